@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory. An arena hands out many small pieces and gives all back at once; nothing is ever
+ * freed alone. Running out of memory aborts: no caller could do anything sensible about a
+ * few kilobytes, and the paths would never be tested. Large buffers are not allocated here.
+ */
+#include <assert.h>
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+enum { ALIGNMENT = 16, BLOCK_SIZE = 32 << 10 };
+
+struct ot_block {
+    struct ot_block *next;
+    size_t used, size;
+    alignas(ALIGNMENT) char data[];
+};
+
+void *ot_alloc(size_t size)
+{
+    void *memory = calloc(1, size ? size : 1);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+char *ot_strdup(const char *s)
+{
+    size_t size = strlen(s) + 1;
+    return memcpy(ot_alloc(size), s, size);
+}
+
+void *ot_arena_alloc(ot_arena *arena, size_t size)
+{
+    assert(size < SIZE_MAX / 2);
+    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    struct ot_block *block = arena->block;
+    if (!block || block->size - block->used < size) {
+        size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+        struct ot_block *fresh = ot_alloc(sizeof(*fresh) + room);
+        fresh->size = room;
+        if (block && size > BLOCK_SIZE / 4) {
+            /* A large piece gets a block of its own; small ones go on filling the present one. */
+            fresh->next = block->next;
+            block->next = fresh;
+        } else {
+            fresh->next = block;
+            arena->block = fresh;
+        }
+        block = fresh;
+    }
+    void *piece = block->data + block->used;
+    block->used += size;
+    return piece;
+}
+
+char *ot_arena_copy(ot_arena *arena, const char *s)
+{
+    if (!s)
+        return NULL;
+    size_t size = strlen(s) + 1;
+    return memcpy(ot_arena_alloc(arena, size), s, size);
+}
+
+char *ot_arena_printf(ot_arena *arena, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    if (n < 0)
+        return ot_arena_copy(arena, "");
+    char *s = ot_arena_alloc(arena, (size_t)n + 1);
+    va_start(list, format);
+    vsnprintf(s, (size_t)n + 1, format, list);
+    va_end(list);
+    return s;
+}
+
+void ot_arena_release(ot_arena *arena)
+{
+    for (struct ot_block *block = arena->block; block;) {
+        struct ot_block *next = block->next;
+        free(block);
+        block = next;
+    }
+    arena->block = NULL;
+}

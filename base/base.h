@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every room may use: errors, text, memory, digests, numbers, time, files, children.
+ * Nothing here knows what an operator or a trial is. Functions return an optune_status with the
+ * error last, unless they cannot fail.
+ */
+#ifndef OPTUNE_BASE_H
+#define OPTUNE_BASE_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "optune/define.h"
+
+#define OT_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+/* ---- err.c: optune_fail, optune_refuse -------------------------------------------------- */
+const char *ot_status_sentence(int status);
+const char *ot_outcome_name(int outcome); /* "wrong"; "unknown" for a bad number */
+int ot_outcome_named(const char *name);   /* -1: none */
+
+/* ---- text.c: a growing string, and strict reading of numbers ----------------------------- */
+typedef struct ot_text {
+    char *s; /* always zero-terminated once anything was added; NULL before */
+    size_t n, capacity;
+} ot_text;
+void ot_text_release(ot_text *t);
+void ot_text_clear(ot_text *t);
+void ot_text_add(ot_text *t, const char *s);
+void ot_text_add_n(ot_text *t, const char *s, size_t n);
+void ot_text_printf(ot_text *t, const char *format, ...) OPTUNE_PRINTF(2, 3);
+const char *ot_text_str(const ot_text *t); /* never NULL */
+/* s as a JSON string, quotes included; bytes that are no UTF-8 become U+FFFD. */
+void ot_text_add_json(ot_text *t, const char *s);
+/* The shortest text that reads back as the same double, never like an integer: "1.0"; "null"
+ * when it is not finite. */
+void ot_text_add_real(ot_text *t, double value);
+/* Copies s into to[size]; false, and an empty string, when it does not fit. */
+bool ot_copy(char *to, size_t size, const char *s);
+bool ot_parse_int(const char *s, int64_t *value);   /* whole text, no overflow */
+bool ot_parse_real(const char *s, double *value);   /* whole text, finite */
+bool ot_parse_dtype(const char *s, optune_dtype *dtype);       /* f32, bf16, i8, u1 ... and
+                                                                  AutoTVM's float32, int8, bool */
+void ot_print_dtype(optune_dtype dtype, char *to, size_t size); /* "f32", "f32x4" */
+void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size); /* "float32" */
+/* The entry of names[] nearest to `word`, or NULL when none is near. */
+const char *ot_nearest(const char *word, const char *const *names, int n);
+/* "name=value" lines: the value of one name copied into to[size]; false when absent. */
+bool ot_lines_get(const char *lines, const char *name, char *to, size_t size);
+
+/* ---- arena.c: many allocations, one release ----------------------------------------------- */
+typedef struct ot_arena { struct ot_block *block; } ot_arena; /* zero to start */
+void *ot_arena_alloc(ot_arena *arena, size_t size); /* zeroed, 16-aligned; aborts when out of memory */
+char *ot_arena_copy(ot_arena *arena, const char *s); /* NULL gives NULL */
+char *ot_arena_printf(ot_arena *arena, const char *format, ...) OPTUNE_PRINTF(2, 3);
+void ot_arena_release(ot_arena *arena);
+/* malloc that aborts when out of memory; zeroed. */
+void *ot_alloc(size_t size);
+char *ot_strdup(const char *s);
+
+/* ---- hash.c: stable digests (XXH3, 128 bits, big-endian) ---------------------------------- */
+typedef struct ot_digest { uint8_t byte[16]; } ot_digest;
+ot_digest ot_digest_of(const void *data, size_t size);
+ot_digest ot_digest_texts(const char *const *texts, int n); /* NULL counts as absent; unambiguous */
+void ot_digest_hex(ot_digest digest, char hex[33]);
+uint64_t ot_hash64(const void *data, size_t size);
+
+/* ---- rng.c: optune_random and friends ------------------------------------------------------ */
+
+/* ---- stats.c ---------------------------------------------------------------------------------*/
+typedef struct ot_interval { double median, low, high; } ot_interval;
+/* Median with its distribution-free confidence interval (order statistics, binomial), 95 %.
+ * Fewer than 6 samples cannot give 95 %: then low and high are the extremes. */
+ot_interval ot_median_interval(const double *sample, int n);
+double ot_geomean(const double *value, int n);
+
+/* ---- clock.c: monotonic raw ------------------------------------------------------------------ */
+int64_t ot_now_ns(void);
+double ot_now(void);       /* seconds, monotonic */
+double ot_unix_time(void); /* seconds since 1970 */
+
+/* ---- file.c ----------------------------------------------------------------------------------- */
+int ot_make_dirs(const char *path, optune_err *err); /* like mkdir -p */
+int ot_read_file(const char *path, ot_text *to, size_t limit, optune_err *err);
+int ot_write_file(const char *path, const void *data, size_t n, optune_err *err); /* atomic: new
+                                                                                     file, rename */
+bool ot_exists(const char *path);
+void ot_remove_tree(const char *path);
+int ot_temp_dir(char *path, size_t size, optune_err *err); /* fresh, in $TMPDIR or /tmp */
+/* Directory of the shared object or program that holds this code, for finding what is installed
+ * beside it. */
+int ot_self_dir(char *path, size_t size);
+/* Full path of a program found on PATH; false when there is none. */
+bool ot_find_program(const char *name, char *path, size_t size);
+
+/* ---- config.c: configs as text, AutoTVM's entity list ---------------------------------------- */
+/* `[["tile_x","sp",[1,8]],["unroll","ot",true]]`: the canonical text of a config. */
+void ot_config_print(const optune_config *config, ot_text *to);
+/* Index becomes -1. Accepts what AutoTVM writes, a leading -1 in a split included. */
+int ot_config_parse(const char *text, optune_config *config, optune_err *err);
+bool ot_config_equal(const optune_config *a, const optune_config *b); /* by entities */
+bool ot_entity_equal(const optune_entity *a, const optune_entity *b);
+/* For people: `tile_x=[1,8] unroll=true`. */
+void ot_config_print_short(const optune_config *config, ot_text *to);
+
+/* ---- child.c: processes, started with argument vectors, never through a shell ------------------ */
+typedef struct ot_child {
+    pid_t pid;      /* 0: none */
+    int out;        /* its stdout and stderr, non-blocking; -1 when not captured */
+    ot_text text;   /* what it printed so far, at most 64 KiB */
+    double started; /* ot_now() */
+    double deadline; /* ot_now() by which it is killed; 0: none */
+    bool ended, timed_out;
+    int status; /* as waitpid gives it, when ended */
+} ot_child;
+/* Starts argv[0] (found on PATH) in a process group of its own, stdin from /dev/null, output
+ * captured. limit_s 0: no limit. */
+int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_err *err);
+/* Collects output; kills the group past its deadline. Returns true once it has ended. */
+bool ot_child_poll(ot_child *child);
+/* Waits until one of them ends or seconds pass. */
+void ot_child_wait_any(ot_child *const *children, int n, double seconds);
+void ot_child_kill(ot_child *child); /* the whole group; waits for it */
+void ot_child_release(ot_child *child);
+/* All at once: OPTUNE_OK when it exits 0; output in `text` in any case. */
+int ot_run_program(char *const *argv, double limit_s, ot_text *text, optune_err *err);
+
+/* ---- message.c: length-prefixed messages on a socket -------------------------------------------- */
+enum { OT_MESSAGE_LIMIT = 64 << 20 };
+int ot_message_send(int fd, const char *data, size_t n, optune_err *err);
+/* ETIMEOUT after `seconds` (negative: wait for ever); EWORKER when the peer is gone. */
+int ot_message_receive(int fd, ot_text *to, double seconds, optune_err *err);
+
+#endif

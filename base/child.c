@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Other programs: started with an argument vector, never through a shell, each the leader of a
+ * process group of its own, so that killing it kills what it started. A child inherits nothing
+ * but its three standard streams. Nothing here blocks without a limit except ot_child_kill,
+ * which waits for a process that was just sent SIGKILL.
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+extern char **environ;
+
+enum { TEXT_LIMIT = 64 << 10, MOST_WAITED = 256 };
+
+static int spawn(pid_t *pid, char *const *argv, int out)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
+    int why = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return why;
+}
+
+int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_err *err)
+{
+    *child = (ot_child){.out = -1};
+    int pipe_end[2];
+    if (pipe2(pipe_end, O_CLOEXEC) < 0)
+        return optune_fail(err, OPTUNE_EIO, "cannot make a pipe: %s", strerror(errno));
+    int why = spawn(&child->pid, argv, pipe_end[1]);
+    close(pipe_end[1]);
+    if (why) {
+        close(pipe_end[0]);
+        child->pid = 0;
+        return optune_fail(err, OPTUNE_ETOOL, "cannot run '%s': %s", argv[0],
+                           why == ENOENT ? "not found" : strerror(why));
+    }
+    fcntl(pipe_end[0], F_SETFL, O_NONBLOCK);
+    child->out = pipe_end[0];
+    child->started = ot_now();
+    child->deadline = limit_s > 0 ? child->started + limit_s : 0;
+    return OPTUNE_OK;
+}
+
+/* Takes what is there; the pipe is closed at its end. What exceeds the limit is dropped, so that
+ * a talkative child is not stopped by a full pipe. */
+static void collect(ot_child *child)
+{
+    char piece[4096];
+    while (child->out >= 0) {
+        ssize_t n = read(child->out, piece, sizeof(piece));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) {
+            close(child->out);
+            child->out = -1;
+            return;
+        }
+        size_t room = TEXT_LIMIT - child->text.n;
+        ot_text_add_n(&child->text, piece, (size_t)n < room ? (size_t)n : room);
+    }
+}
+
+/* The group is killed before its leader is reaped: until then its number cannot be taken by
+ * anyone else. */
+static void reap(ot_child *child)
+{
+    kill(-child->pid, SIGKILL);
+    while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
+        continue;
+    child->ended = true;
+    collect(child);
+    if (child->out >= 0)
+        close(child->out);
+    child->out = -1;
+}
+
+bool ot_child_poll(ot_child *child)
+{
+    if (child->ended || child->pid == 0)
+        return true;
+    collect(child);
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == child->pid) {
+        reap(child);
+    } else if (child->deadline > 0 && ot_now() >= child->deadline) {
+        child->timed_out = true;
+        reap(child);
+    }
+    return child->ended;
+}
+
+void ot_child_wait_any(ot_child *const *children, int n, double seconds)
+{
+    double until = ot_now() + seconds;
+    struct pollfd watched[2 * MOST_WAITED];
+    int pidfd[MOST_WAITED];
+    if (n > MOST_WAITED)
+        n = MOST_WAITED; /* the others are seen by the caller's next poll */
+    for (int i = 0; i < n; i++)
+        pidfd[i] = children[i]->ended || !children[i]->pid ? -1 : pidfd_open(children[i]->pid, 0);
+    for (;;) {
+        bool any = n == 0;
+        double wake = until;
+        for (int i = 0; i < n; i++) {
+            any |= ot_child_poll(children[i]);
+            if (children[i]->deadline > 0 && children[i]->deadline < wake)
+                wake = children[i]->deadline;
+            watched[2 * i] = (struct pollfd){.fd = children[i]->out, .events = POLLIN};
+            watched[2 * i + 1] = (struct pollfd){.fd = pidfd[i], .events = POLLIN};
+            /* Without a pidfd (an old kernel) the end is found by looking again soon. */
+            if (pidfd[i] < 0 && ot_now() + 0.01 < wake)
+                wake = ot_now() + 0.01;
+        }
+        double left = wake - ot_now();
+        if (any || ot_now() >= until)
+            break;
+        poll(watched, (nfds_t)(2 * n), left > 0 ? (int)ceil(fmin(left, 1e6) * 1000) : 0);
+    }
+    for (int i = 0; i < n; i++)
+        if (pidfd[i] >= 0)
+            close(pidfd[i]);
+}
+
+void ot_child_kill(ot_child *child)
+{
+    if (child->pid && !child->ended)
+        reap(child);
+}
+
+void ot_child_release(ot_child *child)
+{
+    ot_child_kill(child);
+    if (child->out >= 0 && child->pid)
+        close(child->out);
+    ot_text_release(&child->text);
+    *child = (ot_child){.out = -1};
+}
+
+int ot_run_program(char *const *argv, double limit_s, ot_text *text, optune_err *err)
+{
+    ot_child child;
+    int status = ot_child_start(&child, argv, limit_s, err);
+    if (status < 0)
+        return status;
+    ot_child *one = &child;
+    while (!ot_child_poll(&child))
+        ot_child_wait_any(&one, 1, 60);
+    const char *said = ot_text_str(&child.text);
+    int line = (int)strcspn(said, "\n");
+    if (child.timed_out)
+        status = optune_fail(err, OPTUNE_ETIMEOUT, "'%s' did not end within %g s", argv[0],
+                             limit_s);
+    else if (WIFSIGNALED(child.status))
+        status = optune_fail(err, OPTUNE_ETOOL, "'%s' was ended by signal %d (%s)", argv[0],
+                             WTERMSIG(child.status), strsignal(WTERMSIG(child.status)));
+    else if (WEXITSTATUS(child.status) != 0)
+        status = optune_fail(err, OPTUNE_ETOOL, "'%s' ended with status %d: %.*s", argv[0],
+                             WEXITSTATUS(child.status), line, said);
+    if (text) {
+        ot_text_clear(text);
+        ot_text_add_n(text, said, child.text.n);
+    }
+    ot_child_release(&child);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time. Durations come from the raw monotonic clock, which nobody sets or slews; the wall clock
+ * is only for writing down when something happened.
+ */
+#define _GNU_SOURCE 1
+#include <time.h>
+
+#include "base/base.h"
+
+int64_t ot_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+double ot_now(void)
+{
+    return (double)ot_now_ns() * 1e-9;
+}
+
+double ot_unix_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the build writes into the library: for each row of ot_impl_table, in the same order, its
+ * flattened body and the digest of everything it is made of; and the tables themselves.
+ */
+#ifndef OPTUNE_EMBEDDED_H
+#define OPTUNE_EMBEDDED_H
+
+#include "optune/define.h"
+
+typedef struct ot_body {
+    const char *op, *id;  /* kernels/<op>/impl_<id>.c; op NULL ends the table */
+    const char *source;   /* the body with its quoted includes in place; "" when it has none */
+    const char *digest;   /* hex: row, body and every header of kernels/ they include */
+} ot_body;
+extern const ot_body ot_body_table[];
+
+extern const optune_op *const ot_op_table[];
+extern const optune_strategy *const ot_strategy_table[];
+extern const optune_impl *const ot_impl_table[];
+extern const optune_target_row *const ot_target_table[];
+extern const optune_search *const ot_search_table[];
+
+#endif

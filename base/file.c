@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files and directories: reading with a limit, writing so that a reader sees the old text or
+ * the new one and never half of it, finding programs and the place this code was loaded from.
+ * No function here changes the working directory or the environment.
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+int ot_make_dirs(const char *path, optune_err *err)
+{
+    char *part = ot_strdup(path);
+    int status = OPTUNE_OK;
+    for (char *at = part; status == OPTUNE_OK && *at;) {
+        at += strspn(at, "/");
+        at += strcspn(at, "/");
+        char kept = *at;
+        *at = 0;
+        struct stat info;
+        if (mkdir(part, 0777) < 0 && (errno != EEXIST || stat(part, &info) < 0 ||
+                                      (!S_ISDIR(info.st_mode) && (errno = ENOTDIR))))
+            status = optune_fail(err, OPTUNE_EIO, "cannot make directory '%s': %s", part,
+                                 strerror(errno));
+        *at = kept;
+    }
+    free(part);
+    return status;
+}
+
+int ot_read_file(const char *path, ot_text *to, size_t limit, optune_err *err)
+{
+    ot_text_clear(to);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return optune_fail(err, errno == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO,
+                           "cannot open '%s': %s", path, strerror(errno));
+    int status = OPTUNE_OK;
+    char piece[16384];
+    for (;;) {
+        ssize_t n = read(fd, piece, sizeof(piece));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            status = optune_fail(err, OPTUNE_EIO, "cannot read '%s': %s", path, strerror(errno));
+        if (n <= 0)
+            break;
+        if ((size_t)n > limit - to->n) {
+            status = optune_fail(err, OPTUNE_ELIMIT, "'%s' is longer than %zu bytes", path,
+                                 limit);
+            break;
+        }
+        ot_text_add_n(to, piece, (size_t)n);
+    }
+    close(fd);
+    return status;
+}
+
+static bool write_all(int fd, const char *data, size_t n)
+{
+    while (n > 0) {
+        ssize_t written = write(fd, data, n);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        data += written;
+        n -= (size_t)written;
+    }
+    return true;
+}
+
+int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
+{
+    static atomic_int serial;
+    ot_text fresh = {0};
+    ot_text_printf(&fresh, "%s.%ld.%d.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+    int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    bool good = fd >= 0 && write_all(fd, data, n) && fsync(fd) == 0;
+    int why = errno;
+    if (fd >= 0 && close(fd) < 0 && good) {
+        good = false;
+        why = errno;
+    }
+    if (good && rename(fresh.s, path) < 0) {
+        good = false;
+        why = errno;
+    }
+    int status = OPTUNE_OK;
+    if (!good) {
+        if (fd >= 0)
+            unlink(fresh.s);
+        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(why));
+    }
+    ot_text_release(&fresh);
+    return status;
+}
+
+bool ot_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+    (void)info;
+    (void)type;
+    (void)place;
+    remove(path);
+    return 0;
+}
+
+void ot_remove_tree(const char *path)
+{
+    /* Contents before their directory; links are removed, not followed. */
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int ot_temp_dir(char *path, size_t size, optune_err *err)
+{
+    const char *parent = getenv("TMPDIR");
+    if (!parent || !*parent)
+        parent = "/tmp";
+    ot_text name = {0};
+    ot_text_printf(&name, "%s/optune-XXXXXX", parent);
+    int status = OPTUNE_OK;
+    if (name.n >= size)
+        status = optune_fail(err, OPTUNE_ELIMIT, "temporary directory '%s' has too long a name",
+                             parent);
+    else if (!mkdtemp(name.s))
+        status = optune_fail(err, OPTUNE_EIO, "cannot make a directory in '%s': %s", parent,
+                             strerror(errno));
+    if (status == OPTUNE_OK)
+        ot_copy(path, size, name.s);
+    ot_text_release(&name);
+    return status;
+}
+
+int ot_self_dir(char *path, size_t size)
+{
+    /* The memory map has absolute paths, whatever argv[0] and the working directory are. */
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (!maps)
+        return OPTUNE_EIO;
+    uintptr_t here = (uintptr_t)&ot_self_dir;
+    int status = OPTUNE_ENOENT;
+    char *line = NULL;
+    size_t room = 0;
+    while (status == OPTUNE_ENOENT && getline(&line, &room, maps) > 0) {
+        unsigned long low, high;
+        char *file = strchr(line, '/');
+        if (!file || sscanf(line, "%lx-%lx", &low, &high) != 2 || here < low || here >= high)
+            continue;
+        *strrchr(file, '/') = 0;
+        status = ot_copy(path, size, *file ? file : "/") ? OPTUNE_OK : OPTUNE_ELIMIT;
+    }
+    free(line);
+    fclose(maps);
+    return status;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+bool ot_find_program(const char *name, char *path, size_t size)
+{
+    if (!*name)
+        return false;
+    if (strchr(name, '/'))
+        return is_program(name) && ot_copy(path, size, name);
+    const char *list = getenv("PATH");
+    if (!list)
+        list = "/usr/local/bin:/usr/bin:/bin";
+    bool found = false;
+    ot_text candidate = {0};
+    while (!found && *list) {
+        size_t n = strcspn(list, ":");
+        ot_text_clear(&candidate);
+        ot_text_add_n(&candidate, list, n);
+        ot_text_printf(&candidate, "/%s", name);
+        /* An empty entry would mean the working directory, which is nobody's PATH. */
+        found = n > 0 && is_program(candidate.s) && ot_copy(path, size, candidate.s);
+        list += n + (list[n] == ':');
+    }
+    ot_text_release(&candidate);
+    return found;
+}

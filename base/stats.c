@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Summaries of samples. The median's confidence interval is distribution-free: the k-th
+ * smallest and the k-th largest sample enclose the median with a probability that the binomial
+ * distribution gives exactly (David, Nagaraja: "Order Statistics", 7.1). Nothing assumes that
+ * times are normally distributed; they are not.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The largest k with P(Binomial(n, 1/2) < k) <= 2.5 %, at least 1. */
+static int interval_rank(int n)
+{
+    double log_term = -n * log(2); /* of P(X = 0); logarithms, as 2^-n underflows */
+    double sum = 0;
+    int k = 0;
+    while (k < n / 2) {
+        sum += exp(log_term);
+        if (sum > 0.025)
+            break;
+        log_term += log((double)(n - k) / (k + 1));
+        k++;
+    }
+    return k > 0 ? k : 1;
+}
+
+ot_interval ot_median_interval(const double *sample, int n)
+{
+    assert(n >= 0);
+    if (n == 0)
+        return (ot_interval){INFINITY, INFINITY, INFINITY};
+    double *sorted = ot_alloc((size_t)n * sizeof(*sorted));
+    memcpy(sorted, sample, (size_t)n * sizeof(*sorted));
+    qsort(sorted, (size_t)n, sizeof(*sorted), compare);
+    int k = interval_rank(n);
+    /* The two middle samples are the same one when n is odd. */
+    double below = sorted[(n - 1) / 2], above = sorted[n / 2];
+    ot_interval interval = {
+        .median = below == above ? below : below + (above - below) / 2,
+        .low = sorted[k - 1],
+        .high = sorted[n - k],
+    };
+    free(sorted);
+    return interval;
+}
+
+double ot_geomean(const double *value, int n)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += log(value[i]);
+    return n ? exp(sum / n) : 0;
+}

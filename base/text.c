@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A string that grows, and strict reading and writing of numbers, dtypes and "name=value" lines.
+ * Never depends on the locale of the program that hosts the library: a host that writes 3,14
+ * must not change what is stored. Memory that runs out aborts, so adding cannot fail.
+ */
+#define _GNU_SOURCE 1
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+/* ---- the C locale, for this thread, for the moment -------------------------------------------- */
+
+static locale_t c_locale;
+static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+static locale_t enter_c_locale(void)
+{
+    pthread_once(&c_locale_once, make_c_locale);
+    return c_locale ? uselocale(c_locale) : (locale_t)0;
+}
+
+static void leave_c_locale(locale_t before)
+{
+    if (before)
+        uselocale(before);
+}
+
+/* ---- a growing string ------------------------------------------------------------------------- */
+
+void ot_text_release(ot_text *t)
+{
+    free(t->s);
+    *t = (ot_text){0};
+}
+
+void ot_text_clear(ot_text *t)
+{
+    t->n = 0;
+    if (t->s)
+        t->s[0] = 0;
+}
+
+/* Room for `n` more bytes and the terminating zero. */
+static void reserve(ot_text *t, size_t n)
+{
+    if (t->s && n < t->capacity - t->n)
+        return;
+    size_t capacity = t->capacity ? t->capacity : 64;
+    while (capacity - t->n <= n)
+        capacity *= 2;
+    char *s = realloc(t->s, capacity);
+    if (!s)
+        abort();
+    t->s = s;
+    t->capacity = capacity;
+    t->s[t->n] = 0;
+}
+
+void ot_text_add_n(ot_text *t, const char *s, size_t n)
+{
+    reserve(t, n);
+    if (n)
+        memcpy(t->s + t->n, s, n);
+    t->n += n;
+    t->s[t->n] = 0;
+}
+
+void ot_text_add(ot_text *t, const char *s)
+{
+    ot_text_add_n(t, s, strlen(s));
+}
+
+void ot_text_printf(ot_text *t, const char *format, ...)
+{
+    locale_t before = enter_c_locale();
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    if (n > 0) {
+        reserve(t, (size_t)n);
+        va_start(list, format);
+        vsnprintf(t->s + t->n, (size_t)n + 1, format, list);
+        va_end(list);
+        t->n += (size_t)n;
+    }
+    leave_c_locale(before);
+}
+
+const char *ot_text_str(const ot_text *t)
+{
+    return t->s ? t->s : "";
+}
+
+/* Length of the well-formed UTF-8 sequence at s, or 0. */
+static int utf8_length(const unsigned char *s)
+{
+    int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
+                          : s[0] >= 0xf0 && s[0] < 0xf5   ? 4
+                                                          : 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)))
+        return 0;
+    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
+        return 0;
+    return n;
+}
+
+void ot_text_add_json(ot_text *t, const char *s)
+{
+    ot_text_add_n(t, "\"", 1);
+    while (*s) {
+        unsigned char c = (unsigned char)*s;
+        int n = utf8_length((const unsigned char *)s);
+        if (c == '"' || c == '\\') {
+            ot_text_add_n(t, (char[]){'\\', *s}, 2);
+        } else if (c == '\n') {
+            ot_text_add_n(t, "\\n", 2);
+        } else if (c < ' ') {
+            ot_text_printf(t, "\\u%04x", c);
+        } else if (n == 0) {
+            ot_text_add(t, "\xef\xbf\xbd"); /* the replacement character */
+        } else {
+            ot_text_add_n(t, s, (size_t)n);
+        }
+        s += n ? n : 1;
+    }
+    ot_text_add_n(t, "\"", 1);
+}
+
+void ot_text_add_real(ot_text *t, double value)
+{
+    if (!isfinite(value)) {
+        ot_text_add(t, "null");
+        return;
+    }
+    char s[40];
+    locale_t before = enter_c_locale();
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(s, sizeof(s), "%.*g", digits, value);
+        if (strtod(s, NULL) == value)
+            break;
+    }
+    leave_c_locale(before);
+    ot_text_add(t, s);
+    if (!strpbrk(s, ".e"))
+        ot_text_add(t, ".0");
+}
+
+bool ot_copy(char *to, size_t size, const char *s)
+{
+    size_t n = s ? strlen(s) : 0;
+    if (n >= size) {
+        to[0] = 0;
+        return false;
+    }
+    memmove(to, s ? s : "", n + 1);
+    return true;
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+bool ot_parse_int(const char *s, int64_t *value)
+{
+    /* strtoll would skip white space and take a plus sign. */
+    if (!isdigit((unsigned char)s[s[0] == '-']))
+        return false;
+    char *end;
+    errno = 0;
+    long long parsed = strtoll(s, &end, 10);
+    if (errno || *end)
+        return false;
+    *value = parsed;
+    return true;
+}
+
+bool ot_parse_real(const char *s, double *value)
+{
+    /* Keeps out white space, hexadecimal, infinities and everything else strtod would take. */
+    if (!*s || s[strspn(s, "0123456789.eE+-")])
+        return false;
+    if (*s == '+')
+        return false;
+    char *end;
+    locale_t before = enter_c_locale();
+    double parsed = strtod(s, &end);
+    leave_c_locale(before);
+    if (end == s || *end || !isfinite(parsed))
+        return false;
+    *value = parsed;
+    return true;
+}
+
+/* ---- dtypes ----------------------------------------------------------------------------------- */
+
+typedef struct dtype_name {
+    const char *name;
+    optune_dtype_code code;
+    const char *bits; /* allowed ones, separated by spaces */
+} dtype_name;
+
+/* Short names are ours, long ones AutoTVM's. */
+static const dtype_name dtype_names[] = {
+    {"f", OPTUNE_DTYPE_FLOAT, "16 32 64"},     {"bf", OPTUNE_DTYPE_BFLOAT, "16"},
+    {"i", OPTUNE_DTYPE_INT, "4 8 16 32 64"},   {"u", OPTUNE_DTYPE_UINT, "4 8 16 32 64"},
+    {"float", OPTUNE_DTYPE_FLOAT, "16 32 64"}, {"bfloat", OPTUNE_DTYPE_BFLOAT, "16"},
+    {"int", OPTUNE_DTYPE_INT, "4 8 16 32 64"}, {"uint", OPTUNE_DTYPE_UINT, "4 8 16 32 64"},
+};
+
+static bool has_word(const char *words, const char *word, size_t n)
+{
+    for (const char *at = words; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (strcspn(at, " ") == n && strncmp(at, word, n) == 0)
+            return true;
+    return false;
+}
+
+bool ot_parse_dtype(const char *s, optune_dtype *dtype)
+{
+    optune_dtype parsed = {.lanes = 1};
+    const char *rest = NULL;
+    if (strncmp(s, "bool", 4) == 0 || strncmp(s, "u1x", 3) == 0 || strcmp(s, "u1") == 0) {
+        parsed.code = OPTUNE_DTYPE_BOOL;
+        parsed.bits = 1;
+        rest = s + (s[0] == 'b' ? 4 : 2);
+    } else {
+        size_t letters = strcspn(s, "0123456789");
+        size_t digits = strspn(s + letters, "0123456789");
+        for (int i = 0; i < OT_COUNT(dtype_names) && !rest; i++) {
+            const dtype_name *row = &dtype_names[i];
+            if (strlen(row->name) == letters && strncmp(row->name, s, letters) == 0 &&
+                has_word(row->bits, s + letters, digits)) {
+                parsed.code = (uint8_t)row->code;
+                parsed.bits = (uint8_t)strtol(s + letters, NULL, 10);
+                rest = s + letters + digits;
+            }
+        }
+    }
+    if (!rest)
+        return false;
+    if (*rest == 'x') {
+        int64_t lanes;
+        if (!ot_parse_int(rest + 1, &lanes) || lanes < 1 || lanes > UINT16_MAX)
+            return false;
+        parsed.lanes = (uint16_t)lanes;
+    } else if (*rest) {
+        return false;
+    }
+    *dtype = parsed;
+    return true;
+}
+
+static void print_dtype(optune_dtype dtype, const char *const names[6], const char *boolean,
+                        char *to, size_t size)
+{
+    char word[32];
+    int n;
+    if (dtype.code == OPTUNE_DTYPE_BOOL)
+        n = snprintf(word, sizeof(word), "%s", boolean);
+    else if (dtype.code == OPTUNE_DTYPE_UNKNOWN || dtype.code > OPTUNE_DTYPE_BOOL)
+        n = snprintf(word, sizeof(word), "?");
+    else
+        n = snprintf(word, sizeof(word), "%s%u", names[dtype.code], dtype.bits);
+    if (dtype.lanes > 1)
+        snprintf(word + n, sizeof(word) - (size_t)n, "x%u", dtype.lanes);
+    ot_copy(to, size, word);
+}
+
+void ot_print_dtype(optune_dtype dtype, char *to, size_t size)
+{
+    static const char *const names[] = {"?", "f", "bf", "i", "u", ""};
+    print_dtype(dtype, names, "u1", to, size);
+}
+
+void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size)
+{
+    static const char *const names[] = {"?", "float", "bfloat", "int", "uint", ""};
+    print_dtype(dtype, names, "bool", to, size);
+}
+
+/* ---- words ------------------------------------------------------------------------------------ */
+
+enum { WORD_LIMIT = 64 };
+
+/* Edits (insert, delete, replace, swap two neighbours) from a to b, case aside. */
+static int edit_distance(const char *a, const char *b)
+{
+    int na = (int)strlen(a), nb = (int)strlen(b);
+    int row[3][WORD_LIMIT + 1];
+    int *before = row[0], *last = row[1], *now = row[2];
+    for (int j = 0; j <= nb; j++)
+        last[j] = j;
+    for (int i = 1; i <= na; i++) {
+        now[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
+            int best = last[j - 1] + (ca != cb);
+            if (last[j] + 1 < best)
+                best = last[j] + 1;
+            if (now[j - 1] + 1 < best)
+                best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
+                cb == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            now[j] = best;
+        }
+        int *oldest = before;
+        before = last;
+        last = now;
+        now = oldest;
+    }
+    return last[nb];
+}
+
+const char *ot_nearest(const char *word, const char *const *names, int n)
+{
+    int length = (int)strlen(word);
+    if (length == 0 || length > WORD_LIMIT)
+        return NULL;
+    int limit = (length + 2) / 3;
+    if (limit >= length)
+        limit = length - 1;
+    const char *nearest = NULL;
+    for (int i = 0; i < n; i++) {
+        if (strlen(names[i]) > WORD_LIMIT)
+            continue;
+        int distance = edit_distance(word, names[i]);
+        if (distance <= limit) {
+            nearest = names[i];
+            limit = distance - 1; /* the first of equally near ones stays */
+        }
+    }
+    return nearest;
+}
+
+bool ot_lines_get(const char *lines, const char *name, char *to, size_t size)
+{
+    size_t name_length = strlen(name);
+    to[0] = 0;
+    for (const char *at = lines; at && *at;) {
+        size_t n = strcspn(at, "\n");
+        if (n > name_length && at[name_length] == '=' && strncmp(at, name, name_length) == 0) {
+            size_t value = n - name_length - 1;
+            if (value >= size)
+                return false;
+            memcpy(to, at + name_length + 1, value);
+            to[value] = 0;
+            return true;
+        }
+        at += n + (at[n] == '\n');
+    }
+    return false;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line: a thin layer over optune/optune.h that knows words, exit codes and the
+ * terminal, and nothing of what an operator or a record is. A command is one file,
+ * cmd_<name>.c, defining one row; an option is a row of its command. Parsing, the help pages
+ * and the messages for wrong words are made from the rows, so they cannot disagree with them.
+ */
+#ifndef OPTUNE_CLI_H
+#define OPTUNE_CLI_H
+
+#include "optune/optune.h"
+
+/* A contract: scripts rely on these. */
+enum {
+    OT_EXIT_DONE = 0,
+    OT_EXIT_FAILED = 1,
+    OT_EXIT_USAGE = 2,
+    OT_EXIT_ABSENT = 3,
+    OT_EXIT_NO_DEVICE = 4,
+    OT_EXIT_INTERRUPTED = 130,
+};
+
+/* ---- options.c: rows to values, rows to help --------------------------------------------- */
+
+enum { OT_MAX_REPEATS = 63 };
+
+/* The values of an option that may be repeated, in order; item[n] is NULL. */
+typedef struct ot_repeats {
+    int n;
+    const char *item[OT_MAX_REPEATS + 1];
+} ot_repeats;
+
+typedef enum ot_option_type {
+    OT_OPTION_FLAG,    /* bool; takes no argument */
+    OT_OPTION_TEXT,    /* const char * */
+    OT_OPTION_REPEATS, /* ot_repeats */
+    OT_OPTION_COUNT,   /* int, 1 or more */
+    OT_OPTION_SECONDS, /* double; 0 becomes -1, which means no limit */
+    OT_OPTION_SEED,    /* uint64_t */
+    OT_OPTION_LEVEL,   /* optune_log_level */
+} ot_option_type;
+
+typedef struct ot_option {
+    const char *name; /* without its dashes; NULL ends a list */
+    char letter;      /* `-o` as a second spelling; 0: none */
+    ot_option_type type;
+    size_t offset;        /* of its value in the command's (or the global) struct */
+    const char *argument; /* what it is called in help: "N"; NULL for flags */
+    const char *help;     /* one line */
+} ot_option;
+
+/* Rows and the struct their offsets count from. */
+typedef struct ot_option_set {
+    const ot_option *rows; /* NULL: none */
+    void *values;
+} ot_option_set;
+
+/* What every command accepts, before or after its name. */
+typedef struct ot_globals {
+    const char *target;
+    int threads; /* 0: not given */
+    const char *device;
+    const char *db;
+    optune_log_level log_level;
+    ot_repeats plugins;
+    bool help, version;
+} ot_globals;
+extern const ot_option ot_global_options[];
+
+struct ot_cmd;
+
+typedef struct ot_cli {
+    const struct ot_cmd *cmd;
+    optune *handle;
+    const ot_globals *globals;
+    int n_words;
+    const char *const
+        *words;   /* what is no option, the command's name left out; NULL-terminated */
+    void *values; /* the command's options, values_size bytes */
+} ot_cli;
+
+typedef struct ot_cmd {
+    const char *name;
+    const char *summary;           /* one line */
+    const char *arguments;         /* "OP [WORKLOAD...]" */
+    int min_words, max_words;      /* max negative: any number */
+    const char *missing;           /* what to say when there are fewer: "an operator" */
+    const ot_option *options;      /* ends at a NULL name; NULL: none */
+    size_t values_size;            /* zeroed before parsing */
+    const char *notes;             /* paragraphs for its help page; NULL: none */
+    int (*run)(const ot_cli *cli); /* returns an exit code; its message is printed already */
+} ot_cmd;
+extern const ot_cmd *const ot_cmd_table[]; /* generated, by name; ends with NULL */
+
+#define OT_CMD(id)                                                                             \
+    extern const ot_cmd ot_cmd_##id;                                                           \
+    const ot_cmd ot_cmd_##id
+
+/* Consumes the option at argv[*at] and its argument. Returns 0 with *at behind it, or
+ * OT_EXIT_USAGE with a message in `err`. */
+int ot_options_take(const ot_option_set *set, int n_sets, char *const *argv, int *at,
+                    optune_err *err);
+const ot_cmd *ot_cmd_find(const char *name, optune_err *err); /* NULL: names the nearest */
+void ot_help_all(void);
+void ot_help_cmd(const ot_cmd *cmd);
+
+/* ---- print.c: what people and scripts see ------------------------------------------------ */
+
+/* `optune: <message>` on stderr. */
+void ot_say(const char *format, ...) OPTUNE_PRINTF(1, 2);
+/* Says a failure of the library and returns the exit code that belongs to it. */
+int ot_say_failure(const optune_err *err);
+/* Says what was wrong with the words and where help is; returns OT_EXIT_USAGE. */
+int ot_say_usage(const ot_cmd *cmd, const char *message);
+void ot_say_log(void *unused, optune_log_level level, const char *text);
+/* A result to stdout, ending in a newline. */
+void ot_print_text(const char *text);
+void ot_print_result(const optune_result *result, bool json);
+/* What optune_list says, narrowed by the first word when there is one; returns an exit code. */
+int ot_print_list(const ot_cli *cli, const char *what, bool json);
+/* Flushes stdout; a reader that went away is fine, a full disk is not. */
+int ot_print_finish(int code);
+
+/* The progress of a run on stderr: one line rewritten in place on a terminal, else a plain line
+ * per change of workload or phase. ot_progress_end removes the live line. */
+void ot_progress_show(void *unused, const optune_progress *progress);
+void ot_progress_end(void);
+/* The parts of the live line that fit into `width` columns; never longer. */
+void ot_progress_line(const optune_progress *progress, int width, char *to, size_t size);
+
+/* ---- main.c ------------------------------------------------------------------------------ */
+
+/* While `handle` is not NULL the first Ctrl-C asks its run to end, and the second one exits. */
+void ot_on_interrupt(optune *handle);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `optune import`: reads tuning logs, ours or AutoTVM's, from files or https addresses. One
+ * source that cannot be read does not keep the others out; it makes the exit code 1.
+ */
+#include "cli/cli.h"
+
+static int run(const ot_cli *cli)
+{
+    int code = OT_EXIT_DONE;
+    for (int i = 0; i < cli->n_words; i++) {
+        optune_err err = {0};
+        optune_result *result = NULL;
+        if (optune_import(cli->handle, cli->words[i], &result, &err) < 0) {
+            ot_say_failure(&err);
+            code = OT_EXIT_FAILED;
+            continue;
+        }
+        ot_print_result(result, false);
+        optune_result_free(result);
+    }
+    return code;
+}
+
+OT_CMD(import) = {
+    .name = "import",
+    .summary = "read tuning logs into the database",
+    .arguments = "FILE-or-https-URL...",
+    .min_words = 1,
+    .max_words = -1,
+    .missing = "a log: a file or an https address",
+    .notes = "Says line by line what was not taken and why. Exits with 1 when a source could "
+             "not be\n"
+             "read.\n",
+    .run = run,
+};

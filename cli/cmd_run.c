@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `optune run`: tunes workloads of one operator. Progress goes to stderr, the final table or
+ * the JSON document to stdout. A run that was interrupted prints what it has and exits with
+ * 130.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+typedef struct run_values {
+    const char *preset, *search, *log;
+    ot_repeats impls;
+    int trials;
+    double seconds;
+    uint64_t seed;
+    bool again, json;
+} run_values;
+
+static const ot_option options[] = {
+    {.name = "preset",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(run_values, preset),
+     .argument = "NAME",
+     .help = "the layers of a network, see 'optune ops OP' (default: its first)"},
+    {.name = "impl",
+     .type = OT_OPTION_REPEATS,
+     .offset = offsetof(run_values, impls),
+     .argument = "NAME",
+     .help = "only this implementation; may be repeated"},
+    {.name = "search",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(run_values, search),
+     .argument = "NAME",
+     .help = "how configs are chosen, see 'optune searches'"},
+    {.name = "trials",
+     .type = OT_OPTION_COUNT,
+     .offset = offsetof(run_values, trials),
+     .argument = "N",
+     .help = "trials per workload, shared among its implementations"},
+    {.name = "time",
+     .type = OT_OPTION_SECONDS,
+     .offset = offsetof(run_values, seconds),
+     .argument = "SECONDS",
+     .help = "time for the whole run; 0: no limit"},
+    {.name = "seed",
+     .type = OT_OPTION_SEED,
+     .offset = offsetof(run_values, seed),
+     .argument = "N",
+     .help = "of the search (default 0)"},
+    {.name = "again",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(run_values, again),
+     .help = "measure configs once more that have records"},
+    {.name = "log",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(run_values, log),
+     .argument = "FILE",
+     .help = "also append every record to this file"},
+    {.name = "json",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(run_values, json),
+     .help = "one JSON document on stdout instead of the table"},
+    {.name = NULL},
+};
+
+/* `optune run 'dense(...)'` is a slip that deserves better than "no such operator". */
+static int check_op(const ot_cli *cli)
+{
+    const char *word = cli->words[0];
+    size_t n = strcspn(word, "(");
+    if (!word[n])
+        return OT_EXIT_DONE;
+    char message[OPTUNE_ERR_SIZE];
+    snprintf(message, sizeof(message),
+             "run needs the operator before its workloads: optune run %.*s '%s'", (int)n, word,
+             word);
+    return ot_say_usage(cli->cmd, message);
+}
+
+static int run(const ot_cli *cli)
+{
+    const run_values *values = cli->values;
+    int code = check_op(cli);
+    if (code != OT_EXIT_DONE)
+        return code;
+    const optune_run_options how = {
+        .size = sizeof(how),
+        .op = cli->words[0],
+        .workloads = cli->n_words > 1 ? cli->words + 1 : NULL,
+        .preset = values->preset,
+        .impls = values->impls.n ? values->impls.item : NULL,
+        .search = values->search,
+        .trials = values->trials,
+        .seconds = values->seconds,
+        .seed = values->seed,
+        .again = values->again,
+        .log = values->log,
+        .progress = ot_progress_show,
+    };
+    optune_err err = {0};
+    optune_result *result = NULL;
+    ot_on_interrupt(cli->handle);
+    int status = optune_run(cli->handle, &how, &result, &err);
+    ot_on_interrupt(NULL);
+    ot_progress_end();
+    if (result)
+        ot_print_result(result, values->json);
+    optune_result_free(result);
+    return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
+}
+
+OT_CMD(run) = {
+    .name = "run",
+    .summary = "tune workloads of an operator and store what is measured",
+    .arguments = "OP [WORKLOAD...]",
+    .min_words = 1,
+    .max_words = -1,
+    .missing = "an operator; 'optune ops' lists them",
+    .options = options,
+    .values_size = sizeof(run_values),
+    .notes =
+        "Without a WORKLOAD the operator's default preset is taken. Ctrl-C ends the run with\n"
+        "everything measured so far stored; the same command goes on where it stopped and\n"
+        "measures no config twice, unless --again is given.\n",
+    .run = run,
+};

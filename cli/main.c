@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program: reads the words, opens a handle, runs one command and turns what happened into
+ * an exit code. Never measures or decides anything. Commands come from the generated table, so
+ * nothing here names one.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* ---- signals ----------------------------------------------------------------------------- */
+
+static optune *volatile running;
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    optune *handle = running;
+    if (handle && interrupts++ == 0)
+        optune_interrupt(handle);
+    else
+        _exit(OT_EXIT_INTERRUPTED);
+}
+
+/* A handler instead of SIG_IGN: compilers and workers must not inherit a pipe that is ignored.
+ */
+static void on_pipe(int number)
+{
+    (void)number;
+}
+
+static void install_handlers(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_pipe;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+void ot_on_interrupt(optune *handle)
+{
+    running = handle;
+}
+
+/* ---- one command ------------------------------------------------------------------------- */
+
+/* What the user's target is with `--threads` in it; free() it. */
+static char *target_text(const ot_globals *globals)
+{
+    const char *target = globals->target ? globals->target : "cpu";
+    size_t size = strlen(target) + 32;
+    char *text = malloc(size);
+    if (!text)
+        return NULL;
+    if (globals->threads)
+        snprintf(text, size, "%s -threads=%d", target, globals->threads);
+    else
+        snprintf(text, size, "%s", target);
+    return text;
+}
+
+static int execute(const ot_cmd *cmd, ot_cli *cli)
+{
+    const ot_globals *globals = cli->globals;
+    char *target = target_text(globals);
+    if (!target) {
+        ot_say("out of memory");
+        return OT_EXIT_FAILED;
+    }
+    const optune_options options = {
+        .size = sizeof(options),
+        .target = target,
+        .db = globals->db,
+        .device = globals->device,
+        .plugins = globals->plugins.n ? globals->plugins.item : NULL,
+        .log_level = globals->log_level,
+        .log = ot_say_log,
+    };
+    optune_err err = {0};
+    int code = OT_EXIT_DONE;
+    if (optune_open(&options, &cli->handle, &err) < 0)
+        code = ot_say_failure(&err);
+    else
+        code = cmd->run(cli);
+    optune_close(cli->handle);
+    free(target);
+    return code;
+}
+
+/* ---- words ------------------------------------------------------------------------------- */
+
+static int check_words(const ot_cmd *cmd, const ot_cli *cli)
+{
+    char message[OPTUNE_ERR_SIZE];
+    if (cli->n_words < cmd->min_words)
+        snprintf(message, sizeof(message), "%s needs %s", cmd->name, cmd->missing);
+    else if (cmd->max_words >= 0 && cli->n_words > cmd->max_words)
+        snprintf(message, sizeof(message), "%s: '%s' is one word too many", cmd->name,
+                 cli->words[cmd->max_words]);
+    else
+        return OT_EXIT_DONE;
+    return ot_say_usage(cmd, message);
+}
+
+/* Reads all words: options of every command anywhere, a command's own behind its name. On
+ * success *cmd may be NULL, when there was none. */
+static int read_words(char **argv, const ot_cmd **cmd, ot_globals *globals, ot_cli *cli,
+                      const char **words)
+{
+    ot_option_set set[2] = {{ot_global_options, globals}};
+    optune_err err = {0};
+    bool only_words = false;
+    for (int i = 1; argv[i];) {
+        const char *word = argv[i];
+        if (!only_words && strcmp(word, "--") == 0) {
+            only_words = true;
+            i++;
+        } else if (!only_words && word[0] == '-' && word[1]) {
+            if (ot_options_take(set, *cmd ? 2 : 1, argv, &i, &err))
+                return ot_say_usage(*cmd, err.text);
+        } else if (!*cmd && !globals->help && strcmp(word, "help") == 0) {
+            globals->help = true;
+            i++;
+        } else if (!*cmd) {
+            *cmd = ot_cmd_find(word, &err);
+            if (!*cmd)
+                return ot_say_usage(NULL, err.text);
+            cli->cmd = *cmd;
+            cli->values = calloc(1, (*cmd)->values_size + 1);
+            if (!cli->values) {
+                ot_say("out of memory");
+                return OT_EXIT_FAILED;
+            }
+            set[1] = (ot_option_set){(*cmd)->options, cli->values};
+            i++;
+        } else {
+            words[cli->n_words++] = word;
+            i++;
+        }
+    }
+    return OT_EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    install_handlers();
+    ot_globals globals = {.log_level = OPTUNE_LOG_WARNING};
+    const char **words = calloc((size_t)argc + 1, sizeof(*words));
+    ot_cli cli = {.globals = &globals, .words = words};
+    if (!words) {
+        ot_say("out of memory");
+        return OT_EXIT_FAILED;
+    }
+    const ot_cmd *cmd = NULL;
+    int code = read_words(argv, &cmd, &globals, &cli, words);
+    if (code != OT_EXIT_DONE)
+        goto out;
+    if (globals.version)
+        printf("optune %s\n", optune_version());
+    else if (globals.help && cmd)
+        ot_help_cmd(cmd);
+    else if (globals.help)
+        ot_help_all();
+    else if (!cmd)
+        code = ot_say_usage(NULL, "no command given");
+    else if ((code = check_words(cmd, &cli)) == OT_EXIT_DONE)
+        code = execute(cmd, &cli);
+out:
+    free(cli.values);
+    free(words);
+    return ot_print_finish(code);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What people and scripts see: messages and progress on stderr, answers on stdout. Never asks
+ * the library anything. The one idea: at most one live line exists; whoever writes to stderr
+ * takes it away first, and the next progress draws it anew.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static bool line_shown;
+
+static void clear_line(void)
+{
+    if (line_shown)
+        fputs("\r\033[K", stderr);
+    line_shown = false;
+}
+
+void ot_say(const char *format, ...)
+{
+    clear_line();
+    va_list list;
+    va_start(list, format);
+    fputs("optune: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+}
+
+int ot_say_failure(const optune_err *err)
+{
+    ot_say("%s", err->text[0] ? err->text : "failed");
+    switch (err->status) {
+    case OPTUNE_EUSAGE:
+    case OPTUNE_ESYNTAX:
+    case OPTUNE_ETYPE:
+        return OT_EXIT_USAGE;
+    case OPTUNE_ENOENT:
+        return OT_EXIT_ABSENT;
+    case OPTUNE_ENODEV:
+        return OT_EXIT_NO_DEVICE;
+    case OPTUNE_EINTERRUPTED:
+        return OT_EXIT_INTERRUPTED;
+    default:
+        return OT_EXIT_FAILED;
+    }
+}
+
+int ot_say_usage(const ot_cmd *cmd, const char *message)
+{
+    ot_say("%s", message);
+    if (cmd)
+        fprintf(stderr, "usage: optune %s%s%s%s; see 'optune %s --help'\n", cmd->name,
+                *cmd->arguments ? " " : "", cmd->arguments, cmd->options ? " [options]" : "",
+                cmd->name);
+    else
+        fputs("usage: optune COMMAND [arguments] [options]; see 'optune --help'\n", stderr);
+    return OT_EXIT_USAGE;
+}
+
+void ot_say_log(void *unused, optune_log_level level, const char *text)
+{
+    (void)unused;
+    static const char *const name[] = {"error", "warning", "info", "debug"};
+    int i = level >= OPTUNE_LOG_ERROR && level <= OPTUNE_LOG_DEBUG ? (int)level : 0;
+    ot_say("%s: %s", name[i], text);
+}
+
+void ot_print_text(const char *text)
+{
+    size_t n = strlen(text);
+    fwrite(text, 1, n, stdout);
+    if (n && text[n - 1] != '\n')
+        fputc('\n', stdout);
+}
+
+void ot_print_result(const optune_result *result, bool json)
+{
+    ot_print_text(json ? optune_result_json(result) : optune_result_text(result));
+}
+
+int ot_print_list(const ot_cli *cli, const char *what, bool json)
+{
+    optune_err err = {0};
+    optune_result *result = NULL;
+    const char *name = cli->n_words ? cli->words[0] : NULL;
+    if (optune_list(cli->handle, what, name, &result, &err) < 0)
+        return ot_say_failure(&err);
+    ot_print_result(result, json);
+    optune_result_free(result);
+    return OT_EXIT_DONE;
+}
+
+int ot_print_finish(int code)
+{
+    clear_line();
+    errno = 0;
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (!failed || errno == EPIPE)
+        return code;
+    ot_say("cannot write to standard output: %s", errno ? strerror(errno) : "write failed");
+    return code == OT_EXIT_DONE ? OT_EXIT_FAILED : code;
+}
+
+/* ---- progress ---------------------------------------------------------------------------- */
+
+static void print_seconds(double s, char *to, size_t size)
+{
+    if (s < 1e-3)
+        snprintf(to, size, "%.4g us", s * 1e6);
+    else if (s < 1)
+        snprintf(to, size, "%.4g ms", s * 1e3);
+    else
+        snprintf(to, size, "%.4g s", s);
+}
+
+static void print_left(double s, char *to, size_t size)
+{
+    long whole = s < 1e9 ? (long)(s + 0.5) : 1000000000L;
+    if (whole >= 3600)
+        snprintf(to, size, "%ld:%02ld:%02ld left", whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        snprintf(to, size, "%ld:%02ld left", whole / 60, whole % 60);
+}
+
+/* "41.3 us 812 GFLOP/s dense_pack.x86"; empty when nothing was good yet. */
+static void print_best(const optune_progress *p, bool with_impl, char *to, size_t size)
+{
+    to[0] = 0;
+    if (!(p->best > 0) || !isfinite(p->best))
+        return;
+    char time[32], rate[48] = "";
+    print_seconds(p->best, time, sizeof(time));
+    if (p->flops > 0)
+        snprintf(rate, sizeof(rate), " %.*f GFLOP/s", p->flops / p->best < 1e11 ? 2 : 0,
+                 p->flops / p->best * 1e-9);
+    bool named = with_impl && p->best_impl;
+    snprintf(to, size, "%s%s%s%s", time, rate, named ? " " : "", named ? p->best_impl : "");
+}
+
+enum { PARTS = 8, PART_SIZE = 160 };
+
+/* In the order they are shown; when there is no room the least important goes first. */
+typedef struct part {
+    int importance;
+    char text[PART_SIZE];
+} part;
+
+void ot_progress_line(const optune_progress *p, int width, char *to, size_t size)
+{
+    part parts[PARTS] = {
+        {.importance = 9}, {.importance = 8}, {.importance = 7}, {.importance = 4},
+        {.importance = 6}, {.importance = 5}, {.importance = 1},
+    };
+    snprintf(parts[0].text, PART_SIZE, "%d/%d %s", p->workload, p->workloads,
+             p->phase ? p->phase : "");
+    if (p->trials > 0)
+        snprintf(parts[1].text, PART_SIZE, "trial %d/%d", p->trial, p->trials);
+    char best[PART_SIZE - 8];
+    print_best(p, false, best, sizeof(best));
+    if (best[0])
+        snprintf(parts[2].text, PART_SIZE, "best %s", best);
+    if (best[0] && p->best_impl)
+        snprintf(parts[3].text, PART_SIZE, "%s", p->best_impl);
+    if (p->failures > 0)
+        snprintf(parts[4].text, PART_SIZE, "%d failed", p->failures);
+    if (p->left >= 0)
+        print_left(p->left, parts[5].text, PART_SIZE);
+    if (p->call)
+        snprintf(parts[6].text, PART_SIZE, "%s", p->call);
+
+    int room = width < (int)size - 1 ? width : (int)size - 1;
+    for (;;) {
+        int length = 0, shown = 0, least = -1;
+        for (int i = 0; i < PARTS; i++) {
+            if (!parts[i].text[0])
+                continue;
+            length += (int)strlen(parts[i].text) + (shown++ ? 2 : 0);
+            if (least < 0 || parts[i].importance < parts[least].importance)
+                least = i;
+        }
+        if (length <= room || shown <= 1)
+            break;
+        /* What remains of the workload's text is still of use; of the others it is not. */
+        int rest = room - (length - (int)strlen(parts[least].text));
+        if (parts[least].importance == 1 && rest >= 16)
+            memcpy(parts[least].text + rest - 3, "...", 4);
+        else
+            parts[least].text[0] = 0;
+    }
+    int n = 0;
+    to[0] = 0;
+    for (int i = 0; i < PARTS && n < room; i++)
+        if (parts[i].text[0])
+            n += snprintf(to + n, (size_t)(room - n) + 1, "%s%s", n ? "  " : "", parts[i].text);
+}
+
+static int terminal_width(void)
+{
+    struct winsize window;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
+        return window.ws_col;
+    return 80;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void show_plain(const optune_progress *p)
+{
+    char best[PART_SIZE];
+    print_best(p, true, best, sizeof(best));
+    fprintf(stderr, "workload %d of %d: %s: %s", p->workload, p->workloads, p->phase,
+            p->call ? p->call : "");
+    if (p->trial > 0)
+        fprintf(stderr, ", %d trials", p->trial);
+    if (best[0])
+        fprintf(stderr, ", best %s", best);
+    if (p->failures > 0)
+        fprintf(stderr, ", %d failed", p->failures);
+    fputc('\n', stderr);
+}
+
+void ot_progress_show(void *unused, const optune_progress *p)
+{
+    (void)unused;
+    static int last_workload = -1;
+    static char last_phase[32];
+    static double drawn;
+    static int live = -1;
+    if (live < 0) {
+        const char *term = getenv("TERM");
+        live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    }
+    if (p->note)
+        ot_say("%s", p->note);
+    const char *phase = p->phase ? p->phase : "";
+    bool changed = p->workload != last_workload || strcmp(phase, last_phase) != 0;
+    last_workload = p->workload;
+    snprintf(last_phase, sizeof(last_phase), "%s", phase);
+    if (p->workload < 1)
+        return;
+    if (!live) {
+        if (changed)
+            show_plain(p);
+        return;
+    }
+    if (!changed && line_shown && now() - drawn < 0.1)
+        return;
+    char line[512];
+    /* One column stays free: a terminal wraps after its last one. */
+    ot_progress_line(p, terminal_width() - 1, line, sizeof(line));
+    fprintf(stderr, "\r%s\033[K", line);
+    fflush(stderr);
+    line_shown = true;
+    drawn = now();
+}
+
+void ot_progress_end(void)
+{
+    clear_line();
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What has been learned. The log is the truth: one JSON line per trial, appended before the
+ * store commits. The store (LMDB) is derived and can be rebuilt from logs to the same answers.
+ * db keeps the keys it is given; it never parses a call or a target.
+ */
+#ifndef OPTUNE_DB_H
+#define OPTUNE_DB_H
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+/* ---- store.c: the only file that includes lmdb.h ------------------------------------------------ */
+typedef struct ot_store ot_store;
+enum { OT_STORE_READ = 0, OT_STORE_WRITE = 1 };
+/* Opens or (WRITE) creates DIR/store. ENOENT: READ and there is none. ESTORE for a network file
+ * system, EDAMAGED, EVERSION, each with the remedy. */
+int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err);
+void ot_store_close(ot_store *store);
+/* All in one transaction; a record already there (same content) counts as known. */
+int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
+                 optune_err *err);
+/* A question; NULL policy means "warm". */
+typedef struct ot_question { const char *device, *target, *call, *policy; } ot_question;
+/* All records of one question, cheapest first, failures last; decoded into the arena. One read
+ * transaction, no lock. `limit` 0: all. Damaged values are skipped and counted. */
+int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
+                  optune_record **record, int *n, optune_err *err);
+/* Every record, in key order; stops when fn returns non-zero and returns that. */
+typedef int (*ot_record_fn)(void *arg, const optune_record *record);
+int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err);
+typedef struct ot_store_stats { int64_t records, questions, bytes, damaged; } ot_store_stats;
+int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err);
+/* Devices are kept so that any host can answer for them. */
+int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err);
+/* ENOENT names the keys that are known. */
+int ot_store_device(ot_store *store, const char *key, optune_device *device, optune_err *err);
+int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, int *n,
+                     optune_err *err);
+
+/* ---- check.c: may LMDB be let at this place and this file --------------------------------------- */
+typedef struct ot_place { /* the file system a path is on */
+    int64_t magic; /* statfs's f_type; -1: not known */
+    char type[OPTUNE_NAME_SIZE]; /* "fuse.sshfs"; told for FUSE only, else empty */
+} ot_place;
+/* How a place is found out; tests put their own here. */
+extern void (*ot_place_of)(const char *path, ot_place *place);
+/* ESTORE with the remedy when locks or shared memory maps cannot be relied on there. */
+int ot_check_place(const char *path, optune_err *err);
+/* EDAMAGED unless the file is a sound LMDB data file as far as LMDB would follow it: LMDB itself
+ * would crash. Large files are followed to their branch pages only. Reads without a lock. */
+int ot_check_pages(const char *path, optune_err *err);
+
+/* ---- codec.c: record <-> versioned, checksummed bytes -------------------------------------------- */
+int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err);
+/* Texts and samples are copied into the arena. EDAMAGED, EVERSION. */
+int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record *record,
+                     optune_err *err);
+/* Identity of a record's content: equal for the same trial wherever it was imported. */
+ot_digest ot_record_digest(const optune_record *record);
+ot_digest ot_question_digest(const ot_question *question);
+int ot_device_encode(const optune_device *device, ot_text *to, optune_err *err);
+int ot_device_decode(const void *data, size_t n, optune_device *device, optune_err *err);
+
+/* ---- log.c: JSON lines, AutoTVM's v0.2 plus one key `optune` ---------------------------------------- */
+typedef struct ot_log ot_log;
+/* Appends to `path`, made when absent, with O_APPEND. A half line left by a crash is closed off
+ * with a newline first. */
+int ot_log_open(const char *path, ot_log **log, optune_err *err);
+int ot_log_append(ot_log *log, const optune_record *record, optune_err *err); /* one write(2) */
+void ot_log_device(ot_log *log, const optune_device *device); /* a comment line describing it */
+int ot_log_sync(ot_log *log, optune_err *err);
+void ot_log_close(ot_log *log);
+void ot_device_line(const optune_device *device, ot_text *to); /* the same, with its newline */
+void ot_record_line(const optune_record *record, ot_text *to); /* with its newline */
+
+/* One line of a log as read. Exactly one of: a full record of ours; an AutoTVM line (record has
+ * config, cost, samples, time, outcome, tool; `task_name`, `target_text` and `args` say the rest); a problem. */
+typedef struct ot_log_line {
+    int number; /* from 1 */
+    bool ours;
+    const char *problem; /* NULL: none; else one sentence */
+    optune_record record;
+    const char *target_text, *task_name, *template_key; /* AutoTVM only */
+    const json_t *args; /* borrowed for the call */
+    const optune_device *device; /* a device line of ours, else NULL */
+} ot_log_line;
+typedef int (*ot_log_fn)(void *arg, const ot_log_line *line);
+/* Reads comments away; never stops at a bad or half line: it is passed on as a problem. */
+int ot_log_read(const char *path, ot_log_fn fn, void *arg, optune_err *err);
+
+/* ---- http.c: the only file that includes curl ----------------------------------------------------------- */
+typedef struct ot_fetch {
+    int64_t max_bytes;    /* 0: 256 MiB */
+    double connect_s;     /* 0: 15 */
+    double total_s;       /* 0: 300 */
+    const char *ca_file;  /* NULL: the system's */
+} ot_fetch;
+/* Fetches an https URL into a file (atomically). Only https, redirects included. ENET names the
+ * host and the reason. */
+int ot_http_fetch(const char *url, const char *path, const ot_fetch *how, optune_err *err);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between store.c, which knows LMDB and no record, and records.c, which knows records and no
+ * LMDB: tables of keys and values in key order, read in snapshots, written in transactions.
+ * Nothing outside db/ includes this. Bytes read are valid until the reader ends.
+ */
+#ifndef OPTUNE_DB_KV_H
+#define OPTUNE_DB_KV_H
+
+#include "db/db.h"
+
+typedef enum ot_table {
+    OT_TABLE_META,   /* "schema" -> layout number */
+    OT_TABLE_RECORD, /* record digest -> record */
+    OT_TABLE_BEST,   /* question digest, sortable cost, record digest -> nothing */
+    OT_TABLE_DEVICE, /* device key -> device */
+    OT_TABLES,
+} ot_table;
+
+typedef struct ot_bytes {
+    const void *data;
+    size_t n;
+} ot_bytes;
+
+typedef struct ot_reader {
+    ot_store *store;
+    void *txn, *cursor[OT_TABLES];
+    bool live[OT_TABLES]; /* this snapshot has used the cursor */
+} ot_reader;
+
+/* All returning int: 0, a negative status with its message, or 1 where there is no such entry. */
+int ot_reader_begin(ot_store *store, ot_reader *reader, optune_err *err);
+void ot_reader_end(ot_reader *reader);
+int ot_reader_get(ot_reader *reader, ot_table table, ot_bytes key, ot_bytes *value,
+                  optune_err *err);
+/* The first entry at or behind *key; an empty key is before all others. */
+int ot_reader_seek(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+                   optune_err *err);
+int ot_reader_next(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+                   optune_err *err);
+
+typedef struct ot_writer {
+    ot_store *store;
+    void *txn;
+} ot_writer;
+
+/* One writer at a time, all processes together; waits for the others. */
+int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err);
+/* With `known`, an entry that is there stays: returns 1 and what it is. */
+int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes value,
+                  ot_bytes *known, optune_err *err);
+int ot_writer_commit(ot_writer *writer, optune_err *err); /* durable on return */
+void ot_writer_abort(ot_writer *writer);
+
+int64_t ot_store_bytes(ot_store *store); /* of its file that are in use */
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records and devices in the store's tables. `best` orders the records of one question by cost,
+ * so that the best is its first entry; `record` holds each record once, by the digest of its
+ * content. Digests only find: the full texts are compared after decoding, so two that collide do
+ * no harm. A value whose checksum is wrong is passed over, and mended when it is put again.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/kv.h"
+
+enum {
+    DIGEST = 16,
+    BEST_KEY = DIGEST + 8 + DIGEST,
+    WALK_BATCH = 64, /* records read before a callback sees them */
+};
+
+static ot_question question_of(const optune_record *record)
+{
+    return (ot_question){record->device, record->target, record->call,
+                         record->policy ? record->policy : "warm"};
+}
+
+/* Sorts as the numbers do; what is no number sorts behind infinity. */
+static void sortable(double cost, unsigned char to[8])
+{
+    uint64_t bits;
+    if (isnan(cost))
+        cost = INFINITY;
+    memcpy(&bits, &cost, sizeof(bits));
+    bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+    for (int i = 0; i < 8; i++)
+        to[i] = (unsigned char)(bits >> (56 - 8 * i));
+}
+
+/* ---- writing ---------------------------------------------------------------------------------- */
+
+static bool is_damaged(ot_bytes value)
+{
+    ot_arena arena = {0};
+    optune_record record;
+    int status = ot_record_decode(value.data, value.n, &arena, &record, NULL);
+    ot_arena_release(&arena);
+    return status == OPTUNE_EDAMAGED;
+}
+
+static int put_one(ot_writer *writer, const optune_record *record, ot_text *text, int *added,
+                   optune_err *err)
+{
+    int status = ot_record_encode(record, text, err);
+    if (status < 0)
+        return status;
+    ot_digest digest = ot_record_digest(record);
+    ot_question question = question_of(record);
+    ot_digest asked = ot_question_digest(&question);
+    unsigned char best[BEST_KEY];
+    memcpy(best, asked.byte, DIGEST);
+    sortable(record->outcome == OPTUNE_OUTCOME_OK ? record->cost : INFINITY, best + DIGEST);
+    memcpy(best + DIGEST + 8, digest.byte, DIGEST);
+    ot_bytes key = {digest.byte, DIGEST}, value = {text->s, text->n}, known;
+    status = ot_writer_put(writer, OT_TABLE_RECORD, key, value, &known, err);
+    if (status == 1) {
+        if (!is_damaged(known))
+            return OPTUNE_OK;
+        status = ot_writer_put(writer, OT_TABLE_RECORD, key, value, NULL, err);
+    }
+    if (status == OPTUNE_OK)
+        status = ot_writer_put(writer, OT_TABLE_BEST, (ot_bytes){best, BEST_KEY},
+                               (ot_bytes){"", 0}, NULL, err);
+    if (status == OPTUNE_OK)
+        ++*added;
+    return status;
+}
+
+int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
+                 optune_err *err)
+{
+    ot_writer writer;
+    ot_text text = {0};
+    int fresh = 0;
+    int status = ot_writer_begin(store, &writer, err);
+    if (status < 0)
+        return status;
+    for (int i = 0; status == OPTUNE_OK && i < n; i++)
+        status = put_one(&writer, &record[i], &text, &fresh, err);
+    if (status == OPTUNE_OK)
+        status = ot_writer_commit(&writer, err);
+    else
+        ot_writer_abort(&writer);
+    if (added)
+        *added = status == OPTUNE_OK ? fresh : 0;
+    ot_text_release(&text);
+    return status;
+}
+
+int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err)
+{
+    ot_writer writer;
+    ot_text text = {0};
+    int status = ot_device_encode(device, &text, err);
+    if (status == OPTUNE_OK)
+        status = ot_writer_begin(store, &writer, err);
+    if (status == OPTUNE_OK) {
+        status = ot_writer_put(&writer, OT_TABLE_DEVICE,
+                               (ot_bytes){device->key, strlen(device->key)},
+                               (ot_bytes){text.s, text.n}, NULL, err);
+        if (status == OPTUNE_OK)
+            status = ot_writer_commit(&writer, err);
+        else
+            ot_writer_abort(&writer);
+    }
+    ot_text_release(&text);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+typedef struct found {
+    optune_record *record;
+    int n, capacity;
+} found;
+
+static optune_record *found_slot(found *f)
+{
+    if (f->n == f->capacity) {
+        f->capacity = f->capacity ? 2 * f->capacity : 16;
+        f->record = realloc(f->record, (size_t)f->capacity * sizeof(*f->record));
+        if (!f->record)
+            abort();
+    }
+    return &f->record[f->n];
+}
+
+static bool answers(const optune_record *record, const ot_question *question)
+{
+    ot_question own = question_of(record);
+    const char *policy = question->policy ? question->policy : "warm";
+    return strcmp(own.device, question->device) == 0 &&
+           strcmp(own.target, question->target) == 0 && strcmp(own.call, question->call) == 0 &&
+           strcmp(own.policy, policy) == 0;
+}
+
+int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
+                  optune_record **record, int *n, optune_err *err)
+{
+    *record = NULL;
+    *n = 0;
+    ot_reader reader;
+    int status = ot_reader_begin(store, &reader, err);
+    if (status < 0)
+        return status;
+    found f = {0};
+    ot_digest asked = ot_question_digest(question);
+    ot_bytes key = {asked.byte, DIGEST}, value;
+    status = ot_reader_seek(&reader, OT_TABLE_BEST, &key, &value, err);
+    while (status == OPTUNE_OK && key.n == BEST_KEY && memcmp(key.data, asked.byte, DIGEST) == 0 &&
+           (limit <= 0 || f.n < limit)) {
+        ot_bytes digest = {(const char *)key.data + DIGEST + 8, DIGEST};
+        status = ot_reader_get(&reader, OT_TABLE_RECORD, digest, &value, err);
+        if (status < 0)
+            break;
+        optune_record *slot = found_slot(&f);
+        if (status == OPTUNE_OK &&
+            ot_record_decode(value.data, value.n, arena, slot, NULL) == OPTUNE_OK &&
+            answers(slot, question))
+            f.n++;
+        status = ot_reader_next(&reader, OT_TABLE_BEST, &key, &value, err);
+    }
+    ot_reader_end(&reader);
+    if (status >= 0 && f.n) {
+        *record = ot_arena_alloc(arena, (size_t)f.n * sizeof(**record));
+        memcpy(*record, f.record, (size_t)f.n * sizeof(**record));
+        *n = f.n;
+    }
+    free(f.record);
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+/* Reads the next records behind `last`, of last->n bytes in last_key; 1 at the end. */
+static int walk_batch(ot_store *store, ot_bytes *last, unsigned char last_key[DIGEST],
+                      ot_arena *arena, found *f, optune_err *err)
+{
+    f->n = 0;
+    ot_reader reader;
+    int status = ot_reader_begin(store, &reader, err);
+    if (status < 0)
+        return status;
+    ot_bytes key = *last, value;
+    status = ot_reader_seek(&reader, OT_TABLE_RECORD, &key, &value, err);
+    if (status == OPTUNE_OK && last->n && key.n == DIGEST &&
+        memcmp(key.data, last_key, DIGEST) == 0)
+        status = ot_reader_next(&reader, OT_TABLE_RECORD, &key, &value, err);
+    while (status == OPTUNE_OK && f->n < WALK_BATCH) {
+        if (key.n == DIGEST) {
+            memcpy(last_key, key.data, DIGEST);
+            *last = (ot_bytes){last_key, DIGEST};
+        }
+        if (ot_record_decode(value.data, value.n, arena, found_slot(f), NULL) == OPTUNE_OK)
+            f->n++;
+        status = ot_reader_next(&reader, OT_TABLE_RECORD, &key, &value, err);
+    }
+    ot_reader_end(&reader);
+    return status;
+}
+
+int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err)
+{
+    /* In batches: no transaction is open while the callback runs, however long it takes. */
+    found f = {0};
+    unsigned char last_key[DIGEST];
+    ot_bytes last = {0};
+    int status = OPTUNE_OK, answer = 0;
+    while (status == OPTUNE_OK && answer == 0) {
+        ot_arena arena = {0};
+        status = walk_batch(store, &last, last_key, &arena, &f, err);
+        for (int i = 0; status >= 0 && answer == 0 && i < f.n; i++)
+            answer = fn(arg, &f.record[i]);
+        ot_arena_release(&arena);
+    }
+    free(f.record);
+    return status < 0 ? status : answer;
+}
+
+int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err)
+{
+    *stats = (ot_store_stats){.bytes = ot_store_bytes(store)};
+    ot_reader reader;
+    int status = ot_reader_begin(store, &reader, err);
+    if (status < 0)
+        return status;
+    ot_bytes key = {0}, value;
+    status = ot_reader_seek(&reader, OT_TABLE_RECORD, &key, &value, err);
+    while (status == OPTUNE_OK) {
+        stats->records++;
+        stats->damaged += is_damaged(value);
+        status = ot_reader_next(&reader, OT_TABLE_RECORD, &key, &value, err);
+    }
+    /* From each question's first entry to the place behind all of its entries. */
+    unsigned char behind[BEST_KEY];
+    key = (ot_bytes){0};
+    while (status >= 0) {
+        status = ot_reader_seek(&reader, OT_TABLE_BEST, &key, &value, err);
+        if (status || key.n != BEST_KEY)
+            break;
+        stats->questions++;
+        memcpy(behind, key.data, DIGEST);
+        memset(behind + DIGEST, 0xff, BEST_KEY - DIGEST);
+        key = (ot_bytes){behind, BEST_KEY};
+    }
+    ot_reader_end(&reader);
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, int *n,
+                     optune_err *err)
+{
+    *device = NULL;
+    *n = 0;
+    ot_reader reader;
+    int status = ot_reader_begin(store, &reader, err);
+    if (status < 0)
+        return status;
+    int capacity = 0;
+    optune_device *known = NULL;
+    ot_bytes key = {0}, value;
+    status = ot_reader_seek(&reader, OT_TABLE_DEVICE, &key, &value, err);
+    while (status == OPTUNE_OK) {
+        if (*n == capacity) {
+            capacity = capacity ? 2 * capacity : 8;
+            known = realloc(known, (size_t)capacity * sizeof(*known));
+            if (!known)
+                abort();
+        }
+        if (ot_device_decode(value.data, value.n, &known[*n], NULL) == OPTUNE_OK)
+            ++*n;
+        status = ot_reader_next(&reader, OT_TABLE_DEVICE, &key, &value, err);
+    }
+    ot_reader_end(&reader);
+    if (*n) {
+        *device = ot_arena_alloc(arena, (size_t)*n * sizeof(**device));
+        memcpy(*device, known, (size_t)*n * sizeof(**device));
+    }
+    free(known);
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+int ot_store_device(ot_store *store, const char *key, optune_device *device, optune_err *err)
+{
+    ot_arena arena = {0};
+    optune_device *known;
+    int n;
+    int status = ot_store_devices(store, &arena, &known, &n, err);
+    ot_text keys = {0};
+    for (int i = 0; status == OPTUNE_OK && i < n; i++) {
+        if (strcmp(known[i].key, key) == 0) {
+            *device = known[i];
+            goto out;
+        }
+        ot_text_printf(&keys, "%s'%s'", i ? ", " : "", known[i].key);
+    }
+    if (status == OPTUNE_OK)
+        status = optune_fail(err, OPTUNE_ENOENT, "device '%s' is not known; known are: %s", key,
+                             n ? keys.s : "none");
+out:
+    ot_text_release(&keys);
+    ot_arena_release(&arena);
+    return status;
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LMDB's one door: environments, transactions, tables of bytes. Knows nothing of records, and
+ * never keeps data that the logs could not restore. LMDB must not be opened twice in one process
+ * nor be used across fork, so environments are kept in a list, counted, and belong to the
+ * process that opened them. Read transactions wait in a pool, reset, to be used again.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lmdb.h>
+
+#include "db/kv.h"
+
+enum {
+    SCHEMA = 1,
+    READERS = 2048,
+    TABLES = 8,
+    POOL = 64, /* idle read transactions kept */
+};
+static const size_t largest_map = (size_t)64 << 30;
+static const size_t smallest_map = (size_t)64 << 20;
+
+static const char *const table_names[OT_TABLES] = {
+    [OT_TABLE_META] = "meta",
+    [OT_TABLE_RECORD] = "record",
+    [OT_TABLE_BEST] = "best",
+    [OT_TABLE_DEVICE] = "device",
+};
+
+typedef struct env {
+    struct env *next;
+    MDB_env *mdb;
+    MDB_dbi table[OT_TABLES];
+    dev_t device_number; /* of the data file: what "the same store" means */
+    ino_t inode;
+    pid_t pid;
+    int users;
+    bool read_only;
+    char path[4096]; /* DIR/store */
+    char dir[4096];
+    pthread_mutex_t lock; /* over the pool */
+    ot_reader idle[POOL];
+    int n_idle;
+} env;
+
+struct ot_store {
+    env *env;
+    int mode;
+};
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static env *open_envs;
+
+/* ---- failing ---------------------------------------------------------------------------------- */
+
+static int fail_damaged(const char *dir, const char *why, optune_err *err)
+{
+    return optune_fail(err, OPTUNE_EDAMAGED,
+                       "%s; the logs are whole: move '%s/store' away and rebuild it with "
+                       "`optune import %s/logs/*`",
+                       why, dir, dir);
+}
+
+/* Says what LMDB or the system refused, and what to do about it. */
+static int fail(const env *e, int rc, const char *doing, optune_err *err)
+{
+    ot_text text = {0};
+    int status = OPTUNE_ESTORE;
+    ot_text_printf(&text, "cannot %s database '%s': ", doing, e->path);
+    switch (rc) {
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+    case MDB_INVALID:
+    case MDB_BAD_TXN:
+    case MDB_PANIC:
+    case MDB_NOTFOUND:
+        ot_text_printf(&text, "it is damaged (%s)", mdb_strerror(rc));
+        status = fail_damaged(e->dir, text.s, err);
+        break;
+    case MDB_VERSION_MISMATCH:
+        status = optune_fail(err, OPTUNE_EVERSION, "%sit was written by another version of LMDB",
+                             text.s);
+        break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        optune_fail(err, status,
+                    "%s%s; reading, too, needs write permission on its lock file; give it, or "
+                    "choose another directory with --db",
+                    text.s, strerror(rc));
+        break;
+    case ENOSPC:
+    case EDQUOT:
+        optune_fail(err, status, "%s%s; free some, nothing stored before is lost", text.s,
+                    strerror(rc));
+        break;
+    case MDB_MAP_FULL:
+    case MDB_MAP_RESIZED:
+        optune_fail(err, status,
+                    "%sit has outgrown the address space this process may use; raise `ulimit -v`",
+                    text.s);
+        break;
+    case MDB_READERS_FULL:
+        optune_fail(err, status, "%sall %d readers' places are taken; end some processes", text.s,
+                    READERS);
+        break;
+    default:
+        optune_fail(err, status, "%s%s", text.s, mdb_strerror(rc));
+    }
+    ot_text_release(&text);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static void drop_reader(ot_reader *r)
+{
+    for (int i = 0; i < OT_TABLES; i++)
+        if (r->cursor[i])
+            mdb_cursor_close(r->cursor[i]);
+    mdb_txn_abort(r->txn);
+}
+
+static int begin_fresh(env *e, ot_reader *r)
+{
+    MDB_txn *txn = NULL;
+    int rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
+    if (rc == MDB_READERS_FULL) {
+        /* Places of killed processes may be among them. */
+        int dead;
+        mdb_reader_check(e->mdb, &dead);
+        rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
+    }
+    r->txn = txn;
+    return rc;
+}
+
+int ot_reader_begin(ot_store *store, ot_reader *reader, optune_err *err)
+{
+    env *e = store->env;
+    *reader = (ot_reader){0};
+    pthread_mutex_lock(&e->lock);
+    if (e->n_idle > 0)
+        *reader = e->idle[--e->n_idle];
+    pthread_mutex_unlock(&e->lock);
+    reader->store = store;
+    int rc;
+    if (!reader->txn)
+        rc = begin_fresh(e, reader);
+    else if ((rc = mdb_txn_renew(reader->txn)) != 0)
+        drop_reader(reader);
+    return rc ? fail(e, rc, "read", err) : OPTUNE_OK;
+}
+
+void ot_reader_end(ot_reader *reader)
+{
+    env *e = reader->store->env;
+    mdb_txn_reset(reader->txn);
+    memset(reader->live, 0, sizeof(reader->live));
+    pthread_mutex_lock(&e->lock);
+    bool kept = e->n_idle < POOL;
+    if (kept)
+        e->idle[e->n_idle++] = *reader;
+    pthread_mutex_unlock(&e->lock);
+    if (!kept)
+        drop_reader(reader);
+}
+
+static MDB_val value_of(ot_bytes bytes)
+{
+    return (MDB_val){.mv_size = bytes.n, .mv_data = (void *)(uintptr_t)bytes.data};
+}
+
+static ot_bytes bytes_of(MDB_val value)
+{
+    return (ot_bytes){.data = value.mv_data, .n = value.mv_size};
+}
+
+int ot_reader_get(ot_reader *reader, ot_table table, ot_bytes key, ot_bytes *value,
+                  optune_err *err)
+{
+    env *e = reader->store->env;
+    MDB_val wanted = value_of(key), got;
+    int rc = mdb_get(reader->txn, e->table[table], &wanted, &got);
+    if (rc == MDB_NOTFOUND)
+        return 1;
+    if (rc)
+        return fail(e, rc, "read", err);
+    *value = bytes_of(got);
+    return OPTUNE_OK;
+}
+
+static int move(ot_reader *reader, ot_table table, MDB_cursor_op op, ot_bytes *key,
+                ot_bytes *value, optune_err *err)
+{
+    env *e = reader->store->env;
+    int rc = 0;
+    if (!reader->cursor[table]) {
+        MDB_cursor *cursor = NULL;
+        rc = mdb_cursor_open(reader->txn, e->table[table], &cursor);
+        reader->cursor[table] = cursor;
+    } else if (!reader->live[table]) {
+        rc = mdb_cursor_renew(reader->txn, reader->cursor[table]);
+    }
+    reader->live[table] = rc == 0;
+    MDB_val at = value_of(*key), got;
+    if (rc == 0)
+        rc = mdb_cursor_get(reader->cursor[table], &at, &got, op);
+    if (rc == MDB_NOTFOUND)
+        return 1;
+    if (rc)
+        return fail(e, rc, "read", err);
+    *key = bytes_of(at);
+    *value = bytes_of(got);
+    return OPTUNE_OK;
+}
+
+int ot_reader_seek(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+                   optune_err *err)
+{
+    return move(reader, table, key->n ? MDB_SET_RANGE : MDB_FIRST, key, value, err);
+}
+
+int ot_reader_next(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+                   optune_err *err)
+{
+    return move(reader, table, MDB_NEXT, key, value, err);
+}
+
+/* ---- writing ---------------------------------------------------------------------------------- */
+
+int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
+{
+    env *e = store->env;
+    assert(store->mode == OT_STORE_WRITE);
+    *writer = (ot_writer){.store = store};
+    if (e->pid != getpid())
+        return optune_fail(err, OPTUNE_ESTORE, "the database was opened before fork");
+    MDB_txn *txn = NULL;
+    int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+    writer->txn = txn;
+    return rc ? fail(e, rc, "write to", err) : OPTUNE_OK;
+}
+
+int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes value,
+                  ot_bytes *known, optune_err *err)
+{
+    env *e = writer->store->env;
+    MDB_val at = value_of(key), what = value_of(value);
+    int rc = mdb_put(writer->txn, e->table[table], &at, &what, known ? MDB_NOOVERWRITE : 0);
+    if (rc == MDB_KEYEXIST) {
+        *known = bytes_of(what);
+        return 1;
+    }
+    return rc ? fail(e, rc, "write to", err) : OPTUNE_OK;
+}
+
+int ot_writer_commit(ot_writer *writer, optune_err *err)
+{
+    int rc = mdb_txn_commit(writer->txn);
+    return rc ? fail(writer->store->env, rc, "write to", err) : OPTUNE_OK;
+}
+
+void ot_writer_abort(ot_writer *writer)
+{
+    mdb_txn_abort(writer->txn);
+}
+
+int64_t ot_store_bytes(ot_store *store)
+{
+    MDB_envinfo info;
+    MDB_stat size;
+    mdb_env_info(store->env->mdb, &info);
+    mdb_env_stat(store->env->mdb, &size);
+    return (int64_t)(info.me_last_pgno + 1) * size.ms_psize;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+/* One huge sparse map, never grown while open; a smaller one where address space is limited. */
+static int open_mdb(const char *path, unsigned flags, MDB_env **mdb)
+{
+    int rc = ENOMEM;
+    for (size_t size = largest_map; size >= smallest_map; size /= 4) {
+        if ((rc = mdb_env_create(mdb)) != 0)
+            return rc;
+        mdb_env_set_maxreaders(*mdb, READERS);
+        mdb_env_set_maxdbs(*mdb, TABLES);
+        mdb_env_set_mapsize(*mdb, size);
+        rc = mdb_env_open(*mdb, path, MDB_NOTLS | flags, 0664);
+        if (rc == 0)
+            return 0;
+        mdb_env_close(*mdb);
+        *mdb = NULL;
+        if (rc != ENOMEM && rc != EINVAL && rc != EFBIG)
+            break;
+    }
+    return rc;
+}
+
+static int open_tables(env *e, MDB_txn *txn, unsigned flags)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < OT_TABLES; i++)
+        rc = mdb_dbi_open(txn, table_names[i], flags, &e->table[i]);
+    return rc;
+}
+
+/* Makes an environment with its tables elsewhere and moves its data file into place: a data file
+ * that is there is complete, whenever the process that made it was killed. */
+static int create(env *e, optune_err *err)
+{
+    ot_text fresh = {0}, made = {0}, final = {0};
+    ot_text_printf(&fresh, "%s/new", e->path);
+    ot_text_printf(&made, "%s/data.mdb", fresh.s);
+    ot_text_printf(&final, "%s/data.mdb", e->path);
+    ot_remove_tree(fresh.s);
+    MDB_txn *txn = NULL;
+    uint32_t schema = SCHEMA;
+    MDB_val key = value_of((ot_bytes){"schema", 6});
+    MDB_val value = value_of((ot_bytes){&schema, sizeof(schema)});
+    int rc = mkdir(fresh.s, 0777) == 0 ? open_mdb(fresh.s, 0, &e->mdb) : errno;
+    if (rc == 0)
+        rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+    if (rc == 0)
+        rc = open_tables(e, txn, MDB_CREATE);
+    if (rc == 0)
+        rc = mdb_put(txn, e->table[OT_TABLE_META], &key, &value, 0);
+    if (rc == 0)
+        rc = mdb_txn_commit(txn);
+    else if (txn)
+        mdb_txn_abort(txn);
+    if (e->mdb)
+        mdb_env_close(e->mdb);
+    e->mdb = NULL;
+    if (rc == 0 && rename(made.s, final.s) < 0)
+        rc = errno;
+    ot_remove_tree(fresh.s);
+    ot_text_release(&fresh);
+    ot_text_release(&made);
+    ot_text_release(&final);
+    return rc ? fail(e, rc, "create", err) : OPTUNE_OK;
+}
+
+/* Creates what is missing, one process at a time. */
+static int ensure(env *e, const char *data, optune_err *err)
+{
+    int status = ot_make_dirs(e->path, err);
+    if (status < 0) {
+        if (err)
+            err->status = OPTUNE_ESTORE;
+        return OPTUNE_ESTORE;
+    }
+    status = ot_check_place(e->path, err);
+    if (status < 0 || ot_exists(data))
+        return status;
+    int directory = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return fail(e, errno, "open", err);
+    while (flock(directory, LOCK_EX) < 0 && errno == EINTR)
+        continue;
+    if (!ot_exists(data))
+        status = create(e, err);
+    if (status == OPTUNE_OK)
+        fsync(directory);
+    close(directory);
+    return status;
+}
+
+static int check_schema(env *e, optune_err *err)
+{
+    MDB_txn *txn;
+    int rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
+    if (rc)
+        return fail(e, rc, "open", err);
+    MDB_val key = value_of((ot_bytes){"schema", 6}), value;
+    uint32_t schema = 0;
+    rc = open_tables(e, txn, 0);
+    if (rc == 0)
+        rc = mdb_get(txn, e->table[OT_TABLE_META], &key, &value);
+    if (rc == 0 && value.mv_size != sizeof(schema))
+        rc = MDB_INVALID;
+    if (rc) {
+        mdb_txn_abort(txn);
+        return fail(e, rc, "open", err);
+    }
+    memcpy(&schema, value.mv_data, sizeof(schema));
+    mdb_txn_commit(txn); /* keeps the tables open */
+    if (schema != SCHEMA)
+        return optune_fail(err, OPTUNE_EVERSION,
+                           "database '%s' has layout %u, this version of optune knows %d; update "
+                           "optune, or move it away and import the logs under '%s/logs'",
+                           e->path, schema, SCHEMA, e->dir);
+    return OPTUNE_OK;
+}
+
+static void env_release(env *e)
+{
+    /* A child of fork must leave its parent's environment alone: closing it would give the
+     * parent's places in the lock file away. */
+    if (e->mdb && e->pid == getpid()) {
+        for (int i = 0; i < e->n_idle; i++)
+            drop_reader(&e->idle[i]);
+        mdb_env_close(e->mdb);
+    }
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+static int env_open(env *e, int mode, const char *data, optune_err *err)
+{
+    int status = ot_check_pages(data, err);
+    if (status == OPTUNE_EDAMAGED && err) {
+        ot_text why = {0};
+        ot_text_add(&why, err->text);
+        fail_damaged(e->dir, why.s, err);
+        ot_text_release(&why);
+    }
+    if (status < 0)
+        return status;
+    int rc = open_mdb(e->path, 0, &e->mdb);
+    if (mode == OT_STORE_READ && (rc == EACCES || rc == EROFS)) {
+        /* On read-only media LMDB reads without its lock file. */
+        e->read_only = true;
+        rc = open_mdb(e->path, MDB_RDONLY, &e->mdb);
+    }
+    if (rc)
+        return fail(e, rc, "open", err);
+    int dead;
+    mdb_reader_check(e->mdb, &dead);
+    return check_schema(e, err);
+}
+
+static env *find_open(const struct stat *info)
+{
+    for (env *e = open_envs; e; e = e->next)
+        if (e->inode == info->st_ino && e->device_number == info->st_dev && e->pid == getpid())
+            return e;
+    return NULL;
+}
+
+int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
+{
+    *store = NULL;
+    env *e = ot_alloc(sizeof(*e));
+    env *opened = NULL;
+    ot_text data = {0};
+    struct stat info;
+    int status = OPTUNE_OK;
+    pthread_mutex_init(&e->lock, NULL);
+    e->pid = getpid();
+    if (!ot_copy(e->dir, sizeof(e->dir), dir) || strlen(dir) + 8 > sizeof(e->path)) {
+        status = optune_fail(err, OPTUNE_ELIMIT, "database directory has too long a name");
+        goto out;
+    }
+    strcat(strcpy(e->path, dir), "/store");
+    ot_text_printf(&data, "%s/data.mdb", e->path);
+    if (mode == OT_STORE_WRITE)
+        status = ensure(e, data.s, err);
+    else if (!ot_exists(data.s) && (errno == ENOENT || errno == ENOTDIR))
+        status = optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", dir);
+    else
+        status = ot_check_place(e->path, err);
+    if (status < 0)
+        goto out;
+    pthread_mutex_lock(&table_lock);
+    if (stat(data.s, &info) < 0) {
+        status = fail(e, errno, "open", err);
+    } else if (!(opened = find_open(&info))) {
+        e->device_number = info.st_dev;
+        e->inode = info.st_ino;
+        status = env_open(e, mode, data.s, err);
+        if (status == OPTUNE_OK) {
+            opened = e;
+            e->next = open_envs;
+            open_envs = e;
+        }
+    }
+    if (opened && mode == OT_STORE_WRITE && opened->read_only) {
+        status = fail(opened, EACCES, "write to", err);
+        opened = NULL;
+    }
+    if (opened) {
+        opened->users++;
+        *store = ot_alloc(sizeof(**store));
+        **store = (ot_store){.env = opened, .mode = mode};
+    }
+    pthread_mutex_unlock(&table_lock);
+out:
+    if (opened != e)
+        env_release(e);
+    ot_text_release(&data);
+    return status;
+}
+
+void ot_store_close(ot_store *store)
+{
+    if (!store)
+        return;
+    pthread_mutex_lock(&table_lock);
+    env *e = store->env;
+    if (--e->users == 0) {
+        for (env **at = &open_envs; *at; at = &(*at)->next) {
+            if (*at == e) {
+                *at = e->next;
+                break;
+            }
+        }
+        env_release(e);
+    }
+    pthread_mutex_unlock(&table_lock);
+    free(store);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a contributor fills in: rows of the tables `op`, `strategy`, `impl`, `target`, `search`.
+ * In tree, a file `<kind>_<name>.c` defines exactly one row with the macro of its kind; the
+ * build finds it by its name and a wrong name is a link error. Out of tree, a shared object
+ * exports one `optune_plugin` with rows of any kind. Every field says what its absence means.
+ *
+ * kernels/ includes this header and kernels/ headers only.
+ */
+#ifndef OPTUNE_DEFINE_H
+#define OPTUNE_DEFINE_H
+
+#include "optune/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPTUNE_ABI 1
+
+/* ---- op: what an operator means ---------------------------------------------------------- */
+
+/* TVM's TOpPattern, with its numbers. */
+typedef enum optune_pattern {
+    OPTUNE_ELEMWISE = 0,
+    OPTUNE_BROADCAST = 1,
+    OPTUNE_INJECTIVE = 2,
+    OPTUNE_REDUCTION = 3,
+    OPTUNE_OUT_FUSABLE = 4,
+    OPTUNE_TUPLE = 7,
+    OPTUNE_OPAQUE = 8,
+} optune_pattern;
+
+typedef struct optune_op_input {
+    const char *name;
+    const char *type;        /* for people: "tensor [M,K]" */
+    const char *description;
+    bool optional;           /* may be left out; only at the end */
+    bool is_const;           /* `const` unless the workload says `var` */
+} optune_op_input;
+
+typedef struct optune_op_attr {
+    const char *name;
+    optune_attr_kind kind;
+    const char *value;       /* default, as text; NULL: required */
+    const char *description;
+    int length;              /* INTS: required length; shorter lists repeat to fill it
+                                ([1] -> [1,1], [p,q] -> [p,q,p,q]); 0: any length */
+    int64_t min, max;        /* range of every integer; both 0: unbounded */
+    const char *words;       /* WORD: allowed words, separated by spaces; NULL: any */
+    bool shown;              /* printed in canonical text even at its default */
+} optune_op_attr;
+
+/* A box in an output: [lo, hi) per dim. */
+typedef struct optune_region {
+    int rank;
+    int64_t lo[OPTUNE_MAX_RANK], hi[OPTUNE_MAX_RANK];
+} optune_region;
+
+/* Named workloads of a real network, as canonical texts (defaults may be left out). */
+typedef struct optune_preset {
+    const char *name;
+    const char *description;
+    const char *const *workloads; /* NULL-terminated */
+} optune_preset;
+
+typedef struct optune_op {
+    const char *name;
+    const char *summary;
+    const optune_op_input *inputs; /* ends at a NULL name */
+    const optune_op_attr *attrs;   /* ends at a NULL name; NULL: none. `math` is added to all */
+    int n_outputs;
+    const char *const *output_names; /* NULL: "output" */
+    optune_pattern pattern;
+    int support_level;
+
+    /* Type relation: sees inputs and outputs together, fills what it can in both, in either
+     * direction. Returns OPTUNE_OK when all is known, 1 when something is still unknown, or a
+     * negative status with a message that names the argument and both types. */
+    int (*types)(optune_call *call, optune_err *err);
+
+    double (*flops)(const optune_call *call); /* NULL: 0, and no rate is shown */
+    double (*bytes)(const optune_call *call); /* compulsory traffic; NULL: sum of all tensors */
+    /* Number of products or values accumulated into one output element; NULL: 1. The error
+     * bound grows with it. */
+    double (*terms)(const optune_call *call);
+
+    /* Double precision reference. Writes `region` of output `out_index`, dense and row-major
+     * in the region's own extents: values to `out`, and to `magnitude` the sum of absolute
+     * products, or |value| where nothing accumulates; the error bound is
+     * scale * growth(terms) * eps * magnitude. in[i] is NULL for an input left out. The whole
+     * output is the region 0..dim. Never fails for a call whose types are solved. */
+    void (*reference)(const optune_call *call, const void *const *in, int out_index,
+                      const optune_region *region, double *out, double *magnitude);
+
+    const optune_preset *presets;    /* ends at a NULL name; the first is the default; NULL: none */
+    const char *const *samples;      /* small workloads for contract tests, odd sizes among them;
+                                        NULL-terminated; required */
+} optune_op;
+
+#define OPTUNE_OP(id)                                                                            \
+    extern const optune_op optune_op_##id;                                                       \
+    const optune_op optune_op_##id
+
+/* What op code needs of calls and types. Bad names are our bug: they assert. */
+OPTUNE_API const optune_attr *optune_call_attr(const optune_call *call, const char *name);
+OPTUNE_API int64_t optune_call_int(const optune_call *call, const char *name);
+OPTUNE_API const int64_t *optune_call_ints(const optune_call *call, const char *name);
+OPTUNE_API const char *optune_call_word(const optune_call *call, const char *name);
+OPTUNE_API bool optune_dim_known(const optune_dim *dim);
+OPTUNE_API optune_dim optune_dim_of(int64_t value);
+OPTUNE_API bool optune_tensor_known(const optune_tensor *type); /* dtype, rank, all dims constant */
+OPTUNE_API int64_t optune_tensor_elements(const optune_tensor *type); /* of a known type */
+OPTUNE_API int64_t optune_tensor_bytes(const optune_tensor *type);    /* of a known type */
+OPTUNE_API bool optune_dtype_equal(optune_dtype a, optune_dtype b);
+/* Make both describe the same: narrows ranges, copies names, fills unknowns. Returns false on a
+ * conflict and leaves both as they were. */
+OPTUNE_API bool optune_dim_unify(optune_dim *a, optune_dim *b);
+OPTUNE_API bool optune_dtype_unify(optune_dtype *a, optune_dtype *b);
+/* Gives an unknown type this rank with unknown dims; false when it has another rank. */
+OPTUNE_API bool optune_tensor_set_rank(optune_tensor *type, int rank);
+/* Formats into err and returns status, so that a failure is one line. err may be NULL. */
+OPTUNE_API int optune_fail(optune_err *err, int status, const char *format, ...)
+    OPTUNE_PRINTF(3, 4);
+/* Formats one sentence into why[OPTUNE_WHY_SIZE] and returns false. why may be NULL. */
+OPTUNE_API bool optune_refuse(char *why, const char *format, ...) OPTUNE_PRINTF(2, 3);
+/* True when the target names this library in -libs. */
+OPTUNE_API bool optune_target_has_lib(const optune_target *target, const char *lib);
+
+/* ---- strategy: which implementations for one target key ----------------------------------- */
+
+#define OPTUNE_PLEVEL 10 /* the default priority level */
+
+typedef struct optune_strategy_row {
+    const char *impl;   /* the implementation's name */
+    int plevel;         /* 0: OPTUNE_PLEVEL */
+    const char *when;   /* specialization: conjunctive normal form over named dims,
+                           "m > 16 && (k % 32 == 0 || n % 32 == 0)"; NULL: always */
+    bool (*condition)(const optune_task *task, char *why); /* a plain C condition; NULL: always */
+} optune_strategy_row;
+
+/* One per (op, target key). A target's keys are tried in order, then "generic"; the first
+ * strategy found is the one. Rows keep their order: it breaks ties between equal plevels. */
+typedef struct optune_strategy {
+    const char *op;
+    const char *key;                 /* "cpu", "cuda", "gpu", "generic" ... */
+    const optune_strategy_row *rows; /* ends at a NULL impl */
+    /* Names that `when` may use: values of the call's dims. Returns false for an unknown name.
+     * NULL: only named symbolic dims of the call itself. */
+    bool (*dim)(const optune_call *call, const char *name, optune_dim *value);
+} optune_strategy;
+
+#define OPTUNE_STRATEGY(op, id)                                                                  \
+    extern const optune_strategy optune_strategy_##op##_##id;                                    \
+    const optune_strategy optune_strategy_##op##_##id
+
+/* ---- impl: one way to compute an operator ------------------------------------------------- */
+
+typedef struct optune_space optune_space; /* a config space under construction, and after */
+typedef struct optune_plan optune_plan;   /* what one config becomes */
+
+typedef struct optune_impl {
+    const char *op;
+    const char *name;      /* TVM's where the template is the same: "dense_pack.x86" */
+    const char *summary;
+    const char *library;   /* the library it calls, as in -libs; NULL: generated code */
+    const char *math;      /* numerics classes it is right for, space separated; NULL: "ieee" */
+    const char *task_args; /* AutoTVM's positional args of this template, as names of inputs and
+                              attributes, "out_shape" and "null" among them; a trailing '?' makes
+                              one null when absent. NULL: all inputs, then all attributes */
+    double error_scale;    /* of the op's error bound; 0: 1, plain summation */
+    bool fewer_operations; /* does fewer than the op's flops (winograd): its rates are effective */
+
+    /* Whether it can compute this at all; false with a sentence in `why`. NULL: always. */
+    bool (*applies)(const optune_task *task, char *why);
+    /* Declares the knobs. NULL: one config with no knobs. */
+    void (*space)(const optune_task *task, optune_space *space);
+    /* The config used untuned: valid and sensible on any device. On entry every knob holds its
+     * first entity; the helpers below pick others. NULL: that is the fallback. */
+    void (*fallback)(const optune_task *task, const optune_space *space, optune_config *config);
+    /* Whole-config constraint, by arithmetic, before any compiler runs. NULL: all are valid. */
+    bool (*valid)(const optune_task *task, const optune_config *config, char *why);
+    /* Turns a valid config into a plan. Called in every process that handles the config; must
+     * give the same plan for the same arguments. */
+    void (*plan)(const optune_task *task, const optune_config *config, optune_plan *plan);
+
+    const char *source; /* plugins: the body's text. NULL: impl_<name>.kernel.c beside the row */
+} optune_impl;
+
+/* `op` and `id` are the folder and the file's <name>: kernels/dense/impl_pack.c is
+ * OPTUNE_IMPL(dense, pack). */
+#define OPTUNE_IMPL(op, id)                                                                      \
+    extern const optune_impl optune_impl_##op##_##id;                                            \
+    const optune_impl optune_impl_##op##_##id
+
+/* Knobs. Enumeration order, and so the index, is AutoTVM's. */
+typedef enum optune_split_policy {
+    OPTUNE_SPLIT_FACTORS,   /* divisors of the extent, no tail */
+    OPTUNE_SPLIT_POWER2,    /* powers of two up to the extent, tails allowed */
+    OPTUNE_SPLIT_VERBOSE,   /* divisors and powers of two, tails allowed */
+    OPTUNE_SPLIT_CANDIDATE, /* the list given */
+} optune_split_policy;
+
+typedef struct optune_split {
+    optune_split_policy policy;
+    int64_t max_factor;                             /* of every size but the outermost; 0: none */
+    bool (*filter)(const int64_t *sizes, int parts, const void *arg); /* NULL: all */
+    const void *filter_arg; /* must live as long as the space */
+    const int64_t (*candidate)[OPTUNE_MAX_LIST];    /* CANDIDATE: sizes, outermost first */
+    int n_candidates;
+} optune_split;
+
+/* Splits an axis of `extent` into `parts` sizes, outermost first. `how` NULL: factors. */
+OPTUNE_API void optune_space_split(optune_space *space, const char *name, int64_t extent,
+                                   int parts, const optune_split *how);
+OPTUNE_API void optune_space_ints(optune_space *space, const char *name, int n,
+                                  const int64_t *values);
+OPTUNE_API void optune_space_bools(optune_space *space, const char *name, int n,
+                                   const bool *values);
+OPTUNE_API void optune_space_words(optune_space *space, const char *name, int n,
+                                   const char *const *words);
+typedef enum optune_reorder_policy {
+    OPTUNE_REORDER_IDENTITY,
+    OPTUNE_REORDER_ALL,          /* permutations, lexicographic */
+    OPTUNE_REORDER_INTERVAL_ALL, /* permutes [lo, hi) only */
+    OPTUNE_REORDER_CANDIDATE,
+} optune_reorder_policy;
+OPTUNE_API void optune_space_reorder(optune_space *space, const char *name, int axes,
+                                     optune_reorder_policy policy, int lo, int hi,
+                                     const int64_t (*candidate)[OPTUNE_MAX_LIST],
+                                     int n_candidates);
+/* `policy` is AutoTVM's word: "unroll", "try_unroll", "try_unroll_vec", "try_vec", "bind_gpu",
+ * "locate_cache" ... */
+OPTUNE_API void optune_space_annotate(optune_space *space, const char *name, int axes,
+                                      const char *policy);
+
+/* Reading a config; a knob that is not there asserts. */
+OPTUNE_API const int64_t *optune_config_split(const optune_config *config, const char *name);
+OPTUNE_API int64_t optune_config_int(const optune_config *config, const char *name);
+OPTUNE_API bool optune_config_bool(const optune_config *config, const char *name);
+OPTUNE_API const char *optune_config_word(const optune_config *config, const char *name);
+/* For fallback: choose the entity whose inner sizes (all but the outermost) are the largest
+ * that do not exceed `limit[1..parts-1]`, innermost first; limit[0] is ignored. */
+OPTUNE_API void optune_config_choose_split(optune_config *config, const optune_space *space,
+                                           const char *name, const int64_t *limit);
+/* For fallback: choose the largest value <= `limit`, else the smallest. */
+OPTUNE_API void optune_config_choose_int(optune_config *config, const optune_space *space,
+                                         const char *name, int64_t limit);
+OPTUNE_API void optune_config_choose_word(optune_config *config, const optune_space *space,
+                                          const char *name, const char *word);
+
+/* Plans. A plan is modules (a body with macros), scratch buffers and ordered stages. The
+ * functions never fail: the first excess or misuse is kept in the plan and reported when it is
+ * used. */
+typedef enum optune_phase {
+    OPTUNE_PREPACK,  /* once, before timing; may read only const inputs and constant scratch */
+    OPTUNE_TIMED,    /* every run */
+    OPTUNE_TEARDOWN, /* once, at the end: a library handle is destroyed */
+} optune_phase;
+
+typedef enum optune_arg_kind {
+    OPTUNE_ARG_INPUT,   /* index: which input */
+    OPTUNE_ARG_OUTPUT,  /* index: which output */
+    OPTUNE_ARG_SCRATCH, /* index: what optune_plan_scratch returned */
+    OPTUNE_ARG_INT,     /* value; CPU bodies receive a pointer to it */
+    OPTUNE_ARG_FLOAT,   /* real */
+    OPTUNE_ARG_SYMBOL,  /* symbol: a function of the implementation's library, by name */
+    OPTUNE_ARG_DIM,     /* index: a symbolic dim's run-time value, as INT */
+    OPTUNE_ARG_TENSOR_MAP, /* index: an encoded descriptor (CUDA), see its own fields */
+} optune_arg_kind;
+
+typedef struct optune_arg {
+    optune_arg_kind kind;
+    int index;
+    int64_t value;
+    double real;
+    const char *symbol;
+} optune_arg;
+
+#define optune_input_arg(i) ((optune_arg){.kind = OPTUNE_ARG_INPUT, .index = (i)})
+#define optune_output_arg(i) ((optune_arg){.kind = OPTUNE_ARG_OUTPUT, .index = (i)})
+#define optune_scratch_arg(i) ((optune_arg){.kind = OPTUNE_ARG_SCRATCH, .index = (i)})
+#define optune_int_arg(v) ((optune_arg){.kind = OPTUNE_ARG_INT, .value = (v)})
+#define optune_symbol_arg(s) ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .symbol = (s)})
+
+enum {
+    OPTUNE_MAX_MODULES = 4,
+    OPTUNE_MAX_DEFINES = 64, /* of one module */
+    OPTUNE_MAX_SCRATCH = 16,
+    OPTUNE_MAX_STAGES = 16,
+    OPTUNE_MAX_ARGS = 24, /* of one stage */
+};
+
+typedef struct optune_stage {
+    optune_phase phase;
+    int module;
+    const char *function; /* static text: a function in the module */
+    int n_args;
+    optune_arg arg[OPTUNE_MAX_ARGS];
+    /* GPU launches; zero on cpu. `block` and `grid` in threads and blocks, `shared` in bytes */
+    int64_t grid[3];
+    int64_t block[3];
+    int64_t shared;
+} optune_stage;
+
+/* Adds a module made of the implementation's body; returns its index. */
+OPTUNE_API int optune_plan_module(optune_plan *plan);
+OPTUNE_API void optune_plan_define(optune_plan *plan, int module, const char *macro,
+                                   int64_t value);
+OPTUNE_API void optune_plan_define_text(optune_plan *plan, int module, const char *macro,
+                                        const char *text);
+/* Compiler flags this module needs beyond the target's, e.g. "-fno-tree-vectorize". */
+OPTUNE_API void optune_plan_flag(optune_plan *plan, int module, const char *flag);
+/* Adds a scratch buffer, 64-byte aligned and zeroed once. `constant`: written by PREPACK stages
+ * only and kept; otherwise it may be overwritten between runs. Returns its index. */
+OPTUNE_API int optune_plan_scratch(optune_plan *plan, const char *name, int64_t bytes,
+                                   bool constant);
+OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
+
+/* ---- search: which config to try next ------------------------------------------------------ */
+
+/* What a search may know. It never measures, sleeps or looks at the clock. */
+typedef struct optune_search_view {
+    const optune_space *space;
+    uint64_t seed;
+    void *state; /* `state_size` bytes, zeroed, aligned to 16, owned by the core */
+    /* True when this config is known to be valid by arithmetic and was not asked before. */
+    bool (*fresh)(const struct optune_search_view *view, int64_t index);
+    void *core;
+} optune_search_view;
+
+typedef struct optune_search {
+    const char *name;
+    const char *summary;
+    size_t state_size;
+    int (*start)(optune_search_view *view);  /* 0, or a negative status; NULL: nothing to do */
+    /* One fresh index; -1 when nothing is left, which ends the search. Asked again before it is
+     * told: what it gave is no longer fresh. */
+    int64_t (*ask)(optune_search_view *view);
+    /* One trial ended: `cost` in seconds, or infinity for a bad candidate. Also called for
+     * configs the search did not ask for (hints from earlier records). NULL: ignored. */
+    void (*tell)(optune_search_view *view, int64_t index, double cost);
+    void (*stop)(optune_search_view *view); /* NULL: nothing to release */
+} optune_search;
+
+#define OPTUNE_SEARCH(id)                                                                        \
+    extern const optune_search optune_search_##id;                                               \
+    const optune_search optune_search_##id
+
+/* A fresh index drawn at random. When draws keep missing (a nearly exhausted space, or one full
+ * of holes) it walks on from the last draw; -1 when nothing fresh was found. */
+OPTUNE_API int64_t optune_search_draw(const optune_search_view *view, uint64_t *rng);
+
+/* What a search needs of a space. Indices are 0 .. size-1; some may be invalid. */
+OPTUNE_API int64_t optune_space_size(const optune_space *space); /* product of all radices */
+OPTUNE_API int optune_space_knobs(const optune_space *space);
+OPTUNE_API int64_t optune_space_radix(const optune_space *space, int knob);
+OPTUNE_API void optune_space_digits(const optune_space *space, int64_t index, int64_t *digit);
+OPTUNE_API int64_t optune_space_index(const optune_space *space, const int64_t *digit);
+/* A seeded generator; the only randomness in the house. */
+OPTUNE_API uint64_t optune_random(uint64_t *state);                 /* advances; 64 bits */
+OPTUNE_API int64_t optune_random_below(uint64_t *state, int64_t n); /* uniform 0 .. n-1 */
+OPTUNE_API double optune_random_unit(uint64_t *state);              /* [0, 1) */
+
+/* ---- target: where code runs --------------------------------------------------------------- */
+
+typedef struct optune_argv { /* a command line under construction; no shell ever sees it */
+    int n;
+    char *word[128]; /* each from malloc, NULL-terminated list */
+} optune_argv;
+OPTUNE_API void optune_argv_add(optune_argv *argv, const char *word);
+OPTUNE_API void optune_argv_release(optune_argv *argv);
+
+/* One stage with its arguments resolved to addresses or device pointers. */
+typedef struct optune_launch {
+    void *function;             /* from `symbol` */
+    const optune_stage *stage;
+    void *arg[OPTUNE_MAX_ARGS]; /* buffers: `buffer` handles; INT, DIM, FLOAT: address of the
+                                   value; SYMBOL: the function's address */
+} optune_launch;
+
+typedef struct optune_target_row {
+    const char *name;         /* "cpu" */
+    const char *summary;
+    const char *const *keys;  /* strategy keys, most specific first; NULL-terminated */
+    const char *source_suffix; /* ".c", ".cu" */
+    const char *module_suffix; /* ".so", ".cubin" */
+
+    /* Finds the device. ENODEV with what is missing and where it was looked for. Called in
+     * the process that tunes, never by one that only selects for a stored key. */
+    int (*probe)(const optune_target *target, optune_device *device, optune_err *err);
+    /* What generated code depends on here: "compiler=gcc 12.2.0". Writes "name=value" lines. */
+    int (*dependencies)(const optune_target *target, const optune_impl *impl, char *text,
+                        size_t size, optune_err *err);
+    /* Command that turns `source` into `module`; runs in parallel in processes of its own. */
+    int (*compile)(const optune_target *target, const optune_device *device,
+                   const char *const *flags, int n_flags, const char *source,
+                   const char *module, optune_argv *argv, optune_err *err);
+
+    /* The rest runs in the worker process. `state` is state_size bytes, zeroed. */
+    size_t state_size;
+    int (*open)(void *state, const optune_target *target, const optune_device *device,
+                optune_err *err);
+    void (*close)(void *state);
+    int (*load)(void *state, const char *module, void **handle, optune_err *err);
+    void (*unload)(void *state, void *handle);
+    void *(*symbol)(void *state, void *handle, const char *function);
+    /* Opens the library an implementation calls and returns a function of it. */
+    void *(*library)(void *state, const char *library, const char *function, optune_err *err);
+    /* A buffer that kernels can use. `guarded`: a write past its end is caught (`intact`, or a
+     * crash of the worker). */
+    int (*alloc)(void *state, int64_t bytes, bool guarded, void **buffer, optune_err *err);
+    void (*free)(void *state, void *buffer);
+    int (*write)(void *state, void *buffer, const void *from, int64_t bytes);
+    int (*read)(void *state, const void *buffer, void *to, int64_t bytes);
+    bool (*intact)(void *state, void *buffer); /* false: written outside */
+    void *(*address)(void *state, void *buffer); /* what kernels get */
+    /* Runs the launches in order, once, and waits. */
+    int (*run)(void *state, const optune_launch *launch, int n, optune_err *err);
+    /* Runs them `count` times and returns the seconds this took, negative on failure. */
+    double (*time)(void *state, const optune_launch *launch, int n, int64_t count,
+                   optune_err *err);
+    /* Hardware counters over one run, all threads: writes "name=value" lines, or an empty
+     * text and the reason in `why`. NULL: none. */
+    void (*counters)(void *state, const optune_launch *launch, int n, char *text, size_t size,
+                     char *why);
+} optune_target_row;
+
+#define OPTUNE_TARGET(id)                                                                        \
+    extern const optune_target_row optune_target_##id;                                           \
+    const optune_target_row optune_target_##id
+
+/* ---- plugins -------------------------------------------------------------------------------- */
+
+/* A shared object exports `const optune_plugin optune_plugin`. All lists end with NULL and may
+ * be NULL. A name that exists already is an error, except a strategy: it overrides. */
+typedef struct optune_plugin {
+    uint32_t abi; /* OPTUNE_ABI */
+    const char *name;
+    const optune_op *const *ops;
+    const optune_strategy *const *strategies;
+    const optune_impl *const *impls;
+    const optune_target_row *const *targets;
+    const optune_search *const *searches;
+} optune_plugin;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

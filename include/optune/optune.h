@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program calls. A handle joins a target, a database directory and the registered rows;
+ * it may be used by several threads at once for query and select. Nothing here prints, exits or
+ * installs a signal handler. Every function that can fail returns an optune_status, 0 or
+ * positive for success, and fills `err` (may be NULL) on failure.
+ */
+#ifndef OPTUNE_OPTUNE_H
+#define OPTUNE_OPTUNE_H
+
+#include "optune/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+OPTUNE_API const char *optune_version(void); /* "0.1.0" */
+
+typedef struct optune optune;
+
+typedef enum optune_log_level {
+    OPTUNE_LOG_ERROR,
+    OPTUNE_LOG_WARNING,
+    OPTUNE_LOG_INFO,
+    OPTUNE_LOG_DEBUG,
+} optune_log_level;
+
+typedef struct optune_options {
+    size_t size;        /* sizeof(optune_options) */
+    const char *target; /* NULL: "cpu" */
+    const char *db;     /* directory; NULL: $OPTUNE_DB, else $XDG_DATA_HOME/optune, else
+                           $HOME/.local/share/optune */
+    const char *device; /* answer for this stored device key instead of probing; NULL: this machine */
+    const char *const *plugins; /* paths, NULL-terminated; NULL: those of $OPTUNE_PLUGINS, ':'-separated */
+    optune_log_level log_level; /* messages above it are not made */
+    void (*log)(void *arg, optune_log_level level, const char *text); /* NULL: dropped */
+    void *log_arg;
+} optune_options;
+
+/* Opens lazily: the device is probed and the store opened by the first call that needs them. */
+OPTUNE_API int optune_open(const optune_options *options, optune **handle, optune_err *err);
+OPTUNE_API void optune_close(optune *handle); /* NULL is fine */
+/* Asks a running optune_run to end soon; everything measured so far is stored and optune_run returns
+ * OPTUNE_EINTERRUPTED with a result. Async-signal-safe. */
+OPTUNE_API void optune_interrupt(optune *handle);
+
+/* ---- results: what a command says, readable and as JSON ------------------------------------ */
+
+typedef struct optune_result optune_result;
+OPTUNE_API const char *optune_result_text(const optune_result *result); /* owned by the result */
+OPTUNE_API const char *optune_result_json(const optune_result *result); /* one JSON document */
+OPTUNE_API void optune_result_free(optune_result *result);              /* NULL is fine */
+
+/* ---- tuning ---------------------------------------------------------------------------------- */
+
+typedef struct optune_progress {
+    const char *phase;    /* "preparing", "searching", "waiting", "finals", "done" */
+    int workload, workloads;     /* 1-based, and how many */
+    const char *call;     /* its canonical text */
+    const char *impl;     /* of the trial that just ended; NULL: none */
+    int trial, trials;    /* done for this workload, and its budget */
+    double best;          /* seconds; infinity: none yet */
+    const char *best_impl; /* NULL: none yet */
+    double flops;         /* operations of the workload */
+    int failures;         /* in this run */
+    double left;          /* seconds until the time limit or the estimated end; negative: unknown */
+    const char *note;     /* something to tell once; NULL: nothing */
+} optune_progress;
+
+typedef struct optune_run_options {
+    size_t size;
+    const char *op;                    /* required */
+    const char *const *workloads;      /* canonical texts, NULL-terminated; NULL: the preset's */
+    const char *preset;                /* NULL: the op's first, when there are no workloads */
+    const char *const *impls;          /* only these, NULL-terminated; NULL: all */
+    const char *search;                /* NULL: the default */
+    int trials;                        /* per workload; 0: the default */
+    double seconds;                    /* whole run; 0: the default; negative: no limit */
+    uint64_t seed;
+    bool again;                        /* measure known configs once more */
+    const char *log;                   /* also append every record to this file; NULL: no */
+    void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
+    void *progress_arg;
+} optune_run_options;
+
+/* Tunes. On OPTUNE_OK and OPTUNE_EINTERRUPTED *result is set (the caller frees it). */
+OPTUNE_API int optune_run(optune *handle, const optune_run_options *options,
+                          optune_result **result, optune_err *err);
+
+/* ---- asking ------------------------------------------------------------------------------------ */
+
+/* The best current record of a workload. ENOENT: none; the message names what is stale and why. */
+OPTUNE_API int optune_query(optune *handle, const char *workload, optune_result **result,
+                            optune_err *err);
+
+typedef struct optune_selection optune_selection;
+/* What would be used, and why. Reads the store without a lock. */
+OPTUNE_API int optune_select(optune *handle, const char *workload, optune_selection **selection,
+                             optune_err *err);
+OPTUNE_API void optune_selection_free(optune_selection *selection);
+OPTUNE_API const char *optune_selection_impl(const optune_selection *selection);
+OPTUNE_API const char *optune_selection_tier(const optune_selection *selection); /* "tuned" ... */
+OPTUNE_API const char *optune_selection_config(const optune_selection *selection); /* JSON text */
+OPTUNE_API double optune_selection_cost(const optune_selection *selection); /* s; infinity: unknown */
+OPTUNE_API const char *optune_selection_text(optune_selection *selection, bool explain);
+OPTUNE_API const char *optune_selection_json(optune_selection *selection);
+
+/* ---- moving records ------------------------------------------------------------------------------ */
+
+/* Writes the selected implementation of a workload as self-contained C into `dir` (made when
+ * absent): <name>.c, <name>.h, plan.json. The result lists the files. */
+OPTUNE_API int optune_emit(optune *handle, const char *workload, const char *dir,
+                           optune_result **result, optune_err *err);
+/* Writes records as a log. `op` NULL: all; `best`: one per device and workload. `path` NULL: the
+ * log is the result's text. */
+OPTUNE_API int optune_export(optune *handle, const char *op, bool best, const char *path,
+                             optune_result **result, optune_err *err);
+/* Reads a log, ours or AutoTVM's, from a file or an https URL. The result says, line by line,
+ * what was not taken and why. */
+OPTUNE_API int optune_import(optune *handle, const char *source, optune_result **result,
+                             optune_err *err);
+
+/* ---- what there is --------------------------------------------------------------------------------- */
+
+/* `what`: "ops", "impls", "targets", "devices", "searches"; `name` narrows it: one op in full,
+ * or the implementations of one op; NULL: all. */
+OPTUNE_API int optune_list(optune *handle, const char *what, const char *name,
+                           optune_result **result, optune_err *err);
+/* The entry of names[] nearest to a misspelt word; NULL when none is near. */
+OPTUNE_API const char *optune_nearest(const char *word, const char *const *names, int n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plain values of optune: dtypes, dims, tensor types, attributes, calls, configs, devices,
+ * targets, outcomes. All are fixed-size structs without owned pointers: copy them with `=`,
+ * release nothing. Their limits are named here; exceeding one is an error, never a truncation.
+ *
+ * The identity of a call is its canonical text, see docs/formats.md; these structs are its
+ * parsed form and are never written to disk.
+ */
+#ifndef OPTUNE_TYPES_H
+#define OPTUNE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define OPTUNE_API __attribute__((visibility("default")))
+#define OPTUNE_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define OPTUNE_API
+#define OPTUNE_PRINTF(f, a)
+#endif
+
+enum {
+    OPTUNE_MAX_RANK = 8,       /* dims of one tensor */
+    OPTUNE_MAX_INPUTS = 16,    /* inputs of one call */
+    OPTUNE_MAX_OUTPUTS = 8,    /* outputs of one call */
+    OPTUNE_MAX_ATTRS = 24,     /* attributes of one operator */
+    OPTUNE_MAX_LIST = 12,      /* integers in one attribute or one knob entity */
+    OPTUNE_MAX_KNOBS = 32,     /* knobs of one config space */
+    OPTUNE_MAX_LIBS = 8,       /* libraries a target may name */
+    OPTUNE_MAX_KEYS = 8,       /* strategy keys of a target */
+    OPTUNE_NAME_SIZE = 64,     /* any name, with its terminating zero */
+    OPTUNE_DIM_NAME_SIZE = 16, /* a symbolic dim's name, likewise */
+    OPTUNE_KNOB_NAME_SIZE = 32,
+    OPTUNE_WORD_SIZE = 32,     /* a text-valued attribute or knob, e.g. a layout */
+    OPTUNE_TEXT_SIZE = 1024,   /* canonical text of a call, a config, a target or a device key */
+    OPTUNE_WHY_SIZE = 256,     /* one sentence saying why something does not apply */
+    OPTUNE_ERR_SIZE = 1024,
+};
+
+/* Everything that can go wrong outside a candidate: X(name, value, sentence). */
+#define OPTUNE_STATUS_MAP(X)                                                                     \
+    X(OK, 0, "success")                                                                          \
+    X(EUSAGE, -1, "wrong usage")                                                                 \
+    X(ESYNTAX, -2, "malformed text")                                                             \
+    X(ETYPE, -3, "types do not fit together")                                                    \
+    X(ENOENT, -4, "no such thing")                                                               \
+    X(ENODEV, -5, "no such device")                                                              \
+    X(ENOMEM, -6, "out of memory")                                                               \
+    X(ELIMIT, -7, "a fixed limit would be exceeded")                                             \
+    X(EIO, -8, "input or output failed")                                                         \
+    X(ESTORE, -9, "the database refused")                                                        \
+    X(EDAMAGED, -10, "data is damaged")                                                          \
+    X(EVERSION, -11, "version not understood")                                                   \
+    X(ETOOL, -12, "a program that is needed cannot be run")                                      \
+    X(EWORKER, -13, "the worker process failed")                                                 \
+    X(ETIMEOUT, -14, "time limit reached")                                                       \
+    X(EINTERRUPTED, -15, "interrupted")                                                          \
+    X(EUNSUPPORTED, -16, "not supported")                                                        \
+    X(ENET, -17, "network transfer failed")                                                      \
+    X(ECONFLICT, -18, "conflicts with something that exists")
+
+enum optune_status {
+#define OPTUNE_STATUS_ENUM(name, value, sentence) OPTUNE_##name = (value),
+    OPTUNE_STATUS_MAP(OPTUNE_STATUS_ENUM)
+#undef OPTUNE_STATUS_ENUM
+};
+
+/* What failed, in one line for a person. Untouched on success. */
+typedef struct optune_err {
+    int status;
+    char text[OPTUNE_ERR_SIZE];
+} optune_err;
+
+/* ---- tensor types ------------------------------------------------------------------------ */
+
+typedef enum optune_dtype_code {
+    OPTUNE_DTYPE_UNKNOWN = 0,
+    OPTUNE_DTYPE_FLOAT,
+    OPTUNE_DTYPE_BFLOAT,
+    OPTUNE_DTYPE_INT,
+    OPTUNE_DTYPE_UINT,
+    OPTUNE_DTYPE_BOOL,
+} optune_dtype_code;
+
+typedef struct optune_dtype {
+    uint8_t code; /* optune_dtype_code */
+    uint8_t bits;
+    uint16_t lanes; /* 1 for scalars */
+} optune_dtype;
+
+#define OPTUNE_DIM_MAX INT64_MAX
+
+/* A dim is constant (min == max), a range, or unknown (0 .. OPTUNE_DIM_MAX). Equal names in
+ * one call are equal dims. */
+typedef struct optune_dim {
+    int64_t min, max;
+    char name[OPTUNE_DIM_NAME_SIZE]; /* empty: anonymous */
+} optune_dim;
+
+typedef struct optune_tensor {
+    optune_dtype dtype;
+    int32_t rank; /* -1: nothing is known */
+    optune_dim dim[OPTUNE_MAX_RANK];
+} optune_tensor;
+
+/* ---- calls ------------------------------------------------------------------------------- */
+
+typedef enum optune_attr_kind {
+    OPTUNE_ATTR_INT,
+    OPTUNE_ATTR_FLOAT,
+    OPTUNE_ATTR_BOOL,
+    OPTUNE_ATTR_WORD, /* a bare word: a layout, a mode, a numerics class */
+    OPTUNE_ATTR_INTS, /* a list of integers */
+    OPTUNE_ATTR_DTYPE,
+} optune_attr_kind;
+
+typedef struct optune_attr {
+    const char *name; /* the operator's own static text */
+    uint8_t kind;     /* optune_attr_kind */
+    uint8_t n;        /* INTS: how many */
+    union {
+        int64_t i[OPTUNE_MAX_LIST]; /* INT and BOOL use i[0] */
+        double f;
+        char word[OPTUNE_WORD_SIZE];
+        optune_dtype dtype; /* code UNKNOWN: left to the type relation */
+    };
+} optune_attr;
+
+typedef struct optune_input {
+    optune_tensor type;
+    bool is_const; /* may be packed once, outside the timed part */
+} optune_input;
+
+struct optune_op;
+
+/* An operator with concrete attributes, input types and constness, and its output types as
+ * far as the type relation could tell. */
+typedef struct optune_call {
+    const struct optune_op *op; /* lives for ever */
+    int n_inputs, n_outputs, n_attrs;
+    optune_input input[OPTUNE_MAX_INPUTS];
+    optune_tensor output[OPTUNE_MAX_OUTPUTS];
+    optune_attr attr[OPTUNE_MAX_ATTRS]; /* all of the operator's, in its order */
+} optune_call;
+
+/* ---- configs ----------------------------------------------------------------------------- */
+
+/* AutoTVM's four knob kinds, with its two-letter names. */
+typedef enum optune_knob_kind {
+    OPTUNE_KNOB_SPLIT,    /* "sp": v[] are sizes, outermost first, their product covers the axis */
+    OPTUNE_KNOB_REORDER,  /* "re": v[] is a permutation */
+    OPTUNE_KNOB_ANNOTATE, /* "an": v[] are optune_annotation */
+    OPTUNE_KNOB_OTHER,    /* "ot": one scalar */
+} optune_knob_kind;
+
+typedef enum optune_annotation {
+    OPTUNE_ANN_NONE,
+    OPTUNE_ANN_UNROLL,
+    OPTUNE_ANN_VEC,
+    OPTUNE_ANN_PARALLEL,
+    OPTUNE_ANN_FUSE,
+    OPTUNE_ANN_VTHREAD,
+    OPTUNE_ANN_BLOCK_X,
+    OPTUNE_ANN_BLOCK_Y,
+    OPTUNE_ANN_BLOCK_Z,
+    OPTUNE_ANN_THREAD_X,
+    OPTUNE_ANN_THREAD_Y,
+    OPTUNE_ANN_THREAD_Z,
+} optune_annotation;
+
+typedef enum optune_scalar_kind {
+    OPTUNE_SCALAR_INT,
+    OPTUNE_SCALAR_BOOL,
+    OPTUNE_SCALAR_FLOAT,
+    OPTUNE_SCALAR_WORD,
+} optune_scalar_kind;
+
+typedef struct optune_entity {
+    char name[OPTUNE_KNOB_NAME_SIZE];
+    uint8_t kind;   /* optune_knob_kind */
+    uint8_t scalar; /* OTHER: optune_scalar_kind */
+    uint8_t n;      /* values in v[] */
+    union {
+        int64_t v[OPTUNE_MAX_LIST];
+        double f;
+        char word[OPTUNE_WORD_SIZE];
+    };
+} optune_entity;
+
+/* One chosen entity for each knob, in definition order. `index` is its mixed-radix number in
+ * the space it came from, first knob least significant; -1 when it came from elsewhere. */
+typedef struct optune_config {
+    int n;
+    int64_t index;
+    optune_entity entity[OPTUNE_MAX_KNOBS];
+} optune_config;
+
+/* ---- where code runs --------------------------------------------------------------------- */
+
+/* A parsed target, written like TVM's: `cpu -threads=2 -libs=cblas,dnnl`. */
+typedef struct optune_target {
+    char kind[OPTUNE_NAME_SIZE];
+    int n_keys;
+    char key[OPTUNE_MAX_KEYS][OPTUNE_NAME_SIZE]; /* strategy keys, most specific first */
+    int n_libs;
+    char lib[OPTUNE_MAX_LIBS][OPTUNE_NAME_SIZE]; /* libraries eligible for selection */
+    int threads;                    /* 0: all of the device's cores */
+    char arch[OPTUNE_NAME_SIZE];    /* cuda: sm_90; cpu: -mcpu's value; empty: the device's */
+    char model[OPTUNE_NAME_SIZE];   /* TVM's -model */
+    char device[OPTUNE_NAME_SIZE];  /* which one of several: an ordinal or a part of its name */
+    char cflags[OPTUNE_TEXT_SIZE / 2]; /* replaces the default compiler flags when not empty */
+} optune_target;
+
+/* A physical thing, found by probing a target; or, for a stored key, what is known of it.
+ * Zero means unknown or not applicable. Sizes are bytes. */
+typedef struct optune_device {
+    char key[OPTUNE_NAME_SIZE * 2]; /* identity; part of every record */
+    char name[OPTUNE_NAME_SIZE * 2]; /* for people */
+    char kind[OPTUNE_NAME_SIZE];    /* the target kind that found it */
+    char arch[OPTUNE_NAME_SIZE];    /* skylake-avx512, sm_90 ... */
+    int cores;                      /* physical cores, or multiprocessors */
+    int threads;                    /* threads a plan may use, after the target's -threads */
+    int vector_bytes;               /* widest vector register */
+    int vector_registers;
+    int64_t l1, l2, l3;             /* data caches: of a core, of a core, shared */
+    int64_t memory;
+    /* GPU limits */
+    int warp;
+    int max_threads_per_block;
+    int max_block[3];
+    int64_t max_shared; /* of a block */
+    int registers;      /* of a block, 32 bits wide */
+    int cc_major, cc_minor;
+} optune_device;
+
+/* What an implementation is asked about. All three outlive the question. */
+typedef struct optune_task {
+    const optune_call *call;
+    const optune_target *target;
+    const optune_device *device;
+} optune_task;
+
+/* ---- outcomes ---------------------------------------------------------------------------- */
+
+/* How a trial ended: X(name, AutoTVM's error number, text). Numbers 9 and up are ours. */
+#define OPTUNE_OUTCOME_MAP(X)                                                                    \
+    X(OK, 0, "ok")                                                                               \
+    X(INSTANTIATION, 1, "instantiation")                                                         \
+    X(COMPILE, 2, "compile")                                                                     \
+    X(COMPILE_DEVICE, 3, "compile device")                                                       \
+    X(RUNTIME, 4, "runtime")                                                                     \
+    X(WRONG, 5, "wrong")                                                                         \
+    X(BUILD_TIMEOUT, 6, "build timeout")                                                         \
+    X(RUN_TIMEOUT, 7, "run timeout")                                                             \
+    X(UNKNOWN, 8, "unknown")                                                                     \
+    X(CRASH, 9, "crash")
+
+typedef enum optune_outcome_kind {
+#define OPTUNE_OUTCOME_ENUM(name, value, text) OPTUNE_OUTCOME_##name = (value),
+    OPTUNE_OUTCOME_MAP(OPTUNE_OUTCOME_ENUM)
+#undef OPTUNE_OUTCOME_ENUM
+} optune_outcome_kind;
+
+/* What is known of one trial: an outcome with everything it depends on. Texts and samples are
+ * owned by whoever made the record (an arena, usually) and outlive it; NULL means absent. */
+typedef struct optune_record {
+    /* identity of the question */
+    const char *call;   /* canonical workload text */
+    const char *op;
+    const char *target; /* canonical, without -libs and -device: `cpu -threads=2` */
+    const char *device; /* the device's key */
+    const char *policy; /* measuring policy; only equal ones compare: "warm" */
+    /* the candidate */
+    const char *impl;
+    const char *digest; /* of the implementation's row, bodies and headers; hex */
+    optune_config config;
+    /* what it depends on, "name=value" lines, sorted: compiler, library, library core, driver */
+    const char *depends;
+    /* how it ended */
+    int outcome;         /* optune_outcome_kind */
+    const char *message; /* its text when it is not OK */
+    double cost;         /* median seconds of one run; infinity when not OK */
+    double low, high;    /* 95 % confidence interval of the median */
+    int n_samples;
+    const double *sample; /* seconds of one run, in the order taken */
+    int64_t inner;        /* runs per sample */
+    double error;         /* largest error seen, as a fraction of its bound */
+    uint64_t seed;        /* of the inputs it was verified with */
+    bool final;           /* measured interleaved with the other finalists */
+    const char *counters; /* "name=value" lines, per run */
+    /* history */
+    double all_cost; /* seconds the trial took: compile, verify, measure */
+    double time;     /* unix time at its end */
+    const char *tool;   /* version of optune, or what wrote the log */
+    const char *task;   /* AutoTVM's `input`, as JSON text: [target, task, args, kwargs] */
+    const char *source; /* where it came from: "run", or the log's name */
+} optune_record;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all batch_matmul rows share: the call's numbers in one struct, the checks every generated
+ * implementation makes, and the macros that bake a shape into a body. It decides nothing about
+ * speed and is included by rows only.
+ */
+#ifndef OPTUNE_KERNELS_BATCH_MATMUL_H
+#define OPTUNE_KERNELS_BATCH_MATMUL_H
+
+#include "kernels/dense/matmul.h"
+
+enum { BATCH_MATMUL_X, BATCH_MATMUL_Y }; /* indices of the inputs */
+
+typedef struct batch_matmul_shape {
+    int64_t b, m, n, k;
+    bool x_shared, y_shared; /* one matrix for all batches */
+    bool transpose_a, transpose_b, f64;
+    bool y_const;
+} batch_matmul_shape;
+
+static inline bool batch_matmul_known(const optune_call *call)
+{
+    return optune_tensor_known(&call->input[BATCH_MATMUL_X].type) &&
+           optune_tensor_known(&call->input[BATCH_MATMUL_Y].type) &&
+           optune_tensor_known(&call->output[0]);
+}
+
+/* The numbers of a known call. */
+static inline batch_matmul_shape batch_matmul_shape_of(const optune_call *call)
+{
+    const optune_tensor *x = &call->input[BATCH_MATMUL_X].type;
+    const optune_tensor *y = &call->input[BATCH_MATMUL_Y].type;
+    const bool ta = optune_call_int(call, "transpose_a") != 0;
+    return (batch_matmul_shape){
+        .b = call->output[0].dim[0].min,
+        .m = call->output[0].dim[1].min,
+        .n = call->output[0].dim[2].min,
+        .k = x->dim[ta ? 1 : 2].min,
+        .x_shared = x->dim[0].min == 1,
+        .y_shared = y->dim[0].min == 1,
+        .transpose_a = ta,
+        .transpose_b = optune_call_int(call, "transpose_b") != 0,
+        .f64 = x->dtype.bits == 64,
+        .y_const = call->input[BATCH_MATMUL_Y].is_const,
+    };
+}
+
+/* What every implementation asks for: a solved call of float32 or float64 throughout. */
+static inline bool batch_matmul_applies(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    if (!batch_matmul_known(call))
+        return optune_refuse(why, "needs constant shapes");
+    const batch_matmul_shape s = batch_matmul_shape_of(call);
+    if (s.b < 1 || s.m < 1 || s.n < 1 || s.k < 1)
+        return optune_refuse(why, "needs dimensions of at least 1");
+    const optune_dtype dtype = call->output[0].dtype;
+    if (!matmul_float(dtype) ||
+        !optune_dtype_equal(dtype, call->input[BATCH_MATMUL_X].type.dtype) ||
+        !optune_dtype_equal(dtype, call->input[BATCH_MATMUL_Y].type.dtype))
+        return optune_refuse(why, "needs float32 or float64 throughout");
+    return true;
+}
+
+static inline int64_t batch_matmul_elem(const batch_matmul_shape *s)
+{
+    return s->f64 ? 8 : 4;
+}
+
+/* B M N K, X_BATCH and Y_BATCH (elements from one batch to the next, 0 for a shared matrix),
+ * X_ROW X_K and Y_COL Y_K (elements from one row, column or step of depth to the next). */
+static inline void batch_matmul_define(optune_plan *plan, int module,
+                                       const batch_matmul_shape *s)
+{
+    optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
+    optune_plan_define(plan, module, "B", s->b);
+    optune_plan_define(plan, module, "M", s->m);
+    optune_plan_define(plan, module, "N", s->n);
+    optune_plan_define(plan, module, "K", s->k);
+    optune_plan_define(plan, module, "X_BATCH", s->x_shared ? 0 : s->m * s->k);
+    optune_plan_define(plan, module, "Y_BATCH", s->y_shared ? 0 : s->n * s->k);
+    optune_plan_define(plan, module, "X_ROW", s->transpose_a ? 1 : s->k);
+    optune_plan_define(plan, module, "X_K", s->transpose_a ? s->m : 1);
+    optune_plan_define(plan, module, "Y_COL", s->transpose_b ? s->k : 1);
+    optune_plan_define(plan, module, "Y_K", s->transpose_b ? 1 : s->n);
+}
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d_winograd.cpu: F(TILE_H x TILE_W, 3x3) on vectors of channels. Macros from the plan: the
+ * shape, TILE_H TILE_W (2 or 4), ROWS (tile rows of a block), CHUNK (panels of output channels of
+ * a chunk), SPLIT_BLOCKS (threads take blocks of tiles, else channels), GEMM_MR GEMM_NV GEMM_KU
+ * GEMM_AHEAD (the register tile of the products).
+ *
+ * The one idea: a block of tiles is transformed, multiplied and transformed back before the next
+ * one is looked at. Its transformed input V stays in the L2 while the packed weights U stream by
+ * once, and a chunk of products M is transformed back while it is still warm.
+ *
+ *   U [chunk][point][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
+ *   M [panel of the chunk][point][tile][GEMM_NR]
+ *
+ * Algorithm: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016; the
+ * matrices are derived from the interpolation points as Toom and Cook do.
+ */
+#include "kernels/conv2d/planes.h"
+
+#define AH (TILE_H + 2)
+#define AW (TILE_W + 2)
+#define POINTS (AH * AW)
+#define TILE_ROWS CEIL_DIV(OH, TILE_H) /* of one image */
+#define TILE_COLS CEIL_DIV(OW, TILE_W)
+#define ALL_ROWS ((i64)N * TILE_ROWS)
+#define BLOCKS CEIL_DIV(ALL_ROWS, ROWS)
+#define TILES (ROWS * TILE_COLS) /* of a block */
+#define LAST_TILES ((int)((ALL_ROWS - (BLOCKS - 1) * ROWS) * TILE_COLS))
+
+#define CI_VECS CEIL_DIV(CI, VLEN)
+#define PANELS CEIL_DIV(CO, GEMM_NR)
+#define CHUNKS CEIL_DIV(PANELS, CHUNK)
+/* One vector of slack in each pitch keeps rows and points from sharing cache sets. */
+#define V_ROW (CI_VECS * VLEN + VLEN)
+#define V_POINT (TILES * V_ROW + VLEN)
+#define V_SIZE ((i64)POINTS * V_POINT)
+#define M_POINT (TILES * GEMM_NR + VLEN)
+#define M_SIZE ((i64)CHUNK * POINTS * M_POINT)
+#define U_PANEL ((i64)CI * GEMM_NR)
+
+/* Rows of input or output that a block can touch, and the buffers for them. */
+#define BAND_IN (MIN(ROWS, TILE_ROWS) * TILE_H + 2)
+#define BAND_OUT (MIN(ROWS, TILE_ROWS) * TILE_H)
+#define BAND_SIZE ((i64)MAX(BAND_IN * W, BAND_OUT * OW) * VLEN)
+
+#if SPLIT_BLOCKS
+#define PARALLEL_BLOCKS PARALLEL_FOR
+#define PARALLEL_CHANNELS
+#define V_OWNER THREAD
+#else
+#define PARALLEL_BLOCKS
+#define PARALLEL_CHANNELS PARALLEL_FOR
+#define V_OWNER 0
+#endif
+
+/* ---- one-dimensional transforms ------------------------------------------------------------- */
+
+/* F(2,3) interpolates at 0, 1, -1 and infinity; F(4,3) at 0, +-PA, +-PQ and infinity. These two
+ * points keep the entries of all three matrices close to one another, which costs half the
+ * error of 1 and 2. */
+#ifndef POINT_P
+#define POINT_P 0.625
+#define POINT_Q 1.5
+#endif
+#define P1 ((DTYPE)(POINT_P))
+#define P2 ((DTYPE)(POINT_P * POINT_P))
+#define P3 ((DTYPE)(POINT_P * POINT_P * POINT_P))
+#define Q1 ((DTYPE)(POINT_Q))
+#define Q2 ((DTYPE)(POINT_Q * POINT_Q))
+#define Q3 ((DTYPE)(POINT_Q * POINT_Q * POINT_Q))
+#define P2Q2 ((DTYPE)(POINT_P * POINT_P * POINT_Q * POINT_Q))
+#define P2_PLUS_Q2 ((DTYPE)(POINT_P * POINT_P + POINT_Q * POINT_Q))
+#define NORM_P ((DTYPE)(1 / (2 * POINT_P * POINT_P * (POINT_P * POINT_P - POINT_Q * POINT_Q))))
+#define NORM_Q ((DTYPE)(1 / (2 * POINT_Q * POINT_Q * (POINT_Q * POINT_Q - POINT_P * POINT_P))))
+
+/* t = G g: three weights to m + 2 points. */
+INLINE void weight_1d(const int m, const vec *g, vec *t)
+{
+    if (m == 2) {
+        const vec e = (g[0] + g[2]) * (DTYPE)0.5, o = g[1] * (DTYPE)0.5;
+        t[0] = -g[0];
+        t[1] = e + o;
+        t[2] = e - o;
+        t[3] = g[2];
+    } else {
+        const vec ep = (g[0] + g[2] * P2) * NORM_P, op = g[1] * (P1 * NORM_P);
+        const vec eq = (g[0] + g[2] * Q2) * NORM_Q, oq = g[1] * (Q1 * NORM_Q);
+        t[0] = g[0] * (1 / P2Q2);
+        t[1] = ep + op;
+        t[2] = ep - op;
+        t[3] = eq + oq;
+        t[4] = eq - oq;
+        t[5] = g[2];
+    }
+}
+
+/* t = B^T d: m + 2 inputs to m + 2 points. */
+INLINE void input_1d(const int m, const vec *d, vec *t)
+{
+    if (m == 2) {
+        t[0] = d[2] - d[0];
+        t[1] = d[2] + d[1];
+        t[2] = d[2] - d[1];
+        t[3] = d[3] - d[1];
+    } else {
+        const vec ep = d[4] - d[2] * Q2, op = d[3] - d[1] * Q2;
+        const vec eq = d[4] - d[2] * P2, oq = d[3] - d[1] * P2;
+        t[0] = d[0] * P2Q2 + (d[4] - d[2] * P2_PLUS_Q2);
+        t[1] = ep + op * P1;
+        t[2] = ep - op * P1;
+        t[3] = eq + oq * Q1;
+        t[4] = eq - oq * Q1;
+        t[5] = d[1] * P2Q2 + (d[5] - d[3] * P2_PLUS_Q2);
+    }
+}
+
+/* y = A^T t: m + 2 points to m outputs. */
+INLINE void output_1d(const int m, const vec *t, vec *y)
+{
+    if (m == 2) {
+        y[0] = t[0] + (t[1] + t[2]);
+        y[1] = t[3] + (t[1] - t[2]);
+    } else {
+        const vec ep = t[1] + t[2], op = t[1] - t[2], eq = t[3] + t[4], oq = t[3] - t[4];
+        y[0] = t[0] + (ep + eq);
+        y[1] = op * P1 + oq * Q1;
+        y[2] = ep * P2 + eq * Q2;
+        y[3] = op * P3 + (oq * Q3 + t[5]);
+    }
+}
+
+/* ---- weights: OIHW to U ----------------------------------------------------------------------- */
+
+/* arg: weight, U */
+void transform_weight(void *const *arg)
+{
+    const DTYPE *weight = arg[0];
+    DTYPE *u = arg[1];
+    PARALLEL_FOR
+    for (i64 panel = 0; panel < PANELS; panel++) {
+        const i64 chunk = panel / CHUNK, width = MIN(CHUNK, PANELS - chunk * CHUNK);
+        DTYPE *first = u + chunk * CHUNK * POINTS * U_PANEL + panel % CHUNK * U_PANEL;
+        for (i64 c = 0; c < CI; c++)
+            for (i64 j = 0; j < GEMM_NV; j++) {
+                const i64 co = panel * GEMM_NR + j * VLEN;
+                vec g[3][3] = {0}, t[3][AH], s[AH][3], r[AW];
+                for (i64 l = 0; l < VLEN && co + l < CO; l++)
+                    for (i64 k = 0; k < 9; k++)
+                        g[k % 3][k / 3][l] = weight[((co + l) * CI + c) * 9 + k];
+                UNROLL(8)
+                for (int x = 0; x < 3; x++) {
+                    weight_1d(TILE_H, g[x], t[x]);
+                    UNROLL(8)
+                    for (int y = 0; y < AH; y++)
+                        s[y][x] = t[x][y];
+                }
+                UNROLL(8)
+                for (int y = 0; y < AH; y++) {
+                    weight_1d(TILE_W, s[y], r);
+                    UNROLL(8)
+                    for (int x = 0; x < AW; x++)
+                        store(first + (y * AW + x) * width * U_PANEL + c * GEMM_NR + j * VLEN,
+                              r[x]);
+                }
+            }
+    }
+}
+
+/* ---- input to V ------------------------------------------------------------------------------- */
+
+/* One tile of one vector of channels; `row` and `pixel` are the pitches of its source. */
+INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
+{
+    vec d[AH], t[AH], s[AH][AW], r[AW];
+    UNROLL(8)
+    for (int x = 0; x < AW; x++) {
+        UNROLL(8)
+        for (int y = 0; y < AH; y++)
+            d[y] = load(from + y * row + x * pixel);
+        input_1d(TILE_H, d, t);
+        UNROLL(8)
+        for (int y = 0; y < AH; y++)
+            s[y][x] = t[y];
+    }
+    UNROLL(8)
+    for (int y = 0; y < AH; y++) {
+        input_1d(TILE_W, s[y], r);
+        UNROLL(8)
+        for (int x = 0; x < AW; x++)
+            store(to + (y * AW + x) * V_POINT, r[x]);
+    }
+}
+
+/* Tile rows [r0, r1) of image n, channels [c, c + VLEN), to the tiles from v on. */
+INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, DTYPE *v)
+{
+    const i64 y0 = MAX(0, r0 * TILE_H - PT), y1 = MIN(H, r1 * TILE_H - PT + 2);
+    const DTYPE *image = planes_read(data, n, c, y0 * W, (y1 - y0) * W, band) - y0 * W * PIXEL_IN;
+    for (i64 r = r0; r < r1; r++)
+        for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW) {
+            const i64 y = r * TILE_H - PT, x = q * TILE_W - PL;
+            if (y >= 0 && x >= 0 && y + AH <= H && x + AW <= W) {
+                input_tile(image + (y * W + x) * PIXEL_IN, W * PIXEL_IN, PIXEL_IN, v);
+                continue;
+            }
+            vec edge[AH][AW];
+            for (i64 i = 0; i < AH; i++)
+                for (i64 j = 0; j < AW; j++) {
+                    const int in = y + i >= 0 && y + i < H && x + j >= 0 && x + j < W;
+                    edge[i][j] = in ? load(image + ((y + i) * W + x + j) * PIXEL_IN) : (vec){0};
+                }
+            input_tile((const DTYPE *)edge, AW * VLEN, VLEN, v);
+        }
+}
+
+/* ---- M to output ------------------------------------------------------------------------------ */
+
+/* One tile of one vector of channels, `rows` x `cols` pixels of which exist. */
+INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
+{
+    vec m[AH], y[TILE_H], s[TILE_H][AW], r[TILE_W];
+    UNROLL(8)
+    for (int j = 0; j < AW; j++) {
+        UNROLL(8)
+        for (int i = 0; i < AH; i++)
+            m[i] = load(from + (i * AW + j) * M_POINT);
+        output_1d(TILE_H, m, y);
+        UNROLL(8)
+        for (int i = 0; i < TILE_H; i++)
+            s[i][j] = y[i];
+    }
+    UNROLL(8)
+    for (int i = 0; i < TILE_H; i++) {
+        if (i >= rows)
+            break;
+        output_1d(TILE_W, s[i], r);
+        UNROLL(8)
+        for (int j = 0; j < TILE_W; j++)
+            if (j < cols)
+                store(to + (i * OW + j) * PIXEL_OUT, r[j]);
+    }
+}
+
+INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, const DTYPE *m)
+{
+    const i64 y0 = r0 * TILE_H, y1 = MIN(OH, r1 * TILE_H);
+    DTYPE *image = planes_open(out, n, c, y0 * OW, band) - y0 * OW * PIXEL_OUT;
+    for (i64 r = r0; r < r1; r++)
+        for (i64 q = 0; q < TILE_COLS; q++, m += GEMM_NR) {
+            const i64 y = r * TILE_H, x = q * TILE_W;
+            DTYPE *to = image + (y * OW + x) * PIXEL_OUT;
+            if (y + TILE_H <= OH && x + TILE_W <= OW)
+                output_tile(m, to, TILE_H, TILE_W);
+            else
+                output_tile(m, to, OH - y, OW - x);
+        }
+    planes_write(out, n, c, y0 * OW, (y1 - y0) * OW, band);
+}
+
+/* ---- products ---------------------------------------------------------------------------------- */
+
+INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
+{
+    gemm_acc acc;
+    gemm_start(acc, rows, 0, GEMM_NR);
+    gemm_mac(acc, rows, CI, v, V_ROW, 1, u, GEMM_NR);
+    gemm_store(acc, rows, m, GEMM_NR, GEMM_NR);
+}
+
+/* All points of a chunk of `width` panels, for a constant number of tiles. */
+INLINE void products(const int tiles, i64 width, const DTYPE *v, const DTYPE *u, DTYPE *m)
+{
+    for (i64 a = 0; a < POINTS; a++)
+        for (i64 q = 0; q < width; q++, u += U_PANEL) {
+            DTYPE *to = m + (q * POINTS + a) * M_POINT;
+            for (i64 t = 0; t + GEMM_MR <= tiles; t += GEMM_MR)
+                product(GEMM_MR, v + a * V_POINT + t * V_ROW, u, to + t * GEMM_NR);
+            if (tiles % GEMM_MR)
+                product(tiles % GEMM_MR, v + a * V_POINT + tiles / GEMM_MR * GEMM_MR * V_ROW, u,
+                        to + tiles / GEMM_MR * GEMM_MR * GEMM_NR);
+        }
+}
+
+/* arg: data, U, out, V, M, bands */
+void winograd(void *const *arg)
+{
+    const DTYPE *data = arg[0], *u = arg[1];
+    DTYPE *out = arg[2], *v_all = arg[3], *m_all = arg[4], *bands = arg[5];
+    PARALLEL_BLOCKS
+    for (i64 block = 0; block < BLOCKS; block++) {
+        const i64 first = block * ROWS, last = MIN(first + ROWS, ALL_ROWS);
+        DTYPE *v = v_all + V_OWNER * V_SIZE;
+        PARALLEL_CHANNELS
+        for (i64 c = 0; c < CI; c += VLEN)
+            for (i64 r = first, end; r < last; r = end) {
+                end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
+                input_rows(data, r / TILE_ROWS, c, r % TILE_ROWS, r % TILE_ROWS + end - r,
+                           bands + THREAD * BAND_SIZE, v + (r - first) * TILE_COLS * V_ROW + c);
+            }
+        PARALLEL_CHANNELS
+        for (i64 chunk = 0; chunk < CHUNKS; chunk++) {
+            const i64 width = MIN(CHUNK, PANELS - chunk * CHUNK);
+            const DTYPE *from = u + chunk * CHUNK * POINTS * U_PANEL;
+            DTYPE *m = m_all + THREAD * M_SIZE;
+            if (LAST_TILES == TILES || last - first == ROWS)
+                products(TILES, width, v, from, m);
+            else
+                products(LAST_TILES, width, v, from, m);
+            for (i64 q = 0; q < width; q++)
+                for (i64 j = 0; j < GEMM_NR; j += VLEN) {
+                    const i64 c = (chunk * CHUNK + q) * GEMM_NR + j;
+                    for (i64 r = first, end; r < last && c < CO; r = end) {
+                        end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
+                        output_rows(out, r / TILE_ROWS, c, r % TILE_ROWS,
+                                    r % TILE_ROWS + end - r, bands + THREAD * BAND_SIZE,
+                                    m + q * POINTS * M_POINT +
+                                        (r - first) * TILE_COLS * GEMM_NR + j);
+                    }
+                }
+        }
+    }
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d: what it means. Attributes, the type relation, operation count, the reference, and the
+ * workloads of real networks. Says nothing about speed.
+ *
+ * The type relation propagates intervals through
+ *     out = (in + pads - dilation * (kernel - 1) - 1) / stride + 1
+ * in all directions, so that any part of a call may be left unknown. The reference gathers
+ * patches into a small double precision panel and multiplies it with the weights, so that layout,
+ * padding, stride, dilation and groups cost nothing in the inner loop.
+ */
+#include <stdio.h>
+
+#include "kernels/conv2d/conv2d.h"
+
+#define BIG OPTUNE_DIM_MAX
+
+static const optune_op_input inputs[] = {
+    {.name = "data",
+     .type = "tensor [N,C,H,W] or [N,C/c,H,W,c]",
+     .description = "Activations, in data_layout."},
+    {.name = "weight",
+     .type = "tensor [CO,C/groups,KH,KW]",
+     .description = "Kernels, in kernel_layout.",
+     .is_const = true},
+    {0},
+};
+
+static const optune_op_attr attrs[] = {
+    {.name = "strides",
+     .kind = OPTUNE_ATTR_INTS,
+     .value = "[1,1]",
+     .description = "Steps between output rows and columns.",
+     .length = 2,
+     .min = 1,
+     .max = 1 << 20,
+     .shown = true},
+    {.name = "padding",
+     .kind = OPTUNE_ATTR_INTS,
+     .value = "[0,0,0,0]",
+     .description = "Zeros around the input: top, left, bottom, right.",
+     .length = 4,
+     .min = 0,
+     .max = 1 << 20,
+     .shown = true},
+    {.name = "dilation",
+     .kind = OPTUNE_ATTR_INTS,
+     .value = "[1,1]",
+     .description = "Distances between the kernel's rows and columns.",
+     .length = 2,
+     .min = 1,
+     .max = 1 << 20,
+     .shown = true},
+    {.name = "groups",
+     .kind = OPTUNE_ATTR_INT,
+     .value = "1",
+     .description = "Independent groups of channels; C of them make it depthwise.",
+     .min = 1,
+     .max = 1 << 24,
+     .shown = true},
+    {.name = "data_layout",
+     .kind = OPTUNE_ATTR_WORD,
+     .value = "NCHW",
+     .description = "NCHW, or NCHW<c>c with c channels innermost."},
+    {.name = "kernel_layout",
+     .kind = OPTUNE_ATTR_WORD,
+     .value = "OIHW",
+     .description = "Layout of the weight.",
+     .words = "OIHW"},
+    {.name = "out_layout",
+     .kind = OPTUNE_ATTR_WORD,
+     .value = "",
+     .description = "Layout of the output; empty: data_layout."},
+    {.name = "out_dtype",
+     .kind = OPTUNE_ATTR_DTYPE,
+     .value = "",
+     .description = "Type of the output's elements; empty: the data's."},
+    {0},
+};
+
+/* ---- type relation ----------------------------------------------------------------------- */
+
+static void print_type(char *text, size_t size, const optune_tensor *t)
+{
+    static const char *const stem[] = {"?", "f", "bf", "i", "u", "bool"};
+    const unsigned code = t->dtype.code < sizeof stem / sizeof stem[0] ? t->dtype.code : 0;
+    int n = snprintf(text, size, "%s", stem[code]);
+    if (code != OPTUNE_DTYPE_UNKNOWN && code != OPTUNE_DTYPE_BOOL)
+        n += snprintf(text + n, size - (size_t)n, "%d", t->dtype.bits);
+    if (t->dtype.lanes > 1)
+        n += snprintf(text + n, size - (size_t)n, "x%d", t->dtype.lanes);
+    for (int i = 0; i < t->rank; i++) {
+        const optune_dim *d = &t->dim[i];
+        const char *lead = i ? "," : "[";
+        if (optune_dim_known(d))
+            n += snprintf(text + n, size - (size_t)n, "%s%lld", lead, (long long)d->min);
+        else
+            n += snprintf(text + n, size - (size_t)n, "%s?%s", lead, d->name);
+    }
+    snprintf(text + n, size - (size_t)n, "%s", t->rank > 0 ? "]" : t->rank < 0 ? "[...]" : "[]");
+}
+
+/* "conv2d: argument 2 (weight) f32[...] does not fit data f32[...]: <what>" */
+static int misfit(const optune_call *call, int arg, const char *what, optune_err *err)
+{
+    char a[320], b[320];
+    if (arg == CONV2D_WEIGHT || arg == CONV2D_DATA) {
+        print_type(a, sizeof a, &call->input[arg].type);
+        print_type(b, sizeof b, &call->input[!arg].type);
+        return optune_fail(err, OPTUNE_ETYPE, "conv2d: argument %d (%s) %s does not fit %s %s: %s",
+                           arg + 1, inputs[arg].name, a, inputs[!arg].name, b, what);
+    }
+    print_type(a, sizeof a, &call->output[0]);
+    print_type(b, sizeof b, &call->input[CONV2D_DATA].type);
+    return optune_fail(err, OPTUNE_ETYPE, "conv2d: output %s does not fit data %s: %s", a, b, what);
+}
+
+/* Saturating a * b for a, b >= 0. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t c;
+    return __builtin_mul_overflow(a, b, &c) ? BIG : c;
+}
+
+static int64_t clamp_max(int64_t value, int64_t bound)
+{
+    return bound == BIG || value < 0 ? BIG : value;
+}
+
+/* Intersects d with [lo, hi]. A bound that says nothing new beyond "positive" is dropped, so that
+ * an unknown dim stays exactly as it was written. */
+static bool narrow(optune_dim *d, int64_t lo, int64_t hi)
+{
+    if (lo > d->max || hi < d->min || lo > hi)
+        return false;
+    if (hi == BIG && lo <= 1)
+        return true;
+    optune_dim range = {.min = lo > d->min ? lo : d->min, .max = hi < d->max ? hi : d->max};
+    memcpy(range.name, d->name, sizeof range.name);
+    *d = range;
+    return true;
+}
+
+/* a * ka == b * kb for constants ka, kb. */
+static bool proportional(optune_dim *a, int64_t ka, optune_dim *b, int64_t kb)
+{
+    if (ka == kb)
+        return optune_dim_unify(a, b);
+    const int64_t a_lo = times(a->min, ka), a_hi = times(a->max, ka);
+    const int64_t b_lo = times(b->min, kb), b_hi = times(b->max, kb);
+    const int64_t lo = a_lo > b_lo ? a_lo : b_lo, hi = a_hi < b_hi ? a_hi : b_hi;
+    if (lo > hi || (optune_dim_known(a) && a_lo % kb) || (optune_dim_known(b) && b_lo % ka))
+        return false;
+    return narrow(a, (lo + ka - 1) / ka, hi == BIG ? BIG : hi / ka) &&
+           narrow(b, (lo + kb - 1) / kb, hi == BIG ? BIG : hi / kb);
+}
+
+/* One spatial axis: in, kernel and out narrow each other. */
+static bool slide(optune_dim *in, optune_dim *kernel, optune_dim *out, int64_t pads,
+                  int64_t stride, int64_t dilation)
+{
+    const int64_t k_lo = kernel->min > 1 ? kernel->min : 1;
+    const int64_t reach_lo = dilation * (k_lo - 1) + 1;
+    const int64_t reach_hi =
+        kernel->max >= BIG / dilation ? BIG : dilation * (kernel->max - 1) + 1;
+
+    /* Windows that fit: at least one, whatever is unknown. */
+    const int64_t most = in->max >= BIG - pads ? BIG : (in->max + pads - reach_lo);
+    if (most < 0)
+        return false;
+    const int64_t room = reach_hi == BIG ? -1 : in->min + pads - reach_hi;
+    if (!narrow(out, room < 0 ? 1 : room / stride + 1, most == BIG ? BIG : most / stride + 1))
+        return false;
+
+    const int64_t o_lo = out->min > 1 ? out->min : 1;
+    const int64_t in_lo = (o_lo - 1) * stride + reach_lo - pads;
+    const int64_t span = out->max == BIG ? BIG : times(out->max, stride) - 1;
+    const int64_t in_hi = span == BIG || reach_hi == BIG || span >= BIG - reach_hi
+                              ? BIG
+                              : span + reach_hi - pads;
+    if (!narrow(in, in_lo > 0 ? in_lo : 0, clamp_max(in_hi, in_hi)))
+        return false;
+
+    const int64_t far = in->max >= BIG - pads ? BIG : in->max + pads - (o_lo - 1) * stride;
+    const int64_t near = out->max == BIG ? 1 : in->min + pads - times(out->max, stride) + 1;
+    return narrow(kernel, near < 1 ? 1 : (near - 1 + dilation - 1) / dilation + 1,
+                  far == BIG ? BIG : far < 1 ? 0 : (far - 1) / dilation + 1);
+}
+
+/* "Same" convolutions keep a symbolic extent's name. */
+static bool same_extent(const optune_dim *kernel, int64_t pads, int64_t stride, int64_t dilation)
+{
+    return stride == 1 && optune_dim_known(kernel) && pads == dilation * (kernel->min - 1);
+}
+
+static int types(optune_call *call, optune_err *err)
+{
+    optune_tensor *data = &call->input[CONV2D_DATA].type;
+    optune_tensor *weight = &call->input[CONV2D_WEIGHT].type;
+    optune_tensor *out = &call->output[0];
+    const char *layout = optune_call_word(call, "data_layout");
+    const int in_block = conv2d_layout_block(layout);
+    const int out_block = conv2d_out_block(call);
+    if (in_block < 0)
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "conv2d: data_layout=%s is neither NCHW nor NCHW<c>c", layout);
+    if (out_block < 0)
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "conv2d: out_layout=%s is neither NCHW nor NCHW<c>c",
+                           optune_call_word(call, "out_layout"));
+
+    if (!optune_tensor_set_rank(data, in_block ? 5 : 4))
+        return misfit(call, CONV2D_DATA,
+                      in_block ? "a blocked layout has 5 dimensions" : "NCHW has 4 dimensions",
+                      err);
+    if (!optune_tensor_set_rank(weight, 4))
+        return misfit(call, CONV2D_WEIGHT, "OIHW has 4 dimensions", err);
+    if (!optune_tensor_set_rank(out, out_block ? 5 : 4))
+        return misfit(call, -1, "its rank is not that of out_layout", err);
+
+    if (!optune_dtype_unify(&data->dtype, &weight->dtype))
+        return misfit(call, CONV2D_WEIGHT, "element types differ", err);
+    optune_dtype out_dtype = optune_call_attr(call, "out_dtype")->dtype;
+    if (!optune_dtype_unify(&out->dtype, out_dtype.code ? &out_dtype : &data->dtype))
+        return misfit(call, -1, "its element type is not out_dtype", err);
+
+    optune_dim inner = optune_dim_of(in_block);
+    if (in_block && !optune_dim_unify(&data->dim[4], &inner))
+        return misfit(call, CONV2D_DATA, "its last dimension is not the layout's block", err);
+    inner = optune_dim_of(out_block);
+    if (out_block && !optune_dim_unify(&out->dim[4], &inner))
+        return misfit(call, -1, "its last dimension is not out_layout's block", err);
+
+    const int64_t groups = optune_call_int(call, "groups");
+    const int64_t *stride = optune_call_ints(call, "strides");
+    const int64_t *pad = optune_call_ints(call, "padding");
+    const int64_t *dilation = optune_call_ints(call, "dilation");
+    char what[160];
+    if (!optune_dim_unify(&data->dim[0], &out->dim[0]))
+        return misfit(call, -1, "batch sizes differ", err);
+    if (!proportional(&data->dim[1], in_block ? in_block : 1, &weight->dim[1], groups)) {
+        snprintf(what, sizeof what, "the data's channels must be %lld group%s of the weight's",
+                 (long long)groups, groups == 1 ? "" : "s");
+        return misfit(call, CONV2D_WEIGHT, what, err);
+    }
+    if (!proportional(&weight->dim[0], 1, &out->dim[1], out_block ? out_block : 1))
+        return misfit(call, -1,
+                      out_block ? "the weight's output channels do not fill its blocks"
+                                : "its channels are not the weight's",
+                      err);
+    if (optune_dim_known(&weight->dim[0]) && weight->dim[0].min % groups) {
+        snprintf(what, sizeof what, "%lld output channels do not divide into %lld groups",
+                 (long long)weight->dim[0].min, (long long)groups);
+        return misfit(call, CONV2D_WEIGHT, what, err);
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        optune_dim *in = &data->dim[2 + axis], *kernel = &weight->dim[2 + axis];
+        optune_dim *o = &out->dim[2 + axis];
+        const int64_t pads = pad[axis] + pad[axis + 2];
+        if (optune_dim_known(in) && optune_dim_known(kernel) &&
+            dilation[axis] * (kernel->min - 1) + 1 > in->min + pads) {
+            snprintf(what, sizeof what,
+                     "a kernel spanning %lld is larger than the padded input's %s of %lld",
+                     (long long)(dilation[axis] * (kernel->min - 1) + 1),
+                     axis ? "width" : "height", (long long)(in->min + pads));
+            return misfit(call, CONV2D_WEIGHT, what, err);
+        }
+        if (!slide(in, kernel, o, pads, stride[axis], dilation[axis]) ||
+            (same_extent(kernel, pads, stride[axis], dilation[axis]) &&
+             !optune_dim_unify(in, o))) {
+            snprintf(what, sizeof what, "no %s satisfies strides, padding and dilation",
+                     axis ? "width" : "height");
+            return misfit(call, -1, what, err);
+        }
+    }
+
+    const optune_tensor *const all[] = {data, weight, out};
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < all[t]->rank; i++)
+            if (all[t]->dim[i].max < 1)
+                return misfit(call, t == 2 ? -1 : t, "a dimension is empty", err);
+    return optune_tensor_known(data) && optune_tensor_known(weight) && optune_tensor_known(out)
+               ? OPTUNE_OK
+               : 1;
+}
+
+/* ---- counts ------------------------------------------------------------------------------ */
+
+static double terms(const optune_call *call)
+{
+    conv2d_shape s;
+    return conv2d_shape_of(call, &s) ? (double)(s.ci_g * s.kh * s.kw) : 1;
+}
+
+static double flops(const optune_call *call)
+{
+    conv2d_shape s;
+    if (!conv2d_shape_of(call, &s))
+        return 0;
+    return 2.0 * (double)(s.n * s.co) * (double)(s.oh * s.ow) * (double)(s.ci_g * s.kh * s.kw);
+}
+
+/* ---- reference --------------------------------------------------------------------------- */
+
+enum { PIXELS = 32, DEPTH = 128 }; /* a panel of patches: 32 KB of doubles */
+
+typedef double v2 __attribute__((vector_size(16), may_alias));
+typedef int64_t m2 __attribute__((vector_size(16)));
+
+typedef struct panel {
+    _Alignas(16) double x[DEPTH][PIXELS];
+} panel;
+
+static double element(const void *data, optune_dtype dtype, int64_t i)
+{
+    switch (dtype.code) {
+    case OPTUNE_DTYPE_FLOAT:
+        if (dtype.bits == 64)
+            return ((const double *)data)[i];
+        if (dtype.bits == 32)
+            return ((const float *)data)[i];
+        return (double)((const _Float16 *)data)[i];
+    case OPTUNE_DTYPE_BFLOAT: {
+        const uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        return (double)value;
+    }
+    case OPTUNE_DTYPE_INT:
+        return dtype.bits == 8    ? (double)((const int8_t *)data)[i]
+               : dtype.bits == 16 ? (double)((const int16_t *)data)[i]
+               : dtype.bits == 32 ? (double)((const int32_t *)data)[i]
+                                  : (double)((const int64_t *)data)[i];
+    default:
+        return dtype.bits == 16   ? (double)((const uint16_t *)data)[i]
+               : dtype.bits == 32 ? (double)((const uint32_t *)data)[i]
+               : dtype.bits == 64 ? (double)((const uint64_t *)data)[i]
+                                  : (double)((const uint8_t *)data)[i];
+    }
+}
+
+/* Rows [k0, k0+depth) of the patches of `count` output pixels, the first being `pixel` of the
+ * region's plane; unused columns are zero. */
+static void gather(const conv2d_shape *s, const void *data, optune_dtype dtype, int64_t n,
+                   int64_t group, const optune_region *r, int64_t pixel, int count, int64_t k0,
+                   int depth, panel *p)
+{
+    const int64_t width = r->hi[3] - r->lo[3];
+    const int64_t block = s->data_block ? s->data_block : 1;
+    int64_t y0[PIXELS], x0[PIXELS];
+    for (int i = 0; i < count; i++) {
+        y0[i] = (r->lo[2] + (pixel + i) / width) * s->sh - s->pt;
+        x0[i] = (r->lo[3] + (pixel + i) % width) * s->sw - s->pl;
+    }
+    for (int k = 0; k < depth; k++) {
+        const int64_t tap = (k0 + k) % (s->kh * s->kw);
+        const int64_t c = group * s->ci_g + (k0 + k) / (s->kh * s->kw);
+        const int64_t dy = tap / s->kw * s->dh, dx = tap % s->kw * s->dw;
+        const int64_t plane = (n * (s->ci / block) + c / block) * s->h;
+        double *row = p->x[k];
+        for (int i = 0; i < count; i++) {
+            const int64_t y = y0[i] + dy, x = x0[i] + dx;
+            row[i] = y >= 0 && y < s->h && x >= 0 && x < s->w
+                         ? element(data, dtype, ((plane + y) * s->w + x) * block + c % block)
+                         : 0;
+        }
+        for (int i = count; i < PIXELS; i++)
+            row[i] = 0;
+    }
+}
+
+/* sum[] += w . panel, size[] += |w| . |panel| for all columns of the panel. */
+static void multiply(const panel *p, int depth, const double *w, double *sum, double *size)
+{
+    const m2 positive = {INT64_MAX, INT64_MAX};
+    for (int i = 0; i < PIXELS; i += 8) {
+        v2 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+        v2 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0};
+        for (int k = 0; k < depth; k++) {
+            const v2 *x = (const v2 *)&p->x[k][i];
+            const v2 wk = {w[k], w[k]};
+            const v2 p0 = x[0] * wk, p1 = x[1] * wk, p2 = x[2] * wk, p3 = x[3] * wk;
+            s0 += p0;
+            s1 += p1;
+            s2 += p2;
+            s3 += p3;
+            a0 += (v2)((m2)p0 & positive);
+            a1 += (v2)((m2)p1 & positive);
+            a2 += (v2)((m2)p2 & positive);
+            a3 += (v2)((m2)p3 & positive);
+        }
+        const v2 sums[4] = {s0, s1, s2, s3}, sizes[4] = {a0, a1, a2, a3};
+        for (int j = 0; j < 8; j++) {
+            sum[i + j] += sums[j / 2][j % 2];
+            size[i + j] += sizes[j / 2][j % 2];
+        }
+    }
+}
+
+/* One panel's share of the channels of one group that the region holds. */
+static void apply_panel(const conv2d_shape *s, const void *weight, optune_dtype dtype,
+                        const optune_region *r, int64_t n, int64_t group, int64_t pixel, int count,
+                        int64_t k0, int depth, const panel *p, double *out, double *magnitude)
+{
+    const int64_t block = s->out_block ? s->out_block : 1;
+    const int64_t lane_lo = s->out_block ? r->lo[4] : 0, lane_hi = s->out_block ? r->hi[4] : 1;
+    const int64_t plane = (r->hi[2] - r->lo[2]) * (r->hi[3] - r->lo[3]);
+    const int64_t blocks = r->hi[1] - r->lo[1], lanes = lane_hi - lane_lo;
+    const int64_t size = s->ci_g * s->kh * s->kw;
+    for (int64_t b = r->lo[1]; b < r->hi[1]; b++) {
+        for (int64_t lane = lane_lo; lane < lane_hi; lane++) {
+            const int64_t co = b * block + lane;
+            if (co / s->co_g != group)
+                continue;
+            double w[DEPTH], sum[PIXELS] = {0}, abs[PIXELS] = {0};
+            for (int k = 0; k < depth; k++)
+                w[k] = element(weight, dtype, co * size + k0 + k);
+            multiply(p, depth, w, sum, abs);
+            const int64_t base = ((n - r->lo[0]) * blocks + b - r->lo[1]) * plane + pixel;
+            for (int i = 0; i < count; i++) {
+                const int64_t at = (base + i) * lanes + lane - lane_lo;
+                out[at] = k0 ? out[at] + sum[i] : sum[i];
+                magnitude[at] = k0 ? magnitude[at] + abs[i] : abs[i];
+            }
+        }
+    }
+}
+
+static void reference(const optune_call *call, const void *const *in, int out_index,
+                      const optune_region *region, double *out, double *magnitude)
+{
+    (void)out_index;
+    conv2d_shape s;
+    if (!conv2d_shape_of(call, &s))
+        return;
+    const optune_dtype data_type = call->input[CONV2D_DATA].type.dtype;
+    const optune_dtype weight_type = call->input[CONV2D_WEIGHT].type.dtype;
+    const int64_t block = s.out_block ? s.out_block : 1;
+    const int64_t pixels = (region->hi[2] - region->lo[2]) * (region->hi[3] - region->lo[3]);
+    const int64_t first = region->lo[1] * block / s.co_g;
+    const int64_t last = (region->hi[1] * block - 1) / s.co_g;
+    const int64_t size = s.ci_g * s.kh * s.kw;
+    panel p;
+    for (int64_t n = region->lo[0]; n < region->hi[0]; n++)
+        for (int64_t g = first; g <= last; g++)
+            for (int64_t pixel = 0; pixel < pixels; pixel += PIXELS)
+                for (int64_t k = 0; k < size; k += DEPTH) {
+                    const int count = pixels - pixel < PIXELS ? (int)(pixels - pixel) : PIXELS;
+                    const int depth = size - k < DEPTH ? (int)(size - k) : DEPTH;
+                    gather(&s, in[CONV2D_DATA], data_type, n, g, region, pixel, count, k, depth,
+                           &p);
+                    apply_panel(&s, in[CONV2D_WEIGHT], weight_type, region, n, g, pixel, count, k,
+                                depth, &p, out, magnitude);
+                }
+}
+
+/* ---- workloads --------------------------------------------------------------------------- */
+
+#define ONE(c, h, o)                                                                             \
+    "conv2d(f32[1," #c "," #h "," #h "], const f32[" #o "," #c ",1,1])"
+#define ONE_S2(c, h, o)                                                                          \
+    "conv2d(f32[1," #c "," #h "," #h "], const f32[" #o "," #c ",1,1], strides=[2,2])"
+#define THREE(c, h, o)                                                                           \
+    "conv2d(f32[1," #c "," #h "," #h "], const f32[" #o "," #c ",3,3], padding=[1,1,1,1])"
+#define THREE_S2(c, h, o)                                                                        \
+    "conv2d(f32[1," #c "," #h "," #h "], const f32[" #o "," #c                                  \
+    ",3,3], strides=[2,2], padding=[1,1,1,1])"
+#define DEPTHWISE(c, h, s)                                                                       \
+    "conv2d(f32[1," #c "," #h "," #h "], const f32[" #c ",1,3,3], strides=[" #s "," #s          \
+    "], padding=[1,1,1,1], groups=" #c ")"
+
+static const char *const resnet50[] = {
+    "conv2d(f32[1,3,224,224], const f32[64,3,7,7], strides=[2,2], padding=[3,3,3,3])",
+    ONE(64, 56, 64),     THREE(64, 56, 64),    ONE(64, 56, 256),      ONE(256, 56, 64),
+    ONE(256, 56, 128),   THREE_S2(128, 56, 128), ONE(128, 28, 512),   ONE_S2(256, 56, 512),
+    ONE(512, 28, 128),   THREE(128, 28, 128),  ONE(512, 28, 256),     THREE_S2(256, 28, 256),
+    ONE(256, 14, 1024),  ONE_S2(512, 28, 1024), ONE(1024, 14, 256),   THREE(256, 14, 256),
+    ONE(1024, 14, 512),  THREE_S2(512, 14, 512), ONE(512, 7, 2048),   ONE_S2(1024, 14, 2048),
+    ONE(2048, 7, 512),   THREE(512, 7, 512),   NULL,
+};
+
+static const char *const vgg16[] = {
+    THREE(3, 224, 64),   THREE(64, 224, 64),  THREE(64, 112, 128),
+    THREE(128, 112, 128), THREE(128, 56, 256), THREE(256, 56, 256),
+    THREE(256, 28, 512), THREE(512, 28, 512), THREE(512, 14, 512),
+    NULL,
+};
+
+static const char *const mobilenetv2[] = {
+    THREE_S2(3, 224, 32),  DEPTHWISE(32, 112, 1), ONE(32, 112, 16),      ONE(16, 112, 96),
+    DEPTHWISE(96, 112, 2), ONE(96, 56, 24),       ONE(24, 56, 144),      DEPTHWISE(144, 56, 1),
+    ONE(144, 56, 24),      DEPTHWISE(144, 56, 2), ONE(144, 28, 32),      ONE(32, 28, 192),
+    DEPTHWISE(192, 28, 1), ONE(192, 28, 32),      DEPTHWISE(192, 28, 2), ONE(192, 14, 64),
+    ONE(64, 14, 384),      DEPTHWISE(384, 14, 1), ONE(384, 14, 64),      ONE(384, 14, 96),
+    ONE(96, 14, 576),      DEPTHWISE(576, 14, 1), ONE(576, 14, 96),      DEPTHWISE(576, 14, 2),
+    ONE(576, 7, 160),      ONE(160, 7, 960),      DEPTHWISE(960, 7, 1),  ONE(960, 7, 160),
+    ONE(960, 7, 320),      ONE(320, 7, 1280),     NULL,
+};
+
+static const optune_preset presets[] = {
+    {.name = "resnet50",
+     .description = "the 23 distinct convolutions of ResNet-50 at 224x224, batch 1, strides on "
+                    "the 3x3 ones (\"v1.5\")",
+     .workloads = resnet50},
+    {.name = "vgg16",
+     .description = "the 9 distinct convolutions of VGG-16 at 224x224, batch 1",
+     .workloads = vgg16},
+    {.name = "mobilenetv2",
+     .description = "the 30 distinct convolutions of MobileNet-V2 1.0 at 224x224, batch 1",
+     .workloads = mobilenetv2},
+    {0},
+};
+
+static const char *const samples[] = {
+    "conv2d(f32[1,1,1,1], const f32[1,1,1,1])",
+    "conv2d(f32[1,3,17,19], const f32[8,3,3,3], padding=[1,1,1,1])",
+    "conv2d(f32[1,16,14,14], const f32[32,16,3,3], padding=[1,1,1,1])",
+    "conv2d(f32[2,5,11,13], const f32[7,5,3,3], strides=[2,2], padding=[1,1,1,1])",
+    "conv2d(f32[1,6,15,12], const f32[10,6,3,5], padding=[0,2,1,3], dilation=[2,1])",
+    "conv2d(f32[1,4,16,16], const f32[9,4,3,3], strides=[2,1], padding=[2,0,1,1], "
+    "dilation=[1,2])",
+    "conv2d(f32[1,3,33,35], const f32[24,3,7,7], strides=[2,2], padding=[3,3,3,3])",
+    "conv2d(f32[1,40,7,7], const f32[72,40,1,1])",
+    "conv2d(f32[2,33,9,9], const f32[17,33,1,1])",
+    "conv2d(f32[1,24,14,14], const f32[48,24,1,1], strides=[2,2])",
+    "conv2d(f32[1,32,28,28], var f32[16,32,1,1])",
+    "conv2d(f32[1,8,12,12], var f32[8,8,3,3], padding=[1,1,1,1])",
+    "conv2d(f32[1,12,10,10], const f32[18,4,3,3], padding=[1,1,1,1], groups=3)",
+    "conv2d(f32[1,20,13,15], const f32[20,1,3,3], padding=[1,1,1,1], groups=20)",
+    "conv2d(f32[2,12,14,14], const f32[12,1,3,3], strides=[2,2], padding=[1,1,1,1], groups=12)",
+    "conv2d(f32[1,6,11,11], const f32[12,1,5,5], padding=[2,2,2,2], groups=6)",
+    "conv2d(f32[1,2,14,14,16], const f32[32,32,3,3], padding=[1,1,1,1], data_layout=NCHW16c)",
+    "conv2d(f32[2,3,9,11,8], const f32[40,24,3,3], strides=[2,2], padding=[1,1,1,1], "
+    "data_layout=NCHW8c)",
+    "conv2d(f32[1,4,7,7,16], const f32[64,64,1,1], data_layout=NCHW16c)",
+    "conv2d(f32[1,2,15,15,8], const f32[32,16,1,1], strides=[2,2], data_layout=NCHW8c, "
+    "out_layout=NCHW16c)",
+    "conv2d(f32[1,3,20,22], const f32[32,3,3,3], strides=[2,2], padding=[1,1,1,1], "
+    "out_layout=NCHW16c)",
+    "conv2d(f32[1,2,12,12,16], const f32[21,32,3,3], padding=[1,1,1,1], data_layout=NCHW16c, "
+    "out_layout=NCHW)",
+    "conv2d(f32[1,3,10,10,8], const f32[24,1,3,3], padding=[1,1,1,1], groups=24, "
+    "data_layout=NCHW8c)",
+    "conv2d(f32[1,4,10,10,4], const f32[16,8,3,3], padding=[1,1,1,1], groups=2, "
+    "data_layout=NCHW4c)",
+    "conv2d(f64[1,5,9,10], const f64[11,5,3,3], padding=[1,1,1,1])",
+    "conv2d(f64[2,16,8,8], const f64[24,16,1,1])",
+    "conv2d(f64[1,8,12,12], const f64[8,1,3,3], padding=[1,1,1,1], groups=8)",
+    "conv2d(f64[1,2,10,10,8], const f64[16,16,3,3], padding=[1,1,1,1], data_layout=NCHW8c)",
+    NULL,
+};
+
+OPTUNE_OP(conv2d) = {
+    .name = "conv2d",
+    .summary = "2-D convolution with strides, padding, dilation and groups",
+    .inputs = inputs,
+    .attrs = attrs,
+    .n_outputs = 1,
+    .pattern = OPTUNE_OUT_FUSABLE,
+    .support_level = 2,
+    .types = types,
+    .flops = flops,
+    .terms = terms,
+    .reference = reference,
+    .presets = presets,
+    .samples = samples,
+};

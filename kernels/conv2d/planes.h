@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bodies that compute on vectors of consecutive channels read and write any layout through this:
+ * a `pixel` of VLEN channels is one vector, and a range of pixels of one image is an array of
+ * them, PIXEL_IN or PIXEL_OUT elements apart.
+ *
+ * The one idea: when the layout's block holds whole vectors, the array is the tensor itself and
+ * nothing is copied; otherwise the range is copied to or from a buffer that stays in the caches,
+ * for NCHW by transposing VLEN x VLEN squares. Never touches a byte outside the tensors: channels
+ * that do not exist are read as zero and not written.
+ *
+ * Needs the macros of conv2d_define and the transposition of common/gemm.h.
+ */
+#ifndef OPTUNE_KERNELS_CONV2D_PLANES_H
+#define OPTUNE_KERNELS_CONV2D_PLANES_H
+
+#include "kernels/common/gemm.h"
+
+#define IN_DIRECT (IN_BLOCK > 0 && IN_BLOCK % VLEN == 0)
+#define OUT_DIRECT (OUT_BLOCK > 0 && OUT_BLOCK % VLEN == 0)
+#define IN_C (IN_BLOCK ? IN_BLOCK : 1)
+#define OUT_C (OUT_BLOCK ? OUT_BLOCK : 1)
+#define PIXEL_IN (IN_DIRECT ? IN_BLOCK : VLEN)
+#define PIXEL_OUT (OUT_DIRECT ? OUT_BLOCK : VLEN)
+
+#if OT_THREADS > 1
+int omp_get_thread_num(void);
+#define THREAD omp_get_thread_num()
+#else
+#define THREAD 0
+#endif
+
+/* `lanes` channels (VLEN at most) of `count` pixels, `plane` elements from channel to channel. */
+INLINE void planes_gather(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i64 count)
+{
+    i64 i = 0;
+    while (count >= VLEN && i < count) {
+        if (i + VLEN > count)
+            i = count - VLEN;
+        vec r[VLEN];
+        if (lanes == VLEN) {
+            UNROLL(64)
+            for (int c = 0; c < VLEN; c++)
+                r[c] = load(from + c * plane + i);
+        } else {
+            for (int c = 0; c < VLEN; c++)
+                r[c] = c < lanes ? load(from + c * plane + i) : (vec){0};
+        }
+        gemm_transpose(r);
+        UNROLL(64)
+        for (int p = 0; p < VLEN; p++)
+            store(to + (i + p) * VLEN, r[p]);
+        i += VLEN;
+    }
+    for (; i < count; i++) {
+        for (i64 c = 0; c < VLEN; c++)
+            to[i * VLEN + c] = c < lanes ? from[c * plane + i] : 0;
+    }
+}
+
+INLINE void planes_scatter(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i64 count)
+{
+    i64 i = 0;
+    while (count >= VLEN && i < count) {
+        if (i + VLEN > count)
+            i = count - VLEN;
+        vec r[VLEN];
+        UNROLL(64)
+        for (int p = 0; p < VLEN; p++)
+            r[p] = load(from + (i + p) * VLEN);
+        gemm_transpose(r);
+        if (lanes == VLEN) {
+            UNROLL(64)
+            for (int c = 0; c < VLEN; c++)
+                store(to + c * plane + i, r[c]);
+        } else {
+            for (i64 c = 0; c < lanes; c++)
+                store(to + c * plane + i, r[c]);
+        }
+        i += VLEN;
+    }
+    for (; i < count; i++) {
+        for (i64 c = 0; c < lanes; c++)
+            to[c * plane + i] = from[i * VLEN + c];
+    }
+}
+
+/* Pixels [first, first + count) of channels [c, c + VLEN) of image n: an array PIXEL_IN apart.
+ * `buffer` has room for count * VLEN elements. */
+INLINE const DTYPE *planes_read(const DTYPE *data, i64 n, i64 c, i64 first, i64 count,
+                                DTYPE *buffer)
+{
+    const i64 plane = (i64)H * W;
+    if (IN_DIRECT)
+        return data + ((n * (CI / IN_C) + c / IN_C) * plane + first) * IN_C + c % IN_C;
+    if (IN_BLOCK == 0) {
+        planes_gather(buffer, data + (n * CI + c) * plane + first, plane, MIN(VLEN, CI - c),
+                      count);
+        return buffer;
+    }
+    for (i64 i = 0; i < VLEN; i++) {
+        const i64 k = c + i;
+        const DTYPE *from = data + ((n * (CI / IN_C) + k / IN_C) * plane + first) * IN_C;
+        for (i64 p = 0; p < count; p++)
+            buffer[p * VLEN + i] = k < CI ? from[p * IN_C + k % IN_C] : 0;
+    }
+    return buffer;
+}
+
+/* Where pixels [first, ...) of channels [c, c + VLEN) of image n are to be written, PIXEL_OUT
+ * apart; planes_write completes it. */
+INLINE DTYPE *planes_open(DTYPE *out, i64 n, i64 c, i64 first, DTYPE *buffer)
+{
+    const i64 plane = (i64)OH * OW;
+    if (OUT_DIRECT)
+        return out + ((n * (CO / OUT_C) + c / OUT_C) * plane + first) * OUT_C + c % OUT_C;
+    return buffer;
+}
+
+INLINE void planes_write(DTYPE *out, i64 n, i64 c, i64 first, i64 count, const DTYPE *buffer)
+{
+    const i64 plane = (i64)OH * OW;
+    if (OUT_DIRECT)
+        return;
+    if (OUT_BLOCK == 0) {
+        planes_scatter(out + (n * CO + c) * plane + first, buffer, plane, MIN(VLEN, CO - c),
+                       count);
+        return;
+    }
+    for (i64 k = c; k < MIN(c + VLEN, CO); k++) {
+        DTYPE *to = out + ((n * (CO / OUT_C) + k / OUT_C) * plane + first) * OUT_C;
+        for (i64 p = 0; p < count; p++)
+            to[p * OUT_C + k % OUT_C] = buffer[p * VLEN + k - c];
+    }
+}
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The row's side of tile.h: the numbers of one direct convolution, whether they fit the shape and
+ * the device, their plan, and the arithmetic that picks a register tile untuned. Included by rows
+ * whose body is tile.h; it never looks at a config.
+ */
+#ifndef OPTUNE_KERNELS_CONV2D_TILE_PLAN_H
+#define OPTUNE_KERNELS_CONV2D_TILE_PLAN_H
+
+#include "kernels/conv2d/conv2d.h"
+
+typedef struct conv2d_tile {
+    int64_t vec_bytes, ov;  /* vectors of output channels, and their width */
+    int64_t th, tw;         /* rows and columns of output pixels */
+    int64_t ici;            /* input channels in the innermost block of the packed weight */
+    int64_t ic_chunk;       /* input channels added in one pass */
+    int64_t ot_chunk;       /* channel tiles that one block of rows serves */
+    int64_t oh_block;       /* output rows of a block */
+    int64_t unroll_ic, unroll_kw;
+    int64_t prefetch;       /* steps of the reduction that weights are fetched ahead; 0: none */
+    bool copy;              /* copy the input rows with their padding */
+} conv2d_tile;
+
+static inline int64_t conv2d_ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t conv2d_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t conv2d_gcd(int64_t a, int64_t b)
+{
+    return b ? conv2d_gcd(b, a % b) : a;
+}
+
+/* The largest divisor of n that is at most limit. */
+static inline int64_t conv2d_divisor(int64_t n, int64_t limit)
+{
+    for (int64_t d = conv2d_min(n, limit); d > 1; d--)
+        if (n % d == 0)
+            return d;
+    return 1;
+}
+
+/* Input channels of one group that lie side by side, for the innermost loop. */
+static inline int64_t conv2d_tile_ici(const conv2d_shape *s)
+{
+    return s->data_block ? conv2d_gcd(s->data_block, s->ci_g) : conv2d_divisor(s->ci_g, 16);
+}
+
+static inline bool conv2d_pads_rows(const conv2d_shape *s)
+{
+    return s->pt > 0 || (s->oh - 1) * s->sh - s->pt + (s->kh - 1) * s->dh >= s->h;
+}
+
+/* Clipping knows edges at compile time, so only the first and the last tile may touch one. */
+static inline bool conv2d_clips(const conv2d_shape *s, int64_t th, int64_t tw)
+{
+    const int64_t tiles = conv2d_ceil_div(s->ow, tw);
+    if (th > 1 && conv2d_pads_rows(s))
+        return false;
+    return tiles == 1 ||
+           (tw * s->sw >= s->pl &&
+            ((tiles - 1) * tw - 1) * s->sw - s->pl + (s->kw - 1) * s->dw < s->w);
+}
+
+static inline int64_t conv2d_tile_copy_size(const conv2d_shape *s, const conv2d_tile *t)
+{
+    const int64_t block = s->data_block ? s->data_block : 1;
+    const int64_t blocks =
+        s->ci_g % block == 0 ? s->ci_g / block : (s->ci_g + 2 * block - 2) / block;
+    return blocks * block * ((t->oh_block - 1) * s->sh + (s->kh - 1) * s->dh + 1) *
+           ((s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1);
+}
+
+static inline bool conv2d_tile_valid(const optune_task *task, const conv2d_shape *s,
+                                     const conv2d_tile *t, char *why)
+{
+    const int64_t registers = conv2d_registers(task);
+    const int64_t sums = t->ov * t->th * t->tw;
+    if (sums + t->ov + 1 > registers)
+        return optune_refuse(why, "%lld sums and %lld weights do not fit %lld vector registers",
+                             (long long)sums, (long long)t->ov, (long long)registers);
+    if (t->oh_block % t->th && t->oh_block < s->oh)
+        return optune_refuse(why, "blocks of %lld rows do not hold whole tiles of %lld",
+                             (long long)t->oh_block, (long long)t->th);
+    if (!t->copy && !conv2d_clips(s, t->th, t->tw))
+        return optune_refuse(why, "tiles of %lldx%lld pixels cannot clip this padding",
+                             (long long)t->th, (long long)t->tw);
+    const int64_t oct = t->ov * t->vec_bytes / conv2d_elem(s);
+    const int64_t part = t->ot_chunk * t->oh_block * s->ow * oct;
+    if ((part + conv2d_tile_copy_size(s, t)) * conv2d_elem(s) * task->device->threads >
+        (int64_t)1 << 30)
+        return optune_refuse(why, "needs more than 1 GiB of scratch");
+    return true;
+}
+
+/* Widths worth trying: those that cover a row with tiles of nearly equal size. */
+static inline bool conv2d_even_width(const conv2d_shape *s, int64_t tw)
+{
+    return conv2d_ceil_div(s->ow, conv2d_ceil_div(s->ow, tw)) == tw;
+}
+
+/* Estimated time of a register tile over the whole output, in cycles of one step of the
+ * reduction: two multiply-adds and two loads a cycle, four cycles of latency. */
+static inline double conv2d_tile_cost(const conv2d_shape *s, int64_t lanes, int64_t ov, int64_t th,
+                                      int64_t tw)
+{
+    double total = 0;
+    for (int part = 0; part < 4; part++) {
+        const int64_t rows = part & 1 ? s->oh % th : th, cols = part & 2 ? s->ow % tw : tw;
+        const int64_t count = (part & 1 ? rows > 0 : s->oh / th) * (part & 2 ? cols > 0 : s->ow / tw);
+        const double sums = (double)(ov * rows * cols), loads = (double)(ov + rows * cols);
+        const double work = sums > loads ? sums : loads;
+        total += (double)count * ((work > 8 ? work : 8) / 2 + 0.5);
+    }
+    return total * (double)conv2d_ceil_div(s->co_g, ov * lanes);
+}
+
+/* A sensible register tile for any shape and device; the rest of *t is filled in to match. */
+static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shape *s,
+                                      conv2d_tile *t)
+{
+    const int64_t lanes = conv2d_lanes(task, s), registers = conv2d_registers(task);
+    *t = (conv2d_tile){.vec_bytes = lanes * conv2d_elem(s), .ov = 1, .th = 1, .tw = 1};
+    double best = 1e300;
+    for (int64_t ov = 1; ov <= 4 && (ov - 1) * lanes < s->co_g; ov++)
+        for (int64_t th = 1; th <= 4 && th <= s->oh; th++)
+            for (int64_t tw = 1; tw <= s->ow && ov * th * tw + ov + 1 <= registers; tw++) {
+                const double cost = conv2d_tile_cost(s, lanes, ov, th, tw);
+                if (conv2d_even_width(s, tw) && cost < best * 0.999) {
+                    best = cost;
+                    t->ov = ov;
+                    t->th = th;
+                    t->tw = tw;
+                }
+            }
+    t->ici = conv2d_tile_ici(s);
+    t->ic_chunk = s->ci_g;
+    t->unroll_ic = t->ici >= 4 ? 4 : 1;
+    t->unroll_kw = s->kw <= 8 ? s->kw : 1;
+    t->ot_chunk = conv2d_ceil_div(s->co_g, t->ov * lanes);
+    /* Rows of a block: their input fits half of the second-level cache. */
+    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
+    const int64_t row = s->ci_g * s->w * s->sh * conv2d_elem(s);
+    int64_t rows = l2 / 2 / (row > 0 ? row : 1);
+    rows = rows < t->th ? t->th : rows / t->th * t->th;
+    t->oh_block = rows >= s->oh ? s->oh : rows;
+    t->prefetch = 48;
+    t->copy = !conv2d_clips(s, t->th, t->tw);
+}
+
+static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape *s,
+                                    const conv2d_tile *t, optune_plan *plan)
+{
+    const int64_t lanes = t->vec_bytes / conv2d_elem(s), oct = t->ov * lanes;
+    const int64_t tiles = conv2d_ceil_div(s->co_g, oct), icos = s->ci_g / t->ici;
+    const int64_t chunk = conv2d_min(icos, conv2d_ceil_div(t->ic_chunk, t->ici));
+    const int64_t threads = task->device->threads > 0 ? task->device->threads : 1;
+    const int64_t ot_chunk = conv2d_min(t->ot_chunk, tiles);
+    const int64_t oh_block = conv2d_min(t->oh_block, s->oh);
+
+    const int module = optune_plan_module(plan);
+    conv2d_define(plan, module, s);
+    const struct {
+        const char *macro;
+        int64_t value;
+    } table[] = {
+        {"VEC_BYTES", t->vec_bytes}, {"LANES", lanes},         {"OV", t->ov},
+        {"TH", t->th},               {"TW", t->tw},            {"ICI", t->ici},
+        {"ICO_CHUNK", chunk},        {"OT_CHUNK", ot_chunk},   {"OHB", oh_block},
+        {"COPY", t->copy},           {"UNROLL_IC", t->unroll_ic}, {"UNROLL_KW", t->unroll_kw},
+        {"PREFETCH", t->prefetch},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        optune_plan_define(plan, module, table[i].macro, table[i].value);
+
+    const int64_t elem = conv2d_elem(s);
+    const int packed = optune_plan_scratch(
+        plan, "packed weight", s->groups * tiles * oct * s->ci_g * s->kh * s->kw * elem,
+        task->call->input[CONV2D_WEIGHT].is_const);
+    optune_arg part = optune_int_arg(0), copy = optune_int_arg(0);
+    if (chunk < icos)
+        part = optune_scratch_arg(optune_plan_scratch(
+            plan, "partial sums", threads * ot_chunk * oh_block * s->ow * oct * elem, false));
+    if (t->copy) {
+        const conv2d_tile sized = {.oh_block = oh_block};
+        copy = optune_scratch_arg(optune_plan_scratch(
+            plan, "padded input", threads * conv2d_tile_copy_size(s, &sized) * elem, false));
+    }
+    optune_plan_stage(plan, &(optune_stage){.phase = conv2d_weight_phase(task->call),
+                                            .module = module,
+                                            .function = "pack_weight",
+                                            .n_args = 2,
+                                            .arg = {optune_input_arg(CONV2D_WEIGHT),
+                                                    optune_scratch_arg(packed)}});
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
+                                            .module = module,
+                                            .function = "conv2d",
+                                            .n_args = 5,
+                                            .arg = {optune_input_arg(CONV2D_DATA),
+                                                    optune_scratch_arg(packed),
+                                                    optune_output_arg(0), part, copy}});
+}
+
+#endif

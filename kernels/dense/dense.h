@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all dense rows share: the call's numbers in one struct, the checks every generated
+ * implementation makes, and the macros that bake a shape into a body. It decides nothing about
+ * speed and is included by rows only.
+ */
+#ifndef OPTUNE_KERNELS_DENSE_H
+#define OPTUNE_KERNELS_DENSE_H
+
+#include "kernels/dense/matmul.h"
+
+enum { DENSE_DATA, DENSE_WEIGHT, DENSE_BIAS }; /* indices of the inputs */
+
+typedef struct dense_shape {
+    int64_t m, n, k;
+    bool bias, f64;
+    optune_phase weight_phase; /* PREPACK when the weight may be packed once, else TIMED */
+} dense_shape;
+
+static inline bool dense_known(const optune_call *call)
+{
+    return optune_tensor_known(&call->input[DENSE_DATA].type) &&
+           optune_tensor_known(&call->input[DENSE_WEIGHT].type) &&
+           optune_tensor_known(&call->output[0]);
+}
+
+/* The numbers of a known call. */
+static inline dense_shape dense_shape_of(const optune_call *call)
+{
+    const optune_tensor *data = &call->input[DENSE_DATA].type;
+    const optune_tensor *weight = &call->input[DENSE_WEIGHT].type;
+    return (dense_shape){
+        .m = data->dim[0].min,
+        .n = weight->dim[0].min,
+        .k = data->dim[1].min,
+        .bias = call->n_inputs > DENSE_BIAS,
+        .f64 = data->dtype.bits == 64,
+        .weight_phase = call->input[DENSE_WEIGHT].is_const ? OPTUNE_PREPACK : OPTUNE_TIMED,
+    };
+}
+
+/* What every implementation asks for: a solved call of float32 or float64 throughout. */
+static inline bool dense_applies(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    if (!dense_known(call))
+        return optune_refuse(why, "needs constant shapes");
+    const dense_shape s = dense_shape_of(call);
+    if (s.m < 1 || s.n < 1 || s.k < 1)
+        return optune_refuse(why, "needs dimensions of at least 1");
+    const optune_dtype dtype = call->output[0].dtype;
+    bool same = matmul_float(dtype);
+    for (int i = 0; i < call->n_inputs; i++)
+        same = same && optune_dtype_equal(dtype, call->input[i].type.dtype);
+    if (!same)
+        return optune_refuse(why, "needs float32 or float64 throughout");
+    return true;
+}
+
+static inline int64_t dense_elem(const dense_shape *s)
+{
+    return s->f64 ? 8 : 4;
+}
+
+static inline void dense_define(optune_plan *plan, int module, const dense_shape *s)
+{
+    optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
+    optune_plan_define(plan, module, "M", s->m);
+    optune_plan_define(plan, module, "N", s->n);
+    optune_plan_define(plan, module, "K", s->k);
+    optune_plan_define(plan, module, "BIAS", s->bias);
+}
+
+/* Ends a stage that computes the output: after its own arguments come out and bias (if any). */
+static inline void dense_finish(optune_stage *stage, const dense_shape *s)
+{
+    stage->arg[stage->n_args++] = optune_output_arg(0);
+    if (s->bias)
+        stage->arg[stage->n_args++] = optune_input_arg(DENSE_BIAS);
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dense_gemv.cpu: few rows of data, so the weight is read once and memory is the limit. Macros
+ * from the plan: M N K, BIAS, ROWS (weight rows in flight), VECTORS (vectors of depth in flight per
+ * row), PACKED (weight in the order it is read), AHEAD (bytes to prefetch ahead; 0: no).
+ *
+ * Every output is a dot product along the depth with VECTORS partial sums in registers; the data
+ * is small enough to stay in the first cache. A packed weight is [group][K / STEP][ROWS][STEP],
+ * one stream without page jumps; the last K % STEP columns of each group follow as [ROWS][tail].
+ */
+#include "kernels/common/cpu.h"
+
+#define STEP ((i64)VECTORS * VLEN)
+#define STEPS (K / STEP)
+#define GROUPS CEIL_DIV(N, ROWS)
+
+#if PACKED
+/* arg: weight [N][K], packed weight; rows beyond N stay as the zeros scratch begins with */
+void pack_weight(void *const *arg)
+{
+    const DTYPE *weight = arg[0];
+    DTYPE *packed = arg[1];
+    PARALLEL_FOR
+    for (i64 g = 0; g < GROUPS; g++) {
+        DTYPE *to = packed + g * ROWS * K;
+        const i64 rows = MIN(ROWS, N - g * ROWS);
+        for (i64 r = 0; r < rows; r++) {
+            const DTYPE *from = weight + (g * ROWS + r) * K;
+            for (i64 s = 0; s < STEPS; s++)
+                for (i64 i = 0; i < STEP; i++)
+                    to[(s * ROWS + r) * STEP + i] = from[s * STEP + i];
+            for (i64 i = STEPS * STEP; i < K; i++)
+                to[STEPS * ROWS * STEP + r * (K - STEPS * STEP) + i - STEPS * STEP] = from[i];
+        }
+    }
+}
+#endif
+
+INLINE DTYPE sum(vec v)
+{
+    /* Halves are added until one lane is left: log2(VLEN) steps the compiler shuffles. */
+    UNROLL(8)
+    for (int s = VLEN / 2; s > 0; s /= 2)
+        UNROLL(64)
+        for (int i = 0; i < s; i++)
+            v[i] += v[i + s];
+    return v[0];
+}
+
+/* out[m][0 .. rows) for one group of weight rows. */
+INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTYPE *out,
+                  const int rows)
+{
+    vec acc[M][ROWS][VECTORS];
+    UNROLL(64)
+    for (int m = 0; m < M; m++)
+        UNROLL(64)
+        for (int r = 0; r < rows; r++)
+            UNROLL(64)
+            for (int v = 0; v < VECTORS; v++)
+                acc[m][r][v] = (vec){0};
+#if PACKED
+    const i64 row = STEP, step = ROWS * STEP;
+#else
+    const i64 row = K, step = STEP;
+#endif
+    for (i64 s = 0; s < STEPS; s++)
+        UNROLL(64)
+        for (int v = 0; v < VECTORS; v++) {
+            vec x[M];
+            UNROLL(64)
+            for (int m = 0; m < M; m++)
+                x[m] = load(data + m * K + s * STEP + v * VLEN);
+            UNROLL(64)
+            for (int r = 0; r < rows; r++) {
+                const DTYPE *w = weight + s * step + r * row + v * VLEN;
+                if (AHEAD)
+                    __builtin_prefetch((const char *)w + AHEAD, 0, 3);
+                const vec wv = load(w);
+                UNROLL(64)
+                for (int m = 0; m < M; m++)
+                    acc[m][r][v] += x[m] * wv;
+            }
+        }
+    UNROLL(64)
+    for (int m = 0; m < M; m++)
+        UNROLL(64)
+        for (int r = 0; r < rows; r++) {
+            vec total = acc[m][r][0];
+            UNROLL(64)
+            for (int v = 1; v < VECTORS; v++)
+                total += acc[m][r][v];
+            DTYPE y = sum(total);
+#if PACKED
+            const DTYPE *w = weight + STEPS * step + r * (K - STEPS * STEP) - STEPS * STEP;
+#else
+            const DTYPE *w = weight + r * row;
+#endif
+            for (i64 k = STEPS * STEP; k < K; k++)
+                y += data[m * K + k] * w[k];
+            out[m * N + r] = BIAS ? y + bias[r] : y;
+        }
+}
+
+/* arg: data, weight or packed weight, out, bias if BIAS */
+void gemv(void *const *arg)
+{
+    const DTYPE *data = arg[0], *weight = arg[1], *bias = BIAS ? arg[3] : 0;
+    DTYPE *out = arg[2];
+    PARALLEL_FOR
+    for (i64 g = 0; g < N / ROWS; g++)
+        group(data, weight + g * ROWS * K, BIAS ? bias + g * ROWS : 0, out + g * ROWS, ROWS);
+#if N % ROWS
+    const i64 done = N / ROWS * ROWS;
+    group(data, weight + done * K, BIAS ? bias + done : 0, out + done, N % ROWS);
+#endif
+}

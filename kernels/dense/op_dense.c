@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dense: output[m,n] = sum over k of data[m,k] * weight[n,k], plus bias[n] when given. The
+ * meaning, argument order and attribute of Relay's nn.dense for matrices. What is here never
+ * depends on a target.
+ */
+#include "kernels/dense/dense.h"
+
+static const optune_op_input inputs[] = {
+    {"data", "tensor [M,K]", "left operand, one row per sample", false, false},
+    {"weight", "tensor [N,K]", "right operand, one row per output feature", false, true},
+    {"bias", "tensor [N]", "added to every row of the output", true, true},
+    {NULL, NULL, NULL, false, false},
+};
+
+static const optune_op_attr attrs[] = {
+    {.name = "out_dtype",
+     .kind = OPTUNE_ATTR_DTYPE,
+     .value = "?",
+     .description = "type of the output; unknown: that of data"},
+    {.name = NULL},
+};
+
+static int types(optune_call *call, optune_err *err)
+{
+    optune_tensor *data = &call->input[DENSE_DATA].type;
+    optune_tensor *weight = &call->input[DENSE_WEIGHT].type;
+    optune_tensor *bias = call->n_inputs > DENSE_BIAS ? &call->input[DENSE_BIAS].type : NULL;
+    optune_tensor *out = &call->output[0];
+    int status;
+    if ((status = matmul_rank(err, "data", data, 2)) != OPTUNE_OK ||
+        (status = matmul_rank(err, "weight", weight, 2)) != OPTUNE_OK ||
+        (bias && (status = matmul_rank(err, "bias", bias, 1)) != OPTUNE_OK) ||
+        (status = matmul_rank(err, "output", out, 2)) != OPTUNE_OK)
+        return status;
+
+    if (!optune_dtype_unify(&data->dtype, &weight->dtype))
+        return matmul_conflict(err, "their types differ", "weight", weight, "data", data);
+    optune_dtype want = optune_call_attr(call, "out_dtype")->dtype;
+    if (want.code == OPTUNE_DTYPE_UNKNOWN) {
+        if (!optune_dtype_unify(&out->dtype, &data->dtype))
+            return matmul_conflict(err, "out_dtype is left out, so their types are the same",
+                                   "output", out, "data", data);
+        optune_dtype_unify(&weight->dtype, &data->dtype);
+    } else if (!optune_dtype_unify(&out->dtype, &want)) {
+        const optune_tensor wanted = {.dtype = want, .rank = -1};
+        return matmul_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
+    }
+    if (bias && !optune_dtype_unify(&bias->dtype, &out->dtype))
+        return matmul_conflict(err, "their types differ", "bias", bias, "output", out);
+
+    /* Twice: a range narrowed by a later agreement reaches the earlier ones. */
+    for (int pass = 0; pass < 2; pass++) {
+        if (!optune_dim_unify(&weight->dim[1], &data->dim[1]))
+            return matmul_conflict(err, "the last dimension (k) is the same in both", "weight",
+                                   weight, "data", data);
+        if (!optune_dim_unify(&out->dim[0], &data->dim[0]))
+            return matmul_conflict(err, "the first dimension (m) is the same in both", "output",
+                                   out, "data", data);
+        if (!optune_dim_unify(&out->dim[1], &weight->dim[0]))
+            return matmul_conflict(err, "the output's last dimension is the weight's first (n)",
+                                   "output", out, "weight", weight);
+        if (bias && !optune_dim_unify(&bias->dim[0], &weight->dim[0]))
+            return matmul_conflict(err, "its dimension is the weight's first (n)", "bias", bias,
+                                   "weight", weight);
+    }
+    return optune_tensor_known(data) && optune_tensor_known(weight) &&
+                   optune_tensor_known(out) && (!bias || optune_tensor_known(bias))
+               ? OPTUNE_OK
+               : 1;
+}
+
+static double flops(const optune_call *call)
+{
+    if (!dense_known(call))
+        return 0;
+    const dense_shape s = dense_shape_of(call);
+    return 2.0 * (double)s.m * (double)s.n * (double)s.k +
+           (s.bias ? (double)s.m * (double)s.n : 0.0);
+}
+
+static double terms(const optune_call *call)
+{
+    if (!dense_known(call))
+        return 1;
+    const dense_shape s = dense_shape_of(call);
+    return (double)s.k + s.bias;
+}
+
+static void reference(const optune_call *call, const void *const *in, int out_index,
+                      const optune_region *region, double *out, double *magnitude)
+{
+    (void)out_index;
+    const int64_t k = call->input[DENSE_DATA].type.dim[1].min;
+    const bool data_f64 = call->input[DENSE_DATA].type.dtype.bits == 64;
+    const bool weight_f64 = call->input[DENSE_WEIGHT].type.dtype.bits == 64;
+    const int64_t rows = region->hi[0] - region->lo[0], cols = region->hi[1] - region->lo[1];
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            double b = 0;
+            if (call->n_inputs > DENSE_BIAS)
+                b = matmul_at(in[DENSE_BIAS], call->input[DENSE_BIAS].type.dtype.bits == 64,
+                              region->lo[1] + j);
+            out[i * cols + j] = b;
+            magnitude[i * cols + j] = fabs(b);
+        }
+    const matmul_view a = {in[DENSE_DATA], data_f64, 0, k, 1};
+    const matmul_view b = {in[DENSE_WEIGHT], weight_f64, 0, k, 1};
+    matmul_reference(&a, &b, region->lo[0], region->hi[0], region->lo[1], region->hi[1], k, out,
+                     magnitude, cols);
+}
+
+static const char *const bert_base[] = {
+    "dense(f32[128,768], f32[768,768])",
+    "dense(f32[128,768], f32[3072,768])",
+    "dense(f32[128,3072], f32[768,3072])",
+    NULL,
+};
+
+static const char *const resnet50[] = {
+    "dense(f32[1,2048], f32[1000,2048])",
+    NULL,
+};
+
+static const char *const mlp[] = {
+    "dense(f32[64,784], f32[512,784], f32[512])",
+    "dense(f32[64,512], f32[512,512], f32[512])",
+    "dense(f32[64,512], f32[10,512], f32[10])",
+    NULL,
+};
+
+static const optune_preset presets[] = {
+    {"bert-base", "the three weight shapes of a BERT base layer, sequence 128", bert_base},
+    {"resnet50", "the classifier of ResNet-50, batch 1", resnet50},
+    {"mlp", "a three-layer perceptron on 28 x 28 images, batch 64", mlp},
+    {NULL, NULL, NULL},
+};
+
+static const char *const samples[] = {
+    "dense(f32[1,37], f32[29,37])",
+    "dense(f32[1,128], f32[64,128], f32[64])",
+    "dense(f32[13,64], f32[48,64])",
+    "dense(f32[31,29], f32[37,29], f32[37])",
+    "dense(f32[17,70], var f32[50,70])",
+    "dense(f32[5,96], var f32[33,96], var f32[33])",
+    "dense(f32[64,160], f32[96,160])",
+    "dense(f64[7,53], f64[41,53], f64[41])",
+    "dense(f64[24,40], var f64[72,40])",
+    "dense(f32[3,1], f32[1,1], f32[1])",
+    NULL,
+};
+
+OPTUNE_OP(dense) = {
+    .name = "dense",
+    .summary = "matrix product with a transposed weight, and an optional bias",
+    .inputs = inputs,
+    .attrs = attrs,
+    .n_outputs = 1,
+    .pattern = OPTUNE_OUT_FUSABLE,
+    .support_level = 1,
+    .types = types,
+    .flops = flops,
+    .terms = terms,
+    .reference = reference,
+    .presets = presets,
+    .samples = samples,
+};

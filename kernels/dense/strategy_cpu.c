@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dense on CPUs. TVM's rows keep TVM's plevels; ours stand between them so that an untuned
+ * selection prefers a named library, then the matrix-vector form where it applies, then the
+ * blocked GEMM.
+ */
+#include "kernels/dense/dense.h"
+
+static bool dim(const optune_call *call, const char *name, optune_dim *value)
+{
+    if (strcmp(name, "m") == 0)
+        *value = call->input[DENSE_DATA].type.dim[0];
+    else if (strcmp(name, "n") == 0)
+        *value = call->input[DENSE_WEIGHT].type.dim[0];
+    else if (strcmp(name, "k") == 0)
+        *value = call->input[DENSE_DATA].type.dim[1];
+    else
+        return false;
+    return true;
+}
+
+static const optune_strategy_row rows[] = {
+    {.impl = "dense_nopack.x86", .plevel = 5},
+    {.impl = "dense_pack.x86", .plevel = 10},
+    {.impl = "dense_gemm.cpu", .plevel = 11},
+    {.impl = "dense_gemv.cpu", .plevel = 12, .when = "m <= 8"},
+    {.impl = "dense_cblas.x86", .plevel = 13},
+    {.impl = NULL},
+};
+
+OPTUNE_STRATEGY(dense, cpu) = {.op = "dense", .key = "cpu", .rows = rows, .dim = dim};

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Writes the examples of docs/adding.md into a copy of the tree, builds it, and runs them: the page
+# and the law of the tables stay true together. usage: check_adding.sh SOURCE_DIR
+set -eu
+source=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+(cd "$source" && tar cf - CMakeLists.txt include base target kernels strategy db tuner cli scripts \
+    tests/kernels tests/CMakeLists.txt tests/support bench) | (cd "$work" && tar xf -)
+awk -v root="$work/" '
+    /^```c file=/ { name = root substr($0, index($0, "=") + 1); dir = name; sub("/[^/]*$", "", dir)
+                    system("mkdir -p " dir); printf "" > name; on = 1; next }
+    /^```/        { if (on) { close(name); files++ } on = 0; next }
+    on            { print > name }
+    END           { if (files < 5) { print "examples not found"; exit 1 } }
+' "$source/docs/adding.md"
+cmake -S "$work" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DOPTUNE_TESTS=OFF \
+    -DOPTUNE_BENCH=OFF >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }
+export OPTUNE_CACHE="$work/cache"
+"$work/build/optune" --db "$work/db" run scale --search ends --trials 4 --time 60 --json >"$work/out"
+grep -q '"new_trials": 4' "$work/out" || { cat "$work/out"; exit 1; }
+"$work/build/optune" --db "$work/db" select 'scale(f32[65536])' | grep -q 'scale.cpu'
+echo "examples of docs/adding.md: built, tuned, selected"

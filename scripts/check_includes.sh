@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The law of who may include whom: cli -> tuner -> {target | strategy | db} -> base. Siblings never
+# see each other, kernels see optune/define.h and kernels/ only, cli sees public headers only, and
+# each foreign library has one door. Prints every breach as file:line and fails.
+set -eu
+cd "${1:-$(dirname "$0")/..}"
+find base bench cli db include kernels strategy target tuner -name '*.[ch]' -type f | sort |
+    xargs grep -Hn '^[[:space:]]*#[[:space:]]*include' |
+    awk '
+function breach(why) {
+    printf "%s:%s: includes %s: %s\n", file, line, name, why
+    failed = 1
+}
+BEGIN {
+    public = "^optune/(types|define|optune)\\.h$"
+    plain = "^optune/(types|define)\\.h$"
+    allowed["base"] = "^base/"
+    allowed["target"] = "^(base|target)/"
+    allowed["strategy"] = "^(base|strategy)/"
+    allowed["db"] = "^(base|db)/"
+    allowed["tuner"] = "^(base|target|strategy|db|tuner)/|" public
+    allowed["cli"] = "^cli/|^optune/(types|optune)\\.h$"
+    allowed["kernels"] = "^kernels/|^optune/define\\.h$"
+    allowed["include"] = public
+    allowed["bench"] = "^(base|target|strategy|db|tuner|bench)/|" public
+    for (room in allowed)
+        if (room ~ /^(base|target|strategy|db)$/)
+            allowed[room] = allowed[room] "|" plain
+
+    door["^lmdb\\.h$"] = "^db/store\\.c$"
+    door["^curl/"] = "^db/http\\.c$"
+    door["^papi\\.h$|^sde_"] = "^target/cpu_counters\\.c$"
+    door["^hwloc"] = "^target/cpu_topology\\.c$"
+    door["^xxhash\\.h$"] = "^base/hash\\.c$"
+    door["^jansson\\.h$"] = "^(base|target|strategy|db|tuner|bench)/"
+    door["^(cuda|nvrtc|cudnn|cublas)"] = "^target/cuda_api\\.[ch]$"
+    door["^CL/"] = "^target/opencl_api\\.[ch]$"
+    door["^(cblas|dnnl|oneapi/)"] = "^bench/"
+}
+{
+    file = $0; sub(/:.*/, "", file)
+    line = $0; sub(/^[^:]*:/, "", line); sub(/:.*/, "", line)
+    if (!match($0, /["<][^">]*[">]/)) { name = "something"; breach("not a plain include"); next }
+    quote = substr($0, RSTART, 1)
+    name = substr($0, RSTART + 1, RLENGTH - 2)
+    room = file; sub(/\/.*/, "", room)
+    if (quote == "\"" && name !~ allowed[room])
+        breach("not allowed in " room "/")
+    if (quote == "<" && file ~ /\.kernel\./)
+        breach("a kernel body includes no system headers")
+    for (header in door)
+        if (name ~ header && file !~ door[header])
+            breach("its one door is " door[header])
+    n++
+}
+END { printf "%d includes checked\n", n; exit failed }'

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a type relation until it settles. The relation sees one call and knows nothing of
+ * names; here equal names are made equal dims, and two names that the relation unified become
+ * one. Never knows what an operator means.
+ */
+#include <string.h>
+
+#include "strategy/inside.h"
+
+enum {
+    MAX_TENSORS = OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS,
+    MAX_ROUNDS = 64, /* a relation that has not settled by then oscillates, and is a bug */
+};
+
+static int tensors(optune_call *call, optune_tensor *tensor[MAX_TENSORS])
+{
+    int n = 0;
+    for (int i = 0; i < call->n_inputs; i++)
+        tensor[n++] = &call->input[i].type;
+    for (int i = 0; i < call->n_outputs; i++)
+        tensor[n++] = &call->output[i];
+    return n;
+}
+
+static bool same_dim(const optune_dim *a, const optune_dim *b)
+{
+    return a->min == b->min && a->max == b->max && strcmp(a->name, b->name) == 0;
+}
+
+static bool same_type(const optune_tensor *a, const optune_tensor *b)
+{
+    if (!optune_dtype_equal(a->dtype, b->dtype) || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!same_dim(&a->dim[i], &b->dim[i]))
+            return false;
+    return true;
+}
+
+static void rename_dims(optune_tensor *const *tensor, int n, const char *from, const char *to)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++)
+            if (strcmp(tensor[t]->dim[i].name, from) == 0)
+                ot_copy(tensor[t]->dim[i].name, OPTUNE_DIM_NAME_SIZE, to);
+}
+
+/* The relation replaced one name by another: then they are one everywhere. */
+static void follow_renames(optune_tensor *const *tensor, const optune_tensor *before, int n)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < before[t].rank && i < tensor[t]->rank; i++) {
+            const char *was = before[t].dim[i].name;
+            const char *is = tensor[t]->dim[i].name;
+            if (was[0] && is[0] && strcmp(was, is) != 0) {
+                const optune_dim now = tensor[t]->dim[i];
+                rename_dims(tensor, n, was, now.name);
+            }
+        }
+}
+
+/* Dims of one name get the intersection of their ranges. */
+static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++) {
+            optune_dim *first = &tensor[t]->dim[i];
+            if (!first->name[0])
+                continue;
+            for (int u = t; u < n; u++)
+                for (int j = u == t ? i + 1 : 0; j < tensor[u]->rank; j++) {
+                    optune_dim *other = &tensor[u]->dim[j];
+                    if (strcmp(first->name, other->name) != 0 ||
+                        (first->min == other->min && first->max == other->max))
+                        continue;
+                    if (!optune_dim_unify(first, other))
+                        return optune_fail(err, OPTUNE_ETYPE,
+                                           "dim '?%s' cannot be %lld..%lld and %lld..%lld",
+                                           first->name, (long long)first->min,
+                                           (long long)first->max, (long long)other->min,
+                                           (long long)other->max);
+                }
+        }
+    return OPTUNE_OK;
+}
+
+int ot_call_infer(optune_call *call, optune_err *err)
+{
+    optune_tensor *tensor[MAX_TENSORS], before[MAX_TENSORS];
+    const int n = tensors(call, tensor);
+    int rc = OPTUNE_OK;
+    bool settled = false;
+    for (int round = 0; round < MAX_ROUNDS && !settled; round++) {
+        rc = join_names(tensor, n, err);
+        if (rc < 0)
+            return rc;
+        for (int t = 0; t < n; t++)
+            before[t] = *tensor[t];
+        rc = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
+        if (rc < 0)
+            return rc;
+        follow_renames(tensor, before, n);
+        rc = join_names(tensor, n, err) < 0 ? OPTUNE_ETYPE : rc;
+        if (rc < 0)
+            return rc;
+        settled = true;
+        for (int t = 0; t < n; t++)
+            settled = settled && same_type(tensor[t], &before[t]);
+    }
+    if (!settled)
+        return optune_fail(err, OPTUNE_ETYPE, "the type relation of '%s' does not settle",
+                           call->op->name);
+    /* A name has done its work once its dim is a constant. */
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++)
+            if (optune_dim_known(&tensor[t]->dim[i]))
+                tensor[t]->dim[i] = optune_dim_of(tensor[t]->dim[i].min);
+    return rc;
+}

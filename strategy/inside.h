@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of this room share among themselves and nobody else may see: how a space keeps
+ * its knobs, and the few functions that cross a file boundary here.
+ */
+#ifndef OPTUNE_STRATEGY_INSIDE_H
+#define OPTUNE_STRATEGY_INSIDE_H
+
+#include "strategy/strategy.h"
+
+enum { OT_MAX_ENTITIES = 1 << 20 }; /* of one knob */
+
+/* All entities of one knob, in AutoTVM's order. */
+typedef struct ot_knob {
+    char name[OPTUNE_KNOB_NAME_SIZE];
+    uint8_t kind, scalar;
+    int parts;        /* values of one entity; 1 for scalars */
+    bool generated;   /* a split made from factors: entities ascend by (last size, ..., second) */
+    int64_t extent;   /* of a split's axis */
+    int64_t n, capacity;
+    int64_t *value;                 /* n x parts; NULL for words */
+    char (*word)[OPTUNE_WORD_SIZE]; /* n; NULL otherwise */
+} ot_knob;
+
+struct optune_space {
+    const optune_task *task; /* NULL for a blank space, like impl */
+    const optune_impl *impl;
+    int n_knobs;
+    int64_t size;
+    ot_knob knob[OPTUNE_MAX_KNOBS];
+    optune_err problem; /* the first misuse; status 0: none */
+};
+
+/* space.c: the knob of that name, or -1. */
+int ot_space_knob(const optune_space *space, const char *name);
+/* The digit of the entity with these values, or -1; value[0] of a split may be -1. */
+int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
+
+/* attr.c: an operator's attributes, `math` included, and their defaults. */
+int ot_op_attr_count(const optune_op *op);
+const optune_op_attr *ot_op_attr_at(const optune_op *op, int i);
+int ot_op_input_count(const optune_op *op);
+/* Parses one value as a call's text would hold it. ESYNTAX with the reason. */
+int ot_attr_parse(const optune_op_attr *row, const char *text, optune_attr *attr,
+                  optune_err *err);
+int ot_attr_default(const optune_op_attr *row, optune_attr *attr, optune_err *err);
+/* Repeats a short list, checks the length and the range. */
+int ot_attr_settle(const optune_op_attr *row, optune_attr *attr, optune_err *err);
+bool ot_attr_equal(const optune_attr *a, const optune_attr *b);
+/* call.c */
+/* An operator with all attributes at their defaults, no inputs and unknown outputs. */
+int ot_call_start(const optune_op *op, optune_call *call, optune_err *err);
+/* Infers, brings the call to its canonical form (a dtype attribute that says what would be
+ * inferred anyway is left out) and checks its length. */
+int ot_call_settle(optune_call *call, optune_err *err);
+/* call_print.c */
+void ot_attr_print(const optune_attr *attr, ot_text *to);
+void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */
+
+/* registry.c: how much there is, and going back to it, so that a plugin is added whole or not
+ * at all. */
+typedef struct ot_registry_mark { int op, strategy, impl, search; } ot_registry_mark;
+ot_registry_mark ot_registry_now(void);
+void ot_registry_rewind(ot_registry_mark mark);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows from a shared object that exports `const optune_plugin optune_plugin`. All of its rows are
+ * added or none; once added, the object stays loaded for ever, since rows are used by address.
+ * Targets belong to another room: the caller says how to add one.
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "strategy/inside.h"
+
+#define ADD_ALL(list, type, add)                                                                 \
+    for (const type *const *row = (list); row && *row; row++) {                                  \
+        const int rc = (add)(*row, err);                                                         \
+        if (rc < 0)                                                                              \
+            return rc;                                                                           \
+    }
+
+static int add_rows(const optune_plugin *plugin, optune_err *err)
+{
+    ADD_ALL(plugin->ops, optune_op, ot_op_add)
+    ADD_ALL(plugin->impls, optune_impl, ot_impl_add)
+    ADD_ALL(plugin->strategies, optune_strategy, ot_strategy_add)
+    ADD_ALL(plugin->searches, optune_search, ot_search_add)
+    return OPTUNE_OK;
+}
+
+/* Two rows of one name inside the plugin are found before the first is added, because a target
+ * that was added stays. */
+static int check_targets(const optune_plugin *plugin, optune_err *err)
+{
+    for (const optune_target_row *const *a = plugin->targets; a && *a; a++)
+        for (const optune_target_row *const *b = plugin->targets; b < a; b++)
+            if (strcmp((*a)->name, (*b)->name) == 0)
+                return optune_fail(err, OPTUNE_ECONFLICT, "target '%s' is there twice",
+                                   (*a)->name);
+    return OPTUNE_OK;
+}
+
+int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
+                   optune_err *err)
+{
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!object)
+        return optune_fail(err, OPTUNE_ENOENT, "cannot load plugin '%s': %s", path, dlerror());
+    const optune_plugin *plugin = dlsym(object, "optune_plugin");
+    int rc = OPTUNE_OK;
+    bool kept = false;
+    optune_err inner = {0};
+    const ot_registry_mark mark = ot_registry_now();
+    if (!plugin) {
+        rc = optune_fail(err, OPTUNE_EUNSUPPORTED,
+                         "'%s' is not an optune plugin: it exports no symbol 'optune_plugin'",
+                         path);
+        goto out;
+    }
+    if (plugin->abi != OPTUNE_ABI) {
+        rc = optune_fail(err, OPTUNE_EVERSION,
+                         "plugin '%s' was built for ABI %u, this is ABI %u; rebuild it", path,
+                         (unsigned)plugin->abi, (unsigned)OPTUNE_ABI);
+        goto out;
+    }
+    rc = check_targets(plugin, &inner);
+    if (rc >= 0)
+        rc = add_rows(plugin, &inner);
+    for (const optune_target_row *const *row = plugin->targets; rc >= 0 && row && *row; row++) {
+        rc = add_target(*row, &inner);
+        kept = kept || rc >= 0;
+    }
+    if (rc < 0) {
+        ot_registry_rewind(mark);
+        rc = optune_fail(err, rc, "plugin '%s' refused: %s", path, inner.text);
+    } else {
+        kept = true;
+    }
+out:
+    if (!kept)
+        dlclose(object);
+    return rc;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows there are: those in tree, in the order the build lists them, then those added by
+ * plugins. Rows in tree are judged by the contract tests; rows added here are checked at once,
+ * since nobody tested them with us. Rows are added before the first query, never during one.
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "strategy/inside.h"
+
+#define KIND_MAP(X)                                                                              \
+    X(op, optune_op)                                                                             \
+    X(strategy, optune_strategy)                                                                 \
+    X(impl, optune_impl)                                                                         \
+    X(search, optune_search)
+
+#define DEFINE_LIST(kind, type)                                                                  \
+    static const type **kind##_row;                                                              \
+    static int kind##_n, kind##_capacity;                                                        \
+    static void kind##_push(const type *row)                                                     \
+    {                                                                                            \
+        if (kind##_n == kind##_capacity) {                                                       \
+            kind##_capacity = kind##_capacity ? 2 * kind##_capacity : 64;                        \
+            const type **more = ot_alloc((size_t)kind##_capacity * sizeof(*more));               \
+            for (int i = 0; i < kind##_n; i++)                                                   \
+                more[i] = kind##_row[i];                                                         \
+            free(kind##_row);                                                                    \
+            kind##_row = more;                                                                   \
+        }                                                                                        \
+        kind##_row[kind##_n++] = row;                                                            \
+    }
+KIND_MAP(DEFINE_LIST)
+
+static char (*added_digest)[33]; /* of the implementations after those in tree */
+static int in_tree_impls;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+#define LOAD_LIST(kind, type)                                                                    \
+    for (const type *const *row = ot_##kind##_table; *row; row++)                                \
+        kind##_push(*row);
+    KIND_MAP(LOAD_LIST)
+#undef LOAD_LIST
+    in_tree_impls = impl_n;
+}
+
+#define DEFINE_ALL(function, kind, type)                                                         \
+    const type *const *function(int *n)                                                          \
+    {                                                                                            \
+        pthread_once(&once, load);                                                               \
+        *n = kind##_n;                                                                           \
+        return kind##_row;                                                                       \
+    }
+DEFINE_ALL(ot_ops, op, optune_op)
+DEFINE_ALL(ot_impls, impl, optune_impl)
+DEFINE_ALL(ot_strategies, strategy, optune_strategy)
+DEFINE_ALL(ot_searches, search, optune_search)
+
+#define DEFINE_FIND(function, kind, type)                                                        \
+    const type *function(const char *name)                                                       \
+    {                                                                                            \
+        pthread_once(&once, load);                                                               \
+        for (int i = 0; i < kind##_n; i++)                                                       \
+            if (strcmp(kind##_row[i]->name, name) == 0)                                          \
+                return kind##_row[i];                                                            \
+        return NULL;                                                                             \
+    }
+DEFINE_FIND(ot_op_find, op, optune_op)
+DEFINE_FIND(ot_impl_find, impl, optune_impl)
+DEFINE_FIND(ot_search_find, search, optune_search)
+
+static const optune_strategy *strategy_of(const char *op, const char *key)
+{
+    for (int i = strategy_n - 1; i >= 0; i--)
+        if (strcmp(strategy_row[i]->op, op) == 0 && strcmp(strategy_row[i]->key, key) == 0)
+            return strategy_row[i];
+    return NULL;
+}
+
+const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target *target)
+{
+    pthread_once(&once, load);
+    for (int i = 0; i < target->n_keys; i++) {
+        const optune_strategy *found = strategy_of(op->name, target->key[i]);
+        if (found)
+            return found;
+    }
+    return strategy_of(op->name, "generic");
+}
+
+int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
+               int n)
+{
+    const char *near = ot_nearest(word, names, n);
+    if (near)
+        return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'; did you mean '%s'?", kind, word, near);
+    return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'", kind, word);
+}
+
+/* ---- rows of others ------------------------------------------------------------------------- */
+
+static int no_op(optune_err *err, const char *word)
+{
+    const char **names = ot_alloc((size_t)(op_n + 1) * sizeof(*names));
+    for (int i = 0; i < op_n; i++)
+        names[i] = op_row[i]->name;
+    const int rc = ot_no_such(err, "operator", word, names, op_n);
+    free(names);
+    return rc;
+}
+
+static int taken(optune_err *err, const char *kind, const char *name)
+{
+    return optune_fail(err, OPTUNE_ECONFLICT, "%s '%s' exists already", kind, name);
+}
+
+static int check_name(const char *kind, const char *name, optune_err *err)
+{
+    if (!name || !name[0])
+        return optune_fail(err, OPTUNE_EUSAGE, "%s without a name", kind);
+    if (strlen(name) >= OPTUNE_NAME_SIZE)
+        return optune_fail(err, OPTUNE_ELIMIT, "name of %s '%s' is too long", kind, name);
+    return OPTUNE_OK;
+}
+
+static int check_attrs(const optune_op *op, optune_err *err)
+{
+    const int n = ot_op_attr_count(op);
+    if (n > OPTUNE_MAX_ATTRS)
+        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes", op->name);
+    for (int i = 0; i < n; i++) {
+        const optune_op_attr *row = ot_op_attr_at(op, i);
+        for (int j = 0; j < i; j++)
+            if (strcmp(ot_op_attr_at(op, j)->name, row->name) == 0)
+                return optune_fail(err, OPTUNE_ECONFLICT, "operator '%s' has two attributes '%s'",
+                                   op->name, row->name);
+        optune_attr attr;
+        const int rc = row->value ? ot_attr_default(row, &attr, err) : OPTUNE_OK;
+        if (rc < 0)
+            return rc;
+    }
+    return OPTUNE_OK;
+}
+
+int ot_op_add(const optune_op *op, optune_err *err)
+{
+    pthread_once(&once, load);
+    int rc = check_name("operator", op->name, err);
+    if (rc < 0)
+        return rc;
+    if (ot_op_find(op->name))
+        return taken(err, "operator", op->name);
+    if (!op->inputs || !op->types)
+        return optune_fail(err, OPTUNE_EUSAGE, "operator '%s' lacks inputs or a type relation",
+                           op->name);
+    if (op->n_outputs < 1 || op->n_outputs > OPTUNE_MAX_OUTPUTS ||
+        ot_op_input_count(op) > OPTUNE_MAX_INPUTS)
+        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many arguments or no output",
+                           op->name);
+    rc = check_attrs(op, err);
+    if (rc < 0)
+        return rc;
+    op_push(op);
+    return OPTUNE_OK;
+}
+
+int ot_impl_add(const optune_impl *impl, optune_err *err)
+{
+    pthread_once(&once, load);
+    const int rc = check_name("implementation", impl->name, err);
+    if (rc < 0)
+        return rc;
+    if (ot_impl_find(impl->name))
+        return taken(err, "implementation", impl->name);
+    if (!impl->op || !ot_op_find(impl->op))
+        return no_op(err, impl->op ? impl->op : "");
+    if (!impl->plan)
+        return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' lacks `plan`", impl->name);
+    impl_push(impl);
+    const int added = impl_n - in_tree_impls;
+    char(*more)[33] = ot_alloc((size_t)added * sizeof(*more));
+    for (int i = 0; i < added - 1; i++)
+        memcpy(more[i], added_digest[i], sizeof(*more));
+    free(added_digest);
+    added_digest = more;
+    const char *const text[] = {impl->op, impl->name, impl->source};
+    ot_digest_hex(ot_digest_texts(text, OT_COUNT(text)), added_digest[added - 1]);
+    return OPTUNE_OK;
+}
+
+static int check_row(const optune_strategy *strategy, const optune_strategy_row *row,
+                     optune_err *err)
+{
+    const optune_impl *impl = ot_impl_find(row->impl);
+    if (!impl || strcmp(impl->op, strategy->op) != 0)
+        return optune_fail(err, OPTUNE_ENOENT,
+                           "strategy of '%s' for '%s' names '%s', which is no implementation of it",
+                           strategy->op, strategy->key, row->impl);
+    if (!row->when)
+        return OPTUNE_OK;
+    ot_condition *condition = NULL;
+    const int rc = ot_condition_parse(row->when, &condition, err);
+    ot_condition_free(condition);
+    return rc;
+}
+
+int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
+{
+    pthread_once(&once, load);
+    int rc = check_name("strategy key", strategy->key, err);
+    if (rc < 0)
+        return rc;
+    if (!strategy->op || !ot_op_find(strategy->op))
+        return no_op(err, strategy->op ? strategy->op : "");
+    int n = 0;
+    for (; strategy->rows && strategy->rows[n].impl; n++)
+        if ((rc = check_row(strategy, &strategy->rows[n], err)) < 0)
+            return rc;
+    if (n == 0 || n > OT_MAX_CANDIDATES)
+        return optune_fail(err, n ? OPTUNE_ELIMIT : OPTUNE_EUSAGE,
+                           "strategy of '%s' for '%s' has %s rows", strategy->op, strategy->key,
+                           n ? "too many" : "no");
+    strategy_push(strategy);
+    return OPTUNE_OK;
+}
+
+int ot_search_add(const optune_search *search, optune_err *err)
+{
+    pthread_once(&once, load);
+    const int rc = check_name("search", search->name, err);
+    if (rc < 0)
+        return rc;
+    if (ot_search_find(search->name))
+        return taken(err, "search", search->name);
+    if (!search->ask)
+        return optune_fail(err, OPTUNE_EUSAGE, "search '%s' lacks `ask`", search->name);
+    search_push(search);
+    return OPTUNE_OK;
+}
+
+ot_registry_mark ot_registry_now(void)
+{
+    pthread_once(&once, load);
+    return (ot_registry_mark){
+        .op = op_n, .strategy = strategy_n, .impl = impl_n, .search = search_n};
+}
+
+void ot_registry_rewind(ot_registry_mark mark)
+{
+    assert(mark.impl >= in_tree_impls);
+    op_n = mark.op;
+    strategy_n = mark.strategy;
+    impl_n = mark.impl;
+    search_n = mark.search;
+}
+
+/* ---- bodies ----------------------------------------------------------------------------------- */
+
+static int impl_position(const optune_impl *impl)
+{
+    pthread_once(&once, load);
+    for (int i = 0; i < impl_n; i++)
+        if (impl_row[i] == impl)
+            return i;
+    return -1;
+}
+
+const char *ot_impl_source(const optune_impl *impl)
+{
+    if (impl->source)
+        return impl->source;
+    const int i = impl_position(impl);
+    return i >= 0 && i < in_tree_impls && ot_body_table[i].source ? ot_body_table[i].source : "";
+}
+
+const char *ot_impl_digest(const optune_impl *impl)
+{
+    const int i = impl_position(impl);
+    assert(i >= 0);
+    return i < in_tree_impls ? ot_body_table[i].digest : added_digest[i - in_tree_impls];
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which implementations there are for a call, over what spaces, and which one is chosen. Never
+ * asks the store and never measures: it is handed what is known.
+ */
+#ifndef OPTUNE_STRATEGY_H
+#define OPTUNE_STRATEGY_H
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+/* ---- registry.c: rows in tree, then those of plugins -------------------------------------- */
+const optune_op *const *ot_ops(int *n);
+const optune_impl *const *ot_impls(int *n);
+const optune_strategy *const *ot_strategies(int *n);
+const optune_search *const *ot_searches(int *n);
+const optune_op *ot_op_find(const char *name);
+const optune_impl *ot_impl_find(const char *name);
+const optune_search *ot_search_find(const char *name);
+/* The strategy of an op for a target's keys, then "generic"; a later plugin's wins over an
+ * earlier row of the same key. NULL: none. */
+const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target *target);
+int ot_op_add(const optune_op *op, optune_err *err);
+int ot_impl_add(const optune_impl *impl, optune_err *err);
+int ot_strategy_add(const optune_strategy *strategy, optune_err *err);
+int ot_search_add(const optune_search *search, optune_err *err);
+/* Fails with ENOENT, naming the kind, the word and the nearest name: "no operator 'conv3d'; did
+ * you mean 'conv2d'?" */
+int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
+               int n);
+/* The flattened body of an implementation and the digest of all it is made of (row, body,
+ * headers); a plugin's source is its body and its digest is of that text and its row's name. */
+const char *ot_impl_source(const optune_impl *impl);
+const char *ot_impl_digest(const optune_impl *impl);
+
+/* ---- call.c, call_print.c: text <-> call, types ---------------------------------------------- */
+/* Parses, fills defaults and infers types. Errors point at the place: the message holds the
+ * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
+int ot_call_parse(const char *text, optune_call *call, optune_err *err);
+void ot_call_print(const optune_call *call, ot_text *to);
+/* Runs the type relation until it settles; OK, 1 when something is unknown, or ETYPE. */
+int ot_call_infer(optune_call *call, optune_err *err);
+bool ot_call_static(const optune_call *call); /* every dim of every tensor is a constant */
+void ot_tensor_print(const optune_tensor *type, ot_text *to); /* f32[1,?m:1..64] */
+double ot_call_bytes(const optune_call *call);
+double ot_call_flops(const optune_call *call);
+const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
+
+/* ---- task_args.c: AutoTVM's task arguments <-> call ------------------------------------------- */
+/* The positional args of this implementation's task, as AutoTVM writes them. New reference. */
+json_t *ot_task_args(const optune_call *call, const optune_impl *impl);
+/* The reverse, for logs of others; constness is the op's default. ETYPE with the reason for a wrong
+ * arity or a malformed tensor. */
+int ot_call_from_args(const optune_impl *impl, const json_t *args, optune_call *call,
+                      optune_err *err);
+
+/* ---- condition.c: conjunctive normal form over named dims -------------------------------------- */
+enum { OT_FALSE = 0, OT_TRUE = 1, OT_UNKNOWN = 2 };
+typedef struct ot_condition ot_condition;
+typedef bool (*ot_dim_lookup)(const void *arg, const char *name, optune_dim *value);
+int ot_condition_parse(const char *text, ot_condition **condition, optune_err *err);
+void ot_condition_free(ot_condition *condition);
+/* Three-valued: constants fold, ranges decide where they can. `clause` receives the text of the
+ * first clause that is false (or unknown), at most size bytes. */
+int ot_condition_test(const ot_condition *condition, ot_dim_lookup lookup, const void *arg,
+                      char *clause, size_t size);
+
+/* ---- space.c, space_knobs.c ----------------------------------------------------------------------- */
+/* Never fails but with a limit exceeded or an empty knob. The task must outlive the space. */
+int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
+                  optune_err *err);
+/* For tests and for codecs without an implementation: knobs are added with optune_space_*. */
+optune_space *ot_space_blank(void);
+int ot_space_check(const optune_space *space, optune_err *err); /* the first misuse, if any */
+void ot_space_close(optune_space *space);
+const char *ot_space_knob_name(const optune_space *space, int knob);
+void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_entity *entity);
+void ot_space_nth(const optune_space *space, int64_t index, optune_config *config);
+/* By entities, knob by name, a leading -1 resolved; sets config->index. ENOENT naming the knob that does not fit. */
+int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err);
+/* Whole-config validity, by arithmetic. */
+bool ot_space_valid(const optune_space *space, const optune_config *config, char *why);
+void ot_space_fallback(const optune_space *space, optune_config *config); /* always valid, or our bug */
+int64_t ot_space_random(const optune_space *space, uint64_t *rng); /* any index, maybe invalid */
+/* All indices that differ from this one by one step of one knob; returns how many (<= max). */
+int ot_space_neighbours(const optune_space *space, int64_t index, int64_t *out, int max);
+int64_t ot_space_mutate(const optune_space *space, int64_t index, double rate, uint64_t *rng);
+int64_t ot_space_cross(const optune_space *space, int64_t a, int64_t b, uint64_t *rng);
+
+/* ---- plan.c: what a config becomes ------------------------------------------------------------------ */
+typedef struct ot_define { char name[OPTUNE_KNOB_NAME_SIZE]; char value[96]; } ot_define;
+typedef struct ot_module {
+    int n_defines, n_flags;
+    ot_define define[OPTUNE_MAX_DEFINES];
+    char flag[8][OPTUNE_WORD_SIZE];
+} ot_module;
+typedef struct ot_scratch { char name[OPTUNE_WORD_SIZE]; int64_t bytes; bool constant; } ot_scratch;
+struct optune_plan {
+    const optune_impl *impl;
+    int n_modules, n_scratch, n_stages;
+    ot_module module[OPTUNE_MAX_MODULES];
+    ot_scratch scratch[OPTUNE_MAX_SCRATCH];
+    optune_stage stage[OPTUNE_MAX_STAGES];
+    optune_err problem; /* the first misuse; status 0: none */
+};
+/* Fills `plan`. EUSAGE when the implementation misused the builder (bad index, too many, a TIMED
+ * stage missing, PREPACK reading a var input, an output nobody writes). */
+int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_config *config,
+                 optune_plan *plan, optune_err *err);
+/* The complete source of one module: defines of the target and the plan, then the body. */
+void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to);
+
+/* ---- candidates.c, select.c ----------------------------------------------------------------------- */
+typedef enum ot_refusal {
+    OT_VALID = 0,
+    OT_REFUSED_WHEN,      /* a clause of its specialization is false, or symbolic */
+    OT_REFUSED_CONDITION, /* its strategy's C condition */
+    OT_REFUSED_APPLIES,   /* the implementation itself */
+    OT_REFUSED_MATH,      /* not right for the call's numerics class */
+    OT_REFUSED_LIBRARY,   /* its library is not named in -libs: measured as a baseline only */
+} ot_refusal;
+typedef struct ot_candidate {
+    const optune_impl *impl;
+    int plevel, order;
+    ot_refusal refusal;
+    char why[OPTUNE_WHY_SIZE];
+} ot_candidate;
+enum { OT_MAX_CANDIDATES = 64 };
+/* Every implementation that the strategy names, in order, with its refusal. ENOENT: the op has no
+ * strategy for this target. */
+int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err);
+
+/* What the store knows of one record, judged against the present. */
+typedef enum ot_currency { OT_CURRENT, OT_STALE, OT_UNVERIFIABLE } ot_currency;
+typedef struct ot_fact {
+    optune_record record;
+    ot_currency currency;
+    char why[OPTUNE_WHY_SIZE]; /* what changed, when STALE; what cannot be told, when UNVERIFIABLE */
+} ot_fact;
+typedef enum ot_tier { OT_TIER_TUNED, OT_TIER_UNVERIFIED, OT_TIER_PLEVEL } ot_tier;
+const char *ot_tier_name(ot_tier tier); /* "tuned", "unverified", "plevel" */
+typedef struct ot_choice_row {
+    ot_candidate candidate;
+    const ot_fact *fact;      /* its best usable fact; NULL: never measured, or only stale ones */
+    const ot_fact *stale;     /* its best stale fact; NULL: none */
+    bool tied;                /* in the tied set of the fastest */
+    bool winner;
+} ot_choice_row;
+typedef struct ot_choice {
+    ot_tier tier;
+    int winner;               /* index into row[] */
+    int default_row;          /* what plevel alone would choose */
+    optune_config config;     /* the winner's: tuned, or its fallback */
+    int n;
+    ot_choice_row row[OT_MAX_CANDIDATES];
+} ot_choice;
+/* Relay's policy with its holes closed, see docs/architecture.md. `fact` must outlive the choice.
+ * ENOENT: no valid implementation, with every refusal in the message. */
+int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
+              optune_err *err);
+json_t *ot_choice_json(const optune_task *task, const ot_choice *choice); /* new reference */
+void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain, ot_text *to);
+
+#endif

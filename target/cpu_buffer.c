@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory for CPU kernels, in two kinds. A guarded buffer catches a write outside: its end is
+ * flush with memory that may not be touched, and what lies between the page's start and its own is
+ * filled with a canary. Any other is what timing uses: 64-byte aligned, in huge pages when big.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "target/target.h"
+
+enum { CANARY = 0xA5, ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+
+struct ot_cpu_buffer {
+    char *map; /* the whole mapping */
+    size_t map_bytes;
+    char *open; /* what may be touched: the canary, then the buffer */
+    char *address;
+    size_t bytes;
+    bool guarded;
+};
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static char *map_bytes(size_t bytes, int protection)
+{
+    void *map = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+static bool open_guarded(ot_cpu_buffer *b)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t middle = round_up(b->bytes ? b->bytes : 1, page);
+    b->map_bytes = middle + 2 * (size_t)OT_GUARD_BYTES;
+    b->map = map_bytes(b->map_bytes, PROT_NONE);
+    if (!b->map)
+        return false;
+    b->open = b->map + OT_GUARD_BYTES;
+    if (mprotect(b->open, middle, PROT_READ | PROT_WRITE) < 0)
+        return false;
+    b->address = b->open + middle - b->bytes;
+    memset(b->open, CANARY, (size_t)(b->address - b->open));
+    return true;
+}
+
+static bool open_plain(ot_cpu_buffer *b)
+{
+    const size_t align = b->bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+    b->map_bytes = round_up(b->bytes ? b->bytes : 1, ALIGNMENT) + align;
+    b->map = map_bytes(b->map_bytes, PROT_READ | PROT_WRITE);
+    if (!b->map)
+        return false;
+    b->address = (char *)round_up((uintptr_t)b->map, align);
+    if (align == HUGE_PAGE)
+        madvise(b->address, b->bytes, MADV_HUGEPAGE); /* advice: refused is fine */
+    return true;
+}
+
+ot_cpu_buffer *ot_cpu_buffer_open(int64_t bytes, bool guarded, optune_err *err)
+{
+    ot_cpu_buffer *b = ot_alloc(sizeof *b);
+    *b = (ot_cpu_buffer){.bytes = (size_t)bytes, .guarded = guarded};
+    if (bytes >= 0 && bytes < (int64_t)1 << 46 && (guarded ? open_guarded(b) : open_plain(b)))
+        return b;
+    optune_fail(err, OPTUNE_ENOMEM, "no memory for a buffer of %lld bytes: %s", (long long)bytes,
+                strerror(errno));
+    ot_cpu_buffer_close(b);
+    return NULL;
+}
+
+void ot_cpu_buffer_close(ot_cpu_buffer *b)
+{
+    if (b && b->map)
+        munmap(b->map, b->map_bytes);
+    free(b);
+}
+
+void *ot_cpu_buffer_address(const ot_cpu_buffer *b)
+{
+    return b->address;
+}
+
+bool ot_cpu_buffer_intact(const ot_cpu_buffer *b)
+{
+    for (const char *p = b->open; b->guarded && p < b->address; p++)
+        if ((unsigned char)*p != CANARY)
+            return false;
+    return true;
+}

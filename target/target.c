@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of targets and the text of one. A target is written like TVM's: a kind, then
+ * `-name=value` options in any order. This file never touches a device: rows do.
+ *
+ * The one idea: text -> struct -> canonical text is stable, and its `measured` form holds
+ * exactly what changes a measurement, because that form is part of every record's identity.
+ */
+#include <assert.h>
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "target/target.h"
+
+enum { MOST_TARGETS = 64 };
+
+static const optune_target_row *all[MOST_TARGETS + 1];
+static int n_all;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Rows in tree are copied in once, so that plugins can follow them in one list. */
+static void fill_locked(void)
+{
+    if (n_all)
+        return;
+    for (const optune_target_row *const *row = ot_target_table; *row; row++) {
+        assert(n_all < MOST_TARGETS);
+        all[n_all++] = *row;
+    }
+}
+
+const optune_target_row *const *ot_targets(int *n)
+{
+    pthread_mutex_lock(&lock);
+    fill_locked();
+    *n = n_all;
+    pthread_mutex_unlock(&lock);
+    return all;
+}
+
+int ot_target_add(const optune_target_row *row, optune_err *err)
+{
+    if (!row->name || !row->keys || !row->probe || !row->compile)
+        return optune_fail(err, OPTUNE_EUSAGE, "target '%s' lacks a name, keys, probe or compile",
+                           row->name ? row->name : "?");
+    if (ot_target_find(row->name))
+        return optune_fail(err, OPTUNE_ECONFLICT, "target '%s' exists already", row->name);
+    int status = OPTUNE_OK;
+    pthread_mutex_lock(&lock);
+    if (n_all < MOST_TARGETS)
+        all[n_all++] = row;
+    else
+        status = optune_fail(err, OPTUNE_ELIMIT, "more than %d targets", (int)MOST_TARGETS);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* TVM calls its CPU target after its compiler. */
+static const char *kind_of(const char *word)
+{
+    return strcmp(word, "llvm") == 0 ? "cpu" : word;
+}
+
+const optune_target_row *ot_target_find(const char *kind)
+{
+    int n;
+    const optune_target_row *const *row = ot_targets(&n);
+    for (int i = 0; i < n; i++)
+        if (strcmp(row[i]->name, kind_of(kind)) == 0)
+            return row[i];
+    return NULL;
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+static const char *const option_names[] = {"threads", "libs",   "keys",   "mcpu",
+                                           "arch",    "model",  "device", "cflags"};
+
+static int no_such(optune_err *err, const char *what, const char *word,
+                   const char *const *names, int n)
+{
+    const char *near = ot_nearest(word, names, n);
+    return optune_fail(err, OPTUNE_ENOENT, near ? "no %s%s'; did you mean '%s'?" : "no %s%s'",
+                       what, word, near);
+}
+
+/* The next word; quotes, single or double, keep spaces and are dropped. Returns 1, 0 at the end, or
+ * a negative status. */
+static int next_word(const char **at, char *word, size_t size, optune_err *err)
+{
+    const char *p = *at;
+    while (isspace((unsigned char)*p))
+        p++;
+    if (!*p)
+        return 0;
+    size_t n = 0;
+    char quote = '\0';
+    for (; *p && (quote || !isspace((unsigned char)*p)); p++) {
+        if (quote ? *p == quote : (*p == '\'' || *p == '"')) {
+            quote = quote ? '\0' : *p;
+            continue;
+        }
+        if (n + 1 >= size)
+            return optune_fail(err, OPTUNE_ELIMIT, "a word of the target is longer than %zu",
+                               size - 1);
+        word[n++] = *p;
+    }
+    if (quote)
+        return optune_fail(err, OPTUNE_ESYNTAX, "a quote (%c) in the target is not closed", quote);
+    word[n] = '\0';
+    *at = p;
+    return 1;
+}
+
+static bool plain_name(const char *s)
+{
+    if (!*s)
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("_-.+", *s))
+            return false;
+    return true;
+}
+
+/* A comma-separated list into rows of names, duplicates dropped. */
+static int read_list(const char *option, const char *value, char (*to)[OPTUNE_NAME_SIZE], int most,
+                     int *n, optune_err *err)
+{
+    while (*value) {
+        const size_t length = strcspn(value, ",");
+        char name[OPTUNE_NAME_SIZE];
+        if (length >= sizeof name)
+            return optune_fail(err, OPTUNE_ELIMIT, "a name in '-%s' is too long", option);
+        memcpy(name, value, length);
+        name[length] = '\0';
+        if (!plain_name(name))
+            return optune_fail(err, OPTUNE_ESYNTAX, "bad name '%s' in '-%s'", name, option);
+        bool known = false;
+        for (int i = 0; i < *n; i++)
+            known = known || strcmp(to[i], name) == 0;
+        if (!known && *n == most)
+            return optune_fail(err, OPTUNE_ELIMIT, "more than %d names in '-%s'", most, option);
+        if (!known)
+            ot_copy(to[(*n)++], OPTUNE_NAME_SIZE, name);
+        value += length + (value[length] == ',');
+    }
+    return OPTUNE_OK;
+}
+
+static int read_text(const char *option, const char *value, char *to, size_t size,
+                     optune_err *err)
+{
+    for (const char *p = value; *p; p++)
+        if (iscntrl((unsigned char)*p) || *p == '\'')
+            return optune_fail(err, OPTUNE_ESYNTAX, "bad character in '-%s'", option);
+    if (!ot_copy(to, size, value))
+        return optune_fail(err, OPTUNE_ELIMIT, "the value of '-%s' is too long", option);
+    return OPTUNE_OK;
+}
+
+static int read_option(const char *word, optune_target *target, optune_err *err)
+{
+    const char *equals = strchr(word, '=');
+    char name[OPTUNE_NAME_SIZE] = "";
+    const char *start = word + strspn(word, "-");
+    const size_t length = equals ? (size_t)(equals - start) : strlen(start);
+    if (word[0] != '-' || start - word > 2 || length >= sizeof name)
+        return optune_fail(err, OPTUNE_ESYNTAX,
+                           "'%s' in the target is not an option; write -name=value", word);
+    memcpy(name, start, length);
+    name[length] = '\0';
+    const char *value = equals ? equals + 1 : "";
+    bool known = false;
+    for (int i = 0; i < OT_COUNT(option_names); i++)
+        known = known || strcmp(option_names[i], name) == 0;
+    if (!known)
+        return no_such(err, "target option '-", name, option_names, OT_COUNT(option_names));
+    if (!*value)
+        return optune_fail(err, OPTUNE_ESYNTAX, "the target's option '-%s' needs a value", name);
+    if (strcmp(name, "threads") == 0) {
+        int64_t threads;
+        if (!ot_parse_int(value, &threads) || threads < 0 || threads > 4096)
+            return optune_fail(err, OPTUNE_ESYNTAX,
+                               "'-threads=%s' is not a number from 0 (all) to 4096", value);
+        target->threads = (int)threads;
+        return OPTUNE_OK;
+    }
+    if (strcmp(name, "libs") == 0)
+        return read_list(name, value, target->lib, OPTUNE_MAX_LIBS, &target->n_libs, err);
+    if (strcmp(name, "keys") == 0)
+        return read_list(name, value, target->key, OPTUNE_MAX_KEYS, &target->n_keys, err);
+    if (strcmp(name, "cflags") == 0)
+        return read_text(name, value, target->cflags, sizeof target->cflags, err);
+    if (!plain_name(value) && strcmp(name, "device") != 0 && strcmp(name, "model") != 0)
+        return optune_fail(err, OPTUNE_ESYNTAX, "bad value '%s' of '-%s'", value, name);
+    if (strcmp(name, "model") == 0)
+        return read_text(name, value, target->model, sizeof target->model, err);
+    if (strcmp(name, "device") == 0)
+        return read_text(name, value, target->device, sizeof target->device, err);
+    /* "native" is what an empty arch means: the device's own. */
+    return read_text(name, strcmp(value, "native") == 0 ? "" : value, target->arch,
+                     sizeof target->arch, err);
+}
+
+int ot_target_parse(const char *text, optune_target *target, optune_err *err)
+{
+    char word[OPTUNE_TEXT_SIZE];
+    optune_target found = {0};
+    const optune_target_row *row = NULL;
+    int status;
+    while ((status = next_word(&text, word, sizeof word, err)) == 1) {
+        if (!row) {
+            row = ot_target_find(word);
+            if (!row) {
+                const char *name[MOST_TARGETS];
+                int n;
+                const optune_target_row *const *rows = ot_targets(&n);
+                for (int i = 0; i < n; i++)
+                    name[i] = rows[i]->name;
+                return no_such(err, "target '", word, name, n);
+            }
+            ot_copy(found.kind, sizeof found.kind, row->name);
+            continue;
+        }
+        status = read_option(word, &found, err);
+        if (status < 0)
+            return status;
+    }
+    if (status < 0)
+        return status;
+    if (!row)
+        return optune_fail(err, OPTUNE_ESYNTAX, "the target is empty; write for example 'cpu'");
+    for (const char *const *key = row->keys; *key; key++) {
+        status = read_list("keys", *key, found.key, OPTUNE_MAX_KEYS, &found.n_keys, err);
+        if (status < 0)
+            return status;
+    }
+    *target = found;
+    return OPTUNE_OK;
+}
+
+/* ---- printing ---------------------------------------------------------------------------- */
+
+static void add_option(ot_text *to, const char *name, const char *value)
+{
+    if (*value)
+        ot_text_printf(to, strpbrk(value, " \t\"") ? " -%s='%s'" : " -%s=%s", name, value);
+}
+
+static void add_list(ot_text *to, const char *name, const char (*word)[OPTUNE_NAME_SIZE], int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (i == 0)
+            ot_text_printf(to, " -%s=%s", name, word[i]);
+        else
+            ot_text_printf(to, ",%s", word[i]);
+    }
+}
+
+/* How many of the target's keys were given by hand: those before the row's own. */
+static int given_keys(const optune_target *target)
+{
+    const optune_target_row *row = ot_target_find(target->kind);
+    int own = 0;
+    while (row && row->keys[own])
+        own++;
+    bool same = own <= target->n_keys;
+    for (int i = 0; same && i < own; i++)
+        same = strcmp(row->keys[i], target->key[target->n_keys - own + i]) == 0;
+    return same ? target->n_keys - own : target->n_keys;
+}
+
+void ot_target_print(const optune_target *target, bool measured, ot_text *to)
+{
+    ot_text_add(to, target->kind);
+    if (target->threads)
+        ot_text_printf(to, " -threads=%d", target->threads);
+    add_option(to, strcmp(target->kind, "cpu") == 0 ? "mcpu" : "arch", target->arch);
+    add_option(to, "model", target->model);
+    add_option(to, "cflags", target->cflags);
+    if (measured)
+        return;
+    add_list(to, "keys", target->key, given_keys(target));
+    add_list(to, "libs", target->lib, target->n_libs);
+    add_option(to, "device", target->device);
+}
+
+int ot_target_probe(optune_target *target, optune_device *device, optune_err *err)
+{
+    const optune_target_row *row = ot_target_find(target->kind);
+    if (!row)
+        return optune_fail(err, OPTUNE_ENOENT, "no target '%s'", target->kind);
+    optune_device found = {0};
+    const int status = row->probe(target, &found, err);
+    if (status < 0)
+        return status;
+    ot_copy(found.kind, sizeof found.kind, row->name);
+    target->threads = found.threads;
+    *device = found;
+    return OPTUNE_OK;
+}

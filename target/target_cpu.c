@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The target `cpu`: this machine's cores, code made by the system's C compiler as shared objects,
+ * OpenMP for threads. It knows how to compile, load and run; what runs is not its business.
+ *
+ * The one idea: everything that decides how fast code runs here (threads, where each one sits,
+ * how it waits, which kernels a library picks) is set by `open` in the worker process, before
+ * the first shared object is loaded.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/target.h"
+
+enum { MOST_LIBRARIES = 8, COMPILER_LIMIT_S = 20 };
+
+static const char *const keys[] = {"cpu", NULL};
+
+/* ---- the compiler -------------------------------------------------------------------------- */
+
+static int find_compiler(char *path, size_t size, optune_err *err)
+{
+    if (ot_find_program("cc", path, size))
+        return OPTUNE_OK;
+    return optune_fail(err, OPTUNE_ETOOL,
+                       "no C compiler: 'cc' is not on PATH; install it with: apt-get install gcc");
+}
+
+static void add_words(optune_argv *argv, const char *text)
+{
+    char *copy = ot_strdup(text), *rest = NULL;
+    for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
+        optune_argv_add(argv, word);
+    free(copy);
+}
+
+/* What decides the instructions: the target's own flags, else the best for its arch. */
+static void add_optimisation(const optune_target *target, optune_argv *argv)
+{
+    if (target->cflags[0]) {
+        add_words(argv, target->cflags);
+        return;
+    }
+    char arch[OPTUNE_NAME_SIZE + 16];
+    snprintf(arch, sizeof arch, "-march=%s", target->arch[0] ? target->arch : "native");
+    optune_argv_add(argv, "-O3");
+    optune_argv_add(argv, arch);
+#if defined(__x86_64__)
+    optune_argv_add(argv, "-mprefer-vector-width=512");
+#endif
+    optune_argv_add(argv, "-fno-math-errno");
+    optune_argv_add(argv, "-fno-trapping-math");
+    optune_argv_add(argv, "-ffp-contract=fast");
+}
+
+static int compile(const optune_target *target, const optune_device *device,
+                   const char *const *flags, int n_flags, const char *source, const char *module,
+                   optune_argv *argv, optune_err *err)
+{
+    char path[4096];
+    const int status = find_compiler(path, sizeof path, err);
+    if (status < 0)
+        return status;
+    optune_argv_add(argv, path);
+    optune_argv_add(argv, "-shared");
+    optune_argv_add(argv, "-fPIC");
+    add_optimisation(target, argv);
+    optune_argv_add(argv, "-std=gnu17");
+    optune_argv_add(argv, "-fvisibility=default");
+    optune_argv_add(argv, "-w");
+    if ((target->threads ? target->threads : device->threads) > 1)
+        optune_argv_add(argv, "-fopenmp");
+    for (int i = 0; i < n_flags; i++)
+        optune_argv_add(argv, flags[i]);
+    optune_argv_add(argv, "-o");
+    optune_argv_add(argv, module);
+    optune_argv_add(argv, source);
+    return OPTUNE_OK;
+}
+
+/* "cc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0"; "Debian clang version 14.0.6" -> "clang 14.0.6". */
+static void version_of(const char *said, char *to, size_t size)
+{
+    char line[256] = "", *rest = NULL;
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+    const bool clang = strstr(line, "clang") != NULL;
+    const char *version = "unknown";
+    for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.'))
+            version = word;
+    snprintf(to, size, "%s %s", clang ? "clang" : "gcc", version);
+}
+
+static int compiler_version(char *to, size_t size, optune_err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char known_path[4096], known_version[128];
+    char path[4096];
+    int status = find_compiler(path, sizeof path, err);
+    if (status < 0)
+        return status;
+    pthread_mutex_lock(&lock);
+    if (strcmp(path, known_path) != 0) {
+        char option[] = "--version";
+        char *argv[] = {path, option, NULL};
+        ot_text said = {0};
+        status = ot_run_program(argv, COMPILER_LIMIT_S, &said, err);
+        if (status >= 0) {
+            version_of(ot_text_str(&said), known_version, sizeof known_version);
+            ot_copy(known_path, sizeof known_path, path);
+        }
+        ot_text_release(&said);
+    }
+    if (status >= 0)
+        ot_copy(to, size, known_version);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static int dependencies(const optune_target *target, const optune_impl *impl, char *text,
+                        size_t size, optune_err *err)
+{
+    (void)target;
+    if (impl && impl->library)
+        return ot_cpu_library_ask(impl->library, text, size, err);
+    char version[128];
+    const int status = compiler_version(version, sizeof version, err);
+    if (status >= 0)
+        snprintf(text, size, "compiler=%s\n", version);
+    return status;
+}
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+/* With flags of the user's, the compiler is what knows the vector width. */
+static int widths_of_flags(const optune_target *target, optune_device *device, optune_err *err)
+{
+    optune_argv argv = {0};
+    ot_text said = {0};
+    char path[4096];
+    int status = find_compiler(path, sizeof path, err);
+    if (status < 0)
+        return status;
+    optune_argv_add(&argv, path);
+    add_optimisation(target, &argv);
+    static const char *const rest[] = {"-dM", "-E", "-x", "c", "/dev/null"};
+    for (int i = 0; i < OT_COUNT(rest); i++)
+        optune_argv_add(&argv, rest[i]);
+    status = ot_run_program(argv.word, COMPILER_LIMIT_S, &said, err);
+    if (status >= 0 && strstr(ot_text_str(&said), "__x86_64__")) {
+        const bool avx512 = strstr(said.s, "__AVX512F__") != NULL;
+        device->vector_bytes = avx512 ? 64 : strstr(said.s, "__AVX__") ? 32 : 16;
+        device->vector_registers = avx512 ? 32 : 16;
+    }
+    if (status >= 0 && target->arch[0])
+        ot_copy(device->arch, sizeof device->arch, target->arch);
+    ot_text_release(&said);
+    optune_argv_release(&argv);
+    return status;
+}
+
+static int probe(const optune_target *target, optune_device *device, optune_err *err)
+{
+    *device = (optune_device){0};
+    int status = ot_cpu_topology(device, err);
+    if (status < 0)
+        return status;
+    if (target->device[0] && strcmp(target->device, "0") != 0 &&
+        !strstr(device->key, target->device) && !strstr(device->name, target->device))
+        return optune_fail(err, OPTUNE_ENODEV, "no cpu '%s' here; this is '%s' (%s)",
+                           target->device, device->name, device->key);
+    if (target->threads > device->cores && ot_cpu_place(target->threads - 1) < 0)
+        return optune_fail(err, OPTUNE_ENODEV,
+                           "-threads=%d is more than the %d cores that this process may use",
+                           target->threads, device->cores);
+    device->threads = target->threads ? target->threads : device->cores;
+    if (target->arch[0] || target->cflags[0])
+        status = widths_of_flags(target, device, err);
+    return status;
+}
+
+/* ---- running: the worker's side ------------------------------------------------------------------ */
+
+typedef struct cpu_state {
+    int threads;
+    int n_libraries;
+    struct {
+        char name[OPTUNE_NAME_SIZE];
+        void *handle;
+    } library[MOST_LIBRARIES];
+} cpu_state;
+
+static int open_cpu(void *state, const optune_target *target, const optune_device *device,
+                    optune_err *err)
+{
+    cpu_state *s = state;
+    s->threads = target->threads ? target->threads : device->threads;
+    const int status = ot_cpu_bind(0, s->threads, err);
+    if (status < 0)
+        return status;
+    char count[16];
+    ot_text places = {0};
+    for (int i = 0; i < s->threads; i++)
+        ot_text_printf(&places, "%s{%d}", i ? "," : "", ot_cpu_place(i));
+    snprintf(count, sizeof count, "%d", s->threads);
+    setenv("OMP_NUM_THREADS", count, 1);
+    setenv("OMP_PLACES", ot_text_str(&places), 1);
+    setenv("OMP_PROC_BIND", "close", 1);
+    setenv("OMP_DYNAMIC", "false", 1);
+    /* Idle threads of libgomp spin for a millisecond or two: longer than any gap between parallel
+     * regions of one kernel (waking a sleeper costs 60 us), shorter than a warm-up, so that
+     * they do not spin into a library with threads of its own. */
+    setenv("GOMP_SPINCOUNT", "100000", 0);
+    ot_text_release(&places);
+    /* It must outlive the modules that use it, its threads would run unmapped code. */
+    if (s->threads > 1)
+        dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+    else
+        return ot_cpu_bind(0, 1, err);
+    return OPTUNE_OK;
+}
+
+/* Libraries stay loaded: threads of theirs may still be inside. */
+static void close_cpu(void *state)
+{
+    cpu_state *s = state;
+    s->n_libraries = 0;
+}
+
+static int load(void *state, const char *module, void **handle, optune_err *err)
+{
+    (void)state;
+    *handle = dlopen(module, RTLD_NOW | RTLD_LOCAL);
+    if (!*handle)
+        return optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
+    return OPTUNE_OK;
+}
+
+static void unload(void *state, void *handle)
+{
+    (void)state;
+    dlclose(handle);
+}
+
+static void *symbol(void *state, void *handle, const char *function)
+{
+    (void)state;
+    return dlsym(handle, function);
+}
+
+static void *library(void *state, const char *name, const char *function, optune_err *err)
+{
+    cpu_state *s = state;
+    void *handle = NULL;
+    for (int i = 0; i < s->n_libraries; i++)
+        if (strcmp(s->library[i].name, name) == 0)
+            handle = s->library[i].handle;
+    if (!handle) {
+        if (s->n_libraries == MOST_LIBRARIES) {
+            optune_fail(err, OPTUNE_ELIMIT, "more than %d libraries", (int)MOST_LIBRARIES);
+            return NULL;
+        }
+        if (ot_cpu_library_open(name, s->threads, &handle, err) < 0)
+            return NULL;
+        ot_copy(s->library[s->n_libraries].name, OPTUNE_NAME_SIZE, name);
+        s->library[s->n_libraries++].handle = handle;
+    }
+    void *found = dlsym(handle, function);
+    if (!found)
+        optune_fail(err, OPTUNE_ENOENT, "library '%s' has no function '%s'", name, function);
+    return found;
+}
+
+static int alloc(void *state, int64_t bytes, bool guarded, void **buffer, optune_err *err)
+{
+    (void)state;
+    *buffer = ot_cpu_buffer_open(bytes, guarded, err);
+    return *buffer ? OPTUNE_OK : OPTUNE_ENOMEM;
+}
+
+static void free_buffer(void *state, void *buffer)
+{
+    (void)state;
+    ot_cpu_buffer_close(buffer);
+}
+
+static int write_buffer(void *state, void *buffer, const void *from, int64_t bytes)
+{
+    (void)state;
+    memcpy(ot_cpu_buffer_address(buffer), from, (size_t)bytes);
+    return OPTUNE_OK;
+}
+
+static int read_buffer(void *state, const void *buffer, void *to, int64_t bytes)
+{
+    (void)state;
+    memcpy(to, ot_cpu_buffer_address(buffer), (size_t)bytes);
+    return OPTUNE_OK;
+}
+
+static bool intact(void *state, void *buffer)
+{
+    (void)state;
+    return ot_cpu_buffer_intact(buffer);
+}
+
+static void *address(void *state, void *buffer)
+{
+    (void)state;
+    return ot_cpu_buffer_address(buffer);
+}
+
+/* ---- launching ------------------------------------------------------------------------------------- */
+
+typedef void (*entry)(void *const *arg);
+typedef struct ready { /* a launch with every argument an address */
+    entry function;
+    void *arg[OPTUNE_MAX_ARGS];
+} ready;
+
+static int prepare(const optune_launch *launch, int n, ready *to, optune_err *err)
+{
+    if (n > OPTUNE_MAX_STAGES)
+        return optune_fail(err, OPTUNE_ELIMIT, "more than %d stages", (int)OPTUNE_MAX_STAGES);
+    for (int i = 0; i < n; i++) {
+        memcpy(&to[i].function, &launch[i].function, sizeof to[i].function);
+        for (int k = 0; k < launch[i].stage->n_args; k++) {
+            const optune_arg_kind kind = launch[i].stage->arg[k].kind;
+            void *arg = launch[i].arg[k];
+            const bool buffer = kind == OPTUNE_ARG_INPUT || kind == OPTUNE_ARG_OUTPUT ||
+                                kind == OPTUNE_ARG_SCRATCH;
+            if (kind == OPTUNE_ARG_TENSOR_MAP)
+                return optune_fail(err, OPTUNE_EUNSUPPORTED, "cpu has no tensor maps");
+            to[i].arg[k] = buffer && arg ? ot_cpu_buffer_address(arg) : arg;
+        }
+    }
+    return OPTUNE_OK;
+}
+
+static int run(void *state, const optune_launch *launch, int n, optune_err *err)
+{
+    (void)state;
+    ready stage[OPTUNE_MAX_STAGES];
+    const int status = prepare(launch, n, stage, err);
+    for (int i = 0; status >= 0 && i < n; i++)
+        stage[i].function(stage[i].arg);
+    return status;
+}
+
+static double time_runs(void *state, const optune_launch *launch, int n, int64_t count,
+                        optune_err *err)
+{
+    (void)state;
+    ready stage[OPTUNE_MAX_STAGES];
+    if (prepare(launch, n, stage, err) < 0)
+        return -1;
+    const int64_t start = ot_now_ns();
+    for (int64_t k = 0; k < count; k++)
+        for (int i = 0; i < n; i++)
+            stage[i].function(stage[i].arg);
+    return (double)(ot_now_ns() - start) * 1e-9;
+}
+
+typedef struct count_job {
+    void *state;
+    const optune_launch *launch;
+    int n;
+    char *text, *why;
+    size_t size;
+} count_job;
+
+static void *count_in_thread(void *arg)
+{
+    const count_job *job = arg;
+    optune_err err = {0};
+    ot_counters *c = ot_counters_open(NULL, 0, job->why);
+    if (!c)
+        return NULL;
+    /* Once to make the kernel's threads, which inherit the counters, then about 2 ms of it. */
+    double once = time_runs(job->state, job->launch, job->n, 1, &err);
+    once = time_runs(job->state, job->launch, job->n, 1, &err);
+    const int64_t runs = once > 0 && once < 2e-3 ? (int64_t)(2e-3 / once) + 1 : 1;
+    if (once < 0 || ot_counters_start(c, &err) < 0 ||
+        time_runs(job->state, job->launch, job->n, runs, &err) < 0 || ot_counters_stop(c, &err) < 0)
+        optune_refuse(job->why, "%s", err.text);
+    else
+        ot_counters_read(c, runs, job->text, job->size);
+    ot_counters_close(c);
+    return NULL;
+}
+
+static void counters(void *state, const optune_launch *launch, int n, char *text, size_t size,
+                     char *why)
+{
+    pthread_t thread;
+    count_job job = {state, launch, n, text, why, size};
+    text[0] = why[0] = '\0';
+    if (pthread_create(&thread, NULL, count_in_thread, &job) == 0)
+        pthread_join(thread, NULL);
+    else
+        optune_refuse(why, "no hardware counters: no thread can be made");
+}
+
+OPTUNE_TARGET(cpu) = {
+    .name = "cpu",
+    .summary = "this machine's cores, through the system's C compiler",
+    .keys = keys,
+    .source_suffix = ".c",
+    .module_suffix = ".so",
+    .probe = probe,
+    .dependencies = dependencies,
+    .compile = compile,
+    .state_size = sizeof(cpu_state),
+    .open = open_cpu,
+    .close = close_cpu,
+    .load = load,
+    .unload = unload,
+    .symbol = symbol,
+    .library = library,
+    .alloc = alloc,
+    .free = free_buffer,
+    .write = write_buffer,
+    .read = read_buffer,
+    .intact = intact,
+    .address = address,
+    .run = run,
+    .time = time_runs,
+    .counters = counters,
+};

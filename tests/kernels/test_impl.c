@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of every implementation on cpu, present and future: on every sample of its operator
+ * where it applies, its fallback and some random valid configs build, run and match the
+ * reference, at one thread and at two. A library that is not installed is skipped by name.
+ * OPTUNE_TEST_CONFIGS sets how many random configs (default 3); OPTUNE_TEST_IMPL narrows to one.
+ */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "tuner/tuner.h"
+
+typedef struct bench {
+    optune_target target;
+    optune_device device;
+    const optune_target_row *row;
+    ot_builder *builder;
+    ot_worker *worker;
+    char text[64];
+    char dir[4096];
+    int configs;
+    int checked, skipped, failed;
+} bench;
+
+typedef struct pending {
+    optune_config config;
+    ot_job job;
+} pending;
+
+static void open_bench(bench *b, int threads)
+{
+    optune_err err = {0};
+    snprintf(b->text, sizeof b->text, "cpu -threads=%d", threads);
+    check_ok(ot_target_parse(b->text, &b->target, &err));
+    check_ok(ot_target_probe(&b->target, &b->device, &err));
+    b->row = ot_target_find("cpu");
+    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
+    const ot_build_options build = {.target = &b->target,
+                                    .device = &b->device,
+                                    .row = b->row,
+                                    .cache_dir = b->dir,
+                                    .limit_s = 60};
+    check_ok(ot_builder_open(&build, &b->builder, &err));
+    const ot_worker_options worker = {
+        .target_text = b->text, .target = &b->target, .device = &b->device};
+    check_ok(ot_worker_open(&worker, &b->worker, &err));
+}
+
+static void close_bench(bench *b)
+{
+    ot_worker_close(b->worker);
+    ot_builder_close(b->builder);
+    ot_remove_tree(b->dir);
+}
+
+static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
+                    const pending *p, const char *sample)
+{
+    /* Only correctness matters here: measure as little as possible. */
+    static const ot_measure_policy quick = {.name = "warm",
+                                            .sample_s = 1e-7,
+                                            .min_samples = 1,
+                                            .max_samples = 1,
+                                            .width = 1,
+                                            .budget_s = 0.001,
+                                            .give_up = 1};
+    optune_err err = {0};
+    ot_arena arena = {0};
+    ot_trial_result result = {.outcome = p->job.outcome, .message = p->job.message};
+    (void)task;
+    if (p->job.outcome == OPTUNE_OUTCOME_OK) {
+        const ot_trial trial = {
+            .impl = impl, .config = &p->config, .job = &p->job, .best = INFINITY, .limit_s = 60};
+        check_ok(ot_worker_trial(b->worker, &trial, &quick, &arena, &result, &err));
+    }
+    const char *message = result.message ? result.message : "";
+    if (result.outcome != OPTUNE_OUTCOME_OK && impl->library && strstr(message, "library")) {
+        b->skipped++;
+    } else if (result.outcome != OPTUNE_OUTCOME_OK) {
+        ot_text config = {0};
+        ot_config_print_short(&p->config, &config);
+        print_error("%s threads=%d %s\n    %s\n    %s: %s\n", impl->name, b->target.threads,
+                    sample, ot_text_str(&config), ot_outcome_name(result.outcome), message);
+        ot_text_release(&config);
+        b->failed++;
+    } else {
+        b->checked++;
+        assert_true(result.error <= 1);
+    }
+    ot_arena_release(&arena);
+}
+
+static void sample_of(bench *b, const optune_impl *impl, const char *sample, uint64_t *rng)
+{
+    optune_err err = {0};
+    static optune_call call;
+    check_ok(ot_call_parse(sample, &call, &err));
+    const optune_task task = {&call, &b->target, &b->device};
+    char why[OPTUNE_WHY_SIZE];
+    if (impl->applies && !impl->applies(&task, why))
+        return;
+    optune_space *space;
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    enum { MOST = 64 };
+    pending *list = ot_alloc(MOST * sizeof *list);
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    int n = 1;
+    ot_space_fallback(space, &list[0].config);
+    for (int t = 0; t < 200 && n <= b->configs && n < MOST; t++) {
+        ot_space_nth(space, ot_space_random(space, rng), &list[n].config);
+        n += ot_space_valid(space, &list[n].config, NULL);
+    }
+    for (int i = 0; i < n; i++) {
+        check_ok(ot_plan_make(&task, impl, &list[i].config, plan, &err));
+        check_ok(ot_builder_submit(b->builder, &task, plan, &list[i].job, &err));
+    }
+    check_ok(ot_worker_workload(b->worker, sample, 11, &err));
+    for (int i = 0; i < n; i++) {
+        while (!list[i].job.done)
+            ot_builder_wait(b->builder, &list[i].job, 1);
+        try_one(b, &task, impl, &list[i], sample);
+    }
+    free(list);
+    free(plan);
+    ot_space_close(space);
+}
+
+static void every_impl(int threads, int configs)
+{
+    bench b = {.configs = configs};
+    open_bench(&b, threads);
+    const char *only = getenv("OPTUNE_TEST_IMPL");
+    uint64_t rng = 12345;
+    int n;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int i = 0; i < n; i++) {
+        const optune_op *op = ot_op_find(impl[i]->op);
+        assert_non_null(op);
+        if (only && strcmp(only, impl[i]->name))
+            continue;
+        const int before = b.checked + b.skipped;
+        for (const char *const *sample = op->samples; *sample; sample++)
+            sample_of(&b, impl[i], *sample, &rng);
+        /* An implementation that applies to no sample would never be tested. */
+        if (b.checked + b.skipped == before && !b.failed)
+            fail_msg("'%s' applies to no sample of '%s'", impl[i]->name, op->name);
+    }
+    print_message("%d checked, %d skipped (no library), %d failed at %d threads\n", b.checked,
+                  b.skipped, b.failed, threads);
+    close_bench(&b);
+    assert_int_equal(b.failed, 0);
+    assert_true(b.checked > 0);
+}
+
+static int configs_asked(void)
+{
+    int64_t n;
+    const char *s = getenv("OPTUNE_TEST_CONFIGS");
+    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : 3;
+}
+
+static void one_thread(void **state)
+{
+    (void)state;
+    every_impl(1, configs_asked());
+}
+
+static void two_threads(void **state)
+{
+    (void)state;
+    every_impl(2, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_thread),
+        cmocka_unit_test(two_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

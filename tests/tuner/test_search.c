@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of every search, present and future, on made-up spaces with a known cost surface:
+ * same seed, same path; never an invalid or repeated config; survives a space where everything
+ * fails; ends; finds the best of a small space.
+ */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "tuner/tune.h"
+
+static void two_knobs(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    optune_space_split(space, "tile", 64, 3, NULL);
+    static const int64_t values[] = {1, 2, 4, 8, 16};
+    optune_space_ints(space, "unroll", 5, values);
+}
+
+static void wide(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    for (int k = 0; k < 6; k++) {
+        char name[8];
+        static const int64_t values[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+        snprintf(name, sizeof name, "k%d", k);
+        optune_space_ints(space, name, 10, values);
+    }
+}
+
+static bool no_big_tiles(const optune_task *task, const optune_config *config, char *why)
+{
+    (void)task;
+    const int64_t *tile = optune_config_split(config, "tile");
+    return tile[1] * tile[2] <= 32 || optune_refuse(why, "tile too big");
+}
+
+static const optune_impl small = {.op = "test", .name = "small.test", .space = two_knobs,
+                                  .valid = no_big_tiles};
+static const optune_impl big = {.op = "test", .name = "big.test", .space = wide};
+static const optune_impl lone = {.op = "test", .name = "lone.test"};
+
+static double bowl(const optune_config *config)
+{
+    double cost = 1;
+    for (int k = 0; k < config->n; k++) {
+        const optune_entity *e = &config->entity[k];
+        for (int i = 0; i < (e->kind == OPTUNE_KNOB_SPLIT ? e->n : 1); i++) {
+            const double d = log2((double)e->v[i] + 1) - 2.2;
+            cost += d * d;
+        }
+    }
+    return cost;
+}
+
+static double all_fail(const optune_config *config)
+{
+    (void)config;
+    return INFINITY;
+}
+
+typedef struct walk {
+    int64_t path[600];
+    int n;
+    double best;
+} walk;
+
+static void explore(const optune_search *search, const optune_impl *impl, uint64_t seed, int most,
+                    double (*cost)(const optune_config *), walk *w)
+{
+    optune_err err = {0};
+    static const optune_call call;
+    static const optune_target target;
+    static const optune_device device;
+    const optune_task task = {&call, &target, &device};
+    const ot_candidate candidate = {.impl = impl};
+    ot_arm arm;
+    check_ok(ot_arm_open(&arm, &task, &candidate, search, seed, &err));
+    *w = (walk){.best = INFINITY};
+    optune_config config;
+    while (w->n < most && ot_arm_next(&arm, &config)) {
+        assert_true(ot_space_valid(arm.space, &config, NULL));
+        for (int i = 0; i < w->n; i++)
+            assert_int_not_equal(w->path[i], config.index);
+        w->path[w->n++] = config.index;
+        const double c = cost(&config);
+        w->best = fmin(w->best, c);
+        ot_arm_tell(&arm, &config, c);
+    }
+    ot_arm_close(&arm);
+}
+
+static void each_search(void (*test)(const optune_search *search))
+{
+    int n;
+    const optune_search *const *search = ot_searches(&n);
+    assert_true(n >= 4);
+    for (int i = 0; i < n; i++)
+        test(search[i]);
+}
+
+static void repeats(const optune_search *search)
+{
+    walk a, b;
+    explore(search, &big, 7, 200, bowl, &a);
+    explore(search, &big, 7, 200, bowl, &b);
+    assert_int_equal(a.n, 200);
+    assert_int_equal(a.n, b.n);
+    assert_memory_equal(a.path, b.path, (size_t)a.n * sizeof a.path[0]);
+}
+
+static void same_seed_same_path(void **state)
+{
+    (void)state;
+    each_search(repeats);
+}
+
+static int64_t valid_configs(void)
+{
+    int64_t n = 0;
+    optune_err err = {0};
+    optune_space *space;
+    const optune_task task = {0};
+    check_ok(ot_space_open(&task, &small, &space, &err));
+    for (int64_t i = 0; i < optune_space_size(space); i++) {
+        optune_config config;
+        ot_space_nth(space, i, &config);
+        n += ot_space_valid(space, &config, NULL);
+    }
+    ot_space_close(space);
+    return n;
+}
+
+static void exhausts(const optune_search *search)
+{
+    walk w, grid;
+    explore(search, &small, 3, 600, bowl, &w);
+    assert_int_equal(w.n, valid_configs());
+    explore(ot_search_find("grid"), &small, 0, 600, bowl, &grid);
+    assert_true(w.best == grid.best);
+}
+
+static void ends_with_the_best(void **state)
+{
+    (void)state;
+    each_search(exhausts);
+}
+
+static void fails(const optune_search *search)
+{
+    walk w;
+    explore(search, &big, 5, 300, all_fail, &w);
+    assert_int_equal(w.n, 300);
+}
+
+static void survives_failure(void **state)
+{
+    (void)state;
+    each_search(fails);
+}
+
+static void only_one(const optune_search *search)
+{
+    walk w;
+    explore(search, &lone, 1, 10, bowl, &w);
+    assert_int_equal(w.n, 1);
+    assert_int_equal(w.path[0], 0);
+}
+
+static void spaces_without_knobs(void **state)
+{
+    (void)state;
+    each_search(only_one);
+}
+
+/* Over 20 seeds, what a guided search finds in 150 trials beats random on a million configs. */
+static void guided_beats_random(void **state)
+{
+    (void)state;
+    static const char *const guided[] = {"genetic", "anneal"};
+    for (int g = 0; g < OT_COUNT(guided); g++) {
+        int wins = 0;
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+            walk a, b;
+            explore(ot_search_find(guided[g]), &big, seed, 150, bowl, &a);
+            explore(ot_search_find("random"), &big, seed, 150, bowl, &b);
+            wins += a.best < b.best;
+        }
+        assert_true(wins >= 15);
+    }
+}
+
+static void hints_start_first(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    const optune_task task = {0};
+    const ot_candidate candidate = {.impl = &small};
+    ot_arm arm;
+    check_ok(ot_arm_open(&arm, &task, &candidate, ot_search_find("random"), 1, &err));
+    optune_config hint, config, known;
+    ot_space_nth(arm.space, 17, &hint);
+    ot_space_nth(arm.space, 23, &known);
+    ot_arm_know(&arm, &known, 2.0);
+    ot_arm_hint(&arm, &hint);
+    ot_arm_hint(&arm, &known);
+    assert_true(ot_arm_next(&arm, &config));
+    assert_int_equal(config.index, 0); /* the fallback */
+    assert_true(ot_arm_next(&arm, &config));
+    assert_int_equal(config.index, 17);
+    assert_true(ot_arm_next(&arm, &config));
+    assert_int_not_equal(config.index, 23);
+    assert_int_equal(arm.trials, 1);
+    assert_true(arm.best == 2.0);
+    ot_arm_close(&arm);
+}
+
+static void budget_starves_none(void **state)
+{
+    (void)state;
+    ot_arm arm[3] = {{.best = INFINITY}, {.best = INFINITY}, {.best = INFINITY}};
+    static const double cost[] = {1.0, 1.05, 20.0};
+    for (int t = 0; t < 300; t++) {
+        const int i = ot_budget_next(arm, 3);
+        assert_in_range(i, 0, 2);
+        arm[i].trials++;
+        arm[i].best = cost[i];
+    }
+    assert_true(arm[0].trials > 120);
+    assert_true(arm[1].trials > 90);
+    assert_in_range(arm[2].trials, 3, 20);
+    arm[0].exhausted = arm[1].exhausted = true;
+    assert_int_equal(ot_budget_next(arm, 3), 2);
+    arm[2].exhausted = true;
+    assert_int_equal(ot_budget_next(arm, 3), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_seed_same_path),  cmocka_unit_test(ends_with_the_best),
+        cmocka_unit_test(survives_failure),     cmocka_unit_test(spaces_without_knobs),
+        cmocka_unit_test(guided_beats_random),  cmocka_unit_test(hints_start_first),
+        cmocka_unit_test(budget_starves_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

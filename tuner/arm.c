@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One implementation of one workload under search. Configs come from, in order: the fallback,
+ * hints from earlier records, the search. What was measured before is never handed out again;
+ * the set of seen indices makes that so whatever a search asks for.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/tune.h"
+
+static bool seen(const ot_arm *arm, int64_t index)
+{
+    const uint64_t mask = (uint64_t)arm->seen_capacity - 1;
+    for (uint64_t i = (uint64_t)index * 0x9e3779b97f4a7c15u;; i++) {
+        const int64_t at = arm->seen[i & mask];
+        if (at == index)
+            return true;
+        if (at < 0)
+            return false;
+    }
+}
+
+static void mark(ot_arm *arm, int64_t index);
+
+static void grow(ot_arm *arm)
+{
+    int64_t *old = arm->seen;
+    const int64_t n = arm->seen_capacity;
+    arm->seen_capacity = n ? 2 * n : 64;
+    arm->seen = ot_alloc((size_t)arm->seen_capacity * sizeof *arm->seen);
+    for (int64_t i = 0; i < arm->seen_capacity; i++)
+        arm->seen[i] = -1;
+    arm->n_seen = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (old[i] >= 0)
+            mark(arm, old[i]);
+    free(old);
+}
+
+static void mark(ot_arm *arm, int64_t index)
+{
+    if (2 * (arm->n_seen + 1) > arm->seen_capacity)
+        grow(arm);
+    if (seen(arm, index))
+        return;
+    const uint64_t mask = (uint64_t)arm->seen_capacity - 1;
+    uint64_t i = (uint64_t)index * 0x9e3779b97f4a7c15u;
+    while (arm->seen[i & mask] >= 0)
+        i++;
+    arm->seen[i & mask] = index;
+    arm->n_seen++;
+}
+
+static bool valid_index(const ot_arm *arm, int64_t index)
+{
+    optune_config config;
+    ot_space_nth(arm->space, index, &config);
+    return ot_space_valid(arm->space, &config, NULL);
+}
+
+int64_t optune_search_draw(const optune_search_view *view, uint64_t *rng)
+{
+    enum { DRAWS = 64, WALK = 100000 };
+    const int64_t size = optune_space_size(view->space);
+    int64_t index = 0;
+    for (int draw = 0; draw < DRAWS; draw++) {
+        index = optune_random_below(rng, size);
+        if (view->fresh(view, index))
+            return index;
+    }
+    for (int64_t step = 0; step < size && step < WALK; step++) {
+        index = (index + 1) % size;
+        if (view->fresh(view, index))
+            return index;
+    }
+    return -1;
+}
+
+static bool fresh(const optune_search_view *view, int64_t index)
+{
+    const ot_arm *arm = view->core;
+    return index >= 0 && index < optune_space_size(arm->space) && !seen(arm, index) &&
+           valid_index(arm, index);
+}
+
+int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candidate,
+                const optune_search *search, uint64_t seed, optune_err *err)
+{
+    *arm = (ot_arm){
+        .candidate = candidate, .impl = candidate->impl, .search = search, .best = INFINITY};
+    int status = ot_space_open(task, arm->impl, &arm->space, err);
+    if (status < 0)
+        return status;
+    grow(arm);
+    arm->view = (optune_search_view){
+        .space = arm->space,
+        /* Each implementation walks its own path, whatever others there are. */
+        .seed = seed ^ ot_hash64(arm->impl->name, strlen(arm->impl->name)),
+        .state = search->state_size ? ot_alloc(search->state_size) : NULL,
+        .fresh = fresh,
+        .core = arm,
+    };
+    optune_config fallback;
+    ot_space_fallback(arm->space, &fallback);
+    ot_arm_hint(arm, &fallback);
+    if (search->start)
+        status = search->start(&arm->view);
+    if (status < 0) {
+        arm->search = NULL;
+        ot_arm_close(arm);
+        return optune_fail(err, status, "search '%s' cannot start on '%s'", search->name,
+                           candidate->impl->name);
+    }
+    return OPTUNE_OK;
+}
+
+void ot_arm_close(ot_arm *arm)
+{
+    if (arm->search && arm->search->stop && arm->space)
+        arm->search->stop(&arm->view);
+    free(arm->view.state);
+    free(arm->queue);
+    free(arm->seen);
+    ot_space_close(arm->space);
+    *arm = (ot_arm){.best = INFINITY};
+}
+
+static void note_cost(ot_arm *arm, const optune_config *config, double cost)
+{
+    if (cost < arm->best) {
+        arm->best = cost;
+        arm->best_config = *config;
+    }
+    if (arm->search->tell)
+        arm->search->tell(&arm->view, config->index, cost);
+}
+
+void ot_arm_know(ot_arm *arm, const optune_config *config, double cost)
+{
+    optune_config own = *config;
+    if (ot_space_index_of(arm->space, &own, NULL) < 0)
+        return;
+    if (!seen(arm, own.index)) {
+        mark(arm, own.index);
+        arm->trials++;
+    }
+    note_cost(arm, &own, cost);
+}
+
+void ot_arm_hint(ot_arm *arm, const optune_config *config)
+{
+    optune_config own = *config;
+    if (ot_space_index_of(arm->space, &own, NULL) < 0 ||
+        !ot_space_valid(arm->space, &own, NULL))
+        return;
+    if (arm->n_queue == arm->queue_capacity) {
+        arm->queue_capacity = arm->queue_capacity ? 2 * arm->queue_capacity : 8;
+        int64_t *queue = ot_alloc((size_t)arm->queue_capacity * sizeof *queue);
+        for (int i = 0; i < arm->n_queue; i++)
+            queue[i] = arm->queue[i];
+        free(arm->queue);
+        arm->queue = queue;
+    }
+    arm->queue[arm->n_queue++] = own.index;
+}
+
+bool ot_arm_next(ot_arm *arm, optune_config *config)
+{
+    int64_t index = -1;
+    while (index < 0 && arm->next_queue < arm->n_queue) {
+        index = arm->queue[arm->next_queue++];
+        if (seen(arm, index))
+            index = -1;
+    }
+    if (index < 0)
+        index = arm->search->ask(&arm->view);
+    assert(index < 0 || fresh(&arm->view, index));
+    if (index < 0) {
+        arm->exhausted = true;
+        return false;
+    }
+    mark(arm, index);
+    arm->pending++;
+    ot_space_nth(arm->space, index, config);
+    return true;
+}
+
+void ot_arm_tell(ot_arm *arm, const optune_config *config, double cost)
+{
+    arm->pending--;
+    arm->trials++;
+    note_cost(arm, config, cost);
+}

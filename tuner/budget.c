@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who gets the next trial. Implementations of one workload share its budget in proportion to
+ * what they promise: the weight of each grows steeply with how near its best cost is to the best
+ * of all, and never reaches zero, so none is starved. Deterministic: the same costs give the
+ * same order.
+ */
+#include "tuner/tune.h"
+
+#include <math.h>
+
+enum { FIRST_TRIALS = 3 }; /* of each, before promises count */
+
+static double weight(const ot_arm *arm, double best)
+{
+    if (!isfinite(best))
+        return 1;
+    const double promise = isfinite(arm->best) ? best / arm->best : 0;
+    return pow(promise, 4) + 0.02;
+}
+
+int ot_budget_next(const ot_arm *arm, int n)
+{
+    double best = INFINITY;
+    for (int i = 0; i < n; i++)
+        best = fmin(best, arm[i].best);
+    int next = -1;
+    double least = INFINITY;
+    for (int i = 0; i < n; i++) {
+        if (arm[i].exhausted)
+            continue;
+        const int taken = arm[i].trials + arm[i].pending;
+        /* First rounds in order, then stride scheduling: the smallest share so far. */
+        const double share =
+            taken < FIRST_TRIALS ? -1e9 + taken * 1e3 + i : taken / weight(&arm[i], best);
+        if (share < least) {
+            least = share;
+            next = i;
+        }
+    }
+    return next;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled modules by content, in one directory shared by all runs of a user. */
+#ifndef OPTUNE_CACHE_H
+#define OPTUNE_CACHE_H
+
+#include "base/base.h"
+
+enum { OT_CACHE_KEEP_S = 3600 };
+
+/* The directory is made when absent. */
+int ot_cache_open(const char *dir, optune_err *err);
+/* True when `path` holds a module; it then counts as used now. */
+bool ot_cache_hit(const char *path);
+/* Removes the modules used longest ago until at most `limit` bytes are left; never one used in
+ * the last OT_CACHE_KEEP_S seconds, which a run may still need. Remains of builds that died go
+ * too. Returns how many bytes are left. */
+int64_t ot_cache_trim(const char *dir, const char *suffix, int64_t limit);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The selected implementation as C that builds without optune: one file with the bodies of its
+ * modules, the workspace layout and the stages in order, a header with the contract, and the
+ * plan as JSON. Two emitted kernels can be linked into one program: every function of a body
+ * is renamed with the kernel's own prefix.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "tuner/tuner.h"
+
+typedef struct emission {
+    optune_task task;
+    const optune_impl *impl;
+    const optune_config *config;
+    optune_plan *plan;
+    char name[OPTUNE_NAME_SIZE * 2];
+    int64_t offset[OPTUNE_MAX_SCRATCH], workspace;
+} emission;
+
+static void name_of(emission *e)
+{
+    ot_text call = {0};
+    char hex[33];
+    ot_call_print(e->task.call, &call);
+    ot_digest_hex(ot_digest_of(ot_text_str(&call), call.n), hex);
+    ot_text_release(&call);
+    snprintf(e->name, sizeof e->name, "%s_%.8s", e->task.call->op->name, hex);
+    for (char *c = e->name; *c; c++)
+        if (!isalnum((unsigned char)*c))
+            *c = '_';
+}
+
+static void lay_out(emission *e)
+{
+    for (int i = 0; i < e->plan->n_scratch; i++) {
+        e->offset[i] = e->workspace;
+        e->workspace += (e->plan->scratch[i].bytes + 63) / 64 * 64;
+    }
+}
+
+static bool has_phase(const emission *e, optune_phase phase)
+{
+    for (int i = 0; i < e->plan->n_stages; i++)
+        if (e->plan->stage[i].phase == phase)
+            return true;
+    return false;
+}
+
+static void add_contract(const emission *e, ot_text *to)
+{
+    ot_text call = {0}, config = {0};
+    ot_call_print(e->task.call, &call);
+    ot_config_print_short(e->config, &config);
+    ot_text_printf(to,
+                   "/*\n * %s\n * computed by %s %s\n *\n * Build: cc -O3 -march=native "
+                   "-mprefer-vector-width=512 -fno-math-errno -fno-trapping-math "
+                   "-ffp-contract=fast -std=gnu17%s\n",
+                   ot_text_str(&call), e->impl->name, ot_text_str(&config),
+                   e->task.target->threads > 1 ? " -fopenmp" : "");
+    if (e->impl->library)
+        ot_text_printf(to, " * It calls the library '%s' and is linked with it.\n",
+                       e->impl->library);
+    ot_text_release(&call);
+    ot_text_release(&config);
+}
+
+static void add_header(const emission *e, ot_text *to)
+{
+    const char *n = e->name;
+    add_contract(e, to);
+    ot_text_add(to, " *\n * Inputs and outputs are dense, row-major, in this order:\n");
+    for (int i = 0; i < e->task.call->n_inputs; i++) {
+        ot_text type = {0};
+        ot_tensor_print(&e->task.call->input[i].type, &type);
+        ot_text_printf(to, " *   input[%d] %s, %s%s\n", i, e->task.call->op->inputs[i].name,
+                       ot_text_str(&type),
+                       e->task.call->input[i].is_const ? ", constant: packed by _init" : "");
+        ot_text_release(&type);
+    }
+    for (int i = 0; i < e->task.call->n_outputs; i++) {
+        ot_text type = {0};
+        ot_tensor_print(&e->task.call->output[i], &type);
+        ot_text_printf(to, " *   output[%d] %s\n", i, ot_text_str(&type));
+        ot_text_release(&type);
+    }
+    ot_text_printf(to,
+                   " * The workspace is %lld bytes, zeroed, 64-byte aligned, owned by the caller; "
+                   "one run at a time uses it.\n */\n"
+                   "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n\n"
+                   "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+                   "size_t %s_workspace(void);\n"
+                   "/* Once, and again whenever a constant input changes; others may be NULL. */\n"
+                   "void %s_init(void *workspace, const void *const *input);\n"
+                   "void %s_run(void *workspace, const void *const *input, void *const *output);\n"
+                   "void %s_close(void *workspace);\n\n"
+                   "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+                   (long long)e->workspace, n, n, n, n, n, n);
+}
+
+/* Functions of a module are renamed; later modules undo what earlier ones defined. */
+static void add_module(const emission *e, int module, ot_text *to)
+{
+    ot_text source = {0};
+    for (int s = 0; s < e->plan->n_stages; s++)
+        if (e->plan->stage[s].module == module)
+            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", e->plan->stage[s].function,
+                           e->plan->stage[s].function, e->name, module,
+                           e->plan->stage[s].function);
+    ot_plan_source(&e->task, e->plan, module, &source);
+    ot_text_add(to, ot_text_str(&source));
+    ot_text_release(&source);
+}
+
+static void add_prototypes(const emission *e, ot_text *to)
+{
+    for (int s = 0; s < e->plan->n_stages; s++) {
+        const optune_stage *stage = &e->plan->stage[s];
+        bool said = false;
+        for (int k = 0; k < s && !said; k++)
+            said = e->plan->stage[k].module == stage->module &&
+                   !strcmp(e->plan->stage[k].function, stage->function);
+        if (!said)
+            ot_text_printf(to, "void %s_m%d_%s(void *const *arg);\n", e->name, stage->module,
+                           stage->function);
+    }
+    for (int s = 0; s < e->plan->n_stages; s++)
+        for (int a = 0; a < e->plan->stage[s].n_args; a++) {
+            const optune_arg *arg = &e->plan->stage[s].arg[a];
+            bool said = arg->kind != OPTUNE_ARG_SYMBOL;
+            for (int k = 0; k <= s && !said; k++)
+                for (int b = 0; b < (k < s ? e->plan->stage[k].n_args : a) && !said; b++)
+                    said = e->plan->stage[k].arg[b].kind == OPTUNE_ARG_SYMBOL &&
+                           !strcmp(e->plan->stage[k].arg[b].symbol, arg->symbol);
+            if (!said)
+                ot_text_printf(to, "extern void %s(void);\n", arg->symbol);
+        }
+}
+
+static void add_stage(const emission *e, const optune_stage *stage, ot_text *to)
+{
+    ot_text_add(to, "    {\n");
+    for (int a = 0; a < stage->n_args; a++) {
+        const optune_arg *arg = &stage->arg[a];
+        if (arg->kind == OPTUNE_ARG_INT)
+            ot_text_printf(to, "        static long long value%d = %lldLL;\n", a,
+                           (long long)arg->value);
+        else if (arg->kind == OPTUNE_ARG_FLOAT)
+            ot_text_printf(to, "        static double value%d = %.17g;\n", a, arg->real);
+    }
+    ot_text_add(to, "        void *const arg[] = {");
+    for (int a = 0; a < stage->n_args; a++) {
+        const optune_arg *arg = &stage->arg[a];
+        const char *comma = a ? ", " : "";
+        switch (arg->kind) {
+        case OPTUNE_ARG_INPUT:
+            ot_text_printf(to, "%s(void *)input[%d]", comma, arg->index);
+            break;
+        case OPTUNE_ARG_OUTPUT:
+            ot_text_printf(to, "%soutput[%d]", comma, arg->index);
+            break;
+        case OPTUNE_ARG_SCRATCH:
+            ot_text_printf(to, "%s(char *)workspace + %lld", comma,
+                           (long long)e->offset[arg->index]);
+            break;
+        case OPTUNE_ARG_SYMBOL:
+            ot_text_printf(to, "%s(void *)%s", comma, arg->symbol);
+            break;
+        default:
+            ot_text_printf(to, "%s&value%d", comma, a);
+        }
+    }
+    ot_text_printf(to, "};\n        %s_m%d_%s(arg);\n    }\n", e->name, stage->module,
+                   stage->function);
+}
+
+static void add_phase(const emission *e, optune_phase phase, const char *unused, ot_text *to)
+{
+    for (int s = 0; s < e->plan->n_stages; s++)
+        if (e->plan->stage[s].phase == phase)
+            add_stage(e, &e->plan->stage[s], to);
+    if (!has_phase(e, phase))
+        ot_text_add(to, unused);
+    ot_text_add(to, "}\n\n");
+}
+
+static void add_source(const emission *e, ot_text *to)
+{
+    const char *n = e->name;
+    add_contract(e, to);
+    ot_text_printf(to, " */\n#include \"%s.h\"\n\n", n);
+    for (int m = 0; m < e->plan->n_modules; m++)
+        if (e->plan->n_modules == 1)
+            add_module(e, m, to);
+        else
+            ot_text_printf(to, "/* module %d is %s_m%d.c */\n", m, n, m);
+    /* The renaming ends here: what follows uses full names. */
+    for (int s = 0; s < e->plan->n_stages && e->plan->n_modules == 1; s++)
+        ot_text_printf(to, "#undef %s\n", e->plan->stage[s].function);
+    ot_text_add(to, "\n");
+    add_prototypes(e, to);
+    ot_text_printf(to, "\nsize_t %s_workspace(void)\n{\n    return %lld;\n}\n\n", n,
+                   (long long)e->workspace);
+    ot_text_printf(to, "void %s_init(void *workspace, const void *const *input)\n{\n    "
+                       "(void)workspace;\n    (void)input;\n",
+                   n);
+    add_phase(e, OPTUNE_PREPACK, "", to);
+    ot_text_printf(to,
+                   "void %s_run(void *workspace, const void *const *input, void *const *output)\n"
+                   "{\n    (void)workspace;\n    (void)input;\n",
+                   n);
+    add_phase(e, OPTUNE_TIMED, "", to);
+    ot_text_printf(to, "void %s_close(void *workspace)\n{\n    (void)workspace;\n", n);
+    add_phase(e, OPTUNE_TEARDOWN, "", to);
+}
+
+static json_t *plan_json(const emission *e, const char *tier)
+{
+    static const char *const phases[] = {"prepack", "timed", "teardown"};
+    ot_text call = {0}, config = {0}, target = {0};
+    ot_call_print(e->task.call, &call);
+    ot_config_print(e->config, &config);
+    ot_target_print(e->task.target, true, &target);
+    json_t *modules = json_array(), *stages = json_array(), *scratch = json_array();
+    for (int m = 0; m < e->plan->n_modules; m++) {
+        json_t *defines = json_object();
+        for (int d = 0; d < e->plan->module[m].n_defines; d++)
+            json_object_set_new(defines, e->plan->module[m].define[d].name,
+                                json_string(e->plan->module[m].define[d].value));
+        json_array_append_new(modules, json_pack("{s:o}", "defines", defines));
+    }
+    for (int i = 0; i < e->plan->n_scratch; i++)
+        json_array_append_new(
+            scratch, json_pack("{s:s, s:I, s:I, s:b}", "name", e->plan->scratch[i].name, "offset",
+                               (json_int_t)e->offset[i], "bytes",
+                               (json_int_t)e->plan->scratch[i].bytes, "constant",
+                               (int)e->plan->scratch[i].constant));
+    for (int s = 0; s < e->plan->n_stages; s++) {
+        const optune_stage *stage = &e->plan->stage[s];
+        json_t *args = json_array();
+        for (int a = 0; a < stage->n_args; a++) {
+            static const char *const kinds[] = {"input", "output", "scratch", "int",
+                                                "float", "symbol", "dim",     "tensor_map"};
+            const optune_arg *arg = &stage->arg[a];
+            json_t *item = json_pack("{s:s}", "kind", kinds[arg->kind]);
+            if (arg->kind == OPTUNE_ARG_SYMBOL)
+                json_object_set_new(item, "symbol", json_string(arg->symbol));
+            else if (arg->kind == OPTUNE_ARG_INT)
+                json_object_set_new(item, "value", json_integer(arg->value));
+            else if (arg->kind == OPTUNE_ARG_FLOAT)
+                json_object_set_new(item, "value", json_real(arg->real));
+            else
+                json_object_set_new(item, "index", json_integer(arg->index));
+            json_array_append_new(args, item);
+        }
+        json_array_append_new(stages, json_pack("{s:s, s:i, s:s, s:o}", "phase",
+                                                phases[stage->phase], "module", stage->module,
+                                                "function", stage->function, "args", args));
+    }
+    json_t *json = json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o}", "version", 1, "name",
+        e->name, "call", ot_text_str(&call), "target", ot_text_str(&target), "device",
+        e->task.device->key, "impl", e->impl->name, "digest", ot_impl_digest(e->impl), "tier",
+        tier, "config", json_loads(ot_text_str(&config), 0, NULL), "workspace",
+        (json_int_t)e->workspace, "scratch", scratch, "modules", modules, "stages", stages);
+    if (e->impl->library)
+        json_object_set_new(json, "library", json_string(e->impl->library));
+    ot_text_release(&call);
+    ot_text_release(&config);
+    ot_text_release(&target);
+    return json;
+}
+
+static int write_one(const emission *e, const char *dir, const char *suffix, const ot_text *text,
+                     json_t *files, ot_text *said, optune_err *err)
+{
+    char path[4096 + 256];
+    snprintf(path, sizeof path, "%s/%s%s", dir, *suffix == 'p' ? "" : e->name, suffix);
+    json_array_append_new(files, json_string(path));
+    ot_text_printf(said, "%s\n", path);
+    return ot_write_file(path, ot_text_str(text), text->n, err);
+}
+
+static int write_all(const emission *e, const char *dir, const char *tier, optune_result **result,
+                     optune_err *err)
+{
+    ot_text text = {0}, said = {0};
+    json_t *files = json_array();
+    int status = ot_make_dirs(dir, err);
+    if (status >= 0) {
+        add_source(e, &text);
+        status = write_one(e, dir, ".c", &text, files, &said, err);
+    }
+    for (int m = 0; m < e->plan->n_modules && e->plan->n_modules > 1 && status >= 0; m++) {
+        char suffix[16];
+        ot_text_clear(&text);
+        add_module(e, m, &text);
+        snprintf(suffix, sizeof suffix, "_m%d.c", m);
+        status = write_one(e, dir, suffix, &text, files, &said, err);
+    }
+    if (status >= 0) {
+        ot_text_clear(&text);
+        add_header(e, &text);
+        status = write_one(e, dir, ".h", &text, files, &said, err);
+    }
+    if (status >= 0) {
+        json_t *plan = plan_json(e, tier);
+        char *dump = json_dumps(plan, JSON_INDENT(2));
+        ot_text_clear(&text);
+        ot_text_printf(&text, "%s\n", dump);
+        free(dump);
+        json_decref(plan);
+        status = write_one(e, dir, "plan.json", &text, files, &said, err);
+    }
+    ot_text_release(&text);
+    if (status >= 0) {
+        *result = ot_result_new(said.s, json_pack("{s:s, s:s, s:O}", "name", e->name, "impl",
+                                                  e->impl->name, "files", files));
+        said.s = NULL;
+    }
+    json_decref(files);
+    free(said.s);
+    return status;
+}
+
+int optune_emit(optune *o, const char *workload, const char *dir, optune_result **result,
+                optune_err *err)
+{
+    *result = NULL;
+    optune_selection *selection = NULL;
+    emission *e = ot_alloc(sizeof *e);
+    optune_config *config = ot_alloc(sizeof *config);
+    optune_call *call = ot_alloc(sizeof *call);
+    e->plan = ot_alloc(sizeof *e->plan);
+    int status = optune_select(o, workload, &selection, err);
+    if (status >= 0)
+        status = ot_call_parse(workload, call, err);
+    if (status >= 0 && !ot_call_static(call))
+        status = optune_fail(err, OPTUNE_EUSAGE, "only a workload of constant dims can be emitted");
+    if (status >= 0)
+        status = ot_config_parse(optune_selection_config(selection), config, err);
+    if (status >= 0) {
+        e->task = (optune_task){call, &o->target, &o->device};
+        e->impl = ot_impl_find(optune_selection_impl(selection));
+        e->config = config;
+        status = ot_plan_make(&e->task, e->impl, config, e->plan, err);
+    }
+    if (status >= 0) {
+        name_of(e);
+        lay_out(e);
+        status = write_all(e, dir, optune_selection_tier(selection), result, err);
+    }
+    optune_selection_free(selection);
+    free(call);
+    free(config);
+    free(e->plan);
+    free(e);
+    return status;
+}

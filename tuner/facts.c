@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the store knows of a task, judged against the present: each thing a record depends on is
+ * the same (current), has changed (stale: history and a hint, never selected), or cannot be told
+ * here (unverifiable: selected, and labelled so).
+ */
+#include <string.h>
+
+#include "tuner/tuner.h"
+
+/* Compares "name=value" lines; the first difference goes to `why`. */
+static bool same_depends(const char *then, const char *now, char *why)
+{
+    for (const char *line = then; line && *line;) {
+        const size_t n = strcspn(line, "\n");
+        char name[OPTUNE_NAME_SIZE], was[512] = "", is[512] = "";
+        const size_t eq = strcspn(line, "=\n");
+        snprintf(name, sizeof name, "%.*s", (int)(eq < n ? eq : n), line);
+        ot_lines_get(then, name, was, sizeof was);
+        if (!ot_lines_get(now, name, is, sizeof is))
+            return optune_refuse(why, "%s was %.80s, is gone", name, was);
+        if (strcmp(was, is))
+            return optune_refuse(why, "%s was %.80s, is %.80s", name, was, is);
+        line += n + (line[n] == '\n');
+    }
+    return true;
+}
+
+/* Dependencies are asked for once per implementation and call of this file. */
+typedef struct known {
+    const optune_impl *impl;
+    const char *depends;
+} known;
+
+static const char *depends_of(optune *o, const optune_impl *impl, known *all, int *n,
+                              ot_arena *arena)
+{
+    for (int i = 0; i < *n; i++)
+        if (all[i].impl == impl)
+            return all[i].depends;
+    const char *depends = ot_context_depends(o, impl, arena);
+    if (*n < OT_MAX_CANDIDATES)
+        all[(*n)++] = (known){impl, depends};
+    return depends;
+}
+
+static void judge(optune *o, ot_fact *fact, known *all, int *n, ot_arena *arena)
+{
+    const optune_record *r = &fact->record;
+    const optune_impl *impl = ot_impl_find(r->impl);
+    fact->currency = OT_STALE;
+    if (!impl) {
+        optune_refuse(fact->why, "no implementation '%s' in this version", r->impl);
+        return;
+    }
+    const char *digest = ot_impl_digest(impl);
+    if (!r->digest || strcmp(digest, r->digest)) {
+        optune_refuse(fact->why, "implementation '%s' has changed: digest was %.8s, is %.8s",
+                      r->impl, r->digest ? r->digest : "unknown", digest);
+        return;
+    }
+    const char *now = depends_of(o, impl, all, n, arena);
+    if (!now) {
+        fact->currency = OT_UNVERIFIABLE;
+        optune_refuse(fact->why, "what it depends on cannot be told on this host");
+        return;
+    }
+    if (same_depends(r->depends, now, fact->why))
+        fact->currency = OT_CURRENT;
+}
+
+int ot_context_question(optune *o, const optune_task *task, ot_question *question,
+                        ot_arena *arena)
+{
+    ot_text target = {0}, call = {0};
+    ot_target_print(task->target, true, &target);
+    ot_call_print(task->call, &call);
+    *question = (ot_question){
+        .device = ot_arena_copy(arena, o->device.key),
+        .target = ot_arena_copy(arena, ot_text_str(&target)),
+        .call = ot_arena_copy(arena, ot_text_str(&call)),
+        .policy = ot_policy_warm.name,
+    };
+    ot_text_release(&target);
+    ot_text_release(&call);
+    return OPTUNE_OK;
+}
+
+int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact, int *n,
+                     optune_err *err)
+{
+    *fact = NULL;
+    *n = 0;
+    int status = ot_context_store(o, OT_STORE_READ, err);
+    if (status == OPTUNE_ENOENT)
+        return OPTUNE_OK; /* nothing was ever stored here */
+    if (status < 0)
+        return status;
+    ot_question question;
+    ot_context_question(o, task, &question, arena);
+    optune_record *record = NULL;
+    int n_records = 0;
+    status = ot_store_find(o->store, &question, 0, arena, &record, &n_records, err);
+    if (status < 0)
+        return status;
+    known all[OT_MAX_CANDIDATES];
+    int n_known = 0;
+    *fact = ot_arena_alloc(arena, (size_t)(n_records + 1) * sizeof **fact);
+    for (int i = 0; i < n_records; i++) {
+        (*fact)[i].record = record[i];
+        judge(o, &(*fact)[i], all, &n_known, arena);
+    }
+    *n = n_records;
+    return OPTUNE_OK;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The last word on one workload: the best config of every implementation, libraries included,
+ * the runners-up, and what plevel alone would have used with its fallback config, verified with
+ * a second seed and measured interleaved, so that drift of a shared machine meets all alike.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tuner/tune.h"
+
+enum { MAX_FINALISTS = 16, RUNNERS_UP = 3 };
+#define NEAR 1.15 /* a runner-up is within this of the fastest */
+
+typedef struct finalist {
+    const optune_impl *impl;
+    optune_config config;
+    double cost;
+    bool measured; /* has a final record already */
+} finalist;
+
+typedef struct field {
+    finalist item[MAX_FINALISTS];
+    int n;
+} field;
+
+static finalist *find(field *f, const optune_impl *impl, const optune_config *config)
+{
+    for (int i = 0; i < f->n; i++)
+        if (f->item[i].impl == impl && ot_config_equal(&f->item[i].config, config))
+            return &f->item[i];
+    return NULL;
+}
+
+static void add(field *f, const optune_impl *impl, const optune_config *config, double cost)
+{
+    if (f->n < MAX_FINALISTS && !find(f, impl, config))
+        f->item[f->n++] = (finalist){impl, *config, cost, false};
+}
+
+static bool usable(const ot_fact *fact)
+{
+    return fact->currency != OT_STALE && fact->record.outcome == OPTUNE_OUTCOME_OK;
+}
+
+/* Facts come cheapest first. */
+static void choose(field *f, const ot_arm *arm, int n, const ot_fact *fact, int n_facts)
+{
+    double best = INFINITY;
+    for (int i = 0; i < n; i++) {
+        best = fmin(best, arm[i].best);
+        if (isfinite(arm[i].best))
+            add(f, arm[i].impl, &arm[i].best_config, arm[i].best);
+    }
+    int next = -1; /* the plevel default among what may be selected */
+    for (int i = 0; i < n; i++)
+        if (arm[i].candidate->refusal == OT_VALID &&
+            (next < 0 || arm[i].candidate->plevel > arm[next].candidate->plevel))
+            next = i;
+    if (next >= 0) {
+        optune_config fallback;
+        ot_space_fallback(arm[next].space, &fallback);
+        add(f, arm[next].impl, &fallback, INFINITY);
+    }
+    int runners = 0;
+    for (int i = 0; i < n_facts && runners < RUNNERS_UP; i++) {
+        const optune_record *r = &fact[i].record;
+        const optune_impl *impl = ot_impl_find(r->impl);
+        if (!usable(&fact[i]) || r->final || r->cost > best * NEAR || !impl)
+            continue;
+        if (!find(f, impl, &r->config)) {
+            add(f, impl, &r->config, r->cost);
+            runners++;
+        }
+    }
+    for (int i = 0; i < n_facts; i++) {
+        finalist *known = ot_impl_find(fact[i].record.impl)
+                              ? find(f, ot_impl_find(fact[i].record.impl), &fact[i].record.config)
+                              : NULL;
+        if (known && fact[i].record.final && fact[i].currency != OT_STALE)
+            known->measured = true;
+    }
+}
+
+static int measure(ot_run *run, const optune_task *task, field *f, double seconds,
+                   optune_err *err)
+{
+    ot_arena arena = {0};
+    ot_job *job = ot_alloc(MAX_FINALISTS * sizeof *job);
+    ot_trial trial[MAX_FINALISTS];
+    ot_trial_result result[MAX_FINALISTS];
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    int status = OPTUNE_OK, n = 0;
+    memset(result, 0, sizeof result);
+    for (int i = 0; i < f->n && status >= 0; i++)
+        status = ot_plan_make(task, f->item[i].impl, &f->item[i].config, plan, NULL) < 0
+                     ? OPTUNE_OK
+                     : ot_builder_submit(run->builder, task, plan, &job[i], err);
+    for (int i = 0; i < f->n && status >= 0; i++) {
+        while (job[i].work && !job[i].done && !ot_context_stopped(run->o))
+            ot_builder_wait(run->builder, &job[i], 0.2);
+        if (ot_context_stopped(run->o))
+            status = OPTUNE_EINTERRUPTED;
+        if (job[i].done && job[i].outcome == OPTUNE_OUTCOME_OK) {
+            trial[n] = (ot_trial){.impl = f->item[i].impl,
+                                  .config = &f->item[i].config,
+                                  .job = &job[i],
+                                  .best = INFINITY};
+            n++;
+        }
+    }
+    if (status >= 0 && n) {
+        ot_text call = {0};
+        ot_call_print(task->call, &call);
+        status = ot_worker_workload(run->worker, ot_text_str(&call), run->options->seed, err);
+        ot_text_release(&call);
+    }
+    if (status >= 0 && n)
+        status = ot_worker_finals(run->worker, trial, n, &ot_policy_warm, seconds, &arena, result,
+                                  err);
+    for (int i = 0; i < n && status >= 0; i++)
+        status = ot_record_trial(run, task, trial[i].impl, trial[i].config, &result[i],
+                                 result[i].seconds, true, err);
+    for (int i = 0; i < f->n; i++)
+        if (job[i].work && !job[i].done)
+            ot_builder_forget(run->builder, &job[i]);
+    free(job);
+    free(plan);
+    ot_arena_release(&arena);
+    return status;
+}
+
+int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double seconds,
+              optune_err *err)
+{
+    ot_arena arena = {0};
+    ot_fact *fact;
+    int n_facts = 0;
+    field *f = ot_alloc(sizeof *f);
+    int status = ot_context_facts(run->o, task, &arena, &fact, &n_facts, err);
+    bool all_measured = true;
+    if (status >= 0) {
+        choose(f, arm, n, fact, n_facts);
+        for (int i = 0; i < f->n; i++)
+            all_measured = all_measured && f->item[i].measured;
+    }
+    if (status >= 0 && f->n && (!all_measured || run->options->again)) {
+        ot_run_report(run, "finals", NULL);
+        status = measure(run, task, f, seconds, err);
+    }
+    free(f);
+    ot_arena_release(&arena);
+    return status;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole run: words become workloads, the time is shared among them, each is tuned, and the end is
+ * one report. Whatever ends it, everything measured so far is in the log and the store.
+ */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tuner/tune.h"
+
+enum { DEFAULT_TRIALS = 64 };
+#define DEFAULT_SECONDS 150.0
+#define DEFAULT_SEARCH "genetic"
+
+static const optune_preset *find_preset(const optune_op *op, const char *name, optune_err *err)
+{
+    const char *names[64];
+    int n = 0;
+    for (const optune_preset *p = op->presets; p && p->name; p++) {
+        if (!name || !strcmp(p->name, name))
+            return p;
+        if (n < OT_COUNT(names))
+            names[n++] = p->name;
+    }
+    if (name)
+        ot_no_such(err, "preset", name, names, n);
+    else
+        optune_fail(err, OPTUNE_EUSAGE, "operator '%s' has no presets: name a workload", op->name);
+    return NULL;
+}
+
+/* Words become calls; the same call is tuned once. */
+static int gather(ot_run *run, optune_err *err)
+{
+    const char *const *text = run->options->workloads;
+    if (!text || !text[0]) {
+        const optune_preset *preset = find_preset(run->op, run->options->preset, err);
+        if (!preset)
+            return run->options->preset ? OPTUNE_ENOENT : OPTUNE_EUSAGE;
+        text = preset->workloads;
+    } else if (run->options->preset) {
+        return optune_fail(err, OPTUNE_EUSAGE, "a preset and workloads exclude each other");
+    }
+    int n = 0;
+    while (text[n])
+        n++;
+    run->call = ot_alloc((size_t)n * sizeof *run->call);
+    for (int i = 0; i < n; i++) {
+        optune_call *call = &run->call[run->n_workloads];
+        const int status = ot_call_parse(text[i], call, err);
+        if (status < 0)
+            return status;
+        if (call->op != run->op)
+            return optune_fail(err, OPTUNE_EUSAGE, "workload '%s' is not a call of '%s'", text[i],
+                               run->op->name);
+        if (!ot_call_static(call))
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "workload '%s' has unknown dims: a run needs constants", text[i]);
+        bool known = false;
+        for (int k = 0; k < run->n_workloads && !known; k++) {
+            ot_text a = {0}, b = {0};
+            ot_call_print(&run->call[k], &a);
+            ot_call_print(call, &b);
+            known = !strcmp(ot_text_str(&a), ot_text_str(&b));
+            ot_text_release(&a);
+            ot_text_release(&b);
+        }
+        run->n_workloads += !known;
+    }
+    return OPTUNE_OK;
+}
+
+static int check_impls(const ot_run *run, optune_err *err)
+{
+    const char *names[256];
+    int n_impls, n = 0;
+    const optune_impl *const *impl = ot_impls(&n_impls);
+    for (int i = 0; i < n_impls && n < OT_COUNT(names); i++)
+        if (!strcmp(impl[i]->op, run->op->name))
+            names[n++] = impl[i]->name;
+    for (int i = 0; run->options->impls && run->options->impls[i]; i++) {
+        const optune_impl *found = ot_impl_find(run->options->impls[i]);
+        if (!found || strcmp(found->op, run->op->name))
+            return ot_no_such(err, "implementation", run->options->impls[i], names, n);
+    }
+    return OPTUNE_OK;
+}
+
+/* Records of other devices are where a search starts; TVM's logs come in this way, too. */
+typedef struct collecting {
+    ot_run *run;
+    int capacity;
+} collecting;
+
+static int collect(void *arg, const optune_record *record)
+{
+    collecting *c = arg;
+    ot_run *run = c->run;
+    if (strcmp(record->op, run->op->name) || record->outcome != OPTUNE_OUTCOME_OK ||
+        record->final || !strcmp(record->device, run->o->device.key))
+        return 0;
+    if (run->n_hints == c->capacity) {
+        c->capacity = c->capacity ? 2 * c->capacity : 64;
+        optune_record *more = ot_arena_alloc(&run->arena, (size_t)c->capacity * sizeof *more);
+        for (int i = 0; i < run->n_hints; i++)
+            more[i] = run->hint[i];
+        run->hint = more;
+    }
+    optune_record *hint = &run->hint[run->n_hints++];
+    *hint = (optune_record){.config = record->config, .cost = record->cost};
+    hint->call = ot_arena_copy(&run->arena, record->call);
+    hint->impl = ot_arena_copy(&run->arena, record->impl);
+    return 0;
+}
+
+static void waiting(void *arg, double seconds)
+{
+    ot_run *run = arg;
+    snprintf(run->waiting_note, sizeof run->waiting_note,
+             "another run is measuring on this device; waiting for a turn (%.0f s)", seconds);
+    ot_run_report(run, "waiting", run->waiting_note);
+}
+
+static int open_tools(ot_run *run, optune_err *err)
+{
+    optune *o = run->o;
+    const char *cache_home = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char cache[4096 + 64], logs[4096 + 64], name[4096 + 128];
+    if (getenv("OPTUNE_CACHE"))
+        snprintf(cache, sizeof cache, "%.4096s", getenv("OPTUNE_CACHE"));
+    else if (cache_home && *cache_home)
+        snprintf(cache, sizeof cache, "%.4096s/optune", cache_home);
+    else if (home && *home)
+        snprintf(cache, sizeof cache, "%.4096s/.cache/optune", home);
+    else
+        snprintf(cache, sizeof cache, "%s/cache", o->db);
+    const ot_build_options build = {
+        .target = &o->target, .device = &o->device, .row = o->row, .cache_dir = cache};
+    int status = ot_builder_open(&build, &run->builder, err);
+    const ot_worker_options worker = {.target_text = o->target_text,
+                                      .target = &o->target,
+                                      .device = &o->device,
+                                      .plugins = o->plugins,
+                                      .stop = &o->stop,
+                                      .waiting = waiting,
+                                      .arg = run};
+    if (status >= 0)
+        status = ot_worker_open(&worker, &run->worker, err);
+    snprintf(logs, sizeof logs, "%s/logs", o->db);
+    if (status >= 0)
+        status = ot_make_dirs(logs, err);
+    const time_t now = time(NULL);
+    struct tm utc;
+    char stamp[32];
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
+    snprintf(name, sizeof name, "%s/%s-%d.log", logs, stamp, (int)getpid());
+    if (status >= 0)
+        status = ot_log_open(name, &run->log, err);
+    if (status >= 0)
+        ot_log_device(run->log, &o->device);
+    if (status >= 0 && run->options->log) {
+        status = ot_log_open(run->options->log, &run->extra_log, err);
+        if (status >= 0)
+            ot_log_device(run->extra_log, &o->device);
+    }
+    if (status >= 0)
+        status = ot_context_store(o, OT_STORE_WRITE, err);
+    if (status >= 0)
+        status = ot_store_put_device(o->store, &o->device, err);
+    if (status >= 0) {
+        collecting c = {.run = run};
+        status = ot_store_walk(o->store, collect, &c, err);
+    }
+    return status;
+}
+
+static int start(ot_run *run, optune_err *err)
+{
+    const optune_run_options *options = run->options;
+    run->op = ot_op_find(options->op);
+    if (!run->op) {
+        const char *names[256];
+        int n;
+        const optune_op *const *op = ot_ops(&n);
+        for (int i = 0; i < n && i < OT_COUNT(names); i++)
+            names[i] = op[i]->name;
+        return ot_no_such(err, "operator", options->op, names, n < 256 ? n : 256);
+    }
+    const char *search = options->search ? options->search : DEFAULT_SEARCH;
+    run->search = ot_search_find(search);
+    if (!run->search) {
+        const char *names[64];
+        int n;
+        const optune_search *const *row = ot_searches(&n);
+        for (int i = 0; i < n && i < OT_COUNT(names); i++)
+            names[i] = row[i]->name;
+        return ot_no_such(err, "search", search, names, n < 64 ? n : 64);
+    }
+    if (*run->o->device_key)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "a run measures this machine: --device is for asking about others");
+    int status = check_impls(run, err);
+    if (status >= 0)
+        status = gather(run, err);
+    if (status >= 0)
+        status = ot_context_device(run->o, err);
+    if (status >= 0)
+        status = open_tools(run, err);
+    return status;
+}
+
+int optune_run(optune *o, const optune_run_options *options, optune_result **result,
+               optune_err *err)
+{
+    *result = NULL;
+    if (options->size != sizeof *options)
+        return optune_fail(err, OPTUNE_EVERSION,
+                           "optune_run_options has another size: compiled against another version");
+    ot_run *run = ot_alloc(sizeof *run);
+    ot_tuned *tuned = NULL;
+    run->o = o;
+    run->options = options;
+    run->trials = options->trials > 0 ? options->trials : DEFAULT_TRIALS;
+    run->started = ot_now();
+    int status = start(run, err);
+    const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
+    run->end = seconds > 0 ? ot_now() + seconds : INFINITY;
+    if (status >= 0) {
+        tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
+        ot_worker_peak(run->worker, &run->peak_flops, &run->peak_bandwidth, NULL);
+    }
+    for (int i = 0; i < run->n_workloads && status >= 0 && run->worker; i++) {
+        /* What one workload leaves, the others share. */
+        const double share = fmax(0, run->end - ot_now()) / (run->n_workloads - i);
+        status = ot_tune(run, i, isfinite(run->end) ? share : 1e9, &tuned[i], err);
+        if (status == OPTUNE_ENOENT) {
+            /* Nothing computes this one here: said in the report, and the others go on. */
+            ot_copy(tuned[i].problem, sizeof tuned[i].problem, err ? err->text : "");
+            ot_run_report(run, "searching", tuned[i].problem);
+            status = OPTUNE_OK;
+        }
+    }
+    if (status == OPTUNE_EINTERRUPTED)
+        optune_fail(err, status, "interrupted: everything measured so far is stored; the same "
+                                 "command goes on from here");
+    if (tuned && (status >= 0 || status == OPTUNE_EINTERRUPTED)) {
+        ot_run_report(run, "done", NULL);
+        *result = ot_run_result(run, tuned);
+    }
+    if (run->log)
+        ot_log_sync(run->log, NULL);
+    ot_log_close(run->log);
+    ot_log_close(run->extra_log);
+    ot_worker_close(run->worker);
+    ot_builder_close(run->builder);
+    ot_arena_release(&run->arena);
+    free(run->call);
+    free(tuned);
+    free(run);
+    return status;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From outcome to record: the one place where a trial is written down. The log comes first, then
+ * the store, so that a store that refuses never loses a measurement.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tuner/tune.h"
+
+/* AutoTVM's `input`: [target, task, args, kwargs]. */
+static char *task_text(const optune_task *task, const optune_impl *impl, ot_arena *arena)
+{
+    ot_text target = {0};
+    ot_target_print(task->target, true, &target);
+    json_t *input = json_pack("[s,s,o,{}]", ot_text_str(&target), impl->name,
+                              ot_task_args(task->call, impl));
+    char *text = input ? json_dumps(input, JSON_COMPACT) : NULL;
+    json_decref(input);
+    ot_text_release(&target);
+    char *copy = ot_arena_copy(arena, text);
+    free(text);
+    return copy;
+}
+
+int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *impl,
+                    const optune_config *config, const ot_trial_result *result, double seconds,
+                    bool final, optune_err *err)
+{
+    ot_arena arena = {0};
+    ot_question question;
+    ot_context_question(run->o, task, &question, &arena);
+    const char *depends = ot_context_depends(run->o, impl, &arena);
+    const optune_record record = {
+        .call = question.call,
+        .op = task->call->op->name,
+        .target = question.target,
+        .device = question.device,
+        .policy = question.policy,
+        .impl = impl->name,
+        .digest = ot_impl_digest(impl),
+        .config = *config,
+        .depends = depends ? depends : "",
+        .outcome = result->outcome,
+        .message = result->message,
+        .cost = result->outcome == OPTUNE_OUTCOME_OK ? result->cost : INFINITY,
+        .low = result->low,
+        .high = result->high,
+        .n_samples = result->n_samples,
+        .sample = result->sample,
+        .inner = result->inner,
+        .error = result->error,
+        .seed = result->seed,
+        .final = final,
+        .counters = result->counters,
+        .all_cost = seconds,
+        .time = ot_unix_time(),
+        .tool = "optune " OT_VERSION,
+        .task = task_text(task, impl, &arena),
+        .source = "run",
+    };
+    int status = ot_log_append(run->log, &record, err);
+    if (status >= 0 && run->extra_log)
+        status = ot_log_append(run->extra_log, &record, err);
+    optune_err refused = {0};
+    if (status >= 0 && ot_store_put(run->o->store, &record, 1, NULL, &refused) < 0)
+        status = optune_fail(err, refused.status,
+                             "%s; nothing is lost: `optune import` the logs under '%s/logs' once "
+                             "this is mended",
+                             refused.text, run->o->db);
+    ot_arena_release(&arena);
+    return status;
+}
+
+void ot_run_report(ot_run *run, const char *phase, const char *note)
+{
+    if (!run->options->progress)
+        return;
+    run->progress.phase = phase;
+    run->progress.note = note;
+    run->progress.failures = run->failures;
+    run->progress.left = isfinite(run->end) ? fmax(0, run->end - ot_now()) : -1;
+    run->options->progress(run->options->progress_arg, &run->progress);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The search over one workload: what is known, then arms -> configs -> plans -> modules ->
+ * trials -> records, until its budget, its time, its spaces or the user's patience ends. Compiling
+ * runs ahead of measuring through a short queue kept in the order asked.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tuner/tune.h"
+
+enum { QUEUE = 8 };
+
+typedef struct slot {
+    int arm;
+    optune_config config;
+    ot_job job;
+} slot;
+
+typedef struct tuning {
+    ot_run *run;
+    optune_task task;
+    ot_candidate candidate[OT_MAX_CANDIDATES];
+    ot_arm arm[OT_MAX_CANDIDATES];
+    int n_arms;
+    slot *queue[QUEUE];
+    int n_queued;
+    bool pause; /* measuring needs every core: compilers wait meanwhile */
+    ot_tuned *tuned;
+    optune_plan *plan;
+} tuning;
+
+static bool wanted(const ot_run *run, const optune_impl *impl)
+{
+    const char *const *only = run->options->impls;
+    for (int i = 0; only && only[i]; i++)
+        if (!strcmp(only[i], impl->name))
+            return true;
+    return !only || !only[0];
+}
+
+/* Libraries that -libs does not name are measured as baselines. */
+static bool measurable(const ot_candidate *c)
+{
+    return c->refusal == OT_VALID || c->refusal == OT_REFUSED_LIBRARY;
+}
+
+static int open_arms(tuning *t, optune_err *err)
+{
+    ot_run *run = t->run;
+    int n = 0;
+    int status = ot_candidates(&t->task, t->candidate, &n, err);
+    for (int i = 0; i < n && status >= 0; i++) {
+        if (!measurable(&t->candidate[i]) || !wanted(run, t->candidate[i].impl))
+            continue;
+        status = ot_arm_open(&t->arm[t->n_arms], &t->task, &t->candidate[i], run->search,
+                             run->options->seed, err);
+        if (status < 0)
+            break;
+        const int64_t size = optune_space_size(t->arm[t->n_arms].space);
+        t->tuned->space += size;
+        t->n_arms++;
+    }
+    if (status >= 0 && !t->n_arms) {
+        ot_text why = {0};
+        for (int i = 0; i < n; i++)
+            if (t->candidate[i].refusal != OT_VALID)
+                ot_text_printf(&why, "; %s: %s", t->candidate[i].impl->name, t->candidate[i].why);
+        status = optune_fail(err, OPTUNE_ENOENT, "no implementation to tune%s", ot_text_str(&why));
+        ot_text_release(&why);
+    }
+    return status;
+}
+
+static ot_arm *arm_of(tuning *t, const char *impl)
+{
+    for (int i = 0; i < t->n_arms; i++)
+        if (!strcmp(t->arm[i].impl->name, impl))
+            return &t->arm[i];
+    return NULL;
+}
+
+static void count(tuning *t, int outcome)
+{
+    t->tuned->trials++;
+    if (outcome != OPTUNE_OUTCOME_OK && outcome < (int)OT_COUNT(t->tuned->failures))
+        t->tuned->failures[outcome]++;
+}
+
+/* Current records count as done; stale ones and other devices' are tried first. */
+static int recall(tuning *t, optune_err *err)
+{
+    ot_arena arena = {0};
+    ot_fact *fact;
+    int n = 0;
+    const int status = ot_context_facts(t->run->o, &t->task, &arena, &fact, &n, err);
+    for (int i = 0; i < n && status >= 0; i++) {
+        const optune_record *r = &fact[i].record;
+        ot_arm *arm = arm_of(t, r->impl);
+        if (!arm || r->final)
+            continue;
+        if (fact[i].currency == OT_STALE || t->run->options->again) {
+            if (r->outcome == OPTUNE_OUTCOME_OK)
+                ot_arm_hint(arm, &r->config);
+            continue;
+        }
+        ot_arm_know(arm, &r->config, r->cost);
+        count(t, r->outcome);
+    }
+    ot_arena_release(&arena);
+    ot_text call = {0};
+    ot_call_print(t->task.call, &call);
+    for (int i = 0; i < t->run->n_hints; i++) {
+        ot_arm *arm = arm_of(t, t->run->hint[i].impl);
+        if (arm && !strcmp(t->run->hint[i].call, ot_text_str(&call)))
+            ot_arm_hint(arm, &t->run->hint[i].config);
+    }
+    ot_text_release(&call);
+    return status;
+}
+
+static void best_so_far(tuning *t)
+{
+    optune_progress *p = &t->run->progress;
+    p->best = INFINITY;
+    p->best_impl = NULL;
+    for (int i = 0; i < t->n_arms; i++)
+        if (t->arm[i].best < p->best) {
+            p->best = t->arm[i].best;
+            p->best_impl = t->arm[i].impl->name;
+        }
+    p->trial = t->tuned->trials;
+}
+
+/* Writes one outcome down and tells everybody. */
+static int conclude(tuning *t, slot *s, const ot_trial_result *result, double seconds,
+                    optune_err *err)
+{
+    ot_arm *arm = &t->arm[s->arm];
+    const bool ok = result->outcome == OPTUNE_OUTCOME_OK;
+    const int status = ot_record_trial(t->run, &t->task, arm->impl, &s->config, result, seconds,
+                                       false, err);
+    ot_arm_tell(arm, &s->config, ok ? result->cost : INFINITY);
+    count(t, result->outcome);
+    t->tuned->new_trials++;
+    t->run->new_trials++;
+    t->run->failures += !ok;
+    best_so_far(t);
+    t->run->progress.impl = arm->impl->name;
+    if (!ok)
+        ot_context_log(t->run->o, OPTUNE_LOG_INFO, "%s: %s: %s", arm->impl->name,
+                       ot_outcome_name(result->outcome), result->message ? result->message : "");
+    ot_run_report(t->run, "searching", NULL);
+    return status;
+}
+
+/* Asks for one more config and sends it to the compilers. 0: nothing is left to ask for. */
+static int enqueue(tuning *t, optune_err *err)
+{
+    slot *s = ot_alloc(sizeof *s);
+    for (;;) {
+        s->arm = ot_budget_next(t->arm, t->n_arms);
+        if (s->arm < 0) {
+            free(s);
+            return 0;
+        }
+        if (ot_arm_next(&t->arm[s->arm], &s->config))
+            break;
+    }
+    optune_err misuse = {0};
+    int status = ot_plan_make(&t->task, t->arm[s->arm].impl, &s->config, t->plan, &misuse);
+    if (status < 0) {
+        const ot_trial_result refused = {.outcome = OPTUNE_OUTCOME_INSTANTIATION,
+                                         .message = misuse.text};
+        status = conclude(t, s, &refused, 0, err);
+        free(s);
+        return status < 0 ? status : 1;
+    }
+    status = ot_builder_submit(t->run->builder, &t->task, t->plan, &s->job, err);
+    if (status < 0) {
+        free(s);
+        return status;
+    }
+    t->queue[t->n_queued++] = s;
+    return 1;
+}
+
+/* Runs the oldest queued trial once it is built. */
+static int measure_next(tuning *t, optune_err *err)
+{
+    slot *s = t->queue[0];
+    while (!s->job.done && !ot_context_stopped(t->run->o))
+        ot_builder_wait(t->run->builder, &s->job, 0.2);
+    if (!s->job.done)
+        return OPTUNE_EINTERRUPTED;
+    ot_arena arena = {0};
+    ot_trial_result result = {.outcome = s->job.outcome, .message = s->job.message};
+    int status = OPTUNE_OK;
+    if (s->job.outcome == OPTUNE_OUTCOME_OK) {
+        double best = INFINITY;
+        for (int i = 0; i < t->n_arms; i++)
+            best = fmin(best, t->arm[i].best);
+        /* Each implementation's own best matters to its search and to the finals. */
+        if (isfinite(t->arm[s->arm].best))
+            best = fmax(best, t->arm[s->arm].best);
+        const ot_trial trial = {.impl = t->arm[s->arm].impl,
+                                .config = &s->config,
+                                .job = &s->job,
+                                .best = best};
+        if (t->pause)
+            ot_builder_pause(t->run->builder, true);
+        status = ot_worker_trial(t->run->worker, &trial, &ot_policy_warm, &arena, &result, err);
+        if (t->pause)
+            ot_builder_pause(t->run->builder, false);
+    }
+    if (status >= 0)
+        status = conclude(t, s, &result, s->job.seconds + result.seconds, err);
+    ot_arena_release(&arena);
+    memmove(&t->queue[0], &t->queue[1], (size_t)--t->n_queued * sizeof t->queue[0]);
+    free(s);
+    return status;
+}
+
+static int search(tuning *t, double end, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    bool more = true;
+    while (status >= 0) {
+        const bool over = ot_now() >= end || ot_context_stopped(t->run->o);
+        if (ot_context_stopped(t->run->o))
+            return OPTUNE_EINTERRUPTED;
+        while (more && !over && status >= 0 && t->n_queued < QUEUE &&
+               t->tuned->trials + t->n_queued < t->run->trials) {
+            status = enqueue(t, err);
+            more = status != 0;
+        }
+        if (status < 0 || over || !t->n_queued)
+            break;
+        ot_builder_pump(t->run->builder);
+        status = measure_next(t, err);
+    }
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err)
+{
+    tuning *t = ot_alloc(sizeof *t);
+    t->run = run;
+    t->task = (optune_task){&run->call[workload], &run->o->target, &run->o->device};
+    t->tuned = tuned;
+    t->plan = ot_alloc(sizeof *t->plan);
+    t->pause = run->o->target.threads >= run->o->device.cores;
+    const double start = ot_now();
+    ot_text call = {0};
+    ot_call_print(t->task.call, &call);
+    run->progress.workload = workload + 1;
+    run->progress.workloads = run->n_workloads;
+    run->progress.call = ot_text_str(&call);
+    run->progress.trials = run->trials;
+    run->progress.trial = 0;
+    run->progress.flops = ot_call_flops(t->task.call);
+    run->progress.best = INFINITY;
+    run->progress.best_impl = run->progress.impl = NULL;
+    ot_run_report(run, "preparing", NULL);
+
+    int status = open_arms(t, err);
+    if (status >= 0)
+        status = recall(t, err);
+    if (status >= 0) {
+        best_so_far(t);
+        const bool work = tuned->trials < run->trials;
+        if (work)
+            status = ot_worker_workload(run->worker, ot_text_str(&call), run->options->seed, err);
+        /* A sixth of the time, and at most three seconds, is kept for the finals. */
+        const double last = fmin(3, seconds / 6);
+        if (status >= 0 && work)
+            status = search(t, start + seconds - last, err);
+        if (status >= 0 && isfinite(run->progress.best))
+            status = ot_finals(run, &t->task, t->arm, t->n_arms, last, err);
+        tuned->done = true;
+    }
+    tuned->interrupted = status == OPTUNE_EINTERRUPTED;
+    for (int i = 0; i < t->n_queued; i++)
+        ot_builder_forget(run->builder, &t->queue[i]->job);
+    for (int i = 0; i < t->n_queued; i++)
+        free(t->queue[i]);
+    for (int i = 0; i < t->n_arms; i++)
+        ot_arm_close(&t->arm[i]);
+    run->progress.call = run->progress.impl = run->progress.best_impl = NULL;
+    ot_text_release(&call);
+    free(t->plan);
+    free(t);
+    return status;
+}
