@@ -5,7 +5,6 @@
  * but its three standard streams. Nothing here blocks without a limit except ot_child_kill,
  * which waits for a process that was just sent SIGKILL.
  */
-#define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

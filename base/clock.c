@@ -3,7 +3,6 @@
  * Time. Durations come from the raw monotonic clock, which nobody sets or slews; the wall clock
  * is only for writing down when something happened.
  */
-#define _GNU_SOURCE 1
 #include <time.h>
 
 #include "base/base.h"

@@ -4,7 +4,6 @@
  * the new one and never half of it, finding programs and the place this code was loaded from.
  * No function here changes the working directory or the environment.
  */
-#define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

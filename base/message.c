@@ -4,7 +4,6 @@
  * the bytes mean is the business of the two ends. A peer that is gone is an ordinary answer
  * here, never a signal; a message cut off in the middle ends the conversation.
  */
-#define _GNU_SOURCE 1
 #include <errno.h>
 #include <math.h>
 #include <poll.h>

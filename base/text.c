@@ -4,7 +4,6 @@
  * Never depends on the locale of the program that hosts the library: a host that writes 3,14
  * must not change what is stored. Memory that runs out aborts, so adding cannot fail.
  */
-#define _GNU_SOURCE 1
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>

@@ -234,38 +234,60 @@ static void show_plain(const optune_progress *p)
     fputc('\n', stderr);
 }
 
-void ot_progress_show(void *unused, const optune_progress *p)
+static bool is_terminal(void)
 {
-    (void)unused;
-    static int last_workload = -1;
-    static char last_phase[32];
-    static double drawn;
     static int live = -1;
     if (live < 0) {
         const char *term = getenv("TERM");
         live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     }
-    if (p->note)
-        ot_say("%s", p->note);
+    return live;
+}
+
+static void draw(const optune_progress *p, bool waiting)
+{
+    char line[512];
+    /* One column stays free: a terminal wraps after its last one. */
+    int width = terminal_width() - 1;
+    if (waiting)
+        snprintf(line, width < (int)sizeof(line) ? (size_t)width + 1 : sizeof(line), "%s",
+                 p->note);
+    else
+        ot_progress_line(p, width, line, sizeof(line));
+    fprintf(stderr, "\r%s\033[K", line);
+    fflush(stderr);
+    line_shown = true;
+}
+
+void ot_progress_show(void *unused, const optune_progress *p)
+{
+    (void)unused;
+    static int last_workload, waited_at;
+    static char last_phase[32];
+    static double drawn;
     const char *phase = p->phase ? p->phase : "";
-    bool changed = p->workload != last_workload || strcmp(phase, last_phase) != 0;
-    last_workload = p->workload;
-    snprintf(last_phase, sizeof(last_phase), "%s", phase);
-    if (p->workload < 1)
+    /* Waiting comes and goes between trials, with a new note each time: it is no change of phase,
+     * and worth one plain line a workload. Any other note is told when it comes. */
+    bool waiting = strcmp(phase, "waiting") == 0 && p->note;
+    bool changed = !waiting && (p->workload != last_workload || strcmp(phase, last_phase) != 0);
+    if (changed) {
+        last_workload = p->workload;
+        snprintf(last_phase, sizeof(last_phase), "%s", phase);
+    }
+    if (p->note && (!waiting || (!is_terminal() && waited_at != p->workload)))
+        ot_say("%s", p->note);
+    if (waiting)
+        waited_at = p->workload;
+    if (p->workload < 1 || strcmp(phase, "done") == 0)
         return;
-    if (!live) {
+    if (!is_terminal()) {
         if (changed)
             show_plain(p);
         return;
     }
     if (!changed && line_shown && now() - drawn < 0.1)
         return;
-    char line[512];
-    /* One column stays free: a terminal wraps after its last one. */
-    ot_progress_line(p, terminal_width() - 1, line, sizeof(line));
-    fprintf(stderr, "\r%s\033[K", line);
-    fflush(stderr);
-    line_shown = true;
+    draw(p, waiting);
     drawn = now();
 }
 

@@ -242,20 +242,24 @@ static const char *check_metas(pages *p)
         p->size < 2 * p->page_size)
         return damaged(p, "the first page is wrong or alone"), NULL;
     p->n_pages = p->size / p->page_size;
+    uint64_t txn[2];
     for (uint64_t i = 0; i < 2; i++) {
         const char *at = p->data + i * p->page_size;
         const char *meta = at + PAGE_HEADER;
         uint64_t last = field(meta + META_TREES + 2 * TREE_SIZE, 8);
-        uint64_t txn = field(meta + META_TREES + 2 * TREE_SIZE + 8, 8);
+        txn[i] = field(meta + META_TREES + 2 * TREE_SIZE + 8, 8);
         if (!(field(at + 10, 2) & PAGE_META) || field(meta, 4) != META_MAGIC ||
             field(meta + 4, 4) != FORMAT || last < 1)
             return damaged(p, "a meta page is wrong"), NULL;
-        if (!newer || txn > p->txn) {
+        if (!newer || txn[i] > p->txn) {
             newer = meta;
-            p->txn = txn;
+            p->txn = txn[i];
             p->last = last;
         }
     }
+    /* Transactions take the two pages in turn, even numbers the first; a new file has 0 twice. */
+    if (p->txn && (txn[0] % 2 || !(txn[1] % 2) || (txn[0] - txn[1] != 1 && txn[1] - txn[0] != 1)))
+        return damaged(p, "the meta pages do not follow one another"), NULL;
     return newer;
 }
 

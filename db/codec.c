@@ -296,27 +296,44 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
 }
 
 /* What a trial was and what came of it. Derived numbers, prose and the place it was read from
- * are left out: they may differ between a record and the same one after a journey. */
+ * are left out, and what a log line does not keep: a record and the same one after a journey
+ * through a log are equal. */
 ot_digest ot_record_digest(const optune_record *record)
 {
-    ot_text config = {0}, numbers = {0};
+    ot_text config = {0}, numbers = {0}, depends = {0};
+    bool good = record->outcome == OPTUNE_OUTCOME_OK;
     ot_config_print(&record->config, &config);
     put_i64(&numbers, record->outcome);
     put_i64(&numbers, record->inner);
     put_i64(&numbers, (int64_t)record->seed);
     put_i64(&numbers, record->final);
     put_f64(&numbers, record->time);
-    if (record->n_samples)
+    if (good && record->n_samples)
         put(&numbers, record->sample, (size_t)record->n_samples * sizeof(record->sample[0]));
+    else if (good)
+        put_f64(&numbers, record->cost);
+    if (record->depends)
+        ot_text_add(&depends, record->depends);
+    while (depends.n && depends.s[depends.n - 1] == '\n')
+        depends.s[--depends.n] = 0; /* lines may or may not end with one */
     char hex[33];
     ot_digest_hex(ot_digest_of(numbers.s, numbers.n), hex);
     const char *const texts[] = {
-        record->call, record->op,     record->target,  record->device, record->policy,
-        record->impl, record->digest, record->depends, config.s,       hex,
+        record->call,
+        record->op,
+        record->target,
+        record->device,
+        record->policy ? record->policy : "warm",
+        record->impl,
+        record->digest,
+        depends.s,
+        config.s,
+        hex,
     };
     ot_digest digest = ot_digest_texts(texts, OT_COUNT(texts));
     ot_text_release(&config);
     ot_text_release(&numbers);
+    ot_text_release(&depends);
     return digest;
 }
 

@@ -34,7 +34,14 @@ int ot_no_such(optune_err *err, const char *kind, const char *word, const char *
 const char *ot_impl_source(const optune_impl *impl);
 const char *ot_impl_digest(const optune_impl *impl);
 
-/* ---- call.c, call_print.c: text <-> call, types ---------------------------------------------- */
+/* ---- plugin.c ----------------------------------------------------------------------------------- */
+/* Adds all rows of a plugin, or none. ENOENT: it cannot be loaded; EUNSUPPORTED: it exports no
+ * `optune_plugin`; EVERSION: another ABI; ECONFLICT: a name exists. `add_target` is told its targets,
+ * because targets are kept elsewhere. Not during queries. */
+int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
+                   optune_err *err);
+
+/* ---- types.c, attr.c, infer.c, call.c, call_print.c: text <-> call, types ---------------------------------------------- */
 /* Parses, fills defaults and infers types. Errors point at the place: the message holds the
  * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
 int ot_call_parse(const char *text, optune_call *call, optune_err *err);
@@ -144,6 +151,9 @@ typedef struct ot_choice_row {
     ot_candidate candidate;
     const ot_fact *fact;      /* its best usable fact; NULL: never measured, or only stale ones */
     const ot_fact *stale;     /* its best stale fact; NULL: none */
+    const ot_fact *failed;    /* its latest failed trial, when there is no usable fact */
+    int n_failed;
+    char stale_why[OPTUNE_WHY_SIZE]; /* what made `stale` stale */
     bool tied;                /* in the tied set of the fastest */
     bool winner;
 } ot_choice_row;
@@ -161,5 +171,7 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
               optune_err *err);
 json_t *ot_choice_json(const optune_task *task, const ot_choice *choice); /* new reference */
 void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain, ot_text *to);
+/* TVM's log sentences, one a line: the cost of every measured implementation, then the choice. */
+void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to);
 
 #endif

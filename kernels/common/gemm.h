@@ -107,14 +107,14 @@ INLINE void gemm_mac(gemm_acc acc, const int rows, i64 depth, const DTYPE *a, i6
 /* r[i][j] becomes r[j][i]: a butterfly of log2(VLEN) steps of two-source permutations. */
 INLINE void gemm_transpose(vec r[VLEN])
 {
+    vmask lane = {0};
+    UNROLL(64)
+    for (int j = 0; j < VLEN; j++)
+        lane[j] = j;
     UNROLL(8)
     for (int s = 1; s < VLEN; s *= 2) {
-        vmask low = {0}, high = {0};
-        UNROLL(64)
-        for (int j = 0; j < VLEN; j++) {
-            low[j] = j & s ? VLEN + j - s : j;
-            high[j] = j & s ? VLEN + j : j + s;
-        }
+        /* Lanes with bit s come from the other source, displaced by s. */
+        const vmask low = lane + (((lane & s) != 0) & (VLEN - s)), high = low + s;
         UNROLL(64)
         for (int i = 0; i < VLEN; i++)
             if (!(i & s)) {
@@ -163,15 +163,15 @@ INLINE void gemm_pack_a(DTYPE *to, const DTYPE *from, i64 from_row, const int ro
 /* Panel [depth][GEMM_NR] of B given transposed, as `cols` rows of `depth` elements. */
 INLINE void gemm_pack_bt(DTYPE *to, const DTYPE *from, i64 from_row, const int cols, i64 depth)
 {
-    for (int j = 0; j < GEMM_NR; j += VLEN) {
-        if (j + VLEN <= cols)
-            gemm_pack_rows(to + j, GEMM_NR, from + j * from_row, from_row, VLEN, depth);
-        else if (cols > j)
-            gemm_pack_rows(to + j, GEMM_NR, from + j * from_row, from_row, cols % VLEN, depth);
-        else
-            for (i64 k = 0; k < depth; k++)
-                store(to + k * GEMM_NR + j, (vec){0});
-    }
+    const int whole = cols / VLEN * VLEN;
+    for (int j = 0; j < whole; j += VLEN)
+        gemm_pack_rows(to + j, GEMM_NR, from + j * from_row, from_row, VLEN, depth);
+    if (cols > whole)
+        gemm_pack_rows(to + whole, GEMM_NR, from + whole * from_row, from_row, cols - whole,
+                       depth);
+    for (int j = CEIL_DIV(cols, VLEN) * VLEN; j < GEMM_NR; j += VLEN)
+        for (i64 k = 0; k < depth; k++)
+            store(to + k * GEMM_NR + j, (vec){0});
 }
 
 /* Panel [depth][GEMM_NR] of B given plainly, as `depth` rows of which `cols` are taken. */

@@ -54,6 +54,7 @@ static inline bool conv2d_shape_of(const optune_call *call, conv2d_shape *s)
     const optune_tensor *data = &call->input[CONV2D_DATA].type;
     const optune_tensor *weight = &call->input[CONV2D_WEIGHT].type;
     const optune_tensor *out = &call->output[0];
+    *s = (conv2d_shape){0};
     if (!optune_tensor_known(data) || !optune_tensor_known(weight) || !optune_tensor_known(out))
         return false;
     const int64_t *stride = optune_call_ints(call, "strides");

@@ -12,7 +12,7 @@
  * (of a block of pixels), PACK, UNROLL_IC and PREFETCH (steps ahead).
  */
 #if PIXELS
-#include "kernels/common/cpu.h"
+#include "kernels/conv2d/lanes.h"
 
 #define P (OH * OW)
 #define WIDTH (TV * LANES)
@@ -46,23 +46,6 @@ void pack_weight(void *const *arg)
                 packed[(t * CI_G + k) * TM + m] =
                     first + m < CO_G ? weight[(g * CO_G + first + m) * CI_G + k] : 0;
     }
-}
-
-INLINE void put(DTYPE *p, vec v, const int n)
-{
-    if (n == LANES)
-        store(p, v);
-    else
-        __builtin_memcpy(p, &v, (usize)n * sizeof(DTYPE));
-}
-
-INLINE vec get(const DTYPE *p, const int n)
-{
-    if (n == LANES)
-        return load(p);
-    vec v = {0};
-    __builtin_memcpy(&v, p, (usize)n * sizeof(DTYPE));
-    return v;
 }
 
 /* rows x vecs vectors of C over `depth` input channels; the last vector has `last` lanes. */

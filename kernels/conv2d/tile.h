@@ -16,7 +16,7 @@
 #ifndef OPTUNE_KERNELS_CONV2D_TILE_H
 #define OPTUNE_KERNELS_CONV2D_TILE_H
 
-#include "kernels/common/cpu.h"
+#include "kernels/conv2d/lanes.h"
 
 #define OCT (OV * LANES)           /* output channels of a tile */
 #define OT CEIL_DIV(CO_G, OCT)     /* tiles of a group */
@@ -76,58 +76,6 @@ void pack_weight(void *const *arg)
 }
 
 /* ---- output ------------------------------------------------------------------------------- */
-
-#if LANES == 16 || LANES == 8 || LANES == 4 || LANES == 2
-#if VEC_BYTES == 8 * LANES
-typedef i64 lane_index __attribute__((vector_size(VEC_BYTES)));
-#else
-typedef i32 lane_index __attribute__((vector_size(VEC_BYTES)));
-#endif
-/* One step of Eklundh's transposition: exchanges off-diagonal blocks of s x s. */
-#define LOW(l, s) ((l) & (s) ? LANES + (l) - (s) : (l))
-#define HIGH(l, s) ((l) & (s) ? LANES + (l) : (l) + (s))
-#if LANES == 16
-#define EACH_LANE(f, s)                                                                          \
-    f(0, s), f(1, s), f(2, s), f(3, s), f(4, s), f(5, s), f(6, s), f(7, s), f(8, s), f(9, s),    \
-        f(10, s), f(11, s), f(12, s), f(13, s), f(14, s), f(15, s)
-#elif LANES == 8
-#define EACH_LANE(f, s)                                                                          \
-    f(0, s), f(1, s), f(2, s), f(3, s), f(4, s), f(5, s), f(6, s), f(7, s)
-#elif LANES == 4
-#define EACH_LANE(f, s) f(0, s), f(1, s), f(2, s), f(3, s)
-#else
-#define EACH_LANE(f, s) f(0, s), f(1, s)
-#endif
-#define EXCHANGE(t, s)                                                                           \
-    UNROLL(16) for (int i = 0; i < LANES; i++) if (!(i & (s)))                                   \
-    {                                                                                            \
-        const vec a = t[i], b = t[i + (s)];                                                      \
-        t[i] = __builtin_shuffle(a, b, (lane_index){EACH_LANE(LOW, s)});                         \
-        t[i + (s)] = __builtin_shuffle(a, b, (lane_index){EACH_LANE(HIGH, s)});                  \
-    }
-INLINE void transpose(vec t[LANES])
-{
-#if LANES > 8
-    EXCHANGE(t, 8)
-#endif
-#if LANES > 4
-    EXCHANGE(t, 4)
-#endif
-#if LANES > 2
-    EXCHANGE(t, 2)
-#endif
-    EXCHANGE(t, 1)
-}
-#endif
-
-/* The first n lanes, n constant. */
-INLINE void put(DTYPE *p, vec v, const int n)
-{
-    if (n == LANES)
-        store(p, v);
-    else
-        __builtin_memcpy(p, &v, (usize)n * sizeof(DTYPE));
-}
 
 /* Stores one vector of output channels, `lanes` of which exist, at pixel `at` of the plane. */
 INLINE void put_channels(DTYPE *out, i64 n, i64 c, i64 at, vec v, i64 lanes)

@@ -130,7 +130,9 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
     for (int64_t ov = 1; ov <= 4 && (ov - 1) * lanes < s->co_g; ov++)
         for (int64_t th = 1; th <= 4 && th <= s->oh; th++)
             for (int64_t tw = 1; tw <= s->ow && ov * th * tw + ov + 1 <= registers; tw++) {
-                const double cost = conv2d_tile_cost(s, lanes, ov, th, tw);
+                /* Only single rows can leave out the taps that lie above and below the input. */
+                const double cost = conv2d_tile_cost(s, lanes, ov, th, tw) *
+                                    (th > 1 && conv2d_pads_rows(s) ? 1.1 : 1.0);
                 if (conv2d_even_width(s, tw) && cost < best * 0.999) {
                     best = cost;
                     t->ov = ov;
@@ -139,17 +141,22 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
                 }
             }
     t->ici = conv2d_tile_ici(s);
-    t->ic_chunk = s->ci_g;
     t->unroll_ic = t->ici >= 4 ? 4 : 1;
     t->unroll_kw = s->kw <= 8 ? s->kw : 1;
     t->ot_chunk = conv2d_ceil_div(s->co_g, t->ov * lanes);
-    /* Rows of a block: their input fits half of the second-level cache. */
+    /* One tile's weights of a chunk stay in the second-level cache; when all weights together do
+     * not fit it, they come from afar and are fetched earlier. */
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
+    const int64_t channel = s->kh * s->kw * t->ov * t->vec_bytes;
+    t->ic_chunk = s->ci_g;
+    while (t->ic_chunk > 64 && t->ic_chunk * channel > l2 / 4 * 3)
+        t->ic_chunk = conv2d_ceil_div(t->ic_chunk, 2);
+    t->prefetch = s->ci_g * s->co * s->kh * s->kw * conv2d_elem(s) > l2 / 2 ? 128 : 48;
+    /* Rows of a block: their input fits half of that cache. */
     const int64_t row = s->ci_g * s->w * s->sh * conv2d_elem(s);
     int64_t rows = l2 / 2 / (row > 0 ? row : 1);
     rows = rows < t->th ? t->th : rows / t->th * t->th;
     t->oh_block = rows >= s->oh ? s->oh : rows;
-    t->prefetch = 48;
     t->copy = !conv2d_clips(s, t->th, t->tw);
 }
 

@@ -3,7 +3,7 @@
  * dense_gemm.cpu: a blocked GEMM over packed panels of the weight. Macros from the plan: M N K,
  * BIAS, GEMM_MR GEMM_NV GEMM_KU GEMM_AHEAD (the tile), KC (depth of a block), ROW_TILES and
  * COL_PANELS (tiles and panels of one task), ROWS_INNER (which loop reuses what the L1 holds),
- * PACK_DATA.
+ * PACK_DATA, NEXT_PANEL (all tiles of a panel together prefetch the next one to the L2).
  *
  * A packed weight is [panel][K][GEMM_NR], packed data is [strip][K][GEMM_MR] with strips
  * DATA_STRIP elements apart (the slack takes the zeros that packing writes beyond a strip).
@@ -12,6 +12,7 @@
 
 #define PANELS CEIL_DIV(N, GEMM_NR)
 #define TILES CEIL_DIV(M, GEMM_MR)
+#define SHARERS MIN(ROW_TILES, TILES)
 #define DATA_STRIP (CEIL_DIV(K * GEMM_MR, VLEN) * VLEN + VLEN)
 
 #if PACK_DATA
@@ -58,15 +59,23 @@ void pack_data(void *const *arg)
 }
 #endif
 
+/* `next` is this tile's share of the panel to come. */
 INLINE void tile(const DTYPE *a, const DTYPE *b, const DTYPE *bias, DTYPE *c, const int rows,
-                 const int cols, const int first, i64 depth)
+                 const int cols, const int first, i64 depth, const DTYPE *next)
 {
     gemm_acc acc;
     if (first)
         gemm_start(acc, rows, bias, cols);
     else
         gemm_load(acc, rows, c, N, cols);
-    gemm_mac(acc, rows, depth, a, A_ROW, A_K, b, GEMM_NR);
+    i64 k = 0;
+    for (; NEXT_PANEL && k + SHARERS <= depth; k += SHARERS) {
+        UNROLL(64)
+        for (int j = 0; j < GEMM_NV; j++)
+            __builtin_prefetch(next + k / SHARERS * GEMM_NR + j * VLEN, 0, 2);
+        gemm_mac(acc, rows, SHARERS, a + k * A_K, A_ROW, A_K, b + k * GEMM_NR, GEMM_NR);
+    }
+    gemm_mac(acc, rows, depth - k, a + k * A_K, A_ROW, A_K, b + k * GEMM_NR, GEMM_NR);
     gemm_store(acc, rows, c, N, cols);
 }
 
@@ -78,16 +87,17 @@ INLINE void tile_at(i64 t, i64 p, const DTYPE *data, const DTYPE *packed, const 
     const DTYPE *b = packed + (p * K + k0) * GEMM_NR;
     const DTYPE *add = BIAS ? bias + p * GEMM_NR : 0;
     DTYPE *c = out + t * GEMM_MR * N + p * GEMM_NR;
+    const DTYPE *next = b + K * GEMM_NR + (t % SHARERS) * (depth / SHARERS) * GEMM_NR;
     const int full_rows = M % GEMM_MR == 0 || (t + 1) * GEMM_MR <= M;
     const int full_cols = N % GEMM_NR == 0 || (p + 1) * GEMM_NR <= N;
     if (full_rows && full_cols)
-        tile(a, b, add, c, GEMM_MR, GEMM_NR, first, depth);
+        tile(a, b, add, c, GEMM_MR, GEMM_NR, first, depth, next);
     else if (full_rows)
-        tile(a, b, add, c, GEMM_MR, N % GEMM_NR, first, depth);
+        tile(a, b, add, c, GEMM_MR, N % GEMM_NR, first, depth, next);
     else if (full_cols)
-        tile(a, b, add, c, M % GEMM_MR, GEMM_NR, first, depth);
+        tile(a, b, add, c, M % GEMM_MR, GEMM_NR, first, depth, next);
     else
-        tile(a, b, add, c, M % GEMM_MR, N % GEMM_NR, first, depth);
+        tile(a, b, add, c, M % GEMM_MR, N % GEMM_NR, first, depth, next);
 }
 
 INLINE void block(i64 t0, i64 p0, const DTYPE *data, const DTYPE *packed, const DTYPE *bias,

@@ -22,7 +22,7 @@ static void space(const optune_task *task, optune_space *space)
     (void)task;
     optune_space_ints(space, "rows", 6, (int64_t[]){1, 2, 4, 6, 8, 12});
     optune_space_ints(space, "vectors", 4, (int64_t[]){1, 2, 4, 8});
-    optune_space_bools(space, "packed", 2, (bool[]){false, true});
+    optune_space_words(space, "weight", 2, (const char *const[]){"plain", "packed"});
     optune_space_ints(space, "prefetch", 6, (int64_t[]){0, 512, 1024, 2048, 4096, 8192});
 }
 
@@ -45,15 +45,18 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    /* As many independent sums as hide the latency of additions, rows before vectors. */
+    /* Two rows, and as many sums along each as hide the latency of additions. */
     const dense_shape s = dense_shape_of(task->call);
-    const int64_t room = (matmul_registers(task) - 1) / s.m - 1;
-    int64_t rows = matmul_min(matmul_min(4, s.n), room), vectors = 1;
-    while (rows * vectors * s.m < 8 && rows * vectors * 2 <= room &&
-           vectors * 2 * matmul_lanes(task, s.f64) <= s.k)
+    const int64_t lanes = matmul_lanes(task, s.f64);
+    const int64_t room = ((matmul_registers(task) - 1) / s.m - 1) / 2;
+    const int64_t rows = s.n > 1 && room >= 1 ? 2 : 1;
+    int64_t vectors = 1;
+    while (vectors < 4 && vectors * 2 <= room && vectors * 2 * lanes <= s.k)
         vectors *= 2;
     optune_config_choose_int(config, space, "rows", rows);
     optune_config_choose_int(config, space, "vectors", vectors);
+    if (s.weight_phase == OPTUNE_PREPACK)
+        optune_config_choose_word(config, space, "weight", "packed");
     optune_config_choose_int(config, space, "prefetch", 1024);
 }
 
@@ -61,7 +64,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     const dense_shape s = dense_shape_of(task->call);
     const int64_t rows = optune_config_int(config, "rows");
-    const bool packed = optune_config_bool(config, "packed");
+    const bool packed = strcmp(optune_config_word(config, "weight"), "packed") == 0;
     const int module = optune_plan_module(plan);
     dense_define(plan, module, &s);
     optune_plan_define(plan, module, "ROWS", rows);

@@ -174,13 +174,13 @@ static inline bool matmul_tile_fits(const optune_task *task, int64_t mr, int64_t
     return true;
 }
 
-/* Cost of one step of depth, in eighths of a cycle of a core with two vector pipes and two load
- * ports: products or the latency of dependent additions, whichever is longer; loads mostly hide
- * behind them. */
+/* Cost of one step of depth, in eighths of a cycle of a core with two vector pipes: products or
+ * the latency of dependent additions, whichever is longer. Loads mostly hide behind them, less so
+ * those of B, which come from the second cache. */
 static inline int64_t matmul_tile_cost(int64_t rows, int64_t vectors)
 {
     const int64_t work = rows * vectors > 8 ? rows * vectors : 8;
-    return 4 * work + (rows + vectors);
+    return 4 * work + 2 * rows + 4 * vectors;
 }
 
 /* The tile that computes m rows of `vectors` vectors in the fewest steps, by the cost above. */
@@ -195,7 +195,7 @@ static inline void matmul_best_tile(const optune_task *task, int64_t m, int64_t 
                 continue;
             int64_t column = m / r * matmul_tile_cost(r, v);
             if (m % r > 0)
-                column += matmul_tile_cost(m % r, v);
+                column += matmul_tile_cost(m % r, v) + 16; /* shorter chains, more code */
             const int64_t cost = column * matmul_ceil(vectors, v);
             if (cost < best) {
                 best = cost;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d on CPUs. Priority levels order the implementations untuned: a library that the target
+ * names first, then what the shape's structure favours, then the direct convolution that computes
+ * everything. Winograd stays below them, as in TVM: it must win by measurement.
+ */
+#include "kernels/conv2d/strategy_rows.h"
+
+static bool depthwise(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && conv2d_is_depthwise(&s)) ||
+           optune_refuse(why, "it is not depthwise");
+}
+
+static bool winograd(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kh == 3 && s.kw == 3 &&
+            s.sh == 1 && s.sw == 1 && s.dh == 1 && s.dw == 1) ||
+           optune_refuse(why, "winograd needs a 3x3 kernel, stride 1, dilation 1, one group");
+}
+
+static bool is_1x1(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && s.kh == 1 && s.kw == 1) ||
+           optune_refuse(why, "the kernel is not 1x1");
+}
+
+static const optune_strategy_row rows[] = {
+    {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
+    {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
+    {.impl = "conv2d_direct.cpu", .plevel = 11},
+    {.impl = "conv2d_NCHWc.x86", .plevel = 10},
+    {.impl = "conv2d_im2col.cpu", .plevel = 6},
+    {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},
+    {.impl = "conv2d_dnnl.x86", .plevel = 15},
+    {0},
+};
+
+OPTUNE_STRATEGY(conv2d, cpu) = {.op = "conv2d", .key = "cpu", .rows = rows, .dim = conv2d_dim};

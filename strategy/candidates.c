@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which implementations the strategy of a call's operator names, and why each that is refused
+ * is. The order of the questions is the order of their cost and of what a reader wants to hear
+ * first: numerics class, specialization, condition, the implementation itself, its library.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "strategy/inside.h"
+
+typedef struct names {
+    const optune_strategy *strategy;
+    const optune_call *call;
+} names;
+
+static bool symbolic(const optune_tensor *type, const char *name, optune_dim *value)
+{
+    for (int i = 0; i < type->rank; i++)
+        if (strcmp(type->dim[i].name, name) == 0) {
+            *value = type->dim[i];
+            return true;
+        }
+    return false;
+}
+
+/* The strategy's names first, then the symbolic dims of the call itself. */
+static bool lookup(const void *arg, const char *name, optune_dim *value)
+{
+    const names *of = arg;
+    if (of->strategy->dim && of->strategy->dim(of->call, name, value))
+        return true;
+    for (int i = 0; i < of->call->n_inputs; i++)
+        if (symbolic(&of->call->input[i].type, name, value))
+            return true;
+    for (int i = 0; i < of->call->n_outputs; i++)
+        if (symbolic(&of->call->output[i], name, value))
+            return true;
+    return false;
+}
+
+/* "m=8, k=?k:1..64" for the names that occur in a clause. */
+static void add_values(const names *of, const char *clause, ot_text *to)
+{
+    const char *seen[OPTUNE_MAX_LIST];
+    size_t length[OPTUNE_MAX_LIST];
+    int n = 0;
+    for (const char *p = clause; *p;) {
+        size_t size = 0;
+        while (isalnum((unsigned char)p[size]) || p[size] == '_')
+            size++;
+        bool known = size == 0 || size >= OPTUNE_NAME_SIZE || isdigit((unsigned char)*p) ||
+                     n == OPTUNE_MAX_LIST;
+        for (int i = 0; i < n && !known; i++)
+            known = length[i] == size && strncmp(seen[i], p, size) == 0;
+        char name[OPTUNE_NAME_SIZE];
+        optune_dim value;
+        if (!known) {
+            memcpy(name, p, size);
+            name[size] = '\0';
+            if (lookup(of, name, &value)) {
+                ot_text_printf(to, "%s%s=", n ? ", " : "", name);
+                ot_dim_print(&value, to);
+                seen[n] = p;
+                length[n++] = size;
+            }
+        }
+        p += size ? size : 1;
+    }
+}
+
+static bool refuse_when(const optune_task *task, const optune_strategy *strategy,
+                        const char *when, char *why)
+{
+    optune_err err = {0};
+    ot_condition *condition;
+    if (ot_condition_parse(when, &condition, &err) < 0)
+        return optune_refuse(why, "%s", err.text);
+    const names of = {.strategy = strategy, .call = task->call};
+    char clause[OPTUNE_WHY_SIZE];
+    const int truth = ot_condition_test(condition, lookup, &of, clause, sizeof(clause));
+    if (truth != OT_TRUE) {
+        ot_text values = {0};
+        add_values(&of, clause, &values);
+        optune_refuse(why, "clause '%s' %s (%s)", clause,
+                      truth == OT_FALSE ? "is false" : "does not hold for every size",
+                      ot_text_str(&values));
+        ot_text_release(&values);
+    }
+    ot_condition_free(condition);
+    return truth == OT_TRUE;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *p = words; *p; p += strspn(p, " ")) {
+        const size_t length = strcspn(p, " ");
+        if (length == n && strncmp(p, word, n) == 0)
+            return true;
+        p += length;
+    }
+    return false;
+}
+
+/* IEEE arithmetic is right for every class: the others only permit less. */
+static bool right_math(const optune_call *call, const optune_impl *impl, char *why)
+{
+    const char *asked = optune_call_word(call, "math");
+    const char *offered = impl->math ? impl->math : "ieee";
+    return has_word(offered, "ieee") || has_word(offered, asked) ||
+           optune_refuse(why, "its arithmetic is %s, the call asks for %s", offered, asked);
+}
+
+static ot_refusal refusal(const optune_task *task, const optune_strategy *strategy,
+                          const optune_strategy_row *row, const optune_impl *impl, char *why)
+{
+    if (!right_math(task->call, impl, why))
+        return OT_REFUSED_MATH;
+    if (row->when && !refuse_when(task, strategy, row->when, why))
+        return OT_REFUSED_WHEN;
+    if (row->condition && !row->condition(task, why))
+        return OT_REFUSED_CONDITION;
+    if (impl->applies && !impl->applies(task, why))
+        return OT_REFUSED_APPLIES;
+    if (impl->library && !optune_target_has_lib(task->target, impl->library)) {
+        optune_refuse(why, "library '%s' is not named in -libs", impl->library);
+        return OT_REFUSED_LIBRARY;
+    }
+    return OT_VALID;
+}
+
+int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)
+{
+    const optune_op *op = task->call->op;
+    const optune_strategy *strategy = ot_strategy_find(op, task->target);
+    *n = 0;
+    if (!strategy)
+        return optune_fail(err, OPTUNE_ENOENT,
+                           "operator '%s' has no strategy for target '%s' and no generic one",
+                           op->name, task->target->kind);
+    for (const optune_strategy_row *row = strategy->rows; row->impl; row++) {
+        const optune_impl *impl = ot_impl_find(row->impl);
+        if (!impl)
+            return optune_fail(err, OPTUNE_ENOENT, "no implementation '%s', which the strategy of "
+                               "'%s' for '%s' names", row->impl, op->name, strategy->key);
+        if (*n == OT_MAX_CANDIDATES)
+            return optune_fail(err, OPTUNE_ELIMIT, "strategy of '%s' names more than %d "
+                               "implementations", op->name, OT_MAX_CANDIDATES);
+        ot_candidate *c = &candidate[*n];
+        *c = (ot_candidate){
+            .impl = impl, .plevel = row->plevel ? row->plevel : OPTUNE_PLEVEL, .order = *n};
+        c->refusal = refusal(task, strategy, row, impl, c->why);
+        ++*n;
+    }
+    return OPTUNE_OK;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A choice in words: for people within 96 columns, as JSON (docs/formats.md has the schema), and
+ * as TVM's log sentences. It explains and never decides: everything said here is in the choice.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "strategy/inside.h"
+
+enum { WIDTH = 96 };
+
+static const char *const tier_text[] = {
+    [OT_TIER_TUNED] = "tuned",
+    [OT_TIER_UNVERIFIED] = "unverified",
+    [OT_TIER_PLEVEL] = "plevel",
+};
+
+const char *ot_tier_name(ot_tier tier)
+{
+    return tier_text[tier];
+}
+
+static const char *const refusal_text[] = {
+    [OT_VALID] = "valid",
+    [OT_REFUSED_WHEN] = "specialization",
+    [OT_REFUSED_CONDITION] = "condition",
+    [OT_REFUSED_APPLIES] = "applies",
+    [OT_REFUSED_MATH] = "math",
+    [OT_REFUSED_LIBRARY] = "library",
+};
+
+/* ---- the runner-up ----------------------------------------------------------------------------- */
+
+/* The fastest valid other one with a usable record, or -1. */
+static int runner_up(const ot_choice *choice)
+{
+    int best = -1;
+    for (int i = 0; i < choice->n; i++) {
+        const ot_choice_row *row = &choice->row[i];
+        if (row->winner || !row->fact || row->candidate.refusal != OT_VALID)
+            continue;
+        if (best < 0 || row->fact->record.cost < choice->row[best].fact->record.cost)
+            best = i;
+    }
+    return choice->row[choice->winner].fact ? best : -1;
+}
+
+static double margin(const ot_choice *choice, int other)
+{
+    return choice->row[other].fact->record.cost /
+               choice->row[choice->winner].fact->record.cost - 1;
+}
+
+/* ---- for people -------------------------------------------------------------------------------- */
+
+static const char *time_text(double seconds, char text[32])
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } unit[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    int i = 0;
+    while (i < OT_COUNT(unit) - 1 && seconds < unit[i].unit)
+        i++;
+    const double value = seconds / unit[i].unit;
+    snprintf(text, 32, value < 10 ? "%.3f %s" : value < 100 ? "%.2f %s" : "%.1f %s", value,
+             unit[i].name);
+    return text;
+}
+
+static const char *age_text(double time, char text[32])
+{
+    const double age = ot_unix_time() - time;
+    if (time <= 0)
+        return "of unknown age";
+    if (age < 90)
+        snprintf(text, 32, "just now");
+    else if (age < 90 * 60)
+        snprintf(text, 32, "%.0f min old", age / 60);
+    else if (age < 36 * 3600)
+        snprintf(text, 32, "%.0f h old", age / 3600);
+    else
+        snprintf(text, 32, "%.0f days old", age / 86400);
+    return text;
+}
+
+/* Breaks at spaces (and within a word only when it fills a line); every line starts with the
+ * indent. */
+static void wrap(ot_text *to, int indent, const char *text)
+{
+    const size_t room = (size_t)(WIDTH - indent);
+    while (*text) {
+        size_t n = strlen(text);
+        if (n > room) {
+            n = room;
+            while (n > 0 && text[n] != ' ')
+                n--;
+            n = n ? n : room;
+        }
+        ot_text_printf(to, "%*s%.*s\n", indent, "", (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+}
+
+static void wrap_printf(ot_text *to, int indent, const char *format, ...) OPTUNE_PRINTF(3, 4);
+static void wrap_printf(ot_text *to, int indent, const char *format, ...)
+{
+    char text[4 * OPTUNE_TEXT_SIZE];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    wrap(to, indent, text);
+}
+
+static void print_config(const ot_choice *choice, ot_text *to)
+{
+    ot_text text = {0};
+    ot_config_print_short(&choice->config, &text);
+    if (text.n)
+        wrap_printf(to, 4, "config %s", ot_text_str(&text));
+    ot_text_release(&text);
+}
+
+/* The choice in a line or two. */
+static void print_winner(const ot_choice *choice, ot_text *to)
+{
+    const ot_choice_row *row = &choice->row[choice->winner];
+    char time[32], low[32], high[32], age[32];
+    if (choice->tier == OT_TIER_PLEVEL) {
+        wrap_printf(to, 2, "%s  by plevel %d, with its fallback config: no usable record",
+                    row->candidate.impl->name, row->candidate.plevel);
+    } else {
+        const optune_record *r = &row->fact->record;
+        wrap_printf(to, 2, "%s  %s  [%s .. %s]  %s, %s", row->candidate.impl->name,
+                    time_text(r->cost, time), time_text(r->low > 0 ? r->low : r->cost, low),
+                    time_text(r->high > 0 ? r->high : r->cost, high), tier_text[choice->tier],
+                    age_text(r->time, age));
+    }
+    print_config(choice, to);
+}
+
+static void print_detail(const ot_choice_row *row, ot_text *to)
+{
+    char time[32], age[32];
+    const ot_fact *fact = row->fact;
+    if (row->candidate.refusal != OT_VALID)
+        wrap_printf(to, 6, "refused (%s): %s", refusal_text[row->candidate.refusal],
+                    row->candidate.why);
+    if (fact)
+        wrap_printf(to, 6, "%d samples, %s, from %s%s", fact->record.n_samples,
+                    age_text(fact->record.time, age),
+                    fact->record.source ? fact->record.source : "an unnamed source",
+                    fact->record.final ? ", measured among the finalists" : "");
+    if (fact && fact->currency == OT_UNVERIFIABLE)
+        wrap_printf(to, 6, "unverified: %s", fact->why);
+    if (row->stale)
+        wrap_printf(to, 6, "stale: %s, %s; %s", time_text(row->stale->record.cost, time),
+                    age_text(row->stale->record.time, age), row->stale_why);
+    if (!fact && row->failed)
+        wrap_printf(to, 6, "%d trials failed, the last as '%s': %s", row->n_failed,
+                    ot_outcome_name(row->failed->record.outcome),
+                    row->failed->record.message ? row->failed->record.message : "no message");
+}
+
+static const char *standing(const ot_choice_row *row)
+{
+    if (row->winner)
+        return "chosen";
+    if (row->candidate.refusal != OT_VALID)
+        return row->fact ? "refused, measured" : "refused";
+    if (row->fact)
+        return row->tied ? "tied" : "slower";
+    if (row->stale)
+        return "stale only";
+    return row->failed ? "failed only" : "never measured";
+}
+
+static void print_row(const ot_choice_row *row, int width, ot_text *to)
+{
+    char time[32] = "-", low[32], high[32], interval[80] = "";
+    if (row->fact) {
+        const optune_record *r = &row->fact->record;
+        time_text(r->cost, time);
+        if (r->low > 0)
+            snprintf(interval, sizeof(interval), "%s .. %s", time_text(r->low, low),
+                     time_text(r->high, high));
+    }
+    ot_text_printf(to, "  %c %-*s %6d  %10s  %-24s  %s\n", row->winner ? '*' : ' ', width,
+                   row->candidate.impl->name, row->candidate.plevel, time, interval,
+                   standing(row));
+    print_detail(row, to);
+}
+
+static void print_reasons(const ot_choice *choice, ot_text *to)
+{
+    const ot_choice_row *winner = &choice->row[choice->winner];
+    const int second = runner_up(choice);
+    int tied = 0;
+    for (int i = 0; i < choice->n; i++)
+        tied += choice->row[i].tied;
+    if (tied > 1)
+        wrap_printf(to, 2, "%d implementations are tied (their intervals overlap the fastest's): "
+                    "the highest plevel wins, then the first", tied);
+    if (second >= 0)
+        wrap_printf(to, 2, "runner-up %s: %+.1f %%", choice->row[second].candidate.impl->name,
+                    100 * margin(choice, second));
+    for (int i = 0; i < choice->n; i++) {
+        const ot_choice_row *row = &choice->row[i];
+        if (row->candidate.refusal == OT_REFUSED_LIBRARY && row->fact && winner->fact &&
+            row->fact->record.cost < winner->fact->record.cost)
+            wrap_printf(to, 2, "%s would be %.2f times as fast: name its library with -libs=%s",
+                        row->candidate.impl->name,
+                        winner->fact->record.cost / row->fact->record.cost,
+                        row->candidate.impl->library);
+        if (row->candidate.refusal == OT_VALID && !row->fact && winner->fact)
+            wrap_printf(to, 2, "%s was not compared: %s", row->candidate.impl->name,
+                        standing(row));
+    }
+    wrap_printf(to, 2, "by plevel alone: %s (%d)%s",
+                choice->row[choice->default_row].candidate.impl->name,
+                choice->row[choice->default_row].candidate.plevel,
+                choice->default_row == choice->winner ? ", the same" : "");
+}
+
+void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain, ot_text *to)
+{
+    ot_text call = {0};
+    ot_call_print(task->call, &call);
+    wrap(to, 0, ot_text_str(&call));
+    ot_text_release(&call);
+    print_winner(choice, to);
+    if (!explain)
+        return;
+    int width = 14;
+    for (int i = 0; i < choice->n; i++) {
+        const int n = (int)strlen(choice->row[i].candidate.impl->name);
+        width = n > width ? n : width;
+    }
+    ot_text_printf(to, "\n    %-*s plevel  %10s  %-24s\n", width, "implementation", "time",
+                   "interval");
+    for (int i = 0; i < choice->n; i++)
+        print_row(&choice->row[i], width, to);
+    ot_text_add(to, "\n");
+    print_reasons(choice, to);
+}
+
+void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to)
+{
+    const char *op = task->call->op->name;
+    const ot_choice_row *winner = &choice->row[choice->winner];
+    for (int i = 0; i < choice->n; i++) {
+        const ot_choice_row *row = &choice->row[i];
+        if (row->fact && row->candidate.refusal == OT_VALID)
+            ot_text_printf(to, "Implementation %s for %s has cost %.2e\n",
+                           row->candidate.impl->name, op, row->fact->record.cost);
+    }
+    if (choice->tier == OT_TIER_PLEVEL)
+        ot_text_printf(to, "Using %s for %s based on highest priority (%d)\n",
+                       winner->candidate.impl->name, op, winner->candidate.plevel);
+    else
+        ot_text_printf(to, "Using %s for %s based on lowest cost (%.2e)\n",
+                       winner->candidate.impl->name, op, winner->fact->record.cost);
+}
+
+/* ---- for programs ------------------------------------------------------------------------------ */
+
+/* A compiler's message need not be UTF-8; jansson would take no other. */
+static json_t *text_json(const char *text)
+{
+    json_t *json = text ? json_string(text) : json_null();
+    if (json)
+        return json;
+    ot_text clean = {0};
+    ot_text_add_json(&clean, text);
+    json = json_loads(ot_text_str(&clean), JSON_DECODE_ANY, NULL);
+    ot_text_release(&clean);
+    return json ? json : json_null();
+}
+
+static json_t *config_json(const optune_config *config)
+{
+    ot_text text = {0};
+    ot_config_print(config, &text);
+    json_t *json = json_loads(ot_text_str(&text), 0, NULL);
+    ot_text_release(&text);
+    return json ? json : json_array();
+}
+
+static json_t *fact_json(const ot_fact *fact, const char *why)
+{
+    static const char *const currency[] = {
+        [OT_CURRENT] = "current", [OT_STALE] = "stale", [OT_UNVERIFIABLE] = "unverifiable"};
+    if (!fact)
+        return json_null();
+    const optune_record *r = &fact->record;
+    json_t *json = json_pack("{s:f, s:i, s:b, s:s, s:o, s:o, s:o, s:f, s:o}", "cost", r->cost,
+                             "samples", r->n_samples, "final", r->final, "currency",
+                             currency[why[0] && fact->currency == OT_CURRENT ? OT_STALE
+                                                                             : fact->currency],
+                             "why", text_json(why[0] ? why : NULL), "source",
+                             text_json(r->source), "tool", text_json(r->tool), "time", r->time,
+                             "config", config_json(&r->config));
+    json_object_set_new(json, "interval",
+                        r->low > 0 ? json_pack("[ff]", r->low, r->high) : json_null());
+    json_object_set_new(json, "age",
+                        r->time > 0 ? json_real(ot_unix_time() - r->time) : json_null());
+    return json;
+}
+
+static json_t *failed_json(const ot_choice_row *row)
+{
+    if (row->n_failed == 0)
+        return json_null();
+    json_t *json = json_pack("{s:i}", "trials", row->n_failed);
+    if (row->failed) {
+        json_object_set_new(json, "last",
+                            json_string(ot_outcome_name(row->failed->record.outcome)));
+        json_object_set_new(json, "message", text_json(row->failed->record.message));
+    }
+    return json;
+}
+
+static json_t *row_json(const ot_choice_row *row)
+{
+    const ot_candidate *c = &row->candidate;
+    json_t *json = json_pack(
+        "{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "implementation",
+        c->impl->name, "plevel", c->plevel, "order", c->order, "library",
+        text_json(c->impl->library), "refusal", refusal_text[c->refusal], "why",
+        text_json(c->refusal == OT_VALID ? NULL : c->why), "standing", standing(row),
+        "winner", row->winner, "tied", row->tied, "record",
+        fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
+        fact_json(row->stale, row->stale_why), "failed", failed_json(row));
+    return json;
+}
+
+json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
+{
+    const ot_choice_row *winner = &choice->row[choice->winner];
+    const ot_choice_row *plain = &choice->row[choice->default_row];
+    const int second = runner_up(choice);
+    ot_text call = {0};
+    ot_call_print(task->call, &call);
+    json_t *rows = json_array();
+    for (int i = 0; i < choice->n; i++)
+        json_array_append_new(rows, row_json(&choice->row[i]));
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:{s:s, s:i}, s:o}", "call",
+        ot_text_str(&call), "op", task->call->op->name, "target", task->target->kind, "device",
+        task->device->key, "tier", tier_text[choice->tier], "implementation",
+        winner->candidate.impl->name, "plevel", winner->candidate.plevel, "config",
+        config_json(&choice->config), "index", (json_int_t)choice->config.index, "cost",
+        winner->fact ? json_real(winner->fact->record.cost) : json_null(), "runner_up",
+        second < 0 ? json_null()
+                   : json_pack("{s:s, s:f, s:f}", "implementation",
+                               choice->row[second].candidate.impl->name, "cost",
+                               choice->row[second].fact->record.cost, "margin",
+                               margin(choice, second)),
+        "by_plevel", "implementation", plain->candidate.impl->name, "plevel",
+        plain->candidate.plevel, "candidates", rows);
+    ot_text_release(&call);
+    return json;
+}

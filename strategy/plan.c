@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plans: what one config becomes. The builder's functions never fail; the first misuse is kept
+ * and reported once the plan is whole, when everything a stage refers to is known. A plan that
+ * passes can be built and run without asking the implementation again.
+ */
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "strategy/inside.h"
+
+static void misuse(optune_plan *plan, int status, const char *what, const char *subject)
+{
+    if (plan->problem.status == OPTUNE_OK)
+        optune_fail(&plan->problem, status, "%s '%s'", what, subject);
+}
+
+static bool is_identifier(const char *s)
+{
+    if (!s || (!isalpha((unsigned char)*s) && *s != '_'))
+        return false;
+    while (isalnum((unsigned char)*s) || *s == '_')
+        s++;
+    return *s == '\0';
+}
+
+/* ---- building ---------------------------------------------------------------------------------- */
+
+int optune_plan_module(optune_plan *plan)
+{
+    if (plan->n_modules == OPTUNE_MAX_MODULES) {
+        misuse(plan, OPTUNE_ELIMIT, "too many modules in a plan of", plan->impl->name);
+        return 0;
+    }
+    return plan->n_modules++;
+}
+
+static ot_module *module_at(optune_plan *plan, int module, const char *subject)
+{
+    if (module >= 0 && module < plan->n_modules)
+        return &plan->module[module];
+    misuse(plan, OPTUNE_EUSAGE, "no such module for", subject);
+    return NULL;
+}
+
+void optune_plan_define_text(optune_plan *plan, int module, const char *macro, const char *text)
+{
+    ot_module *m = module_at(plan, module, macro);
+    if (!m)
+        return;
+    for (int i = 0; i < m->n_defines; i++)
+        if (strcmp(m->define[i].name, macro) == 0) {
+            misuse(plan, OPTUNE_EUSAGE, "macro defined twice:", macro);
+            return;
+        }
+    if (m->n_defines == OPTUNE_MAX_DEFINES) {
+        misuse(plan, OPTUNE_ELIMIT, "too many macros, at", macro);
+        return;
+    }
+    ot_define *define = &m->define[m->n_defines];
+    if (!is_identifier(macro) || strchr(text, '\n'))
+        misuse(plan, OPTUNE_EUSAGE, "not a macro:", macro);
+    else if (!ot_copy(define->name, sizeof(define->name), macro) ||
+             !ot_copy(define->value, sizeof(define->value), text))
+        misuse(plan, OPTUNE_ELIMIT, "macro too long:", macro);
+    else
+        m->n_defines++;
+}
+
+void optune_plan_define(optune_plan *plan, int module, const char *macro, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), value < 0 ? "(%lld)" : "%lld", (long long)value);
+    optune_plan_define_text(plan, module, macro, text);
+}
+
+void optune_plan_flag(optune_plan *plan, int module, const char *flag)
+{
+    ot_module *m = module_at(plan, module, flag);
+    if (!m)
+        return;
+    if (m->n_flags == OT_COUNT(m->flag) || !ot_copy(m->flag[m->n_flags], sizeof(m->flag[0]), flag))
+        misuse(plan, OPTUNE_ELIMIT, "too many or too long compiler flags, at", flag);
+    else
+        m->n_flags++;
+}
+
+int optune_plan_scratch(optune_plan *plan, const char *name, int64_t bytes, bool constant)
+{
+    if (plan->n_scratch == OPTUNE_MAX_SCRATCH) {
+        misuse(plan, OPTUNE_ELIMIT, "too many scratch buffers, at", name);
+        return 0;
+    }
+    ot_scratch *scratch = &plan->scratch[plan->n_scratch];
+    *scratch = (ot_scratch){.bytes = bytes, .constant = constant};
+    if (!ot_copy(scratch->name, sizeof(scratch->name), name))
+        misuse(plan, OPTUNE_ELIMIT, "name too long for scratch", name);
+    if (bytes < 1)
+        misuse(plan, OPTUNE_EUSAGE, "no bytes in scratch", name);
+    return plan->n_scratch++;
+}
+
+void optune_plan_stage(optune_plan *plan, const optune_stage *stage)
+{
+    if (plan->n_stages == OPTUNE_MAX_STAGES)
+        misuse(plan, OPTUNE_ELIMIT, "too many stages in a plan of", plan->impl->name);
+    else
+        plan->stage[plan->n_stages++] = *stage;
+}
+
+/* ---- judging ----------------------------------------------------------------------------------- */
+
+static const char *check_arg(const optune_task *task, const optune_plan *plan,
+                             const optune_stage *stage, const optune_arg *arg)
+{
+    const bool prepack = stage->phase == OPTUNE_PREPACK;
+    switch (arg->kind) {
+    case OPTUNE_ARG_INPUT:
+        if (arg->index < 0 || arg->index >= task->call->n_inputs)
+            return "an argument is no input of the call";
+        return prepack && !task->call->input[arg->index].is_const
+                   ? "a prepack stage reads an input that is not const"
+                   : NULL;
+    case OPTUNE_ARG_OUTPUT:
+        if (arg->index < 0 || arg->index >= task->call->n_outputs)
+            return "an argument is no output of the call";
+        return stage->phase == OPTUNE_TIMED ? NULL : "an untimed stage uses an output";
+    case OPTUNE_ARG_SCRATCH:
+        if (arg->index < 0 || arg->index >= plan->n_scratch)
+            return "an argument is no scratch buffer of the plan";
+        return prepack && !plan->scratch[arg->index].constant
+                   ? "a prepack stage uses scratch that is not constant"
+                   : NULL;
+    case OPTUNE_ARG_SYMBOL:
+        if (!plan->impl->library)
+            return "a library's function is used, but no library is named";
+        return is_identifier(arg->symbol) ? NULL : "a library's function has no name";
+    case OPTUNE_ARG_INT:
+    case OPTUNE_ARG_FLOAT:
+        return NULL;
+    case OPTUNE_ARG_DIM:
+    case OPTUNE_ARG_TENSOR_MAP:
+        return arg->index < 0 ? "an argument has no index" : NULL;
+    }
+    return "an argument is of no kind";
+}
+
+static const char *check_stage(const optune_task *task, const optune_plan *plan,
+                               const optune_stage *stage)
+{
+    if (stage->module < 0 || stage->module >= plan->n_modules)
+        return "it has no such module";
+    if (stage->n_args < 0 || stage->n_args > OPTUNE_MAX_ARGS)
+        return "it has too many arguments";
+    if (stage->phase != OPTUNE_PREPACK && stage->phase != OPTUNE_TIMED &&
+        stage->phase != OPTUNE_TEARDOWN)
+        return "it is of no phase";
+    const char *what = NULL;
+    for (int i = 0; i < stage->n_args && !what; i++)
+        what = check_arg(task, plan, stage, &stage->arg[i]);
+    return what;
+}
+
+static bool writes_output(const optune_plan *plan, int output)
+{
+    for (int i = 0; i < plan->n_stages; i++)
+        for (int j = 0; j < plan->stage[i].n_args; j++)
+            if (plan->stage[i].arg[j].kind == OPTUNE_ARG_OUTPUT &&
+                plan->stage[i].arg[j].index == output)
+                return true;
+    return false;
+}
+
+static int check(const optune_task *task, const optune_plan *plan, optune_err *err)
+{
+    const char *name = plan->impl->name;
+    if (plan->problem.status < 0)
+        return optune_fail(err, plan->problem.status, "bad plan of '%s': %s", name,
+                           plan->problem.text);
+    bool timed = false;
+    for (int i = 0; i < plan->n_stages; i++) {
+        const optune_stage *stage = &plan->stage[i];
+        if (!is_identifier(stage->function))
+            return optune_fail(err, OPTUNE_EUSAGE, "bad plan of '%s': stage %d has no function",
+                               name, i);
+        const char *what = check_stage(task, plan, stage);
+        if (what)
+            return optune_fail(err, OPTUNE_EUSAGE, "bad plan of '%s': stage '%s': %s", name,
+                               stage->function, what);
+        timed = timed || stage->phase == OPTUNE_TIMED;
+    }
+    if (!timed)
+        return optune_fail(err, OPTUNE_EUSAGE, "bad plan of '%s': no stage is timed", name);
+    for (int i = 0; i < task->call->n_outputs; i++)
+        if (!writes_output(plan, i))
+            return optune_fail(err, OPTUNE_EUSAGE, "bad plan of '%s': nothing writes output %d",
+                               name, i);
+    return OPTUNE_OK;
+}
+
+int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_config *config,
+                 optune_plan *plan, optune_err *err)
+{
+    *plan = (optune_plan){.impl = impl};
+    impl->plan(task, config, plan);
+    return check(task, plan, err);
+}
+
+/* ---- source ------------------------------------------------------------------------------------ */
+
+static int64_t known(int64_t value, int64_t otherwise)
+{
+    return value > 0 ? value : otherwise;
+}
+
+/* What bodies may rely on, see kernels/common. Unknown sizes get values of a modest machine. */
+static void target_defines(const optune_device *device, ot_text *to)
+{
+    if (device->warp > 0) {
+        ot_text_printf(to, "#define OT_WARP %d\n#define OT_CC %d\n", device->warp,
+                       10 * device->cc_major + device->cc_minor);
+        return;
+    }
+    ot_text_printf(to, "#define OT_THREADS %lld\n", (long long)known(device->threads, 1));
+    ot_text_printf(to, "#define OT_VEC_BYTES %lld\n", (long long)known(device->vector_bytes, 16));
+    ot_text_printf(to, "#define OT_L1 %lld\n", (long long)known(device->l1, 32 << 10));
+    ot_text_printf(to, "#define OT_L2 %lld\n", (long long)known(device->l2, 512 << 10));
+    ot_text_printf(to, "#define OT_L3 %lld\n", (long long)known(device->l3, 4 << 20));
+}
+
+void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to)
+{
+    assert(module >= 0 && module < plan->n_modules);
+    const ot_module *m = &plan->module[module];
+    target_defines(task->device, to);
+    for (int i = 0; i < m->n_defines; i++)
+        ot_text_printf(to, "#define %s %s\n", m->define[i].name, m->define[i].value);
+    ot_text_add(to, ot_impl_source(plan->impl));
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Config spaces: the product of knobs, each a list of entities. A config's index is AutoTVM's
+ * mixed-radix number, first knob least significant. The lists are in memory, the product never
+ * is: everything here costs what one config costs.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "strategy/inside.h"
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+optune_space *ot_space_blank(void)
+{
+    optune_space *space = ot_alloc(sizeof(*space));
+    space->size = 1;
+    return space;
+}
+
+int ot_space_check(const optune_space *space, optune_err *err)
+{
+    if (space->problem.status == OPTUNE_OK)
+        return OPTUNE_OK;
+    return optune_fail(err, space->problem.status, "%s", space->problem.text);
+}
+
+int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
+                  optune_err *err)
+{
+    optune_space *made = ot_space_blank();
+    made->task = task;
+    made->impl = impl;
+    *space = NULL;
+    if (impl->space)
+        impl->space(task, made);
+    if (made->problem.status < 0) {
+        const int rc = optune_fail(err, made->problem.status, "config space of '%s': %s",
+                                   impl->name, made->problem.text);
+        ot_space_close(made);
+        return rc;
+    }
+    *space = made;
+    return OPTUNE_OK;
+}
+
+void ot_space_close(optune_space *space)
+{
+    if (!space)
+        return;
+    for (int i = 0; i < space->n_knobs; i++) {
+        free(space->knob[i].value);
+        free(space->knob[i].word);
+    }
+    free(space);
+}
+
+/* ---- sizes and digits -------------------------------------------------------------------------- */
+
+int64_t optune_space_size(const optune_space *space)
+{
+    return space->size;
+}
+
+int optune_space_knobs(const optune_space *space)
+{
+    return space->n_knobs;
+}
+
+int64_t optune_space_radix(const optune_space *space, int knob)
+{
+    assert(knob >= 0 && knob < space->n_knobs);
+    return space->knob[knob].n;
+}
+
+const char *ot_space_knob_name(const optune_space *space, int knob)
+{
+    assert(knob >= 0 && knob < space->n_knobs);
+    return space->knob[knob].name;
+}
+
+void optune_space_digits(const optune_space *space, int64_t index, int64_t *digit)
+{
+    assert(index >= 0 && index < space->size);
+    for (int i = 0; i < space->n_knobs; i++) {
+        digit[i] = index % space->knob[i].n;
+        index /= space->knob[i].n;
+    }
+}
+
+int64_t optune_space_index(const optune_space *space, const int64_t *digit)
+{
+    int64_t index = 0;
+    for (int i = space->n_knobs - 1; i >= 0; i--) {
+        assert(digit[i] >= 0 && digit[i] < space->knob[i].n);
+        index = index * space->knob[i].n + digit[i];
+    }
+    return index;
+}
+
+int ot_space_knob(const optune_space *space, const char *name)
+{
+    for (int i = 0; i < space->n_knobs; i++)
+        if (strcmp(space->knob[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* ---- configs ----------------------------------------------------------------------------------- */
+
+void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_entity *entity)
+{
+    assert(knob >= 0 && knob < space->n_knobs);
+    const ot_knob *k = &space->knob[knob];
+    assert(digit >= 0 && digit < k->n);
+    *entity = (optune_entity){.kind = k->kind, .scalar = k->scalar, .n = (uint8_t)k->parts};
+    memcpy(entity->name, k->name, sizeof(entity->name));
+    if (k->word)
+        memcpy(entity->word, k->word[digit], sizeof(entity->word));
+    else
+        memcpy(entity->v, &k->value[digit * k->parts], (size_t)k->parts * sizeof(entity->v[0]));
+}
+
+void ot_space_nth(const optune_space *space, int64_t index, optune_config *config)
+{
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    optune_space_digits(space, index, digit);
+    config->n = space->n_knobs;
+    config->index = index;
+    for (int i = 0; i < space->n_knobs; i++)
+        ot_space_entity(space, i, digit[i], &config->entity[i]);
+}
+
+static int compare(const ot_knob *knob, int64_t digit, const int64_t *value)
+{
+    const int64_t *v = &knob->value[digit * knob->parts];
+    for (int i = knob->parts - 1; i > 0; i--)
+        if (v[i] != value[i])
+            return v[i] < value[i] ? -1 : 1;
+    return 0;
+}
+
+static bool same(const ot_knob *knob, int64_t digit, const int64_t *value)
+{
+    const int64_t outer = knob->value[digit * knob->parts];
+    return compare(knob, digit, value) == 0 &&
+           (outer == value[0] || (knob->kind == OPTUNE_KNOB_SPLIT && value[0] == -1));
+}
+
+int64_t ot_knob_find(const ot_knob *knob, const int64_t *value)
+{
+    if (!knob->generated) {
+        for (int64_t i = 0; i < knob->n; i++)
+            if (same(knob, i, value))
+                return i;
+        return -1;
+    }
+    int64_t lo = 0, hi = knob->n;
+    while (lo < hi) {
+        const int64_t middle = lo + (hi - lo) / 2;
+        if (compare(knob, middle, value) < 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo < knob->n && same(knob, lo, value) ? lo : -1;
+}
+
+/* AutoTVM's logs write true for 1 and 1 for true; both mean the same here. */
+static int64_t find_entity(const ot_knob *knob, const optune_entity *entity)
+{
+    if (entity->kind != knob->kind)
+        return -1;
+    if (entity->kind != OPTUNE_KNOB_OTHER)
+        return entity->n == knob->parts ? ot_knob_find(knob, entity->v) : -1;
+    if ((entity->scalar == OPTUNE_SCALAR_WORD) != (knob->scalar == OPTUNE_SCALAR_WORD))
+        return -1;
+    for (int64_t i = 0; knob->word && i < knob->n; i++)
+        if (strcmp(knob->word[i], entity->word) == 0)
+            return i;
+    if (knob->word)
+        return -1;
+    if (entity->scalar != OPTUNE_SCALAR_FLOAT)
+        return ot_knob_find(knob, entity->v);
+    for (int64_t i = 0; i < knob->n; i++)
+        if ((double)knob->value[i] == entity->f)
+            return i;
+    return -1;
+}
+
+int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err)
+{
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    bool met[OPTUNE_MAX_KNOBS] = {false};
+    for (int i = 0; i < config->n; i++) {
+        const optune_entity *entity = &config->entity[i];
+        const int knob = ot_space_knob(space, entity->name);
+        if (knob < 0 || met[knob])
+            return optune_fail(err, OPTUNE_ENOENT, "the space has no knob '%s'", entity->name);
+        met[knob] = true;
+        digit[knob] = find_entity(&space->knob[knob], entity);
+        if (digit[knob] >= 0)
+            continue;
+        ot_text text = {0};
+        optune_config one = {.n = 1, .index = -1};
+        one.entity[0] = *entity;
+        ot_config_print_short(&one, &text);
+        const int rc = optune_fail(err, OPTUNE_ENOENT, "knob '%s' has no entity %s",
+                                   entity->name, ot_text_str(&text));
+        ot_text_release(&text);
+        return rc;
+    }
+    for (int i = 0; i < space->n_knobs; i++)
+        if (!met[i])
+            return optune_fail(err, OPTUNE_ENOENT, "the config has no knob '%s'",
+                               space->knob[i].name);
+    ot_space_nth(space, optune_space_index(space, digit), config);
+    return OPTUNE_OK;
+}
+
+bool ot_space_valid(const optune_space *space, const optune_config *config, char *why)
+{
+    return !space->impl || !space->impl->valid ||
+           space->impl->valid(space->task, config, why);
+}
+
+void ot_space_fallback(const optune_space *space, optune_config *config)
+{
+    ot_space_nth(space, 0, config);
+    if (space->impl && space->impl->fallback) {
+        space->impl->fallback(space->task, space, config);
+        const int rc = ot_space_index_of(space, config, NULL);
+        assert(rc == OPTUNE_OK);
+        (void)rc;
+    }
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Declaring knobs: enumerates the entities of each in AutoTVM's order, which fixes the radix and
+ * so every index (docs/formats.md has the rules). The functions never fail: the first misuse is
+ * kept in the space and reported when it is opened.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "strategy/inside.h"
+
+enum { MAX_FACTORS = 2048 };
+static const int64_t max_extent = (int64_t)1 << 40; /* its divisors are found by trial */
+
+/* ---- one knob under construction --------------------------------------------------------------- */
+
+static void misuse(optune_space *space, int status, const char *name, const char *what)
+{
+    if (space->problem.status == OPTUNE_OK)
+        optune_fail(&space->problem, status, "knob '%s' %s", name, what);
+}
+
+static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind kind, int parts)
+{
+    if (space->problem.status < 0)
+        return NULL;
+    const char *what = NULL;
+    int status = OPTUNE_EUSAGE;
+    if (!name[0] || strlen(name) >= OPTUNE_KNOB_NAME_SIZE)
+        what = "has no good name";
+    else if (ot_space_knob(space, name) >= 0)
+        what = "is declared twice";
+    else if (space->n_knobs == OPTUNE_MAX_KNOBS)
+        status = OPTUNE_ELIMIT, what = "is one too many";
+    else if (parts < 1 || parts > OPTUNE_MAX_LIST)
+        status = OPTUNE_ELIMIT, what = "has no or too many values";
+    if (what) {
+        misuse(space, status, name, what);
+        return NULL;
+    }
+    ot_knob *knob = &space->knob[space->n_knobs++];
+    *knob = (ot_knob){.kind = (uint8_t)kind, .parts = parts};
+    memcpy(knob->name, name, strlen(name));
+    return knob;
+}
+
+static void end(optune_space *space, const ot_knob *knob)
+{
+    if (knob->n == 0)
+        misuse(space, OPTUNE_EUSAGE, knob->name, "has no entity");
+    else if (__builtin_mul_overflow(space->size, knob->n, &space->size))
+        misuse(space, OPTUNE_ELIMIT, knob->name, "makes the space too large to number");
+}
+
+static void append(optune_space *space, ot_knob *knob, const int64_t *value)
+{
+    if (knob->n == OT_MAX_ENTITIES) {
+        misuse(space, OPTUNE_ELIMIT, knob->name, "has too many entities");
+        return;
+    }
+    const size_t size = (size_t)knob->parts * sizeof(*value);
+    if (knob->n == knob->capacity) {
+        knob->capacity = knob->capacity ? 2 * knob->capacity : 32;
+        int64_t *more = ot_alloc((size_t)knob->capacity * size);
+        if (knob->n)
+            memcpy(more, knob->value, (size_t)knob->n * size);
+        free(knob->value);
+        knob->value = more;
+    }
+    memcpy(&knob->value[knob->n++ * knob->parts], value, size);
+}
+
+/* ---- split --------------------------------------------------------------------------------------- */
+
+typedef struct split_walk {
+    optune_space *space;
+    ot_knob *knob;
+    const optune_split *how;
+    bool tails;
+    int n;
+    int64_t factor[MAX_FACTORS];
+    int64_t size[OPTUNE_MAX_LIST];
+} split_walk;
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static void keep(split_walk *w)
+{
+    if (!w->how->filter || w->how->filter(w->size, w->knob->parts, w->how->filter_arg))
+        append(w->space, w->knob, w->size);
+}
+
+/* The last size varies slowest, the second one fastest; the first is what is left. */
+static void walk(split_walk *w, int part, int64_t product)
+{
+    const int64_t extent = w->knob->extent;
+    if (part == 0) {
+        w->size[0] = ceil_div(extent, product);
+        keep(w);
+        return;
+    }
+    for (int i = 0; i < w->n && w->space->problem.status == OPTUNE_OK; i++) {
+        const int64_t f = w->factor[i];
+        if (f > extent / product)
+            break;
+        if (!w->tails && extent % (product * f) != 0)
+            continue;
+        w->size[part] = f;
+        walk(w, part - 1, product * f);
+    }
+}
+
+static void add_factor(split_walk *w, int64_t f)
+{
+    if (w->how->max_factor && f > w->how->max_factor)
+        return;
+    if (w->n == MAX_FACTORS)
+        misuse(w->space, OPTUNE_ELIMIT, w->knob->name, "has too many factors");
+    else
+        w->factor[w->n++] = f;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Powers of two reach up to the extent, as in AutoTVM, and no further. */
+static void list_factors(split_walk *w)
+{
+    const int64_t extent = w->knob->extent;
+    const optune_split_policy policy = w->how->policy;
+    if (policy != OPTUNE_SPLIT_POWER2)
+        for (int64_t f = 1; f <= extent / f; f++)
+            if (extent % f == 0) {
+                add_factor(w, f);
+                if (extent / f != f)
+                    add_factor(w, extent / f);
+            }
+    if (policy != OPTUNE_SPLIT_FACTORS)
+        for (int64_t f = 1; f <= extent; f *= 2)
+            if (policy == OPTUNE_SPLIT_POWER2 || extent % f != 0)
+                add_factor(w, f);
+    qsort(w->factor, (size_t)w->n, sizeof(w->factor[0]), ascending);
+}
+
+static void candidates(split_walk *w)
+{
+    const int parts = w->knob->parts;
+    for (int i = 0; i < w->how->n_candidates; i++) {
+        int64_t product = 1;
+        memcpy(w->size, w->how->candidate[i], (size_t)parts * sizeof(w->size[0]));
+        for (int k = 1; k < parts; k++)
+            if (w->size[k] < 1 || __builtin_mul_overflow(product, w->size[k], &product))
+                product = 0;
+        if (product > 0 && w->size[0] == -1)
+            w->size[0] = ceil_div(w->knob->extent, product);
+        if (product < 1 || w->size[0] < ceil_div(w->knob->extent, product))
+            misuse(w->space, OPTUNE_EUSAGE, w->knob->name,
+                   "has a candidate that does not cover the axis");
+        else
+            keep(w);
+    }
+}
+
+void optune_space_split(optune_space *space, const char *name, int64_t extent, int parts,
+                        const optune_split *how)
+{
+    static const optune_split plain = {.policy = OPTUNE_SPLIT_FACTORS};
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_SPLIT, parts);
+    if (!knob)
+        return;
+    if (extent < 1 || extent > max_extent) {
+        misuse(space, extent < 1 ? OPTUNE_EUSAGE : OPTUNE_ELIMIT, name,
+               extent < 1 ? "splits an empty axis" : "splits an axis that is too long");
+        return;
+    }
+    split_walk *w = ot_alloc(sizeof(*w));
+    w->space = space;
+    w->knob = knob;
+    w->how = how ? how : &plain;
+    w->tails = w->how->policy != OPTUNE_SPLIT_FACTORS;
+    knob->extent = extent;
+    knob->generated = w->how->policy != OPTUNE_SPLIT_CANDIDATE;
+    if (knob->generated) {
+        list_factors(w);
+        walk(w, parts - 1, 1);
+    } else {
+        candidates(w);
+    }
+    free(w);
+    end(space, knob);
+}
+
+/* ---- scalars ------------------------------------------------------------------------------------- */
+
+void optune_space_ints(optune_space *space, const char *name, int n, const int64_t *values)
+{
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, 1);
+    if (!knob)
+        return;
+    knob->scalar = OPTUNE_SCALAR_INT;
+    for (int i = 0; i < n; i++)
+        append(space, knob, &values[i]);
+    end(space, knob);
+}
+
+void optune_space_bools(optune_space *space, const char *name, int n, const bool *values)
+{
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, 1);
+    if (!knob)
+        return;
+    knob->scalar = OPTUNE_SCALAR_BOOL;
+    for (int i = 0; i < n; i++)
+        append(space, knob, &(int64_t){values[i]});
+    end(space, knob);
+}
+
+void optune_space_words(optune_space *space, const char *name, int n, const char *const *words)
+{
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, 1);
+    if (!knob)
+        return;
+    knob->scalar = OPTUNE_SCALAR_WORD;
+    knob->word = ot_alloc((size_t)(n > 0 ? n : 1) * sizeof(*knob->word));
+    for (int i = 0; i < n; i++)
+        if (!ot_copy(knob->word[i], sizeof(*knob->word), words[i]))
+            misuse(space, OPTUNE_ELIMIT, name, "has a word that is too long");
+    knob->n = n > 0 ? n : 0;
+    end(space, knob);
+}
+
+/* ---- reorder --------------------------------------------------------------------------------------- */
+
+/* All permutations of the values not yet used, in lexicographic order. */
+static void permute(optune_space *space, ot_knob *knob, int64_t *order, unsigned used, int at,
+                    int lo, int hi)
+{
+    if (at == hi) {
+        append(space, knob, order);
+        return;
+    }
+    for (int v = lo; v < hi && space->problem.status == OPTUNE_OK; v++)
+        if (!(used & 1u << v)) {
+            order[at] = v;
+            permute(space, knob, order, used | 1u << v, at + 1, lo, hi);
+        }
+}
+
+static bool is_permutation(const int64_t *order, int n)
+{
+    unsigned used = 0;
+    for (int i = 0; i < n; i++)
+        if (order[i] >= 0 && order[i] < n)
+            used |= 1u << order[i];
+    return used == (1u << n) - 1;
+}
+
+void optune_space_reorder(optune_space *space, const char *name, int axes,
+                          optune_reorder_policy policy, int lo, int hi,
+                          const int64_t (*candidate)[OPTUNE_MAX_LIST], int n_candidates)
+{
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_REORDER, axes);
+    if (!knob)
+        return;
+    int64_t order[OPTUNE_MAX_LIST];
+    for (int i = 0; i < axes; i++)
+        order[i] = i;
+    if (policy == OPTUNE_REORDER_ALL) {
+        lo = 0;
+        hi = axes;
+    } else if (policy != OPTUNE_REORDER_INTERVAL_ALL) {
+        lo = hi = 0;
+    }
+    if (lo < 0 || hi > axes || lo > hi) {
+        misuse(space, OPTUNE_EUSAGE, name, "permutes an interval outside its axes");
+        return;
+    }
+    if (policy != OPTUNE_REORDER_CANDIDATE)
+        permute(space, knob, order, 0, lo, lo, hi);
+    for (int i = 0; policy == OPTUNE_REORDER_CANDIDATE && i < n_candidates; i++) {
+        if (is_permutation(candidate[i], axes))
+            append(space, knob, candidate[i]);
+        else
+            misuse(space, OPTUNE_EUSAGE, name, "has a candidate that is no permutation");
+    }
+    end(space, knob);
+}
+
+/* ---- annotate -------------------------------------------------------------------------------------- */
+
+/* Outermost axes are fused into the first bound one. */
+static bool bind_gpu(optune_space *space, ot_knob *knob, bool virtual_threads)
+{
+    static const int64_t three[] = {
+        OPTUNE_ANN_BLOCK_Z,  OPTUNE_ANN_BLOCK_Y,  OPTUNE_ANN_BLOCK_X,
+        OPTUNE_ANN_VTHREAD,  OPTUNE_ANN_VTHREAD,  OPTUNE_ANN_VTHREAD,
+        OPTUNE_ANN_THREAD_Z, OPTUNE_ANN_THREAD_Y, OPTUNE_ANN_THREAD_X,
+    };
+    const int groups = virtual_threads ? 3 : 2;
+    const int each = knob->parts / groups < 3 ? knob->parts / groups : 3;
+    if (each == 0)
+        return false;
+    int64_t value[OPTUNE_MAX_LIST];
+    int n = 0;
+    while (n < knob->parts - groups * each)
+        value[n++] = OPTUNE_ANN_FUSE;
+    for (int group = 0; group < 3; group++)
+        for (int i = 0; (virtual_threads || group != 1) && i < each; i++)
+            value[n++] = three[3 * group + 3 - each + i];
+    append(space, knob, value);
+    return true;
+}
+
+static void annotate(optune_space *space, ot_knob *knob, const int64_t *word, int n,
+                     int64_t *value, int at, int vectors)
+{
+    if (at == knob->parts) {
+        append(space, knob, value);
+        return;
+    }
+    for (int i = 0; i < n && space->problem.status == OPTUNE_OK; i++) {
+        const int now = vectors + (word[i] == OPTUNE_ANN_VEC);
+        value[at] = word[i];
+        if (now <= 1)
+            annotate(space, knob, word, n, value, at + 1, now);
+    }
+}
+
+void optune_space_annotate(optune_space *space, const char *name, int axes, const char *policy)
+{
+    static const struct {
+        const char *text;
+        optune_annotation value;
+    } known[] = {
+        {"none", OPTUNE_ANN_NONE},
+        {"try", OPTUNE_ANN_NONE},
+        {"unroll", OPTUNE_ANN_UNROLL},
+        {"vec", OPTUNE_ANN_VEC},
+    };
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_ANNOTATE, axes);
+    if (!knob)
+        return;
+    const bool virtual_threads = strcmp(policy, "bind_gpu_virtual") == 0;
+    if (virtual_threads || strcmp(policy, "bind_gpu") == 0) {
+        if (!bind_gpu(space, knob, virtual_threads))
+            misuse(space, OPTUNE_EUSAGE, name, "binds too few axes");
+        else
+            end(space, knob);
+        return;
+    }
+    int64_t word[8], value[OPTUNE_MAX_LIST];
+    int n = 0;
+    for (const char *p = policy; *p; p += *p == '_') {
+        const size_t length = strcspn(p, "_");
+        const int before = n;
+        for (int i = 0; i < OT_COUNT(known) && n < OT_COUNT(word); i++)
+            if (strlen(known[i].text) == length && strncmp(known[i].text, p, length) == 0)
+                word[n++] = known[i].value;
+        if (n == before) {
+            misuse(space, OPTUNE_EUNSUPPORTED, name, "has an annotation policy that is unknown");
+            return;
+        }
+        p += length;
+    }
+    annotate(space, knob, word, n, value, 0, 0);
+    end(space, knob);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files, directories, programs. */
+#include "support/check.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[4096];
+
+static const char *in_dir(const char *name)
+{
+    static char path[2][4200];
+    static int turn;
+    turn ^= 1;
+    snprintf(path[turn], sizeof(path[turn]), "%s/%s", dir, name);
+    return path[turn];
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return ot_temp_dir(dir, sizeof(dir), NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ot_remove_tree(dir);
+    return ot_exists(dir) ? -1 : 0;
+}
+
+static void directories(void **state)
+{
+    (void)state;
+    optune_err err;
+    check_ok(ot_make_dirs(in_dir("a/b//c/"), &err));
+    assert_true(ot_exists(in_dir("a/b/c")));
+    check_ok(ot_make_dirs(in_dir("a/b/c"), &err)); /* again is no error */
+    check_ok(ot_write_file(in_dir("a/file"), "x", 1, &err));
+    assert_int_equal(ot_make_dirs(in_dir("a/file/d"), &err), OPTUNE_EIO);
+    check_contains(err.text, "a/file");
+}
+
+static void remove_does_not_follow_links(void **state)
+{
+    (void)state;
+    optune_err err;
+    check_ok(ot_make_dirs(in_dir("kept"), &err));
+    check_ok(ot_make_dirs(in_dir("gone/deep"), &err));
+    check_ok(ot_write_file(in_dir("kept/file"), "x", 1, &err));
+    assert_int_equal(symlink(in_dir("kept"), in_dir("gone/link")), 0);
+    ot_remove_tree(in_dir("gone"));
+    assert_false(ot_exists(in_dir("gone")));
+    assert_true(ot_exists(in_dir("kept/file")));
+    ot_remove_tree(in_dir("never was"));
+}
+
+static void whole_files(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_text text = {0};
+    char *large = ot_alloc(100000);
+    memset(large, 'l', 100000);
+    check_ok(ot_write_file(in_dir("f"), large, 100000, &err));
+    check_ok(ot_read_file(in_dir("f"), &text, 100000, &err));
+    assert_int_equal(text.n, 100000);
+    assert_memory_equal(text.s, large, 100000);
+    check_ok(ot_write_file(in_dir("f"), "short", 5, &err));
+    check_ok(ot_read_file(in_dir("f"), &text, 100000, &err));
+    assert_string_equal(text.s, "short");
+    assert_int_equal(ot_read_file(in_dir("f"), &text, 4, &err), OPTUNE_ELIMIT);
+    assert_int_equal(ot_read_file(in_dir("none"), &text, 4, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "none");
+    assert_int_equal(ot_write_file(in_dir("no/such/place"), "x", 1, &err), OPTUNE_EIO);
+    free(large);
+    ot_text_release(&text);
+}
+
+static void failed_write_leaves_nothing(void **state)
+{
+    (void)state;
+    optune_err err;
+    check_ok(ot_make_dirs(in_dir("w/target"), &err));
+    /* A directory cannot be replaced by a file: the last step fails. */
+    assert_int_equal(ot_write_file(in_dir("w/target"), "x", 1, &err), OPTUNE_EIO);
+    assert_int_equal(rmdir(in_dir("w/target")), 0);
+    assert_int_equal(rmdir(in_dir("w")), 0); /* and is empty */
+}
+
+static void temporary_directory_is_fresh(void **state)
+{
+    (void)state;
+    optune_err err;
+    char other[4096], small[4];
+    check_ok(ot_temp_dir(other, sizeof(other), &err));
+    assert_string_not_equal(other, dir);
+    assert_true(ot_exists(other));
+    ot_remove_tree(other);
+    assert_int_equal(ot_temp_dir(small, sizeof(small), &err), OPTUNE_ELIMIT);
+    assert_int_equal(setenv("TMPDIR", in_dir("nowhere"), 1), 0);
+    assert_int_equal(ot_temp_dir(other, sizeof(other), &err), OPTUNE_EIO);
+    unsetenv("TMPDIR");
+}
+
+static void own_directory(void **state)
+{
+    (void)state;
+    char self[4096], program[4096];
+    optune_err err;
+    check_ok(ot_self_dir(self, sizeof(self)));
+    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    assert_true(n > 0);
+    program[n] = 0;
+    *strrchr(program, '/') = 0;
+    assert_string_equal(self, program);
+    assert_int_equal(ot_self_dir(self, 2), OPTUNE_ELIMIT);
+}
+
+static void programs(void **state)
+{
+    (void)state;
+    optune_err err;
+    char path[4096];
+    assert_true(ot_find_program("sh", path, sizeof(path)));
+    assert_int_equal(path[0], '/');
+    assert_true(ot_find_program("/bin/sh", path, sizeof(path)));
+    assert_string_equal(path, "/bin/sh");
+    assert_false(ot_find_program("no-such-program-here", path, sizeof(path)));
+    assert_false(ot_find_program("", path, sizeof(path)));
+    assert_false(ot_find_program("/etc", path, sizeof(path)));
+    /* Neither a plain file nor the working directory counts. */
+    check_ok(ot_write_file(in_dir("tool"), "#!/bin/sh\n", 10, &err));
+    char *kept = ot_strdup(getenv("PATH"));
+    setenv("PATH", dir, 1);
+    assert_false(ot_find_program("tool", path, sizeof(path)));
+    chmod(in_dir("tool"), 0755);
+    assert_true(ot_find_program("tool", path, sizeof(path)));
+    setenv("PATH", ":", 1);
+    assert_int_equal(chdir(dir), 0);
+    assert_false(ot_find_program("tool", path, sizeof(path)));
+    setenv("PATH", kept, 1);
+    free(kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(directories),        cmocka_unit_test(remove_does_not_follow_links),
+        cmocka_unit_test(whole_files),        cmocka_unit_test(failed_write_leaves_nothing),
+        cmocka_unit_test(temporary_directory_is_fresh), cmocka_unit_test(own_directory),
+        cmocka_unit_test(programs),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

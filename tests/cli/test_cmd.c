@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command line as scripts see it: the built program is started with argument vectors, and its
+ * exit code, stdout and stderr are judged. Nothing here tunes; every test has a database folder
+ * of its own that starts empty.
+ */
+#include "support/check.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct outcome {
+    int code; /* exit code; 128 + signal when killed */
+    ot_text out, err;
+} outcome;
+
+static char dir[256];
+
+static int in_temp_dir(void **state)
+{
+    (void)state;
+    optune_err err;
+    if (ot_temp_dir(dir, sizeof dir, &err) < 0)
+        return -1;
+    setenv("OPTUNE_DB", dir, 1);
+    return unsetenv("OPTUNE_PLUGINS");
+}
+
+static int remove_temp_dir(void **state)
+{
+    (void)state;
+    ot_remove_tree(dir);
+    return 0;
+}
+
+static void slurp(const char *path, ot_text *to)
+{
+    optune_err err;
+    check_ok(ot_read_file(path, to, 1 << 22, &err));
+}
+
+static void release(outcome *o)
+{
+    ot_text_release(&o->out);
+    ot_text_release(&o->err);
+}
+
+static const char *path_in_dir(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+/* Runs the program; stdout goes to `to`, or is captured when that is NULL. */
+static outcome start_to(const char *to, const char *const *argv)
+{
+    char out[512], err[512];
+    snprintf(out, sizeof out, "%s/stdout", dir);
+    snprintf(err, sizeof err, "%s/stderr", dir);
+    fflush(NULL);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        const int fd = open(to ? to : out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        const int fe = open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (fd < 0 || fe < 0 || dup2(fd, 1) < 0 || dup2(fe, 2) < 0)
+            _exit(99);
+        execv(OT_CLI, (char *const *)argv);
+        _exit(98);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    outcome o = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+    if (!to)
+        slurp(out, &o.out);
+    slurp(err, &o.err);
+    return o;
+}
+
+#define optune(...) start_to(NULL, (const char *const[]){"optune", __VA_ARGS__, NULL})
+
+static void expect(const char *what, outcome *o, int code, const char *in_err)
+{
+    if (o->code != code || !strstr(ot_text_str(&o->err), in_err)) {
+        print_error("%s: exit code %d, expected %d\n%s\nexpected on stderr: %s\n", what,
+                    o->code, code, ot_text_str(&o->err), in_err);
+        fail();
+    }
+    release(o);
+}
+
+/* Wrong words: the exit code, and what the message must hold; nothing goes to stdout. */
+#define refused(code_, message, ...)                                                           \
+    do {                                                                                       \
+        outcome refused_ = optune(__VA_ARGS__);                                                \
+        assert_string_equal(ot_text_str(&refused_.out), "");                                   \
+        expect(#__VA_ARGS__, &refused_, code_, message);                                       \
+    } while (0)
+
+static json_t *json_of(outcome *o)
+{
+    assert_int_equal(o->code, 0);
+    json_error_t problem;
+    json_t *json = json_loads(ot_text_str(&o->out), 0, &problem);
+    if (!json) {
+        print_error("not JSON: %s\n%s\n", problem.text, ot_text_str(&o->out));
+        fail();
+    }
+    release(o);
+    return json;
+}
+
+/* ---- help -------------------------------------------------------------------------------- */
+
+typedef struct contract {
+    const char *cmd;
+    const char *usage;
+    const char *options[12];
+} contract;
+
+static const contract commands[] = {
+    {"devices", "devices", {"--json"}},
+    {"emit", "emit WORKLOAD -o DIR", {"-o"}},
+    {"export", "export [OP]", {"--best", "-o"}},
+    {"impls", "impls [OP]", {"--json"}},
+    {"import", "import FILE-or-https-URL...", {NULL}},
+    {"ops", "ops [NAME]", {"--json"}},
+    {"query", "query WORKLOAD", {"--json"}},
+    {"run",
+     "run OP [WORKLOAD...]",
+     {"--preset", "--impl", "--search", "--trials", "--time", "--seed", "--again", "--log",
+      "--json"}},
+    {"searches", "searches", {"--json"}},
+    {"select", "select WORKLOAD", {"--explain", "--json"}},
+    {"targets", "targets", {"--json"}},
+};
+static const char *const everywhere[] = {"--target", "--threads",   "--device", "--db",
+                                         "--plugin", "--log-level", "--help",   "--version"};
+
+static void check_help(const contract *row, const char *text)
+{
+    char usage[128];
+    snprintf(usage, sizeof usage, "usage: optune %s", row->usage);
+    check_contains(text, usage);
+    for (int i = 0; row->options[i]; i++)
+        check_contains(text, row->options[i]);
+    for (int i = 0; i < OT_COUNT(everywhere); i++)
+        check_contains(text, everywhere[i]);
+}
+
+static void every_command_has_help_with_all_its_options(void **state)
+{
+    (void)state;
+    outcome all = optune("--help");
+    assert_int_equal(all.code, 0);
+    for (int i = 0; i < OT_COUNT(commands); i++) {
+        char line[64];
+        snprintf(line, sizeof line, "\n  %s ", commands[i].cmd);
+        check_contains(ot_text_str(&all.out), line);
+        outcome after = optune(commands[i].cmd, "--help");
+        outcome before = optune("help", commands[i].cmd);
+        assert_int_equal(after.code, 0);
+        assert_int_equal(before.code, 0);
+        assert_string_equal(ot_text_str(&after.out), ot_text_str(&before.out));
+        assert_string_equal(ot_text_str(&after.err), "");
+        check_help(&commands[i], ot_text_str(&after.out));
+        release(&after);
+        release(&before);
+    }
+    release(&all);
+}
+
+static void help_is_as_published(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        const char *argv[4];
+    } golden[] = {
+        {"help.txt", {"optune", "--help"}},
+        {"help_run.txt", {"optune", "run", "--help"}},
+        {"help_export.txt", {"optune", "export", "--help"}},
+    };
+    for (int i = 0; i < OT_COUNT(golden); i++) {
+        ot_text want = {0};
+        char path[512];
+        snprintf(path, sizeof path, "%s/tests/cli/golden/%s", OT_SOURCE_DIR, golden[i].file);
+        slurp(path, &want);
+        outcome o = start_to(NULL, golden[i].argv);
+        assert_int_equal(o.code, 0);
+        assert_string_equal(ot_text_str(&o.out), ot_text_str(&want));
+        ot_text_release(&want);
+        release(&o);
+    }
+}
+
+static void version_is_printed(void **state)
+{
+    (void)state;
+    outcome o = optune("--version");
+    assert_int_equal(o.code, 0);
+    assert_int_equal(strncmp(ot_text_str(&o.out), "optune ", 7), 0);
+    release(&o);
+}
+
+/* ---- wrong words ------------------------------------------------------------------------- */
+
+static void wrong_commands_and_options_name_the_nearest(void **state)
+{
+    (void)state;
+    refused(2, "no command given", "--db", dir);
+    refused(2, "no command 'rnu'; did you mean 'run'?", "rnu");
+    refused(2, "did you mean 'select'?", "help", "selekt");
+    refused(2, "no command 'xyzzy'\n", "xyzzy");
+    refused(2, "no option '--trails'; did you mean '--trials'?", "run", "dense", "--trails",
+            "3");
+    refused(2, "did you mean '--trials'?", "run", "dense", "-trials", "3");
+    refused(2, "no option '--jsn'; did you mean '--json'?", "ops", "--jsn");
+    refused(2, "did you mean '--target'?", "--taget=cpu", "ops");
+    refused(2, "see 'optune query --help'", "query", "--best", "x");
+    refused(2, "no option '-x'", "ops", "-x");
+    for (int i = 0; i < OT_COUNT(commands); i++)
+        refused(2, "no option '--frobnicate'", commands[i].cmd, "--frobnicate");
+}
+
+static void values_are_checked(void **state)
+{
+    (void)state;
+    refused(2, "'--trials' needs a whole number of 1 or more, not '0'", "run", "dense",
+            "--trials", "0");
+    refused(2, "not '3x'", "run", "dense", "--trials=3x");
+    refused(2, "not '99999999999999999999'", "run", "dense", "--trials",
+            "99999999999999999999");
+    refused(2, "'--time' needs seconds, 0 or more, not '-1'", "run", "dense", "--time", "-1");
+    refused(2, "not 'inf'", "run", "dense", "--time", "inf");
+    refused(2, "not '-4'", "run", "dense", "--seed", "-4");
+    refused(2, "'--trials' needs an argument, N", "run", "dense", "--trials");
+    refused(2, "'--preset' needs an argument, NAME", "run", "dense", "--preset", "--json");
+    refused(2, "takes no argument, but got '1'", "ops", "--json=1");
+    refused(2, "no log level 'inf'; did you mean 'info'?", "ops", "--log-level", "inf");
+    refused(2, "'--db' needs DIR", "ops", "--db=");
+    refused(2, "'--threads' needs a whole number", "ops", "--threads", "two");
+}
+
+static void words_are_counted(void **state)
+{
+    (void)state;
+    refused(2, "run needs an operator", "run");
+    refused(2, "query needs a workload", "query");
+    refused(2, "'extra' is one word too many", "query", "dense", "extra");
+    refused(2, "'extra' is one word too many", "targets", "extra");
+    refused(2, "import needs a log", "import");
+    refused(2, "emit needs a directory: -o DIR", "emit", "dense(f32[4,8], f32[2,8])");
+    refused(2, "optune run dense 'dense(f32[4,8], f32[2,8])'", "run",
+            "dense(f32[4,8], f32[2,8])");
+    refused(3, "no operator '--json'", "ops", "--", "--json");
+}
+
+/* ---- where options may stand ------------------------------------------------------------- */
+
+static void options_stand_anywhere(void **state)
+{
+    (void)state;
+    outcome o[] = {
+        optune("ops"),
+        optune("--target", "cpu", "--threads=1", "ops"),
+        optune("ops", "--target=cpu", "--db", dir, "--log-level", "error"),
+        optune("--", "ops"),
+        optune("--log-level=debug", "ops", "--"),
+    };
+    for (int i = 0; i < OT_COUNT(o); i++) {
+        assert_int_equal(o[i].code, 0);
+        check_contains(ot_text_str(&o[i].out), "conv2d");
+        assert_string_equal(ot_text_str(&o[i].out), ot_text_str(&o[0].out));
+    }
+    for (int i = 0; i < OT_COUNT(o); i++)
+        release(&o[i]);
+}
+
+/* ---- lists ------------------------------------------------------------------------------- */
+
+static json_t *entry_named(json_t *list, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *row = json_array_get(list, i);
+        if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0)
+            return row;
+    }
+    print_error("no entry '%s'\n", name);
+    fail();
+    return NULL;
+}
+
+static void ops_as_json_hold_everything(void **state)
+{
+    (void)state;
+    outcome o = optune("ops", "--json");
+    json_t *json = json_of(&o), *list = json_object_get(json, "ops");
+    json_t *dense = entry_named(list, "dense");
+    static const char *const fields[] = {
+        "summary", "pattern", "pattern_number", "inputs", "attributes", "support_level",
+        "outputs", "presets", "samples",        "flops",  "bytes",      "terms"};
+    for (int i = 0; i < OT_COUNT(fields); i++)
+        assert_non_null(json_object_get(dense, fields[i]));
+    assert_string_equal(json_string_value(json_object_get(dense, "pattern")), "out-fusable");
+    assert_int_equal(json_integer_value(json_object_get(dense, "pattern_number")), 4);
+    json_t *weight = entry_named(json_object_get(dense, "inputs"), "weight");
+    assert_true(json_is_true(json_object_get(weight, "const")));
+    json_t *bias = entry_named(json_object_get(dense, "inputs"), "bias");
+    assert_true(json_is_true(json_object_get(bias, "optional")));
+    json_t *math = entry_named(json_object_get(dense, "attributes"), "math");
+    assert_string_equal(json_string_value(json_object_get(math, "default")), "ieee");
+    json_t *bert = entry_named(json_object_get(dense, "presets"), "bert-base");
+    json_t *workload = json_array_get(json_object_get(bert, "workloads"), 0);
+    assert_true(json_real_value(json_object_get(workload, "flops")) > 1e6);
+    json_decref(json);
+}
+
+static void one_op_is_printed_in_full(void **state)
+{
+    (void)state;
+    outcome o = optune("ops", "conv2d");
+    assert_int_equal(o.code, 0);
+    static const char *const parts[] = {"conv2d: ",
+                                        "pattern out-fusable (4)",
+                                        "support level",
+                                        "data",
+                                        "weight",
+                                        "strides",
+                                        "padding",
+                                        "dilation",
+                                        "groups",
+                                        "math",
+                                        "resnet50 (default)",
+                                        "mobilenetv2",
+                                        "vgg16",
+                                        "samples:",
+                                        "GFLOP"};
+    for (int i = 0; i < OT_COUNT(parts); i++)
+        check_contains(ot_text_str(&o.out), parts[i]);
+    release(&o);
+    refused(3, "no operator 'conv3d'; did you mean 'conv2d'?", "ops", "conv3d");
+    refused(3, "no operator 'dens'; did you mean 'dense'?", "impls", "dens");
+}
+
+static void impls_name_their_strategies(void **state)
+{
+    (void)state;
+    outcome o = optune("impls", "dense", "--json");
+    json_t *json = json_of(&o), *list = json_object_get(json, "impls");
+    assert_true(json_array_size(list) >= 2);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *row = json_array_get(list, i);
+        assert_string_equal(json_string_value(json_object_get(row, "op")), "dense");
+        assert_int_equal(strlen(json_string_value(json_object_get(row, "digest"))), 32);
+        assert_true(json_array_size(json_object_get(row, "strategies")) > 0);
+    }
+    json_decref(json);
+}
+
+static void targets_searches_and_devices_are_listed(void **state)
+{
+    (void)state;
+    outcome o = optune("targets", "--json");
+    json_t *json = json_of(&o);
+    json_t *cpu = entry_named(json_object_get(json, "targets"), "cpu");
+    assert_true(json_array_size(json_object_get(cpu, "keys")) > 0);
+    json_decref(json);
+    o = optune("searches", "--json");
+    json = json_of(&o);
+    entry_named(json_object_get(json, "searches"), "random");
+    entry_named(json_object_get(json, "searches"), "grid");
+    json_decref(json);
+    o = optune("devices", "--json");
+    json = json_of(&o);
+    json_t *here = json_array_get(json_object_get(json, "devices"), 0);
+    assert_true(json_is_true(json_object_get(here, "here")));
+    assert_true(json_is_false(json_object_get(here, "stored")));
+    assert_true(json_integer_value(json_object_get(here, "cores")) >= 1);
+    const char *key = json_string_value(json_object_get(here, "key"));
+    o = optune("devices");
+    check_contains(ot_text_str(&o.out), key);
+    release(&o);
+    json_decref(json);
+}
+
+/* ---- asking an empty database ------------------------------------------------------------ */
+
+static void questions_have_their_exit_codes(void **state)
+{
+    (void)state;
+    const char *workload = "dense(f32[4,16], f32[8,16])";
+    refused(3, "no current record", "query", workload);
+    refused(2, "", "query", "dense(f32[4,16], f32[8,17])");
+    refused(2, "", "select", "dense(f32[4,16]");
+    refused(3, "did you mean 'dense'?", "select", "dens(f32[4,16], f32[8,16])");
+    refused(3, "did you mean 'cpu'?", "select", workload, "--target", "cpuu");
+    refused(4, "nowhere", "select", workload, "--device", "nowhere");
+    refused(3, "did you mean 'bert-base'?", "run", "dense", "--preset", "bert-bas");
+    refused(3, "did you mean 'random'?", "run", "dense", "--search", "randm");
+    refused(3, "no operator", "run", "dens");
+    outcome o = optune("select", workload, "--json");
+    json_t *json = json_of(&o);
+    assert_true(json_is_object(json));
+    json_decref(json);
+    outcome brief = optune("select", workload), full = optune("select", workload, "--explain");
+    assert_int_equal(brief.code, 0);
+    assert_int_equal(full.code, 0);
+    assert_true(full.out.n > brief.out.n);
+    release(&brief);
+    release(&full);
+}
+
+static void one_bad_source_keeps_no_other_out(void **state)
+{
+    (void)state;
+    optune_err err;
+    char empty[512];
+    snprintf(empty, sizeof empty, "%s", path_in_dir("empty.log"));
+    check_ok(ot_write_file(empty, "", 0, &err));
+    outcome o = optune("import", path_in_dir("absent.log"), empty);
+    assert_int_equal(o.code, 1);
+    check_contains(ot_text_str(&o.err), "absent.log");
+    check_contains(ot_text_str(&o.out), "empty.log");
+    release(&o);
+    o = optune("import", empty);
+    assert_int_equal(o.code, 0);
+    release(&o);
+}
+
+/* ---- stdout ------------------------------------------------------------------------------ */
+
+static void a_full_disk_is_a_failure(void **state)
+{
+    (void)state;
+    outcome o = start_to("/dev/full", (const char *const[]){"optune", "ops", NULL});
+    expect("ops >/dev/full", &o, 1, "cannot write to standard output");
+}
+
+static void a_reader_that_leaves_is_fine(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    fflush(NULL);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dup2(ends[1], 1);
+        execl(OT_CLI, "optune", "ops", "--json", (char *)NULL);
+        _exit(98);
+    }
+    close(ends[1]);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_has_help_with_all_its_options),
+        cmocka_unit_test(help_is_as_published),
+        cmocka_unit_test(version_is_printed),
+        cmocka_unit_test(wrong_commands_and_options_name_the_nearest),
+        cmocka_unit_test(values_are_checked),
+        cmocka_unit_test(words_are_counted),
+        cmocka_unit_test(options_stand_anywhere),
+        cmocka_unit_test(ops_as_json_hold_everything),
+        cmocka_unit_test(one_op_is_printed_in_full),
+        cmocka_unit_test(impls_name_their_strategies),
+        cmocka_unit_test(targets_searches_and_devices_are_listed),
+        cmocka_unit_test(questions_have_their_exit_codes),
+        cmocka_unit_test(one_bad_source_keeps_no_other_out),
+        cmocka_unit_test(a_full_disk_is_a_failure),
+        cmocka_unit_test(a_reader_that_leaves_is_fine),
+    };
+    return cmocka_run_group_tests(tests, in_temp_dir, remove_temp_dir);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The store in bad weather: killed writers, damaged files, refused places, no space, no
+ * permission, little memory. What may crash the process is tried in a child of its own.
+ */
+#include "support/check.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "db/db.h"
+#include "db/kv.h"
+#include "support/records.h"
+
+static char dir[4096], data[4200];
+
+static int fresh(void **state)
+{
+    (void)state;
+    if (ot_temp_dir(dir, sizeof(dir), NULL) < 0)
+        return -1;
+    snprintf(data, sizeof(data), "%s/store/data.mdb", dir);
+    return 0;
+}
+
+static int gone(void **state)
+{
+    (void)state;
+    ot_remove_tree(dir);
+    return 0;
+}
+
+static void fill(int n)
+{
+    optune_err err;
+    ot_store *store;
+    optune_record *record = ot_alloc((size_t)n * sizeof(*record));
+    for (int i = 0; i < n; i++)
+        record[i] = some_record(i);
+    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    /* Several transactions, so that there are free pages too. */
+    for (int i = 0; i < n; i += 7)
+        check_ok(ot_store_put(store, record + i, n - i < 7 ? n - i : 7, NULL, &err));
+    ot_store_close(store);
+    free(record);
+}
+
+static int count(void *arg, const optune_record *record)
+{
+    (void)record;
+    ++*(int *)arg;
+    return 0;
+}
+
+/* ---- killed ----------------------------------------------------------------------------------- */
+
+static int note_number(void *arg, const optune_record *record)
+{
+    ((char *)arg)[record->config.index - 1000] = 1;
+    return 0;
+}
+
+static void killed_writers_lose_nothing_committed(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 25, MOST = 4000 };
+    optune_err err;
+    char *committed = ot_alloc(MOST), *there = ot_alloc(MOST);
+    uint64_t seed = 7;
+    int next = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        int pipe_end[2];
+        assert_int_equal(pipe(pipe_end), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            ot_store *store;
+            if (ot_store_open(dir, OT_STORE_WRITE, &store, &err) < 0)
+                _exit(1);
+            for (int i = next; i < MOST; i++) {
+                optune_record record = some_record(i);
+                if (ot_store_put(store, &record, 1, NULL, &err) < 0 ||
+                    write(pipe_end[1], &i, sizeof(i)) != sizeof(i))
+                    _exit(1);
+            }
+            _exit(0);
+        }
+        close(pipe_end[1]);
+        int wanted = (int)optune_random_below(&seed, 12), number;
+        for (int i = 0; i < wanted; i++) {
+            assert_int_equal(read(pipe_end[0], &number, sizeof(number)), sizeof(number));
+            committed[number] = 1;
+        }
+        /* Anywhere in the next commit, or in opening. */
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        while (read(pipe_end[0], &number, sizeof(number)) == sizeof(number))
+            committed[number] = 1;
+        close(pipe_end[0]);
+        ot_store *store;
+        int status = ot_store_open(dir, OT_STORE_READ, &store, &err);
+        if (status == OPTUNE_ENOENT) { /* killed before there was one */
+            assert_null(memchr(committed, 1, MOST));
+            continue;
+        }
+        check_ok(status);
+        memset(there, 0, MOST);
+        check_ok(ot_store_walk(store, note_number, there, &err));
+        ot_store_stats stats;
+        check_ok(ot_store_stats_get(store, &stats, &err));
+        assert_int_equal(stats.damaged, 0);
+        ot_store_close(store);
+        for (int i = 0; i < MOST; i++)
+            assert_true(there[i] >= committed[i]);
+        while (next < MOST && there[next])
+            next++;
+    }
+    assert_true(next > 0);
+    free(committed);
+    free(there);
+}
+
+/* ---- damaged ---------------------------------------------------------------------------------- */
+
+/* Everything a program may do with a store of n records. Ends with 0: fine, all records there;
+ * 1: refused as damaged; 2: fine, records missing; 3: anything else. */
+static int use(int n)
+{
+    optune_err err = {0};
+    ot_store *store;
+    int status = ot_store_open(dir, OT_STORE_WRITE, &store, &err);
+    if (status < 0) {
+        bool remedy = strstr(err.text, "optune import") && strstr(err.text, dir);
+        bool right = status == OPTUNE_EVERSION || (status == OPTUNE_EDAMAGED && remedy);
+        if (!right)
+            print_error("%s\n", err.text);
+        return right ? 1 : 3;
+    }
+    optune_record record = some_record(1), *found;
+    ot_question question = {record.device, record.target, record.call, record.policy};
+    int seen = 0, walked = 0;
+    ot_arena arena = {0};
+    ot_store_stats stats;
+    bool good = ot_store_find(store, &question, 0, &arena, &found, &seen, &err) == OPTUNE_OK &&
+                ot_store_walk(store, count, &walked, &err) == OPTUNE_OK &&
+                ot_store_stats_get(store, &stats, &err) == OPTUNE_OK;
+    for (int i = 5000; good && i < 5010; i++) {
+        optune_record more = some_record(i);
+        good = ot_store_put(store, &more, 1, NULL, &err) == OPTUNE_OK;
+    }
+    ot_arena_release(&arena);
+    ot_store_close(store);
+    if (!good && err.status != OPTUNE_EDAMAGED)
+        print_error("%s\n", err.text);
+    if (!good)
+        return err.status == OPTUNE_EDAMAGED ? 1 : 3;
+    return seen == n && walked == n ? 0 : 2;
+}
+
+static int use_in_child(int n)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(use(n));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status)); /* no signal */
+    return WEXITSTATUS(status);
+}
+
+static void spoil(const ot_text *sound, size_t at, const void *bytes, size_t n)
+{
+    optune_err err;
+    ot_text spoilt = {0};
+    ot_text_add_n(&spoilt, sound->s, sound->n);
+    memcpy(spoilt.s + at, bytes, n);
+    check_ok(ot_write_file(data, spoilt.s, spoilt.n, &err));
+    ot_text_release(&spoilt);
+}
+
+static ot_text sound_data(int records)
+{
+    optune_err err;
+    ot_text sound = {0};
+    fill(records);
+    check_ok(ot_read_file(data, &sound, 64 << 20, &err));
+    check_ok(ot_check_pages(data, &err));
+    return sound;
+}
+
+static void cut_files_are_refused(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_text sound = sound_data(100);
+    int refused = 0;
+    for (size_t n = 0; n < sound.n; n += n < 12288 ? 777 : 4095) {
+        check_ok(ot_write_file(data, sound.s, n, &err));
+        int status = use_in_child(100);
+        /* What was cut off may have been free pages: then nothing is missing. */
+        assert_true(status == 1 || (status == 0 && n > sound.n / 2));
+        refused += status == 1;
+    }
+    assert_true(refused > 20);
+    ot_text_release(&sound);
+}
+
+static void garbage_is_refused(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_text sound = sound_data(20);
+    uint64_t seed = 3;
+    for (size_t i = 0; i < sound.n; i++)
+        sound.s[i] = (char)optune_random(&seed);
+    check_ok(ot_write_file(data, sound.s, sound.n, &err));
+    assert_int_equal(use_in_child(20), 1);
+    check_ok(ot_write_file(data, "no database at all\n", 19, &err));
+    assert_int_equal(use_in_child(20), 1);
+    memset(sound.s, 0, sound.n);
+    check_ok(ot_write_file(data, sound.s, sound.n, &err));
+    assert_int_equal(use_in_child(20), 1);
+    ot_text_release(&sound);
+}
+
+static void damage_anywhere_never_crashes(void **state)
+{
+    (void)state;
+    ot_text sound = sound_data(100);
+    uint64_t seed = 11;
+    int refused = 0, rounds = 300;
+    for (int i = 0; i < rounds; i++) {
+        unsigned char bytes[4096];
+        size_t n = (size_t)1 << optune_random_below(&seed, 13);
+        size_t at = (size_t)optune_random_below(&seed, (int64_t)(sound.n - n));
+        if (i % 3 == 0) /* page headers and what follows them matter most */
+            at &= ~(size_t)4095;
+        for (size_t j = 0; j < n; j++)
+            bytes[j] = i % 2 ? (unsigned char)optune_random(&seed) : 0xff;
+        spoil(&sound, at, bytes, n);
+        int status = use_in_child(100);
+        if (status > 2)
+            print_error("round %d: %zu bytes at %zu\n", i, n, at);
+        assert_in_range(status, 0, 2);
+        refused += status == 1;
+    }
+    assert_in_range(refused, 20, rounds - 20); /* both happen: values alone do not refuse */
+    ot_text_release(&sound);
+}
+
+static void damaged_values_are_passed_over_and_mended(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_store *store;
+    ot_text sound = sound_data(20);
+    /* One record's time, in whatever pages it was ever written to. */
+    double time = some_record(13).time;
+    int places = 0;
+    for (size_t i = 0; i + sizeof(time) <= sound.n; i++) {
+        if (memcmp(sound.s + i, &time, sizeof(time)) == 0) {
+            sound.s[i] ^= 1;
+            places++;
+        }
+    }
+    assert_true(places > 0);
+    check_ok(ot_write_file(data, sound.s, sound.n, &err));
+    optune_record record[20], *found;
+    for (int i = 0; i < 20; i++)
+        record[i] = some_record(i);
+    ot_question question = {record->device, record->target, record->call, record->policy};
+    ot_arena arena = {0};
+    ot_store_stats stats;
+    int n, added;
+    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_stats_get(store, &stats, &err));
+    assert_int_equal(stats.damaged, 1);
+    check_ok(ot_store_find(store, &question, 0, &arena, &found, &n, &err));
+    assert_int_equal(n, 19);
+    n = 0;
+    check_ok(ot_store_walk(store, count, &n, &err));
+    assert_int_equal(n, 19);
+    check_ok(ot_store_put(store, record, 20, &added, &err));
+    assert_int_equal(added, 1);
+    check_ok(ot_store_find(store, &question, 0, &arena, &found, &n, &err));
+    assert_int_equal(n, 20);
+    check_ok(ot_store_stats_get(store, &stats, &err));
+    assert_int_equal(stats.damaged, 0);
+    assert_int_equal(stats.records, 20);
+    ot_store_close(store);
+    ot_arena_release(&arena);
+    ot_text_release(&sound);
+}
+
+static void checking_beside_a_writer(void **state)
+{
+    (void)state;
+    optune_err err;
+    fill(50);
+    pid_t child = fork();
+    if (child == 0) {
+        ot_store *store;
+        if (ot_store_open(dir, OT_STORE_WRITE, &store, &err) < 0)
+            _exit(1);
+        for (int i = 50; i < 250; i++) {
+            optune_record record = some_record(i);
+            if (ot_store_put(store, &record, 1, NULL, &err) < 0)
+                _exit(1);
+        }
+        _exit(0);
+    }
+    int status = 0, checks = 0;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        check_ok(ot_check_pages(data, &err));
+        checks++;
+    }
+    assert_int_equal(status, 0);
+    assert_true(checks > 0);
+}
+
+static void newer_layout_is_refused(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_store *store;
+    ot_writer writer;
+    uint32_t schema = 2;
+    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_writer_begin(store, &writer, &err));
+    check_ok(ot_writer_put(&writer, OT_TABLE_META, (ot_bytes){"schema", 6},
+                           (ot_bytes){&schema, sizeof(schema)}, NULL, &err));
+    check_ok(ot_writer_commit(&writer, &err));
+    ot_store_close(store);
+    assert_int_equal(ot_store_open(dir, OT_STORE_READ, &store, &err), OPTUNE_EVERSION);
+    check_contains(err.text, "layout 2");
+}
+
+/* ---- refused ---------------------------------------------------------------------------------- */
+
+static ot_place pretended;
+
+static void pretend(const char *path, ot_place *place)
+{
+    (void)path;
+    *place = pretended;
+}
+
+static void network_file_systems_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        ot_place place;
+        const char *name; /* NULL: accepted */
+    } rows[] = {
+        {{0x6969, ""}, "NFS"},        {{0xff534d42, ""}, "CIFS"},  {{0x517b, ""}, "SMB"},
+        {{0x0bd00bd0, ""}, "Lustre"}, {{0x47504653, ""}, "GPFS"},  {{0x01021997, ""}, "9p"},
+        {{0x65735546, "fuse.sshfs"}, "fuse.sshfs"},                {{0x65735546, ""}, "fuse"},
+        {{0x65735546, "virtiofs"}, "virtiofs"},                    {{0xef53, ""}, NULL},
+        {{0x01021994, ""}, NULL},     {{0x65735546, "fuseblk"}, NULL}, {{-1, ""}, NULL},
+    };
+    void (*real)(const char *, ot_place *) = ot_place_of;
+    fill(1);
+    ot_place_of = pretend;
+    for (int i = 0; i < OT_COUNT(rows); i++) {
+        optune_err err = {0};
+        pretended = rows[i].place;
+        for (int mode = OT_STORE_READ; mode <= OT_STORE_WRITE; mode++) {
+            ot_store *store;
+            int status = ot_store_open(dir, mode, &store, &err);
+            assert_int_equal(status, rows[i].name ? OPTUNE_ESTORE : OPTUNE_OK);
+            if (rows[i].name) {
+                check_contains(err.text, rows[i].name);
+                check_contains(err.text, "--db");
+            }
+            ot_store_close(store);
+        }
+    }
+    ot_place_of = real;
+    ot_place here;
+    ot_place_of(dir, &here);
+    assert_true(here.magic > 0);
+}
+
+static void no_permission(void **state)
+{
+    (void)state;
+    fill(1);
+    char store_dir[4200];
+    snprintf(store_dir, sizeof(store_dir), "%s/store", dir);
+    assert_int_equal(chmod(dir, 0755), 0);
+    assert_int_equal(chmod(data, 0444), 0);
+    assert_int_equal(chmod(store_dir, 0555), 0);
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        optune_err err = {0};
+        ot_store *store;
+        if (geteuid() == 0 && setuid(65534) < 0)
+            _exit(1);
+        bool right = ot_store_open(dir, OT_STORE_WRITE, &store, &err) == OPTUNE_ESTORE &&
+                     strstr(err.text, "ermission") && strstr(err.text, dir);
+        if (!right)
+            print_error("%s\n", err.text);
+        _exit(right ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    chmod(store_dir, 0755);
+    assert_int_equal(status, 0);
+}
+
+static void a_file_in_the_way(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_store *store;
+    char file[4200];
+    snprintf(file, sizeof(file), "%s/store", dir);
+    check_ok(ot_write_file(file, "x", 1, &err));
+    assert_int_equal(ot_store_open(dir, OT_STORE_WRITE, &store, &err), OPTUNE_ESTORE);
+    check_contains(err.text, file);
+}
+
+static void no_space(void **state)
+{
+    (void)state;
+    fill(1);
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        /* A limit on the size of files stands in for a full disk. */
+        optune_err err = {0};
+        ot_store *store;
+        signal(SIGXFSZ, SIG_IGN);
+        if (ot_store_open(dir, OT_STORE_WRITE, &store, &err) < 0 ||
+            setrlimit(RLIMIT_FSIZE, &(struct rlimit){200000, 200000}) < 0)
+            _exit(1);
+        int stored = 1, put = OPTUNE_OK;
+        for (int i = 1; i < 2000 && put == OPTUNE_OK; i++) {
+            optune_record record = some_record(i);
+            put = ot_store_put(store, &record, 1, NULL, &err);
+            stored += put == OPTUNE_OK;
+        }
+        int n = 0;
+        bool right = put == OPTUNE_ESTORE && stored > 10 && strstr(err.text, "data") &&
+                     ot_store_walk(store, count, &n, &err) == OPTUNE_OK && n == stored;
+        if (!right)
+            print_error("%d stored, %d there: %s\n", stored, n, err.text);
+        _exit(right ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    optune_err err;
+    check_ok(ot_check_pages(data, &err));
+}
+
+static void little_address_space(void **state)
+{
+    (void)state;
+    fill(1);
+#if defined(__SANITIZE_ADDRESS__)
+    skip(); /* AddressSanitizer needs terabytes of it */
+#endif
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        rlim_t limit = (rlim_t)2 << 30;
+        if (setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit}) < 0)
+            _exit(1);
+        _exit(use(1));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+#define each(test) cmocka_unit_test_setup_teardown(test, fresh, gone)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        each(killed_writers_lose_nothing_committed),
+        each(cut_files_are_refused),
+        each(garbage_is_refused),
+        each(damage_anywhere_never_crashes),
+        each(damaged_values_are_passed_over_and_mended),
+        each(checking_beside_a_writer),
+        each(newer_layout_is_refused),
+        each(network_file_systems_are_refused),
+        each(no_permission),
+        each(a_file_in_the_way),
+        each(no_space),
+        each(little_address_space),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

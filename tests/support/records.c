@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made-up records: every field set, with the texts and numbers most likely to be mishandled. */
+#include "support/records.h"
+
+#include "support/check.h"
+
+#include <math.h>
+
+static const char config_text[] = "[[\"tile_x\",\"sp\",[-1,8]],[\"order\",\"re\",[1,0]],"
+                                  "[\"ann\",\"an\",[\"vec\",\"none\"]],[\"f\",\"ot\",0.1],"
+                                  "[\"w\",\"ot\",\"NCHW16c\"],[\"u\",\"ot\",true]]";
+
+optune_record some_record(int number)
+{
+    static const double samples[] = {1.1e-5, 1.0 / 3 * 1e-5, 5.69732536806342e-05};
+    optune_record record = {
+        .call = "dense(f32[1,2048], const f32[1000,2048])",
+        .op = "dense",
+        .target = "cpu -threads=2",
+        .device = "cpu:GenuineIntel-6-106-6",
+        .policy = "warm",
+        .impl = "dense_pack.x86",
+        .digest = "00112233445566778899aabbccddeeff",
+        .depends = "compiler=gcc 12.2.0 \"quoted\"\nflags=-O3=yes\nnovalue\n",
+        .cost = samples[0],
+        .low = samples[1],
+        .high = samples[2],
+        .n_samples = OT_COUNT(samples),
+        .sample = samples,
+        .inner = 1234567890123,
+        .error = 0.1,
+        .seed = 0xfedcba9876543210u,
+        .final = true,
+        .counters = "cycles=123\ninstructions=456\n",
+        .all_cost = 1.0239202976226807,
+        .time = 1535423916.7184713 + number,
+        .tool = "optune 0.1.0",
+        .task = "[\"llvm\", \"dense_pack.x86\",[[\"TENSOR\",[1,2048],\"float32\"],0.5,null],{}]",
+        .source = "run",
+    };
+    assert_int_equal(ot_config_parse(config_text, &record.config, NULL), OPTUNE_OK);
+    record.config.index = 1000 + number;
+    return record;
+}
+
+static void check_same_text(const char *a, const char *b)
+{
+    assert_int_equal(a == NULL, b == NULL);
+    if (a)
+        assert_string_equal(a, b);
+}
+
+static void check_same_real(double a, double b)
+{
+    assert_true(a == b || (isnan(a) && isnan(b)));
+}
+
+void check_same_record(const optune_record *a, const optune_record *b)
+{
+    check_same_text(a->call, b->call);
+    check_same_text(a->op, b->op);
+    check_same_text(a->target, b->target);
+    check_same_text(a->device, b->device);
+    check_same_text(a->policy, b->policy);
+    check_same_text(a->impl, b->impl);
+    check_same_text(a->digest, b->digest);
+    check_same_text(a->depends, b->depends);
+    check_same_text(a->message, b->message);
+    check_same_text(a->counters, b->counters);
+    check_same_text(a->tool, b->tool);
+    check_same_text(a->task, b->task);
+    assert_true(ot_config_equal(&a->config, &b->config));
+    assert_int_equal(a->config.index, b->config.index);
+    assert_int_equal(a->outcome, b->outcome);
+    assert_int_equal(a->n_samples, b->n_samples);
+    for (int i = 0; i < a->n_samples; i++)
+        check_same_real(a->sample[i], b->sample[i]);
+    check_same_real(a->cost, b->cost);
+    check_same_real(a->low, b->low);
+    check_same_real(a->high, b->high);
+    check_same_real(a->error, b->error);
+    check_same_real(a->all_cost, b->all_cost);
+    check_same_real(a->time, b->time);
+    assert_true(a->inner == b->inner);
+    assert_true(a->seed == b->seed);
+    assert_int_equal(a->final, b->final);
+}
+
+optune_device some_device(const char *key)
+{
+    optune_device device = {
+        .name = "A CPU \"with\" quotes",
+        .kind = "cpu",
+        .arch = "skylake-avx512",
+        .cores = 2,
+        .threads = 4,
+        .vector_bytes = 64,
+        .vector_registers = 32,
+        .l1 = 32768,
+        .l2 = 1 << 20,
+        .l3 = (int64_t)260 << 20,
+        .memory = (int64_t)24 << 30,
+        .max_block = {1024, 512, 64},
+        .max_shared = 49152,
+        .cc_major = 9,
+    };
+    assert_true(ot_copy(device.key, sizeof(device.key), key));
+    return device;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made-up records for tests of the database. */
+#ifndef OPTUNE_TESTS_RECORDS_H
+#define OPTUNE_TESTS_RECORDS_H
+
+#include "base/base.h"
+
+/* A full record; equal numbers give equal records, others differ. The texts live for ever. */
+optune_record some_record(int number);
+/* Fails the test unless both say the same in every field but `source`. */
+void check_same_record(const optune_record *a, const optune_record *b);
+optune_device some_device(const char *key);
+
+#endif

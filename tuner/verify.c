@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a candidate computes the right thing: inputs from a seed, outputs poisoned first,
+ * everything behind guards, every known element against its bound. A wrong answer is an outcome
+ * with the first bad element, never an error.
+ *
+ * The one idea: the bound grows as the error of honest arithmetic does, scale * growth(terms) * eps
+ * * sum of absolute products, so it neither forgives a wrong tail nor blames a long sum.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/worker.h"
+
+/* ---- dtypes ---------------------------------------------------------------------------------- */
+
+static double from_half(uint16_t h)
+{
+    const int exponent = h >> 10 & 31, fraction = h & 1023;
+    double value;
+    if (exponent == 31)
+        value = fraction ? NAN : INFINITY;
+    else if (exponent == 0)
+        value = ldexp(fraction, -24);
+    else
+        value = ldexp(1024 + fraction, exponent - 25);
+    return h >> 15 ? -value : value;
+}
+
+static double from_bfloat(uint16_t b)
+{
+    const uint32_t bits = (uint32_t)b << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+#define COPY_AS(type)                                                                            \
+    do {                                                                                         \
+        const type *from = data;                                                                 \
+        for (int64_t i = 0; i < n; i++)                                                          \
+            to[i] = (double)from[first + i];                                                     \
+    } while (0)
+
+void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n, double *to)
+{
+    const uint16_t *half = data;
+    const bool sign = dtype.code == OPTUNE_DTYPE_INT;
+    if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 32)
+        COPY_AS(float);
+    else if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64)
+        COPY_AS(double);
+    else if (dtype.code == OPTUNE_DTYPE_FLOAT)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from_half(half[first + i]);
+    else if (dtype.code == OPTUNE_DTYPE_BFLOAT)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from_bfloat(half[first + i]);
+    else if (dtype.bits <= 8 && sign)
+        COPY_AS(int8_t);
+    else if (dtype.bits <= 8)
+        COPY_AS(uint8_t);
+    else if (dtype.bits == 16 && sign)
+        COPY_AS(int16_t);
+    else if (dtype.bits == 16)
+        COPY_AS(uint16_t);
+    else if (dtype.bits == 32 && sign)
+        COPY_AS(int32_t);
+    else if (dtype.bits == 32)
+        COPY_AS(uint32_t);
+    else if (sign)
+        COPY_AS(int64_t);
+    else
+        COPY_AS(uint64_t);
+}
+
+static bool is_float(optune_dtype dtype)
+{
+    return dtype.code == OPTUNE_DTYPE_FLOAT || dtype.code == OPTUNE_DTYPE_BFLOAT;
+}
+
+/* Distance from 1 to the next value, and the smallest normal one. */
+static double epsilon(optune_dtype dtype)
+{
+    if (!is_float(dtype))
+        return 0;
+    return dtype.code == OPTUNE_DTYPE_BFLOAT ? 0x1p-7
+           : dtype.bits == 16                ? 0x1p-10
+           : dtype.bits == 32                ? FLT_EPSILON
+                                             : DBL_EPSILON;
+}
+
+static double smallest(optune_dtype dtype)
+{
+    if (!is_float(dtype))
+        return 0;
+    return dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 16   ? 0x1p-14
+           : dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64 ? DBL_MIN
+                                                                  : FLT_MIN;
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+static uint16_t to_half(double x)
+{
+    /* Of [-1, 1): rounding to 11 significant bits is exact arithmetic here. */
+    int exponent;
+    const double fraction = frexp(fabs(x), &exponent);
+    const uint16_t sign = x < 0 ? 0x8000 : 0;
+    if (x == 0 || exponent < -13)
+        return sign;
+    const int mantissa = (int)nearbyint(fraction * 2048);
+    return (uint16_t)(sign | (uint16_t)(((exponent + 14) << 10) + mantissa - 1024));
+}
+
+static uint16_t to_bfloat(double x)
+{
+    const float value = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Floats are uniform in [-1, 1) with 24 significant bits; wide integers stay small, so that sums
+ * of products do not overflow. */
+void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to)
+{
+    const optune_dtype dtype = type->dtype;
+    const int64_t n = optune_tensor_elements(type) * (dtype.lanes ? dtype.lanes : 1);
+    const uint64_t start = mix(seed + 0x9e3779b97f4a7c15 * (uint64_t)(index + 1));
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t r = mix(start + 0x9e3779b97f4a7c15 * (uint64_t)i);
+        const double x = (double)(int64_t)(r >> 40) * 0x1p-23 - 1;
+        const int64_t whole = dtype.bits <= 8 ? (int64_t)(r >> 40 & 255) - 128
+                                              : (int64_t)(r >> 40) % 2001 - 1000;
+        if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 32)
+            ((float *)to)[i] = (float)x;
+        else if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64)
+            ((double *)to)[i] = x;
+        else if (dtype.code == OPTUNE_DTYPE_FLOAT)
+            ((uint16_t *)to)[i] = to_half(x);
+        else if (dtype.code == OPTUNE_DTYPE_BFLOAT)
+            ((uint16_t *)to)[i] = to_bfloat(x);
+        else if (dtype.code == OPTUNE_DTYPE_BOOL || dtype.bits == 1)
+            ((uint8_t *)to)[i] = r >> 63;
+        else if (dtype.bits <= 8)
+            ((uint8_t *)to)[i] = (uint8_t)whole;
+        else if (dtype.bits == 16)
+            ((int16_t *)to)[i] = (int16_t)(dtype.code == OPTUNE_DTYPE_UINT ? labs(whole) : whole);
+        else if (dtype.bits == 32)
+            ((int32_t *)to)[i] = (int32_t)(dtype.code == OPTUNE_DTYPE_UINT ? labs(whole) : whole);
+        else
+            ((int64_t *)to)[i] = dtype.code == OPTUNE_DTYPE_UINT ? labs(whole) : whole;
+    }
+}
+
+/* ---- outputs ---------------------------------------------------------------------------------------- */
+
+double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_index)
+{
+    double eps = epsilon(call->output[out_index].dtype);
+    if (eps == 0)
+        return 0;
+    const double terms = call->op->terms ? call->op->terms(call) : 1;
+    const double scale = impl->error_scale > 0 ? impl->error_scale : 1;
+    /* Rounding errors add up like a random walk; a short sum cannot even do that. */
+    const double growth = fmin(fmax(terms, 1), 2 * sqrt(terms) + 4);
+    /* A reduced numerics class rounds each factor once, whatever the sum is kept in. */
+    double factor = 0;
+    for (int i = 0; i < call->n_attrs; i++)
+        if (strcmp(call->attr[i].name, "math") == 0 && strcmp(call->attr[i].word, "tf32") == 0)
+            factor = 0x1p-10;
+    return scale * growth * eps + factor;
+}
+
+static void print_place(const optune_tensor *type, int64_t offset, ot_text *to)
+{
+    int64_t at[OPTUNE_MAX_RANK] = {0};
+    for (int d = type->rank - 1; d >= 0; d--) {
+        const int64_t extent = type->dim[d].min;
+        at[d] = offset % extent;
+        offset /= extent;
+    }
+    ot_text_add(to, "[");
+    for (int d = 0; d < type->rank; d++)
+        ot_text_printf(to, "%s%lld", d ? "," : "", (long long)at[d]);
+    ot_text_add(to, "]");
+}
+
+typedef struct comparison {
+    int64_t wrong, seen, first; /* elements; the first wrong one's offset */
+    double got, want, bound;
+    double error;
+} comparison;
+
+enum { PIECE = 1024 };
+
+static void compare_block(const ot_session *s, const ot_block *block, double bound_factor,
+                          comparison *c)
+{
+    const optune_dtype dtype = s->call.output[block->output].dtype;
+    const double *want = (const double *)(s->reference.map + block->value);
+    const float *magnitude = (const float *)(s->reference.map + block->magnitude);
+    const double tiny = smallest(dtype);
+    double got[PIECE];
+    for (int64_t start = 0; start < block->count; start += PIECE) {
+        const int64_t n = block->count - start < PIECE ? block->count - start : PIECE;
+        ot_elements(dtype, s->host, block->offset + start, n, got);
+        for (int64_t i = 0; i < n; i++) {
+            const double w = want[start + i];
+            const double bound = bound_factor * (double)magnitude[start + i] + tiny;
+            const double off = fabs(got[i] - w);
+            const bool right = off <= bound || (isnan(w) && isnan(got[i])) || got[i] == w;
+            if (right) {
+                if (off <= bound && bound > 0 && off > c->error * bound)
+                    c->error = off / bound;
+            } else if (c->wrong++ == 0 || block->offset + start + i < c->first) {
+                c->first = block->offset + start + i;
+                c->got = got[i];
+                c->want = w;
+                c->bound = bound;
+            }
+        }
+        c->seen += n;
+    }
+}
+
+/* Where only part of the reference is known, an element that was never written still shows. */
+static int64_t find_unwritten(const ot_session *s, int output)
+{
+    const optune_dtype dtype = s->call.output[output].dtype;
+    const size_t size = dtype.bits / 8u;
+    static const unsigned char poison[8] = {255, 255, 255, 255, 255, 255, 255, 255};
+    const char *p = s->host;
+    if (!is_float(dtype))
+        return -1;
+    for (int64_t at = 0; at < s->out_bytes[output]; at += (int64_t)size)
+        if (memcmp(p + at, poison, size) == 0)
+            return at / (int64_t)size;
+    return -1;
+}
+
+static void say_wrong(const ot_session *s, int output, const comparison *c, char *message,
+                      size_t size)
+{
+    ot_text place = {0};
+    print_place(&s->call.output[output], c->first, &place);
+    snprintf(message, size, "output %d%s: got %.9g, want %.9g, bound %.3g (%lld of %lld wrong)",
+             output, ot_text_str(&place), c->got, c->want, c->bound, (long long)c->wrong,
+             (long long)c->seen);
+    ot_text_release(&place);
+}
+
+bool ot_verify_outputs(ot_session *s, int kind, const optune_impl *impl, double *error,
+                       char *message, size_t size)
+{
+    for (int o = 0; o < s->call.n_outputs; o++) {
+        comparison c = {.error = *error};
+        if (s->row->read(s->state, s->out[kind][o], s->host, s->out_bytes[o]) < 0) {
+            snprintf(message, size, "output %d cannot be read back", o);
+            return false;
+        }
+        const double bound = ot_error_bound(&s->call, impl, o);
+        for (int64_t i = 0; i < s->reference.n_blocks; i++)
+            if (s->reference.block[i].output == o)
+                compare_block(s, &s->reference.block[i], bound, &c);
+        *error = c.error;
+        if (c.wrong) {
+            *error = c.bound > 0 ? fabs(c.got - c.want) / c.bound : INFINITY;
+            say_wrong(s, o, &c, message, size);
+            return false;
+        }
+        const int64_t unwritten = s->reference.whole ? -1 : find_unwritten(s, o);
+        if (unwritten >= 0) {
+            ot_text place = {0};
+            print_place(&s->call.output[o], unwritten, &place);
+            snprintf(message, size, "output %d%s was never written", o, ot_text_str(&place));
+            ot_text_release(&place);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Every guarded buffer as it was, and the inputs unchanged; false says which one is not. */
+static bool check_surroundings(ot_session *s, const ot_bound *b, char *message, size_t size)
+{
+    for (int i = 0; i < s->call.n_inputs; i++) {
+        bool same = s->row->intact(s->state, s->in[OT_GUARDED][i]);
+        if (same && s->row->read(s->state, s->in[OT_GUARDED][i], s->host, s->in_bytes[i]) >= 0)
+            same = ot_hash64(s->host, (size_t)s->in_bytes[i]) == s->in_hash[i];
+        if (!same) {
+            snprintf(message, size, "wrote to input %d or in front of it", i);
+            return false;
+        }
+    }
+    for (int i = 0; i < s->call.n_outputs; i++)
+        if (!s->row->intact(s->state, s->out[OT_GUARDED][i])) {
+            snprintf(message, size, "wrote outside output %d, in front of it", i);
+            return false;
+        }
+    for (int i = 0; i < b->loaded->plan.n_scratch; i++)
+        if (!s->row->intact(s->state, b->scratch[i])) {
+            snprintf(message, size, "wrote outside scratch '%s', in front of it",
+                     b->loaded->plan.scratch[i].name);
+            return false;
+        }
+    return true;
+}
+
+int ot_verify(ot_session *s, ot_loaded *loaded, double *error, char *message, size_t size)
+{
+    optune_err err = {0};
+    ot_bound *b = NULL;
+    int outcome = OPTUNE_OUTCOME_OK;
+    bool damaged = false;
+    *error = 0;
+    int status = ot_bound_open(s, loaded, OT_GUARDED, &b, &err);
+    if (status >= 0)
+        status = ot_session_poison(s, OT_GUARDED, &err);
+    if (status >= 0)
+        status = ot_bound_prepack(b, &err);
+    if (status >= 0)
+        status = s->row->run(s->state, b->launch[OPTUNE_TIMED], b->n[OPTUNE_TIMED], &err);
+    if (status < 0) {
+        snprintf(message, size, "%s", err.text);
+        outcome = OPTUNE_OUTCOME_RUNTIME;
+    } else if (!check_surroundings(s, b, message, size)) {
+        outcome = OPTUNE_OUTCOME_WRONG;
+        damaged = true;
+    } else if (!ot_verify_outputs(s, OT_GUARDED, loaded->impl, error, message, size)) {
+        outcome = OPTUNE_OUTCOME_WRONG;
+    }
+    ot_bound_close(b);
+    if (damaged && ot_session_renew(s, &err) < 0)
+        s->ready = false;
+    return outcome;
+}

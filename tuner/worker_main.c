@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * optune-worker: the process in which candidates run. Started by the library with its socket as
+ * file 3 and the number of its parent; never by a person, except to ask what a library is:
+ * `optune-worker --library cblas`. It dies with its parent, and nothing it does outlives it.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "tuner/worker.h"
+
+static int describe(const char *lib)
+{
+    char text[OPTUNE_TEXT_SIZE];
+    optune_err err = {0};
+    if (ot_cpu_library_describe(lib, text, sizeof text, &err) < 0) {
+        puts(err.text);
+        return 4;
+    }
+    fputs(text, stdout);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int code = 2;
+    if (argc == 3 && strcmp(argv[1], "--library") == 0) {
+        code = describe(argv[2]);
+        fflush(stdout);
+        _exit(code); /* not through what the library left to do at exit */
+    }
+    int64_t fd, parent;
+    if (argc == 4 && strcmp(argv[1], "--serve") == 0 && ot_parse_int(argv[2], &fd) &&
+        ot_parse_int(argv[3], &parent)) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != (pid_t)parent)
+            _exit(1); /* it died before the line above */
+        signal(SIGPIPE, SIG_IGN);
+        ot_crash_install((int)fd);
+        code = ot_worker_serve((int)fd);
+        _exit(code); /* candidates may have registered anything for exit */
+    }
+    fputs("optune-worker is started by optune; by hand: optune-worker --library NAME\n", stderr);
+    return code;
+}
