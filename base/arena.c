@@ -44,7 +44,7 @@ void *ot_arena_alloc(ot_arena *arena, size_t size)
         struct ot_block *fresh = ot_alloc(sizeof(*fresh) + room);
         fresh->size = room;
         if (block && size > BLOCK_SIZE / 4) {
-            /* A large piece gets a block of its own; small ones go on filling the present one. */
+            /* A large piece gets a block of its own; small ones go on filling this one. */
             fresh->next = block->next;
             block->next = fresh;
         } else {

@@ -68,8 +68,8 @@ int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_er
     return OPTUNE_OK;
 }
 
-/* Takes what is there; the pipe is closed at its end. What exceeds the limit is dropped, so that
- * a talkative child is not stopped by a full pipe. */
+/* Takes what is there; the pipe is closed at its end. What exceeds the limit is dropped, so
+ * that a talkative child is not stopped by a full pipe. */
 static void collect(ot_child *child)
 {
     char piece[4096];
@@ -127,7 +127,8 @@ void ot_child_wait_any(ot_child *const *children, int n, double seconds)
     if (n > MOST_WAITED)
         n = MOST_WAITED; /* the others are seen by the caller's next poll */
     for (int i = 0; i < n; i++)
-        pidfd[i] = children[i]->ended || !children[i]->pid ? -1 : pidfd_open(children[i]->pid, 0);
+        pidfd[i] =
+            children[i]->ended || !children[i]->pid ? -1 : pidfd_open(children[i]->pid, 0);
     for (;;) {
         bool any = n == 0;
         double wake = until;
@@ -178,8 +179,8 @@ int ot_run_program(char *const *argv, double limit_s, ot_text *text, optune_err 
     const char *said = ot_text_str(&child.text);
     int line = (int)strcspn(said, "\n");
     if (child.timed_out)
-        status = optune_fail(err, OPTUNE_ETIMEOUT, "'%s' did not end within %g s", argv[0],
-                             limit_s);
+        status =
+            optune_fail(err, OPTUNE_ETIMEOUT, "'%s' did not end within %g s", argv[0], limit_s);
     else if (WIFSIGNALED(child.status))
         status = optune_fail(err, OPTUNE_ETOOL, "'%s' was ended by signal %d (%s)", argv[0],
                              WTERMSIG(child.status), strsignal(WTERMSIG(child.status)));

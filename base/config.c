@@ -41,7 +41,7 @@ static int find_text(const char *const *texts, int n, const char *word)
     return -1;
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------------- */
 
 static void print_scalar(const optune_entity *entity, bool json, ot_text *to)
 {
@@ -107,7 +107,7 @@ void ot_config_print_short(const optune_config *config, ot_text *to)
     }
 }
 
-/* ---- parsing ---------------------------------------------------------------------------------- */
+/* ---- parsing ----------------------------------------------------------------------------- */
 
 static int parse_list(const json_t *json, optune_entity *entity, optune_err *err)
 {
@@ -115,18 +115,19 @@ static int parse_list(const json_t *json, optune_entity *entity, optune_err *err
         return optune_fail(err, OPTUNE_ESYNTAX, "the value of knob '%s' is no list",
                            entity->name);
     if (json_array_size(json) > OPTUNE_MAX_LIST)
-        return optune_fail(err, OPTUNE_ELIMIT, "knob '%s' has %zu values, at most %d are possible",
-                           entity->name, json_array_size(json), OPTUNE_MAX_LIST);
+        return optune_fail(err, OPTUNE_ELIMIT,
+                           "knob '%s' has %zu values, at most %d are possible", entity->name,
+                           json_array_size(json), OPTUNE_MAX_LIST);
     for (size_t i = 0; i < json_array_size(json); i++) {
         const json_t *item = json_array_get(json, i);
         bool is_annotation = entity->kind == OPTUNE_KNOB_ANNOTATE;
         int64_t value = -1;
         if (!is_annotation && !json_is_integer(item))
-            return optune_fail(err, OPTUNE_ESYNTAX, "knob '%s' holds something that is no integer",
-                               entity->name);
+            return optune_fail(err, OPTUNE_ESYNTAX,
+                               "knob '%s' holds something that is no integer", entity->name);
         if (is_annotation && json_is_string(item))
-            value = find_text(annotation_text, OT_COUNT(annotation_text),
-                              json_string_value(item));
+            value =
+                find_text(annotation_text, OT_COUNT(annotation_text), json_string_value(item));
         if (is_annotation && value < 0)
             return optune_fail(err, OPTUNE_ESYNTAX, "knob '%s' holds an unknown annotation",
                                entity->name);
@@ -189,8 +190,9 @@ int ot_config_parse(const char *text, optune_config *config, optune_err *err)
     else if (!json_is_array(json))
         status = optune_fail(err, OPTUNE_ESYNTAX, "config is no list of knobs");
     else if (json_array_size(json) > OPTUNE_MAX_KNOBS)
-        status = optune_fail(err, OPTUNE_ELIMIT, "config has %zu knobs, at most %d are possible",
-                             json_array_size(json), OPTUNE_MAX_KNOBS);
+        status =
+            optune_fail(err, OPTUNE_ELIMIT, "config has %zu knobs, at most %d are possible",
+                        json_array_size(json), OPTUNE_MAX_KNOBS);
     for (size_t i = 0; status == OPTUNE_OK && i < json_array_size(json); i++) {
         status = parse_entity(json_array_get(json, i), &config->entity[i], err);
         for (size_t j = 0; status == OPTUNE_OK && j < i; j++)
@@ -205,7 +207,7 @@ int ot_config_parse(const char *text, optune_config *config, optune_err *err)
     return status;
 }
 
-/* ---- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------- */
 
 bool ot_entity_equal(const optune_entity *a, const optune_entity *b)
 {

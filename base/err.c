@@ -12,8 +12,8 @@
 
 enum { LARGEST = OPTUNE_ERR_SIZE > OPTUNE_WHY_SIZE ? OPTUNE_ERR_SIZE : OPTUNE_WHY_SIZE };
 
-/* The arguments may point into the buffer that is written (an error that wraps an error), so the
- * text is made elsewhere first. */
+/* The arguments may point into the buffer that is written (an error that wraps an error), so
+ * the text is made elsewhere first. */
 static void write_line(char *to, size_t size, const char *format, va_list list)
 {
     char line[LARGEST];
@@ -52,8 +52,8 @@ bool optune_refuse(char *why, const char *format, ...)
 const char *ot_status_sentence(int status)
 {
     switch (status) {
-#define STATUS_CASE(name, value, sentence)                                                       \
-    case OPTUNE_##name:                                                                          \
+#define STATUS_CASE(name, value, sentence)                                                     \
+    case OPTUNE_##name:                                                                        \
         return sentence;
         OPTUNE_STATUS_MAP(STATUS_CASE)
 #undef STATUS_CASE

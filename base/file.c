@@ -50,12 +50,13 @@ int ot_read_file(const char *path, ot_text *to, size_t limit, optune_err *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            status = optune_fail(err, OPTUNE_EIO, "cannot read '%s': %s", path, strerror(errno));
+            status =
+                optune_fail(err, OPTUNE_EIO, "cannot read '%s': %s", path, strerror(errno));
         if (n <= 0)
             break;
         if ((size_t)n > limit - to->n) {
-            status = optune_fail(err, OPTUNE_ELIMIT, "'%s' is longer than %zu bytes", path,
-                                 limit);
+            status =
+                optune_fail(err, OPTUNE_ELIMIT, "'%s' is longer than %zu bytes", path, limit);
             break;
         }
         ot_text_add_n(to, piece, (size_t)n);

@@ -22,8 +22,8 @@ ot_digest ot_digest_of(const void *data, size_t size)
 
 ot_digest ot_digest_texts(const char *const *texts, int n)
 {
-    /* Each text after its length, eight bytes little-endian, so that {"ab", "c"} and {"a", "bc"}
-     * differ; an absent text is a length that no text has. */
+    /* Each text after its length, eight bytes little-endian, so that {"ab", "c"} is not
+     * {"a", "bc"}; an absent text is a length that no text has. */
     size_t size = 0;
     for (int i = 0; i < n; i++)
         size += 8 + (texts[i] ? strlen(texts[i]) : 0);

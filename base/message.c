@@ -96,8 +96,8 @@ int ot_message_receive(int fd, ot_text *to, double seconds, optune_err *err)
     int status = receive_all(fd, (char *)prefix, sizeof(prefix), deadline, err);
     if (status < 0)
         return status;
-    size_t n = (size_t)prefix[0] << 24 | (size_t)prefix[1] << 16 | (size_t)prefix[2] << 8 |
-               prefix[3];
+    size_t n =
+        (size_t)prefix[0] << 24 | (size_t)prefix[1] << 16 | (size_t)prefix[2] << 8 | prefix[3];
     if (n > OT_MESSAGE_LIMIT)
         return optune_fail(err, OPTUNE_ELIMIT, "a message of %zu bytes was announced", n);
     char *body = ot_alloc(n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A string that grows, and strict reading and writing of numbers, dtypes and "name=value" lines.
+ * A string that grows; strict reading and writing of numbers, dtypes and "name=value" lines.
  * Never depends on the locale of the program that hosts the library: a host that writes 3,14
  * must not change what is stored. Memory that runs out aborts, so adding cannot fail.
  */
@@ -16,7 +16,7 @@
 
 #include "base/base.h"
 
-/* ---- the C locale, for this thread, for the moment -------------------------------------------- */
+/* ---- the C locale, for this thread, for the moment --------------------------------------- */
 
 static locale_t c_locale;
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
@@ -38,7 +38,7 @@ static void leave_c_locale(locale_t before)
         uselocale(before);
 }
 
-/* ---- a growing string ------------------------------------------------------------------------- */
+/* ---- a growing string -------------------------------------------------------------------- */
 
 void ot_text_release(ot_text *t)
 {
@@ -108,9 +108,11 @@ const char *ot_text_str(const ot_text *t)
 /* Length of the well-formed UTF-8 sequence at s, or 0. */
 static int utf8_length(const unsigned char *s)
 {
-    int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
-                          : s[0] >= 0xf0 && s[0] < 0xf5   ? 4
-                                                          : 0;
+    int n = s[0] < 0x80                   ? 1
+            : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+            : (s[0] & 0xf0) == 0xe0       ? 3
+            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                          : 0;
     for (int i = 1; i < n; i++)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
@@ -173,7 +175,7 @@ bool ot_copy(char *to, size_t size, const char *s)
     return true;
 }
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------- */
 
 bool ot_parse_int(const char *s, int64_t *value)
 {
@@ -206,7 +208,7 @@ bool ot_parse_real(const char *s, double *value)
     return true;
 }
 
-/* ---- dtypes ----------------------------------------------------------------------------------- */
+/* ---- dtypes ------------------------------------------------------------------------------ */
 
 typedef struct dtype_name {
     const char *name;
@@ -293,7 +295,7 @@ void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size)
     print_dtype(dtype, names, "bool", to, size);
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------------- */
 
 enum { WORD_LIMIT = 64 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What LMDB does not look at before it trusts it: the file system it is put on, and the pages of
- * its data file. On a network file system it loses data silently; on a damaged file it crashes.
- * Both are found here first, without LMDB, from the documented layout of its format 1: page 0
- * and 1 are meta pages, everything else hangs on trees that the newer meta page roots. The pages
- * of the latest snapshot are never overwritten, so they can be read beside a writer: what looks
+ * What LMDB does not look at before it trusts it: the file system it is put on, and the pages
+ * of its data file. On a network file system it loses data silently; on a damaged file it
+ * crashes. Both are found here first, without LMDB, from the layout of its format 1: pages 0 and
+ * 1 are meta pages, everything else hangs on trees that the newer meta page roots. The pages of
+ * the latest snapshot are never overwritten, so they can be read beside a writer: what looks
  * wrong counts only when no newer snapshot has appeared meanwhile.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "db/db.h"
 
-/* ---- the place -------------------------------------------------------------------------------- */
+/* ---- the place --------------------------------------------------------------------------- */
 
 enum { FUSE_MAGIC = 0x65735546 };
 
@@ -27,12 +27,12 @@ static const struct {
     int64_t magic;
     const char *name;
 } refused_places[] = {
-    {0x6969, "NFS"},           {0x517b, "SMB"},         {0xff534d42, "CIFS"},
-    {0xfe534d42, "SMB2"},      {0x0bd00bd0, "Lustre"},  {0x47504653, "GPFS"},
-    {0x01021997, "9p"},        {0x5346414f, "AFS"},     {0x6b414653, "AFS"},
-    {0x73757245, "Coda"},      {0x00c36400, "Ceph"},    {0x7461636f, "OCFS2"},
-    {0x01161970, "GFS2"},      {0x564c, "NCP"},         {0x19830326, "BeeGFS"},
-    {0xaad7aaea, "PanFS"},     {0x20030528, "OrangeFS"}, {0x786f4256, "VirtualBox share"},
+    {0x6969, "NFS"},       {0x517b, "SMB"},          {0xff534d42, "CIFS"},
+    {0xfe534d42, "SMB2"},  {0x0bd00bd0, "Lustre"},   {0x47504653, "GPFS"},
+    {0x01021997, "9p"},    {0x5346414f, "AFS"},      {0x6b414653, "AFS"},
+    {0x73757245, "Coda"},  {0x00c36400, "Ceph"},     {0x7461636f, "OCFS2"},
+    {0x01161970, "GFS2"},  {0x564c, "NCP"},          {0x19830326, "BeeGFS"},
+    {0xaad7aaea, "PanFS"}, {0x20030528, "OrangeFS"}, {0x786f4256, "VirtualBox share"},
 };
 
 /* FUSE may be anything; these are known to be local. */
@@ -97,7 +97,7 @@ int ot_check_place(const char *path, optune_err *err)
     return refuse_place(path, *place.type ? place.type : "fuse", err);
 }
 
-/* ---- the pages -------------------------------------------------------------------------------- */
+/* ---- the pages --------------------------------------------------------------------------- */
 
 enum {
     META_MAGIC = 0xbeefc0de,
@@ -181,7 +181,8 @@ static bool check_node(pages *p, const char *at, uint64_t node, bool branch, int
     if (bytes > room - key)
         return damaged(p, "a value reaches out of its page");
     if (flags & NODE_TREE)
-        return bytes == TREE_SIZE ? check_tree(p, value) : damaged(p, "a tree has a wrong size");
+        return bytes == TREE_SIZE ? check_tree(p, value)
+                                  : damaged(p, "a tree has a wrong size");
     return flags & NODE_DUPLICATES ? damaged(p, "there are duplicate keys") : true;
 }
 
@@ -257,8 +258,9 @@ static const char *check_metas(pages *p)
             p->last = last;
         }
     }
-    /* Transactions take the two pages in turn, even numbers the first; a new file has 0 twice. */
-    if (p->txn && (txn[0] % 2 || !(txn[1] % 2) || (txn[0] - txn[1] != 1 && txn[1] - txn[0] != 1)))
+    /* Transactions take the pages in turn, even numbers the first; a new file has 0 twice. */
+    if (p->txn &&
+        (txn[0] % 2 || !(txn[1] % 2) || (txn[0] - txn[1] != 1 && txn[1] - txn[0] != 1)))
         return damaged(p, "the meta pages do not follow one another"), NULL;
     return newer;
 }
@@ -288,11 +290,13 @@ int ot_check_pages(const char *path, optune_err *err)
         if (fstat(fd, &info) < 0)
             break;
         p = (pages){.size = (uint64_t)info.st_size};
-        void *map = info.st_size ? mmap(NULL, p.size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+        void *map =
+            info.st_size ? mmap(NULL, p.size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
         p.data = map;
         if (map == MAP_FAILED && info.st_size) {
             close(fd);
-            return optune_fail(err, OPTUNE_ESTORE, "cannot map '%s': %s", path, strerror(errno));
+            return optune_fail(err, OPTUNE_ESTORE, "cannot map '%s': %s", path,
+                               strerror(errno));
         }
         good = info.st_size ? check_snapshot(&p) : damaged(&p, "the file is empty");
         if (map != MAP_FAILED)

@@ -19,7 +19,7 @@ enum {
     ABSENT = 0xffffffff,
 };
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 static void put(ot_text *to, const void *data, size_t n)
 {
@@ -73,7 +73,7 @@ static void finish(ot_text *to, uint32_t magic)
     memcpy(to->s + 8, &sum, 8);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 typedef struct reader {
     const char *at, *end;
@@ -157,7 +157,7 @@ static int open_value(reader *in, uint32_t magic, const char *what, optune_err *
     return OPTUNE_OK;
 }
 
-/* ---- configs ---------------------------------------------------------------------------------- */
+/* ---- configs ----------------------------------------------------------------------------- */
 
 static bool is_word(const optune_entity *entity)
 {
@@ -216,7 +216,7 @@ static void get_config(reader *in, optune_config *config)
     }
 }
 
-/* ---- records ---------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------- */
 
 int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err)
 {
@@ -241,9 +241,9 @@ int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err)
     put_u32(to, record->final);
     put_config(to, &record->config);
     const char *const texts[] = {
-        record->call,   record->op,      record->target,  record->device,   record->policy,
-        record->impl,   record->digest,  record->depends, record->message,  record->counters,
-        record->tool,   record->task,    record->source,
+        record->call, record->op,     record->target,  record->device,  record->policy,
+        record->impl, record->digest, record->depends, record->message, record->counters,
+        record->tool, record->task,   record->source,
     };
     for (int i = 0; i < OT_COUNT(texts); i++)
         put_text(to, texts[i]);
@@ -284,9 +284,9 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
     record->final = get_u32(&in) != 0;
     get_config(&in, &record->config);
     const char **const texts[] = {
-        &record->call,   &record->op,      &record->target,  &record->device,   &record->policy,
-        &record->impl,   &record->digest,  &record->depends, &record->message,  &record->counters,
-        &record->tool,   &record->task,    &record->source,
+        &record->call, &record->op,     &record->target,  &record->device,  &record->policy,
+        &record->impl, &record->digest, &record->depends, &record->message, &record->counters,
+        &record->tool, &record->task,   &record->source,
     };
     for (int i = 0; i < OT_COUNT(texts); i++)
         *texts[i] = get_text(&in);
@@ -348,7 +348,7 @@ ot_digest ot_question_digest(const ot_question *question)
     return ot_digest_texts(texts, OT_COUNT(texts));
 }
 
-/* ---- devices ---------------------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------------------------- */
 
 int ot_device_encode(const optune_device *device, ot_text *to, optune_err *err)
 {
@@ -360,12 +360,15 @@ int ot_device_encode(const optune_device *device, ot_text *to, optune_err *err)
     put_text(to, device->kind);
     put_text(to, device->arch);
     const int64_t numbers[] = {
-        device->cores,        device->threads,      device->vector_bytes,
-        device->vector_registers, device->l1,       device->l2,
-        device->l3,           device->memory,       device->warp,
-        device->max_threads_per_block, device->max_block[0], device->max_block[1],
-        device->max_block[2], device->max_shared,   device->registers,
-        device->cc_major,     device->cc_minor,
+        device->cores,        device->threads,
+        device->vector_bytes, device->vector_registers,
+        device->l1,           device->l2,
+        device->l3,           device->memory,
+        device->warp,         device->max_threads_per_block,
+        device->max_block[0], device->max_block[1],
+        device->max_block[2], device->max_shared,
+        device->registers,    device->cc_major,
+        device->cc_minor,
     };
     put(to, numbers, sizeof(numbers));
     finish(to, DEVICE_MAGIC);

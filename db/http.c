@@ -70,7 +70,8 @@ static void host_of(const char *url, char *host, size_t size)
     curl_url_cleanup(parsed);
 }
 
-static bool set_options(CURL *curl, const char *url, const ot_fetch *how, sink *to, char *reason)
+static bool set_options(CURL *curl, const char *url, const ot_fetch *how, sink *to,
+                        char *reason)
 {
     int64_t max_bytes = how->max_bytes > 0 ? how->max_bytes : default_bytes;
     double connect_s = how->connect_s > 0 ? how->connect_s : 15;
@@ -119,8 +120,8 @@ static int transfer(const char *url, const char *host, const ot_fetch *how, sink
     if (code == CURLE_OK)
         return OPTUNE_OK;
     if (to->full || code == CURLE_FILESIZE_EXCEEDED)
-        return optune_fail(err, OPTUNE_ENET, "fetching from '%s' stopped: longer than %lld bytes",
-                           host,
+        return optune_fail(err, OPTUNE_ENET,
+                           "fetching from '%s' stopped: longer than %lld bytes", host,
                            (long long)(how->max_bytes > 0 ? how->max_bytes : default_bytes));
     if (to->why)
         return optune_fail(err, OPTUNE_EIO, "cannot write what '%s' sends: %s", host,
@@ -151,7 +152,8 @@ int ot_http_fetch(const char *url, const char *path, const ot_fetch *how, optune
     ot_text_printf(&fresh, "%s.XXXXXX", path);
     sink to = {.fd = mkostemp(fresh.s, O_CLOEXEC)};
     if (to.fd < 0) {
-        int status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
+        int status =
+            optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
         ot_text_release(&fresh);
         return status;
     }

@@ -28,7 +28,7 @@ typedef struct ot_reader {
     bool live[OT_TABLES]; /* this snapshot has used the cursor */
 } ot_reader;
 
-/* All returning int: 0, a negative status with its message, or 1 where there is no such entry. */
+/* All returning int: 0, a negative status with its message, or 1: there is no such entry. */
 int ot_reader_begin(ot_store *store, ot_reader *reader, optune_err *err);
 void ot_reader_end(ot_reader *reader);
 int ot_reader_get(ot_reader *reader, ot_table table, ot_bytes key, ot_bytes *value,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One line of a log: AutoTVM's v0.2 fields in AutoTVM's order, so that TVM reads our lines, and
- * one key more, `optune`, with what AutoTVM does not keep. Numbers are written so that they read
- * back as the same double. Of foreign lines the entities are believed, never the index. A line
+ * one key more, `optune`, with what AutoTVM does not keep. Numbers are written so that they
+ * read back as the same double. Of foreign lines the entities are believed, never the index. A line
  * that cannot be read is a problem to report, never an end.
  */
 #include <math.h>
@@ -15,7 +15,7 @@ enum { LINE_VERSION = 1 };
 static const char device_prefix[] = "# optune device ";
 static const char input_prefix[] = "{\"input\":";
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 static void add_key(ot_text *to, const char *key)
 {
@@ -140,7 +140,7 @@ void ot_record_line(const optune_record *record, ot_text *to)
     ot_text_add(to, "}\n");
 }
 
-/* ---- the parts of a line read ----------------------------------------------------------------- */
+/* ---- the parts of a line read ------------------------------------------------------------ */
 
 static const char *copy_text(const json_t *object, const char *key, ot_arena *arena)
 {
@@ -265,7 +265,7 @@ static const char *read_input(const json_t *input, size_t items, ot_arena *arena
     return NULL;
 }
 
-/* ---- the three kinds of lines ----------------------------------------------------------------- */
+/* ---- the three kinds of lines ------------------------------------------------------------ */
 
 /* What AutoTVM's fields have told already is set; the rest comes from our own key. */
 static const char *read_ours(const json_t *ours, ot_arena *arena, ot_log_line *line)
@@ -339,7 +339,8 @@ static const char *read_new(const json_t *root, const char *text, ot_arena *aren
     return ours ? read_ours(ours, arena, line) : NULL;
 }
 
-/* Version 0.1: {"i": [target, task, args, kwargs, workload, {i, t, c, e}], "r": [...], "v": 0.1} */
+/* Version 0.1:
+ * {"i": [target, task, args, kwargs, workload, {i, t, c, e}], "r": [...], "v": 0.1} */
 static const char *read_old(json_t *root, ot_arena *arena, ot_log_line *line)
 {
     optune_record *record = &line->record;
@@ -364,7 +365,7 @@ static const char *read_old(json_t *root, ot_arena *arena, ot_log_line *line)
     return NULL;
 }
 
-/* ---- devices ---------------------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------------------------- */
 
 typedef struct number_field {
     const char *name;
@@ -372,16 +373,31 @@ typedef struct number_field {
     bool wide; /* int64_t, else int */
 } number_field;
 
-#define NARROW(name) {#name, offsetof(optune_device, name), false}
-#define WIDE(name) {#name, offsetof(optune_device, name), true}
+#define NARROW(name)                                                                           \
+    {                                                                                          \
+#name, offsetof(optune_device, name), false                                            \
+    }
+#define WIDE(name)                                                                             \
+    {                                                                                          \
+#name, offsetof(optune_device, name), true                                             \
+    }
 static const number_field device_numbers[] = {
-    NARROW(cores),     NARROW(threads),  NARROW(vector_bytes),
-    NARROW(vector_registers), WIDE(l1),  WIDE(l2),
-    WIDE(l3),          WIDE(memory),     NARROW(warp),
-    NARROW(max_threads_per_block),       {"max_block_x", offsetof(optune_device, max_block), false},
+    NARROW(cores),
+    NARROW(threads),
+    NARROW(vector_bytes),
+    NARROW(vector_registers),
+    WIDE(l1),
+    WIDE(l2),
+    WIDE(l3),
+    WIDE(memory),
+    NARROW(warp),
+    NARROW(max_threads_per_block),
+    {"max_block_x", offsetof(optune_device, max_block), false},
     {"max_block_y", offsetof(optune_device, max_block) + sizeof(int), false},
     {"max_block_z", offsetof(optune_device, max_block) + 2 * sizeof(int), false},
-    WIDE(max_shared),  NARROW(registers), NARROW(cc_major),
+    WIDE(max_shared),
+    NARROW(registers),
+    NARROW(cc_major),
     NARROW(cc_minor),
 };
 #undef NARROW
@@ -397,8 +413,8 @@ void ot_device_line(const optune_device *device, ot_text *to)
     for (int i = 0; i < OT_COUNT(device_numbers); i++) {
         const number_field *f = &device_numbers[i];
         const char *at = (const char *)device + f->offset;
-        int64_t value = f->wide ? *(const int64_t *)(const void *)at
-                                : *(const int *)(const void *)at;
+        int64_t value =
+            f->wide ? *(const int64_t *)(const void *)at : *(const int *)(const void *)at;
         if (value) /* zero is what unknown means */
             ot_text_printf(to, ",\"%s\":%lld", f->name, (long long)value);
     }
@@ -440,7 +456,7 @@ static const char *read_device(const json_t *json, ot_arena *arena, ot_log_line 
     return NULL;
 }
 
-/* ---- any line --------------------------------------------------------------------------------- */
+/* ---- any line ---------------------------------------------------------------------------- */
 
 bool ot_line_parse(const char *text, size_t n, const char *source, ot_arena *arena,
                    ot_log_line *line, json_t **root)

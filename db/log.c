@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log files: appended to, one line with one write(2), so that two writers never mix and a crash
- * leaves at most half a line at the end; and read from start to end, whatever is in them. What a
- * line says is known in line.c.
+ * leaves at most half a line at the end; and read from start to end, whatever is in them. What
+ * a line says is known in line.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ struct ot_log {
     char *path;
 };
 
-/* ---- appending -------------------------------------------------------------------------------- */
+/* ---- appending --------------------------------------------------------------------------- */
 
 static int append(ot_log *log, ot_text *line, optune_err *err)
 {
@@ -111,7 +111,7 @@ void ot_log_close(ot_log *log)
     free(log);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 typedef struct input {
     int fd;
@@ -163,7 +163,8 @@ static int pass_line(const ot_text *text, const char *problem, bool ended, const
     json_t *root = NULL;
     int number = line->number, answer = 0;
     /* Some editors put a byte order mark in front. */
-    size_t mark = number == 1 && text->n >= 3 && memcmp(text->s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    size_t mark =
+        number == 1 && text->n >= 3 && memcmp(text->s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     bool told = true;
     if (problem)
         *line = (ot_log_line){.problem = problem, .record.source = source};
@@ -199,7 +200,8 @@ int ot_log_read(const char *path, ot_log_fn fn, void *arg, optune_err *err)
         answer = pass_line(&text, problem, ended, source, line, fn, arg);
     }
     if (answer == 0 && in->failed)
-        answer = optune_fail(err, OPTUNE_EIO, "cannot read log '%s': %s", path, strerror(errno));
+        answer =
+            optune_fail(err, OPTUNE_EIO, "cannot read log '%s': %s", path, strerror(errno));
     ot_text_release(&text);
     free(line);
     free(in);

@@ -2,8 +2,8 @@
 /*
  * Records and devices in the store's tables. `best` orders the records of one question by cost,
  * so that the best is its first entry; `record` holds each record once, by the digest of its
- * content. Digests only find: the full texts are compared after decoding, so two that collide do
- * no harm. A value whose checksum is wrong is passed over, and mended when it is put again.
+ * content. Digests only find: the full texts are compared after decoding, so two that collide
+ * do no harm. A value whose checksum is wrong is passed over, and mended when it is put again.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void sortable(double cost, unsigned char to[8])
         to[i] = (unsigned char)(bits >> (56 - 8 * i));
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 static bool is_damaged(ot_bytes value)
 {
@@ -115,7 +115,7 @@ int ot_store_put_device(ot_store *store, const optune_device *device, optune_err
     return status;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 typedef struct found {
     optune_record *record;
@@ -155,8 +155,8 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
     ot_digest asked = ot_question_digest(question);
     ot_bytes key = {asked.byte, DIGEST}, value;
     status = ot_reader_seek(&reader, OT_TABLE_BEST, &key, &value, err);
-    while (status == OPTUNE_OK && key.n == BEST_KEY && memcmp(key.data, asked.byte, DIGEST) == 0 &&
-           (limit <= 0 || f.n < limit)) {
+    while (status == OPTUNE_OK && key.n == BEST_KEY &&
+           memcmp(key.data, asked.byte, DIGEST) == 0 && (limit <= 0 || f.n < limit)) {
         ot_bytes digest = {(const char *)key.data + DIGEST + 8, DIGEST};
         status = ot_reader_get(&reader, OT_TABLE_RECORD, digest, &value, err);
         if (status < 0)

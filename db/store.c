@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LMDB's one door: environments, transactions, tables of bytes. Knows nothing of records, and
- * never keeps data that the logs could not restore. LMDB must not be opened twice in one process
- * nor be used across fork, so environments are kept in a list, counted, and belong to the
- * process that opened them. Read transactions wait in a pool, reset, to be used again.
+ * never keeps data that the logs could not restore. LMDB must not be opened twice in one
+ * process nor be used across fork, so environments are kept in a list, counted, and belong to
+ * the process that opened them. Read transactions wait in a pool, reset, to be used again.
  */
 #include <assert.h>
 #include <errno.h>
@@ -59,7 +59,7 @@ struct ot_store {
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static env *open_envs;
 
-/* ---- failing ---------------------------------------------------------------------------------- */
+/* ---- failing ----------------------------------------------------------------------------- */
 
 static int fail_damaged(const char *dir, const char *why, optune_err *err)
 {
@@ -86,8 +86,8 @@ static int fail(const env *e, int rc, const char *doing, optune_err *err)
         status = fail_damaged(e->dir, text.s, err);
         break;
     case MDB_VERSION_MISMATCH:
-        status = optune_fail(err, OPTUNE_EVERSION, "%sit was written by another version of LMDB",
-                             text.s);
+        status = optune_fail(err, OPTUNE_EVERSION,
+                             "%sit was written by another version of LMDB", text.s);
         break;
     case EACCES:
     case EPERM:
@@ -104,13 +104,14 @@ static int fail(const env *e, int rc, const char *doing, optune_err *err)
         break;
     case MDB_MAP_FULL:
     case MDB_MAP_RESIZED:
-        optune_fail(err, status,
-                    "%sit has outgrown the address space this process may use; raise `ulimit -v`",
-                    text.s);
+        optune_fail(
+            err, status,
+            "%sit has outgrown the address space this process may use; raise `ulimit -v`",
+            text.s);
         break;
     case MDB_READERS_FULL:
-        optune_fail(err, status, "%sall %d readers' places are taken; end some processes", text.s,
-                    READERS);
+        optune_fail(err, status, "%sall %d readers' places are taken; end some processes",
+                    text.s, READERS);
         break;
     default:
         optune_fail(err, status, "%s%s", text.s, mdb_strerror(rc));
@@ -119,7 +120,7 @@ static int fail(const env *e, int rc, const char *doing, optune_err *err)
     return status;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 static void drop_reader(ot_reader *r)
 {
@@ -235,7 +236,7 @@ int ot_reader_next(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *v
     return move(reader, table, MDB_NEXT, key, value, err);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
 {
@@ -283,7 +284,7 @@ int64_t ot_store_bytes(ot_store *store)
     return (int64_t)(info.me_last_pgno + 1) * size.ms_psize;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 /* One huge sparse map, never grown while open; a smaller one where address space is limited. */
 static int open_mdb(const char *path, unsigned flags, MDB_env **mdb)
@@ -314,8 +315,8 @@ static int open_tables(env *e, MDB_txn *txn, unsigned flags)
     return rc;
 }
 
-/* Makes an environment with its tables elsewhere and moves its data file into place: a data file
- * that is there is complete, whenever the process that made it was killed. */
+/* Makes an environment with its tables elsewhere and moves its data file into place: a data
+ * file that is there is complete, whenever the process that made it was killed. */
 static int create(env *e, optune_err *err)
 {
     ot_text fresh = {0}, made = {0}, final = {0};
@@ -395,10 +396,11 @@ static int check_schema(env *e, optune_err *err)
     memcpy(&schema, value.mv_data, sizeof(schema));
     mdb_txn_commit(txn); /* keeps the tables open */
     if (schema != SCHEMA)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "database '%s' has layout %u, this version of optune knows %d; update "
-                           "optune, or move it away and import the logs under '%s/logs'",
-                           e->path, schema, SCHEMA, e->dir);
+        return optune_fail(
+            err, OPTUNE_EVERSION,
+            "database '%s' has layout %u, this version of optune knows %d; update "
+            "optune, or move it away and import the logs under '%s/logs'",
+            e->path, schema, SCHEMA, e->dir);
     return OPTUNE_OK;
 }
 

@@ -43,13 +43,13 @@ const optune_op_attr *ot_op_attr_at(const optune_op *op, int i)
     return i < own_attrs(op) ? &op->attrs[i] : &math_row;
 }
 
-/* ---- values --------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------ */
 
 static int wrong(const optune_op_attr *row, const char *text, const char *expected,
                  optune_err *err)
 {
-    return optune_fail(err, OPTUNE_ESYNTAX, "attribute '%s' is not '%.64s': %s", row->name, text,
-                       expected);
+    return optune_fail(err, OPTUNE_ESYNTAX, "attribute '%s' is not '%.64s': %s", row->name,
+                       text, expected);
 }
 
 static int parse_bool(const optune_op_attr *row, const char *text, optune_attr *attr,
@@ -120,15 +120,17 @@ static int parse_word(const optune_op_attr *row, const char *text, optune_attr *
     if (!ot_copy(allowed, sizeof(allowed), row->words))
         return optune_fail(err, OPTUNE_ELIMIT, "attribute '%s' has too many words", row->name);
     char *rest = NULL;
-    for (char *w = strtok_r(allowed, " ", &rest); w && n < MOST; w = strtok_r(NULL, " ", &rest)) {
+    for (char *w = strtok_r(allowed, " ", &rest); w && n < MOST;
+         w = strtok_r(NULL, " ", &rest)) {
         if (strcmp(w, text) == 0)
             return OPTUNE_OK;
         names[n++] = w;
     }
     const char *near = ot_nearest(text, names, n);
     if (near)
-        return optune_fail(err, OPTUNE_ESYNTAX, "attribute '%s' is not '%s'; did you mean '%s'?",
-                           row->name, text, near);
+        return optune_fail(err, OPTUNE_ESYNTAX,
+                           "attribute '%s' is not '%s'; did you mean '%s'?", row->name, text,
+                           near);
     return optune_fail(err, OPTUNE_ESYNTAX, "attribute '%s' is not '%s'; it is one of: %s",
                        row->name, text, row->words);
 }
@@ -150,8 +152,9 @@ int ot_attr_settle(const optune_op_attr *row, optune_attr *attr, optune_err *err
     if (row->kind == OPTUNE_ATTR_INTS) {
         n = attr->n;
         if (row->length && (n == 0 || n > row->length || row->length % n != 0))
-            return optune_fail(err, OPTUNE_ESYNTAX, "attribute '%s' has %d integers, it takes %d",
-                               row->name, n, row->length);
+            return optune_fail(err, OPTUNE_ESYNTAX,
+                               "attribute '%s' has %d integers, it takes %d", row->name, n,
+                               row->length);
         for (; row->length && n < row->length; n++)
             attr->i[n] = attr->i[n - attr->n];
         attr->n = (uint8_t)n;
@@ -159,9 +162,9 @@ int ot_attr_settle(const optune_op_attr *row, optune_attr *attr, optune_err *err
     const bool bounded = row->min != 0 || row->max != 0;
     for (int i = 0; bounded && i < n; i++)
         if (attr->i[i] < row->min || attr->i[i] > row->max)
-            return optune_fail(err, OPTUNE_ESYNTAX, "attribute '%s' has %lld outside %lld..%lld",
-                               row->name, (long long)attr->i[i], (long long)row->min,
-                               (long long)row->max);
+            return optune_fail(err, OPTUNE_ESYNTAX,
+                               "attribute '%s' has %lld outside %lld..%lld", row->name,
+                               (long long)attr->i[i], (long long)row->min, (long long)row->max);
     return OPTUNE_OK;
 }
 

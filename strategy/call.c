@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text to call: `dense(f32[?m:1..64,768], const f32[3072,768], math=tf32)`. Inputs come first
- * and by position, attributes follow by name and in any order. Whatever is wrong is shown at its
- * place: the reason, the text around it, and a caret. Printing back is call_print.c's.
+ * and by position, attributes follow by name and in any order. Whatever is wrong is shown at
+ * its place: the reason, the text around it, and a caret. Printing back is call_print.c's.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "strategy/inside.h"
 
 enum {
-    WINDOW = 76,  /* characters of the text shown in a message */
+    WINDOW = 76, /* characters of the text shown in a message */
     MAX_WORD = 256,
 };
 
@@ -22,7 +22,7 @@ typedef struct parser {
     const char *input_at[OPTUNE_MAX_INPUTS]; /* where each input starts */
 } parser;
 
-/* ---- messages ---------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------- */
 
 /* Reason, a line of the text, a caret under `at`; long texts are cut around it. */
 static int point_text(parser *c, const char *at, int status, const char *reason)
@@ -65,7 +65,7 @@ static int point(parser *c, const char *at, int status, const char *format, ...)
     return point_text(c, at, status, reason);
 }
 
-/* ---- words ------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------- */
 
 static void skip(parser *c)
 {
@@ -101,7 +101,7 @@ static int copy_word(parser *c, const char *from, size_t n, char word[MAX_WORD])
     return OPTUNE_OK;
 }
 
-/* ---- tensor types ------------------------------------------------------------------------------ */
+/* ---- tensor types ------------------------------------------------------------------------ */
 
 static int parse_size(parser *c, int64_t *value)
 {
@@ -202,7 +202,7 @@ static int parse_tensor(parser *c, optune_tensor *type)
     return parse_dims(c, type);
 }
 
-/* ---- arguments --------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------- */
 
 static int parse_input(parser *c, optune_call *call)
 {
@@ -210,7 +210,8 @@ static int parse_input(parser *c, optune_call *call)
     const int most = ot_op_input_count(op);
     if (call->n_inputs == most)
         return point(c, c->p, OPTUNE_ESYNTAX, "too many inputs: '%s' takes %s%d", op->name,
-                     op->inputs[0].name && op->inputs[most - 1].optional ? "at most " : "", most);
+                     op->inputs[0].name && op->inputs[most - 1].optional ? "at most " : "",
+                     most);
     const int i = call->n_inputs;
     optune_input *input = &call->input[i];
     c->input_at[i] = c->p;
@@ -321,14 +322,15 @@ static int parse_arguments(parser *c, optune_call *call)
     return OPTUNE_OK;
 }
 
-/* ---- whole calls ------------------------------------------------------------------------------- */
+/* ---- whole calls ------------------------------------------------------------------------- */
 
 int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
 {
-    *call = (optune_call){
-        .op = op, .n_outputs = op->n_outputs, .n_attrs = ot_op_attr_count(op)};
+    *call =
+        (optune_call){.op = op, .n_outputs = op->n_outputs, .n_attrs = ot_op_attr_count(op)};
     if (call->n_attrs > OPTUNE_MAX_ATTRS)
-        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes", op->name);
+        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes",
+                           op->name);
     for (int i = 0; i < call->n_outputs; i++)
         call->output[i].rank = -1;
     for (int i = 0; i < call->n_attrs; i++) {
@@ -397,7 +399,8 @@ int ot_call_parse(const char *text, optune_call *call, optune_err *err)
     char name[MAX_WORD];
     const size_t n = identifier(at);
     if (n == 0)
-        return point(&c, at, OPTUNE_ESYNTAX, "a call like dense(f32[1,64], f32[10,64]) is expected");
+        return point(&c, at, OPTUNE_ESYNTAX,
+                     "a call like dense(f32[1,64], f32[10,64]) is expected");
     int rc = copy_word(&c, at, n, name);
     if (rc < 0)
         return rc;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call to canonical text. Two calls are the same question exactly when their texts are equal, and
- * the text parses back to the same call: inputs with `const` when they are, with `var` when the
- * operator would take them for const; attributes in the operator's order, those at their default
- * left out unless the operator always shows them.
+ * Call to canonical text. Two calls are the same question exactly when their texts are equal,
+ * and the text parses back to the same call: inputs with `const` when they are, with `var` when
+ * the operator would take them for const; attributes in the operator's order, those at their
+ * default left out unless the operator always shows them.
  */
 #include <string.h>
 

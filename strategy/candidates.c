@@ -142,11 +142,15 @@ int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optu
     for (const optune_strategy_row *row = strategy->rows; row->impl; row++) {
         const optune_impl *impl = ot_impl_find(row->impl);
         if (!impl)
-            return optune_fail(err, OPTUNE_ENOENT, "no implementation '%s', which the strategy of "
-                               "'%s' for '%s' names", row->impl, op->name, strategy->key);
+            return optune_fail(err, OPTUNE_ENOENT,
+                               "no implementation '%s', which the strategy of "
+                               "'%s' for '%s' names",
+                               row->impl, op->name, strategy->key);
         if (*n == OT_MAX_CANDIDATES)
-            return optune_fail(err, OPTUNE_ELIMIT, "strategy of '%s' names more than %d "
-                               "implementations", op->name, OT_MAX_CANDIDATES);
+            return optune_fail(err, OPTUNE_ELIMIT,
+                               "strategy of '%s' names more than %d "
+                               "implementations",
+                               op->name, OT_MAX_CANDIDATES);
         ot_candidate *c = &candidate[*n];
         *c = (ot_candidate){
             .impl = impl, .plevel = row->plevel ? row->plevel : OPTUNE_PLEVEL, .order = *n};

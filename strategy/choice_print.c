@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A choice in words: for people within 96 columns, as JSON (docs/formats.md has the schema), and
- * as TVM's log sentences. It explains and never decides: everything said here is in the choice.
+ * A choice in words: for people within 96 columns, as JSON (docs/formats.md has the schema),
+ * and as TVM's log sentences. It explains and never decides: everything said here is in the
+ * choice.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static const char *const refusal_text[] = {
     [OT_REFUSED_LIBRARY] = "library",
 };
 
-/* ---- the runner-up ----------------------------------------------------------------------------- */
+/* ---- the runner-up ----------------------------------------------------------------------- */
 
 /* The fastest valid other one with a usable record, or -1. */
 static int runner_up(const ot_choice *choice)
@@ -49,10 +50,11 @@ static int runner_up(const ot_choice *choice)
 static double margin(const ot_choice *choice, int other)
 {
     return choice->row[other].fact->record.cost /
-               choice->row[choice->winner].fact->record.cost - 1;
+               choice->row[choice->winner].fact->record.cost -
+           1;
 }
 
-/* ---- for people -------------------------------------------------------------------------------- */
+/* ---- for people -------------------------------------------------------------------------- */
 
 static const char *time_text(double seconds, char text[32])
 {
@@ -64,8 +66,11 @@ static const char *time_text(double seconds, char text[32])
     while (i < OT_COUNT(unit) - 1 && seconds < unit[i].unit)
         i++;
     const double value = seconds / unit[i].unit;
-    snprintf(text, 32, value < 10 ? "%.3f %s" : value < 100 ? "%.2f %s" : "%.1f %s", value,
-             unit[i].name);
+    snprintf(text, 32,
+             value < 10    ? "%.3f %s"
+             : value < 100 ? "%.2f %s"
+                           : "%.1f %s",
+             value, unit[i].name);
     return text;
 }
 
@@ -202,8 +207,10 @@ static void print_reasons(const ot_choice *choice, ot_text *to)
     for (int i = 0; i < choice->n; i++)
         tied += choice->row[i].tied;
     if (tied > 1)
-        wrap_printf(to, 2, "%d implementations are tied (their intervals overlap the fastest's): "
-                    "the highest plevel wins, then the first", tied);
+        wrap_printf(to, 2,
+                    "%d implementations are tied (their intervals overlap the fastest's): "
+                    "the highest plevel wins, then the first",
+                    tied);
     if (second >= 0)
         wrap_printf(to, 2, "runner-up %s: %+.1f %%", choice->row[second].candidate.impl->name,
                     100 * margin(choice, second));
@@ -239,8 +246,7 @@ void ot_choice_text(const optune_task *task, const ot_choice *choice, bool expla
         const int n = (int)strlen(choice->row[i].candidate.impl->name);
         width = n > width ? n : width;
     }
-    ot_text_printf(to, "\n    %-*s plevel  %10s  %-24s\n", width, "implementation", "time",
-                   "interval");
+    ot_text_printf(to, "\n    %-*s plevel  %10s  interval\n", width, "implementation", "time");
     for (int i = 0; i < choice->n; i++)
         print_row(&choice->row[i], width, to);
     ot_text_add(to, "\n");
@@ -265,7 +271,7 @@ void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to
                        winner->candidate.impl->name, op, winner->fact->record.cost);
 }
 
-/* ---- for programs ------------------------------------------------------------------------------ */
+/* ---- for programs ------------------------------------------------------------------------ */
 
 /* A compiler's message need not be UTF-8; jansson would take no other. */
 static json_t *text_json(const char *text)
@@ -296,13 +302,12 @@ static json_t *fact_json(const ot_fact *fact, const char *why)
     if (!fact)
         return json_null();
     const optune_record *r = &fact->record;
-    json_t *json = json_pack("{s:f, s:i, s:b, s:s, s:o, s:o, s:o, s:f, s:o}", "cost", r->cost,
-                             "samples", r->n_samples, "final", r->final, "currency",
-                             currency[why[0] && fact->currency == OT_CURRENT ? OT_STALE
-                                                                             : fact->currency],
-                             "why", text_json(why[0] ? why : NULL), "source",
-                             text_json(r->source), "tool", text_json(r->tool), "time", r->time,
-                             "config", config_json(&r->config));
+    json_t *json =
+        json_pack("{s:f, s:i, s:b, s:s, s:o, s:o, s:o, s:f, s:o}", "cost", r->cost, "samples",
+                  r->n_samples, "final", r->final, "currency",
+                  currency[why[0] && fact->currency == OT_CURRENT ? OT_STALE : fact->currency],
+                  "why", text_json(why[0] ? why : NULL), "source", text_json(r->source), "tool",
+                  text_json(r->tool), "time", r->time, "config", config_json(&r->config));
     json_object_set_new(json, "interval",
                         r->low > 0 ? json_pack("[ff]", r->low, r->high) : json_null());
     json_object_set_new(json, "age",
@@ -326,14 +331,14 @@ static json_t *failed_json(const ot_choice_row *row)
 static json_t *row_json(const ot_choice_row *row)
 {
     const ot_candidate *c = &row->candidate;
-    json_t *json = json_pack(
-        "{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "implementation",
-        c->impl->name, "plevel", c->plevel, "order", c->order, "library",
-        text_json(c->impl->library), "refusal", refusal_text[c->refusal], "why",
-        text_json(c->refusal == OT_VALID ? NULL : c->why), "standing", standing(row),
-        "winner", row->winner, "tied", row->tied, "record",
-        fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
-        fact_json(row->stale, row->stale_why), "failed", failed_json(row));
+    json_t *json =
+        json_pack("{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}",
+                  "implementation", c->impl->name, "plevel", c->plevel, "order", c->order,
+                  "library", text_json(c->impl->library), "refusal", refusal_text[c->refusal],
+                  "why", text_json(c->refusal == OT_VALID ? NULL : c->why), "standing",
+                  standing(row), "winner", row->winner, "tied", row->tied, "record",
+                  fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
+                  fact_json(row->stale, row->stale_why), "failed", failed_json(row));
     return json;
 }
 

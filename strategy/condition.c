@@ -2,8 +2,8 @@
 /*
  * Conditions of specializations: boolean expressions over named dims, brought to conjunctive
  * normal form and judged over intervals. Three answers: true, false, or unknown when the ranges
- * of symbolic dims do not decide. Two occurrences of a dim are judged apart, so the answer may be
- * "unknown" where algebra would decide; it is never wrong.
+ * of symbolic dims do not decide. Two occurrences of a dim are judged apart, so the answer may
+ * be "unknown" where algebra would decide; it is never wrong.
  *
  * Grammar, as in C: || && ! == != < <= > >= + - * / % unary - parentheses, integers, names.
  * Division and remainder round towards minus infinity.
@@ -17,8 +17,23 @@
 enum { MAX_CLAUSES = 64, MAX_LITERALS = 16, MAX_DEPTH = 64 };
 
 typedef enum operation {
-    NUMBER, NAME, ADD, SUB, MUL, DIV, MOD, NEG, /* integers */
-    LT, LE, GT, GE, EQ, NE, AND, OR, NOT,       /* booleans */
+    NUMBER,
+    NAME,
+    ADD,
+    SUB,
+    MUL,
+    DIV,
+    MOD,
+    NEG, /* integers */
+    LT,
+    LE,
+    GT,
+    GE,
+    EQ,
+    NE,
+    AND,
+    OR,
+    NOT, /* booleans */
 } operation;
 
 typedef struct node {
@@ -43,7 +58,7 @@ struct ot_condition {
     clauses all;
 };
 
-/* ---- parsing ----------------------------------------------------------------------------------- */
+/* ---- parsing ----------------------------------------------------------------------------- */
 
 typedef struct parser {
     const char *text, *p;
@@ -82,9 +97,9 @@ static const struct binary {
     operation op;
     int level; /* binds tighter when higher */
 } binaries[] = {
-    {"||", OR, 1}, {"&&", AND, 2}, {"==", EQ, 3}, {"!=", NE, 3},  {"<=", LE, 4}, {">=", GE, 4},
-    {"<", LT, 4},  {">", GT, 4},   {"+", ADD, 5}, {"-", SUB, 5}, {"*", MUL, 6}, {"/", DIV, 6},
-    {"%", MOD, 6},
+    {"||", OR, 1}, {"&&", AND, 2}, {"==", EQ, 3}, {"!=", NE, 3}, {"<=", LE, 4},
+    {">=", GE, 4}, {"<", LT, 4},   {">", GT, 4},  {"+", ADD, 5}, {"-", SUB, 5},
+    {"*", MUL, 6}, {"/", DIV, 6},  {"%", MOD, 6},
 };
 
 static const node *parse_level(parser *c, int level);
@@ -169,7 +184,7 @@ static const node *parse_level(parser *c, int level)
     return e;
 }
 
-/* ---- normal form ------------------------------------------------------------------------------- */
+/* ---- normal form ------------------------------------------------------------------------- */
 
 static int conjoin(clauses *to, const clauses *more)
 {
@@ -252,7 +267,7 @@ void ot_condition_free(ot_condition *condition)
     free(condition);
 }
 
-/* ---- printing ---------------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------------- */
 
 static const struct binary *binary_of(operation op)
 {
@@ -282,7 +297,7 @@ static void print(const node *e, int level, ot_text *to)
     }
 }
 
-/* ---- intervals --------------------------------------------------------------------------------- */
+/* ---- intervals --------------------------------------------------------------------------- */
 
 /* INT64_MIN and INT64_MAX stand for the infinities and absorb what is added to them. */
 typedef struct range {

@@ -75,11 +75,10 @@ static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
                         (first->min == other->min && first->max == other->max))
                         continue;
                     if (!optune_dim_unify(first, other))
-                        return optune_fail(err, OPTUNE_ETYPE,
-                                           "dim '?%s' cannot be %lld..%lld and %lld..%lld",
-                                           first->name, (long long)first->min,
-                                           (long long)first->max, (long long)other->min,
-                                           (long long)other->max);
+                        return optune_fail(
+                            err, OPTUNE_ETYPE, "dim '?%s' cannot be %lld..%lld and %lld..%lld",
+                            first->name, (long long)first->min, (long long)first->max,
+                            (long long)other->min, (long long)other->max);
                 }
         }
     return OPTUNE_OK;

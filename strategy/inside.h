@@ -14,9 +14,9 @@ enum { OT_MAX_ENTITIES = 1 << 20 }; /* of one knob */
 typedef struct ot_knob {
     char name[OPTUNE_KNOB_NAME_SIZE];
     uint8_t kind, scalar;
-    int parts;        /* values of one entity; 1 for scalars */
-    bool generated;   /* a split made from factors: entities ascend by (last size, ..., second) */
-    int64_t extent;   /* of a split's axis */
+    int parts;      /* values of one entity; 1 for scalars */
+    bool generated; /* a split made from factors: entities ascend by (last size, ..., second) */
+    int64_t extent; /* of a split's axis */
     int64_t n, capacity;
     int64_t *value;                 /* n x parts; NULL for words */
     char (*word)[OPTUNE_WORD_SIZE]; /* n; NULL otherwise */
@@ -59,7 +59,9 @@ void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */
 
 /* registry.c: how much there is, and going back to it, so that a plugin is added whole or not
  * at all. */
-typedef struct ot_registry_mark { int op, strategy, impl, search; } ot_registry_mark;
+typedef struct ot_registry_mark {
+    int op, strategy, impl, search;
+} ot_registry_mark;
 ot_registry_mark ot_registry_now(void);
 void ot_registry_rewind(ot_registry_mark mark);
 

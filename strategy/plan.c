@@ -25,7 +25,7 @@ static bool is_identifier(const char *s)
     return *s == '\0';
 }
 
-/* ---- building ---------------------------------------------------------------------------------- */
+/* ---- building ---------------------------------------------------------------------------- */
 
 int optune_plan_module(optune_plan *plan)
 {
@@ -80,7 +80,8 @@ void optune_plan_flag(optune_plan *plan, int module, const char *flag)
     ot_module *m = module_at(plan, module, flag);
     if (!m)
         return;
-    if (m->n_flags == OT_COUNT(m->flag) || !ot_copy(m->flag[m->n_flags], sizeof(m->flag[0]), flag))
+    if (m->n_flags == OT_COUNT(m->flag) ||
+        !ot_copy(m->flag[m->n_flags], sizeof(m->flag[0]), flag))
         misuse(plan, OPTUNE_ELIMIT, "too many or too long compiler flags, at", flag);
     else
         m->n_flags++;
@@ -109,7 +110,7 @@ void optune_plan_stage(optune_plan *plan, const optune_stage *stage)
         plan->stage[plan->n_stages++] = *stage;
 }
 
-/* ---- judging ----------------------------------------------------------------------------------- */
+/* ---- judging ----------------------------------------------------------------------------- */
 
 static const char *check_arg(const optune_task *task, const optune_plan *plan,
                              const optune_stage *stage, const optune_arg *arg)
@@ -207,7 +208,7 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
     return check(task, plan, err);
 }
 
-/* ---- source ------------------------------------------------------------------------------------ */
+/* ---- source ------------------------------------------------------------------------------ */
 
 static int64_t known(int64_t value, int64_t otherwise)
 {
@@ -223,7 +224,8 @@ static void target_defines(const optune_device *device, ot_text *to)
         return;
     }
     ot_text_printf(to, "#define OT_THREADS %lld\n", (long long)known(device->threads, 1));
-    ot_text_printf(to, "#define OT_VEC_BYTES %lld\n", (long long)known(device->vector_bytes, 16));
+    ot_text_printf(to, "#define OT_VEC_BYTES %lld\n",
+                   (long long)known(device->vector_bytes, 16));
     ot_text_printf(to, "#define OT_L1 %lld\n", (long long)known(device->l1, 32 << 10));
     ot_text_printf(to, "#define OT_L2 %lld\n", (long long)known(device->l2, 512 << 10));
     ot_text_printf(to, "#define OT_L3 %lld\n", (long long)known(device->l3, 4 << 20));

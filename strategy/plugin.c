@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows from a shared object that exports `const optune_plugin optune_plugin`. All of its rows are
- * added or none; once added, the object stays loaded for ever, since rows are used by address.
- * Targets belong to another room: the caller says how to add one.
+ * Rows from a shared object that exports `optune_plugin` (OPTUNE_PLUGIN defines it). All of its
+ * rows are added or none; once added, the object stays loaded for ever, since rows are used by
+ * address. Targets belong to another room: the caller says how to add one.
  */
 #include <dlfcn.h>
 #include <string.h>
 
 #include "strategy/inside.h"
 
-#define ADD_ALL(list, type, add)                                                                 \
-    for (const type *const *row = (list); row && *row; row++) {                                  \
-        const int rc = (add)(*row, err);                                                         \
-        if (rc < 0)                                                                              \
-            return rc;                                                                           \
+#define ADD_ALL(list, type, add)                                                               \
+    for (const type *const *row = (list); row && *row; row++) {                                \
+        const int rc = (add)(*row, err);                                                       \
+        if (rc < 0)                                                                            \
+            return rc;                                                                         \
     }
 
-static int add_rows(const optune_plugin *plugin, optune_err *err)
+static int add_rows(const struct optune_plugin *plugin, optune_err *err)
 {
     ADD_ALL(plugin->ops, optune_op, ot_op_add)
     ADD_ALL(plugin->impls, optune_impl, ot_impl_add)
@@ -27,7 +27,7 @@ static int add_rows(const optune_plugin *plugin, optune_err *err)
 
 /* Two rows of one name inside the plugin are found before the first is added, because a target
  * that was added stays. */
-static int check_targets(const optune_plugin *plugin, optune_err *err)
+static int check_targets(const struct optune_plugin *plugin, optune_err *err)
 {
     for (const optune_target_row *const *a = plugin->targets; a && *a; a++)
         for (const optune_target_row *const *b = plugin->targets; b < a; b++)
@@ -43,7 +43,7 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object)
         return optune_fail(err, OPTUNE_ENOENT, "cannot load plugin '%s': %s", path, dlerror());
-    const optune_plugin *plugin = dlsym(object, "optune_plugin");
+    const struct optune_plugin *plugin = dlsym(object, "optune_plugin");
     int rc = OPTUNE_OK;
     bool kept = false;
     optune_err inner = {0};

@@ -12,26 +12,26 @@
 #include "base/embedded.h"
 #include "strategy/inside.h"
 
-#define KIND_MAP(X)                                                                              \
-    X(op, optune_op)                                                                             \
-    X(strategy, optune_strategy)                                                                 \
-    X(impl, optune_impl)                                                                         \
+#define KIND_MAP(X)                                                                            \
+    X(op, optune_op)                                                                           \
+    X(strategy, optune_strategy)                                                               \
+    X(impl, optune_impl)                                                                       \
     X(search, optune_search)
 
-#define DEFINE_LIST(kind, type)                                                                  \
-    static const type **kind##_row;                                                              \
-    static int kind##_n, kind##_capacity;                                                        \
-    static void kind##_push(const type *row)                                                     \
-    {                                                                                            \
-        if (kind##_n == kind##_capacity) {                                                       \
-            kind##_capacity = kind##_capacity ? 2 * kind##_capacity : 64;                        \
-            const type **more = ot_alloc((size_t)kind##_capacity * sizeof(*more));               \
-            for (int i = 0; i < kind##_n; i++)                                                   \
-                more[i] = kind##_row[i];                                                         \
-            free(kind##_row);                                                                    \
-            kind##_row = more;                                                                   \
-        }                                                                                        \
-        kind##_row[kind##_n++] = row;                                                            \
+#define DEFINE_LIST(kind, type)                                                                \
+    static const type **kind##_row;                                                            \
+    static int kind##_n, kind##_capacity;                                                      \
+    static void kind##_push(const type *row)                                                   \
+    {                                                                                          \
+        if (kind##_n == kind##_capacity) {                                                     \
+            kind##_capacity = kind##_capacity ? 2 * kind##_capacity : 64;                      \
+            const type **more = ot_alloc((size_t)kind##_capacity * sizeof(*more));             \
+            for (int i = 0; i < kind##_n; i++)                                                 \
+                more[i] = kind##_row[i];                                                       \
+            free(kind##_row);                                                                  \
+            kind##_row = more;                                                                 \
+        }                                                                                      \
+        kind##_row[kind##_n++] = row;                                                          \
     }
 KIND_MAP(DEFINE_LIST)
 
@@ -41,34 +41,34 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-#define LOAD_LIST(kind, type)                                                                    \
-    for (const type *const *row = ot_##kind##_table; *row; row++)                                \
+#define LOAD_LIST(kind, type)                                                                  \
+    for (const type *const *row = ot_##kind##_table; *row; row++)                              \
         kind##_push(*row);
     KIND_MAP(LOAD_LIST)
 #undef LOAD_LIST
     in_tree_impls = impl_n;
 }
 
-#define DEFINE_ALL(function, kind, type)                                                         \
-    const type *const *function(int *n)                                                          \
-    {                                                                                            \
-        pthread_once(&once, load);                                                               \
-        *n = kind##_n;                                                                           \
-        return kind##_row;                                                                       \
+#define DEFINE_ALL(function, kind, type)                                                       \
+    const type *const *function(int *n)                                                        \
+    {                                                                                          \
+        pthread_once(&once, load);                                                             \
+        *n = kind##_n;                                                                         \
+        return kind##_row;                                                                     \
     }
 DEFINE_ALL(ot_ops, op, optune_op)
 DEFINE_ALL(ot_impls, impl, optune_impl)
 DEFINE_ALL(ot_strategies, strategy, optune_strategy)
 DEFINE_ALL(ot_searches, search, optune_search)
 
-#define DEFINE_FIND(function, kind, type)                                                        \
-    const type *function(const char *name)                                                       \
-    {                                                                                            \
-        pthread_once(&once, load);                                                               \
-        for (int i = 0; i < kind##_n; i++)                                                       \
-            if (strcmp(kind##_row[i]->name, name) == 0)                                          \
-                return kind##_row[i];                                                            \
-        return NULL;                                                                             \
+#define DEFINE_FIND(function, kind, type)                                                      \
+    const type *function(const char *name)                                                     \
+    {                                                                                          \
+        pthread_once(&once, load);                                                             \
+        for (int i = 0; i < kind##_n; i++)                                                     \
+            if (strcmp(kind##_row[i]->name, name) == 0)                                        \
+                return kind##_row[i];                                                          \
+        return NULL;                                                                           \
     }
 DEFINE_FIND(ot_op_find, op, optune_op)
 DEFINE_FIND(ot_impl_find, impl, optune_impl)
@@ -98,11 +98,12 @@ int ot_no_such(optune_err *err, const char *kind, const char *word, const char *
 {
     const char *near = ot_nearest(word, names, n);
     if (near)
-        return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'; did you mean '%s'?", kind, word, near);
+        return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'; did you mean '%s'?", kind, word,
+                           near);
     return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'", kind, word);
 }
 
-/* ---- rows of others ------------------------------------------------------------------------- */
+/* ---- rows of others ---------------------------------------------------------------------- */
 
 static int no_op(optune_err *err, const char *word)
 {
@@ -132,13 +133,15 @@ static int check_attrs(const optune_op *op, optune_err *err)
 {
     const int n = ot_op_attr_count(op);
     if (n > OPTUNE_MAX_ATTRS)
-        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes", op->name);
+        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes",
+                           op->name);
     for (int i = 0; i < n; i++) {
         const optune_op_attr *row = ot_op_attr_at(op, i);
         for (int j = 0; j < i; j++)
             if (strcmp(ot_op_attr_at(op, j)->name, row->name) == 0)
-                return optune_fail(err, OPTUNE_ECONFLICT, "operator '%s' has two attributes '%s'",
-                                   op->name, row->name);
+                return optune_fail(err, OPTUNE_ECONFLICT,
+                                   "operator '%s' has two attributes '%s'", op->name,
+                                   row->name);
         optune_attr attr;
         const int rc = row->value ? ot_attr_default(row, &attr, err) : OPTUNE_OK;
         if (rc < 0)
@@ -160,8 +163,8 @@ int ot_op_add(const optune_op *op, optune_err *err)
                            op->name);
     if (op->n_outputs < 1 || op->n_outputs > OPTUNE_MAX_OUTPUTS ||
         ot_op_input_count(op) > OPTUNE_MAX_INPUTS)
-        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many arguments or no output",
-                           op->name);
+        return optune_fail(err, OPTUNE_ELIMIT,
+                           "operator '%s' has too many arguments or no output", op->name);
     rc = check_attrs(op, err);
     if (rc < 0)
         return rc;
@@ -198,9 +201,10 @@ static int check_row(const optune_strategy *strategy, const optune_strategy_row 
 {
     const optune_impl *impl = ot_impl_find(row->impl);
     if (!impl || strcmp(impl->op, strategy->op) != 0)
-        return optune_fail(err, OPTUNE_ENOENT,
-                           "strategy of '%s' for '%s' names '%s', which is no implementation of it",
-                           strategy->op, strategy->key, row->impl);
+        return optune_fail(
+            err, OPTUNE_ENOENT,
+            "strategy of '%s' for '%s' names '%s', which is no implementation of it",
+            strategy->op, strategy->key, row->impl);
     if (!row->when)
         return OPTUNE_OK;
     ot_condition *condition = NULL;
@@ -259,7 +263,7 @@ void ot_registry_rewind(ot_registry_mark mark)
     search_n = mark.search;
 }
 
-/* ---- bodies ----------------------------------------------------------------------------------- */
+/* ---- bodies ------------------------------------------------------------------------------ */
 
 static int impl_position(const optune_impl *impl)
 {
@@ -275,7 +279,8 @@ const char *ot_impl_source(const optune_impl *impl)
     if (impl->source)
         return impl->source;
     const int i = impl_position(impl);
-    return i >= 0 && i < in_tree_impls && ot_body_table[i].source ? ot_body_table[i].source : "";
+    return i >= 0 && i < in_tree_impls && ot_body_table[i].source ? ot_body_table[i].source
+                                                                  : "";
 }
 
 const char *ot_impl_digest(const optune_impl *impl)

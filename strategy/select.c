@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Selection: Relay's policy with its holes closed. Among the valid implementations the tied set of
- * the smallest usable costs, broken by plevel, then by order; when nothing usable is known, the
- * highest plevel with its fallback config. It is handed what is known and judges only whether a
- * record's config still means something in the present space.
+ * Selection: Relay's policy with its holes closed. Among the valid implementations the tied set
+ * of the smallest usable costs, broken by plevel, then by order; when nothing usable is known,
+ * the highest plevel with its fallback config. It is handed what is known and judges only
+ * whether a record's config still means something in the present space.
  */
 #include <assert.h>
 #include <math.h>
@@ -12,13 +12,13 @@
 
 #include "strategy/inside.h"
 
-/* ---- what is known of one implementation ------------------------------------------------------- */
+/* ---- what is known of one implementation ------------------------------------------------- */
 
 typedef struct gathering {
     const optune_task *task;
     const ot_fact *fact;
     int n;
-    bool *unfit;         /* facts whose config the present space does not know; made when needed */
+    bool *unfit; /* facts whose config the present space does not know; made when needed */
     char (*unfit_why)[OPTUNE_WHY_SIZE]; /* of the same, by fact; only unfit ones are written */
 } gathering;
 
@@ -129,7 +129,7 @@ static void find_others(const gathering *g, ot_choice_row *row)
     memcpy(row->stale_why, unfit ? g->unfit_why[stale] : row->stale->why, OPTUNE_WHY_SIZE);
 }
 
-/* ---- choosing ---------------------------------------------------------------------------------- */
+/* ---- choosing ---------------------------------------------------------------------------- */
 
 static bool precedes(const ot_candidate *a, const ot_candidate *b)
 {
@@ -177,8 +177,7 @@ static int by_cost(ot_choice *choice)
             continue;
         row->tied = low_of(&row->fact->record) <= high_of(fastest) &&
                     high_of(&row->fact->record) >= low_of(fastest);
-        if (row->tied &&
-            (best < 0 || precedes(&row->candidate, &choice->row[best].candidate)))
+        if (row->tied && (best < 0 || precedes(&row->candidate, &choice->row[best].candidate)))
             best = i;
     }
     return best;
@@ -190,9 +189,9 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
     for (int i = 0; i < choice->n; i++)
         ot_text_printf(&text, "%s%s: %s", i ? "; " : "", choice->row[i].candidate.impl->name,
                        choice->row[i].candidate.why);
-    const int rc = optune_fail(err, OPTUNE_ENOENT,
-                               "no valid implementation of '%s' for target '%s'; %s",
-                               task->call->op->name, task->target->kind, ot_text_str(&text));
+    const int rc =
+        optune_fail(err, OPTUNE_ENOENT, "no valid implementation of '%s' for target '%s'; %s",
+                    task->call->op->name, task->target->kind, ot_text_str(&text));
     ot_text_release(&text);
     return rc;
 }

@@ -10,7 +10,7 @@
 
 #include "strategy/inside.h"
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 optune_space *ot_space_blank(void)
 {
@@ -56,7 +56,7 @@ void ot_space_close(optune_space *space)
     free(space);
 }
 
-/* ---- sizes and digits -------------------------------------------------------------------------- */
+/* ---- sizes and digits -------------------------------------------------------------------- */
 
 int64_t optune_space_size(const optune_space *space)
 {
@@ -107,7 +107,7 @@ int ot_space_knob(const optune_space *space, const char *name)
     return -1;
 }
 
-/* ---- configs ----------------------------------------------------------------------------------- */
+/* ---- configs ----------------------------------------------------------------------------- */
 
 void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_entity *entity)
 {
@@ -221,8 +221,7 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
 
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why)
 {
-    return !space->impl || !space->impl->valid ||
-           space->impl->valid(space->task, config, why);
+    return !space->impl || !space->impl->valid || space->impl->valid(space->task, config, why);
 }
 
 void ot_space_fallback(const optune_space *space, optune_config *config)

@@ -48,7 +48,7 @@ const char *optune_config_word(const optune_config *config, const char *name)
     return scalar(config, name, true)->word;
 }
 
-/* ---- choosing ---------------------------------------------------------------------------------- */
+/* ---- choosing ---------------------------------------------------------------------------- */
 
 static const ot_knob *knob_of(const optune_space *space, const char *name)
 {

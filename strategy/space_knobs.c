@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Declaring knobs: enumerates the entities of each in AutoTVM's order, which fixes the radix and
- * so every index (docs/formats.md has the rules). The functions never fail: the first misuse is
- * kept in the space and reported when it is opened.
+ * Declaring knobs: enumerates the entities of each in AutoTVM's order, which fixes the radix
+ * and so every index (docs/formats.md has the rules). The functions never fail: the first
+ * misuse is kept in the space and reported when it is opened.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 enum { MAX_FACTORS = 2048 };
 static const int64_t max_extent = (int64_t)1 << 40; /* its divisors are found by trial */
 
-/* ---- one knob under construction --------------------------------------------------------------- */
+/* ---- one knob under construction --------------------------------------------------------- */
 
 static void misuse(optune_space *space, int status, const char *name, const char *what)
 {
@@ -70,7 +70,7 @@ static void append(optune_space *space, ot_knob *knob, const int64_t *value)
     memcpy(&knob->value[knob->n++ * knob->parts], value, size);
 }
 
-/* ---- split --------------------------------------------------------------------------------------- */
+/* ---- split ------------------------------------------------------------------------------- */
 
 typedef struct split_walk {
     optune_space *space;
@@ -196,7 +196,7 @@ void optune_space_split(optune_space *space, const char *name, int64_t extent, i
     end(space, knob);
 }
 
-/* ---- scalars ------------------------------------------------------------------------------------- */
+/* ---- scalars ----------------------------------------------------------------------------- */
 
 void optune_space_ints(optune_space *space, const char *name, int n, const int64_t *values)
 {
@@ -234,7 +234,7 @@ void optune_space_words(optune_space *space, const char *name, int n, const char
     end(space, knob);
 }
 
-/* ---- reorder --------------------------------------------------------------------------------------- */
+/* ---- reorder ----------------------------------------------------------------------------- */
 
 /* All permutations of the values not yet used, in lexicographic order. */
 static void permute(optune_space *space, ot_knob *knob, int64_t *order, unsigned used, int at,
@@ -291,7 +291,7 @@ void optune_space_reorder(optune_space *space, const char *name, int axes,
     end(space, knob);
 }
 
-/* ---- annotate -------------------------------------------------------------------------------------- */
+/* ---- annotate ---------------------------------------------------------------------------- */
 
 /* Outermost axes are fused into the first bound one. */
 static bool bind_gpu(optune_space *space, ot_knob *knob, bool virtual_threads)
@@ -362,7 +362,8 @@ void optune_space_annotate(optune_space *space, const char *name, int axes, cons
             if (strlen(known[i].text) == length && strncmp(known[i].text, p, length) == 0)
                 word[n++] = known[i].value;
         if (n == before) {
-            misuse(space, OPTUNE_EUNSUPPORTED, name, "has an annotation policy that is unknown");
+            misuse(space, OPTUNE_EUNSUPPORTED, name,
+                   "has an annotation policy that is unknown");
             return;
         }
         p += length;

@@ -16,7 +16,7 @@ int64_t ot_space_random(const optune_space *space, uint64_t *rng)
     return optune_space_index(space, digit);
 }
 
-/* ---- neighbours -------------------------------------------------------------------------------- */
+/* ---- neighbours -------------------------------------------------------------------------- */
 
 /* The steps of one knob, as indices without duplicates. */
 typedef struct steps {
@@ -159,7 +159,7 @@ int ot_space_neighbours(const optune_space *space, int64_t index, int64_t *out, 
     return n;
 }
 
-/* ---- chance ------------------------------------------------------------------------------------ */
+/* ---- chance ------------------------------------------------------------------------------ */
 
 static int64_t other_digit(int64_t digit, int64_t radix, uint64_t *rng)
 {

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-/* ---- registry.c: rows in tree, then those of plugins -------------------------------------- */
+/* ---- registry.c: rows in tree, then those of plugins ------------------------------------- */
 const optune_op *const *ot_ops(int *n);
 const optune_impl *const *ot_impls(int *n);
 const optune_strategy *const *ot_strategies(int *n);
@@ -34,14 +34,14 @@ int ot_no_such(optune_err *err, const char *kind, const char *word, const char *
 const char *ot_impl_source(const optune_impl *impl);
 const char *ot_impl_digest(const optune_impl *impl);
 
-/* ---- plugin.c ----------------------------------------------------------------------------------- */
+/* ---- plugin.c ---------------------------------------------------------------------------- */
 /* Adds all rows of a plugin, or none. ENOENT: it cannot be loaded; EUNSUPPORTED: it exports no
- * `optune_plugin`; EVERSION: another ABI; ECONFLICT: a name exists. `add_target` is told its targets,
- * because targets are kept elsewhere. Not during queries. */
+ * `optune_plugin`; EVERSION: another ABI; ECONFLICT: a name exists. `add_target` is told its
+ * targets, because targets are kept elsewhere. Not during queries. */
 int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                    optune_err *err);
 
-/* ---- types.c, attr.c, infer.c, call.c, call_print.c: text <-> call, types ---------------------------------------------- */
+/* ---- types.c, attr.c, infer.c, call.c, call_print.c: text <-> call, types ---------------- */
 /* Parses, fills defaults and infers types. Errors point at the place: the message holds the
  * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
 int ot_call_parse(const char *text, optune_call *call, optune_err *err);
@@ -54,7 +54,7 @@ double ot_call_bytes(const optune_call *call);
 double ot_call_flops(const optune_call *call);
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
 
-/* ---- task_args.c: AutoTVM's task arguments <-> call ------------------------------------------- */
+/* ---- task_args.c: AutoTVM's task arguments <-> call -------------------------------------- */
 /* The positional args of this implementation's task, as AutoTVM writes them. New reference. */
 json_t *ot_task_args(const optune_call *call, const optune_impl *impl);
 /* The reverse, for logs of others; constness is the op's default. ETYPE with the reason for a wrong
@@ -62,7 +62,7 @@ json_t *ot_task_args(const optune_call *call, const optune_impl *impl);
 int ot_call_from_args(const optune_impl *impl, const json_t *args, optune_call *call,
                       optune_err *err);
 
-/* ---- condition.c: conjunctive normal form over named dims -------------------------------------- */
+/* ---- condition.c: conjunctive normal form over named dims -------------------------------- */
 enum { OT_FALSE = 0, OT_TRUE = 1, OT_UNKNOWN = 2 };
 typedef struct ot_condition ot_condition;
 typedef bool (*ot_dim_lookup)(const void *arg, const char *name, optune_dim *value);
@@ -73,7 +73,7 @@ void ot_condition_free(ot_condition *condition);
 int ot_condition_test(const ot_condition *condition, ot_dim_lookup lookup, const void *arg,
                       char *clause, size_t size);
 
-/* ---- space.c, space_knobs.c ----------------------------------------------------------------------- */
+/* ---- space.c, space_knobs.c -------------------------------------------------------------- */
 /* Never fails but with a limit exceeded or an empty knob. The task must outlive the space. */
 int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
                   optune_err *err);
@@ -95,7 +95,7 @@ int ot_space_neighbours(const optune_space *space, int64_t index, int64_t *out, 
 int64_t ot_space_mutate(const optune_space *space, int64_t index, double rate, uint64_t *rng);
 int64_t ot_space_cross(const optune_space *space, int64_t a, int64_t b, uint64_t *rng);
 
-/* ---- plan.c: what a config becomes ------------------------------------------------------------------ */
+/* ---- plan.c: what a config becomes ------------------------------------------------------- */
 typedef struct ot_define { char name[OPTUNE_KNOB_NAME_SIZE]; char value[96]; } ot_define;
 typedef struct ot_module {
     int n_defines, n_flags;
@@ -118,7 +118,7 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
 /* The complete source of one module: defines of the target and the plan, then the body. */
 void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to);
 
-/* ---- candidates.c, select.c ----------------------------------------------------------------------- */
+/* ---- candidates.c, select.c -------------------------------------------------------------- */
 typedef enum ot_refusal {
     OT_VALID = 0,
     OT_REFUSED_WHEN,      /* a clause of its specialization is false, or symbolic */
@@ -171,7 +171,7 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
               optune_err *err);
 json_t *ot_choice_json(const optune_task *task, const ot_choice *choice); /* new reference */
 void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain, ot_text *to);
-/* TVM's log sentences, one a line: the cost of every measured implementation, then the choice. */
+/* TVM's log sentences, one a line: the cost of every measured implementation, and the choice. */
 void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * AutoTVM's positional task arguments and our calls, both ways, as an implementation's
  * `task_args` spells them: names separated by spaces. A name is an input, an attribute,
- * `out_shape`, `out_dtype` or `null`; a trailing '?' makes it null when absent. `name=value` and
- * `name=input[i]` take no position: reading sets the attribute to the value, or to that dim, as
- * a template for depthwise convolutions needs (`groups=data[1]`). `math` never travels.
+ * `out_shape`, `out_dtype` or `null`; a trailing '?' makes it null when absent. `name=value`
+ * and `name=input[i]` take no position: reading sets the attribute to the value, or to that
+ * dim, as a template for depthwise convolutions needs (`groups=data[1]`). `math` never travels.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static const char *word_of(const optune_call *call, const optune_attr *attr)
                : attr->word;
 }
 
-/* ---- call to arguments ------------------------------------------------------------------------- */
+/* ---- call to arguments ------------------------------------------------------------------- */
 
 static json_t *dims_json(const optune_tensor *type)
 {
@@ -159,9 +159,10 @@ json_t *ot_task_args(const optune_call *call, const optune_impl *impl)
     return args;
 }
 
-/* ---- arguments to call ------------------------------------------------------------------------- */
+/* ---- arguments to call ------------------------------------------------------------------- */
 
-static int read_dtype(const json_t *json, const char *what, optune_dtype *dtype, optune_err *err)
+static int read_dtype(const json_t *json, const char *what, optune_dtype *dtype,
+                      optune_err *err)
 {
     const char *text = json_string_value(json);
     if (!text || !ot_parse_dtype(text, dtype))
@@ -175,7 +176,8 @@ static int read_tensor(const json_t *json, const char *what, optune_tensor *type
 {
     const char *tag = json_string_value(json_array_get(json, 0));
     const json_t *dims = json_array_get(json, 1);
-    if (json_array_size(json) != 3 || !tag || strcmp(tag, "TENSOR") != 0 || !json_is_array(dims))
+    if (json_array_size(json) != 3 || !tag || strcmp(tag, "TENSOR") != 0 ||
+        !json_is_array(dims))
         return optune_fail(err, OPTUNE_ETYPE,
                            "argument '%s' is not a tensor [\"TENSOR\", [dims], dtype]", what);
     *type = (optune_tensor){.rank = (int32_t)json_array_size(dims)};
@@ -186,7 +188,8 @@ static int read_tensor(const json_t *json, const char *what, optune_tensor *type
         const json_t *dim = json_array_get(dims, (size_t)i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 0 ||
             json_integer_value(dim) == OPTUNE_DIM_MAX)
-            return optune_fail(err, OPTUNE_ETYPE, "dim %d of tensor '%s' is not a size", i, what);
+            return optune_fail(err, OPTUNE_ETYPE, "dim %d of tensor '%s' is not a size", i,
+                               what);
         type->dim[i] = optune_dim_of(json_integer_value(dim));
     }
     return read_dtype(json_array_get(json, 2), what, &type->dtype, err);
@@ -207,7 +210,8 @@ static bool attr_text(const json_t *json, ot_text *text)
         size_t i;
         const json_t *item;
         ot_text_add(text, "[");
-        json_array_foreach (json, i, item) {
+        json_array_foreach(json, i, item)
+        {
             if (!json_is_integer(item))
                 return false;
             ot_text_printf(text, "%s%lld", i ? "," : "", (long long)json_integer_value(item));
@@ -238,7 +242,8 @@ static int read_attr(optune_call *call, int i, const json_t *json, optune_err *e
 /* What was only a way of writing the default becomes the default. */
 static void plain_layout(optune_call *call)
 {
-    const int out = attr_index(call->op, "out_layout"), data = attr_index(call->op, "data_layout");
+    const int out = attr_index(call->op, "out_layout"),
+              data = attr_index(call->op, "data_layout");
     if (out < 0 || data < 0)
         return;
     const char *left_out = ot_op_attr_at(call->op, out)->value;
@@ -253,8 +258,8 @@ static int read_slot(optune_call *call, const slot *s, const json_t *json, optun
         if (json_is_null(json) && call->op->inputs[input].optional)
             return OPTUNE_OK;
         if (input != call->n_inputs)
-            return optune_fail(err, OPTUNE_ETYPE, "argument '%s' comes without the one before it",
-                               s->name);
+            return optune_fail(err, OPTUNE_ETYPE,
+                               "argument '%s' comes without the one before it", s->name);
         call->input[input].is_const = call->op->inputs[input].is_const;
         call->n_inputs++;
         return read_tensor(json, s->name, &call->input[input].type, err);
@@ -263,7 +268,8 @@ static int read_slot(optune_call *call, const slot *s, const json_t *json, optun
     if (attr >= 0)
         return read_attr(call, attr, json, err);
     if (strcmp(s->name, "null") == 0 && !json_is_null(json))
-        return optune_fail(err, OPTUNE_ETYPE, "an argument that this task leaves empty is given");
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "an argument that this task leaves empty is given");
     return OPTUNE_OK;
 }
 

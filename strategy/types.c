@@ -10,7 +10,7 @@
 
 #include "strategy/inside.h"
 
-/* ---- dims and dtypes ---------------------------------------------------------------------- */
+/* ---- dims and dtypes --------------------------------------------------------------------- */
 
 bool optune_dim_known(const optune_dim *dim)
 {
@@ -48,7 +48,7 @@ bool optune_dtype_unify(optune_dtype *a, optune_dtype *b)
     return optune_dtype_equal(*a, *b);
 }
 
-/* ---- tensor types ------------------------------------------------------------------------- */
+/* ---- tensor types ------------------------------------------------------------------------ */
 
 bool optune_tensor_known(const optune_tensor *type)
 {
@@ -95,7 +95,7 @@ bool optune_tensor_set_rank(optune_tensor *type, int rank)
     return true;
 }
 
-/* ---- calls -------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------- */
 
 const optune_attr *optune_call_attr(const optune_call *call, const char *name)
 {

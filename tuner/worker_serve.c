@@ -16,6 +16,7 @@ enum { MOST_FINALISTS = 64 };
 typedef struct server {
     int fd;
     bool open; /* the session is */
+    int at;    /* the finalist that was announced last */
     ot_session session;
 } server;
 
@@ -48,7 +49,7 @@ static json_t *good_outcome(const ot_measured *m, double error)
     put_real(answer, "cost", m->interval.median);
     put_real(answer, "low", m->interval.low);
     put_real(answer, "high", m->interval.high);
-    put_real(answer, "error", error);
+    put_real(answer, "worst", error);
     return answer;
 }
 
@@ -105,12 +106,21 @@ typedef struct runner {
     char counters[OPTUNE_TEXT_SIZE];
 } runner;
 
+/* Tells whose turn it is, only when it changes: the other side wakes up for it, which must not
+ * happen in a sample. Every turn starts with a run for warmth. */
+static void announce(runner *r)
+{
+    if (r->index < 0 || r->server->at == r->index)
+        return;
+    r->server->at = r->index;
+    ot_wire_send(r->server->fd, json_pack("{s:i}", "at", r->index), NULL);
+}
+
 static double time_runner(void *arg, int64_t count)
 {
     runner *r = arg;
     ot_session *s = &r->server->session;
-    if (r->index >= 0)
-        ot_wire_send(r->server->fd, json_pack("{s:i}", "at", r->index), NULL);
+    announce(r);
     return s->row->time(s->state, r->bound->launch[OPTUNE_TIMED], r->bound->n[OPTUNE_TIMED], count,
                         &r->err);
 }
@@ -135,8 +145,7 @@ static void check_aligned(runner *r)
 static void prepare(runner *r, const json_t *request)
 {
     ot_session *s = &r->server->session;
-    if (r->index >= 0)
-        ot_wire_send(r->server->fd, json_pack("{s:i}", "at", r->index), NULL);
+    announce(r);
     ot_crash_at("loading");
     if (!s->ready) {
         optune_fail(&r->err, OPTUNE_EUSAGE, "no workload was set");
@@ -198,7 +207,7 @@ static void count_events(runner *r, char *why)
     r->counters[0] = '\0';
     if (!s->row->counters)
         return;
-    ot_wire_send(r->server->fd, json_pack("{s:i}", "at", r->index), NULL);
+    announce(r);
     ot_crash_at("counting events");
     s->row->counters(s->state, r->bound->launch[OPTUNE_TIMED], r->bound->n[OPTUNE_TIMED],
                      r->counters, sizeof r->counters, why);
@@ -215,6 +224,7 @@ static json_t *finals(server *s, const json_t *request, optune_err *err)
     if (status < 0)
         return failure(status, err);
     const double start = ot_now();
+    s->at = -1;
     runner *r = ot_alloc((size_t)(n + 1) * sizeof *r);
     ot_measured *m = ot_alloc((size_t)(n + 1) * sizeof *m);
     void *good[MOST_FINALISTS];

@@ -432,9 +432,10 @@ typedef struct optune_target_row {
 
 /* ---- plugins -------------------------------------------------------------------------------- */
 
-/* A shared object exports `const optune_plugin optune_plugin`. All lists end with NULL and may
- * be NULL. A name that exists already is an error, except a strategy: it overrides. */
-typedef struct optune_plugin {
+/* A shared object exports one of these, named `optune_plugin`: `OPTUNE_PLUGIN = {.abi = OPTUNE_ABI,
+ * ...};` defines it. All lists end with NULL and may be NULL. A name that exists already is an
+ * error, except a strategy: it overrides. */
+struct optune_plugin {
     uint32_t abi; /* OPTUNE_ABI */
     const char *name;
     const optune_op *const *ops;
@@ -442,7 +443,11 @@ typedef struct optune_plugin {
     const optune_impl *const *impls;
     const optune_target_row *const *targets;
     const optune_search *const *searches;
-} optune_plugin;
+};
+
+#define OPTUNE_PLUGIN                                                                            \
+    OPTUNE_API extern const struct optune_plugin optune_plugin;                                  \
+    const struct optune_plugin optune_plugin
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all batch_matmul rows share: the call's numbers in one struct, the checks every generated
- * implementation makes, and the macros that bake a shape into a body. It decides nothing about
- * speed and is included by rows only.
+ * What all batch_matmul rows share: the call's numbers in one struct, the checks every
+ * generated implementation makes, and the macros that bake a shape into a body. It decides
+ * nothing about speed and is included by rows only.
  */
 #ifndef OPTUNE_KERNELS_BATCH_MATMUL_H
 #define OPTUNE_KERNELS_BATCH_MATMUL_H

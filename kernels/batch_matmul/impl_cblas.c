@@ -23,15 +23,16 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     batch_matmul_define(plan, module, &s);
     optune_plan_define(plan, module, "TRANSPOSE_A", s.transpose_a);
     optune_plan_define(plan, module, "TRANSPOSE_B", s.transpose_b);
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = OPTUNE_TIMED,
-                                .module = module,
-                                .function = "matmul",
-                                .n_args = 4,
-                                .arg = {optune_symbol_arg(s.f64 ? "cblas_dgemm" : "cblas_sgemm"),
-                                        optune_input_arg(BATCH_MATMUL_X),
-                                        optune_input_arg(BATCH_MATMUL_Y), optune_output_arg(0)},
-                            });
+    optune_plan_stage(plan,
+                      &(optune_stage){
+                          .phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = "matmul",
+                          .n_args = 4,
+                          .arg = {optune_symbol_arg(s.f64 ? "cblas_dgemm" : "cblas_sgemm"),
+                                  optune_input_arg(BATCH_MATMUL_X),
+                                  optune_input_arg(BATCH_MATMUL_Y), optune_output_arg(0)},
+                      });
 }
 
 OPTUNE_IMPL(batch_matmul, cblas) = {

@@ -31,7 +31,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t nr = nv * matmul_lanes(task, s.f64);
     return matmul_tile_fits(task, mr, nv, why) &&
            matmul_scratch_fits((s.b + matmul_threads(task)) * matmul_ceil(s.n, nr) * nr * s.k *
-                                   batch_matmul_elem(&s), why);
+                                   batch_matmul_elem(&s),
+                               why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -44,7 +45,9 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "unroll_k", 2);
     optune_config_choose_int(config, space, "block_k", s.k);
     optune_config_choose_word(config, space, "pack_y",
-                              s.y_const ? "before" : s.transpose_b ? "task" : "none");
+                              s.y_const       ? "before"
+                              : s.transpose_b ? "task"
+                                              : "none");
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -72,8 +75,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     };
     if (before) {
         const int64_t batches = s.y_shared ? 1 : s.b;
-        const optune_arg packed = optune_scratch_arg(optune_plan_scratch(
-            plan, "y", batches * matmul_ceil(s.n, nr) * panel, s.y_const));
+        const optune_arg packed = optune_scratch_arg(
+            optune_plan_scratch(plan, "y", batches * matmul_ceil(s.n, nr) * panel, s.y_const));
         stage.arg[1] = packed;
         optune_plan_stage(plan, &(optune_stage){
                                     .phase = s.y_const ? OPTUNE_PREPACK : OPTUNE_TIMED,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_matmul_gemm.cpu: register tiles over panels of y. Macros from the plan: B M N K, X_BATCH
- * Y_BATCH X_ROW X_K Y_COL Y_K (strides), GEMM_MR GEMM_NV GEMM_KU (the tile), KC (depth of a
- * block), and where panels come from: PACKED_BEFORE (a stage of its own packed them all),
+ * batch_matmul_gemm.cpu: register tiles over panels of y. Macros from the plan: B M N K,
+ * X_BATCH Y_BATCH X_ROW X_K Y_COL Y_K (strides), GEMM_MR GEMM_NV GEMM_KU (the tile), KC (depth
+ * of a block), and where panels come from: PACKED_BEFORE (a stage of its own packed them all),
  * DIRECT (whole panels are read in place, only a ragged last one is packed), or else each task
  * packs the panel it uses.
  *
@@ -14,7 +14,10 @@
 #if OT_THREADS > 1
 int omp_get_thread_num(void);
 #else
-INLINE int omp_get_thread_num(void) { return 0; }
+INLINE int omp_get_thread_num(void)
+{
+    return 0;
+}
 #endif
 
 #define PANELS CEIL_DIV(N, GEMM_NR)

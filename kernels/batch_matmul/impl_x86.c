@@ -40,8 +40,8 @@ static int64_t lanes_of(int64_t size, int64_t lanes)
 }
 
 /* Registers that a block needs: sums, one row of the right operand, one of the left. */
-static int64_t needed(const optune_task *task, const batch_matmul_shape *s, int64_t y, int64_t x,
-                      int64_t k)
+static int64_t needed(const optune_task *task, const batch_matmul_shape *s, int64_t y,
+                      int64_t x, int64_t k)
 {
     const int64_t lanes = matmul_lanes(task, s->f64);
     if (along_depth(s))
@@ -57,8 +57,10 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t k = optune_config_split(config, "tile_k")[1];
     const int64_t need = needed(task, &s, y, x, k);
     if (need > matmul_registers(task))
-        return optune_refuse(why, "tiles of %" PRId64 " x %" PRId64 " x %" PRId64 " need %" PRId64
-                             " of %" PRId64 " registers", y, x, k, need, matmul_registers(task));
+        return optune_refuse(why,
+                             "tiles of %" PRId64 " x %" PRId64 " x %" PRId64 " need %" PRId64
+                             " of %" PRId64 " registers",
+                             y, x, k, need, matmul_registers(task));
     if (!along_depth(&s) && k > MAX_UNROLL && k < s.k)
         return optune_refuse(why, "unrolls at most %d steps of depth", MAX_UNROLL);
     return true;

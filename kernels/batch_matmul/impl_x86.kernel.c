@@ -3,17 +3,17 @@
  * batch_matmul.x86: the loops of TVM's template, nothing packed. Macros from the plan: B M N K,
  * X_BATCH Y_BATCH X_ROW X_K Y_COL Y_K (strides), YI XI KI (the inner tiles), ALONG_K, LANES.
  *
- * With ALONG_K both operands are contiguous along the depth: KI elements of it are multiplied at
- * once into partial sums, added over lanes at the end. Otherwise y is contiguous along the
- * columns: XI of them are a row of vectors, x is broadcast, and KI is how far the depth unrolls.
- * LANES is a power of two that divides the vectorised tile, so there are no tails.
+ * With ALONG_K both operands are contiguous along the depth: KI elements of it are multiplied
+ * at once into partial sums, added over lanes at the end. Otherwise y is contiguous along the
+ * columns: XI of them are a row of vectors, x is broadcast, and KI is how far the depth
+ * unrolls. LANES is a power of two that divides the vectorised tile, so there are no tails.
  */
 #include "kernels/common/cpu.h"
 
 #if LANES > 1
 typedef DTYPE lane __attribute__((vector_size(LANES * sizeof(DTYPE))));
-typedef DTYPE laneu __attribute__((vector_size(LANES * sizeof(DTYPE)), aligned(sizeof(DTYPE)),
-                                   may_alias));
+typedef DTYPE laneu
+    __attribute__((vector_size(LANES * sizeof(DTYPE)), aligned(sizeof(DTYPE)), may_alias));
 #else
 typedef DTYPE lane;
 typedef DTYPE laneu;
@@ -27,10 +27,11 @@ INLINE DTYPE sum(lane v)
 {
 #if LANES > 1
     UNROLL(8)
-    for (int s = LANES / 2; s > 0; s /= 2)
+    for (int s = LANES / 2; s > 0; s /= 2) {
         UNROLL(64)
         for (int i = 0; i < s; i++)
             v[i] += v[i + s];
+    }
     return v[0];
 #else
     return v;
@@ -41,13 +42,15 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
 {
     lane acc[YI][XI][VECS];
     UNROLL(64)
-    for (int i = 0; i < YI; i++)
+    for (int i = 0; i < YI; i++) {
         UNROLL(64)
-        for (int j = 0; j < XI; j++)
+        for (int j = 0; j < XI; j++) {
             UNROLL(64)
             for (int v = 0; v < VECS; v++)
                 acc[i][j][v] = (lane){0};
-    for (i64 k = 0; k < K; k += KI)
+        }
+    }
+    for (i64 k = 0; k < K; k += KI) {
         UNROLL(64)
         for (int v = 0; v < VECS; v++) {
             lane yv[XI];
@@ -62,8 +65,9 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
                     acc[i][j][v] += xv * yv[j];
             }
         }
+    }
     UNROLL(64)
-    for (int i = 0; i < YI; i++)
+    for (int i = 0; i < YI; i++) {
         UNROLL(64)
         for (int j = 0; j < XI; j++) {
             lane total = acc[i][j][0];
@@ -72,6 +76,7 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
                 total += acc[i][j][v];
             out[i * N + j] = sum(total);
         }
+    }
 }
 
 #else
@@ -82,10 +87,11 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
 {
     lane acc[YI][VECS];
     UNROLL(64)
-    for (int i = 0; i < YI; i++)
+    for (int i = 0; i < YI; i++) {
         UNROLL(64)
         for (int v = 0; v < VECS; v++)
             acc[i][v] = (lane){0};
+    }
     UNROLL(KI)
     for (i64 k = 0; k < K; k++) {
         lane yv[VECS];
@@ -101,10 +107,11 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
         }
     }
     UNROLL(64)
-    for (int i = 0; i < YI; i++)
+    for (int i = 0; i < YI; i++) {
         UNROLL(64)
         for (int v = 0; v < VECS; v++)
             *(laneu *)(out + i * N + v * LANES) = acc[i][v];
+    }
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_matmul: output[b,m,n] = sum over k of x[b,m,k] * y[b,n,k]. The meaning, argument order and
- * attributes of Relay's nn.batch_matmul: y comes transposed unless transpose_b=false, x may come
- * transposed, and a batch of 1 is shared by all batches of the other operand.
+ * batch_matmul: output[b,m,n] = sum over k of x[b,m,k] * y[b,n,k]. The meaning, argument order
+ * and attributes of Relay's nn.batch_matmul: y comes transposed unless transpose_b=false, x may
+ * come transposed, and a batch of 1 is shared by all batches of the other operand.
  */
 #include "kernels/batch_matmul/batch_matmul.h"
 
@@ -28,7 +28,8 @@ static const optune_op_attr attrs[] = {
     {.name = NULL},
 };
 
-/* True when both may be the same dim, after making them so. A known 1 in x or y is broadcast. */
+/* True when both may be the same dim, after making them so. A known 1 in x or y is
+ * broadcast. */
 static bool unify_batches(optune_dim *x, optune_dim *y, optune_dim *out)
 {
     const bool x_one = optune_dim_known(x) && x->min == 1;
@@ -74,7 +75,8 @@ static int types(optune_call *call, optune_err *err)
     const bool ta = optune_call_int(call, "transpose_a") != 0;
     const bool tb = optune_call_int(call, "transpose_b") != 0;
     if (!optune_dim_unify(&y->dim[tb ? 2 : 1], &x->dim[ta ? 1 : 2]))
-        return matmul_conflict(err, "they are summed over the same dimension (k)", "y", y, "x", x);
+        return matmul_conflict(err, "they are summed over the same dimension (k)", "y", y, "x",
+                               x);
     if (!optune_dim_unify(&out->dim[1], &x->dim[ta ? 2 : 1]))
         return matmul_conflict(err, "they have the same rows (m)", "output", out, "x", x);
     if (!optune_dim_unify(&out->dim[2], &y->dim[tb ? 1 : 2]))
@@ -124,8 +126,8 @@ static void reference(const optune_call *call, const void *const *in, int out_in
             .row = s.transpose_b ? s.k : 1,
             .col = s.transpose_b ? 1 : s.n,
         };
-        matmul_reference(&x, &y, region->lo[1], region->hi[1], region->lo[2], region->hi[2], s.k,
-                         out + at, magnitude + at, cols);
+        matmul_reference(&x, &y, region->lo[1], region->hi[1], region->lo[2], region->hi[2],
+                         s.k, out + at, magnitude + at, cols);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_matmul on CPUs. TVM's rows keep TVM's plevels; the blocked GEMM stands between the plain
- * template and a named library.
+ * batch_matmul on CPUs. TVM's rows keep TVM's plevels; the blocked GEMM stands between the
+ * plain template and a named library.
  */
 #include "kernels/batch_matmul/batch_matmul.h"
 

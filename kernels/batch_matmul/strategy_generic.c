@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_matmul on targets without a strategy of their own: the generated forms, for anything that
- * compiles C.
+ * batch_matmul on targets without a strategy of their own: the generated forms, for anything
+ * that compiles C.
  */
 #include "kernels/batch_matmul/batch_matmul.h"
 

@@ -52,7 +52,7 @@ INLINE void gemm_start(gemm_acc acc, const int rows, const DTYPE *init, const in
 INLINE void gemm_load(gemm_acc acc, const int rows, const DTYPE *c, i64 ldc, const int cols)
 {
     UNROLL(64)
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         UNROLL(64)
         for (int j = 0; j < GEMM_NV; j++) {
             vec v = {0};
@@ -63,12 +63,13 @@ INLINE void gemm_load(gemm_acc acc, const int rows, const DTYPE *c, i64 ldc, con
                     v[l] = c[i * ldc + j * VLEN + l];
             acc[i][j] = v;
         }
+    }
 }
 
 INLINE void gemm_store(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const int cols)
 {
     UNROLL(64)
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
         UNROLL(64)
         for (int j = 0; j < GEMM_NV; j++) {
             if ((j + 1) * VLEN <= cols)
@@ -77,11 +78,12 @@ INLINE void gemm_store(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const in
                 for (int l = 0; l < cols - j * VLEN; l++)
                     c[i * ldc + j * VLEN + l] = acc[i][j][l];
         }
+    }
 }
 
 /* acc[i][:] += a[i * a_row + k * a_k] * b[k * b_k .. + GEMM_NR) for k in [0, depth). */
-INLINE void gemm_mac(gemm_acc acc, const int rows, i64 depth, const DTYPE *a, i64 a_row, i64 a_k,
-                     const DTYPE *b, i64 b_k)
+INLINE void gemm_mac(gemm_acc acc, const int rows, i64 depth, const DTYPE *a, i64 a_row,
+                     i64 a_k, const DTYPE *b, i64 b_k)
 {
     UNROLL(GEMM_KU)
     for (i64 k = 0; k < depth; k++) {
@@ -150,8 +152,9 @@ INLINE void gemm_pack_rows(DTYPE *to, i64 to_k, const DTYPE *from, i64 from_row,
     }
 }
 
-/* Strip [depth][GEMM_MR] of A given as `rows` rows of `depth` elements. Writes up to VLEN elements
- * of zeros beyond the strip. The last lanes come first: their zeros reach into the next step. */
+/* Strip [depth][GEMM_MR] of A given as `rows` rows of `depth` elements. Writes up to VLEN
+ * elements of zeros beyond the strip. The last lanes come first: their zeros reach into the
+ * next step. */
 INLINE void gemm_pack_a(DTYPE *to, const DTYPE *from, i64 from_row, const int rows, i64 depth)
 {
     UNROLL(64)
@@ -177,7 +180,7 @@ INLINE void gemm_pack_bt(DTYPE *to, const DTYPE *from, i64 from_row, const int c
 /* Panel [depth][GEMM_NR] of B given plainly, as `depth` rows of which `cols` are taken. */
 INLINE void gemm_pack_b(DTYPE *to, const DTYPE *from, i64 from_row, const int cols, i64 depth)
 {
-    for (i64 k = 0; k < depth; k++)
+    for (i64 k = 0; k < depth; k++) {
         UNROLL(64)
         for (int j = 0; j < GEMM_NV; j++) {
             vec v = {0};
@@ -188,6 +191,7 @@ INLINE void gemm_pack_b(DTYPE *to, const DTYPE *from, i64 from_row, const int co
                     v[l] = from[k * from_row + j * VLEN + l];
             store(to + k * GEMM_NR + j * VLEN, v);
         }
+    }
 }
 
 #endif

@@ -113,7 +113,7 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
         .ic_chunk = c->ic_chunk,
         .ot_chunk = conv2d_ceil_div(c->oc_chunk, c->vecs * lanes),
         .oh_block = conv2d_min(rows, s->oh),
-        .unroll_ic = conv2d_tile_ici(s) >= 4 ? 4 : 1,
+        .unroll_ic = conv2d_tile_unroll_ic(s),
         .unroll_kw = 1,
         .prefetch = c->prefetch,
         .copy = c->pack,

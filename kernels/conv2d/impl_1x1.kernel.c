@@ -11,8 +11,9 @@
  * With PIXELS the plan defines: TM, TV, IC_CHUNK, OT_CHUNK (channel tiles of a chunk), PANELS
  * (of a block of pixels), PACK, UNROLL_IC and PREFETCH (steps ahead).
  */
-#if PIXELS
 #include "kernels/conv2d/lanes.h"
+
+#if PIXELS
 
 #define P (OH * OW)
 #define WIDTH (TV * LANES)

@@ -101,10 +101,9 @@ static void read_config(const optune_task *task, const optune_config *config, co
     t->ic_chunk = s->ci;
     t->ot_chunk = s->co;
     t->oh_block = conv2d_min(conv2d_ceil_div(t->oh_block, t->th) * t->th, s->oh);
-    t->unroll_ic = ic % 4 == 0 ? 4 : 1;
+    t->unroll_ic = one && ic % 4 == 0 ? 4 : 1;
     t->unroll_kw = unroll && s->kw <= 16 ? s->kw : 1;
-    /* Clipping needs constant columns of the kernel. */
-    t->copy = !conv2d_clips(s, t->th, t->tw) || (!unroll && (s->pl || s->pr));
+    t->copy = !conv2d_clips(s, t->th, t->tw);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

@@ -62,12 +62,6 @@ static void space(const optune_task *task, optune_space *space)
     n = add(list, n, vecs);
     optune_space_ints(space, "oc_chunk", n, list);
 
-    n = 0;
-    const int64_t ici = conv2d_tile_ici(&s);
-    for (int64_t v = 1; v <= 4 && v <= ici; v *= 2)
-        n = add(list, n, v);
-    optune_space_ints(space, "unroll_ic", n, list);
-
     optune_space_ints(space, "prefetch", 4, (const int64_t[]){0, 16, 48, 128});
 
     static const char *const words[] = {"clip", "copy"};
@@ -86,7 +80,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "oh_block", t.oh_block);
     optune_config_choose_int(config, space, "ic_chunk", t.ic_chunk);
     optune_config_choose_int(config, space, "oc_chunk", t.ot_chunk * t.ov);
-    optune_config_choose_int(config, space, "unroll_ic", t.unroll_ic);
     optune_config_choose_int(config, space, "prefetch", t.prefetch);
     optune_config_choose_word(config, space, "pad", t.copy ? "copy" : "clip");
 }
@@ -105,9 +98,9 @@ static void read_config(const optune_task *task, const optune_config *config, co
         .ic_chunk = optune_config_int(config, "ic_chunk"),
         .ot_chunk = conv2d_ceil_div(optune_config_int(config, "oc_chunk"), ov),
         .oh_block = optune_config_int(config, "oh_block"),
-        .unroll_ic = optune_config_int(config, "unroll_ic"),
+        .unroll_ic = conv2d_tile_unroll_ic(s),
         .prefetch = optune_config_int(config, "prefetch"),
-        .unroll_kw = s->kw <= 8 ? s->kw : 1,
+        .unroll_kw = conv2d_tile_unroll_kw(s),
         .copy = strcmp(optune_config_word(config, "pad"), "copy") == 0,
     };
     /* Whole tiles of rows, unless the block is the whole plane. */

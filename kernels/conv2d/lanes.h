@@ -72,6 +72,20 @@ INLINE void put(DTYPE *p, vec v, const int n)
 #endif
 }
 
+/* Stores half of the lanes: the lower (h = 0) or the upper ones. */
+INLINE void put_half(DTYPE *p, vec v, const int h)
+{
+#if LANES == 16
+    *(part8 *)p = h ? HALF8(v, 1) : HALF8(v, 0);
+#elif LANES == 8
+    *(part4 *)p = h ? HALF4(v, 1) : HALF4(v, 0);
+#elif LANES == 4
+    *(part2 *)p = h ? HALF2(v, 1) : HALF2(v, 0);
+#else
+    *p = v[h];
+#endif
+}
+
 /* The first n elements at p and zeros, n constant. */
 INLINE vec get(const DTYPE *p, const int n)
 {

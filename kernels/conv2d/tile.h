@@ -11,7 +11,7 @@
  * left out) or made real in a small copy of the rows in work (COPY 1). Beside the shape the plan
  * defines: LANES, OV, TH, TW, ICI (input channels of an innermost weight block), ICO_CHUNK (such
  * blocks of a chunk), OT_CHUNK (channel tiles of a chunk), OHB (output rows of a block), COPY,
- * UNROLL_IC, UNROLL_KW.
+ * UNROLL_IC, UNROLL_KW (where no edge is near; there all columns are unrolled), PREFETCH.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_TILE_H
 #define OPTUNE_KERNELS_CONV2D_TILE_H
@@ -82,16 +82,16 @@ INLINE void put_channels(DTYPE *out, i64 n, i64 c, i64 at, vec v, i64 lanes)
 {
     const i64 plane = (i64)OH * OW;
 #if OUT_BLOCK
-    const int whole = (GROUPS == 1 || CO_G % LANES == 0) && lanes >= LANES;
-    if (OUT_BLOCK % LANES == 0 && whole) {
-        store(out + ((n * (CO / YB) + c / YB) * plane + at) * YB + c % YB, v);
+    const int aligned = GROUPS == 1 || CO_G % LANES == 0;
+    DTYPE *to = out + ((n * (CO / YB) + c / YB) * plane + at) * YB;
+    if (OUT_BLOCK % LANES == 0 && aligned && lanes >= LANES) {
+        store(to + c % YB, v);
         return;
     }
-    if (LANES % YB == 0 && whole) {
-        UNROLL(16)
-        for (int i = 0; i < LANES; i += YB)
-            __builtin_memcpy(out + ((n * (CO / YB) + (c + i) / YB) * plane + at) * YB,
-                             (const DTYPE *)&v + i, YB * sizeof(DTYPE));
+    if (LANES == 2 * YB && aligned && lanes >= YB) {
+        put_half(to, v, 0);
+        if (lanes >= LANES)
+            put_half(to + plane * YB, v, 1);
         return;
     }
 #endif
@@ -151,6 +151,34 @@ typedef struct place {
     i64 oy0;         /* first row of the block of rows */
 } place;
 
+/* Adds one column of the kernel over a block of input channels. */
+INLINE void column(vec (*acc)[OV], const DTYPE *w, const DTYPE *x, const int kw, const int rows,
+                   const int cols, const int edge)
+{
+    UNROLL(UNROLL_IC)
+    for (int i = 0; i < ICI; i++) {
+        vec wv[OV];
+        UNROLL(16)
+        for (int v = 0; v < OV; v++) {
+            const DTYPE *wp = w + (kw * ICI + i) * OCT + v * LANES;
+            wv[v] = load(wp);
+            if (PREFETCH)
+                __builtin_prefetch(wp + PREFETCH * OCT);
+        }
+        UNROLL(64)
+        for (int p = 0; p < rows * cols; p++) {
+            const int ix = (edge + p % cols) * SW - PL + kw * DW;
+            if (edge >= 0 && (ix < 0 || ix >= W))
+                continue;
+            const DTYPE b = x[(p / cols * (SH * X_ROW) + p % cols * SW + kw * DW) * XB +
+                              i * (IN_BLOCK ? 1 : X_PLANE)];
+            UNROLL(16)
+            for (int v = 0; v < OV; v++)
+                acc[p][v] += wv[v] * b;
+        }
+    }
+}
+
 /* `edge` is the constant first column of a tile that must leave out taps, else -1. */
 INLINE void tile(const place *at, i64 oy, i64 ox, const int rows, const int cols, const int edge)
 {
@@ -186,31 +214,14 @@ INLINE void tile(const place *at, i64 oy, i64 ox, const int rows, const int cols
         for (i64 kh = kh0; kh < kh1; kh++) {
             const DTYPE *w = wc + kh * (KW * ICI * OCT);
             const i64 xr = xc + kh * (DH * X_ROW * XB);
-            UNROLL(UNROLL_KW)
-            for (int kw = 0; kw < KW; kw++) {
-                UNROLL(UNROLL_IC)
-                for (int i = 0; i < ICI; i++) {
-                    vec wv[OV];
-                    UNROLL(16)
-                    for (int v = 0; v < OV; v++) {
-                        const DTYPE *wp = w + (kw * ICI + i) * OCT + v * LANES;
-                        wv[v] = load(wp);
-                        if (PREFETCH)
-                            __builtin_prefetch(wp + PREFETCH * OCT);
-                    }
-                    UNROLL(64)
-                    for (int p = 0; p < rows * cols; p++) {
-                        const int ix = (edge + p % cols) * SW - PL + kw * DW;
-                        if (edge >= 0 && (ix < 0 || ix >= W))
-                            continue;
-                        const i64 off = (p / cols * (SH * X_ROW) + p % cols * SW + kw * DW) * XB +
-                                        i * (IN_BLOCK ? 1 : X_PLANE);
-                        const DTYPE b = at->x[xr + off];
-                        UNROLL(16)
-                        for (int v = 0; v < OV; v++)
-                            acc[p][v] += wv[v] * b;
-                    }
-                }
+            if (edge >= 0) {
+                UNROLL(KW)
+                for (int kw = 0; kw < KW; kw++)
+                    column(acc, w, at->x + xr, kw, rows, cols, edge);
+            } else {
+                UNROLL(UNROLL_KW)
+                for (int kw = 0; kw < KW; kw++)
+                    column(acc, w, at->x + xr, kw, rows, cols, -1);
             }
         }
     }

@@ -51,6 +51,17 @@ static inline int64_t conv2d_tile_ici(const conv2d_shape *s)
     return s->data_block ? conv2d_gcd(s->data_block, s->ci_g) : conv2d_divisor(s->ci_g, 16);
 }
 
+/* The innermost loops are long enough as they are; more code only takes longer to compile. */
+static inline int64_t conv2d_tile_unroll_ic(const conv2d_shape *s)
+{
+    return s->kh * s->kw == 1 && conv2d_tile_ici(s) % 4 == 0 ? 4 : 1;
+}
+
+static inline int64_t conv2d_tile_unroll_kw(const conv2d_shape *s)
+{
+    return s->kw <= 3 ? s->kw : 1;
+}
+
 static inline bool conv2d_pads_rows(const conv2d_shape *s)
 {
     return s->pt > 0 || (s->oh - 1) * s->sh - s->pt + (s->kh - 1) * s->dh >= s->h;
@@ -120,6 +131,23 @@ static inline double conv2d_tile_cost(const conv2d_shape *s, int64_t lanes, int6
     return total * (double)conv2d_ceil_div(s->co_g, ov * lanes);
 }
 
+/* Planes of whole pages put all channels of a pixel into the same sets of a cache. */
+static inline bool conv2d_aliases(int64_t block, int64_t pixels, int64_t elem)
+{
+    return block == 0 && pixels * elem % 4096 == 0;
+}
+
+/* What a tile costs more than its steps. Only single rows can leave out the taps that lie above
+ * and below the input; aliased planes are written well by few channels and whole vectors. */
+static inline double conv2d_tile_penalty(const conv2d_shape *s, int64_t lanes, int64_t ov,
+                                         int64_t th, int64_t tw)
+{
+    double factor = th > 1 && conv2d_pads_rows(s) ? 1.1 : 1.0;
+    if (conv2d_aliases(s->out_block, s->oh * s->ow, conv2d_elem(s)))
+        factor *= (ov > 1 ? 2 : 1) * (tw % lanes ? 1.5 : 1);
+    return factor;
+}
+
 /* A sensible register tile for any shape and device; the rest of *t is filled in to match. */
 static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shape *s,
                                       conv2d_tile *t)
@@ -130,9 +158,8 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
     for (int64_t ov = 1; ov <= 4 && (ov - 1) * lanes < s->co_g; ov++)
         for (int64_t th = 1; th <= 4 && th <= s->oh; th++)
             for (int64_t tw = 1; tw <= s->ow && ov * th * tw + ov + 1 <= registers; tw++) {
-                /* Only single rows can leave out the taps that lie above and below the input. */
                 const double cost = conv2d_tile_cost(s, lanes, ov, th, tw) *
-                                    (th > 1 && conv2d_pads_rows(s) ? 1.1 : 1.0);
+                                    conv2d_tile_penalty(s, lanes, ov, th, tw);
                 if (conv2d_even_width(s, tw) && cost < best * 0.999) {
                     best = cost;
                     t->ov = ov;
@@ -141,8 +168,8 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
                 }
             }
     t->ici = conv2d_tile_ici(s);
-    t->unroll_ic = t->ici >= 4 ? 4 : 1;
-    t->unroll_kw = s->kw <= 8 ? s->kw : 1;
+    t->unroll_ic = conv2d_tile_unroll_ic(s);
+    t->unroll_kw = conv2d_tile_unroll_kw(s);
     t->ot_chunk = conv2d_ceil_div(s->co_g, t->ov * lanes);
     /* One tile's weights of a chunk stay in the second-level cache; when all weights together do
      * not fit it, they come from afar and are fetched earlier. */
@@ -157,7 +184,8 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
     int64_t rows = l2 / 2 / (row > 0 ? row : 1);
     rows = rows < t->th ? t->th : rows / t->th * t->th;
     t->oh_block = rows >= s->oh ? s->oh : rows;
-    t->copy = !conv2d_clips(s, t->th, t->tw);
+    t->copy = !conv2d_clips(s, t->th, t->tw) ||
+              (s->kh * s->kw > 1 && conv2d_aliases(s->data_block, s->h * s->w, conv2d_elem(s)));
 }
 
 static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape *s,

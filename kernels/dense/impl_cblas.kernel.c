@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_cblas.x86: one call of the library, gemv for a single row and gemm otherwise. Macros from
- * the plan: M N K, BIAS. The library's function comes as an argument, so nothing links to it.
+ * dense_cblas.x86: one call of the library, gemv for a single row and gemm otherwise. Macros
+ * from the plan: M N K, BIAS. The library's function comes as an argument, so nothing links to
+ * it.
  */
 #include "kernels/common/cpu.h"
 

@@ -35,18 +35,23 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t elem = dense_elem(&s), vectors = matmul_ceil(s.n, matmul_lanes(task, s.f64));
     int64_t mr, nv;
     matmul_best_tile(task, s.m, vectors, &mr, &nv);
-    /* Data that fills half of the L2 is one block of rows; every panel meets it once. */
-    const int64_t held = matmul_l2(task) / 2 / (s.k * elem * mr);
-    const int64_t tiles = matmul_ceil(s.m, mr);
-    const bool far = s.n * s.k * elem > matmul_l2(task) && tiles >= 8;
+    /* A task is one panel, which meets all rows of its block. */
+    const int64_t held = matmul_block_rows(task, s.m, s.k * elem, matmul_ceil(vectors, nv));
+    int64_t tiles = matmul_ceil(held, mr);
+    if (tiles < 8) /* fewer would not pay for reading the panel */
+        tiles = matmul_min(8, matmul_ceil(s.m, mr));
+    const bool far = s.n * s.k * elem > matmul_l2(task);
     optune_config_choose_int(config, space, "tile_m", mr);
     optune_config_choose_int(config, space, "tile_n", nv);
     optune_config_choose_int(config, space, "unroll_k", 2);
     optune_config_choose_int(config, space, "block_k", s.k);
-    optune_config_choose_int(config, space, "block_m", tiles <= held ? s.m : held);
+    optune_config_choose_int(config, space, "block_m", tiles * mr < s.m ? tiles : s.m);
     optune_config_choose_int(config, space, "block_n", 1);
     optune_config_choose_word(config, space, "inner", "rows");
-    optune_config_choose_word(config, space, "prefetch", far ? "panel" : "none");
+    optune_config_choose_word(config, space, "prefetch",
+                              !far         ? "none"
+                              : tiles >= 8 ? "panel"
+                                           : "near");
 }
 
 /* Bytes of packed operands; data strips have room for what packing writes beyond them. */

@@ -13,7 +13,8 @@ static bool applies(const optune_task *task, char *why)
         return false;
     const dense_shape s = dense_shape_of(task->call);
     if (s.m > MAX_ROWS)
-        return optune_refuse(why, "is for at most %d rows of data, not %" PRId64, MAX_ROWS, s.m);
+        return optune_refuse(why, "is for at most %d rows of data, not %" PRId64, MAX_ROWS,
+                             s.m);
     return true;
 }
 
@@ -34,10 +35,12 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t registers = matmul_registers(task);
     const int64_t need = s.m * (rows * vectors + 1) + 1;
     if (rows > s.n)
-        return optune_refuse(why, "%" PRId64 " rows at once, the weight has %" PRId64, rows, s.n);
+        return optune_refuse(why, "%" PRId64 " rows at once, the weight has %" PRId64, rows,
+                             s.n);
     if (need > registers)
-        return optune_refuse(why, "%" PRId64 " sums and operands do not fit %" PRId64
-                             " registers", need, registers);
+        return optune_refuse(why,
+                             "%" PRId64 " sums and operands do not fit %" PRId64 " registers",
+                             need, registers);
     if (vectors > 1 && vectors * matmul_lanes(task, s.f64) > s.k)
         return optune_refuse(why, "%" PRId64 " vectors are longer than the depth", vectors);
     return matmul_scratch_fits((s.n + rows) * s.k * dense_elem(&s), why);
@@ -57,7 +60,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "vectors", vectors);
     if (s.weight_phase == OPTUNE_PREPACK)
         optune_config_choose_word(config, space, "weight", "packed");
-    optune_config_choose_int(config, space, "prefetch", 1024);
+    optune_config_choose_int(config, space, "prefetch", 2048);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dense_gemv.cpu: few rows of data, so the weight is read once and memory is the limit. Macros
- * from the plan: M N K, BIAS, ROWS (weight rows in flight), VECTORS (vectors of depth in flight per
- * row), PACKED (weight in the order it is read), AHEAD (bytes to prefetch ahead; 0: no).
+ * from the plan: M N K, BIAS, ROWS (weight rows in flight), VECTORS (vectors of depth in flight
+ * per row), PACKED (weight in the order it is read), AHEAD (bytes to prefetch ahead; 0: no).
  *
- * Every output is a dot product along the depth with VECTORS partial sums in registers; the data
- * is small enough to stay in the first cache. A packed weight is [group][K / STEP][ROWS][STEP],
- * one stream without page jumps; the last K % STEP columns of each group follow as [ROWS][tail].
+ * Every output is a dot product along the depth with VECTORS partial sums in registers; the
+ * data is small enough to stay in the first cache. A packed weight is one stream without page
+ * jumps: [group][K / STEP][ROWS][STEP], then the K % STEP columns left over, as [ROWS][tail].
  */
 #include "kernels/common/cpu.h"
 
 #define STEP ((i64)VECTORS * VLEN)
 #define STEPS (K / STEP)
 #define GROUPS CEIL_DIV(N, ROWS)
+
+/* TAIL(w, r)[k] is element k >= STEPS * STEP of row r. */
+#if PACKED
+#define NEXT_ROW STEP
+#define NEXT_STEP (ROWS * STEP)
+#define TAIL(w, r) ((w) + STEPS * ROWS * STEP + (r) * (K - STEPS * STEP) - STEPS * STEP)
+#else
+#define NEXT_ROW K
+#define NEXT_STEP STEP
+#define TAIL(w, r) ((w) + (r)*K)
+#endif
 
 #if PACKED
 /* arg: weight [N][K], packed weight; rows beyond N stay as the zeros scratch begins with */
@@ -40,10 +51,11 @@ INLINE DTYPE sum(vec v)
 {
     /* Halves are added until one lane is left: log2(VLEN) steps the compiler shuffles. */
     UNROLL(8)
-    for (int s = VLEN / 2; s > 0; s /= 2)
+    for (int s = VLEN / 2; s > 0; s /= 2) {
         UNROLL(64)
         for (int i = 0; i < s; i++)
             v[i] += v[i + s];
+    }
     return v[0];
 }
 
@@ -53,18 +65,15 @@ INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
 {
     vec acc[M][ROWS][VECTORS];
     UNROLL(64)
-    for (int m = 0; m < M; m++)
+    for (int m = 0; m < M; m++) {
         UNROLL(64)
-        for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++) {
             UNROLL(64)
             for (int v = 0; v < VECTORS; v++)
                 acc[m][r][v] = (vec){0};
-#if PACKED
-    const i64 row = STEP, step = ROWS * STEP;
-#else
-    const i64 row = K, step = STEP;
-#endif
-    for (i64 s = 0; s < STEPS; s++)
+        }
+    }
+    for (i64 s = 0; s < STEPS; s++) {
         UNROLL(64)
         for (int v = 0; v < VECTORS; v++) {
             vec x[M];
@@ -73,7 +82,7 @@ INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
                 x[m] = load(data + m * K + s * STEP + v * VLEN);
             UNROLL(64)
             for (int r = 0; r < rows; r++) {
-                const DTYPE *w = weight + s * step + r * row + v * VLEN;
+                const DTYPE *w = weight + s * NEXT_STEP + r * NEXT_ROW + v * VLEN;
                 if (AHEAD)
                     __builtin_prefetch((const char *)w + AHEAD, 0, 3);
                 const vec wv = load(w);
@@ -82,8 +91,9 @@ INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
                     acc[m][r][v] += x[m] * wv;
             }
         }
+    }
     UNROLL(64)
-    for (int m = 0; m < M; m++)
+    for (int m = 0; m < M; m++) {
         UNROLL(64)
         for (int r = 0; r < rows; r++) {
             vec total = acc[m][r][0];
@@ -91,15 +101,12 @@ INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
             for (int v = 1; v < VECTORS; v++)
                 total += acc[m][r][v];
             DTYPE y = sum(total);
-#if PACKED
-            const DTYPE *w = weight + STEPS * step + r * (K - STEPS * STEP) - STEPS * STEP;
-#else
-            const DTYPE *w = weight + r * row;
-#endif
+            const DTYPE *tail = TAIL(weight, r);
             for (i64 k = STEPS * STEP; k < K; k++)
-                y += data[m * K + k] * w[k];
+                y += data[m * K + k] * tail[k];
             out[m * N + r] = BIAS ? y + bias[r] : y;
         }
+    }
 }
 
 /* arg: data, weight or packed weight, out, bias if BIAS */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dense_nopack.x86: TVM's template of this name, knob for knob. Nothing is packed: tile_y and
- * tile_x give the block of outputs in registers, and the last of tile_k how many elements of the
- * depth are multiplied at once.
+ * tile_x give the block of outputs in registers, and the last of tile_k how many elements of
+ * the depth are multiplied at once.
  */
 #include "kernels/dense/dense.h"
 
@@ -39,9 +39,10 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t step = optune_config_split(config, "tile_k")[1];
     const int64_t vectors = step / step_lanes(step, matmul_lanes(task, s.f64));
     if (!fits(task, y, x, vectors))
-        return optune_refuse(why, "%" PRId64 " x %" PRId64 " outputs of %" PRId64
-                             " vectors do not fit %" PRId64 " registers", y, x, vectors,
-                             matmul_registers(task));
+        return optune_refuse(why,
+                             "%" PRId64 " x %" PRId64 " outputs of %" PRId64
+                             " vectors do not fit %" PRId64 " registers",
+                             y, x, vectors, matmul_registers(task));
     return true;
 }
 
@@ -56,7 +57,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     int64_t y = 1, x = 1;
     for (int64_t i = 1; i <= matmul_min(s.m, 8); i++)
         for (int64_t j = 1; j <= matmul_min(s.n, 8); j++)
-            if (s.m % i == 0 && s.n % j == 0 && fits(task, i, j, 1) && i * j * (x + y) > x * y * (i + j)) {
+            if (s.m % i == 0 && s.n % j == 0 && fits(task, i, j, 1) &&
+                i * j * (x + y) > x * y * (i + j)) {
                 y = i;
                 x = j;
             }

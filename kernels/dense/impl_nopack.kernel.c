@@ -13,34 +13,40 @@
 
 #if KLANES > 1
 typedef DTYPE kvec __attribute__((vector_size(KLANES * sizeof(DTYPE))));
-typedef DTYPE kvecu __attribute__((vector_size(KLANES * sizeof(DTYPE)), aligned(sizeof(DTYPE)),
-                                   may_alias));
+typedef DTYPE kvecu
+    __attribute__((vector_size(KLANES * sizeof(DTYPE)), aligned(sizeof(DTYPE)), may_alias));
 INLINE DTYPE sum(kvec v)
 {
     UNROLL(8)
-    for (int s = KLANES / 2; s > 0; s /= 2)
+    for (int s = KLANES / 2; s > 0; s /= 2) {
         UNROLL(64)
         for (int i = 0; i < s; i++)
             v[i] += v[i + s];
+    }
     return v[0];
 }
 #else
 typedef DTYPE kvec;
 typedef DTYPE kvecu;
-INLINE DTYPE sum(kvec v) { return v; }
+INLINE DTYPE sum(kvec v)
+{
+    return v;
+}
 #endif
 
 INLINE void block(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTYPE *out)
 {
     kvec acc[YI][XI][KVECS];
     UNROLL(64)
-    for (int y = 0; y < YI; y++)
+    for (int y = 0; y < YI; y++) {
         UNROLL(64)
-        for (int x = 0; x < XI; x++)
+        for (int x = 0; x < XI; x++) {
             UNROLL(64)
             for (int v = 0; v < KVECS; v++)
                 acc[y][x][v] = (kvec){0};
-    for (i64 k = 0; k < K; k += STEP)
+        }
+    }
+    for (i64 k = 0; k < K; k += STEP) {
         UNROLL(64)
         for (int v = 0; v < KVECS; v++) {
             kvec w[XI];
@@ -55,8 +61,9 @@ INLINE void block(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
                     acc[y][x][v] += d * w[x];
             }
         }
+    }
     UNROLL(64)
-    for (int y = 0; y < YI; y++)
+    for (int y = 0; y < YI; y++) {
         UNROLL(64)
         for (int x = 0; x < XI; x++) {
             kvec total = acc[y][x][0];
@@ -65,6 +72,7 @@ INLINE void block(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
                 total += acc[y][x][v];
             out[y * N + x] = BIAS ? sum(total) + bias[x] : sum(total);
         }
+    }
 }
 
 /* arg: data, weight, out, bias if BIAS */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_pack.x86: TVM's template of this name, knob for knob. tile_y and tile_x are [task, block
- * of a task, block]; the last of tile_x is the pack width. tile_inner is how many rows of a block
- * stay in registers, 1 leaves that to the plan. A tile_k of at least UNROLL_LIMIT is a block of
- * depth shared by all row groups, a smaller one is how far the innermost loop unrolls.
+ * dense_pack.x86: TVM's template of this name, knob for knob. tile_y and tile_x are [task,
+ * block of a task, block]; the last of tile_x is the pack width. tile_inner is how many rows of
+ * a block stay in registers, 1 leaves that to the plan. A tile_k of at least UNROLL_LIMIT is a
+ * block of depth shared by all row groups, a smaller one is how far the innermost loop unrolls.
  */
 #include "kernels/dense/dense.h"
 
@@ -46,8 +46,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t inner = optune_config_split(config, "tile_inner")[1];
     const int64_t lanes = matmul_lanes(task, s.f64), nv = matmul_ceil(xi, lanes);
     if (register_rows(task, inner, yi, nv) < 1)
-        return optune_refuse(why, "%" PRId64 " rows of %" PRId64 " vectors do not fit %" PRId64
-                             " registers", matmul_min(inner, yi), nv, matmul_registers(task));
+        return optune_refuse(
+            why, "%" PRId64 " rows of %" PRId64 " vectors do not fit %" PRId64 " registers",
+            matmul_min(inner, yi), nv, matmul_registers(task));
     return matmul_scratch_fits(s.n / xi * nv * lanes * s.k * dense_elem(&s), why);
 }
 
@@ -78,8 +79,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     int64_t inner = largest_divisor(s.m, matmul_min(16, (registers - nv - 1) / nv), 1);
     if (inner * nv < 8)
         inner = 1; /* no useful divisor: the plan cuts blocks into ragged groups */
-    /* A block of rows that fills half of the L2 meets each panel once; tasks are panels. */
-    const int64_t held = matmul_l2(task) / 2 / (s.k * dense_elem(&s));
+    /* A task is one panel, which meets all rows of its block. */
+    const int64_t held = matmul_block_rows(task, s.m, s.k * dense_elem(&s), s.n / width);
     const int64_t rows = largest_divisor(s.m, held, inner);
     optune_config_choose_split(config, space, "tile_y", (int64_t[]){0, 1, rows});
     optune_config_choose_split(config, space, "tile_x", (int64_t[]){0, 1, width});

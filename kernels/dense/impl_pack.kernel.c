@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_pack.x86: the loops of TVM's packed dense. Macros from the plan: M N K, BIAS, YO YI XO XI
- * (the two inner sizes of tile_y and tile_x), KC (depth between visits of a row group), GEMM_MR
- * (rows in registers), GEMM_NV (vectors that cover XI), GEMM_KU.
+ * dense_pack.x86: the loops of TVM's packed dense. Macros from the plan: M N K, BIAS, YO YI XO
+ * XI (the two inner sizes of tile_y and tile_x), KC (depth between visits of a row group),
+ * GEMM_MR (rows in registers), GEMM_NV (vectors that cover XI), GEMM_KU.
  *
  * The packed weight is [N/XI][K][GEMM_NR]: XI columns a panel, padded with zeros to whole
  * vectors. All splits divide, so the only ragged edges are XI in its vectors and YI in groups

@@ -75,7 +75,8 @@ typedef struct matmul_view {
 } matmul_view;
 
 /* out[i][j] += sum over k of a(i, k) * b(j, k), and the same of absolute values, for the box
- * [i0, i1) x [j0, j1), dense in `ld` columns. Blocks of b become double once and serve all rows. */
+ * [i0, i1) x [j0, j1), dense in `ld` columns. Blocks of b become double once and serve all
+ * rows. */
 static inline void matmul_reference(const matmul_view *a, const matmul_view *b, int64_t i0,
                                     int64_t i1, int64_t j0, int64_t j1, int64_t depth,
                                     double *out, double *magnitude, int64_t ld)
@@ -88,15 +89,15 @@ static inline void matmul_reference(const matmul_view *a, const matmul_view *b, 
             const int steps = depth - k0 < STEPS ? (int)(depth - k0) : STEPS;
             for (int k = 0; k < steps; k++)
                 for (int c = 0; c < COLS; c++)
-                    panel[k][c] = c >= cols ? 0.0
-                                            : matmul_at(b->tensor, b->f64,
-                                                        b->base + (j + c) * b->row +
-                                                            (k0 + k) * b->col);
+                    panel[k][c] =
+                        c >= cols ? 0.0
+                                  : matmul_at(b->tensor, b->f64,
+                                              b->base + (j + c) * b->row + (k0 + k) * b->col);
             for (int64_t i = i0; i < i1; i++) {
                 double sum[COLS] = {0}, size[COLS] = {0};
                 for (int k = 0; k < steps; k++) {
-                    const double v = matmul_at(a->tensor, a->f64,
-                                               a->base + i * a->row + (k0 + k) * a->col);
+                    const double v =
+                        matmul_at(a->tensor, a->f64, a->base + i * a->row + (k0 + k) * a->col);
                     for (int c = 0; c < COLS; c++) {
                         sum[c] += v * panel[k][c];
                         size[c] += fabs(v * panel[k][c]);
@@ -112,7 +113,8 @@ static inline void matmul_reference(const matmul_view *a, const matmul_view *b, 
     }
 }
 
-/* ---- devices and tiles ---------------------------------------------------------------------- */
+/* ---- devices and tiles
+ * ---------------------------------------------------------------------- */
 
 /* Unknown devices are taken for the smallest vector machine there is. */
 static inline int64_t matmul_lanes(const optune_task *task, bool f64)
@@ -146,6 +148,18 @@ static inline int64_t matmul_ceil(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* Rows of data in one block: those that fit half of the L2, and fewer where too few tasks of
+ * other columns would leave threads idle. */
+static inline int64_t matmul_block_rows(const optune_task *task, int64_t m, int64_t row_bytes,
+                                        int64_t column_tasks)
+{
+    const int64_t threads = matmul_threads(task);
+    int64_t rows = matmul_l2(task) / 2 / row_bytes;
+    if (column_tasks < 4 * threads && rows > matmul_ceil(m, threads))
+        rows = matmul_ceil(m, threads);
+    return rows < 1 ? 1 : rows > m ? m : rows;
+}
+
 static inline int64_t matmul_min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -169,14 +183,16 @@ static inline bool matmul_tile_fits(const optune_task *task, int64_t mr, int64_t
 {
     const int64_t registers = matmul_registers(task);
     if (mr * nv + nv + 1 > registers)
-        return optune_refuse(why, "a tile of %" PRId64 " x %" PRId64 " vectors needs %" PRId64
-                             " of %" PRId64 " registers", mr, nv, mr * nv + nv + 1, registers);
+        return optune_refuse(why,
+                             "a tile of %" PRId64 " x %" PRId64 " vectors needs %" PRId64
+                             " of %" PRId64 " registers",
+                             mr, nv, mr * nv + nv + 1, registers);
     return true;
 }
 
-/* Cost of one step of depth, in eighths of a cycle of a core with two vector pipes: products or
- * the latency of dependent additions, whichever is longer. Loads mostly hide behind them, less so
- * those of B, which come from the second cache. */
+/* Cost of one step of depth, in eighths of a cycle of a core with two vector pipes: products
+ * or the latency of dependent additions, whichever is longer. Loads mostly hide behind them,
+ * less so those of B, which come from the second cache. */
 static inline int64_t matmul_tile_cost(int64_t rows, int64_t vectors)
 {
     const int64_t work = rows * vectors > 8 ? rows * vectors : 8;
@@ -239,7 +255,8 @@ static inline void matmul_tile_knobs(optune_space *space, int64_t m, int64_t vec
 }
 
 /* The same knobs as macros of kernels/common/gemm.h. */
-static inline void matmul_define_tile(optune_plan *plan, int module, const optune_config *config)
+static inline void matmul_define_tile(optune_plan *plan, int module,
+                                      const optune_config *config)
 {
     optune_plan_define(plan, module, "GEMM_MR", optune_config_int(config, "tile_m"));
     optune_plan_define(plan, module, "GEMM_NV", optune_config_int(config, "tile_n"));

@@ -19,13 +19,15 @@ static bool dim(const optune_call *call, const char *name, optune_dim *value)
     return true;
 }
 
-/* A GEMM beats the matrix-vector form from three rows on, unless it must pack the weight first. */
+/* A GEMM beats the matrix-vector form from three rows on, unless it must pack the weight
+ * first. */
 static bool vector_pays(const optune_task *task, char *why)
 {
     const optune_dim *m = &task->call->input[DENSE_DATA].type.dim[0];
     if (m->max <= 2 || !task->call->input[DENSE_WEIGHT].is_const)
         return true;
-    return optune_refuse(why, "a const weight is packed once, a GEMM reads it for more than 2 rows");
+    return optune_refuse(why,
+                         "a const weight is packed once, a GEMM reads it for more than 2 rows");
 }
 
 static const optune_strategy_row rows[] = {

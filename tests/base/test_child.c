@@ -53,9 +53,9 @@ static void time_limit_kills_the_group(void **state)
     optune_err err;
     ot_text text = {0};
     /* The grandchild holds the output open and would outlive the shell. */
-    assert_int_equal(ot_run_program(ARGV("sh", "-c", "sleep 1000 & echo $!; sleep 1000"), 0.2,
-                                    &text, &err),
-                     OPTUNE_ETIMEOUT);
+    assert_int_equal(
+        ot_run_program(ARGV("sh", "-c", "sleep 1000 & echo $!; sleep 1000"), 0.2, &text, &err),
+        OPTUNE_ETIMEOUT);
     check_contains(err.text, "0.2 s");
     int64_t grandchild = 0;
     text.s[strcspn(text.s, "\n")] = 0;
@@ -95,8 +95,9 @@ static void inherits_nothing(void **state)
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGTERM);
     sigprocmask(SIG_BLOCK, &blocked, NULL);
-    check_ok(ot_run_program(ARGV("sh", "-c", "test -e /proc/$$/fd/42 && echo leak;"
-                                             "cat; grep SigBlk /proc/self/status"),
+    check_ok(ot_run_program(ARGV("sh", "-c",
+                                 "test -e /proc/$$/fd/42 && echo leak;"
+                                 "cat; grep SigBlk /proc/self/status"),
                             30, &text, &err));
     sigprocmask(SIG_UNBLOCK, &blocked, NULL);
     close(42);
@@ -110,8 +111,8 @@ static void long_output_is_bounded(void **state)
     (void)state;
     optune_err err;
     ot_text text = {0};
-    check_ok(ot_run_program(ARGV("sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x"), 30, &text,
-                            &err));
+    check_ok(ot_run_program(ARGV("sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x"), 30,
+                            &text, &err));
     assert_int_equal(text.n, 64 << 10);
     ot_text_release(&text);
 }
@@ -138,7 +139,7 @@ static void waiting_for_any(void **state)
     ot_child_release(&none); /* never started */
 }
 
-/* ---- messages --------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------- */
 
 static void messages_round_trip(void **state)
 {

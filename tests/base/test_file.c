@@ -146,9 +146,12 @@ static void programs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(directories),        cmocka_unit_test(remove_does_not_follow_links),
-        cmocka_unit_test(whole_files),        cmocka_unit_test(failed_write_leaves_nothing),
-        cmocka_unit_test(temporary_directory_is_fresh), cmocka_unit_test(own_directory),
+        cmocka_unit_test(directories),
+        cmocka_unit_test(remove_does_not_follow_links),
+        cmocka_unit_test(whole_files),
+        cmocka_unit_test(failed_write_leaves_nothing),
+        cmocka_unit_test(temporary_directory_is_fresh),
+        cmocka_unit_test(own_directory),
         cmocka_unit_test(programs),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

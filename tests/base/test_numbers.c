@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arena, digests, random numbers, statistics and clocks, against values known from elsewhere. */
+/* Arena, digests, random numbers, statistics, clocks, against values known from elsewhere. */
 #include "support/check.h"
 
 #include <math.h>
@@ -88,7 +88,7 @@ static void median_intervals(void **state)
 {
     (void)state;
     /* From tables of the binomial distribution: the rank k with P(X < k) <= 0.025. */
-    static const int rows[][2] = {{1, 1}, {2, 1},  {5, 1},   {6, 1},    {8, 1},    {9, 2},
+    static const int rows[][2] = {{1, 1},  {2, 1},  {5, 1},   {6, 1},    {8, 1},     {9, 2},
                                   {10, 2}, {20, 6}, {30, 10}, {100, 40}, {1000, 469}};
     for (int i = 0; i < OT_COUNT(rows); i++) {
         int n = rows[i][0], k = rows[i][1];
@@ -126,9 +126,9 @@ static void clocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_pieces),     cmocka_unit_test(digests),
-        cmocka_unit_test(random_numbers),   cmocka_unit_test(median_intervals),
-        cmocka_unit_test(geometric_mean),   cmocka_unit_test(clocks),
+        cmocka_unit_test(arena_pieces),   cmocka_unit_test(digests),
+        cmocka_unit_test(random_numbers), cmocka_unit_test(median_intervals),
+        cmocka_unit_test(geometric_mean), cmocka_unit_test(clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

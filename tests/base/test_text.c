@@ -51,8 +51,17 @@ static void json_strings_are_escaped(void **state)
 static void reals_round_trip(void **state)
 {
     (void)state;
-    const double values[] = {0.1,     1.0 / 3, 5.69732536806342e-05, 1e9, DBL_MIN, DBL_MAX, -2.5,
-                             5e-324, 1535423916.7184713, 0.0, 123456789012345680.0};
+    const double values[] = {0.1,
+                             1.0 / 3,
+                             5.69732536806342e-05,
+                             1e9,
+                             DBL_MIN,
+                             DBL_MAX,
+                             -2.5,
+                             5e-324,
+                             1535423916.7184713,
+                             0.0,
+                             123456789012345680.0};
     ot_text t = {0};
     for (int i = 0; i < OT_COUNT(values); i++) {
         ot_text_clear(&t);
@@ -99,8 +108,8 @@ static void integers_are_strict(void **state)
     assert_true(value == INT64_MIN);
     assert_true(ot_parse_int("007", &value));
     assert_int_equal(value, 7);
-    const char *const bad[] = {"",   " 1", "1 ", "+1", "-",  "1.0",
-                               "0x1", "1e3", "--1", "9223372036854775808", "a"};
+    const char *const bad[] = {
+        "", " 1", "1 ", "+1", "-", "1.0", "0x1", "1e3", "--1", "9223372036854775808", "a"};
     for (int i = 0; i < OT_COUNT(bad); i++)
         assert_false(ot_parse_int(bad[i], &value));
     assert_int_equal(value, 7);
@@ -113,7 +122,8 @@ static void reals_are_strict(void **state)
     assert_true(ot_parse_real("-1.5e-3", &value));
     assert_true(value == -1.5e-3);
     assert_true(ot_parse_real("1e9", &value));
-    const char *const bad[] = {"", " 1", "1 ", "nan", "inf", "0x1p3", "1e999", ".", "1,5", "+1"};
+    const char *const bad[] = {"",      " 1",    "1 ", "nan", "inf",
+                               "0x1p3", "1e999", ".",  "1,5", "+1"};
     for (int i = 0; i < OT_COUNT(bad); i++)
         assert_false(ot_parse_real(bad[i], &value));
     assert_true(value == 1e9);
@@ -125,12 +135,18 @@ static void dtypes_both_ways(void **state)
     static const struct {
         const char *text, *brief, *full;
     } rows[] = {
-        {"f32", "f32", "float32"},       {"float64", "f64", "float64"},
-        {"bf16", "bf16", "bfloat16"},    {"bfloat16", "bf16", "bfloat16"},
-        {"int8", "i8", "int8"},          {"u8", "u8", "uint8"},
-        {"bool", "u1", "bool"},          {"u1", "u1", "bool"},
-        {"float32x4", "f32x4", "float32x4"}, {"i8x16", "i8x16", "int8x16"},
-        {"f16x1", "f16", "float16"},     {"i4", "i4", "int4"},
+        {"f32", "f32", "float32"},
+        {"float64", "f64", "float64"},
+        {"bf16", "bf16", "bfloat16"},
+        {"bfloat16", "bf16", "bfloat16"},
+        {"int8", "i8", "int8"},
+        {"u8", "u8", "uint8"},
+        {"bool", "u1", "bool"},
+        {"u1", "u1", "bool"},
+        {"float32x4", "f32x4", "float32x4"},
+        {"i8x16", "i8x16", "int8x16"},
+        {"f16x1", "f16", "float16"},
+        {"i4", "i4", "int4"},
     };
     for (int i = 0; i < OT_COUNT(rows); i++) {
         optune_dtype dtype;
@@ -142,8 +158,9 @@ static void dtypes_both_ways(void **state)
         assert_string_equal(text, rows[i].full);
     }
     optune_dtype kept = {.code = OPTUNE_DTYPE_INT, .bits = 8, .lanes = 1};
-    const char *const bad[] = {"",    "f",     "f33", "f8x",  "bf32", "f32x0", "f32x-1", "F32",
-                               "i128", "u1y", "boolean", "f32x65536", "f32 ", "32", "f032"};
+    const char *const bad[] = {"",        "f",         "f33",  "f8x",  "bf32",
+                               "f32x0",   "f32x-1",    "F32",  "i128", "u1y",
+                               "boolean", "f32x65536", "f32 ", "32",   "f032"};
     for (int i = 0; i < OT_COUNT(bad); i++)
         assert_false(ot_parse_dtype(bad[i], &kept));
     assert_int_equal(kept.bits, 8);
@@ -182,11 +199,16 @@ static void lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_and_clears),   cmocka_unit_test(copy_never_truncates),
-        cmocka_unit_test(json_strings_are_escaped), cmocka_unit_test(reals_round_trip),
-        cmocka_unit_test(locale_changes_nothing), cmocka_unit_test(integers_are_strict),
-        cmocka_unit_test(reals_are_strict),   cmocka_unit_test(dtypes_both_ways),
-        cmocka_unit_test(nearest_word),       cmocka_unit_test(lines),
+        cmocka_unit_test(grows_and_clears),
+        cmocka_unit_test(copy_never_truncates),
+        cmocka_unit_test(json_strings_are_escaped),
+        cmocka_unit_test(reals_round_trip),
+        cmocka_unit_test(locale_changes_nothing),
+        cmocka_unit_test(integers_are_strict),
+        cmocka_unit_test(reals_are_strict),
+        cmocka_unit_test(dtypes_both_ways),
+        cmocka_unit_test(nearest_word),
+        cmocka_unit_test(lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

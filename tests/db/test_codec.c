@@ -30,9 +30,17 @@ static void absent_and_odd_values(void **state)
     (void)state;
     optune_err err;
     optune_record record = {
-        .call = "", .target = "", .device = "", .outcome = OPTUNE_OUTCOME_CRASH,
-        .message = "signal 11\nand more", .cost = INFINITY, .low = -0.0, .high = NAN,
-        .config.index = -1, .inner = INT64_MIN, .seed = UINT64_MAX,
+        .call = "",
+        .target = "",
+        .device = "",
+        .outcome = OPTUNE_OUTCOME_CRASH,
+        .message = "signal 11\nand more",
+        .cost = INFINITY,
+        .low = -0.0,
+        .high = NAN,
+        .config.index = -1,
+        .inner = INT64_MIN,
+        .seed = UINT64_MAX,
     };
     optune_record back;
     ot_text bytes = {0};

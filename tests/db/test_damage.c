@@ -56,7 +56,7 @@ static int count(void *arg, const optune_record *record)
     return 0;
 }
 
-/* ---- killed ----------------------------------------------------------------------------------- */
+/* ---- killed ------------------------------------------------------------------------------ */
 
 static int note_number(void *arg, const optune_record *record)
 {
@@ -123,7 +123,7 @@ static void killed_writers_lose_nothing_committed(void **state)
     free(there);
 }
 
-/* ---- damaged ---------------------------------------------------------------------------------- */
+/* ---- damaged ----------------------------------------------------------------------------- */
 
 /* Everything a program may do with a store of n records. Ends with 0: fine, all records there;
  * 1: refused as damaged; 2: fine, records missing; 3: anything else. */
@@ -338,7 +338,7 @@ static void newer_layout_is_refused(void **state)
     check_contains(err.text, "layout 2");
 }
 
-/* ---- refused ---------------------------------------------------------------------------------- */
+/* ---- refused ----------------------------------------------------------------------------- */
 
 static ot_place pretended;
 
@@ -355,11 +355,19 @@ static void network_file_systems_are_refused(void **state)
         ot_place place;
         const char *name; /* NULL: accepted */
     } rows[] = {
-        {{0x6969, ""}, "NFS"},        {{0xff534d42, ""}, "CIFS"},  {{0x517b, ""}, "SMB"},
-        {{0x0bd00bd0, ""}, "Lustre"}, {{0x47504653, ""}, "GPFS"},  {{0x01021997, ""}, "9p"},
-        {{0x65735546, "fuse.sshfs"}, "fuse.sshfs"},                {{0x65735546, ""}, "fuse"},
-        {{0x65735546, "virtiofs"}, "virtiofs"},                    {{0xef53, ""}, NULL},
-        {{0x01021994, ""}, NULL},     {{0x65735546, "fuseblk"}, NULL}, {{-1, ""}, NULL},
+        {{0x6969, ""}, "NFS"},
+        {{0xff534d42, ""}, "CIFS"},
+        {{0x517b, ""}, "SMB"},
+        {{0x0bd00bd0, ""}, "Lustre"},
+        {{0x47504653, ""}, "GPFS"},
+        {{0x01021997, ""}, "9p"},
+        {{0x65735546, "fuse.sshfs"}, "fuse.sshfs"},
+        {{0x65735546, ""}, "fuse"},
+        {{0x65735546, "virtiofs"}, "virtiofs"},
+        {{0xef53, ""}, NULL},
+        {{0x01021994, ""}, NULL},
+        {{0x65735546, "fuseblk"}, NULL},
+        {{-1, ""}, NULL},
     };
     void (*real)(const char *, ot_place *) = ot_place_of;
     fill(1);

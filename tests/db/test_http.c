@@ -130,8 +130,12 @@ static void only_https(void **state)
 {
     (void)state;
     optune_err err;
-    static const char *const urls[] = {"http://127.0.0.1/x", "ftp://127.0.0.1/x",
-                                       "file:///etc/passwd", "127.0.0.1/x", "", "https:/x"};
+    static const char *const urls[] = {"http://127.0.0.1/x",
+                                       "ftp://127.0.0.1/x",
+                                       "file:///etc/passwd",
+                                       "127.0.0.1/x",
+                                       "",
+                                       "https:/x"};
     for (int i = 0; i < OT_COUNT(urls); i++) {
         assert_int_equal(ot_http_fetch(urls[i], path, NULL, &err), OPTUNE_ENET);
         check_contains(err.text, "only https");

@@ -69,7 +69,8 @@ static int note(void *arg, const ot_log_line *line)
         assert_null(line->args);
     }
     assert_int_equal(ot_record_encode(&record, &bytes, NULL), OPTUNE_OK);
-    assert_int_equal(ot_record_decode(bytes.s, bytes.n, &s->arena, &s->record, NULL), OPTUNE_OK);
+    assert_int_equal(ot_record_decode(bytes.s, bytes.n, &s->arena, &s->record, NULL),
+                     OPTUNE_OK);
     ot_text_release(&bytes);
     return 0;
 }
@@ -190,7 +191,8 @@ static void version_01_line(void **state)
 {
     (void)state;
     static const char text[] =
-        "{\"i\": [\"llvm -device=arm_cpu\", \"topi_nn_conv2d\", [1], {}, [\"conv2d\"], {\"i\": 5, "
+        "{\"i\": [\"llvm -device=arm_cpu\", \"topi_nn_conv2d\", [1], {}, [\"conv2d\"], {\"i\": "
+        "5, "
         "\"t\": \"winograd\", \"c\": null, \"e\": [[\"a\", \"an\", [\"none\"]]]}], "
         "\"r\": [[1000000000.0], 4, 1.5, 9.5], \"v\": 0.1}";
     seen s = read_text(text, sizeof(text) - 1); /* its newline is missing, the line is whole */
@@ -368,7 +370,7 @@ static void two_writers_never_mix(void **state)
     ot_arena_release(&s.arena);
 }
 
-/* ---- real logs -------------------------------------------------------------------------------- */
+/* ---- real logs --------------------------------------------------------------------------- */
 
 typedef struct census {
     int good, problems, limits;
@@ -380,7 +382,7 @@ static int count(void *arg, const ot_log_line *line)
     census *c = arg;
     if (line->problem) {
         c->problems++;
-        /* Nothing in these logs is wrong; our limit on a knob's values is all that may refuse. */
+        /* Nothing in these logs is wrong; our limit on a knob's values may refuse. */
         c->limits += strstr(line->problem, "values, at most") != NULL;
         return 0;
     }

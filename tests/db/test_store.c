@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store in good weather: order, identity, sharing within a process and between processes. */
+/* The store in good weather: order, identity, sharing within and between processes. */
 #include "support/check.h"
 
 #include <math.h>
@@ -290,7 +290,7 @@ static void child_of_fork_leaves_the_parents_store_alone(void **state)
     ot_arena_release(&arena);
 }
 
-/* ---- many at once ----------------------------------------------------------------------------- */
+/* ---- many at once ------------------------------------------------------------------------ */
 
 typedef struct reading {
     ot_store *store;

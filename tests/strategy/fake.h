@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small operator, `fake_mm`, with every kind of attribute, and what a task needs around a call.
- * Rows are static, so every test program has its own and adds those it wants.
+ * A small operator, `fake_mm`, with every kind of attribute, and what a task needs around a
+ * call. Rows are static, so every test program has its own and adds those it wants.
  */
 #ifndef OPTUNE_TESTS_FAKE_H
 #define OPTUNE_TESTS_FAKE_H
@@ -17,12 +17,19 @@ static const optune_op_input fake_inputs[] = {
 };
 
 static const optune_op_attr fake_attrs[] = {
-    {.name = "padding", .kind = OPTUNE_ATTR_INTS, .value = "[0,0,0,0]", .length = 4, .max = 100,
+    {.name = "padding",
+     .kind = OPTUNE_ATTR_INTS,
+     .value = "[0,0,0,0]",
+     .length = 4,
+     .max = 100,
      .shown = true},
     {.name = "axes", .kind = OPTUNE_ATTR_INTS, .value = "[]"},
     {.name = "alpha", .kind = OPTUNE_ATTR_FLOAT, .value = "1"},
     {.name = "flip", .kind = OPTUNE_ATTR_BOOL, .value = "false"},
-    {.name = "mode", .kind = OPTUNE_ATTR_WORD, .value = "nearest", .words = "nearest linear cubic"},
+    {.name = "mode",
+     .kind = OPTUNE_ATTR_WORD,
+     .value = "nearest",
+     .words = "nearest linear cubic"},
     {.name = "data_layout", .kind = OPTUNE_ATTR_WORD, .value = "MK"},
     {.name = "out_layout", .kind = OPTUNE_ATTR_WORD, .value = ""},
     {.name = "out_dtype", .kind = OPTUNE_ATTR_DTYPE, .value = ""},

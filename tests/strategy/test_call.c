@@ -24,10 +24,11 @@ static void test_canonical(void **state)
                     "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0])");
     check_canonical("  fake_mm ( const float32[ 4, 8 ] , var f32[16,8], groups = 2 ) ",
                     "fake_mm(const f32[4,8], var f32[16,8], padding=[0,0,0,0], groups=2)");
-    check_canonical("fake_mm(f32[4,8], f32[16,8], math=tf32, mode=linear, flip=1, alpha=0.5, "
-                    "padding=[1,2], axes=3)",
-                    "fake_mm(f32[4,8], const f32[16,8], padding=[1,2,1,2], axes=[3], alpha=0.5, "
-                    "flip=true, mode=linear, math=tf32)");
+    check_canonical(
+        "fake_mm(f32[4,8], f32[16,8], math=tf32, mode=linear, flip=1, alpha=0.5, "
+        "padding=[1,2], axes=3)",
+        "fake_mm(f32[4,8], const f32[16,8], padding=[1,2,1,2], axes=[3], alpha=0.5, "
+        "flip=true, mode=linear, math=tf32)");
     check_canonical("fake_mm(f32[4,8], f32[16,8], f32[16], padding=1, math=ieee, axes=[])",
                     "fake_mm(f32[4,8], const f32[16,8], f32[16], padding=[1,1,1,1])");
     /* what would be inferred anyway is not part of the text; what would not is */
@@ -119,19 +120,22 @@ static void test_errors_point(void **state)
     check_error("fake_mm", OPTUNE_ESYNTAX, "'(' is expected", "");
     check_error("fake_mm(f32[4,8], f32[16,8], paddin=[1])", OPTUNE_ESYNTAX,
                 "no attribute 'paddin'; did you mean 'padding'?", "paddin=");
-    check_error("fake_mm(f32[4,8], f32[16,8], math=tf23)", OPTUNE_ESYNTAX, "did you mean 'tf32'",
-                "tf23");
+    check_error("fake_mm(f32[4,8], f32[16,8], math=tf23)", OPTUNE_ESYNTAX,
+                "did you mean 'tf32'", "tf23");
     check_error("fake_mm(f32[4,8], f32[16,8], mode=zzzzzz)", OPTUNE_ESYNTAX,
                 "nearest linear cubic", "zzzzzz");
     check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,2,3])", OPTUNE_ESYNTAX,
                 "has 3 integers, it takes 4", "[1,2,3]");
     check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,2,3,4,5])", OPTUNE_ESYNTAX,
                 "has 5 integers", "[1,2,3,4,5]");
-    check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,-2])", OPTUNE_ESYNTAX, "outside 0..100",
-                "[1,-2]");
-    check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,])", OPTUNE_ESYNTAX, "missing", "[1,]");
-    check_error("fake_mm(f32[4,8], f32[16,8], groups=two)", OPTUNE_ESYNTAX, "an integer", "two");
-    check_error("fake_mm(f32[4,8], f32[16,8], groups=65)", OPTUNE_ESYNTAX, "outside 1..64", "65");
+    check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,-2])", OPTUNE_ESYNTAX,
+                "outside 0..100", "[1,-2]");
+    check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,])", OPTUNE_ESYNTAX, "missing",
+                "[1,]");
+    check_error("fake_mm(f32[4,8], f32[16,8], groups=two)", OPTUNE_ESYNTAX, "an integer",
+                "two");
+    check_error("fake_mm(f32[4,8], f32[16,8], groups=65)", OPTUNE_ESYNTAX, "outside 1..64",
+                "65");
     check_error("fake_mm(f32[4,8], f32[16,8], groups=1, groups=2)", OPTUNE_ESYNTAX, "twice",
                 "groups=2");
     check_error("fake_mm(f32[4,8], f32[16,8], groups=)", OPTUNE_ESYNTAX, "no value", ")");
@@ -201,10 +205,10 @@ static void test_unify(void **state)
     assert_true(optune_tensor_set_rank(&type, 2));
     assert_false(optune_tensor_set_rank(&type, 3));
     assert_int_equal(type.dim[1].max, OPTUNE_DIM_MAX);
-    const optune_tensor huge = {.dtype = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1},
-                                .rank = 2,
-                                .dim = {{.min = 1LL << 40, .max = 1LL << 40},
-                                        {.min = 1LL << 40, .max = 1LL << 40}}};
+    const optune_tensor huge = {
+        .dtype = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1},
+        .rank = 2,
+        .dim = {{.min = 1LL << 40, .max = 1LL << 40}, {.min = 1LL << 40, .max = 1LL << 40}}};
     assert_true(optune_tensor_bytes(&huge) == INT64_MAX);
 }
 

@@ -92,7 +92,7 @@ static void test_ranges(void **state)
     assert_int_equal(judge("u + 5 > 4"), OT_TRUE);
     assert_int_equal(judge("u < 1000000"), OT_UNKNOWN);
     assert_int_equal(judge("u * u >= u - u"), OT_UNKNOWN);
-    assert_int_equal(judge("m / (s - 3) == 1"), OT_UNKNOWN); /* may divide by zero */
+    assert_int_equal(judge("m / (s - 3) == 1"), OT_UNKNOWN);         /* may divide by zero */
     assert_int_equal(judge("9223372036854775807 + m > 0"), OT_TRUE); /* saturates */
 }
 
@@ -108,10 +108,21 @@ static void test_ranges_agree_with_values(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "s % 8 == 0",          "(s + t) / 7 > 3",       "s * t % 13 != 5",  "t - 2 * s > 10",
-        "s < 100 && t >= 64",  "t / s > 0",             "!(s > t)",         "t % 16 - s < 16",
-        "(s - 70) * t < 0",    "s % 65 == s",           "-t / 10 <= -6",    "(s - t) / 4 < 8",
-        "t % s < 64 || s > 3", "(t - 64) % 32 < 32",    "s / t == 0 || s == t",
+        "s % 8 == 0",
+        "(s + t) / 7 > 3",
+        "s * t % 13 != 5",
+        "t - 2 * s > 10",
+        "s < 100 && t >= 64",
+        "t / s > 0",
+        "!(s > t)",
+        "t % 16 - s < 16",
+        "(s - 70) * t < 0",
+        "s % 65 == s",
+        "-t / 10 <= -6",
+        "(s - t) / 4 < 8",
+        "t % s < 64 || s > 3",
+        "(t - 64) % 32 < 32",
+        "s / t == 0 || s == t",
     };
     for (int i = 0; i < OT_COUNT(texts); i++) {
         optune_err err = {0};
@@ -121,7 +132,8 @@ static void test_ranges_agree_with_values(void **state)
         for (int64_t s = 1; s <= 64; s++)
             for (int64_t t = 64; t <= 95 && truth != OT_UNKNOWN; t++) {
                 const int64_t values[] = {s, t};
-                assert_int_equal(ot_condition_test(condition, one_value, values, NULL, 0), truth);
+                assert_int_equal(ot_condition_test(condition, one_value, values, NULL, 0),
+                                 truth);
             }
         ot_condition_free(condition);
     }

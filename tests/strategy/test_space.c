@@ -27,7 +27,11 @@ static void check_entity(int knob, int64_t digit, int n, const int64_t *expected
         assert_int_equal(entity.v[i], expected[i]);
 }
 
-#define LIST(...) (int64_t[]){__VA_ARGS__}
+#define LIST(...)                                                                              \
+    (int64_t[])                                                                                \
+    {                                                                                          \
+        __VA_ARGS__                                                                            \
+    }
 
 static void test_factors(void **state)
 {
@@ -55,7 +59,8 @@ static void test_policies(void **state)
     optune_space_split(made, "power2", 12, 2, &(optune_split){.policy = OPTUNE_SPLIT_POWER2});
     optune_space_split(made, "verbose", 12, 2, &(optune_split){.policy = OPTUNE_SPLIT_VERBOSE});
     optune_space_split(made, "limited", 12, 2, &(optune_split){.max_factor = 4});
-    optune_space_split(made, "even", 12, 2, &(optune_split){.filter = even, .filter_arg = &two});
+    optune_space_split(made, "even", 12, 2,
+                       &(optune_split){.filter = even, .filter_arg = &two});
     optune_space_split(made, "list", 10, 2,
                        &(optune_split){.policy = OPTUNE_SPLIT_CANDIDATE,
                                        .candidate = list,
@@ -157,15 +162,20 @@ static void test_index_of(void **state)
     (void)state;
     fill();
     check_index_of("[[\"order\",\"ot\",\"ijk\"],[\"unroll\",\"ot\",1],[\"step\",\"ot\",0.0],"
-                   "[\"tile\",\"sp\",[-1,1,1]]]", 0, NULL);
+                   "[\"tile\",\"sp\",[-1,1,1]]]",
+                   0, NULL);
     check_index_of("[[\"tile\",\"sp\",[5,1,1]],[\"step\",\"ot\",0],[\"unroll\",\"ot\",true],"
-                   "[\"order\",\"ot\",\"ijk\"]]", 0, "knob 'tile' has no entity tile=[5,1,1]");
+                   "[\"order\",\"ot\",\"ijk\"]]",
+                   0, "knob 'tile' has no entity tile=[5,1,1]");
     check_index_of("[[\"tile\",\"sp\",[24,1]],[\"step\",\"ot\",0],[\"unroll\",\"ot\",true],"
-                   "[\"order\",\"ot\",\"ijk\"]]", 0, "knob 'tile'");
-    check_index_of("[[\"tile\",\"sp\",[24,1,1]],[\"step\",\"ot\",\"x\"],[\"unroll\",\"ot\",true],"
-                   "[\"order\",\"ot\",\"ijk\"]]", 0, "knob 'step'");
-    check_index_of("[[\"tile\",\"sp\",[24,1,1]],[\"step\",\"ot\",0],[\"unroll\",\"ot\",true]]", 0,
-                   "the config has no knob 'order'");
+                   "[\"order\",\"ot\",\"ijk\"]]",
+                   0, "knob 'tile'");
+    check_index_of(
+        "[[\"tile\",\"sp\",[24,1,1]],[\"step\",\"ot\",\"x\"],[\"unroll\",\"ot\",true],"
+        "[\"order\",\"ot\",\"ijk\"]]",
+        0, "knob 'step'");
+    check_index_of("[[\"tile\",\"sp\",[24,1,1]],[\"step\",\"ot\",0],[\"unroll\",\"ot\",true]]",
+                   0, "the config has no knob 'order'");
     check_index_of("[[\"tile\",\"sp\",[24,1,1]],[\"stp\",\"ot\",0]]", 0,
                    "the space has no knob 'stp'");
 }
@@ -225,7 +235,7 @@ static void test_split_neighbours(void **state)
     check_ok(ot_space_index_of(made, &config, &err));
     int64_t out[64];
     const int n = ot_space_neighbours(made, config.index, out, OT_COUNT(out));
-    const int64_t expected[][3] = {{3, 4, 2},  {3, 2, 4}, {2, 6, 2}, {2, 2, 6},
+    const int64_t expected[][3] = {{3, 4, 2},  {3, 2, 4}, {2, 6, 2},  {2, 2, 6},
                                    {12, 1, 2}, {6, 1, 4}, {12, 2, 1}, {6, 4, 1}};
     assert_int_equal(n, OT_COUNT(expected));
     for (int i = 0; i < OT_COUNT(expected); i++) {

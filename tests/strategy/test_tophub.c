@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index codec against logs that AutoTVM wrote: for every record the space of its template is
- * built from the task's arguments, the entities are looked up, and our index must be the logged
- * one. The counts are exact: the records that differ are damaged (tvm.md, 1.6).
+ * The index codec against logs that AutoTVM wrote: for every record the space of its template
+ * is built from the task's arguments, the entities are looked up, and our index must be the
+ * logged one. The counts are exact: the records that differ are damaged (tvm.md, 1.6).
  */
 #include <jansson.h>
 
@@ -67,7 +67,8 @@ static void winograd_cuda(const json_t *args)
 {
     const int64_t m = dim(args, 0, 2) % 8 == 0 ? 4 : 2, alpha = m + dim(args, 1, 2) - 1;
     const int64_t tiles = (extent(args, 0) + m - 1) / m * ((extent(args, 1) + m - 1) / m);
-    optune_space_split(space, "tile_b", alpha * alpha, 4, &(optune_split){.filter = only_outer});
+    optune_space_split(space, "tile_b", alpha * alpha, 4,
+                       &(optune_split){.filter = only_outer});
     optune_space_split(space, "tile_y", dim(args, 1, 0), 4, NULL);
     optune_space_split(space, "tile_x", dim(args, 0, 0) * tiles, 4, NULL);
     optune_space_split(space, "tile_rc", dim(args, 0, 1), 2, NULL);
@@ -209,22 +210,24 @@ static void test_conv2d_nchw_cuda(void **state)
 static void test_winograd_cuda(void **state)
 {
     (void)state;
-    check_counts(compare("cuda_v0.10.log", "conv2d_nchw_winograd.cuda", winograd_cuda, AS_WRITTEN), 95,
-                 95, 95);
+    check_counts(
+        compare("cuda_v0.10.log", "conv2d_nchw_winograd.cuda", winograd_cuda, AS_WRITTEN), 95,
+        95, 95);
 }
 
 static void test_depthwise_cuda(void **state)
 {
     (void)state;
-    check_counts(compare("cuda_v0.10.log", "depthwise_conv2d_nchw.cuda", depthwise_cuda, AS_WRITTEN), 97,
-                 97, 97);
+    check_counts(
+        compare("cuda_v0.10.log", "depthwise_conv2d_nchw.cuda", depthwise_cuda, AS_WRITTEN), 97,
+        97, 97);
 }
 
 static void test_batch_matmul_cuda(void **state)
 {
     (void)state;
-    check_counts(compare("cuda_v0.10.log", "batch_matmul.cuda", batch_matmul_cuda, AS_WRITTEN), 18,
-                 18, 18);
+    check_counts(compare("cuda_v0.10.log", "batch_matmul.cuda", batch_matmul_cuda, AS_WRITTEN),
+                 18, 18, 18);
 }
 
 static void test_conv2d_x86(void **state)
@@ -249,10 +252,43 @@ static void test_conv2d_x86_verbose(void **state)
 static void test_spatial_pack_arm(void **state)
 {
     (void)state;
-    check_counts(
-        compare("arm_cpu_v0.08.log", "conv2d_nchw_spatial_pack.arm_cpu", spatial_pack_arm,
-                AS_WRITTEN),
-        961, 959, 959);
+    check_counts(compare("arm_cpu_v0.08.log", "conv2d_nchw_spatial_pack.arm_cpu",
+                         spatial_pack_arm, AS_WRITTEN),
+                 961, 959, 959);
+}
+
+/* The task's arguments become a call of ours, and the call's become the same arguments. */
+static void test_tasks_become_calls(void **state)
+{
+    (void)state;
+    char path[4096];
+    const optune_impl *impl = ot_impl_find("conv2d_NCHWc.x86");
+    if (!impl || !impl->task_args || !fake_shared("tophub/llvm_v0.04.log", path, sizeof(path)))
+        skip();
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char *line = NULL;
+    size_t size = 0;
+    int n = 0;
+    while (getline(&line, &size, file) > 0) {
+        json_t *record = json_loads(line, 0, NULL);
+        const json_t *args = json_array_get(json_object_get(record, "input"), 2);
+        if (args) {
+            optune_err err = {0};
+            optune_call call;
+            check_ok(ot_call_from_args(impl, args, &call, &err));
+            assert_true(ot_call_static(&call));
+            assert_true(call.input[1].is_const);
+            json_t *back = ot_task_args(&call, impl);
+            assert_true(json_equal(args, back));
+            json_decref(back);
+            n++;
+        }
+        json_decref(record);
+    }
+    assert_int_equal(n, 35);
+    free(line);
+    fclose(file);
 }
 
 int main(void)
@@ -261,7 +297,7 @@ int main(void)
         cmocka_unit_test(test_conv2d_nchw_cuda), cmocka_unit_test(test_winograd_cuda),
         cmocka_unit_test(test_depthwise_cuda),   cmocka_unit_test(test_batch_matmul_cuda),
         cmocka_unit_test(test_conv2d_x86),       cmocka_unit_test(test_conv2d_x86_verbose),
-        cmocka_unit_test(test_spatial_pack_arm),
+        cmocka_unit_test(test_spatial_pack_arm), cmocka_unit_test(test_tasks_become_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,12 +11,12 @@
 void https_certificate(const char *certificate, const char *key)
 {
     optune_err err;
-    check_ok(ot_run_program(
-        ARGV("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-             "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", (char *)(uintptr_t)key, "-out",
-             (char *)(uintptr_t)certificate, "-days", "2", "-subj", "/CN=optune test", "-addext",
-             "subjectAltName=IP:127.0.0.1"),
-        30, NULL, &err));
+    check_ok(ot_run_program(ARGV("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                                 "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+                                 (char *)(uintptr_t)key, "-out", (char *)(uintptr_t)certificate,
+                                 "-days", "2", "-subj", "/CN=optune test", "-addext",
+                                 "subjectAltName=IP:127.0.0.1"),
+                            30, NULL, &err));
 }
 
 bool https_start(https_server *server)
@@ -33,11 +33,10 @@ bool https_start(https_server *server)
     /* It serves its working directory. */
     assert_non_null(getcwd(before, sizeof(before)));
     assert_int_equal(chdir(server->dir), 0);
-    int status = ot_child_start(
-        &server->child,
-        ARGV("openssl", "s_server", "-accept", "127.0.0.1:0", "-key", key, "-cert",
-             server->ca_file, "-HTTP"),
-        60, &err);
+    int status = ot_child_start(&server->child,
+                                ARGV("openssl", "s_server", "-accept", "127.0.0.1:0", "-key",
+                                     key, "-cert", server->ca_file, "-HTTP"),
+                                60, &err);
     assert_int_equal(chdir(before), 0);
     check_ok(status);
     /* It says which port it was given: "ACCEPT 127.0.0.1:43210". */

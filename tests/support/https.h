@@ -10,8 +10,8 @@
 
 typedef struct https_server {
     ot_child child;
-    char dir[4096];      /* what it serves; the working directory while it starts */
-    char ca_file[4200];  /* its certificate */
+    char dir[4096];     /* what it serves; the working directory while it starts */
+    char ca_file[4200]; /* its certificate */
     int port;
 } https_server;
 

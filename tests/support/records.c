@@ -35,7 +35,8 @@ optune_record some_record(int number)
         .all_cost = 1.0239202976226807,
         .time = 1535423916.7184713 + number,
         .tool = "optune 0.1.0",
-        .task = "[\"llvm\", \"dense_pack.x86\",[[\"TENSOR\",[1,2048],\"float32\"],0.5,null],{}]",
+        .task =
+            "[\"llvm\", \"dense_pack.x86\",[[\"TENSOR\",[1,2048],\"float32\"],0.5,null],{}]",
         .source = "run",
     };
     assert_int_equal(ot_config_parse(config_text, &record.config, NULL), OPTUNE_OK);

@@ -200,17 +200,23 @@ static void hints_start_first(void **state)
     ot_arm arm;
     check_ok(ot_arm_open(&arm, &task, &candidate, ot_search_find("random"), 1, &err));
     optune_config hint, config, known;
-    ot_space_nth(arm.space, 17, &hint);
-    ot_space_nth(arm.space, 23, &known);
+    int64_t valid[3], n = 0;
+    for (int64_t i = 1; n < 3; i++) {
+        ot_space_nth(arm.space, i, &config);
+        if (ot_space_valid(arm.space, &config, NULL))
+            valid[n++] = i;
+    }
+    ot_space_nth(arm.space, valid[1], &hint);
+    ot_space_nth(arm.space, valid[2], &known);
     ot_arm_know(&arm, &known, 2.0);
     ot_arm_hint(&arm, &hint);
     ot_arm_hint(&arm, &known);
     assert_true(ot_arm_next(&arm, &config));
     assert_int_equal(config.index, 0); /* the fallback */
     assert_true(ot_arm_next(&arm, &config));
-    assert_int_equal(config.index, 17);
+    assert_int_equal(config.index, valid[1]);
     assert_true(ot_arm_next(&arm, &config));
-    assert_int_not_equal(config.index, 23);
+    assert_int_not_equal(config.index, valid[2]);
     assert_int_equal(arm.trials, 1);
     assert_true(arm.best == 2.0);
     ot_arm_close(&arm);

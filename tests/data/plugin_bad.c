@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plugin of planted candidates for dense on cpu, each bad in one way, beside two good ones. It
+ * overrides dense's strategy for the key "cpu", so that a run meets all of them:
+ *
+ *   bad_crash.cpu    writes to an address that is nobody's
+ *   bad_hang.cpu     never returns
+ *   bad_lie.cpu      right everywhere but in its last element
+ *   bad_bounds.cpu   right, but also writes one element past its output
+ *   bad_input.cpu    right, but changes its data
+ *   bad_compile.cpu  does not compile
+ *   bad_exit.cpu     ends the process as if nothing was wrong
+ *   bad_killed.cpu   kills its process; only the first time when OPTUNE_PLANTED_MARK names a
+ *                    file, which it makes
+ *
+ * Build: cc -shared -fPIC -I include -o plugin_bad.so tests/data/plugin_bad.c
+ */
+#include "optune/define.h"
+
+static const char body[] =
+    "extern void exit(int);\n"
+    "extern int raise(int);\n"
+    "extern char *getenv(const char *);\n"
+    "extern int open(const char *, int, ...);\n"
+    "extern int access(const char *, int);\n"
+    "#ifdef BAD_COMPILE\n"
+    "#error planted: this candidate does not compile\n"
+    "#endif\n"
+    "void dense(void *const *arg) {\n"
+    "    float *data = arg[0];\n"
+    "    const float *weight = arg[1];\n"
+    "    float *out = arg[2];\n"
+    "#ifdef BAD_CRASH\n"
+    "    *(volatile int *)16 = 1;\n"
+    "#endif\n"
+    "#ifdef BAD_HANG\n"
+    "    for (volatile int i = 0;; i++) ;\n"
+    "#endif\n"
+    "#ifdef BAD_EXIT\n"
+    "    exit(0);\n"
+    "#endif\n"
+    "#ifdef BAD_KILLED\n"
+    "    const char *mark = getenv(\"OPTUNE_PLANTED_MARK\");\n"
+    "    if (!mark || access(mark, 0) != 0) {\n"
+    "        if (mark) open(mark, 0101, 0600);\n" /* O_CREAT | O_WRONLY */
+    "        raise(9);\n"
+    "    }\n"
+    "#endif\n"
+    "    for (long i = 0; i < M; i++)\n"
+    "        for (long j = 0; j < N; j++) {\n"
+    "            float sum = 0;\n"
+    "            for (long k = 0; k < K; k++) sum += data[i * K + k] * weight[j * K + k];\n"
+    "            out[i * N + j] = sum;\n"
+    "        }\n"
+    "#ifdef BAD_LIE\n"
+    "    out[M * N - 1] += 0.5f;\n"
+    "#endif\n"
+    "#ifdef BAD_BOUNDS\n"
+    "    out[M * N] = 0;\n"
+    "#endif\n"
+    "#ifdef BAD_INPUT\n"
+    "    data[0] += 1;\n"
+    "#endif\n"
+    "}\n";
+
+static bool applies(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    if (call->n_inputs != 2 || call->output[0].dtype.code != OPTUNE_DTYPE_FLOAT ||
+        call->output[0].dtype.bits != 32 || !optune_tensor_known(&call->output[0]))
+        return optune_refuse(why, "needs float32, constant shapes and no bias");
+    return true;
+}
+
+static void plan_with(const optune_task *task, optune_plan *plan, const char *fault)
+{
+    const optune_call *call = task->call;
+    const int module = optune_plan_module(plan);
+    optune_plan_define(plan, module, "M", call->input[0].type.dim[0].min);
+    optune_plan_define(plan, module, "N", call->input[1].type.dim[0].min);
+    optune_plan_define(plan, module, "K", call->input[0].type.dim[1].min);
+    optune_plan_define(plan, module, fault, 1);
+    optune_plan_stage(plan, &(optune_stage){
+                                .phase = OPTUNE_TIMED,
+                                .module = module,
+                                .function = "dense",
+                                .n_args = 3,
+                                .arg = {optune_input_arg(0), optune_input_arg(1),
+                                        optune_output_arg(0)},
+                            });
+}
+
+#define PLANTED(id, fault)                                                                       \
+    static void plan_##id(const optune_task *task, const optune_config *config,                  \
+                          optune_plan *plan)                                                     \
+    {                                                                                            \
+        (void)config;                                                                            \
+        plan_with(task, plan, fault);                                                            \
+    }                                                                                            \
+    static const optune_impl impl_##id = {                                                       \
+        .op = "dense",                                                                           \
+        .name = "bad_" #id ".cpu",                                                               \
+        .summary = "planted: " fault,                                                            \
+        .applies = applies,                                                                      \
+        .plan = plan_##id,                                                                       \
+        .source = body,                                                                          \
+    };
+
+PLANTED(crash, "BAD_CRASH")
+PLANTED(hang, "BAD_HANG")
+PLANTED(lie, "BAD_LIE")
+PLANTED(bounds, "BAD_BOUNDS")
+PLANTED(input, "BAD_INPUT")
+PLANTED(compile, "BAD_COMPILE")
+PLANTED(exit, "BAD_EXIT")
+PLANTED(killed, "BAD_KILLED")
+
+static const optune_impl *const impls[] = {
+    &impl_crash, &impl_hang,    &impl_lie,  &impl_bounds,
+    &impl_input, &impl_compile, &impl_exit, &impl_killed, NULL,
+};
+
+static const optune_strategy_row rows[] = {
+    {.impl = "dense_pack.x86"},  {.impl = "dense_nopack.x86", .plevel = 5},
+    {.impl = "bad_crash.cpu"},   {.impl = "bad_hang.cpu"},
+    {.impl = "bad_lie.cpu"},     {.impl = "bad_bounds.cpu"},
+    {.impl = "bad_input.cpu"},   {.impl = "bad_compile.cpu"},
+    {.impl = "bad_exit.cpu"},    {.impl = "bad_killed.cpu"},
+    {.impl = NULL},
+};
+
+static const optune_strategy strategy = {.op = "dense", .key = "cpu", .rows = rows};
+static const optune_strategy *const strategies[] = {&strategy, NULL};
+
+OPTUNE_PLUGIN = {
+    .abi = OPTUNE_ABI,
+    .name = "planted candidates",
+    .strategies = strategies,
+    .impls = impls,
+};

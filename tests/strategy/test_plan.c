@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan builder, the misuse it reports, and the source of a module. */
+#include "strategy/fake.h"
+
+static void (*build)(optune_plan *plan);
+
+static void plan_row(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    (void)task, (void)config;
+    build(plan);
+}
+
+static const optune_impl impl = {
+    .op = "fake_mm", .name = "fake_plan", .plan = plan_row, .source = "int body;\n"};
+
+static optune_plan made;
+
+static int make(const char *call, void (*how)(optune_plan *plan), optune_err *err)
+{
+    fake_task f;
+    fake_task_set(&f, call);
+    build = how;
+    const optune_config config = {0};
+    return ot_plan_make(&f.task, &impl, &config, &made, err);
+}
+
+static optune_stage stage_of(optune_phase phase, int module, optune_arg a, optune_arg b)
+{
+    return (optune_stage){
+        .phase = phase, .module = module, .function = "run", .n_args = 2, .arg = {a, b}};
+}
+
+static void add(optune_plan *plan, optune_phase phase, int module, optune_arg a, optune_arg b)
+{
+    const optune_stage stage = stage_of(phase, module, a, b);
+    optune_plan_stage(plan, &stage);
+}
+
+static void good(optune_plan *plan)
+{
+    const int module = optune_plan_module(plan);
+    optune_plan_define(plan, module, "M", 4);
+    optune_plan_define(plan, module, "LOW", -1);
+    optune_plan_define_text(plan, module, "DTYPE", "float");
+    optune_plan_flag(plan, module, "-fno-tree-vectorize");
+    const int packed = optune_plan_scratch(plan, "packed", 512, true);
+    const int work = optune_plan_scratch(plan, "work", 64, false);
+    assert_int_equal(packed, 0);
+    assert_int_equal(work, 1);
+    add(plan, OPTUNE_PREPACK, module, optune_input_arg(1), optune_scratch_arg(packed));
+    add(plan, OPTUNE_TIMED, module, optune_input_arg(0), optune_scratch_arg(work));
+    add(plan, OPTUNE_TIMED, module, optune_scratch_arg(packed), optune_output_arg(0));
+}
+
+static void test_good(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(make("fake_mm(f32[4,8], f32[16,8])", good, &err));
+    assert_int_equal(made.n_modules, 1);
+    assert_int_equal(made.n_stages, 3);
+    assert_int_equal(made.scratch[0].bytes, 512);
+    assert_true(made.scratch[0].constant);
+    assert_string_equal(made.module[0].flag[0], "-fno-tree-vectorize");
+    fake_task f;
+    fake_task_set(&f, "fake_mm(f32[4,8], f32[16,8])");
+    ot_text text = {0};
+    ot_plan_source(&f.task, &made, 0, &text);
+    check_contains(ot_text_str(&text), "#define OT_THREADS 2\n");
+    check_contains(ot_text_str(&text), "#define OT_VEC_BYTES 32\n");
+    check_contains(ot_text_str(&text), "#define M 4\n#define LOW (-1)\n#define DTYPE float\n");
+    assert_string_equal(strstr(ot_text_str(&text), "int body;"), "int body;\n");
+    ot_text_clear(&text);
+    f.device = (optune_device){.warp = 32, .cc_major = 9};
+    ot_plan_source(&f.task, &made, 0, &text);
+    check_contains(ot_text_str(&text), "#define OT_WARP 32\n#define OT_CC 90\n");
+    assert_null(strstr(ot_text_str(&text), "OT_THREADS"));
+    ot_text_release(&text);
+}
+
+static void test_prepack_of_var(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    assert_int_equal(make("fake_mm(f32[4,8], var f32[16,8])", good, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "prepack stage reads an input that is not const");
+    check_contains(err.text, "fake_plan");
+}
+
+#define BAD(name, ...)                                                                         \
+    static void name(optune_plan *plan)                                                        \
+    {                                                                                          \
+        const int module = optune_plan_module(plan);                                           \
+        __VA_ARGS__;                                                                           \
+        if (plan->n_stages == 0)                                                               \
+            add(plan, OPTUNE_TIMED, module, optune_input_arg(0), optune_output_arg(0));        \
+    }
+BAD(bad_module, optune_plan_define(plan, module + 1, "M", 1))
+BAD(bad_macro, optune_plan_define(plan, module, "1M", 1))
+BAD(bad_text, optune_plan_define_text(plan, module, "M", "a\nb"))
+BAD(bad_twice, optune_plan_define(plan, module, "M", 1);
+    optune_plan_define(plan, module, "M", 2))
+BAD(bad_scratch, optune_plan_scratch(plan, "s", 0, false))
+BAD(bad_scratches, for (int i = 0; i < 40; i++) optune_plan_scratch(plan, "s", 8, false))
+BAD(bad_modules, for (int i = 0; i < 9; i++) optune_plan_module(plan))
+BAD(bad_flags, for (int i = 0; i < 9; i++) optune_plan_flag(plan, module, "-O1"))
+BAD(bad_stages, for (int i = 0; i < 40; i++)
+                    add(plan, OPTUNE_TIMED, module, optune_input_arg(0), optune_output_arg(0)))
+BAD(bad_input, add(plan, OPTUNE_TIMED, module, optune_input_arg(2), optune_output_arg(0)))
+BAD(bad_output, add(plan, OPTUNE_TIMED, module, optune_input_arg(0), optune_output_arg(1)))
+BAD(bad_index, add(plan, OPTUNE_TIMED, module, optune_scratch_arg(0), optune_output_arg(0)))
+BAD(bad_stage, add(plan, OPTUNE_TIMED, 3, optune_input_arg(0), optune_output_arg(0)))
+BAD(bad_symbol, add(plan, OPTUNE_TIMED, module, optune_symbol_arg("f"), optune_output_arg(0)))
+BAD(nothing_timed, const int s = optune_plan_scratch(plan, "s", 8, true);
+    add(plan, OPTUNE_PREPACK, module, optune_input_arg(1), optune_scratch_arg(s)))
+BAD(nothing_written, const int s = optune_plan_scratch(plan, "s", 8, false);
+    add(plan, OPTUNE_TIMED, module, optune_input_arg(1), optune_scratch_arg(s)))
+BAD(prepack_output,
+    add(plan, OPTUNE_PREPACK, module, optune_input_arg(1), optune_output_arg(0)))
+BAD(prepack_scratch, const int s = optune_plan_scratch(plan, "s", 8, false);
+    add(plan, OPTUNE_PREPACK, module, optune_input_arg(1), optune_scratch_arg(s)))
+BAD(no_function, optune_stage stage = stage_of(OPTUNE_TIMED, module, optune_input_arg(0),
+                                               optune_output_arg(0));
+    stage.function = "a b"; optune_plan_stage(plan, &stage))
+
+static void test_misuse(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*how)(optune_plan *plan);
+        int status;
+        const char *reason;
+    } table[] = {
+        {bad_module, OPTUNE_EUSAGE, "no such module"},
+        {bad_macro, OPTUNE_EUSAGE, "not a macro"},
+        {bad_text, OPTUNE_EUSAGE, "not a macro"},
+        {bad_twice, OPTUNE_EUSAGE, "macro defined twice"},
+        {bad_scratch, OPTUNE_EUSAGE, "no bytes"},
+        {bad_scratches, OPTUNE_ELIMIT, "too many scratch"},
+        {bad_modules, OPTUNE_ELIMIT, "too many modules"},
+        {bad_flags, OPTUNE_ELIMIT, "compiler flags"},
+        {bad_stages, OPTUNE_ELIMIT, "too many stages"},
+        {bad_input, OPTUNE_EUSAGE, "no input"},
+        {bad_output, OPTUNE_EUSAGE, "no output"},
+        {bad_index, OPTUNE_EUSAGE, "no scratch"},
+        {bad_stage, OPTUNE_EUSAGE, "no such module"},
+        {bad_symbol, OPTUNE_EUSAGE, "no library is named"},
+        {nothing_timed, OPTUNE_EUSAGE, "no stage is timed"},
+        {nothing_written, OPTUNE_EUSAGE, "nothing writes output 0"},
+        {prepack_output, OPTUNE_EUSAGE, "untimed stage uses an output"},
+        {prepack_scratch, OPTUNE_EUSAGE, "scratch that is not constant"},
+        {no_function, OPTUNE_EUSAGE, "no function"},
+    };
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        optune_err err = {0};
+        assert_int_equal(make("fake_mm(f32[4,8], f32[16,8])", table[i].how, &err),
+                         table[i].status);
+        check_contains(err.text, table[i].reason);
+    }
+}
+
+static int add_rows(void **state)
+{
+    (void)state;
+    return ot_op_add(&fake_op, NULL) < 0 || ot_impl_add(&impl, NULL) < 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_prepack_of_var),
+        cmocka_unit_test(test_misuse),
+    };
+    return cmocka_run_group_tests(tests, add_rows, NULL);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adding rows: what is refused, which strategy is found, and plugins, compiled here, added
+ * whole or not at all.
+ */
+#include "strategy/fake.h"
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    (void)task, (void)config, (void)plan;
+}
+
+static int64_t ask(optune_search_view *view)
+{
+    (void)view;
+    return -1;
+}
+
+static const optune_impl impl = {
+    .op = "fake_mm", .name = "fake_a", .plan = plan, .source = "int a;"};
+static const optune_impl impl_b = {
+    .op = "fake_mm", .name = "fake_b", .plan = plan, .source = "int b;"};
+static const optune_search search = {.name = "fake_search", .ask = ask};
+
+static void check_refused(int rc, int status, const optune_err *err, const char *reason)
+{
+    assert_int_equal(rc, status);
+    check_contains(err->text, reason);
+}
+
+static void test_rows_are_checked(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_refused(ot_op_add(&fake_op, &err), OPTUNE_ECONFLICT, &err,
+                  "'fake_mm' exists already");
+    check_refused(ot_impl_add(&impl, &err), OPTUNE_ECONFLICT, &err, "'fake_a' exists already");
+    check_refused(ot_search_add(&search, &err), OPTUNE_ECONFLICT, &err, "'fake_search' exists");
+    optune_op op = fake_op;
+    op.name = "";
+    check_refused(ot_op_add(&op, &err), OPTUNE_EUSAGE, &err, "operator without a name");
+    op.name = "fake_bad";
+    op.n_outputs = 0;
+    check_refused(ot_op_add(&op, &err), OPTUNE_ELIMIT, &err, "no output");
+    op = fake_op;
+    op.name = "fake_bad";
+    op.types = NULL;
+    check_refused(ot_op_add(&op, &err), OPTUNE_EUSAGE, &err, "type relation");
+    op = fake_op;
+    op.name = "fake_bad";
+    static const optune_op_attr attrs[] = {
+        {.name = "mode", .kind = OPTUNE_ATTR_INT, .value = "many"}, {0}};
+    op.attrs = attrs;
+    check_refused(ot_op_add(&op, &err), OPTUNE_ESYNTAX, &err, "attribute 'mode' is not 'many'");
+    static const optune_op_attr math[] = {
+        {.name = "math", .kind = OPTUNE_ATTR_INT, .value = "1"}, {0}};
+    op.attrs = math;
+    check_refused(ot_op_add(&op, &err), OPTUNE_ECONFLICT, &err, "two attributes 'math'");
+    optune_impl bad = {.op = "fake_nn", .name = "fake_c", .plan = plan};
+    check_refused(ot_impl_add(&bad, &err), OPTUNE_ENOENT, &err, "did you mean 'fake_mm'");
+    bad = (optune_impl){.op = "fake_mm", .name = "fake_c"};
+    check_refused(ot_impl_add(&bad, &err), OPTUNE_EUSAGE, &err, "lacks `plan`");
+}
+
+static void test_strategies_are_checked(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_strategy_row rows[] = {{.impl = "fake_x"}, {0}};
+    optune_strategy strategy = {.op = "fake_mm", .key = "k", .rows = rows};
+    check_refused(ot_strategy_add(&strategy, &err), OPTUNE_ENOENT, &err, "names 'fake_x'");
+    rows[0] = (optune_strategy_row){.impl = "fake_a", .when = "m >"};
+    check_refused(ot_strategy_add(&strategy, &err), OPTUNE_ESYNTAX, &err, "condition 'm >'");
+    rows[0].impl = NULL;
+    check_refused(ot_strategy_add(&strategy, &err), OPTUNE_EUSAGE, &err, "has no rows");
+    strategy.op = "fake";
+    check_refused(ot_strategy_add(&strategy, &err), OPTUNE_ENOENT, &err, "no operator 'fake'");
+}
+
+static void test_keys_in_order(void **state)
+{
+    (void)state;
+    static const optune_strategy_row rows[] = {{.impl = "fake_a"}, {0}};
+    static const optune_strategy gpu = {.op = "fake_mm", .key = "fgpu", .rows = rows};
+    static const optune_strategy generic = {.op = "fake_mm", .key = "generic", .rows = rows};
+    static const optune_strategy again = {.op = "fake_mm", .key = "fgpu", .rows = rows};
+    optune_target target = {.kind = "x", .n_keys = 2, .key = {"fcuda", "fgpu"}};
+    const optune_target bare = {.kind = "y", .n_keys = 1, .key = {"y"}};
+    assert_null(ot_strategy_find(&fake_op, &target));
+    optune_err err = {0};
+    check_ok(ot_strategy_add(&generic, &err));
+    assert_ptr_equal(ot_strategy_find(&fake_op, &target), &generic);
+    check_ok(ot_strategy_add(&gpu, &err));
+    assert_ptr_equal(ot_strategy_find(&fake_op, &target), &gpu);
+    assert_ptr_equal(ot_strategy_find(&fake_op, &bare), &generic);
+    check_ok(ot_strategy_add(&again, &err)); /* a later one overrides */
+    assert_ptr_equal(ot_strategy_find(&fake_op, &target), &again);
+}
+
+static void test_sources_and_digests(void **state)
+{
+    (void)state;
+    assert_string_equal(ot_impl_source(&impl), "int a;");
+    assert_int_equal(strlen(ot_impl_digest(&impl)), 32);
+    assert_string_not_equal(ot_impl_digest(&impl), ot_impl_digest(&impl_b));
+    int n;
+    const optune_impl *const *all = ot_impls(&n);
+    bool found = false;
+    for (int i = 0; i < n; i++)
+        found = found || all[i] == &impl_b;
+    assert_true(found);
+}
+
+static void test_no_such(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"conv2d", "dense"};
+    optune_err err = {0};
+    assert_int_equal(ot_no_such(&err, "operator", "conv3d", names, 2), OPTUNE_ENOENT);
+    assert_string_equal(err.text, "no operator 'conv3d'; did you mean 'conv2d'?");
+    assert_int_equal(ot_no_such(&err, "operator", "zzzzzzzzzz", names, 2), OPTUNE_ENOENT);
+    assert_string_equal(err.text, "no operator 'zzzzzzzzzz'");
+}
+
+/* ---- plugins ----------------------------------------------------------------------------- */
+
+static int added_targets;
+static bool refuse_targets;
+
+static int add_target(const optune_target_row *row, optune_err *err)
+{
+    if (refuse_targets)
+        return optune_fail(err, OPTUNE_ECONFLICT, "target '%s' exists already", row->name);
+    added_targets++;
+    return OPTUNE_OK;
+}
+
+static char dir[4096];
+
+/* Compiles a plugin around this body; its path is in `path`. */
+static void compile(const char *name, const char *body, char *path, size_t size)
+{
+    char source[4200];
+    snprintf(source, sizeof(source), "%s/%s.c", dir, name);
+    snprintf(path, size, "%s/%s.so", dir, name);
+    ot_text text = {0};
+    optune_err err = {0};
+    ot_text_printf(&text, "#include \"optune/define.h\"\n%s\n", body);
+    check_ok(ot_write_file(source, text.s, text.n, &err));
+    ot_text_clear(&text);
+    char *argv[] = {(char *)OT_CC,
+                    (char *)"-shared",
+                    (char *)"-fPIC",
+                    (char *)"-I" OT_SOURCE_DIR "/include",
+                    source,
+                    (char *)"-o",
+                    path,
+                    NULL};
+    if (ot_run_program(argv, 60, &text, &err) < 0) {
+        print_error("%s\n%s\n", err.text, ot_text_str(&text));
+        fail();
+    }
+    ot_text_release(&text);
+}
+
+#define PLUGIN_ROWS                                                                            \
+    "static void plan(const optune_task *t, const optune_config *c, optune_plan *p)"           \
+    "{ (void)t; (void)c; optune_plan_module(p); }\n"                                           \
+    "static const optune_impl impl = {.op = \"fake_mm\", .name = NAME, .plan = plan,"          \
+    " .source = \"int x;\"};\n"                                                                \
+    "static const optune_impl *const impls[] = {&impl, 0};\n"                                  \
+    "static const optune_strategy_row rows[] = {{.impl = NAME}, {0}};\n"                       \
+    "static const optune_strategy strategy = {.op = \"fake_mm\", .key = \"generic\","          \
+    " .rows = rows};\n"                                                                        \
+    "static const optune_strategy *const strategies[] = {&strategy, 0};\n"                     \
+    "static const optune_target_row target = {.name = \"fake_target\"};\n"                     \
+    "static const optune_target_row *const targets[] = {&target, 0};\n"
+
+static void test_plugin(void **state)
+{
+    (void)state;
+    char path[4200];
+    optune_err err = {0};
+    compile("good",
+            "#define NAME \"plugged\"\n" PLUGIN_ROWS
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"good\", .impls = "
+            "impls, .strategies = strategies, .targets = targets};",
+            path, sizeof(path));
+    added_targets = 0;
+    check_ok(ot_plugin_load(path, add_target, &err));
+    assert_int_equal(added_targets, 1);
+    const optune_impl *found = ot_impl_find("plugged");
+    assert_non_null(found);
+    assert_string_equal(ot_impl_source(found), "int x;");
+    /* its strategy overrides */
+    const optune_target bare = {.kind = "y", .n_keys = 1, .key = {"y"}};
+    assert_string_equal(ot_strategy_find(&fake_op, &bare)->rows[0].impl, "plugged");
+    /* a second time its names exist */
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_ECONFLICT, &err,
+                  "implementation 'plugged' exists already");
+    assert_int_equal(added_targets, 1);
+}
+
+static void test_plugin_all_or_nothing(void **state)
+{
+    (void)state;
+    char path[4200];
+    optune_err err = {0};
+    int before, after;
+    ot_strategies(&before);
+    compile("partial",
+            "#define NAME \"halfway\"\n" PLUGIN_ROWS
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"partial\", .impls ="
+            " impls, .strategies = strategies, .targets = targets};",
+            path, sizeof(path));
+    refuse_targets = true;
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_ECONFLICT, &err,
+                  "refused: target 'fake_target' exists already");
+    refuse_targets = false;
+    assert_null(ot_impl_find("halfway"));
+    ot_strategies(&after);
+    assert_int_equal(after, before);
+    /* nothing of it stayed, so it can be added once the cause is gone */
+    check_ok(ot_plugin_load(path, add_target, &err));
+    assert_non_null(ot_impl_find("halfway"));
+    assert_int_equal(strlen(ot_impl_digest(ot_impl_find("halfway"))), 32);
+}
+
+static void test_bad_plugins(void **state)
+{
+    (void)state;
+    char path[4200];
+    optune_err err = {0};
+    check_refused(ot_plugin_load("/nonexistent/p.so", add_target, &err), OPTUNE_ENOENT, &err,
+                  "cannot load plugin '/nonexistent/p.so'");
+    compile("empty", "int nothing;", path, sizeof(path));
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EUNSUPPORTED, &err,
+                  "exports no symbol 'optune_plugin'");
+    compile("old", "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI + 7};", path, sizeof(path));
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EVERSION, &err,
+                  "built for ABI 8, this is ABI 1");
+    compile("twice",
+            "static const optune_target_row a = {.name = \"same\"};\n"
+            "static const optune_target_row *const targets[] = {&a, &a, 0};\n"
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .targets = targets};",
+            path, sizeof(path));
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_ECONFLICT, &err,
+                  "target 'same' is there twice");
+}
+
+static int add_rows(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    if (ot_op_add(&fake_op, &err) < 0 || ot_impl_add(&impl, &err) < 0 ||
+        ot_impl_add(&impl_b, &err) < 0 || ot_search_add(&search, &err) < 0 ||
+        ot_temp_dir(dir, sizeof(dir), &err) < 0) {
+        print_error("%s\n", err.text);
+        return -1;
+    }
+    return 0;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    ot_remove_tree(dir);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_are_checked),
+        cmocka_unit_test(test_strategies_are_checked),
+        cmocka_unit_test(test_keys_in_order),
+        cmocka_unit_test(test_sources_and_digests),
+        cmocka_unit_test(test_no_such),
+        cmocka_unit_test(test_plugin),
+        cmocka_unit_test(test_plugin_all_or_nothing),
+        cmocka_unit_test(test_bad_plugins),
+    };
+    return cmocka_run_group_tests(tests, add_rows, remove_dir);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker process as seen from outside: starting it, one request and its answer, and how it
+ * ended when there is none. It never decides what an end means for a candidate.
+ *
+ * The one idea: the child gets its socket as file 3 and nothing else, in a process group of its
+ * own, so that one kill ends everything a candidate may have started.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tuner/worker_process.h"
+
+extern char **environ;
+
+enum { SOCKET = 3, SLICE_MS = 100 };
+static const double MESSAGE_S = 10; /* for the rest of a message that has begun */
+
+static int spawn(const char *program, int fd, pid_t *pid)
+{
+    char number[16], parent[24], option[] = "--serve", *path = ot_strdup(program);
+    snprintf(number, sizeof number, "%d", (int)SOCKET);
+    snprintf(parent, sizeof parent, "%d", (int)getpid());
+    char *argv[] = {path, option, number, parent, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fd, SOCKET);
+    /* What a candidate or a library prints must not end up in the caller's output. */
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addclosefrom_np(&actions, SOCKET + 1);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
+    const int why = posix_spawn(pid, program, &actions, &attributes, argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    free(path);
+    return why;
+}
+
+int ot_process_start(ot_process *p, const char *program, optune_err *err)
+{
+    int end[2];
+    *p = (ot_process){.fd = -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) < 0)
+        return optune_fail(err, OPTUNE_EIO, "cannot make a socket pair: %s", strerror(errno));
+    /* Standard files may be closed here: the socket must not take a number that they are given. */
+    int theirs = end[1];
+    if (theirs <= SOCKET) {
+        theirs = fcntl(end[1], F_DUPFD_CLOEXEC, SOCKET + 1);
+        close(end[1]);
+    }
+    const int why = theirs < 0 ? errno : spawn(program, theirs, &p->pid);
+    if (theirs >= 0)
+        close(theirs);
+    if (why) {
+        close(end[0]);
+        p->pid = 0;
+        return optune_fail(err, OPTUNE_ETOOL, "cannot run '%s': %s", program, strerror(why));
+    }
+    p->fd = end[0];
+    return OPTUNE_OK;
+}
+
+void ot_process_stop(ot_process *p)
+{
+    if (!p->pid)
+        return;
+    /* Before it is reaped its number belongs to it, and so does the group's. */
+    kill(-p->pid, SIGKILL);
+    while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
+        continue;
+    close(p->fd);
+    p->pid = 0;
+    p->fd = -1;
+}
+
+static bool has_ended(const ot_process *p)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == p->pid;
+}
+
+bool ot_process_alive(ot_process *p)
+{
+    if (p->pid && has_ended(p))
+        ot_process_stop(p);
+    return p->pid != 0;
+}
+
+/* The process closed its socket or is about to die of something: collects how. */
+static void reap(ot_process *p)
+{
+    for (int i = 0; i < 200 && !has_ended(p); i++) /* two seconds, then by force */
+        poll(NULL, 0, 10);
+    ot_process_stop(p);
+}
+
+/* Waits for something to read in slices, so that a stop is seen soon. */
+static int wait_readable(const ot_process *p, double deadline, const atomic_bool *stop,
+                         optune_err *err)
+{
+    for (;;) {
+        if (stop && atomic_load(stop))
+            return optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
+        const double left = deadline - ot_now();
+        if (left <= 0)
+            return optune_fail(err, OPTUNE_ETIMEOUT, "no answer in time");
+        struct pollfd entry = {.fd = p->fd, .events = POLLIN};
+        const int n = poll(&entry, 1, left * 1000 < SLICE_MS ? (int)(left * 1000) + 1 : SLICE_MS);
+        if (n > 0)
+            return OPTUNE_OK;
+        if (n < 0 && errno != EINTR)
+            return optune_fail(err, OPTUNE_EIO, "poll failed: %s", strerror(errno));
+    }
+}
+
+int ot_process_ask(ot_process *p, json_t *request, double limit_s, const atomic_bool *stop,
+                   json_t **answer, optune_err *err)
+{
+    *answer = NULL;
+    p->crash[0] = '\0';
+    p->at = -1;
+    int status = ot_wire_send(p->fd, request, err);
+    double deadline = ot_now() + limit_s;
+    while (status >= 0) {
+        json_t *message = NULL;
+        status = wait_readable(p, deadline, stop, err);
+        if (status >= 0)
+            status = ot_wire_receive(p->fd, MESSAGE_S, &message, err);
+        if (status < 0)
+            break;
+        const json_t *at = json_object_get(message, "at");
+        if (at) { /* one candidate's turn: the time limit is each one's own */
+            p->at = (int)json_integer_value(at);
+            deadline = ot_now() + limit_s;
+            json_decref(message);
+            continue;
+        }
+        if (json_object_get(message, "crash")) {
+            snprintf(p->crash, sizeof p->crash, "%s", ot_wire_text(message, "crash"));
+            json_decref(message);
+            status = optune_fail(err, OPTUNE_EWORKER, "%s", p->crash);
+            break;
+        }
+        *answer = message;
+        return OPTUNE_OK;
+    }
+    if (status == OPTUNE_EWORKER)
+        reap(p);
+    else
+        ot_process_stop(p);
+    return status;
+}
+
+bool ot_process_was_killed(const ot_process *p)
+{
+    if (p->crash[0] || !WIFSIGNALED(p->status))
+        return false;
+    const int signal = WTERMSIG(p->status);
+    return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
+void ot_process_end_text(const ot_process *p, char *text, size_t size)
+{
+    if (p->crash[0])
+        snprintf(text, size, "%s", p->crash);
+    else if (WIFSIGNALED(p->status))
+        snprintf(text, size, "ended by signal %d (%s)", WTERMSIG(p->status),
+                 strsignal(WTERMSIG(p->status)));
+    else
+        snprintf(text, size, "the candidate ended its process with exit status %d",
+                 WEXITSTATUS(p->status));
+}
