@@ -22,4 +22,18 @@ export OPTUNE_CACHE="$work/cache"
 "$work/build/optune" --db "$work/db" run scale --search ends --trials 4 --time 60 --json >"$work/out"
 grep -q '"new_trials": 4' "$work/out" || { cat "$work/out"; exit 1; }
 "$work/build/optune" --db "$work/db" select 'scale(f32[65536])' | grep -q 'scale.cpu'
-echo "examples of docs/adding.md: built, tuned, selected"
+
+# What an implementation is made of decides whether its records are current, and nothing else.
+rebuild() { cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }; }
+query() { "$work/build/optune" --db "$work/db" query 'scale(f32[65536])' >"$work/out" 2>&1; }
+query || { cat "$work/out"; exit 1; }
+echo '/* an edit elsewhere */' >>"$work/kernels/conv2d/conv2d.h"
+rebuild
+query || { echo "an unrelated header made a record stale"; cat "$work/out"; exit 1; }
+echo '/* an edit of the body */' >>"$work/kernels/scale/impl_vector.kernel.c"
+rebuild
+status=0
+query || status=$?
+[ $status = 3 ] && grep -q "'scale.cpu' has changed" "$work/out" ||
+    { echo "an edited body: query gave $status"; cat "$work/out"; exit 1; }
+echo "examples of docs/adding.md: built, tuned, selected; an edited body is noticed"

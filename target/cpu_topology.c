@@ -24,7 +24,8 @@ static int load(hwloc_topology_t *topology, optune_err *err)
         return optune_fail(err, OPTUNE_ENODEV, "hwloc cannot start");
     /* A process that was pinned to some cores has only these. */
     if (!getenv("HWLOC_SYNTHETIC") && !getenv("HWLOC_XMLFILE"))
-        hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+        hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
+                                                HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
     if (hwloc_topology_load(*topology) < 0) {
         hwloc_topology_destroy(*topology);
         return optune_fail(err, OPTUNE_ENODEV, "hwloc cannot read this machine's topology");

@@ -18,6 +18,21 @@ typedef struct row {
     int samples;
 } row;
 
+/* `padding=[1,1,1,1]` becomes `padding=1` when all are equal. */
+static void shorten(char *piece)
+{
+    char *list = strstr(piece, "=[");
+    if (!list)
+        return;
+    char *at = list + 2;
+    const size_t n = strcspn(at, ",]");
+    for (char *next = at + n; *next == ','; next += 1 + n)
+        if (strncmp(next + 1, at, n) || (next[1 + n] != ',' && next[1 + n] != ']'))
+            return;
+    memmove(list + 1, at, n);
+    list[1 + n] = 0;
+}
+
 /* Shapes and what is not at its default: for the eye, not for the parser. */
 static void label(const optune_call *call, char *to, size_t size)
 {
@@ -42,6 +57,7 @@ static void label(const optune_call *call, char *to, size_t size)
                 snprintf(plain, sizeof plain, "%s=%s", a->name, a->value ? a->value : "");
                 skip = skip || !strcmp(plain, piece);
             }
+            shorten(piece);
         } else {
             show += !strncmp(show, "const ", 6) ? 6 : 0;
             show += !strncmp(show, "f32[", 4) ? 3 : 0;
@@ -120,17 +136,18 @@ static void add_failures(const ot_tuned *tuned, ot_text *text)
         }
 }
 
-static void header(ot_text *text)
+static void header(int width, ot_text *text)
 {
-    ot_text_printf(text, "%-44s %-24s %10s %6s %8s %6s %8s %8s %7s %s\n", "workload", "winner",
-                   "time us", "+-%", "GFLOP/s", "peak", "default", "library", "trials",
+    ot_text_printf(text, "%-*s %-21s %9s %6s %8s %6s %8s %8s %6s %s\n", width, "workload",
+                   "winner", "time us", "+-%", "GFLOP/s", "peak", "default", "library", "trials",
                    "failed");
 }
 
-static void add_text(const ot_run *run, const row *r, const ot_tuned *tuned, ot_text *text)
+static void add_text(const ot_run *run, const row *r, const ot_tuned *tuned, int width,
+                     ot_text *text)
 {
     if (!r->best) {
-        ot_text_printf(text, "%-44s %s\n", r->label,
+        ot_text_printf(text, "%-*s %s\n", width, r->label,
                        *tuned->problem      ? tuned->problem
                        : tuned->interrupted ? "interrupted before anything was measured"
                                             : "nothing measured within the limits");
@@ -147,14 +164,14 @@ static void add_text(const ot_run *run, const row *r, const ot_tuned *tuned, ot_
     if (r->flops > 0 && run->peak_flops > 0)
         snprintf(peak, sizeof peak, "%.0f%%%s", 100 * r->flops / r->best->cost / run->peak_flops,
                  impl->fewer_operations ? "e" : "");
-    ot_text_printf(text, "%-44s %-24s %10.2f %6.1f %8s %6s %8s %8s %7d ", r->label, impl->name,
-                   r->best->cost * 1e6, 50 * (r->best->high - r->best->low) / r->best->cost, rate,
+    ot_text_printf(text, "%-*s %-21s %9.2f %6.1f %8s %6s %8s %8s %6d ", width, r->label,
+                   impl->name, r->best->cost * 1e6, 50 * (r->best->high - r->best->low) / r->best->cost, rate,
                    peak, versus_default, versus_library, tuned->trials);
     add_failures(tuned, text);
     ot_text_add(text, "\n");
     for (int i = 0; i < r->choice->n; i++)
         if (r->choice->row[i].tied && !r->choice->row[i].winner)
-            ot_text_printf(text, "%-44s tied with %s, %.2f us\n", "",
+            ot_text_printf(text, "%-*s tied with %s, %.2f us\n", width, "",
                            r->choice->row[i].candidate.impl->name,
                            r->choice->row[i].fact->record.cost * 1e6);
 }
@@ -224,7 +241,7 @@ static void footer(const ot_run *run, const double *versus_default, int n_defaul
                    run->o->target.threads == 1 ? "" : "s");
     const char *why = ot_worker_counters_why(run->worker);
     if (why && *why)
-        ot_text_printf(text, "no hardware counters: %s\n", why);
+        ot_text_printf(text, "%s\n", why);
     if (run->peak_flops > 0)
         ot_text_printf(text, "measured peak: %.0f GFLOP/s, %.1f GB/s read; \"e\": effective, "
                              "fewer operations are done\n",
@@ -238,7 +255,13 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
     double *versus = ot_alloc(2 * (size_t)(run->n_workloads + 1) * sizeof *versus);
     double *to_default = versus, *to_library = versus + run->n_workloads;
     int n_default = 0, n_library = 0;
-    header(&text);
+    int width = 20;
+    for (int i = 0; i < run->n_workloads; i++) {
+        char name[OPTUNE_TEXT_SIZE];
+        label(&run->call[i], name, sizeof name);
+        width = (int)fmax(width, (double)strlen(name));
+    }
+    header(width, &text);
     for (int i = 0; i < run->n_workloads; i++) {
         const optune_task task = {&run->call[i], &run->o->target, &run->o->device};
         ot_arena arena = {0};
@@ -250,7 +273,7 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
         if (ot_context_facts(run->o, &task, &arena, &fact, &n, NULL) >= 0 &&
             ot_select(&task, fact, n, choice, NULL) >= 0)
             fill(r, &task, choice, fact, n);
-        add_text(run, r, &tuned[i], &text);
+        add_text(run, r, &tuned[i], width, &text);
         json_array_append_new(list, row_json(run, &run->call[i], r, &tuned[i]));
         if (r->best && r->fallback)
             to_default[n_default++] = r->fallback->cost / r->best->cost;

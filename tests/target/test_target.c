@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of a target: what is accepted, what it means, what is printed back. */
+#include "support/check.h"
+#include "target/target.h"
+
+static optune_target parse(const char *text)
+{
+    optune_err err = {0};
+    optune_target target;
+    check_ok(ot_target_parse(text, &target, &err));
+    return target;
+}
+
+static void expect_text(const char *text, const char *full, const char *measured)
+{
+    const optune_target target = parse(text);
+    ot_text t = {0};
+    ot_target_print(&target, false, &t);
+    assert_string_equal(t.s, full);
+    const optune_target again = parse(t.s); /* what is printed means the same */
+    assert_memory_equal(&again, &target, sizeof target);
+    ot_text_clear(&t);
+    ot_target_print(&target, true, &t);
+    assert_string_equal(t.s, measured);
+    ot_text_release(&t);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    expect_text("cpu", "cpu", "cpu");
+    expect_text("  cpu   -threads=2 ", "cpu -threads=2", "cpu -threads=2");
+    expect_text("cpu -libs=cblas,dnnl,cblas -threads=1", "cpu -threads=1 -libs=cblas,dnnl",
+                "cpu -threads=1");
+    expect_text("llvm -mcpu=skylake-avx512", "cpu -mcpu=skylake-avx512",
+                "cpu -mcpu=skylake-avx512");
+    expect_text("cpu --mcpu=native", "cpu", "cpu");
+    expect_text("cpu -device=0 -model=epyc", "cpu -model=epyc -device=0", "cpu -model=epyc");
+    expect_text("cpu -cflags='-O2 -march=haswell' -threads=3",
+                "cpu -threads=3 -cflags='-O2 -march=haswell'",
+                "cpu -threads=3 -cflags='-O2 -march=haswell'");
+    expect_text("cpu -keys=mine,cpu", "cpu -keys=mine", "cpu"); /* its own key goes without saying */
+    expect_text("cpu -keys=mine", "cpu -keys=mine", "cpu");
+}
+
+static void test_fields(void **state)
+{
+    (void)state;
+    const optune_target t = parse("cpu -keys=mine -libs=a,b -threads=7 -arch=znver4");
+    assert_string_equal(t.kind, "cpu");
+    assert_int_equal(t.n_keys, 2);
+    assert_string_equal(t.key[0], "mine"); /* before the row's own */
+    assert_string_equal(t.key[1], "cpu");
+    assert_int_equal(t.n_libs, 2);
+    assert_int_equal(t.threads, 7);
+    assert_string_equal(t.arch, "znver4");
+    assert_true(optune_target_has_lib(&t, "b"));
+    assert_false(optune_target_has_lib(&t, "c"));
+}
+
+static void expect_error(const char *text, int status, const char *part)
+{
+    optune_err err = {0};
+    optune_target target;
+    memset(&target, 0x5a, sizeof target);
+    assert_int_equal(ot_target_parse(text, &target, &err), status);
+    check_contains(err.text, part);
+    assert_int_equal(target.kind[0], 0x5a); /* untouched */
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    char many[400] = "cpu -libs=a0";
+    expect_error("", OPTUNE_ESYNTAX, "empty");
+    expect_error("cpux", OPTUNE_ENOENT, "no target 'cpux'; did you mean 'cpu'?");
+    expect_error("zzzzzz", OPTUNE_ENOENT, "no target 'zzzzzz'");
+    expect_error("cpu -thread=2", OPTUNE_ENOENT, "did you mean 'threads'?");
+    expect_error("cpu threads=2", OPTUNE_ESYNTAX, "'threads=2'");
+    expect_error("cpu -threads", OPTUNE_ESYNTAX, "needs a value");
+    expect_error("cpu -threads=", OPTUNE_ESYNTAX, "needs a value");
+    expect_error("cpu -threads=two", OPTUNE_ESYNTAX, "'-threads=two'");
+    expect_error("cpu -threads=-1", OPTUNE_ESYNTAX, "-1");
+    expect_error("cpu -threads=99999999999999999999", OPTUNE_ESYNTAX, "9999");
+    expect_error("cpu -libs=a;b", OPTUNE_ESYNTAX, "'a;b'");
+    expect_error("cpu -mcpu=$(id)", OPTUNE_ESYNTAX, "$(id)");
+    expect_error("cpu -cflags='-O2", OPTUNE_ESYNTAX, "not closed");
+    for (int i = 1; i < 9; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), ",a%d", i);
+    expect_error(many, OPTUNE_ELIMIT, "more than 8");
+    char name[200] = "cpu -model=";
+    memset(name + 11, 'x', 100);
+    expect_error(name, OPTUNE_ELIMIT, "'-model' is too long");
+}
+
+static int never(const optune_target *target, optune_device *device, optune_err *err)
+{
+    (void)target, (void)device;
+    return optune_fail(err, OPTUNE_ENODEV, "looked nowhere");
+}
+
+static void test_added_row(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"toy", "cpu", NULL};
+    static optune_target_row toy = {.name = "toy", .keys = keys, .probe = never};
+    optune_err err = {0};
+    int before, after;
+    ot_targets(&before);
+    assert_int_equal(ot_target_add(&toy, &err), OPTUNE_EUSAGE); /* no compile */
+    toy.compile = ot_target_find("cpu")->compile;
+    check_ok(ot_target_add(&toy, &err));
+    assert_int_equal(ot_target_add(&toy, &err), OPTUNE_ECONFLICT);
+    check_contains(err.text, "'toy'");
+    ot_targets(&after);
+    assert_int_equal(after, before + 1);
+    optune_target t = parse("toy");
+    assert_int_equal(t.n_keys, 2);
+    assert_string_equal(t.key[1], "cpu");
+    optune_device device;
+    assert_int_equal(ot_target_probe(&t, &device, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "looked nowhere");
+}
+
+static void test_argv(void **state)
+{
+    (void)state;
+    optune_argv argv = {0};
+    optune_argv_add(&argv, "a b");
+    optune_argv_add(&argv, "");
+    assert_int_equal(argv.n, 2);
+    assert_string_equal(argv.word[0], "a b");
+    assert_string_equal(argv.word[1], "");
+    assert_null(argv.word[2]);
+    optune_argv_release(&argv);
+    assert_int_equal(argv.n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_errors),     cmocka_unit_test(test_added_row),
+        cmocka_unit_test(test_argv),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
