@@ -366,10 +366,10 @@ static void test_json(void **state)
     json_t *json = ot_choice_json(&f.task, &choice);
     assert_non_null(json);
     assert_string_equal(string_at(json, "tier"), "tuned");
-    assert_string_equal(string_at(json, "implementation"), "low");
-    assert_string_equal(string_at(json_object_get(json, "runner_up"), "implementation"),
+    assert_string_equal(string_at(json, "impl"), "low");
+    assert_string_equal(string_at(json_object_get(json, "runner_up"), "impl"),
                         "first");
-    assert_string_equal(string_at(json_object_get(json, "by_plevel"), "implementation"),
+    assert_string_equal(string_at(json_object_get(json, "by_plevel"), "impl"),
                         "first");
     const json_t *config = json_object_get(json, "config");
     assert_int_equal(json_array_size(config), 1);
