@@ -10,8 +10,8 @@
 
 #include "bench/bench.h"
 
-/* A sample is long against the clock; before it, the side whose turn it is runs untimed, so that
- * it finds its data in the caches and the other side's idle threads asleep. */
+/* A sample is long against the clock; before it, the side whose turn it is runs untimed, so
+ * that it finds its data in the caches and the other side's idle threads asleep. */
 static const double SAMPLE_S = 4e-3, WARM_S = 3e-3;
 /* Tuning all rows of a bench for the first time should take about this long. */
 static const double WHOLE_S = 210;
@@ -38,7 +38,7 @@ void bench_missing(const char *why)
     exit(BENCH_MISSING);
 }
 
-/* ---- the command line ------------------------------------------------------------------------- */
+/* ---- the command line -------------------------------------------------------------------- */
 
 static _Noreturn void usage(const char *text, const char *subject)
 {
@@ -51,17 +51,18 @@ static _Noreturn void help(const bench_about *about)
     printf("%s: %s\n\n"
            "  --threads N       cores that both sides may use (default %d)\n",
            about->name, about->summary, about->threads);
-    if (about->op)
-        printf("  --workload TEXT   instead of the preset's; may be repeated\n"
-               "  --preset NAME     of %s (default %s)\n",
-               about->op, about->preset);
+    printf("  --workload TEXT   instead of the preset's; may be repeated\n"
+           "  --preset NAME     of %s (default %s)\n",
+           about->op, about->preset ? about->preset : about->workload);
     for (const bench_option *o = about->options; o && o->name; o++)
-        printf("  --%s %-*s %s\n", o->name, (int)(15 - strlen(o->name)), o->argument, o->help);
-    printf("  --time S          tune every workload for S seconds (default: only those without a\n"
-           "                    current record, for as long as a few minutes in all allow)\n"
-           "  --no-tune         use what the database knows, or what would be used untuned\n"
-           "  --rounds N        turns of either side (default 31)\n"
-           "  --db DIR          records (default $OPTUNE_DB, else bench-db in the build folder)\n");
+        printf("  --%s %-*s%s\n", o->name, (int)(15 - strlen(o->name)), o->argument, o->help);
+    printf(
+        "  --time S          tune every workload for S seconds (default: only those without a\n"
+        "                    current record, for as long as a few minutes in all allow)\n"
+        "  --no-tune         use what the database knows, or what would be used untuned\n"
+        "  --rounds N        turns of either side (default 31)\n"
+        "  --db DIR          records (default $OPTUNE_DB, else bench-db in the build "
+        "folder)\n");
     exit(0);
 }
 
@@ -113,9 +114,9 @@ static void parse(bench *b, words *w, int argc, char **argv)
             w->time = value;
         else if (strcmp(name, "--db") == 0)
             w->db = value;
-        else if (about->op && strcmp(name, "--preset") == 0)
+        else if (strcmp(name, "--preset") == 0)
             w->preset = value;
-        else if (about->op && strcmp(name, "--workload") == 0 && w->n < BENCH_MOST)
+        else if (strcmp(name, "--workload") == 0 && w->n < BENCH_MOST)
             w->workload[w->n++] = value;
         else
             usage("no such option:", name);
@@ -126,6 +127,10 @@ static void take_preset(const bench_about *about, words *w)
 {
     const optune_op *op = ot_op_find(about->op);
     const char *name = w->preset ? w->preset : about->preset;
+    if (!name) {
+        w->workload[w->n++] = about->workload;
+        return;
+    }
     for (const optune_preset *p = op->presets; p && p->name; p++)
         for (int i = 0; strcmp(p->name, name) == 0 && p->workloads[i] && i < BENCH_MOST; i++)
             w->workload[w->n++] = p->workloads[i];
@@ -144,7 +149,8 @@ static void take_workloads(bench *b, words *w)
         if (ot_call_parse(w->workload[i], &call, &err) < 0)
             bench_die("%s", err.text);
         const char *op = call.op->name;
-        if (strcmp(op, about->op) != 0 && (!about->other_op || strcmp(op, about->other_op) != 0))
+        if (strcmp(op, about->op) != 0 &&
+            (!about->other_op || strcmp(op, about->other_op) != 0))
             bench_die("'%s' is not a call of %s", w->workload[i], about->op);
         if (!ot_call_static(&call))
             bench_die("'%s' has unknown dims", w->workload[i]);
@@ -159,11 +165,11 @@ void bench_open(bench *b, const bench_about *about, int argc, char **argv)
     words w = {0};
     optune_err err = {0};
     program = about->name;
-    *b = (bench){.about = about, .threads = about->threads, .rounds = 31, .tune = true, .lock = -1};
+    *b = (bench){
+        .about = about, .threads = about->threads, .rounds = 31, .tune = true, .lock = -1};
     parse(b, &w, argc, argv);
-    if (about->op)
-        take_workloads(b, &w);
-    b->seconds = fmin(about->seconds, WHOLE_S / (fmax(b->n, 1) * (about->rows ? about->rows : 1)));
+    take_workloads(b, &w);
+    b->seconds = fmin(about->seconds, WHOLE_S / (b->n * (about->rows ? about->rows : 1)));
     b->time_given = w.time != NULL;
     if (w.time && (!ot_parse_real(w.time, &b->seconds) || b->seconds <= 0))
         usage("--time is seconds, not", w.time);
@@ -176,8 +182,10 @@ void bench_open(bench *b, const bench_about *about, int argc, char **argv)
     setenv("OPTUNE_WORKER", OT_WORKER, 0);
     ot_cpu_features features;
     ot_cpu_features_here(&features);
-    if (features.avx512) /* OpenBLAS takes many a CPU for an old one */
-        setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
+    /* OpenBLAS takes many a CPU for an old one, and an environment may say so, too. */
+    unsetenv("OPENBLAS_L2_SIZE");
+    if (features.avx512)
+        setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 1);
     snprintf(b->target, sizeof b->target, "cpu -threads=%d", b->threads);
     const optune_options options = {.size = sizeof options, .target = b->target, .db = b->db};
     if (optune_open(&options, &b->o, &err) < 0 || ot_context_device(b->o, &err) < 0)
@@ -194,7 +202,7 @@ void bench_close(bench *b)
         free(b->workload[i]);
 }
 
-/* ---- labels --------------------------------------------------------------------------------------- */
+/* ---- labels ------------------------------------------------------------------------------ */
 
 static void cut(char *text, const char *piece)
 {
@@ -219,7 +227,7 @@ void bench_label(const optune_call *call, char *to, size_t size)
     ot_text_release(&text);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------ */
+/* ---- comparing --------------------------------------------------------------------------- */
 
 typedef struct side {
     ot_timer timer;
@@ -293,7 +301,7 @@ int bench_fastest(ot_timer timer, void *const *arg, int n)
     return best;
 }
 
-/* ---- what is printed -------------------------------------------------------------------------------- */
+/* ---- what is printed --------------------------------------------------------------------- */
 
 void bench_heading(const bench *b, const char *peer)
 {
@@ -305,14 +313,15 @@ void bench_heading(const bench *b, const char *peer)
 
 void bench_columns(const char *ours, const char *peer, const char *ratio)
 {
-    printf("\n%10s us %10s us %7s  [%5s, %5s]  workload | ours | peer\n", ours, peer, ratio, "low",
-           "high");
+    printf("\n%10s us %10s us %7s  [%5s, %5s]  workload | ours | peer\n", ours, peer, ratio,
+           "low", "high");
 }
 
 void bench_print(bench_table *table, const char *label, const bench_row *row, const char *how)
 {
     printf("%13.2f %13.2f %7.3f  [%5.3f, %5.3f]  %s | %s\n", row->ours.median * 1e6,
-           row->peer.median * 1e6, row->ratio.median, row->ratio.low, row->ratio.high, label, how);
+           row->peer.median * 1e6, row->ratio.median, row->ratio.low, row->ratio.high, label,
+           how);
     fflush(stdout);
     if (table->n == BENCH_MOST)
         bench_die("more than %d rows", (int)BENCH_MOST);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the benches share: options, a handle, "ours" (the selected template of a workload, in this
- * process), and comparing two timers. A bench is a program: what fails prints one line and exits
- * with 1; a peer that is not there exits with 77.
+ * What the benches share: options, a handle, "ours" (the selected template of a workload, in
+ * this process), and comparing two timers. A bench is a program: what fails prints one line and
+ * exits with 1; a peer that is not there exits with 77.
  *
  * The one idea: ours and the peer run in turn in one process, on the same cores, and each round
- * gives one ratio. Whatever drifts (clock rate, neighbours) hits both, so ratios are kept, not times.
+ * gives one ratio. Whatever drifts (clock rate, neighbours) hits both, so ratios are kept, not
+ * times.
  */
 #ifndef OPTUNE_BENCH_H
 #define OPTUNE_BENCH_H
@@ -14,7 +15,7 @@
 
 enum { BENCH_MOST = 128, BENCH_MISSING = 77 };
 
-/* ---- bench.c: the program -------------------------------------------------------------------- */
+/* ---- bench.c: the program ---------------------------------------------------------------- */
 
 typedef struct bench_option { /* one that only this bench has */
     const char *name, *argument, *help;
@@ -23,12 +24,13 @@ typedef struct bench_option { /* one that only this bench has */
 
 typedef struct bench_about {
     const char *name, *summary;
-    const char *op;        /* of the default workloads; the first of `ops` */
-    const char *other_op;  /* also accepted; NULL: none */
-    const char *preset;    /* the default */
-    int threads;           /* the default */
-    double seconds;        /* tuning one workload, at most, when --time is not given */
-    int rows;              /* of one workload: its share of the time; 0: 1 */
+    const char *op;       /* of the default workloads; the first of `ops` */
+    const char *other_op; /* also accepted; NULL: none */
+    const char *preset;   /* the default; NULL: then `workload` is */
+    const char *workload;
+    int threads;                 /* the default */
+    double seconds;              /* tuning one workload, at most, when --time is not given */
+    int rows;                    /* of one workload: its share of the time; 0: 1 */
     const bench_option *options; /* ends at a NULL name; NULL: none */
 } bench_about;
 
@@ -36,8 +38,8 @@ typedef struct bench {
     const bench_about *about;
     int threads, rounds;
     bool tune;
-    bool time_given;  /* --time: known workloads are tuned again, too */
-    double seconds;   /* tuning one row */
+    bool time_given; /* --time: known workloads are tuned again, too */
+    double seconds;  /* tuning one row */
     int n;
     char *workload[BENCH_MOST]; /* canonical texts */
     char db[4096], target[OPTUNE_NAME_SIZE];
@@ -55,7 +57,7 @@ _Noreturn void bench_missing(const char *why); /* exits with 77 */
 /* The canonical text without attributes at their defaults: as short as it can be read. */
 void bench_label(const optune_call *call, char *to, size_t size);
 
-/* ---- comparing -------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------- */
 
 typedef struct bench_row {
     ot_interval ours, peer; /* seconds of one run */
@@ -77,13 +79,13 @@ void bench_print(bench_table *table, const char *label, const bench_row *row, co
 /* `geomean R low L high H`, after `title` and ": " when there is one. */
 void bench_geomean(const bench_table *table, const char *title);
 
-/* ---- ours.c: the best template of a workload ---------------------------------------------------- */
+/* ---- ours.c: the best template of a workload --------------------------------------------- */
 
 typedef struct bench_ours {
     char *call, *config;
     const optune_impl *impl;
-    double cost;          /* the record's; infinity: untuned */
-    json_t *modules;      /* paths */
+    double cost;     /* the record's; infinity: untuned */
+    json_t *modules; /* paths */
     bench *bench;
     ot_loaded *loaded;
     ot_bound *bound;
@@ -91,8 +93,8 @@ typedef struct bench_ours {
 
 /* Whether a current record says what is best. */
 bool bench_known(bench *b, const char *workload);
-/* Tunes what is not known yet (or everything, with --time) over all generated templates; returns
- * how many workloads that were. Before bench_measuring. */
+/* Tunes what is not known yet (or everything, with --time) over all generated templates;
+ * returns how many workloads that were. Before bench_measuring. */
 int bench_tune(bench *b, char *const *workload, int n, double seconds);
 /* What optune_select says, built. Before bench_measuring. */
 void bench_select(bench *b, const char *workload, bench_ours *ours);
@@ -107,7 +109,8 @@ void bench_unbind(bench_ours *ours);
 double bench_ours_time(void *ours, int64_t count); /* an ot_timer */
 /* "conv2d_direct.cpu tile=[1,8] ..." */
 void bench_ours_how(const bench_ours *ours, char *to, size_t size);
-/* Whether what a peer left in the aligned outputs is right, by the bound of `impl`; dies if not. */
+/* Whether what a peer left in the aligned outputs is right, by the bound of `impl`; dies if
+ * not. */
 void bench_check(bench *b, const char *impl, const char *peer);
 
 /* Source of the target's language to a loaded module, compiled as candidates are. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * "Ours": the generated template that optune_select names for a workload, tuned here if it was
- * not, built by the builder, loaded into this process and verified once more before it is timed.
- * Libraries never stand in for it.
+ * not, built by the builder, loaded into this process and verified once more before it is
+ * timed. Libraries never stand in for it.
  *
- * The one idea: everything that starts processes (tuning, building) comes before bench_measuring,
- * which binds this process to its cores; children would inherit that.
+ * The one idea: everything that starts processes (tuning, building) comes before
+ * bench_measuring, which binds this process to its cores; children would inherit that.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 static const uint64_t SEED = 1;
 
-/* ---- tuning ------------------------------------------------------------------------------------ */
+/* ---- tuning ------------------------------------------------------------------------------ */
 
 bool bench_known(bench *b, const char *workload)
 {
@@ -38,7 +38,8 @@ static void tell(void *arg, const optune_progress *p)
 }
 
 /* All of one op, in one run. */
-static void tune_op(bench *b, const char *op, const char *const *workload, int n, double seconds)
+static void tune_op(bench *b, const char *op, const char *const *workload, int n,
+                    double seconds)
 {
     const char *only[BENCH_MOST];
     int n_impls, k = 0;
@@ -83,7 +84,7 @@ int bench_tune(bench *b, char *const *workload, int n, double seconds)
     return tuned;
 }
 
-/* ---- the selected one, built ---------------------------------------------------------------------- */
+/* ---- the selected one, built ------------------------------------------------------------- */
 
 static void build(bench *b, bench_ours *ours)
 {
@@ -146,7 +147,7 @@ void bench_ours_how(const bench_ours *ours, char *to, size_t size)
     ot_text_release(&text);
 }
 
-/* ---- in this process --------------------------------------------------------------------------------- */
+/* ---- in this process --------------------------------------------------------------------- */
 
 static void waiting(void *arg, double seconds)
 {
@@ -182,8 +183,8 @@ void bench_bind(bench_ours *ours)
     optune_err err = {0};
     int outcome;
     double error = 0;
-    if (ot_loaded_open(s, ours->impl->name, ours->config, ours->modules, &ours->loaded, &outcome,
-                       &err) < 0)
+    if (ot_loaded_open(s, ours->impl->name, ours->config, ours->modules, &ours->loaded,
+                       &outcome, &err) < 0)
         bench_die("%s of %s: %s", ours->impl->name, ours->call, err.text);
     outcome = ot_verify(s, ours->loaded, &error, err.text, sizeof err.text);
     if (outcome != OPTUNE_OUTCOME_OK)
@@ -209,8 +210,8 @@ double bench_ours_time(void *arg, int64_t count)
 {
     const bench_ours *ours = arg;
     const ot_session *s = &ours->bench->session;
-    return s->row->time(s->state, ours->bound->launch[OPTUNE_TIMED], ours->bound->n[OPTUNE_TIMED],
-                        count, NULL);
+    return s->row->time(s->state, ours->bound->launch[OPTUNE_TIMED],
+                        ours->bound->n[OPTUNE_TIMED], count, NULL);
 }
 
 void bench_check(bench *b, const char *impl, const char *peer)
@@ -222,7 +223,7 @@ void bench_check(bench *b, const char *impl, const char *peer)
         bench_die("%s computes something else: %s", peer, message);
 }
 
-/* ---- bodies of a bench's own ---------------------------------------------------------------------------- */
+/* ---- bodies of a bench's own ------------------------------------------------------------- */
 
 void *bench_module(bench *b, const char *source)
 {

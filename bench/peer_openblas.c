@@ -15,8 +15,8 @@
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 typedef void sgemm(int, int, int, int, int, int, float, const float *, int, const float *, int,
                    float, float *, int);
-typedef void dgemm(int, int, int, int, int, int, double, const double *, int, const double *, int,
-                   double, double *, int);
+typedef void dgemm(int, int, int, int, int, int, double, const double *, int, const double *,
+                   int, double, double *, int);
 typedef void sgemv(int, int, int, int, float, const float *, int, const float *, int, float,
                    float *, int);
 typedef void dgemv(int, int, int, int, double, const double *, int, const double *, int, double,
@@ -49,7 +49,8 @@ struct peer_openblas {
 bool peer_openblas_there(bench *b, char *text, size_t size)
 {
     const ot_session *s = &b->session;
-    static const char *const names[] = {"cblas_sgemm", "cblas_dgemm", "cblas_sgemv", "cblas_dgemv"};
+    static const char *const names[] = {"cblas_sgemm", "cblas_dgemm", "cblas_sgemv",
+                                        "cblas_dgemv"};
     void *symbol[OT_COUNT(names)];
     optune_err err = {0};
     for (int i = 0; i < OT_COUNT(names); i++) {
@@ -69,7 +70,7 @@ bool peer_openblas_there(bench *b, char *text, size_t size)
     return true;
 }
 
-/* ---- running ----------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------- */
 
 /* beta is 1 where the output starts as the bias. */
 static void multiply(const product *p, int i)
@@ -81,7 +82,8 @@ static void multiply(const product *p, int i)
     for (int row = 0; p->bias && row < p->m; row++)
         memcpy(out + row * p->n * size, p->bias, (size_t)(p->n * size));
     if (p->vector) {
-        const int trans = p->y_trans == TRANS ? NO_TRANS : TRANS; /* of y as a matrix from the left */
+        const int trans =
+            p->y_trans == TRANS ? NO_TRANS : TRANS; /* of y as a matrix from the left */
         const int rows = p->y_trans == TRANS ? p->n : p->k, columns = p->y_row;
         if (p->f64)
             f.dgemv(ROW_MAJOR, trans, rows, columns, 1, (const double *)y, p->y_row,
@@ -119,7 +121,7 @@ const char *peer_openblas_how(const peer_openblas *peer)
     return peer->way.how;
 }
 
-/* ---- what a call asks for -------------------------------------------------------------------------- */
+/* ---- what a call asks for ---------------------------------------------------------------- */
 
 static int dim(const optune_tensor *t, int i)
 {

@@ -9,7 +9,8 @@
 
 #include "bench/bench.h"
 
-/* What there is ("OpenBLAS 0.3.21, core SkylakeX"); false with the reason when there is none. */
+/* What there is ("OpenBLAS 0.3.21, core SkylakeX"); false with the reason when there is
+ * none. */
 bool peer_openblas_there(bench *b, char *text, size_t size);
 
 typedef struct peer_openblas peer_openblas;

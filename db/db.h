@@ -21,6 +21,8 @@ void ot_store_close(ot_store *store);
 /* All in one transaction; a record already there (same content) counts as known. */
 int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
                  optune_err *err);
+/* Whether exactly this record is there, whole. */
+bool ot_store_knows(ot_store *store, const optune_record *record);
 /* A question; NULL policy means "warm". */
 typedef struct ot_question { const char *device, *target, *call, *policy; } ot_question;
 /* All records of one question, cheapest first, failures last; decoded into the arena. One read

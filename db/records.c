@@ -95,6 +95,20 @@ int ot_store_put(ot_store *store, const optune_record *record, int n, int *added
     return status;
 }
 
+bool ot_store_knows(ot_store *store, const optune_record *record)
+{
+    ot_reader reader;
+    const ot_digest digest = ot_record_digest(record);
+    ot_bytes value;
+    if (ot_reader_begin(store, &reader, NULL) < 0)
+        return false;
+    const bool known = ot_reader_get(&reader, OT_TABLE_RECORD, (ot_bytes){digest.byte, DIGEST},
+                                     &value, NULL) == OPTUNE_OK &&
+                       !is_damaged(value);
+    ot_reader_end(&reader);
+    return known;
+}
+
 int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err)
 {
     ot_writer writer;

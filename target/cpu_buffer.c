@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for CPU kernels, in two kinds. A guarded buffer catches a write outside: its end is
- * flush with memory that may not be touched, and what lies between the page's start and its own is
- * filled with a canary. Any other is what timing uses: 64-byte aligned, in huge pages when big.
+ * Memory for CPU kernels, in two kinds. A guarded buffer catches a write outside: its end
+ * is flush with memory that may not be touched, and what lies between the page's start and
+ * its own is filled with a canary. Any other is what timing uses: 64-byte aligned, in huge
+ * pages when big.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static size_t round_up(size_t n, size_t to)
 
 static char *map_bytes(size_t bytes, int protection)
 {
-    void *map = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *map =
+        mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return map == MAP_FAILED ? NULL : map;
 }
 
@@ -69,8 +71,8 @@ ot_cpu_buffer *ot_cpu_buffer_open(int64_t bytes, bool guarded, optune_err *err)
     *b = (ot_cpu_buffer){.bytes = (size_t)bytes, .guarded = guarded};
     if (bytes >= 0 && bytes < (int64_t)1 << 46 && (guarded ? open_guarded(b) : open_plain(b)))
         return b;
-    optune_fail(err, OPTUNE_ENOMEM, "no memory for a buffer of %lld bytes: %s", (long long)bytes,
-                strerror(errno));
+    optune_fail(err, OPTUNE_ENOMEM, "no memory for a buffer of %lld bytes: %s",
+                (long long)bytes, strerror(errno));
     ot_cpu_buffer_close(b);
     return NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only file that includes PAPI: one event set, opened with whatever can be counted. No clock
- * is read through PAPI, and nothing else fails when there are no counters: that is an answer with
- * a reason.
+ * The only file that includes PAPI: one event set, opened with whatever can be counted. No
+ * clock is read through PAPI, and nothing else fails when there are no counters: that is an
+ * answer with a reason.
  *
- * The one idea: counters are inherited by threads made after the set was opened, so whoever wants
- * all threads of a kernel counted opens the set in a fresh thread and lets the kernel make its
- * threads from there.
+ * The one idea: counters are inherited by threads made after the set was opened, so whoever
+ * wants all threads of a kernel counted opens the set in a fresh thread and lets the kernel
+ * make its threads from there.
  */
 #include <papi.h>
 #include <pthread.h>
@@ -25,7 +25,8 @@ struct ot_counters {
     bool inherited;
 };
 
-/* What is asked for by default: our name, and PAPI's names from the first choice to the last. */
+/* What is asked for by default: our name, and PAPI's names from the first choice to the
+ * last. */
 static const struct preset {
     const char *name;
     const char *event[3];
@@ -51,8 +52,9 @@ static void init(void)
 static void say_why(char *why)
 {
     const PAPI_component_info_t *cpu = PAPI_get_component_info(0);
-    const char *reason = cpu && cpu->disabled && cpu->disabled_reason[0] ? cpu->disabled_reason
-                                                                         : "no event can be added";
+    const char *reason = cpu && cpu->disabled && cpu->disabled_reason[0]
+                             ? cpu->disabled_reason
+                             : "no event can be added";
     ot_text level = {0};
     optune_err err;
     if (ot_read_file("/proc/sys/kernel/perf_event_paranoid", &level, 64, &err) >= 0)
@@ -122,7 +124,8 @@ int ot_counters_start(ot_counters *c, optune_err *err)
 {
     const int rc = PAPI_start(c->set);
     if (rc != PAPI_OK)
-        return optune_fail(err, OPTUNE_EIO, "counters cannot be started: %s", PAPI_strerror(rc));
+        return optune_fail(err, OPTUNE_EIO, "counters cannot be started: %s",
+                           PAPI_strerror(rc));
     return OPTUNE_OK;
 }
 
@@ -130,7 +133,8 @@ int ot_counters_stop(ot_counters *c, optune_err *err)
 {
     const int rc = PAPI_stop(c->set, c->value);
     if (rc != PAPI_OK)
-        return optune_fail(err, OPTUNE_EIO, "counters cannot be stopped: %s", PAPI_strerror(rc));
+        return optune_fail(err, OPTUNE_EIO, "counters cannot be stopped: %s",
+                           PAPI_strerror(rc));
     return OPTUNE_OK;
 }
 

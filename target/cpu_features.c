@@ -12,9 +12,9 @@
 #include "target/target.h"
 
 static const char *const counted[] = {
-    "sse",  "ssse3", "avx",   "fma",  "f16c",   "bmi",  "amx",  "abm",   "popcnt", "movbe", "aes",
-    "vaes", "gfni",  "pclmul", "vpclmul", "sha", "adx", "asimd", "sve", "sme", "neon", "fphp",
-    "bf16", "i8mm",  "svebf16", "fcma", "crc32", "atomics",
+    "sse",  "ssse3", "avx",  "fma",    "f16c",    "bmi",  "amx",   "abm",     "popcnt", "movbe",
+    "aes",  "vaes",  "gfni", "pclmul", "vpclmul", "sha",  "adx",   "asimd",   "sve",    "sme",
+    "neon", "fphp",  "bf16", "i8mm",   "svebf16", "fcma", "crc32", "atomics",
 };
 
 static bool counts(const char *flag, size_t n)
@@ -36,7 +36,8 @@ static uint64_t digest_of(const char *flags)
     char *copy = ot_strdup(flags), *rest = NULL;
     char **name = ot_alloc((strlen(flags) / 2 + 1) * sizeof *name);
     size_t n = 0;
-    for (char *word = strtok_r(copy, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
+    for (char *word = strtok_r(copy, " \t\n", &rest); word;
+         word = strtok_r(NULL, " \t\n", &rest))
         if (counts(word, strlen(word)))
             name[n++] = word;
     qsort(name, n, sizeof *name, by_text);
@@ -80,12 +81,15 @@ void ot_cpu_features_of(const char *flags, const char *machine, ot_cpu_features 
         f->vector_bytes = 32;
     }
     ot_copy(f->word, sizeof f->word,
-            f->avx512 ? "avx512" : avx2 ? "avx2" : has(flags, "avx") ? "avx" : "sse2");
+            f->avx512           ? "avx512"
+            : avx2              ? "avx2"
+            : has(flags, "avx") ? "avx"
+                                : "sse2");
     ot_copy(f->level, sizeof f->level,
-            f->avx512                 ? "x86-64-v4"
-            : avx2                    ? "x86-64-v3"
-            : has(flags, "sse4_2")    ? "x86-64-v2"
-                                      : "x86-64");
+            f->avx512              ? "x86-64-v4"
+            : avx2                 ? "x86-64-v3"
+            : has(flags, "sse4_2") ? "x86-64-v2"
+                                   : "x86-64");
 }
 
 static ot_cpu_features here;

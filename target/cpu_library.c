@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries that implementations call, opened by name at run time. Nothing is linked: a machine
- * without them builds and runs, and says what is missing when a candidate asks.
+ * Libraries that implementations call, opened by name at run time. Nothing is linked: a
+ * machine without them builds and runs, and says what is missing when a candidate asks.
  *
  * The one idea: what a library will be is decided before it is loaded. OpenBLAS picks its
- * kernels when it is opened and takes many a virtual or new CPU for an old one, so it is opened
- * once to see which it picked, and again with OPENBLAS_CORETYPE when that wastes AVX-512. Its threads
- * inherit the binding of the one that opens it, so they are bound one by one.
+ * kernels when it is opened and takes many a virtual or new CPU for an old one, so it is
+ * opened once to see which it picked, and again with OPENBLAS_CORETYPE when that wastes
+ * AVX-512. Its threads inherit the binding of the one that opens it, so they are bound one
+ * by one.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -69,21 +70,29 @@ static bool function(void *handle, const char *name, void *pointer)
 
 static bool uses_avx512(const char *core)
 {
-    static const char *const cores[] = {"SkylakeX", "Cooperlake", "SapphireRapids", "Zen4", "Zen5"};
+    static const char *const cores[] = {"SkylakeX", "Cooperlake", "SapphireRapids", "Zen4",
+                                        "Zen5"};
     for (int i = 0; i < OT_COUNT(cores); i++)
         if (strcasecmp(core, cores[i]) == 0)
             return true;
     return false;
 }
 
-/* Opens OpenBLAS with kernels that use this CPU. An OPENBLAS_CORETYPE of the user's stands. */
+/* Opens OpenBLAS with kernels that use this CPU. A baseline is the library at its best, so an
+ * OPENBLAS_CORETYPE of the environment that wastes AVX-512 is overruled, and so is a cache size
+ * meant for another core; OPTUNE_OPENBLAS_CORETYPE is the way to insist on one. */
 static void *open_blas(const library *lib, optune_err *err)
 {
     ot_cpu_features features;
     const char *(*core)(void) = NULL;
+    const char *insisted = getenv("OPTUNE_OPENBLAS_CORETYPE");
+    if (insisted)
+        setenv("OPENBLAS_CORETYPE", insisted, 1);
+    else
+        unsetenv("OPENBLAS_L2_SIZE");
     void *handle = open_first(lib, err);
     ot_cpu_features_here(&features);
-    if (!handle || !features.avx512 || getenv("OPENBLAS_CORETYPE") ||
+    if (!handle || !features.avx512 || insisted ||
         !function(handle, "openblas_get_corename", &core) || uses_avx512(core()))
         return handle;
     dlclose(handle);
@@ -91,7 +100,7 @@ static void *open_blas(const library *lib, optune_err *err)
     return open_first(lib, err);
 }
 
-/* ---- threads ------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------- */
 
 enum { MOST_THREADS = 4096 };
 
@@ -126,7 +135,8 @@ int ot_cpu_library_open(const char *name, int threads, void **handle, optune_err
     snprintf(count, sizeof count, "%d", threads);
     setenv("OMP_NUM_THREADS", count, 1);
     setenv("OPENBLAS_NUM_THREADS", count, 1);
-    /* Its idle threads sleep soon (2^20 cycles), so that they do not spin into what is measured next. */
+    /* Its idle threads sleep soon (2^20 cycles), so that they do not spin into what is
+     * measured next. */
     setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);
     pid_t *before = ot_alloc(2 * MOST_THREADS * sizeof *before), *after = before + MOST_THREADS;
     const int n_before = list_threads(before);
@@ -147,7 +157,7 @@ int ot_cpu_library_open(const char *name, int threads, void **handle, optune_err
     return *handle ? OPTUNE_OK : OPTUNE_ENODEV;
 }
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- what it is -------------------------------------------------------------------------- */
 
 /* OpenBLAS's config text is `OpenBLAS 0.3.21 FLAG ... CoreName MAX_THREADS=64`. */
 static void describe_blas(void *handle, ot_text *to)
@@ -189,7 +199,8 @@ static void describe_dnnl(void *handle, ot_text *to)
     ot_text_printf(to, "library=oneDNN %d.%d.%d\n", v->major, v->minor, v->patch);
 }
 
-/* A library that cannot say its version is known by its file, links followed: libblas.so.3.11.0. */
+/* A library that cannot say its version is known by its file, links followed:
+ * libblas.so.3.11.0. */
 static void describe_file(void *handle, ot_text *to)
 {
     struct link_map *map = NULL;
@@ -218,7 +229,7 @@ int ot_cpu_library_describe(const char *name, char *text, size_t size, optune_er
     return status;
 }
 
-/* ---- asking from a process that must not load it ------------------------------------------------ */
+/* ---- asking from a process that must not load it ----------------------------------------- */
 
 static struct answer {
     bool known;
@@ -263,6 +274,7 @@ int ot_cpu_library_ask(const char *name, char *text, size_t size, optune_err *er
     if (answer->status < 0)
         return optune_fail(err, answer->status, "%s", answer->text);
     if (!ot_copy(text, size, answer->text))
-        return optune_fail(err, OPTUNE_ELIMIT, "the description of library '%s' is too long", name);
+        return optune_fail(err, OPTUNE_ELIMIT, "the description of library '%s' is too long",
+                           name);
     return OPTUNE_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only file that includes hwloc: cores, caches and memory of this machine as far as this process
- * may use them, and binding. It never decides how many threads a plan gets.
+ * The only file that includes hwloc: cores, caches and memory of this machine as far as
+ * this process may use them, and binding. It never decides how many threads a plan gets.
  *
  * The one idea: a device's key starts with what hwloc says of the package (vendor, family,
  * model, stepping, not the brand string, which alone says nothing), and HWLOC_SYNTHETIC or
@@ -51,7 +51,7 @@ static int64_t cache_of(hwloc_topology_t topology, hwloc_obj_type_t type)
 static const char *vendor_word(const char *vendor)
 {
     static const char *const known[][2] = {
-        {"AuthenticAMD", "amd"}, {"GenuineIntel", "intel"}, {"HygonGenuine", "hygon"},
+        {"AuthenticAMD", "amd"}, {"GenuineIntel", "intel"},   {"HygonGenuine", "hygon"},
         {"CentaurHauls", "via"}, {"  Shanghai  ", "zhaoxin"},
     };
     for (int i = 0; i < OT_COUNT(known); i++)
@@ -79,8 +79,8 @@ static void make_key(hwloc_topology_t topology, const ot_cpu_features *features,
                        info_of(topology, "CPUVariant"), info_of(topology, "CPURevision"));
     else
         ot_text_printf(&key, "cpu-%s-f%sm%ss%s", vendor_word(info_of(topology, "CPUVendor")),
-                       info_of(topology, "CPUFamilyNumber"), info_of(topology, "CPUModelNumber"),
-                       info_of(topology, "CPUStepping"));
+                       info_of(topology, "CPUFamilyNumber"),
+                       info_of(topology, "CPUModelNumber"), info_of(topology, "CPUStepping"));
     ot_text_printf(&key, "-%s", features->word);
     add_size(&key, "l1", device->l1);
     add_size(&key, "l2", device->l2);
@@ -117,7 +117,7 @@ int ot_cpu_topology(optune_device *device, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* ---- binding ----------------------------------------------------------------------------------
+/* ---- binding --------------------------------------------------------------------------------
  * Binding narrows what hwloc sees next, so the places are listed once, before the first: the
  * first hardware thread of every core, then the second ones. */
 

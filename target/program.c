@@ -12,8 +12,14 @@
 
 /* From the folder of the library or program: installed, moved, or in the build tree. */
 static const char *const places[] = {
-    "", "/optune", "/../lib/optune", "/../libexec/optune", "/../lib64/optune",
-    "/../../libexec/optune", "/..", "/../bin",
+    "",
+    "/optune",
+    "/../lib/optune",
+    "/../libexec/optune",
+    "/../lib64/optune",
+    "/../../libexec/optune",
+    "/..",
+    "/../bin",
 };
 
 int ot_worker_program(char *path, size_t size, optune_err *err)
@@ -29,7 +35,8 @@ int ot_worker_program(char *path, size_t size, optune_err *err)
     ot_text looked = {0};
     int status = OPTUNE_ETOOL;
     if (ot_self_dir(self, sizeof self) < 0)
-        return optune_fail(err, OPTUNE_ETOOL, "cannot tell where optune lies; set OPTUNE_WORKER");
+        return optune_fail(err, OPTUNE_ETOOL,
+                           "cannot tell where optune lies; set OPTUNE_WORKER");
     for (int i = 0; i <= OT_COUNT(places) && status < 0; i++) {
         if (i < OT_COUNT(places))
             snprintf(text, sizeof text, "%s%s/optune-worker", self, places[i]);
@@ -41,7 +48,8 @@ int ot_worker_program(char *path, size_t size, optune_err *err)
             ot_text_printf(&looked, "%s%s", i ? ", " : "", text);
     }
     if (status < 0)
-        optune_fail(err, status, "no program 'optune-worker'; set OPTUNE_WORKER to it; looked at %s",
+        optune_fail(err, status,
+                    "no program 'optune-worker'; set OPTUNE_WORKER to it; looked at %s",
                     ot_text_str(&looked));
     ot_text_release(&looked);
     return status;

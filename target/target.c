@@ -44,7 +44,8 @@ const optune_target_row *const *ot_targets(int *n)
 int ot_target_add(const optune_target_row *row, optune_err *err)
 {
     if (!row->name || !row->keys || !row->probe || !row->compile)
-        return optune_fail(err, OPTUNE_EUSAGE, "target '%s' lacks a name, keys, probe or compile",
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "target '%s' lacks a name, keys, probe or compile",
                            row->name ? row->name : "?");
     if (ot_target_find(row->name))
         return optune_fail(err, OPTUNE_ECONFLICT, "target '%s' exists already", row->name);
@@ -76,8 +77,8 @@ const optune_target_row *ot_target_find(const char *kind)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-static const char *const option_names[] = {"threads", "libs",   "keys",   "mcpu",
-                                           "arch",    "model",  "device", "cflags"};
+static const char *const option_names[] = {"threads", "libs",  "keys",   "mcpu",
+                                           "arch",    "model", "device", "cflags"};
 
 static int no_such(optune_err *err, const char *what, const char *word,
                    const char *const *names, int n)
@@ -87,8 +88,8 @@ static int no_such(optune_err *err, const char *what, const char *word,
                        what, word, near);
 }
 
-/* The next word; quotes, single or double, keep spaces and are dropped. Returns 1, 0 at the end, or
- * a negative status. */
+/* The next word; quotes, single or double, keep spaces and are dropped. Returns 1, 0 at the
+ * end, or a negative status. */
 static int next_word(const char **at, char *word, size_t size, optune_err *err)
 {
     const char *p = *at;
@@ -109,7 +110,8 @@ static int next_word(const char **at, char *word, size_t size, optune_err *err)
         word[n++] = *p;
     }
     if (quote)
-        return optune_fail(err, OPTUNE_ESYNTAX, "a quote (%c) in the target is not closed", quote);
+        return optune_fail(err, OPTUNE_ESYNTAX, "a quote (%c) in the target is not closed",
+                           quote);
     word[n] = '\0';
     *at = p;
     return 1;
@@ -126,8 +128,8 @@ static bool plain_name(const char *s)
 }
 
 /* A comma-separated list into rows of names, duplicates dropped. */
-static int read_list(const char *option, const char *value, char (*to)[OPTUNE_NAME_SIZE], int most,
-                     int *n, optune_err *err)
+static int read_list(const char *option, const char *value, char (*to)[OPTUNE_NAME_SIZE],
+                     int most, int *n, optune_err *err)
 {
     while (*value) {
         const size_t length = strcspn(value, ",");
@@ -179,7 +181,8 @@ static int read_option(const char *word, optune_target *target, optune_err *err)
     if (!known)
         return no_such(err, "target option '-", name, option_names, OT_COUNT(option_names));
     if (!*value)
-        return optune_fail(err, OPTUNE_ESYNTAX, "the target's option '-%s' needs a value", name);
+        return optune_fail(err, OPTUNE_ESYNTAX, "the target's option '-%s' needs a value",
+                           name);
     if (strcmp(name, "threads") == 0) {
         int64_t threads;
         if (!ot_parse_int(value, &threads) || threads < 0 || threads > 4096)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Targets: their text, their rows, and the device behind them. Never learns what an operator is. */
+/*
+ * Targets: their text, their rows, and the device behind them. Never learns what an operator
+ * is.
+ */
 #ifndef OPTUNE_TARGET_H
 #define OPTUNE_TARGET_H
 
@@ -14,8 +17,9 @@ const optune_target_row *ot_target_find(const char *kind);        /* NULL: none 
  * alias of cpu). Options: -threads -libs -keys -mcpu -arch -model -device -cflags. An unknown
  * kind or option is named with the nearest spelling. */
 int ot_target_parse(const char *text, optune_target *target, optune_err *err);
-/* Canonical text. `measured`: only what changes a measurement (no -libs, no -device, no -keys);
- * that one is part of every record, and names the number of threads once the device is known. */
+/* Canonical text. `measured`: only what changes a measurement (no -libs, no -device, no
+ * -keys); that one is part of every record, and names the number of threads once the device
+ * is known. */
 void ot_target_print(const optune_target *target, bool measured, ot_text *to);
 /* Finds the device and settles target->threads (0 becomes the device's cores). */
 int ot_target_probe(optune_target *target, optune_device *device, optune_err *err);
@@ -24,17 +28,18 @@ int ot_target_probe(optune_target *target, optune_device *device, optune_err *er
  * this process may use when it first asks. */
 int ot_cpu_topology(optune_device *device, optune_err *err); /* cores, caches, memory, name, and
                                                                 the key's first part */
-int ot_cpu_bind(int first_core, int n, optune_err *err); /* binds this thread and its children */
+/* Binds this thread and those it makes. */
+int ot_cpu_bind(int first_core, int n, optune_err *err);
 int ot_cpu_bind_thread(pid_t thread, int core, optune_err *err); /* by its kernel id */
 int ot_cpu_place(int core); /* its hardware thread as the system numbers it; -1: none */
 
 /* cpu_features.c: what instructions there are. */
 typedef struct ot_cpu_features {
     int vector_bytes, vector_registers;
-    bool avx512;      /* F, DQ, BW, VL */
+    bool avx512;                  /* F, DQ, BW, VL */
     char level[OPTUNE_NAME_SIZE]; /* x86-64-v4, aarch64 */
-    char word[16];    /* avx512, avx2, sse2, sve, neon: for the device's key */
-    uint64_t digest;  /* of all features that a compiler can use */
+    char word[16];                /* avx512, avx2, sse2, sve, neon: for the device's key */
+    uint64_t digest;              /* of all features that a compiler can use */
 } ot_cpu_features;
 void ot_cpu_features_of(const char *flags, const char *machine, ot_cpu_features *f);
 void ot_cpu_features_here(ot_cpu_features *f); /* from /proc/cpuinfo, read once */
@@ -54,7 +59,8 @@ bool ot_cpu_buffer_intact(const ot_cpu_buffer *b);
 int ot_cpu_library_open(const char *lib, int threads, void **handle, optune_err *err);
 /* "name=value" lines of what is really there: opens it here. */
 int ot_cpu_library_describe(const char *lib, char *text, size_t size, optune_err *err);
-/* The same, asked of the worker program (`optune-worker --library LIB`), kept for the process. */
+/* The same, asked of the worker program (`optune-worker --library LIB`), kept for the
+ * process. */
 int ot_cpu_library_ask(const char *lib, char *text, size_t size, optune_err *err);
 
 /* program.c: the worker program: $OPTUNE_WORKER, else beside this library or program or in the

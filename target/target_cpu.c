@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target `cpu`: this machine's cores, code made by the system's C compiler as shared objects,
- * OpenMP for threads. It knows how to compile, load and run; what runs is not its business.
+ * The target `cpu`: this machine's cores, code made by the system's C compiler as shared
+ * objects, OpenMP for threads. It knows how to compile, load and run; what runs is not its
+ * business.
  *
- * The one idea: everything that decides how fast code runs here (threads, where each one sits,
- * how it waits, which kernels a library picks) is set by `open` in the worker process, before
- * the first shared object is loaded.
+ * The one idea: everything that decides how fast code runs here (threads, where each one
+ * sits, how it waits, which kernels a library picks) is set by `open` in the worker
+ * process, before the first shared object is loaded.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,14 +19,15 @@ enum { MOST_LIBRARIES = 8, COMPILER_LIMIT_S = 20 };
 
 static const char *const keys[] = {"cpu", NULL};
 
-/* ---- the compiler -------------------------------------------------------------------------- */
+/* ---- the compiler ------------------------------------------------------------------------ */
 
 static int find_compiler(char *path, size_t size, optune_err *err)
 {
     if (ot_find_program("cc", path, size))
         return OPTUNE_OK;
-    return optune_fail(err, OPTUNE_ETOOL,
-                       "no C compiler: 'cc' is not on PATH; install it with: apt-get install gcc");
+    return optune_fail(
+        err, OPTUNE_ETOOL,
+        "no C compiler: 'cc' is not on PATH; install it with: apt-get install gcc");
 }
 
 static void add_words(optune_argv *argv, const char *text)
@@ -56,8 +58,8 @@ static void add_optimisation(const optune_target *target, optune_argv *argv)
 }
 
 static int compile(const optune_target *target, const optune_device *device,
-                   const char *const *flags, int n_flags, const char *source, const char *module,
-                   optune_argv *argv, optune_err *err)
+                   const char *const *flags, int n_flags, const char *source,
+                   const char *module, optune_argv *argv, optune_err *err)
 {
     char path[4096];
     const int status = find_compiler(path, sizeof path, err);
@@ -80,7 +82,8 @@ static int compile(const optune_target *target, const optune_device *device,
     return OPTUNE_OK;
 }
 
-/* "cc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0"; "Debian clang version 14.0.6" -> "clang 14.0.6". */
+/* "cc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0"; "Debian clang version 14.0.6" -> "clang
+ * 14.0.6". */
 static void version_of(const char *said, char *to, size_t size)
 {
     char line[256] = "", *rest = NULL;
@@ -132,7 +135,7 @@ static int dependencies(const optune_target *target, const optune_impl *impl, ch
     return status;
 }
 
-/* ---- the device ------------------------------------------------------------------------------ */
+/* ---- the device -------------------------------------------------------------------------- */
 
 /* With flags of the user's, the compiler is what knows the vector width. */
 static int widths_of_flags(const optune_target *target, optune_device *device, optune_err *err)
@@ -181,7 +184,7 @@ static int probe(const optune_target *target, optune_device *device, optune_err 
     return status;
 }
 
-/* ---- running: the worker's side ------------------------------------------------------------------ */
+/* ---- running: the worker's side ---------------------------------------------------------- */
 
 typedef struct cpu_state {
     int threads;
@@ -209,9 +212,9 @@ static int open_cpu(void *state, const optune_target *target, const optune_devic
     setenv("OMP_PLACES", ot_text_str(&places), 1);
     setenv("OMP_PROC_BIND", "close", 1);
     setenv("OMP_DYNAMIC", "false", 1);
-    /* Idle threads of libgomp spin for a millisecond or two: longer than any gap between parallel
-     * regions of one kernel (waking a sleeper costs 60 us), shorter than a warm-up, so that
-     * they do not spin into a library with threads of its own. */
+    /* Idle threads of libgomp spin for a millisecond or two: longer than any gap between
+     * parallel regions of one kernel (waking a sleeper costs 60 us), shorter than a warm-
+     * up, so that they do not spin into a library with threads of its own. */
     setenv("GOMP_SPINCOUNT", "100000", 0);
     ot_text_release(&places);
     /* It must outlive the modules that use it, its threads would run unmapped code. */
@@ -312,7 +315,7 @@ static void *address(void *state, void *buffer)
     return ot_cpu_buffer_address(buffer);
 }
 
-/* ---- launching ------------------------------------------------------------------------------------- */
+/* ---- launching --------------------------------------------------------------------------- */
 
 typedef void (*entry)(void *const *arg);
 typedef struct ready { /* a launch with every argument an address */
@@ -383,7 +386,8 @@ static void *count_in_thread(void *arg)
     once = time_runs(job->state, job->launch, job->n, 1, &err);
     const int64_t runs = once > 0 && once < 2e-3 ? (int64_t)(2e-3 / once) + 1 : 1;
     if (once < 0 || ot_counters_start(c, &err) < 0 ||
-        time_runs(job->state, job->launch, job->n, runs, &err) < 0 || ot_counters_stop(c, &err) < 0)
+        time_runs(job->state, job->launch, job->n, runs, &err) < 0 ||
+        ot_counters_stop(c, &err) < 0)
         optune_refuse(job->why, "%s", err.text);
     else
         ot_counters_read(c, runs, job->text, job->size);

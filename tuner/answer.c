@@ -47,6 +47,7 @@ out:
 
 int optune_select(optune *o, const char *workload, optune_selection **selection, optune_err *err)
 {
+    *selection = NULL;
     const int status = answer(o, workload, selection, err);
     if (status >= 0 && o->log && o->log_level >= OPTUNE_LOG_INFO) {
         ot_text lines = {0};
@@ -156,6 +157,7 @@ static optune_result *record_result(const optune_selection *s)
 
 int optune_query(optune *o, const char *workload, optune_result **result, optune_err *err)
 {
+    *result = NULL;
     optune_selection *s = NULL;
     int status = answer(o, workload, &s, err);
     if (status < 0)
@@ -163,12 +165,16 @@ int optune_query(optune *o, const char *workload, optune_result **result, optune
     if (s->choice.tier != OT_TIER_PLEVEL) {
         *result = record_result(s);
     } else {
-        const char *why = "it was never tuned here; `optune run` does that";
-        for (int i = 0; i < s->n_facts; i++)
-            if (s->fact[i].currency == OT_STALE && s->fact[i].record.outcome == OPTUNE_OUTCOME_OK) {
-                why = s->fact[i].why;
-                break;
+        const char *why = s->n_facts ? "no trial of what may be selected here succeeded"
+                                     : "it was never tuned here; `optune run` does that";
+        const optune_record *stale = NULL;
+        for (int i = 0; i < s->choice.n; i++) {
+            const ot_choice_row *row = &s->choice.row[i];
+            if (row->stale && (!stale || row->stale->record.cost < stale->cost)) {
+                stale = &row->stale->record;
+                why = row->stale_why;
             }
+        }
         ot_text call = {0};
         ot_call_print(&s->call, &call);
         status = optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s",

@@ -138,16 +138,15 @@ static void note_cost(ot_arm *arm, const optune_config *config, double cost)
         arm->search->tell(&arm->view, config->index, cost);
 }
 
-void ot_arm_know(ot_arm *arm, const optune_config *config, double cost)
+bool ot_arm_know(ot_arm *arm, const optune_config *config, double cost)
 {
     optune_config own = *config;
-    if (ot_space_index_of(arm->space, &own, NULL) < 0)
-        return;
-    if (!seen(arm, own.index)) {
-        mark(arm, own.index);
-        arm->trials++;
-    }
+    if (ot_space_index_of(arm->space, &own, NULL) < 0 || seen(arm, own.index))
+        return false;
+    mark(arm, own.index);
+    arm->trials++;
     note_cost(arm, &own, cost);
+    return true;
 }
 
 void ot_arm_hint(ot_arm *arm, const optune_config *config)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Candidates to modules: one compiler process for each distinct source, several at once, at
- * lower priority than what measures. Nothing here blocks but ot_builder_wait; its owner pumps it.
+ * lower priority than what measures. Nothing here blocks but ot_builder_wait; its owner
+ * pumps it.
  *
- * The one idea: a unit is one module to make, named by the digest of all that decides its bytes
- * (source, command line, compiler, device). Jobs point at units, so equal ones are compiled once, in
- * this run and in the next.
+ * The one idea: a unit is one module to make, named by the digest of all that decides its
+ * bytes (source, command line, compiler, device). Jobs point at units, so equal ones are
+ * compiled once, in this run and in the next.
  */
 #include <assert.h>
 #include <errno.h>
@@ -70,7 +71,8 @@ int ot_builder_open(const ot_build_options *options, ot_builder **builder, optun
         b->options.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (b->options.jobs > MOST_AT_ONCE)
         b->options.jobs = MOST_AT_ONCE;
-    status = options->row->dependencies(options->target, NULL, b->depends, sizeof b->depends, err);
+    status =
+        options->row->dependencies(options->target, NULL, b->depends, sizeof b->depends, err);
     if (status < 0) {
         ot_builder_close(b);
         return status;
@@ -121,7 +123,7 @@ int64_t ot_builder_compiles(const ot_builder *builder)
     return builder->compiles;
 }
 
-/* ---- units ----------------------------------------------------------------------------------- */
+/* ---- units ------------------------------------------------------------------------------- */
 
 static int command(const ot_builder *b, const ot_module *module, const char *source,
                    const char *made, optune_argv *argv, optune_err *err)
@@ -170,8 +172,8 @@ static char *join(const char *format, ...)
 }
 
 /* A new unit: found in the cache, or its source written and its command made ready. */
-static int add_unit(ot_builder *b, const ot_module *module, const char *key, const ot_text *text,
-                    unit **added, optune_err *err)
+static int add_unit(ot_builder *b, const ot_module *module, const char *key,
+                    const ot_text *text, unit **added, optune_err *err)
 {
     const optune_target_row *row = b->options.row;
     unit *u = ot_alloc(sizeof *u);
@@ -199,7 +201,7 @@ static int add_unit(ot_builder *b, const ot_module *module, const char *key, con
     return OPTUNE_OK;
 }
 
-/* ---- the compiler's answer -------------------------------------------------------------------- */
+/* ---- the compiler's answer --------------------------------------------------------------- */
 
 /* Compilers name the temporary file; a person should read `body.c:12`. */
 static void add_line(ot_text *to, const unit *u, const char *line, size_t n)
@@ -285,7 +287,7 @@ static void start(ot_builder *b, unit *u)
     b->compiles++;
 }
 
-/* ---- jobs --------------------------------------------------------------------------------------- */
+/* ---- jobs -------------------------------------------------------------------------------- */
 
 int ot_builder_submit(ot_builder *b, const optune_task *task, const optune_plan *plan,
                       ot_job *job, optune_err *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cache of compiled modules: files named by the digest of all they are made from, so a file is
- * right or absent and never has to be compared. Several runs share it without a lock: files
- * appear by rename, and removing one that is mapped harms nobody.
+ * The cache of compiled modules: files named by the digest of all they are made from, so a
+ * file is right or absent and never has to be compared. Several runs share it without a
+ * lock: files appear by rename, and removing one that is mapped harms nobody.
  *
- * The one idea: the access time, set by hand at each use (file systems may not keep it), orders
- * what is thrown away.
+ * The one idea: the access time, set by hand at each use (file systems may not keep it),
+ * orders what is thrown away.
  */
 #include <dirent.h>
 #include <errno.h>

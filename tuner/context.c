@@ -31,9 +31,36 @@ static int default_db(char *to, size_t size, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* Rows are the process's: what one handle has loaded, another of the same process has, too. */
+static int load_once(const char *path, optune_err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct loaded {
+        struct loaded *next;
+        char *path;
+    } *loaded;
+    char *real = realpath(path, NULL);
+    int status = OPTUNE_OK;
+    pthread_mutex_lock(&lock);
+    const struct loaded *l = loaded;
+    while (l && (!real || strcmp(l->path, real)))
+        l = l->next;
+    if (!l)
+        status = ot_plugin_load(path, ot_target_add, err);
+    if (!l && status >= 0 && real) {
+        struct loaded *entry = ot_alloc(sizeof *entry);
+        *entry = (struct loaded){loaded, real};
+        loaded = entry;
+        real = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    free(real);
+    return status;
+}
+
 static int add_plugin(optune *o, const char *path, optune_err *err)
 {
-    const int status = ot_plugin_load(path, ot_target_add, err);
+    const int status = load_once(path, err);
     if (status < 0)
         return status;
     int n = 0;

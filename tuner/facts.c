@@ -8,22 +8,29 @@
 
 #include "tuner/tuner.h"
 
-/* Compares "name=value" lines; the first difference goes to `why`. */
-static bool same_depends(const char *then, const char *now, char *why)
+/* Compares the "name=value" lines that `names` has; the first difference goes to `why`. */
+static bool same_values(const char *names, const char *then, const char *now, char *why)
 {
-    for (const char *line = then; line && *line;) {
+    for (const char *line = names; line && *line;) {
         const size_t n = strcspn(line, "\n");
-        char name[OPTUNE_NAME_SIZE], was[512] = "", is[512] = "";
+        char name[OPTUNE_NAME_SIZE], was[512], is[512];
         const size_t eq = strcspn(line, "=\n");
         snprintf(name, sizeof name, "%.*s", (int)(eq < n ? eq : n), line);
-        ot_lines_get(then, name, was, sizeof was);
+        if (!ot_lines_get(then, name, was, sizeof was))
+            ot_copy(was, sizeof was, "nothing");
         if (!ot_lines_get(now, name, is, sizeof is))
-            return optune_refuse(why, "%s was %.80s, is gone", name, was);
+            ot_copy(is, sizeof is, "nothing");
         if (strcmp(was, is))
             return optune_refuse(why, "%s was %.80s, is %.80s", name, was, is);
         line += n + (line[n] == '\n');
     }
     return true;
+}
+
+static bool same_depends(const char *then, const char *now, char *why)
+{
+    then = then ? then : "";
+    return same_values(then, then, now, why) && same_values(now, then, now, why);
 }
 
 /* Dependencies are asked for once per implementation and call of this file. */
@@ -69,6 +76,28 @@ static void judge(optune *o, ot_fact *fact, known *all, int *n, ot_arena *arena)
         fact->currency = OT_CURRENT;
 }
 
+/* The finals verify with a second seed: what fails there is refuted, however fast it was. */
+static void refute(ot_fact *fact, int n)
+{
+    for (int k = 0; k < n; k++) {
+        const optune_record *failed = &fact[k].record;
+        if (!failed->final || failed->outcome == OPTUNE_OUTCOME_OK ||
+            fact[k].currency == OT_STALE)
+            continue;
+        for (int i = 0; i < n; i++) {
+            const optune_record *r = &fact[i].record;
+            if (r->outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
+                r->time <= failed->time && !strcmp(r->impl, failed->impl) &&
+                ot_config_equal(&r->config, &failed->config)) {
+                fact[i].currency = OT_STALE;
+                optune_refuse(fact[i].why, "it failed when verified again: %.160s",
+                              failed->message ? failed->message
+                                              : ot_outcome_name(failed->outcome));
+            }
+        }
+    }
+}
+
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,
                         ot_arena *arena)
 {
@@ -110,6 +139,7 @@ int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fac
         (*fact)[i].record = record[i];
         judge(o, &(*fact)[i], all, &n_known, arena);
     }
+    refute(*fact, n_records);
     *n = n_records;
     return OPTUNE_OK;
 }

@@ -2,7 +2,7 @@
 /*
  * Logs come in. Ours are taken as they are; AutoTVM's are translated, and since they name no
  * device and no digest they can only be hints. A line that cannot be taken is said, with its
- * number and the reason; none is loaded silently and none ends the import. What is taken is
+ * number and the reason; none is loaded silently and none ends the import. What is new is
  * appended to a log of this database first, so that the logs stay the truth.
  */
 #include <stdlib.h>
@@ -17,7 +17,8 @@ enum { BATCH = 256, SAID = 20 };
 typedef struct importing {
     optune *o;
     const char *source;
-    ot_log *log; /* NULL: the source is one of this database's own logs */
+    char log_path[4096 + 96]; /* empty: the source is one of this database's own logs */
+    ot_log *log;              /* opened for the first thing that is new */
     ot_arena arena;
     optune_record batch[BATCH];
     int n_batch;
@@ -41,11 +42,46 @@ static int refuse(importing *im, int number, const char *why)
     return 0;
 }
 
+static int need_log(importing *im)
+{
+    return im->log ? OPTUNE_OK : ot_log_open(im->log_path, &im->log, im->err);
+}
+
+static int append_new(importing *im, const optune_record *record)
+{
+    if (!*im->log_path || ot_store_knows(im->o->store, record))
+        return OPTUNE_OK;
+    const int status = need_log(im);
+    return status < 0 ? status : ot_log_append(im->log, record, im->err);
+}
+
+static int take_device(importing *im, const optune_device *device)
+{
+    im->devices++;
+    optune_device known;
+    ot_text was = {0}, is = {0};
+    if (ot_store_device(im->o->store, device->key, &known, NULL) >= 0)
+        ot_device_line(&known, &was);
+    ot_device_line(device, &is);
+    int status = OPTUNE_OK;
+    if (strcmp(ot_text_str(&was), ot_text_str(&is))) {
+        if (*im->log_path)
+            status = need_log(im);
+        if (status >= 0 && im->log)
+            ot_log_device(im->log, device);
+        if (status >= 0)
+            status = ot_store_put_device(im->o->store, device, im->err);
+    }
+    ot_text_release(&was);
+    ot_text_release(&is);
+    return status;
+}
+
 static int flush(importing *im)
 {
     int added = 0, status = OPTUNE_OK;
-    for (int i = 0; i < im->n_batch && im->log && status >= 0; i++)
-        status = ot_log_append(im->log, &im->batch[i], im->err);
+    for (int i = 0; i < im->n_batch && status >= 0; i++)
+        status = append_new(im, &im->batch[i]);
     if (status >= 0)
         status = ot_store_put(im->o->store, im->batch, im->n_batch, &added, im->err);
     im->added += added;
@@ -137,10 +173,8 @@ static int take_foreign(importing *im, const ot_log_line *line)
 static int on_line(void *arg, const ot_log_line *line)
 {
     importing *im = arg;
-    if (line->device) {
-        im->devices++;
-        return ot_store_put_device(im->o->store, line->device, im->err);
-    }
+    if (line->device)
+        return take_device(im, line->device);
     if (line->problem)
         return refuse(im, line->number, line->problem);
     if (ot_context_stopped(im->o))
@@ -161,18 +195,18 @@ static bool own_log(const optune *o, const char *path)
     return own;
 }
 
-static int open_own_log(importing *im, const char *path)
+static int name_log(importing *im, const char *path)
 {
     if (own_log(im->o, path))
         return OPTUNE_OK;
-    char dir[4096 + 16], name[4096 + 96], stamp[32];
+    char dir[4096 + 16], stamp[32];
     const time_t now = time(NULL);
     struct tm utc;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
     snprintf(dir, sizeof dir, "%s/logs", im->o->db);
-    snprintf(name, sizeof name, "%s/%s-%d-import.log", dir, stamp, (int)getpid());
-    const int status = ot_make_dirs(dir, im->err);
-    return status < 0 ? status : ot_log_open(name, &im->log, im->err);
+    snprintf(im->log_path, sizeof im->log_path, "%s/%s-%d-import.log", dir, stamp,
+             (int)getpid());
+    return ot_make_dirs(dir, im->err);
 }
 
 static optune_result *summary(importing *im)
@@ -219,7 +253,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     if (status >= 0 && !o->have_device)
         ot_context_device(o, NULL); /* only sizes of spaces may depend on it */
     if (status >= 0)
-        status = open_own_log(im, path);
+        status = name_log(im, path);
     if (status >= 0)
         status = ot_log_read(path, on_line, im, err);
     if (status >= 0 || status == OPTUNE_EINTERRUPTED) {

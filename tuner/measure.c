@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a time becomes a cost: samples, each long against the clock, until the confidence interval
- * of their median is narrow. It runs what it is given and adds up what that returns; it reads no
- * clock of its own, so the same times always give the same decision.
+ * How a time becomes a cost: samples, each long against the clock, until the confidence
+ * interval of their median is narrow. It runs what it is given and adds up what that
+ * returns; it reads no clock of its own, so the same times always give the same decision.
  *
- * The one idea: spend time where it can change the answer. A candidate whose interval lies above
- * the best is left early; finalists are measured in turns, so that what drifts (clock rate,
- * neighbours) hits all alike.
+ * The one idea: spend time where it can change the answer. A candidate whose interval lies
+ * above the best is left early; finalists are measured in turns, so that what drifts (clock
+ * rate, neighbours) hits all alike.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, vo
     }
 }
 
-/* ---- finals ---------------------------------------------------------------------------------- */
+/* ---- finals ------------------------------------------------------------------------------ */
 
 static void shuffle(int *order, int n, uint64_t *rng)
 {
@@ -99,8 +99,8 @@ static void shuffle(int *order, int n, uint64_t *rng)
     }
 }
 
-void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg, int n,
-                         double seconds, uint64_t seed, ot_measured *m)
+void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
+                         int n, double seconds, uint64_t seed, ot_measured *m)
 {
     uint64_t rng = seed;
     double spent = 0;
@@ -118,7 +118,8 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
             const int i = order[k];
             if (m[i].failed)
                 continue;
-            const double once = m[i].n ? m[i].interval.median : policy->sample_s / (double)m[i].inner;
+            const double once =
+                m[i].n ? m[i].interval.median : policy->sample_s / (double)m[i].inner;
             const double warm = timer(arg[i], (int64_t)fmax(1, ceil(WARM_S / once)));
             const double t = warm < 0 ? -1 : timer(arg[i], m[i].inner);
             m[i].failed = t < 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this machine can do at these threads, measured: float32 multiply-adds out of registers, and bytes
- * read from a buffer larger than its caches. Compiled by the target's own compiler and flags, as
- * candidates are, so that a share of the peak compares like with like.
+ * What this machine can do at these threads, measured: float32 multiply-adds out of
+ * registers, and bytes read from a buffer larger than its caches. Compiled by the target's
+ * own compiler and flags, as candidates are, so that a share of the peak compares like with
+ * like.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -69,10 +70,11 @@ static int build(ot_session *s, void **module, optune_err *err)
     optune_argv argv = {0};
     ot_text text = {0};
     const int threads = s->device.threads > 0 ? s->device.threads : 1;
-    ot_text_printf(&text, "#define THREADS %d\n#define VEC_BYTES %d\n#define SUMS %d\n", threads,
-                   vector_bytes(s), sums(s));
+    ot_text_printf(&text, "#define THREADS %d\n#define VEC_BYTES %d\n#define SUMS %d\n",
+                   threads, vector_bytes(s), sums(s));
     ot_text_printf(&text, "#define PARALLEL %s\n%s",
-                   threads > 1 ? "_Pragma(\"omp parallel for num_threads(THREADS)\")" : "", source);
+                   threads > 1 ? "_Pragma(\"omp parallel for num_threads(THREADS)\")" : "",
+                   source);
     status = ot_write_file(from, text.s, text.n, err);
     if (status >= 0)
         status = s->row->compile(&s->target, &s->device, NULL, 0, from, to, &argv, err);

@@ -15,7 +15,8 @@ int ot_wire_send(int fd, json_t *message, optune_err *err)
     char *text = json_dumps(message, JSON_COMPACT);
     json_decref(message);
     if (!text)
-        return optune_fail(err, OPTUNE_EWORKER, "a message to or from the worker has no JSON form");
+        return optune_fail(err, OPTUNE_EWORKER,
+                           "a message to or from the worker has no JSON form");
     const int status = ot_message_send(fd, text, strlen(text), err);
     free(text);
     return status;
@@ -38,13 +39,15 @@ int ot_wire_receive(int fd, double seconds, json_t **message, optune_err *err)
     return status;
 }
 
-/* ---- a device ---------------------------------------------------------------------------------- */
+/* ---- a device ---------------------------------------------------------------------------- */
 
 #define TEXTS(X) X(key) X(name) X(kind) X(arch)
-#define INTS(X)                                                                                  \
-    X(cores) X(threads) X(vector_bytes) X(vector_registers) X(l1) X(l2) X(l3) X(memory) X(warp)  \
-    X(max_threads_per_block) X(max_block[0]) X(max_block[1]) X(max_block[2]) X(max_shared)       \
-    X(registers) X(cc_major) X(cc_minor)
+/* clang-format off */
+#define INTS(X)                                                                                \
+    X(cores) X(threads) X(vector_bytes) X(vector_registers) X(l1) X(l2) X(l3) X(memory)        \
+    X(warp) X(max_threads_per_block) X(max_block[0]) X(max_block[1]) X(max_block[2])           \
+    X(max_shared) X(registers) X(cc_major) X(cc_minor)
+/* clang-format on */
 
 json_t *ot_wire_device(const optune_device *device)
 {
@@ -61,19 +64,20 @@ json_t *ot_wire_device(const optune_device *device)
 int ot_wire_read_device(const json_t *object, optune_device *device, optune_err *err)
 {
     *device = (optune_device){0};
-#define GET_TEXT(field)                                                                          \
-    if (!ot_copy(device->field, sizeof device->field, ot_wire_text(object, #field)))             \
+#define GET_TEXT(field)                                                                        \
+    if (!ot_copy(device->field, sizeof device->field, ot_wire_text(object, #field)))           \
         return optune_fail(err, OPTUNE_EWORKER, "a device's '%s' is too long", #field);
     TEXTS(GET_TEXT)
 #undef GET_TEXT
-#define GET_INT(field)                                                                           \
-    device->field = (__typeof__(device->field))json_integer_value(json_object_get(object, #field));
+#define GET_INT(field)                                                                         \
+    device->field =                                                                            \
+        (__typeof__(device->field))json_integer_value(json_object_get(object, #field));
     INTS(GET_INT)
 #undef GET_INT
     return OPTUNE_OK;
 }
 
-/* ---- a policy ------------------------------------------------------------------------------------ */
+/* ---- a policy ---------------------------------------------------------------------------- */
 
 json_t *ot_wire_policy(const ot_measure_policy *policy)
 {
@@ -88,14 +92,14 @@ int ot_wire_read_policy(const json_t *object, ot_measure_policy *policy, optune_
     *policy = (ot_measure_policy){0};
     if (json_unpack((json_t *)object, "{s:F, s:i, s:i, s:F, s:F, s:F}", "sample_s",
                     &policy->sample_s, "min_samples", &policy->min_samples, "max_samples",
-                    &policy->max_samples, "width", &policy->width, "budget_s", &policy->budget_s,
-                    "give_up", &policy->give_up) < 0)
+                    &policy->max_samples, "width", &policy->width, "budget_s",
+                    &policy->budget_s, "give_up", &policy->give_up) < 0)
         return optune_fail(err, OPTUNE_EWORKER, "a measuring policy lacks a number");
     ot_copy(policy->name, sizeof policy->name, ot_wire_text(object, "name"));
     return OPTUNE_OK;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------ */
 
 json_t *ot_wire_u64(uint64_t value)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the outputs should be, in double precision, by the operator's own reference. Computed
- * once per workload and seed into a file, so that a worker started again maps it.
+ * What the outputs should be, in double precision, by the operator's own reference.
+ * Computed once per workload and seed into a file, so that a worker started again maps it.
  *
  * The one idea: an output is cut into runs of consecutive elements that keep whole trailing
- * dims, and the first, the last, then random ones are computed until all are done or it has cost
- * enough. So every border is in it however large the output is.
+ * dims, and the first, the last, then random ones are computed until all are done or it has
+ * cost enough. So every border is in it however large the output is.
  */
 #include <assert.h>
 #include <errno.h>
@@ -52,7 +52,8 @@ static cut cut_output(const optune_call *call, int output, int most)
     for (c.axis = 0; c.axis < type->rank; c.axis++) {
         const int64_t extent = type->dim[c.axis].min;
         c.inner /= extent ? extent : 1;
-        /* The axis where there are enough pieces; one more would be more than the table holds. */
+        /* The axis where there are enough pieces; one more would be more than the table
+         * holds. */
         if (outer * extent >= want || c.axis + 1 == type->rank ||
             outer * extent * type->dim[c.axis + 1].min > most) {
             int64_t pieces = (want + outer - 1) / outer;
@@ -71,7 +72,8 @@ static cut cut_output(const optune_call *call, int output, int most)
     return c;
 }
 
-static ot_block region_of(const optune_call *call, const cut *c, int64_t k, optune_region *region)
+static ot_block region_of(const optune_call *call, const cut *c, int64_t k,
+                          optune_region *region)
 {
     const optune_tensor *type = &call->output[c->output];
     ot_block block = {.output = c->output, .count = 1};
@@ -98,7 +100,7 @@ static ot_block region_of(const optune_call *call, const cut *c, int64_t k, optu
     return block;
 }
 
-/* ---- computing ------------------------------------------------------------------------------- */
+/* ---- computing --------------------------------------------------------------------------- */
 
 typedef struct making {
     const optune_call *call;
@@ -136,8 +138,9 @@ static int write_all(int fd, const void *data, size_t n, int64_t offset)
 static bool take(making *m, int64_t *which)
 {
     pthread_mutex_lock(&m->lock);
-    const bool more = m->next < m->cut->blocks && !m->failed &&
-                      (m->next < 2 || (ot_now() < m->deadline && m->elements < m->most_elements));
+    const bool more =
+        m->next < m->cut->blocks && !m->failed &&
+        (m->next < 2 || (ot_now() < m->deadline && m->elements < m->most_elements));
     if (more)
         *which = m->order[m->next++];
     pthread_mutex_unlock(&m->lock);
@@ -156,7 +159,8 @@ static void *make_blocks(void *arg)
         double *magnitude = ot_alloc((n + 1) * sizeof *magnitude);
         m->call->op->reference(m->call, m->in, m->cut->output, &region, value, magnitude);
         float *narrow = (float *)magnitude;
-        for (size_t i = 0; i < n; i++) { /* in place: a float is never wider than what it replaces */
+        for (size_t i = 0; i < n;
+             i++) { /* in place: a float is never wider than what it replaces */
             const double from = magnitude[i];
             const float to = nextafterf((float)from, INFINITY);
             memcpy(&narrow[i], &to, sizeof to);
@@ -220,8 +224,9 @@ static void make_output(making *m, int threads, uint64_t seed)
     free(order);
 }
 
-int ot_reference_make(const optune_call *call, const void *const *in, int threads, uint64_t seed,
-                      const ot_reference_limits *limits, const char *path, optune_err *err)
+int ot_reference_make(const optune_call *call, const void *const *in, int threads,
+                      uint64_t seed, const ot_reference_limits *limits, const char *path,
+                      optune_err *err)
 {
     char temp[4096];
     if (snprintf(temp, sizeof temp, "%s.%d.tmp", path, (int)getpid()) >= (int)sizeof temp)
@@ -263,7 +268,7 @@ int ot_reference_make(const optune_call *call, const void *const *in, int thread
     return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(m.failed));
 }
 
-/* ---- using --------------------------------------------------------------------------------------- */
+/* ---- using ------------------------------------------------------------------------------- */
 
 int ot_reference_open(const char *path, ot_reference *reference, optune_err *err)
 {

@@ -208,21 +208,22 @@ static json_t *row_json(const ot_run *run, const optune_call *call, const row *r
     json_object_set_new(json, "ties", ties);
     json_object_set_new(json, "default", record_json(r->fallback));
     json_object_set_new(json, "library", record_json(r->library));
-    if (r->best && r->flops > 0) {
-        json_object_set_new(json, "flops_per_second", json_real(r->flops / r->best->cost));
-        if (run->peak_flops > 0)
-            json_object_set_new(json, "share_of_peak",
-                                json_real(r->flops / r->best->cost / run->peak_flops));
-        json_object_set_new(
-            json, "effective",
-            json_boolean(r->choice->row[r->choice->winner].candidate.impl->fewer_operations));
-    }
+    const double rate = r->best && r->flops > 0 ? r->flops / r->best->cost : 0;
+    json_object_set_new(json, "flops_per_second", rate > 0 ? json_real(rate) : json_null());
+    json_object_set_new(json, "share_of_peak",
+                        rate > 0 && run->peak_flops > 0 ? json_real(rate / run->peak_flops)
+                                                        : json_null());
+    json_object_set_new(
+        json, "effective",
+        rate > 0
+            ? json_boolean(r->choice->row[r->choice->winner].candidate.impl->fewer_operations)
+            : json_null());
     json_object_set_new(json, "trials", json_integer(tuned->trials));
     json_object_set_new(json, "new_trials", json_integer(tuned->new_trials));
     json_object_set_new(json, "space", json_integer(tuned->space));
     json_object_set_new(json, "failures", failures);
-    if (*tuned->problem)
-        json_object_set_new(json, "problem", json_string(tuned->problem));
+    json_object_set_new(json, "problem",
+                        *tuned->problem ? json_string(tuned->problem) : json_null());
     return json;
 }
 

@@ -179,6 +179,8 @@ static int open_tools(ot_run *run, optune_err *err)
 static int start(ot_run *run, optune_err *err)
 {
     const optune_run_options *options = run->options;
+    if (!options->op)
+        return optune_fail(err, OPTUNE_EUSAGE, "no operator named");
     run->op = ot_op_find(options->op);
     if (!run->op) {
         const char *names[256];
@@ -234,13 +236,16 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     for (int i = 0; i < run->n_workloads && status >= 0 && run->worker; i++) {
         /* What one workload leaves, the others share. */
         const double share = fmax(0, run->end - ot_now()) / (run->n_workloads - i);
-        status = ot_tune(run, i, isfinite(run->end) ? share : 1e9, &tuned[i], err);
+        optune_err own = {0};
+        status = ot_tune(run, i, isfinite(run->end) ? share : 1e9, &tuned[i], &own);
         if (status == OPTUNE_ENOENT) {
             /* Nothing computes this one here: said in the report, and the others go on. */
-            ot_copy(tuned[i].problem, sizeof tuned[i].problem, err ? err->text : "");
+            ot_copy(tuned[i].problem, sizeof tuned[i].problem, own.text);
             ot_run_report(run, "searching", tuned[i].problem);
             status = OPTUNE_OK;
         }
+        if (status < 0 && err)
+            *err = own;
     }
     if (status == OPTUNE_EINTERRUPTED)
         optune_fail(err, status, "interrupted: everything measured so far is stored; the same "
@@ -259,5 +264,7 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     free(run->call);
     free(tuned);
     free(run);
+    if (status == OPTUNE_EINTERRUPTED)
+        atomic_store(&o->stop, false); /* it was this run that was asked to end */
     return status;
 }

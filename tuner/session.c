@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A workload in the worker: its inputs and outputs twice over (guarded for verifying, aligned
- * for timing), made once; and a candidate: plan, modules, and its stages bound to one of the two.
- * Nothing here judges or measures.
+ * A workload in the worker: its inputs and outputs twice over (guarded for verifying,
+ * aligned for timing), made once; and a candidate: plan, modules, and its stages bound to
+ * one of the two. Nothing here judges or measures.
  *
  * The one idea: every process that handles a config makes the plan again from the config's
  * text, so no plan ever crosses the socket.
@@ -24,7 +24,7 @@ int ot_session_open(ot_session *s, const optune_target *target, const optune_dev
     return s->row->open(s->state, &s->target, &s->device, err);
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------- */
+/* ---- buffers ----------------------------------------------------------------------------- */
 
 static void name_zone(const ot_session *s, void *buffer, int64_t bytes, const char *name)
 {
@@ -117,7 +117,7 @@ void ot_session_close(ot_session *s)
     *s = (ot_session){0};
 }
 
-/* ---- the workload ------------------------------------------------------------------------------- */
+/* ---- the workload ------------------------------------------------------------------------ */
 
 static int make_reference(ot_session *s, const char *path, optune_err *err)
 {
@@ -142,8 +142,8 @@ int ot_session_workload(ot_session *s, const char *text, uint64_t seed, const ch
     if (status < 0)
         return status;
     if (!ot_call_static(&s->call))
-        return optune_fail(err, OPTUNE_ETYPE, "only calls with constant shapes can be measured: '%s'",
-                           text);
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "only calls with constant shapes can be measured: '%s'", text);
     int64_t most = 0;
     for (int i = 0; i < s->call.n_inputs; i++) {
         s->in_bytes[i] = optune_tensor_bytes(&s->call.input[i].type);
@@ -171,7 +171,7 @@ int ot_session_workload(ot_session *s, const char *text, uint64_t seed, const ch
     return status;
 }
 
-/* ---- a candidate ------------------------------------------------------------------------------------ */
+/* ---- a candidate ------------------------------------------------------------------------- */
 
 int ot_loaded_open(ot_session *s, const char *impl, const char *config, const json_t *modules,
                    ot_loaded **loaded, int *outcome, optune_err *err)
@@ -181,7 +181,8 @@ int ot_loaded_open(ot_session *s, const char *impl, const char *config, const js
     *outcome = OPTUNE_OUTCOME_INSTANTIATION;
     l->impl = ot_impl_find(impl);
     if (!l->impl)
-        status = optune_fail(err, OPTUNE_ENOENT, "the worker knows no implementation '%s'", impl);
+        status =
+            optune_fail(err, OPTUNE_ENOENT, "the worker knows no implementation '%s'", impl);
     if (status >= 0)
         status = ot_config_parse(config, &l->config, err);
     if (status >= 0)
@@ -240,8 +241,8 @@ static int resolve(const ot_bound *b, optune_arg *arg, void **to, optune_err *er
                                b->loaded->impl->name, arg->symbol);
         return *to ? OPTUNE_OK : OPTUNE_ENODEV;
     case OPTUNE_ARG_DIM:
-        return optune_fail(err, OPTUNE_EUNSUPPORTED, "a call with constant shapes has no dim %d",
-                           arg->index);
+        return optune_fail(err, OPTUNE_EUNSUPPORTED,
+                           "a call with constant shapes has no dim %d", arg->index);
     case OPTUNE_ARG_TENSOR_MAP: /* the target makes it from the stage */
         *to = NULL;
         return OPTUNE_OK;
@@ -272,8 +273,8 @@ static int bind(ot_bound *b, optune_err *err)
         optune_stage *stage = &plan->stage[i];
         optune_launch *launch = &b->launch[stage->phase][b->n[stage->phase]++];
         launch->stage = stage;
-        launch->function = s->row->symbol(s->state, b->loaded->module[stage->module],
-                                          stage->function);
+        launch->function =
+            s->row->symbol(s->state, b->loaded->module[stage->module], stage->function);
         if (!launch->function)
             return optune_fail(err, OPTUNE_ENOENT, "the module has no function '%s'",
                                stage->function);

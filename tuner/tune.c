@@ -97,15 +97,17 @@ static int recall(tuning *t, optune_err *err)
     for (int i = 0; i < n && status >= 0; i++) {
         const optune_record *r = &fact[i].record;
         ot_arm *arm = arm_of(t, r->impl);
-        if (!arm || r->final)
+        /* Good finals repeat what a trial said; failed ones take it back. */
+        if (!arm || (r->final && r->outcome == OPTUNE_OUTCOME_OK))
             continue;
         if (fact[i].currency == OT_STALE || t->run->options->again) {
             if (r->outcome == OPTUNE_OUTCOME_OK)
                 ot_arm_hint(arm, &r->config);
             continue;
         }
-        ot_arm_know(arm, &r->config, r->cost);
-        count(t, r->outcome);
+        /* Cheapest first: of several records of one config, the best is what counts. */
+        if (ot_arm_know(arm, &r->config, r->cost))
+            count(t, r->outcome);
     }
     ot_arena_release(&arena);
     ot_text call = {0};

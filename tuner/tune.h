@@ -27,8 +27,9 @@ typedef struct ot_arm {
 int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candidate,
                 const optune_search *search, uint64_t seed, optune_err *err);
 void ot_arm_close(ot_arm *arm);
-/* A config known from a record: counts as seen; told to the search. */
-void ot_arm_know(ot_arm *arm, const optune_config *config, double cost);
+/* A config known from a record: counts as seen; told to the search. False when it was known
+ * already, or is no config of the space. */
+bool ot_arm_know(ot_arm *arm, const optune_config *config, double cost);
 /* A config to try before the search is asked, unless seen or invalid. */
 void ot_arm_hint(ot_arm *arm, const optune_config *config);
 /* The next config, marked seen; false when nothing is left. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a candidate computes the right thing: inputs from a seed, outputs poisoned first,
- * everything behind guards, every known element against its bound. A wrong answer is an outcome
- * with the first bad element, never an error.
+ * everything behind guards, every known element against its bound. A wrong answer is an
+ * outcome with the first bad element, never an error.
  *
- * The one idea: the bound grows as the error of honest arithmetic does, scale * growth(terms) * eps
- * * sum of absolute products, so it neither forgives a wrong tail nor blames a long sum.
+ * The one idea: the bound grows as the error of honest arithmetic does, scale *
+ * growth(terms) * eps * sum of absolute products, so it neither forgives a wrong tail nor
+ * blames a long sum.
  */
 #include <float.h>
 #include <math.h>
@@ -14,7 +15,7 @@
 
 #include "tuner/worker.h"
 
-/* ---- dtypes ---------------------------------------------------------------------------------- */
+/* ---- dtypes ------------------------------------------------------------------------------ */
 
 static double from_half(uint16_t h)
 {
@@ -37,11 +38,11 @@ static double from_bfloat(uint16_t b)
     return value;
 }
 
-#define COPY_AS(type)                                                                            \
-    do {                                                                                         \
-        const type *from = data;                                                                 \
-        for (int64_t i = 0; i < n; i++)                                                          \
-            to[i] = (double)from[first + i];                                                     \
+#define COPY_AS(type)                                                                          \
+    do {                                                                                       \
+        const type *from = data;                                                               \
+        for (int64_t i = 0; i < n; i++)                                                        \
+            to[i] = (double)from[first + i];                                                   \
     } while (0)
 
 void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n, double *to)
@@ -101,7 +102,7 @@ static double smallest(optune_dtype dtype)
                                                                   : FLT_MIN;
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t x)
 {
@@ -130,8 +131,8 @@ static uint16_t to_bfloat(double x)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Floats are uniform in [-1, 1) with 24 significant bits; wide integers stay small, so that sums
- * of products do not overflow. */
+/* Floats are uniform in [-1, 1) with 24 significant bits; wide integers stay small, so that
+ * sums of products do not overflow. */
 void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to)
 {
     const optune_dtype dtype = type->dtype;
@@ -140,8 +141,8 @@ void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to
     for (int64_t i = 0; i < n; i++) {
         const uint64_t r = mix(start + 0x9e3779b97f4a7c15 * (uint64_t)i);
         const double x = (double)(int64_t)(r >> 40) * 0x1p-23 - 1;
-        const int64_t whole = dtype.bits <= 8 ? (int64_t)(r >> 40 & 255) - 128
-                                              : (int64_t)(r >> 40) % 2001 - 1000;
+        const int64_t whole =
+            dtype.bits <= 8 ? (int64_t)(r >> 40 & 255) - 128 : (int64_t)(r >> 40) % 2001 - 1000;
         if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 32)
             ((float *)to)[i] = (float)x;
         else if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64)
@@ -155,15 +156,17 @@ void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to
         else if (dtype.bits <= 8)
             ((uint8_t *)to)[i] = (uint8_t)whole;
         else if (dtype.bits == 16)
-            ((int16_t *)to)[i] = (int16_t)(dtype.code == OPTUNE_DTYPE_UINT ? labs(whole) : whole);
+            ((int16_t *)to)[i] =
+                (int16_t)(dtype.code == OPTUNE_DTYPE_UINT ? labs(whole) : whole);
         else if (dtype.bits == 32)
-            ((int32_t *)to)[i] = (int32_t)(dtype.code == OPTUNE_DTYPE_UINT ? labs(whole) : whole);
+            ((int32_t *)to)[i] =
+                (int32_t)(dtype.code == OPTUNE_DTYPE_UINT ? labs(whole) : whole);
         else
             ((int64_t *)to)[i] = dtype.code == OPTUNE_DTYPE_UINT ? labs(whole) : whole;
     }
 }
 
-/* ---- outputs ---------------------------------------------------------------------------------------- */
+/* ---- outputs ----------------------------------------------------------------------------- */
 
 double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_index)
 {

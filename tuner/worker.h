@@ -17,7 +17,7 @@
 
 #include "tuner/tuner.h"
 
-/* ---- protocol.c --------------------------------------------------------------------------- */
+/* ---- protocol.c -------------------------------------------------------------------------- */
 int ot_wire_send(int fd, json_t *message, optune_err *err); /* takes the message */
 int ot_wire_receive(int fd, double seconds, json_t **message, optune_err *err);
 json_t *ot_wire_device(const optune_device *device); /* new reference */
@@ -29,13 +29,13 @@ uint64_t ot_wire_read_u64(const json_t *text);
 const char *ot_wire_text(const json_t *object, const char *name); /* "" when absent */
 double ot_wire_real(const json_t *object, const char *name);      /* infinity when absent */
 
-/* ---- worker_lock.c: one measuring run per physical device ----------------------------------- */
+/* ---- worker_lock.c: one measuring run per physical device -------------------------------- */
 /* Waits its turn, telling `waiting` about once a second. OK with *fd -1 when no lock can be
  * kept (it is advisory); EINTERRUPTED. */
 int ot_device_lock(const ot_worker_options *options, int *fd, optune_err *err);
 void ot_device_unlock(int fd);
 
-/* ---- reference.c: what the outputs should be --------------------------------------------------- */
+/* ---- reference.c: what the outputs should be --------------------------------------------- */
 /* Runs of consecutive elements of an output. All of it, or, when that costs too much, its first
  * and last rows and random ones. */
 typedef struct ot_block {
@@ -54,12 +54,13 @@ typedef struct ot_reference_limits {
     int64_t elements; /* 0: 4 Mi */
 } ot_reference_limits;
 /* Computes into `path`, atomically. in[i]: host copies of the inputs. */
-int ot_reference_make(const optune_call *call, const void *const *in, int threads, uint64_t seed,
-                      const ot_reference_limits *limits, const char *path, optune_err *err);
+int ot_reference_make(const optune_call *call, const void *const *in, int threads,
+                      uint64_t seed, const ot_reference_limits *limits, const char *path,
+                      optune_err *err);
 int ot_reference_open(const char *path, ot_reference *reference, optune_err *err);
 void ot_reference_close(ot_reference *reference);
 
-/* ---- session.c: a workload's buffers, and a candidate bound to them ------------------------------ */
+/* ---- session.c: a workload's buffers, and a candidate bound to them ---------------------- */
 typedef struct ot_session {
     const optune_target_row *row;
     void *state;
@@ -108,15 +109,16 @@ typedef struct ot_bound { /* its launches over one set of buffers */
     optune_launch launch[3][OPTUNE_MAX_STAGES];
     bool prepacked;
 } ot_bound;
-int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound, optune_err *err);
+int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound,
+                  optune_err *err);
 int ot_bound_prepack(ot_bound *b, optune_err *err);
 void ot_bound_close(ot_bound *b); /* runs its TEARDOWN */
 /* Fills the outputs with a pattern that no right answer has (NaN for floats). */
 int ot_session_poison(ot_session *s, int kind, optune_err *err);
 
-/* ---- verify.c ------------------------------------------------------------------------------------- */
-/* Compares what is in the outputs with the reference. false: wrong, with the first bad element in
- * `message`; *error is the largest error as a fraction of its bound. */
+/* ---- verify.c ---------------------------------------------------------------------------- */
+/* Compares what is in the outputs with the reference. false: wrong, with the first bad
+ * element in `message`; *error is the largest error as a fraction of its bound. */
 bool ot_verify_outputs(ot_session *s, int kind, const optune_impl *impl, double *error,
                        char *message, size_t size);
 /* Runs a candidate once over guarded buffers and checks everything. Returns an outcome. */
@@ -124,7 +126,7 @@ int ot_verify(ot_session *s, ot_loaded *loaded, double *error, char *message, si
 /* Elements of a buffer as doubles; exact for every dtype up to 53 bits. */
 void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n, double *to);
 
-/* ---- measure.c ---------------------------------------------------------------------------------------- */
+/* ---- measure.c --------------------------------------------------------------------------- */
 /* Runs something `count` times and returns the seconds; negative: failed. */
 typedef double (*ot_timer)(void *arg, int64_t count);
 enum { OT_MAX_SAMPLES = 256 };
@@ -139,13 +141,13 @@ typedef struct ot_measured {
 void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, void *arg,
                 ot_measured *m);
 /* All interleaved; a timer that fails drops out. */
-void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg, int n,
-                         double seconds, uint64_t seed, ot_measured *m);
+void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
+                         int n, double seconds, uint64_t seed, ot_measured *m);
 
-/* ---- peak.c ---------------------------------------------------------------------------------------------- */
+/* ---- peak.c ------------------------------------------------------------------------------ */
 int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
 
-/* ---- worker_crash.c: the last word of a dying worker ------------------------------------------------- */
+/* ---- worker_crash.c: the last word of a dying worker ------------------------------------- */
 /* Installs handlers for the signals of a crash; only optune-worker does. */
 void ot_crash_install(int fd);
 void ot_crash_at(const char *doing); /* static text: "verifying", "measuring" */

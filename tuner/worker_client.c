@@ -23,10 +23,10 @@ struct ot_worker {
     char *target_text, *program;
     char dir[2048]; /* of the reference files */
     ot_process process;
-    int modules;    /* loaded by this process */
-    char *call;     /* the workload; NULL: none yet */
+    int modules; /* loaded by this process */
+    char *call;  /* the workload; NULL: none yet */
     uint64_t seed;
-    bool told;      /* this process knows it, with this seed: */
+    bool told; /* this process knows it, with this seed: */
     uint64_t told_seed;
     char counters_why[OPTUNE_WHY_SIZE];
     bool peak_known;
@@ -40,7 +40,8 @@ int ot_worker_open(const ot_worker_options *options, ot_worker **worker, optune_
     if (status < 0)
         return status;
     ot_worker *w = ot_alloc(sizeof *w);
-    *w = (ot_worker){.options = *options, .target = *options->target, .device = *options->device};
+    *w = (ot_worker){
+        .options = *options, .target = *options->target, .device = *options->device};
     status = ot_temp_dir(w->dir, sizeof w->dir, err);
     if (status < 0) {
         free(w);
@@ -83,7 +84,7 @@ const char *ot_worker_counters_why(const ot_worker *worker)
     return worker->counters_why;
 }
 
-/* ---- a process that is ready ------------------------------------------------------------------- */
+/* ---- a process that is ready ------------------------------------------------------------- */
 
 /* A request that no candidate can make fail. Its failures are errors. */
 static int ask_plain(ot_worker *w, json_t *request, double limit_s, const char *what,
@@ -97,8 +98,8 @@ static int ask_plain(ot_worker *w, json_t *request, double limit_s, const char *
         return optune_fail(err, status, "the worker ended while %s: %s", what, end);
     }
     if (status == OPTUNE_ETIMEOUT)
-        return optune_fail(err, status, "the worker did not answer within %g s while %s", limit_s,
-                           what);
+        return optune_fail(err, status, "the worker did not answer within %g s while %s",
+                           limit_s, what);
     if (status < 0)
         return optune_fail(err, status, "%s", inner.text);
     if (json_object_get(*answer, "error")) {
@@ -126,8 +127,8 @@ static int ensure_process(ot_worker *w, optune_err *err)
         json_array_append_new(plugins, json_string(*path));
     status = ask_plain(w,
                        json_pack("{s:s, s:s, s:i, s:s, s:o, s:o}", "do", "hello", "version",
-                                 OT_VERSION, "abi", OPTUNE_ABI, "target", w->target_text, "device",
-                                 ot_wire_device(&w->device), "plugins", plugins),
+                                 OT_VERSION, "abi", OPTUNE_ABI, "target", w->target_text,
+                                 "device", ot_wire_device(&w->device), "plugins", plugins),
                        START_S, "starting", &answer, err);
     json_decref(answer);
     if (status < 0)
@@ -154,8 +155,8 @@ static int tell_workload(ot_worker *w, uint64_t seed, optune_err *err)
     json_t *answer = NULL;
     reference_path(w, seed, path, sizeof path);
     status = ask_plain(w,
-                       json_pack("{s:s, s:s, s:o, s:s}", "do", "workload", "call", w->call, "seed",
-                                 ot_wire_u64(seed), "reference", path),
+                       json_pack("{s:s, s:s, s:o, s:s}", "do", "workload", "call", w->call,
+                                 "seed", ot_wire_u64(seed), "reference", path),
                        WORKLOAD_S, "preparing the workload", &answer, err);
     json_decref(answer);
     w->told = status >= 0;
@@ -191,7 +192,7 @@ int ot_worker_workload(ot_worker *w, const char *call, uint64_t seed, optune_err
     return ensure_workload(w, seed, err);
 }
 
-/* ---- trials --------------------------------------------------------------------------------------- */
+/* ---- trials ------------------------------------------------------------------------------ */
 
 static json_t *candidate_json(const ot_trial *trial)
 {
@@ -259,7 +260,8 @@ static void ended_result(const ot_worker *w, int status, double limit_s, uint64_
     }
     ot_process_end_text(&w->process, end, sizeof end);
     const bool killed = ot_process_was_killed(&w->process);
-    snprintf(text, sizeof text, killed ? "the worker was killed from outside twice: %s" : "%s", end);
+    snprintf(text, sizeof text, killed ? "the worker was killed from outside twice: %s" : "%s",
+             end);
     bad_result(result, OPTUNE_OUTCOME_CRASH, seed, text, arena);
 }
 
@@ -320,12 +322,12 @@ int ot_worker_trial(ot_worker *w, const ot_trial *trial, const ot_measure_policy
     return status;
 }
 
-/* ---- finals ----------------------------------------------------------------------------------------- */
+/* ---- finals ------------------------------------------------------------------------------ */
 
 /* Asks for those that are still in; `which` maps the request's numbers to the caller's. */
 static int ask_finals(ot_worker *w, const ot_trial *trial, const bool *out, int n,
-                      const ot_measure_policy *policy, double seconds, uint64_t seed, int *which,
-                      json_t **answer, bool *ran, optune_err *err)
+                      const ot_measure_policy *policy, double seconds, uint64_t seed,
+                      int *which, json_t **answer, bool *ran, optune_err *err)
 {
     *ran = false;
     const int status = ensure_workload(w, seed, err);
@@ -359,8 +361,9 @@ static void read_finals(ot_worker *w, const json_t *answer, const int *which, ui
     ot_copy(w->counters_why, sizeof w->counters_why, ot_wire_text(answer, "counters_why"));
 }
 
-int ot_worker_finals(ot_worker *w, const ot_trial *trial, int n, const ot_measure_policy *policy,
-                     double seconds, ot_arena *arena, ot_trial_result *result, optune_err *err)
+int ot_worker_finals(ot_worker *w, const ot_trial *trial, int n,
+                     const ot_measure_policy *policy, double seconds, ot_arena *arena,
+                     ot_trial_result *result, optune_err *err)
 {
     bool out[MOST_FINALISTS] = {false}, ran, repeated = false;
     int which[MOST_FINALISTS], left = n, lock;
@@ -373,7 +376,8 @@ int ot_worker_finals(ot_worker *w, const ot_trial *trial, int n, const ot_measur
     while (left > 0) {
         json_t *answer = NULL;
         optune_err inner = {0};
-        status = ask_finals(w, trial, out, n, policy, seconds, seed, which, &answer, &ran, &inner);
+        status =
+            ask_finals(w, trial, out, n, policy, seconds, seed, which, &answer, &ran, &inner);
         if (status >= 0 && json_object_get(answer, "error")) {
             status = (int)json_integer_value(json_object_get(answer, "error"));
             optune_fail(err, status, "%s", ot_wire_text(answer, "text"));
@@ -414,8 +418,8 @@ int ot_worker_peak(ot_worker *w, double *flops, double *bandwidth, optune_err *e
             return status;
         status = ensure_process(w, err);
         if (status >= 0)
-            status = ask_plain(w, json_pack("{s:s}", "do", "peak"), PEAK_S, "measuring the peak",
-                               &answer, err);
+            status = ask_plain(w, json_pack("{s:s}", "do", "peak"), PEAK_S,
+                               "measuring the peak", &answer, err);
         ot_device_unlock(lock);
         if (status >= 0) {
             w->flops = json_number_value(json_object_get(answer, "flops"));

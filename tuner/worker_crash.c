@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last word of a worker that a candidate brought down: which signal, and, where it was a
- * touch outside a guarded buffer, which buffer and how far outside. Only optune-worker installs the
- * handlers; elsewhere the zones are just a list.
+ * The last word of a worker that a candidate brought down: which signal, and, where it was
+ * a touch outside a guarded buffer, which buffer and how far outside. Only optune-worker
+ * installs the handlers; elsewhere the zones are just a list.
  *
- * The one idea: in a handler nothing may be allocated or locked, so the text is put together by
- * hand in static memory, sent, and the process ends without running anything else.
+ * The one idea: in a handler nothing may be allocated or locked, so the text is put
+ * together by hand in static memory, sent, and the process ends without running anything
+ * else.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -52,7 +53,7 @@ void ot_crash_zone_remove(const void *start)
             zones[i].start = NULL;
 }
 
-/* ---- inside the handler ------------------------------------------------------------------------ */
+/* ---- inside the handler ------------------------------------------------------------------ */
 
 typedef struct line {
     char text[512];
@@ -117,11 +118,16 @@ static bool add_zone(line *l, const char *at, const void *context)
 static const char *name_of(int signal)
 {
     switch (signal) {
-    case SIGSEGV: return "SIGSEGV";
-    case SIGBUS: return "SIGBUS";
-    case SIGILL: return "SIGILL (an instruction this CPU has not, or a trap)";
-    case SIGFPE: return "SIGFPE (an integer division by zero, usually)";
-    default: return "SIGABRT";
+    case SIGSEGV:
+        return "SIGSEGV";
+    case SIGBUS:
+        return "SIGBUS";
+    case SIGILL:
+        return "SIGILL (an instruction this CPU has not, or a trap)";
+    case SIGFPE:
+        return "SIGFPE (an integer division by zero, usually)";
+    default:
+        return "SIGABRT";
     }
 }
 

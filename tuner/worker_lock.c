@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The advisory lock of a physical device: two runs that measure at once take turns. It guards
- * nothing but the quality of numbers, so when the file cannot be made, measuring goes on.
+ * The advisory lock of a physical device: two runs that measure at once take turns. It
+ * guards nothing but the quality of numbers, so when the file cannot be made, measuring
+ * goes on.
  *
- * The one idea: flock on an open file, which the kernel drops with its holder, however that ends;
- * the file stays and is never removed, or two holders could lock two files of one name.
+ * The one idea: flock on an open file, which the kernel drops with its holder, however that
+ * ends; the file stays and is never removed, or two holders could lock two files of one
+ * name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +53,8 @@ int ot_device_lock(const ot_worker_options *options, int *lock, optune_err *err)
             break;
         if (options->stop && atomic_load(options->stop)) {
             close(fd);
-            return optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted while another run measures");
+            return optune_fail(err, OPTUNE_EINTERRUPTED,
+                               "interrupted while another run measures");
         }
         if (options->waiting && ot_now() - told >= 1) {
             told = ot_now();

@@ -43,6 +43,7 @@ int main(int argc, char **argv)
         code = ot_worker_serve((int)fd);
         _exit(code); /* candidates may have registered anything for exit */
     }
-    fputs("optune-worker is started by optune; by hand: optune-worker --library NAME\n", stderr);
+    fputs("optune-worker is started by optune; by hand: optune-worker --library NAME\n",
+          stderr);
     return code;
 }

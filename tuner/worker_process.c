@@ -61,7 +61,8 @@ int ot_process_start(ot_process *p, const char *program, optune_err *err)
     *p = (ot_process){.fd = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot make a socket pair: %s", strerror(errno));
-    /* Standard files may be closed here: the socket must not take a number that they are given. */
+    /* Standard files may be closed here: the socket must not take a number that they are
+     * given. */
     int theirs = end[1];
     if (theirs <= SOCKET) {
         theirs = fcntl(end[1], F_DUPFD_CLOEXEC, SOCKET + 1);
@@ -125,7 +126,8 @@ static int wait_readable(const ot_process *p, double deadline, const atomic_bool
         if (left <= 0)
             return optune_fail(err, OPTUNE_ETIMEOUT, "no answer in time");
         struct pollfd entry = {.fd = p->fd, .events = POLLIN};
-        const int n = poll(&entry, 1, left * 1000 < SLICE_MS ? (int)(left * 1000) + 1 : SLICE_MS);
+        const int n =
+            poll(&entry, 1, left * 1000 < SLICE_MS ? (int)(left * 1000) + 1 : SLICE_MS);
         if (n > 0)
             return OPTUNE_OK;
         if (n < 0 && errno != EINTR)

@@ -8,8 +8,8 @@
 typedef struct ot_process {
     pid_t pid; /* 0: none */
     int fd;
-    int at;     /* in the last request: the candidate whose turn it was; -1: none */
-    int status; /* as waitpid gives it, once it ended */
+    int at;          /* in the last request: the candidate whose turn it was; -1: none */
+    int status;      /* as waitpid gives it, once it ended */
     char crash[512]; /* its last word; empty: none */
 } ot_process;
 
@@ -20,7 +20,7 @@ int ot_process_start(ot_process *p, const char *program, optune_err *err);
 int ot_process_ask(ot_process *p, json_t *request, double limit_s, const atomic_bool *stop,
                    json_t **answer, optune_err *err);
 bool ot_process_alive(ot_process *p); /* one that ended meanwhile is cleared away */
-void ot_process_stop(ot_process *p); /* by force; fine when there is none */
+void ot_process_stop(ot_process *p);  /* by force; fine when there is none */
 /* How one that ended by itself did: by somebody's kill, or else in this text. */
 bool ot_process_was_killed(const ot_process *p);
 void ot_process_end_text(const ot_process *p, char *text, size_t size);

@@ -20,7 +20,7 @@ typedef struct server {
     ot_session session;
 } server;
 
-/* ---- answers ------------------------------------------------------------------------------------ */
+/* ---- answers ----------------------------------------------------------------------------- */
 
 static json_t *failure(int status, const optune_err *err)
 {
@@ -40,8 +40,8 @@ static void put_real(json_t *object, const char *name, double value)
 
 static json_t *good_outcome(const ot_measured *m, double error)
 {
-    json_t *answer = json_pack("{s:i, s:I}", "outcome", OPTUNE_OUTCOME_OK, "inner",
-                               (json_int_t)m->inner);
+    json_t *answer =
+        json_pack("{s:i, s:I}", "outcome", OPTUNE_OUTCOME_OK, "inner", (json_int_t)m->inner);
     json_t *samples = json_array();
     for (int i = 0; i < m->n; i++)
         json_array_append_new(samples, json_real(m->sample[i]));
@@ -53,7 +53,7 @@ static json_t *good_outcome(const ot_measured *m, double error)
     return answer;
 }
 
-/* ---- hello, workload ------------------------------------------------------------------------------ */
+/* ---- hello, workload --------------------------------------------------------------------- */
 
 static int hello(server *s, const json_t *request, optune_err *err)
 {
@@ -92,7 +92,7 @@ static int workload(server *s, const json_t *request, optune_err *err)
                                ot_wire_text(request, "reference"), err);
 }
 
-/* ---- one trial -------------------------------------------------------------------------------------- */
+/* ---- one trial --------------------------------------------------------------------------- */
 
 /* One candidate of this process, from its request to its times. */
 typedef struct runner {
@@ -121,8 +121,8 @@ static double time_runner(void *arg, int64_t count)
     runner *r = arg;
     ot_session *s = &r->server->session;
     announce(r);
-    return s->row->time(s->state, r->bound->launch[OPTUNE_TIMED], r->bound->n[OPTUNE_TIMED], count,
-                        &r->err);
+    return s->row->time(s->state, r->bound->launch[OPTUNE_TIMED], r->bound->n[OPTUNE_TIMED],
+                        count, &r->err);
 }
 
 /* Runs once over the aligned buffers, where a body may take another path than over guarded
@@ -132,8 +132,8 @@ static void check_aligned(runner *r)
     ot_session *s = &r->server->session;
     int status = ot_session_poison(s, OT_ALIGNED, &r->err);
     if (status >= 0)
-        status = s->row->run(s->state, r->bound->launch[OPTUNE_TIMED], r->bound->n[OPTUNE_TIMED],
-                             &r->err);
+        status = s->row->run(s->state, r->bound->launch[OPTUNE_TIMED],
+                             r->bound->n[OPTUNE_TIMED], &r->err);
     if (status < 0)
         r->outcome = OPTUNE_OUTCOME_RUNTIME;
     else if (!ot_verify_outputs(s, OT_ALIGNED, r->loaded->impl, &r->error, r->err.text,
@@ -153,7 +153,8 @@ static void prepare(runner *r, const json_t *request)
         return;
     }
     if (ot_loaded_open(s, ot_wire_text(request, "impl"), ot_wire_text(request, "config"),
-                       json_object_get(request, "modules"), &r->loaded, &r->outcome, &r->err) < 0)
+                       json_object_get(request, "modules"), &r->loaded, &r->outcome,
+                       &r->err) < 0)
         return;
     ot_crash_at("verifying");
     r->outcome = ot_verify(s, r->loaded, &r->error, r->err.text, sizeof r->err.text);
@@ -199,7 +200,7 @@ static json_t *trial(server *s, const json_t *request, optune_err *err)
     return answer;
 }
 
-/* ---- finals --------------------------------------------------------------------------------------------- */
+/* ---- finals ------------------------------------------------------------------------------ */
 
 static void count_events(runner *r, char *why)
 {
@@ -273,7 +274,7 @@ static json_t *peak(server *s, optune_err *err)
     return json_pack("{s:f, s:f}", "flops", flops, "bandwidth", bandwidth);
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------- */
 
 static json_t *answer_to(server *s, const json_t *request)
 {

@@ -235,7 +235,6 @@ OPTUNE_IMPL(conv2d, winograd) = {
     .op = "conv2d",
     .name = "conv2d_winograd.cpu",
     .summary = "3x3 stride 1, winograd F(2,3) and F(4,3), fused over blocks of tiles",
-    .task_args = "data weight strides padding dilation",
     /* The largest error of F(4x4,3x3), as a multiple of the bound of plain summation: 0.035 with
      * 512 input channels, 0.3 with 8, 1.3 with 8 at corners padded by 2, which sum up one tap. */
     .error_scale = 4,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plugin of planted candidates for dense on cpu, each bad in one way, beside two good ones. It
- * overrides dense's strategy for the key "cpu", so that a run meets all of them:
+ * A plugin of planted candidates for dense on cpu, each bad in one way, beside two good
+ * ones. It overrides dense's strategy for the key "cpu", so that a run meets all of them:
  *
  *   bad_crash.cpu    writes to an address that is nobody's
  *   bad_hang.cpu     never returns
@@ -80,30 +80,30 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
     optune_plan_define(plan, module, "N", call->input[1].type.dim[0].min);
     optune_plan_define(plan, module, "K", call->input[0].type.dim[1].min);
     optune_plan_define(plan, module, fault, 1);
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = OPTUNE_TIMED,
-                                .module = module,
-                                .function = "dense",
-                                .n_args = 3,
-                                .arg = {optune_input_arg(0), optune_input_arg(1),
-                                        optune_output_arg(0)},
-                            });
+    optune_plan_stage(
+        plan, &(optune_stage){
+                  .phase = OPTUNE_TIMED,
+                  .module = module,
+                  .function = "dense",
+                  .n_args = 3,
+                  .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
+              });
 }
 
-#define PLANTED(id, fault)                                                                       \
-    static void plan_##id(const optune_task *task, const optune_config *config,                  \
-                          optune_plan *plan)                                                     \
-    {                                                                                            \
-        (void)config;                                                                            \
-        plan_with(task, plan, fault);                                                            \
-    }                                                                                            \
-    static const optune_impl impl_##id = {                                                       \
-        .op = "dense",                                                                           \
-        .name = "bad_" #id ".cpu",                                                               \
-        .summary = "planted: " fault,                                                            \
-        .applies = applies,                                                                      \
-        .plan = plan_##id,                                                                       \
-        .source = body,                                                                          \
+#define PLANTED(id, fault)                                                                     \
+    static void plan_##id(const optune_task *task, const optune_config *config,                \
+                          optune_plan *plan)                                                   \
+    {                                                                                          \
+        (void)config;                                                                          \
+        plan_with(task, plan, fault);                                                          \
+    }                                                                                          \
+    static const optune_impl impl_##id = {                                                     \
+        .op = "dense",                                                                         \
+        .name = "bad_" #id ".cpu",                                                             \
+        .summary = "planted: " fault,                                                          \
+        .applies = applies,                                                                    \
+        .plan = plan_##id,                                                                     \
+        .source = body,                                                                        \
     };
 
 PLANTED(crash, "BAD_CRASH")
@@ -116,16 +116,21 @@ PLANTED(exit, "BAD_EXIT")
 PLANTED(killed, "BAD_KILLED")
 
 static const optune_impl *const impls[] = {
-    &impl_crash, &impl_hang,    &impl_lie,  &impl_bounds,
-    &impl_input, &impl_compile, &impl_exit, &impl_killed, NULL,
+    &impl_crash,   &impl_hang, &impl_lie,    &impl_bounds, &impl_input,
+    &impl_compile, &impl_exit, &impl_killed, NULL,
 };
 
 static const optune_strategy_row rows[] = {
-    {.impl = "dense_pack.x86"},  {.impl = "dense_nopack.x86", .plevel = 5},
-    {.impl = "bad_crash.cpu"},   {.impl = "bad_hang.cpu"},
-    {.impl = "bad_lie.cpu"},     {.impl = "bad_bounds.cpu"},
-    {.impl = "bad_input.cpu"},   {.impl = "bad_compile.cpu"},
-    {.impl = "bad_exit.cpu"},    {.impl = "bad_killed.cpu"},
+    {.impl = "dense_pack.x86"},
+    {.impl = "dense_nopack.x86", .plevel = 5},
+    {.impl = "bad_crash.cpu"},
+    {.impl = "bad_hang.cpu"},
+    {.impl = "bad_lie.cpu"},
+    {.impl = "bad_bounds.cpu"},
+    {.impl = "bad_input.cpu"},
+    {.impl = "bad_compile.cpu"},
+    {.impl = "bad_exit.cpu"},
+    {.impl = "bad_killed.cpu"},
     {.impl = NULL},
 };
 

@@ -11,7 +11,8 @@
 static long long work;
 static void *sde;
 
-/* libsde must be there before PAPI starts; opened by hand so that nothing is linked for a test. */
+/* libsde must be there before PAPI starts; opened by hand so that nothing is linked for a
+ * test. */
 static int setup(void **state)
 {
     (void)state;

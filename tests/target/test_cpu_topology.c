@@ -48,12 +48,16 @@ static void test_made_up_machine(void **state)
     (void)state;
     optune_err err = {0};
     optune_device d = {0}, again = {0}, other = {0};
-    setenv("HWLOC_SYNTHETIC", "pack:1 l3:1(size=33554432) l2:4(size=1048576) l1:1(size=49152) "
-                              "core:1 pu:2", 1);
+    setenv("HWLOC_SYNTHETIC",
+           "pack:1 l3:1(size=33554432) l2:4(size=1048576) l1:1(size=49152) "
+           "core:1 pu:2",
+           1);
     check_ok(ot_cpu_topology(&d, &err));
     check_ok(ot_cpu_topology(&again, &err));
-    setenv("HWLOC_SYNTHETIC", "pack:1 l3:1(size=33554432) l2:8(size=1048576) l1:1(size=49152) "
-                              "core:1 pu:1", 1);
+    setenv("HWLOC_SYNTHETIC",
+           "pack:1 l3:1(size=33554432) l2:8(size=1048576) l1:1(size=49152) "
+           "core:1 pu:1",
+           1);
     check_ok(ot_cpu_topology(&other, &err));
     unsetenv("HWLOC_SYNTHETIC");
     assert_int_equal(d.cores, 4); /* not 8: threads of one core share it */
@@ -91,7 +95,8 @@ static void test_this_machine(void **state)
     assert_memory_equal(&d, &again, sizeof d);
     assert_true(strncmp(d.key, "cpu-", 4) == 0);
     for (const char *p = d.key; *p; p++)
-        assert_true((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-' || *p == '.');
+        assert_true((*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '-' ||
+                    *p == '.');
     assert_true(d.cores >= 1);
     assert_true(d.cores <= sysconf(_SC_NPROCESSORS_CONF));
     assert_true(d.memory > 1 << 20);

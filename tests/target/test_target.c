@@ -39,7 +39,8 @@ static void test_round_trip(void **state)
     expect_text("cpu -cflags='-O2 -march=haswell' -threads=3",
                 "cpu -threads=3 -cflags='-O2 -march=haswell'",
                 "cpu -threads=3 -cflags='-O2 -march=haswell'");
-    expect_text("cpu -keys=mine,cpu", "cpu -keys=mine", "cpu"); /* its own key goes without saying */
+    expect_text("cpu -keys=mine,cpu", "cpu -keys=mine",
+                "cpu"); /* its own key goes without saying */
     expect_text("cpu -keys=mine", "cpu -keys=mine", "cpu");
 }
 

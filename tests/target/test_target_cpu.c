@@ -150,7 +150,41 @@ static void test_library_dependencies(void **state)
     ot_text_release(&maps);
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------- */
+/* What the worker program says of OpenBLAS's core when a variable has this value. */
+static bool core_of(const char *variable, const char *value, char *core, size_t size)
+{
+    optune_err err = {0};
+    ot_text text = {0};
+    char *was = getenv(variable) ? ot_strdup(getenv(variable)) : NULL;
+    char *argv[] = {(char *)OT_WORKER, (char *)"--library", (char *)"cblas", NULL};
+    setenv(variable, value, 1);
+    const int status = ot_run_program(argv, 20, &text, &err);
+    if (was)
+        setenv(variable, was, 1);
+    else
+        unsetenv(variable);
+    free(was);
+    const bool found = status >= 0 && ot_lines_get(ot_text_str(&text), "core", core, size);
+    ot_text_release(&text);
+    return found;
+}
+
+/* An environment that asks for an older core does not weaken the baseline, unless it insists. */
+static void test_blas_core(void **state)
+{
+    (void)state;
+    char core[64];
+    ot_cpu_features features;
+    ot_cpu_features_here(&features);
+    if (!features.avx512 || !core_of("OPENBLAS_CORETYPE", "Haswell", core, sizeof core))
+        skip();
+    assert_true(strcmp(core, "SkylakeX") == 0 || strcmp(core, "Cooperlake") == 0 ||
+                strcmp(core, "SapphireRapids") == 0 || strncmp(core, "Zen", 3) == 0);
+    assert_true(core_of("OPTUNE_OPENBLAS_CORETYPE", "Haswell", core, sizeof core));
+    assert_string_equal(core, "Haswell");
+}
+
+/* ---- buffers ----------------------------------------------------------------------------- */
 
 /* How a child that touches one byte ends: the signal, or 0. */
 static int touch_in_child(char *at)
@@ -210,7 +244,7 @@ static void test_plain_buffer(void **state)
     assert_null(ot_cpu_buffer_open(-1, true, &err));
 }
 
-/* ---- a module, from source to numbers ------------------------------------------------------------- */
+/* ---- a module, from source to numbers ---------------------------------------------------- */
 
 static const char source[] = "void add(void *const *arg) {\n"
                              "    const float *a = arg[0]; float *b = arg[1];\n"
@@ -278,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_command),
         cmocka_unit_test(test_dependencies),
         cmocka_unit_test(test_library_dependencies),
+        cmocka_unit_test(test_blas_core),
         cmocka_unit_test(test_guarded_buffer),
         cmocka_unit_test(test_plain_buffer),
         cmocka_unit_test(test_runs_a_module),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The builder: equal sources once, the cache, bad sources, time limits, pauses, no compiler. */
-#include <sys/stat.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,10 +87,11 @@ static void test_does_not_compile(void **state)
 }
 
 static int endless(const optune_target *target, const optune_device *device,
-                   const char *const *flags, int n_flags, const char *source, const char *module,
-                   optune_argv *argv, optune_err *err)
+                   const char *const *flags, int n_flags, const char *source,
+                   const char *module, optune_argv *argv, optune_err *err)
 {
-    (void)target, (void)device, (void)flags, (void)n_flags, (void)source, (void)module, (void)err;
+    (void)target, (void)device, (void)flags, (void)n_flags, (void)source, (void)module,
+        (void)err;
     optune_argv_add(argv, "sleep");
     optune_argv_add(argv, "1000");
     return OPTUNE_OK;
@@ -100,7 +101,8 @@ static int silent(const optune_target *target, const optune_device *device,
                   const char *const *flags, int n_flags, const char *source, const char *module,
                   optune_argv *argv, optune_err *err)
 {
-    (void)target, (void)device, (void)flags, (void)n_flags, (void)source, (void)module, (void)err;
+    (void)target, (void)device, (void)flags, (void)n_flags, (void)source, (void)module,
+        (void)err;
     optune_argv_add(argv, "false");
     return OPTUNE_OK;
 }
@@ -274,11 +276,16 @@ static void test_cache_hit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_builds_and_shares), cmocka_unit_test(test_does_not_compile),
-        cmocka_unit_test(test_time_limit),        cmocka_unit_test(test_says_nothing),
-        cmocka_unit_test(test_pause),             cmocka_unit_test(test_forget),
-        cmocka_unit_test(test_no_compiler),       cmocka_unit_test(test_unwritable_cache),
-        cmocka_unit_test(test_cache_limit),       cmocka_unit_test(test_cache_hit),
+        cmocka_unit_test(test_builds_and_shares),
+        cmocka_unit_test(test_does_not_compile),
+        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_says_nothing),
+        cmocka_unit_test(test_pause),
+        cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_no_compiler),
+        cmocka_unit_test(test_unwritable_cache),
+        cmocka_unit_test(test_cache_limit),
+        cmocka_unit_test(test_cache_hit),
     };
     return cmocka_run_group_tests(tests, planted_setup, planted_teardown);
 }

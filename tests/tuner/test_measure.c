@@ -121,7 +121,8 @@ static void test_together(void **state)
         assert_false(m[i].failed);
         assert_true(m[i].n >= 10);
         assert_int_equal(m[i].n, m[0].n);
-        assert_true(m[i].interval.median >= f[i].once && m[i].interval.median <= 1.1 * f[i].once);
+        assert_true(m[i].interval.median >= f[i].once &&
+                    m[i].interval.median <= 1.1 * f[i].once);
     }
     /* Every turn is one run for warmth and one sample; rounds are not all in the same order. */
     const int turns = 3 * m[0].n;

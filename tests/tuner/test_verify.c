@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What verification is made of: inputs from seeds, dtypes, bounds, reference files, comparison. */
+/* What verification is made of: inputs from seeds, dtypes, bounds, reference files,
+ * comparison. */
 #include <float.h>
 #include <math.h>
 #include <unistd.h>

@@ -314,22 +314,14 @@ static void test_no_program(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_crash),
-        cmocka_unit_test(test_hang),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_input_changed),
-        cmocka_unit_test(test_exit),
-        cmocka_unit_test(test_killed_once_is_repeated),
-        cmocka_unit_test(test_killed_twice),
-        cmocka_unit_test(test_missing_module),
-        cmocka_unit_test(test_finals),
-        cmocka_unit_test(test_no_finalists),
-        cmocka_unit_test(test_takes_turns),
-        cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_bad_workload),
-        cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_good),         cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_hang),         cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_input_changed),
+        cmocka_unit_test(test_exit),         cmocka_unit_test(test_killed_once_is_repeated),
+        cmocka_unit_test(test_killed_twice), cmocka_unit_test(test_missing_module),
+        cmocka_unit_test(test_finals),       cmocka_unit_test(test_no_finalists),
+        cmocka_unit_test(test_takes_turns),  cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_bad_workload), cmocka_unit_test(test_peak),
         cmocka_unit_test(test_no_program),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What select and query answer: from plevel when nothing is known, from the tied set once it is;
+ * never from a stale record, whose reason is named; and for another device's key without a look
+ * at this machine. One run feeds all tests; what it stored is put into other databases, forged.
+ */
+#include "support/tuning.h"
+
+#include "support/check.h"
+#include "support/records.h"
+
+#include <math.h>
+#include <pthread.h>
+
+#define WORKLOAD "dense(f32[16,64], const f32[32,64])"
+
+static tuning_records tuned; /* of the run */
+
+static int setup(void **state)
+{
+    tuning_setup(state);
+    optune *o = tuning_open("tuned");
+    json_decref(tuning_run_one(o, "dense", WORKLOAD, NULL, 10));
+    optune_close(o);
+    tuning_read("tuned", &tuned);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    ot_arena_release(&tuned.arena);
+    return tuning_teardown(state);
+}
+
+/* Puts the run's records, changed by `forge`, into a database of their own. */
+static void forge_db(const char *db, void (*forge)(optune_record *), const optune_device *device)
+{
+    ot_store *store = NULL;
+    optune_err err = {0};
+    check_ok(ot_make_dirs(tuning_path(db), &err));
+    check_ok(ot_store_open(tuning_path(db), OT_STORE_WRITE, &store, &err));
+    for (int i = 0; i < tuned.n; i++) {
+        optune_record r = tuned.record[i];
+        forge(&r);
+        check_ok(ot_store_put(store, &r, 1, NULL, &err));
+    }
+    if (device)
+        check_ok(ot_store_put_device(store, device, &err));
+    ot_store_close(store);
+}
+
+static const char *query_refused(const char *db)
+{
+    static optune_err err;
+    optune_result *result = NULL;
+    optune *o = tuning_open(db);
+    err = (optune_err){0};
+    assert_int_equal(optune_query(o, WORKLOAD, &result, &err), OPTUNE_ENOENT);
+    assert_int_equal(err.status, OPTUNE_ENOENT);
+    assert_null(result);
+    optune_close(o);
+    return err.text;
+}
+
+/* ---- nothing known ------------------------------------------------------------------------- */
+
+static void test_empty(void **state)
+{
+    (void)state;
+    optune *o = tuning_open("empty");
+    optune_selection *s = NULL;
+    optune_err err = {0};
+    check_ok(optune_select(o, WORKLOAD, &s, &err));
+    assert_string_equal(optune_selection_tier(s), "plevel");
+    assert_string_equal(optune_selection_impl(s), "dense_gemm.cpu"); /* 11, the highest that applies */
+    assert_true(isinf(optune_selection_cost(s)));
+    json_t *config = tuning_parse(optune_selection_config(s));
+    assert_true(json_is_array(config));
+    json_decref(config);
+    json_t *json = tuning_parse(optune_selection_json(s));
+    assert_true(json_is_object(json));
+    json_decref(json);
+    check_contains(optune_selection_text(s, true), "dense_pack.x86");
+    optune_selection_free(s);
+    optune_close(o);
+    check_contains(query_refused("empty"), "never tuned");
+    assert_false(ot_exists(tuning_path("empty"))); /* asking makes nothing */
+}
+
+static void test_bad_words(void **state)
+{
+    (void)state;
+    optune *o = tuning_open("tuned");
+    optune_selection *s = NULL;
+    optune_err err = {0};
+    assert_int_equal(optune_select(o, "dence(f32[1,2], f32[3,2])", &s, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "dense");
+    assert_null(s);
+    assert_int_equal(optune_select(o, "dense(f32[1,2], f32[3,4])", &s, &err), OPTUNE_ETYPE);
+    assert_int_equal(optune_select(o, "dense(i8[4,8], i8[4,8])", &s, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "dense_gemm.cpu: ");
+    assert_null(s);
+    optune_close(o);
+}
+
+/* ---- tuned ------------------------------------------------------------------------------------ */
+
+static const optune_record *best_of(const char *impl)
+{
+    const optune_record *best = NULL;
+    for (int i = 0; i < tuned.n; i++) {
+        const optune_record *r = &tuned.record[i];
+        if (r->outcome == OPTUNE_OUTCOME_OK && strcmp(r->impl, impl) == 0 &&
+            (!best || r->final > best->final ||
+             (r->final == best->final && r->cost < best->cost)))
+            best = r;
+    }
+    return best;
+}
+
+static void test_tuned(void **state)
+{
+    (void)state;
+    static const char *const impls[] = {"dense_nopack.x86", "dense_pack.x86", "dense_gemm.cpu"};
+    const optune_record *fastest = NULL;
+    for (int i = 0; i < OT_COUNT(impls); i++) {
+        const optune_record *r = best_of(impls[i]);
+        assert_non_null(r);
+        fastest = !fastest || r->cost < fastest->cost ? r : fastest;
+    }
+    optune *o = tuning_open("tuned");
+    optune_selection *s = NULL;
+    optune_result *result = NULL;
+    optune_err err = {0};
+    check_ok(optune_select(o, "dense(f32[16,64],f32[32,64])", &s, &err));
+    assert_string_equal(optune_selection_tier(s), "tuned");
+    const optune_record *winner = best_of(optune_selection_impl(s));
+    assert_non_null(winner);
+    assert_true(winner->cost == optune_selection_cost(s));
+    assert_true(winner->low <= fastest->high && winner->high >= fastest->low);
+    ot_text config = {0};
+    ot_config_print(&winner->config, &config);
+    assert_string_equal(optune_selection_config(s), config.s);
+    check_ok(optune_query(o, WORKLOAD, &result, &err));
+    json_t *json = tuning_parse(optune_result_json(result));
+    assert_string_equal(tuning_text(json, "impl"), winner->impl);
+    assert_string_equal(tuning_text(json, "tier"), "tuned");
+    assert_string_equal(tuning_text(json_object_get(json_object_get(json, "record"), "optune"),
+                                    "digest"),
+                        winner->digest);
+    check_contains(optune_result_text(result), winner->impl);
+    json_decref(json);
+    optune_result_free(result);
+    ot_text_release(&config);
+    optune_selection_free(s);
+    optune_close(o);
+}
+
+typedef struct asking {
+    optune *o;
+    char *first;
+    int different;
+} asking;
+
+static void *ask_often(void *arg)
+{
+    asking *a = arg;
+    for (int i = 0; i < 100; i++) {
+        char *answer = tuning_answer(a->o, WORKLOAD);
+        if (!a->first)
+            a->first = answer;
+        else {
+            a->different += strcmp(answer, a->first) != 0;
+            free(answer);
+        }
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    optune *o = tuning_open("tuned");
+    pthread_t thread[4];
+    asking a[4];
+    for (int i = 0; i < 4; i++) {
+        a[i] = (asking){.o = o};
+        assert_int_equal(pthread_create(&thread[i], NULL, ask_often, &a[i]), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(a[i].different, 0);
+        assert_string_equal(a[i].first, a[0].first);
+        check_contains(a[i].first, " tuned ");
+    }
+    for (int i = 0; i < 4; i++)
+        free(a[i].first);
+    optune_close(o);
+}
+
+/* ---- stale ------------------------------------------------------------------------------------- */
+
+static void other_digest(optune_record *r)
+{
+    r->digest = "00000000000000000000000000000000";
+}
+
+static void other_compiler(optune_record *r)
+{
+    r->depends = "compiler=gcc 1.2.3\nlibrary=OpenBLAS 0.0.1\n";
+}
+
+static void no_depends(optune_record *r)
+{
+    r->depends = "";
+}
+
+static void other_space(optune_record *r)
+{
+    for (int k = 0; k < r->config.n; k++)
+        snprintf(r->config.entity[k].name, sizeof r->config.entity[k].name, "old_%d", k);
+}
+
+static void all_failed(optune_record *r)
+{
+    r->outcome = OPTUNE_OUTCOME_WRONG;
+    r->message = "output 0[0,0]: got 1, want 2";
+    r->cost = INFINITY;
+}
+
+static void check_plevel(const char *db)
+{
+    optune *o = tuning_open(db);
+    char *answer = tuning_answer(o, WORKLOAD);
+    check_contains(answer, " plevel ");
+    free(answer);
+    optune_close(o);
+}
+
+static void test_stale(void **state)
+{
+    (void)state;
+    forge_db("digest", other_digest, NULL);
+    check_contains(query_refused("digest"), "has changed: digest was 00000000, is ");
+    check_plevel("digest");
+    forge_db("compiler", other_compiler, NULL);
+    check_contains(query_refused("compiler"), "compiler was gcc 1.2.3, is ");
+    check_plevel("compiler");
+    /* What was not known then cannot be called the same now. */
+    forge_db("no-depends", no_depends, NULL);
+    check_contains(query_refused("no-depends"), "compiler was nothing, is ");
+    check_plevel("no-depends");
+    forge_db("space", other_space, NULL);
+    check_contains(query_refused("space"), "not in the present space");
+    check_plevel("space");
+    forge_db("failed", all_failed, NULL);
+    check_contains(query_refused("failed"), "no trial");
+    check_plevel("failed");
+}
+
+static void explained(const char *db, const char *part)
+{
+    optune *o = tuning_open(db);
+    optune_selection *s = NULL;
+    optune_err err = {0};
+    check_ok(optune_select(o, WORKLOAD, &s, &err));
+    check_contains(optune_selection_text(s, true), part);
+    optune_selection_free(s);
+    optune_close(o);
+}
+
+static void test_explain_stale(void **state)
+{
+    (void)state;
+    forge_db("explain", other_digest, NULL);
+    explained("explain", "has changed");
+}
+
+/* A fast config that failed when it was verified with another seed is not an answer. */
+static void refuted_pack(optune_record *r)
+{
+    if (strcmp(r->impl, "dense_pack.x86") == 0 && r->final) {
+        r->outcome = OPTUNE_OUTCOME_WRONG;
+        r->message = "output 0[15,31]: got 1, want 2";
+        r->cost = INFINITY;
+    } else {
+        r->cost = strcmp(r->impl, "dense_pack.x86") == 0 ? 1e-9 : r->cost;
+        r->final = false;
+    }
+}
+
+static void test_refuted(void **state)
+{
+    (void)state;
+    const optune_record *final = best_of("dense_pack.x86");
+    assert_true(final->final);
+    forge_db("refuted", refuted_pack, NULL);
+    explained("refuted", "failed when verified again: output 0[15,31]");
+    optune *o = tuning_open("refuted");
+    tuning_records all;
+    tuning_read("refuted", &all);
+    optune_selection *s = NULL;
+    optune_err err = {0};
+    check_ok(optune_select(o, WORKLOAD, &s, &err));
+    if (strcmp(optune_selection_impl(s), "dense_pack.x86") == 0) {
+        /* Another of its configs, then. */
+        optune_config config;
+        check_ok(ot_config_parse(optune_selection_config(s), &config, &err));
+        for (int i = 0; i < all.n; i++)
+            if (all.record[i].outcome != OPTUNE_OUTCOME_OK)
+                assert_false(ot_config_equal(&config, &all.record[i].config));
+    }
+    ot_arena_release(&all.arena);
+    optune_selection_free(s);
+    optune_close(o);
+}
+
+/* ---- another device ------------------------------------------------------------------------------ */
+
+static int must_not_probe(const optune_target *target, optune_device *device, optune_err *err)
+{
+    (void)target;
+    (void)device;
+    return optune_fail(err, OPTUNE_ENODEV, "this machine was looked at");
+}
+
+static int must_not_ask(const optune_target *target, const optune_impl *impl, char *text,
+                        size_t size, optune_err *err)
+{
+    (void)target;
+    (void)impl;
+    (void)text;
+    (void)size;
+    return optune_fail(err, OPTUNE_ETOOL, "the compiler was asked");
+}
+
+static int must_not_compile(const optune_target *target, const optune_device *device,
+                            const char *const *flags, int n_flags, const char *source,
+                            const char *module, optune_argv *argv, optune_err *err)
+{
+    (void)device;
+    (void)flags;
+    (void)n_flags;
+    (void)source;
+    (void)module;
+    (void)argv;
+    return must_not_ask(target, NULL, NULL, 0, err);
+}
+
+static const char *const far_keys[] = {"cpu", NULL};
+static const optune_target_row far_row = {.name = "far",
+                                          .keys = far_keys,
+                                          .probe = must_not_probe,
+                                          .compile = must_not_compile,
+                                          .dependencies = must_not_ask};
+
+static void far_away(optune_record *r)
+{
+    r->device = "far:away";
+    r->target = "far -threads=4";
+}
+
+static void test_other_device(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(ot_target_add(&far_row, &err));
+    optune_device device = some_device("far:away"); /* of 4 threads */
+    forge_db("far", far_away, &device);
+    optune *o = tuning_open_with("far", (optune_options){.target = "far", .device = "far:away"});
+    optune_selection *s = NULL;
+    optune_result *result = NULL;
+    check_ok(optune_select(o, WORKLOAD, &s, &err));
+    assert_string_equal(optune_selection_tier(s), "unverified");
+    assert_true(isfinite(optune_selection_cost(s)));
+    check_ok(optune_query(o, WORKLOAD, &result, &err));
+    check_contains(optune_result_text(result), "unverified here");
+    optune_result_free(result);
+    optune_selection_free(s);
+    /* What nobody measured there is answered by plevel, for that device. */
+    check_ok(optune_select(o, "dense(f32[2,64], f32[64,64])", &s, &err));
+    assert_string_equal(optune_selection_tier(s), "plevel");
+    optune_selection_free(s);
+    /* It cannot be measured from here. */
+    const optune_run_options run = {.size = sizeof run, .op = "dense"};
+    assert_int_equal(optune_run(o, &run, &result, &err), OPTUNE_EUSAGE);
+    optune_close(o);
+
+    o = tuning_open_with("far", (optune_options){.target = "far", .device = "far:off"});
+    assert_int_equal(optune_select(o, WORKLOAD, &s, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "far:away"); /* the ones that are known */
+    optune_close(o);
+    o = tuning_open_with("nowhere", (optune_options){.target = "far", .device = "far:away"});
+    assert_int_equal(optune_select(o, WORKLOAD, &s, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "far:away");
+    optune_close(o);
+    /* Without a key the machine is looked at, and that is what fails here. */
+    o = tuning_open_with("far", (optune_options){.target = "far"});
+    assert_int_equal(optune_select(o, WORKLOAD, &s, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "this machine was looked at");
+    optune_close(o);
+}
+
+/* A changed implementation is stale on every device. */
+static void far_and_changed(optune_record *r)
+{
+    far_away(r);
+    other_digest(r);
+}
+
+static void test_other_device_stale(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_device device = some_device("far:away");
+    forge_db("far-stale", far_and_changed, &device);
+    optune *o =
+        tuning_open_with("far-stale", (optune_options){.target = "far", .device = "far:away"});
+    optune_selection *s = NULL;
+    check_ok(optune_select(o, WORKLOAD, &s, &err));
+    assert_string_equal(optune_selection_tier(s), "plevel");
+    optune_selection_free(s);
+    optune_close(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_empty),        cmocka_unit_test(test_bad_words),
+        cmocka_unit_test(test_tuned),        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_stale),        cmocka_unit_test(test_explain_stale),
+        cmocka_unit_test(test_refuted),      cmocka_unit_test(test_other_device),
+        cmocka_unit_test(test_other_device_stale),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
