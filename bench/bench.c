@@ -38,6 +38,17 @@ void bench_missing(const char *why)
     exit(BENCH_MISSING);
 }
 
+void bench_needs(const char *library)
+{
+    char text[OPTUNE_TEXT_SIZE];
+    optune_err err = {0};
+    const int status = ot_cpu_library_ask(library, text, sizeof text, &err);
+    if (status == OPTUNE_ENODEV)
+        bench_missing(err.text);
+    else if (status < 0)
+        bench_die("%s", err.text);
+}
+
 /* ---- the command line -------------------------------------------------------------------- */
 
 static _Noreturn void usage(const char *text, const char *subject)

@@ -53,6 +53,8 @@ void bench_open(bench *b, const bench_about *about, int argc, char **argv);
 void bench_close(bench *b);
 _Noreturn void bench_die(const char *format, ...) OPTUNE_PRINTF(1, 2);
 _Noreturn void bench_missing(const char *why); /* exits with 77 */
+/* A library of the target's, before anything costs time. */
+void bench_needs(const char *library);
 
 /* The canonical text without attributes at their defaults: as short as it can be read. */
 void bench_label(const optune_call *call, char *to, size_t size);

@@ -228,12 +228,14 @@ int main(int argc, char **argv)
     optune_err err = {0};
     if (!peer_onednn_built(text, sizeof text))
         bench_missing(text);
-    if (ot_cpu_library_ask("dnnl", text, sizeof text, &err) < 0)
-        bench_missing(err.text);
+    bench_needs("dnnl");
     shape *s = ot_alloc((size_t)b.n * sizeof *s);
     for (int i = 0; i < b.n; i++) {
         if (ot_call_parse(b.workload[i], &s[i].call, &err) < 0)
             bench_die("%s", err.text);
+        if (s[i].call.output[0].dtype.code != OPTUNE_DTYPE_FLOAT ||
+            s[i].call.output[0].dtype.bits != 32)
+            bench_die("'%s': oneDNN convolves f32 only", b.workload[i]);
         if (s[i].call.input[0].type.rank != 4 || s[i].call.output[0].rank != 4)
             bench_die("'%s' names a layout: write it in NCHW, the tables are about layouts",
                       b.workload[i]);

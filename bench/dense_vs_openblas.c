@@ -21,10 +21,8 @@ int main(int argc, char **argv)
     static bench_ours ours[BENCH_MOST];
     bench_table table = {0};
     char peer_text[512];
-    optune_err err = {0};
     bench_open(&b, &about, argc, argv);
-    if (ot_cpu_library_ask("cblas", peer_text, sizeof peer_text, &err) < 0)
-        bench_missing(err.text);
+    bench_needs("cblas");
     bench_tune(&b, b.workload, b.n, b.seconds);
     for (int i = 0; i < b.n; i++)
         bench_select(&b, b.workload[i], &ours[i]);

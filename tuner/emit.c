@@ -48,17 +48,35 @@ static bool has_phase(const emission *e, optune_phase phase)
     return false;
 }
 
+/* The command that built it for measuring, as far as it decides the instructions. */
+static void add_build(const emission *e, ot_text *to)
+{
+    const optune_target *target = e->task.target;
+    ot_text_add(to, " * Build: cc ");
+    if (target->cflags[0]) {
+        ot_text_add(to, target->cflags);
+    } else {
+        ot_text_printf(to, "-O3 -march=%s", target->arch[0] ? target->arch : "native");
+#if defined(__x86_64__)
+        ot_text_add(to, " -mprefer-vector-width=512");
+#endif
+        ot_text_add(to, " -fno-math-errno -fno-trapping-math -ffp-contract=fast");
+    }
+    ot_text_printf(to, " -std=gnu17%s", target->threads > 1 ? " -fopenmp" : "");
+    for (int m = 0; m < e->plan->n_modules; m++)
+        for (int f = 0; f < e->plan->module[m].n_flags; f++)
+            ot_text_printf(to, " %s", e->plan->module[m].flag[f]);
+    ot_text_add(to, "\n");
+}
+
 static void add_contract(const emission *e, ot_text *to)
 {
     ot_text call = {0}, config = {0};
     ot_call_print(e->task.call, &call);
     ot_config_print_short(e->config, &config);
-    ot_text_printf(to,
-                   "/*\n * %s\n * computed by %s %s\n *\n * Build: cc -O3 -march=native "
-                   "-mprefer-vector-width=512 -fno-math-errno -fno-trapping-math "
-                   "-ffp-contract=fast -std=gnu17%s\n",
-                   ot_text_str(&call), e->impl->name, ot_text_str(&config),
-                   e->task.target->threads > 1 ? " -fopenmp" : "");
+    ot_text_printf(to, "/*\n * %s\n * computed by %s %s\n *\n", ot_text_str(&call),
+                   e->impl->name, ot_text_str(&config));
+    add_build(e, to);
     if (e->impl->library)
         ot_text_printf(to, " * It calls the library '%s' and is linked with it.\n",
                        e->impl->library);
@@ -333,11 +351,11 @@ int optune_emit(optune *o, const char *workload, const char *dir, optune_result 
     optune_config *config = ot_alloc(sizeof *config);
     optune_call *call = ot_alloc(sizeof *call);
     e->plan = ot_alloc(sizeof *e->plan);
-    int status = optune_select(o, workload, &selection, err);
-    if (status >= 0)
-        status = ot_call_parse(workload, call, err);
+    int status = ot_call_parse(workload, call, err);
     if (status >= 0 && !ot_call_static(call))
         status = optune_fail(err, OPTUNE_EUSAGE, "only a workload of constant dims can be emitted");
+    if (status >= 0)
+        status = optune_select(o, workload, &selection, err);
     if (status >= 0)
         status = ot_config_parse(optune_selection_config(selection), config, err);
     if (status >= 0) {

@@ -271,5 +271,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     ot_text_release(&im->said);
     ot_arena_release(&im->arena);
     free(im);
+    if (status == OPTUNE_EINTERRUPTED)
+        atomic_store(&o->stop, false); /* it was this import that was asked to end */
     return status;
 }

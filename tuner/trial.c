@@ -65,8 +65,8 @@ int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *imp
     optune_err refused = {0};
     if (status >= 0 && ot_store_put(run->o->store, &record, 1, NULL, &refused) < 0)
         status = optune_fail(err, refused.status,
-                             "%s; nothing is lost: `optune import` the logs under '%s/logs' once "
-                             "this is mended",
+                             "%s; the logs under '%s/logs' have everything: `optune import` them "
+                             "once this is mended",
                              refused.text, run->o->db);
     ot_arena_release(&arena);
     return status;

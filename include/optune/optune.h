@@ -41,7 +41,7 @@ typedef struct optune_options {
 OPTUNE_API int optune_open(const optune_options *options, optune **handle, optune_err *err);
 OPTUNE_API void optune_close(optune *handle); /* NULL is fine */
 /* Asks a running optune_run to end soon; everything measured so far is stored and optune_run returns
- * OPTUNE_EINTERRUPTED with a result. Async-signal-safe. */
+ * OPTUNE_EINTERRUPTED with a result; the handle may be used on. Async-signal-safe. */
 OPTUNE_API void optune_interrupt(optune *handle);
 
 /* ---- results: what a command says, readable and as JSON ------------------------------------ */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * depthwise_conv2d.cpu: one filter for each channel, computed on vectors of channels; any kernel,
- * stride, padding and dilation. NCHW is transposed on the way in and out, inside the time.
+ * depthwise_conv2d.cpu: one filter for each channel, computed on vectors of channels; any
+ * kernel, stride, padding and dilation. NCHW is transposed on the way in and out, inside the
+ * time.
  */
 #include "kernels/conv2d/conv2d.h"
 
@@ -124,21 +125,23 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                             task->call->input[CONV2D_WEIGHT].is_const);
     const int bands =
         optune_plan_scratch(plan, "bands", 2 * band(task, &s, rows) * threads * elem, false);
-    optune_plan_stage(plan, &(optune_stage){
-        .phase = conv2d_weight_phase(task->call),
-        .module = module,
-        .function = "pack_weight",
-        .n_args = 2,
-        .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(packed)},
-    });
-    optune_plan_stage(plan, &(optune_stage){
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "depthwise",
-        .n_args = 4,
-        .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(packed), optune_output_arg(0),
-                optune_scratch_arg(bands)},
-    });
+    optune_plan_stage(plan,
+                      &(optune_stage){
+                          .phase = conv2d_weight_phase(task->call),
+                          .module = module,
+                          .function = "pack_weight",
+                          .n_args = 2,
+                          .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(packed)},
+                      });
+    optune_plan_stage(plan,
+                      &(optune_stage){
+                          .phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = "depthwise",
+                          .n_args = 4,
+                          .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(packed),
+                                  optune_output_arg(0), optune_scratch_arg(bands)},
+                      });
 }
 
 OPTUNE_IMPL(conv2d, depthwise) = {

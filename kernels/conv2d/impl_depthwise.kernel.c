@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * depthwise_conv2d.cpu on vectors of channels. Macros from the plan: the shape, VEC_BYTES, TH x TW
- * (output pixels of a register tile), ROWS (output rows of a block), UNROLL_KH.
+ * depthwise_conv2d.cpu on vectors of channels. Macros from the plan: the shape, VEC_BYTES, TH x
+ * TW (output pixels of a register tile), ROWS (output rows of a block), UNROLL_KH.
  *
- * The one idea: a tile whose columns are constants has constant padding, so the tiles at the left
- * and the right edge are instances of the same code with the taps outside left out, and nothing is
- * padded or tested while computing. Rows are clipped at run time. An input vector is loaded once
- * for all the taps and rows of the tile that it meets.
+ * The one idea: a tile whose columns are constants has constant padding, so the tiles at the
+ * left and the right edge are instances of the same code with the taps outside left out, and
+ * nothing is padded or tested while computing. Rows are clipped at run time. An input vector is
+ * loaded once for all the taps and rows of the tile that it meets.
  */
 #include "kernels/conv2d/planes.h"
 
@@ -97,14 +97,14 @@ INLINE void tile_row(const DTYPE *image, const DTYPE *w, DTYPE *to, i64 oy, cons
 {
     UNROLL(64)
     for (int q = 0; q < FREE_START; q++)
-        tile(image, w, to, oy, q * TW, rows, q + 1 == COLS ? LAST_TW : TW, q * TW,
-             clipped, k0, k1);
+        tile(image, w, to, oy, q * TW, rows, q + 1 == COLS ? LAST_TW : TW, q * TW, clipped, k0,
+             k1);
     for (i64 q = FREE_START; q < FREE_END; q++)
         tile(image, w, to, oy, q * TW, rows, TW, -1, clipped, k0, k1);
     UNROLL(64)
     for (int q = FREE_END; q < COLS; q++)
-        tile(image, w, to, oy, q * TW, rows, q + 1 == COLS ? LAST_TW : TW, q * TW,
-             clipped, k0, k1);
+        tile(image, w, to, oy, q * TW, rows, q + 1 == COLS ? LAST_TW : TW, q * TW, clipped, k0,
+             k1);
 }
 
 /* arg: data, packed, out, bands */

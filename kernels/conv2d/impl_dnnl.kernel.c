@@ -14,7 +14,7 @@
  */
 #include "kernels/common/cpu.h"
 
-enum { SUCCESS, F32 = 3, TAG_ANY = 1, TAG_OIHW = 5, TAG_GOIHW = 7, CPU = 1, FORWARD_INFERENCE = 96 };
+enum { F32 = 3, TAG_ANY = 1, TAG_OIHW = 5, TAG_GOIHW = 7, CPU = 1, FORWARD_INFERENCE = 96 };
 enum { AUTO = 3, QUERY_SRC = 129, QUERY_WEIGHTS = 131, QUERY_DST = 133 };
 enum { ARG_FROM = 1, ARG_TO = 17, ARG_SRC = 1, ARG_WEIGHTS = 33, ARG_DST = 17 };
 #define ALLOCATE ((void *)-1)

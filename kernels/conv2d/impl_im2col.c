@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_im2col.cpu: plain NCHW as a GEMM over columns that are made block by block; any kernel,
- * stride, padding, dilation and number of groups. It pays where planes are small or strides and
- * kernels odd; vectors run over output pixels, so tiny planes waste lanes.
+ * conv2d_im2col.cpu: plain NCHW as a GEMM over columns that are made block by block; any
+ * kernel, stride, padding, dilation and number of groups. It pays where planes are small or
+ * strides and kernels odd; vectors run over output pixels, so tiny planes waste lanes.
  */
 #include "kernels/conv2d/conv2d.h"
 
@@ -64,7 +64,10 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t area = s.oh * s.ow, lanes = conv2d_lanes(task, &s);
     /* The widest panel that wastes no vector of the plane, columns in half of the L2. */
     const int64_t vecs = ceil_div(area, lanes);
-    const int64_t nv = conv2d_registers(task) < 32 ? 1 : vecs % 2 == 0 ? 2 : vecs % 3 == 0 ? 3 : 1;
+    const int64_t nv = conv2d_registers(task) < 32 ? 1
+                       : vecs % 2 == 0             ? 2
+                       : vecs % 3 == 0             ? 3
+                                                   : 1;
     const int64_t most = (conv2d_registers(task) - 1) / nv - 1;
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
     const int64_t room = l2 / 2 / conv2d_elem(&s);
@@ -130,21 +133,23 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                                            task->call->input[CONV2D_WEIGHT].is_const);
     const int columns = optune_plan_scratch(
         plan, "columns", pitch_of(task, &s, config) * depth * threads * elem, false);
-    optune_plan_stage(plan, &(optune_stage){
-        .phase = conv2d_weight_phase(task->call),
-        .module = module,
-        .function = "pack_weight",
-        .n_args = 2,
-        .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(packed)},
-    });
-    optune_plan_stage(plan, &(optune_stage){
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "im2col",
-        .n_args = 4,
-        .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(packed), optune_output_arg(0),
-                optune_scratch_arg(columns)},
-    });
+    optune_plan_stage(plan,
+                      &(optune_stage){
+                          .phase = conv2d_weight_phase(task->call),
+                          .module = module,
+                          .function = "pack_weight",
+                          .n_args = 2,
+                          .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(packed)},
+                      });
+    optune_plan_stage(plan,
+                      &(optune_stage){
+                          .phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = "im2col",
+                          .n_args = 4,
+                          .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(packed),
+                                  optune_output_arg(0), optune_scratch_arg(columns)},
+                      });
 }
 
 OPTUNE_IMPL(conv2d, im2col) = {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_im2col.cpu: NCHW convolution as a GEMM, weights [CO_G][K] times columns [K][pixels] with
- * K = CI_G * KH * KW. Macros from the plan: the shape, GEMM_MR (output channels) x GEMM_NV
- * (vectors of pixels) of the register tile, GEMM_KU, PIXELS (output pixels of a block), DEPTH (of a
- * block), CO_PARTS (tasks that share the pixels of a block between them).
+ * conv2d_im2col.cpu: NCHW convolution as a GEMM, weights [CO_G][K] times columns [K][pixels]
+ * with K = CI_G * KH * KW. Macros from the plan: the shape, GEMM_MR (output channels) x GEMM_NV
+ * (vectors of pixels) of the register tile, GEMM_KU, PIXELS (output pixels of a block), DEPTH
+ * (of a block), CO_PARTS (tasks that share the pixels of a block between them).
  *
- * The one idea: columns are made for a block of pixels and a part of K at a time, small enough to
- * stay in the L2, and used at once for all output channels; the whole matrix never exists.
+ * The one idea: columns are made for a block of pixels and a part of K at a time, small enough
+ * to stay in the L2, and used at once for all output channels; the whole matrix never exists.
  *
  * Packed weights are [group][tile of channels][K][GEMM_MR], tiles TILE_SIZE elements apart (the
  * slack takes the zeros that packing writes beyond a tile).
@@ -86,8 +86,8 @@ INLINE void fill(DTYPE *col, const DTYPE *from, i64 p0, i64 p1, i64 k0, i64 k1)
     }
 }
 
-INLINE void product(const int rows, const int cols, const DTYPE *w, const DTYPE *col, DTYPE *out,
-                    i64 depth, int first)
+INLINE void product(const int rows, const int cols, const DTYPE *w, const DTYPE *col,
+                    DTYPE *out, i64 depth, int first)
 {
     gemm_acc acc;
     if (first)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_winograd.cpu: 3x3 convolutions of stride 1 with fewer multiplications, F(2,3) or F(4,3)
- * in each direction on its own: 7 rows of output want tiles of 2, 56 want tiles of 4.
+ * conv2d_winograd.cpu: 3x3 convolutions of stride 1 with fewer multiplications, F(2,3) or
+ * F(4,3) in each direction on its own: 7 rows of output want tiles of 2, 56 want tiles of 4.
  *
- * It is fused over blocks of tile rows, so that only the transformed weights, which are constant
- * mostly, live outside the caches; see the body.
+ * It is fused over blocks of tile rows, so that only the transformed weights, which are
+ * constant mostly, live outside the caches; see the body.
  */
 #include "kernels/conv2d/conv2d.h"
 
@@ -42,8 +42,8 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs stride 1 and dilation 1");
     if (s.groups != 1)
         return optune_refuse(why, "needs groups=1, these are %ld", (long)s.groups);
-    /* A tile spreads its rounding errors over all its outputs: one that sums up few products, or
-     * none, cannot keep its own bound. */
+    /* A tile spreads its rounding errors over all its outputs: one that sums up few products,
+     * or none, cannot keep its own bound. */
     if (max64(max64(s.pt, s.pb), max64(s.pl, s.pr)) > 2)
         return optune_refuse(why, "needs a padding of at most 2");
     if (s.ci < 8)
@@ -159,9 +159,10 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 static sizes sizes_with(const optune_task *task, const conv2d_shape *s,
                         const optune_config *config)
 {
-    return sizes_of(task, s, optune_config_int(config, "tile_h"),
-                    optune_config_int(config, "tile_w"), optune_config_int(config, "block_rows"),
-                    optune_config_int(config, "tile_co"), optune_config_int(config, "chunk_co"));
+    return sizes_of(
+        task, s, optune_config_int(config, "tile_h"), optune_config_int(config, "tile_w"),
+        optune_config_int(config, "block_rows"), optune_config_int(config, "tile_co"),
+        optune_config_int(config, "chunk_co"));
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -199,44 +200,47 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const struct {
         const char *macro, *knob;
     } table[] = {
-        {"TILE_H", "tile_h"},   {"TILE_W", "tile_w"},  {"ROWS", "block_rows"},
-        {"GEMM_MR", "tile_p"},  {"GEMM_NV", "tile_co"}, {"CHUNK", "chunk_co"},
+        {"TILE_H", "tile_h"},  {"TILE_W", "tile_w"},       {"ROWS", "block_rows"},
+        {"GEMM_MR", "tile_p"}, {"GEMM_NV", "tile_co"},     {"CHUNK", "chunk_co"},
         {"GEMM_KU", "unroll"}, {"GEMM_AHEAD", "prefetch"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, module, table[i].macro, optune_config_int(config, table[i].knob));
+        optune_plan_define(plan, module, table[i].macro,
+                           optune_config_int(config, table[i].knob));
     optune_plan_define(plan, module, "SPLIT_BLOCKS", z.split_blocks);
 
     const bool is_const = task->call->input[CONV2D_WEIGHT].is_const;
     const int64_t elem = conv2d_elem(&s);
     const int u = optune_plan_scratch(plan, "weights", z.u * elem, is_const);
-    const int v = optune_plan_scratch(
-        plan, "inputs", z.v * elem * (z.split_blocks ? z.threads : 1), false);
+    const int v = optune_plan_scratch(plan, "inputs",
+                                      z.v * elem * (z.split_blocks ? z.threads : 1), false);
     const int m = optune_plan_scratch(plan, "products", z.m * elem * z.threads, false);
     const int band = optune_plan_scratch(plan, "bands", z.band * elem * z.threads, false);
     optune_plan_stage(plan, &(optune_stage){
-        .phase = conv2d_weight_phase(task->call),
-        .module = module,
-        .function = "transform_weight",
-        .n_args = 2,
-        .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(u)},
-    });
+                                .phase = conv2d_weight_phase(task->call),
+                                .module = module,
+                                .function = "transform_weight",
+                                .n_args = 2,
+                                .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(u)},
+                            });
     optune_plan_stage(plan, &(optune_stage){
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "winograd",
-        .n_args = 6,
-        .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(u), optune_output_arg(0),
-                optune_scratch_arg(v), optune_scratch_arg(m), optune_scratch_arg(band)},
-    });
+                                .phase = OPTUNE_TIMED,
+                                .module = module,
+                                .function = "winograd",
+                                .n_args = 6,
+                                .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(u),
+                                        optune_output_arg(0), optune_scratch_arg(v),
+                                        optune_scratch_arg(m), optune_scratch_arg(band)},
+                            });
 }
 
 OPTUNE_IMPL(conv2d, winograd) = {
     .op = "conv2d",
     .name = "conv2d_winograd.cpu",
     .summary = "3x3 stride 1, winograd F(2,3) and F(4,3), fused over blocks of tiles",
-    /* The largest error of F(4x4,3x3), as a multiple of the bound of plain summation: 0.035 with
-     * 512 input channels, 0.3 with 8, 1.3 with 8 at corners padded by 2, which sum up one tap. */
+    /* The largest error of F(4x4,3x3), as a multiple of the bound of plain summation: 0.035
+     * with 512 input channels, 0.3 with 8, 1.3 with 8 at corners padded by 2, which sum up one
+     * tap. */
     .error_scale = 4,
     .applies = applies,
     .space = space,

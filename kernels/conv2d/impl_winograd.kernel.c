@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_winograd.cpu: F(TILE_H x TILE_W, 3x3) on vectors of channels. Macros from the plan: the
- * shape, TILE_H TILE_W (2 or 4), ROWS (tile rows of a block), CHUNK (panels of output channels of
- * a chunk), SPLIT_BLOCKS (threads take blocks of tiles, else channels), GEMM_MR GEMM_NV GEMM_KU
- * GEMM_AHEAD (the register tile of the products).
+ * conv2d_winograd.cpu: F(TILE_H x TILE_W, 3x3) on vectors of channels. Macros from the plan:
+ * the shape, TILE_H TILE_W (2 or 4), ROWS (tile rows of a block), CHUNK (panels of output
+ * channels of a chunk), SPLIT_BLOCKS (threads take blocks of tiles, else channels), GEMM_MR
+ * GEMM_NV GEMM_KU GEMM_AHEAD (the register tile of the products).
  *
- * The one idea: a block of tiles is transformed, multiplied and transformed back before the next
- * one is looked at. Its transformed input V stays in the L2 while the packed weights U stream by
- * once, and a chunk of products M is transformed back while it is still warm.
+ * The one idea: a block of tiles is transformed, multiplied and transformed back before the
+ * next one is looked at. Its transformed input V stays in the L2 while the packed weights U
+ * stream by once, and a chunk of products M is transformed back while it is still warm.
  *
  *   U [chunk][point][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
  *   M [panel of the chunk][point][tile][GEMM_NR]
@@ -53,11 +53,11 @@
 #define V_OWNER 0
 #endif
 
-/* ---- one-dimensional transforms ------------------------------------------------------------- */
+/* ---- one-dimensional transforms ---------------------------------------------------------- */
 
 /* F(2,3) interpolates at 0, 1, -1 and infinity; F(4,3) at 0, +-P, +-Q and infinity. These two
- * numbers are exact and keep the entries of all three matrices close to one another, which makes
- * a quarter of the error of 1 and 2. */
+ * numbers are exact and keep the entries of all three matrices close to one another, which
+ * makes a quarter of the error of 1 and 2. */
 #define POINT_P 0.625
 #define POINT_Q 1.5
 #define P1 ((DTYPE)(POINT_P))
@@ -127,7 +127,8 @@ INLINE void output_1d(const int m, const vec *t, vec *y)
     }
 }
 
-/* ---- weights: OIHW to U ----------------------------------------------------------------------- */
+/* ---- weights: OIHW to U
+ * ----------------------------------------------------------------------- */
 
 /* arg: weight, U */
 void transform_weight(void *const *arg)
@@ -164,7 +165,8 @@ void transform_weight(void *const *arg)
     }
 }
 
-/* ---- input to V ------------------------------------------------------------------------------- */
+/* ---- input to V
+ * ------------------------------------------------------------------------------- */
 
 /* One tile of one vector of channels; `row` and `pixel` are the pitches of its source. */
 INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
@@ -193,7 +195,8 @@ INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
 INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, DTYPE *v)
 {
     const i64 y0 = MAX(0, r0 * TILE_H - PT), y1 = MIN(H, r1 * TILE_H - PT + 2);
-    const DTYPE *image = planes_read(data, n, c, y0 * W, (y1 - y0) * W, band) - y0 * W * PIXEL_IN;
+    const DTYPE *image =
+        planes_read(data, n, c, y0 * W, (y1 - y0) * W, band) - y0 * W * PIXEL_IN;
     for (i64 r = r0; r < r1; r++)
         for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW) {
             const i64 y = r * TILE_H - PT, x = q * TILE_W - PL;
@@ -211,7 +214,8 @@ INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *b
         }
 }
 
-/* ---- M to output ------------------------------------------------------------------------------ */
+/* ---- M to output
+ * ------------------------------------------------------------------------------ */
 
 /* One tile of one vector of channels, `rows` x `cols` pixels of which exist. */
 INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
@@ -255,7 +259,8 @@ INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, c
     planes_write(out, n, c, y0 * OW, (y1 - y0) * OW, band);
 }
 
-/* ---- products ---------------------------------------------------------------------------------- */
+/* ---- products
+ * ---------------------------------------------------------------------------------- */
 
 INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
 {

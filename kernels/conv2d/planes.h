@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies that compute on vectors of consecutive channels read and write any layout through this:
- * a `pixel` of VLEN channels is one vector, and a range of pixels of one image is an array of
- * them, PIXEL_IN or PIXEL_OUT elements apart.
+ * Bodies that compute on vectors of consecutive channels read and write any layout through
+ * this: a `pixel` of VLEN channels is one vector, and a range of pixels of one image is an
+ * array of them, PIXEL_IN or PIXEL_OUT elements apart.
  *
  * The one idea: when the layout's block holds whole vectors, the array is the tensor itself and
- * nothing is copied; otherwise the range is copied to or from a buffer that stays in the caches,
- * for NCHW by transposing VLEN x VLEN squares. Never touches a byte outside the tensors: channels
- * that do not exist are read as zero and not written.
+ * nothing is copied; otherwise the range is copied to or from a buffer that stays in the
+ * caches, for NCHW by transposing VLEN x VLEN squares. Never touches a byte outside the
+ * tensors: channels that do not exist are read as zero and not written.
  *
  * Needs the macros of conv2d_define and the transposition of common/gemm.h.
  */
@@ -30,7 +30,7 @@ int omp_get_thread_num(void);
 #define THREAD 0
 #endif
 
-/* `lanes` channels (VLEN at most) of `count` pixels, `plane` elements from channel to channel. */
+/* `lanes` channels (VLEN at most) of `count` pixels, channels `plane` elements apart. */
 INLINE void planes_gather(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i64 count)
 {
     i64 i = 0;

@@ -18,7 +18,8 @@ static bool winograd(const optune_task *task, char *why)
     conv2d_shape s;
     return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kh == 3 && s.kw == 3 &&
             s.sh <= 2 && s.sw <= 2 && s.dh == 1 && s.dw == 1) ||
-           optune_refuse(why, "winograd needs a 3x3 kernel, strides up to 2, dilation 1, one group");
+           optune_refuse(why, "winograd needs a 3x3 kernel, strides of 1 or 2, no dilation "
+                              "and one group");
 }
 
 static bool is_1x1(const optune_task *task, char *why)

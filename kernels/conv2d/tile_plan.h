@@ -123,10 +123,11 @@ static inline double conv2d_tile_cost(const conv2d_shape *s, int64_t lanes, int6
     double total = 0;
     for (int part = 0; part < 4; part++) {
         const int64_t rows = part & 1 ? s->oh % th : th, cols = part & 2 ? s->ow % tw : tw;
-        const int64_t count = (part & 1 ? rows > 0 : s->oh / th) * (part & 2 ? cols > 0 : s->ow / tw);
+        const int64_t down = part & 1 ? rows > 0 : s->oh / th;
+        const int64_t across = part & 2 ? cols > 0 : s->ow / tw;
         const double sums = (double)(ov * rows * cols), loads = (double)(ov + rows * cols);
         const double work = sums > loads ? sums : loads;
-        total += (double)count * ((work > 8 ? work : 8) / 2 + 0.5);
+        total += (double)(down * across) * ((work > 8 ? work : 8) / 2 + 0.5);
     }
     return total * (double)conv2d_ceil_div(s->co_g, ov * lanes);
 }
