@@ -5,30 +5,12 @@
  */
 #include "cli/cli.h"
 
-typedef struct list_values {
-    bool json;
-} list_values;
-
-static const ot_option options[] = {
-    {.name = "json",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(list_values, json),
-     .help = "one JSON document instead of text"},
-    {.name = NULL},
-};
-
-static int run(const ot_cli *cli)
-{
-    const list_values *values = cli->values;
-    return ot_print_list(cli, "impls", values->json);
-}
-
 OT_CMD(impls) = {
     .name = "impls",
     .summary = "list the implementations, or those of one operator",
     .arguments = "[OP]",
     .max_words = 1,
-    .options = options,
-    .values_size = sizeof(list_values),
-    .run = run,
+    .options = ot_list_options,
+    .values_size = sizeof(ot_list_values),
+    .run = ot_list_run,
 };

@@ -88,14 +88,23 @@ void ot_print_result(const optune_result *result, bool json)
     ot_print_text(json ? optune_result_json(result) : optune_result_text(result));
 }
 
-int ot_print_list(const ot_cli *cli, const char *what, bool json)
+const ot_option ot_list_options[] = {
+    {.name = "json",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(ot_list_values, json),
+     .help = "one JSON document instead of text"},
+    {.name = NULL},
+};
+
+int ot_list_run(const ot_cli *cli)
 {
+    const ot_list_values *values = cli->values;
     optune_err err = {0};
     optune_result *result = NULL;
     const char *name = cli->n_words ? cli->words[0] : NULL;
-    if (optune_list(cli->handle, what, name, &result, &err) < 0)
+    if (optune_list(cli->handle, cli->cmd->name, name, &result, &err) < 0)
         return ot_say_failure(&err);
-    ot_print_result(result, json);
+    ot_print_result(result, values->json);
     optune_result_free(result);
     return OT_EXIT_DONE;
 }

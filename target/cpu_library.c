@@ -27,7 +27,7 @@ typedef struct library {
 
 static const library known[] = {
     {"cblas", {"libopenblas.so.0", "libcblas.so.3", "libblas.so.3"}, "libopenblas0-pthread"},
-    {"dnnl", {"libdnnl.so.3", "libdnnl.so.2"}, "libdnnl-dev"},
+    {"dnnl", {"libdnnl.so.2", "libdnnl.so.3"}, "libdnnl-dev"},
 };
 
 static const library *find_known(const char *name, optune_err *err)

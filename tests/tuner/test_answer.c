@@ -62,7 +62,7 @@ static const char *query_refused(const char *db)
     return err.text;
 }
 
-/* ---- nothing known ------------------------------------------------------------------------- */
+/* ---- nothing known ----------------------------------------------------------------------- */
 
 static void test_empty(void **state)
 {
@@ -103,7 +103,7 @@ static void test_bad_words(void **state)
     optune_close(o);
 }
 
-/* ---- tuned ------------------------------------------------------------------------------------ */
+/* ---- tuned ------------------------------------------------------------------------------- */
 
 static const optune_record *best_of(const char *impl)
 {
@@ -199,7 +199,7 @@ static void test_threads(void **state)
     optune_close(o);
 }
 
-/* ---- stale ------------------------------------------------------------------------------------- */
+/* ---- stale ------------------------------------------------------------------------------- */
 
 static void other_digest(optune_record *r)
 {
@@ -316,7 +316,7 @@ static void test_refuted(void **state)
     optune_close(o);
 }
 
-/* ---- another device ------------------------------------------------------------------------------ */
+/* ---- another device ---------------------------------------------------------------------- */
 
 static int must_not_probe(const optune_target *target, optune_device *device, optune_err *err)
 {

@@ -13,7 +13,7 @@
 
 #include "tuner/worker.h"
 
-/* ---- what is emitted ------------------------------------------------------------------------- */
+/* ---- what is emitted --------------------------------------------------------------------- */
 
 typedef struct steered {
     optune *o;
@@ -85,7 +85,7 @@ static void emit(steered *s, const char *dir, char name[128])
     optune_result_free(result);
 }
 
-/* ---- building it ------------------------------------------------------------------------------- */
+/* ---- building it ------------------------------------------------------------------------- */
 
 /* Runs the build command in the comment of NAME.c, with `more` words, where nothing of ours is
  * to be found. */
@@ -154,7 +154,7 @@ static void load(kernel *k, const char *dir, const char *name)
     *(void **)&k->close = symbol(k, name, "close");
 }
 
-/* ---- what it computes ------------------------------------------------------------------------------ */
+/* ---- what it computes -------------------------------------------------------------------- */
 
 enum { GUARD = 64, CANARY = 0x5a };
 
@@ -232,7 +232,7 @@ static void check_kernel(const steered *s, const kernel *k)
     free(workspace);
 }
 
-/* ---- every implementation ------------------------------------------------------------------------------ */
+/* ---- every implementation ---------------------------------------------------------------- */
 
 /* The first sample of its op that an implementation is valid for; NULL: none. */
 static const char *sample_for(const optune_impl *impl, const char *target)
@@ -317,7 +317,7 @@ static void test_two_threads(void **state)
         check_impl(ot_impl_find(names[i]), "cpu -threads=2", "two");
 }
 
-/* ---- together, and what is said -------------------------------------------------------------------------- */
+/* ---- together, and what is said ---------------------------------------------------------- */
 
 static void emit_fallback(const char *workload, const char *impl, const char *dir, char name[128])
 {

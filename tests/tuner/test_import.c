@@ -79,7 +79,7 @@ static void the_log(const char *db, char path[4096])
     assert_int_equal(tuning_logs(db, keep_path, path), 1);
 }
 
-/* ---- ours ------------------------------------------------------------------------------------ */
+/* ---- ours -------------------------------------------------------------------------------- */
 
 static void import_one(void *arg, const char *path)
 {
@@ -215,7 +215,7 @@ static void test_no_log(void **state)
     assert_int_equal(tuning_logs("none", NULL, NULL), 0); /* no empty log is left */
 }
 
-/* ---- AutoTVM's --------------------------------------------------------------------------------- */
+/* ---- AutoTVM's --------------------------------------------------------------------------- */
 
 #define TVM_LINE(target, task, channels, entity)                                                 \
     "{\"input\": [\"" target "\", \"" task "\", [[\"TENSOR\", [1, 8, 10, 10], \"float32\"], "    \

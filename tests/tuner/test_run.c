@@ -93,7 +93,7 @@ static void test_again(void **state)
     optune_close(o);
 }
 
-/* ---- interrupted --------------------------------------------------------------------------- */
+/* ---- interrupted ------------------------------------------------------------------------- */
 
 typedef struct stopper {
     optune *o;
@@ -151,7 +151,7 @@ static void test_interrupted(void **state)
     optune_close(o);
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------ */
+/* ---- what is asked for ------------------------------------------------------------------- */
 
 static void test_several_workloads(void **state)
 {
@@ -256,7 +256,7 @@ static void test_impossible_workload(void **state)
     optune_close(o);
 }
 
-/* ---- bad candidates ------------------------------------------------------------------------------ */
+/* ---- bad candidates ---------------------------------------------------------------------- */
 
 static void test_planted(void **state)
 {
@@ -308,7 +308,7 @@ static void test_planted(void **state)
     optune_close(o);
 }
 
-/* ---- the document ---------------------------------------------------------------------------------- */
+/* ---- the document ------------------------------------------------------------------------ */
 
 static void has_keys(const json_t *object, const char *names)
 {
@@ -364,7 +364,7 @@ static void test_document(void **state)
     optune_close(o);
 }
 
-/* ---- two at once ------------------------------------------------------------------------------------ */
+/* ---- two at once ------------------------------------------------------------------------- */
 
 static void *run_aside(void *arg)
 {
