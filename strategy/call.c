@@ -404,18 +404,9 @@ int ot_call_parse(const char *text, optune_call *call, optune_err *err)
     int rc = copy_word(&c, at, n, name);
     if (rc < 0)
         return rc;
-    const optune_op *op = ot_op_find(name);
-    if (!op) {
-        enum { MOST = 256 };
-        const char *names[MOST];
-        int count;
-        const optune_op *const *ops = ot_ops(&count);
-        count = count < MOST ? count : MOST;
-        for (int i = 0; i < count; i++)
-            names[i] = ops[i]->name;
-        ot_no_such(&inner, "operator", name, names, count);
+    const optune_op *op;
+    if (ot_op_get(name, &op, &inner) < 0)
         return point_text(&c, at, OPTUNE_ENOENT, inner.text);
-    }
     c.p += n;
     rc = ot_call_start(op, call, err);
     if (rc < 0)

@@ -103,17 +103,33 @@ int ot_no_such(optune_err *err, const char *kind, const char *word, const char *
     return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'", kind, word);
 }
 
-/* ---- rows of others ---------------------------------------------------------------------- */
-
-static int no_op(optune_err *err, const char *word)
+int ot_op_get(const char *name, const optune_op **op, optune_err *err)
 {
+    *op = ot_op_find(name);
+    if (*op)
+        return OPTUNE_OK;
     const char **names = ot_alloc((size_t)(op_n + 1) * sizeof(*names));
     for (int i = 0; i < op_n; i++)
         names[i] = op_row[i]->name;
-    const int rc = ot_no_such(err, "operator", word, names, op_n);
+    const int rc = ot_no_such(err, "operator", name, names, op_n);
     free(names);
     return rc;
 }
+
+int ot_search_get(const char *name, const optune_search **search, optune_err *err)
+{
+    *search = ot_search_find(name);
+    if (*search)
+        return OPTUNE_OK;
+    const char **names = ot_alloc((size_t)(search_n + 1) * sizeof(*names));
+    for (int i = 0; i < search_n; i++)
+        names[i] = search_row[i]->name;
+    const int rc = ot_no_such(err, "search", name, names, search_n);
+    free(names);
+    return rc;
+}
+
+/* ---- rows of others ---------------------------------------------------------------------- */
 
 static int taken(optune_err *err, const char *kind, const char *name)
 {
@@ -175,13 +191,15 @@ int ot_op_add(const optune_op *op, optune_err *err)
 int ot_impl_add(const optune_impl *impl, optune_err *err)
 {
     pthread_once(&once, load);
-    const int rc = check_name("implementation", impl->name, err);
+    const optune_op *op;
+    int rc = check_name("implementation", impl->name, err);
     if (rc < 0)
         return rc;
     if (ot_impl_find(impl->name))
         return taken(err, "implementation", impl->name);
-    if (!impl->op || !ot_op_find(impl->op))
-        return no_op(err, impl->op ? impl->op : "");
+    rc = ot_op_get(impl->op ? impl->op : "", &op, err);
+    if (rc < 0)
+        return rc;
     if (!impl->plan)
         return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' lacks `plan`", impl->name);
     impl_push(impl);
@@ -219,8 +237,10 @@ int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
     int rc = check_name("strategy key", strategy->key, err);
     if (rc < 0)
         return rc;
-    if (!strategy->op || !ot_op_find(strategy->op))
-        return no_op(err, strategy->op ? strategy->op : "");
+    const optune_op *op;
+    rc = ot_op_get(strategy->op ? strategy->op : "", &op, err);
+    if (rc < 0)
+        return rc;
     int n = 0;
     for (; strategy->rows && strategy->rows[n].impl; n++)
         if ((rc = check_row(strategy, &strategy->rows[n], err)) < 0)

@@ -16,6 +16,9 @@ const optune_impl *const *ot_impls(int *n);
 const optune_strategy *const *ot_strategies(int *n);
 const optune_search *const *ot_searches(int *n);
 const optune_op *ot_op_find(const char *name);
+/* The same, or ENOENT with the nearest name. */
+int ot_op_get(const char *name, const optune_op **op, optune_err *err);
+int ot_search_get(const char *name, const optune_search **search, optune_err *err);
 const optune_impl *ot_impl_find(const char *name);
 const optune_search *ot_search_find(const char *name);
 /* The strategy of an op for a target's keys, then "generic"; a later plugin's wins over an

@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tuner/tuner.h"
 
@@ -164,6 +166,20 @@ void optune_interrupt(optune *o)
 bool ot_context_stopped(const optune *o)
 {
     return atomic_load(&o->stop);
+}
+
+int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t size,
+                        optune_err *err)
+{
+    char dir[sizeof o->db + 8], stamp[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    snprintf(dir, sizeof dir, "%s/logs", o->db);
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
+    const int n = snprintf(path, size, "%s/%s-%d%s.log", dir, stamp, (int)getpid(), suffix);
+    if (n < 0 || (size_t)n >= size)
+        return optune_fail(err, OPTUNE_ELIMIT, "database path too long");
+    return ot_make_dirs(dir, err);
 }
 
 void ot_context_log(optune *o, optune_log_level level, const char *format, ...)

@@ -107,14 +107,9 @@ int optune_export(optune *o, const char *op, bool best, const char *path, optune
     ot_text log = {0};
     list l = {.op = op};
     int status = OPTUNE_OK;
-    if (op && !ot_op_find(op)) {
-        const char *names[256];
-        int n;
-        const optune_op *const *row = ot_ops(&n);
-        for (int i = 0; i < n && i < OT_COUNT(names); i++)
-            names[i] = row[i]->name;
-        status = ot_no_such(err, "operator", op, names, n < 256 ? n : 256);
-    }
+    const optune_op *row;
+    if (op)
+        status = ot_op_get(op, &row, err);
     if (status >= 0)
         status = ot_context_store(o, OT_STORE_READ, err);
     if (status >= 0)

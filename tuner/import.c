@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tuner/tuner.h"
@@ -199,14 +198,7 @@ static int name_log(importing *im, const char *path)
 {
     if (own_log(im->o, path))
         return OPTUNE_OK;
-    char dir[4096 + 16], stamp[32];
-    const time_t now = time(NULL);
-    struct tm utc;
-    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
-    snprintf(dir, sizeof dir, "%s/logs", im->o->db);
-    snprintf(im->log_path, sizeof im->log_path, "%s/%s-%d-import.log", dir, stamp,
-             (int)getpid());
-    return ot_make_dirs(dir, im->err);
+    return ot_context_log_path(im->o, "-import", im->log_path, sizeof im->log_path, im->err);
 }
 
 static optune_result *summary(importing *im)

@@ -129,8 +129,8 @@ static int list_impls(optune *o, const char *name, ot_text *text, json_t **json,
                       optune_err *err)
 {
     (void)o;
-    const optune_op *only;
-    const int status = ot_list_find_op(name, &only, err);
+    const optune_op *only = NULL;
+    const int status = name ? ot_op_get(name, &only, err) : OPTUNE_OK;
     if (status < 0)
         return status;
     int n;

@@ -16,8 +16,7 @@ json_t *ot_words_json(const char *words);
 json_t *ot_names_json(const char *const *names); /* NULL-terminated; NULL gives an empty list */
 json_t *ot_wrap(const char *name, json_t *list); /* {name: list}; takes the list */
 
-/* list_op.c: the operator of that name, or NULL when name is NULL. ENOENT with the nearest. */
-int ot_list_find_op(const char *name, const optune_op **found, optune_err *err);
+/* list_op.c */
 int ot_list_ops(optune *o, const char *name, ot_text *text, json_t **json, optune_err *err);
 
 #endif

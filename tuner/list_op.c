@@ -228,26 +228,11 @@ static void op_line(const optune_op *op, ot_text *to)
     ot_text_add(to, "\n");
 }
 
-int ot_list_find_op(const char *name, const optune_op **found, optune_err *err)
-{
-    int n, status = OPTUNE_OK;
-    const optune_op *const *op = ot_ops(&n);
-    *found = name ? ot_op_find(name) : NULL;
-    if (*found || !name)
-        return OPTUNE_OK;
-    const char **names = ot_alloc((size_t)(n + 1) * sizeof *names);
-    for (int i = 0; i < n; i++)
-        names[i] = op[i]->name;
-    status = ot_no_such(err, "operator", name, names, n);
-    free(names);
-    return status;
-}
-
 int ot_list_ops(optune *o, const char *name, ot_text *text, json_t **json, optune_err *err)
 {
     (void)o;
-    const optune_op *only;
-    const int status = ot_list_find_op(name, &only, err);
+    const optune_op *only = NULL;
+    const int status = name ? ot_op_get(name, &only, err) : OPTUNE_OK;
     if (status < 0)
         return status;
     int n;

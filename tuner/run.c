@@ -5,8 +5,6 @@
  */
 #include <math.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "tuner/tune.h"
 
@@ -127,7 +125,7 @@ static int open_tools(ot_run *run, optune_err *err)
 {
     optune *o = run->o;
     const char *cache_home = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char cache[4096 + 64], logs[4096 + 64], name[4096 + 128];
+    char cache[4096 + 64], name[4096 + 128];
     if (getenv("OPTUNE_CACHE"))
         snprintf(cache, sizeof cache, "%.4096s", getenv("OPTUNE_CACHE"));
     else if (cache_home && *cache_home)
@@ -148,14 +146,8 @@ static int open_tools(ot_run *run, optune_err *err)
                                       .arg = run};
     if (status >= 0)
         status = ot_worker_open(&worker, &run->worker, err);
-    snprintf(logs, sizeof logs, "%s/logs", o->db);
     if (status >= 0)
-        status = ot_make_dirs(logs, err);
-    const time_t now = time(NULL);
-    struct tm utc;
-    char stamp[32];
-    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
-    snprintf(name, sizeof name, "%s/%s-%d.log", logs, stamp, (int)getpid());
+        status = ot_context_log_path(o, "", name, sizeof name, err);
     if (status >= 0)
         status = ot_log_open(name, &run->log, err);
     if (status >= 0)
@@ -181,29 +173,15 @@ static int start(ot_run *run, optune_err *err)
     const optune_run_options *options = run->options;
     if (!options->op)
         return optune_fail(err, OPTUNE_EUSAGE, "no operator named");
-    run->op = ot_op_find(options->op);
-    if (!run->op) {
-        const char *names[256];
-        int n;
-        const optune_op *const *op = ot_ops(&n);
-        for (int i = 0; i < n && i < OT_COUNT(names); i++)
-            names[i] = op[i]->name;
-        return ot_no_such(err, "operator", options->op, names, n < 256 ? n : 256);
-    }
-    const char *search = options->search ? options->search : DEFAULT_SEARCH;
-    run->search = ot_search_find(search);
-    if (!run->search) {
-        const char *names[64];
-        int n;
-        const optune_search *const *row = ot_searches(&n);
-        for (int i = 0; i < n && i < OT_COUNT(names); i++)
-            names[i] = row[i]->name;
-        return ot_no_such(err, "search", search, names, n < 64 ? n : 64);
-    }
-    if (*run->o->device_key)
+    int status = ot_op_get(options->op, &run->op, err);
+    if (status >= 0)
+        status = ot_search_get(options->search ? options->search : DEFAULT_SEARCH, &run->search,
+                               err);
+    if (status >= 0 && *run->o->device_key)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "a run measures this machine: --device is for asking about others");
-    int status = check_impls(run, err);
+    if (status >= 0)
+        status = check_impls(run, err);
     if (status >= 0)
         status = gather(run, err);
     if (status >= 0)

@@ -36,6 +36,9 @@ struct optune {
 };
 int ot_context_device(optune *o, optune_err *err);          /* probes, or reads the stored device */
 int ot_context_store(optune *o, int mode, optune_err *err); /* opens; WRITE upgrades */
+/* A fresh name under DB/logs, which is made: <utc time>-<pid><suffix>.log. */
+int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t size,
+                        optune_err *err);
 void ot_context_log(optune *o, optune_log_level level, const char *format, ...)
     OPTUNE_PRINTF(3, 4);
 bool ot_context_stopped(const optune *o);

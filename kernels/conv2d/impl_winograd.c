@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_winograd.cpu: 3x3 convolutions of stride 1 with fewer multiplications, F(2,3) or
- * F(4,3) in each direction on its own: 7 rows of output want tiles of 2, 56 want tiles of 4.
+ * conv2d_winograd.cpu: 3x3 convolutions with fewer multiplications, by tiles of 2 or 4 outputs
+ * in each direction on its own: 7 rows of output want tiles of 2, 56 want tiles of 4. Stride 1
+ * is F(2,3) or F(4,3); stride 2 splits the inputs into even and odd ones, see the body.
  *
  * It is fused over blocks of tile rows, so that only the transformed weights, which are
  * constant mostly, live outside the caches; see the body.
@@ -38,8 +39,8 @@ static bool applies(const optune_task *task, char *why)
     if (s.kh != 3 || s.kw != 3)
         return optune_refuse(why, "needs a 3x3 kernel, this one is %ldx%ld", (long)s.kh,
                              (long)s.kw);
-    if (s.sh != 1 || s.sw != 1 || s.dh != 1 || s.dw != 1)
-        return optune_refuse(why, "needs stride 1 and dilation 1");
+    if (s.sh > 2 || s.sw > 2 || s.dh != 1 || s.dw != 1)
+        return optune_refuse(why, "needs strides of 1 or 2 and dilation 1");
     if (s.groups != 1)
         return optune_refuse(why, "needs groups=1, these are %ld", (long)s.groups);
     /* A tile spreads its rounding errors over all its outputs: one that sums up few products,
@@ -89,13 +90,19 @@ static void space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "prefetch", 5, ahead);
 }
 
+/* Points of a tile in one direction. */
+static int64_t points_of(int64_t tile, int64_t stride)
+{
+    return stride == 1 ? tile + 2 : 2 * tile + 1;
+}
+
 static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t tile_h,
                       int64_t tile_w, int64_t rows, int64_t tile_co, int64_t chunk)
 {
     sizes z = {.lanes = conv2d_lanes(task, s), .threads = task->device->threads};
     if (z.threads < 1)
         z.threads = 1;
-    z.points = (tile_h + 2) * (tile_w + 2);
+    z.points = points_of(tile_h, s->sh) * points_of(tile_w, s->sw);
     const int64_t image_rows = ceil_div(s->oh, tile_h);
     z.all_rows = s->n * image_rows;
     z.cols = ceil_div(s->ow, tile_w);
@@ -108,7 +115,7 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
     z.m = chunk * z.points * (z.tiles * tile_co * z.lanes + z.lanes);
     z.u = z.panels * z.points * s->ci * tile_co * z.lanes;
     const int64_t band = min64(rows, image_rows) * tile_h;
-    z.band = max64((band + 2) * s->w, band * s->ow) * z.lanes;
+    z.band = max64(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes;
     return z;
 }
 
@@ -117,7 +124,7 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
 static int64_t cost(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
 {
     const int64_t tiles = s->n * ceil_div(s->oh, tile_h) * ceil_div(s->ow, tile_w);
-    return (tile_h + 2) * (tile_w + 2) * max64(tiles, 10);
+    return points_of(tile_h, s->sh) * points_of(tile_w, s->sw) * max64(tiles, 10);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -237,7 +244,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 OPTUNE_IMPL(conv2d, winograd) = {
     .op = "conv2d",
     .name = "conv2d_winograd.cpu",
-    .summary = "3x3 stride 1, winograd F(2,3) and F(4,3), fused over blocks of tiles",
+    .summary = "3x3 of stride 1 or 2, winograd F(2,3) and F(4,3), fused over blocks of tiles",
     /* The largest error of F(4x4,3x3), as a multiple of the bound of plain summation: 0.035
      * with 512 input channels, 0.3 with 8, 1.3 with 8 at corners padded by 2, which sum up one
      * tap. */

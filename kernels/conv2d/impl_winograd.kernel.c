@@ -17,8 +17,9 @@
  */
 #include "kernels/conv2d/planes.h"
 
-#define AH (TILE_H + 2)
-#define AW (TILE_W + 2)
+/* Points, and as many inputs, of a tile in each direction. */
+#define AH (SH == 1 ? TILE_H + 2 : 2 * TILE_H + 1)
+#define AW (SW == 1 ? TILE_W + 2 : 2 * TILE_W + 1)
 #define POINTS (AH * AW)
 #define TILE_ROWS CEIL_DIV(OH, TILE_H) /* of one image */
 #define TILE_COLS CEIL_DIV(OW, TILE_W)
@@ -39,7 +40,7 @@
 #define U_PANEL ((i64)CI * GEMM_NR)
 
 /* Rows of input or output that a block can touch, and the buffers for them. */
-#define BAND_IN (MIN(ROWS, TILE_ROWS) * TILE_H + 2)
+#define BAND_IN ((MIN(ROWS, TILE_ROWS) * TILE_H - 1) * SH + 3)
 #define BAND_OUT (MIN(ROWS, TILE_ROWS) * TILE_H)
 #define BAND_SIZE ((i64)MAX(BAND_IN * W, BAND_OUT * OW) * VLEN)
 
@@ -71,10 +72,28 @@
 #define NORM_P ((DTYPE)(1 / (2 * POINT_P * POINT_P * (POINT_P * POINT_P - POINT_Q * POINT_Q))))
 #define NORM_Q ((DTYPE)(1 / (2 * POINT_Q * POINT_Q * (POINT_Q * POINT_Q - POINT_P * POINT_P))))
 
-/* t = G g: three weights to m + 2 points. */
-INLINE void weight_1d(const int m, const vec *g, vec *t)
+/* Stride 2 sees two sequences: the even inputs with two weights, by F(2,2) at 0, 1 and infinity
+ * or F(4,2) at 0, 1, -1, 2 and infinity, and the odd inputs with one weight, as they are. */
+
+/* t = G g: three weights to a tile's points. */
+INLINE void weight_1d(const int m, const int stride, const vec *g, vec *t)
 {
-    if (m == 2) {
+    if (stride == 2) {
+        if (m == 2) {
+            t[0] = g[0];
+            t[1] = g[0] + g[2];
+            t[2] = g[2];
+        } else {
+            t[0] = g[0] * (DTYPE)0.5;
+            t[1] = (g[0] + g[2]) * (DTYPE)-0.5;
+            t[2] = (g[2] - g[0]) * (DTYPE)(1 / 6.0);
+            t[3] = (g[0] + 2 * g[2]) * (DTYPE)(1 / 6.0);
+            t[4] = g[2];
+        }
+        UNROLL(16)
+        for (int i = 0; i < m; i++)
+            t[m + 1 + i] = g[1];
+    } else if (m == 2) {
         const vec e = (g[0] + g[2]) * (DTYPE)0.5, o = g[1] * (DTYPE)0.5;
         t[0] = -g[0];
         t[1] = e + o;
@@ -92,10 +111,26 @@ INLINE void weight_1d(const int m, const vec *g, vec *t)
     }
 }
 
-/* t = B^T d: m + 2 inputs to m + 2 points. */
-INLINE void input_1d(const int m, const vec *d, vec *t)
+/* t = B^T d: inputs to points. */
+INLINE void input_1d(const int m, const int stride, const vec *d, vec *t)
 {
-    if (m == 2) {
+    if (stride == 2) {
+        if (m == 2) {
+            t[0] = d[0] - d[2];
+            t[1] = d[2];
+            t[2] = d[4] - d[2];
+        } else {
+            const vec a = d[6] - d[4] - 2 * d[2], b = d[6] - d[2];
+            t[0] = b + 2 * (d[0] - d[4]);
+            t[1] = a;
+            t[2] = d[6] - 3 * d[4] + 2 * d[2];
+            t[3] = b;
+            t[4] = d[8] - d[4] - 2 * b;
+        }
+        UNROLL(16)
+        for (int i = 0; i < m; i++)
+            t[m + 1 + i] = d[2 * i + 1];
+    } else if (m == 2) {
         t[0] = d[2] - d[0];
         t[1] = d[2] + d[1];
         t[2] = d[2] - d[1];
@@ -112,10 +147,21 @@ INLINE void input_1d(const int m, const vec *d, vec *t)
     }
 }
 
-/* y = A^T t: m + 2 points to m outputs. */
-INLINE void output_1d(const int m, const vec *t, vec *y)
+/* y = A^T t: points to m outputs. */
+INLINE void output_1d(const int m, const int stride, const vec *t, vec *y)
 {
-    if (m == 2) {
+    if (stride == 2) {
+        if (m == 2) {
+            y[0] = t[0] + t[1] + t[3];
+            y[1] = t[1] + t[2] + t[4];
+        } else {
+            const vec e = t[1] + t[2], o = t[1] - t[2];
+            y[0] = t[0] + e + t[3] + t[5];
+            y[1] = o + 2 * t[3] + t[6];
+            y[2] = e + 4 * t[3] + t[7];
+            y[3] = o + 8 * t[3] + t[4] + t[8];
+        }
+    } else if (m == 2) {
         y[0] = t[0] + (t[1] + t[2]);
         y[1] = t[3] + (t[1] - t[2]);
     } else {
@@ -127,8 +173,7 @@ INLINE void output_1d(const int m, const vec *t, vec *y)
     }
 }
 
-/* ---- weights: OIHW to U
- * ----------------------------------------------------------------------- */
+/* ---- weights: OIHW to U ------------------------------------------------------------------ */
 
 /* arg: weight, U */
 void transform_weight(void *const *arg)
@@ -146,17 +191,17 @@ void transform_weight(void *const *arg)
                 for (i64 l = 0; l < VLEN && co + l < CO; l++)
                     for (i64 k = 0; k < 9; k++)
                         g[k % 3][k / 3][l] = weight[((co + l) * CI + c) * 9 + k];
-                UNROLL(8)
+                UNROLL(16)
                 for (int x = 0; x < 3; x++) {
-                    weight_1d(TILE_H, g[x], t[x]);
-                    UNROLL(8)
+                    weight_1d(TILE_H, SH, g[x], t[x]);
+                    UNROLL(16)
                     for (int y = 0; y < AH; y++)
                         s[y][x] = t[x][y];
                 }
-                UNROLL(8)
+                UNROLL(16)
                 for (int y = 0; y < AH; y++) {
-                    weight_1d(TILE_W, s[y], r);
-                    UNROLL(8)
+                    weight_1d(TILE_W, SW, s[y], r);
+                    UNROLL(16)
                     for (int x = 0; x < AW; x++)
                         store(first + (y * AW + x) * width * U_PANEL + c * GEMM_NR + j * VLEN,
                               r[x]);
@@ -165,27 +210,26 @@ void transform_weight(void *const *arg)
     }
 }
 
-/* ---- input to V
- * ------------------------------------------------------------------------------- */
+/* ---- input to V -------------------------------------------------------------------------- */
 
 /* One tile of one vector of channels; `row` and `pixel` are the pitches of its source. */
 INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
 {
     vec d[AH], t[AH], s[AH][AW], r[AW];
-    UNROLL(8)
+    UNROLL(16)
     for (int x = 0; x < AW; x++) {
-        UNROLL(8)
+        UNROLL(16)
         for (int y = 0; y < AH; y++)
             d[y] = load(from + y * row + x * pixel);
-        input_1d(TILE_H, d, t);
-        UNROLL(8)
+        input_1d(TILE_H, SH, d, t);
+        UNROLL(16)
         for (int y = 0; y < AH; y++)
             s[y][x] = t[y];
     }
-    UNROLL(8)
+    UNROLL(16)
     for (int y = 0; y < AH; y++) {
-        input_1d(TILE_W, s[y], r);
-        UNROLL(8)
+        input_1d(TILE_W, SW, s[y], r);
+        UNROLL(16)
         for (int x = 0; x < AW; x++)
             store(to + (y * AW + x) * V_POINT, r[x]);
     }
@@ -194,12 +238,13 @@ INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
 /* Tile rows [r0, r1) of image n, channels [c, c + VLEN), to the tiles from v on. */
 INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, DTYPE *v)
 {
-    const i64 y0 = MAX(0, r0 * TILE_H - PT), y1 = MIN(H, r1 * TILE_H - PT + 2);
+    const i64 y0 = MAX(0, r0 * TILE_H * SH - PT);
+    const i64 y1 = MIN(H, (r1 * TILE_H - 1) * SH - PT + 3);
     const DTYPE *image =
         planes_read(data, n, c, y0 * W, (y1 - y0) * W, band) - y0 * W * PIXEL_IN;
     for (i64 r = r0; r < r1; r++)
         for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW) {
-            const i64 y = r * TILE_H - PT, x = q * TILE_W - PL;
+            const i64 y = r * TILE_H * SH - PT, x = q * TILE_W * SW - PL;
             if (y >= 0 && x >= 0 && y + AH <= H && x + AW <= W) {
                 input_tile(image + (y * W + x) * PIXEL_IN, W * PIXEL_IN, PIXEL_IN, v);
                 continue;
@@ -214,29 +259,28 @@ INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *b
         }
 }
 
-/* ---- M to output
- * ------------------------------------------------------------------------------ */
+/* ---- M to output ------------------------------------------------------------------------- */
 
 /* One tile of one vector of channels, `rows` x `cols` pixels of which exist. */
 INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
 {
     vec m[AH], y[TILE_H], s[TILE_H][AW], r[TILE_W];
-    UNROLL(8)
+    UNROLL(16)
     for (int j = 0; j < AW; j++) {
-        UNROLL(8)
+        UNROLL(16)
         for (int i = 0; i < AH; i++)
             m[i] = load(from + (i * AW + j) * M_POINT);
-        output_1d(TILE_H, m, y);
-        UNROLL(8)
+        output_1d(TILE_H, SH, m, y);
+        UNROLL(16)
         for (int i = 0; i < TILE_H; i++)
             s[i][j] = y[i];
     }
-    UNROLL(8)
+    UNROLL(16)
     for (int i = 0; i < TILE_H; i++) {
         if (i >= rows)
             break;
-        output_1d(TILE_W, s[i], r);
-        UNROLL(8)
+        output_1d(TILE_W, SW, s[i], r);
+        UNROLL(16)
         for (int j = 0; j < TILE_W; j++)
             if (j < cols)
                 store(to + (i * OW + j) * PIXEL_OUT, r[j]);
@@ -259,8 +303,7 @@ INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, c
     planes_write(out, n, c, y0 * OW, (y1 - y0) * OW, band);
 }
 
-/* ---- products
- * ---------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------- */
 
 INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
 {

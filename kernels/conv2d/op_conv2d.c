@@ -515,6 +515,11 @@ static const char *const samples[] = {
     "conv2d(f32[1,1,1,1], const f32[1,1,1,1])",
     "conv2d(f32[1,3,17,19], const f32[8,3,3,3], padding=[1,1,1,1])",
     "conv2d(f32[1,16,14,14], const f32[32,16,3,3], padding=[1,1,1,1])",
+    "conv2d(f32[2,10,15,13], const f32[18,10,3,3], strides=[2,2], padding=[1,1,1,1])",
+    "conv2d(f32[1,16,22,17], const f32[40,16,3,3], strides=[2,1], padding=[0,1,1,0])",
+    "conv2d(f32[1,1,29,30,16], const f32[16,16,3,3], strides=[2,2], padding=[1,1,1,1], "
+    "data_layout=NCHW16c)",
+    "conv2d(f64[1,9,13,12], const f64[11,9,3,3], strides=[1,2], padding=[1,1,1,1])",
     "conv2d(f32[2,5,11,13], const f32[7,5,3,3], strides=[2,2], padding=[1,1,1,1])",
     "conv2d(f32[1,6,15,12], const f32[10,6,3,5], padding=[0,2,1,3], dilation=[2,1])",
     "conv2d(f32[1,4,16,16], const f32[9,4,3,3], strides=[2,1], padding=[2,0,1,1], "
@@ -543,6 +548,9 @@ static const char *const samples[] = {
     "data_layout=NCHW8c)",
     "conv2d(f32[1,4,10,10,4], const f32[16,8,3,3], padding=[1,1,1,1], groups=2, "
     "data_layout=NCHW4c)",
+    "conv2d(f32[1,24,14,14], const f32[48,12,1,1], groups=2, out_layout=NCHW16c)",
+    "conv2d(f32[1,24,9,10], const f32[48,12,3,3], padding=[1,1,1,1], groups=2, "
+    "out_layout=NCHW16c)",
     "conv2d(f64[1,5,9,10], const f64[11,5,3,3], padding=[1,1,1,1])",
     "conv2d(f64[2,16,8,8], const f64[24,16,1,1])",
     "conv2d(f64[1,8,12,12], const f64[8,1,3,3], padding=[1,1,1,1], groups=8)",

@@ -77,7 +77,8 @@ void pack_weight(void *const *arg)
 
 /* ---- output ------------------------------------------------------------------------------- */
 
-/* Stores one vector of output channels, `lanes` of which exist, at pixel `at` of the plane. */
+/* Stores one vector of output channels at pixel `at` of the plane; `lanes` channels exist from
+ * its first one on, fewer or more than it holds. */
 INLINE void put_channels(DTYPE *out, i64 n, i64 c, i64 at, vec v, i64 lanes)
 {
     const i64 plane = (i64)OH * OW;
@@ -95,7 +96,7 @@ INLINE void put_channels(DTYPE *out, i64 n, i64 c, i64 at, vec v, i64 lanes)
         return;
     }
 #endif
-    for (i64 i = 0; i < lanes; i++)
+    for (i64 i = 0; i < MIN(lanes, LANES); i++)
         out[((n * (CO / YB) + (c + i) / YB) * plane + at) * YB + (c + i) % YB] = v[i];
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What select and query answer: from plevel when nothing is known, from the tied set once it is;
- * never from a stale record, whose reason is named; and for another device's key without a look
- * at this machine. One run feeds all tests; what it stored is put into other databases, forged.
+ * What select and query answer: from plevel when nothing is known, from the tied set once it
+ * is; never from a stale record, whose reason is named; and for another device's key without a
+ * look at this machine. One run feeds all tests; what it stored goes forged into other databases.
  */
 #include "support/tuning.h"
 
@@ -33,7 +33,8 @@ static int teardown(void **state)
 }
 
 /* Puts the run's records, changed by `forge`, into a database of their own. */
-static void forge_db(const char *db, void (*forge)(optune_record *), const optune_device *device)
+static void forge_db(const char *db, void (*forge)(optune_record *),
+                     const optune_device *device)
 {
     ot_store *store = NULL;
     optune_err err = {0};
@@ -72,7 +73,8 @@ static void test_empty(void **state)
     optune_err err = {0};
     check_ok(optune_select(o, WORKLOAD, &s, &err));
     assert_string_equal(optune_selection_tier(s), "plevel");
-    assert_string_equal(optune_selection_impl(s), "dense_gemm.cpu"); /* 11, the highest that applies */
+    /* Its 11 is the highest plevel of those that apply. */
+    assert_string_equal(optune_selection_impl(s), "dense_gemm.cpu");
     assert_true(isinf(optune_selection_cost(s)));
     json_t *config = tuning_parse(optune_selection_config(s));
     assert_true(json_is_array(config));
@@ -368,7 +370,8 @@ static void test_other_device(void **state)
     check_ok(ot_target_add(&far_row, &err));
     optune_device device = some_device("far:away"); /* of 4 threads */
     forge_db("far", far_away, &device);
-    optune *o = tuning_open_with("far", (optune_options){.target = "far", .device = "far:away"});
+    optune *o =
+        tuning_open_with("far", (optune_options){.target = "far", .device = "far:away"});
     optune_selection *s = NULL;
     optune_result *result = NULL;
     check_ok(optune_select(o, WORKLOAD, &s, &err));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Emit: what is written builds with the command in its own comment, in an environment that knows
- * nothing of us, and computes what the operator means; for every implementation that is
- * generated code, with its fallback and other configs. Selections are steered by made-up records.
+ * Emit: what is written builds with the command in its own comment, in an environment that
+ * knows nothing of us, and computes what the operator means; for every implementation that is
+ * generated code, with its fallback and other configs. Made-up records steer the selections.
  */
 #include "support/tuning.h"
 
@@ -319,7 +319,8 @@ static void test_two_threads(void **state)
 
 /* ---- together, and what is said ---------------------------------------------------------- */
 
-static void emit_fallback(const char *workload, const char *impl, const char *dir, char name[128])
+static void emit_fallback(const char *workload, const char *impl, const char *dir,
+                          char name[128])
 {
     steered s;
     optune_space *space = NULL;
@@ -389,8 +390,8 @@ static void test_two_in_one_program(void **state)
     snprintf(include, sizeof include, "-I%s", tuning_path("both-a"));
     snprintf(other, sizeof other, "-I%s", tuning_path("both-b"));
     build("both-a", a,
-          (const char *const[]){second, tuning_path("both.c"), "-Wall", "-Werror", include, other,
-                                "-o", program, NULL});
+          (const char *const[]){second, tuning_path("both.c"), "-Wall", "-Werror", include,
+                                other, "-o", program, NULL});
     check_ok(ot_run_program((char *const[]){program, NULL}, 20, NULL, &err));
     ot_text_release(&text);
 }

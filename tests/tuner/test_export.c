@@ -169,8 +169,9 @@ static void test_refused(void **state)
     optune *o = tuning_open("from");
     optune_result *result = NULL;
     optune_err err = {0};
-    assert_int_equal(optune_export(o, NULL, false, tuning_path("missing/out.log"), &result, &err),
-                     OPTUNE_EIO);
+    assert_int_equal(
+        optune_export(o, NULL, false, tuning_path("missing/out.log"), &result, &err),
+        OPTUNE_EIO);
     check_contains(err.text, "missing/out.log");
     assert_null(result);
     assert_int_equal(optune_export(o, "dence", false, NULL, &result, &err), OPTUNE_ENOENT);

@@ -236,7 +236,9 @@ static void test_refused(void **state)
     refused(o, (optune_run_options){.op = "dense", .workloads = broken}, OPTUNE_ESYNTAX, "^");
     refused(o, (optune_run_options){.workloads = one}, OPTUNE_EUSAGE, "no operator");
     refused(o,
-            (optune_run_options){.op = "dense", .workloads = one, .log = tuning_path("missing/x.log")},
+            (optune_run_options){.op = "dense",
+                                 .workloads = one,
+                                 .log = tuning_path("missing/x.log")},
             OPTUNE_EIO, "missing/x.log");
     optune_close(o);
 }
@@ -276,8 +278,8 @@ static void test_planted(void **state)
     optune *o = tuning_open_with("planted", with);
     /* All but the one that hangs: it takes its whole deadline. */
     static const char *const impls[] = {
-        "dense_pack.x86", "dense_nopack.x86", "bad_crash.cpu",   "bad_lie.cpu", "bad_bounds.cpu",
-        "bad_input.cpu",  "bad_compile.cpu",  "bad_exit.cpu",    NULL};
+        "dense_pack.x86", "dense_nopack.x86", "bad_crash.cpu", "bad_lie.cpu", "bad_bounds.cpu",
+        "bad_input.cpu",  "bad_compile.cpu",  "bad_exit.cpu",  NULL};
     json_t *json = tuning_run(
         o, (optune_run_options){.op = "dense", .workloads = one, .impls = impls, .trials = 12},
         OPTUNE_OK);
