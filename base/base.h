@@ -93,6 +93,12 @@ int ot_self_dir(char *path, size_t size);
 /* Full path of a program found on PATH; false when there is none. */
 bool ot_find_program(const char *name, char *path, size_t size);
 
+/* ---- bind.c: libraries opened when first needed ------------------------------------------------ */
+/* Opens the first of files[] (NULL-terminated) that is there and fills `functions`, an array of n
+ * pointers or a struct of n function pointers, in the order of symbols[]. ETOOL names the package. */
+int ot_bind(const char *const *files, const char *package, const char *const *symbols, int n,
+            void *functions, optune_err *err);
+
 /* ---- config.c: configs as text, AutoTVM's entity list ---------------------------------------- */
 /* `[["tile_x","sp",[1,8]],["unroll","ot",true]]`: the canonical text of a config. */
 void ot_config_print(const optune_config *config, ot_text *to);

@@ -13,6 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#define CURL_DISABLE_TYPECHECK /* its macros would hide the functions' names */
 #include <curl/curl.h>
 
 #include "db/db.h"
@@ -20,12 +21,40 @@
 enum { REDIRECTS = 5, CRAWL_BYTES = 64, CRAWL_SECONDS = 30 };
 static const int64_t default_bytes = (int64_t)256 << 20;
 
+/* The functions used, opened at the first fetch. */
+#define FUNCTIONS(X) \
+    X(curl_easy_cleanup) \
+    X(curl_easy_getinfo) \
+    X(curl_easy_init) \
+    X(curl_easy_perform) \
+    X(curl_easy_setopt) \
+    X(curl_easy_strerror) \
+    X(curl_free) \
+    X(curl_global_init) \
+    X(curl_url) \
+    X(curl_url_cleanup) \
+    X(curl_url_get) \
+    X(curl_url_set)
+static struct {
+#define FIELD(name) __typeof__(&name) name;
+    FUNCTIONS(FIELD)
+} api;
+static const char *const symbols[] = {
+#define SYMBOL(name) #name,
+    FUNCTIONS(SYMBOL)};
+static const char *const files[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
+
+static int bound;
+static optune_err bound_err;
 static CURLcode global_state;
 static pthread_once_t global_once = PTHREAD_ONCE_INIT;
 
 static void start_curl(void)
 {
-    global_state = curl_global_init(CURL_GLOBAL_DEFAULT);
+    bound = ot_bind(files, "libcurl4", symbols, OT_COUNT(symbols), &api, &bound_err);
+    if (bound < 0)
+        return;
+    global_state = api.curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
 typedef struct sink {
@@ -61,13 +90,13 @@ static size_t take(char *data, size_t size, size_t count, void *arg)
 static void host_of(const char *url, char *host, size_t size)
 {
     char *part = NULL;
-    CURLU *parsed = curl_url();
-    if (!parsed || curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK ||
-        curl_url_get(parsed, CURLUPART_HOST, &part, 0) != CURLUE_OK ||
+    CURLU *parsed = api.curl_url();
+    if (!parsed || api.curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK ||
+        api.curl_url_get(parsed, CURLUPART_HOST, &part, 0) != CURLUE_OK ||
         !ot_copy(host, size, part))
         ot_copy(host, size, "?");
-    curl_free(part);
-    curl_url_cleanup(parsed);
+    api.curl_free(part);
+    api.curl_url_cleanup(parsed);
 }
 
 static bool set_options(CURL *curl, const char *url, const ot_fetch *how, sink *to,
@@ -78,7 +107,7 @@ static bool set_options(CURL *curl, const char *url, const ot_fetch *how, sink *
     double total_s = how->total_s > 0 ? how->total_s : 300;
     to->left = max_bytes;
     CURLcode bad = CURLE_OK;
-#define SET(option, value) bad = bad ? bad : curl_easy_setopt(curl, option, value)
+#define SET(option, value) bad = bad ? bad : api.curl_easy_setopt(curl, option, value)
     SET(CURLOPT_URL, url);
     SET(CURLOPT_PROTOCOLS_STR, "https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, "https");
@@ -108,15 +137,15 @@ static int transfer(const char *url, const char *host, const ot_fetch *how, sink
                     optune_err *err)
 {
     char reason[CURL_ERROR_SIZE] = "";
-    CURL *curl = curl_easy_init();
+    CURL *curl = api.curl_easy_init();
     if (!curl || !set_options(curl, url, how, to, reason)) {
-        curl_easy_cleanup(curl);
+        api.curl_easy_cleanup(curl);
         return optune_fail(err, OPTUNE_ENET, "libcurl cannot be set up");
     }
-    CURLcode code = curl_easy_perform(curl);
+    CURLcode code = api.curl_easy_perform(curl);
     long http = 0;
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http);
-    curl_easy_cleanup(curl);
+    api.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http);
+    api.curl_easy_cleanup(curl);
     if (code == CURLE_OK)
         return OPTUNE_OK;
     if (to->full || code == CURLE_FILESIZE_EXCEEDED)
@@ -131,7 +160,7 @@ static int transfer(const char *url, const char *host, const ot_fetch *how, sink
                            http);
     return optune_fail(err, OPTUNE_ENET, "fetching from '%s' %s: %s", host,
                        code == CURLE_OPERATION_TIMEDOUT ? "timed out" : "failed",
-                       *reason ? reason : curl_easy_strerror(code));
+                       *reason ? reason : api.curl_easy_strerror(code));
 }
 
 int ot_http_fetch(const char *url, const char *path, const ot_fetch *how, optune_err *err)
@@ -143,9 +172,11 @@ int ot_http_fetch(const char *url, const char *path, const ot_fetch *how, optune
         return optune_fail(err, OPTUNE_ENET, "only https is fetched: '%.*s...' is refused",
                            (int)strcspn(url, ":/"), url);
     pthread_once(&global_once, start_curl);
+    if (bound < 0)
+        return optune_fail(err, bound, "%s", bound_err.text);
     if (global_state != CURLE_OK)
         return optune_fail(err, OPTUNE_ENET, "libcurl cannot start: %s",
-                           curl_easy_strerror(global_state));
+                           api.curl_easy_strerror(global_state));
     char host[256];
     host_of(url, host, sizeof(host));
     ot_text fresh = {0};

@@ -38,20 +38,49 @@ static const struct preset {
     {"l3_misses", {"PAPI_L3_TCM", "perf::CACHE-MISSES"}},
 };
 
+/* The functions used, opened with the first set. */
+#define FUNCTIONS(X) \
+    X(PAPI_add_named_event) \
+    X(PAPI_assign_eventset_component) \
+    X(PAPI_cleanup_eventset) \
+    X(PAPI_create_eventset) \
+    X(PAPI_destroy_eventset) \
+    X(PAPI_get_component_info) \
+    X(PAPI_library_init) \
+    X(PAPI_set_opt) \
+    X(PAPI_start) \
+    X(PAPI_stop) \
+    X(PAPI_strerror) \
+    X(PAPI_thread_init)
+static struct {
+#define FIELD(name) __typeof__(&name) name;
+    FUNCTIONS(FIELD)
+} api;
+static const char *const symbols[] = {
+#define SYMBOL(name) #name,
+    FUNCTIONS(SYMBOL)};
+static const char *const files[] = {"libpapi.so.7.0", "libpapi.so.7.1", "libpapi.so.7.2",
+                                    "libpapi.so.6.0", "libpapi.so", NULL};
+
+static int bound;
+static optune_err bound_err;
 static int init_status;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void init(void)
 {
-    init_status = PAPI_library_init(PAPI_VER_CURRENT);
+    bound = ot_bind(files, "libpapi-dev", symbols, OT_COUNT(symbols), &api, &bound_err);
+    if (bound < 0)
+        return;
+    init_status = api.PAPI_library_init(PAPI_VER_CURRENT);
     if (init_status == PAPI_VER_CURRENT)
-        PAPI_thread_init((unsigned long (*)(void))pthread_self);
+        api.PAPI_thread_init((unsigned long (*)(void))pthread_self);
 }
 
 /* Why the CPU's own component has nothing, and what the kernel allows. */
 static void say_why(char *why)
 {
-    const PAPI_component_info_t *cpu = PAPI_get_component_info(0);
+    const PAPI_component_info_t *cpu = api.PAPI_get_component_info(0);
     const char *reason = cpu && cpu->disabled && cpu->disabled_reason[0]
                              ? cpu->disabled_reason
                              : "no event can be added";
@@ -69,7 +98,7 @@ static bool add(ot_counters *c, const char *name, const char *event)
 {
     char code[PAPI_MAX_STR_LEN];
     if (c->n == MOST_EVENTS || !ot_copy(code, sizeof code, event) ||
-        PAPI_add_named_event(c->set, code) != PAPI_OK)
+        api.PAPI_add_named_event(c->set, code) != PAPI_OK)
         return false;
     ot_copy(c->name[c->n++], sizeof c->name[0], name);
     return true;
@@ -79,24 +108,28 @@ static bool add(ot_counters *c, const char *name, const char *event)
 static void inherit(ot_counters *c)
 {
     PAPI_option_t option = {0};
-    if (PAPI_assign_eventset_component(c->set, 0) != PAPI_OK)
+    if (api.PAPI_assign_eventset_component(c->set, 0) != PAPI_OK)
         return;
     option.inherit.eventset = c->set;
     option.inherit.inherit = PAPI_INHERIT_ALL;
-    c->inherited = PAPI_set_opt(PAPI_INHERIT, &option) == PAPI_OK;
+    c->inherited = api.PAPI_set_opt(PAPI_INHERIT, &option) == PAPI_OK;
 }
 
 ot_counters *ot_counters_open(const char *const *events, int n, char *why)
 {
     pthread_once(&once, init);
+    if (bound < 0) {
+        optune_refuse(why, "no hardware counters: %s", bound_err.text);
+        return NULL;
+    }
     if (init_status != PAPI_VER_CURRENT) {
         optune_refuse(why, "no hardware counters: PAPI cannot start (%s)",
-                      init_status < 0 ? PAPI_strerror(init_status) : "another version");
+                      init_status < 0 ? api.PAPI_strerror(init_status) : "another version");
         return NULL;
     }
     ot_counters *c = ot_alloc(sizeof *c);
     *c = (ot_counters){.set = PAPI_NULL};
-    if (PAPI_create_eventset(&c->set) != PAPI_OK) {
+    if (api.PAPI_create_eventset(&c->set) != PAPI_OK) {
         optune_refuse(why, "no hardware counters: PAPI cannot make an event set");
         free(c);
         return NULL;
@@ -122,19 +155,19 @@ ot_counters *ot_counters_open(const char *const *events, int n, char *why)
 
 int ot_counters_start(ot_counters *c, optune_err *err)
 {
-    const int rc = PAPI_start(c->set);
+    const int rc = api.PAPI_start(c->set);
     if (rc != PAPI_OK)
         return optune_fail(err, OPTUNE_EIO, "counters cannot be started: %s",
-                           PAPI_strerror(rc));
+                           api.PAPI_strerror(rc));
     return OPTUNE_OK;
 }
 
 int ot_counters_stop(ot_counters *c, optune_err *err)
 {
-    const int rc = PAPI_stop(c->set, c->value);
+    const int rc = api.PAPI_stop(c->set, c->value);
     if (rc != PAPI_OK)
         return optune_fail(err, OPTUNE_EIO, "counters cannot be stopped: %s",
-                           PAPI_strerror(rc));
+                           api.PAPI_strerror(rc));
     return OPTUNE_OK;
 }
 
@@ -154,7 +187,7 @@ void ot_counters_close(ot_counters *c)
 {
     if (!c)
         return;
-    PAPI_cleanup_eventset(c->set);
-    PAPI_destroy_eventset(&c->set);
+    api.PAPI_cleanup_eventset(c->set);
+    api.PAPI_destroy_eventset(&c->set);
     free(c);
 }
