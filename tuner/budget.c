@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { FIRST_TRIALS = 3 }; /* of each, before promises count */
+enum { FIRST_TRIALS = 2 }; /* of each, before promises count */
 
 static double weight(const ot_arm *arm, double best)
 {
@@ -30,9 +30,11 @@ int ot_budget_next(const ot_arm *arm, int n)
         if (arm[i].exhausted)
             continue;
         const int taken = arm[i].trials + arm[i].pending;
-        /* First rounds in order, then stride scheduling: the smallest share so far. */
-        const double share =
-            taken < FIRST_TRIALS ? -1e9 + taken * 1e3 + i : taken / weight(&arm[i], best);
+        /* First rounds by plevel, so that a run cut short knows the default and the libraries;
+         * then stride scheduling: the smallest share so far. */
+        const int plevel = arm[i].candidate ? arm[i].candidate->plevel : 0;
+        const double share = taken < FIRST_TRIALS ? -1e9 + taken * 1e6 - plevel
+                                                  : taken / weight(&arm[i], best);
         if (share < least) {
             least = share;
             next = i;

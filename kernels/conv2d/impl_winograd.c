@@ -119,48 +119,75 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
     return z;
 }
 
-/* Steps of the products for a tile size. A weight that is used by few tiles costs what it takes
- * to fetch it, about ten steps. */
-static int64_t cost(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
+/* One choice of the knobs that decide how much is computed and moved. */
+typedef struct choice {
+    int64_t tile_h, tile_w, rows, tile_p, tile_co, chunk;
+} choice;
+
+/* Estimated cycles: two multiply-adds and two loads a cycle, sums that are ready after four
+ * cycles, about two cycles for a vector transformed either way, and 32 bytes a cycle for what
+ * the L2 cannot keep: weights pass by once for every block, inputs once for every chunk. */
+static double cost(const optune_task *task, const conv2d_shape *s, const choice *c)
 {
-    const int64_t tiles = s->n * ceil_div(s->oh, tile_h) * ceil_div(s->ow, tile_w);
-    return points_of(tile_h, s->sh) * points_of(tile_w, s->sw) * max64(tiles, 10);
+    const sizes z = sizes_of(task, s, c->tile_h, c->tile_w, c->rows, c->tile_co, c->chunk);
+    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
+    const int64_t elem = conv2d_elem(s), blocks = ceil_div(z.all_rows, c->rows);
+    const int64_t sums = c->tile_p * c->tile_co, loads = c->tile_p + c->tile_co;
+    const int64_t calls = ceil_div(z.all_rows * z.cols, c->tile_p);
+    const double step = (double)max64(max64(sums, loads), 8) / 2;
+    const double products = (double)(calls * z.points * z.panels * (s->ci + 6)) * step;
+    const double vectors = (double)(z.all_rows * z.cols * z.points) *
+                           (double)(ceil_div(s->ci, z.lanes) + z.panels * c->tile_co);
+    double far = z.u * elem > l2 / 2 ? (double)(z.u * blocks) : 0;
+    if ((z.v + z.m) * elem > l2 * 3 / 4)
+        far += (double)(z.v * (z.chunks + 1) * blocks);
+    if (z.m * elem > l2 / 2)
+        far += (double)(z.m * z.chunks * 2 * blocks);
+    /* Threads share blocks, or the chunks of each. */
+    const int64_t parts = z.split_blocks ? blocks : z.chunks;
+    const double rounds = (double)(ceil_div(parts, z.threads) * z.threads) / (double)parts;
+    return (products + 2 * vectors + far * (double)elem / 32) * rounds;
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    int64_t tile_h = 4, tile_w = 4;
-    for (int64_t h = 2; h <= 4; h += 2)
-        for (int64_t w = 2; w <= 4; w += 2)
-            if (cost(&s, h, w) < cost(&s, tile_h, tile_w))
-                tile_h = h, tile_w = w;
     const int64_t lanes = conv2d_lanes(task, &s);
     const int64_t co = conv2d_registers(task) >= 32 && s.co > lanes ? 2 : 1;
-
-    /* V in a little more than half of the L2, and blocks for every thread. */
-    int64_t value[16], rows = 1;
-    const int n = block_rows(&s, value);
-    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
-    for (int i = 0; i < n; i++) {
-        const sizes z = sizes_of(task, &s, tile_h, tile_w, value[i], co, 1);
-        if (value[i] <= z.all_rows && z.v * conv2d_elem(&s) <= l2 * 5 / 8)
-            rows = value[i];
-    }
-    optune_config_choose_int(config, space, "tile_h", tile_h);
-    optune_config_choose_int(config, space, "tile_w", tile_w);
-    optune_config_choose_int(config, space, "block_rows", rows);
-    rows = optune_config_int(config, "block_rows");
-    const int64_t tiles = rows * ceil_div(s.ow, tile_w);
     const int64_t most = (conv2d_registers(task) - 2) / co - 1;
-    optune_config_choose_int(config, space, "tile_p",
-                             ceil_div(tiles, ceil_div(tiles, min64(most, tiles))));
+    int64_t rows[16];
+    const int n = block_rows(&s, rows);
+    choice best = {0};
+    double least = 1e300;
+    for (int i = 0; i < n * 8; i++) {
+        choice c = {.tile_h = i & 1 ? 2 : 4,
+                    .tile_w = i & 2 ? 2 : 4,
+                    .chunk = i & 4 ? 4 : 1,
+                    .rows = rows[i / 8],
+                    .tile_co = co};
+        const int64_t tiles = c.rows * ceil_div(s.ow, c.tile_w);
+        const int64_t panels = ceil_div(s.co, co * lanes);
+        if (c.rows > s.n * ceil_div(s.oh, c.tile_h) || (c.chunk > 1 && c.chunk > panels))
+            continue;
+        c.tile_p = ceil_div(tiles, ceil_div(tiles, min64(most, tiles)));
+        const double cycles = cost(task, &s, &c);
+        if (cycles < least) {
+            least = cycles;
+            best = c;
+        }
+    }
+    optune_config_choose_int(config, space, "tile_h", best.tile_h);
+    optune_config_choose_int(config, space, "tile_w", best.tile_w);
+    optune_config_choose_int(config, space, "block_rows", best.rows);
+    optune_config_choose_int(config, space, "tile_p", best.tile_p);
     optune_config_choose_int(config, space, "tile_co", co);
-    optune_config_choose_int(config, space, "chunk_co", 1);
+    optune_config_choose_int(config, space, "chunk_co", best.chunk);
     optune_config_choose_int(config, space, "unroll", 2);
-    const int64_t u = sizes_of(task, &s, tile_h, tile_w, rows, co, 1).u * conv2d_elem(&s);
-    optune_config_choose_int(config, space, "prefetch", u > l2 ? 128 : 0);
+    const sizes z =
+        sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, co, best.chunk);
+    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
+    optune_config_choose_int(config, space, "prefetch", z.u * conv2d_elem(&s) > l2 ? 128 : 0);
 }
 
 static sizes sizes_with(const optune_task *task, const conv2d_shape *s,
