@@ -147,11 +147,13 @@ static double high_of(const optune_record *r)
     return r->high >= r->cost ? r->high : r->cost;
 }
 
-static int by_level(const ot_choice *choice)
+/* The first of the highest plevel; `sound`: of those that have not only failed. */
+static int by_level(const ot_choice *choice, bool sound)
 {
     int best = -1;
     for (int i = 0; i < choice->n; i++)
         if (choice->row[i].candidate.refusal == OT_VALID &&
+            !(sound && choice->row[i].failed) &&
             (best < 0 || precedes(&choice->row[i].candidate, &choice->row[best].candidate)))
             best = i;
     return best;
@@ -230,7 +232,7 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
     }
     if (rc < 0)
         goto out;
-    choice->default_row = by_level(choice);
+    choice->default_row = by_level(choice, false);
     if (choice->default_row < 0) {
         rc = nothing_valid(task, choice, err);
         goto out;
@@ -238,7 +240,8 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
     choice->winner = by_cost(choice);
     choice->tier = OT_TIER_TUNED;
     if (choice->winner < 0) {
-        choice->winner = choice->default_row;
+        const int sound = by_level(choice, true);
+        choice->winner = sound < 0 ? choice->default_row : sound;
         choice->tier = OT_TIER_PLEVEL;
     } else if (choice->row[choice->winner].fact->currency == OT_UNVERIFIABLE) {
         choice->tier = OT_TIER_UNVERIFIED;

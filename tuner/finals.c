@@ -43,6 +43,17 @@ static bool usable(const ot_fact *fact)
     return fact->currency != OT_STALE && fact->record.outcome == OPTUNE_OUTCOME_OK;
 }
 
+static bool failed(const ot_fact *fact, int n, const optune_impl *impl,
+                   const optune_config *config)
+{
+    for (int i = 0; i < n; i++)
+        if (fact[i].record.outcome != OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
+            !strcmp(fact[i].record.impl, impl->name) &&
+            ot_config_equal(&fact[i].record.config, config))
+            return true;
+    return false;
+}
+
 /* Facts come cheapest first. */
 static void choose(field *f, const ot_arm *arm, int n, const ot_fact *fact, int n_facts)
 {
@@ -60,7 +71,8 @@ static void choose(field *f, const ot_arm *arm, int n, const ot_fact *fact, int 
     if (next >= 0) {
         optune_config fallback;
         ot_space_fallback(arm[next].space, &fallback);
-        add(f, arm[next].impl, &fallback, INFINITY);
+        if (!failed(fact, n_facts, arm[next].impl, &fallback))
+            add(f, arm[next].impl, &fallback, INFINITY);
     }
     int runners = 0;
     for (int i = 0; i < n_facts && runners < RUNNERS_UP; i++) {

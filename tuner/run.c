@@ -113,6 +113,12 @@ static int collect(void *arg, const optune_record *record)
     return 0;
 }
 
+static int cheaper(const void *a, const void *b)
+{
+    const optune_record *x = a, *y = b;
+    return (x->cost > y->cost) - (x->cost < y->cost);
+}
+
 static void waiting(void *arg, double seconds)
 {
     ot_run *run = arg;
@@ -164,6 +170,8 @@ static int open_tools(ot_run *run, optune_err *err)
     if (status >= 0) {
         collecting c = {.run = run};
         status = ot_store_walk(o->store, collect, &c, err);
+        if (run->n_hints)
+            qsort(run->hint, (size_t)run->n_hints, sizeof *run->hint, cheaper);
     }
     return status;
 }
