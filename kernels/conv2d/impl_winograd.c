@@ -126,7 +126,8 @@ typedef struct choice {
 
 /* Estimated cycles: two multiply-adds and two loads a cycle, sums that are ready after four
  * cycles, about two cycles for a vector transformed either way, and 32 bytes a cycle for what
- * the L2 cannot keep: weights pass by once for every block, inputs once for every chunk. */
+ * the L2 cannot keep: weights pass by once for every block, inputs once for every chunk. Several
+ * times the L2 is a core's share of the next cache; what is larger comes from memory. */
 static double cost(const optune_task *task, const conv2d_shape *s, const choice *c)
 {
     const sizes z = sizes_of(task, s, c->tile_h, c->tile_w, c->rows, c->tile_co, c->chunk);
@@ -138,11 +139,12 @@ static double cost(const optune_task *task, const conv2d_shape *s, const choice 
     const double products = (double)(calls * z.points * z.panels * (s->ci + 6)) * step;
     const double vectors = (double)(z.all_rows * z.cols * z.points) *
                            (double)(ceil_div(s->ci, z.lanes) + z.panels * c->tile_co);
+    const double slow = (z.v + z.m) * elem > 4 * l2 ? 4 : 1;
     double far = z.u * elem > l2 / 2 ? (double)(z.u * blocks) : 0;
     if ((z.v + z.m) * elem > l2 * 3 / 4)
-        far += (double)(z.v * (z.chunks + 1) * blocks);
+        far += (double)(z.v * (z.chunks + 1) * blocks) * slow;
     if (z.m * elem > l2 / 2)
-        far += (double)(z.m * z.chunks * 2 * blocks);
+        far += (double)(z.m * z.chunks * 2 * blocks) * slow;
     /* Threads share blocks, or the chunks of each. */
     const int64_t parts = z.split_blocks ? blocks : z.chunks;
     const double rounds = (double)(ceil_div(parts, z.threads) * z.threads) / (double)parts;

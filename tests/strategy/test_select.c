@@ -274,6 +274,19 @@ static void test_bad_facts_are_not_used(void **state)
     check_contains(text, "second was not compared: failed only");
 }
 
+/* Nothing usable is known, and what plevel would take is known to fail. */
+static void test_what_only_failed_yields(void **state)
+{
+    (void)state;
+    ot_fact bad[2] = {fact(FIRST, INFINITY, 0), fact(SECOND, INFINITY, 0)};
+    bad[0].record.outcome = bad[1].record.outcome = OPTUNE_OUTCOME_WRONG;
+    choose(bad, 1);
+    check_winner(SECOND, OT_TIER_PLEVEL);
+    assert_ptr_equal(choice.row[choice.default_row].candidate.impl, &impls[FIRST]);
+    choose(bad, 2);
+    check_winner(LOW, OT_TIER_PLEVEL);
+}
+
 static void test_unverifiable_is_used_and_labelled(void **state)
 {
     (void)state;
@@ -430,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_finalists_are_preferred),
         cmocka_unit_test(test_bad_facts_are_not_used),
+        cmocka_unit_test(test_what_only_failed_yields),
         cmocka_unit_test(test_unverifiable_is_used_and_labelled),
         cmocka_unit_test(test_configs_must_fit_the_present_space),
         cmocka_unit_test(test_libraries_win_only_when_named),
