@@ -33,6 +33,7 @@ typedef struct unit {
     double seconds;
     optune_argv argv;
     ot_child child;
+    double stopped_at; /* ot_now(); 0: going on */
     char *source, *made, *path; /* the source file, the module under construction, its place */
     char message[OPTUNE_ERR_SIZE];
 } unit;
@@ -50,8 +51,7 @@ struct ot_builder {
     unit *first, **last;
     work *works; /* of jobs not done */
     int running;
-    bool paused;
-    double paused_at;
+    int allowed; /* compilers that may go on; the others are stopped */
     int64_t compiles, serial;
 };
 
@@ -71,6 +71,7 @@ int ot_builder_open(const ot_build_options *options, ot_builder **builder, optun
         b->options.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (b->options.jobs > MOST_AT_ONCE)
         b->options.jobs = MOST_AT_ONCE;
+    b->allowed = b->options.jobs;
     status =
         options->row->dependencies(options->target, NULL, b->depends, sizeof b->depends, err);
     if (status < 0) {
@@ -381,9 +382,9 @@ void ot_builder_forget(ot_builder *b, ot_job *job)
 void ot_builder_pump(ot_builder *b)
 {
     for (unit *u = b->first; u; u = u->next) {
-        if (u->state == RUNNING && !b->paused && ot_child_poll(&u->child))
+        if (u->state == RUNNING && !u->stopped_at && ot_child_poll(&u->child))
             finish(b, u);
-        if (u->state == WAITING && !b->paused && b->running < b->options.jobs)
+        if (u->state == WAITING && b->running < b->options.jobs && b->running < b->allowed)
             start(b, u);
     }
     for (work **at = &b->works; *at;) {
@@ -408,29 +409,32 @@ void ot_builder_wait(ot_builder *b, ot_job *job, double seconds)
         ot_child *child[MOST_AT_ONCE];
         int n = 0;
         for (unit *u = b->first; u; u = u->next)
-            if (u->state == RUNNING && !b->paused)
+            if (u->state == RUNNING && !u->stopped_at)
                 child[n++] = &u->child;
         if (n == 0)
-            return; /* paused: only its owner can go on */
+            return; /* all are stopped: only the owner can let them go on */
         ot_child_wait_any(child, n, left);
     }
 }
 
 /* The whole process group, as compilers start others; time stands still for its deadline. */
-void ot_builder_pause(ot_builder *b, bool paused)
+void ot_builder_allow(ot_builder *b, int most)
 {
-    if (paused == b->paused)
-        return;
     const double now = ot_now();
+    int going = 0;
+    b->allowed = most;
     for (unit *u = b->first; u; u = u->next) {
         if (u->state != RUNNING)
             continue;
-        kill(-u->child.pid, paused ? SIGSTOP : SIGCONT);
-        if (!paused) {
-            u->child.deadline += now - b->paused_at;
-            u->child.started += now - b->paused_at;
+        const bool go = going < most;
+        going += go;
+        if (go == !u->stopped_at)
+            continue;
+        kill(-u->child.pid, go ? SIGCONT : SIGSTOP);
+        if (go) {
+            u->child.deadline += now - u->stopped_at;
+            u->child.started += now - u->stopped_at;
         }
+        u->stopped_at = go ? 0 : now;
     }
-    b->paused = paused;
-    b->paused_at = now;
 }

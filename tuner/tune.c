@@ -4,6 +4,7 @@
  * trials -> records, until its budget, its time, its spaces or the user's patience ends. Compiling
  * runs ahead of measuring through a short queue kept in the order asked.
  */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ typedef struct tuning {
     int n_arms;
     slot *queue[QUEUE];
     int n_queued;
-    bool pause; /* measuring needs every core: compilers wait meanwhile */
+    int beside; /* compilers that may go on while a trial is measured: one per core it leaves */
     ot_tuned *tuned;
     optune_plan *plan;
 } tuning;
@@ -209,11 +210,9 @@ static int measure_next(tuning *t, optune_err *err)
                                 .config = &s->config,
                                 .job = &s->job,
                                 .best = best};
-        if (t->pause)
-            ot_builder_pause(t->run->builder, true);
+        ot_builder_allow(t->run->builder, t->beside);
         status = ot_worker_trial(t->run->worker, &trial, &ot_policy_warm, &arena, &result, err);
-        if (t->pause)
-            ot_builder_pause(t->run->builder, false);
+        ot_builder_allow(t->run->builder, INT_MAX);
     }
     if (status >= 0)
         status = conclude(t, s, &result, s->job.seconds + result.seconds, err);
@@ -244,6 +243,15 @@ static int search(tuning *t, double end, optune_err *err)
     return status < 0 ? status : OPTUNE_OK;
 }
 
+static void forget_queue(tuning *t)
+{
+    for (int i = 0; i < t->n_queued; i++) {
+        ot_builder_forget(t->run->builder, &t->queue[i]->job);
+        free(t->queue[i]);
+    }
+    t->n_queued = 0;
+}
+
 int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err)
 {
     tuning *t = ot_alloc(sizeof *t);
@@ -251,7 +259,7 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
     t->task = (optune_task){&run->call[workload], &run->o->target, &run->o->device};
     t->tuned = tuned;
     t->plan = ot_alloc(sizeof *t->plan);
-    t->pause = run->o->target.threads >= run->o->device.cores;
+    t->beside = run->o->device.cores - run->o->target.threads;
     const double start = ot_now();
     ot_text call = {0};
     ot_call_print(t->task.call, &call);
@@ -277,15 +285,12 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
         const double last = fmin(3, seconds / 6);
         if (status >= 0 && work)
             status = search(t, start + seconds - last, err);
+        forget_queue(t); /* nothing compiles beside the finals */
         if (status >= 0 && isfinite(run->progress.best))
             status = ot_finals(run, &t->task, t->arm, t->n_arms, last, err);
         tuned->done = true;
     }
     tuned->interrupted = status == OPTUNE_EINTERRUPTED;
-    for (int i = 0; i < t->n_queued; i++)
-        ot_builder_forget(run->builder, &t->queue[i]->job);
-    for (int i = 0; i < t->n_queued; i++)
-        free(t->queue[i]);
     for (int i = 0; i < t->n_arms; i++)
         ot_arm_close(&t->arm[i]);
     run->progress.call = run->progress.impl = run->progress.best_impl = NULL;

@@ -85,7 +85,9 @@ int ot_builder_submit(ot_builder *builder, const optune_task *task, const optune
 void ot_builder_forget(ot_builder *builder, ot_job *job);
 void ot_builder_pump(ot_builder *builder); /* collects what ended, starts what waits; never blocks */
 void ot_builder_wait(ot_builder *builder, ot_job *job, double seconds); /* pumps until done */
-void ot_builder_pause(ot_builder *builder, bool paused); /* stops and continues the compilers */
+/* Lets at most this many compilers go on and stops the others where they are; their time limits
+ * wait with them. */
+void ot_builder_allow(ot_builder *builder, int most);
 int64_t ot_builder_compiles(const ot_builder *builder);  /* how many compilers ran */
 
 /* ---- worker_client.c: trials in a process of their own --------------------------------------------- */

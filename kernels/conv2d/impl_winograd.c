@@ -140,15 +140,20 @@ static double cost(const optune_task *task, const conv2d_shape *s, const choice 
     const double vectors = (double)(z.all_rows * z.cols * z.points) *
                            (double)(ceil_div(s->ci, z.lanes) + z.panels * c->tile_co);
     const double slow = (z.v + z.m) * elem > 4 * l2 ? 4 : 1;
-    double far = z.u * elem > l2 / 2 ? (double)(z.u * blocks) : 0;
+    double far = 0;
     if ((z.v + z.m) * elem > l2 * 3 / 4)
         far += (double)(z.v * (z.chunks + 1) * blocks) * slow;
     if (z.m * elem > l2 / 2)
         far += (double)(z.m * z.chunks * 2 * blocks) * slow;
+    double weights = z.u * elem > l2 / 2 ? (double)(z.u * blocks * elem) / 32 : 0;
+    if (z.u * elem > 16 * l2)
+        weights *= 2;
     /* Threads share blocks, or the chunks of each. */
     const int64_t parts = z.split_blocks ? blocks : z.chunks;
     const double rounds = (double)(ceil_div(parts, z.threads) * z.threads) / (double)parts;
-    return (products + 2 * vectors + far * (double)elem / 32) * rounds;
+    /* Half of fetching weights hides behind the products, or the other way round. */
+    const double both = products > weights ? products + weights / 2 : weights + products / 2;
+    return (both + 2 * vectors + far * (double)elem / 32) * rounds;
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -278,6 +283,7 @@ OPTUNE_IMPL(conv2d, winograd) = {
      * with 512 input channels, 0.3 with 8, 1.3 with 8 at corners padded by 2, which sum up one
      * tap. */
     .error_scale = 4,
+    .fewer_operations = true,
     .applies = applies,
     .space = space,
     .fallback = fallback,

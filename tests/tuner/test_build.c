@@ -148,14 +148,14 @@ static void test_pause(void **state)
     ot_builder *b = open_builder("pause", &row, limit);
     submit(b, "dense_pack.x86", &job);
     assert_int_equal(ot_builder_compiles(b), 1);
-    ot_builder_pause(b, true);
+    ot_builder_allow(b, 0);
     submit(b, "dense_nopack.x86", &queued);
     const double start = ot_now();
     while (ot_now() < start + 3 * limit)
         ot_builder_wait(b, &job, limit);
     assert_false(job.done);
     assert_int_equal(ot_builder_compiles(b), 1);
-    ot_builder_pause(b, false);
+    ot_builder_allow(b, 2);
     ot_builder_wait(b, &job, 60);
     ot_builder_wait(b, &queued, 60);
     assert_int_equal(job.outcome, OPTUNE_OUTCOME_BUILD_TIMEOUT);
