@@ -37,9 +37,9 @@ void ot_text_add_json(ot_text *t, const char *s);
 void ot_text_add_real(ot_text *t, double value);
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */
 bool ot_copy(char *to, size_t size, const char *s);
-bool ot_parse_int(const char *s, int64_t *value);   /* whole text, no overflow */
-bool ot_parse_real(const char *s, double *value);   /* whole text, finite */
-bool ot_parse_dtype(const char *s, optune_dtype *dtype);       /* f32, bf16, i8, u1 ... and
+bool ot_parse_int(const char *s, int64_t *value);               /* whole text, no overflow */
+bool ot_parse_real(const char *s, double *value);               /* whole text, finite */
+bool ot_parse_dtype(const char *s, optune_dtype *dtype);        /* f32, bf16, i8, u1 ... and
                                                                   AutoTVM's float32, int8, bool */
 void ot_print_dtype(optune_dtype dtype, char *to, size_t size); /* "f32", "f32x4" */
 void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size); /* "float32" */
@@ -48,9 +48,12 @@ const char *ot_nearest(const char *word, const char *const *names, int n);
 /* "name=value" lines: the value of one name copied into to[size]; false when absent. */
 bool ot_lines_get(const char *lines, const char *name, char *to, size_t size);
 
-/* ---- arena.c: many allocations, one release ----------------------------------------------- */
-typedef struct ot_arena { struct ot_block *block; } ot_arena; /* zero to start */
-void *ot_arena_alloc(ot_arena *arena, size_t size); /* zeroed, 16-aligned; aborts when out of memory */
+/* ---- arena.c: many allocations, one release ---------------------------------------------- */
+typedef struct ot_arena {
+    struct ot_block *block;
+} ot_arena; /* zero to start */
+void *ot_arena_alloc(ot_arena *arena,
+                     size_t size); /* zeroed, 16-aligned; aborts when out of memory */
 char *ot_arena_copy(ot_arena *arena, const char *s); /* NULL gives NULL */
 char *ot_arena_printf(ot_arena *arena, const char *format, ...) OPTUNE_PRINTF(2, 3);
 void ot_arena_release(ot_arena *arena);
@@ -58,28 +61,33 @@ void ot_arena_release(ot_arena *arena);
 void *ot_alloc(size_t size);
 char *ot_strdup(const char *s);
 
-/* ---- hash.c: stable digests (XXH3, 128 bits, big-endian) ---------------------------------- */
-typedef struct ot_digest { uint8_t byte[16]; } ot_digest;
+/* ---- hash.c: stable digests (XXH3, 128 bits, big-endian) --------------------------------- */
+typedef struct ot_digest {
+    uint8_t byte[16];
+} ot_digest;
 ot_digest ot_digest_of(const void *data, size_t size);
-ot_digest ot_digest_texts(const char *const *texts, int n); /* NULL counts as absent; unambiguous */
+ot_digest ot_digest_texts(const char *const *texts,
+                          int n); /* NULL counts as absent; unambiguous */
 void ot_digest_hex(ot_digest digest, char hex[33]);
 uint64_t ot_hash64(const void *data, size_t size);
 
-/* ---- rng.c: optune_random and friends ------------------------------------------------------ */
+/* ---- rng.c: optune_random and friends ---------------------------------------------------- */
 
 /* ---- stats.c ---------------------------------------------------------------------------------*/
-typedef struct ot_interval { double median, low, high; } ot_interval;
+typedef struct ot_interval {
+    double median, low, high;
+} ot_interval;
 /* Median with its distribution-free confidence interval (order statistics, binomial), 95 %.
  * Fewer than 6 samples cannot give 95 %: then low and high are the extremes. */
 ot_interval ot_median_interval(const double *sample, int n);
 double ot_geomean(const double *value, int n);
 
-/* ---- clock.c: monotonic raw ------------------------------------------------------------------ */
+/* ---- clock.c: monotonic raw -------------------------------------------------------------- */
 int64_t ot_now_ns(void);
 double ot_now(void);       /* seconds, monotonic */
 double ot_unix_time(void); /* seconds since 1970 */
 
-/* ---- file.c ----------------------------------------------------------------------------------- */
+/* ---- file.c ------------------------------------------------------------------------------ */
 int ot_make_dirs(const char *path, optune_err *err); /* like mkdir -p */
 int ot_read_file(const char *path, ot_text *to, size_t limit, optune_err *err);
 int ot_write_file(const char *path, const void *data, size_t n, optune_err *err); /* atomic: new
@@ -93,13 +101,13 @@ int ot_self_dir(char *path, size_t size);
 /* Full path of a program found on PATH; false when there is none. */
 bool ot_find_program(const char *name, char *path, size_t size);
 
-/* ---- bind.c: libraries opened when first needed ------------------------------------------------ */
+/* ---- bind.c: libraries opened when first needed ------------------------------------------ */
 /* Opens the first of files[] (NULL-terminated) that is there and fills `functions`, an array of n
  * pointers or a struct of n function pointers, in the order of symbols[]. ETOOL names the package. */
 int ot_bind(const char *const *files, const char *package, const char *const *symbols, int n,
             void *functions, optune_err *err);
 
-/* ---- config.c: configs as text, AutoTVM's entity list ---------------------------------------- */
+/* ---- config.c: configs as text, AutoTVM's entity list ------------------------------------ */
 /* `[["tile_x","sp",[1,8]],["unroll","ot",true]]`: the canonical text of a config. */
 void ot_config_print(const optune_config *config, ot_text *to);
 /* Index becomes -1. Accepts what AutoTVM writes, a leading -1 in a split included. */
@@ -109,12 +117,12 @@ bool ot_entity_equal(const optune_entity *a, const optune_entity *b);
 /* For people: `tile_x=[1,8] unroll=true`. */
 void ot_config_print_short(const optune_config *config, ot_text *to);
 
-/* ---- child.c: processes, started with argument vectors, never through a shell ------------------ */
+/* ---- child.c: processes, started with argument vectors, never through a shell ------------ */
 typedef struct ot_child {
-    pid_t pid;      /* 0: none */
-    int out;        /* its stdout and stderr, non-blocking; -1 when not captured */
-    ot_text text;   /* what it printed so far, at most 64 KiB */
-    double started; /* ot_now() */
+    pid_t pid;       /* 0: none */
+    int out;         /* its stdout and stderr, non-blocking; -1 when not captured */
+    ot_text text;    /* what it printed so far, at most 64 KiB */
+    double started;  /* ot_now() */
     double deadline; /* ot_now() by which it is killed; 0: none */
     bool ended, timed_out;
     int status; /* as waitpid gives it, when ended */
@@ -131,7 +139,7 @@ void ot_child_release(ot_child *child);
 /* All at once: OPTUNE_OK when it exits 0; output in `text` in any case. */
 int ot_run_program(char *const *argv, double limit_s, ot_text *text, optune_err *err);
 
-/* ---- message.c: length-prefixed messages on a socket -------------------------------------------- */
+/* ---- message.c: length-prefixed messages on a socket ------------------------------------- */
 enum { OT_MESSAGE_LIMIT = 64 << 20 };
 int ot_message_send(int fd, const char *data, size_t n, optune_err *err);
 /* ETIMEOUT after `seconds` (negative: wait for ever); EWORKER when the peer is gone. */

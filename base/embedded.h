@@ -9,9 +9,9 @@
 #include "optune/define.h"
 
 typedef struct ot_body {
-    const char *op, *id;  /* kernels/<op>/impl_<id>.c; op NULL ends the table */
-    const char *source;   /* the body with its quoted includes in place; "" when it has none */
-    const char *digest;   /* hex: row, body and every header of kernels/ they include */
+    const char *op, *id; /* kernels/<op>/impl_<id>.c; op NULL ends the table */
+    const char *source;  /* the body with its quoted includes in place; "" when it has none */
+    const char *digest;  /* hex: row, body and every header of kernels/ they include */
 } ot_body;
 extern const ot_body ot_body_table[];
 

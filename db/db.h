@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-/* ---- store.c: the only file that includes lmdb.h ------------------------------------------------ */
+/* ---- store.c: the only file that includes lmdb.h ----------------------------------------- */
 typedef struct ot_store ot_store;
 enum { OT_STORE_READ = 0, OT_STORE_WRITE = 1 };
 /* Opens or (WRITE) creates DIR/store. ENOENT: READ and there is none. ESTORE for a network file
@@ -24,7 +24,9 @@ int ot_store_put(ot_store *store, const optune_record *record, int n, int *added
 /* Whether exactly this record is there, whole. */
 bool ot_store_knows(ot_store *store, const optune_record *record);
 /* A question; NULL policy means "warm". */
-typedef struct ot_question { const char *device, *target, *call, *policy; } ot_question;
+typedef struct ot_question {
+    const char *device, *target, *call, *policy;
+} ot_question;
 /* All records of one question, cheapest first, failures last; decoded into the arena. One read
  * transaction, no lock. `limit` 0: all. Damaged values are skipped and counted. */
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
@@ -32,7 +34,9 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
 /* Every record, in key order; stops when fn returns non-zero and returns that. */
 typedef int (*ot_record_fn)(void *arg, const optune_record *record);
 int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err);
-typedef struct ot_store_stats { int64_t records, questions, bytes, damaged; } ot_store_stats;
+typedef struct ot_store_stats {
+    int64_t records, questions, bytes, damaged;
+} ot_store_stats;
 int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err);
 /* Devices are kept so that any host can answer for them. */
 int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err);
@@ -41,9 +45,9 @@ int ot_store_device(ot_store *store, const char *key, optune_device *device, opt
 int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, int *n,
                      optune_err *err);
 
-/* ---- check.c: may LMDB be let at this place and this file --------------------------------------- */
-typedef struct ot_place { /* the file system a path is on */
-    int64_t magic; /* statfs's f_type; -1: not known */
+/* ---- check.c: may LMDB be let at this place and this file -------------------------------- */
+typedef struct ot_place {        /* the file system a path is on */
+    int64_t magic;               /* statfs's f_type; -1: not known */
     char type[OPTUNE_NAME_SIZE]; /* "fuse.sshfs"; told for FUSE only, else empty */
 } ot_place;
 /* How a place is found out; tests put their own here. */
@@ -54,7 +58,7 @@ int ot_check_place(const char *path, optune_err *err);
  * would crash. Large files are followed to their branch pages only. Reads without a lock. */
 int ot_check_pages(const char *path, optune_err *err);
 
-/* ---- codec.c: record <-> versioned, checksummed bytes -------------------------------------------- */
+/* ---- codec.c: record <-> versioned, checksummed bytes ------------------------------------ */
 int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err);
 /* Texts and samples are copied into the arena. EDAMAGED, EVERSION. */
 int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record *record,
@@ -65,7 +69,7 @@ ot_digest ot_question_digest(const ot_question *question);
 int ot_device_encode(const optune_device *device, ot_text *to, optune_err *err);
 int ot_device_decode(const void *data, size_t n, optune_device *device, optune_err *err);
 
-/* ---- log.c: JSON lines, AutoTVM's v0.2 plus one key `optune` ---------------------------------------- */
+/* ---- log.c: JSON lines, AutoTVM's v0.2 plus one key `optune` ----------------------------- */
 typedef struct ot_log ot_log;
 /* Appends to `path`, made when absent, with O_APPEND. A half line left by a crash is closed off
  * with a newline first. */
@@ -85,19 +89,19 @@ typedef struct ot_log_line {
     const char *problem; /* NULL: none; else one sentence */
     optune_record record;
     const char *target_text, *task_name, *template_key; /* AutoTVM only */
-    const json_t *args; /* borrowed for the call */
-    const optune_device *device; /* a device line of ours, else NULL */
+    const json_t *args;                                 /* borrowed for the call */
+    const optune_device *device;                        /* a device line of ours, else NULL */
 } ot_log_line;
 typedef int (*ot_log_fn)(void *arg, const ot_log_line *line);
 /* Reads comments away; never stops at a bad or half line: it is passed on as a problem. */
 int ot_log_read(const char *path, ot_log_fn fn, void *arg, optune_err *err);
 
-/* ---- http.c: the only file that includes curl ----------------------------------------------------------- */
+/* ---- http.c: the only file that includes curl -------------------------------------------- */
 typedef struct ot_fetch {
-    int64_t max_bytes;    /* 0: 256 MiB */
-    double connect_s;     /* 0: 15 */
-    double total_s;       /* 0: 300 */
-    const char *ca_file;  /* NULL: the system's */
+    int64_t max_bytes;   /* 0: 256 MiB */
+    double connect_s;    /* 0: 15 */
+    double total_s;      /* 0: 300 */
+    const char *ca_file; /* NULL: the system's */
 } ot_fetch;
 /* Fetches an https URL into a file (atomically). Only https, redirects included. ENET names the
  * host and the reason. */

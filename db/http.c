@@ -22,18 +22,18 @@ enum { REDIRECTS = 5, CRAWL_BYTES = 64, CRAWL_SECONDS = 30 };
 static const int64_t default_bytes = (int64_t)256 << 20;
 
 /* The functions used, opened at the first fetch. */
-#define FUNCTIONS(X) \
-    X(curl_easy_cleanup) \
-    X(curl_easy_getinfo) \
-    X(curl_easy_init) \
-    X(curl_easy_perform) \
-    X(curl_easy_setopt) \
-    X(curl_easy_strerror) \
-    X(curl_free) \
-    X(curl_global_init) \
-    X(curl_url) \
-    X(curl_url_cleanup) \
-    X(curl_url_get) \
+#define FUNCTIONS(X)                                                                           \
+    X(curl_easy_cleanup)                                                                       \
+    X(curl_easy_getinfo)                                                                       \
+    X(curl_easy_init)                                                                          \
+    X(curl_easy_perform)                                                                       \
+    X(curl_easy_setopt)                                                                        \
+    X(curl_easy_strerror)                                                                      \
+    X(curl_free)                                                                               \
+    X(curl_global_init)                                                                        \
+    X(curl_url)                                                                                \
+    X(curl_url_cleanup)                                                                        \
+    X(curl_url_get)                                                                            \
     X(curl_url_set)
 static struct {
 #define FIELD(name) __typeof__(&name) name;

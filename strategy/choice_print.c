@@ -332,11 +332,11 @@ static json_t *row_json(const ot_choice_row *row)
 {
     const ot_candidate *c = &row->candidate;
     json_t *json =
-        json_pack("{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}",
-                  "impl", c->impl->name, "plevel", c->plevel, "order", c->order,
-                  "library", text_json(c->impl->library), "refusal", refusal_text[c->refusal],
-                  "why", text_json(c->refusal == OT_VALID ? NULL : c->why), "standing",
-                  standing(row), "winner", row->winner, "tied", row->tied, "record",
+        json_pack("{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "impl",
+                  c->impl->name, "plevel", c->plevel, "order", c->order, "library",
+                  text_json(c->impl->library), "refusal", refusal_text[c->refusal], "why",
+                  text_json(c->refusal == OT_VALID ? NULL : c->why), "standing", standing(row),
+                  "winner", row->winner, "tied", row->tied, "record",
                   fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
                   fact_json(row->stale, row->stale_why), "failed", failed_json(row));
     return json;
@@ -359,13 +359,13 @@ json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
         winner->candidate.impl->name, "plevel", winner->candidate.plevel, "config",
         config_json(&choice->config), "index", (json_int_t)choice->config.index, "cost",
         winner->fact ? json_real(winner->fact->record.cost) : json_null(), "runner_up",
-        second < 0 ? json_null()
-                   : json_pack("{s:s, s:f, s:f}", "impl",
-                               choice->row[second].candidate.impl->name, "cost",
-                               choice->row[second].fact->record.cost, "margin",
-                               margin(choice, second)),
-        "by_plevel", "impl", plain->candidate.impl->name, "plevel",
-        plain->candidate.plevel, "candidates", rows);
+        second < 0
+            ? json_null()
+            : json_pack("{s:s, s:f, s:f}", "impl", choice->row[second].candidate.impl->name,
+                        "cost", choice->row[second].fact->record.cost, "margin",
+                        margin(choice, second)),
+        "by_plevel", "impl", plain->candidate.impl->name, "plevel", plain->candidate.plevel,
+        "candidates", rows);
     ot_text_release(&call);
     return json;
 }

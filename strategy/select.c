@@ -152,8 +152,7 @@ static int by_level(const ot_choice *choice, bool sound)
 {
     int best = -1;
     for (int i = 0; i < choice->n; i++)
-        if (choice->row[i].candidate.refusal == OT_VALID &&
-            !(sound && choice->row[i].failed) &&
+        if (choice->row[i].candidate.refusal == OT_VALID && !(sound && choice->row[i].failed) &&
             (best < 0 || precedes(&choice->row[i].candidate, &choice->row[best].candidate)))
             best = i;
     return best;

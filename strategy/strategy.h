@@ -91,21 +91,30 @@ void ot_space_nth(const optune_space *space, int64_t index, optune_config *confi
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err);
 /* Whole-config validity, by arithmetic. */
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why);
-void ot_space_fallback(const optune_space *space, optune_config *config); /* always valid, or our bug */
-int64_t ot_space_random(const optune_space *space, uint64_t *rng); /* any index, maybe invalid */
+void ot_space_fallback(const optune_space *space,
+                       optune_config *config); /* always valid, or our bug */
+int64_t ot_space_random(const optune_space *space,
+                        uint64_t *rng); /* any index, maybe invalid */
 /* All indices that differ from this one by one step of one knob; returns how many (<= max). */
 int ot_space_neighbours(const optune_space *space, int64_t index, int64_t *out, int max);
 int64_t ot_space_mutate(const optune_space *space, int64_t index, double rate, uint64_t *rng);
 int64_t ot_space_cross(const optune_space *space, int64_t a, int64_t b, uint64_t *rng);
 
 /* ---- plan.c: what a config becomes ------------------------------------------------------- */
-typedef struct ot_define { char name[OPTUNE_KNOB_NAME_SIZE]; char value[96]; } ot_define;
+typedef struct ot_define {
+    char name[OPTUNE_KNOB_NAME_SIZE];
+    char value[96];
+} ot_define;
 typedef struct ot_module {
     int n_defines, n_flags;
     ot_define define[OPTUNE_MAX_DEFINES];
     char flag[8][OPTUNE_WORD_SIZE];
 } ot_module;
-typedef struct ot_scratch { char name[OPTUNE_WORD_SIZE]; int64_t bytes; bool constant; } ot_scratch;
+typedef struct ot_scratch {
+    char name[OPTUNE_WORD_SIZE];
+    int64_t bytes;
+    bool constant;
+} ot_scratch;
 struct optune_plan {
     const optune_impl *impl;
     int n_modules, n_scratch, n_stages;
@@ -146,25 +155,26 @@ typedef enum ot_currency { OT_CURRENT, OT_STALE, OT_UNVERIFIABLE } ot_currency;
 typedef struct ot_fact {
     optune_record record;
     ot_currency currency;
-    char why[OPTUNE_WHY_SIZE]; /* what changed, when STALE; what cannot be told, when UNVERIFIABLE */
+    char why
+        [OPTUNE_WHY_SIZE]; /* what changed, when STALE; what cannot be told, when UNVERIFIABLE */
 } ot_fact;
 typedef enum ot_tier { OT_TIER_TUNED, OT_TIER_UNVERIFIED, OT_TIER_PLEVEL } ot_tier;
 const char *ot_tier_name(ot_tier tier); /* "tuned", "unverified", "plevel" */
 typedef struct ot_choice_row {
     ot_candidate candidate;
-    const ot_fact *fact;      /* its best usable fact; NULL: never measured, or only stale ones */
-    const ot_fact *stale;     /* its best stale fact; NULL: none */
-    const ot_fact *failed;    /* its latest failed trial, when there is no usable fact */
+    const ot_fact *fact;   /* its best usable fact; NULL: never measured, or only stale ones */
+    const ot_fact *stale;  /* its best stale fact; NULL: none */
+    const ot_fact *failed; /* its latest failed trial, when there is no usable fact */
     int n_failed;
     char stale_why[OPTUNE_WHY_SIZE]; /* what made `stale` stale */
-    bool tied;                /* in the tied set of the fastest */
+    bool tied;                       /* in the tied set of the fastest */
     bool winner;
 } ot_choice_row;
 typedef struct ot_choice {
     ot_tier tier;
-    int winner;               /* index into row[] */
-    int default_row;          /* what plevel alone would choose */
-    optune_config config;     /* the winner's: tuned, or its fallback */
+    int winner;           /* index into row[] */
+    int default_row;      /* what plevel alone would choose */
+    optune_config config; /* the winner's: tuned, or its fallback */
     int n;
     ot_choice_row row[OT_MAX_CANDIDATES];
 } ot_choice;
@@ -173,7 +183,8 @@ typedef struct ot_choice {
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err);
 json_t *ot_choice_json(const optune_task *task, const ot_choice *choice); /* new reference */
-void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain, ot_text *to);
+void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain,
+                    ot_text *to);
 /* TVM's log sentences, one a line: the cost of every measured implementation, and the choice. */
 void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to);
 

@@ -39,18 +39,18 @@ static const struct preset {
 };
 
 /* The functions used, opened with the first set. */
-#define FUNCTIONS(X) \
-    X(PAPI_add_named_event) \
-    X(PAPI_assign_eventset_component) \
-    X(PAPI_cleanup_eventset) \
-    X(PAPI_create_eventset) \
-    X(PAPI_destroy_eventset) \
-    X(PAPI_get_component_info) \
-    X(PAPI_library_init) \
-    X(PAPI_set_opt) \
-    X(PAPI_start) \
-    X(PAPI_stop) \
-    X(PAPI_strerror) \
+#define FUNCTIONS(X)                                                                           \
+    X(PAPI_add_named_event)                                                                    \
+    X(PAPI_assign_eventset_component)                                                          \
+    X(PAPI_cleanup_eventset)                                                                   \
+    X(PAPI_create_eventset)                                                                    \
+    X(PAPI_destroy_eventset)                                                                   \
+    X(PAPI_get_component_info)                                                                 \
+    X(PAPI_library_init)                                                                       \
+    X(PAPI_set_opt)                                                                            \
+    X(PAPI_start)                                                                              \
+    X(PAPI_stop)                                                                               \
+    X(PAPI_strerror)                                                                           \
     X(PAPI_thread_init)
 static struct {
 #define FIELD(name) __typeof__(&name) name;
@@ -60,7 +60,7 @@ static const char *const symbols[] = {
 #define SYMBOL(name) #name,
     FUNCTIONS(SYMBOL)};
 static const char *const files[] = {"libpapi.so.7.0", "libpapi.so.7.1", "libpapi.so.7.2",
-                                    "libpapi.so.6.0", "libpapi.so", NULL};
+                                    "libpapi.so.6.0", "libpapi.so",     NULL};
 
 static int bound;
 static optune_err bound_err;

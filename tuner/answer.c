@@ -45,7 +45,8 @@ out:
     return OPTUNE_OK;
 }
 
-int optune_select(optune *o, const char *workload, optune_selection **selection, optune_err *err)
+int optune_select(optune *o, const char *workload, optune_selection **selection,
+                  optune_err *err)
 {
     *selection = NULL;
     const int status = answer(o, workload, selection, err);

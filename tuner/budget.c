@@ -33,8 +33,8 @@ int ot_budget_next(const ot_arm *arm, int n)
         /* First rounds by plevel, so that a run cut short knows the default and the libraries;
          * then stride scheduling: the smallest share so far. */
         const int plevel = arm[i].candidate ? arm[i].candidate->plevel : 0;
-        const double share = taken < FIRST_TRIALS ? -1e9 + taken * 1e6 - plevel
-                                                  : taken / weight(&arm[i], best);
+        const double share =
+            taken < FIRST_TRIALS ? -1e9 + taken * 1e6 - plevel : taken / weight(&arm[i], best);
         if (share < least) {
             least = share;
             next = i;

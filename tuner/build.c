@@ -33,7 +33,7 @@ typedef struct unit {
     double seconds;
     optune_argv argv;
     ot_child child;
-    double stopped_at; /* ot_now(); 0: going on */
+    double stopped_at;          /* ot_now(); 0: going on */
     char *source, *made, *path; /* the source file, the module under construction, its place */
     char message[OPTUNE_ERR_SIZE];
 } unit;

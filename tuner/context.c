@@ -26,8 +26,9 @@ static int default_db(char *to, size_t size, optune_err *err)
     else if (home && *home)
         n = snprintf(to, size, "%s/.local/share/optune", home);
     else
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "no database directory: set OPTUNE_DB or HOME, or name one with --db");
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "no database directory: set OPTUNE_DB or HOME, or name one with --db");
     if (n < 0 || (size_t)n >= size)
         return optune_fail(err, OPTUNE_ELIMIT, "database path too long");
     return OPTUNE_OK;
@@ -40,7 +41,7 @@ static int load_once(const char *path, optune_err *err)
     static struct loaded {
         struct loaded *next;
         char *path;
-    } *loaded;
+    } * loaded;
     char *real = realpath(path, NULL);
     int status = OPTUNE_OK;
     pthread_mutex_lock(&lock);
@@ -231,8 +232,9 @@ int ot_context_device(optune *o, optune_err *err)
     if (!o->have_device && *o->device_key) {
         status = open_store(o, OT_STORE_READ, err);
         if (status == OPTUNE_ENOENT)
-            status = optune_fail(err, OPTUNE_ENODEV, "no device '%s': the database '%s' is empty",
-                                 o->device_key, o->db);
+            status =
+                optune_fail(err, OPTUNE_ENODEV, "no device '%s': the database '%s' is empty",
+                            o->device_key, o->db);
         else if (status >= 0)
             status = ot_store_device(o->store, o->device_key, &o->device, err);
         if (status == OPTUNE_ENOENT)

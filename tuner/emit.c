@@ -103,19 +103,20 @@ static void add_header(const emission *e, ot_text *to)
         ot_text_printf(to, " *   output[%d] %s\n", i, ot_text_str(&type));
         ot_text_release(&type);
     }
-    ot_text_printf(to,
-                   " * The workspace is %lld bytes, zeroed, 64-byte aligned, owned by the caller; "
-                   "one run at a time uses it.\n */\n"
-                   "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n\n"
-                   "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-                   "size_t %s_workspace(void);\n"
-                   "/* Once, and after _close again whenever a constant input changes; others may be "
-                   "NULL. */\n"
-                   "void %s_init(void *workspace, const void *const *input);\n"
-                   "void %s_run(void *workspace, const void *const *input, void *const *output);\n"
-                   "void %s_close(void *workspace);\n\n"
-                   "#ifdef __cplusplus\n}\n#endif\n#endif\n",
-                   (long long)e->workspace, n, n, n, n, n, n);
+    ot_text_printf(
+        to,
+        " * The workspace is %lld bytes, zeroed, 64-byte aligned, owned by the caller; "
+        "one run at a time uses it.\n */\n"
+        "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n\n"
+        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+        "size_t %s_workspace(void);\n"
+        "/* Once, and after _close again whenever a constant input changes; others may be "
+        "NULL. */\n"
+        "void %s_init(void *workspace, const void *const *input);\n"
+        "void %s_run(void *workspace, const void *const *input, void *const *output);\n"
+        "void %s_close(void *workspace);\n\n"
+        "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        (long long)e->workspace, n, n, n, n, n, n);
 }
 
 /* Functions of a module are renamed; later modules undo what earlier ones defined. */
@@ -221,14 +222,16 @@ static void add_source(const emission *e, ot_text *to)
     add_prototypes(e, to);
     ot_text_printf(to, "\nsize_t %s_workspace(void)\n{\n    return %lld;\n}\n\n", n,
                    (long long)e->workspace);
-    ot_text_printf(to, "void %s_init(void *workspace, const void *const *input)\n{\n    "
-                       "(void)workspace;\n    (void)input;\n",
+    ot_text_printf(to,
+                   "void %s_init(void *workspace, const void *const *input)\n{\n    "
+                   "(void)workspace;\n    (void)input;\n",
                    n);
     add_phase(e, OPTUNE_PREPACK, "", to);
-    ot_text_printf(to,
-                   "void %s_run(void *workspace, const void *const *input, void *const *output)\n"
-                   "{\n    (void)workspace;\n    (void)input;\n",
-                   n);
+    ot_text_printf(
+        to,
+        "void %s_run(void *workspace, const void *const *input, void *const *output)\n"
+        "{\n    (void)workspace;\n    (void)input;\n",
+        n);
     add_phase(e, OPTUNE_TIMED, "", to);
     ot_text_printf(to, "void %s_close(void *workspace)\n{\n    (void)workspace;\n", n);
     add_phase(e, OPTUNE_TEARDOWN, "", to);
@@ -251,10 +254,10 @@ static json_t *plan_json(const emission *e, const char *tier)
     }
     for (int i = 0; i < e->plan->n_scratch; i++)
         json_array_append_new(
-            scratch, json_pack("{s:s, s:I, s:I, s:b}", "name", e->plan->scratch[i].name, "offset",
-                               (json_int_t)e->offset[i], "bytes",
-                               (json_int_t)e->plan->scratch[i].bytes, "constant",
-                               (int)e->plan->scratch[i].constant));
+            scratch,
+            json_pack("{s:s, s:I, s:I, s:b}", "name", e->plan->scratch[i].name, "offset",
+                      (json_int_t)e->offset[i], "bytes", (json_int_t)e->plan->scratch[i].bytes,
+                      "constant", (int)e->plan->scratch[i].constant));
     for (int s = 0; s < e->plan->n_stages; s++) {
         const optune_stage *stage = &e->plan->stage[s];
         json_t *args = json_array();
@@ -278,8 +281,8 @@ static json_t *plan_json(const emission *e, const char *tier)
                                                 "function", stage->function, "args", args));
     }
     json_t *json = json_pack(
-        "{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o}", "version", 1, "name",
-        e->name, "call", ot_text_str(&call), "target", ot_text_str(&target), "device",
+        "{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o}", "version", 1,
+        "name", e->name, "call", ot_text_str(&call), "target", ot_text_str(&target), "device",
         e->task.device->key, "impl", e->impl->name, "digest", ot_impl_digest(e->impl), "tier",
         tier, "config", json_loads(ot_text_str(&config), 0, NULL), "workspace",
         (json_int_t)e->workspace, "scratch", scratch, "modules", modules, "stages", stages);
@@ -291,8 +294,8 @@ static json_t *plan_json(const emission *e, const char *tier)
     return json;
 }
 
-static int write_one(const emission *e, const char *dir, const char *suffix, const ot_text *text,
-                     json_t *files, ot_text *said, optune_err *err)
+static int write_one(const emission *e, const char *dir, const char *suffix,
+                     const ot_text *text, json_t *files, ot_text *said, optune_err *err)
 {
     char path[4096 + 256];
     snprintf(path, sizeof path, "%s/%s%s", dir, *suffix == 'p' ? "" : e->name, suffix);
@@ -301,8 +304,8 @@ static int write_one(const emission *e, const char *dir, const char *suffix, con
     return ot_write_file(path, ot_text_str(text), text->n, err);
 }
 
-static int write_all(const emission *e, const char *dir, const char *tier, optune_result **result,
-                     optune_err *err)
+static int write_all(const emission *e, const char *dir, const char *tier,
+                     optune_result **result, optune_err *err)
 {
     ot_text text = {0}, said = {0};
     json_t *files = json_array();
@@ -354,7 +357,8 @@ int optune_emit(optune *o, const char *workload, const char *dir, optune_result 
     e->plan = ot_alloc(sizeof *e->plan);
     int status = ot_call_parse(workload, call, err);
     if (status >= 0 && !ot_call_static(call))
-        status = optune_fail(err, OPTUNE_EUSAGE, "only a workload of constant dims can be emitted");
+        status =
+            optune_fail(err, OPTUNE_EUSAGE, "only a workload of constant dims can be emitted");
     if (status >= 0)
         status = optune_select(o, workload, &selection, err);
     if (status >= 0)

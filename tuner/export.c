@@ -100,8 +100,8 @@ static int add_devices(optune *o, ot_text *to, optune_err *err)
     return status;
 }
 
-int optune_export(optune *o, const char *op, bool best, const char *path, optune_result **result,
-                  optune_err *err)
+int optune_export(optune *o, const char *op, bool best, const char *path,
+                  optune_result **result, optune_err *err)
 {
     *result = NULL;
     ot_text log = {0};

@@ -115,8 +115,8 @@ int ot_context_question(optune *o, const optune_task *task, ot_question *questio
     return OPTUNE_OK;
 }
 
-int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact, int *n,
-                     optune_err *err)
+int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
+                     int *n, optune_err *err)
 {
     *fact = NULL;
     *n = 0;

@@ -86,9 +86,10 @@ static void choose(field *f, const ot_arm *arm, int n, const ot_fact *fact, int 
         }
     }
     for (int i = 0; i < n_facts; i++) {
-        finalist *known = ot_impl_find(fact[i].record.impl)
-                              ? find(f, ot_impl_find(fact[i].record.impl), &fact[i].record.config)
-                              : NULL;
+        finalist *known =
+            ot_impl_find(fact[i].record.impl)
+                ? find(f, ot_impl_find(fact[i].record.impl), &fact[i].record.config)
+                : NULL;
         if (known && fact[i].record.final && fact[i].currency != OT_STALE)
             known->measured = true;
     }
@@ -128,8 +129,8 @@ static int measure(ot_run *run, const optune_task *task, field *f, double second
         ot_text_release(&call);
     }
     if (status >= 0 && n)
-        status = ot_worker_finals(run->worker, trial, n, &ot_policy_warm, seconds, &arena, result,
-                                  err);
+        status = ot_worker_finals(run->worker, trial, n, &ot_policy_warm, seconds, &arena,
+                                  result, err);
     for (int i = 0; i < n && status >= 0; i++)
         status = ot_record_trial(run, task, trial[i].impl, trial[i].config, &result[i],
                                  result[i].seconds, true, err);

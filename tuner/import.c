@@ -31,7 +31,8 @@ static void say(importing *im, int number, const char *what)
 {
     if (json_array_size(im->problems) < SAID)
         ot_text_printf(&im->said, "  line %d: %s\n", number, what);
-    json_array_append_new(im->problems, json_pack("{s:i, s:s}", "line", number, "problem", what));
+    json_array_append_new(im->problems,
+                          json_pack("{s:i, s:s}", "line", number, "problem", what));
 }
 
 static int refuse(importing *im, int number, const char *why)
@@ -95,9 +96,9 @@ static int take(importing *im, const optune_record *record)
     ot_arena *a = &im->arena;
     optune_record *r = &im->batch[im->n_batch++];
     *r = *record;
-    const char **text[] = {&r->call,    &r->op,       &r->target, &r->device, &r->policy,
-                           &r->impl,    &r->digest,   &r->depends, &r->message,
-                           &r->counters, &r->tool,    &r->task};
+    const char **text[] = {&r->call,    &r->op,       &r->target, &r->device,
+                           &r->policy,  &r->impl,     &r->digest, &r->depends,
+                           &r->message, &r->counters, &r->tool,   &r->task};
     for (int i = 0; i < OT_COUNT(text); i++)
         *text[i] = ot_arena_copy(a, *text[i]);
     double *sample = ot_arena_alloc(a, (size_t)(r->n_samples + 1) * sizeof *sample);
@@ -177,7 +178,8 @@ static int on_line(void *arg, const ot_log_line *line)
     if (line->problem)
         return refuse(im, line->number, line->problem);
     if (ot_context_stopped(im->o))
-        return optune_fail(im->err, OPTUNE_EINTERRUPTED, "interrupted at line %d", line->number);
+        return optune_fail(im->err, OPTUNE_EINTERRUPTED, "interrupted at line %d",
+                           line->number);
     return line->ours ? take(im, &line->record) : take_foreign(im, line);
 }
 
@@ -213,10 +215,10 @@ static optune_result *summary(importing *im)
     const size_t more = json_array_size(im->problems);
     if (more > SAID)
         ot_text_printf(&text, "  and %zu more (--json lists all)\n", more - SAID);
-    json_t *json = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:O}", "source", im->source, "taken",
-                             im->taken, "new", im->added, "refused", im->refused,
-                             "index_mismatches", im->mismatched, "devices", im->devices,
-                             "problems", im->problems);
+    json_t *json =
+        json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:O}", "source", im->source, "taken",
+                  im->taken, "new", im->added, "refused", im->refused, "index_mismatches",
+                  im->mismatched, "devices", im->devices, "problems", im->problems);
     return ot_result_new(text.s, json);
 }
 

@@ -139,8 +139,8 @@ static void add_failures(const ot_tuned *tuned, ot_text *text)
 static void header(int width, ot_text *text)
 {
     ot_text_printf(text, "%-*s %-21s %9s %6s %8s %6s %8s %8s %6s %s\n", width, "workload",
-                   "winner", "time us", "+-%", "GFLOP/s", "peak", "default", "library", "trials",
-                   "failed");
+                   "winner", "time us", "+-%", "GFLOP/s", "peak", "default", "library",
+                   "trials", "failed");
 }
 
 static void add_text(const ot_run *run, const row *r, const ot_tuned *tuned, int width,
@@ -162,11 +162,13 @@ static void add_text(const ot_run *run, const row *r, const ot_tuned *tuned, int
     if (r->flops > 0)
         snprintf(rate, sizeof rate, "%.1f", r->flops / r->best->cost * 1e-9);
     if (r->flops > 0 && run->peak_flops > 0)
-        snprintf(peak, sizeof peak, "%.0f%%%s", 100 * r->flops / r->best->cost / run->peak_flops,
+        snprintf(peak, sizeof peak, "%.0f%%%s",
+                 100 * r->flops / r->best->cost / run->peak_flops,
                  impl->fewer_operations ? "e" : "");
     ot_text_printf(text, "%-*s %-21s %9.2f %6.1f %8s %6s %8s %8s %6d ", width, r->label,
-                   impl->name, r->best->cost * 1e6, 50 * (r->best->high - r->best->low) / r->best->cost, rate,
-                   peak, versus_default, versus_library, tuned->trials);
+                   impl->name, r->best->cost * 1e6,
+                   50 * (r->best->high - r->best->low) / r->best->cost, rate, peak,
+                   versus_default, versus_library, tuned->trials);
     add_failures(tuned, text);
     ot_text_add(text, "\n");
     for (int i = 0; i < r->choice->n; i++)
@@ -182,10 +184,10 @@ static json_t *record_json(const optune_record *r)
         return json_null();
     ot_text config = {0};
     ot_config_print(&r->config, &config);
-    json_t *json = json_pack("{s:s, s:o, s:f, s:f, s:f, s:i, s:b}", "impl", r->impl, "config",
-                             json_loads(ot_text_str(&config), 0, NULL), "cost", r->cost, "low",
-                             r->low, "high", r->high, "samples", r->n_samples, "final",
-                             (int)r->final);
+    json_t *json =
+        json_pack("{s:s, s:o, s:f, s:f, s:f, s:i, s:b}", "impl", r->impl, "config",
+                  json_loads(ot_text_str(&config), 0, NULL), "cost", r->cost, "low", r->low,
+                  "high", r->high, "samples", r->n_samples, "final", (int)r->final);
     ot_text_release(&config);
     return json;
 }
@@ -237,15 +239,15 @@ static void footer(const ot_run *run, const double *versus_default, int n_defaul
         ot_text_printf(text, "%sover the best library: %.2fx", n_default ? "; " : "\n",
                        ot_geomean(versus_library, n_library));
     ot_text_printf(text, "\n%d new trials, %d failed, %.1f s on %s, %d thread%s\n",
-                   run->new_trials, run->failures, ot_now() - run->started,
-                   run->o->device.name, run->o->target.threads,
-                   run->o->target.threads == 1 ? "" : "s");
+                   run->new_trials, run->failures, ot_now() - run->started, run->o->device.name,
+                   run->o->target.threads, run->o->target.threads == 1 ? "" : "s");
     const char *why = ot_worker_counters_why(run->worker);
     if (why && *why)
         ot_text_printf(text, "%s\n", why);
     if (run->peak_flops > 0)
-        ot_text_printf(text, "measured peak: %.0f GFLOP/s, %.1f GB/s read; \"e\": effective, "
-                             "fewer operations are done\n",
+        ot_text_printf(text,
+                       "measured peak: %.0f GFLOP/s, %.1f GB/s read; \"e\": effective, "
+                       "fewer operations are done\n",
                        run->peak_flops * 1e-9, run->peak_bandwidth * 1e-9);
 }
 

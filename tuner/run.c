@@ -25,7 +25,8 @@ static const optune_preset *find_preset(const optune_op *op, const char *name, o
     if (name)
         ot_no_such(err, "preset", name, names, n);
     else
-        optune_fail(err, OPTUNE_EUSAGE, "operator '%s' has no presets: name a workload", op->name);
+        optune_fail(err, OPTUNE_EUSAGE, "operator '%s' has no presets: name a workload",
+                    op->name);
     return NULL;
 }
 
@@ -51,11 +52,12 @@ static int gather(ot_run *run, optune_err *err)
         if (status < 0)
             return status;
         if (call->op != run->op)
-            return optune_fail(err, OPTUNE_EUSAGE, "workload '%s' is not a call of '%s'", text[i],
-                               run->op->name);
+            return optune_fail(err, OPTUNE_EUSAGE, "workload '%s' is not a call of '%s'",
+                               text[i], run->op->name);
         if (!ot_call_static(call))
             return optune_fail(err, OPTUNE_EUSAGE,
-                               "workload '%s' has unknown dims: a run needs constants", text[i]);
+                               "workload '%s' has unknown dims: a run needs constants",
+                               text[i]);
         bool known = false;
         for (int k = 0; k < run->n_workloads && !known; k++) {
             ot_text a = {0}, b = {0};
@@ -204,8 +206,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
 {
     *result = NULL;
     if (options->size != sizeof *options)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_run_options has another size: compiled against another version");
+        return optune_fail(
+            err, OPTUNE_EVERSION,
+            "optune_run_options has another size: compiled against another version");
     ot_run *run = ot_alloc(sizeof *run);
     ot_tuned *tuned = NULL;
     run->o = o;
@@ -234,8 +237,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
             *err = own;
     }
     if (status == OPTUNE_EINTERRUPTED)
-        optune_fail(err, status, "interrupted: everything measured so far is stored; the same "
-                                 "command goes on from here");
+        optune_fail(err, status,
+                    "interrupted: everything measured so far is stored; the same "
+                    "command goes on from here");
     if (tuned && (status >= 0 || status == OPTUNE_EINTERRUPTED)) {
         ot_run_report(run, "done", NULL);
         *result = ot_run_result(run, tuned);

@@ -14,7 +14,7 @@ enum { WALKERS = 4, TRIES = 50 };
 #define COOLING 0.97
 
 typedef struct walker {
-    int64_t at;       /* -1: nowhere yet */
+    int64_t at; /* -1: nowhere yet */
     double cost;
     int64_t proposed; /* -1: nothing out */
 } walker;
@@ -53,8 +53,7 @@ static int64_t step(const optune_search_view *view, state *s, int64_t from)
         const int64_t radix = optune_space_radix(view->space, (int)k);
         const int64_t near = 1 + radix / 8;
         if (optune_random_below(&s->rng, 2)) {
-            const int64_t to =
-                digit[k] + optune_random_below(&s->rng, 2 * near + 1) - near;
+            const int64_t to = digit[k] + optune_random_below(&s->rng, 2 * near + 1) - near;
             digit[k] = to < 0 ? 0 : to >= radix ? radix - 1 : to;
         } else {
             digit[k] = optune_random_below(&s->rng, radix);

@@ -64,10 +64,11 @@ int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *imp
         status = ot_log_append(run->extra_log, &record, err);
     optune_err refused = {0};
     if (status >= 0 && ot_store_put(run->o->store, &record, 1, NULL, &refused) < 0)
-        status = optune_fail(err, refused.status,
-                             "%s; the logs under '%s/logs' have everything: `optune import` them "
-                             "once this is mended",
-                             refused.text, run->o->db);
+        status =
+            optune_fail(err, refused.status,
+                        "%s; the logs under '%s/logs' have everything: `optune import` them "
+                        "once this is mended",
+                        refused.text, run->o->db);
     ot_arena_release(&arena);
     return status;
 }

@@ -66,8 +66,10 @@ static int open_arms(tuning *t, optune_err *err)
         ot_text why = {0};
         for (int i = 0; i < n; i++)
             if (t->candidate[i].refusal != OT_VALID)
-                ot_text_printf(&why, "; %s: %s", t->candidate[i].impl->name, t->candidate[i].why);
-        status = optune_fail(err, OPTUNE_ENOENT, "no implementation to tune%s", ot_text_str(&why));
+                ot_text_printf(&why, "; %s: %s", t->candidate[i].impl->name,
+                               t->candidate[i].why);
+        status =
+            optune_fail(err, OPTUNE_ENOENT, "no implementation to tune%s", ot_text_str(&why));
         ot_text_release(&why);
     }
     return status;
@@ -141,8 +143,8 @@ static int conclude(tuning *t, slot *s, const ot_trial_result *result, double se
 {
     ot_arm *arm = &t->arm[s->arm];
     const bool ok = result->outcome == OPTUNE_OUTCOME_OK;
-    const int status = ot_record_trial(t->run, &t->task, arm->impl, &s->config, result, seconds,
-                                       false, err);
+    const int status =
+        ot_record_trial(t->run, &t->task, arm->impl, &s->config, result, seconds, false, err);
     ot_arm_tell(arm, &s->config, ok ? result->cost : INFINITY);
     count(t, result->outcome);
     t->tuned->new_trials++;
@@ -152,7 +154,8 @@ static int conclude(tuning *t, slot *s, const ot_trial_result *result, double se
     t->run->progress.impl = arm->impl->name;
     if (!ok)
         ot_context_log(t->run->o, OPTUNE_LOG_INFO, "%s: %s: %s", arm->impl->name,
-                       ot_outcome_name(result->outcome), result->message ? result->message : "");
+                       ot_outcome_name(result->outcome),
+                       result->message ? result->message : "");
     ot_run_report(t->run, "searching", NULL);
     return status;
 }
@@ -206,10 +209,8 @@ static int measure_next(tuning *t, optune_err *err)
         /* Each implementation's own best matters to its search and to the finals. */
         if (isfinite(t->arm[s->arm].best))
             best = fmax(best, t->arm[s->arm].best);
-        const ot_trial trial = {.impl = t->arm[s->arm].impl,
-                                .config = &s->config,
-                                .job = &s->job,
-                                .best = best};
+        const ot_trial trial = {
+            .impl = t->arm[s->arm].impl, .config = &s->config, .job = &s->job, .best = best};
         ot_builder_allow(t->run->builder, t->beside);
         status = ot_worker_trial(t->run->worker, &trial, &ot_policy_warm, &arena, &result, err);
         ot_builder_allow(t->run->builder, INT_MAX);
@@ -280,7 +281,8 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
         best_so_far(t);
         const bool work = tuned->trials < run->trials;
         if (work)
-            status = ot_worker_workload(run->worker, ot_text_str(&call), run->options->seed, err);
+            status =
+                ot_worker_workload(run->worker, ot_text_str(&call), run->options->seed, err);
         /* A sixth of the time, and at most three seconds, is kept for the finals. */
         const double last = fmin(3, seconds / 6);
         if (status >= 0 && work)

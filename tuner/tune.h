@@ -50,12 +50,12 @@ typedef struct ot_run {
     ot_log *log, *extra_log;
     int n_workloads;
     optune_call *call;
-    int trials;       /* per workload */
-    double end;       /* ot_now() by which the run is over; infinity: none */
+    int trials; /* per workload */
+    double end; /* ot_now() by which the run is over; infinity: none */
     int new_trials, failures;
     double peak_flops, peak_bandwidth;
     optune_progress progress;
-    ot_arena arena; /* texts that live as long as the run: hints */
+    ot_arena arena;      /* texts that live as long as the run: hints */
     optune_record *hint; /* of other devices or stale, for any of the workloads */
     int n_hints;
     double started;
@@ -64,11 +64,11 @@ typedef struct ot_run {
 
 /* How one workload went. */
 typedef struct ot_tuned {
-    bool done;            /* something is known about it */
+    bool done; /* something is known about it */
     int new_trials;
-    int failures[16];     /* by outcome, of this question, stored ones included */
-    int trials;           /* stored ones included */
-    int64_t space;        /* configs in all spaces together */
+    int failures[16]; /* by outcome, of this question, stored ones included */
+    int trials;       /* stored ones included */
+    int64_t space;    /* configs in all spaces together */
     bool interrupted;
     char problem[OPTUNE_ERR_SIZE]; /* why nothing is known; empty: fine */
 } ot_tuned;

@@ -16,7 +16,7 @@
 #include "strategy/strategy.h"
 #include "target/target.h"
 
-/* ---- context.c: the handle --------------------------------------------------------------------- */
+/* ---- context.c: the handle --------------------------------------------------------------- */
 struct optune {
     char db[4096];
     char target_text[OPTUNE_TEXT_SIZE];
@@ -34,7 +34,7 @@ struct optune {
     atomic_bool stop;
     void *lock; /* pthread mutex over the lazy parts */
 };
-int ot_context_device(optune *o, optune_err *err);          /* probes, or reads the stored device */
+int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
 int ot_context_store(optune *o, int mode, optune_err *err); /* opens; WRITE upgrades */
 /* A fresh name under DB/logs, which is made: <utc time>-<pid><suffix>.log. */
 int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t size,
@@ -46,14 +46,14 @@ bool ot_context_stopped(const optune *o);
  * in the arena; NULL when it cannot be told here (another device's key). */
 const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena);
 /* Everything the store knows of a task, judged for currency. */
-int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact, int *n,
-                     optune_err *err);
+int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
+                     int *n, optune_err *err);
 /* facts.c: the store's key of a task; texts in the arena. */
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,
                         ot_arena *arena);
 optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */
 
-/* ---- build.c, cache.c: candidates to modules ----------------------------------------------------- */
+/* ---- build.c, cache.c: candidates to modules --------------------------------------------- */
 /* Jobs run in parallel in processes of their own; equal sources are compiled once and kept in a
  * content-addressed cache with a size limit. Not thread-safe: one owner pumps it. */
 typedef struct ot_builder ot_builder;
@@ -61,17 +61,17 @@ typedef struct ot_build_options {
     const optune_target *target;
     const optune_device *device;
     const optune_target_row *row;
-    const char *cache_dir;  /* made when absent */
-    int64_t cache_bytes;    /* 0: 512 MiB */
-    int jobs;               /* compilers at once; 0: the machine's cores */
-    double limit_s;         /* per compile; 0: 20 */
+    const char *cache_dir; /* made when absent */
+    int64_t cache_bytes;   /* 0: 512 MiB */
+    int jobs;              /* compilers at once; 0: the machine's cores */
+    double limit_s;        /* per compile; 0: 20 */
 } ot_build_options;
 int ot_builder_open(const ot_build_options *options, ot_builder **builder, optune_err *err);
 void ot_builder_close(ot_builder *builder); /* kills what still runs */
-typedef struct ot_job { /* one plan's modules */
-    int outcome;        /* OK, COMPILE, BUILD_TIMEOUT; valid once done */
-    bool done, cached;  /* cached: no compiler ran for it */
-    double seconds;     /* compiling */
+typedef struct ot_job {                     /* one plan's modules */
+    int outcome;                            /* OK, COMPILE, BUILD_TIMEOUT; valid once done */
+    bool done, cached;                      /* cached: no compiler ran for it */
+    double seconds;                         /* compiling */
     int n_modules;
     char module[OPTUNE_MAX_MODULES][4096]; /* paths */
     char message[OPTUNE_ERR_SIZE];         /* the compiler's first error, when not OK */
@@ -83,31 +83,32 @@ int ot_builder_submit(ot_builder *builder, const optune_task *task, const optune
                       ot_job *job, optune_err *err);
 /* The job is no longer wanted and may go away; its compiler is stopped unless another job shares it. */
 void ot_builder_forget(ot_builder *builder, ot_job *job);
-void ot_builder_pump(ot_builder *builder); /* collects what ended, starts what waits; never blocks */
+void ot_builder_pump(
+    ot_builder *builder); /* collects what ended, starts what waits; never blocks */
 void ot_builder_wait(ot_builder *builder, ot_job *job, double seconds); /* pumps until done */
 /* Lets at most this many compilers go on and stops the others where they are; their time limits
  * wait with them. */
 void ot_builder_allow(ot_builder *builder, int most);
-int64_t ot_builder_compiles(const ot_builder *builder);  /* how many compilers ran */
+int64_t ot_builder_compiles(const ot_builder *builder); /* how many compilers ran */
 
-/* ---- worker_client.c: trials in a process of their own --------------------------------------------- */
+/* ---- worker_client.c: trials in a process of their own ----------------------------------- */
 typedef struct ot_measure_policy {
     char name[OPTUNE_NAME_SIZE]; /* "warm"; part of the record's key */
-    double sample_s;    /* a sample is at least this long: 200e-6 */
-    int min_samples;    /* 6 */
-    int max_samples;    /* 60 */
-    double width;       /* stop when (high-low)/median is below: 0.02 */
-    double budget_s;    /* of sampling one candidate: 0.25 */
-    double give_up;     /* stop early when the low end exceeds best * this: 1.25 */
+    double sample_s;             /* a sample is at least this long: 200e-6 */
+    int min_samples;             /* 6 */
+    int max_samples;             /* 60 */
+    double width;                /* stop when (high-low)/median is below: 0.02 */
+    double budget_s;             /* of sampling one candidate: 0.25 */
+    double give_up;              /* stop early when the low end exceeds best * this: 1.25 */
 } ot_measure_policy;
 extern const ot_measure_policy ot_policy_warm;
 
 typedef struct ot_trial {
     const optune_impl *impl;
     const optune_config *config;
-    const ot_job *job;      /* built, outcome OK */
-    double best;            /* cost to beat; infinity: none */
-    double limit_s;         /* deadline of the whole trial; 0: 20 */
+    const ot_job *job; /* built, outcome OK */
+    double best;       /* cost to beat; infinity: none */
+    double limit_s;    /* deadline of the whole trial; 0: 20 */
 } ot_trial;
 typedef struct ot_trial_result {
     int outcome;
@@ -123,11 +124,11 @@ typedef struct ot_trial_result {
 
 typedef struct ot_worker ot_worker;
 typedef struct ot_worker_options {
-    const char *target_text;     /* parsed again on the other side */
+    const char *target_text; /* parsed again on the other side */
     const optune_target *target;
     const optune_device *device;
-    char *const *plugins;        /* NULL-terminated, or NULL */
-    const atomic_bool *stop;     /* when it becomes true, calls return EINTERRUPTED; NULL: never */
+    char *const *plugins;    /* NULL-terminated, or NULL */
+    const atomic_bool *stop; /* when it becomes true, calls return EINTERRUPTED; NULL: never */
     void (*waiting)(void *arg, double seconds); /* the device is locked by another run; NULL */
     void *arg;
 } ot_worker_options;
@@ -154,13 +155,13 @@ const char *ot_worker_counters_why(const ot_worker *worker);
  * bytes/s; 0 where it cannot be told. */
 int ot_worker_peak(ot_worker *worker, double *flops, double *bandwidth, optune_err *err);
 
-/* ---- worker_serve.c: the other side ------------------------------------------------------------------- */
+/* ---- worker_serve.c: the other side ------------------------------------------------------ */
 int ot_worker_serve(int fd); /* main loop of optune-worker; returns its exit code */
 
 /* verify.c: double-precision bound for one output element, as a multiple of magnitude */
 double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_index);
 void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to);
 
-/* ---- budget.c, tune.c, run.c: the search ----------------------------------------------------------------- */
+/* ---- budget.c, tune.c, run.c: the search ------------------------------------------------- */
 
 #endif

@@ -33,22 +33,22 @@ typedef enum optune_pattern {
 
 typedef struct optune_op_input {
     const char *name;
-    const char *type;        /* for people: "tensor [M,K]" */
+    const char *type; /* for people: "tensor [M,K]" */
     const char *description;
-    bool optional;           /* may be left out; only at the end */
-    bool is_const;           /* `const` unless the workload says `var` */
+    bool optional; /* may be left out; only at the end */
+    bool is_const; /* `const` unless the workload says `var` */
 } optune_op_input;
 
 typedef struct optune_op_attr {
     const char *name;
     optune_attr_kind kind;
-    const char *value;       /* default, as text; NULL: required */
+    const char *value; /* default, as text; NULL: required */
     const char *description;
-    int length;              /* INTS: required length; shorter lists repeat to fill it
+    int length;        /* INTS: required length; shorter lists repeat to fill it
                                 ([1] -> [1,1], [p,q] -> [p,q,p,q]); 0: any length */
-    int64_t min, max;        /* range of every integer; both 0: unbounded */
-    const char *words;       /* WORD: allowed words, separated by spaces; NULL: any */
-    bool shown;              /* printed in canonical text even at its default */
+    int64_t min, max;  /* range of every integer; both 0: unbounded */
+    const char *words; /* WORD: allowed words, separated by spaces; NULL: any */
+    bool shown;        /* printed in canonical text even at its default */
 } optune_op_attr;
 
 /* A box in an output: [lo, hi) per dim. */
@@ -93,13 +93,14 @@ typedef struct optune_op {
     void (*reference)(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude);
 
-    const optune_preset *presets;    /* ends at a NULL name; the first is the default; NULL: none */
-    const char *const *samples;      /* small workloads for contract tests, odd sizes among them;
+    const optune_preset
+        *presets;               /* ends at a NULL name; the first is the default; NULL: none */
+    const char *const *samples; /* small workloads for contract tests, odd sizes among them;
                                         NULL-terminated; required */
 } optune_op;
 
-#define OPTUNE_OP(id)                                                                            \
-    extern const optune_op optune_op_##id;                                                       \
+#define OPTUNE_OP(id)                                                                          \
+    extern const optune_op optune_op_##id;                                                     \
     const optune_op optune_op_##id
 
 /* What op code needs of calls and types. Bad names are our bug: they assert. */
@@ -109,7 +110,8 @@ OPTUNE_API const int64_t *optune_call_ints(const optune_call *call, const char *
 OPTUNE_API const char *optune_call_word(const optune_call *call, const char *name);
 OPTUNE_API bool optune_dim_known(const optune_dim *dim);
 OPTUNE_API optune_dim optune_dim_of(int64_t value);
-OPTUNE_API bool optune_tensor_known(const optune_tensor *type); /* dtype, rank, all dims constant */
+OPTUNE_API bool
+optune_tensor_known(const optune_tensor *type); /* dtype, rank, all dims constant */
 OPTUNE_API int64_t optune_tensor_elements(const optune_tensor *type); /* of a known type */
 OPTUNE_API int64_t optune_tensor_bytes(const optune_tensor *type);    /* of a known type */
 OPTUNE_API bool optune_dtype_equal(optune_dtype a, optune_dtype b);
@@ -127,16 +129,17 @@ OPTUNE_API bool optune_refuse(char *why, const char *format, ...) OPTUNE_PRINTF(
 /* True when the target names this library in -libs. */
 OPTUNE_API bool optune_target_has_lib(const optune_target *target, const char *lib);
 
-/* ---- strategy: which implementations for one target key ----------------------------------- */
+/* ---- strategy: which implementations for one target key ---------------------------------- */
 
 #define OPTUNE_PLEVEL 10 /* the default priority level */
 
 typedef struct optune_strategy_row {
-    const char *impl;   /* the implementation's name */
-    int plevel;         /* 0: OPTUNE_PLEVEL */
-    const char *when;   /* specialization: conjunctive normal form over named dims,
+    const char *impl; /* the implementation's name */
+    int plevel;       /* 0: OPTUNE_PLEVEL */
+    const char *when; /* specialization: conjunctive normal form over named dims,
                            "m > 16 && (k % 32 == 0 || n % 32 == 0)"; NULL: always */
-    bool (*condition)(const optune_task *task, char *why); /* a plain C condition; NULL: always */
+    bool (*condition)(const optune_task *task,
+                      char *why); /* a plain C condition; NULL: always */
 } optune_strategy_row;
 
 /* One per (op, target key). A target's keys are tried in order, then "generic"; the first
@@ -150,18 +153,18 @@ typedef struct optune_strategy {
     bool (*dim)(const optune_call *call, const char *name, optune_dim *value);
 } optune_strategy;
 
-#define OPTUNE_STRATEGY(op, id)                                                                  \
-    extern const optune_strategy optune_strategy_##op##_##id;                                    \
+#define OPTUNE_STRATEGY(op, id)                                                                \
+    extern const optune_strategy optune_strategy_##op##_##id;                                  \
     const optune_strategy optune_strategy_##op##_##id
 
-/* ---- impl: one way to compute an operator ------------------------------------------------- */
+/* ---- impl: one way to compute an operator ------------------------------------------------ */
 
 typedef struct optune_space optune_space; /* a config space under construction, and after */
 typedef struct optune_plan optune_plan;   /* what one config becomes */
 
 typedef struct optune_impl {
     const char *op;
-    const char *name;      /* TVM's where the template is the same: "dense_pack.x86" */
+    const char *name; /* TVM's where the template is the same: "dense_pack.x86" */
     const char *summary;
     const char *library;   /* the library it calls, as in -libs; NULL: generated code */
     const char *math;      /* numerics classes it is right for, space separated; NULL: "ieee" */
@@ -169,7 +172,8 @@ typedef struct optune_impl {
                               attributes, "out_shape" and "null" among them; a trailing '?' makes
                               one null when absent. NULL: all inputs, then all attributes */
     double error_scale;    /* of the op's error bound; 0: 1, plain summation */
-    bool fewer_operations; /* does fewer than the op's flops (winograd): its rates are effective */
+    bool
+        fewer_operations; /* does fewer than the op's flops (winograd): its rates are effective */
 
     /* Whether it can compute this at all; false with a sentence in `why`. NULL: always. */
     bool (*applies)(const optune_task *task, char *why);
@@ -184,13 +188,14 @@ typedef struct optune_impl {
      * give the same plan for the same arguments. */
     void (*plan)(const optune_task *task, const optune_config *config, optune_plan *plan);
 
-    const char *source; /* plugins: the body's text. NULL: impl_<name>.kernel.c beside the row */
+    const char
+        *source; /* plugins: the body's text. NULL: impl_<name>.kernel.c beside the row */
 } optune_impl;
 
 /* `op` and `id` are the folder and the file's <name>: kernels/dense/impl_pack.c is
  * OPTUNE_IMPL(dense, pack). */
-#define OPTUNE_IMPL(op, id)                                                                      \
-    extern const optune_impl optune_impl_##op##_##id;                                            \
+#define OPTUNE_IMPL(op, id)                                                                    \
+    extern const optune_impl optune_impl_##op##_##id;                                          \
     const optune_impl optune_impl_##op##_##id
 
 /* Knobs. Enumeration order, and so the index, is AutoTVM's. */
@@ -203,10 +208,10 @@ typedef enum optune_split_policy {
 
 typedef struct optune_split {
     optune_split_policy policy;
-    int64_t max_factor;                             /* of every size but the outermost; 0: none */
+    int64_t max_factor; /* of every size but the outermost; 0: none */
     bool (*filter)(const int64_t *sizes, int parts, const void *arg); /* NULL: all */
-    const void *filter_arg; /* must live as long as the space */
-    const int64_t (*candidate)[OPTUNE_MAX_LIST];    /* CANDIDATE: sizes, outermost first */
+    const void *filter_arg;                      /* must live as long as the space */
+    const int64_t (*candidate)[OPTUNE_MAX_LIST]; /* CANDIDATE: sizes, outermost first */
     int n_candidates;
 } optune_split;
 
@@ -259,13 +264,13 @@ typedef enum optune_phase {
 } optune_phase;
 
 typedef enum optune_arg_kind {
-    OPTUNE_ARG_INPUT,   /* index: which input */
-    OPTUNE_ARG_OUTPUT,  /* index: which output */
-    OPTUNE_ARG_SCRATCH, /* index: what optune_plan_scratch returned */
-    OPTUNE_ARG_INT,     /* value; CPU bodies receive a pointer to it */
-    OPTUNE_ARG_FLOAT,   /* real */
-    OPTUNE_ARG_SYMBOL,  /* symbol: a function of the implementation's library, by name */
-    OPTUNE_ARG_DIM,     /* index: a symbolic dim's run-time value, as INT */
+    OPTUNE_ARG_INPUT,      /* index: which input */
+    OPTUNE_ARG_OUTPUT,     /* index: which output */
+    OPTUNE_ARG_SCRATCH,    /* index: what optune_plan_scratch returned */
+    OPTUNE_ARG_INT,        /* value; CPU bodies receive a pointer to it */
+    OPTUNE_ARG_FLOAT,      /* real */
+    OPTUNE_ARG_SYMBOL,     /* symbol: a function of the implementation's library, by name */
+    OPTUNE_ARG_DIM,        /* index: a symbolic dim's run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: an encoded descriptor (CUDA), see its own fields */
 } optune_arg_kind;
 
@@ -317,7 +322,7 @@ OPTUNE_API int optune_plan_scratch(optune_plan *plan, const char *name, int64_t 
                                    bool constant);
 OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
 
-/* ---- search: which config to try next ------------------------------------------------------ */
+/* ---- search: which config to try next ---------------------------------------------------- */
 
 /* What a search may know. It never measures, sleeps or looks at the clock. */
 typedef struct optune_search_view {
@@ -333,7 +338,7 @@ typedef struct optune_search {
     const char *name;
     const char *summary;
     size_t state_size;
-    int (*start)(optune_search_view *view);  /* 0, or a negative status; NULL: nothing to do */
+    int (*start)(optune_search_view *view); /* 0, or a negative status; NULL: nothing to do */
     /* One fresh index; -1 when nothing is left, which ends the search. Asked again before it is
      * told: what it gave is no longer fresh. */
     int64_t (*ask)(optune_search_view *view);
@@ -343,8 +348,8 @@ typedef struct optune_search {
     void (*stop)(optune_search_view *view); /* NULL: nothing to release */
 } optune_search;
 
-#define OPTUNE_SEARCH(id)                                                                        \
-    extern const optune_search optune_search_##id;                                               \
+#define OPTUNE_SEARCH(id)                                                                      \
+    extern const optune_search optune_search_##id;                                             \
     const optune_search optune_search_##id
 
 /* A fresh index drawn at random. When draws keep missing (a nearly exhausted space, or one full
@@ -362,7 +367,7 @@ OPTUNE_API uint64_t optune_random(uint64_t *state);                 /* advances;
 OPTUNE_API int64_t optune_random_below(uint64_t *state, int64_t n); /* uniform 0 .. n-1 */
 OPTUNE_API double optune_random_unit(uint64_t *state);              /* [0, 1) */
 
-/* ---- target: where code runs --------------------------------------------------------------- */
+/* ---- target: where code runs ------------------------------------------------------------- */
 
 typedef struct optune_argv { /* a command line under construction; no shell ever sees it */
     int n;
@@ -373,16 +378,16 @@ OPTUNE_API void optune_argv_release(optune_argv *argv);
 
 /* One stage with its arguments resolved to addresses or device pointers. */
 typedef struct optune_launch {
-    void *function;             /* from `symbol` */
+    void *function; /* from `symbol` */
     const optune_stage *stage;
     void *arg[OPTUNE_MAX_ARGS]; /* buffers: `buffer` handles; INT, DIM, FLOAT: address of the
                                    value; SYMBOL: the function's address */
 } optune_launch;
 
 typedef struct optune_target_row {
-    const char *name;         /* "cpu" */
+    const char *name; /* "cpu" */
     const char *summary;
-    const char *const *keys;  /* strategy keys, most specific first; NULL-terminated */
+    const char *const *keys;   /* strategy keys, most specific first; NULL-terminated */
     const char *source_suffix; /* ".c", ".cu" */
     const char *module_suffix; /* ".so", ".cubin" */
 
@@ -413,7 +418,7 @@ typedef struct optune_target_row {
     void (*free)(void *state, void *buffer);
     int (*write)(void *state, void *buffer, const void *from, int64_t bytes);
     int (*read)(void *state, const void *buffer, void *to, int64_t bytes);
-    bool (*intact)(void *state, void *buffer); /* false: written outside */
+    bool (*intact)(void *state, void *buffer);   /* false: written outside */
     void *(*address)(void *state, void *buffer); /* what kernels get */
     /* Runs the launches in order, once, and waits. */
     int (*run)(void *state, const optune_launch *launch, int n, optune_err *err);
@@ -426,11 +431,11 @@ typedef struct optune_target_row {
                      char *why);
 } optune_target_row;
 
-#define OPTUNE_TARGET(id)                                                                        \
-    extern const optune_target_row optune_target_##id;                                           \
+#define OPTUNE_TARGET(id)                                                                      \
+    extern const optune_target_row optune_target_##id;                                         \
     const optune_target_row optune_target_##id
 
-/* ---- plugins -------------------------------------------------------------------------------- */
+/* ---- plugins ----------------------------------------------------------------------------- */
 
 /* A shared object exports one of these, named `optune_plugin`: `OPTUNE_PLUGIN = {.abi = OPTUNE_ABI,
  * ...};` defines it. All lists end with NULL and may be NULL. A name that exists already is an
@@ -445,8 +450,8 @@ struct optune_plugin {
     const optune_search *const *searches;
 };
 
-#define OPTUNE_PLUGIN                                                                            \
-    OPTUNE_API extern const struct optune_plugin optune_plugin;                                  \
+#define OPTUNE_PLUGIN                                                                          \
+    OPTUNE_API extern const struct optune_plugin optune_plugin;                                \
     const struct optune_plugin optune_plugin
 
 #ifdef __cplusplus

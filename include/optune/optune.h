@@ -30,8 +30,10 @@ typedef struct optune_options {
     const char *target; /* NULL: "cpu" */
     const char *db;     /* directory; NULL: $OPTUNE_DB, else $XDG_DATA_HOME/optune, else
                            $HOME/.local/share/optune */
-    const char *device; /* answer for this stored device key instead of probing; NULL: this machine */
-    const char *const *plugins; /* paths, NULL-terminated; NULL: those of $OPTUNE_PLUGINS, ':'-separated */
+    const char
+        *device; /* answer for this stored device key instead of probing; NULL: this machine */
+    const char *const
+        *plugins; /* paths, NULL-terminated; NULL: those of $OPTUNE_PLUGINS, ':'-separated */
     optune_log_level log_level; /* messages above it are not made */
     void (*log)(void *arg, optune_log_level level, const char *text); /* NULL: dropped */
     void *log_arg;
@@ -44,41 +46,42 @@ OPTUNE_API void optune_close(optune *handle); /* NULL is fine */
  * OPTUNE_EINTERRUPTED with a result; the handle may be used on. Async-signal-safe. */
 OPTUNE_API void optune_interrupt(optune *handle);
 
-/* ---- results: what a command says, readable and as JSON ------------------------------------ */
+/* ---- results: what a command says, readable and as JSON ---------------------------------- */
 
 typedef struct optune_result optune_result;
-OPTUNE_API const char *optune_result_text(const optune_result *result); /* owned by the result */
+OPTUNE_API const char *
+optune_result_text(const optune_result *result); /* owned by the result */
 OPTUNE_API const char *optune_result_json(const optune_result *result); /* one JSON document */
 OPTUNE_API void optune_result_free(optune_result *result);              /* NULL is fine */
 
-/* ---- tuning ---------------------------------------------------------------------------------- */
+/* ---- tuning ------------------------------------------------------------------------------ */
 
 typedef struct optune_progress {
-    const char *phase;    /* "preparing", "searching", "waiting", "finals", "done" */
-    int workload, workloads;     /* 1-based, and how many */
-    const char *call;     /* its canonical text */
-    const char *impl;     /* of the trial that just ended; NULL: none */
-    int trial, trials;    /* done for this workload, and its budget */
-    double best;          /* seconds; infinity: none yet */
-    const char *best_impl; /* NULL: none yet */
-    double flops;         /* operations of the workload */
-    int failures;         /* in this run */
-    double left;          /* seconds until the time limit or the estimated end; negative: unknown */
-    const char *note;     /* something to tell once; NULL: nothing */
+    const char *phase;       /* "preparing", "searching", "waiting", "finals", "done" */
+    int workload, workloads; /* 1-based, and how many */
+    const char *call;        /* its canonical text */
+    const char *impl;        /* of the trial that just ended; NULL: none */
+    int trial, trials;       /* done for this workload, and its budget */
+    double best;             /* seconds; infinity: none yet */
+    const char *best_impl;   /* NULL: none yet */
+    double flops;            /* operations of the workload */
+    int failures;            /* in this run */
+    double left;      /* seconds until the time limit or the estimated end; negative: unknown */
+    const char *note; /* something to tell once; NULL: nothing */
 } optune_progress;
 
 typedef struct optune_run_options {
     size_t size;
-    const char *op;                    /* required */
-    const char *const *workloads;      /* canonical texts, NULL-terminated; NULL: the preset's */
-    const char *preset;                /* NULL: the op's first, when there are no workloads */
-    const char *const *impls;          /* only these, NULL-terminated; NULL: all */
-    const char *search;                /* NULL: the default */
-    int trials;                        /* per workload; 0: the default */
-    double seconds;                    /* whole run; 0: the default; negative: no limit */
+    const char *op;               /* required */
+    const char *const *workloads; /* canonical texts, NULL-terminated; NULL: the preset's */
+    const char *preset;           /* NULL: the op's first, when there are no workloads */
+    const char *const *impls;     /* only these, NULL-terminated; NULL: all */
+    const char *search;           /* NULL: the default */
+    int trials;                   /* per workload; 0: the default */
+    double seconds;               /* whole run; 0: the default; negative: no limit */
     uint64_t seed;
-    bool again;                        /* measure known configs once more */
-    const char *log;                   /* also append every record to this file; NULL: no */
+    bool again;      /* measure known configs once more */
+    const char *log; /* also append every record to this file; NULL: no */
     void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
     void *progress_arg;
 } optune_run_options;
@@ -87,7 +90,7 @@ typedef struct optune_run_options {
 OPTUNE_API int optune_run(optune *handle, const optune_run_options *options,
                           optune_result **result, optune_err *err);
 
-/* ---- asking ------------------------------------------------------------------------------------ */
+/* ---- asking ------------------------------------------------------------------------------ */
 
 /* The best current record of a workload. ENOENT: none; the message names what is stale and why. */
 OPTUNE_API int optune_query(optune *handle, const char *workload, optune_result **result,
@@ -99,13 +102,16 @@ OPTUNE_API int optune_select(optune *handle, const char *workload, optune_select
                              optune_err *err);
 OPTUNE_API void optune_selection_free(optune_selection *selection);
 OPTUNE_API const char *optune_selection_impl(const optune_selection *selection);
-OPTUNE_API const char *optune_selection_tier(const optune_selection *selection); /* "tuned" ... */
-OPTUNE_API const char *optune_selection_config(const optune_selection *selection); /* JSON text */
-OPTUNE_API double optune_selection_cost(const optune_selection *selection); /* s; infinity: unknown */
+OPTUNE_API const char *
+optune_selection_tier(const optune_selection *selection); /* "tuned" ... */
+OPTUNE_API const char *
+optune_selection_config(const optune_selection *selection); /* JSON text */
+OPTUNE_API double
+optune_selection_cost(const optune_selection *selection); /* s; infinity: unknown */
 OPTUNE_API const char *optune_selection_text(optune_selection *selection, bool explain);
 OPTUNE_API const char *optune_selection_json(optune_selection *selection);
 
-/* ---- moving records ------------------------------------------------------------------------------ */
+/* ---- moving records ---------------------------------------------------------------------- */
 
 /* Writes the selected implementation of a workload as self-contained C into `dir` (made when
  * absent): <name>.c, <name>.h, plan.json. The result lists the files. */
@@ -120,7 +126,7 @@ OPTUNE_API int optune_export(optune *handle, const char *op, bool best, const ch
 OPTUNE_API int optune_import(optune *handle, const char *source, optune_result **result,
                              optune_err *err);
 
-/* ---- what there is --------------------------------------------------------------------------------- */
+/* ---- what there is ----------------------------------------------------------------------- */
 
 /* `what`: "ops", "impls", "targets", "devices", "searches"; `name` narrows it: one op in full,
  * or the implementations of one op; NULL: all. */

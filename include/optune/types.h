@@ -38,32 +38,32 @@ enum {
     OPTUNE_NAME_SIZE = 64,     /* any name, with its terminating zero */
     OPTUNE_DIM_NAME_SIZE = 16, /* a symbolic dim's name, likewise */
     OPTUNE_KNOB_NAME_SIZE = 32,
-    OPTUNE_WORD_SIZE = 32,     /* a text-valued attribute or knob, e.g. a layout */
-    OPTUNE_TEXT_SIZE = 1024,   /* canonical text of a call, a config, a target or a device key */
-    OPTUNE_WHY_SIZE = 256,     /* one sentence saying why something does not apply */
+    OPTUNE_WORD_SIZE = 32,   /* a text-valued attribute or knob, e.g. a layout */
+    OPTUNE_TEXT_SIZE = 1024, /* canonical text of a call, a config, a target or a device key */
+    OPTUNE_WHY_SIZE = 256,   /* one sentence saying why something does not apply */
     OPTUNE_ERR_SIZE = 1024,
 };
 
 /* Everything that can go wrong outside a candidate: X(name, value, sentence). */
-#define OPTUNE_STATUS_MAP(X)                                                                     \
-    X(OK, 0, "success")                                                                          \
-    X(EUSAGE, -1, "wrong usage")                                                                 \
-    X(ESYNTAX, -2, "malformed text")                                                             \
-    X(ETYPE, -3, "types do not fit together")                                                    \
-    X(ENOENT, -4, "no such thing")                                                               \
-    X(ENODEV, -5, "no such device")                                                              \
-    X(ENOMEM, -6, "out of memory")                                                               \
-    X(ELIMIT, -7, "a fixed limit would be exceeded")                                             \
-    X(EIO, -8, "input or output failed")                                                         \
-    X(ESTORE, -9, "the database refused")                                                        \
-    X(EDAMAGED, -10, "data is damaged")                                                          \
-    X(EVERSION, -11, "version not understood")                                                   \
-    X(ETOOL, -12, "a program that is needed cannot be run")                                      \
-    X(EWORKER, -13, "the worker process failed")                                                 \
-    X(ETIMEOUT, -14, "time limit reached")                                                       \
-    X(EINTERRUPTED, -15, "interrupted")                                                          \
-    X(EUNSUPPORTED, -16, "not supported")                                                        \
-    X(ENET, -17, "network transfer failed")                                                      \
+#define OPTUNE_STATUS_MAP(X)                                                                   \
+    X(OK, 0, "success")                                                                        \
+    X(EUSAGE, -1, "wrong usage")                                                               \
+    X(ESYNTAX, -2, "malformed text")                                                           \
+    X(ETYPE, -3, "types do not fit together")                                                  \
+    X(ENOENT, -4, "no such thing")                                                             \
+    X(ENODEV, -5, "no such device")                                                            \
+    X(ENOMEM, -6, "out of memory")                                                             \
+    X(ELIMIT, -7, "a fixed limit would be exceeded")                                           \
+    X(EIO, -8, "input or output failed")                                                       \
+    X(ESTORE, -9, "the database refused")                                                      \
+    X(EDAMAGED, -10, "data is damaged")                                                        \
+    X(EVERSION, -11, "version not understood")                                                 \
+    X(ETOOL, -12, "a program that is needed cannot be run")                                    \
+    X(EWORKER, -13, "the worker process failed")                                               \
+    X(ETIMEOUT, -14, "time limit reached")                                                     \
+    X(EINTERRUPTED, -15, "interrupted")                                                        \
+    X(EUNSUPPORTED, -16, "not supported")                                                      \
+    X(ENET, -17, "network transfer failed")                                                    \
     X(ECONFLICT, -18, "conflicts with something that exists")
 
 enum optune_status {
@@ -154,7 +154,7 @@ typedef struct optune_call {
 
 /* AutoTVM's four knob kinds, with its two-letter names. */
 typedef enum optune_knob_kind {
-    OPTUNE_KNOB_SPLIT,    /* "sp": v[] are sizes, outermost first, their product covers the axis */
+    OPTUNE_KNOB_SPLIT, /* "sp": v[] are sizes, outermost first, their product covers the axis */
     OPTUNE_KNOB_REORDER,  /* "re": v[] is a permutation */
     OPTUNE_KNOB_ANNOTATE, /* "an": v[] are optune_annotation */
     OPTUNE_KNOB_OTHER,    /* "ot": one scalar */
@@ -211,25 +211,25 @@ typedef struct optune_target {
     char key[OPTUNE_MAX_KEYS][OPTUNE_NAME_SIZE]; /* strategy keys, most specific first */
     int n_libs;
     char lib[OPTUNE_MAX_LIBS][OPTUNE_NAME_SIZE]; /* libraries eligible for selection */
-    int threads;                    /* 0: all of the device's cores */
-    char arch[OPTUNE_NAME_SIZE];    /* cuda: sm_90; cpu: -mcpu's value; empty: the device's */
-    char model[OPTUNE_NAME_SIZE];   /* TVM's -model */
-    char device[OPTUNE_NAME_SIZE];  /* which one of several: an ordinal or a part of its name */
+    int threads;                                 /* 0: all of the device's cores */
+    char arch[OPTUNE_NAME_SIZE];   /* cuda: sm_90; cpu: -mcpu's value; empty: the device's */
+    char model[OPTUNE_NAME_SIZE];  /* TVM's -model */
+    char device[OPTUNE_NAME_SIZE]; /* which one of several: an ordinal or a part of its name */
     char cflags[OPTUNE_TEXT_SIZE / 2]; /* replaces the default compiler flags when not empty */
 } optune_target;
 
 /* A physical thing, found by probing a target; or, for a stored key, what is known of it.
  * Zero means unknown or not applicable. Sizes are bytes. */
 typedef struct optune_device {
-    char key[OPTUNE_NAME_SIZE * 2]; /* identity; part of every record */
+    char key[OPTUNE_NAME_SIZE * 2];  /* identity; part of every record */
     char name[OPTUNE_NAME_SIZE * 2]; /* for people */
-    char kind[OPTUNE_NAME_SIZE];    /* the target kind that found it */
-    char arch[OPTUNE_NAME_SIZE];    /* skylake-avx512, sm_90 ... */
-    int cores;                      /* physical cores, or multiprocessors */
-    int threads;                    /* threads a plan may use, after the target's -threads */
-    int vector_bytes;               /* widest vector register */
+    char kind[OPTUNE_NAME_SIZE];     /* the target kind that found it */
+    char arch[OPTUNE_NAME_SIZE];     /* skylake-avx512, sm_90 ... */
+    int cores;                       /* physical cores, or multiprocessors */
+    int threads;                     /* threads a plan may use, after the target's -threads */
+    int vector_bytes;                /* widest vector register */
     int vector_registers;
-    int64_t l1, l2, l3;             /* data caches: of a core, of a core, shared */
+    int64_t l1, l2, l3; /* data caches: of a core, of a core, shared */
     int64_t memory;
     /* GPU limits */
     int warp;
@@ -250,16 +250,16 @@ typedef struct optune_task {
 /* ---- outcomes ---------------------------------------------------------------------------- */
 
 /* How a trial ended: X(name, AutoTVM's error number, text). Numbers 9 and up are ours. */
-#define OPTUNE_OUTCOME_MAP(X)                                                                    \
-    X(OK, 0, "ok")                                                                               \
-    X(INSTANTIATION, 1, "instantiation")                                                         \
-    X(COMPILE, 2, "compile")                                                                     \
-    X(COMPILE_DEVICE, 3, "compile device")                                                       \
-    X(RUNTIME, 4, "runtime")                                                                     \
-    X(WRONG, 5, "wrong")                                                                         \
-    X(BUILD_TIMEOUT, 6, "build timeout")                                                         \
-    X(RUN_TIMEOUT, 7, "run timeout")                                                             \
-    X(UNKNOWN, 8, "unknown")                                                                     \
+#define OPTUNE_OUTCOME_MAP(X)                                                                  \
+    X(OK, 0, "ok")                                                                             \
+    X(INSTANTIATION, 1, "instantiation")                                                       \
+    X(COMPILE, 2, "compile")                                                                   \
+    X(COMPILE_DEVICE, 3, "compile device")                                                     \
+    X(RUNTIME, 4, "runtime")                                                                   \
+    X(WRONG, 5, "wrong")                                                                       \
+    X(BUILD_TIMEOUT, 6, "build timeout")                                                       \
+    X(RUN_TIMEOUT, 7, "run timeout")                                                           \
+    X(UNKNOWN, 8, "unknown")                                                                   \
     X(CRASH, 9, "crash")
 
 typedef enum optune_outcome_kind {
@@ -272,7 +272,7 @@ typedef enum optune_outcome_kind {
  * owned by whoever made the record (an arena, usually) and outlive it; NULL means absent. */
 typedef struct optune_record {
     /* identity of the question */
-    const char *call;   /* canonical workload text */
+    const char *call; /* canonical workload text */
     const char *op;
     const char *target; /* canonical, without -libs and -device: `cpu -threads=2` */
     const char *device; /* the device's key */
@@ -296,8 +296,8 @@ typedef struct optune_record {
     bool final;           /* measured interleaved with the other finalists */
     const char *counters; /* "name=value" lines, per run */
     /* history */
-    double all_cost; /* seconds the trial took: compile, verify, measure */
-    double time;     /* unix time at its end */
+    double all_cost;    /* seconds the trial took: compile, verify, measure */
+    double time;        /* unix time at its end */
     const char *tool;   /* version of optune, or what wrote the log */
     const char *task;   /* AutoTVM's `input`, as JSON text: [target, task, args, kwargs] */
     const char *source; /* where it came from: "run", or the log's name */

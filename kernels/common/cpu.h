@@ -34,11 +34,20 @@ typedef DTYPE vecu __attribute__((vector_size(VEC_BYTES), aligned(sizeof(DTYPE))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
+#define CEIL_DIV(a, b) (((a) + (b)-1) / (b))
 
-INLINE vec load(const DTYPE *p) { return *(const vecu *)p; }
-INLINE void store(DTYPE *p, vec v) { *(vecu *)p = v; }
-INLINE vec splat(DTYPE x) { return x - (vec){0}; }
+INLINE vec load(const DTYPE *p)
+{
+    return *(const vecu *)p;
+}
+INLINE void store(DTYPE *p, vec v)
+{
+    *(vecu *)p = v;
+}
+INLINE vec splat(DTYPE x)
+{
+    return x - (vec){0};
+}
 
 /* UNROLL(n) before a loop of constant trip count n; PARALLEL_FOR before a loop whose
  * iterations are independent; PARALLEL_FOR_N(k) before k perfectly nested ones. */
@@ -46,7 +55,7 @@ INLINE vec splat(DTYPE x) { return x - (vec){0}; }
 #define UNROLL(n) OT_PRAGMA(GCC unroll n)
 #if OT_THREADS > 1
 #define PARALLEL_FOR OT_PRAGMA(omp parallel for schedule(static) num_threads(OT_THREADS))
-#define PARALLEL_FOR_N(k) \
+#define PARALLEL_FOR_N(k)                                                                      \
     OT_PRAGMA(omp parallel for collapse(k) schedule(static) num_threads(OT_THREADS))
 #else
 #define PARALLEL_FOR

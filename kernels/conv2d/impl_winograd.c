@@ -145,15 +145,13 @@ static double cost(const optune_task *task, const conv2d_shape *s, const choice 
         far += (double)(z.v * (z.chunks + 1) * blocks) * slow;
     if (z.m * elem > l2 / 2)
         far += (double)(z.m * z.chunks * 2 * blocks) * slow;
-    double weights = z.u * elem > l2 / 2 ? (double)(z.u * blocks * elem) / 32 : 0;
-    if (z.u * elem > 16 * l2)
-        weights *= 2;
+    double weights = z.u * elem > l2 / 2 ? (double)(z.u * blocks) : 0;
+    if (z.u * elem > 12 * l2)
+        weights *= 1.5;
     /* Threads share blocks, or the chunks of each. */
     const int64_t parts = z.split_blocks ? blocks : z.chunks;
     const double rounds = (double)(ceil_div(parts, z.threads) * z.threads) / (double)parts;
-    /* Half of fetching weights hides behind the products, or the other way round. */
-    const double both = products > weights ? products + weights / 2 : weights + products / 2;
-    return (both + 2 * vectors + far * (double)elem / 32) * rounds;
+    return (products + 2 * vectors + (far + weights) * (double)elem / 32) * rounds;
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)

@@ -26,7 +26,6 @@
 #define ALL_ROWS ((i64)N * TILE_ROWS)
 #define BLOCKS CEIL_DIV(ALL_ROWS, ROWS)
 #define TILES (ROWS * TILE_COLS) /* of a block */
-#define LAST_TILES ((int)((ALL_ROWS - (BLOCKS - 1) * ROWS) * TILE_COLS))
 
 #define CI_VECS CEIL_DIV(CI, VLEN)
 #define PANELS CEIL_DIV(CO, GEMM_NR)
@@ -187,18 +186,18 @@ void transform_weight(void *const *arg)
         for (i64 c = 0; c < CI; c++)
             for (i64 j = 0; j < GEMM_NV; j++) {
                 const i64 co = panel * GEMM_NR + j * VLEN;
-                vec g[3][3] = {0}, t[3][AH], s[AH][3], r[AW];
+                vec g[3][3] = {0}, t[AH], s[AH][3], r[AW];
                 for (i64 l = 0; l < VLEN && co + l < CO; l++)
                     for (i64 k = 0; k < 9; k++)
-                        g[k % 3][k / 3][l] = weight[((co + l) * CI + c) * 9 + k];
-                UNROLL(16)
+                        ((DTYPE *)&g[k % 3][k / 3])[l] = weight[((co + l) * CI + c) * 9 + k];
+                UNROLL(1)
                 for (int x = 0; x < 3; x++) {
-                    weight_1d(TILE_H, SH, g[x], t[x]);
+                    weight_1d(TILE_H, SH, g[x], t);
                     UNROLL(16)
                     for (int y = 0; y < AH; y++)
-                        s[y][x] = t[x][y];
+                        s[y][x] = t[y];
                 }
-                UNROLL(16)
+                UNROLL(1)
                 for (int y = 0; y < AH; y++) {
                     weight_1d(TILE_W, SW, s[y], r);
                     UNROLL(16)
@@ -216,7 +215,7 @@ void transform_weight(void *const *arg)
 INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
 {
     vec d[AH], t[AH], s[AH][AW], r[AW];
-    UNROLL(16)
+    UNROLL(1)
     for (int x = 0; x < AW; x++) {
         UNROLL(16)
         for (int y = 0; y < AH; y++)
@@ -226,7 +225,7 @@ INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
         for (int y = 0; y < AH; y++)
             s[y][x] = t[y];
     }
-    UNROLL(16)
+    UNROLL(1)
     for (int y = 0; y < AH; y++) {
         input_1d(TILE_W, SW, s[y], r);
         UNROLL(16)
@@ -245,17 +244,20 @@ INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *b
     for (i64 r = r0; r < r1; r++)
         for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW) {
             const i64 y = r * TILE_H * SH - PT, x = q * TILE_W * SW - PL;
-            if (y >= 0 && x >= 0 && y + AH <= H && x + AW <= W) {
-                input_tile(image + (y * W + x) * PIXEL_IN, W * PIXEL_IN, PIXEL_IN, v);
-                continue;
-            }
             vec edge[AH][AW];
-            for (i64 i = 0; i < AH; i++)
-                for (i64 j = 0; j < AW; j++) {
-                    const int in = y + i >= 0 && y + i < H && x + j >= 0 && x + j < W;
-                    edge[i][j] = in ? load(image + ((y + i) * W + x + j) * PIXEL_IN) : (vec){0};
-                }
-            input_tile((const DTYPE *)edge, AW * VLEN, VLEN, v);
+            const DTYPE *from = image + (y * W + x) * PIXEL_IN;
+            i64 row = W * PIXEL_IN, pixel = PIXEL_IN;
+            if (y < 0 || x < 0 || y + AH > H || x + AW > W) {
+                for (i64 i = 0; i < AH; i++)
+                    for (i64 j = 0; j < AW; j++) {
+                        const int in = y + i >= 0 && y + i < H && x + j >= 0 && x + j < W;
+                        edge[i][j] = in ? load(from + i * row + j * pixel) : (vec){0};
+                    }
+                from = (const DTYPE *)edge;
+                row = AW * VLEN;
+                pixel = VLEN;
+            }
+            input_tile(from, row, pixel, v);
         }
 }
 
@@ -265,7 +267,7 @@ INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *b
 INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
 {
     vec m[AH], y[TILE_H], s[TILE_H][AW], r[TILE_W];
-    UNROLL(16)
+    UNROLL(1)
     for (int j = 0; j < AW; j++) {
         UNROLL(16)
         for (int i = 0; i < AH; i++)
@@ -275,10 +277,8 @@ INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
         for (int i = 0; i < TILE_H; i++)
             s[i][j] = y[i];
     }
-    UNROLL(16)
-    for (int i = 0; i < TILE_H; i++) {
-        if (i >= rows)
-            break;
+    UNROLL(1)
+    for (int i = 0; i < rows; i++) {
         output_1d(TILE_W, SW, s[i], r);
         UNROLL(16)
         for (int j = 0; j < TILE_W; j++)
@@ -294,11 +294,8 @@ INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, c
     for (i64 r = r0; r < r1; r++)
         for (i64 q = 0; q < TILE_COLS; q++, m += GEMM_NR) {
             const i64 y = r * TILE_H, x = q * TILE_W;
-            DTYPE *to = image + (y * OW + x) * PIXEL_OUT;
-            if (y + TILE_H <= OH && x + TILE_W <= OW)
-                output_tile(m, to, TILE_H, TILE_W);
-            else
-                output_tile(m, to, OH - y, OW - x);
+            output_tile(m, image + (y * OW + x) * PIXEL_OUT, MIN(TILE_H, OH - y),
+                        MIN(TILE_W, OW - x));
         }
     planes_write(out, n, c, y0 * OW, (y1 - y0) * OW, band);
 }
@@ -313,17 +310,18 @@ INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
     gemm_store(acc, rows, m, GEMM_NR, GEMM_NR);
 }
 
-/* All points of a chunk of `width` panels, for a constant number of tiles. */
-INLINE void products(const int tiles, i64 width, const DTYPE *v, const DTYPE *u, DTYPE *m)
+/* All points of a chunk of `width` panels, for `tiles` tiles. The last, smaller block has no
+ * code of its own: what it computes beyond its tiles nobody reads. */
+INLINE void products(i64 tiles, i64 width, const DTYPE *v, const DTYPE *u, DTYPE *m)
 {
-    for (i64 a = 0; a < POINTS; a++)
+    for (i64 a = 0; a < POINTS; a++, v += V_POINT)
         for (i64 q = 0; q < width; q++, u += U_PANEL) {
             DTYPE *to = m + (q * POINTS + a) * M_POINT;
-            for (i64 t = 0; t + GEMM_MR <= tiles; t += GEMM_MR)
-                product(GEMM_MR, v + a * V_POINT + t * V_ROW, u, to + t * GEMM_NR);
-            if (tiles % GEMM_MR)
-                product(tiles % GEMM_MR, v + a * V_POINT + tiles / GEMM_MR * GEMM_MR * V_ROW, u,
-                        to + tiles / GEMM_MR * GEMM_MR * GEMM_NR);
+            i64 t = 0;
+            for (; t < MIN(tiles, TILES / GEMM_MR * GEMM_MR); t += GEMM_MR)
+                product(GEMM_MR, v + t * V_ROW, u, to + t * GEMM_NR);
+            if (TILES % GEMM_MR && t < tiles)
+                product(TILES % GEMM_MR, v + t * V_ROW, u, to + t * GEMM_NR);
         }
 }
 
@@ -348,10 +346,7 @@ void winograd(void *const *arg)
             const i64 width = MIN(CHUNK, PANELS - chunk * CHUNK);
             const DTYPE *from = u + chunk * CHUNK * POINTS * U_PANEL;
             DTYPE *m = m_all + THREAD * M_SIZE;
-            if (LAST_TILES == TILES || last - first == ROWS)
-                products(TILES, width, v, from, m);
-            else
-                products(LAST_TILES, width, v, from, m);
+            products((last - first) * TILE_COLS, width, v, from, m);
             for (i64 q = 0; q < width; q++)
                 for (i64 j = 0; j < GEMM_NR; j += VLEN) {
                     const i64 c = (chunk * CHUNK + q) * GEMM_NR + j;

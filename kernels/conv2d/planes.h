@@ -38,7 +38,7 @@ INLINE void planes_gather(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i6
         if (i + VLEN > count)
             i = count - VLEN;
         vec r[VLEN];
-        if (lanes == VLEN) {
+        if (CI % VLEN == 0 || lanes == VLEN) {
             UNROLL(64)
             for (int c = 0; c < VLEN; c++)
                 r[c] = load(from + c * plane + i);
@@ -69,7 +69,7 @@ INLINE void planes_scatter(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i
         for (int p = 0; p < VLEN; p++)
             r[p] = load(from + (i + p) * VLEN);
         gemm_transpose(r);
-        if (lanes == VLEN) {
+        if (CO % VLEN == 0 || lanes == VLEN) {
             UNROLL(64)
             for (int c = 0; c < VLEN; c++)
                 store(to + c * plane + i, r[c]);

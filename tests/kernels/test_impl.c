@@ -70,8 +70,11 @@ static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
     ot_trial_result result = {.outcome = p->job.outcome, .message = p->job.message};
     (void)task;
     if (p->job.outcome == OPTUNE_OUTCOME_OK) {
-        const ot_trial trial = {
-            .impl = impl, .config = &p->config, .job = &p->job, .best = INFINITY, .limit_s = 60};
+        const ot_trial trial = {.impl = impl,
+                                .config = &p->config,
+                                .job = &p->job,
+                                .best = INFINITY,
+                                .limit_s = 60};
         check_ok(ot_worker_trial(b->worker, &trial, &quick, &arena, &result, &err));
     }
     const char *message = result.message ? result.message : "";

@@ -380,10 +380,8 @@ static void test_json(void **state)
     assert_non_null(json);
     assert_string_equal(string_at(json, "tier"), "tuned");
     assert_string_equal(string_at(json, "impl"), "low");
-    assert_string_equal(string_at(json_object_get(json, "runner_up"), "impl"),
-                        "first");
-    assert_string_equal(string_at(json_object_get(json, "by_plevel"), "impl"),
-                        "first");
+    assert_string_equal(string_at(json_object_get(json, "runner_up"), "impl"), "first");
+    assert_string_equal(string_at(json_object_get(json, "by_plevel"), "impl"), "first");
     const json_t *config = json_object_get(json, "config");
     assert_int_equal(json_array_size(config), 1);
     const json_t *list = json_object_get(json, "candidates");

@@ -16,21 +16,21 @@
 #include "base/base.h"
 
 /* The call succeeds, or the test fails with its message. Needs an `optune_err err` in scope. */
-#define check_ok(expression)                                                                     \
-    do {                                                                                         \
-        if ((expression) < 0) {                                                                  \
-            print_error("%s: %s\n", #expression, err.text);                                      \
-            fail();                                                                              \
-        }                                                                                        \
+#define check_ok(expression)                                                                   \
+    do {                                                                                       \
+        if ((expression) < 0) {                                                                \
+            print_error("%s: %s\n", #expression, err.text);                                    \
+            fail();                                                                            \
+        }                                                                                      \
     } while (0)
 
 /* The text contains the part, or the test fails showing both. */
-#define check_contains(text, part)                                                               \
-    do {                                                                                         \
-        if (!strstr((text), (part))) {                                                           \
-            print_error("'%s' not in: %s\n", (part), (text));                                    \
-            fail();                                                                              \
-        }                                                                                        \
+#define check_contains(text, part)                                                             \
+    do {                                                                                       \
+        if (!strstr((text), (part))) {                                                         \
+            print_error("'%s' not in: %s\n", (part), (text));                                  \
+            fail();                                                                            \
+        }                                                                                      \
     } while (0)
 
 #endif

@@ -141,15 +141,14 @@ const json_t *tuning_workload(const json_t *run, size_t i)
 static int keep(void *arg, const optune_record *from)
 {
     tuning_records *all = arg;
-    optune_record *more =
-        ot_arena_alloc(&all->arena, (size_t)(all->n + 1) * sizeof *more);
+    optune_record *more = ot_arena_alloc(&all->arena, (size_t)(all->n + 1) * sizeof *more);
     for (int i = 0; i < all->n; i++)
         more[i] = all->record[i];
     optune_record *r = &more[all->n++];
     *r = *from;
-    const char **text[] = {&r->call,    &r->op,      &r->target,   &r->device, &r->policy,
-                           &r->impl,    &r->digest,  &r->depends,  &r->message,
-                           &r->counters, &r->tool,   &r->task,     &r->source};
+    const char **text[] = {&r->call, &r->op,     &r->target,  &r->device,  &r->policy,
+                           &r->impl, &r->digest, &r->depends, &r->message, &r->counters,
+                           &r->tool, &r->task,   &r->source};
     for (int i = 0; i < OT_COUNT(text); i++)
         *text[i] = ot_arena_copy(&all->arena, *text[i]);
     double *sample = ot_arena_alloc(&all->arena, (size_t)(r->n_samples + 1) * sizeof *sample);

@@ -147,9 +147,9 @@ static void test_tuned(void **state)
     json_t *json = tuning_parse(optune_result_json(result));
     assert_string_equal(tuning_text(json, "impl"), winner->impl);
     assert_string_equal(tuning_text(json, "tier"), "tuned");
-    assert_string_equal(tuning_text(json_object_get(json_object_get(json, "record"), "optune"),
-                                    "digest"),
-                        winner->digest);
+    assert_string_equal(
+        tuning_text(json_object_get(json_object_get(json, "record"), "optune"), "digest"),
+        winner->digest);
     check_contains(optune_result_text(result), winner->impl);
     json_decref(json);
     optune_result_free(result);
@@ -430,10 +430,14 @@ static void test_other_device_stale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),        cmocka_unit_test(test_bad_words),
-        cmocka_unit_test(test_tuned),        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_stale),        cmocka_unit_test(test_explain_stale),
-        cmocka_unit_test(test_refuted),      cmocka_unit_test(test_other_device),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_bad_words),
+        cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_explain_stale),
+        cmocka_unit_test(test_refuted),
+        cmocka_unit_test(test_other_device),
         cmocka_unit_test(test_other_device_stale),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -434,22 +434,22 @@ static void test_refused(void **state)
     optune *o = tuning_open("refused");
     optune_result *result = NULL;
     optune_err err = {0};
-    assert_int_equal(optune_emit(o, "dense(f32[?m,64], f32[32,64])", tuning_path("x"), &result,
-                                 &err),
-                     OPTUNE_EUSAGE);
+    assert_int_equal(
+        optune_emit(o, "dense(f32[?m,64], f32[32,64])", tuning_path("x"), &result, &err),
+        OPTUNE_EUSAGE);
     check_contains(err.text, "constant dims");
     assert_int_equal(optune_emit(o, "dense(i8[4,8], i8[4,8])", tuning_path("x"), &result, &err),
                      OPTUNE_ENOENT);
     assert_false(ot_exists(tuning_path("x")));
     check_ok(ot_write_file(tuning_path("file"), "", 0, &err)); /* no directory can be in it */
-    assert_int_equal(optune_emit(o, "dense(f32[16,64], f32[32,64])", tuning_path("file/x"),
-                                 &result, &err),
-                     OPTUNE_EIO);
+    assert_int_equal(
+        optune_emit(o, "dense(f32[16,64], f32[32,64])", tuning_path("file/x"), &result, &err),
+        OPTUNE_EIO);
     check_contains(err.text, tuning_path("file"));
     assert_null(result);
     /* Untuned is emitted as selected: by plevel. */
-    check_ok(optune_emit(o, "dense(f32[16,64], f32[32,64])", tuning_path("untuned"), &result,
-                         &err));
+    check_ok(
+        optune_emit(o, "dense(f32[16,64], f32[32,64])", tuning_path("untuned"), &result, &err));
     optune_result_free(result);
     optune_close(o);
 }
@@ -457,10 +457,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_impl),         cmocka_unit_test(test_two_threads),
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_two_in_one_program), cmocka_unit_test(test_plan_json),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_every_impl), cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_flags),      cmocka_unit_test(test_two_in_one_program),
+        cmocka_unit_test(test_plan_json),  cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

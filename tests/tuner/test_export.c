@@ -187,8 +187,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),  cmocka_unit_test(test_one_op),
-        cmocka_unit_test(test_best), cmocka_unit_test(test_readable_by_tvm),
+        cmocka_unit_test(test_all),     cmocka_unit_test(test_one_op),
+        cmocka_unit_test(test_best),    cmocka_unit_test(test_readable_by_tvm),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, setup, tuning_teardown);

@@ -50,18 +50,22 @@ static int setup(void **state)
     snprintf(source, sizeof source, "%s", tuning_path("liar.c"));
     snprintf(plugin, sizeof plugin, "%s", tuning_path("liar.so"));
     check_ok(ot_write_file(source, liar, sizeof liar - 1, &err));
-    char *argv[] = {(char[]){OT_CC},  (char[]){"-shared"},
-                    (char[]){"-fPIC"}, (char[]){"-I" OT_SOURCE_DIR "/include"},
-                    (char[]){"-o"},    plugin,
-                    source,            NULL};
+    char *argv[] = {(char[]){OT_CC},
+                    (char[]){"-shared"},
+                    (char[]){"-fPIC"},
+                    (char[]){"-I" OT_SOURCE_DIR "/include"},
+                    (char[]){"-o"},
+                    plugin,
+                    source,
+                    NULL};
     check_ok(ot_run_program(argv, 60, NULL, &err));
     return 0;
 }
 
 static optune *open_liar(const char *db)
 {
-    return tuning_open_with(
-        db, (optune_options){.plugins = (const char *const[]){plugin, NULL}});
+    return tuning_open_with(db,
+                            (optune_options){.plugins = (const char *const[]){plugin, NULL}});
 }
 
 static float first_datum(uint64_t seed)

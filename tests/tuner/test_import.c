@@ -182,7 +182,7 @@ static void test_damaged_lines(void **state)
     ot_text_add(&broken, "what is this?\n\xff\xfe\x80 and this\n{}\n[1,2\n\n"); /* 3 4 5 6 7 */
     ot_text_add_n(&broken, third, (size_t)(newline - third) / 2);               /* 8: half */
     ot_text_add(&broken, "\n");
-    ot_text_add_n(&broken, third, (size_t)(newline - third) + 1);    /* 9 */
+    ot_text_add_n(&broken, third, (size_t)(newline - third) + 1);     /* 9 */
     ot_text_add_n(&broken, second, (size_t)(third - second) / 3 * 2); /* 10: half, no newline */
     write_file("broken.log", broken.s, broken.n);
     json_t *json = import_into("broken", tuning_path("broken.log"));
@@ -230,12 +230,12 @@ static void test_no_log(void **state)
 static void test_foreign(void **state)
 {
     (void)state;
-    static const char log[] = "# a comment of TVM\n"
-        TVM_LINE("llvm -mcpu=core-avx2", "conv2d_NCHWc.x86", "8", ENTITY("2, 4"))
+    static const char log[] = "# a comment of TVM\n" TVM_LINE(
+        "llvm -mcpu=core-avx2", "conv2d_NCHWc.x86", "8", ENTITY("2, 4"))
         TVM_LINE("llvm", "conv2d_gone.x86", "8", ENTITY("2, 4"))
-        TVM_LINE("llvm", "conv2d_NCHWc.x86", "8", ENTITY("3, 4"))
-        TVM_LINE("martian", "conv2d_NCHWc.x86", "8", ENTITY("2, 4"))
-        TVM_LINE("llvm", "conv2d_NCHWc.x86", "7", ENTITY("2, 4"));
+            TVM_LINE("llvm", "conv2d_NCHWc.x86", "8", ENTITY("3, 4"))
+                TVM_LINE("martian", "conv2d_NCHWc.x86", "8", ENTITY("2, 4"))
+                    TVM_LINE("llvm", "conv2d_NCHWc.x86", "7", ENTITY("2, 4"));
     write_file("tvm.log", log, sizeof log - 1);
     optune *o = tuning_open("tvm");
     json_t *json = import_of(o, tuning_path("tvm.log"));

@@ -74,14 +74,14 @@ static void test_again(void **state)
     (void)state;
     optune *o = tuning_open("again");
     json_decref(tuning_run_one(o, "dense", WORKLOAD, "dense_nopack.x86", 4));
-    json_t *json = tuning_run(o,
-                              (optune_run_options){.op = "dense",
-                                                   .workloads = one,
-                                                   .impls = (const char *const[]){
-                                                       "dense_nopack.x86", NULL},
-                                                   .trials = 4,
-                                                   .again = true},
-                              OPTUNE_OK);
+    json_t *json = tuning_run(
+        o,
+        (optune_run_options){.op = "dense",
+                             .workloads = one,
+                             .impls = (const char *const[]){"dense_nopack.x86", NULL},
+                             .trials = 4,
+                             .again = true},
+        OPTUNE_OK);
     assert_int_equal(tuning_int(json, "new_trials"), 4);
     json_decref(json);
     assert_int_equal(trials_in("again"), 8);
@@ -236,9 +236,8 @@ static void test_refused(void **state)
     refused(o, (optune_run_options){.op = "dense", .workloads = broken}, OPTUNE_ESYNTAX, "^");
     refused(o, (optune_run_options){.workloads = one}, OPTUNE_EUSAGE, "no operator");
     refused(o,
-            (optune_run_options){.op = "dense",
-                                 .workloads = one,
-                                 .log = tuning_path("missing/x.log")},
+            (optune_run_options){
+                .op = "dense", .workloads = one, .log = tuning_path("missing/x.log")},
             OPTUNE_EIO, "missing/x.log");
     optune_close(o);
 }
@@ -269,17 +268,21 @@ static void test_planted(void **state)
     char plugin[1200];
     snprintf(plugin, sizeof plugin, "%s", tuning_path("plugin_bad.so"));
     optune_err err = {0};
-    char *argv[] = {(char[]){OT_CC},  (char[]){"-shared"},
-                    (char[]){"-fPIC"}, (char[]){"-I" OT_SOURCE_DIR "/include"},
-                    (char[]){"-o"},    plugin,
-                    (char *)(uintptr_t)source, NULL};
+    char *argv[] = {(char[]){OT_CC},
+                    (char[]){"-shared"},
+                    (char[]){"-fPIC"},
+                    (char[]){"-I" OT_SOURCE_DIR "/include"},
+                    (char[]){"-o"},
+                    plugin,
+                    (char *)(uintptr_t)source,
+                    NULL};
     check_ok(ot_run_program(argv, 60, NULL, &err));
     optune_options with = {.plugins = (const char *const[]){plugin, NULL}};
     optune *o = tuning_open_with("planted", with);
     /* All but the one that hangs: it takes its whole deadline. */
-    static const char *const impls[] = {
-        "dense_pack.x86", "dense_nopack.x86", "bad_crash.cpu", "bad_lie.cpu", "bad_bounds.cpu",
-        "bad_input.cpu",  "bad_compile.cpu",  "bad_exit.cpu",  NULL};
+    static const char *const impls[] = {"dense_pack.x86",  "dense_nopack.x86", "bad_crash.cpu",
+                                        "bad_lie.cpu",     "bad_bounds.cpu",   "bad_input.cpu",
+                                        "bad_compile.cpu", "bad_exit.cpu",     NULL};
     json_t *json = tuning_run(
         o, (optune_run_options){.op = "dense", .workloads = one, .impls = impls, .trials = 12},
         OPTUNE_OK);
@@ -287,8 +290,8 @@ static void test_planted(void **state)
     const char *winner = tuning_text(json_object_get(w, "winner"), "impl");
     assert_true(strncmp(winner, "dense_", 6) == 0);
     assert_int_equal(tuning_int(failed, "compile"), 1);
-    assert_int_equal(tuning_int(failed, "wrong"), 2);    /* lie, input */
-    assert_int_equal(tuning_int(failed, "crash"), 3);    /* crash, bounds, exit */
+    assert_int_equal(tuning_int(failed, "wrong"), 2); /* lie, input */
+    assert_int_equal(tuning_int(failed, "crash"), 3); /* crash, bounds, exit */
     assert_int_equal(tuning_int(json, "failures"), 6);
     json_decref(json);
     tuning_records all;
@@ -396,11 +399,16 @@ static void test_two_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fresh_then_known), cmocka_unit_test(test_again),
-        cmocka_unit_test(test_interrupted),      cmocka_unit_test(test_several_workloads),
-        cmocka_unit_test(test_filter),           cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_impossible_workload), cmocka_unit_test(test_planted),
-        cmocka_unit_test(test_document),         cmocka_unit_test(test_two_at_once),
+        cmocka_unit_test(test_fresh_then_known),
+        cmocka_unit_test(test_again),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_several_workloads),
+        cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_impossible_workload),
+        cmocka_unit_test(test_planted),
+        cmocka_unit_test(test_document),
+        cmocka_unit_test(test_two_at_once),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

@@ -36,8 +36,8 @@ static bool no_big_tiles(const optune_task *task, const optune_config *config, c
     return tile[1] * tile[2] <= 32 || optune_refuse(why, "tile too big");
 }
 
-static const optune_impl small = {.op = "test", .name = "small.test", .space = two_knobs,
-                                  .valid = no_big_tiles};
+static const optune_impl small = {
+    .op = "test", .name = "small.test", .space = two_knobs, .valid = no_big_tiles};
 static const optune_impl big = {.op = "test", .name = "big.test", .space = wide};
 static const optune_impl lone = {.op = "test", .name = "lone.test"};
 
@@ -66,8 +66,8 @@ typedef struct walk {
     double best;
 } walk;
 
-static void explore(const optune_search *search, const optune_impl *impl, uint64_t seed, int most,
-                    double (*cost)(const optune_config *), walk *w)
+static void explore(const optune_search *search, const optune_impl *impl, uint64_t seed,
+                    int most, double (*cost)(const optune_config *), walk *w)
 {
     optune_err err = {0};
     static const optune_call call;
@@ -245,9 +245,9 @@ static void budget_starves_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_seed_same_path),  cmocka_unit_test(ends_with_the_best),
-        cmocka_unit_test(survives_failure),     cmocka_unit_test(spaces_without_knobs),
-        cmocka_unit_test(guided_beats_random),  cmocka_unit_test(hints_start_first),
+        cmocka_unit_test(same_seed_same_path), cmocka_unit_test(ends_with_the_best),
+        cmocka_unit_test(survives_failure),    cmocka_unit_test(spaces_without_knobs),
+        cmocka_unit_test(guided_beats_random), cmocka_unit_test(hints_start_first),
         cmocka_unit_test(budget_starves_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
