@@ -129,6 +129,12 @@ static void waiting(void *arg, double seconds)
     ot_run_report(run, "waiting", run->waiting_note);
 }
 
+/* A core that a measurement leaves free keeps compiling. */
+static void idle(void *arg)
+{
+    ot_builder_pump(((ot_run *)arg)->builder);
+}
+
 static int open_tools(ot_run *run, optune_err *err)
 {
     optune *o = run->o;
@@ -151,6 +157,7 @@ static int open_tools(ot_run *run, optune_err *err)
                                       .plugins = o->plugins,
                                       .stop = &o->stop,
                                       .waiting = waiting,
+                                      .idle = o->target.threads < o->device.cores ? idle : NULL,
                                       .arg = run};
     if (status >= 0)
         status = ot_worker_open(&worker, &run->worker, err);

@@ -130,6 +130,7 @@ typedef struct ot_worker_options {
     char *const *plugins;    /* NULL-terminated, or NULL */
     const atomic_bool *stop; /* when it becomes true, calls return EINTERRUPTED; NULL: never */
     void (*waiting)(void *arg, double seconds); /* the device is locked by another run; NULL */
+    void (*idle)(void *arg); /* something useful to do every few ms while the worker works; NULL */
     void *arg;
 } ot_worker_options;
 /* Starts lazily and restarts after a crash, a deadline, or 200 modules. ETOOL: the worker program

@@ -92,7 +92,7 @@ static int ask_plain(ot_worker *w, json_t *request, double limit_s, const char *
 {
     optune_err inner = {0};
     char end[OPTUNE_WHY_SIZE];
-    int status = ot_process_ask(&w->process, request, limit_s, w->options.stop, answer, &inner);
+    int status = ot_process_ask(&w->process, request, limit_s, &w->options, answer, &inner);
     if (status == OPTUNE_EWORKER) {
         ot_process_end_text(&w->process, end, sizeof end);
         return optune_fail(err, status, "the worker ended while %s: %s", what, end);
@@ -285,7 +285,7 @@ static int try_once(ot_worker *w, const ot_trial *trial, const ot_measure_policy
         json_object_set_new(request, "best", json_real(trial->best));
     w->modules += trial->job->n_modules;
     *ran = true;
-    return ot_process_ask(&w->process, request, limit_s, w->options.stop, answer, err);
+    return ot_process_ask(&w->process, request, limit_s, &w->options, answer, err);
 }
 
 int ot_worker_trial(ot_worker *w, const ot_trial *trial, const ot_measure_policy *policy,
@@ -349,7 +349,7 @@ static int ask_finals(ot_worker *w, const ot_trial *trial, const bool *out, int 
                           json_pack("{s:s, s:o, s:o, s:f}", "do", "finals", "candidates",
                                     candidates, "policy", ot_wire_policy(policy), "seconds",
                                     seconds),
-                          limit_s, w->options.stop, answer, err);
+                          limit_s, &w->options, answer, err);
 }
 
 static void read_finals(ot_worker *w, const json_t *answer, const int *which, uint64_t seed,

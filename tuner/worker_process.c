@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-enum { SOCKET = 3, SLICE_MS = 100 };
+enum { SOCKET = 3, SLICE_MS = 100, IDLE_MS = 5 };
 static const double MESSAGE_S = 10; /* for the rest of a message that has begun */
 
 static int spawn(const char *program, int fd, pid_t *pid)
@@ -115,28 +115,32 @@ static void reap(ot_process *p)
     ot_process_stop(p);
 }
 
-/* Waits for something to read in slices, so that a stop is seen soon. */
-static int wait_readable(const ot_process *p, double deadline, const atomic_bool *stop,
+/* Waits for something to read in slices, so that a stop is seen soon and idle work gets done. */
+static int wait_readable(const ot_process *p, double deadline, const ot_worker_options *options,
                          optune_err *err)
 {
+    const bool idles = options && options->idle;
+    const int slice = idles ? IDLE_MS : SLICE_MS;
     for (;;) {
-        if (stop && atomic_load(stop))
+        if (options && options->stop && atomic_load(options->stop))
             return optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
         const double left = deadline - ot_now();
         if (left <= 0)
             return optune_fail(err, OPTUNE_ETIMEOUT, "no answer in time");
         struct pollfd entry = {.fd = p->fd, .events = POLLIN};
         const int n =
-            poll(&entry, 1, left * 1000 < SLICE_MS ? (int)(left * 1000) + 1 : SLICE_MS);
+            poll(&entry, 1, left * 1000 < slice ? (int)(left * 1000) + 1 : slice);
         if (n > 0)
             return OPTUNE_OK;
         if (n < 0 && errno != EINTR)
             return optune_fail(err, OPTUNE_EIO, "poll failed: %s", strerror(errno));
+        if (idles)
+            options->idle(options->arg);
     }
 }
 
-int ot_process_ask(ot_process *p, json_t *request, double limit_s, const atomic_bool *stop,
-                   json_t **answer, optune_err *err)
+int ot_process_ask(ot_process *p, json_t *request, double limit_s,
+                   const ot_worker_options *options, json_t **answer, optune_err *err)
 {
     *answer = NULL;
     p->crash[0] = '\0';
@@ -145,7 +149,7 @@ int ot_process_ask(ot_process *p, json_t *request, double limit_s, const atomic_
     double deadline = ot_now() + limit_s;
     while (status >= 0) {
         json_t *message = NULL;
-        status = wait_readable(p, deadline, stop, err);
+        status = wait_readable(p, deadline, options, err);
         if (status >= 0)
             status = ot_wire_receive(p->fd, MESSAGE_S, &message, err);
         if (status < 0)
