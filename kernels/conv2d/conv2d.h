@@ -132,6 +132,14 @@ static inline optune_phase conv2d_weight_phase(const optune_call *call)
     return call->input[CONV2D_WEIGHT].is_const ? OPTUNE_PREPACK : OPTUNE_TIMED;
 }
 
+/* Vectors are explicit and loops are unrolled where it pays, so the compiler's own search for
+ * either only costs time: a third of all, and half for winograd. The second flag forms FMAs. */
+static inline void conv2d_light(optune_plan *plan, int module)
+{
+    optune_plan_flag(plan, module, "-O1");
+    optune_plan_flag(plan, module, "-fexpensive-optimizations");
+}
+
 /* The shape as macros: N CI H W CO KH KW OH OW SH SW PT PL PB PR DH DW GROUPS CI_G CO_G,
  * IN_BLOCK and OUT_BLOCK (0 for NCHW), and DTYPE. */
 static inline void conv2d_define(optune_plan *plan, int module, const conv2d_shape *s)

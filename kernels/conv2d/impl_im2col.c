@@ -121,6 +121,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int64_t tasks = s.n * s.groups * ceil_div(s.oh * s.ow, pixels);
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, &s);
+    conv2d_light(plan, module);
     optune_plan_define(plan, module, "GEMM_MR", mr);
     optune_plan_define(plan, module, "GEMM_NV", optune_config_int(config, "tile_pixel"));
     optune_plan_define(plan, module, "GEMM_KU", optune_config_int(config, "unroll"));

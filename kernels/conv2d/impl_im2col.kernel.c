@@ -48,6 +48,22 @@ void pack_weight(void *const *arg)
     }
 }
 
+/* `count` elements `step` apart, by vectors for steps of 1 and 2. */
+INLINE void copy(DTYPE *to, const DTYPE *from, i64 count, const int step)
+{
+    i64 i = 0;
+    for (; step == 1 && i + VLEN <= count; i += VLEN)
+        store(to + i, load(from + i));
+    vmask even;
+    UNROLL(16)
+    for (int l = 0; l < VLEN; l++)
+        even[l] = 2 * l;
+    for (; step == 2 && i + VLEN < count; i += VLEN)
+        store(to + i, __builtin_shuffle(load(from + 2 * i), load(from + 2 * i + VLEN), even));
+    for (; i < count; i++)
+        to[i] = from[i * step];
+}
+
 /* to[i] = the input under tap column kw for output columns [x0, x1) of a row of input. */
 INLINE void fill_row(DTYPE *to, const DTYPE *row, i64 x0, i64 x1, i64 kw)
 {
@@ -57,8 +73,7 @@ INLINE void fill_row(DTYPE *to, const DTYPE *row, i64 x0, i64 x1, i64 kw)
     const i64 a = MIN(MAX(low, x0), x1), b = MAX(a, MIN(high, x1));
     for (i64 x = x0; x < a; x++)
         to[x - x0] = 0;
-    for (i64 x = a; x < b; x++)
-        to[x - x0] = row[x * SW + shift];
+    copy(to + a - x0, row + a * SW + shift, b - a, SW);
     for (i64 x = b; x < x1; x++)
         to[x - x0] = 0;
 }
@@ -70,8 +85,7 @@ INLINE void fill(DTYPE *col, const DTYPE *from, i64 p0, i64 p1, i64 k0, i64 k1)
         const i64 kw = k % KW, kh = k / KW % KH;
         const DTYPE *plane = from + k / (KH * KW) * ((i64)H * W);
         if (KH * KW * SH * SW == 1 && PT + PL + PB + PR == 0) {
-            for (i64 p = p0; p < p1; p++)
-                col[p - p0] = plane[p];
+            copy(col, plane + p0, p1 - p0, 1);
             continue;
         }
         for (i64 p = p0, end; p < p1; p = end) {

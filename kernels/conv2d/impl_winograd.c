@@ -126,8 +126,9 @@ typedef struct choice {
 
 /* Estimated cycles: two multiply-adds and two loads a cycle, sums that are ready after four
  * cycles, about two cycles for a vector transformed either way, and 32 bytes a cycle for what
- * the L2 cannot keep: weights pass by once for every block, inputs once for every chunk. Several
- * times the L2 is a core's share of the next cache; what is larger comes from memory. */
+ * the L2 cannot keep: weights pass by once for every block, inputs once for every chunk. A few
+ * times the L2 is a core's share of the next cache; what is larger comes from memory, weights
+ * a little late only, for they are prefetched. */
 static double cost(const optune_task *task, const conv2d_shape *s, const choice *c)
 {
     const sizes z = sizes_of(task, s, c->tile_h, c->tile_w, c->rows, c->tile_co, c->chunk);
@@ -188,7 +189,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "tile_p", best.tile_p);
     optune_config_choose_int(config, space, "tile_co", co);
     optune_config_choose_int(config, space, "chunk_co", best.chunk);
-    optune_config_choose_int(config, space, "unroll", 2);
+    optune_config_choose_int(config, space, "unroll", best.tile_p * co > 16 ? 1 : 2);
     const sizes z =
         sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, co, best.chunk);
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
@@ -219,6 +220,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if ((p + 1) * co + 1 > conv2d_registers(task))
         return optune_refuse(why, "%ld accumulators exceed %d registers", (long)(p * co),
                              conv2d_registers(task));
+    if (optune_config_int(config, "unroll") > 1 &&
+        optune_config_int(config, "unroll") * p * co > 32)
+        return optune_refuse(why, "%ld sums hide their loop without unrolling", (long)(p * co));
     if (co > 1 && (co - 1) * z.lanes >= s.co)
         return optune_refuse(why, "only %ld output channels", (long)s.co);
     if (chunk > 1 && chunk > z.panels)
@@ -236,6 +240,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const sizes z = sizes_with(task, &s, config);
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, &s);
+    conv2d_light(plan, module);
     const struct {
         const char *macro, *knob;
     } table[] = {

@@ -30,6 +30,20 @@ int omp_get_thread_num(void);
 #define THREAD 0
 #endif
 
+/* to[j][i] = from[i][j] for VLEN x VLEN elements; compiled once for either direction. */
+static __attribute__((noinline)) void planes_turn(DTYPE *to, i64 to_row, const DTYPE *from,
+                                                  i64 from_row)
+{
+    vec r[VLEN];
+    UNROLL(64)
+    for (int i = 0; i < VLEN; i++)
+        r[i] = load(from + i * from_row);
+    gemm_transpose(r);
+    UNROLL(64)
+    for (int i = 0; i < VLEN; i++)
+        store(to + i * to_row, r[i]);
+}
+
 /* `lanes` channels (VLEN at most) of `count` pixels, channels `plane` elements apart. */
 INLINE void planes_gather(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i64 count)
 {
@@ -37,19 +51,13 @@ INLINE void planes_gather(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i6
     while (count >= VLEN && i < count) {
         if (i + VLEN > count)
             i = count - VLEN;
-        vec r[VLEN];
-        if (CI % VLEN == 0 || lanes == VLEN) {
-            UNROLL(64)
-            for (int c = 0; c < VLEN; c++)
-                r[c] = load(from + c * plane + i);
-        } else {
-            for (int c = 0; c < VLEN; c++)
-                r[c] = c < lanes ? load(from + c * plane + i) : (vec){0};
-        }
-        gemm_transpose(r);
-        UNROLL(64)
-        for (int p = 0; p < VLEN; p++)
-            store(to + (i + p) * VLEN, r[p]);
+        vec part[VLEN];
+        for (int c = 0; lanes < VLEN && c < VLEN; c++)
+            part[c] = c < lanes ? load(from + c * plane + i) : (vec){0};
+        if (lanes < VLEN)
+            planes_turn(to + i * VLEN, VLEN, (const DTYPE *)part, VLEN);
+        else
+            planes_turn(to + i * VLEN, VLEN, from + i, plane);
         i += VLEN;
     }
     for (; i < count; i++) {
@@ -64,19 +72,13 @@ INLINE void planes_scatter(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i
     while (count >= VLEN && i < count) {
         if (i + VLEN > count)
             i = count - VLEN;
-        vec r[VLEN];
-        UNROLL(64)
-        for (int p = 0; p < VLEN; p++)
-            r[p] = load(from + (i + p) * VLEN);
-        gemm_transpose(r);
-        if (CO % VLEN == 0 || lanes == VLEN) {
-            UNROLL(64)
-            for (int c = 0; c < VLEN; c++)
-                store(to + c * plane + i, r[c]);
-        } else {
-            for (i64 c = 0; c < lanes; c++)
-                store(to + c * plane + i, r[c]);
-        }
+        vec part[VLEN];
+        if (lanes < VLEN)
+            planes_turn((DTYPE *)part, VLEN, from + i * VLEN, VLEN);
+        else
+            planes_turn(to + i, plane, from + i * VLEN, VLEN);
+        for (int c = 0; lanes < VLEN && c < lanes; c++)
+            store(to + c * plane + i, part[c]);
         i += VLEN;
     }
     for (; i < count; i++) {

@@ -105,7 +105,7 @@ INLINE void put_pixels(DTYPE *out, i64 n, i64 c, i64 at, const vec (*acc)[OV], c
                        i64 lanes)
 {
 #if OUT_BLOCK
-    UNROLL(64)
+    UNROLL(1)
     for (int p = 0; p < count; p++) {
         UNROLL(16)
         for (int v = 0; v < OV; v++)
@@ -114,7 +114,7 @@ INLINE void put_pixels(DTYPE *out, i64 n, i64 c, i64 at, const vec (*acc)[OV], c
     }
 #else
     DTYPE *to = out + (n * CO + c) * (i64)OH * OW + at;
-    UNROLL(16)
+    UNROLL(1)
     for (int v = 0; v < OV; v++) {
         UNROLL(64)
         for (int q = 0; q < count; q += LANES) {
@@ -124,16 +124,10 @@ INLINE void put_pixels(DTYPE *out, i64 n, i64 c, i64 at, const vec (*acc)[OV], c
             for (int i = 0; i < LANES; i++)
                 t[i] = i < some ? acc[q + MIN(i, some - 1)][v] : (vec){0};
             transpose(t);
-            if (lanes >= (v + 1) * LANES) {
-                UNROLL(16)
-                for (int i = 0; i < LANES; i++)
-                    put(to + (v * LANES + i) * (i64)OH * OW + q, t[i], some);
-            } else {
-                UNROLL(16)
-                for (int i = 0; i < LANES; i++)
-                    if (lanes > v * LANES + i)
-                        put(to + (v * LANES + i) * (i64)OH * OW + q, t[i], some);
-            }
+            const i64 exist = MIN(LANES, lanes - v * LANES);
+            UNROLL(1)
+            for (i64 i = 0; i < exist; i++)
+                put(to + (v * LANES + i) * (i64)OH * OW + q, t[i], some);
         }
     }
 #endif
@@ -236,15 +230,22 @@ INLINE void tile(const place *at, i64 oy, i64 ox, const int rows, const int cols
         }
         return;
     }
+    /* From memory, so that what follows is not compiled for each vector apart. */
+    vec done[TH * TW][OV];
+    UNROLL(64)
+    for (int p = 0; p < rows * cols; p++) {
+        UNROLL(16)
+        for (int v = 0; v < OV; v++)
+            done[p][v] = acc[p][v];
+    }
+    const vec(*all)[OV] = (const vec(*)[OV])done;
     if (cols == OW) {
-        put_pixels(at->out, at->n, at->oc, oy * OW + ox, (const vec(*)[OV])acc, rows * cols,
-                   at->lanes);
+        put_pixels(at->out, at->n, at->oc, oy * OW + ox, all, rows * cols, at->lanes);
         return;
     }
-    UNROLL(16)
+    UNROLL(1)
     for (int r = 0; r < rows; r++)
-        put_pixels(at->out, at->n, at->oc, (oy + r) * OW + ox, (const vec(*)[OV])acc + r * cols,
-                   cols, at->lanes);
+        put_pixels(at->out, at->n, at->oc, (oy + r) * OW + ox, all + r * cols, cols, at->lanes);
 }
 
 /* All tiles of `rows` rows. */
@@ -323,7 +324,7 @@ void conv2d(void *const *arg)
                 i64 oy = oy0;
                 for (; oy + TH <= oy1; oy += TH)
                     rows_of_tiles(&at, oy, TH);
-#if TH > 1
+#if OH % OHB % TH || OHB % TH
                 for (; oy < oy1; oy++)
                     rows_of_tiles(&at, oy, 1);
 #endif

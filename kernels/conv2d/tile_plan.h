@@ -201,6 +201,7 @@ static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape 
 
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, s);
+    conv2d_light(plan, module);
     const struct {
         const char *macro;
         int64_t value;
