@@ -102,6 +102,9 @@ int ot_self_dir(char *path, size_t size);
 bool ot_find_program(const char *name, char *path, size_t size);
 
 /* ---- bind.c: libraries opened when first needed ------------------------------------------ */
+/* For a list X(function) of what is used: the fields of a struct, and the names. */
+#define OT_BIND_FIELD(name) __typeof__(&name) name;
+#define OT_BIND_NAME(name) #name,
 /* Opens the first of files[] (NULL-terminated) that is there and fills `functions`, an array of n
  * pointers or a struct of n function pointers, in the order of symbols[]. ETOOL names the package. */
 int ot_bind(const char *const *files, const char *package, const char *const *symbols, int n,

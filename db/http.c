@@ -36,12 +36,10 @@ static const int64_t default_bytes = (int64_t)256 << 20;
     X(curl_url_get)                                                                            \
     X(curl_url_set)
 static struct {
-#define FIELD(name) __typeof__(&name) name;
-    FUNCTIONS(FIELD)
+    FUNCTIONS(OT_BIND_FIELD)
 } api;
 static const char *const symbols[] = {
-#define SYMBOL(name) #name,
-    FUNCTIONS(SYMBOL)};
+    FUNCTIONS(OT_BIND_NAME)};
 static const char *const files[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
 
 static int bound;

@@ -53,12 +53,10 @@ static const struct preset {
     X(PAPI_strerror)                                                                           \
     X(PAPI_thread_init)
 static struct {
-#define FIELD(name) __typeof__(&name) name;
-    FUNCTIONS(FIELD)
+    FUNCTIONS(OT_BIND_FIELD)
 } api;
 static const char *const symbols[] = {
-#define SYMBOL(name) #name,
-    FUNCTIONS(SYMBOL)};
+    FUNCTIONS(OT_BIND_NAME)};
 static const char *const files[] = {"libpapi.so.7.0", "libpapi.so.7.1", "libpapi.so.7.2",
                                     "libpapi.so.6.0", "libpapi.so",     NULL};
 

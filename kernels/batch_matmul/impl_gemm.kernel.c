@@ -11,15 +11,6 @@
  */
 #include "kernels/common/gemm.h"
 
-#if OT_THREADS > 1
-int omp_get_thread_num(void);
-#else
-INLINE int omp_get_thread_num(void)
-{
-    return 0;
-}
-#endif
-
 #define PANELS CEIL_DIV(N, GEMM_NR)
 #define PANEL ((i64)K * GEMM_NR)
 #define Y_BATCHES (Y_BATCH ? B : 1)
@@ -101,7 +92,7 @@ void matmul(void *const *arg)
                 continue;
             }
 #endif
-            DTYPE *panel = (DTYPE *)arg[3] + omp_get_thread_num() * PANEL;
+            DTYPE *panel = (DTYPE *)arg[3] + THREAD * PANEL;
             pack_panel(panel, yb, p);
 #endif
             if (whole)

@@ -53,11 +53,15 @@ INLINE vec splat(DTYPE x)
  * iterations are independent; PARALLEL_FOR_N(k) before k perfectly nested ones. */
 #define OT_PRAGMA(x) _Pragma(#x)
 #define UNROLL(n) OT_PRAGMA(GCC unroll n)
+/* THREAD is the number of the one that runs, 0 .. OT_THREADS-1. */
 #if OT_THREADS > 1
+int omp_get_thread_num(void);
+#define THREAD omp_get_thread_num()
 #define PARALLEL_FOR OT_PRAGMA(omp parallel for schedule(static) num_threads(OT_THREADS))
 #define PARALLEL_FOR_N(k)                                                                      \
     OT_PRAGMA(omp parallel for collapse(k) schedule(static) num_threads(OT_THREADS))
 #else
+#define THREAD 0
 #define PARALLEL_FOR
 #define PARALLEL_FOR_N(k)
 #endif

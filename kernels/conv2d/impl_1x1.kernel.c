@@ -27,13 +27,6 @@
 #define PANEL_SIZE ((i64)IC_CHUNK * WIDTH)
 #define ROWS_REST (CO_G % TM)
 
-#if OT_THREADS > 1
-int omp_get_thread_num(void);
-#define THREAD omp_get_thread_num()
-#else
-#define THREAD 0
-#endif
-
 /* OIHW to [group][tile][CI_G][TM]. */
 void pack_weight(void *const *arg)
 {

@@ -25,13 +25,6 @@
 #define LAST_COLS (AREA % PIXELS % GEMM_NR)
 #define FULL_COLS (PIXELS % GEMM_NR)
 
-#if OT_THREADS > 1
-int omp_get_thread_num(void);
-#define THREAD omp_get_thread_num()
-#else
-#define THREAD 0
-#endif
-
 /* arg: weight, packed */
 void pack_weight(void *const *arg)
 {

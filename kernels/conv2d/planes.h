@@ -23,13 +23,6 @@
 #define PIXEL_IN (IN_DIRECT ? IN_BLOCK : VLEN)
 #define PIXEL_OUT (OUT_DIRECT ? OUT_BLOCK : VLEN)
 
-#if OT_THREADS > 1
-int omp_get_thread_num(void);
-#define THREAD omp_get_thread_num()
-#else
-#define THREAD 0
-#endif
-
 /* to[j][i] = from[i][j] for VLEN x VLEN elements; compiled once for either direction. */
 static __attribute__((noinline)) void planes_turn(DTYPE *to, i64 to_row, const DTYPE *from,
                                                   i64 from_row)

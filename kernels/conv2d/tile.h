@@ -47,13 +47,6 @@
 #define EDGE_LEFT (!COPY && PL > 0)
 #define EDGE_RIGHT (!COPY && (OW - 1) * SW - PL + (KW - 1) * DW >= W)
 
-#if OT_THREADS > 1
-int omp_get_thread_num(void);
-#define THREAD omp_get_thread_num()
-#else
-#define THREAD 0
-#endif
-
 /* ---- weights: OIHW to [group][tile][ICO][KH][KW][ICI][OCT] -------------------------------- */
 
 void pack_weight(void *const *arg)
