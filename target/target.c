@@ -21,15 +21,67 @@ static const optune_target_row *all[MOST_TARGETS + 1];
 static int n_all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Rows in tree are copied in once, so that plugins can follow them in one list. */
+static const optune_target_row *find_locked(const char *name)
+{
+    for (int i = 0; i < n_all; i++)
+        if (strcmp(all[i]->name, name) == 0)
+            return all[i];
+    return NULL;
+}
+
+/* A row that is `like` another becomes that one with its own words laid over it. Lives for ever,
+ * as rows do; NULL: there is no such other. */
+static const optune_target_row *whole_locked(const optune_target_row *row)
+{
+    if (!row->like)
+        return row;
+    const optune_target_row *base = find_locked(row->like);
+    if (!base)
+        return NULL;
+    optune_target_row *made = ot_alloc(sizeof *made);
+    *made = *base;
+    made->name = row->name;
+    made->like = row->like;
+#define LAY_OVER(field)                                                                        \
+    if (row->field)                                                                            \
+        made->field = row->field;
+    LAY_OVER(summary)
+    LAY_OVER(keys)
+    LAY_OVER(source_suffix)
+    LAY_OVER(module_suffix)
+    LAY_OVER(probe)
+    LAY_OVER(dependencies)
+    LAY_OVER(compile)
+    LAY_OVER(counters)
+#undef LAY_OVER
+    return made;
+}
+
+static int add_locked(const optune_target_row *row, optune_err *err)
+{
+    if (n_all == MOST_TARGETS)
+        return optune_fail(err, OPTUNE_ELIMIT, "more than %d targets", (int)MOST_TARGETS);
+    const optune_target_row *whole = whole_locked(row);
+    if (!whole)
+        return optune_fail(err, OPTUNE_ENOENT, "target '%s' is like '%s', which does not exist",
+                           row->name, row->like);
+    all[n_all++] = whole;
+    return OPTUNE_OK;
+}
+
+/* Rows in tree are taken in once, whole ones first, so that plugins can follow them in one
+ * list. */
 static void fill_locked(void)
 {
     if (n_all)
         return;
-    for (const optune_target_row *const *row = ot_target_table; *row; row++) {
-        assert(n_all < MOST_TARGETS);
-        all[n_all++] = *row;
-    }
+    for (int like = 0; like < 2; like++)
+        for (const optune_target_row *const *row = ot_target_table; *row; row++)
+            if (!(*row)->like == !like) {
+                const int status = add_locked(*row, NULL);
+                assert(status >= 0);
+                (void)status;
+            }
 }
 
 const optune_target_row *const *ot_targets(int *n)
@@ -43,20 +95,25 @@ const optune_target_row *const *ot_targets(int *n)
 
 int ot_target_add(const optune_target_row *row, optune_err *err)
 {
-    if (!row->name || !row->keys || !row->probe || !row->compile)
+    if (!row->name || (!row->like && (!row->keys || !row->probe || !row->compile)))
         return optune_fail(err, OPTUNE_EUSAGE,
                            "target '%s' lacks a name, keys, probe or compile",
                            row->name ? row->name : "?");
+    if (row->like && row->open)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "target '%s' is like '%s' and leaves the worker's hooks to it",
+                           row->name, row->like);
     if (ot_target_find(row->name))
         return optune_fail(err, OPTUNE_ECONFLICT, "target '%s' exists already", row->name);
-    int status = OPTUNE_OK;
     pthread_mutex_lock(&lock);
-    if (n_all < MOST_TARGETS)
-        all[n_all++] = row;
-    else
-        status = optune_fail(err, OPTUNE_ELIMIT, "more than %d targets", (int)MOST_TARGETS);
+    const int status = add_locked(row, err);
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+const optune_target_row *optune_target_find(const char *name)
+{
+    return ot_target_find(name);
 }
 
 /* TVM calls its CPU target after its compiler. */

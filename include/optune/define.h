@@ -429,7 +429,13 @@ typedef struct optune_target_row {
      * text and the reason in `why`. NULL: none. */
     void (*counters)(void *state, const optune_launch *launch, int n, char *text, size_t size,
                      char *why);
+
+    const char *like; /* another target's name: what this row leaves out is as there, and the
+                         worker's hooks always; NULL: this row is whole */
 } optune_target_row;
+
+/* The row of a target as it is used, so that one that is `like` it can call its hooks. NULL: none. */
+OPTUNE_API const optune_target_row *optune_target_find(const char *name);
 
 #define OPTUNE_TARGET(id)                                                                      \
     extern const optune_target_row optune_target_##id;                                         \

@@ -123,6 +123,31 @@ static void test_added_row(void **state)
     check_contains(err.text, "looked nowhere");
 }
 
+static void test_like(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    static const optune_target_row lost = {.name = "lost", .like = "nowhere"};
+    assert_int_equal(ot_target_add(&lost, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "like 'nowhere'");
+    static const char *const keys[] = {"small", "cpu", NULL};
+    static optune_target_row small = {
+        .name = "small", .summary = "a small one", .like = "cpu", .keys = keys, .probe = never};
+    const optune_target_row *cpu = optune_target_find("cpu");
+    small.open = cpu->open;
+    assert_int_equal(ot_target_add(&small, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "leaves the worker's hooks");
+    small.open = NULL;
+    check_ok(ot_target_add(&small, &err));
+    const optune_target_row *made = optune_target_find("small");
+    assert_string_equal(made->summary, "a small one");
+    assert_string_equal(made->module_suffix, cpu->module_suffix);
+    assert_ptr_equal(made->probe, never);
+    assert_ptr_equal(made->run, cpu->run);
+    assert_int_equal(made->state_size, cpu->state_size);
+    assert_string_equal(parse("small -threads=2").key[0], "small");
+}
+
 static void test_argv(void **state)
 {
     (void)state;
@@ -142,7 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_fields),
         cmocka_unit_test(test_errors),     cmocka_unit_test(test_added_row),
-        cmocka_unit_test(test_argv),
+        cmocka_unit_test(test_like),       cmocka_unit_test(test_argv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
