@@ -148,7 +148,7 @@ static int parse_dtype(const optune_op_attr *row, const char *text, optune_attr 
 
 int ot_attr_settle(const optune_op_attr *row, optune_attr *attr, optune_err *err)
 {
-    int n = row->kind == OPTUNE_ATTR_INT ? 1 : 0;
+    int n = row->kind == OPTUNE_ATTR_INT && !attr->none ? 1 : 0;
     if (row->kind == OPTUNE_ATTR_INTS) {
         n = attr->n;
         if (row->length && (n == 0 || n > row->length || row->length % n != 0))
@@ -175,8 +175,11 @@ int ot_attr_parse(const optune_op_attr *row, const char *text, optune_attr *attr
     int rc = OPTUNE_OK;
     switch (row->kind) {
     case OPTUNE_ATTR_INT:
-        if (!ot_parse_int(text, &attr->i[0]))
-            rc = wrong(row, text, "an integer is expected", err);
+        attr->none = row->none && strcmp(text, "none") == 0;
+        if (!attr->none && !ot_parse_int(text, &attr->i[0]))
+            rc = wrong(row, text,
+                       row->none ? "an integer or none is expected" : "an integer is expected",
+                       err);
         break;
     case OPTUNE_ATTR_FLOAT:
         if (!ot_parse_real(text, &attr->f))
@@ -223,6 +226,6 @@ bool ot_attr_equal(const optune_attr *a, const optune_attr *b)
     case OPTUNE_ATTR_INTS:
         return a->n == b->n && memcmp(a->i, b->i, a->n * sizeof(a->i[0])) == 0;
     default:
-        return a->i[0] == b->i[0];
+        return a->none == b->none && (a->none || a->i[0] == b->i[0]);
     }
 }

@@ -4,6 +4,7 @@
  * and by position, attributes follow by name and in any order. Whatever is wrong is shown at
  * its place: the reason, the text around it, and a caret. Printing back is call_print.c's.
  */
+#include <assert.h>
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
@@ -345,6 +346,9 @@ int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
 
 int ot_call_settle(optune_call *call, optune_err *err)
 {
+    if (call->op->outputs)
+        call->n_outputs = call->op->outputs(call);
+    assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
     const optune_call plain = *call;
     int rc = ot_call_infer(call, err);
     if (rc < 0)

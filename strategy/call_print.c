@@ -69,7 +69,10 @@ void ot_attr_print(const optune_attr *attr, ot_text *to)
         break;
     }
     default:
-        ot_text_printf(to, "%lld", (long long)attr->i[0]);
+        if (attr->none)
+            ot_text_add(to, "none");
+        else
+            ot_text_printf(to, "%lld", (long long)attr->i[0]);
     }
 }
 

@@ -129,7 +129,7 @@ static json_t *attr_json(const optune_call *call, const optune_attr *attr)
         return dtype_json(attr->dtype.code == OPTUNE_DTYPE_UNKNOWN ? call->output[0].dtype
                                                                    : attr->dtype);
     default: /* INT, and BOOL, which TVM writes as 0 or 1 */
-        return json_integer(attr->i[0]);
+        return attr->none ? json_null() : json_integer(attr->i[0]);
     }
 }
 
@@ -226,6 +226,8 @@ static bool attr_text(const json_t *json, ot_text *text)
 static int read_attr(optune_call *call, int i, const json_t *json, optune_err *err)
 {
     const optune_op_attr *row = ot_op_attr_at(call->op, i);
+    if (json_is_null(json) && row->none)
+        return ot_attr_parse(row, "none", &call->attr[i], err);
     if (json_is_null(json) && row->value)
         return OPTUNE_OK;
     ot_text text = {0};

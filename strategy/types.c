@@ -109,8 +109,13 @@ const optune_attr *optune_call_attr(const optune_call *call, const char *name)
 int64_t optune_call_int(const optune_call *call, const char *name)
 {
     const optune_attr *attr = optune_call_attr(call, name);
-    assert(attr->kind == OPTUNE_ATTR_INT || attr->kind == OPTUNE_ATTR_BOOL);
+    assert((attr->kind == OPTUNE_ATTR_INT && !attr->none) || attr->kind == OPTUNE_ATTR_BOOL);
     return attr->i[0];
+}
+
+bool optune_call_none(const optune_call *call, const char *name)
+{
+    return optune_call_attr(call, name)->none;
 }
 
 const int64_t *optune_call_ints(const optune_call *call, const char *name)

@@ -93,6 +93,7 @@ static void attr_json(void *to, const optune_op_attr *attr)
     json_object_set_new(json, "min", bounded ? json_integer(attr->min) : json_null());
     json_object_set_new(json, "max", bounded ? json_integer(attr->max) : json_null());
     json_object_set_new(json, "words", ot_words_json(attr->words));
+    ot_set_bool(json, "none", attr->none);
     ot_set_bool(json, "shown", attr->shown);
     json_array_append_new(to, json);
 }
@@ -111,6 +112,8 @@ static void attr_text(void *to, const optune_op_attr *attr)
         ot_text_add(text, "required");
     if (attr->min || attr->max)
         ot_text_printf(text, ", %lld to %lld", (long long)attr->min, (long long)attr->max);
+    if (attr->none)
+        ot_text_add(text, ", or none");
     if (attr->words)
         ot_text_printf(text, ", one of %s", attr->words);
     ot_text_printf(text, "%s: %s\n", attr->shown ? ", always printed" : "", attr->description);
@@ -166,6 +169,7 @@ static json_t *op_json(const optune_op *op)
     }
     json_object_set_new(json, "inputs", inputs);
     json_object_set_new(json, "outputs", outputs);
+    ot_set_bool(json, "outputs_by_attribute", op->outputs != NULL);
     json_object_set_new(json, "attributes", attrs);
     ot_set_bool(json, "flops", op->flops != NULL);
     ot_set_bool(json, "bytes", op->bytes != NULL);
@@ -189,7 +193,7 @@ static void op_text(const optune_op *op, ot_text *to)
         ot_text_printf(to, "    %-14s %s, %s%s: %s\n", input->name, input->type,
                        input->is_const ? "const" : "var", input->optional ? ", optional" : "",
                        input->description);
-    ot_text_add(to, "  outputs:\n");
+    ot_text_printf(to, "  outputs%s:\n", op->outputs ? " (some of them, by attribute)" : "");
     for (int i = 0; i < op->n_outputs; i++)
         ot_text_printf(to, "    %s\n", output_name(op, i));
     ot_text_add(to, "  attributes:\n");

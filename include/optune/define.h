@@ -49,6 +49,7 @@ typedef struct optune_op_attr {
     int64_t min, max;  /* range of every integer; both 0: unbounded */
     const char *words; /* WORD: allowed words, separated by spaces; NULL: any */
     bool shown;        /* printed in canonical text even at its default */
+    bool none;         /* INT: the word `none` is a value, too (an axis: all of them) */
 } optune_op_attr;
 
 /* A box in an output: [lo, hi) per dim. */
@@ -69,7 +70,7 @@ typedef struct optune_op {
     const char *summary;
     const optune_op_input *inputs; /* ends at a NULL name */
     const optune_op_attr *attrs;   /* ends at a NULL name; NULL: none. `math` is added to all */
-    int n_outputs;
+    int n_outputs;                 /* the most there can be */
     const char *const *output_names; /* NULL: "output" */
     optune_pattern pattern;
     int support_level;
@@ -97,6 +98,9 @@ typedef struct optune_op {
         *presets;               /* ends at a NULL name; the first is the default; NULL: none */
     const char *const *samples; /* small workloads for contract tests, odd sizes among them;
                                         NULL-terminated; required */
+    /* How many outputs a call with these attributes has, 1 .. n_outputs; sees attributes only.
+     * NULL: n_outputs, always. */
+    int (*outputs)(const optune_call *call);
 } optune_op;
 
 #define OPTUNE_OP(id)                                                                          \
@@ -106,6 +110,7 @@ typedef struct optune_op {
 /* What op code needs of calls and types. Bad names are our bug: they assert. */
 OPTUNE_API const optune_attr *optune_call_attr(const optune_call *call, const char *name);
 OPTUNE_API int64_t optune_call_int(const optune_call *call, const char *name);
+OPTUNE_API bool optune_call_none(const optune_call *call, const char *name);
 OPTUNE_API const int64_t *optune_call_ints(const optune_call *call, const char *name);
 OPTUNE_API const char *optune_call_word(const optune_call *call, const char *name);
 OPTUNE_API bool optune_dim_known(const optune_dim *dim);

@@ -125,6 +125,7 @@ typedef struct optune_attr {
     const char *name; /* the operator's own static text */
     uint8_t kind;     /* optune_attr_kind */
     uint8_t n;        /* INTS: how many */
+    bool none;        /* INT: it is the word `none`, and i[0] says nothing */
     union {
         int64_t i[OPTUNE_MAX_LIST]; /* INT and BOOL use i[0] */
         double f;
