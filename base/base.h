@@ -94,7 +94,8 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
                                                                                      file, rename */
 bool ot_exists(const char *path);
 void ot_remove_tree(const char *path);
-int ot_temp_dir(char *path, size_t size, optune_err *err); /* fresh, in $TMPDIR or /tmp */
+/* Fresh, in $TMPDIR or /tmp; what killed processes left there a day ago or more is removed. */
+int ot_temp_dir(char *path, size_t size, optune_err *err);
 /* Directory of the shared object or program that holds this code, for finding what is installed
  * beside it. */
 int ot_self_dir(char *path, size_t size);

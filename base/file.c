@@ -4,14 +4,17 @@
  * the new one and never half of it, finding programs and the place this code was loaded from.
  * No function here changes the working directory or the environment.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -125,13 +128,37 @@ void ot_remove_tree(const char *path)
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Directories of processes that were killed: theirs is `optune-<pid>-...`, the process is gone and
+ * nothing was written for a day (another machine or container may share this directory). */
+static void remove_leftovers(const char *parent)
+{
+    DIR *dir = opendir(parent);
+    const time_t now = time(NULL);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        long pid;
+        struct stat info;
+        if (sscanf(entry->d_name, "optune-%ld-", &pid) != 1 || pid <= 0 ||
+            kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+            continue;
+        ot_text path = {0};
+        ot_text_printf(&path, "%s/%s", parent, entry->d_name);
+        if (lstat(path.s, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+            now - info.st_mtime > 24 * 3600)
+            ot_remove_tree(path.s);
+        ot_text_release(&path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 int ot_temp_dir(char *path, size_t size, optune_err *err)
 {
     const char *parent = getenv("TMPDIR");
     if (!parent || !*parent)
         parent = "/tmp";
+    remove_leftovers(parent);
     ot_text name = {0};
-    ot_text_printf(&name, "%s/optune-XXXXXX", parent);
+    ot_text_printf(&name, "%s/optune-%ld-XXXXXX", parent, (long)getpid());
     int status = OPTUNE_OK;
     if (name.n >= size)
         status = optune_fail(err, OPTUNE_ELIMIT, "temporary directory '%s' has too long a name",

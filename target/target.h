@@ -33,6 +33,10 @@ int ot_cpu_bind(int first_core, int n, optune_err *err);
 int ot_cpu_bind_thread(pid_t thread, int core, optune_err *err); /* by its kernel id */
 int ot_cpu_place(int core); /* its hardware thread as the system numbers it; -1: none */
 
+/* cpu_quota.c: the cores' worth of time that the control groups named in `groups`
+ * (/proc/self/cgroup), found under `mount` (/sys/fs/cgroup), allow; 0: no limit. */
+double ot_cpu_quota(const char *groups, const char *mount);
+
 /* cpu_features.c: what instructions there are. */
 typedef struct ot_cpu_features {
     int vector_bytes, vector_registers;

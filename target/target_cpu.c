@@ -179,6 +179,9 @@ static int probe(const optune_target *target, optune_device *device, optune_err 
                            "-threads=%d is more than the %d cores that this process may use",
                            target->threads, device->cores);
     device->threads = target->threads ? target->threads : device->cores;
+    const double quota = ot_cpu_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    if (!target->threads && quota > 0 && quota < device->threads)
+        device->threads = quota < 1 ? 1 : (int)quota;
     if (target->arch[0] || target->cflags[0])
         status = widths_of_flags(target, device, err);
     return status;

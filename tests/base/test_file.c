@@ -2,7 +2,9 @@
 /* Files, directories, programs. */
 #include "support/check.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[4096];
@@ -103,6 +105,36 @@ static void temporary_directory_is_fresh(void **state)
     unsetenv("TMPDIR");
 }
 
+static void leftovers_of_the_dead_go(void **state)
+{
+    (void)state;
+    optune_err err;
+    char name[64], other[4096];
+    pid_t dead = fork();
+    if (dead == 0)
+        _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    const struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    const struct {
+        pid_t pid;
+        bool old, stays;
+    } left[] = {{dead, true, false}, {dead, false, true}, {getpid(), true, true}};
+    check_ok(ot_make_dirs(in_dir("left"), &err));
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "left/optune-%ld-%d", (long)left[i].pid, i);
+        check_ok(ot_make_dirs(in_dir(name), &err));
+        if (left[i].old)
+            assert_int_equal(utimensat(AT_FDCWD, in_dir(name), old, 0), 0);
+    }
+    setenv("TMPDIR", in_dir("left"), 1);
+    check_ok(ot_temp_dir(other, sizeof other, &err));
+    unsetenv("TMPDIR");
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "left/optune-%ld-%d", (long)left[i].pid, i);
+        assert_int_equal(ot_exists(in_dir(name)), left[i].stays);
+    }
+}
+
 static void own_directory(void **state)
 {
     (void)state;
@@ -151,6 +183,7 @@ int main(void)
         cmocka_unit_test(whole_files),
         cmocka_unit_test(failed_write_leaves_nothing),
         cmocka_unit_test(temporary_directory_is_fresh),
+        cmocka_unit_test(leftovers_of_the_dead_go),
         cmocka_unit_test(own_directory),
         cmocka_unit_test(programs),
     };
