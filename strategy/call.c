@@ -20,7 +20,10 @@ typedef struct parser {
     const char *text;
     const char *p;
     optune_err *err;
-    const char *input_at[OPTUNE_MAX_INPUTS]; /* where each input starts */
+    const char *input_at[OPTUNE_MAX_INPUTS];    /* where each input starts */
+    const char *fused_at[OPTUNE_MAX_EPILOGUES]; /* what to show of each fused operator */
+    int chain;    /* which input of the call being read is the value before it; -1: none */
+    bool implied; /* and it is not written */
 } parser;
 
 /* ---- messages ---------------------------------------------------------------------------- */
@@ -218,6 +221,16 @@ static int parse_input(parser *c, optune_call *call)
     c->input_at[i] = c->p;
     input->is_const = op->inputs[i].is_const;
     const size_t n = identifier(c->p);
+    if (c->chain < 0 && n == 1 && *c->p == '_')
+        return point(c, c->p, OPTUNE_ESYNTAX, "'_' stands in a fused call only");
+    if (n == 1 && *c->p == '_') {
+        if (c->chain != i)
+            return point(c, c->p, OPTUNE_ESYNTAX, "'_' is given twice");
+        *input = (optune_input){.type.rank = -1};
+        call->n_inputs++;
+        c->p++;
+        return OPTUNE_OK;
+    }
     if (n == 5 && strncmp(c->p, "const", n) == 0) {
         input->is_const = true;
         c->p += n;
@@ -309,9 +322,6 @@ static int parse_arguments(parser *c, optune_call *call)
             return point(c, c->p, OPTUNE_ESYNTAX, "',' or ')' is expected");
     }
     const char *end = c->p - 1;
-    skip(c);
-    if (*c->p)
-        return point(c, c->p, OPTUNE_ESYNTAX, "nothing may follow the call");
     const optune_op_input *next = &call->op->inputs[call->n_inputs];
     if (next->name && !next->optional)
         return point(c, end, OPTUNE_ESYNTAX, "input '%s' of '%s' is missing", next->name,
@@ -344,13 +354,14 @@ int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
     return OPTUNE_OK;
 }
 
-int ot_call_settle(optune_call *call, optune_err *err)
+int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
 {
     if (call->op->outputs)
         call->n_outputs = call->op->outputs(call);
     assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
     const optune_call plain = *call;
-    int rc = ot_call_infer(call, err);
+    int inner;
+    int rc = ot_call_infer_at(call, misfit ? misfit : &inner, err);
     if (rc < 0)
         return rc;
     for (int i = 0; i < call->n_attrs; i++) {
@@ -379,8 +390,11 @@ int ot_call_settle(optune_call *call, optune_err *err)
 }
 
 /* Relations say "argument 2" of what does not fit; then that is where the caret goes. */
-static const char *place_of(const parser *c, const optune_call *call, const char *message)
+static const char *place_of(const parser *c, const optune_call *call, int misfit,
+                            const char *message)
 {
+    if (misfit >= 0)
+        return c->fused_at[misfit];
     const char *found = strstr(message, "argument ");
     const int i = found && isdigit((unsigned char)found[9]) ? found[9] - '1' : -1;
     if (i >= 0 && i < call->n_inputs)
@@ -394,32 +408,90 @@ static const char *place_of(const parser *c, const optune_call *call, const char
     return c->text + strspn(c->text, " \t\n");
 }
 
-int ot_call_parse(const char *text, optune_call *call, optune_err *err)
+/* An operator's name and its arguments. */
+static int parse_one(parser *c, optune_call *call)
 {
-    parser c = {.text = text, .p = text, .err = err};
-    optune_err inner = {0};
-    skip(&c);
-    const char *at = c.p;
+    skip(c);
+    const char *at = c->p;
     char name[MAX_WORD];
     const size_t n = identifier(at);
     if (n == 0)
-        return point(&c, at, OPTUNE_ESYNTAX,
+        return point(c, at, OPTUNE_ESYNTAX,
                      "a call like dense(f32[1,64], f32[10,64]) is expected");
-    int rc = copy_word(&c, at, n, name);
+    int rc = copy_word(c, at, n, name);
     if (rc < 0)
         return rc;
     const optune_op *op;
+    optune_err inner = {0};
     if (ot_op_get(name, &op, &inner) < 0)
-        return point_text(&c, at, OPTUNE_ENOENT, inner.text);
-    c.p += n;
-    rc = ot_call_start(op, call, err);
+        return point_text(c, at, OPTUNE_ENOENT, inner.text);
+    c->p += n;
+    rc = ot_call_start(op, call, c->err);
     if (rc < 0)
         return rc;
-    if (!eat(&c, '('))
-        return point(&c, c.p, OPTUNE_ESYNTAX, "'(' is expected after the operator");
-    rc = parse_arguments(&c, call);
+    if (!eat(c, '('))
+        return point(c, c->p, OPTUNE_ESYNTAX, "'(' is expected after the operator");
+    if (c->implied)
+        call->input[call->n_inputs++].type.rank = -1;
+    return parse_arguments(c, call);
+}
+
+/* Which input of the call that starts here is written `_`; -1: none. */
+static int place_of_chain(const char *p)
+{
+    int inputs = 0, depth = 0;
+    bool starts = false;
+    for (; *p && !(depth == 1 && *p == ')'); p++) {
+        if (starts && *p == '_' && !isalnum((unsigned char)p[1]) && p[1] != '_')
+            return inputs;
+        starts = (depth == 0 && *p == '(') || (depth == 1 && *p == ',') ||
+                 (starts && isspace((unsigned char)*p));
+        inputs += depth == 1 && *p == ',';
+        depth += *p == '(' || *p == '[';
+        depth -= *p == ']';
+    }
+    return -1;
+}
+
+static int parse_fused(parser *c, optune_call *call)
+{
+    optune_call next;
+    optune_err inner = {0};
+    skip(c);
+    const char *at = c->p;
+    const int place = place_of_chain(at);
+    c->implied = place < 0;
+    c->chain = c->implied ? 0 : place;
+    int rc = parse_one(c, &next);
     if (rc < 0)
         return rc;
-    rc = ot_call_settle(call, &inner);
-    return rc < 0 ? point_text(&c, place_of(&c, call, inner.text), rc, inner.text) : OPTUNE_OK;
+    rc = ot_call_append(call, &next, c->chain, &inner);
+    if (rc < 0)
+        return point_text(c, at, rc, inner.text);
+    c->fused_at[call->n_epilogues - 1] =
+        next.n_inputs == 2 ? c->input_at[c->chain == 0 ? 1 : 0] : at;
+    return OPTUNE_OK;
+}
+
+int ot_call_parse(const char *text, optune_call *call, optune_err *err)
+{
+    parser c = {.text = text, .p = text, .err = err, .chain = -1};
+    optune_err inner = {0};
+    int rc = parse_one(&c, call), misfit;
+    if (rc < 0)
+        return rc;
+    const char *own[OPTUNE_MAX_INPUTS];
+    memcpy(own, c.input_at, sizeof(own));
+    for (skip(&c); c.p[0] == '-' && c.p[1] == '>' && rc >= 0; skip(&c)) {
+        c.p += 2;
+        rc = parse_fused(&c, call);
+    }
+    if (rc < 0)
+        return rc;
+    if (*c.p)
+        return point(&c, c.p, OPTUNE_ESYNTAX, "only '-> operator(...)' may follow the call");
+    memcpy(c.input_at, own, sizeof(own));
+    rc = ot_call_settle(call, &misfit, &inner);
+    return rc < 0 ? point_text(&c, place_of(&c, call, misfit, inner.text), rc, inner.text)
+                  : OPTUNE_OK;
 }

@@ -3,7 +3,7 @@
  * Call to canonical text. Two calls are the same question exactly when their texts are equal,
  * and the text parses back to the same call: inputs with `const` when they are, with `var` when
  * the operator would take them for const; attributes in the operator's order, those at their
- * default left out unless the operator always shows them.
+ * default left out unless the operator always shows them; then what is fused, ` -> ` each.
  */
 #include <string.h>
 
@@ -83,25 +83,54 @@ static bool printed(const optune_op_attr *row, const optune_attr *attr)
            !ot_attr_equal(attr, &left_out);
 }
 
-void ot_call_print(const optune_call *call, ot_text *to)
+static void print_input(const optune_input *input, bool const_by_default, ot_text *to)
 {
-    const char *between = "";
-    ot_text_printf(to, "%s(", call->op->name);
-    for (int i = 0; i < call->n_inputs; i++) {
-        ot_text_add(to, between);
-        if (call->input[i].is_const)
-            ot_text_add(to, "const ");
-        else if (call->op->inputs[i].is_const)
-            ot_text_add(to, "var ");
-        ot_tensor_print(&call->input[i].type, to);
-        between = ", ";
-    }
-    for (int i = 0; i < call->n_attrs; i++) {
-        if (!printed(ot_op_attr_at(call->op, i), &call->attr[i]))
+    if (input->is_const)
+        ot_text_add(to, "const ");
+    else if (const_by_default)
+        ot_text_add(to, "var ");
+    ot_tensor_print(&input->type, to);
+}
+
+static void print_attrs(const optune_op *op, const optune_attr *attr, int n,
+                        const char *between, ot_text *to)
+{
+    for (int i = 0; i < n; i++) {
+        if (!printed(ot_op_attr_at(op, i), &attr[i]))
             continue;
         ot_text_add(to, between);
-        ot_attr_print(&call->attr[i], to);
+        ot_attr_print(&attr[i], to);
         between = ", ";
     }
     ot_text_add(to, ")");
+}
+
+/* `_` is the value of what comes before; it goes without saying where it is the first input. */
+static void print_epilogue(const optune_call *call, const optune_epilogue *e, ot_text *to)
+{
+    const char *between = "";
+    ot_text_printf(to, " -> %s(", e->op->name);
+    for (int i = 0, from = e->extra; i <= e->n_extra; i++) {
+        if (i == 0 && e->chain == 0)
+            continue;
+        ot_text_add(to, between);
+        if (i == e->chain)
+            ot_text_add(to, "_");
+        else
+            print_input(&call->input[from++], e->op->inputs[i].is_const, to);
+        between = ", ";
+    }
+    print_attrs(e->op, e->attr, e->n_attrs, between, to);
+}
+
+void ot_call_print(const optune_call *call, ot_text *to)
+{
+    ot_text_printf(to, "%s(", call->op->name);
+    for (int i = 0; i < call->n_inputs; i++) {
+        ot_text_add(to, i ? ", " : "");
+        print_input(&call->input[i], call->op->inputs[i].is_const, to);
+    }
+    print_attrs(call->op, call->attr, call->n_attrs, call->n_inputs ? ", " : "", to);
+    for (int i = 0; i < call->n_epilogues; i++)
+        print_epilogue(call, &call->epilogue[i], to);
 }

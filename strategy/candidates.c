@@ -30,7 +30,7 @@ static bool lookup(const void *arg, const char *name, optune_dim *value)
     const names *of = arg;
     if (of->strategy->dim && of->strategy->dim(of->call, name, value))
         return true;
-    for (int i = 0; i < of->call->n_inputs; i++)
+    for (int i = 0; i < optune_call_inputs(of->call); i++)
         if (symbolic(&of->call->input[i].type, name, value))
             return true;
     for (int i = 0; i < of->call->n_outputs; i++)

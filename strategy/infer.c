@@ -16,7 +16,7 @@ enum {
 static int tensors(optune_call *call, optune_tensor *tensor[MAX_TENSORS])
 {
     int n = 0;
-    for (int i = 0; i < call->n_inputs; i++)
+    for (int i = 0; i < optune_call_inputs(call); i++)
         tensor[n++] = &call->input[i].type;
     for (int i = 0; i < call->n_outputs; i++)
         tensor[n++] = &call->output[i];
@@ -84,19 +84,39 @@ static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* One round over the operator and what is fused behind it. */
+static int relate(optune_call *call, int *misfit, optune_err *err)
+{
+    int rc = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
+    for (int i = 0; i < call->n_epilogues && rc >= 0; i++) {
+        const int fused = ot_fused_types(call, i, err);
+        if (fused < 0)
+            *misfit = i;
+        rc = fused == OPTUNE_OK ? rc : fused;
+    }
+    return rc;
+}
+
 int ot_call_infer(optune_call *call, optune_err *err)
+{
+    int misfit;
+    return ot_call_infer_at(call, &misfit, err);
+}
+
+int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err)
 {
     optune_tensor *tensor[MAX_TENSORS], before[MAX_TENSORS];
     const int n = tensors(call, tensor);
     int rc = OPTUNE_OK;
     bool settled = false;
+    *misfit = -1;
     for (int round = 0; round < MAX_ROUNDS && !settled; round++) {
         rc = join_names(tensor, n, err);
         if (rc < 0)
             return rc;
         for (int t = 0; t < n; t++)
             before[t] = *tensor[t];
-        rc = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
+        rc = relate(call, misfit, err);
         if (rc < 0)
             return rc;
         follow_renames(tensor, before, n);

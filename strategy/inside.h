@@ -51,8 +51,15 @@ bool ot_attr_equal(const optune_attr *a, const optune_attr *b);
 /* An operator with all attributes at their defaults, no inputs and unknown outputs. */
 int ot_call_start(const optune_op *op, optune_call *call, optune_err *err);
 /* Infers, brings the call to its canonical form (a dtype attribute that says what would be
- * inferred anyway is left out) and checks its length. */
-int ot_call_settle(optune_call *call, optune_err *err);
+ * inferred anyway is left out) and checks its length. On ETYPE *misfit, unless NULL, is the fused
+ * operator that does not fit, -1 for the call's own. */
+int ot_call_settle(optune_call *call, int *misfit, optune_err *err);
+/* infer.c: ot_call_infer with the same. */
+int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err);
+/* fuse.c: optune_call_fuse before any type is looked at, and the type relation of a fused
+ * operator over the whole call. */
+int ot_call_append(optune_call *call, const optune_call *next, int chain, optune_err *err);
+int ot_fused_types(optune_call *call, int i, optune_err *err);
 /* call_print.c */
 void ot_attr_print(const optune_attr *attr, ot_text *to);
 void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */

@@ -118,7 +118,7 @@ static const char *check_arg(const optune_task *task, const optune_plan *plan,
     const bool prepack = stage->phase == OPTUNE_PREPACK;
     switch (arg->kind) {
     case OPTUNE_ARG_INPUT:
-        if (arg->index < 0 || arg->index >= task->call->n_inputs)
+        if (arg->index < 0 || arg->index >= optune_call_inputs(task->call))
             return "an argument is no input of the call";
         return prepack && !task->call->input[arg->index].is_const
                    ? "a prepack stage reads an input that is not const"

@@ -44,7 +44,7 @@ const char *ot_impl_digest(const optune_impl *impl);
 int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                    optune_err *err);
 
-/* ---- types.c, attr.c, infer.c, call.c, call_print.c: text <-> call, types ---------------- */
+/* ---- types.c, attr.c, infer.c, fuse.c, call.c, call_print.c: text <-> call, types ---------------- */
 /* Parses, fills defaults and infers types. Errors point at the place: the message holds the
  * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
 int ot_call_parse(const char *text, optune_call *call, optune_err *err);
@@ -53,6 +53,8 @@ void ot_call_print(const optune_call *call, ot_text *to);
 int ot_call_infer(optune_call *call, optune_err *err);
 bool ot_call_static(const optune_call *call); /* every dim of every tensor is a constant */
 void ot_tensor_print(const optune_tensor *type, ot_text *to); /* f32[1,?m:1..64] */
+/* What its operator, or the fused one whose input it is, calls it. */
+const char *ot_call_input_name(const optune_call *call, int input);
 double ot_call_bytes(const optune_call *call);
 double ot_call_flops(const optune_call *call);
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);

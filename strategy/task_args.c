@@ -339,7 +339,7 @@ int ot_call_from_args(const optune_impl *impl, const json_t *args, optune_call *
         rc = optune_fail(err, OPTUNE_ETYPE, "argument '%s' is missing", next->name);
     if (rc >= 0) {
         plain_layout(call);
-        rc = ot_call_settle(call, err);
+        rc = ot_call_settle(call, NULL, err);
     }
     for (int i = 0, at = 0; i < n && rc >= 0; i++)
         if (!list[i].value[0])

@@ -134,7 +134,7 @@ const char *optune_call_word(const optune_call *call, const char *name)
 
 bool ot_call_static(const optune_call *call)
 {
-    for (int i = 0; i < call->n_inputs; i++)
+    for (int i = 0; i < optune_call_inputs(call); i++)
         if (!optune_tensor_known(&call->input[i].type))
             return false;
     for (int i = 0; i < call->n_outputs; i++)
@@ -143,21 +143,26 @@ bool ot_call_static(const optune_call *call)
     return true;
 }
 
+/* What is fused reads its other inputs only: its value never travels. */
 double ot_call_bytes(const optune_call *call)
 {
-    if (call->op->bytes)
-        return call->op->bytes(call);
-    double sum = 0;
-    for (int i = 0; i < call->n_inputs; i++)
+    double sum = call->op->bytes ? call->op->bytes(call) : 0;
+    for (int i = call->op->bytes ? call->n_inputs : 0; i < optune_call_inputs(call); i++)
         sum += (double)optune_tensor_bytes(&call->input[i].type);
-    for (int i = 0; i < call->n_outputs; i++)
+    for (int i = 0; i < call->n_outputs && !call->op->bytes; i++)
         sum += (double)optune_tensor_bytes(&call->output[i]);
     return sum;
 }
 
 double ot_call_flops(const optune_call *call)
 {
-    return call->op->flops ? call->op->flops(call) : 0;
+    double sum = call->op->flops ? call->op->flops(call) : 0;
+    for (int i = 0; i < call->n_epilogues; i++) {
+        optune_call step;
+        optune_call_step(call, i, &step);
+        sum += step.op->flops ? step.op->flops(&step) : 0;
+    }
+    return sum;
 }
 
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region)

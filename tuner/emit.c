@@ -89,10 +89,10 @@ static void add_header(const emission *e, ot_text *to)
     const char *n = e->name;
     add_contract(e, to);
     ot_text_add(to, " *\n * Inputs and outputs are dense, row-major, in this order:\n");
-    for (int i = 0; i < e->task.call->n_inputs; i++) {
+    for (int i = 0; i < optune_call_inputs(e->task.call); i++) {
         ot_text type = {0};
         ot_tensor_print(&e->task.call->input[i].type, &type);
-        ot_text_printf(to, " *   input[%d] %s, %s%s\n", i, e->task.call->op->inputs[i].name,
+        ot_text_printf(to, " *   input[%d] %s, %s%s\n", i, ot_call_input_name(e->task.call, i),
                        ot_text_str(&type),
                        e->task.call->input[i].is_const ? ", constant: packed by _init" : "");
         ot_text_release(&type);

@@ -67,7 +67,7 @@ static void close_kind(ot_session *s, int kind)
 static int open_kind(ot_session *s, int kind, optune_err *err)
 {
     int status = OPTUNE_OK;
-    for (int i = 0; i < s->call.n_inputs && status >= 0; i++) {
+    for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
         status = open_buffer(s, kind, s->in_bytes[i], "input", i, &s->in[kind][i], err);
         if (status < 0)
             break;
@@ -122,13 +122,13 @@ void ot_session_close(ot_session *s)
 static int make_reference(ot_session *s, const char *path, optune_err *err)
 {
     void *in[OPTUNE_MAX_INPUTS] = {0};
-    for (int i = 0; i < s->call.n_inputs; i++) {
+    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
         in[i] = ot_alloc((size_t)s->in_bytes[i] + 1);
         ot_fill_input(&s->call.input[i].type, s->seed, i, in[i]);
     }
     const int status = ot_reference_make(&s->call, (const void *const *)in, s->device.threads,
                                          s->seed, NULL, path, err);
-    for (int i = 0; i < s->call.n_inputs; i++)
+    for (int i = 0; i < optune_call_inputs(&s->call); i++)
         free(in[i]);
     return status;
 }
@@ -145,7 +145,7 @@ int ot_session_workload(ot_session *s, const char *text, uint64_t seed, const ch
         return optune_fail(err, OPTUNE_ETYPE,
                            "only calls with constant shapes can be measured: '%s'", text);
     int64_t most = 0;
-    for (int i = 0; i < s->call.n_inputs; i++) {
+    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
         s->in_bytes[i] = optune_tensor_bytes(&s->call.input[i].type);
         most = s->in_bytes[i] > most ? s->in_bytes[i] : most;
     }
@@ -218,7 +218,7 @@ static int resolve(const ot_bound *b, optune_arg *arg, void **to, optune_err *er
     const ot_session *s = b->session;
     switch (arg->kind) {
     case OPTUNE_ARG_INPUT: /* one left out is NULL */
-        *to = arg->index < s->call.n_inputs ? s->in[b->kind][arg->index] : NULL;
+        *to = arg->index < optune_call_inputs(&s->call) ? s->in[b->kind][arg->index] : NULL;
         return OPTUNE_OK;
     case OPTUNE_ARG_OUTPUT:
         *to = s->out[b->kind][arg->index];

@@ -297,7 +297,7 @@ bool ot_verify_outputs(ot_session *s, int kind, const optune_impl *impl, double 
 /* Every guarded buffer as it was, and the inputs unchanged; false says which one is not. */
 static bool check_surroundings(ot_session *s, const ot_bound *b, char *message, size_t size)
 {
-    for (int i = 0; i < s->call.n_inputs; i++) {
+    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
         bool same = s->row->intact(s->state, s->in[OT_GUARDED][i]);
         if (same && s->row->read(s->state, s->in[OT_GUARDED][i], s->host, s->in_bytes[i]) >= 0)
             same = ot_hash64(s->host, (size_t)s->in_bytes[i]) == s->in_hash[i];

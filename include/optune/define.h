@@ -113,6 +113,15 @@ OPTUNE_API int64_t optune_call_int(const optune_call *call, const char *name);
 OPTUNE_API bool optune_call_none(const optune_call *call, const char *name);
 OPTUNE_API const int64_t *optune_call_ints(const optune_call *call, const char *name);
 OPTUNE_API const char *optune_call_word(const optune_call *call, const char *name);
+/* Inputs of the whole call: its operator's and those of what is fused behind it. */
+OPTUNE_API int optune_call_inputs(const optune_call *call);
+/* The i-th fused operator as a call of its own, the value it is applied to among its inputs. */
+OPTUNE_API void optune_call_step(const optune_call *call, int i, optune_call *step);
+/* Fuses `next`, applied to output[0] through its input `chain`, behind the call. ETYPE: it is
+ * neither elementwise nor broadcast, or changes shape or dtype; ELIMIT. The call is untouched
+ * on failure. */
+OPTUNE_API int optune_call_fuse(optune_call *call, const optune_call *next, int chain,
+                                optune_err *err);
 OPTUNE_API bool optune_dim_known(const optune_dim *dim);
 OPTUNE_API optune_dim optune_dim_of(int64_t value);
 OPTUNE_API bool

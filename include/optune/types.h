@@ -32,6 +32,8 @@ enum {
     OPTUNE_MAX_OUTPUTS = 8,    /* outputs of one call */
     OPTUNE_MAX_ATTRS = 24,     /* attributes of one operator */
     OPTUNE_MAX_LIST = 12,      /* integers in one attribute or one knob entity */
+    OPTUNE_MAX_EPILOGUES = 4,  /* operators fused behind the one of a call */
+    OPTUNE_EPILOGUE_ATTRS = 6, /* attributes of one of them */
     OPTUNE_MAX_KNOBS = 32,     /* knobs of one config space */
     OPTUNE_MAX_LIBS = 8,       /* libraries a target may name */
     OPTUNE_MAX_KEYS = 8,       /* strategy keys of a target */
@@ -141,14 +143,27 @@ typedef struct optune_input {
 
 struct optune_op;
 
+/* An elementwise or broadcast operator applied to what comes before it in a fused call. It
+ * keeps the shape and the dtype of output[0]. */
+typedef struct optune_epilogue {
+    const struct optune_op *op;
+    int chain;          /* which of its inputs is the value of what comes before */
+    int extra, n_extra; /* its other inputs, in order: the call's input[extra .. + n_extra) */
+    int n_attrs;        /* without `math`, which the whole call shares */
+    optune_attr attr[OPTUNE_EPILOGUE_ATTRS];
+} optune_epilogue;
+
 /* An operator with concrete attributes, input types and constness, and its output types as
- * far as the type relation could tell. */
+ * far as the type relation could tell. Operators fused behind it have their inputs after its
+ * own: input[n_inputs .. n_inputs + n_extra). */
 typedef struct optune_call {
     const struct optune_op *op; /* lives for ever */
     int n_inputs, n_outputs, n_attrs;
     optune_input input[OPTUNE_MAX_INPUTS];
     optune_tensor output[OPTUNE_MAX_OUTPUTS];
     optune_attr attr[OPTUNE_MAX_ATTRS]; /* all of the operator's, in its order */
+    int n_extra, n_epilogues;
+    optune_epilogue epilogue[OPTUNE_MAX_EPILOGUES]; /* in the order they are applied */
 } optune_call;
 
 /* ---- configs ----------------------------------------------------------------------------- */

@@ -72,8 +72,66 @@ static const optune_op fake_op = {
     .inputs = fake_inputs,
     .attrs = fake_attrs,
     .n_outputs = 1,
+    .pattern = OPTUNE_OUT_FUSABLE,
     .types = fake_types,
     .flops = fake_flops,
+};
+
+/* What can be fused behind it: `fake_relu`, and `fake_add` with NumPy's broadcasting. */
+static int fake_relu_types(optune_call *call, optune_err *err)
+{
+    optune_tensor *x = &call->input[0].type, *out = &call->output[0];
+    bool same = optune_dtype_unify(&x->dtype, &out->dtype);
+    if (x->rank < 0 && out->rank < 0)
+        return 1;
+    const int rank = x->rank < 0 ? out->rank : x->rank;
+    same = same && optune_tensor_set_rank(x, rank) && optune_tensor_set_rank(out, rank);
+    for (int d = 0; d < rank && same; d++)
+        same = optune_dim_unify(&x->dim[d], &out->dim[d]);
+    if (!same)
+        return optune_fail(err, OPTUNE_ETYPE, "types differ");
+    return optune_tensor_known(out) ? OPTUNE_OK : 1;
+}
+
+static int fake_add_types(optune_call *call, optune_err *err)
+{
+    optune_tensor *out = &call->output[0];
+    bool known = true;
+    for (int i = 0; i < call->n_inputs; i++) {
+        optune_tensor *in = &call->input[i].type;
+        if (!optune_dtype_unify(&in->dtype, &out->dtype))
+            return optune_fail(err, OPTUNE_ETYPE, "dtypes differ");
+        if (in->rank > out->rank)
+            return optune_fail(err, OPTUNE_ETYPE, "an operand has more dims than the output");
+        for (int d = 1; d <= in->rank; d++) {
+            optune_dim *a = &in->dim[in->rank - d], *b = &out->dim[out->rank - d];
+            if (!(optune_dim_known(a) && a->min == 1) && !optune_dim_unify(a, b))
+                return optune_fail(err, OPTUNE_ETYPE, "an operand does not fit the output");
+        }
+        known = known && optune_tensor_known(in);
+    }
+    return known && optune_tensor_known(out) ? OPTUNE_OK : 1;
+}
+
+static const optune_op fake_relu = {
+    .name = "fake_relu",
+    .summary = "the positive part",
+    .inputs = (const optune_op_input[]){{.name = "data"}, {0}},
+    .attrs =
+        (const optune_op_attr[]){{.name = "slope", .kind = OPTUNE_ATTR_FLOAT, .value = "0"},
+                                 {0}},
+    .n_outputs = 1,
+    .pattern = OPTUNE_ELEMWISE,
+    .types = fake_relu_types,
+};
+
+static const optune_op fake_add = {
+    .name = "fake_add",
+    .summary = "a sum",
+    .inputs = (const optune_op_input[]){{.name = "lhs"}, {.name = "rhs"}, {0}},
+    .n_outputs = 1,
+    .pattern = OPTUNE_BROADCAST,
+    .types = fake_add_types,
 };
 
 typedef struct fake_task {

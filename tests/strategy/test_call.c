@@ -154,10 +154,93 @@ static void test_errors_point(void **state)
                 NULL);
     check_error("fake_mm(f32[99999999999999999999,8], f32[16,8])", OPTUNE_ELIMIT, "too large",
                 "9999");
-    check_error("fake_mm(f32[4,8], f32[16,8]) x", OPTUNE_ESYNTAX, "nothing may follow", "x");
+    check_error("fake_mm(f32[4,8], f32[16,8]) x", OPTUNE_ESYNTAX, "may follow", "x");
     check_error("fake_mm(f32[4,8], f32[16,8]", OPTUNE_ESYNTAX, "',' or ')' is expected", "");
     check_error("fake_mm(f32[4,8], f32[16,9])", OPTUNE_ETYPE, "does not fit data", "f32[16,9]");
     check_error("fake_mm(f32[4,?a:1..3], f32[?a:5..9,8])", OPTUNE_ETYPE, "dim '?a'", NULL);
+}
+
+static void test_fused(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call, step;
+    check_canonical("fake_mm(f32[4,8],f32[16,8])->fake_relu()",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0]) -> fake_relu()");
+    check_canonical("fake_mm(f32[4,8],f32[16,8]) -> fake_add(_, const f32[16])->fake_relu( _ )",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0]) -> "
+                    "fake_add(const f32[16]) -> fake_relu()");
+    check_canonical("fake_mm(f32[4,8],f32[16,8]) -> fake_add(f32[4,1], _) -> "
+                    "fake_relu(slope=0.5, math=ieee)",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0]) -> "
+                    "fake_add(f32[4,1], _) -> fake_relu(slope=0.5)");
+    /* a fused operator's inputs are solved from the output, and the output from them */
+    check_canonical("fake_mm(f32[?m:1..64,8], f32[16,8]) -> fake_add(?[?m,16])",
+                    "fake_mm(f32[?m:1..64,8], const f32[16,8], padding=[0,0,0,0]) -> "
+                    "fake_add(f32[?m:1..64,16])");
+    check_canonical("fake_mm(f32[?m,8], f32[16,8]) -> fake_add(f32[5,16])",
+                    "fake_mm(f32[5,8], const f32[16,8], padding=[0,0,0,0]) -> "
+                    "fake_add(f32[5,16])");
+
+    check_ok(ot_call_parse("fake_mm(f32[4,8], f32[16,8]) -> fake_add(f32[4,1], _) -> "
+                           "fake_add(const f32[16])",
+                           &call, &err));
+    assert_int_equal(call.n_inputs, 2);
+    assert_int_equal(optune_call_inputs(&call), 4);
+    assert_int_equal(call.n_epilogues, 2);
+    assert_int_equal(call.epilogue[0].chain, 1);
+    assert_int_equal(call.epilogue[1].extra, 3);
+    assert_true(call.input[3].is_const);
+    assert_true(ot_call_static(&call));
+    optune_call_step(&call, 0, &step);
+    assert_int_equal(step.n_inputs, 2);
+    assert_int_equal(step.input[0].type.dim[1].min, 1);
+    assert_int_equal(step.input[1].type.dim[1].min, 16);
+    assert_string_equal(optune_call_word(&step, "math"), "ieee");
+}
+
+static void test_fusing(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call, next;
+    check_ok(ot_call_parse("fake_mm(f32[4,8], f32[16,8])", &call, &err));
+    check_ok(ot_call_parse("fake_relu(f32[4,16])", &next, &err));
+    check_ok(optune_call_fuse(&call, &next, 0, &err));
+    ot_text text = {0};
+    ot_call_print(&call, &text);
+    assert_string_equal(ot_text_str(&text), "fake_mm(f32[4,8], const f32[16,8], "
+                                            "padding=[0,0,0,0]) -> fake_relu()");
+    const optune_call before = call;
+    check_ok(ot_call_parse("fake_mm(f32[4,16], f32[16,16])", &next, &err));
+    assert_int_equal(optune_call_fuse(&call, &next, 0, &err), OPTUNE_ETYPE);
+    check_contains(err.text, "neither elementwise nor broadcast");
+    assert_memory_equal(&call, &before, sizeof(call));
+    ot_text_release(&text);
+}
+
+#define MM "fake_mm(f32[4,8], f32[16,8]) "
+static void test_fused_errors_point(void **state)
+{
+    (void)state;
+    check_error(MM "-> fake_add(f32[16,1])", OPTUNE_ETYPE, "fused 'fake_add'", "f32[16,1]");
+    check_error(MM "-> fake_relu() -> fake_add(f32[15], _)", OPTUNE_ETYPE, "does not fit",
+                "f32[15]");
+    check_error(MM "-> fake_add(f64[16])", OPTUNE_ETYPE, "dtypes differ", "f64[16]");
+    check_error(MM "-> fake_add()", OPTUNE_ESYNTAX, "input 'rhs' of 'fake_add' is missing",
+                ")");
+    check_error(MM "-> fake_add(_, _)", OPTUNE_ESYNTAX, "'_' is given twice", "_)");
+    check_error(MM "-> fake_relu(f32[4,16])", OPTUNE_ESYNTAX, "too many inputs", "f32[4,16]");
+    check_error(MM "-> fake_mm(f32[16,16])", OPTUNE_ETYPE, "cannot be fused",
+                "fake_mm(f32[16,");
+    check_error(MM "-> fake_rely()", OPTUNE_ENOENT, "did you mean 'fake_relu'", "fake_rely");
+    check_error(MM "-> ", OPTUNE_ESYNTAX, "a call like", "");
+    check_error(MM "- fake_relu()", OPTUNE_ESYNTAX, "may follow", "- fake");
+    check_error("fake_mm(_, f32[16,8])", OPTUNE_ESYNTAX, "in a fused call only", "_,");
+    check_error(MM "-> fake_relu(math=tf32)", OPTUNE_ETYPE, "'math'", "fake_relu");
+    check_error(MM "-> fake_relu() -> fake_relu() -> fake_relu() -> fake_relu() -> "
+                   "fake_relu(slope=1)",
+                OPTUNE_ELIMIT, "at most 4", "fake_relu(slope=1)");
 }
 
 static void test_long_texts_are_cut_around_the_place(void **state)
@@ -215,7 +298,8 @@ static void test_unify(void **state)
 static int add_rows(void **state)
 {
     (void)state;
-    return ot_op_add(&fake_op, NULL);
+    return ot_op_add(&fake_op, NULL) < 0 || ot_op_add(&fake_relu, NULL) < 0 ||
+           ot_op_add(&fake_add, NULL) < 0;
 }
 
 int main(void)
@@ -226,6 +310,9 @@ int main(void)
         cmocka_unit_test(test_unified_names_become_one),
         cmocka_unit_test(test_infer_says_what_is_missing),
         cmocka_unit_test(test_errors_point),
+        cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_fusing),
+        cmocka_unit_test(test_fused_errors_point),
         cmocka_unit_test(test_long_texts_are_cut_around_the_place),
         cmocka_unit_test(test_regions),
         cmocka_unit_test(test_unify),
