@@ -27,9 +27,9 @@ static void on_interrupt(int number)
         _exit(OT_EXIT_INTERRUPTED);
 }
 
-/* A handler instead of SIG_IGN: compilers and workers must not inherit a pipe that is ignored.
- */
-static void on_pipe(int number)
+/* A closed pipe and a file at its size limit are errors of one write, said as such. A handler
+ * instead of SIG_IGN: compilers and workers must not inherit what is ignored. */
+static void on_write_refused(int number)
 {
     (void)number;
 }
@@ -40,9 +40,10 @@ static void install_handlers(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = on_pipe;
+    action.sa_handler = on_write_refused;
     action.sa_flags = SA_RESTART;
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 void ot_on_interrupt(optune *handle)
