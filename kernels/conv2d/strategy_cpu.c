@@ -29,6 +29,18 @@ static bool is_1x1(const optune_task *task, char *why)
            optune_refuse(why, "the kernel is not 1x1");
 }
 
+static bool winograd_rows(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kw >= 3 && s.kw <= 7 &&
+            s.sw <= 2 && s.dh == 1 && s.dw == 1 && s.data_block == 0 &&
+            (s.ci <= 16 || s.kw > 3)) ||
+           optune_refuse(why,
+                         "winograd along rows needs NCHW input, a kernel of 3 to 7 columns, "
+                         "a column stride of 1 or 2, no dilation, one group and, with 3 "
+                         "columns, at most 16 input channels");
+}
+
 static const optune_strategy_row rows[] = {
     {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
@@ -36,6 +48,7 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_NCHWc.x86", .plevel = 10},
     {.impl = "conv2d_im2col.cpu", .plevel = 6},
     {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},
+    {.impl = "conv2d_winograd_rows.cpu", .plevel = 4, .condition = winograd_rows},
     {.impl = "conv2d_dnnl.x86", .plevel = 15},
     {0},
 };
