@@ -34,6 +34,11 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
 /* Every record, in key order; stops when fn returns non-zero and returns that. */
 typedef int (*ot_record_fn)(void *arg, const optune_record *record);
 int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err);
+/* Grows with every commit of any process. What was read after ot_store_snapshot said S is still
+ * the whole truth while ot_store_last says S. ot_store_last costs nanoseconds and takes no lock;
+ * snapshot is -1 when the store cannot be read. */
+int64_t ot_store_last(const ot_store *store);
+int64_t ot_store_snapshot(ot_store *store);
 typedef struct ot_store_stats {
     int64_t records, questions, bytes, damaged;
 } ot_store_stats;

@@ -284,6 +284,25 @@ int64_t ot_store_bytes(ot_store *store)
     return (int64_t)(info.me_last_pgno + 1) * size.ms_psize;
 }
 
+/* LMDB shows a commit in its meta page a moment before readers begin with it, so `last` may run
+ * ahead of a snapshot, and never behind. */
+int64_t ot_store_last(const ot_store *store)
+{
+    MDB_envinfo info;
+    mdb_env_info(store->env->mdb, &info);
+    return (int64_t)info.me_last_txnid;
+}
+
+int64_t ot_store_snapshot(ot_store *store)
+{
+    ot_reader reader;
+    if (ot_reader_begin(store, &reader, NULL) < 0)
+        return -1;
+    const int64_t snapshot = (int64_t)mdb_txn_id(reader.txn);
+    ot_reader_end(&reader);
+    return snapshot;
+}
+
 /* ---- opening ----------------------------------------------------------------------------- */
 
 /* One huge sparse map, never grown while open; a smaller one where address space is limited. */

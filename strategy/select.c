@@ -18,6 +18,7 @@ typedef struct gathering {
     const optune_task *task;
     const ot_fact *fact;
     int n;
+    bool strict; /* every fact's config is looked up in the space */
     bool *unfit; /* facts whose config the present space does not know; made when needed */
     char (*unfit_why)[OPTUNE_WHY_SIZE]; /* of the same, by fact; only unfit ones are written */
 } gathering;
@@ -88,7 +89,7 @@ static int find_fact(gathering *g, ot_choice_row *row, optune_err *err)
     const optune_impl *impl = row->candidate.impl;
     optune_space *space = NULL;
     int best = best_usable(g, impl), rc = OPTUNE_OK;
-    if (best >= 0 && has_space(&row->candidate)) {
+    if (g->strict && best >= 0 && has_space(&row->candidate)) {
         rc = ot_space_open(g->task, impl, &space, err);
         while (rc >= 0 && best >= 0) {
             char why[OPTUNE_WHY_SIZE] = "";
@@ -197,57 +198,90 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
     return rc;
 }
 
+static bool in_space(const optune_task *task, const ot_choice_row *row, optune_config *config)
+{
+    optune_space *space = NULL;
+    *config = row->fact->record.config;
+    const bool fit = ot_space_open(task, row->candidate.impl, &space, NULL) >= 0 &&
+                     fits(space, config, NULL);
+    ot_space_close(space);
+    return fit;
+}
+
 /* The winner's config: of its record, or its fallback. */
 static int settle(const optune_task *task, ot_choice *choice, optune_err *err)
 {
     const ot_choice_row *winner = &choice->row[choice->winner];
     optune_space *space = NULL;
-    int rc = ot_space_open(task, winner->candidate.impl, &space, err);
-    if (rc < 0)
-        return rc;
-    if (choice->tier == OT_TIER_PLEVEL) {
+    if (choice->tier != OT_TIER_PLEVEL)
+        return in_space(task, winner, &choice->config) ? OPTUNE_OK : 1;
+    const int rc = ot_space_open(task, winner->candidate.impl, &space, err);
+    if (rc >= 0)
         ot_space_fallback(space, &choice->config);
-    } else {
-        choice->config = winner->fact->record.config;
-        rc = ot_space_index_of(space, &choice->config, err);
-        assert(rc >= 0);
-    }
     ot_space_close(space);
     return rc;
 }
 
-int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
-              optune_err *err)
+/* The tied set is drawn around the fastest, so it has to fit as well as the winner. */
+static bool fastest_fits(const optune_task *task, const ot_choice *choice)
 {
-    ot_candidate *candidate = ot_alloc(OT_MAX_CANDIDATES * sizeof(*candidate));
-    gathering g = {.task = task, .fact = fact, .n = n_facts};
-    *choice = (ot_choice){.winner = -1};
-    int rc = ot_candidates(task, candidate, &choice->n, err);
-    for (int i = 0; rc >= 0 && i < choice->n; i++) {
+    const ot_choice_row *fastest = &choice->row[choice->winner];
+    for (int i = 0; i < choice->n; i++)
+        if (competes(&choice->row[i]) &&
+            choice->row[i].fact->record.cost < fastest->fact->record.cost)
+            fastest = &choice->row[i];
+    optune_config config;
+    return fastest == &choice->row[choice->winner] || in_space(task, fastest, &config);
+}
+
+/* 1: a config that was trusted does not fit. */
+static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice *choice,
+                  optune_err *err)
+{
+    *choice = (ot_choice){.winner = -1, .n = n};
+    for (int i = 0; i < n; i++) {
         choice->row[i].candidate = candidate[i];
-        rc = find_fact(&g, &choice->row[i], err);
-        if (rc >= 0)
-            find_others(&g, &choice->row[i]);
+        const int rc = find_fact(g, &choice->row[i], err);
+        if (rc < 0)
+            return rc;
+        find_others(g, &choice->row[i]);
     }
-    if (rc < 0)
-        goto out;
     choice->default_row = by_level(choice, false);
-    if (choice->default_row < 0) {
-        rc = nothing_valid(task, choice, err);
-        goto out;
-    }
+    if (choice->default_row < 0)
+        return nothing_valid(g->task, choice, err);
     choice->winner = by_cost(choice);
     choice->tier = OT_TIER_TUNED;
     if (choice->winner < 0) {
         const int sound = by_level(choice, true);
         choice->winner = sound < 0 ? choice->default_row : sound;
         choice->tier = OT_TIER_PLEVEL;
+    } else if (!g->strict && !fastest_fits(g->task, choice)) {
+        return 1;
     } else if (choice->row[choice->winner].fact->currency == OT_UNVERIFIABLE) {
         choice->tier = OT_TIER_UNVERIFIED;
     }
     choice->row[choice->winner].winner = true;
-    rc = settle(task, choice, err);
-out:
+    return settle(g->task, choice, err);
+}
+
+/* A usable fact is of the present implementation, call and device, so its config fits the
+ * present space; only forged or foreign ones do not. Opening a space costs more than all the
+ * rest: first only what decides is looked up, and all when that is a surprise. */
+int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
+              optune_err *err)
+{
+    ot_candidate *candidate = ot_alloc(OT_MAX_CANDIDATES * sizeof(*candidate));
+    gathering g = {.task = task, .fact = fact, .n = n_facts};
+    int n = 0;
+    *choice = (ot_choice){.winner = -1};
+    int rc = ot_candidates(task, candidate, &n, err);
+    if (rc >= 0)
+        rc = choose(&g, candidate, n, choice, err);
+    if (rc == 1) {
+        g.strict = true;
+        rc = choose(&g, candidate, n, choice, err);
+        assert(rc != 1);
+    }
     free(candidate);
     free(g.unfit);
     free(g.unfit_why);

@@ -117,6 +117,7 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     o->log_arg = options->log_arg;
     o->lock = ot_alloc(sizeof(pthread_mutex_t));
     pthread_mutex_init(o->lock, NULL);
+    o->answers = ot_answers_open();
     int status = load_plugins(o, options->plugins, err);
     if (status < 0)
         goto out;
@@ -150,6 +151,7 @@ void optune_close(optune *o)
 {
     if (!o)
         return;
+    ot_answers_close(o->answers);
     ot_store_close(o->store);
     for (int i = 0; o->plugins && o->plugins[i]; i++)
         free(o->plugins[i]);
@@ -214,6 +216,7 @@ static int open_store(optune *o, int mode, optune_err *err)
     ot_store_close(o->store);
     o->store = store;
     o->store_mode = mode;
+    o->n_opened++;
     return OPTUNE_OK;
 }
 

@@ -26,13 +26,14 @@ struct optune {
     const optune_target_row *row;
     bool have_device;
     ot_store *store; /* NULL until needed */
-    int store_mode;
+    int store_mode, n_opened; /* how it was opened, and how often one was */
     char **plugins; /* loaded, NULL-terminated */
     optune_log_level log_level;
     void (*log)(void *arg, optune_log_level level, const char *text);
     void *log_arg;
     atomic_bool stop;
     void *lock; /* pthread mutex over the lazy parts */
+    struct ot_answers *answers;
 };
 int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
 int ot_context_store(optune *o, int mode, optune_err *err); /* opens; WRITE upgrades */
@@ -51,6 +52,25 @@ int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fac
 /* facts.c: the store's key of a task; texts in the arena. */
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,
                         ot_arena *arena);
+/* answers.c: what would be used for a call, kept as long as the store does not change. */
+typedef struct ot_answer {
+    atomic_int users;
+    optune_call call;
+    optune_target target;
+    optune_device device;
+    optune_task task; /* of the three above */
+    ot_arena arena;   /* the facts that the choice refers to, and `config` */
+    int n_facts;      /* there were */
+    ot_choice choice;
+    const char *config; /* the winner's, canonical */
+} ot_answer;
+struct ot_answers *ot_answers_open(void);
+void ot_answers_close(struct ot_answers *answers);
+/* Thread-safe. The caller owns one use of *answer and ends it with ot_answer_drop. */
+int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
+int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
+                   optune_err *err);
+void ot_answer_drop(const ot_answer *answer); /* NULL is fine */
 optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */
 
 /* ---- build.c, cache.c: candidates to modules --------------------------------------------- */

@@ -100,6 +100,11 @@ typedef struct optune_selection optune_selection;
 /* What would be used, and why. Reads the store without a lock. */
 OPTUNE_API int optune_select(optune *handle, const char *workload, optune_selection **selection,
                              optune_err *err);
+/* The same for a call whose types are inferred. An answer is kept and given again as long as
+ * nothing was written to the database since, by whatever process: asking again costs less than a
+ * microsecond. Compilers and libraries are looked at when an answer is made. */
+OPTUNE_API int optune_select_call(optune *handle, const optune_call *call,
+                                  optune_selection **selection, optune_err *err);
 OPTUNE_API void optune_selection_free(optune_selection *selection);
 OPTUNE_API const char *optune_selection_impl(const optune_selection *selection);
 OPTUNE_API const char *
