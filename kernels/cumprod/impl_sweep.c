@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cumprod_sweep.cpu: lines beside each other as lanes, row by row with carries in the first cache. */
+#include "kernels/cumsum/scan_rows.h"
+
+OPTUNE_IMPL(cumprod, sweep) = {
+    .op = "cumprod",
+    .name = "cumprod_sweep.cpu",
+    .summary = "lines beside each other as lanes, row by row with carries in the first cache",
+    .applies = scan_columns_applies,
+    .space = scan_sweep_space,
+    .fallback = scan_sweep_fallback,
+    .valid = scan_sweep_valid,
+    .plan = scan_sweep_plan,
+};
