@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_winograd.cpu: 3x3 convolutions with fewer multiplications, by tiles of 2 or 4 outputs
- * in each direction on its own: 7 rows of output want tiles of 2, 56 want tiles of 4. Stride 1
- * is F(2,3) or F(4,3); stride 2 splits the inputs into even and odd ones, see the body.
+ * conv2d_winograd.cpu: 3x3 convolutions with fewer multiplications, by tiles of 1, 2, 4 or 7
+ * outputs in each direction on its own: what divides the output wastes least. Stride 1 is
+ * F(2,3), F(4,3) or F(7,3); stride 2 splits the inputs into even and odd ones, see the body.
  *
  * It is fused over blocks of tile rows, so that only the transformed weights, which are
  * constant mostly, live outside the caches; see the body.
@@ -52,14 +52,17 @@ static bool applies(const optune_task *task, char *why)
     return true;
 }
 
-/* Tile rows of a block: fractions of all rows, for either height of tile. */
+enum { TILES = 4, MOST_ROWS = 32 };
+static const int64_t tile_sizes[TILES] = {1, 2, 4, 7};
+
+/* Tile rows of a block: fractions of all rows, for every height of tile. */
 static int block_rows(const conv2d_shape *s, int64_t value[])
 {
     static const int part[] = {1, 2, 3, 4, 7, 14, 28};
     int n = 0;
-    for (int64_t tile = 2; tile <= 4; tile += 2)
+    for (int t = 0; t < TILES; t++)
         for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
-            const int64_t rows = ceil_div(s->n * ceil_div(s->oh, tile), part[i]);
+            const int64_t rows = ceil_div(s->n * ceil_div(s->oh, tile_sizes[t]), part[i]);
             int at = 0;
             while (at < n && value[at] < rows)
                 at++;
@@ -76,12 +79,12 @@ static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    static const int64_t tile[] = {2, 4}, co[] = {1, 2, 3, 4}, chunk[] = {1, 2, 4, 8},
-                         unroll[] = {1, 2, 4}, ahead[] = {0, 16, 64, 128, 256};
+    static const int64_t co[] = {1, 2, 3, 4}, chunk[] = {1, 2, 4, 8}, unroll[] = {1, 2, 4},
+                         ahead[] = {0, 16, 64, 128, 256};
     static const int64_t p[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28};
-    int64_t rows[16];
-    optune_space_ints(space, "tile_h", 2, tile);
-    optune_space_ints(space, "tile_w", 2, tile);
+    int64_t rows[MOST_ROWS];
+    optune_space_ints(space, "tile_h", TILES, tile_sizes);
+    optune_space_ints(space, "tile_w", TILES, tile_sizes);
     optune_space_ints(space, "block_rows", block_rows(&s, rows), rows);
     optune_space_ints(space, "tile_p", sizeof p / sizeof p[0], p);
     optune_space_ints(space, "tile_co", 4, co);
@@ -117,6 +120,13 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
     const int64_t band = min64(rows, image_rows) * tile_h;
     z.band = max64(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes;
     return z;
+}
+
+/* Tiles of 7 lose digits, the more the fewer products hide them; two tiles of 1 save nothing. */
+static bool precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
+{
+    const int sevens = (tile_h == 7) + (tile_w == 7);
+    return (tile_h > 1 || tile_w > 1) && s->ci >= (sevens == 2 ? 128 : sevens ? 32 : 0);
 }
 
 /* One choice of the knobs that decide how much is computed and moved. */
@@ -162,19 +172,20 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t lanes = conv2d_lanes(task, &s);
     const int64_t co = conv2d_registers(task) >= 32 && s.co > lanes ? 2 : 1;
     const int64_t most = (conv2d_registers(task) - 2) / co - 1;
-    int64_t rows[16];
+    int64_t rows[MOST_ROWS];
     const int n = block_rows(&s, rows);
     choice best = {0};
     double least = 1e300;
-    for (int i = 0; i < n * 8; i++) {
-        choice c = {.tile_h = i & 1 ? 2 : 4,
-                    .tile_w = i & 2 ? 2 : 4,
-                    .chunk = i & 4 ? 4 : 1,
-                    .rows = rows[i / 8],
+    for (int i = 0; i < n * TILES * TILES * 2; i++) {
+        choice c = {.tile_h = tile_sizes[i / 2 % TILES],
+                    .tile_w = tile_sizes[i / 2 / TILES % TILES],
+                    .chunk = i & 1 ? 4 : 1,
+                    .rows = rows[i / (2 * TILES * TILES)],
                     .tile_co = co};
         const int64_t tiles = c.rows * ceil_div(s.ow, c.tile_w);
         const int64_t panels = ceil_div(s.co, co * lanes);
-        if (c.rows > s.n * ceil_div(s.oh, c.tile_h) || (c.chunk > 1 && c.chunk > panels))
+        if (c.rows > s.n * ceil_div(s.oh, c.tile_h) || (c.chunk > 1 && c.chunk > panels) ||
+            !precise(&s, c.tile_h, c.tile_w))
             continue;
         c.tile_p = ceil_div(tiles, ceil_div(tiles, min64(most, tiles)));
         const double cycles = cost(task, &s, &c);
@@ -190,8 +201,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "tile_co", co);
     optune_config_choose_int(config, space, "chunk_co", best.chunk);
     optune_config_choose_int(config, space, "unroll", best.tile_p * co > 16 ? 1 : 2);
-    const sizes z =
-        sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, co, best.chunk);
+    const sizes z = sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, co, best.chunk);
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
     optune_config_choose_int(config, space, "prefetch", z.u * conv2d_elem(&s) > l2 ? 128 : 0);
 }
@@ -215,6 +225,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t chunk = optune_config_int(config, "chunk_co");
     if (optune_config_int(config, "block_rows") > z.all_rows)
         return optune_refuse(why, "only %ld rows of tiles", (long)z.all_rows);
+    if (!precise(&s, optune_config_int(config, "tile_h"), optune_config_int(config, "tile_w")))
+        return optune_refuse(why, "these tiles are too imprecise, or none at all");
     if (p > z.tiles)
         return optune_refuse(why, "only %ld tiles in a block", (long)z.tiles);
     if ((p + 1) * co + 1 > conv2d_registers(task))
@@ -281,7 +293,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 OPTUNE_IMPL(conv2d, winograd) = {
     .op = "conv2d",
     .name = "conv2d_winograd.cpu",
-    .summary = "3x3 of stride 1 or 2, winograd F(2,3) and F(4,3), fused over blocks of tiles",
+    .summary = "3x3 of stride 1 or 2, winograd by tiles of up to 7, fused over blocks of tiles",
     /* The largest error of F(4x4,3x3), as a multiple of the bound of plain summation: 0.035
      * with 512 input channels, 0.3 with 8, 1.3 with 8 at corners padded by 2, which sum up one
      * tap. */
