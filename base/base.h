@@ -73,6 +73,10 @@ uint64_t ot_hash64(const void *data, size_t size);
 
 /* ---- rng.c: optune_random and friends ---------------------------------------------------- */
 
+/* ---- element.c --------------------------------------------------------------------------- */
+/* n elements of a buffer, from `first` on, as doubles; 64-bit integers are rounded. */
+void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n, double *to);
+
 /* ---- stats.c ---------------------------------------------------------------------------------*/
 typedef struct ot_interval {
     double median, low, high;

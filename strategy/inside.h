@@ -64,10 +64,21 @@ int ot_fused_types(optune_call *call, int i, optune_err *err);
 void ot_attr_print(const optune_attr *attr, ot_text *to);
 void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */
 
+/* pattern.c: rows of patterns become rows of ops. What is made lives for ever. */
+enum { OT_MAX_PATTERN_ROWS = 64 };
+bool ot_pattern_serves(optune_pattern pattern, const optune_op *op);
+const optune_impl *ot_pattern_impl(const optune_impl *row, const optune_op *op);
+const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const optune_op *op);
+bool ot_pattern_made(const optune_strategy *strategy); /* by the function above */
+/* The pattern's row behind an implementation; itself when it is not made from one. */
+const optune_impl *ot_pattern_row(const optune_impl *impl);
+/* Everything the op of a made implementation declares, as text. */
+void ot_pattern_declaration(const optune_impl *impl, ot_text *to);
+
 /* registry.c: how much there is, and going back to it, so that a plugin is added whole or not
  * at all. */
 typedef struct ot_registry_mark {
-    int op, strategy, impl, search;
+    int op, strategy, impl, search, pattern_impl, pattern_strategy;
 } ot_registry_mark;
 ot_registry_mark ot_registry_now(void);
 void ot_registry_rewind(ot_registry_mark mark);

@@ -35,17 +35,58 @@
     }
 KIND_MAP(DEFINE_LIST)
 
-static char (*added_digest)[33]; /* of the implementations after those in tree */
-static int in_tree_impls;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int in_tree_impls;
 
+/* Rows of patterns, which stand for one row of every op that declares the pattern. */
+static const optune_impl *pattern_impl[OT_MAX_PATTERN_ROWS];
+static const optune_strategy *pattern_strategy[OT_MAX_PATTERN_ROWS];
+static int n_pattern_impls, n_pattern_strategies;
+
+static void keep_pattern_impl(const optune_impl *row)
+{
+    assert(n_pattern_impls < OT_MAX_PATTERN_ROWS);
+    pattern_impl[n_pattern_impls++] = row;
+}
+
+static void keep_pattern_strategy(const optune_strategy *row)
+{
+    assert(n_pattern_strategies < OT_MAX_PATTERN_ROWS);
+    pattern_strategy[n_pattern_strategies++] = row;
+}
+
+/* All that the patterns give to an op. */
+static void expand_op(const optune_op *op)
+{
+    for (int i = 0; i < n_pattern_impls; i++)
+        if (ot_pattern_serves(pattern_impl[i]->pattern, op))
+            impl_push(ot_pattern_impl(pattern_impl[i], op));
+    for (int i = 0; i < n_pattern_strategies; i++)
+        if (ot_pattern_serves(pattern_strategy[i]->pattern, op))
+            strategy_push(ot_pattern_strategy(pattern_strategy[i], op));
+}
+
+/* What patterns give comes first: a later strategy, the op's own, wins. */
 static void load(void)
 {
-#define LOAD_LIST(kind, type)                                                                  \
-    for (const type *const *row = ot_##kind##_table; *row; row++)                              \
-        kind##_push(*row);
-    KIND_MAP(LOAD_LIST)
-#undef LOAD_LIST
+    for (const optune_op *const *row = ot_op_table; *row; row++)
+        op_push(*row);
+    for (const optune_search *const *row = ot_search_table; *row; row++)
+        search_push(*row);
+    for (const optune_impl *const *row = ot_impl_table; *row; row++)
+        if (!(*row)->op)
+            keep_pattern_impl(*row);
+    for (const optune_strategy *const *row = ot_strategy_table; *row; row++)
+        if (!(*row)->op)
+            keep_pattern_strategy(*row);
+    for (int i = 0; i < op_n; i++)
+        expand_op(op_row[i]);
+    for (const optune_impl *const *row = ot_impl_table; *row; row++)
+        if ((*row)->op)
+            impl_push(*row);
+    for (const optune_strategy *const *row = ot_strategy_table; *row; row++)
+        if ((*row)->op)
+            strategy_push(*row);
     in_tree_impls = impl_n;
 }
 
@@ -185,6 +226,31 @@ int ot_op_add(const optune_op *op, optune_err *err)
     if (rc < 0)
         return rc;
     op_push(op);
+    expand_op(op);
+    return OPTUNE_OK;
+}
+
+/* An implementation of a pattern: one for every op there is, and for those to come. */
+static int add_pattern_impl(const optune_impl *impl, optune_err *err)
+{
+    if (!impl->plan)
+        return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' lacks `plan`", impl->name);
+    if (n_pattern_impls == OT_MAX_PATTERN_ROWS)
+        return optune_fail(err, OPTUNE_ELIMIT, "too many implementations of patterns, at '%s'",
+                           impl->name);
+    for (int i = 0; i < n_pattern_impls; i++)
+        if (strcmp(pattern_impl[i]->name, impl->name) == 0 &&
+            pattern_impl[i]->pattern == impl->pattern)
+            return taken(err, "implementation", impl->name);
+    for (int i = 0; i < op_n; i++) {
+        const optune_impl *made =
+            ot_pattern_serves(impl->pattern, op_row[i]) ? ot_pattern_impl(impl, op_row[i]) : NULL;
+        if (made && ot_impl_find(made->name))
+            return taken(err, "implementation", made->name);
+        if (made)
+            impl_push(made);
+    }
+    keep_pattern_impl(impl);
     return OPTUNE_OK;
 }
 
@@ -195,22 +261,16 @@ int ot_impl_add(const optune_impl *impl, optune_err *err)
     int rc = check_name("implementation", impl->name, err);
     if (rc < 0)
         return rc;
+    if (!impl->op)
+        return add_pattern_impl(impl, err);
     if (ot_impl_find(impl->name))
         return taken(err, "implementation", impl->name);
-    rc = ot_op_get(impl->op ? impl->op : "", &op, err);
+    rc = ot_op_get(impl->op, &op, err);
     if (rc < 0)
         return rc;
     if (!impl->plan)
         return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' lacks `plan`", impl->name);
     impl_push(impl);
-    const int added = impl_n - in_tree_impls;
-    char(*more)[33] = ot_alloc((size_t)added * sizeof(*more));
-    for (int i = 0; i < added - 1; i++)
-        memcpy(more[i], added_digest[i], sizeof(*more));
-    free(added_digest);
-    added_digest = more;
-    const char *const text[] = {impl->op, impl->name, impl->source};
-    ot_digest_hex(ot_digest_texts(text, OT_COUNT(text)), added_digest[added - 1]);
     return OPTUNE_OK;
 }
 
@@ -231,14 +291,44 @@ static int check_row(const optune_strategy *strategy, const optune_strategy_row 
     return rc;
 }
 
+/* A strategy of a pattern: for ops that have only a pattern's for this key. */
+static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err)
+{
+    if (n_pattern_strategies == OT_MAX_PATTERN_ROWS)
+        return optune_fail(err, OPTUNE_ELIMIT, "too many strategies of patterns, at '%s'",
+                           strategy->key);
+    for (const optune_strategy_row *row = strategy->rows; row && row->impl; row++) {
+        bool known = false;
+        for (int i = 0; i < n_pattern_impls; i++)
+            known = known || (pattern_impl[i]->pattern == strategy->pattern &&
+                              strcmp(pattern_impl[i]->name, row->impl) == 0);
+        if (!known)
+            return optune_fail(err, OPTUNE_ENOENT,
+                               "strategy of a pattern for '%s' names '%s', which is no "
+                               "implementation of that pattern",
+                               strategy->key, row->impl);
+    }
+    for (int i = 0; i < op_n; i++) {
+        if (!ot_pattern_serves(strategy->pattern, op_row[i]))
+            continue;
+        const optune_strategy *own = strategy_of(op_row[i]->name, strategy->key);
+        if (!own || ot_pattern_made(own))
+            strategy_push(ot_pattern_strategy(strategy, op_row[i]));
+    }
+    keep_pattern_strategy(strategy);
+    return OPTUNE_OK;
+}
+
 int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
 {
     pthread_once(&once, load);
     int rc = check_name("strategy key", strategy->key, err);
     if (rc < 0)
         return rc;
+    if (!strategy->op)
+        return add_pattern_strategy(strategy, err);
     const optune_op *op;
-    rc = ot_op_get(strategy->op ? strategy->op : "", &op, err);
+    rc = ot_op_get(strategy->op, &op, err);
     if (rc < 0)
         return rc;
     int n = 0;
@@ -271,7 +361,12 @@ ot_registry_mark ot_registry_now(void)
 {
     pthread_once(&once, load);
     return (ot_registry_mark){
-        .op = op_n, .strategy = strategy_n, .impl = impl_n, .search = search_n};
+        .op = op_n,
+        .strategy = strategy_n,
+        .impl = impl_n,
+        .search = search_n,
+        .pattern_impl = n_pattern_impls,
+        .pattern_strategy = n_pattern_strategies};
 }
 
 void ot_registry_rewind(ot_registry_mark mark)
@@ -281,31 +376,64 @@ void ot_registry_rewind(ot_registry_mark mark)
     strategy_n = mark.strategy;
     impl_n = mark.impl;
     search_n = mark.search;
+    n_pattern_impls = mark.pattern_impl;
+    n_pattern_strategies = mark.pattern_strategy;
 }
 
 /* ---- bodies ------------------------------------------------------------------------------ */
 
-static int impl_position(const optune_impl *impl)
+/* What the build wrote about a row in tree; NULL: a plugin's. Rows of the table and of bodies
+ * are in one order. */
+static const ot_body *body_of(const optune_impl *impl)
 {
-    pthread_once(&once, load);
-    for (int i = 0; i < impl_n; i++)
-        if (impl_row[i] == impl)
-            return i;
-    return -1;
+    for (int i = 0; ot_impl_table[i]; i++)
+        if (ot_impl_table[i] == impl)
+            return &ot_body_table[i];
+    return NULL;
 }
 
 const char *ot_impl_source(const optune_impl *impl)
 {
-    if (impl->source)
-        return impl->source;
-    const int i = impl_position(impl);
-    return i >= 0 && i < in_tree_impls && ot_body_table[i].source ? ot_body_table[i].source
-                                                                  : "";
+    const optune_impl *row = ot_pattern_row(impl);
+    const ot_body *body = row->source ? NULL : body_of(row);
+    return row->source ? row->source : body && body->source ? body->source : "";
+}
+
+typedef struct digest_row {
+    const optune_impl *impl;
+    char hex[33];
+    struct digest_row *next;
+} digest_row;
+
+/* Of rows that the build wrote none for: made when first asked for and kept. */
+static const char *made_digest(const optune_impl *impl)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static digest_row *known;
+    pthread_mutex_lock(&lock);
+    digest_row *found = known;
+    while (found && found->impl != impl)
+        found = found->next;
+    if (!found) {
+        const optune_impl *row = ot_pattern_row(impl);
+        const ot_body *body = body_of(row);
+        ot_text declared = {0};
+        ot_pattern_declaration(impl, &declared);
+        const char *const text[] = {impl->op, impl->name, row->source,
+                                    body ? body->digest : NULL,
+                                    row == impl ? NULL : ot_text_str(&declared)};
+        found = ot_alloc(sizeof(*found));
+        *found = (digest_row){.impl = impl, .next = known};
+        ot_digest_hex(ot_digest_texts(text, OT_COUNT(text)), found->hex);
+        known = found;
+        ot_text_release(&declared);
+    }
+    pthread_mutex_unlock(&lock);
+    return found->hex;
 }
 
 const char *ot_impl_digest(const optune_impl *impl)
 {
-    const int i = impl_position(impl);
-    assert(i >= 0);
-    return i < in_tree_impls ? ot_body_table[i].digest : added_digest[i - in_tree_impls];
+    const ot_body *body = body_of(impl);
+    return body ? body->digest : made_digest(impl);
 }

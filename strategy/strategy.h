@@ -105,7 +105,7 @@ int64_t ot_space_cross(const optune_space *space, int64_t a, int64_t b, uint64_t
 /* ---- plan.c: what a config becomes ------------------------------------------------------- */
 typedef struct ot_define {
     char name[OPTUNE_KNOB_NAME_SIZE];
-    char value[96];
+    char value[256];
 } ot_define;
 typedef struct ot_module {
     int n_defines, n_flags;

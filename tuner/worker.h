@@ -123,8 +123,6 @@ bool ot_verify_outputs(ot_session *s, int kind, const optune_impl *impl, double 
                        char *message, size_t size);
 /* Runs a candidate once over guarded buffers and checks everything. Returns an outcome. */
 int ot_verify(ot_session *s, ot_loaded *loaded, double *error, char *message, size_t size);
-/* Elements of a buffer as doubles; exact for every dtype up to 53 bits. */
-void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n, double *to);
 
 /* ---- measure.c --------------------------------------------------------------------------- */
 /* Runs something `count` times and returns the seconds; negative: failed. */

@@ -65,6 +65,64 @@ typedef struct optune_preset {
     const char *const *workloads; /* NULL-terminated */
 } optune_preset;
 
+/* ---- what an op of a pattern declares ---------------------------------------------------- */
+
+/*
+ * One scalar expression, written once with OPTUNE_SCALAR and used twice: as text by templates on
+ * every target, and as a function in double precision by references and fused epilogues.
+ * `x0, x1 ...` are operands, `a0, a1 ...` the op's own attributes in order, as numbers (those of
+ * other kinds are 0). The expression is in the C that C, CUDA and OpenCL share; functions go
+ * through the s_ names of kernels/common/scalar.h, which it must include. Values have the type
+ * of the op's last input (half types: float), the result is converted to the output's.
+ */
+typedef struct optune_scalar {
+    const char *text; /* NULL: not declared */
+    double (*value)(const double *x, const double *a);
+    int ulps; /* error of one result over that of one rounding, on any target; 0: 1 */
+} optune_scalar;
+
+enum {
+    OPTUNE_MAX_OPERANDS = 4, /* x0 .. x3 of a scalar expression */
+    OPTUNE_MAX_NUMBERS = 8,  /* a0 .. a7 */
+    OPTUNE_MAX_AXES = 12,    /* loops of a piece */
+    OPTUNE_MAX_PIECES = 24,
+};
+
+/* Defines `id`, a const optune_scalar, from `error` (its ulps) and the expression. */
+#define OPTUNE_SCALAR(id, error, ...)                                                          \
+    static double id##_value(const double *ot_x, const double *ot_a)                           \
+    {                                                                                          \
+        const double x0 = ot_x[0], x1 = ot_x[1], x2 = ot_x[2], x3 = ot_x[3];                   \
+        const double a0 = ot_a[0], a1 = ot_a[1], a2 = ot_a[2], a3 = ot_a[3];                   \
+        const double a4 = ot_a[4], a5 = ot_a[5], a6 = ot_a[6], a7 = ot_a[7];                   \
+        (void)x0, (void)x1, (void)x2, (void)x3, (void)a0, (void)a1, (void)a2, (void)a3;        \
+        (void)a4, (void)a5, (void)a6, (void)a7;                                                \
+        return (double)(__VA_ARGS__);                                                          \
+    }                                                                                          \
+    static const optune_scalar id = {                                                          \
+        .text = #__VA_ARGS__, .value = id##_value, .ulps = (error)}
+
+/* A reduction over the axes that `axis`, `keepdims` and `exclude` name. */
+typedef struct optune_reduce {
+    const optune_scalar *identity; /* of combine: no operands */
+    const optune_scalar *map;      /* x0: one value of the input */
+    const optune_scalar *combine;  /* x0, x1: associative and commutative */
+    const optune_scalar *finish;   /* x0: all combined, x1: how many there were */
+    bool rounds; /* combine rounds, so that the error grows with the number of values */
+} optune_reduce;
+
+/* A part of an injective op's output: for every point p of a box of `rank` loops,
+ * output[out_offset + sum out_stride*p] = input[in_offset + sum in_stride*p]. Offsets and strides
+ * count elements; outermost loop first. The pieces of one output cover it once. */
+typedef struct optune_piece {
+    int input;   /* which; -1: all of it is `fill` */
+    double fill; /* where there is no input */
+    int rank;
+    int64_t extent[OPTUNE_MAX_AXES];
+    int64_t in_offset, in_stride[OPTUNE_MAX_AXES];
+    int64_t out_offset, out_stride[OPTUNE_MAX_AXES];
+} optune_piece;
+
 typedef struct optune_op {
     const char *name;
     const char *summary;
@@ -101,7 +159,36 @@ typedef struct optune_op {
     /* How many outputs a call with these attributes has, 1 .. n_outputs; sees attributes only.
      * NULL: n_outputs, always. */
     int (*outputs)(const optune_call *call);
+
+    /* What an op of a pattern declares, at most one of the three; it then gets every
+     * implementation and strategy row of that pattern. NULL: none. */
+    const optune_scalar *scalar; /* OPTUNE_ELEMWISE, OPTUNE_BROADCAST: one per input of xk */
+    const optune_reduce *reduce; /* OPTUNE_REDUCTION */
+    /* OPTUNE_INJECTIVE: the pieces of a call whose types are solved; returns how many there
+     * are, at most OPTUNE_MAX_PIECES, or a negative status: too many. */
+    int (*pieces)(const optune_call *call, optune_piece piece[OPTUNE_MAX_PIECES]);
 } optune_op;
+
+/* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,
+ * OPTUNE_BROADCAST_OP(add_scalar)};`. Relations over unknown and symbolic dims: elementwise has
+ * inputs and output of one shape, broadcast NumPy's rule, reduce the attributes `axis`,
+ * `keepdims` and `exclude`. All inputs have one dtype, the output too; write `types` where that
+ * is not so. An injective op gives its own. */
+#define OPTUNE_ELEMWISE_OP(declared)                                                           \
+    .pattern = OPTUNE_ELEMWISE, .n_outputs = 1, .scalar = &(declared),                         \
+    .types = optune_elemwise_types, .flops = optune_pattern_flops,                             \
+    .terms = optune_pattern_terms, .reference = optune_pattern_reference
+#define OPTUNE_BROADCAST_OP(declared)                                                          \
+    .pattern = OPTUNE_BROADCAST, .n_outputs = 1, .scalar = &(declared),                        \
+    .types = optune_broadcast_types, .flops = optune_pattern_flops,                            \
+    .terms = optune_pattern_terms, .reference = optune_pattern_reference
+#define OPTUNE_INJECTIVE_OP(function)                                                          \
+    .pattern = OPTUNE_INJECTIVE, .n_outputs = 1, .pieces = (function),                         \
+    .reference = optune_pattern_reference
+#define OPTUNE_REDUCTION_OP(declared)                                                          \
+    .pattern = OPTUNE_REDUCTION, .n_outputs = 1, .reduce = &(declared),                        \
+    .types = optune_reduce_types, .flops = optune_pattern_flops,                               \
+    .terms = optune_pattern_terms, .reference = optune_pattern_reference
 
 #define OPTUNE_OP(id)                                                                          \
     extern const optune_op optune_op_##id;                                                     \
@@ -140,6 +227,29 @@ OPTUNE_API int optune_fail(optune_err *err, int status, const char *format, ...)
     OPTUNE_PRINTF(3, 4);
 /* Formats one sentence into why[OPTUNE_WHY_SIZE] and returns false. why may be NULL. */
 OPTUNE_API bool optune_refuse(char *why, const char *format, ...) OPTUNE_PRINTF(2, 3);
+
+/* Of ops that declare a pattern (strategy/pattern_*.c). */
+OPTUNE_API int optune_elemwise_types(optune_call *call, optune_err *err);
+OPTUNE_API int optune_broadcast_types(optune_call *call, optune_err *err);
+OPTUNE_API int optune_reduce_types(optune_call *call, optune_err *err);
+OPTUNE_API double optune_pattern_flops(const optune_call *call);
+OPTUNE_API double optune_pattern_terms(const optune_call *call);
+OPTUNE_API void optune_pattern_reference(const optune_call *call, const void *const *in,
+                                         int out_index, const optune_region *region,
+                                         double *out, double *magnitude);
+/* Shapes only, dtypes left alone: for relations of ops whose dtypes differ. Inputs first..last
+ * broadcast to the output. OK, 1 or ETYPE. */
+OPTUNE_API int optune_broadcast_shapes(optune_call *call, int first, int last,
+                                       optune_err *err);
+/* "'data' is f32[4,?], 'output' is f32[3,4]: why": ETYPE. */
+OPTUNE_API int optune_types_differ(optune_err *err, const char *why, const char *a_name,
+                                   const optune_tensor *a, const char *b_name,
+                                   const optune_tensor *b);
+/* a0, a1 ...: the op's own attributes as numbers; all OPTUNE_MAX_NUMBERS are written. */
+OPTUNE_API void optune_call_numbers(const optune_call *call, double *number);
+/* Which dims of the first input a reduction reduces, as bits; its rank must be known. */
+OPTUNE_API uint32_t optune_reduce_axes(const optune_call *call);
+
 /* True when the target names this library in -libs. */
 OPTUNE_API bool optune_target_has_lib(const optune_target *target, const char *lib);
 
@@ -165,6 +275,10 @@ typedef struct optune_strategy {
     /* Names that `when` may use: values of the call's dims. Returns false for an unknown name.
      * NULL: only named symbolic dims of the call itself. */
     bool (*dim)(const optune_call *call, const char *name, optune_dim *value);
+    /* With `op` NULL: of every op of this pattern that declares it and has no strategy of its
+     * own for the key. OPTUNE_BROADCAST serves elementwise ops too. Rows name implementations of
+     * the pattern. */
+    optune_pattern pattern;
 } optune_strategy;
 
 #define OPTUNE_STRATEGY(op, id)                                                                \
@@ -204,6 +318,11 @@ typedef struct optune_impl {
 
     const char
         *source; /* plugins: the body's text. NULL: impl_<name>.kernel.c beside the row */
+
+    /* With `op` NULL: every op of this pattern that declares it gets this implementation under
+     * the name <op>_<name>, with a digest that covers the op's declaration. OPTUNE_BROADCAST
+     * serves elementwise ops too. */
+    optune_pattern pattern;
 } optune_impl;
 
 /* `op` and `id` are the folder and the file's <name>: kernels/dense/impl_pack.c is

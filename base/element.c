@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Elements of tensors as numbers, for references and for comparing with them. Every dtype that
+ * a call can name, except lanes: the caller multiplies.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static double from_half(uint16_t h)
+{
+    const int exponent = h >> 10 & 31, fraction = h & 1023;
+    double value;
+    if (exponent == 31)
+        value = fraction ? NAN : INFINITY;
+    else if (exponent == 0)
+        value = ldexp(fraction, -24);
+    else
+        value = ldexp(1024 + fraction, exponent - 25);
+    return h >> 15 ? -value : value;
+}
+
+static double from_bfloat(uint16_t b)
+{
+    const uint32_t bits = (uint32_t)b << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+#define COPY_AS(type)                                                                          \
+    do {                                                                                       \
+        const type *from = data;                                                               \
+        for (int64_t i = 0; i < n; i++)                                                        \
+            to[i] = (double)from[first + i];                                                   \
+    } while (0)
+
+void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n, double *to)
+{
+    const uint16_t *half = data;
+    const bool sign = dtype.code == OPTUNE_DTYPE_INT;
+    if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 32)
+        COPY_AS(float);
+    else if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64)
+        COPY_AS(double);
+    else if (dtype.code == OPTUNE_DTYPE_FLOAT)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from_half(half[first + i]);
+    else if (dtype.code == OPTUNE_DTYPE_BFLOAT)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = from_bfloat(half[first + i]);
+    else if (dtype.bits <= 8 && sign)
+        COPY_AS(int8_t);
+    else if (dtype.bits <= 8)
+        COPY_AS(uint8_t);
+    else if (dtype.bits == 16 && sign)
+        COPY_AS(int16_t);
+    else if (dtype.bits == 16)
+        COPY_AS(uint16_t);
+    else if (dtype.bits == 32 && sign)
+        COPY_AS(int32_t);
+    else if (dtype.bits == 32)
+        COPY_AS(uint32_t);
+    else if (sign)
+        COPY_AS(int64_t);
+    else
+        COPY_AS(uint64_t);
+}
