@@ -16,8 +16,9 @@ void optune_call_numbers(const optune_call *call, double *number)
 {
     for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++) {
         const optune_attr *attr = i < call->n_attrs ? &call->attr[i] : NULL;
-        const bool whole = attr && (attr->kind == OPTUNE_ATTR_INT || attr->kind == OPTUNE_ATTR_BOOL);
-        number[i] = !attr                              ? 0
+        const bool whole =
+            attr && (attr->kind == OPTUNE_ATTR_INT || attr->kind == OPTUNE_ATTR_BOOL);
+        number[i] = !attr                             ? 0
                     : attr->kind == OPTUNE_ATTR_FLOAT ? attr->f
                     : whole                           ? (double)attr->i[0]
                                                       : 0;
@@ -86,7 +87,8 @@ static double element(const optune_tensor *type, const void *data, int64_t at)
 static void scalar_reference(const optune_call *call, const void *const *in,
                              const optune_region *region, double *out, double *magnitude)
 {
-    const int n_in = call->n_inputs < OPTUNE_MAX_OPERANDS ? call->n_inputs : OPTUNE_MAX_OPERANDS;
+    const int n_in =
+        call->n_inputs < OPTUNE_MAX_OPERANDS ? call->n_inputs : OPTUNE_MAX_OPERANDS;
     int64_t stride[OPTUNE_MAX_OPERANDS][OPTUNE_MAX_RANK], at[OPTUNE_MAX_RANK], n = 0;
     double x[OPTUNE_MAX_OPERANDS] = {0}, number[OPTUNE_MAX_NUMBERS];
     optune_call_numbers(call, number);
@@ -234,8 +236,8 @@ static void piece_reference(const optune_call *call, const void *const *in,
         for (int tries = 0; tries < n_pieces && !within(&piece[last], offset, &from); tries++)
             last = (last + 1) % n_pieces;
         const optune_piece *p = &piece[last];
-        out[n] = p->input < 0 ? p->fill
-                              : element(&call->input[p->input].type, in[p->input], from);
+        out[n] =
+            p->input < 0 ? p->fill : element(&call->input[p->input].type, in[p->input], from);
         magnitude[n] = fabs(out[n]);
         n++;
     } while (next(region, at));

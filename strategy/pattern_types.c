@@ -16,9 +16,8 @@ int optune_types_differ(optune_err *err, const char *why, const char *a_name,
     ot_text a_text = {0}, b_text = {0};
     ot_tensor_print(a, &a_text);
     ot_tensor_print(b, &b_text);
-    const int status =
-        optune_fail(err, OPTUNE_ETYPE, "'%s' is %s, '%s' is %s: %s", a_name,
-                    ot_text_str(&a_text), b_name, ot_text_str(&b_text), why);
+    const int status = optune_fail(err, OPTUNE_ETYPE, "'%s' is %s, '%s' is %s: %s", a_name,
+                                   ot_text_str(&a_text), b_name, ot_text_str(&b_text), why);
     ot_text_release(&a_text);
     ot_text_release(&b_text);
     return status;
@@ -84,7 +83,7 @@ static bool may_be_one(const optune_dim *dim)
     return dim->min <= 1 && dim->max >= 1;
 }
 
-typedef struct place { /* one dim of the output and what is broadcast to it */
+typedef struct place {                  /* one dim of the output and what is broadcast to it */
     optune_dim *dim[OPTUNE_MAX_INPUTS]; /* of inputs that have it */
     int input[OPTUNE_MAX_INPUTS];
     int n;
@@ -135,8 +134,7 @@ static int join_place(optune_call *call, const place *p, optune_dim *out, optune
     for (int k = 0; k < p->n; k++) {
         if (is_one(p->dim[k]))
             continue;
-        if ((all || !may_be_one(p->dim[k]) || is_one(out)) &&
-            !optune_dim_unify(p->dim[k], out))
+        if ((all || !may_be_one(p->dim[k]) || is_one(out)) && !optune_dim_unify(p->dim[k], out))
             return differ(err, call, p->input[k], why);
     }
     return OPTUNE_OK;
@@ -170,8 +168,7 @@ int optune_broadcast_shapes(optune_call *call, int first, int last, optune_err *
 int optune_broadcast_types(optune_call *call, optune_err *err)
 {
     const int status = same_dtypes(call, err);
-    return status < 0 ? status
-                      : optune_broadcast_shapes(call, 0, call->n_inputs - 1, err);
+    return status < 0 ? status : optune_broadcast_shapes(call, 0, call->n_inputs - 1, err);
 }
 
 /* ---- reductions -------------------------------------------------------------------------- */
@@ -218,7 +215,8 @@ static int check_axes(const optune_call *call, optune_err *err)
     for (int i = 0; i < axis->n; i++) {
         const int64_t d = axis->i[i] < 0 ? axis->i[i] + rank : axis->i[i];
         if (d < 0 || d >= rank)
-            return optune_fail(err, OPTUNE_ETYPE, "'axis' names dim %lld of a tensor of rank %d",
+            return optune_fail(err, OPTUNE_ETYPE,
+                               "'axis' names dim %lld of a tensor of rank %d",
                                (long long)axis->i[i], rank);
         if (seen >> d & 1)
             return optune_fail(err, OPTUNE_ETYPE, "'axis' names dim %lld twice", (long long)d);

@@ -243,8 +243,9 @@ static int add_pattern_impl(const optune_impl *impl, optune_err *err)
             pattern_impl[i]->pattern == impl->pattern)
             return taken(err, "implementation", impl->name);
     for (int i = 0; i < op_n; i++) {
-        const optune_impl *made =
-            ot_pattern_serves(impl->pattern, op_row[i]) ? ot_pattern_impl(impl, op_row[i]) : NULL;
+        const optune_impl *made = ot_pattern_serves(impl->pattern, op_row[i])
+                                      ? ot_pattern_impl(impl, op_row[i])
+                                      : NULL;
         if (made && ot_impl_find(made->name))
             return taken(err, "implementation", made->name);
         if (made)
@@ -360,13 +361,12 @@ int ot_search_add(const optune_search *search, optune_err *err)
 ot_registry_mark ot_registry_now(void)
 {
     pthread_once(&once, load);
-    return (ot_registry_mark){
-        .op = op_n,
-        .strategy = strategy_n,
-        .impl = impl_n,
-        .search = search_n,
-        .pattern_impl = n_pattern_impls,
-        .pattern_strategy = n_pattern_strategies};
+    return (ot_registry_mark){.op = op_n,
+                              .strategy = strategy_n,
+                              .impl = impl_n,
+                              .search = search_n,
+                              .pattern_impl = n_pattern_impls,
+                              .pattern_strategy = n_pattern_strategies};
 }
 
 void ot_registry_rewind(ot_registry_mark mark)

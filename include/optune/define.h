@@ -99,8 +99,7 @@ enum {
         (void)a4, (void)a5, (void)a6, (void)a7;                                                \
         return (double)(__VA_ARGS__);                                                          \
     }                                                                                          \
-    static const optune_scalar id = {                                                          \
-        .text = #__VA_ARGS__, .value = id##_value, .ulps = (error)}
+    static const optune_scalar id = {.text = #__VA_ARGS__, .value = id##_value, .ulps = (error)}
 
 /* A reduction over the axes that `axis`, `keepdims` and `exclude` name. */
 typedef struct optune_reduce {
@@ -239,8 +238,7 @@ OPTUNE_API void optune_pattern_reference(const optune_call *call, const void *co
                                          double *out, double *magnitude);
 /* Shapes only, dtypes left alone: for relations of ops whose dtypes differ. Inputs first..last
  * broadcast to the output. OK, 1 or ETYPE. */
-OPTUNE_API int optune_broadcast_shapes(optune_call *call, int first, int last,
-                                       optune_err *err);
+OPTUNE_API int optune_broadcast_shapes(optune_call *call, int first, int last, optune_err *err);
 /* "'data' is f32[4,?], 'output' is f32[3,4]: why": ETYPE. */
 OPTUNE_API int optune_types_differ(optune_err *err, const char *why, const char *a_name,
                                    const optune_tensor *a, const char *b_name,

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scalar.h for CUDA and OpenCL: their own functions, which are within the expressions' bounds.
+ * SCALAR is the type of the expression, SCALAR_REAL tells whether it is a floating one,
+ * SCALAR_LOWEST and SCALAR_HIGHEST are its extremes where it is not.
+ */
+#ifndef OPTUNE_KERNELS_COMMON_SCALAR_GPU_H
+#define OPTUNE_KERNELS_COMMON_SCALAR_GPU_H
+
+#ifdef __OPENCL_VERSION__
+#define S_INLINE static inline
+#define s_pow(x, y) pow((SCALAR)(x), (SCALAR)(y))
+#else
+#define S_INLINE static __device__ __forceinline__
+#define s_pow(x, y) S_REAL_FUNCTION(pow)(x, y)
+#endif
+
+#if defined(__OPENCL_VERSION__) || SCALAR_BITS == 64
+#define S_REAL_FUNCTION(name) name
+#else
+#define S_REAL_FUNCTION(name) name##f
+#endif
+
+#define s_exp(x) S_REAL_FUNCTION(exp)((SCALAR)(x))
+#define s_log(x) S_REAL_FUNCTION(log)((SCALAR)(x))
+#define s_sqrt(x) S_REAL_FUNCTION(sqrt)((SCALAR)(x))
+#define s_tanh(x) S_REAL_FUNCTION(tanh)((SCALAR)(x))
+#define s_sigmoid(x) ((SCALAR)1 / ((SCALAR)1 + s_exp(-(x))))
+#define s_floor(x) S_REAL_FUNCTION(floor)((SCALAR)(x))
+#define s_select(c, a, b) ((c) ? (SCALAR)(a) : (SCALAR)(b))
+
+S_INLINE SCALAR s_abs(SCALAR x)
+{
+    return x < 0 ? -x : x;
+}
+S_INLINE SCALAR s_max(SCALAR a, SCALAR b)
+{
+    return a > b || a != a ? a : b;
+}
+S_INLINE SCALAR s_min(SCALAR a, SCALAR b)
+{
+    return a < b || a != a ? a : b;
+}
+#if SCALAR_REAL
+#define s_lowest (-(SCALAR)INFINITY)
+#define s_highest ((SCALAR)INFINITY)
+#else
+#define s_lowest SCALAR_LOWEST
+#define s_highest SCALAR_HIGHEST
+#endif
+
+#endif
