@@ -76,6 +76,9 @@ uint64_t ot_hash64(const void *data, size_t size);
 /* ---- element.c --------------------------------------------------------------------------- */
 /* n elements of a buffer, from `first` on, as doubles; 64-bit integers are rounded. */
 void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n, double *to);
+/* The reverse: rounded to nearest, ties to even; a float too large becomes infinite. */
+void ot_elements_set(optune_dtype dtype, void *data, int64_t first, int64_t n,
+                     const double *from);
 
 /* ---- stats.c ---------------------------------------------------------------------------------*/
 typedef struct ot_interval {

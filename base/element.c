@@ -67,3 +67,69 @@ void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n,
     else
         COPY_AS(uint64_t);
 }
+
+static uint16_t to_half(double x)
+{
+    if (isnan(x))
+        return 0x7e00;
+    const uint16_t sign = signbit(x) ? 0x8000 : 0;
+    const double size = fabs(x);
+    if (size >= 65520) /* halfway between the largest and the next power of two */
+        return (uint16_t)(sign | 0x7c00);
+    if (size < 0x1p-14)
+        return (uint16_t)(sign | (uint16_t)nearbyint(ldexp(size, 24)));
+    int exponent;
+    const double fraction = frexp(size, &exponent);
+    const int mantissa = (int)nearbyint(fraction * 2048);
+    return (uint16_t)(sign | (uint16_t)(((exponent + 14) << 10) + mantissa - 1024));
+}
+
+static uint16_t to_bfloat(double x)
+{
+    const float value = (float)x;
+    uint32_t bits;
+    if (isnan(x))
+        return 0x7fc0;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+#define STORE_AS(type, round)                                                                  \
+    do {                                                                                       \
+        type *out = data;                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                        \
+            out[first + i] = (type)round(from[i]);                                             \
+    } while (0)
+
+void ot_elements_set(optune_dtype dtype, void *data, int64_t first, int64_t n,
+                     const double *from)
+{
+    uint16_t *half = data;
+    const bool sign = dtype.code == OPTUNE_DTYPE_INT;
+    if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 32)
+        STORE_AS(float, );
+    else if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64)
+        STORE_AS(double, );
+    else if (dtype.code == OPTUNE_DTYPE_FLOAT)
+        for (int64_t i = 0; i < n; i++)
+            half[first + i] = to_half(from[i]);
+    else if (dtype.code == OPTUNE_DTYPE_BFLOAT)
+        for (int64_t i = 0; i < n; i++)
+            half[first + i] = to_bfloat(from[i]);
+    else if (dtype.bits <= 8 && sign)
+        STORE_AS(int8_t, llrint);
+    else if (dtype.bits <= 8)
+        STORE_AS(uint8_t, llrint);
+    else if (dtype.bits == 16 && sign)
+        STORE_AS(int16_t, llrint);
+    else if (dtype.bits == 16)
+        STORE_AS(uint16_t, llrint);
+    else if (dtype.bits == 32 && sign)
+        STORE_AS(int32_t, llrint);
+    else if (dtype.bits == 32)
+        STORE_AS(uint32_t, llrint);
+    else if (sign)
+        STORE_AS(int64_t, llrint);
+    else
+        STORE_AS(uint64_t, llrint);
+}

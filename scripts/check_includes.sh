@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The law of who may include whom: cli -> tuner -> {target | strategy | db} -> base. Siblings never
+# The law of who may include whom: cli -> tuner -> {target | graph -> strategy | db} -> base. Siblings never
 # see each other, kernels see optune/define.h and kernels/ only, cli sees public headers only, and
 # each foreign library has one door. Prints every breach as file:line and fails.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
-find base bench cli db include kernels strategy target tuner -name '*.[ch]' -type f | sort |
+find base bench cli db graph include kernels strategy target tuner -name '*.[ch]' -type f | sort |
     xargs grep -Hn '^[[:space:]]*#[[:space:]]*include' |
     awk '
 function breach(why) {
@@ -13,27 +13,29 @@ function breach(why) {
     failed = 1
 }
 BEGIN {
-    public = "^optune/(types|define|optune)\\.h$"
+    public = "^optune/(types|define|optune|graph)\\.h$"
     plain = "^optune/(types|define)\\.h$"
     allowed["base"] = "^base/"
     allowed["target"] = "^(base|target)/"
     allowed["strategy"] = "^(base|strategy)/"
+    allowed["graph"] = "^(base|strategy|graph)/"
     allowed["db"] = "^(base|db)/"
-    allowed["tuner"] = "^(base|target|strategy|db|tuner)/|" public
-    allowed["cli"] = "^cli/|^optune/(types|optune)\\.h$"
+    allowed["tuner"] = "^(base|target|strategy|graph|db|tuner)/|" public
+    allowed["cli"] = "^cli/|^optune/(types|optune|graph)\\.h$"
     allowed["kernels"] = "^kernels/|^optune/define\\.h$"
     allowed["include"] = public
-    allowed["bench"] = "^(base|target|strategy|db|tuner|bench)/|" public
+    allowed["bench"] = "^(base|target|strategy|graph|db|tuner|bench)/|" public
     for (room in allowed)
         if (room ~ /^(base|target|strategy|db)$/)
             allowed[room] = allowed[room] "|" plain
+    allowed["graph"] = allowed["graph"] "|^optune/(types|define|graph)\\.h$"
 
     door["^lmdb\\.h$"] = "^db/store\\.c$"
     door["^curl/"] = "^db/http\\.c$"
     door["^papi\\.h$|^sde_"] = "^target/cpu_counters\\.c$"
     door["^hwloc"] = "^target/cpu_topology\\.c$"
     door["^xxhash\\.h$"] = "^base/hash\\.c$"
-    door["^jansson\\.h$"] = "^(base|target|strategy|db|tuner|bench)/"
+    door["^jansson\\.h$"] = "^(base|target|strategy|graph|db|tuner|bench)/"
     door["^(cuda|nvrtc|cudnn|cublas)"] = "^target/cuda_api\\.[ch]$"
     door["^CL/"] = "^target/opencl_api\\.[ch]$"
     door["^(cblas|dnnl|oneapi/)"] = "^bench/"

@@ -3,7 +3,7 @@
 # Files stay small enough to be read: more than 500 lines is a warning, more than 800 a failure.
 set -eu
 cd "$(dirname "$0")/.."
-find base bench cli db include kernels scripts strategy target tests tuner \
+find base bench cli db graph include kernels scripts strategy target tests tuner \
     -name '*.[ch]' -type f -exec wc -l {} + |
     awk '$2 == "total" { next }
          { files++ }

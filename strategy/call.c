@@ -346,7 +346,8 @@ int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
         call->output[i].rank = -1;
     for (int i = 0; i < call->n_attrs; i++) {
         const optune_op_attr *row = ot_op_attr_at(op, i);
-        call->attr[i] = (optune_attr){.name = row->name, .kind = (uint8_t)row->kind};
+        call->attr[i] = (optune_attr){
+            .name = row->name, .kind = (uint8_t)row->kind, .n = OT_ATTR_UNSET};
         const int rc = row->value ? ot_attr_default(row, &call->attr[i], err) : OPTUNE_OK;
         if (rc < 0)
             return rc;
@@ -494,4 +495,16 @@ int ot_call_parse(const char *text, optune_call *call, optune_err *err)
     rc = ot_call_settle(call, &misfit, &inner);
     return rc < 0 ? point_text(&c, place_of(&c, call, misfit, inner.text), rc, inner.text)
                   : OPTUNE_OK;
+}
+
+int ot_tensor_parse(const char *text, optune_tensor *type, const char **end, optune_err *err)
+{
+    parser c = {.text = text, .p = text, .err = err};
+    const int rc = parse_tensor(&c, type);
+    *end = c.p;
+    while (rc >= 0 && *end > text && isspace((unsigned char)(*end)[-1]))
+        (*end)--;
+    if (rc < 0 && err)
+        err->text[strcspn(err->text, "\n")] = '\0'; /* whoever has the text shows the place */
+    return rc;
 }

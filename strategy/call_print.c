@@ -76,7 +76,7 @@ void ot_attr_print(const optune_attr *attr, ot_text *to)
     }
 }
 
-static bool printed(const optune_op_attr *row, const optune_attr *attr)
+bool ot_attr_shown(const optune_op_attr *row, const optune_attr *attr)
 {
     optune_attr left_out;
     return row->shown || !row->value || ot_attr_default(row, &left_out, NULL) < 0 ||
@@ -96,7 +96,7 @@ static void print_attrs(const optune_op *op, const optune_attr *attr, int n,
                         const char *between, ot_text *to)
 {
     for (int i = 0; i < n; i++) {
-        if (!printed(ot_op_attr_at(op, i), &attr[i]))
+        if (!ot_attr_shown(ot_op_attr_at(op, i), &attr[i]))
             continue;
         ot_text_add(to, between);
         ot_attr_print(&attr[i], to);

@@ -36,32 +36,15 @@ int ot_space_knob(const optune_space *space, const char *name);
 /* The digit of the entity with these values, or -1; value[0] of a split may be -1. */
 int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
 
-/* attr.c: an operator's attributes, `math` included, and their defaults. */
-int ot_op_attr_count(const optune_op *op);
-const optune_op_attr *ot_op_attr_at(const optune_op *op, int i);
-int ot_op_input_count(const optune_op *op);
-/* Parses one value as a call's text would hold it. ESYNTAX with the reason. */
-int ot_attr_parse(const optune_op_attr *row, const char *text, optune_attr *attr,
-                  optune_err *err);
+/* attr.c */
 int ot_attr_default(const optune_op_attr *row, optune_attr *attr, optune_err *err);
-/* Repeats a short list, checks the length and the range. */
-int ot_attr_settle(const optune_op_attr *row, optune_attr *attr, optune_err *err);
-bool ot_attr_equal(const optune_attr *a, const optune_attr *b);
-/* call.c */
-/* An operator with all attributes at their defaults, no inputs and unknown outputs. */
-int ot_call_start(const optune_op *op, optune_call *call, optune_err *err);
-/* Infers, brings the call to its canonical form (a dtype attribute that says what would be
- * inferred anyway is left out) and checks its length. On ETYPE *misfit, unless NULL, is the fused
- * operator that does not fit, -1 for the call's own. */
-int ot_call_settle(optune_call *call, int *misfit, optune_err *err);
-/* infer.c: ot_call_infer with the same. */
+/* infer.c: ot_call_infer with the misfit of ot_call_settle. */
 int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err);
 /* fuse.c: optune_call_fuse before any type is looked at, and the type relation of a fused
  * operator over the whole call. */
 int ot_call_append(optune_call *call, const optune_call *next, int chain, optune_err *err);
 int ot_fused_types(optune_call *call, int i, optune_err *err);
 /* call_print.c */
-void ot_attr_print(const optune_attr *attr, ot_text *to);
 void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */
 
 /* pattern.c: rows of patterns become rows of ops. What is made lives for ever. */

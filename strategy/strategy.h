@@ -49,6 +49,29 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
  * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
 int ot_call_parse(const char *text, optune_call *call, optune_err *err);
 void ot_call_print(const optune_call *call, ot_text *to);
+/* Reads a tensor type at the start of `text`; *end is behind it, or where it is wrong. */
+int ot_tensor_parse(const char *text, optune_tensor *type, const char **end, optune_err *err);
+/* An operator with all attributes at their defaults, no inputs and unknown outputs. Required
+ * attributes have n = OT_ATTR_UNSET until they are given. */
+enum { OT_ATTR_UNSET = 255 };
+int ot_call_start(const optune_op *op, optune_call *call, optune_err *err);
+/* Infers, brings the call to its canonical form (a dtype attribute that says what would be
+ * inferred anyway is left out) and checks its length. On ETYPE *misfit, unless NULL, is the fused
+ * operator that does not fit, -1 for the call's own. */
+int ot_call_settle(optune_call *call, int *misfit, optune_err *err);
+/* An operator's inputs, and its attributes, `math` included. */
+int ot_op_input_count(const optune_op *op);
+int ot_op_attr_count(const optune_op *op);
+const optune_op_attr *ot_op_attr_at(const optune_op *op, int i);
+/* Parses one value as a call's text would hold it. ESYNTAX with the reason. */
+int ot_attr_parse(const optune_op_attr *row, const char *text, optune_attr *attr,
+                  optune_err *err);
+/* Repeats a short list, checks the length and the range. */
+int ot_attr_settle(const optune_op_attr *row, optune_attr *attr, optune_err *err);
+bool ot_attr_equal(const optune_attr *a, const optune_attr *b);
+/* What a call's text would hold of it: nothing when it is at a default that is not shown. */
+bool ot_attr_shown(const optune_op_attr *row, const optune_attr *attr);
+void ot_attr_print(const optune_attr *attr, ot_text *to); /* name=value */
 /* Runs the type relation until it settles; OK, 1 when something is unknown, or ETYPE. */
 int ot_call_infer(optune_call *call, optune_err *err);
 bool ot_call_static(const optune_call *call); /* every dim of every tensor is a constant */

@@ -51,26 +51,6 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-static uint16_t to_half(double x)
-{
-    /* Of [-1, 1): rounding to 11 significant bits is exact arithmetic here. */
-    int exponent;
-    const double fraction = frexp(fabs(x), &exponent);
-    const uint16_t sign = x < 0 ? 0x8000 : 0;
-    if (x == 0 || exponent < -13)
-        return sign;
-    const int mantissa = (int)nearbyint(fraction * 2048);
-    return (uint16_t)(sign | (uint16_t)(((exponent + 14) << 10) + mantissa - 1024));
-}
-
-static uint16_t to_bfloat(double x)
-{
-    const float value = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /* Floats are uniform in [-1, 1) with 24 significant bits; wide integers stay small, so that
  * sums of products do not overflow. */
 void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to)
@@ -87,10 +67,8 @@ void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to
             ((float *)to)[i] = (float)x;
         else if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64)
             ((double *)to)[i] = x;
-        else if (dtype.code == OPTUNE_DTYPE_FLOAT)
-            ((uint16_t *)to)[i] = to_half(x);
-        else if (dtype.code == OPTUNE_DTYPE_BFLOAT)
-            ((uint16_t *)to)[i] = to_bfloat(x);
+        else if (is_float(dtype))
+            ot_elements_set(dtype, to, i, 1, &x);
         else if (dtype.code == OPTUNE_DTYPE_BOOL || dtype.bits == 1)
             ((uint8_t *)to)[i] = r >> 63;
         else if (dtype.bits <= 8)

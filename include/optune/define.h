@@ -122,6 +122,9 @@ typedef struct optune_piece {
     int64_t out_offset, out_stride[OPTUNE_MAX_AXES];
 } optune_piece;
 
+/* Reverse mode under construction: what an operator's gradient rule adds to. */
+typedef struct optune_grad optune_grad;
+
 typedef struct optune_op {
     const char *name;
     const char *summary;
@@ -166,6 +169,14 @@ typedef struct optune_op {
     /* OPTUNE_INJECTIVE: the pieces of a call whose types are solved; returns how many there
      * are, at most OPTUNE_MAX_PIECES, or a negative status: too many. */
     int (*pieces)(const optune_call *call, optune_piece piece[OPTUNE_MAX_PIECES]);
+
+    /* Shape function of an op whose output dims depend on the inputs' values: fills the unknown
+     * dims of call->output[] from the data (in[i] is dense, row-major, of the input's type). NULL:
+     * the type relation over concrete input dims tells all. */
+    int (*shape)(optune_call *call, const void *const *in, optune_err *err);
+    /* Adds to the adjoints of the inputs, with the functions below. NULL: it has no gradient,
+     * which is an error that names it when one is asked for. */
+    int (*gradient)(optune_grad *grad, const optune_call *call, optune_err *err);
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,
@@ -250,6 +261,23 @@ OPTUNE_API uint32_t optune_reduce_axes(const optune_call *call);
 
 /* True when the target names this library in -libs. */
 OPTUNE_API bool optune_target_has_lib(const optune_target *target, const char *lib);
+
+/* What a gradient rule is made of. Values are numbers: the call's own inputs and outputs, the
+ * adjoints of its outputs (of the same type), and what optune_grad_call makes of them. A negative
+ * value is a failure that was noted; passing it on is fine. */
+OPTUNE_API int optune_grad_input(const optune_grad *grad, int i);
+OPTUNE_API int optune_grad_output(const optune_grad *grad, int i);
+OPTUNE_API int optune_grad_adjoint(optune_grad *grad, int i); /* zeros when nothing depends on it */
+/* A call in the graph of gradients: `attrs` is a format, "axis=%d, keepdims=true", or NULL. */
+OPTUNE_API int optune_grad_call(optune_grad *grad, const char *op, int n, const int *inputs,
+                                const char *attrs, ...) OPTUNE_PRINTF(5, 6);
+/* Output i of a call that has several. */
+OPTUNE_API int optune_grad_get(optune_grad *grad, int value, int i);
+/* A constant of a type's dtype and no dims. */
+OPTUNE_API int optune_grad_scalar(optune_grad *grad, const optune_tensor *like, double value);
+OPTUNE_API const optune_tensor *optune_grad_type(const optune_grad *grad, int value);
+/* Adds `value` to the adjoint of input i. Inputs that nothing is added to are constants to it. */
+OPTUNE_API void optune_grad_add(optune_grad *grad, int i, int value);
 
 /* ---- strategy: which implementations for one target key ---------------------------------- */
 

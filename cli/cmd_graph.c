@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `optune graph`: reads a graph, infers every type and prints it back. Asks no database and
+ * measures nothing.
+ */
+#include "cli/graph_words.h"
+
+typedef struct graph_values {
+    ot_repeats bind;
+    bool plain, json;
+} graph_values;
+
+static const ot_option options[] = {
+    {.name = "bind",
+     .type = OT_OPTION_REPEATS,
+     .offset = offsetof(graph_values, bind),
+     .argument = "DIM=N",
+     .help = "give the symbolic dim ?DIM a value; may be repeated"},
+    {.name = "plain",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(graph_values, plain),
+     .help = "without the inferred types: the shortest file of the same graph"},
+    {.name = "json",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(graph_values, json),
+     .help = "one JSON document instead of text"},
+    {.name = NULL},
+};
+
+static int run(const ot_cli *cli)
+{
+    const graph_values *values = cli->values;
+    optune_err err = {0};
+    optune_graph *graph = NULL;
+    const int status = ot_open_graph(cli->words[0], &values->bind, &graph, &err);
+    if (status >= 0)
+        ot_print_text(values->json ? optune_graph_json(graph)
+                                   : optune_graph_text(graph, !values->plain));
+    optune_graph_close(graph);
+    return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
+}
+
+OT_CMD(graph) = {
+    .name = "graph",
+    .summary = "check a graph of calls and print it with all its types",
+    .arguments = "FILE",
+    .min_words = 1,
+    .max_words = 1,
+    .missing = "a graph file; examples/ has some, docs/formats.md the grammar",
+    .options = options,
+    .values_size = sizeof(graph_values),
+    .notes =
+        "What is unknown (`?`, `?m`) is solved where consumers or producers tell it.\n"
+        "'optune select --graph FILE' and 'optune run --graph FILE' take the same files.\n",
+    .run = run,
+};

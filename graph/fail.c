@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is wrong, and where: "resnet.graph:12:9: reason", the line of the file, a caret. A graph
+ * made by code has no lines: then the node is named.
+ */
+#include <string.h>
+
+#include "graph/graph.h"
+
+enum { WINDOW = 96 };
+
+/* The line with its end cut off, moved so that the column is seen. */
+static void show_line(const char *source, ot_place place, ot_text *to)
+{
+    const char *line = source;
+    for (int i = 1; i < place.line; i++) {
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    const int all = (int)strcspn(line, "\n");
+    int from = place.column - 1 > WINDOW / 2 ? place.column - 1 - WINDOW / 2 : 0;
+    if (from > 0 && all - from < WINDOW)
+        from = all > WINDOW ? all - WINDOW : 0;
+    const int n = all - from < WINDOW ? all - from : WINDOW;
+    ot_text_add(to, from ? "\n  ..." : "\n  ");
+    for (int i = 0; i < n; i++) {
+        const char c = (unsigned char)line[from + i] < ' ' ? ' ' : line[from + i];
+        ot_text_add_n(to, &c, 1);
+    }
+    ot_text_printf(to, "%s\n  %*s^", from + n < all ? "..." : "",
+                   place.column - 1 - from + (from ? 3 : 0), "");
+}
+
+int ot_graph_fail_at(const optune_graph *g, ot_place place, int status, const char *reason,
+                     optune_err *err)
+{
+    if (place.line <= 0 || !g->source)
+        return optune_fail(err, status, "%s", reason);
+    ot_text text = {0};
+    ot_text_printf(&text, "%s:%d:%d: %.600s", g->file, place.line, place.column, reason);
+    show_line(g->source, place, &text);
+    if (err) { /* not optune_fail: the caret needs its lines */
+        err->status = status;
+        snprintf(err->text, sizeof err->text, "%s", ot_text_str(&text));
+    }
+    ot_text_release(&text);
+    return status;
+}
+
+int ot_graph_fail(const optune_graph *g, int node, int argument, int status, const char *reason,
+                  optune_err *err)
+{
+    char named[OPTUNE_ERR_SIZE];
+    snprintf(named, sizeof named, "node '%s': %.800s", g->node[node].name, reason);
+    return ot_graph_fail_at(g, ot_graph_place(g, node, argument), status, named, err);
+}

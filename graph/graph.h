@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls joined by values: building, reading, printing, inference, groups, gradients, evaluation.
+ * May use strategy and base; never knows a store, a target or a clock.
+ *
+ * A value is one tensor: output `output` of the node that makes it. Tuples and what is taken out
+ * of them make nothing: they are followed to the node that does, so types live in one place.
+ */
+#ifndef OPTUNE_GRAPH_ROOM_H
+#define OPTUNE_GRAPH_ROOM_H
+
+#include "optune/graph.h"
+#include "strategy/strategy.h"
+
+typedef enum ot_node_kind {
+    OT_NODE_VAR,
+    OT_NODE_CONST,
+    OT_NODE_CALL,
+    OT_NODE_TUPLE,
+    OT_NODE_GET,
+} ot_node_kind;
+
+typedef struct ot_value {
+    int node, output;
+} ot_value;
+
+/* Where something stands in the file; line 0: made by code. */
+typedef struct ot_place {
+    int line, column; /* from 1 on */
+} ot_place;
+
+typedef struct ot_node {
+    ot_node_kind kind;
+    const char *name;
+    optune_call *call; /* CALL: operator and attributes; its types are kept below */
+    int n_in;
+    ot_value *in;       /* CALL: its inputs */
+    ot_place *in_place; /* of each; NULL: none */
+    int n_fields;       /* CALL: its arguments as they were given */
+    int *field;         /* TUPLE: its nodes; GET: the tuple */
+    int index;          /* GET */
+    int n_out;
+    optune_tensor *out; /* VAR, CONST: one; CALL: its outputs; others: NULL */
+    void *data;         /* CONST: its elements, or NULL */
+    bool nameless;      /* GET: printed where it is used */
+    ot_place place;
+} ot_node;
+
+struct optune_graph {
+    ot_arena arena;
+    ot_node *node; /* each is made after what it uses */
+    int n, capacity;
+    int *output; /* nodes, tuples as they were named */
+    int n_outputs, outputs_capacity;
+    bool reading;       /* names are given at the end, when those of the file are known */
+    const char *file;   /* what messages call it; NULL: made by code */
+    const char *source; /* its text; NULL: made by code */
+    ot_text text;       /* what optune_graph_text gave last */
+};
+
+/* ---- build.c ----------------------------------------------------------------------------- */
+/* The tensors that a node stands for, in order, at most `most`; returns how many there are. */
+int ot_graph_tensors(const optune_graph *g, int node, ot_value *value, int most);
+/* The one tensor of a node; false when it is a tuple. */
+bool ot_graph_tensor(const optune_graph *g, int node, ot_value *value);
+optune_tensor *ot_graph_type_of(const optune_graph *g, ot_value value);
+/* The tensors of all outputs of the graph; returns how many. */
+int ot_graph_output_values(const optune_graph *g, ot_value *value, int most);
+/* The call of a node with its types and its inputs' constness, as far as they are known. */
+void ot_graph_call_of(const optune_graph *g, int node, optune_call *call);
+/* True when a value is a constant. */
+bool ot_value_constant(const optune_graph *g, ot_value value);
+/* Where a node or one of its arguments (from 0 on; -1: the node) stands. */
+ot_place ot_graph_place(const optune_graph *g, int node, int argument);
+/* fail.c */
+/* Fails with the place in the file, or the node's name: argument from 0 on; -1: the node. */
+int ot_graph_fail(const optune_graph *g, int node, int argument, int status, const char *reason,
+                  optune_err *err);
+int ot_graph_fail_at(const optune_graph *g, ot_place place, int status, const char *reason,
+                     optune_err *err);
+optune_graph *ot_graph_new(void);
+void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */
+int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, const char *text,
+                            optune_err *err);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Types of a whole graph. Each call's relation runs over what is known around it and its results
+ * go back to where the values are made, forwards and backwards, until nothing changes. Names of
+ * dims belong to the graph: what one call learns of `?m` holds everywhere.
+ */
+#include <string.h>
+
+#include "graph/graph.h"
+
+enum {
+    MAX_TENSORS = OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS,
+    MAX_ROUNDS = 256, /* each round settles at least one dim of a sane graph */
+};
+
+typedef struct inference {
+    optune_graph *g;
+    bool changed;
+    optune_err *err;
+} inference;
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static void range_text(const optune_dim *dim, ot_text *to)
+{
+    if (optune_dim_known(dim))
+        ot_text_printf(to, "%lld", (long long)dim->min);
+    else if (dim->max == OPTUNE_DIM_MAX)
+        ot_text_printf(to, "%lld..", (long long)dim->min);
+    else
+        ot_text_printf(to, "%lld..%lld", (long long)dim->min, (long long)dim->max);
+}
+
+static int name_conflict(inference *in, int node, const optune_dim *a, const optune_dim *b)
+{
+    ot_text text = {0};
+    ot_text_printf(&text, "dim '?%s' cannot be ", a->name);
+    range_text(a, &text);
+    ot_text_add(&text, " and ");
+    range_text(b, &text);
+    const int status =
+        ot_graph_fail(in->g, node, -1, OPTUNE_ETYPE, ot_text_str(&text), in->err);
+    ot_text_release(&text);
+    return status;
+}
+
+static bool same_dim(const optune_dim *a, const optune_dim *b)
+{
+    return a->min == b->min && a->max == b->max && !strcmp(a->name, b->name);
+}
+
+/* Every dim called `name` becomes what was learned: a narrower range, another name, a number. */
+static int learn(inference *in, const char *name, const optune_dim *learned)
+{
+    optune_graph *g = in->g;
+    for (int id = 0; id < g->n; id++)
+        for (int o = 0; o < g->node[id].n_out; o++)
+            for (int d = 0; d < g->node[id].out[o].rank; d++) {
+                optune_dim *dim = &g->node[id].out[o].dim[d];
+                if (strcmp(dim->name, name) || same_dim(dim, learned))
+                    continue;
+                const optune_dim was = *dim;
+                optune_dim want = *learned;
+                if (!want.name[0] && !optune_dim_known(&want))
+                    memcpy(want.name, name, sizeof want.name);
+                optune_dim both = want;
+                optune_dim range = {.min = was.min, .max = was.max};
+                if (!optune_dim_unify(&both, &range)) {
+                    memcpy(want.name, name, strlen(name) + 1);
+                    return name_conflict(in, id, &want, &was);
+                }
+                if (optune_dim_known(&both))
+                    both.name[0] = '\0';
+                if (!same_dim(&both, &was)) {
+                    *dim = both;
+                    in->changed = true;
+                }
+            }
+    return OPTUNE_OK;
+}
+
+/* Dims of one name, written with different ranges, are one from the start. */
+static int join_names(inference *in)
+{
+    optune_graph *g = in->g;
+    for (int id = 0; id < g->n; id++)
+        for (int o = 0; o < g->node[id].n_out; o++)
+            for (int d = 0; d < g->node[id].out[o].rank; d++) {
+                const optune_dim dim = g->node[id].out[o].dim[d];
+                const int status = dim.name[0] ? learn(in, dim.name, &dim) : OPTUNE_OK;
+                if (status < 0)
+                    return status;
+            }
+    return OPTUNE_OK;
+}
+
+/* ---- one call ---------------------------------------------------------------------------- */
+
+/* Relations say "argument 2", or quote the argument's name; that is where the caret goes. */
+static int argument_of(const optune_op *op, int n, const char *message)
+{
+    const char *found = strstr(message, "argument ");
+    const int i = found ? found[9] - '1' : -1;
+    if (i >= 0 && i < n)
+        return i;
+    for (int k = 0; k < n; k++) {
+        char quoted[OPTUNE_NAME_SIZE + 2];
+        snprintf(quoted, sizeof quoted, "'%s'", op->inputs[k].name);
+        if (strstr(message, quoted))
+            return k;
+    }
+    return -1;
+}
+
+static bool same_type(const optune_tensor *a, const optune_tensor *b)
+{
+    if (!optune_dtype_equal(a->dtype, b->dtype) || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!same_dim(&a->dim[i], &b->dim[i]))
+            return false;
+    return true;
+}
+
+static int tensors(optune_call *call, optune_tensor *tensor[MAX_TENSORS])
+{
+    int n = 0;
+    for (int i = 0; i < call->n_inputs; i++)
+        tensor[n++] = &call->input[i].type;
+    for (int i = 0; i < call->n_outputs; i++)
+        tensor[n++] = &call->output[i];
+    return n;
+}
+
+/* The same node may feed a call twice, so what one input learned joins what the other did. */
+static int give_back(inference *in, int node, optune_tensor *to, const optune_tensor *before,
+                     const optune_tensor *after)
+{
+    for (int d = 0; d < before->rank; d++) {
+        const optune_dim *was = &before->dim[d], *is = &after->dim[d];
+        if (!was->name[0] || same_dim(was, is))
+            continue;
+        const int status = learn(in, was->name, is);
+        if (status < 0)
+            return status;
+    }
+    optune_tensor both = *to, other = *after;
+    bool fits = optune_dtype_unify(&both.dtype, &other.dtype) &&
+                (other.rank < 0 || optune_tensor_set_rank(&both, other.rank));
+    for (int d = 0; d < other.rank && fits; d++) {
+        fits = optune_dim_unify(&both.dim[d], &other.dim[d]);
+        if (optune_dim_known(&both.dim[d]))
+            both.dim[d].name[0] = '\0';
+    }
+    if (!fits) {
+        ot_text text = {0};
+        ot_tensor_print(after, &text);
+        ot_text_add(&text, " is not ");
+        ot_tensor_print(to, &text);
+        const int status =
+            ot_graph_fail(in->g, node, -1, OPTUNE_ETYPE, ot_text_str(&text), in->err);
+        ot_text_release(&text);
+        return status;
+    }
+    if (!same_type(&both, to)) {
+        *to = both;
+        in->changed = true;
+    }
+    return OPTUNE_OK;
+}
+
+static int infer_call(inference *in, int id)
+{
+    optune_graph *g = in->g;
+    const ot_node *node = &g->node[id];
+    optune_call call;
+    ot_graph_call_of(g, id, &call);
+    optune_tensor *tensor[MAX_TENSORS], before[MAX_TENSORS];
+    const int n = tensors(&call, tensor);
+    for (int i = 0; i < n; i++)
+        before[i] = *tensor[i];
+    optune_err inner = {0};
+    const int settled = ot_call_infer(&call, &inner);
+    if (settled < 0)
+        return ot_graph_fail(g, id, argument_of(call.op, call.n_inputs, inner.text), settled,
+                             inner.text, in->err);
+    for (int i = 0; i < n; i++) {
+        if (same_type(&before[i], tensor[i]))
+            continue;
+        optune_tensor *to =
+            i < node->n_in ? ot_graph_type_of(g, node->in[i]) : &node->out[i - node->n_in];
+        const int status = give_back(in, id, to, &before[i], tensor[i]);
+        if (status < 0)
+            return status;
+    }
+    return OPTUNE_OK;
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+static bool all_known(const optune_graph *g)
+{
+    for (int id = 0; id < g->n; id++)
+        for (int o = 0; o < g->node[id].n_out; o++)
+            if (!optune_tensor_known(&g->node[id].out[o]))
+                return false;
+    return true;
+}
+
+int optune_graph_infer(optune_graph *g, optune_err *err)
+{
+    inference in = {.g = g, .changed = true, .err = err};
+    for (int round = 0; in.changed; round++) {
+        if (round == MAX_ROUNDS)
+            return optune_fail(err, OPTUNE_ETYPE, "the types of the graph do not settle");
+        in.changed = false;
+        int status = join_names(&in);
+        for (int i = 0; i < g->n && status >= 0; i++) {
+            const int id = round % 2 ? g->n - 1 - i : i;
+            if (g->node[id].kind == OT_NODE_CALL)
+                status = infer_call(&in, id);
+        }
+        if (status < 0)
+            return status;
+    }
+    return all_known(g) ? OPTUNE_OK : 1;
+}
+
+int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_err *err)
+{
+    inference in = {.g = g, .err = err};
+    const optune_dim number = optune_dim_of(value);
+    const char *names[64];
+    int n = 0;
+    for (int id = 0; id < g->n; id++)
+        for (int o = 0; o < g->node[id].n_out; o++)
+            for (int d = 0; d < g->node[id].out[o].rank; d++) {
+                const char *is = g->node[id].out[o].dim[d].name;
+                if (!strcmp(is, name))
+                    return learn(&in, name, &number);
+                if (*is && n < OT_COUNT(names))
+                    names[n++] = is;
+            }
+    return ot_no_such(err, "symbolic dim", name, names, n);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls and graphs. A call is an operator with attributes and input types, built from code
+ * instead of from text. A graph joins calls by their values: variables, constants, calls and
+ * tuples are nodes, known by small integers from 0 on; a node is made after what it uses, so a
+ * graph has no cycles. Types are inferred over the whole graph, in both directions.
+ *
+ * Functions that make a node return its number, or a negative optune_status with `err` filled. Names
+ * may be NULL: then the node gets one. Nothing here measures or knows a machine. A graph belongs to
+ * one thread.
+ */
+#ifndef OPTUNE_GRAPH_H
+#define OPTUNE_GRAPH_H
+
+#include "optune/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- calls from code --------------------------------------------------------------------- */
+
+/* Starts a call of an operator: attributes at their defaults, no inputs. */
+OPTUNE_API int optune_call_start(optune_call *call, const char *op, optune_err *err);
+/* The next input: "f32[1,64]", "const f32[10,64]", "f32[?m:1..64,768]", "?" for unknown. Constness
+ * is the operator's default unless the text says `const` or `var`. */
+OPTUNE_API int optune_call_add_input(optune_call *call, const char *type, optune_err *err);
+/* An attribute as it would be written in a workload. */
+OPTUNE_API int optune_call_set(optune_call *call, const char *name, const char *value,
+                               optune_err *err);
+/* The same, typed: an INT or BOOL; a FLOAT; a list. */
+OPTUNE_API int optune_call_set_int(optune_call *call, const char *name, int64_t value,
+                                   optune_err *err);
+OPTUNE_API int optune_call_set_float(optune_call *call, const char *name, double value,
+                                     optune_err *err);
+OPTUNE_API int optune_call_set_ints(optune_call *call, const char *name, int n,
+                                    const int64_t *values, optune_err *err);
+/* Infers types and brings the call to its canonical form: what optune_call_read gives for the same
+ * words. Required inputs and attributes must be there. */
+OPTUNE_API int optune_call_settle(optune_call *call, optune_err *err);
+/* From text, settled. */
+OPTUNE_API int optune_call_read(optune_call *call, const char *text, optune_err *err);
+/* The canonical text of a settled call: its identity. ELIMIT when it does not fit. */
+OPTUNE_API int optune_call_write(const optune_call *call, char *text, size_t size,
+                                 optune_err *err);
+
+/* ---- graphs ------------------------------------------------------------------------------ */
+
+typedef struct optune_graph optune_graph;
+
+OPTUNE_API int optune_graph_open(optune_graph **graph, optune_err *err); /* an empty one */
+OPTUNE_API void optune_graph_close(optune_graph *graph);                 /* NULL is fine */
+/* From a file, or from text; `name` is what messages call the text. The types are not inferred
+ * yet. A failure names line and column and shows the place. */
+OPTUNE_API int optune_graph_read(const char *path, optune_graph **graph, optune_err *err);
+OPTUNE_API int optune_graph_parse(const char *text, const char *name, optune_graph **graph,
+                                  optune_err *err);
+
+/* `type` as in a call's text; "?" when it is to be inferred from the consumers. */
+OPTUNE_API int optune_graph_variable(optune_graph *graph, const char *name, const char *type,
+                                     optune_err *err);
+/* Never changes. `data` NULL: its elements are known to whoever executes the graph; otherwise
+ * they are copied, and the type must be a known one. */
+OPTUNE_API int optune_graph_constant(optune_graph *graph, const char *name, const char *type,
+                                     const void *data, optune_err *err);
+/* A call of `op` on `n` values; a tuple among them stands for its fields. `attrs` as in a
+ * call's text, "strides=[1,1], groups=1"; NULL: none. Of several outputs the node is a tuple. */
+OPTUNE_API int optune_graph_call(optune_graph *graph, const char *name, const char *op,
+                                 const int *inputs, int n, const char *attrs, optune_err *err);
+/* The same with operator and attributes from a started call. */
+OPTUNE_API int optune_graph_call_like(optune_graph *graph, const char *name,
+                                      const optune_call *call, const int *inputs, int n,
+                                      optune_err *err);
+OPTUNE_API int optune_graph_tuple(optune_graph *graph, const char *name, const int *fields,
+                                  int n, optune_err *err);
+OPTUNE_API int optune_graph_get(optune_graph *graph, const char *name, int tuple, int index,
+                                optune_err *err);
+/* Adds an output of the whole graph. A tuple stands for its fields. */
+OPTUNE_API int optune_graph_output(optune_graph *graph, int node, optune_err *err);
+/* What is known of a node's type; joined with what is known already. ETYPE names both. */
+OPTUNE_API int optune_graph_annotate(optune_graph *graph, int node, const char *type,
+                                     optune_err *err);
+
+/* ---- types ------------------------------------------------------------------------------- */
+
+/* Runs every type relation, forwards and backwards, until nothing changes. Equal names of dims
+ * are one dim in the whole graph. OK: all is known; 1: something is still unknown or symbolic;
+ * ETYPE: a conflict, with node, argument, both types and the place in the file. */
+OPTUNE_API int optune_graph_infer(optune_graph *graph, optune_err *err);
+/* Gives a symbolic dim a value: `?m` becomes 128 everywhere. ENOENT: no dim has this name;
+ * ETYPE: outside its range. Infer again afterwards. */
+OPTUNE_API int optune_graph_bind(optune_graph *graph, const char *dim, int64_t value,
+                                 optune_err *err);
+
+/* ---- looking ----------------------------------------------------------------------------- */
+
+OPTUNE_API int optune_graph_size(const optune_graph *graph); /* nodes are 0 .. size-1 */
+OPTUNE_API int optune_graph_find(const optune_graph *graph, const char *name); /* or -1 */
+OPTUNE_API const char *optune_graph_name(const optune_graph *graph, int node);
+OPTUNE_API int optune_graph_inputs(const optune_graph *graph); /* variables, in order */
+OPTUNE_API int
+optune_graph_outputs(const optune_graph *graph); /* tensors, tuples taken apart */
+OPTUNE_API int optune_graph_input_node(const optune_graph *graph, int i);
+/* The type of a node that is one tensor, of variable i, of output i; NULL for a tuple. */
+OPTUNE_API const optune_tensor *optune_graph_type(const optune_graph *graph, int node);
+OPTUNE_API const optune_tensor *optune_graph_input_type(const optune_graph *graph, int i);
+OPTUNE_API const optune_tensor *optune_graph_output_type(const optune_graph *graph, int i);
+/* The graph as a file; `types`: with every inferred type. Both read back as the same graph. Owned
+ * by the graph and valid until the next call of this. */
+OPTUNE_API const char *optune_graph_text(optune_graph *graph, bool types);
+/* The same as one JSON document; see docs/formats.md. Valid like the text. */
+OPTUNE_API const char *optune_graph_json(optune_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
