@@ -449,7 +449,7 @@ typedef struct optune_arg {
 
 enum {
     OPTUNE_MAX_MODULES = 4,
-    OPTUNE_MAX_DEFINES = 64, /* of one module */
+    OPTUNE_MAX_DEFINES = 96, /* of one module */
     OPTUNE_MAX_SCRATCH = 16,
     OPTUNE_MAX_STAGES = 16,
     OPTUNE_MAX_ARGS = 24, /* of one stage */

@@ -10,8 +10,9 @@
 #ifndef OPTUNE_KERNELS_COMMON_SCALAR_H
 #define OPTUNE_KERNELS_COMMON_SCALAR_H
 
-#include <float.h>
 #include <math.h>
+
+#include "optune/define.h"
 
 #define s_exp(x) exp(x)
 #define s_log(x) log(x)

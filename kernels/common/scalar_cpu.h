@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of scalar expressions for CPU bodies, see scalar.h. The plan defines SCALAR (the
- * type of the expression), SCALAR_REAL (it is float or double) and SCALAR_BITS.
+ * type of the expression), SCALAR_REAL (it is float or double) and SCALAR_BITS; RESULT(x) turns
+ * a SCALAR into an element of OUT_T by RESULT_BY, so that integers wrap.
  *
  * All but s_pow are straight-line code without calls, so that a loop over an array becomes
  * vector code at -O3. Exponentials: x = n ln 2 + r, a polynomial in r interpolated at Chebyshev
@@ -13,6 +14,8 @@
 #define OPTUNE_KERNELS_COMMON_SCALAR_CPU_H
 
 #include "kernels/common/cpu.h"
+
+#define RESULT(x) ((OUT_T)(RESULT_BY(x)))
 
 #define s_abs(x) ot_abs(x)
 #define s_max(a, b) ot_max(a, b)

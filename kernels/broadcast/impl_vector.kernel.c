@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * EXPRESSION over OPERANDS operands. Blocks of BLOCK elements with a constant trip count become
+ * straight vector code; with STREAM they are collected in a buffer that is in the first-level
+ * cache and leave for memory in whole lines.
+ */
+#include "kernels/common/scalar_cpu.h"
+#include "kernels/common/stream.h"
+
+#define OPERAND(k) const X##k##_T *const restrict x##k##_at
+#define VALUE(k, i) const SCALAR x##k = (SCALAR)x##k##_at[(i)*X##k##_INNER]
+#define POINTER(k)                                                                             \
+    const X##k##_T *const x##k##_at = (const X##k##_T *)arg[k + 1] + x##k##_offset
+#if AHEAD
+#define FETCH(k, i)                                                                            \
+    for (int ot_b = 0; ot_b < BLOCK * (int)sizeof(X##k##_T) * X##k##_INNER; ot_b += LINE)      \
+    __builtin_prefetch((const char *)(x##k##_at + (i)*X##k##_INNER) + AHEAD + ot_b)
+#else
+#define FETCH(k, i)
+#endif
+#if OPERANDS == 1
+#define EACH(what, sep) what(0)
+#define EACH_AT(what, i) what(0, i)
+#elif OPERANDS == 2
+#define EACH(what, sep) what(0) sep what(1)
+#define EACH_AT(what, i)                                                                       \
+    what(0, i);                                                                                \
+    what(1, i)
+#elif OPERANDS == 3
+#define EACH(what, sep) what(0) sep what(1) sep what(2)
+#define EACH_AT(what, i)                                                                       \
+    what(0, i);                                                                                \
+    what(1, i);                                                                                \
+    what(2, i)
+#else
+#define EACH(what, sep) what(0) sep what(1) sep what(2) sep what(3)
+#define EACH_AT(what, i)                                                                       \
+    what(0, i);                                                                                \
+    what(1, i);                                                                                \
+    what(2, i);                                                                                \
+    what(3, i)
+#endif
+#define COMMA ,
+#define PASS(k) x##k##_at
+
+/* n elements of one row. */
+INLINE void row(OUT_T *restrict out, EACH(OPERAND, COMMA), i64 n)
+{
+    i64 i = 0;
+#if STREAM
+    const i64 head = (LINE - (i64)((uptr)out % LINE)) % LINE / (i64)sizeof(OUT_T);
+    for (; i < head && i < n; i++) {
+        EACH_AT(VALUE, i);
+        out[i] = RESULT(EXPRESSION);
+    }
+    for (; i + BLOCK <= n; i += BLOCK) {
+        OUT_T buffer[BLOCK] __attribute__((aligned(LINE)));
+        EACH_AT(FETCH, i);
+        for (int l = 0; l < BLOCK; l++) {
+            EACH_AT(VALUE, i + l);
+            buffer[l] = RESULT(EXPRESSION);
+        }
+        for (int l = 0; l < BLOCK; l += LINE / (int)sizeof(OUT_T))
+            stream_line(out + i + l, buffer + l);
+    }
+#else
+    for (; i + BLOCK <= n; i += BLOCK) {
+        EACH_AT(FETCH, i);
+        for (int l = 0; l < BLOCK; l++) {
+            EACH_AT(VALUE, i + l);
+            out[i + l] = RESULT(EXPRESSION);
+        }
+    }
+#endif
+    for (; i < n; i++) {
+        EACH_AT(VALUE, i);
+        out[i] = RESULT(EXPRESSION);
+    }
+}
+
+#define OFFSET(k) i64 x##k##_offset = 0
+#if OUTER_LOOPS
+#define STEP(k, d) x##k##_offset += place * X##k##_OUTER##d
+#define OUTER_STEP(d)                                                                          \
+    do {                                                                                       \
+        const i64 place = rest % OUTER##d;                                                     \
+        rest /= OUTER##d;                                                                      \
+        out_offset += place * O_OUTER##d;                                                      \
+        EACH_AT(STEP, d);                                                                      \
+    } while (0)
+#endif
+#define STEP_ROW(k, r) x##k##_offset += (r)*X##k##_ROW
+#define STEP_INNER(k, i) x##k##_offset += (i)*X##k##_INNER
+
+/* One task: some rows of the middle loop at one place of the outer ones, or a part of a row. */
+INLINE void task(i64 number, void *const *arg)
+{
+    const i64 chunk = number % CEIL_DIV(INNER, CHUNK);
+    const i64 rows = number / CEIL_DIV(INNER, CHUNK) % CEIL_DIV(ROWS, ROWS_AT_ONCE);
+    i64 rest = number / CEIL_DIV(INNER, CHUNK) / CEIL_DIV(ROWS, ROWS_AT_ONCE), out_offset = 0;
+    EACH(OFFSET, ;);
+#if OUTER_LOOPS > 5
+    OUTER_STEP(5);
+#endif
+#if OUTER_LOOPS > 4
+    OUTER_STEP(4);
+#endif
+#if OUTER_LOOPS > 3
+    OUTER_STEP(3);
+#endif
+#if OUTER_LOOPS > 2
+    OUTER_STEP(2);
+#endif
+#if OUTER_LOOPS > 1
+    OUTER_STEP(1);
+#endif
+#if OUTER_LOOPS > 0
+    OUTER_STEP(0);
+#endif
+    const i64 first = rows * ROWS_AT_ONCE, last = MIN(first + ROWS_AT_ONCE, ROWS);
+    out_offset += first * O_ROW + chunk * CHUNK;
+    EACH_AT(STEP_ROW, first);
+    EACH_AT(STEP_INNER, chunk * CHUNK);
+    for (i64 r = first; r < last; r++) {
+        EACH(POINTER, ;);
+        OUT_T *const out = (OUT_T *)arg[0] + out_offset;
+        if (CHUNK == INNER)
+            row(out, EACH(PASS, COMMA), INNER);
+        else
+            row(out, EACH(PASS, COMMA), MIN(CHUNK, INNER - chunk * CHUNK));
+        out_offset += O_ROW;
+        EACH_AT(STEP_ROW, 1);
+    }
+}
+
+void broadcast(void *const *arg)
+{
+    PARALLEL_FOR
+    for (i64 t = 0; t < OUTER * CEIL_DIV(ROWS, ROWS_AT_ONCE) * CEIL_DIV(INNER, CHUNK); t++)
+        task(t, arg);
+#if STREAM
+    stream_end();
+#endif
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clip: data limited to a_min .. a_max. NaN stays NaN. */
+#include "kernels/common/scalar.h"
+
+OPTUNE_SCALAR(expression, 0, s_min(s_max(x0, a0), a1));
+
+static const optune_op_input inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
+static const optune_op_attr attrs[] = {
+    {.name = "a_min",
+     .kind = OPTUNE_ATTR_FLOAT,
+     .description = "the smallest value",
+     .shown = true},
+    {.name = "a_max",
+     .kind = OPTUNE_ATTR_FLOAT,
+     .description = "the largest value",
+     .shown = true},
+    {.name = NULL},
+};
+
+static const char *const samples[] = {
+    "clip(f32[7], a_min=-0.5, a_max=0.25)",
+    "clip(f32[3,5,17], a_min=0.0, a_max=6.0)",
+    "clip(f64[9,31], a_min=-0.125, a_max=0.5)",
+    "clip(i32[3,70], a_min=-2.0, a_max=50.0)",
+    NULL,
+};
+
+OPTUNE_OP(clip) = {
+    .name = "clip",
+    .summary = "limits values to a range",
+    .inputs = inputs,
+    .attrs = attrs,
+    .support_level = 1,
+    .samples = samples,
+    OPTUNE_ELEMWISE_OP(expression),
+};

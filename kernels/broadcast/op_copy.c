@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy: output = data, in memory of its own. */
+#include "kernels/common/scalar.h"
+
+OPTUNE_SCALAR(expression, 0, x0);
+
+static const optune_op_input inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
+static const char *const samples[] = {
+    "copy(f32[7])",    "copy(f32[3,5,17])", "copy(f32[])",   "copy(f32[2,1037])",
+    "copy(f64[9,31])", "copy(i32[3,70])",   "copy(i8[130])", NULL,
+};
+
+OPTUNE_OP(copy) = {
+    .name = "copy",
+    .summary = "the same values",
+    .inputs = inputs,
+    .support_level = 1,
+    .samples = samples,
+    OPTUNE_ELEMWISE_OP(expression),
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exp: e to the power of data. NaN stays NaN. */
+#include "kernels/broadcast/unary.h"
+#include "kernels/common/scalar.h"
+
+OPTUNE_SCALAR(expression, 3, s_exp(x0));
+
+static const optune_op_input inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
+static int types(optune_call *call, optune_err *err)
+{
+    const int status = optune_elemwise_types(call, err);
+    return status < 0 ? status : unary_floats(call, status, err);
+}
+
+static const char *const samples[] = {
+    "exp(f32[7])", "exp(f32[3,5,17])", "exp(f32[])", "exp(f32[2,1037])", "exp(f64[9,31])", NULL,
+};
+
+OPTUNE_OP(exp) = {
+    .name = "exp",
+    .summary = "exponential",
+    .inputs = inputs,
+    .support_level = 1,
+    .samples = samples,
+    .pattern = OPTUNE_ELEMWISE,
+    .n_outputs = 1,
+    .scalar = &expression,
+    .types = types,
+    .flops = optune_pattern_flops,
+    .terms = optune_pattern_terms,
+    .reference = optune_pattern_reference,
+};

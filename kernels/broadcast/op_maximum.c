@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* maximum: the larger of lhs and rhs, broadcast. NaN when either is NaN, as NumPy's. */
+#include "kernels/broadcast/binary.h"
+#include "kernels/common/scalar.h"
+
+OPTUNE_SCALAR(expression, 0, s_max(x0, x1));
+
+static const char *const samples[] = {
+    "maximum(f32[7], f32[7])",
+    "maximum(f32[3,5,17], f32[17])",
+    "maximum(f32[4,1,33], f32[1,6,1])",
+    "maximum(f32[2,3,4,5], f32[3,1,1])",
+    "maximum(f64[129], f64[])",
+    "maximum(f64[5,40], f64[5,40])",
+    "maximum(i32[3,70], i32[3,1])",
+    "maximum(u8[200], u8[200])",
+    NULL,
+};
+
+OPTUNE_OP(maximum) = {
+    .name = "maximum",
+    .summary = "the larger of two values",
+    .inputs = binary_inputs,
+    .support_level = 1,
+    .samples = samples,
+    OPTUNE_BROADCAST_OP(expression),
+};

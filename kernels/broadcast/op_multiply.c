@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* multiply: lhs * rhs, broadcast. Integers wrap; NaN when either is. */
+#include "kernels/broadcast/binary.h"
+#include "kernels/common/scalar.h"
+
+OPTUNE_SCALAR(expression, 0, x0 *x1);
+
+static const char *const samples[] = {
+    "multiply(f32[7], f32[7])",
+    "multiply(f32[3,5,17], f32[17])",
+    "multiply(f32[4,1,33], f32[1,6,1])",
+    "multiply(f32[2,3,4,5], f32[3,1,1])",
+    "multiply(f64[129], f64[])",
+    "multiply(f64[5,40], f64[5,40])",
+    "multiply(i32[3,70], i32[3,1])",
+    "multiply(u8[200], u8[200])",
+    NULL,
+};
+
+static const char *const residual[] = {
+    "multiply(f32[1,256,56,56], f32[1,256,56,56])",
+    "multiply(f32[1,512,28,28], f32[1,512,28,28])",
+    "multiply(f32[1,1024,14,14], f32[1,1024,14,14])",
+    "multiply(f32[1,2048,7,7], f32[1,2048,7,7])",
+    NULL,
+};
+
+static const char *const bias[] = {
+    "multiply(f32[1,64,112,112], f32[64,1,1])",
+    "multiply(f32[128,3072], f32[3072])",
+    NULL,
+};
+
+static const char *const large[] = {
+    "multiply(f32[67108864], f32[67108864])",
+    NULL,
+};
+
+static const optune_preset presets[] = {
+    {"resnet50", "products in the shapes of ResNet-50, batch 1", residual},
+    {"bias", "one value for each channel", bias},
+    {"large", "256 MB each: limited by memory", large},
+    {NULL, NULL, NULL},
+};
+
+OPTUNE_OP(multiply) = {
+    .name = "multiply",
+    .summary = "product of two tensors",
+    .inputs = binary_inputs,
+    .support_level = 1,
+    .samples = samples,
+    .presets = presets,
+    OPTUNE_BROADCAST_OP(expression),
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* negative: -data. The smallest integer is its own negative. */
+#include "kernels/common/scalar.h"
+
+OPTUNE_SCALAR(expression, 0, -x0);
+
+static const optune_op_input inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
+static const char *const samples[] = {
+    "negative(f32[7])",    "negative(f32[3,5,17])",
+    "negative(f32[])",     "negative(f32[2,1037])",
+    "negative(f64[9,31])", "negative(i32[3,70])",
+    "negative(i8[130])",   NULL,
+};
+
+OPTUNE_OP(negative) = {
+    .name = "negative",
+    .summary = "changes the sign",
+    .inputs = inputs,
+    .support_level = 1,
+    .samples = samples,
+    OPTUNE_ELEMWISE_OP(expression),
+};

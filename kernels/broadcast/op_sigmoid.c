@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sigmoid: 1 / (1 + exp(-data)). NaN stays NaN. */
+#include "kernels/broadcast/unary.h"
+#include "kernels/common/scalar.h"
+
+OPTUNE_SCALAR(expression, 5, s_sigmoid(x0));
+
+static const optune_op_input inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
+static int types(optune_call *call, optune_err *err)
+{
+    const int status = optune_elemwise_types(call, err);
+    return status < 0 ? status : unary_floats(call, status, err);
+}
+
+static const char *const resnet50[] = {
+    "sigmoid(f32[1,64,112,112])",
+    "sigmoid(f32[1,256,56,56])",
+    "sigmoid(f32[1,512,28,28])",
+    "sigmoid(f32[1,2048,7,7])",
+    NULL,
+};
+
+static const char *const large[] = {
+    "sigmoid(f32[134217728])",
+    NULL,
+};
+
+static const optune_preset presets[] = {
+    {"resnet50", "the sizes of activations of ResNet-50, batch 1", resnet50},
+    {"large", "512 MB: limited by memory", large},
+    {NULL, NULL, NULL},
+};
+
+static const char *const samples[] = {
+    "sigmoid(f32[7])",      "sigmoid(f32[3,5,17])", "sigmoid(f32[])",
+    "sigmoid(f32[2,1037])", "sigmoid(f64[9,31])",   NULL,
+};
+
+OPTUNE_OP(sigmoid) = {
+    .name = "sigmoid",
+    .summary = "logistic function",
+    .inputs = inputs,
+    .support_level = 1,
+    .samples = samples,
+    .presets = presets,
+    .pattern = OPTUNE_ELEMWISE,
+    .n_outputs = 1,
+    .scalar = &expression,
+    .types = types,
+    .flops = optune_pattern_flops,
+    .terms = optune_pattern_terms,
+    .reference = optune_pattern_reference,
+};
