@@ -21,7 +21,17 @@ cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { tail -40 "$work/
 export OPTUNE_CACHE="$work/cache"
 "$work/build/optune" --db "$work/db" run scale --search ends --trials 4 --time 60 --json >"$work/out"
 grep -q '"new_trials": 4' "$work/out" || { cat "$work/out"; exit 1; }
-"$work/build/optune" --db "$work/db" select 'scale(f32[65536])' | grep -q 'scale.cpu'
+ask() { "$work/build/optune" --db "$work/db" "$@" >"$work/out" 2>&1; }
+expect() { grep -q "$1" "$work/out" || { echo "not said: $1"; cat "$work/out"; exit 1; }; }
+ask select 'scale(f32[65536])' && expect 'scale.cpu'
+# The specialization: few elements take the loop, a clause refuses it for many.
+ask select 'scale(f32[7])' && expect 'scale_loop.cpu'
+ask select --explain 'scale(f32[65536])' && expect "clause 'last <= 16' is false"
+ask select --explain 'scale(f32[8])' && expect "is false (last=8)"
+# The target that is like cpu.
+ask run scale 'scale(f32[7])' --target frugal --impl scale_loop.cpu --time 30 --json
+expect '"new_trials": 1'
+ask query 'scale(f32[7])' --target frugal && expect 'frugal -threads'
 
 # What an implementation is made of decides whether its records are current, and nothing else.
 rebuild() { cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }; }

@@ -4,114 +4,10 @@
  * exit code, stdout and stderr are judged. Nothing here tunes; every test has a database folder
  * of its own that starts empty.
  */
-#include "support/check.h"
+#include "support/command.h"
 
-#include <fcntl.h>
-#include <jansson.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-typedef struct outcome {
-    int code; /* exit code; 128 + signal when killed */
-    ot_text out, err;
-} outcome;
-
-static char dir[256];
-
-static int in_temp_dir(void **state)
-{
-    (void)state;
-    optune_err err;
-    if (ot_temp_dir(dir, sizeof dir, &err) < 0)
-        return -1;
-    setenv("OPTUNE_DB", dir, 1);
-    return unsetenv("OPTUNE_PLUGINS");
-}
-
-static int remove_temp_dir(void **state)
-{
-    (void)state;
-    ot_remove_tree(dir);
-    return 0;
-}
-
-static void slurp(const char *path, ot_text *to)
-{
-    optune_err err;
-    check_ok(ot_read_file(path, to, 1 << 22, &err));
-}
-
-static void release(outcome *o)
-{
-    ot_text_release(&o->out);
-    ot_text_release(&o->err);
-}
-
-static const char *path_in_dir(const char *name)
-{
-    static char path[512];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return path;
-}
-
-/* Runs the program; stdout goes to `to`, or is captured when that is NULL. */
-static outcome start_to(const char *to, const char *const *argv)
-{
-    char out[512], err[512];
-    snprintf(out, sizeof out, "%s/stdout", dir);
-    snprintf(err, sizeof err, "%s/stderr", dir);
-    fflush(NULL);
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        const int fd = open(to ? to : out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        const int fe = open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (fd < 0 || fe < 0 || dup2(fd, 1) < 0 || dup2(fe, 2) < 0)
-            _exit(99);
-        execv(OT_CLI, (char *const *)argv);
-        _exit(98);
-    }
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    outcome o = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
-    if (!to)
-        slurp(out, &o.out);
-    slurp(err, &o.err);
-    return o;
-}
-
-#define optune(...) start_to(NULL, (const char *const[]){"optune", __VA_ARGS__, NULL})
-
-static void expect(const char *what, outcome *o, int code, const char *in_err)
-{
-    if (o->code != code || !strstr(ot_text_str(&o->err), in_err)) {
-        print_error("%s: exit code %d, expected %d\n%s\nexpected on stderr: %s\n", what,
-                    o->code, code, ot_text_str(&o->err), in_err);
-        fail();
-    }
-    release(o);
-}
-
-/* Wrong words: the exit code, and what the message must hold; nothing goes to stdout. */
-#define refused(code_, message, ...)                                                           \
-    do {                                                                                       \
-        outcome refused_ = optune(__VA_ARGS__);                                                \
-        assert_string_equal(ot_text_str(&refused_.out), "");                                   \
-        expect(#__VA_ARGS__, &refused_, code_, message);                                       \
-    } while (0)
-
-static json_t *json_of(outcome *o)
-{
-    assert_int_equal(o->code, 0);
-    json_error_t problem;
-    json_t *json = json_loads(ot_text_str(&o->out), 0, &problem);
-    if (!json) {
-        print_error("not JSON: %s\n%s\n", problem.text, ot_text_str(&o->out));
-        fail();
-    }
-    release(o);
-    return json;
-}
 
 /* ---- help -------------------------------------------------------------------------------- */
 
@@ -189,8 +85,8 @@ static void help_is_as_published(void **state)
         ot_text want = {0};
         char path[512];
         snprintf(path, sizeof path, "%s/tests/cli/golden/%s", OT_SOURCE_DIR, golden[i].file);
-        slurp(path, &want);
-        outcome o = start_to(NULL, golden[i].argv);
+        command_slurp(path, &want);
+        outcome o = command_start(NULL, golden[i].argv);
         assert_int_equal(o.code, 0);
         assert_string_equal(ot_text_str(&o.out), ot_text_str(&want));
         ot_text_release(&want);
@@ -212,7 +108,7 @@ static void version_is_printed(void **state)
 static void wrong_commands_and_options_name_the_nearest(void **state)
 {
     (void)state;
-    refused(2, "no command given", "--db", dir);
+    refused(2, "no command given", "--db", command_dir);
     refused(2, "no command 'rnu'; did you mean 'run'?", "rnu");
     refused(2, "did you mean 'select'?", "help", "selekt");
     refused(2, "no command 'xyzzy'\n", "xyzzy");
@@ -268,7 +164,7 @@ static void options_stand_anywhere(void **state)
     outcome o[] = {
         optune("ops"),
         optune("--target", "cpu", "--threads=1", "ops"),
-        optune("ops", "--target=cpu", "--db", dir, "--log-level", "error"),
+        optune("ops", "--target=cpu", "--db", command_dir, "--log-level", "error"),
         optune("--", "ops"),
         optune("--log-level=debug", "ops", "--"),
     };
@@ -420,9 +316,9 @@ static void one_bad_source_keeps_no_other_out(void **state)
     (void)state;
     optune_err err;
     char empty[512];
-    snprintf(empty, sizeof empty, "%s", path_in_dir("empty.log"));
+    snprintf(empty, sizeof empty, "%s", command_path("empty.log"));
     check_ok(ot_write_file(empty, "", 0, &err));
-    outcome o = optune("import", path_in_dir("absent.log"), empty);
+    outcome o = optune("import", command_path("absent.log"), empty);
     assert_int_equal(o.code, 1);
     check_contains(ot_text_str(&o.err), "absent.log");
     check_contains(ot_text_str(&o.out), "empty.log");
@@ -437,7 +333,7 @@ static void one_bad_source_keeps_no_other_out(void **state)
 static void a_full_disk_is_a_failure(void **state)
 {
     (void)state;
-    outcome o = start_to("/dev/full", (const char *const[]){"optune", "ops", NULL});
+    outcome o = command_start("/dev/full", (const char *const[]){"optune", "ops", NULL});
     expect("ops >/dev/full", &o, 1, "cannot write to standard output");
 }
 
@@ -481,5 +377,5 @@ int main(void)
         cmocka_unit_test(a_full_disk_is_a_failure),
         cmocka_unit_test(a_reader_that_leaves_is_fine),
     };
-    return cmocka_run_group_tests(tests, in_temp_dir, remove_temp_dir);
+    return cmocka_run_group_tests(tests, command_setup, command_teardown);
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The example of examples/plugin_narrow, built as its header says and used from the command
+ * line: its target, its strategy and implementation of conv2d there, its operator, also behind a
+ * convolution; and what it leaves as it was.
+ */
+#include "support/command.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CONV "conv2d(f32[1,8,9,12], const f32[6,8,3,3], padding=[1])"
+#define PLUGIN "--plugin", plugin, "--threads", "1"
+static char plugin[512];
+
+static int build(void **state)
+{
+    if (command_setup(state) < 0)
+        return -1;
+    snprintf(plugin, sizeof plugin, "%s", command_path("narrow.so"));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        execlp(OT_CC, OT_CC, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I",
+               OT_SOURCE_DIR "/include", "-o", plugin,
+               OT_SOURCE_DIR "/examples/plugin_narrow/narrow.c", (char *)NULL);
+        _exit(98);
+    }
+    int status;
+    return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+}
+
+static const char *text_at(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    assert_non_null(text);
+    return text;
+}
+
+static void the_target_is_one_more(void **state)
+{
+    (void)state;
+    outcome o = optune("targets", PLUGIN);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "keys: narrow cpu");
+    release(&o);
+    refused(3, "no target 'narrow'", "select", CONV, "--target", "narrow");
+    refused(3, "did you mean 'narrow'", "select", CONV, "--target", "narow", PLUGIN);
+}
+
+static void its_strategy_is_used_there_and_nowhere_else(void **state)
+{
+    (void)state;
+    outcome o = optune("impls", "conv2d", "--target", "narrow", PLUGIN);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "conv2d_rows.narrow");
+    release(&o);
+    o = optune("select", CONV, "--target", "narrow", "--explain", PLUGIN);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "conv2d_rows.narrow");
+    assert_null(strstr(ot_text_str(&o.out), "winograd"));
+    release(&o);
+    o = optune("select", CONV, "--explain", PLUGIN);
+    assert_int_equal(o.code, 0);
+    assert_null(strstr(ot_text_str(&o.out), "conv2d_rows.narrow"));
+    check_contains(ot_text_str(&o.out), "conv2d_direct.cpu");
+    release(&o);
+    /* Its specialization: a row of outputs, and a kernel that is no 1x1. */
+    o = optune("select", "conv2d(f32[1,8,9,7], const f32[6,8,1,1])", "--target", "narrow",
+               "--explain", PLUGIN);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "clause 'ow >= 8' is false");
+    release(&o);
+}
+
+static void it_is_tuned_and_its_records_are_its_own(void **state)
+{
+    (void)state;
+    outcome o = optune("run", "conv2d", CONV, "--target", "narrow", "--impl",
+                       "conv2d_rows.narrow", "--trials", "4", "--time", "60", "--json", PLUGIN);
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    assert_true(json_integer_value(json_object_get(json, "new_trials")) > 0);
+    assert_int_equal(strncmp(text_at(json, "device"), "narrow-cpu-", 11), 0);
+    json_decref(json);
+    o = optune("query", CONV, "--target", "narrow", "--json", PLUGIN);
+    json = json_of(&o);
+    assert_string_equal(text_at(json, "impl"), "conv2d_rows.narrow");
+    json_decref(json);
+    refused(3, "no current record", "query", CONV, PLUGIN);
+}
+
+static void its_operator_fuses_behind_a_convolution(void **state)
+{
+    (void)state;
+    outcome o = optune("run", "conv2d", CONV " -> hard_swish()", "--trials", "4", "--time",
+                       "60", "--json", PLUGIN);
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    json_t *workload = json_array_get(json_object_get(json, "workloads"), 0);
+    check_contains(text_at(workload, "call"), "-> hard_swish()");
+    assert_true(json_is_object(json_object_get(workload, "winner")));
+    json_decref(json);
+}
+
+static void twice_is_one_too_many(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_text object = {0};
+    command_slurp(plugin, &object);
+    const char *again = command_path("again.so");
+    check_ok(ot_write_file(again, object.s, object.n, &err));
+    ot_text_release(&object);
+    refused(1, "exists already", "targets", "--plugin", plugin, "--plugin", again);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_target_is_one_more),
+        cmocka_unit_test(its_strategy_is_used_there_and_nowhere_else),
+        cmocka_unit_test(it_is_tuned_and_its_records_are_its_own),
+        cmocka_unit_test(its_operator_fuses_behind_a_convolution),
+        cmocka_unit_test(twice_is_one_too_many),
+    };
+    return cmocka_run_group_tests(tests, build, command_teardown);
+}
