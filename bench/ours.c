@@ -183,7 +183,7 @@ void bench_bind(bench_ours *ours)
     optune_err err = {0};
     int outcome;
     double error = 0;
-    if (ot_loaded_open(s, ours->impl->name, ours->config, ours->modules, &ours->loaded,
+    if (ot_loaded_open(s, ours->impl->name, ours->config, "", ours->modules, &ours->loaded,
                        &outcome, &err) < 0)
         bench_die("%s of %s: %s", ours->impl->name, ours->call, err.text);
     outcome = ot_verify(s, ours->loaded, &error, err.text, sizeof err.text);

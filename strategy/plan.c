@@ -141,6 +141,11 @@ static const char *check_arg(const optune_task *task, const optune_plan *plan,
     case OPTUNE_ARG_FLOAT:
         return NULL;
     case OPTUNE_ARG_DIM:
+        if (arg->index < 0 || arg->index / OPTUNE_MAX_RANK >= optune_call_inputs(task->call) ||
+            arg->index % OPTUNE_MAX_RANK >=
+                task->call->input[arg->index / OPTUNE_MAX_RANK].type.rank)
+            return "an argument is no dim of an input";
+        return prepack ? "a prepack stage uses a dim's run-time value" : NULL;
     case OPTUNE_ARG_TENSOR_MAP:
         return arg->index < 0 ? "an argument has no index" : NULL;
     }

@@ -82,6 +82,21 @@ double ot_call_bytes(const optune_call *call);
 double ot_call_flops(const optune_call *call);
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
 
+/* ---- symbols.c: calls whose dims are named ranges ----------------------------------------- */
+enum { OT_MAX_SYMBOLS = 4 };
+typedef struct ot_symbols {
+    int n;
+    optune_dim dim[OT_MAX_SYMBOLS]; /* in the order of the inputs; names differ */
+} ot_symbols;
+/* The symbolic dims of a call's inputs. EUSAGE, with what to write instead: there is none, one has
+ * no name or no upper bound, or more than the inputs' dims is unknown; ELIMIT: too many. */
+int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err);
+/* The call with every dim narrowed to what `to` says of its name; lo == hi makes a constant. */
+int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
+                   optune_err *err);
+/* Whether the implementation takes at run time all that is no constant in the inputs. */
+bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why);
+
 /* ---- task_args.c: AutoTVM's task arguments <-> call -------------------------------------- */
 /* The positional args of this implementation's task, as AutoTVM writes them. New reference. */
 json_t *ot_task_args(const optune_call *call, const optune_impl *impl);

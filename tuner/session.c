@@ -173,8 +173,22 @@ int ot_session_workload(ot_session *s, const char *text, uint64_t seed, const ch
 
 /* ---- a candidate ------------------------------------------------------------------------- */
 
-int ot_loaded_open(ot_session *s, const char *impl, const char *config, const json_t *modules,
-                   ot_loaded **loaded, int *outcome, optune_err *err)
+/* The plan is made for the whole range, as its modules were, and run at the workload's sizes. */
+static int make_plan(ot_session *s, ot_loaded *l, const char *range, optune_err *err)
+{
+    if (!*range)
+        return ot_plan_make(&s->task, l->impl, &l->config, &l->plan, err);
+    optune_call *call = ot_alloc(sizeof *call);
+    const optune_task task = {.call = call, .target = &s->target, .device = &s->device};
+    int status = ot_call_parse(range, call, err);
+    if (status >= 0)
+        status = ot_plan_make(&task, l->impl, &l->config, &l->plan, err);
+    free(call);
+    return status;
+}
+
+int ot_loaded_open(ot_session *s, const char *impl, const char *config, const char *range,
+                   const json_t *modules, ot_loaded **loaded, int *outcome, optune_err *err)
 {
     ot_loaded *l = ot_alloc(sizeof *l);
     int status = OPTUNE_OK;
@@ -186,7 +200,7 @@ int ot_loaded_open(ot_session *s, const char *impl, const char *config, const js
     if (status >= 0)
         status = ot_config_parse(config, &l->config, err);
     if (status >= 0)
-        status = ot_plan_make(&s->task, l->impl, &l->config, &l->plan, err);
+        status = make_plan(s, l, range, err);
     if (status >= 0 && l->plan.n_modules != (int)json_array_size(modules))
         status = optune_fail(err, OPTUNE_EUSAGE, "the plan has %d modules, %d were built",
                              l->plan.n_modules, (int)json_array_size(modules));
@@ -241,8 +255,11 @@ static int resolve(const ot_bound *b, optune_arg *arg, void **to, optune_err *er
                                b->loaded->impl->name, arg->symbol);
         return *to ? OPTUNE_OK : OPTUNE_ENODEV;
     case OPTUNE_ARG_DIM:
-        return optune_fail(err, OPTUNE_EUNSUPPORTED,
-                           "a call with constant shapes has no dim %d", arg->index);
+        arg->value = s->call.input[arg->index / OPTUNE_MAX_RANK]
+                         .type.dim[arg->index % OPTUNE_MAX_RANK]
+                         .min;
+        *to = &arg->value;
+        return OPTUNE_OK;
     case OPTUNE_ARG_TENSOR_MAP: /* the target makes it from the stage */
         *to = NULL;
         return OPTUNE_OK;

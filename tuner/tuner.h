@@ -129,6 +129,7 @@ typedef struct ot_trial {
     const ot_job *job; /* built, outcome OK */
     double best;       /* cost to beat; infinity: none */
     double limit_s;    /* deadline of the whole trial; 0: 20 */
+    const char *range; /* the call that the plan is for, wider than the workload; NULL: it is not */
 } ot_trial;
 typedef struct ot_trial_result {
     int outcome;

@@ -5,7 +5,7 @@
  * Protocol: JSON objects, one answer to each request, on one stream socket. Requests have "do":
  *   hello     version, abi, target, device, plugins         -> ok
  *   workload  call, seed, reference (a path)                -> ok
- *   trial     impl, config, modules, best, policy           -> a result
+ *   trial     impl, config, range, modules, best, policy    -> a result
  *   finals    candidates [], policy, seconds, seed          -> results [], counters_why
  *   peak                                                    -> flops, bandwidth
  *   bye                                                     -> (ends)
@@ -94,9 +94,10 @@ typedef struct ot_loaded {
     optune_plan plan;
     void *module[OPTUNE_MAX_MODULES];
 } ot_loaded;
-/* On failure *outcome says how the candidate failed and err why. */
-int ot_loaded_open(ot_session *s, const char *impl, const char *config, const json_t *modules,
-                   ot_loaded **loaded, int *outcome, optune_err *err);
+/* `range`: the call that the plan is made for, when it is wider than the workload; else "". On
+ * failure *outcome says how the candidate failed and err why. */
+int ot_loaded_open(ot_session *s, const char *impl, const char *config, const char *range,
+                   const json_t *modules, ot_loaded **loaded, int *outcome, optune_err *err);
 void ot_loaded_close(ot_session *s, ot_loaded *loaded);
 
 enum { OT_GUARDED = 0, OT_ALIGNED = 1 };

@@ -203,6 +203,8 @@ static json_t *candidate_json(const ot_trial *trial)
     ot_config_print(trial->config, &config);
     json_t *object = json_pack("{s:s, s:s, s:o}", "impl", trial->impl->name, "config",
                                ot_text_str(&config), "modules", modules);
+    if (trial->range)
+        json_object_set_new(object, "range", json_string(trial->range));
     ot_text_release(&config);
     return object;
 }

@@ -153,8 +153,8 @@ static void prepare(runner *r, const json_t *request)
         return;
     }
     if (ot_loaded_open(s, ot_wire_text(request, "impl"), ot_wire_text(request, "config"),
-                       json_object_get(request, "modules"), &r->loaded, &r->outcome,
-                       &r->err) < 0)
+                       ot_wire_text(request, "range"), json_object_get(request, "modules"),
+                       &r->loaded, &r->outcome, &r->err) < 0)
         return;
     ot_crash_at("verifying");
     r->outcome = ot_verify(s, r->loaded, &r->error, r->err.text, sizeof r->err.text);

@@ -349,6 +349,10 @@ typedef struct optune_impl {
      * the name <op>_<name>, with a digest that covers the op's declaration. OPTUNE_BROADCAST
      * serves elementwise ops too. */
     optune_pattern pattern;
+    /* Dims it takes at run time, as "input.dim": "data.0 x.1". Where one of them is a range, its
+     * `applies`, `space` and `plan` are asked about the whole range, and the plan must be right
+     * for every size in it. NULL: it is only asked about calls of constants. */
+    const char *symbolic;
 } optune_impl;
 
 /* `op` and `id` are the folder and the file's <name>: kernels/dense/impl_pack.c is
@@ -429,7 +433,7 @@ typedef enum optune_arg_kind {
     OPTUNE_ARG_INT,        /* value; CPU bodies receive a pointer to it */
     OPTUNE_ARG_FLOAT,      /* real */
     OPTUNE_ARG_SYMBOL,     /* symbol: a function of the implementation's library, by name */
-    OPTUNE_ARG_DIM,        /* index: a symbolic dim's run-time value, as INT */
+    OPTUNE_ARG_DIM,        /* index: see optune_dim_arg; the dim's run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: an encoded descriptor (CUDA), see its own fields */
 } optune_arg_kind;
 
@@ -444,6 +448,10 @@ typedef struct optune_arg {
 #define optune_input_arg(i) ((optune_arg){.kind = OPTUNE_ARG_INPUT, .index = (i)})
 #define optune_output_arg(i) ((optune_arg){.kind = OPTUNE_ARG_OUTPUT, .index = (i)})
 #define optune_scratch_arg(i) ((optune_arg){.kind = OPTUNE_ARG_SCRATCH, .index = (i)})
+/* The size that dim `d` of input `i` has in the call at hand. For dims that the implementation
+ * takes at run time (its `symbolic`); not in a PREPACK stage, which runs before any call. */
+#define optune_dim_arg(i, d)                                                                   \
+    ((optune_arg){.kind = OPTUNE_ARG_DIM, .index = (i)*OPTUNE_MAX_RANK + (d)})
 #define optune_int_arg(v) ((optune_arg){.kind = OPTUNE_ARG_INT, .value = (v)})
 #define optune_symbol_arg(s) ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .symbol = (s)})
 

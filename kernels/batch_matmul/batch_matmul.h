@@ -12,7 +12,9 @@
 enum { BATCH_MATMUL_X, BATCH_MATMUL_Y }; /* indices of the inputs */
 
 typedef struct batch_matmul_shape {
-    int64_t b, m, n, k;
+    int64_t b, m, n, k; /* b and m: the most, where they vary */
+    bool b_varies, m_varies;
+    bool batch_of_y;         /* the number of batches is y's first dim, not x's */
     bool x_shared, y_shared; /* one matrix for all batches */
     bool transpose_a, transpose_b, f64;
     bool y_const;
@@ -25,19 +27,45 @@ static inline bool batch_matmul_known(const optune_call *call)
            optune_tensor_known(&call->output[0]);
 }
 
-/* The numbers of a known call. */
+/* The same, but for batches and rows that may be ranges. Batches of both operands must then be
+ * one dim, or one of them 1. */
+static inline bool batch_matmul_bounded(const optune_call *call)
+{
+    optune_call fixed = *call;
+    optune_tensor *x = &fixed.input[BATCH_MATMUL_X].type, *out = &fixed.output[0];
+    optune_tensor *y = &fixed.input[BATCH_MATMUL_Y].type;
+    if (x->rank != 3 || y->rank != 3 || out->rank != 3)
+        return false;
+    const bool ta = optune_call_int(call, "transpose_a") != 0;
+    optune_dim *const varying[] = {&x->dim[0], &y->dim[0], &out->dim[0], &x->dim[ta ? 2 : 1],
+                                   &out->dim[1]};
+    const bool ranges = !optune_dim_known(&x->dim[0]) && !optune_dim_known(&y->dim[0]);
+    if (ranges && (!x->dim[0].name[0] || strcmp(x->dim[0].name, y->dim[0].name) != 0))
+        return false;
+    for (int i = 0; i < 5; i++) {
+        if (varying[i]->max == OPTUNE_DIM_MAX)
+            return false;
+        *varying[i] = optune_dim_of(varying[i]->max);
+    }
+    return batch_matmul_known(&fixed);
+}
+
+/* The numbers of a known or bounded call. */
 static inline batch_matmul_shape batch_matmul_shape_of(const optune_call *call)
 {
     const optune_tensor *x = &call->input[BATCH_MATMUL_X].type;
     const optune_tensor *y = &call->input[BATCH_MATMUL_Y].type;
     const bool ta = optune_call_int(call, "transpose_a") != 0;
     return (batch_matmul_shape){
-        .b = call->output[0].dim[0].min,
-        .m = call->output[0].dim[1].min,
+        .b = call->output[0].dim[0].max,
+        .m = call->output[0].dim[1].max,
+        .b_varies = !optune_dim_known(&call->output[0].dim[0]),
+        .m_varies = !optune_dim_known(&call->output[0].dim[1]),
+        .batch_of_y = optune_dim_known(&x->dim[0]),
         .n = call->output[0].dim[2].min,
         .k = x->dim[ta ? 1 : 2].min,
-        .x_shared = x->dim[0].min == 1,
-        .y_shared = y->dim[0].min == 1,
+        .x_shared = x->dim[0].max == 1,
+        .y_shared = y->dim[0].max == 1,
         .transpose_a = ta,
         .transpose_b = optune_call_int(call, "transpose_b") != 0,
         .f64 = x->dtype.bits == 64,
@@ -49,10 +77,10 @@ static inline batch_matmul_shape batch_matmul_shape_of(const optune_call *call)
 static inline bool batch_matmul_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    if (!batch_matmul_known(call))
+    if (!batch_matmul_bounded(call))
         return optune_refuse(why, "needs constant shapes");
     const batch_matmul_shape s = batch_matmul_shape_of(call);
-    if (s.b < 1 || s.m < 1 || s.n < 1 || s.k < 1)
+    if (call->output[0].dim[0].min < 1 || call->output[0].dim[1].min < 1 || s.n < 1 || s.k < 1)
         return optune_refuse(why, "needs dimensions of at least 1");
     const optune_dtype dtype = call->output[0].dtype;
     if (!matmul_float(dtype) ||
@@ -77,12 +105,25 @@ static inline void batch_matmul_define(optune_plan *plan, int module,
     optune_plan_define(plan, module, "M", s->m);
     optune_plan_define(plan, module, "N", s->n);
     optune_plan_define(plan, module, "K", s->k);
+    optune_plan_define(plan, module, "B_VARIES", s->b_varies);
+    optune_plan_define(plan, module, "M_VARIES", s->m_varies);
     optune_plan_define(plan, module, "X_BATCH", s->x_shared ? 0 : s->m * s->k);
     optune_plan_define(plan, module, "Y_BATCH", s->y_shared ? 0 : s->n * s->k);
     optune_plan_define(plan, module, "X_ROW", s->transpose_a ? 1 : s->k);
     optune_plan_define(plan, module, "X_K", s->transpose_a ? s->m : 1);
     optune_plan_define(plan, module, "Y_COL", s->transpose_b ? s->k : 1);
     optune_plan_define(plan, module, "Y_K", s->transpose_b ? 1 : s->n);
+}
+
+/* Batches and rows at run time, those that vary, in this order. */
+static inline void batch_matmul_dims(optune_stage *stage, const batch_matmul_shape *s,
+                                     bool rows)
+{
+    if (s->b_varies)
+        stage->arg[stage->n_args++] =
+            optune_dim_arg(s->batch_of_y ? BATCH_MATMUL_Y : BATCH_MATMUL_X, 0);
+    if (rows && s->m_varies)
+        stage->arg[stage->n_args++] = optune_dim_arg(BATCH_MATMUL_X, s->transpose_a ? 2 : 1);
 }
 
 #endif

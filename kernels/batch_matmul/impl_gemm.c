@@ -10,7 +10,13 @@ static const int64_t depths[] = {64, 128, 256, 384, 512, 1024};
 
 static bool applies(const optune_task *task, char *why)
 {
-    return batch_matmul_applies(task, why);
+    if (!batch_matmul_applies(task, why))
+        return false;
+    const batch_matmul_shape s = batch_matmul_shape_of(task->call);
+    if (s.b_varies && s.y_const && !s.y_shared)
+        return optune_refuse(why, "packs a const y once, which needs constant batches");
+    return !(s.m_varies && s.transpose_a) ||
+           optune_refuse(why, "reads rows that vary only where x is not transposed");
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -78,17 +84,21 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         const optune_arg packed = optune_scratch_arg(
             optune_plan_scratch(plan, "y", batches * matmul_ceil(s.n, nr) * panel, s.y_const));
         stage.arg[1] = packed;
-        optune_plan_stage(plan, &(optune_stage){
-                                    .phase = s.y_const ? OPTUNE_PREPACK : OPTUNE_TIMED,
-                                    .module = module,
-                                    .function = "pack_y",
-                                    .n_args = 2,
-                                    .arg = {optune_input_arg(BATCH_MATMUL_Y), packed},
-                                });
+        optune_stage packing = {
+            .phase = s.y_const ? OPTUNE_PREPACK : OPTUNE_TIMED,
+            .module = module,
+            .function = "pack_y",
+            .n_args = 2,
+            .arg = {optune_input_arg(BATCH_MATMUL_Y), packed},
+        };
+        if (!s.y_shared)
+            batch_matmul_dims(&packing, &s, false);
+        optune_plan_stage(plan, &packing);
     } else {
         stage.arg[stage.n_args++] = optune_scratch_arg(
             optune_plan_scratch(plan, "panels", matmul_threads(task) * panel, false));
     }
+    batch_matmul_dims(&stage, &s, true);
     optune_plan_stage(plan, &stage);
 }
 
@@ -101,4 +111,5 @@ OPTUNE_IMPL(batch_matmul, gemm) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "x.0 x.1 y.0",
 };

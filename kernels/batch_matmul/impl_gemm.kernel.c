@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_matmul_gemm.cpu: register tiles over panels of y. Macros from the plan: B M N K,
+ * batch_matmul_gemm.cpu: register tiles over panels of y. Macros from the plan: B M (at most,
+ * where B_VARIES, M_VARIES) N K,
  * X_BATCH Y_BATCH X_ROW X_K Y_COL Y_K (strides), GEMM_MR GEMM_NV GEMM_KU (the tile), KC (depth
  * of a block), and where panels come from: PACKED_BEFORE (a stage of its own packed them all),
  * DIRECT (whole panels are read in place, only a ragged last one is packed), or else each task
@@ -13,7 +14,10 @@
 
 #define PANELS CEIL_DIV(N, GEMM_NR)
 #define PANEL ((i64)K * GEMM_NR)
-#define Y_BATCHES (Y_BATCH ? B : 1)
+
+/* Arguments at the end of a stage: batches if B_VARIES, then rows if M_VARIES. */
+#define BATCHES(arg) (B_VARIES ? *(const i64 *)*(arg) : B)
+#define ROWS(arg) (M_VARIES ? *(const i64 *)(arg)[B_VARIES] : M)
 
 INLINE void pack(DTYPE *to, const DTYPE *y, const int cols)
 {
@@ -34,13 +38,14 @@ INLINE void pack_panel(DTYPE *to, const DTYPE *y, i64 p)
 }
 
 #if PACKED_BEFORE
-/* arg: y, packed y */
+/* arg: y, packed y, batches if B_VARIES and y has them */
 void pack_y(void *const *arg)
 {
     const DTYPE *y = arg[0];
     DTYPE *packed = arg[1];
+    const i64 batches = Y_BATCH ? BATCHES(arg + 2) : 1;
     PARALLEL_FOR_N(2)
-    for (i64 b = 0; b < Y_BATCHES; b++)
+    for (i64 b = 0; b < batches; b++)
         for (i64 p = 0; p < PANELS; p++)
             pack_panel(packed + (b * PANELS + p) * PANEL, y + b * Y_BATCH, p);
 }
@@ -59,36 +64,79 @@ INLINE void tile(const DTYPE *x, const DTYPE *panel, i64 panel_k, DTYPE *out, co
     gemm_store(acc, rows, out, N, cols);
 }
 
-/* All rows of one panel. */
-INLINE void column(const DTYPE *x, const DTYPE *panel, i64 panel_k, DTYPE *out, const int cols)
+#if M_VARIES
+static __attribute__((noinline)) void tile_of(int rows, const DTYPE *x, const DTYPE *panel,
+                                              i64 panel_k, DTYPE *out, int whole, i64 k0)
+{
+    switch (rows) {
+#define CASE(r)                                                                                \
+    case r:                                                                                    \
+        if (r <= GEMM_MR && whole)                                                             \
+            tile(x, panel, panel_k, out, MIN(r, GEMM_MR), GEMM_NR, k0);                        \
+        else if (r <= GEMM_MR)                                                                 \
+            tile(x, panel, panel_k, out, MIN(r, GEMM_MR), N % GEMM_NR, k0);                    \
+        break;
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+        CASE(9)
+        CASE(10)
+        CASE(11)
+        CASE(12)
+        CASE(13)
+        CASE(14)
+    }
+}
+#endif
+
+/* All rows of one panel; at run time they are shared evenly among the tiles. */
+INLINE void column(const DTYPE *x, const DTYPE *panel, i64 panel_k, DTYPE *out, const int cols,
+                   i64 m)
 {
     for (i64 k0 = 0; k0 < K; k0 += KC) {
         i64 i = 0;
+#if M_VARIES
+        const i64 tiles = CEIL_DIV(m, GEMM_MR);
+        for (i64 t = 0; t < tiles; t++) {
+            const int rows = m / tiles + (t < m % tiles);
+            tile_of(rows, x + i * X_ROW, panel, panel_k, out + i * N, cols == GEMM_NR, k0);
+            i += rows;
+        }
+#else
         for (; i + GEMM_MR <= M; i += GEMM_MR)
             tile(x + i * X_ROW, panel, panel_k, out + i * N, GEMM_MR, cols, k0);
         if (M % GEMM_MR)
             tile(x + i * X_ROW, panel, panel_k, out + i * N, M % GEMM_MR, cols, k0);
+#endif
     }
 }
 
-/* arg: x, y or packed y, out, panels of the threads unless PACKED_BEFORE */
+/* arg: x, y or packed y, out, panels of the threads unless PACKED_BEFORE, then what varies */
 void matmul(void *const *arg)
 {
     const DTYPE *x = arg[0], *y = arg[1];
     DTYPE *out = arg[2];
+    void *const *dims = arg + (PACKED_BEFORE ? 3 : 4);
+    const i64 batches = BATCHES(dims), m = ROWS(dims);
+    const i64 x_batch = X_BATCH ? m * K : 0;
     PARALLEL_FOR_N(2)
-    for (i64 b = 0; b < B; b++)
+    for (i64 b = 0; b < batches; b++)
         for (i64 p = 0; p < PANELS; p++) {
             const int whole = N % GEMM_NR == 0 || (p + 1) * GEMM_NR <= N;
-            const DTYPE *xb = x + b * X_BATCH;
-            DTYPE *to = out + b * M * N + p * GEMM_NR;
+            const DTYPE *xb = x + b * x_batch;
+            DTYPE *to = out + b * m * N + p * GEMM_NR;
 #if PACKED_BEFORE
             const DTYPE *panel = y + ((Y_BATCH ? b : 0) * PANELS + p) * PANEL;
 #else
             const DTYPE *yb = y + b * Y_BATCH;
 #if DIRECT
             if (whole) {
-                column(xb, yb + p * GEMM_NR, Y_K, to, GEMM_NR);
+                column(xb, yb + p * GEMM_NR, Y_K, to, GEMM_NR, m);
                 continue;
             }
 #endif
@@ -96,8 +144,8 @@ void matmul(void *const *arg)
             pack_panel(panel, yb, p);
 #endif
             if (whole)
-                column(xb, panel, GEMM_NR, to, GEMM_NR);
+                column(xb, panel, GEMM_NR, to, GEMM_NR, m);
             else
-                column(xb, panel, GEMM_NR, to, N % GEMM_NR);
+                column(xb, panel, GEMM_NR, to, N % GEMM_NR, m);
         }
 }

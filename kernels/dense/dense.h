@@ -12,7 +12,8 @@
 enum { DENSE_DATA, DENSE_WEIGHT, DENSE_BIAS }; /* indices of the inputs */
 
 typedef struct dense_shape {
-    int64_t m, n, k;
+    int64_t m, n, k; /* m: the most, where it varies */
+    bool m_varies;   /* bodies read it at run time: dims as "data.0" in `symbolic` */
     bool bias, f64;
     optune_phase weight_phase; /* PREPACK when the weight may be packed once, else TIMED */
 } dense_shape;
@@ -24,13 +25,26 @@ static inline bool dense_known(const optune_call *call)
            optune_tensor_known(&call->output[0]);
 }
 
-/* The numbers of a known call. */
+/* The same, but for a number of rows that may be a range. */
+static inline bool dense_bounded(const optune_call *call)
+{
+    optune_call fixed = *call;
+    optune_dim *m = &fixed.input[DENSE_DATA].type.dim[0];
+    if (fixed.input[DENSE_DATA].type.rank != 2 || fixed.output[0].rank != 2 ||
+        m->max == OPTUNE_DIM_MAX)
+        return false;
+    *m = fixed.output[0].dim[0] = optune_dim_of(m->max);
+    return dense_known(&fixed);
+}
+
+/* The numbers of a known or bounded call. */
 static inline dense_shape dense_shape_of(const optune_call *call)
 {
     const optune_tensor *data = &call->input[DENSE_DATA].type;
     const optune_tensor *weight = &call->input[DENSE_WEIGHT].type;
     return (dense_shape){
-        .m = data->dim[0].min,
+        .m = data->dim[0].max,
+        .m_varies = data->dim[0].min != data->dim[0].max,
         .n = weight->dim[0].min,
         .k = data->dim[1].min,
         .bias = call->n_inputs > DENSE_BIAS,
@@ -39,14 +53,15 @@ static inline dense_shape dense_shape_of(const optune_call *call)
     };
 }
 
-/* What every implementation asks for: a solved call of float32 or float64 throughout. */
+/* What every implementation asks for: a solved call of float32 or float64 throughout. Whether
+ * the rows may be a range is told by its `symbolic`. */
 static inline bool dense_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    if (!dense_known(call))
+    if (!dense_bounded(call))
         return optune_refuse(why, "needs constant shapes");
     const dense_shape s = dense_shape_of(call);
-    if (s.m < 1 || s.n < 1 || s.k < 1)
+    if (call->input[DENSE_DATA].type.dim[0].min < 1 || s.n < 1 || s.k < 1)
         return optune_refuse(why, "needs dimensions of at least 1");
     const optune_dtype dtype = call->output[0].dtype;
     bool same = matmul_float(dtype);
@@ -66,17 +81,27 @@ static inline void dense_define(optune_plan *plan, int module, const dense_shape
 {
     optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
     optune_plan_define(plan, module, "M", s->m);
+    optune_plan_define(plan, module, "M_VARIES", s->m_varies);
     optune_plan_define(plan, module, "N", s->n);
     optune_plan_define(plan, module, "K", s->k);
     optune_plan_define(plan, module, "BIAS", s->bias);
 }
 
-/* Ends a stage that computes the output: after its own arguments come out and bias (if any). */
+/* The rows at run time, when they vary. */
+static inline void dense_rows(optune_stage *stage, const dense_shape *s)
+{
+    if (s->m_varies)
+        stage->arg[stage->n_args++] = optune_dim_arg(DENSE_DATA, 0);
+}
+
+/* Ends a stage that computes the output: after its own arguments come out, bias (if any) and the
+ * rows (where they vary). */
 static inline void dense_finish(optune_stage *stage, const dense_shape *s)
 {
     stage->arg[stage->n_args++] = optune_output_arg(0);
     if (s->bias)
         stage->arg[stage->n_args++] = optune_input_arg(DENSE_BIAS);
+    dense_rows(stage, s);
 }
 
 #endif

@@ -42,4 +42,5 @@ OPTUNE_IMPL(dense, cblas) = {
     .task_args = "data weight bias? out_dtype",
     .applies = applies,
     .plan = plan,
+    .symbolic = "data.0",
 };

@@ -109,13 +109,15 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     if (pack_data) {
         data = optune_scratch_arg(optune_plan_scratch(
             plan, "data", data_bytes(task, &s, optune_config_int(config, "tile_m")), false));
-        optune_plan_stage(plan, &(optune_stage){
-                                    .phase = OPTUNE_TIMED,
-                                    .module = module,
-                                    .function = "pack_data",
-                                    .n_args = 2,
-                                    .arg = {optune_input_arg(DENSE_DATA), data},
-                                });
+        optune_stage packing = {
+            .phase = OPTUNE_TIMED,
+            .module = module,
+            .function = "pack_data",
+            .n_args = 2,
+            .arg = {optune_input_arg(DENSE_DATA), data},
+        };
+        dense_rows(&packing, &s);
+        optune_plan_stage(plan, &packing);
     }
     optune_stage stage = {
         .phase = OPTUNE_TIMED,
@@ -137,4 +139,5 @@ OPTUNE_IMPL(dense, gemm) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

@@ -108,4 +108,5 @@ OPTUNE_IMPL(dense, gemv) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dense_gemv.cpu: few rows of data, so the weight is read once and memory is the limit. Macros
- * from the plan: M N K, BIAS, ROWS (weight rows in flight), VECTORS (vectors of depth in flight
- * per row), PACKED (weight in the order it is read), AHEAD (bytes to prefetch ahead; 0: no).
+ * from the plan: M (at most, where M_VARIES: the rows of data are an argument) N K, BIAS, ROWS
+ * (weight rows in flight), VECTORS (vectors of depth in flight per row), PACKED (weight in the
+ * order it is read), AHEAD (bytes to prefetch ahead; 0: no).
  *
  * Every output is a dot product along the depth with VECTORS partial sums in registers; the
  * data is small enough to stay in the first cache. A packed weight is one stream without page
@@ -61,11 +62,11 @@ INLINE DTYPE sum(vec v)
 
 /* out[m][0 .. rows) for one group of weight rows. */
 INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTYPE *out,
-                  const int rows)
+                  const int rows, const int data_rows)
 {
     vec acc[M][ROWS][VECTORS];
     UNROLL(64)
-    for (int m = 0; m < M; m++) {
+    for (int m = 0; m < data_rows; m++) {
         UNROLL(64)
         for (int r = 0; r < rows; r++) {
             UNROLL(64)
@@ -78,7 +79,7 @@ INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
         for (int v = 0; v < VECTORS; v++) {
             vec x[M];
             UNROLL(64)
-            for (int m = 0; m < M; m++)
+            for (int m = 0; m < data_rows; m++)
                 x[m] = load(data + m * K + s * STEP + v * VLEN);
             UNROLL(64)
             for (int r = 0; r < rows; r++) {
@@ -87,13 +88,13 @@ INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
                     __builtin_prefetch((const char *)w + AHEAD, 0, 3);
                 const vec wv = load(w);
                 UNROLL(64)
-                for (int m = 0; m < M; m++)
+                for (int m = 0; m < data_rows; m++)
                     acc[m][r][v] += x[m] * wv;
             }
         }
     }
     UNROLL(64)
-    for (int m = 0; m < M; m++) {
+    for (int m = 0; m < data_rows; m++) {
         UNROLL(64)
         for (int r = 0; r < rows; r++) {
             vec total = acc[m][r][0];
@@ -109,16 +110,42 @@ INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
     }
 }
 
-/* arg: data, weight or packed weight, out, bias if BIAS */
+/* All groups for so many rows of data. */
+INLINE void product(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTYPE *out,
+                    const int data_rows)
+{
+    PARALLEL_FOR
+    for (i64 g = 0; g < N / ROWS; g++)
+        group(data, weight + g * ROWS * K, BIAS ? bias + g * ROWS : 0, out + g * ROWS, ROWS,
+              data_rows);
+#if N % ROWS
+    const i64 done = N / ROWS * ROWS;
+    group(data, weight + done * K, BIAS ? bias + done : 0, out + done, N % ROWS, data_rows);
+#endif
+}
+
+/* arg: data, weight or packed weight, out, bias if BIAS, rows of data if M_VARIES */
 void gemv(void *const *arg)
 {
     const DTYPE *data = arg[0], *weight = arg[1], *bias = BIAS ? arg[3] : 0;
     DTYPE *out = arg[2];
-    PARALLEL_FOR
-    for (i64 g = 0; g < N / ROWS; g++)
-        group(data, weight + g * ROWS * K, BIAS ? bias + g * ROWS : 0, out + g * ROWS, ROWS);
-#if N % ROWS
-    const i64 done = N / ROWS * ROWS;
-    group(data, weight + done * K, BIAS ? bias + done : 0, out + done, N % ROWS);
+#if M_VARIES
+    switch (*(const i64 *)arg[3 + BIAS]) {
+#define CASE(m)                                                                                \
+    case m:                                                                                    \
+        if (m <= M)                                                                            \
+            product(data, weight, bias, out, MIN(m, M));                                       \
+        break;
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+    }
+#else
+    product(data, weight, bias, out, M);
 #endif
 }

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of every implementation that takes dims at run time: each sample of its operator,
+ * with those dims made ranges, is planned once for the whole range, and the one plan computes
+ * every size in it right: the ends, the sample's own size and random ones. A library that is not
+ * installed is skipped. OPTUNE_TEST_CONFIGS and OPTUNE_TEST_IMPL work as in test_impl.
+ */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "tuner/tuner.h"
+
+static struct {
+    optune_target target;
+    optune_device device;
+    ot_builder *builder;
+    ot_worker *worker;
+    char text[64], dir[4096];
+    uint64_t rng;
+    int configs, checked, skipped, failed;
+} t;
+
+static void open_all(int threads)
+{
+    optune_err err = {0};
+    snprintf(t.text, sizeof t.text, "cpu -threads=%d", threads);
+    t.rng = 7;
+    check_ok(ot_target_parse(t.text, &t.target, &err));
+    check_ok(ot_target_probe(&t.target, &t.device, &err));
+    check_ok(ot_temp_dir(t.dir, sizeof t.dir, &err));
+    const ot_build_options build = {.target = &t.target,
+                                    .device = &t.device,
+                                    .row = ot_target_find("cpu"),
+                                    .cache_dir = t.dir,
+                                    .limit_s = 60};
+    check_ok(ot_builder_open(&build, &t.builder, &err));
+    const ot_worker_options worker = {
+        .target_text = t.text, .target = &t.target, .device = &t.device};
+    check_ok(ot_worker_open(&worker, &t.worker, &err));
+}
+
+static void close_all(void)
+{
+    ot_worker_close(t.worker);
+    ot_builder_close(t.builder);
+    ot_remove_tree(t.dir);
+}
+
+static int input_named(const optune_op *op, const char *name, size_t n)
+{
+    for (int i = 0; op->inputs[i].name; i++)
+        if (strlen(op->inputs[i].name) == n && strncmp(op->inputs[i].name, name, n) == 0)
+            return i;
+    fail_msg("no input '%.*s' of '%s'", (int)n, name, op->name);
+    return -1;
+}
+
+/* Every listed dim becomes a range; equal sizes at equal places are one dim, and a 1 that is
+ * broadcast stays what it is. False when nothing is left to vary. */
+static bool widen(const optune_impl *impl, const optune_call *call, optune_call *range)
+{
+    int varying = 0;
+    *range = *call;
+    for (const char *p = impl->symbolic; *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " "), dot = strcspn(p, ".");
+        const int input = input_named(call->op, p, dot), d = p[dot + 1] - '0';
+        p += n;
+        optune_dim *dim = &range->input[input].type.dim[d];
+        if (input > 0 && dim->min == 1)
+            continue;
+        const int64_t size = dim->min;
+        *dim = (optune_dim){.min = 1, .max = 2 * size + 3};
+        snprintf(dim->name, sizeof dim->name, "d%d_%d", d, (int)size);
+        varying++;
+    }
+    for (int i = 0; i < range->n_outputs; i++)
+        range->output[i] = (optune_tensor){.rank = -1};
+    return varying && ot_call_infer(range, NULL) >= 0;
+}
+
+static void try_at(const optune_impl *impl, const optune_call *range, const char *text,
+                   const optune_config *config, const ot_job *job, const ot_symbols *at)
+{
+    static const ot_measure_policy quick = {.name = "warm",
+                                            .sample_s = 1e-7,
+                                            .min_samples = 1,
+                                            .max_samples = 1,
+                                            .width = 1,
+                                            .budget_s = 0.001,
+                                            .give_up = 1};
+    optune_err err = {0};
+    ot_arena arena = {0};
+    ot_text fixed = {0}, short_config = {0};
+    optune_call *call = ot_alloc(sizeof *call);
+    check_ok(ot_call_narrow(range, at, call, &err));
+    assert_true(ot_call_static(call));
+    ot_call_print(call, &fixed);
+    check_ok(ot_worker_workload(t.worker, fixed.s, 11, &err));
+    const ot_trial trial = {.impl = impl,
+                            .config = config,
+                            .job = job,
+                            .best = INFINITY,
+                            .limit_s = 60,
+                            .range = text};
+    ot_trial_result r;
+    check_ok(ot_worker_trial(t.worker, &trial, &quick, &arena, &r, &err));
+    ot_config_print_short(config, &short_config);
+    const char *message = r.message ? r.message : "";
+    if (r.outcome != OPTUNE_OUTCOME_OK && impl->library && strstr(message, "library")) {
+        t.skipped++;
+    } else if (r.outcome != OPTUNE_OUTCOME_OK) {
+        print_error("%s threads=%d %s\n  at %s\n    %s\n    %s: %s\n", impl->name,
+                    t.target.threads, text, fixed.s, ot_text_str(&short_config),
+                    ot_outcome_name(r.outcome), message);
+        t.failed++;
+    } else {
+        t.checked++;
+    }
+    ot_text_release(&fixed);
+    ot_text_release(&short_config);
+    ot_arena_release(&arena);
+    free(call);
+}
+
+/* Ends first, then anything in between. */
+static void choose_sizes(const ot_symbols *all, int turn, ot_symbols *at)
+{
+    *at = *all;
+    for (int i = 0; i < all->n; i++) {
+        const int64_t lo = all->dim[i].min, hi = all->dim[i].max;
+        const int64_t size = turn == 0   ? lo
+                             : turn == 1 ? hi
+                                         : lo + optune_random_below(&t.rng, hi - lo + 1);
+        at->dim[i].min = at->dim[i].max = size;
+    }
+}
+
+static void try_config(const optune_impl *impl, const optune_task *task,
+                       const optune_config *config, const char *text)
+{
+    optune_err err = {0};
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    ot_job *job = ot_alloc(sizeof *job);
+    ot_symbols all, at;
+    check_ok(ot_plan_make(task, impl, config, plan, &err));
+    check_ok(ot_builder_submit(t.builder, task, plan, job, &err));
+    while (!job->done)
+        ot_builder_wait(t.builder, job, 1);
+    if (job->outcome != OPTUNE_OUTCOME_OK)
+        fail_msg("%s %s: %s", impl->name, text, job->message);
+    check_ok(ot_symbols_of(task->call, &all, &err));
+    for (int turn = 0; turn < 5; turn++) {
+        choose_sizes(&all, turn, &at);
+        try_at(impl, task->call, text, config, job, &at);
+    }
+    free(plan);
+    free(job);
+}
+
+static bool sample_of(const optune_impl *impl, const char *sample)
+{
+    optune_err err = {0};
+    optune_call *call = ot_alloc(2 * sizeof *call), *range = call + 1;
+    char why[OPTUNE_WHY_SIZE];
+    check_ok(ot_call_parse(sample, call, &err));
+    const optune_task task = {range, &t.target, &t.device};
+    const bool takes = !call->n_epilogues && widen(impl, call, range) &&
+                       ot_impl_takes(impl, range, why) &&
+                       (!impl->applies || impl->applies(&task, why));
+    if (takes) {
+        optune_space *space;
+        optune_config *config = ot_alloc(sizeof *config);
+        ot_text text = {0};
+        ot_call_print(range, &text);
+        check_ok(ot_space_open(&task, impl, &space, &err));
+        ot_space_fallback(space, config);
+        try_config(impl, &task, config, text.s);
+        for (int n = 0, tries = 0; n < t.configs && tries < 200; tries++) {
+            ot_space_nth(space, ot_space_random(space, &t.rng), config);
+            if (!ot_space_valid(space, config, NULL))
+                continue;
+            try_config(impl, &task, config, text.s);
+            n++;
+        }
+        ot_space_close(space);
+        ot_text_release(&text);
+        free(config);
+    }
+    free(call);
+    return takes;
+}
+
+static void every_impl(int threads, int configs)
+{
+    const char *only = getenv("OPTUNE_TEST_IMPL");
+    int n;
+    const optune_impl *const *impl = ot_impls(&n);
+    t.configs = configs;
+    t.checked = t.skipped = t.failed = 0;
+    open_all(threads);
+    for (int i = 0; i < n; i++) {
+        if (!impl[i]->symbolic || (only && strcmp(only, impl[i]->name)))
+            continue;
+        bool any = false;
+        const optune_op *op = ot_op_find(impl[i]->op);
+        for (const char *const *sample = op->samples; *sample; sample++)
+            any = sample_of(impl[i], *sample) || any;
+        if (!any)
+            fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
+    }
+    print_message("%d checked, %d skipped (no library), %d failed at %d threads\n", t.checked,
+                  t.skipped, t.failed, threads);
+    close_all();
+    assert_int_equal(t.failed, 0);
+}
+
+static void one_thread(void **state)
+{
+    (void)state;
+    int64_t n;
+    const char *s = getenv("OPTUNE_TEST_CONFIGS");
+    every_impl(1, s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : 2);
+}
+
+static void two_threads(void **state)
+{
+    (void)state;
+    every_impl(2, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_thread),
+        cmocka_unit_test(two_threads),
+    };
+    return cmocka_run_group_tests_name("kernels/symbolic", tests, NULL, NULL);
+}
