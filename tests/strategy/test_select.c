@@ -51,7 +51,11 @@ static const optune_impl impls[] = {
     {.op = "fake_mm", .name = "large", .plan = plan},
     {.op = "fake_mm", .name = "biased", .plan = plan},
     {.op = "fake_mm", .name = "never", .plan = plan, .applies = never_applies},
-    {.op = "fake_mm", .name = "rough", .plan = plan, .math = "tf32 fast"},
+    {.op = "fake_mm",
+     .name = "rough",
+     .plan = plan,
+     .math = "tf32 fast",
+     .symbolic = "weight.1 data.0"},
     {.op = "fake_mm", .name = "vendor", .plan = plan, .library = "fakeblas"},
 };
 enum { LOW, FIRST, SECOND, LARGE, BIASED, NEVER, ROUGH, VENDOR };
@@ -170,6 +174,14 @@ static void test_symbolic_dims_must_hold_for_every_size(void **state)
     assert_string_equal(candidate[LARGE].why,
                         "clause 'm > 16' does not hold for every size (m=?m:1..64)");
     assert_int_equal(candidate[ROUGH].refusal, OT_VALID);
+    assert_int_equal(candidate[FIRST].refusal, OT_REFUSED_APPLIES);
+    assert_string_equal(candidate[FIRST].why, "needs dim 0 of 'data' to be a constant");
+    fake_task_set(&f, "fake_mm(f32[?m:1..64,8], f32[?n:1..4,8], math=tf32)");
+    check_ok(ot_candidates(&f.task, candidate, &n, &err));
+    assert_int_equal(candidate[ROUGH].refusal, OT_REFUSED_APPLIES);
+    fake_task_set(&f, "fake_mm(f32[?m,8], f32[16,8], math=tf32)");
+    check_ok(ot_candidates(&f.task, candidate, &n, &err));
+    assert_string_equal(candidate[ROUGH].why, "needs an upper bound of dim 0 of 'data'");
     fake_task_set(&f, "fake_mm(f32[24,8], f32[16,8], f32[16])");
     f.target.n_libs = 1;
     strcpy(f.target.lib[0], "fakeblas");
