@@ -52,7 +52,7 @@ static bool applies(const optune_task *task, char *why)
     return true;
 }
 
-enum { TILES = 4, MOST_ROWS = 32 };
+enum { TILES = 4, MOST_ROWS = 32, MOST_P = 28 };
 static const int64_t tile_sizes[TILES] = {1, 2, 4, 7};
 
 /* Tile rows of a block: fractions of all rows, for every height of tile. */
@@ -79,24 +79,32 @@ static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    static const int64_t co[] = {1, 2, 3, 4}, chunk[] = {1, 2, 4, 8}, unroll[] = {1, 2, 4},
-                         ahead[] = {0, 16, 64, 128, 256};
-    static const int64_t p[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28};
+    static const int64_t co[] = {1, 2, 3, 4}, chunk[] = {1, 2, 4, 8}, unroll[] = {1, 2},
+                         ahead[] = {0, 64, 128, 256};
+    int64_t p[MOST_P];
+    for (int i = 0; i < MOST_P; i++)
+        p[i] = i + 1;
     int64_t rows[MOST_ROWS];
     optune_space_ints(space, "tile_h", TILES, tile_sizes);
     optune_space_ints(space, "tile_w", TILES, tile_sizes);
     optune_space_ints(space, "block_rows", block_rows(&s, rows), rows);
-    optune_space_ints(space, "tile_p", sizeof p / sizeof p[0], p);
+    optune_space_ints(space, "tile_p", MOST_P, p);
     optune_space_ints(space, "tile_co", 4, co);
     optune_space_ints(space, "chunk_co", 4, chunk);
-    optune_space_ints(space, "unroll", 3, unroll);
-    optune_space_ints(space, "prefetch", 5, ahead);
+    optune_space_ints(space, "unroll", 2, unroll);
+    optune_space_ints(space, "prefetch", 4, ahead);
 }
 
 /* Points of a tile in one direction. */
 static int64_t points_of(int64_t tile, int64_t stride)
 {
     return stride == 1 ? tile + 2 : 2 * tile + 1;
+}
+
+/* And of its weights: odd inputs of stride 2 share one. */
+static int64_t weights_of(int64_t tile)
+{
+    return tile + 2;
 }
 
 static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t tile_h,
@@ -116,7 +124,7 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
     const int64_t v_row = (ceil_div(s->ci, z.lanes) + 1) * z.lanes;
     z.v = z.points * (z.tiles * v_row + z.lanes);
     z.m = chunk * z.points * (z.tiles * tile_co * z.lanes + z.lanes);
-    z.u = z.panels * z.points * s->ci * tile_co * z.lanes;
+    z.u = z.panels * weights_of(tile_h) * weights_of(tile_w) * s->ci * tile_co * z.lanes;
     const int64_t band = min64(rows, image_rows) * tile_h;
     z.band = max64(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes;
     return z;
@@ -129,13 +137,53 @@ static bool precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
     return (tile_h > 1 || tile_w > 1) && s->ci >= (sevens == 2 ? 128 : sevens ? 32 : 0);
 }
 
+/* Estimated cycles of two steps of the reduction over all tiles of a block and all channels: two
+ * multiply-adds and two loads a cycle, sums that are ready after four cycles. */
+static int64_t steps(const conv2d_shape *s, int64_t lanes, int64_t tiles, int64_t p, int64_t co)
+{
+    const int64_t rest = tiles % p;
+    const int64_t whole = max64(max64(p * co, p + co), 8);
+    const int64_t last = rest ? max64(max64(rest * co, rest + co), 8) : 0;
+    return ceil_div(s->co, co * lanes) * (tiles / p * whole + last);
+}
+
+/* The register tile that covers `tiles` best; two vectors of channels where that is as good. */
+static void best_tile(const optune_task *task, const conv2d_shape *s, int64_t tiles, int64_t *p,
+                      int64_t *co)
+{
+    static const int64_t order[] = {2, 1, 3, 4};
+    const int64_t lanes = conv2d_lanes(task, s);
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        const int64_t v = order[i];
+        int64_t q = min64(min64((conv2d_registers(task) - 1) / v - 1, tiles), MOST_P);
+        for (; q >= 1 && (v - 1) * lanes < s->co; q--) {
+            const int64_t mine = steps(s, lanes, tiles, q, v);
+            if (mine < least) {
+                least = mine;
+                *p = q;
+                *co = v;
+            }
+        }
+    }
+}
+
+/* Whether a register tile comes near that. */
+static bool efficient(const optune_task *task, const conv2d_shape *s, int64_t tiles, int64_t p,
+                      int64_t co)
+{
+    const int64_t lanes = conv2d_lanes(task, s);
+    int64_t best_p = 1, best_co = 1;
+    best_tile(task, s, tiles, &best_p, &best_co);
+    return steps(s, lanes, tiles, p, co) * 4 <= steps(s, lanes, tiles, best_p, best_co) * 5;
+}
+
 /* One choice of the knobs that decide how much is computed and moved. */
 typedef struct choice {
     int64_t tile_h, tile_w, rows, tile_p, tile_co, chunk;
 } choice;
 
-/* Estimated cycles: two multiply-adds and two loads a cycle, sums that are ready after four
- * cycles, about two cycles for a vector transformed either way, and 32 bytes a cycle for what
+/* Estimated cycles: the products, about two cycles for a vector transformed either way, and 32 bytes a cycle for what
  * the L2 cannot keep: weights pass by once for every block, inputs once for every chunk. A few
  * times the L2 is a core's share of the next cache; what is larger comes from memory, weights
  * a little late only, for they are prefetched. */
@@ -144,10 +192,8 @@ static double cost(const optune_task *task, const conv2d_shape *s, const choice 
     const sizes z = sizes_of(task, s, c->tile_h, c->tile_w, c->rows, c->tile_co, c->chunk);
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
     const int64_t elem = conv2d_elem(s), blocks = ceil_div(z.all_rows, c->rows);
-    const int64_t sums = c->tile_p * c->tile_co, loads = c->tile_p + c->tile_co;
-    const int64_t calls = ceil_div(z.all_rows * z.cols, c->tile_p);
-    const double step = (double)max64(max64(sums, loads), 8) / 2;
-    const double products = (double)(calls * z.points * z.panels * (s->ci + 6)) * step;
+    const double step = (double)steps(s, z.lanes, z.tiles, c->tile_p, c->tile_co) / 2;
+    const double products = (double)(blocks * z.points * (s->ci + 6)) * step;
     const double vectors = (double)(z.all_rows * z.cols * z.points) *
                            (double)(ceil_div(s->ci, z.lanes) + z.panels * c->tile_co);
     const double slow = (z.v + z.m) * elem > 4 * l2 ? 4 : 1;
@@ -170,8 +216,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const int64_t lanes = conv2d_lanes(task, &s);
-    const int64_t co = conv2d_registers(task) >= 32 && s.co > lanes ? 2 : 1;
-    const int64_t most = (conv2d_registers(task) - 2) / co - 1;
     int64_t rows[MOST_ROWS];
     const int n = block_rows(&s, rows);
     choice best = {0};
@@ -181,13 +225,14 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                     .tile_w = tile_sizes[i / 2 / TILES % TILES],
                     .chunk = i & 1 ? 4 : 1,
                     .rows = rows[i / (2 * TILES * TILES)],
-                    .tile_co = co};
+                    .tile_p = 1,
+                    .tile_co = 1};
         const int64_t tiles = c.rows * ceil_div(s.ow, c.tile_w);
-        const int64_t panels = ceil_div(s.co, co * lanes);
-        if (c.rows > s.n * ceil_div(s.oh, c.tile_h) || (c.chunk > 1 && c.chunk > panels) ||
-            !precise(&s, c.tile_h, c.tile_w))
+        if (c.rows > s.n * ceil_div(s.oh, c.tile_h) || !precise(&s, c.tile_h, c.tile_w))
             continue;
-        c.tile_p = ceil_div(tiles, ceil_div(tiles, min64(most, tiles)));
+        best_tile(task, &s, tiles, &c.tile_p, &c.tile_co);
+        if (c.chunk > 1 && c.chunk > ceil_div(s.co, c.tile_co * lanes))
+            continue;
         const double cycles = cost(task, &s, &c);
         if (cycles < least) {
             least = cycles;
@@ -198,10 +243,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "tile_w", best.tile_w);
     optune_config_choose_int(config, space, "block_rows", best.rows);
     optune_config_choose_int(config, space, "tile_p", best.tile_p);
-    optune_config_choose_int(config, space, "tile_co", co);
+    optune_config_choose_int(config, space, "tile_co", best.tile_co);
     optune_config_choose_int(config, space, "chunk_co", best.chunk);
-    optune_config_choose_int(config, space, "unroll", best.tile_p * co > 16 ? 1 : 2);
-    const sizes z = sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, co, best.chunk);
+    optune_config_choose_int(config, space, "unroll", best.tile_p * best.tile_co > 16 ? 1 : 2);
+    const sizes z =
+        sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, best.tile_co, best.chunk);
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
     optune_config_choose_int(config, space, "prefetch", z.u * conv2d_elem(&s) > l2 ? 128 : 0);
 }
@@ -235,6 +281,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (optune_config_int(config, "unroll") > 1 &&
         optune_config_int(config, "unroll") * p * co > 32)
         return optune_refuse(why, "%ld sums hide their loop without unrolling", (long)(p * co));
+    if (!efficient(task, &s, z.tiles, p, co))
+        return optune_refuse(why, "%ldx%ld sums cover %ld tiles badly", (long)p, (long)co,
+                             (long)z.tiles);
     if (co > 1 && (co - 1) * z.lanes >= s.co)
         return optune_refuse(why, "only %ld output channels", (long)s.co);
     if (chunk > 1 && chunk > z.panels)

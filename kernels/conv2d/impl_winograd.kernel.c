@@ -9,7 +9,7 @@
  * next one is looked at. Its transformed input V stays in the L2 while the packed weights U
  * stream by once, and a chunk of products M is transformed back while it is still warm.
  *
- *   U [chunk][point][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
+ *   U [chunk][point of U][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
  *   M [panel of the chunk][point][tile][GEMM_NR]
  *
  * Algorithm: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016; the
@@ -21,7 +21,12 @@
 #define AH (SH == 1 ? TILE_H + 2 : 2 * TILE_H + 1)
 #define AW (SW == 1 ? TILE_W + 2 : 2 * TILE_W + 1)
 #define POINTS (AH * AW)
-#define TILE_ROWS CEIL_DIV(OH, TILE_H) /* of one image */
+/* All odd inputs of stride 2 meet the same weight: one point of U serves TILE points of V. */
+#define UH (TILE_H + 2)
+#define UW (TILE_W + 2)
+#define U_POINTS (UH * UW)
+#define LAST_OF(u, tile, all) ((u) <= (tile) ? (u) + 1 : (all)) /* u serves points [u, this) */
+#define TILE_ROWS CEIL_DIV(OH, TILE_H)                          /* of one image */
 #define TILE_COLS CEIL_DIV(OW, TILE_W)
 #define ALL_ROWS ((i64)N * TILE_ROWS)
 #define BLOCKS CEIL_DIV(ALL_ROWS, ROWS)
@@ -118,9 +123,7 @@ INLINE void weight_7(const int stride, const vec *g, vec *t)
     const DTYPE a = other(2, 3, 0), b = other(2, 3, 1), c = other(2, 3, 2);
     t[6] = g[0] * (-1 / (a * b * c));
     t[7] = g[2];
-    UNROLL(16)
-    for (int i = 0; i < 7; i++)
-        t[8 + i] = g[1];
+    t[8] = g[1];
 }
 
 /* A polynomial in x^2 with roots at three or two others' squares, on every second input. */
@@ -189,7 +192,7 @@ INLINE void plain(const vec *from, vec *to)
         to[i] = from[i];
 }
 
-/* t = G g: three weights to a tile's points. */
+/* t = G g: three weights to the points of U, where odd inputs share one. */
 INLINE void weight_1d(const int m, const int stride, const vec *g, vec *t)
 {
     if (m == 1) {
@@ -208,9 +211,7 @@ INLINE void weight_1d(const int m, const int stride, const vec *g, vec *t)
             t[3] = (g[0] + 2 * g[2]) * (DTYPE)(1 / 6.0);
             t[4] = g[2];
         }
-        UNROLL(16)
-        for (int i = 0; i < m; i++)
-            t[m + 1 + i] = g[1];
+        t[m + 1] = g[1];
     } else if (m == 2) {
         const vec e = (g[0] + g[2]) * (DTYPE)0.5, o = g[1] * (DTYPE)0.5;
         t[0] = -g[0];
@@ -309,11 +310,11 @@ void transform_weight(void *const *arg)
     PARALLEL_FOR
     for (i64 panel = 0; panel < PANELS; panel++) {
         const i64 chunk = panel / CHUNK, width = MIN(CHUNK, PANELS - chunk * CHUNK);
-        DTYPE *first = u + chunk * CHUNK * POINTS * U_PANEL + panel % CHUNK * U_PANEL;
+        DTYPE *first = u + chunk * CHUNK * U_POINTS * U_PANEL + panel % CHUNK * U_PANEL;
         for (i64 c = 0; c < CI; c++)
             for (i64 j = 0; j < GEMM_NV; j++) {
                 const i64 co = panel * GEMM_NR + j * VLEN;
-                vec g[3][3] = {0}, t[AH], s[AH][3], r[AW];
+                vec g[3][3] = {0}, t[UH], s[UH][3], r[UW];
                 for (i64 l = 0; l < VLEN && co + l < CO; l++)
                     for (i64 k = 0; k < 9; k++)
                         ((DTYPE *)&g[k % 3][k / 3])[l] = weight[((co + l) * CI + c) * 9 + k];
@@ -321,15 +322,15 @@ void transform_weight(void *const *arg)
                 for (int x = 0; x < 3; x++) {
                     weight_1d(TILE_H, SH, g[x], t);
                     UNROLL(16)
-                    for (int y = 0; y < AH; y++)
+                    for (int y = 0; y < UH; y++)
                         s[y][x] = t[y];
                 }
                 UNROLL(1)
-                for (int y = 0; y < AH; y++) {
+                for (int y = 0; y < UH; y++) {
                     weight_1d(TILE_W, SW, s[y], r);
                     UNROLL(16)
-                    for (int x = 0; x < AW; x++)
-                        store(first + (y * AW + x) * width * U_PANEL + c * GEMM_NR + j * VLEN,
+                    for (int x = 0; x < UW; x++)
+                        store(first + (y * UW + x) * width * U_PANEL + c * GEMM_NR + j * VLEN,
                               r[x]);
                 }
             }
@@ -437,19 +438,26 @@ INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
     gemm_store(acc, rows, m, GEMM_NR, GEMM_NR);
 }
 
-/* All points of a chunk of `width` panels, for `tiles` tiles. The last, smaller block has no
- * code of its own: what it computes beyond its tiles nobody reads. */
+/* One point. The last, smaller block has no code of its own: what it computes beyond its tiles
+ * nobody reads. */
+INLINE void point(i64 tiles, const DTYPE *v, const DTYPE *u, DTYPE *m)
+{
+    i64 t = 0;
+    for (; t < MIN(tiles, TILES / GEMM_MR * GEMM_MR); t += GEMM_MR)
+        product(GEMM_MR, v + t * V_ROW, u, m + t * GEMM_NR);
+    if (TILES % GEMM_MR && t < tiles)
+        product(TILES % GEMM_MR, v + t * V_ROW, u, m + t * GEMM_NR);
+}
+
+/* All points of a chunk of `width` panels, for `tiles` tiles. */
 INLINE void products(i64 tiles, i64 width, const DTYPE *v, const DTYPE *u, DTYPE *m)
 {
-    for (i64 a = 0; a < POINTS; a++, v += V_POINT)
-        for (i64 q = 0; q < width; q++, u += U_PANEL) {
-            DTYPE *to = m + (q * POINTS + a) * M_POINT;
-            i64 t = 0;
-            for (; t < MIN(tiles, TILES / GEMM_MR * GEMM_MR); t += GEMM_MR)
-                product(GEMM_MR, v + t * V_ROW, u, to + t * GEMM_NR);
-            if (TILES % GEMM_MR && t < tiles)
-                product(TILES % GEMM_MR, v + t * V_ROW, u, to + t * GEMM_NR);
-        }
+    for (i64 a = 0; a < U_POINTS; a++)
+        for (i64 q = 0; q < width; q++, u += U_PANEL)
+            for (i64 y = a / UW; y < LAST_OF(a / UW, TILE_H, AH); y++)
+                for (i64 x = a % UW; x < LAST_OF(a % UW, TILE_W, AW); x++)
+                    point(tiles, v + (y * AW + x) * V_POINT, u,
+                          m + (q * POINTS + y * AW + x) * M_POINT);
 }
 
 /* arg: data, U, out, V, M, bands */
@@ -471,7 +479,7 @@ void winograd(void *const *arg)
         PARALLEL_CHANNELS
         for (i64 chunk = 0; chunk < CHUNKS; chunk++) {
             const i64 width = MIN(CHUNK, PANELS - chunk * CHUNK);
-            const DTYPE *from = u + chunk * CHUNK * POINTS * U_PANEL;
+            const DTYPE *from = u + chunk * CHUNK * U_POINTS * U_PANEL;
             DTYPE *m = m_all + THREAD * M_SIZE;
             products((last - first) * TILE_COLS, width, v, from, m);
             for (i64 q = 0; q < width; q++)
