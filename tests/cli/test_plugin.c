@@ -89,6 +89,22 @@ static void it_is_tuned_and_its_records_are_its_own(void **state)
     refused(3, "no current record", "query", CONV, PLUGIN);
 }
 
+static void its_operator_has_the_templates_of_its_pattern(void **state)
+{
+    (void)state;
+    outcome o = optune("ops", "hard_swish", PLUGIN);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "elementwise");
+    release(&o);
+    o = optune("run", "hard_swish", "hard_swish(f32[3,1000])", "--trials", "3", "--time", "60",
+               "--json", PLUGIN);
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    assert_true(json_integer_value(json_object_get(json, "new_trials")) > 0);
+    json_decref(json);
+    refused(3, "no operator 'hard_swish'", "ops", "hard_swish");
+}
+
 static void its_operator_fuses_behind_a_convolution(void **state)
 {
     (void)state;
@@ -120,6 +136,7 @@ int main(void)
         cmocka_unit_test(the_target_is_one_more),
         cmocka_unit_test(its_strategy_is_used_there_and_nowhere_else),
         cmocka_unit_test(it_is_tuned_and_its_records_are_its_own),
+        cmocka_unit_test(its_operator_has_the_templates_of_its_pattern),
         cmocka_unit_test(its_operator_fuses_behind_a_convolution),
         cmocka_unit_test(twice_is_one_too_many),
     };
