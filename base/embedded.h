@@ -12,6 +12,7 @@ typedef struct ot_body {
     const char *op, *id; /* kernels/<op>/impl_<id>.c; op NULL ends the table */
     const char *source;  /* the body with its quoted includes in place; "" when it has none */
     const char *digest;  /* hex: row, body and every header of kernels/ they include */
+    bool gpu;            /* the body is a .kernel.cu */
 } ot_body;
 extern const ot_body ot_body_table[];
 

@@ -2,7 +2,7 @@
 /*
  * Build-time program: writes gen/bodies.c, one entry for each implementation file named on the
  * command line, in that order. A body is flattened: quoted includes are replaced by the file's
- * text, each at most once. The digest covers the row's own file, its body and every quoted
+ * text, each at most once; a body is impl_<id>.kernel.c, or .kernel.cu for GPUs. The digest covers the row's own file, its body and every quoted
  * include under kernels/ that either of them reaches, so that a change of what an
  * implementation is made of changes it, and a change elsewhere does not.
  *
@@ -147,19 +147,24 @@ int main(int argc, char **argv)
         names row_seen = {0}, body_seen = {0};
         buffer row = {0}, body = {0}, probe = {0};
         flatten(argv[i], &row_seen, &row);
-        snprintf(body_name, sizeof body_name, "kernels/%s/impl_%s.kernel.c", op, id);
-        if (read_file(body_name, &probe))
+        bool gpu = false;
+        append(&body, "", 0);
+        for (int k = 0; k < 2 && !body_seen.n; k++) {
+            snprintf(body_name, sizeof body_name, "kernels/%s/impl_%s.kernel.%s", op, id,
+                     k ? "cu" : "c");
+            if (!read_file(body_name, &probe))
+                continue;
             flatten(body_name, &body_seen, &body);
-        else
-            append(&body, "", 0);
+            gpu = k == 1;
+        }
         free(probe.s);
         append(&row, "\0", 1);
         append(&row, body.s, body.n);
         const XXH128_hash_t h = XXH3_128bits(row.s, row.n);
         fprintf(out, "    {\"%s\", \"%s\",", op, id);
         write_text(out, &body);
-        fprintf(out, ",\n        \"%016llx%016llx\"},\n", (unsigned long long)h.high64,
-                (unsigned long long)h.low64);
+        fprintf(out, ",\n        \"%016llx%016llx\", %d},\n", (unsigned long long)h.high64,
+                (unsigned long long)h.low64, gpu);
         for (int k = 0; k < row_seen.n; k++)
             fprintf(depends, " %s/%s", root, row_seen.name[k]);
         for (int k = 0; k < body_seen.n; k++)
@@ -167,7 +172,7 @@ int main(int argc, char **argv)
         free(row.s);
         free(body.s);
     }
-    fputs("    {0, 0, 0, 0},\n};\n", out);
+    fputs("    {0, 0, 0, 0, 0},\n};\n", out);
     fputs("\n", depends);
     if (fclose(out) || fclose(depends))
         fail("cannot write", argv[2]);

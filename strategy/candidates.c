@@ -121,7 +121,8 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
         return OT_REFUSED_WHEN;
     if (row->condition && !row->condition(task, why))
         return OT_REFUSED_CONDITION;
-    if (!ot_impl_takes(impl, task->call, why) || (impl->applies && !impl->applies(task, why)))
+    if (!ot_impl_runs_on(impl, task->device, why) || !ot_impl_takes(impl, task->call, why) ||
+        (impl->applies && !impl->applies(task, why)))
         return OT_REFUSED_APPLIES;
     if (impl->library && !optune_target_has_lib(task->target, impl->library)) {
         optune_refuse(why, "library '%s' is not named in -libs", impl->library);

@@ -432,6 +432,18 @@ static const char *made_digest(const optune_impl *impl)
     return found->hex;
 }
 
+bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char *why)
+{
+    const ot_body *body = body_of(ot_pattern_row(impl));
+    if (!body || impl->source || impl->library)
+        return true;
+    if (body->gpu && device->warp == 0)
+        return optune_refuse(why, "its body is for GPUs");
+    if (!body->gpu && device->warp > 0)
+        return optune_refuse(why, "its body is C for CPUs");
+    return true;
+}
+
 const char *ot_impl_digest(const optune_impl *impl)
 {
     const ot_body *body = body_of(impl);

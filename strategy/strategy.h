@@ -36,6 +36,9 @@ int ot_no_such(optune_err *err, const char *kind, const char *word, const char *
  * headers); a plugin's source is its body and its digest is of that text and its row's name. */
 const char *ot_impl_source(const optune_impl *impl);
 const char *ot_impl_digest(const optune_impl *impl);
+/* False, with a sentence, for a GPU body on a CPU and the reverse. A library's and a plugin's body may
+ * be for either. */
+bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char *why);
 
 /* ---- plugin.c ---------------------------------------------------------------------------- */
 /* Adds all rows of a plugin, or none. ENOENT: it cannot be loaded; EUNSUPPORTED: it exports no

@@ -28,8 +28,9 @@ int ot_session_open(ot_session *s, const optune_target *target, const optune_dev
 
 static void name_zone(const ot_session *s, void *buffer, int64_t bytes, const char *name)
 {
-    const char *start = s->row->address(s->state, buffer);
-    ot_crash_zone_add(start, bytes, name);
+    const char *start = s->row->address ? s->row->address(s->state, buffer) : NULL;
+    if (start)
+        ot_crash_zone_add(start, bytes, name);
 }
 
 static int open_buffer(ot_session *s, int kind, int64_t bytes, const char *what, int index,
@@ -51,7 +52,8 @@ static void close_buffer(ot_session *s, void **buffer)
 {
     if (!*buffer)
         return;
-    ot_crash_zone_remove(s->row->address(s->state, *buffer));
+    if (s->row->address)
+        ot_crash_zone_remove(s->row->address(s->state, *buffer));
     s->row->free(s->state, *buffer);
     *buffer = NULL;
 }

@@ -2,7 +2,8 @@
 /*
  * optune-worker: the process in which candidates run. Started by the library with its socket as
  * file 3 and the number of its parent; never by a person, except to ask what a library is:
- * `optune-worker --library cblas`. It dies with its parent, and nothing it does outlives it.
+ * `optune-worker --library cblas`. The same program is the compiler process of targets whose
+ * compiler is a library: `optune-worker --compile TARGET ...`. It dies with its parent, and nothing it does outlives it.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -24,9 +25,24 @@ static int describe(const char *lib)
     return 0;
 }
 
+static int compile(const char *target, char **word, int n)
+{
+    const optune_target_row *row = ot_target_find(target);
+    if (!row || !row->translate) {
+        printf("error: target '%s' compiles nothing in the worker program\n", target);
+        return 2;
+    }
+    return row->translate(word, n);
+}
+
 int main(int argc, char **argv)
 {
     int code = 2;
+    if (argc >= 3 && strcmp(argv[1], "--compile") == 0) {
+        code = compile(argv[2], argv + 3, argc - 3);
+        fflush(stdout);
+        _exit(code);
+    }
     if (argc == 3 && strcmp(argv[1], "--library") == 0) {
         code = describe(argv[2]);
         fflush(stdout);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tuner/worker.h"
 
@@ -168,6 +169,16 @@ static void prepare(runner *r, const json_t *request)
         check_aligned(r);
 }
 
+/* Some devices run nothing more after a fault: the candidate costs this process. */
+static void end_if_broken(runner *r)
+{
+    const ot_session *s = &r->server->session;
+    if (r->outcome == OPTUNE_OUTCOME_OK || !s->row->alive || s->row->alive(s->state))
+        return;
+    ot_wire_send(r->server->fd, json_pack("{s:s}", "crash", r->err.text), NULL);
+    _exit(1);
+}
+
 static void release(runner *r)
 {
     ot_crash_at("unloading");
@@ -192,6 +203,7 @@ static json_t *trial(server *s, const json_t *request, optune_err *err)
         if (m->failed)
             r.outcome = OPTUNE_OUTCOME_RUNTIME;
     }
+    end_if_broken(&r);
     release(&r);
     json_t *answer = r.outcome == OPTUNE_OUTCOME_OK ? good_outcome(m, r.error)
                                                     : bad_outcome(r.outcome, r.err.text);
@@ -233,6 +245,7 @@ static json_t *finals(server *s, const json_t *request, optune_err *err)
     for (int i = 0; i < n; i++) {
         r[i] = (runner){.server = s, .index = i};
         prepare(&r[i], json_array_get(candidates, (size_t)i));
+        end_if_broken(&r[i]);
         if (r[i].outcome == OPTUNE_OUTCOME_OK)
             good[n_good++] = &r[i];
     }
@@ -243,8 +256,10 @@ static json_t *finals(server *s, const json_t *request, optune_err *err)
     char why[OPTUNE_WHY_SIZE] = "";
     for (int i = 0, k = 0; i < n; i++) {
         const ot_measured *mine = r[i].outcome == OPTUNE_OUTCOME_OK ? &m[k++] : NULL;
-        if (mine && mine->failed)
+        if (mine && mine->failed) {
             r[i].outcome = OPTUNE_OUTCOME_RUNTIME;
+            end_if_broken(&r[i]);
+        }
         json_t *result;
         if (r[i].outcome == OPTUNE_OUTCOME_OK) {
             result = good_outcome(mine, r[i].error);

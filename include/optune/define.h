@@ -342,8 +342,8 @@ typedef struct optune_impl {
      * give the same plan for the same arguments. */
     void (*plan)(const optune_task *task, const optune_config *config, optune_plan *plan);
 
-    const char
-        *source; /* plugins: the body's text. NULL: impl_<name>.kernel.c beside the row */
+    const char *source; /* plugins: the body's text. NULL: impl_<name>.kernel.c beside the row,
+                           or .kernel.cu for GPUs */
 
     /* With `op` NULL: every op of this pattern that declares it gets this implementation under
      * the name <op>_<name>, with a digest that covers the op's declaration. OPTUNE_BROADCAST
@@ -430,8 +430,8 @@ typedef enum optune_arg_kind {
     OPTUNE_ARG_INPUT,      /* index: which input */
     OPTUNE_ARG_OUTPUT,     /* index: which output */
     OPTUNE_ARG_SCRATCH,    /* index: what optune_plan_scratch returned */
-    OPTUNE_ARG_INT,        /* value; CPU bodies receive a pointer to it */
-    OPTUNE_ARG_FLOAT,      /* real */
+    OPTUNE_ARG_INT,        /* value; CPU bodies receive a pointer to it, GPU bodies 64 bits */
+    OPTUNE_ARG_FLOAT,      /* real; GPU bodies receive a float */
     OPTUNE_ARG_SYMBOL,     /* symbol: a function of the implementation's library, by name */
     OPTUNE_ARG_DIM,        /* index: see optune_dim_arg; the dim's run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: an encoded descriptor (CUDA), see its own fields */
@@ -469,7 +469,8 @@ typedef struct optune_stage {
     const char *function; /* static text: a function in the module */
     int n_args;
     optune_arg arg[OPTUNE_MAX_ARGS];
-    /* GPU launches; zero on cpu. `block` and `grid` in threads and blocks, `shared` in bytes */
+    /* GPU launches; zero on cpu. `block` in threads, `grid` in blocks, a 0 counts as 1; `shared` is
+     * the bytes of the body's SHARED pool (kernels/common/gpu.h) */
     int64_t grid[3];
     int64_t block[3];
     int64_t shared;
@@ -586,7 +587,8 @@ typedef struct optune_target_row {
     int (*write)(void *state, void *buffer, const void *from, int64_t bytes);
     int (*read)(void *state, const void *buffer, void *to, int64_t bytes);
     bool (*intact)(void *state, void *buffer);   /* false: written outside */
-    void *(*address)(void *state, void *buffer); /* what kernels get */
+    /* Where this process can touch a buffer. NULL: it cannot. */
+    void *(*address)(void *state, void *buffer);
     /* Runs the launches in order, once, and waits. */
     int (*run)(void *state, const optune_launch *launch, int n, optune_err *err);
     /* Runs them `count` times and returns the seconds this took, negative on failure. */
@@ -599,6 +601,19 @@ typedef struct optune_target_row {
 
     const char *like; /* another target's name: what this row leaves out is as there, and the
                          worker's hooks always; NULL: this row is whole */
+
+    /* The device that the target's options describe (-arch=sm_90), for building where there is
+     * none. NULL, or ENODEV: its options do not. */
+    int (*assume)(const optune_target *target, optune_device *device, optune_err *err);
+    /* The inside of a compiler process that is the worker program itself: what `compile` put
+     * after `--compile NAME`. Says what is wrong on stdout; returns the exit code. NULL: none. */
+    int (*translate)(char **word, int n);
+    /* What a module uses, as its compiler said: a line "kernel=f registers=32 shared=512
+     * spilled=0" for each kernel. NULL: nothing is known. */
+    int (*resources)(const char *module, char *text, size_t size, optune_err *err);
+    /* False when this process can run nothing more, as after a fault on the device: the worker
+     * is started again. NULL: always true. */
+    bool (*alive)(void *state);
 } optune_target_row;
 
 /* The row of a target as it is used, so that one that is `like` it can call its hooks. NULL: none. */

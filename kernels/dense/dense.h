@@ -18,6 +18,20 @@ typedef struct dense_shape {
     optune_phase weight_phase; /* PREPACK when the weight may be packed once, else TIMED */
 } dense_shape;
 
+/* The dims that a strategy's `when` may name: m n k. */
+static inline bool dense_dim(const optune_call *call, const char *name, optune_dim *value)
+{
+    if (strcmp(name, "m") == 0)
+        *value = call->input[DENSE_DATA].type.dim[0];
+    else if (strcmp(name, "n") == 0)
+        *value = call->input[DENSE_WEIGHT].type.dim[0];
+    else if (strcmp(name, "k") == 0)
+        *value = call->input[DENSE_DATA].type.dim[1];
+    else
+        return false;
+    return true;
+}
+
 static inline bool dense_known(const optune_call *call)
 {
     return optune_tensor_known(&call->input[DENSE_DATA].type) &&

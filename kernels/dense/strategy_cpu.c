@@ -6,19 +6,6 @@
  */
 #include "kernels/dense/dense.h"
 
-static bool dim(const optune_call *call, const char *name, optune_dim *value)
-{
-    if (strcmp(name, "m") == 0)
-        *value = call->input[DENSE_DATA].type.dim[0];
-    else if (strcmp(name, "n") == 0)
-        *value = call->input[DENSE_WEIGHT].type.dim[0];
-    else if (strcmp(name, "k") == 0)
-        *value = call->input[DENSE_DATA].type.dim[1];
-    else
-        return false;
-    return true;
-}
-
 /* A GEMM beats the matrix-vector form from three rows on, unless it must pack the weight
  * first. */
 static bool vector_pays(const optune_task *task, char *why)
@@ -39,4 +26,4 @@ static const optune_strategy_row rows[] = {
     {.impl = NULL},
 };
 
-OPTUNE_STRATEGY(dense, cpu) = {.op = "dense", .key = "cpu", .rows = rows, .dim = dim};
+OPTUNE_STRATEGY(dense, cpu) = {.op = "dense", .key = "cpu", .rows = rows, .dim = dense_dim};

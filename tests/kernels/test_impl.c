@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract of every implementation on cpu, present and future: on every sample of its operator
- * where it applies, its fallback and some random valid configs build, run and match the
- * reference, at one thread and at two. A library that is not installed is skipped by name.
+ * The contract of every implementation, present and future, on every target of this machine (cpu at one
+ * thread and at two, opencl where there is a platform): on every sample of its operator where it
+ * applies, its fallback and some random valid configs build, run and match the reference. A
+ * library that is not installed is skipped by name.
  * OPTUNE_TEST_CONFIGS sets how many random configs (default 3); OPTUNE_TEST_IMPL narrows to one.
  */
 #include "support/check.h"
@@ -28,13 +29,19 @@ typedef struct pending {
     ot_job job;
 } pending;
 
-static void open_bench(bench *b, int threads)
+/* False: there is no such device here. */
+static bool open_bench(bench *b, const char *target)
 {
     optune_err err = {0};
-    snprintf(b->text, sizeof b->text, "cpu -threads=%d", threads);
+    snprintf(b->text, sizeof b->text, "%s", target);
     check_ok(ot_target_parse(b->text, &b->target, &err));
-    check_ok(ot_target_probe(&b->target, &b->device, &err));
-    b->row = ot_target_find("cpu");
+    const int status = ot_target_probe(&b->target, &b->device, &err);
+    if (status == OPTUNE_ENODEV) {
+        print_message("%s: %s\n", target, err.text);
+        return false;
+    }
+    check_ok(status);
+    b->row = ot_target_find(b->target.kind);
     check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
     const ot_build_options build = {.target = &b->target,
                                     .device = &b->device,
@@ -45,6 +52,7 @@ static void open_bench(bench *b, int threads)
     const ot_worker_options worker = {
         .target_text = b->text, .target = &b->target, .device = &b->device};
     check_ok(ot_worker_open(&worker, &b->worker, &err));
+    return true;
 }
 
 static void close_bench(bench *b)
@@ -83,8 +91,8 @@ static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
     } else if (result.outcome != OPTUNE_OUTCOME_OK) {
         ot_text config = {0};
         ot_config_print_short(&p->config, &config);
-        print_error("%s threads=%d %s\n    %s\n    %s: %s\n", impl->name, b->target.threads,
-                    sample, ot_text_str(&config), ot_outcome_name(result.outcome), message);
+        print_error("%s on %s %s\n    %s\n    %s: %s\n", impl->name, b->text, sample,
+                    ot_text_str(&config), ot_outcome_name(result.outcome), message);
         ot_text_release(&config);
         b->failed++;
     } else {
@@ -101,7 +109,8 @@ static void sample_of(bench *b, const optune_impl *impl, const char *sample, uin
     check_ok(ot_call_parse(sample, &call, &err));
     const optune_task task = {&call, &b->target, &b->device};
     char why[OPTUNE_WHY_SIZE];
-    if (impl->applies && !impl->applies(&task, why))
+    if (!ot_impl_runs_on(impl, &b->device, why) ||
+        (impl->applies && !impl->applies(&task, why)))
         return;
     optune_space *space;
     check_ok(ot_space_open(&task, impl, &space, &err));
@@ -129,10 +138,26 @@ static void sample_of(bench *b, const optune_impl *impl, const char *sample, uin
     ot_space_close(space);
 }
 
-static void every_impl(int threads, int configs)
+/* A library's implementation belongs to the targets whose strategies name it. */
+static bool belongs(const bench *b, const optune_op *op, const optune_impl *impl)
+{
+    if (!impl->library)
+        return true;
+    const optune_strategy *strategy = ot_strategy_find(op, &b->target);
+    for (const optune_strategy_row *row = strategy ? strategy->rows : NULL; row && row->impl;
+         row++)
+        if (!strcmp(row->impl, impl->name))
+            return true;
+    return false;
+}
+
+static bool tested[1024]; /* by position in the table: it was checked or skipped somewhere */
+
+static void every_impl(const char *target, int configs)
 {
     bench b = {.configs = configs};
-    open_bench(&b, threads);
+    if (!open_bench(&b, target))
+        skip();
     const char *only = getenv("OPTUNE_TEST_IMPL");
     uint64_t rng = 12345;
     int n;
@@ -140,20 +165,18 @@ static void every_impl(int threads, int configs)
     for (int i = 0; i < n; i++) {
         const optune_op *op = ot_op_find(impl[i]->op);
         assert_non_null(op);
-        if (only && strcmp(only, impl[i]->name))
+        if ((only && strcmp(only, impl[i]->name)) || !belongs(&b, op, impl[i]))
             continue;
-        const int before = b.checked + b.skipped;
+        const int before = b.checked + b.skipped + b.failed;
         for (const char *const *sample = op->samples; *sample; sample++)
             sample_of(&b, impl[i], *sample, &rng);
-        /* An implementation that applies to no sample would never be tested. */
-        if (b.checked + b.skipped == before && !b.failed)
-            fail_msg("'%s' applies to no sample of '%s'", impl[i]->name, op->name);
+        tested[i] = tested[i] || b.checked + b.skipped + b.failed > before;
     }
-    print_message("%d checked, %d skipped (no library), %d failed at %d threads\n", b.checked,
-                  b.skipped, b.failed, threads);
+    print_message("%d checked, %d skipped (no library), %d failed on %s\n", b.checked,
+                  b.skipped, b.failed, target);
     close_bench(&b);
     assert_int_equal(b.failed, 0);
-    assert_true(b.checked > 0);
+    assert_true(b.checked > 0 || only);
 }
 
 static int configs_asked(void)
@@ -166,13 +189,65 @@ static int configs_asked(void)
 static void one_thread(void **state)
 {
     (void)state;
-    every_impl(1, configs_asked());
+    every_impl("cpu -threads=1", configs_asked());
 }
 
 static void two_threads(void **state)
 {
     (void)state;
-    every_impl(2, 1);
+    every_impl("cpu -threads=2", 1);
+}
+
+static void opencl(void **state)
+{
+    (void)state;
+    every_impl("opencl", configs_asked());
+}
+
+static void cuda(void **state)
+{
+    (void)state;
+    if (ot_target_find("cuda"))
+        every_impl("cuda", configs_asked());
+}
+
+/* Where no device of this machine runs it, one that its target can assume must be in question. */
+static bool applies_somewhere(const optune_impl *impl)
+{
+    static const char *const assumed[] = {"cuda -arch=sm_75", "cuda -arch=sm_80",
+                                          "cuda -arch=sm_90", "cuda -arch=sm_100"};
+    const optune_op *op = ot_op_find(impl->op);
+    bool yes = false;
+    for (int k = 0; k < OT_COUNT(assumed) && !yes; k++) {
+        optune_err err = {0};
+        optune_target target;
+        optune_device device = {0};
+        static optune_call call;
+        if (ot_target_parse(assumed[k], &target, &err) < 0)
+            return false;
+        check_ok(ot_target_find("cuda")->assume(&target, &device, &err));
+        const optune_task task = {&call, &target, &device};
+        for (const char *const *sample = op->samples; *sample && !yes; sample++) {
+            check_ok(ot_call_parse(*sample, &call, &err));
+            yes = ot_impl_runs_on(impl, &device, NULL) &&
+                  (!impl->applies || impl->applies(&task, NULL));
+        }
+    }
+    return yes;
+}
+
+/* An implementation that applies to no sample would never be tested. */
+static void none_is_forgotten(void **state)
+{
+    (void)state;
+    const char *only = getenv("OPTUNE_TEST_IMPL");
+    int n;
+    const optune_impl *const *impl = ot_impls(&n);
+    assert_true(n < OT_COUNT(tested));
+    for (int i = 0; i < n; i++)
+        if (!tested[i] && (!only || !strcmp(only, impl[i]->name)) &&
+            !applies_somewhere(impl[i]))
+            fail_msg("'%s' applies to no sample of '%s'", impl[i]->name, impl[i]->op);
 }
 
 int main(void)
@@ -180,6 +255,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_thread),
         cmocka_unit_test(two_threads),
+        cmocka_unit_test(opencl),
+        cmocka_unit_test(cuda),
+        cmocka_unit_test(none_is_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

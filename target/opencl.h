@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the two halves of the target `opencl` share: devices and compiling, and running. */
+#ifndef OPTUNE_TARGET_OPENCL_H
+#define OPTUNE_TARGET_OPENCL_H
+
+#include "target/gpu.h"
+#include "target/opencl_api.h"
+
+/* opencl_device.c */
+/* The device a target names, among all platforms' in their order; its number in that order. */
+int ot_opencl_find(const char *wanted, cl_device_id *device, int *number, optune_err *err);
+int ot_opencl_probe(const optune_target *target, optune_device *device, optune_err *err);
+int ot_opencl_dependencies(const optune_target *target, const optune_impl *impl, char *text,
+                           size_t size, optune_err *err);
+
+/* opencl_compile.c */
+int ot_opencl_compile(const optune_target *target, const optune_device *device,
+                      const char *const *flags, int n_flags, const char *source,
+                      const char *module, optune_argv *argv, optune_err *err);
+/* SOURCE MODULE NUMBER OPTION...; the inside of a compiler process. */
+int ot_opencl_translate(char **word, int n);
+/* An in-order context and queue, or NULL with the reason. */
+cl_context ot_opencl_context(cl_device_id device, optune_err *err);
+
+#endif

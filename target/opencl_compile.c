@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OpenCL C to a program's binary, in a process of its own: a driver's compiler may hang or crash, and
+ * several run at once. What the driver says of each kernel goes in front of the binary.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/opencl.h"
+
+enum { SOURCE_LIMIT = 16 << 20, MOST_KERNELS = 32 };
+
+int ot_opencl_compile(const optune_target *target, const optune_device *device,
+                      const char *const *flags, int n_flags, const char *source,
+                      const char *module, optune_argv *argv, optune_err *err)
+{
+    (void)device;
+    char path[4096], number_text[16];
+    cl_device_id id;
+    int number;
+    int status = ot_worker_program(path, sizeof path, err);
+    if (status >= 0)
+        status = ot_opencl_find(target->device, &id, &number, err);
+    if (status < 0)
+        return status;
+    snprintf(number_text, sizeof number_text, "%d", number);
+    const char *const head[] = {path, "--compile", "opencl", source, module, number_text};
+    for (int i = 0; i < OT_COUNT(head); i++)
+        optune_argv_add(argv, head[i]);
+    optune_argv_add(argv, target->cflags[0] ? target->cflags : "-cl-std=CL1.2");
+    for (int i = 0; i < n_flags; i++)
+        optune_argv_add(argv, flags[i]);
+    return OPTUNE_OK;
+}
+
+cl_context ot_opencl_context(cl_device_id device, optune_err *err)
+{
+    const ot_opencl *cl;
+    cl_int rc = CL_SUCCESS;
+    if (ot_opencl_open(&cl, err) < 0)
+        return NULL;
+    cl_context context = cl->clCreateContext(NULL, 1, &device, NULL, NULL, &rc);
+    if (!context)
+        optune_fail(err, OPTUNE_ENODEV, "OpenCL makes no context: %s", ot_opencl_error(rc));
+    return context;
+}
+
+/* Lines of the log that name a file of the driver's name the body instead. */
+static void say_log(const ot_opencl *cl, cl_program program, cl_device_id device)
+{
+    size_t size = 0;
+    cl->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+    char *log = ot_alloc(size + 1);
+    cl->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+    for (char *line = log, *rest; (line = strtok_r(line, "\n", &rest)); line = NULL) {
+        const char *place = strstr(line, ".cl:");
+        const char *what = strchr(line, ' ');
+        printf("%s%s\n", place && place < what ? "body" : "",
+               place && place < what ? place : line);
+    }
+    free(log);
+}
+
+/* What the driver says a kernel uses, one line each. */
+static void describe(const ot_opencl *cl, cl_program program, cl_device_id device,
+                     ot_text *lines)
+{
+    cl_kernel kernel[MOST_KERNELS];
+    cl_uint n = 0;
+    if (cl->clCreateKernelsInProgram(program, MOST_KERNELS, kernel, &n) != CL_SUCCESS)
+        return;
+    for (cl_uint i = 0; i < n; i++) {
+        char name[128] = "";
+        cl_ulong local = 0, private = 0;
+        cl->clGetKernelInfo(kernel[i], CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL);
+        cl->clGetKernelWorkGroupInfo(kernel[i], device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local,
+                                     &local, NULL);
+        cl->clGetKernelWorkGroupInfo(kernel[i], device, CL_KERNEL_PRIVATE_MEM_SIZE,
+                                     sizeof private, &private, NULL);
+        ot_text_printf(lines, "kernel=%s shared=%llu private=%llu\n", name,
+                       (unsigned long long)local, (unsigned long long)private);
+        cl->clReleaseKernel(kernel[i]);
+    }
+}
+
+static int build(const ot_opencl *cl, cl_context context, cl_device_id device,
+                 const ot_text *source, const char *options, const char *module,
+                 optune_err *err)
+{
+    const char *text = ot_text_str(source);
+    cl_int rc;
+    cl_program program = cl->clCreateProgramWithSource(context, 1, &text, NULL, &rc);
+    if (!program)
+        return optune_fail(err, OPTUNE_EIO, "OpenCL takes no source: %s", ot_opencl_error(rc));
+    rc = cl->clBuildProgram(program, 1, &device, options, NULL, NULL);
+    if (rc != CL_SUCCESS) {
+        say_log(cl, program, device);
+        return optune_fail(err, OPTUNE_EIO, "OpenCL cannot build it: %s", ot_opencl_error(rc));
+    }
+    ot_text lines = {0};
+    describe(cl, program, device, &lines);
+    size_t size = 0;
+    cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL);
+    unsigned char *binary = ot_alloc(size + 1);
+    int status = OPTUNE_OK;
+    if (size == 0 || cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary,
+                                          NULL) != CL_SUCCESS)
+        status = optune_fail(err, OPTUNE_EIO, "OpenCL gives no binary");
+    if (status >= 0)
+        status = ot_gpu_module_write(module, ot_text_str(&lines), binary, size, err);
+    free(binary);
+    ot_text_release(&lines);
+    cl->clReleaseProgram(program);
+    return status;
+}
+
+int ot_opencl_translate(char **word, int n)
+{
+    const ot_opencl *cl;
+    cl_device_id device;
+    optune_err err = {0};
+    ot_text source = {0}, options = {0};
+    int number;
+    if (n < 3)
+        return 2;
+    for (int i = 3; i < n; i++)
+        ot_text_printf(&options, "%s%s", i > 3 ? " " : "", word[i]);
+    int status = ot_opencl_open(&cl, &err);
+    if (status >= 0)
+        status = ot_opencl_find(word[2], &device, &number, &err);
+    if (status >= 0)
+        status = ot_read_file(word[0], &source, SOURCE_LIMIT, &err);
+    cl_context context = status >= 0 ? ot_opencl_context(device, &err) : NULL;
+    status = context ? build(cl, context, device, &source, ot_text_str(&options), word[1], &err)
+                     : OPTUNE_EIO;
+    if (status < 0)
+        printf("%s\n", err.text);
+    ot_text_release(&source);
+    ot_text_release(&options);
+    return status < 0 ? 1 : 0;
+}
