@@ -62,9 +62,10 @@ static _Noreturn void help(const bench_about *about)
     printf("%s: %s\n\n"
            "  --threads N       cores that both sides may use (default %d)\n",
            about->name, about->summary, about->threads);
-    printf("  --workload TEXT   instead of the preset's; may be repeated\n"
-           "  --preset NAME     of %s (default %s)\n",
-           about->op, about->preset ? about->preset : about->workload);
+    printf("  --workload TEXT   instead of the default's; may be repeated\n");
+    if (about->op)
+        printf("  --preset NAME     of %s (default %s)\n", about->op,
+               about->preset ? about->preset : about->workload);
     for (const bench_option *o = about->options; o && o->name; o++)
         printf("  --%s %-*s%s\n", o->name, (int)(15 - strlen(o->name)), o->argument, o->help);
     printf(
@@ -136,6 +137,11 @@ static void parse(bench *b, words *w, int argc, char **argv)
 
 static void take_preset(const bench_about *about, words *w)
 {
+    if (!about->op) {
+        for (int i = 0; about->workloads[i] && w->n < BENCH_MOST; i++)
+            w->workload[w->n++] = about->workloads[i];
+        return;
+    }
     const optune_op *op = ot_op_find(about->op);
     const char *name = w->preset ? w->preset : about->preset;
     if (!name) {
@@ -160,7 +166,7 @@ static void take_workloads(bench *b, words *w)
         if (ot_call_parse(w->workload[i], &call, &err) < 0)
             bench_die("%s", err.text);
         const char *op = call.op->name;
-        if (strcmp(op, about->op) != 0 &&
+        if (about->op && strcmp(op, about->op) != 0 &&
             (!about->other_op || strcmp(op, about->other_op) != 0))
             bench_die("'%s' is not a call of %s", w->workload[i], about->op);
         if (!ot_call_static(&call))

@@ -24,14 +24,15 @@ typedef struct bench_option { /* one that only this bench has */
 
 typedef struct bench_about {
     const char *name, *summary;
-    const char *op;       /* of the default workloads; the first of `ops` */
+    const char *op;       /* of the default workloads; NULL: any op is accepted */
     const char *other_op; /* also accepted; NULL: none */
     const char *preset;   /* the default; NULL: then `workload` is */
     const char *workload;
-    int threads;                 /* the default */
-    double seconds;              /* tuning one workload, at most, when --time is not given */
-    int rows;                    /* of one workload: its share of the time; 0: 1 */
-    const bench_option *options; /* ends at a NULL name; NULL: none */
+    int threads;                  /* the default */
+    double seconds;               /* tuning one workload, at most, when --time is not given */
+    int rows;                     /* of one workload: its share of the time; 0: 1 */
+    const bench_option *options;  /* ends at a NULL name; NULL: none */
+    const char *const *workloads; /* the default where `op` is NULL; NULL-terminated */
 } bench_about;
 
 typedef struct bench {

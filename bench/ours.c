@@ -66,18 +66,19 @@ static void tune_op(bench *b, const char *op, const char *const *workload, int n
 
 int bench_tune(bench *b, char *const *workload, int n, double seconds)
 {
-    const char *const ops[] = {b->about->op, b->about->other_op};
-    int tuned = 0;
-    for (int o = 0; b->tune && o < OT_COUNT(ops) && ops[o]; o++) {
+    int n_ops, tuned = 0;
+    const optune_op *const *ops = ot_ops(&n_ops);
+    for (int o = 0; b->tune && o < n_ops; o++) {
+        const char *name = ops[o]->name;
         const char **list = ot_alloc((size_t)(n + 1) * sizeof *list);
-        const size_t length = strlen(ops[o]);
+        const size_t length = strlen(name);
         int k = 0;
         for (int i = 0; i < n; i++)
-            if (strncmp(workload[i], ops[o], length) == 0 && workload[i][length] == '(' &&
+            if (strncmp(workload[i], name, length) == 0 && workload[i][length] == '(' &&
                 (b->time_given || !bench_known(b, workload[i])))
                 list[k++] = workload[i];
         if (k)
-            tune_op(b, ops[o], list, k, seconds);
+            tune_op(b, name, list, k, seconds);
         tuned += k;
         free(list);
     }
