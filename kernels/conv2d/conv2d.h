@@ -10,9 +10,7 @@
 #ifndef OPTUNE_KERNELS_CONV2D_H
 #define OPTUNE_KERNELS_CONV2D_H
 
-#include <string.h>
-
-#include "optune/define.h"
+#include "kernels/common/tensor.h"
 
 enum { CONV2D_DATA, CONV2D_WEIGHT }; /* indices of the inputs */
 
@@ -28,24 +26,10 @@ typedef struct conv2d_shape {
     bool f64;
 } conv2d_shape;
 
-/* The c of "NCHW<c>c", 0 for "NCHW", -1 for anything else. */
-static inline int conv2d_layout_block(const char *layout)
-{
-    if (strncmp(layout, "NCHW", 4) != 0)
-        return -1;
-    if (layout[4] == '\0')
-        return 0;
-    int block = 0;
-    const char *p = layout + 4;
-    for (; *p >= '0' && *p <= '9' && block < 10000; p++)
-        block = block * 10 + (*p - '0');
-    return block > 0 && layout[4] != '0' && p[0] == 'c' && p[1] == '\0' ? block : -1;
-}
-
 static inline int conv2d_out_block(const optune_call *call)
 {
     const char *out = optune_call_word(call, "out_layout");
-    return conv2d_layout_block(out[0] ? out : optune_call_word(call, "data_layout"));
+    return tensor_layout_block(out[0] ? out : optune_call_word(call, "data_layout"));
 }
 
 /* False while anything is unknown. Never fails for a call whose types are solved. */
@@ -60,7 +44,7 @@ static inline bool conv2d_shape_of(const optune_call *call, conv2d_shape *s)
     const int64_t *stride = optune_call_ints(call, "strides");
     const int64_t *pad = optune_call_ints(call, "padding");
     const int64_t *dilation = optune_call_ints(call, "dilation");
-    const int data_block = conv2d_layout_block(optune_call_word(call, "data_layout"));
+    const int data_block = tensor_layout_block(optune_call_word(call, "data_layout"));
     const int64_t groups = optune_call_int(call, "groups");
     *s = (conv2d_shape){
         .n = data->dim[0].min,

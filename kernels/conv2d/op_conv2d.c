@@ -9,12 +9,9 @@
  * patches into a small double precision panel and multiplies it with the weights, so that layout,
  * padding, stride, dilation and groups cost nothing in the inner loop.
  */
-#include <stdio.h>
-
+#include "kernels/common/window.h"
 #include "kernels/conv2d/conv2d.h"
 #include "kernels/conv2d/workloads.h"
-
-#define BIG OPTUNE_DIM_MAX
 
 static const optune_op_input inputs[] = {
     {.name = "data",
@@ -81,115 +78,26 @@ static const optune_op_attr attrs[] = {
 
 /* ---- type relation ----------------------------------------------------------------------- */
 
-static void print_type(char *text, size_t size, const optune_tensor *t)
-{
-    static const char *const stem[] = {"?", "f", "bf", "i", "u", "bool"};
-    const unsigned code = t->dtype.code < sizeof stem / sizeof stem[0] ? t->dtype.code : 0;
-    int n = snprintf(text, size, "%s", stem[code]);
-    if (code != OPTUNE_DTYPE_UNKNOWN && code != OPTUNE_DTYPE_BOOL)
-        n += snprintf(text + n, size - (size_t)n, "%d", t->dtype.bits);
-    if (t->dtype.lanes > 1)
-        n += snprintf(text + n, size - (size_t)n, "x%d", t->dtype.lanes);
-    for (int i = 0; i < t->rank; i++) {
-        const optune_dim *d = &t->dim[i];
-        const char *lead = i ? "," : "[";
-        if (optune_dim_known(d))
-            n += snprintf(text + n, size - (size_t)n, "%s%lld", lead, (long long)d->min);
-        else
-            n += snprintf(text + n, size - (size_t)n, "%s?%s", lead, d->name);
-    }
-    snprintf(text + n, size - (size_t)n, "%s", t->rank > 0 ? "]" : t->rank < 0 ? "[...]" : "[]");
-}
-
 /* "conv2d: argument 2 (weight) f32[...] does not fit data f32[...]: <what>" */
 static int misfit(const optune_call *call, int arg, const char *what, optune_err *err)
 {
-    char a[320], b[320];
+    char a[TENSOR_TEXT], b[TENSOR_TEXT];
     if (arg == CONV2D_WEIGHT || arg == CONV2D_DATA) {
-        print_type(a, sizeof a, &call->input[arg].type);
-        print_type(b, sizeof b, &call->input[!arg].type);
-        return optune_fail(err, OPTUNE_ETYPE, "conv2d: argument %d (%s) %s does not fit %s %s: %s",
-                           arg + 1, inputs[arg].name, a, inputs[!arg].name, b, what);
+        tensor_text(&call->input[arg].type, a);
+        tensor_text(&call->input[!arg].type, b);
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "conv2d: argument %d (%s) %s does not fit %s %s: %s", arg + 1,
+                           inputs[arg].name, a, inputs[!arg].name, b, what);
     }
-    print_type(a, sizeof a, &call->output[0]);
-    print_type(b, sizeof b, &call->input[CONV2D_DATA].type);
-    return optune_fail(err, OPTUNE_ETYPE, "conv2d: output %s does not fit data %s: %s", a, b, what);
-}
-
-/* Saturating a * b for a, b >= 0. */
-static int64_t times(int64_t a, int64_t b)
-{
-    int64_t c;
-    return __builtin_mul_overflow(a, b, &c) ? BIG : c;
-}
-
-static int64_t clamp_max(int64_t value, int64_t bound)
-{
-    return bound == BIG || value < 0 ? BIG : value;
-}
-
-/* Intersects d with [lo, hi]. A bound that says nothing new beyond "positive" is dropped, so that
- * an unknown dim stays exactly as it was written. */
-static bool narrow(optune_dim *d, int64_t lo, int64_t hi)
-{
-    if (lo > d->max || hi < d->min || lo > hi)
-        return false;
-    if (hi == BIG && lo <= 1)
-        return true;
-    optune_dim range = {.min = lo > d->min ? lo : d->min, .max = hi < d->max ? hi : d->max};
-    memcpy(range.name, d->name, sizeof range.name);
-    *d = range;
-    return true;
-}
-
-/* a * ka == b * kb for constants ka, kb. */
-static bool proportional(optune_dim *a, int64_t ka, optune_dim *b, int64_t kb)
-{
-    if (ka == kb)
-        return optune_dim_unify(a, b);
-    const int64_t a_lo = times(a->min, ka), a_hi = times(a->max, ka);
-    const int64_t b_lo = times(b->min, kb), b_hi = times(b->max, kb);
-    const int64_t lo = a_lo > b_lo ? a_lo : b_lo, hi = a_hi < b_hi ? a_hi : b_hi;
-    if (lo > hi || (optune_dim_known(a) && a_lo % kb) || (optune_dim_known(b) && b_lo % ka))
-        return false;
-    return narrow(a, (lo + ka - 1) / ka, hi == BIG ? BIG : hi / ka) &&
-           narrow(b, (lo + kb - 1) / kb, hi == BIG ? BIG : hi / kb);
-}
-
-/* One spatial axis: in, kernel and out narrow each other. */
-static bool slide(optune_dim *in, optune_dim *kernel, optune_dim *out, int64_t pads,
-                  int64_t stride, int64_t dilation)
-{
-    const int64_t k_lo = kernel->min > 1 ? kernel->min : 1;
-    const int64_t reach_lo = dilation * (k_lo - 1) + 1;
-    const int64_t reach_hi =
-        kernel->max >= BIG / dilation ? BIG : dilation * (kernel->max - 1) + 1;
-
-    /* Windows that fit: at least one, whatever is unknown. */
-    const int64_t most = in->max >= BIG - pads ? BIG : (in->max + pads - reach_lo);
-    if (most < 0)
-        return false;
-    const int64_t room = reach_hi == BIG ? -1 : in->min + pads - reach_hi;
-    if (!narrow(out, room < 0 ? 1 : room / stride + 1, most == BIG ? BIG : most / stride + 1))
-        return false;
-
-    const int64_t o_lo = out->min > 1 ? out->min : 1;
-    const int64_t in_lo = (o_lo - 1) * stride + reach_lo - pads;
-    const int64_t span = out->max == BIG ? BIG : times(out->max, stride) - 1;
-    const int64_t in_hi = span == BIG || reach_hi == BIG || span >= BIG - reach_hi
-                              ? BIG
-                              : span + reach_hi - pads;
-    if (!narrow(in, in_lo > 0 ? in_lo : 0, clamp_max(in_hi, in_hi)))
-        return false;
-
-    const int64_t far = in->max >= BIG - pads ? BIG : in->max + pads - (o_lo - 1) * stride;
-    const int64_t near = out->max == BIG ? 1 : in->min + pads - times(out->max, stride) + 1;
-    return narrow(kernel, near < 1 ? 1 : (near - 1 + dilation - 1) / dilation + 1,
-                  far == BIG ? BIG : far < 1 ? 0 : (far - 1) / dilation + 1);
+    tensor_text(&call->output[0], a);
+    tensor_text(&call->input[CONV2D_DATA].type, b);
+    return optune_fail(err, OPTUNE_ETYPE, "conv2d: output %s does not fit data %s: %s", a, b,
+                       what);
 }
 
 /* "Same" convolutions keep a symbolic extent's name. */
-static bool same_extent(const optune_dim *kernel, int64_t pads, int64_t stride, int64_t dilation)
+static bool same_extent(const optune_dim *kernel, int64_t pads, int64_t stride,
+                        int64_t dilation)
 {
     return stride == 1 && optune_dim_known(kernel) && pads == dilation * (kernel->min - 1);
 }
@@ -200,7 +108,7 @@ static int types(optune_call *call, optune_err *err)
     optune_tensor *weight = &call->input[CONV2D_WEIGHT].type;
     optune_tensor *out = &call->output[0];
     const char *layout = optune_call_word(call, "data_layout");
-    const int in_block = conv2d_layout_block(layout);
+    const int in_block = tensor_layout_block(layout);
     const int out_block = conv2d_out_block(call);
     if (in_block < 0)
         return optune_fail(err, OPTUNE_ETYPE,
@@ -239,12 +147,12 @@ static int types(optune_call *call, optune_err *err)
     char what[160];
     if (!optune_dim_unify(&data->dim[0], &out->dim[0]))
         return misfit(call, -1, "batch sizes differ", err);
-    if (!proportional(&data->dim[1], in_block ? in_block : 1, &weight->dim[1], groups)) {
+    if (!window_proportional(&data->dim[1], in_block ? in_block : 1, &weight->dim[1], groups)) {
         snprintf(what, sizeof what, "the data's channels must be %lld group%s of the weight's",
                  (long long)groups, groups == 1 ? "" : "s");
         return misfit(call, CONV2D_WEIGHT, what, err);
     }
-    if (!proportional(&weight->dim[0], 1, &out->dim[1], out_block ? out_block : 1))
+    if (!window_proportional(&weight->dim[0], 1, &out->dim[1], out_block ? out_block : 1))
         return misfit(call, -1,
                       out_block ? "the weight's output channels do not fill its blocks"
                                 : "its channels are not the weight's",
@@ -266,7 +174,7 @@ static int types(optune_call *call, optune_err *err)
                      axis ? "width" : "height", (long long)(in->min + pads));
             return misfit(call, CONV2D_WEIGHT, what, err);
         }
-        if (!slide(in, kernel, o, pads, stride[axis], dilation[axis]) ||
+        if (!window_slide(in, kernel, o, pads, stride[axis], dilation[axis]) ||
             (same_extent(kernel, pads, stride[axis], dilation[axis]) &&
              !optune_dim_unify(in, o))) {
             snprintf(what, sizeof what, "no %s satisfies strides, padding and dilation",
@@ -312,34 +220,6 @@ typedef struct panel {
     _Alignas(16) double x[DEPTH][PIXELS];
 } panel;
 
-static double element(const void *data, optune_dtype dtype, int64_t i)
-{
-    switch (dtype.code) {
-    case OPTUNE_DTYPE_FLOAT:
-        if (dtype.bits == 64)
-            return ((const double *)data)[i];
-        if (dtype.bits == 32)
-            return ((const float *)data)[i];
-        return (double)((const _Float16 *)data)[i];
-    case OPTUNE_DTYPE_BFLOAT: {
-        const uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        return (double)value;
-    }
-    case OPTUNE_DTYPE_INT:
-        return dtype.bits == 8    ? (double)((const int8_t *)data)[i]
-               : dtype.bits == 16 ? (double)((const int16_t *)data)[i]
-               : dtype.bits == 32 ? (double)((const int32_t *)data)[i]
-                                  : (double)((const int64_t *)data)[i];
-    default:
-        return dtype.bits == 16   ? (double)((const uint16_t *)data)[i]
-               : dtype.bits == 32 ? (double)((const uint32_t *)data)[i]
-               : dtype.bits == 64 ? (double)((const uint64_t *)data)[i]
-                                  : (double)((const uint8_t *)data)[i];
-    }
-}
-
 /* Rows [k0, k0+depth) of the patches of `count` output pixels, the first being `pixel` of the
  * region's plane; unused columns are zero. */
 static void gather(const conv2d_shape *s, const void *data, optune_dtype dtype, int64_t n,
@@ -361,9 +241,10 @@ static void gather(const conv2d_shape *s, const void *data, optune_dtype dtype, 
         double *row = p->x[k];
         for (int i = 0; i < count; i++) {
             const int64_t y = y0[i] + dy, x = x0[i] + dx;
-            row[i] = y >= 0 && y < s->h && x >= 0 && x < s->w
-                         ? element(data, dtype, ((plane + y) * s->w + x) * block + c % block)
-                         : 0;
+            row[i] =
+                y >= 0 && y < s->h && x >= 0 && x < s->w
+                    ? tensor_element(data, dtype, ((plane + y) * s->w + x) * block + c % block)
+                    : 0;
         }
         for (int i = count; i < PIXELS; i++)
             row[i] = 0;
@@ -400,8 +281,9 @@ static void multiply(const panel *p, int depth, const double *w, double *sum, do
 
 /* One panel's share of the channels of one group that the region holds. */
 static void apply_panel(const conv2d_shape *s, const void *weight, optune_dtype dtype,
-                        const optune_region *r, int64_t n, int64_t group, int64_t pixel, int count,
-                        int64_t k0, int depth, const panel *p, double *out, double *magnitude)
+                        const optune_region *r, int64_t n, int64_t group, int64_t pixel,
+                        int count, int64_t k0, int depth, const panel *p, double *out,
+                        double *magnitude)
 {
     const int64_t block = s->out_block ? s->out_block : 1;
     const int64_t lane_lo = s->out_block ? r->lo[4] : 0, lane_hi = s->out_block ? r->hi[4] : 1;
@@ -415,7 +297,7 @@ static void apply_panel(const conv2d_shape *s, const void *weight, optune_dtype 
                 continue;
             double w[DEPTH], sum[PIXELS] = {0}, abs[PIXELS] = {0};
             for (int k = 0; k < depth; k++)
-                w[k] = element(weight, dtype, co * size + k0 + k);
+                w[k] = tensor_element(weight, dtype, co * size + k0 + k);
             multiply(p, depth, w, sum, abs);
             const int64_t base = ((n - r->lo[0]) * blocks + b - r->lo[1]) * plane + pixel;
             for (int i = 0; i < count; i++) {
@@ -450,8 +332,8 @@ static void reference(const optune_call *call, const void *const *in, int out_in
                     const int depth = size - k < DEPTH ? (int)(size - k) : DEPTH;
                     gather(&s, in[CONV2D_DATA], data_type, n, g, region, pixel, count, k, depth,
                            &p);
-                    apply_panel(&s, in[CONV2D_WEIGHT], weight_type, region, n, g, pixel, count, k,
-                                depth, &p, out, magnitude);
+                    apply_panel(&s, in[CONV2D_WEIGHT], weight_type, region, n, g, pixel, count,
+                                k, depth, &p, out, magnitude);
                 }
 }
 

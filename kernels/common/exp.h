@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exponential, maxima and reductions of whole vectors, for bodies. No library, no tables:
+ * exp(x) = 2^n * exp(r), n = round(x / ln 2), exp(r) = 1 + r + r*r*q(r) with q the minimax
+ * polynomial of relative error 2^-28 (float) or 2^-57 (double) on |r| <= ln 2 / 2. Results are
+ * within one unit in the last place; those below the smallest normal number may be zero.
+ */
+#ifndef OPTUNE_KERNELS_COMMON_EXP_H
+#define OPTUNE_KERNELS_COMMON_EXP_H
+
+#include "kernels/common/cpu.h"
+
+/* Integers as wide as DTYPE. */
+typedef __typeof__(__builtin_choose_expr(sizeof(DTYPE) == 8, (i64)0, (i32)0)) exp_int;
+typedef exp_int exp_vec __attribute__((vector_size(VEC_BYTES)));
+
+/* a > b ? a : b in every lane: b where either is a NaN. One instruction where there is one. */
+INLINE vec vec_max(vec a, vec b)
+{
+#if defined(__AVX512F__) && VEC_BYTES == 64
+    typedef float singles __attribute__((vector_size(64)));
+    typedef double doubles __attribute__((vector_size(64)));
+    return sizeof(DTYPE) == 4
+               ? (vec)__builtin_ia32_maxps512_mask((singles)a, (singles)b, (singles)a, -1, 4)
+               : (vec)__builtin_ia32_maxpd512_mask((doubles)a, (doubles)b, (doubles)a, -1, 4);
+#elif defined(__AVX__) && VEC_BYTES == 32
+    typedef float singles __attribute__((vector_size(32)));
+    typedef double doubles __attribute__((vector_size(32)));
+    return sizeof(DTYPE) == 4 ? (vec)__builtin_ia32_maxps256((singles)a, (singles)b)
+                              : (vec)__builtin_ia32_maxpd256((doubles)a, (doubles)b);
+#elif defined(__SSE2__) && VEC_BYTES == 16
+    typedef float singles __attribute__((vector_size(16)));
+    typedef double doubles __attribute__((vector_size(16)));
+    return sizeof(DTYPE) == 4 ? (vec)__builtin_ia32_maxps((singles)a, (singles)b)
+                              : (vec)__builtin_ia32_maxpd((doubles)a, (doubles)b);
+#else
+    const exp_vec larger = a > b;
+    return (vec)((larger & (exp_vec)a) | (~larger & (exp_vec)b));
+#endif
+}
+
+#define SMALLEST_EXPONENT ((DTYPE)(sizeof(DTYPE) == 8 ? -708.9 : -88.0))
+
+/* exp(x) for x <= 0; exactly 0 for -infinity, NaN for a NaN. */
+INLINE vec vec_exp(vec x)
+{
+    const int wide = sizeof(DTYPE) == 8;
+    /* Adding it rounds to an integer, which is then in the low bits. */
+    const DTYPE round = (DTYPE)(wide ? 0x1.8p52 : 0x1.8p23);
+    x = vec_max(splat(SMALLEST_EXPONENT), x);
+    const vec shifted = x * (DTYPE)0x1.71547652b82fep+0 + round;
+    const vec n = shifted - round;
+    const vec power = (vec)(((exp_vec)shifted - (exp_vec)splat(round) + (wide ? 1023 : 127))
+                            << (wide ? 52 : 23));
+    vec r = x - n * (DTYPE)(wide ? 0x1.62e42fefap-1 : 0x1.62e4p-1);
+    r = r - n * (DTYPE)(wide ? 0x1.cf79abc9e3b3ap-40 : 0x1.7f7d1cf79abcap-20);
+    vec q;
+    if (wide) {
+        q = r * (DTYPE)2.5000018376404529e-08 + (DTYPE)2.7630306344621711e-07;
+        q = q * r + (DTYPE)2.7557586805904078e-06;
+        q = q * r + (DTYPE)2.4801492949361809e-05;
+        q = q * r + (DTYPE)0.00019841269505770564;
+        q = q * r + (DTYPE)0.0013888888943760233;
+        q = q * r + (DTYPE)0.00833333333349498;
+        q = q * r + (DTYPE)0.041666666666529725;
+        q = q * r + (DTYPE)0.1666666666666641;
+        q = q * r + (DTYPE)0.50000000000000111;
+    } else {
+        q = r * (DTYPE)0.00138145405 + (DTYPE)0.00836874512;
+        q = q * r + (DTYPE)0.0416683908;
+        q = q * r + (DTYPE)0.166665204;
+        q = q * r + (DTYPE)0.499999934;
+    }
+    return (q * (r * r) + r + (DTYPE)1) * power;
+}
+
+/* Lane i of the result is lane i ^ s. */
+INLINE vec vec_swap(vec v, const int s)
+{
+    exp_vec from = {0};
+    UNROLL(64)
+    for (int i = 0; i < VLEN; i++)
+        from[i] = i ^ s;
+    return __builtin_shuffle(v, from);
+}
+
+/* The sum, and the largest, of all lanes. */
+INLINE DTYPE vec_sum(vec v)
+{
+    UNROLL(8)
+    for (int s = VLEN / 2; s > 0; s /= 2)
+        v += vec_swap(v, s);
+    return v[0];
+}
+
+INLINE DTYPE vec_largest(vec v)
+{
+    UNROLL(8)
+    for (int s = VLEN / 2; s > 0; s /= 2)
+        v = vec_max(v, vec_swap(v, s));
+    return v[0];
+}
+
+/* v in lanes [from, VLEN), `other` below; `from` constant. */
+INLINE vec vec_from(vec v, DTYPE other, const int from)
+{
+    exp_vec lane = {0};
+    UNROLL(64)
+    for (int i = 0; i < VLEN; i++)
+        lane[i] = i >= from ? i : VLEN;
+    return __builtin_shuffle(v, splat(other), lane);
+}
+
+/* The first n elements at p, n constant; the other lanes are `rest`. */
+INLINE vec vec_get(const DTYPE *p, const int n, DTYPE rest)
+{
+    if (n >= VLEN)
+        return load(p);
+    vec v = splat(rest);
+    for (int i = 0; i < n; i++)
+        v[i] = p[i];
+    return v;
+}
+
+INLINE void vec_put(DTYPE *p, vec v, const int n)
+{
+    if (n >= VLEN) {
+        store(p, v);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        p[i] = v[i];
+}
+
+#endif

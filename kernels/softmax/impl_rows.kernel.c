@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * softmax_rows.cpu. Macros from the plan: OUTER rows of AXIS elements, PASSES, ROWS at once,
+ * STEP vectors of each at once.
+ *
+ * The one idea: a ragged end is the last whole vector of the row, which overlaps its
+ * neighbour: its lanes are true values, only sums must leave out the REST lanes counted before.
+ */
+#include "kernels/common/exp.h"
+
+#define WHOLE (AXIS / VLEN)
+#define TAIL (AXIS % VLEN)
+#define OVERLAP (TAIL ? VLEN - TAIL : 0)
+#define VECS (WHOLE + (TAIL > 0))
+#define PLACE(v) ((v) < WHOLE ? (i64)(v)*VLEN : (i64)AXIS - VLEN)
+#define STEPS (WHOLE / STEP * STEP)
+#define SMALLEST ((DTYPE)(sizeof(DTYPE) == 8 ? -__DBL_MAX__ : -__FLT_MAX__))
+#define NOTHING ((DTYPE)-__builtin_inff())
+
+#if PASSES == 1
+
+INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
+{
+    vec x[ROWS][VECS];
+    DTYPE scale[ROWS];
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        vec most = splat(NOTHING), sum = {0};
+        UNROLL(64)
+        for (int v = 0; v < VECS; v++) {
+            x[r][v] = load(from + r * AXIS + PLACE(v));
+            most = vec_max(x[r][v], most);
+        }
+        const vec m = splat(vec_largest(most));
+        UNROLL(64)
+        for (int v = 0; v < VECS; v++) {
+            x[r][v] = vec_exp(x[r][v] - m);
+            sum += v < WHOLE ? x[r][v] : vec_from(x[r][v], 0, OVERLAP);
+        }
+        scale[r] = 1 / vec_sum(sum);
+    }
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(64)
+        for (int v = 0; v < VECS; v++)
+            store(to + r * AXIS + PLACE(v), x[r][v] * scale[r]);
+    }
+}
+
+#else
+
+/* Vectors [v, v + n) of the rows raise their maxima. */
+INLINE void raise(vec most[ROWS][STEP], const DTYPE *from, i64 v, const int rows, const int n)
+{
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(8)
+        for (int u = 0; u < n; u++)
+            most[r][u] = vec_max(load(from + r * AXIS + PLACE(v + u)), most[r][u]);
+    }
+}
+
+/* Maximum and sum of every lane together: the sums shrink whenever a maximum rises. */
+INLINE void both(vec most[ROWS], vec sum[ROWS], const DTYPE *from, i64 v, const int rows,
+                 const int n, const int overlap)
+{
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        vec x[STEP], higher = most[r];
+        UNROLL(8)
+        for (int u = 0; u < n; u++) {
+            x[u] = load(from + r * AXIS + PLACE(v + u));
+            if (overlap)
+                x[u] = vec_from(x[u], NOTHING, overlap);
+            higher = vec_max(x[u], higher);
+        }
+        vec more = {0};
+        UNROLL(8)
+        for (int u = 0; u < n; u++)
+            more += vec_exp(x[u] - higher);
+        sum[r] = sum[r] * vec_exp(most[r] - higher) + more;
+        most[r] = higher;
+    }
+}
+
+INLINE void exponentials(const DTYPE *from, DTYPE *to, const DTYPE *most, vec sum[ROWS][STEP],
+                         i64 v, const int rows, const int n)
+{
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(8)
+        for (int u = 0; u < n; u++) {
+            const vec e = vec_exp(load(from + r * AXIS + PLACE(v + u)) - splat(most[r]));
+            store(to + r * AXIS + PLACE(v + u), e);
+            sum[r][u] += e;
+        }
+    }
+}
+
+/* The last pass: PASSES 2 computes, PASSES 3 has the exponentials in `to`. */
+INLINE void finish(const DTYPE *from, DTYPE *to, const DTYPE *most, const DTYPE *scale, i64 v,
+                   const int rows, const int n)
+{
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(8)
+        for (int u = 0; u < n; u++) {
+            DTYPE *p = to + r * AXIS + PLACE(v + u);
+            const vec e = PASSES == 2
+                              ? vec_exp(load(from + r * AXIS + PLACE(v + u)) - splat(most[r]))
+                              : load(p);
+            store(p, e * splat(scale[r]));
+        }
+    }
+}
+
+#define EACH(what)                                                                             \
+    do {                                                                                       \
+        i64 v = 0;                                                                             \
+        for (const int n = STEP; v < STEPS; v += STEP)                                         \
+            what;                                                                              \
+        for (const int n = 1; v < WHOLE; v++)                                                  \
+            what;                                                                              \
+    } while (0)
+
+INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
+{
+    DTYPE largest[ROWS], scale[ROWS];
+    vec last[ROWS];
+#if PASSES == 3
+    vec most[ROWS][STEP], sum[ROWS][STEP];
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(8)
+        for (int u = 0; u < STEP; u++) {
+            most[r][u] = splat(NOTHING);
+            sum[r][u] = (vec){0};
+        }
+    }
+    EACH(raise(most, from, v, rows, n));
+    if (TAIL)
+        raise(most, from, WHOLE, rows, 1);
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(8)
+        for (int u = 1; u < STEP; u++)
+            most[r][0] = vec_max(most[r][u], most[r][0]);
+        largest[r] = vec_largest(most[r][0]);
+        if (TAIL)
+            last[r] = vec_exp(load(from + r * AXIS + PLACE(WHOLE)) - splat(largest[r]));
+    }
+    EACH(exponentials(from, to, largest, sum, v, rows, n));
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        UNROLL(8)
+        for (int u = 1; u < STEP; u++)
+            sum[r][0] += sum[r][u];
+        if (TAIL)
+            sum[r][0] += vec_from(last[r], 0, OVERLAP);
+        scale[r] = 1 / vec_sum(sum[r][0]);
+    }
+#else
+    vec most[ROWS], sum[ROWS];
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        most[r] = splat(SMALLEST);
+        sum[r] = (vec){0};
+    }
+    EACH(both(most, sum, from, v, rows, n, 0));
+    if (TAIL)
+        both(most, sum, from, WHOLE, rows, 1, OVERLAP);
+    UNROLL(8)
+    for (int r = 0; r < rows; r++) {
+        largest[r] = vec_largest(most[r]);
+        scale[r] = 1 / vec_sum(sum[r] * vec_exp(most[r] - splat(largest[r])));
+        if (TAIL)
+            last[r] = vec_exp(load(from + r * AXIS + PLACE(WHOLE)) - splat(largest[r]));
+    }
+#endif
+    EACH(finish(from, to, largest, scale, v, rows, n));
+    if (TAIL) {
+        UNROLL(8)
+        for (int r = 0; r < rows; r++)
+            store(to + r * AXIS + PLACE(WHOLE), last[r] * splat(scale[r]));
+    }
+}
+
+#endif
+
+/* arg: data, out */
+void softmax(void *const *arg)
+{
+    const DTYPE *data = arg[0];
+    DTYPE *out = arg[1];
+    PARALLEL_FOR
+    for (i64 row = 0; row < OUTER / ROWS; row++)
+        lines(data + row * (ROWS * AXIS), out + row * (ROWS * AXIS), ROWS);
+    if (OUTER % ROWS)
+        lines(data + OUTER / ROWS * (ROWS * AXIS), out + OUTER / ROWS * (ROWS * AXIS),
+              OUTER % ROWS);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* softmax for a target that has no strategy of its own. */
+#include "optune/define.h"
+
+static const optune_strategy_row rows[] = {
+    {.impl = "softmax_columns.cpu"},
+    {0},
+};
+
+OPTUNE_STRATEGY(softmax, generic) = {.op = "softmax", .key = "generic", .rows = rows};
