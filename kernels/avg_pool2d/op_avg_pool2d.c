@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * avg_pool2d: the mean of each window. Relay's nn.avg_pool2d.
+ *
+ * The sum of the elements inside the data is divided by their number, or, with
+ * count_include_pad, by the number of positions inside data and padding: what ceil_mode adds
+ * beyond the padding never counts. A window that counts nothing gives 0. A NaN makes its windows
+ * NaN.
+ */
+#include <math.h>
+
+#include "kernels/pool/pool.h"
+
+static const optune_op_input inputs[] = {
+    {.name = "data",
+     .type = "tensor [N,C,H,W] or [N,C/c,H,W,c]",
+     .description = "Activations, in `layout`."},
+    {0},
+};
+
+static const optune_op_attr attrs[] = {POOL_ATTRS, POOL_COUNT_ATTR, {0}};
+
+static double flops(const optune_call *call)
+{
+    pool_shape s;
+    return pool_forward_shape(call, &s) ? (double)optune_tensor_elements(&call->output[0]) *
+                                              (double)(s.y.kernel * s.x.kernel)
+                                        : 0;
+}
+
+static double terms(const optune_call *call)
+{
+    const int64_t *size = optune_call_ints(call, "pool_size");
+    return (double)(size[0] * size[1]) + 1; /* and the quotient */
+}
+
+typedef struct walk {
+    pool_shape s;
+    optune_dtype dtype;
+    const void *data;
+    double *out, *magnitude;
+} walk;
+
+static void each(void *arg, int64_t plane, int64_t lane, int64_t y, int64_t x, int64_t k)
+{
+    const walk *w = arg;
+    const pool_axis *const ay = &w->s.y, *const ax = &w->s.x;
+    const pool_span sy = pool_taps(ay, y), sx = pool_taps(ax, x);
+    double sum = 0, size = 0;
+    for (int64_t i = sy.first; i < sy.last; i++)
+        for (int64_t j = sx.first; j < sx.last; j++) {
+            const int64_t row = y * ay->stride - ay->before + i * ay->dilation;
+            const int64_t col = x * ax->stride - ax->before + j * ax->dilation;
+            const int64_t at = ((plane * ay->in + row) * ax->in + col) * w->s.block + lane;
+            const double v = tensor_element(w->data, w->dtype, at);
+            sum += v;
+            size += fabs(v);
+        }
+    const int64_t count = pool_count(ay, y, w->s.count_pad) * pool_count(ax, x, w->s.count_pad);
+    w->out[k] = count ? sum / (double)count : 0;
+    w->magnitude[k] = count ? size / (double)count : 0;
+}
+
+static void reference(const optune_call *call, const void *const *in, int out_index,
+                      const optune_region *region, double *out, double *magnitude)
+{
+    (void)out_index;
+    walk w = {
+        .dtype = call->output[0].dtype, .data = in[0], .out = out, .magnitude = magnitude};
+    if (pool_forward_shape(call, &w.s))
+        pool_walk(region, call->output[0].dim[1].min, each, &w);
+}
+
+static const char *const inception[] = {
+    "avg_pool2d(f32[1,192,35,35], pool_size=[3,3], padding=[1,1], count_include_pad=true)",
+    "avg_pool2d(f32[1,288,35,35], pool_size=[3,3], padding=[1,1], count_include_pad=true)",
+    "avg_pool2d(f32[1,768,17,17], pool_size=[3,3], padding=[1,1], count_include_pad=true)",
+    "avg_pool2d(f32[1,1280,8,8], pool_size=[3,3], padding=[1,1], count_include_pad=true)",
+    "avg_pool2d(f32[1,2048,8,8], pool_size=[3,3], padding=[1,1], count_include_pad=true)",
+    NULL,
+};
+
+static const char *const densenet[] = {
+    "avg_pool2d(f32[1,128,56,56], pool_size=[2,2], strides=[2,2])",
+    "avg_pool2d(f32[1,256,28,28], pool_size=[2,2], strides=[2,2])",
+    "avg_pool2d(f32[1,512,14,14], pool_size=[2,2], strides=[2,2])",
+    NULL,
+};
+
+static const optune_preset presets[] = {
+    {"inception_v3", "the branches of Inception v3, batch 1", inception},
+    {"densenet121", "the transitions of DenseNet-121, batch 1", densenet},
+    {NULL, NULL, NULL},
+};
+
+static const char *const samples[] = {
+    "avg_pool2d(f32[1,3,37,41], pool_size=[3,3], strides=[2,2], padding=[1,1])",
+    "avg_pool2d(f32[2,5,16,70], pool_size=[2,2], strides=[2,2])",
+    "avg_pool2d(f32[1,2,19,33], pool_size=[3,3], padding=[1,1], count_include_pad=true)",
+    "avg_pool2d(f32[1,3,7,7], pool_size=[3,3], padding=[1,1])",
+    "avg_pool2d(f32[1,2,23,39], pool_size=[3,2], strides=[2,3], padding=[1,0,2,1])",
+    "avg_pool2d(f32[1,2,20,45], pool_size=[2,3], dilation=[2,3], strides=[1,2])",
+    "avg_pool2d(f32[1,2,14,36], pool_size=[3,3], strides=[2,2], padding=[1,1], "
+    "ceil_mode=true, count_include_pad=true)",
+    "avg_pool2d(f32[1,1,5,6], pool_size=[5,6])",
+    "avg_pool2d(f64[1,3,15,29], pool_size=[3,3], strides=[2,2], padding=[1,1])",
+    "avg_pool2d(f32[1,2,15,13,16], pool_size=[3,3], strides=[2,2], padding=[1,1], "
+    "layout=NCHW16c)",
+    "avg_pool2d(f32[2,1,9,11,8], pool_size=[2,3], padding=[0,1], layout=NCHW8c, "
+    "ceil_mode=true, count_include_pad=true)",
+    "avg_pool2d(f32[1,2,7,8,3], pool_size=[2,2], strides=[2,2], layout=NCHW3c)",
+    "avg_pool2d(f64[1,1,8,9,8], pool_size=[3,3], padding=[1,1], layout=NCHW8c)",
+    NULL,
+};
+
+OPTUNE_OP(avg_pool2d) = {
+    .name = "avg_pool2d",
+    .summary = "the mean of each window",
+    .inputs = inputs,
+    .attrs = attrs,
+    .n_outputs = 1,
+    .pattern = OPTUNE_OUT_FUSABLE,
+    .support_level = 2,
+    .types = pool_forward_types,
+    .flops = flops,
+    .terms = terms,
+    .reference = reference,
+    .presets = presets,
+    .samples = samples,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * max_pool2d: the largest element of each window. Relay's nn.max_pool2d.
+ *
+ * A NaN is not larger than anything: the result is the largest of the elements that are not NaN
+ * (C's fmax), and -infinity where a window holds none, be it all NaN or all padding. Of two zeros
+ * either may be returned. Results are exact.
+ */
+#include <math.h>
+
+#include "kernels/pool/pool.h"
+
+static const optune_op_input inputs[] = {
+    {.name = "data",
+     .type = "tensor [N,C,H,W] or [N,C/c,H,W,c]",
+     .description = "Activations, in `layout`."},
+    {0},
+};
+
+static const optune_op_attr attrs[] = {POOL_ATTRS, {0}};
+
+static double flops(const optune_call *call)
+{
+    pool_shape s;
+    return pool_forward_shape(call, &s) ? (double)optune_tensor_elements(&call->output[0]) *
+                                              (double)(s.y.kernel * s.x.kernel)
+                                        : 0;
+}
+
+typedef struct walk {
+    pool_shape s;
+    optune_dtype dtype;
+    const void *data;
+    double *out, *magnitude;
+} walk;
+
+static void each(void *arg, int64_t plane, int64_t lane, int64_t y, int64_t x, int64_t k)
+{
+    const walk *w = arg;
+    const pool_axis *const ay = &w->s.y, *const ax = &w->s.x;
+    const pool_span sy = pool_taps(ay, y), sx = pool_taps(ax, x);
+    double most = -INFINITY;
+    for (int64_t i = sy.first; i < sy.last; i++)
+        for (int64_t j = sx.first; j < sx.last; j++) {
+            const int64_t row = y * ay->stride - ay->before + i * ay->dilation;
+            const int64_t col = x * ax->stride - ax->before + j * ax->dilation;
+            const int64_t at = ((plane * ay->in + row) * ax->in + col) * w->s.block + lane;
+            most = fmax(most, tensor_element(w->data, w->dtype, at));
+        }
+    w->out[k] = most;
+    w->magnitude[k] = isinf(most) ? 0 : fabs(most);
+}
+
+static void reference(const optune_call *call, const void *const *in, int out_index,
+                      const optune_region *region, double *out, double *magnitude)
+{
+    (void)out_index;
+    walk w = {
+        .dtype = call->output[0].dtype, .data = in[0], .out = out, .magnitude = magnitude};
+    if (pool_forward_shape(call, &w.s))
+        pool_walk(region, call->output[0].dim[1].min, each, &w);
+}
+
+static const char *const resnet50[] = {
+    "max_pool2d(f32[1,64,112,112], pool_size=[3,3], strides=[2,2], padding=[1,1])",
+    NULL,
+};
+
+static const char *const vgg16[] = {
+    "max_pool2d(f32[1,64,224,224], pool_size=[2,2], strides=[2,2])",
+    "max_pool2d(f32[1,128,112,112], pool_size=[2,2], strides=[2,2])",
+    "max_pool2d(f32[1,256,56,56], pool_size=[2,2], strides=[2,2])",
+    "max_pool2d(f32[1,512,28,28], pool_size=[2,2], strides=[2,2])",
+    "max_pool2d(f32[1,512,14,14], pool_size=[2,2], strides=[2,2])",
+    NULL,
+};
+
+static const char *const inception[] = {
+    "max_pool2d(f32[1,64,147,147], pool_size=[3,3], strides=[2,2])",
+    "max_pool2d(f32[1,192,71,71], pool_size=[3,3], strides=[2,2])",
+    "max_pool2d(f32[1,288,35,35], pool_size=[3,3], strides=[2,2])",
+    "max_pool2d(f32[1,768,17,17], pool_size=[3,3], strides=[2,2])",
+    NULL,
+};
+
+static const char *const resnet50_blocked[] = {
+    "max_pool2d(f32[1,4,112,112,16], pool_size=[3,3], strides=[2,2], padding=[1,1], "
+    "layout=NCHW16c)",
+    NULL,
+};
+
+static const optune_preset presets[] = {
+    {"resnet50", "the one of ResNet-50, batch 1", resnet50},
+    {"vgg16", "the five of VGG-16, batch 1", vgg16},
+    {"inception_v3", "the four of Inception v3, batch 1", inception},
+    {"resnet50-NCHW16c", "that of ResNet-50 in blocks of 16 channels", resnet50_blocked},
+    {NULL, NULL, NULL},
+};
+
+static const char *const samples[] = {
+    "max_pool2d(f32[1,3,37,41], pool_size=[3,3], strides=[2,2], padding=[1,1])",
+    "max_pool2d(f32[2,5,16,70], pool_size=[2,2], strides=[2,2])",
+    "max_pool2d(f32[1,2,19,33], pool_size=[3,3], padding=[1,1])",
+    "max_pool2d(f32[1,3,7,7], pool_size=[3,3], strides=[2,2], padding=[1,1])",
+    "max_pool2d(f32[1,2,23,39], pool_size=[3,2], strides=[2,3], padding=[1,0,2,1])",
+    "max_pool2d(f32[1,2,20,45], pool_size=[2,3], dilation=[2,3], strides=[1,2])",
+    "max_pool2d(f32[1,2,14,35], pool_size=[3,3], strides=[2,2], ceil_mode=true)",
+    "max_pool2d(f32[1,2,9,20], pool_size=[5,5], padding=[2,2])",
+    "max_pool2d(f32[1,1,5,6], pool_size=[5,6])",
+    "max_pool2d(f64[1,3,15,29], pool_size=[3,3], strides=[2,2], padding=[1,1])",
+    "max_pool2d(f32[1,2,15,13,16], pool_size=[3,3], strides=[2,2], padding=[1,1], "
+    "layout=NCHW16c)",
+    "max_pool2d(f32[2,1,9,11,8], pool_size=[2,3], padding=[0,1], layout=NCHW8c, "
+    "ceil_mode=true)",
+    "max_pool2d(f32[1,2,7,8,3], pool_size=[2,2], strides=[2,2], layout=NCHW3c)",
+    "max_pool2d(f32[1,2,11,10,32], pool_size=[3,3], dilation=[2,2], padding=[1,2], "
+    "layout=NCHW32c)",
+    "max_pool2d(f64[1,1,8,9,8], pool_size=[3,3], padding=[1,1], layout=NCHW8c)",
+    NULL,
+};
+
+OPTUNE_OP(max_pool2d) = {
+    .name = "max_pool2d",
+    .summary = "the largest element of each window",
+    .inputs = inputs,
+    .attrs = attrs,
+    .n_outputs = 1,
+    .pattern = OPTUNE_OUT_FUSABLE,
+    .support_level = 2,
+    .types = pool_forward_types,
+    .flops = flops,
+    .reference = reference,
+    .presets = presets,
+    .samples = samples,
+};

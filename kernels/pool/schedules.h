@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The schedules of pooling as rows see them: for each of plain, direct, rows and block whether it
+ * applies, its knobs, its fallback and its plan. An op's implementation is one of these and a
+ * body of two lines: its compute, and the schedule's header.
+ */
+#ifndef OPTUNE_KERNELS_POOL_SCHEDULES_H
+#define OPTUNE_KERNELS_POOL_SCHEDULES_H
+
+#include "kernels/pool/pool.h"
+
+#define POOL_IMPL(op_, id, name_, schedule, text)                                              \
+    OPTUNE_IMPL(op_, id) = {.op = #op_,                                                        \
+                            .name = name_,                                                     \
+                            .summary = text,                                                   \
+                            .error_scale = POOL_EXACT ? 1e-6 : 0,                              \
+                            .applies = schedule##_applies,                                     \
+                            .space = schedule##_space,                                         \
+                            .fallback = schedule##_fallback,                                   \
+                            .valid = schedule##_valid,                                         \
+                            .plan = schedule##_plan}
+
+static const int64_t pool_tiles[] = {1, 2, 4};
+
+/* Parts of a plane that are tasks of their own where planes alone do not occupy the threads. */
+static inline int64_t pool_bands(const optune_task *task, const pool_shape *s)
+{
+    const int64_t threads = pool_threads(task);
+    if (threads == 1 || s->planes >= 4 * threads)
+        return 1;
+    const int64_t bands = (4 * threads + s->planes - 1) / s->planes;
+    return bands < s->y.out ? bands : s->y.out;
+}
+
+/* Vector lengths up to `most` elements, longest first; at least one. */
+static inline void pool_lanes_knob(const optune_task *task, const pool_shape *s, int64_t most,
+                                   optune_space *space)
+{
+    int64_t lanes[8];
+    int n = 0;
+    for (int64_t l = pool_lanes(task, s); n < 8 && l * pool_elem(s) >= 16; l /= 2)
+        if (l <= most)
+            lanes[n++] = l;
+    optune_space_ints(space, "lanes", n, lanes);
+}
+
+static inline bool pool_nchw(const optune_task *task, pool_shape *s, char *why)
+{
+    pool_forward_shape(task->call, s);
+    if (!pool_applies(task, s, why))
+        return false;
+    return s->block == 1 || optune_refuse(why, "needs the layout NCHW");
+}
+
+static inline optune_stage pool_stage(int module)
+{
+    return (optune_stage){.phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = "pool",
+                          .n_args = 2,
+                          .arg = {optune_input_arg(0), optune_output_arg(0)}};
+}
+
+static inline bool pool_tile_fits(const optune_task *task, int64_t vectors, char *why)
+{
+    return vectors + 4 <= pool_registers(task) ||
+           optune_refuse(why, "%ld accumulators do not fit into registers", (long)vectors);
+}
+
+/* ---- plain ------------------------------------------------------------------------------- */
+
+static inline bool pool_plain_applies(const optune_task *task, char *why)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    return pool_applies(task, &s, why);
+}
+
+static inline void pool_plain_plan(const optune_task *task, const optune_config *config,
+                                   optune_plan *plan)
+{
+    (void)config;
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const optune_stage stage = pool_stage(pool_module(plan, &s, 16 / pool_elem(&s)));
+    optune_plan_stage(plan, &stage);
+}
+
+#define pool_plain_space NULL
+#define pool_plain_fallback NULL
+#define pool_plain_valid NULL
+
+/* ---- direct ------------------------------------------------------------------------------ */
+
+static inline bool pool_direct_applies(const optune_task *task, char *why)
+{
+    pool_shape s;
+    if (!pool_nchw(task, &s, why))
+        return false;
+    const pool_span x = pool_inside(&s.x);
+    if ((x.last - x.first) * pool_elem(&s) < 16)
+        return optune_refuse(why, "fewer columns inside than the shortest vector has lanes");
+    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
+           optune_refuse(why, "a window of more than 16 rows or columns");
+}
+
+static inline bool pool_pairs(const pool_shape *s)
+{
+    return s->x.stride == 2 && s->x.dilation == 1;
+}
+
+static inline void pool_direct_space(const optune_task *task, optune_space *space)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const pool_span x = pool_inside(&s.x);
+    pool_lanes_knob(task, &s, x.last - x.first, space);
+    optune_space_ints(space, "tile_oh", 3, pool_tiles);
+    optune_space_ints(space, "tile_ow", 3, pool_tiles);
+    optune_space_words(space, "first", 1 + pool_pairs(&s),
+                       (const char *const[]){"taps", "columns"});
+}
+
+static inline void pool_direct_fallback(const optune_task *task, const optune_space *space,
+                                        optune_config *config)
+{
+    (void)task;
+    optune_config_choose_int(config, space, "tile_ow", 2);
+    optune_config_choose_word(config, space, "first", "columns");
+}
+
+static inline bool pool_direct_valid(const optune_task *task, const optune_config *config,
+                                     char *why)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const pool_span x = pool_inside(&s.x);
+    const int64_t rows = optune_config_int(config, "tile_oh");
+    const int64_t vecs = optune_config_int(config, "tile_ow");
+    const int64_t wide = vecs * optune_config_int(config, "lanes");
+    if (rows > s.y.out || wide > x.last - x.first)
+        return (rows == 1 && vecs == 1) ||
+               optune_refuse(why, "a tile of %ldx%ld exceeds the output", (long)rows,
+                             (long)wide);
+    return pool_tile_fits(task, rows * vecs, why);
+}
+
+static inline void pool_direct_plan(const optune_task *task, const optune_config *config,
+                                    optune_plan *plan)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const int m = pool_module(plan, &s, optune_config_int(config, "lanes"));
+    optune_plan_define(plan, m, "TH", optune_config_int(config, "tile_oh"));
+    optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));
+    optune_plan_define(plan, m, "COLUMNS",
+                       strcmp(optune_config_word(config, "first"), "columns") == 0);
+    optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
+    const optune_stage stage = pool_stage(m);
+    optune_plan_stage(plan, &stage);
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+static inline bool pool_rows_applies(const optune_task *task, char *why)
+{
+    pool_shape s;
+    if (!pool_nchw(task, &s, why))
+        return false;
+    if (s.x.in * pool_elem(&s) < 16)
+        return optune_refuse(why, "rows are shorter than a vector");
+    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
+           optune_refuse(why, "a window of more than 16 rows or columns");
+}
+
+static inline void pool_rows_space(const optune_task *task, optune_space *space)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    pool_lanes_knob(task, &s, s.x.in, space);
+    optune_space_ints(space, "tile_oh", 3, pool_tiles);
+    optune_space_ints(space, "tile_w", 3, pool_tiles);
+    optune_space_ints(space, "tile_ow", 3, pool_tiles);
+}
+
+static inline void pool_rows_fallback(const optune_task *task, const optune_space *space,
+                                      optune_config *config)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    /* Vectors that the output fills: the ends of longer ones are stored one by one. */
+    optune_config_choose_int(config, space, "lanes", s.x.out);
+    optune_config_choose_int(config, space, "tile_w", 2);
+}
+
+static inline bool pool_rows_valid(const optune_task *task, const optune_config *config,
+                                   char *why)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const int64_t lanes = optune_config_int(config, "lanes");
+    const int64_t rows = optune_config_int(config, "tile_oh");
+    const int64_t in = optune_config_int(config, "tile_w");
+    const int64_t out = optune_config_int(config, "tile_ow");
+    if ((rows > 1 && rows > s.y.out) || (in > 1 && in * lanes > s.x.in) ||
+        (out > 1 && out * lanes > s.x.out))
+        return optune_refuse(why, "a tile exceeds the plane");
+    return pool_tile_fits(task, rows * in, why);
+}
+
+/* Elements of one line: the padding, the data, and what whole vectors read beyond. */
+static inline int64_t pool_line(const pool_shape *s, int64_t lanes)
+{
+    const int64_t vectors = (s->x.out + lanes - 1) / lanes;
+    const int64_t read =
+        vectors * lanes * s->x.stride + (s->x.kernel - 1) * s->x.dilation + 2 * lanes;
+    const int64_t written = s->x.before + s->x.in + lanes;
+    return ((read > written ? read : written) + 15) / 16 * 16;
+}
+
+static inline void pool_rows_plan(const optune_task *task, const optune_config *config,
+                                  optune_plan *plan)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const int64_t lanes = optune_config_int(config, "lanes");
+    const int64_t rows = optune_config_int(config, "tile_oh"), line = pool_line(&s, lanes);
+    const int m = pool_module(plan, &s, lanes);
+    optune_plan_define(plan, m, "TH", rows);
+    optune_plan_define(plan, m, "TW", optune_config_int(config, "tile_w"));
+    optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));
+    optune_plan_define(plan, m, "LINE", line);
+    optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
+    const int lines = optune_plan_scratch(
+        plan, "lines", pool_threads(task) * rows * line * pool_elem(&s), false);
+    const int shares =
+        optune_plan_scratch(plan, "shares", (s.x.out + lanes) * pool_elem(&s), true);
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
+                                            .module = m,
+                                            .function = "count_columns",
+                                            .n_args = 1,
+                                            .arg = {optune_scratch_arg(shares)}});
+    optune_stage stage = pool_stage(m);
+    stage.arg[stage.n_args++] = optune_scratch_arg(lines);
+    stage.arg[stage.n_args++] = optune_scratch_arg(shares);
+    optune_plan_stage(plan, &stage);
+}
+
+/* ---- block ------------------------------------------------------------------------------- */
+
+/* The longest vector whose lanes divide the block; 0: none of 16 bytes or more. */
+static inline int64_t pool_block_lanes(const optune_task *task, const pool_shape *s)
+{
+    int64_t lanes = pool_lanes(task, s);
+    while (lanes * pool_elem(s) >= 16 && s->block % lanes != 0)
+        lanes /= 2;
+    return lanes * pool_elem(s) >= 16 ? lanes : 0;
+}
+
+static inline bool pool_block_applies(const optune_task *task, char *why)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    if (!pool_applies(task, &s, why))
+        return false;
+    if (s.block == 1)
+        return optune_refuse(why, "needs a layout NCHW<c>c");
+    if (!pool_block_lanes(task, &s))
+        return optune_refuse(why, "no vector's lanes divide the block");
+    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
+           optune_refuse(why, "a window of more than 16 rows or columns");
+}
+
+static inline void pool_block_space(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    optune_space_ints(space, "tile_oh", 3, pool_tiles);
+    optune_space_ints(space, "tile_ow", 7, (const int64_t[]){1, 2, 3, 4, 6, 8, 12});
+}
+
+static inline void pool_block_fallback(const optune_task *task, const optune_space *space,
+                                       optune_config *config)
+{
+    (void)task;
+    optune_config_choose_int(config, space, "tile_ow", 4);
+}
+
+static inline bool pool_block_valid(const optune_task *task, const optune_config *config,
+                                    char *why)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const int64_t rows = optune_config_int(config, "tile_oh");
+    const int64_t cols = optune_config_int(config, "tile_ow");
+    if (rows * cols * s.y.kernel * s.x.kernel > 256)
+        return optune_refuse(why, "a tile of %ldx%ld windows unrolls to more than 256 loads",
+                             (long)rows, (long)cols);
+    return pool_tile_fits(task, rows * cols, why);
+}
+
+static inline void pool_block_plan(const optune_task *task, const optune_config *config,
+                                   optune_plan *plan)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const int m = pool_module(plan, &s, pool_block_lanes(task, &s));
+    optune_plan_define(plan, m, "TH", optune_config_int(config, "tile_oh"));
+    optune_plan_define(plan, m, "TW", optune_config_int(config, "tile_ow"));
+    optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
+    const optune_stage stage = pool_stage(m);
+    optune_plan_stage(plan, &stage);
+}
+
+#endif
