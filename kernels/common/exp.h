@@ -39,6 +39,27 @@ INLINE vec vec_max(vec a, vec b)
 #endif
 }
 
+/* The larger of both, NaN where either is one: for maxima in which a NaN must not get lost. */
+INLINE vec vec_most(vec a, vec b)
+{
+#if defined(__AVX512F__) && VEC_BYTES == 64
+    /* b stays when it is a NaN; one in a is put in afterwards: classes 0 and 1 are NaNs, and
+     * answer 2 is the source's quiet NaN. */
+    typedef float singles __attribute__((vector_size(64)));
+    typedef double doubles __attribute__((vector_size(64)));
+    const vec most = vec_max(a, b);
+    const exp_vec table = (exp_vec){0} + 0x22;
+    if (sizeof(DTYPE) == 4)
+        return (vec)__builtin_ia32_fixupimmps512_mask(
+            (singles)most, (singles)a, (int __attribute__((vector_size(64))))table, 0, -1, 4);
+    return (vec)__builtin_ia32_fixupimmpd512_mask(
+        (doubles)most, (doubles)a, (long long __attribute__((vector_size(64))))table, 0, -1, 4);
+#else
+    const exp_vec chosen = (a > b) | (a != a);
+    return (vec)((chosen & (exp_vec)a) | (~chosen & (exp_vec)b));
+#endif
+}
+
 #define SMALLEST_EXPONENT ((DTYPE)(sizeof(DTYPE) == 8 ? -708.9 : -88.0))
 
 /* exp(x) for x <= 0; exactly 0 for -infinity, NaN for a NaN. */

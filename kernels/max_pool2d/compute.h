@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What max_pool2d computes, the largest, NaN left out; how it walks is a schedule's business. */
+/* What max_pool2d computes, the largest, or a NaN; how it walks is a schedule's business. */
 #include "kernels/pool/body.h"
 
 #define POOL_START ((DTYPE)-__builtin_inff())
@@ -7,10 +7,10 @@
 
 INLINE vec fold(vec acc, vec x)
 {
-    return vec_max(x, acc);
+    return vec_most(x, acc);
 }
 
 INLINE DTYPE fold1(DTYPE acc, DTYPE x)
 {
-    return x > acc ? x : acc;
+    return (x > acc) | (x != x) ? x : acc;
 }

@@ -2,8 +2,7 @@
 /*
  * max_pool2d: the largest element of each window. Relay's nn.max_pool2d.
  *
- * A NaN is not larger than anything: the result is the largest of the elements that are not NaN
- * (C's fmax), and -infinity where a window holds none, be it all NaN or all padding. Of two zeros
+ * A window with a NaN gives a NaN. One that holds nothing but padding gives -infinity. Of two zeros
  * either may be returned. Results are exact.
  */
 #include <math.h>
@@ -45,7 +44,8 @@ static void each(void *arg, int64_t plane, int64_t lane, int64_t y, int64_t x, i
             const int64_t row = y * ay->stride - ay->before + i * ay->dilation;
             const int64_t col = x * ax->stride - ax->before + j * ax->dilation;
             const int64_t at = ((plane * ay->in + row) * ax->in + col) * w->s.block + lane;
-            most = fmax(most, tensor_element(w->data, w->dtype, at));
+            const double v = tensor_element(w->data, w->dtype, at);
+            most = v > most || isnan(v) ? v : most;
         }
     w->out[k] = most;
     w->magnitude[k] = isinf(most) ? 0 : fabs(most);

@@ -14,14 +14,14 @@ INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows,
     for (int r = 0; r < rows; r++) {
         UNROLL(16)
         for (int t = 0; t < cols; t++) {
-            acc[r][t] = splat(POOL_START);
             UNROLL(16)
             for (int i = 0; i < KH; i++) {
                 UNROLL(16)
-                for (int j = 0; j < KW; j++)
-                    acc[r][t] = fold(
-                        acc[r][t],
-                        load(from + ((i64)(r * SH + i * DH) * W + t * SW + j * DW) * BLOCK));
+                for (int j = 0; j < KW; j++) {
+                    const vec x =
+                        load(from + ((i64)(r * SH + i * DH) * W + t * SW + j * DW) * BLOCK);
+                    acc[r][t] = i || j ? fold(acc[r][t], x) : x;
+                }
             }
         }
     }

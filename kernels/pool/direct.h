@@ -9,8 +9,8 @@
  */
 #include "kernels/pool/body.h"
 
-/* One vector of windows whose first tap is at p; kernel rows [k0, k1). */
-INLINE vec windows(const DTYPE *p, const i64 k0, const i64 k1)
+/* One vector of windows whose first tap is at p; kernel rows [k0, k1), all of them when `known`. */
+INLINE vec windows(const DTYPE *p, const int known, const i64 k0, const i64 k1)
 {
     vec acc = splat(POOL_START);
 #if COLUMNS
@@ -20,26 +20,31 @@ INLINE vec windows(const DTYPE *p, const i64 k0, const i64 k1)
         vec a = splat(POOL_START), b = a;
         UNROLL(16)
         for (i64 i = k0; i < k1; i++) {
-            a = fold(a, load(p + i * (DH * W) + j));
-            b = fold(b, load(p + i * (DH * W) + j + (two ? VLEN : VLEN - 1)));
+            const vec low = load(p + i * (DH * W) + j);
+            const vec high = load(p + i * (DH * W) + j + (two ? VLEN : VLEN - 1));
+            a = known && i == 0 ? low : fold(a, low);
+            b = known && i == 0 ? high : fold(b, high);
         }
         if (two) {
-            acc = fold(acc, every_second(a, b, 0));
+            acc = j ? fold(acc, every_second(a, b, 0)) : every_second(a, b, 0);
             acc = fold(acc, every_second(a, b, 1));
         } else {
             exp_vec lane = {0};
             UNROLL(64)
             for (int l = 0; l < VLEN; l++)
                 lane[l] = l < VLEN / 2 ? 2 * l : 2 * l + 1;
-            acc = fold(acc, __builtin_shuffle(a, b, lane));
+            a = __builtin_shuffle(a, b, lane);
+            acc = j ? fold(acc, a) : a;
         }
     }
 #else
     UNROLL(16)
     for (i64 i = k0; i < k1; i++) {
         UNROLL(16)
-        for (int j = 0; j < KW; j++)
-            acc = fold(acc, strided(p + i * (DH * W) + j * DW));
+        for (int j = 0; j < KW; j++) {
+            const vec x = strided(p + i * (DH * W) + j * DW);
+            acc = known && i == 0 && j == 0 ? x : fold(acc, x);
+        }
     }
 #endif
     return acc;
@@ -56,7 +61,7 @@ INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows,
         UNROLL(16)
         for (int t = 0; t < vecs; t++) {
             const DTYPE *p = from + r * (SH * W) + t * (VLEN * SW);
-            acc[r][t] = inside ? windows(p, 0, KH) : windows(p, y.first, y.last);
+            acc[r][t] = inside ? windows(p, 1, 0, KH) : windows(p, 0, y.first, y.last);
             if (POOL_MEAN)
                 acc[r][t] *= share_of(inside ? KH : counted_rows(oy), KW);
         }

@@ -29,12 +29,13 @@ INLINE void fold_rows(const DTYPE *from, DTYPE *line, i64 x, const int rows, con
         UNROLL(16)
         for (int t = 0; t < vecs; t++) {
             const DTYPE *p = from + r * (SH * W) + x + t * VLEN;
-            acc[r][t] = splat(POOL_START);
             if (inside) {
+                acc[r][t] = load(p);
                 UNROLL(16)
-                for (int i = 0; i < KH; i++)
+                for (int i = 1; i < KH; i++)
                     acc[r][t] = fold(acc[r][t], load(p + i * (DH * W)));
             } else {
+                acc[r][t] = splat(POOL_START);
                 for (i64 i = y.first; i < y.last; i++)
                     acc[r][t] = fold(acc[r][t], load(p + i * (DH * W)));
             }
@@ -50,19 +51,19 @@ INLINE void fold_rows(const DTYPE *from, DTYPE *line, i64 x, const int rows, con
 
 INLINE vec fold_columns(const DTYPE *p)
 {
-    vec acc = splat(POOL_START);
+    vec acc;
 #if SW == 2 && DW == 1
     UNROLL(16)
     for (int j = 0; j < KW; j += 2) {
         const vec a = load(p + j), b = load(p + j + VLEN);
-        acc = fold(acc, every_second(a, b, 0));
+        acc = j ? fold(acc, every_second(a, b, 0)) : every_second(a, b, 0);
         if (j + 1 < KW)
             acc = fold(acc, every_second(a, b, 1));
     }
 #else
     UNROLL(16)
     for (int j = 0; j < KW; j++)
-        acc = fold(acc, strided(p + j * DW));
+        acc = j ? fold(acc, strided(p + j * DW)) : strided(p);
 #endif
     return acc;
 }

@@ -124,8 +124,11 @@ static inline void pool_direct_space(const optune_task *task, optune_space *spac
 static inline void pool_direct_fallback(const optune_task *task, const optune_space *space,
                                         optune_config *config)
 {
-    (void)task;
-    optune_config_choose_int(config, space, "tile_ow", 2);
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const pool_span x = pool_inside(&s.x);
+    const int64_t vecs = (x.last - x.first) / optune_config_int(config, "lanes");
+    optune_config_choose_int(config, space, "tile_ow", vecs < 2 ? vecs : 2);
     optune_config_choose_word(config, space, "first", "columns");
 }
 
@@ -190,7 +193,8 @@ static inline void pool_rows_fallback(const optune_task *task, const optune_spac
     pool_forward_shape(task->call, &s);
     /* Vectors that the output fills: the ends of longer ones are stored one by one. */
     optune_config_choose_int(config, space, "lanes", s.x.out);
-    optune_config_choose_int(config, space, "tile_w", 2);
+    const int64_t vecs = s.x.in / optune_config_int(config, "lanes");
+    optune_config_choose_int(config, space, "tile_w", vecs < 2 ? vecs : 2);
 }
 
 static inline bool pool_rows_valid(const optune_task *task, const optune_config *config,
