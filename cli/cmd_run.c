@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune run`: tunes workloads of one operator. Progress goes to stderr, the final table or
+ * `optune run`: tunes workloads of one operator, or all of a graph. Progress goes to stderr, the final table or
  * the JSON document to stdout. A run that was interrupted prints what it has and exits with
  * 130.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/graph_words.h"
 
 typedef struct run_values {
-    const char *preset, *search, *log;
-    ot_repeats impls;
+    const char *preset, *search, *log, *graph;
+    ot_repeats impls, bind;
     int trials;
     double seconds;
     uint64_t seed;
@@ -29,6 +29,16 @@ static const ot_option options[] = {
      .offset = offsetof(run_values, impls),
      .argument = "NAME",
      .help = "only this implementation; may be repeated"},
+    {.name = "graph",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(run_values, graph),
+     .argument = "FILE",
+     .help = "every distinct workload of this graph, instead of one operator's"},
+    {.name = "bind",
+     .type = OT_OPTION_REPEATS,
+     .offset = offsetof(run_values, bind),
+     .argument = "DIM=N",
+     .help = "give the graph's symbolic dim ?DIM a value; may be repeated"},
     {.name = "search",
      .type = OT_OPTION_TEXT,
      .offset = offsetof(run_values, search),
@@ -79,16 +89,13 @@ static int check_op(const ot_cli *cli)
     return ot_say_usage(cli->cmd, message);
 }
 
-static int run(const ot_cli *cli)
+static int tune(const ot_cli *cli, const char *op, const char *const *workloads)
 {
     const run_values *values = cli->values;
-    int code = check_op(cli);
-    if (code != OT_EXIT_DONE)
-        return code;
     const optune_run_options how = {
         .size = sizeof(how),
-        .op = cli->words[0],
-        .workloads = cli->n_words > 1 ? cli->words + 1 : NULL,
+        .op = op,
+        .workloads = workloads,
         .preset = values->preset,
         .impls = values->impls.n ? values->impls.item : NULL,
         .search = values->search,
@@ -111,13 +118,49 @@ static int run(const ot_cli *cli)
     return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
 }
 
+static int tune_graph(const ot_cli *cli)
+{
+    const run_values *values = cli->values;
+    optune_err err = {0};
+    optune_graph *graph = NULL;
+    optune_partition *partition = NULL;
+    const char *const *workloads;
+    int code = OT_EXIT_DONE;
+    int status = ot_open_graph(values->graph, &values->bind, &graph, &err);
+    if (status >= 0)
+        status = optune_partition_open(cli->handle, graph, &partition, &err);
+    if (status >= 0)
+        status = optune_partition_workloads(partition, &workloads, &err);
+    code = status < 0 ? ot_say_failure(&err) : tune(cli, NULL, workloads);
+    optune_partition_close(partition);
+    optune_graph_close(graph);
+    return code;
+}
+
+static int run(const ot_cli *cli)
+{
+    const run_values *values = cli->values;
+    if (values->graph && (cli->n_words || values->preset))
+        return ot_say_usage(cli->cmd,
+                            "--graph names all workloads: no operator, workload or preset");
+    if (values->graph)
+        return tune_graph(cli);
+    if (!cli->n_words)
+        return ot_say_usage(cli->cmd,
+                            "run needs an operator; 'optune ops' lists them; or --graph FILE");
+    if (values->bind.n)
+        return ot_say_usage(cli->cmd, "--bind goes with --graph");
+    const int code = check_op(cli);
+    return code != OT_EXIT_DONE
+               ? code
+               : tune(cli, cli->words[0], cli->n_words > 1 ? cli->words + 1 : NULL);
+}
+
 OT_CMD(run) = {
     .name = "run",
     .summary = "tune workloads of an operator and store what is measured",
-    .arguments = "OP [WORKLOAD...]",
-    .min_words = 1,
+    .arguments = "OP [WORKLOAD...] | --graph FILE",
     .max_words = -1,
-    .missing = "an operator; 'optune ops' lists them",
     .options = options,
     .values_size = sizeof(run_values),
     .notes =

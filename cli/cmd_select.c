@@ -3,13 +3,25 @@
  * `optune select`: which implementation and config would be used for a workload, and why. Reads
  * the store only: it measures nothing and changes nothing.
  */
-#include "cli/cli.h"
+#include "cli/graph_words.h"
 
 typedef struct select_values {
+    const char *graph;
+    ot_repeats bind;
     bool explain, json;
 } select_values;
 
 static const ot_option options[] = {
+    {.name = "graph",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(select_values, graph),
+     .argument = "FILE",
+     .help = "for every operator of this graph instead of one workload"},
+    {.name = "bind",
+     .type = OT_OPTION_REPEATS,
+     .offset = offsetof(select_values, bind),
+     .argument = "DIM=N",
+     .help = "give the graph's symbolic dim ?DIM a value; may be repeated"},
     {.name = "explain",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(select_values, explain),
@@ -21,9 +33,36 @@ static const ot_option options[] = {
     {.name = NULL},
 };
 
+static int select_graph(const ot_cli *cli, const select_values *values)
+{
+    optune_err err = {0};
+    optune_graph *graph = NULL;
+    optune_partition *partition = NULL;
+    int status = ot_open_graph(values->graph, &values->bind, &graph, &err);
+    if (status >= 0)
+        status = optune_partition_open(cli->handle, graph, &partition, &err);
+    if (status >= 0)
+        status = optune_partition_select(partition, &err);
+    if (status >= 0)
+        ot_print_text(values->json ? optune_partition_json(partition)
+                                   : optune_partition_text(partition, values->explain));
+    optune_partition_close(partition);
+    optune_graph_close(graph);
+    return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
+}
+
 static int run(const ot_cli *cli)
 {
     const select_values *values = cli->values;
+    if (!values->graph == !cli->n_words)
+        return ot_say_usage(
+            cli->cmd, values->graph ? "--graph FILE and a workload exclude each other"
+                                    : "select needs a workload, such as 'dense(f32[128,768], "
+                                      "const f32[3072,768])', or --graph FILE");
+    if (values->graph)
+        return select_graph(cli, values);
+    if (values->bind.n)
+        return ot_say_usage(cli->cmd, "--bind goes with --graph");
     optune_err err = {0};
     optune_selection *selection = NULL;
     if (optune_select(cli->handle, cli->words[0], &selection, &err) < 0)
@@ -37,14 +76,15 @@ static int run(const ot_cli *cli)
 OT_CMD(select) = {
     .name = "select",
     .summary = "print which implementation would be used, and why",
-    .arguments = "WORKLOAD",
-    .min_words = 1,
+    .arguments = "WORKLOAD | --graph FILE",
     .max_words = 1,
-    .missing = "a workload, such as 'dense(f32[128,768], const f32[3072,768])'",
     .options = options,
     .values_size = sizeof(select_values),
     .notes =
         "A workload with a current record gets the fastest measured one; without a record the\n"
-        "implementation of the highest priority level with its fallback config.\n",
+        "implementation of the highest priority level with its fallback config. "
+        "--log-level=info\n"
+        "prints the cost of every implementation that has one, and the choice, for each\n"
+        "operator.\n",
     .run = run,
 };

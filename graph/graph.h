@@ -25,9 +25,9 @@ typedef struct ot_value {
 } ot_value;
 
 /* Where something stands in the file; line 0: made by code. */
-typedef struct ot_place {
+typedef struct ot_spot {
     int line, column; /* from 1 on */
-} ot_place;
+} ot_spot;
 
 typedef struct ot_node {
     ot_node_kind kind;
@@ -35,7 +35,7 @@ typedef struct ot_node {
     optune_call *call; /* CALL: operator and attributes; its types are kept below */
     int n_in;
     ot_value *in;       /* CALL: its inputs */
-    ot_place *in_place; /* of each; NULL: none */
+    ot_spot *in_place; /* of each; NULL: none */
     int n_fields;       /* CALL: its arguments as they were given */
     int *field;         /* TUPLE: its nodes; GET: the tuple */
     int index;          /* GET */
@@ -43,7 +43,7 @@ typedef struct ot_node {
     optune_tensor *out; /* VAR, CONST: one; CALL: its outputs; others: NULL */
     void *data;         /* CONST: its elements, or NULL */
     bool nameless;      /* GET: printed where it is used */
-    ot_place place;
+    ot_spot place;
 } ot_node;
 
 struct optune_graph {
@@ -71,16 +71,35 @@ void ot_graph_call_of(const optune_graph *g, int node, optune_call *call);
 /* True when a value is a constant. */
 bool ot_value_constant(const optune_graph *g, ot_value value);
 /* Where a node or one of its arguments (from 0 on; -1: the node) stands. */
-ot_place ot_graph_place(const optune_graph *g, int node, int argument);
+ot_spot ot_graph_place(const optune_graph *g, int node, int argument);
 /* fail.c */
 /* Fails with the place in the file, or the node's name: argument from 0 on; -1: the node. */
 int ot_graph_fail(const optune_graph *g, int node, int argument, int status, const char *reason,
                   optune_err *err);
-int ot_graph_fail_at(const optune_graph *g, ot_place place, int status, const char *reason,
+int ot_graph_fail_at(const optune_graph *g, ot_spot place, int status, const char *reason,
                      optune_err *err);
 optune_graph *ot_graph_new(void);
 void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */
 int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, const char *text,
                             optune_err *err);
+
+/* ---- partition.c: what is computed as one ------------------------------------------------ */
+typedef struct ot_group {
+    int n_nodes; /* the anchor first, then what is fused behind it, in order */
+    int node[OPTUNE_MAX_EPILOGUES + 1];
+    optune_call call; /* settled */
+    int n_in;         /* optune_call_inputs of the call */
+    ot_value in[OPTUNE_MAX_INPUTS];
+} ot_group; /* its outputs are those of its last node */
+typedef struct ot_groups {
+    int n;
+    ot_group *group; /* in an order of evaluation */
+} ot_groups;
+/* Whether a fused call can be computed at all. */
+typedef bool (*ot_accepts)(void *arg, const optune_call *call);
+/* Of a graph whose types are inferred. accepts NULL: nothing is fused. */
+int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_groups *groups,
+                       optune_err *err);
+void ot_groups_release(ot_groups *groups);
 
 #endif

@@ -8,13 +8,13 @@
 
 /* ---- places ------------------------------------------------------------------------------ */
 
-ot_place ot_read_place(const ot_reader *r, const char *at)
+ot_spot ot_read_place(const ot_reader *r, const char *at)
 {
-    ot_place place = {1, 1};
+    ot_spot place = {1, 1};
     for (const char *c = r->g->source; c < at; c++) {
         place.column++;
         if (*c == '\n')
-            place = (ot_place){place.line + 1, 1};
+            place = (ot_spot){place.line + 1, 1};
     }
     return place;
 }

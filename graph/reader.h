@@ -12,7 +12,7 @@ typedef struct ot_reader {
     optune_err *err;
 } ot_reader;
 
-ot_place ot_read_place(const ot_reader *r, const char *at);
+ot_spot ot_read_place(const ot_reader *r, const char *at);
 /* Fails and shows the place; returns status. */
 int ot_read_fail(const ot_reader *r, const char *at, int status, const char *format, ...)
     OPTUNE_PRINTF(4, 5);

@@ -34,9 +34,11 @@ static void shorten(char *piece)
 }
 
 /* Shapes and what is not at its default: for the eye, not for the parser. */
-static void label(const optune_call *call, char *to, size_t size)
+static void label(const optune_call *call, bool with_op, char *to, size_t size)
 {
     ot_text full = {0}, text = {0};
+    if (with_op)
+        ot_text_add(&text, call->op->name);
     ot_call_print(call, &full);
     const char *s = strchr(ot_text_str(&full), '(');
     s = s ? s + 1 : "";
@@ -67,6 +69,8 @@ static void label(const optune_call *call, char *to, size_t size)
         s += n;
         s += strspn(s, ", ");
     }
+    for (int i = 0; i < call->n_epilogues; i++)
+        ot_text_printf(&text, " -> %s", call->epilogue[i].op->name);
     snprintf(to, size, "%s", ot_text_str(&text));
     ot_text_release(&full);
     ot_text_release(&text);
@@ -90,7 +94,6 @@ static const optune_record *record_of(const ot_fact *fact, int n, const optune_i
 static void fill(row *r, const optune_task *task, const ot_choice *choice, const ot_fact *fact,
                  int n)
 {
-    label(task->call, r->label, sizeof r->label);
     r->choice = choice;
     r->flops = ot_call_flops(task->call);
     const ot_choice_row *winner = &choice->row[choice->winner];
@@ -261,7 +264,7 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
     int width = 20;
     for (int i = 0; i < run->n_workloads; i++) {
         char name[OPTUNE_TEXT_SIZE];
-        label(&run->call[i], name, sizeof name);
+        label(&run->call[i], !run->op, name, sizeof name);
         width = (int)fmax(width, (double)strlen(name));
     }
     header(width, &text);
@@ -272,7 +275,7 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
         int n = 0;
         ot_choice *choice = ot_alloc(sizeof *choice);
         row *r = ot_alloc(sizeof *r);
-        label(&run->call[i], r->label, sizeof r->label);
+        label(&run->call[i], !run->op, r->label, sizeof r->label);
         if (ot_context_facts(run->o, &task, &arena, &fact, &n, NULL) >= 0 &&
             ot_select(&task, fact, n, choice, NULL) >= 0)
             fill(r, &task, choice, fact, n);
@@ -291,11 +294,12 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
     ot_text target = {0};
     ot_target_print(&run->o->target, false, &target);
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:s, s:o}", "op", run->op->name,
-        "target", ot_text_str(&target), "device", run->o->device.key, "search",
-        run->search->name, "new_trials", run->new_trials, "failures", run->failures,
-        "interrupted", (int)ot_context_stopped(run->o), "seconds", ot_now() - run->started,
-        "peak_flops", run->peak_flops, "peak_bandwidth", run->peak_bandwidth, "counters_why",
+        "{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:s, s:o}", "op",
+        run->op ? run->op->name : NULL, "target", ot_text_str(&target), "device",
+        run->o->device.key, "search", run->search->name, "new_trials", run->new_trials,
+        "failures", run->failures, "interrupted", (int)ot_context_stopped(run->o), "seconds",
+        ot_now() - run->started, "peak_flops", run->peak_flops, "peak_bandwidth",
+        run->peak_bandwidth, "counters_why",
         ot_worker_counters_why(run->worker) ? ot_worker_counters_why(run->worker) : "",
         "workloads", list);
     ot_text_release(&target);

@@ -34,7 +34,9 @@ static const optune_preset *find_preset(const optune_op *op, const char *name, o
 static int gather(ot_run *run, optune_err *err)
 {
     const char *const *text = run->options->workloads;
-    if (!text || !text[0]) {
+    if (!run->op && (!text || !text[0] || run->options->preset)) {
+        return optune_fail(err, OPTUNE_EUSAGE, "no operator named");
+    } else if (!text || !text[0]) {
         const optune_preset *preset = find_preset(run->op, run->options->preset, err);
         if (!preset)
             return run->options->preset ? OPTUNE_ENOENT : OPTUNE_EUSAGE;
@@ -51,7 +53,7 @@ static int gather(ot_run *run, optune_err *err)
         const int status = ot_call_parse(text[i], call, err);
         if (status < 0)
             return status;
-        if (call->op != run->op)
+        if (run->op && call->op != run->op)
             return optune_fail(err, OPTUNE_EUSAGE, "workload '%s' is not a call of '%s'",
                                text[i], run->op->name);
         if (!ot_call_static(call))
@@ -72,17 +74,25 @@ static int gather(ot_run *run, optune_err *err)
     return OPTUNE_OK;
 }
 
+static bool has_op(const ot_run *run, const char *name)
+{
+    for (int i = 0; i < run->n_workloads; i++)
+        if (!strcmp(run->call[i].op->name, name))
+            return true;
+    return false;
+}
+
 static int check_impls(const ot_run *run, optune_err *err)
 {
     const char *names[256];
     int n_impls, n = 0;
     const optune_impl *const *impl = ot_impls(&n_impls);
     for (int i = 0; i < n_impls && n < OT_COUNT(names); i++)
-        if (!strcmp(impl[i]->op, run->op->name))
+        if (has_op(run, impl[i]->op))
             names[n++] = impl[i]->name;
     for (int i = 0; run->options->impls && run->options->impls[i]; i++) {
         const optune_impl *found = ot_impl_find(run->options->impls[i]);
-        if (!found || strcmp(found->op, run->op->name))
+        if (!found || !has_op(run, found->op))
             return ot_no_such(err, "implementation", run->options->impls[i], names, n);
     }
     return OPTUNE_OK;
@@ -98,8 +108,8 @@ static int collect(void *arg, const optune_record *record)
 {
     collecting *c = arg;
     ot_run *run = c->run;
-    if (strcmp(record->op, run->op->name) || record->outcome != OPTUNE_OUTCOME_OK ||
-        record->final || !strcmp(record->device, run->o->device.key))
+    if (!has_op(run, record->op) || record->outcome != OPTUNE_OUTCOME_OK || record->final ||
+        !strcmp(record->device, run->o->device.key))
         return 0;
     if (run->n_hints == c->capacity) {
         c->capacity = c->capacity ? 2 * c->capacity : 64;
@@ -188,9 +198,7 @@ static int open_tools(ot_run *run, optune_err *err)
 static int start(ot_run *run, optune_err *err)
 {
     const optune_run_options *options = run->options;
-    if (!options->op)
-        return optune_fail(err, OPTUNE_EUSAGE, "no operator named");
-    int status = ot_op_get(options->op, &run->op, err);
+    int status = options->op ? ot_op_get(options->op, &run->op, err) : OPTUNE_OK;
     if (status >= 0)
         status = ot_search_get(options->search ? options->search : DEFAULT_SEARCH, &run->search,
                                err);
@@ -198,9 +206,9 @@ static int start(ot_run *run, optune_err *err)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "a run measures this machine: --device is for asking about others");
     if (status >= 0)
-        status = check_impls(run, err);
-    if (status >= 0)
         status = gather(run, err);
+    if (status >= 0)
+        status = check_impls(run, err);
     if (status >= 0)
         status = ot_context_device(run->o, err);
     if (status >= 0)

@@ -43,7 +43,7 @@ int ot_budget_next(const ot_arm *arm, int n);
 typedef struct ot_run {
     optune *o;
     const optune_run_options *options;
-    const optune_op *op;
+    const optune_op *op; /* NULL: of several */
     const optune_search *search;
     ot_builder *builder;
     ot_worker *worker;

@@ -111,6 +111,36 @@ OPTUNE_API const char *optune_graph_text(optune_graph *graph, bool types);
 /* The same as one JSON document; see docs/formats.md. Valid like the text. */
 OPTUNE_API const char *optune_graph_json(optune_graph *graph);
 
+/* ---- on a machine ------------------------------------------------------------------------ */
+
+struct optune;
+struct optune_selection;
+
+/* What is computed as one: an operator and the elementwise ones that can be fused behind it on
+ * the handle's target. Groups are in an order of evaluation. */
+typedef struct optune_partition optune_partition;
+/* Infers the types. The graph must stay as it is while the partition is used. */
+OPTUNE_API int optune_partition_open(struct optune *handle, optune_graph *graph,
+                                     optune_partition **partition, optune_err *err);
+OPTUNE_API void optune_partition_close(optune_partition *partition); /* NULL is fine */
+OPTUNE_API int optune_partition_size(const optune_partition *partition);
+/* Of group i: its workload's canonical text, and its nodes' names, separated by spaces. */
+OPTUNE_API const char *optune_partition_workload(const optune_partition *partition, int i);
+OPTUNE_API const char *optune_partition_nodes(const optune_partition *partition, int i);
+/* The distinct workloads, NULL-terminated, for optune_run. ETYPE: one still has unknown dims. */
+OPTUNE_API int optune_partition_workloads(const optune_partition *partition,
+                                          const char *const **workloads, optune_err *err);
+/* Asks for every group which implementation would be used. The answers are kept; asking again
+ * renews them. ENOENT names the group that nothing computes. */
+OPTUNE_API int optune_partition_select(optune_partition *partition, optune_err *err);
+/* Of group i; owned by the partition. NULL before optune_partition_select. */
+OPTUNE_API struct optune_selection *
+optune_partition_selection(const optune_partition *partition, int i);
+/* What was selected, a line per group, or with `explain` every implementation of every distinct
+ * workload; and the same as JSON. Valid until the next call of either. */
+OPTUNE_API const char *optune_partition_text(optune_partition *partition, bool explain);
+OPTUNE_API const char *optune_partition_json(optune_partition *partition);
+
 #ifdef __cplusplus
 }
 #endif

@@ -72,7 +72,7 @@ typedef struct optune_progress {
 
 typedef struct optune_run_options {
     size_t size;
-    const char *op;               /* required */
+    const char *op;               /* NULL: the workloads may be of several operators */
     const char *const *workloads; /* canonical texts, NULL-terminated; NULL: the preset's */
     const char *preset;           /* NULL: the op's first, when there are no workloads */
     const char *const *impls;     /* only these, NULL-terminated; NULL: all */

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A graph taken apart into groups that are computed as one: an operator, and the elementwise and
+ * broadcast ones behind it, while each value has no other use and somebody can compute the whole.
+ * The patterns decide what may join; whether it can be computed is asked of the caller.
+ */
+#include <string.h>
+
+#include "graph/graph.h"
+
+typedef struct use {
+    int count;          /* how often a value is used, outputs of the graph included */
+    int node, argument; /* the last user */
+} use;
+
+/* Of the first output of every node: what has several outputs is never fused behind. */
+static use *find_uses(const optune_graph *g)
+{
+    use *uses = ot_alloc((size_t)(g->n + 1) * sizeof *uses);
+    for (int id = 0; id < g->n; id++)
+        for (int i = 0; i < g->node[id].n_in; i++) {
+            use *of = &uses[g->node[id].in[i].node];
+            *of = (use){.count = of->count + 1, .node = id, .argument = i};
+        }
+    const int n = ot_graph_output_values(g, NULL, 0);
+    ot_value *out = ot_alloc((size_t)(n + 1) * sizeof *out);
+    ot_graph_output_values(g, out, n);
+    for (int i = 0; i < n; i++)
+        uses[out[i].node].count += 2; /* it must exist by itself */
+    free(out);
+    return uses;
+}
+
+static int start(const optune_graph *g, int id, ot_group *group, optune_err *err)
+{
+    const ot_node *node = &g->node[id];
+    *group = (ot_group){.n_nodes = 1, .node = {id}, .n_in = node->n_in};
+    for (int i = 0; i < node->n_in; i++)
+        group->in[i] = node->in[i];
+    ot_graph_call_of(g, id, &group->call);
+    optune_err inner = {0};
+    const int status = ot_call_settle(&group->call, NULL, &inner);
+    return status < 0 ? ot_graph_fail(g, id, -1, status, inner.text, err) : OPTUNE_OK;
+}
+
+/* The one user of the group's value joins; false when it must not, or cannot be computed so. */
+static bool extend(const optune_graph *g, const use *uses, const int *taken, ot_group *group,
+                   ot_accepts accepts, void *arg)
+{
+    const int last = group->node[group->n_nodes - 1];
+    const use *of = &uses[last];
+    if (of->count != 1 || group->n_nodes > OPTUNE_MAX_EPILOGUES || taken[of->node] >= 0)
+        return false;
+    const ot_node *node = &g->node[of->node];
+    optune_call next, both = group->call;
+    ot_graph_call_of(g, of->node, &next);
+    if (next.op->pattern > OPTUNE_BROADCAST ||
+        optune_call_fuse(&both, &next, of->argument, NULL) < 0 || !accepts(arg, &both))
+        return false;
+    group->call = both;
+    group->node[group->n_nodes++] = of->node;
+    for (int i = 0; i < node->n_in; i++)
+        if (i != of->argument)
+            group->in[group->n_in++] = node->in[i];
+    return true;
+}
+
+static int by_last(const void *a, const void *b)
+{
+    const ot_group *x = a, *y = b;
+    return x->node[x->n_nodes - 1] - y->node[y->n_nodes - 1];
+}
+
+int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_groups *groups,
+                       optune_err *err)
+{
+    *groups = (ot_groups){.group = ot_alloc((size_t)(g->n + 1) * sizeof(ot_group))};
+    use *uses = find_uses(g);
+    int *taken = ot_alloc((size_t)(g->n + 1) * sizeof *taken);
+    for (int id = 0; id < g->n; id++)
+        taken[id] = -1;
+    int status = OPTUNE_OK;
+    for (int id = 0; id < g->n && status >= 0; id++) {
+        if (g->node[id].kind != OT_NODE_CALL || taken[id] >= 0)
+            continue;
+        ot_group *group = &groups->group[groups->n];
+        status = start(g, id, group, err);
+        if (status < 0)
+            break;
+        while (accepts && g->node[id].n_out == 1 && group->call.op->pattern < OPTUNE_TUPLE &&
+               extend(g, uses, taken, group, accepts, arg))
+            ;
+        for (int i = 0; i < group->n_nodes; i++)
+            taken[group->node[i]] = groups->n;
+        groups->n++;
+    }
+    /* A group runs when its last node would: then everything it needs is there. */
+    qsort(groups->group, (size_t)groups->n, sizeof(ot_group), by_last);
+    free(taken);
+    free(uses);
+    if (status < 0)
+        ot_groups_release(groups);
+    return status;
+}
+
+void ot_groups_release(ot_groups *groups)
+{
+    free(groups->group);
+    *groups = (ot_groups){0};
+}
