@@ -126,7 +126,8 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
     z.m = chunk * z.points * (z.tiles * tile_co * z.lanes + z.lanes);
     z.u = z.panels * weights_of(tile_h) * weights_of(tile_w) * s->ci * tile_co * z.lanes;
     const int64_t band = min64(rows, image_rows) * tile_h;
-    z.band = max64(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes;
+    z.band = max64(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes +
+             s->w * max64(z.lanes, s->data_block);
     return z;
 }
 

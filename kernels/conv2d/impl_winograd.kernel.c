@@ -46,7 +46,7 @@
 /* Rows of input or output that a block can touch, and the buffers for them. */
 #define BAND_IN ((MIN(ROWS, TILE_ROWS) * TILE_H - 1) * SH + 3)
 #define BAND_OUT (MIN(ROWS, TILE_ROWS) * TILE_H)
-#define BAND_SIZE ((i64)MAX(BAND_IN * W, BAND_OUT * OW) * VLEN)
+#define BAND_SIZE ((i64)MAX(BAND_IN * W, BAND_OUT * OW) * VLEN + W * PIXEL_IN)
 
 #if SPLIT_BLOCKS
 #define PARALLEL_BLOCKS PARALLEL_FOR
@@ -173,8 +173,9 @@ INLINE void output_7(const int stride, const vec *t, vec *y)
     y[6] += t[stride == 2 ? 7 : 8];
     if (stride == 2)
         y[0] += t[6];
+    const int pairs = stride == 2 ? 3 : 4;
     UNROLL(16)
-    for (int i = 0; i < (stride == 2 ? 3 : 4); i++) {
+    for (int i = 0; i < pairs; i++) {
         const vec e = t[2 * i] + t[2 * i + 1], o = t[2 * i] - t[2 * i + 1];
         DTYPE power = 1;
         UNROLL(16)
@@ -339,19 +340,20 @@ void transform_weight(void *const *arg)
 
 /* ---- input to V -------------------------------------------------------------------------- */
 
-/* One tile of one vector of channels; `row` and `pixel` are the pitches of its source. */
-INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
+/* The tile at column x0 of one vector of channels; `row` are its rows from column 0 on. */
+INLINE void input_tile(const DTYPE *const *row, i64 x0, DTYPE *to)
 {
     vec d[AH], t[AH], s[AH][AW], r[AW];
     UNROLL(1)
     for (int x = 0; x < AW; x++) {
+        const int in = x0 + x >= 0 && x0 + x < W;
         UNROLL(16)
         for (int y = 0; y < AH; y++)
-            d[y] = load(from + y * row + x * pixel);
+            d[y] = load(row[y] + (in ? x0 + x : 0) * PIXEL_IN);
         input_1d(TILE_H, SH, d, t);
         UNROLL(16)
         for (int y = 0; y < AH; y++)
-            s[y][x] = t[y];
+            s[y][x] = in ? t[y] : (vec){0};
     }
     UNROLL(1)
     for (int y = 0; y < AH; y++) {
@@ -362,31 +364,24 @@ INLINE void input_tile(const DTYPE *from, i64 row, i64 pixel, DTYPE *to)
     }
 }
 
-/* Tile rows [r0, r1) of image n, channels [c, c + VLEN), to the tiles from v on. */
+/* Tile rows [r0, r1) of image n, channels [c, c + VLEN), to the tiles from v on. Rows that do
+ * not exist are one row of zeros at the end of the band. */
 INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, DTYPE *v)
 {
     const i64 y0 = MAX(0, r0 * TILE_H * SH - PT);
     const i64 y1 = MIN(H, (r1 * TILE_H - 1) * SH - PT + 3);
     const DTYPE *image =
         planes_read(data, n, c, y0 * W, (y1 - y0) * W, band) - y0 * W * PIXEL_IN;
-    for (i64 r = r0; r < r1; r++)
-        for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW) {
-            const i64 y = r * TILE_H * SH - PT, x = q * TILE_W * SW - PL;
-            vec edge[AH][AW];
-            const DTYPE *from = image + (y * W + x) * PIXEL_IN;
-            i64 row = W * PIXEL_IN, pixel = PIXEL_IN;
-            if (y < 0 || x < 0 || y + AH > H || x + AW > W) {
-                for (i64 i = 0; i < AH; i++)
-                    for (i64 j = 0; j < AW; j++) {
-                        const int in = y + i >= 0 && y + i < H && x + j >= 0 && x + j < W;
-                        edge[i][j] = in ? load(from + i * row + j * pixel) : (vec){0};
-                    }
-                from = (const DTYPE *)edge;
-                row = AW * VLEN;
-                pixel = VLEN;
-            }
-            input_tile(from, row, pixel, v);
-        }
+    DTYPE *zero = band + BAND_SIZE - W * PIXEL_IN;
+    __builtin_memset(zero, 0, W * PIXEL_IN * sizeof(DTYPE));
+    for (i64 r = r0; r < r1; r++) {
+        const i64 y = r * TILE_H * SH - PT;
+        const DTYPE *row[AH];
+        for (i64 i = 0; i < AH; i++)
+            row[i] = y + i >= 0 && y + i < H ? image + (y + i) * W * PIXEL_IN : zero;
+        for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW)
+            input_tile(row, q * TILE_W * SW - PL, v);
+    }
 }
 
 /* ---- M to output ------------------------------------------------------------------------- */
