@@ -32,6 +32,23 @@ typedef struct peers {
 #define TANH(n) "tanh(f32[" n "])"
 #define RELU(n) "relu(f32[" n "])"
 
+/* A reduction of either dim of a matrix; `v` is the value, `s` what was combined before. */
+#define ROWS(start, step)                                                                      \
+    "for (long i = 0; i < D0; i++) { float s = " start "; for (long k = 0; k < D1; k++) { "    \
+    "const float v = a[i * D1 + k]; s = " step "v; } o[i] = s; }"
+#define COLUMNS(start, step)                                                                   \
+    "for (long k = 0; k < D1; k++) o[k] = " start "; for (long i = 0; i < D0; i++) for (long " \
+    "k = 0; k < D1; k++) { const float v = a[i * D1 + k], s = o[k]; o[k] = " step "v; }"
+#define REDUCTIONS(op, name, start, step)                                                      \
+    {op "(f32[64,256], axis=[1])", name, ROWS(start, step)},                                   \
+        {op "(f32[1024,1024], axis=[1])", name, ROWS(start, step)},                            \
+        {op "(f32[4096,4096], axis=[1])", name, ROWS(start, step)},                            \
+        {op "(f32[256,64], axis=[0])", name, COLUMNS(start, step)},                            \
+        {op "(f32[1024,1024], axis=[0])", name, COLUMNS(start, step)},                         \
+    {                                                                                          \
+        op "(f32[4096,4096], axis=[0])", name, COLUMNS(start, step)                            \
+    }
+
 static const peers rows[] = {
     SIZES(ADD, "binary_add", EACH("a[i] + b[i]")),
     SIZES(MULTIPLY, "binary_mul", EACH("a[i] * b[i]")),
@@ -45,6 +62,16 @@ static const peers rows[] = {
      "+ b[k];"},
     SIZES(RELU, "eltwise_relu", EACH("a[i] > 0 ? a[i] : 0")),
     SIZES(SIGMOID, "eltwise_logistic", EACH("1 / (1 + __builtin_expf(-a[i]))")),
+    REDUCTIONS("sum", "reduction_sum", "0", "s + "),
+    {"max(f32[64,256], axis=[1])", "reduction_max", ROWS("-__builtin_inff()", "s > v ? s : ")},
+    {"max(f32[1024,4096], axis=[1])", "reduction_max",
+     ROWS("-__builtin_inff()", "s > v ? s : ")},
+    {"max(f32[4096,1024], axis=[0])", "reduction_max",
+     COLUMNS("-__builtin_inff()", "s > v ? s : ")},
+    {"mean(f32[32,2048,7,7], axis=[2,3])", "reduction_mean",
+     "for (long i = 0; i < N; i++) { float s = 0; for (long k = 0; k < D2 * D3; k++) s += a[i "
+     "* D2 "
+     "* D3 + k]; o[i] = s / (D2 * D3); }"},
     SIZES(TANH, "eltwise_tanh", EACH("__builtin_tanhf(a[i])")),
 };
 

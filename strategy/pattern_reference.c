@@ -123,14 +123,16 @@ static reduced reduced_of(const optune_call *call)
     const uint32_t axes = optune_reduce_axes(call);
     reduced r = {.count = 1};
     int64_t step = 1;
-    int k = out->rank - 1;
+    int k = out->rank - 1, n_kept = 0;
+    for (int d = 0; d < in->rank; d++)
+        n_kept += !(axes >> d & 1);
     for (int d = in->rank - 1; d >= 0; d--) {
         const int64_t extent = in->dim[d].min;
         if (axes >> d & 1) {
             r.extent[r.n] = extent;
             r.stride[r.n++] = step;
             r.count *= extent;
-            if (out->rank == in->rank)
+            if (out->rank != n_kept) /* it is there as 1, unless dims in front are missing */
                 k--;
         } else {
             if (k >= 0)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The argument and the attributes of reductions over axes, as Relay's. No axis: all of them
+ * (with `exclude`: none).
+ */
+#ifndef OPTUNE_KERNELS_REDUCE_ARGUMENTS_H
+#define OPTUNE_KERNELS_REDUCE_ARGUMENTS_H
+
+#include "kernels/common/scalar.h"
+
+static const optune_op_input reduce_inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
+static const optune_op_attr reduce_attrs[] = {
+    {.name = "axis",
+     .kind = OPTUNE_ATTR_INTS,
+     .value = "[]",
+     .description = "dims to reduce, negative ones from the end; none: all",
+     .min = -OPTUNE_MAX_RANK,
+     .max = OPTUNE_MAX_RANK - 1,
+     .shown = true},
+    {.name = "keepdims",
+     .kind = OPTUNE_ATTR_BOOL,
+     .value = "false",
+     .description = "leave reduced dims as 1"},
+    {.name = "exclude",
+     .kind = OPTUNE_ATTR_BOOL,
+     .value = "false",
+     .description = "reduce all dims but those of axis"},
+    {.name = NULL},
+};
+
+/* The sum's identity and what it does to one value; most reductions share them. */
+OPTUNE_SCALAR(reduce_zero, 0, 0);
+OPTUNE_SCALAR(reduce_value, 0, x0);
+OPTUNE_SCALAR(reduce_plus, 0, x0 + x1);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * <op>_outer.cpu: reductions whose innermost loop is kept. A tile of it is reduced at a time, in
+ * registers when it is small, in the first-level cache when it is large and rows are read whole.
+ */
+#include "kernels/reduce/reduce.h"
+
+static bool applies(const optune_task *task, char *why)
+{
+    if (!pattern_applies(task, why))
+        return false;
+    const reduce_loops r = reduce_loops_of(task->call);
+    return !r.inner || optune_refuse(why, "is for a kept innermost dim");
+}
+
+static int64_t row(const reduce_loops *r)
+{
+    return r->n_kept ? r->kept[r->n_kept - 1] : 1;
+}
+
+static void space(const optune_task *task, optune_space *space)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    optune_space_ints(space, "tile", 9,
+                      (const int64_t[]){1, 8, 16, 32, 64, 128, 256, 1024, 4096});
+    optune_space_ints(space, "lines", 4, (const int64_t[]){1, 2, 4, 8});
+    optune_space_ints(space, "prefetch", 3, (const int64_t[]){0, 1, 4});
+    reduce_space_parts(task, &r, r.count, space);
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    const int64_t tile = optune_config_int(config, "tile");
+    const int64_t lines = optune_config_int(config, "lines");
+    if (tile > 1 && tile > row(&r))
+        return optune_refuse(why, "a tile of %" PRId64 ", a row has %" PRId64 " values", tile,
+                             row(&r));
+    if (tile == 1 && row(&r) >= 8)
+        return optune_refuse(why, "a tile of 1 is for rows below 8");
+    return lines == 1 || lines <= r.count ||
+           optune_refuse(why, "%" PRId64 " lines at once, there are %" PRId64, lines, r.count);
+}
+
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    const int64_t tile = 8 * reduce_lanes(task);
+    optune_config_choose_int(config, space, "tile", tile < row(&r) ? tile : row(&r));
+    optune_config_choose_int(config, space, "lines", r.count < 4 ? 1 : 4);
+    if (r.outputs < reduce_threads(task) * tile)
+        optune_config_choose_int(config, space, "parts", reduce_threads(task));
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    const int64_t parts = optune_config_int(config, "parts");
+    const int m = optune_plan_module(plan);
+    reduce_define(plan, m, task->call, &r, parts);
+    reduce_define_offset(plan, m, "KEPT_OFFSET", "k", r.n_kept ? r.n_kept - 1 : 0, r.kept,
+                         r.kept_stride);
+    reduce_define_offset(plan, m, "LINE_OFFSET", "r", r.n_reduced, r.reduced, r.reduced_stride);
+    optune_plan_define(plan, m, "LENGTH", row(&r));
+    optune_plan_define(plan, m, "TILE", optune_config_int(config, "tile"));
+    optune_plan_define(plan, m, "LINES", optune_config_int(config, "lines"));
+    optune_plan_define(plan, m, "AHEAD", optune_config_int(config, "prefetch"));
+    reduce_stages(plan, m, task->call, &r, parts);
+}
+
+OPTUNE_IMPL(reduce, outer) = {
+    .name = "outer.cpu",
+    .pattern = OPTUNE_REDUCTION,
+    .summary = "tiles of a kept innermost dim",
+    .applies = applies,
+    .space = space,
+    .fallback = fallback,
+    .valid = valid,
+    .plan = plan,
+};
