@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d_1x1.cpu: a 1x1 convolution as a matrix product. One knob says along which axis vectors
- * lie: pixels (NCHW on both sides, stride 1: no transposition anywhere) or output channels (any
- * layout). Planes are flattened where strides allow, so that small ones fill tiles.
+ * lie: pixels (NCHW on both sides: no transposition anywhere) or output channels (any layout).
+ * Planes are flattened, so that small ones fill tiles; strided pixels are gathered first.
  */
 #include "kernels/conv2d/tile_plan.h"
 
@@ -11,9 +11,13 @@ typedef struct config_1x1 {
     int64_t vecs, tile, block, ic_chunk, oc_chunk, prefetch;
 } config_1x1;
 
-static bool flat(const conv2d_shape *s)
+/* The convolution over the pixels that it reads: strided ones are gathered first. */
+static void shape_of(const optune_call *call, conv2d_shape *s)
 {
-    return s->sh == 1 && s->sw == 1 && s->oh == s->h && s->ow == s->w;
+    conv2d_shape_of(call, s);
+    s->h = s->oh;
+    s->w = s->ow;
+    s->sh = s->sw = 1;
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -31,13 +35,13 @@ static bool applies(const optune_task *task, char *why)
 
 static bool can_pixels(const conv2d_shape *s)
 {
-    return flat(s) && s->data_block == 0 && s->out_block == 0;
+    return s->data_block == 0 && s->out_block == 0;
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    shape_of(task->call, &s);
     const int64_t lanes = conv2d_lanes(task, &s), most = conv2d_registers(task) - 3;
     static const char *const axes[] = {"channels", "pixels"};
     optune_space_words(space, "vector", can_pixels(&s) ? 2 : 1, axes);
@@ -87,11 +91,9 @@ static void read_config(const optune_config *config, config_1x1 *c)
     };
 }
 
-/* The plane as rows of about `block` pixels each, where it is flat. */
+/* The plane as rows of about `block` pixels each. */
 static void reshape(conv2d_shape *s, int64_t block)
 {
-    if (!flat(s))
-        return;
     const int64_t pixels = s->oh * s->ow, width = conv2d_divisor(pixels, block);
     s->w = s->ow = width * 3 >= block ? width : pixels;
     s->h = s->oh = pixels / s->w;
@@ -103,7 +105,6 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
 {
     reshape(s, c->block);
     const int64_t lanes = conv2d_lanes(task, s);
-    const int64_t rows = flat(s) ? 1 : conv2d_ceil_div(c->block, s->ow);
     *t = (conv2d_tile){
         .vec_bytes = lanes * conv2d_elem(s),
         .ov = c->vecs,
@@ -112,22 +113,19 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
         .ici = conv2d_tile_ici(s),
         .ic_chunk = c->ic_chunk,
         .ot_chunk = conv2d_ceil_div(c->oc_chunk, c->vecs * lanes),
-        .oh_block = conv2d_min(rows, s->oh),
+        .oh_block = 1,
         .unroll_ic = conv2d_tile_unroll_ic(s),
         .unroll_kw = 1,
         .prefetch = c->prefetch,
         .copy = c->pack,
+        .gather = true,
     };
-    /* A row narrower than the tile: several rows at once. */
-    if (c->tile >= 2 * s->ow)
-        t->th = conv2d_min(conv2d_min(c->tile / s->ow, 4), t->oh_block);
-    t->oh_block = conv2d_min(conv2d_ceil_div(t->oh_block, t->th) * t->th, s->oh);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    shape_of(task->call, &s);
     const int64_t registers = conv2d_registers(task), lanes = conv2d_lanes(task, &s);
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
     const int64_t elem = conv2d_elem(&s), pixels = s.oh * s.ow;
@@ -141,14 +139,15 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     int64_t tile = (registers - 1 - vecs) / vecs;
     if (!along_pixels) {
         /* Tiles of nearly equal size: the last one is as good as the others. */
-        const int64_t row = flat(&s) ? pixels : s.ow;
-        tile = conv2d_ceil_div(row, conv2d_ceil_div(row, tile));
+        tile = conv2d_ceil_div(pixels, conv2d_ceil_div(pixels, tile));
         tile = tile < 4 ? 4 : tile;
     }
     optune_config_choose_int(config, space, "tile", tile);
     const int64_t fits = l2 / 2 / (s.ci_g * elem);
     optune_config_choose_int(config, space, "block",
-                             along_pixels ? vecs * lanes : fits < 32 ? 32 : fits);
+                             along_pixels ? vecs * lanes
+                             : fits < 32  ? 32
+                                          : fits);
     optune_config_choose_int(config, space, "ic_chunk", along_pixels ? 256 : s.ci_g);
     optune_config_choose_int(config, space, "oc_chunk", s.co_g);
     optune_config_choose_word(config, space, "pack", "no");
@@ -159,7 +158,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 {
     conv2d_shape s;
     config_1x1 c;
-    conv2d_shape_of(task->call, &s);
+    shape_of(task->call, &s);
     read_config(config, &c);
     const int64_t registers = conv2d_registers(task), lanes = conv2d_lanes(task, &s);
     if (!c.pixels) {
@@ -192,6 +191,7 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
     const int64_t threads = task->device->threads > 0 ? task->device->threads : 1;
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, s);
+    const optune_arg data = conv2d_gather_plan(task, plan, module);
     optune_plan_define(plan, module, "PIXELS", 1);
     optune_plan_define(plan, module, "LANES", lanes);
     optune_plan_define(plan, module, "TM", tm);
@@ -214,21 +214,20 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
                                             .n_args = 2,
                                             .arg = {optune_input_arg(CONV2D_WEIGHT),
                                                     optune_scratch_arg(packed)}});
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                                            .module = module,
-                                            .function = "conv2d",
-                                            .n_args = 4,
-                                            .arg = {optune_input_arg(CONV2D_DATA),
-                                                    optune_scratch_arg(packed),
-                                                    optune_output_arg(0),
-                                                    optune_scratch_arg(panel)}});
+    optune_plan_stage(
+        plan, &(optune_stage){.phase = OPTUNE_TIMED,
+                              .module = module,
+                              .function = "conv2d",
+                              .n_args = 4,
+                              .arg = {data, optune_scratch_arg(packed), optune_output_arg(0),
+                                      optune_scratch_arg(panel)}});
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
     config_1x1 c;
-    conv2d_shape_of(task->call, &s);
+    shape_of(task->call, &s);
     read_config(config, &c);
     if (c.pixels) {
         plan_pixels(task, &s, &c, plan);

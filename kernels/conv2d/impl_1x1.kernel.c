@@ -13,12 +13,75 @@
  */
 #include "kernels/conv2d/lanes.h"
 
+#if GATHER
+
+#define OH_READ                                                                                \
+    CEIL_DIV(FROM_H, FROM_SH) /* the plane is flattened, OH and OW are not its own */
+#define OW_READ CEIL_DIV(FROM_W, FROM_SW)
+#define UNIT (IN_BLOCK ? IN_BLOCK : 1)
+/* Lanes of a row that are picked at once; rows that end in the midst of a pair are not. */
+#define PICK                                                                                   \
+    (IN_BLOCK || FROM_SW != 2 || 2 * OW_READ > FROM_W ? 1                                      \
+                                                      : MIN(LANES, OW_READ >= 16  ? 16         \
+                                                                   : OW_READ >= 8 ? 8          \
+                                                                   : OW_READ >= 4 ? 4          \
+                                                                                  : 1))
+
+#define LOAD_PART(n, p) (*(const part##n *)(p))
+
+/* The even ones of 2 * PICK elements. */
+INLINE void pick(DTYPE *to, const DTYPE *from)
+{
+#if LANES >= 16
+    if (PICK == 16) {
+        store(to, __builtin_shufflevector(load(from), load(from + 16), 0, 2, 4, 6, 8, 10, 12,
+                                          14, 16, 18, 20, 22, 24, 26, 28, 30));
+        return;
+    }
+#endif
+#if LANES >= 8
+    if (PICK == 8) {
+        *(part8 *)to = __builtin_shufflevector(LOAD_PART(8, from), LOAD_PART(8, from + 8), 0, 2,
+                                               4, 6, 8, 10, 12, 14);
+        return;
+    }
+#endif
+#if LANES >= 4
+    *(part4 *)to =
+        __builtin_shufflevector(LOAD_PART(4, from), LOAD_PART(4, from + 4), 0, 2, 4, 6);
+#endif
+}
+
+/* arg: data, the pixels that are read of it */
+void gather(void *const *arg)
+{
+    const DTYPE *data = arg[0];
+    DTYPE *pixels = arg[1];
+    PARALLEL_FOR
+    for (i64 plane = 0; plane < (i64)N * CI / UNIT; plane++)
+        for (i64 y = 0; y < OH_READ; y++) {
+            const DTYPE *from = data + (plane * FROM_H + y * FROM_SH) * (FROM_W * UNIT);
+            DTYPE *to = pixels + (plane * OH_READ + y) * (OW_READ * UNIT);
+            i64 x = 0;
+            for (; PICK > 1 && x + PICK <= OW_READ; x += PICK)
+                pick(to + x, from + 2 * x);
+            if (PICK > 1 && x < OW_READ)
+                pick(to + OW_READ - PICK, from + 2 * (OW_READ - PICK));
+            else
+                for (; x < OW_READ; x++)
+                    __builtin_memcpy(to + x * UNIT, from + x * FROM_SW * UNIT,
+                                     UNIT * sizeof(DTYPE));
+        }
+}
+
+#endif
+
 #if PIXELS
 
 #define P (OH * OW)
 #define WIDTH (TV * LANES)
-#define FULL (P / WIDTH)                        /* whole panels */
-#define REST (P % WIDTH)                        /* pixels of the ragged one */
+#define FULL (P / WIDTH) /* whole panels */
+#define REST (P % WIDTH) /* pixels of the ragged one */
 #define REST_VECS CEIL_DIV(REST, LANES)
 #define ALL_PANELS (FULL + (REST > 0))
 #define BLOCKS CEIL_DIV(ALL_PANELS, PANELS)
@@ -127,8 +190,8 @@ void conv2d(void *const *arg)
                     if (whole)
                         tiles(w, from, PACK ? WIDTH : P, c + p * WIDTH, depth, k0 > 0, TM, 0);
                     else
-                        tiles(w, from, PACK ? WIDTH : P, c + p * WIDTH, depth, k0 > 0, ROWS_REST,
-                              0);
+                        tiles(w, from, PACK ? WIDTH : P, c + p * WIDTH, depth, k0 > 0,
+                              ROWS_REST, 0);
                 }
                 if (REST && p1 > FULL) {
                     const DTYPE *from = mine + (FULL - p0) * PANEL_SIZE;

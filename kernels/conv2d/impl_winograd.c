@@ -139,12 +139,13 @@ static bool precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
 }
 
 /* Estimated cycles of two steps of the reduction over all tiles of a block and all channels: two
- * multiply-adds and two loads a cycle, sums that are ready after four cycles. */
+ * multiply-adds and two loads a cycle, sums that are ready after four cycles, and a little for
+ * every tile. */
 static int64_t steps(const conv2d_shape *s, int64_t lanes, int64_t tiles, int64_t p, int64_t co)
 {
     const int64_t rest = tiles % p;
-    const int64_t whole = max64(max64(p * co, p + co), 8);
-    const int64_t last = rest ? max64(max64(rest * co, rest + co), 8) : 0;
+    const int64_t whole = max64(max64(p * co, p + co), 8) + 1;
+    const int64_t last = rest ? max64(max64(rest * co, rest + co), 8) + 1 : 0;
     return ceil_div(s->co, co * lanes) * (tiles / p * whole + last);
 }
 
@@ -157,8 +158,8 @@ static void best_tile(const optune_task *task, const conv2d_shape *s, int64_t ti
     int64_t least = INT64_MAX;
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         const int64_t v = order[i];
-        int64_t q = min64(min64((conv2d_registers(task) - 1) / v - 1, tiles), MOST_P);
-        for (; q >= 1 && (v - 1) * lanes < s->co; q--) {
+        const int64_t most = min64((conv2d_registers(task) - 1) / v - 1, min64(tiles, MOST_P));
+        for (int64_t q = 1; q <= most && (v - 1) * lanes < s->co; q++) {
             const int64_t mine = steps(s, lanes, tiles, q, v);
             if (mine < least) {
                 least = mine;

@@ -19,6 +19,7 @@ typedef struct conv2d_tile {
     int64_t unroll_ic, unroll_kw;
     int64_t prefetch;       /* steps of the reduction that weights are fetched ahead; 0: none */
     bool copy;              /* copy the input rows with their padding */
+    bool gather;            /* a 1x1 convolution over gathered pixels */
 } conv2d_tile;
 
 static inline int64_t conv2d_ceil_div(int64_t a, int64_t b)
@@ -189,6 +190,31 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
               (s->kh * s->kw > 1 && conv2d_aliases(s->data_block, s->h * s->w, conv2d_elem(s)));
 }
 
+/* The input of a 1x1 convolution: with strides, a scratch that a stage of its own fills with the
+ * pixels that are read. Defines GATHER, and what it needs of the shape as it was. */
+static inline optune_arg conv2d_gather_plan(const optune_task *task, optune_plan *plan, int module)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    const bool gather = s.kh * s.kw == 1 && (s.sh > 1 || s.sw > 1);
+    optune_plan_define(plan, module, "GATHER", gather);
+    if (!gather)
+        return optune_input_arg(CONV2D_DATA);
+    optune_plan_define(plan, module, "FROM_H", s.h);
+    optune_plan_define(plan, module, "FROM_W", s.w);
+    optune_plan_define(plan, module, "FROM_SH", s.sh);
+    optune_plan_define(plan, module, "FROM_SW", s.sw);
+    const int pixels = optune_plan_scratch(plan, "gathered pixels",
+                                           s.n * s.ci * s.oh * s.ow * conv2d_elem(&s), false);
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
+                                            .module = module,
+                                            .function = "gather",
+                                            .n_args = 2,
+                                            .arg = {optune_input_arg(CONV2D_DATA),
+                                                    optune_scratch_arg(pixels)}});
+    return optune_scratch_arg(pixels);
+}
+
 static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape *s,
                                     const conv2d_tile *t, optune_plan *plan)
 {
@@ -215,6 +241,8 @@ static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         optune_plan_define(plan, module, table[i].macro, table[i].value);
 
+    const optune_arg data =
+        t->gather ? conv2d_gather_plan(task, plan, module) : optune_input_arg(CONV2D_DATA);
     const int64_t elem = conv2d_elem(s);
     const int packed = optune_plan_scratch(
         plan, "packed weight", s->groups * tiles * oct * s->ci_g * s->kh * s->kw * elem,
@@ -238,8 +266,7 @@ static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape 
                                             .module = module,
                                             .function = "conv2d",
                                             .n_args = 5,
-                                            .arg = {optune_input_arg(CONV2D_DATA),
-                                                    optune_scratch_arg(packed),
+                                            .arg = {data, optune_scratch_arg(packed),
                                                     optune_output_arg(0), part, copy}});
 }
 

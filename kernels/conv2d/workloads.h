@@ -78,6 +78,7 @@ static const char *const samples[] = {
     "conv2d(f64[1,2,18,23], const f64[9,2,6,7], strides=[1,2], padding=[2,3,3,3])",
     "conv2d(f32[1,32,15,14], const f32[24,32,3,3], strides=[2,2], padding=[1,1,1,1])",
     "conv2d(f32[1,128,8,9], const f32[20,128,3,3], padding=[1,1,1,1])",
+    "conv2d(f64[2,6,15,18], const f64[9,6,1,1], strides=[3,2])",
     "conv2d(f32[1,40,7,7], const f32[72,40,1,1])",
     "conv2d(f32[2,33,9,9], const f32[17,33,1,1])",
     "conv2d(f32[1,24,14,14], const f32[48,24,1,1], strides=[2,2])",
