@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the target `cuda` share: devices, compiling, running. */
+#ifndef OPTUNE_TARGET_CUDA_H
+#define OPTUNE_TARGET_CUDA_H
+
+#include "target/cuda_api.h"
+#include "target/gpu.h"
+
+/* cuda_device.c */
+int ot_cuda_find(const ot_cuda *cu, const char *wanted, int *device, optune_err *err);
+int ot_cuda_probe(const optune_target *target, optune_device *device, optune_err *err);
+int ot_cuda_assume(const optune_target *target, optune_device *device, optune_err *err);
+int ot_cuda_dependencies(const optune_target *target, const optune_impl *impl, char *text,
+                         size_t size, optune_err *err);
+/* Clocks, temperature, power and why clocks are held back, as lines; or the reason in `why`. */
+void ot_cuda_clocks(const ot_cuda *cu, int device, char *text, size_t size, char *why);
+
+/* cuda_compile.c */
+int ot_cuda_compile(const optune_target *target, const optune_device *device,
+                    const char *const *flags, int n_flags, const char *source,
+                    const char *module, optune_argv *argv, optune_err *err);
+/* SOURCE MODULE OPTION..., or `--version [LIBRARY]`; the inside of a process of its own. */
+int ot_cuda_translate(char **word, int n);
+/* What `--version` prints, asked of such a process and kept. */
+int ot_cuda_ask_version(const char *library, char *text, size_t size, optune_err *err);
+/* ptxas's report as lines of `resources`. */
+void ot_cuda_read_report(const char *log, ot_text *lines);
+
+/* cuda_library.c: libraries that implementations call: cublas, cublaslt, cudnn. */
+int ot_cuda_library_of(const char *lib, void **handle, optune_err *err);
+int ot_cuda_library_version(const char *lib, char *text, size_t size, optune_err *err);
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The target `cuda`: one device through the driver API, one stream, times from events. Short runs are
+ * replayed as graphs, so that what is timed is the device and not the launching.
+ *
+ * The one idea: a fault on the device poisons the whole context, so nothing is repaired here;
+ * the row says that it is no longer alive, and another process takes over.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "target/cuda.h"
+
+enum {
+    MOST_LIBRARIES = 8,
+    REPLAY = 16,             /* runs in one graph */
+    PLAIN_SHARED = 48 << 10, /* more must be asked for */
+};
+#define STREAM_NAME "ot_stream"
+
+static const char *const keys[] = {"cuda", "gpu", NULL};
+
+typedef struct cuda_state {
+    const ot_cuda *cu;
+    optune_device device;
+    int id;
+    cuda_context context;
+    cuda_stream stream;
+    cuda_event begin, end;
+    bool broken;
+    int n_libraries;
+    struct {
+        char name[OPTUNE_NAME_SIZE];
+        void *handle;
+    } library[MOST_LIBRARIES];
+} cuda_state;
+
+typedef struct module {
+    cuda_module device; /* NULL: a shared object of the host */
+    void *host;
+} module;
+
+typedef struct function { /* what `symbol` gives; the module's memory */
+    struct function *next;
+    cuda_function device;
+    void (*host)(void *const *arg);
+} function;
+
+typedef struct loaded {
+    module module;
+    function *functions;
+} loaded;
+
+typedef struct buffer {
+    cuda_pointer whole, part;
+    size_t bytes;
+    bool guarded;
+} buffer;
+
+/* Notes what an error means for this process: after a fault nothing works any more. */
+static int failed(cuda_state *s, int rc, const char *doing, optune_err *err)
+{
+    static const int harmless[] = {1, 2, 200, 209, 500, 701}; /* refused before it ran */
+    bool sticky = true;
+    for (int i = 0; i < OT_COUNT(harmless); i++)
+        sticky = sticky && rc != harmless[i];
+    s->broken = s->broken || sticky;
+    return optune_fail(err, OPTUNE_EIO, "%s: %s", doing, ot_cuda_error(rc));
+}
+
+static void close_cuda(void *state)
+{
+    cuda_state *s = state;
+    if (s->begin)
+        s->cu->cuEventDestroy(s->begin);
+    if (s->end)
+        s->cu->cuEventDestroy(s->end);
+    if (s->stream)
+        s->cu->cuStreamDestroy(s->stream);
+    if (s->context)
+        s->cu->cuDevicePrimaryCtxRelease(s->id);
+    *s = (cuda_state){0};
+}
+
+static int open_cuda(void *state, const optune_target *target, const optune_device *device,
+                     optune_err *err)
+{
+    cuda_state *s = state;
+    s->device = *device;
+    int status = ot_cuda_open(&s->cu, err);
+    if (status >= 0)
+        status = ot_cuda_find(s->cu, target->device, &s->id, err);
+    if (status < 0)
+        return status;
+    int rc = s->cu->cuDevicePrimaryCtxRetain(&s->context, s->id);
+    if (!rc)
+        rc = s->cu->cuCtxSetCurrent(s->context);
+    if (!rc)
+        rc = s->cu->cuStreamCreate(&s->stream, 0); /* ordered with copies and fills */
+    if (!rc)
+        rc = s->cu->cuEventCreate(&s->begin, 0);
+    if (!rc)
+        rc = s->cu->cuEventCreate(&s->end, 0);
+    return rc ? optune_fail(err, OPTUNE_ENODEV, "'%s' gives no context: %s", device->name,
+                            ot_cuda_error(rc))
+              : OPTUNE_OK;
+}
+
+static bool alive(void *state)
+{
+    return !((const cuda_state *)state)->broken;
+}
+
+/* ---- modules ----------------------------------------------------------------------------- */
+
+static void unload(void *state, void *handle)
+{
+    cuda_state *s = state;
+    loaded *l = handle;
+    for (function *f = l->functions, *next; f; f = next) {
+        next = f->next;
+        free(f);
+    }
+    if (l->module.device)
+        s->cu->cuModuleUnload(l->module.device);
+    if (l->module.host)
+        dlclose(l->module.host);
+    free(l);
+}
+
+static bool is_shared_object(const char *path)
+{
+    char head[4] = "";
+    FILE *f = fopen(path, "rb");
+    const bool is = f && fread(head, 1, 4, f) == 4 && memcmp(head, "\177ELF", 4) == 0;
+    if (f)
+        fclose(f);
+    return is;
+}
+
+static int load_device(cuda_state *s, const char *path, loaded *l, optune_err *err)
+{
+    ot_text all = {0};
+    const void *binary;
+    size_t size;
+    int status = ot_gpu_module_read(path, &all, &binary, &size, err);
+    if (status >= 0) {
+        void *image = ot_alloc(size + 16); /* aligned, as the driver likes it */
+        memcpy(image, binary, size);
+        const int rc = s->cu->cuModuleLoadData(&l->module.device, image);
+        free(image);
+        if (rc)
+            status = failed(s, rc, "cannot load module", err);
+    }
+    ot_text_release(&all);
+    return status;
+}
+
+static int load(void *state, const char *path, void **handle, optune_err *err)
+{
+    loaded *l = ot_alloc(sizeof *l);
+    int status = OPTUNE_OK;
+    if (is_shared_object(path)) {
+        l->module.host = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!l->module.host)
+            status = optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
+    } else {
+        status = load_device(state, path, l, err);
+    }
+    if (status < 0)
+        unload(state, l);
+    else
+        *handle = l;
+    return status;
+}
+
+static void *symbol(void *state, void *handle, const char *name)
+{
+    cuda_state *s = state;
+    loaded *l = handle;
+    function found = {.next = l->functions};
+    if (l->module.host) {
+        void *const address = dlsym(l->module.host, name);
+        memcpy(&found.host, &address, sizeof address);
+        if (!address)
+            return NULL;
+    } else if (s->cu->cuModuleGetFunction(&found.device, l->module.device, name)) {
+        return NULL;
+    }
+    l->functions = ot_alloc(sizeof found);
+    *l->functions = found;
+    return l->functions;
+}
+
+/* The stream comes by the same way as a library's functions do. */
+static void *library(void *state, const char *name, const char *wanted, optune_err *err)
+{
+    cuda_state *s = state;
+    void *handle = NULL;
+    if (strcmp(wanted, STREAM_NAME) == 0)
+        return s->stream;
+    for (int i = 0; i < s->n_libraries; i++)
+        if (strcmp(s->library[i].name, name) == 0)
+            handle = s->library[i].handle;
+    if (!handle) {
+        if (s->n_libraries == MOST_LIBRARIES) {
+            optune_fail(err, OPTUNE_ELIMIT, "more than %d libraries", (int)MOST_LIBRARIES);
+            return NULL;
+        }
+        if (ot_cuda_library_of(name, &handle, err) < 0)
+            return NULL;
+        ot_copy(s->library[s->n_libraries].name, OPTUNE_NAME_SIZE, name);
+        s->library[s->n_libraries++].handle = handle;
+    }
+    void *found = dlsym(handle, wanted);
+    if (!found)
+        optune_fail(err, OPTUNE_ENOENT, "library '%s' has no function '%s'", name, wanted);
+    return found;
+}
+
+/* ---- buffers ----------------------------------------------------------------------------- */
+
+static void free_buffer(void *state, void *handle)
+{
+    cuda_state *s = state;
+    buffer *b = handle;
+    if (b->whole)
+        s->cu->cuMemFree(b->whole);
+    free(b);
+}
+
+static int alloc(void *state, int64_t bytes, bool guarded, void **handle, optune_err *err)
+{
+    cuda_state *s = state;
+    const size_t pad = guarded ? OT_GPU_PAD : 0, whole = (size_t)bytes + 2 * pad + (bytes == 0);
+    buffer *b = ot_alloc(sizeof *b);
+    b->bytes = (size_t)bytes;
+    b->guarded = guarded;
+    int rc = s->cu->cuMemAlloc(&b->whole, whole);
+    if (!rc)
+        rc = s->cu->cuMemsetD8(b->whole, 0, whole);
+    b->part = b->whole + pad;
+    if (!rc && guarded)
+        rc = s->cu->cuMemcpyHtoD(b->whole, ot_gpu_canary(), OT_GPU_PAD);
+    if (!rc && guarded)
+        rc = s->cu->cuMemcpyHtoD(b->part + b->bytes, ot_gpu_canary(), OT_GPU_PAD);
+    if (!rc) {
+        *handle = b;
+        return OPTUNE_OK;
+    }
+    free_buffer(s, b);
+    failed(s, rc, "allocating", NULL);
+    return optune_fail(err, OPTUNE_ENOMEM, "no device memory for a buffer of %lld bytes: %s",
+                       (long long)bytes, ot_cuda_error(rc));
+}
+
+static int write_buffer(void *state, void *handle, const void *from, int64_t bytes)
+{
+    cuda_state *s = state;
+    const int rc =
+        bytes ? s->cu->cuMemcpyHtoD(((buffer *)handle)->part, from, (size_t)bytes) : 0;
+    return rc ? failed(s, rc, "writing", NULL) : OPTUNE_OK;
+}
+
+static int read_buffer(void *state, const void *handle, void *to, int64_t bytes)
+{
+    cuda_state *s = state;
+    const int rc =
+        bytes ? s->cu->cuMemcpyDtoH(to, ((const buffer *)handle)->part, (size_t)bytes) : 0;
+    return rc ? failed(s, rc, "reading", NULL) : OPTUNE_OK;
+}
+
+static bool intact(void *state, void *handle)
+{
+    cuda_state *s = state;
+    const buffer *b = handle;
+    static char pad[OT_GPU_PAD];
+    for (int side = 0; side < 2 && b->guarded; side++) {
+        const cuda_pointer at = side ? b->part + b->bytes : b->whole;
+        if (s->cu->cuMemcpyDtoH(pad, at, sizeof pad) || !ot_gpu_canary_intact(pad))
+            return false;
+    }
+    return true;
+}
+
+/* ---- launching --------------------------------------------------------------------------- */
+
+typedef struct
+    ready { /* a launch with its arguments as the driver, or a host body, takes them */
+    const optune_stage *stage;
+    const function *function;
+    cuda_pointer pointer[OPTUNE_MAX_ARGS];
+    float real[OPTUNE_MAX_ARGS];
+    void *arg[OPTUNE_MAX_ARGS];
+} ready;
+
+static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
+{
+    const bool host = to->function->host != NULL;
+    for (int i = 0; i < launch->stage->n_args; i++) {
+        const buffer *b = launch->arg[i];
+        switch (launch->stage->arg[i].kind) {
+        case OPTUNE_ARG_INPUT:
+        case OPTUNE_ARG_OUTPUT:
+        case OPTUNE_ARG_SCRATCH:
+            to->pointer[i] = b ? b->part : 0;
+            to->arg[i] = host ? (void *)(uintptr_t)to->pointer[i] : &to->pointer[i];
+            break;
+        case OPTUNE_ARG_FLOAT:
+            to->real[i] = (float)*(const double *)launch->arg[i];
+            to->arg[i] = host ? launch->arg[i] : &to->real[i];
+            break;
+        case OPTUNE_ARG_INT:
+        case OPTUNE_ARG_DIM:
+            to->arg[i] = launch->arg[i];
+            break;
+        case OPTUNE_ARG_SYMBOL:
+            if (!host)
+                return optune_fail(err, OPTUNE_EUSAGE, "a kernel cannot call '%s'",
+                                   launch->stage->arg[i].symbol);
+            to->arg[i] = launch->arg[i];
+            break;
+        case OPTUNE_ARG_TENSOR_MAP:
+            return optune_fail(err, OPTUNE_EUNSUPPORTED, "tensor maps are not made here");
+        }
+    }
+    return OPTUNE_OK;
+}
+
+static int prepare(cuda_state *s, const optune_launch *launch, int n, ready *to,
+                   optune_err *err)
+{
+    int status = OPTUNE_OK;
+    for (int i = 0; i < n && status >= 0; i++) {
+        const optune_stage *stage = launch[i].stage;
+        to[i].stage = stage;
+        to[i].function = launch[i].function;
+        status = prepare_args(&launch[i], &to[i], err);
+        if (status < 0 || to[i].function->host)
+            continue;
+        status = ot_gpu_check_launch(&s->device, stage, err);
+        if (status >= 0 && stage->shared > PLAIN_SHARED) {
+            const int rc = s->cu->cuFuncSetAttribute(
+                to[i].function->device, CUDA_FUNCTION_MAX_DYNAMIC_SHARED, (int)stage->shared);
+            if (rc)
+                status = failed(s, rc, stage->function, err);
+        }
+    }
+    return status;
+}
+
+static int launch_all(cuda_state *s, ready *stage, int n)
+{
+    int rc = 0;
+    for (int i = 0; i < n && !rc; i++) {
+        const optune_stage *what = stage[i].stage;
+        if (stage[i].function->host) {
+            stage[i].function->host(stage[i].arg);
+            continue;
+        }
+        unsigned grid[3], block[3];
+        for (int k = 0; k < 3; k++) {
+            grid[k] = (unsigned)ot_gpu_size(what->grid[k]);
+            block[k] = (unsigned)ot_gpu_size(what->block[k]);
+        }
+        rc = s->cu->cuLaunchKernel(stage[i].function->device, grid[0], grid[1], grid[2],
+                                   block[0], block[1], block[2], (unsigned)what->shared,
+                                   s->stream, stage[i].arg, NULL);
+    }
+    return rc;
+}
+
+static int run(void *state, const optune_launch *launch, int n, optune_err *err)
+{
+    cuda_state *s = state;
+    ready *stage = ot_alloc((size_t)(n + 1) * sizeof *stage);
+    int status = prepare(s, launch, n, stage, err);
+    int rc = status < 0 ? 0 : launch_all(s, stage, n);
+    if (status >= 0 && !rc)
+        rc = s->cu->cuStreamSynchronize(s->stream);
+    free(stage);
+    return rc ? failed(s, rc, n ? launch[0].stage->function : "waiting", err) : status;
+}
+
+/* REPLAY runs as one graph; NULL where they cannot be captured, which is no failure. */
+static cuda_graph_exec make_graph(cuda_state *s, ready *stage, int n)
+{
+    cuda_graph graph = NULL;
+    cuda_graph_exec exec = NULL;
+    if (s->cu->cuStreamBeginCapture(s->stream, CUDA_CAPTURE_RELAXED))
+        return NULL;
+    int rc = 0;
+    for (int k = 0; k < REPLAY && !rc; k++)
+        rc = launch_all(s, stage, n);
+    if (s->cu->cuStreamEndCapture(s->stream, &graph) || rc || !graph)
+        return NULL;
+    if (s->cu->cuGraphInstantiate(&exec, graph, 0))
+        exec = NULL;
+    s->cu->cuGraphDestroy(graph);
+    return exec;
+}
+
+static double time_runs(void *state, const optune_launch *launch, int n, int64_t count,
+                        optune_err *err)
+{
+    cuda_state *s = state;
+    ready *stage = ot_alloc((size_t)(n + 1) * sizeof *stage);
+    if (prepare(s, launch, n, stage, err) < 0) {
+        free(stage);
+        return -1;
+    }
+    cuda_graph_exec graph = count >= 2 * REPLAY ? make_graph(s, stage, n) : NULL;
+    float milliseconds = 0;
+    int rc = s->cu->cuEventRecord(s->begin, s->stream);
+    int64_t left = count;
+    for (; graph && left >= REPLAY && !rc; left -= REPLAY)
+        rc = s->cu->cuGraphLaunch(graph, s->stream);
+    for (; left > 0 && !rc; left--)
+        rc = launch_all(s, stage, n);
+    if (!rc)
+        rc = s->cu->cuEventRecord(s->end, s->stream);
+    if (!rc)
+        rc = s->cu->cuEventSynchronize(s->end);
+    if (!rc)
+        rc = s->cu->cuEventElapsedTime(&milliseconds, s->begin, s->end);
+    if (graph)
+        s->cu->cuGraphExecDestroy(graph);
+    free(stage);
+    if (!rc)
+        return milliseconds > 0 ? milliseconds * 1e-3 : 1e-9;
+    failed(s, rc, n ? launch[0].stage->function : "timing", err);
+    return -1;
+}
+
+/* Clocks while it runs: read right behind some milliseconds of work. */
+static void counters(void *state, const optune_launch *launch, int n, char *text, size_t size,
+                     char *why)
+{
+    cuda_state *s = state;
+    text[0] = why[0] = '\0';
+    const double once = time_runs(s, launch, n, 1, NULL);
+    if (once > 0)
+        time_runs(s, launch, n, once < 5e-3 ? (int64_t)(5e-3 / once) + 1 : 1, NULL);
+    ot_cuda_clocks(s->cu, s->id, text, size, why);
+}
+
+OPTUNE_TARGET(cuda) = {
+    .name = "cuda",
+    .summary = "NVIDIA GPUs, through the driver and NVRTC",
+    .keys = keys,
+    .source_suffix = ".cu",
+    .module_suffix = ".cubin",
+    .probe = ot_cuda_probe,
+    .assume = ot_cuda_assume,
+    .dependencies = ot_cuda_dependencies,
+    .compile = ot_cuda_compile,
+    .translate = ot_cuda_translate,
+    .resources = ot_gpu_module_resources,
+    .state_size = sizeof(cuda_state),
+    .open = open_cuda,
+    .close = close_cuda,
+    .alive = alive,
+    .load = load,
+    .unload = unload,
+    .symbol = symbol,
+    .library = library,
+    .alloc = alloc,
+    .free = free_buffer,
+    .write = write_buffer,
+    .read = read_buffer,
+    .intact = intact,
+    .run = run,
+    .time = time_runs,
+    .counters = counters,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every CUDA body compiles with NVRTC for every architecture that it admits, on every sample of its
+ * operator, with its fallback; no GPU is needed. Skips, with the reason, where there is no NVRTC.
+ * OPTUNE_TEST_IMPL narrows it to one implementation, OPTUNE_TEST_CONFIGS adds random configs.
+ */
+#include "support/check.h"
+
+#include "target/cuda.h"
+#include "tuner/tuner.h"
+
+enum { MOST = 4096 };
+
+typedef struct pending {
+    ot_job job;
+    const optune_impl *impl;
+    const char *sample;
+    optune_config config;
+} pending;
+
+typedef struct bench {
+    optune_target target;
+    optune_device device;
+    ot_builder *builder;
+    char dir[4096];
+    int n;
+    pending *list[MOST];
+} bench;
+
+static int random_configs(void)
+{
+    int64_t n;
+    const char *s = getenv("OPTUNE_TEST_CONFIGS");
+    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : 0;
+}
+
+static void submit(bench *b, const optune_task *task, const optune_impl *impl,
+                   const optune_config *config, const char *sample)
+{
+    optune_err err = {0};
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    assert_true(b->n < MOST);
+    pending *p = b->list[b->n++] = ot_alloc(sizeof *p);
+    p->impl = impl;
+    p->sample = sample;
+    p->config = *config;
+    check_ok(ot_plan_make(task, impl, config, plan, &err));
+    for (int i = 0; i < plan->n_stages; i++)
+        if (plan->stage[i].block[0])
+            check_ok(ot_gpu_check_launch(&b->device, &plan->stage[i], &err));
+    check_ok(ot_builder_submit(b->builder, task, plan, &p->job, &err));
+    free(plan);
+}
+
+static void sample_of(bench *b, const optune_impl *impl, const char *sample, uint64_t *rng)
+{
+    optune_err err = {0};
+    static optune_call call;
+    optune_space *space;
+    optune_config config;
+    check_ok(ot_call_parse(sample, &call, &err));
+    const optune_task task = {&call, &b->target, &b->device};
+    if (!ot_impl_runs_on(impl, &b->device, NULL) || impl->library ||
+        (impl->applies && !impl->applies(&task, NULL)))
+        return;
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    ot_space_fallback(space, &config);
+    submit(b, &task, impl, &config, sample);
+    for (int i = 0, drawn = 0; i < 200 && drawn < random_configs(); i++) {
+        ot_space_nth(space, ot_space_random(space, rng), &config);
+        if (ot_space_valid(space, &config, NULL)) {
+            submit(b, &task, impl, &config, sample);
+            drawn++;
+        }
+    }
+    ot_space_close(space);
+}
+
+/* Waits for everything; returns how many did not compile. */
+static int finish(bench *b)
+{
+    int failed = 0;
+    for (int i = 0; i < b->n; i++) {
+        pending *p = b->list[i];
+        while (!p->job.done)
+            ot_builder_wait(b->builder, &p->job, 1);
+        if (p->job.outcome != OPTUNE_OUTCOME_OK) {
+            ot_text config = {0};
+            ot_config_print_short(&p->config, &config);
+            print_error("%s for %s %s\n    %s\n    %s\n", p->impl->name, b->target.arch,
+                        p->sample, ot_text_str(&config), p->job.message);
+            ot_text_release(&config);
+            failed++;
+        }
+        free(p);
+    }
+    return failed;
+}
+
+static void every_body(const char *text)
+{
+    optune_err err = {0};
+    char version[OPTUNE_TEXT_SIZE];
+    if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+    static bench b;
+    b = (bench){.n = 0};
+    check_ok(ot_target_parse(text, &b.target, &err));
+    check_ok(ot_cuda_assume(&b.target, &b.device, &err));
+    check_ok(ot_temp_dir(b.dir, sizeof b.dir, &err));
+    const ot_build_options build = {.target = &b.target,
+                                    .device = &b.device,
+                                    .row = ot_target_find("cuda"),
+                                    .cache_dir = b.dir,
+                                    .limit_s = 120};
+    check_ok(ot_builder_open(&build, &b.builder, &err));
+    const char *only = getenv("OPTUNE_TEST_IMPL");
+    uint64_t rng = 7;
+    int n;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int i = 0; i < n; i++) {
+        const optune_op *op = ot_op_find(impl[i]->op);
+        if (only && strcmp(only, impl[i]->name))
+            continue;
+        for (const char *const *sample = op->samples; *sample; sample++)
+            sample_of(&b, impl[i], *sample, &rng);
+    }
+    const int failed = finish(&b);
+    print_message("%s: %d built, %d failed\n", text, b.n, failed);
+    ot_builder_close(b.builder);
+    ot_remove_tree(b.dir);
+    assert_int_equal(failed, 0);
+    assert_true(b.n > 0 || only);
+}
+
+static void sm_75(void **state)
+{
+    (void)state;
+    every_body("cuda -arch=sm_75");
+}
+
+static void sm_80(void **state)
+{
+    (void)state;
+    every_body("cuda -arch=sm_80");
+}
+
+static void sm_90(void **state)
+{
+    (void)state;
+    every_body("cuda -arch=sm_90");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sm_75),
+        cmocka_unit_test(sm_80),
+        cmocka_unit_test(sm_90),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
