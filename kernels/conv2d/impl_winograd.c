@@ -7,6 +7,8 @@
  * It is fused over blocks of tile rows, so that only the transformed weights, which are
  * constant mostly, live outside the caches; see the body.
  */
+#include <math.h>
+
 #include "kernels/conv2d/conv2d.h"
 
 typedef struct sizes {
@@ -155,17 +157,21 @@ static void best_tile(const optune_task *task, const conv2d_shape *s, int64_t ti
 {
     static const int64_t order[] = {2, 1, 3, 4};
     const int64_t lanes = conv2d_lanes(task, s);
-    int64_t least = INT64_MAX;
+    double least = INFINITY;
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         const int64_t v = order[i];
         const int64_t most = min64((conv2d_registers(task) - 1) / v - 1, min64(tiles, MOST_P));
-        for (int64_t q = 1; q <= most && (v - 1) * lanes < s->co; q++) {
-            const int64_t mine = steps(s, lanes, tiles, q, v);
-            if (mine < least) {
-                least = mine;
-                *p = q;
-                *co = v;
+        double mine = INFINITY;
+        int64_t best = 1;
+        for (int64_t q = 1; q <= most && (v - 1) * lanes < s->co; q++)
+            if ((double)steps(s, lanes, tiles, q, v) < mine) {
+                mine = (double)steps(s, lanes, tiles, q, v);
+                best = q;
             }
+        if (mine < 0.97 * least) {
+            least = mine;
+            *p = best;
+            *co = v;
         }
     }
 }
