@@ -124,6 +124,8 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
     if (!ot_impl_runs_on(impl, task->device, why) || !ot_impl_takes(impl, task->call, why) ||
         (impl->applies && !impl->applies(task, why)))
         return OT_REFUSED_APPLIES;
+    if (!ot_epilogue_applies(task, why))
+        return OT_REFUSED_FUSED;
     if (impl->library && !optune_target_has_lib(task->target, impl->library)) {
         optune_refuse(why, "library '%s' is not named in -libs", impl->library);
         return OT_REFUSED_LIBRARY;

@@ -27,6 +27,7 @@ static const char *const refusal_text[] = {
     [OT_REFUSED_WHEN] = "specialization",
     [OT_REFUSED_CONDITION] = "condition",
     [OT_REFUSED_APPLIES] = "applies",
+    [OT_REFUSED_FUSED] = "fused",
     [OT_REFUSED_MATH] = "math",
     [OT_REFUSED_LIBRARY] = "library",
 };

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/embedded.h"
 #include "strategy/inside.h"
 
 static void misuse(optune_plan *plan, int status, const char *what, const char *subject)
@@ -210,6 +211,7 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
 {
     *plan = (optune_plan){.impl = impl};
     impl->plan(task, config, plan);
+    ot_epilogue_close(task, plan);
     return check(task, plan, err);
 }
 
@@ -243,5 +245,7 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
     target_defines(task->device, to);
     for (int i = 0; i < m->n_defines; i++)
         ot_text_printf(to, "#define %s %s\n", m->define[i].name, m->define[i].value);
-    ot_text_add(to, ot_impl_source(plan->impl));
+    if (m->fused)
+        ot_epilogue_defines(task->call, m->first_extra, to);
+    ot_text_add(to, m->closing ? ot_body_epilogue.source : ot_impl_source(plan->impl));
 }

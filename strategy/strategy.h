@@ -152,6 +152,9 @@ typedef struct ot_module {
     int n_defines, n_flags;
     ot_define define[OPTUNE_MAX_DEFINES];
     char flag[8][OPTUNE_WORD_SIZE];
+    bool fused;      /* it computes what is fused behind the call */
+    bool closing;    /* and is nothing but that: kernels/common/epilogue.kernel.c */
+    int first_extra; /* of its stages' arguments, the first extra input */
 } ot_module;
 typedef struct ot_scratch {
     char name[OPTUNE_WORD_SIZE];
@@ -164,6 +167,7 @@ struct optune_plan {
     ot_module module[OPTUNE_MAX_MODULES];
     ot_scratch scratch[OPTUNE_MAX_SCRATCH];
     optune_stage stage[OPTUNE_MAX_STAGES];
+    bool fused;         /* its modules compute what is fused behind the call */
     optune_err problem; /* the first misuse; status 0: none */
 };
 /* Fills `plan`. EUSAGE when the implementation misused the builder (bad index, too many, a TIMED
@@ -173,12 +177,24 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
 /* The complete source of one module: defines of the target and the plan, then the body. */
 void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to);
 
+/* ---- epilogue.c: what is fused behind a call --------------------------------------------- */
+/* Whether it can be computed here at all, whatever the implementation; else a sentence in `why`. */
+bool ot_epilogue_applies(const optune_task *task, char *why);
+/* Macros for kernels/common/epilogue.h; `first` of a stage's arguments is the first extra input. */
+void ot_epilogue_defines(const optune_call *call, int first, ot_text *to);
+/* Adds a stage for what the plan's own modules do not compute. */
+void ot_epilogue_close(const optune_task *task, optune_plan *plan);
+/* Digest of an implementation with all that this call has it compute: its own when nothing is
+ * fused. */
+void ot_call_digest(const optune_call *call, const optune_impl *impl, char hex[33]);
+
 /* ---- candidates.c, select.c -------------------------------------------------------------- */
 typedef enum ot_refusal {
     OT_VALID = 0,
     OT_REFUSED_WHEN,      /* a clause of its specialization is false, or symbolic */
     OT_REFUSED_CONDITION, /* its strategy's C condition */
     OT_REFUSED_APPLIES,   /* the implementation itself */
+    OT_REFUSED_FUSED,     /* what is fused behind the call cannot be computed here */
     OT_REFUSED_MATH,      /* not right for the call's numerics class */
     OT_REFUSED_LIBRARY,   /* its library is not named in -libs: measured as a baseline only */
 } ot_refusal;

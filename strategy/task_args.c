@@ -5,6 +5,8 @@
  * `out_shape`, `out_dtype` or `null`; a trailing '?' makes it null when absent. `name=value`
  * and `name=input[i]` take no position: reading sets the attribute to the value, or to that
  * dim, as a template for depthwise convolutions needs (`groups=data[1]`). `math` never travels.
+ * Operators fused behind a call cannot be said: its list is empty, so that AutoTVM never takes
+ * it for the call alone.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +155,7 @@ json_t *ot_task_args(const optune_call *call, const optune_impl *impl)
     slot list[MAX_SLOTS];
     const int n = slots_of(call->op, impl, list);
     json_t *args = json_array();
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && call->n_epilogues == 0; i++)
         if (!list[i].value[0])
             json_array_append_new(args, slot_json(call, &list[i]));
     return args;

@@ -241,6 +241,8 @@ static json_t *plan_json(const emission *e, const char *tier)
 {
     static const char *const phases[] = {"prepack", "timed", "teardown"};
     ot_text call = {0}, config = {0}, target = {0};
+    char digest[33];
+    ot_call_digest(e->task.call, e->impl, digest);
     ot_call_print(e->task.call, &call);
     ot_config_print(e->config, &config);
     ot_target_print(e->task.target, true, &target);
@@ -283,9 +285,9 @@ static json_t *plan_json(const emission *e, const char *tier)
     json_t *json = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o}", "version", 1,
         "name", e->name, "call", ot_text_str(&call), "target", ot_text_str(&target), "device",
-        e->task.device->key, "impl", e->impl->name, "digest", ot_impl_digest(e->impl), "tier",
-        tier, "config", json_loads(ot_text_str(&config), 0, NULL), "workspace",
-        (json_int_t)e->workspace, "scratch", scratch, "modules", modules, "stages", stages);
+        e->task.device->key, "impl", e->impl->name, "digest", digest, "tier", tier, "config",
+        json_loads(ot_text_str(&config), 0, NULL), "workspace", (json_int_t)e->workspace,
+        "scratch", scratch, "modules", modules, "stages", stages);
     if (e->impl->library)
         json_object_set_new(json, "library", json_string(e->impl->library));
     ot_text_release(&call);

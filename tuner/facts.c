@@ -51,7 +51,8 @@ static const char *depends_of(optune *o, const optune_impl *impl, known *all, in
     return depends;
 }
 
-static void judge(optune *o, ot_fact *fact, known *all, int *n, ot_arena *arena)
+static void judge(optune *o, const optune_call *call, ot_fact *fact, known *all, int *n,
+                  ot_arena *arena)
 {
     const optune_record *r = &fact->record;
     const optune_impl *impl = ot_impl_find(r->impl);
@@ -60,7 +61,8 @@ static void judge(optune *o, ot_fact *fact, known *all, int *n, ot_arena *arena)
         optune_refuse(fact->why, "no implementation '%s' in this version", r->impl);
         return;
     }
-    const char *digest = ot_impl_digest(impl);
+    char digest[33];
+    ot_call_digest(call, impl, digest);
     if (!r->digest || strcmp(digest, r->digest)) {
         optune_refuse(fact->why, "implementation '%s' has changed: digest was %.8s, is %.8s",
                       r->impl, r->digest ? r->digest : "unknown", digest);
@@ -137,7 +139,7 @@ int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fac
     *fact = ot_arena_alloc(arena, (size_t)(n_records + 1) * sizeof **fact);
     for (int i = 0; i < n_records; i++) {
         (*fact)[i].record = record[i];
-        judge(o, &(*fact)[i], all, &n_known, arena);
+        judge(o, task->call, &(*fact)[i], all, &n_known, arena);
     }
     refute(*fact, n_records);
     *n = n_records;

@@ -157,7 +157,10 @@ static void *make_blocks(void *arg)
         const size_t n = (size_t)block.count;
         double *value = ot_alloc((n + 1) * sizeof *value);
         double *magnitude = ot_alloc((n + 1) * sizeof *magnitude);
-        m->call->op->reference(m->call, m->in, m->cut->output, &region, value, magnitude);
+        const void *own[OPTUNE_MAX_INPUTS] = {0}; /* one left out is NULL */
+        memcpy(own, m->in, sizeof *own * (size_t)m->call->n_inputs);
+        m->call->op->reference(m->call, own, m->cut->output, &region, value, magnitude);
+        ot_reference_fused(m->call, m->in, &region, value, magnitude);
         float *narrow = (float *)magnitude;
         for (size_t i = 0; i < n;
              i++) { /* in place: a float is never wider than what it replaces */

@@ -31,6 +31,8 @@ int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *imp
     ot_question question;
     ot_context_question(run->o, task, &question, &arena);
     const char *depends = ot_context_depends(run->o, impl, &arena);
+    char digest[33];
+    ot_call_digest(task->call, impl, digest);
     const optune_record record = {
         .call = question.call,
         .op = task->call->op->name,
@@ -38,7 +40,7 @@ int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *imp
         .device = question.device,
         .policy = question.policy,
         .impl = impl->name,
-        .digest = ot_impl_digest(impl),
+        .digest = digest,
         .config = *config,
         .depends = depends ? depends : "",
         .outcome = result->outcome,

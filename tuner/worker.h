@@ -57,6 +57,9 @@ typedef struct ot_reference_limits {
 int ot_reference_make(const optune_call *call, const void *const *in, int threads,
                       uint64_t seed, const ot_reference_limits *limits, const char *path,
                       optune_err *err);
+/* fused.c: applies what is fused behind the call to a region of its own reference, in place. */
+void ot_reference_fused(const optune_call *call, const void *const *in,
+                        const optune_region *region, double *value, double *magnitude);
 int ot_reference_open(const char *path, ot_reference *reference, optune_err *err);
 void ot_reference_close(ot_reference *reference);
 

@@ -456,7 +456,7 @@ typedef struct optune_arg {
 #define optune_symbol_arg(s) ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .symbol = (s)})
 
 enum {
-    OPTUNE_MAX_MODULES = 4,
+    OPTUNE_MAX_MODULES = 6,
     OPTUNE_MAX_DEFINES = 96, /* of one module */
     OPTUNE_MAX_SCRATCH = 16,
     OPTUNE_MAX_STAGES = 16,

@@ -99,6 +99,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
             optune_plan_scratch(plan, "panels", matmul_threads(task) * panel, false));
     }
     batch_matmul_dims(&stage, &s, true);
+    optune_plan_fuse(task, plan, &stage, 2);
     optune_plan_stage(plan, &stage);
 }
 

@@ -52,7 +52,7 @@ void pack_y(void *const *arg)
 #endif
 
 INLINE void tile(const DTYPE *x, const DTYPE *panel, i64 panel_k, DTYPE *out, const int rows,
-                 const int cols, i64 k0)
+                 const int cols, i64 k0, void *const *arg)
 {
     gemm_acc acc;
     if (k0 == 0)
@@ -61,20 +61,24 @@ INLINE void tile(const DTYPE *x, const DTYPE *panel, i64 panel_k, DTYPE *out, co
         gemm_load(acc, rows, out, N, cols);
     gemm_mac(acc, rows, MIN(KC, K - k0), x + k0 * X_K, X_ROW, X_K, panel + k0 * panel_k,
              panel_k);
-    gemm_store(acc, rows, out, N, cols);
+    if (EPILOGUE && K - k0 <= KC)
+        gemm_finish(acc, rows, out, N, cols, arg, out - (const DTYPE *)arg[2]);
+    else
+        gemm_store(acc, rows, out, N, cols);
 }
 
 #if M_VARIES
 static __attribute__((noinline)) void tile_of(int rows, const DTYPE *x, const DTYPE *panel,
-                                              i64 panel_k, DTYPE *out, int whole, i64 k0)
+                                              i64 panel_k, DTYPE *out, int whole, i64 k0,
+                                              void *const *arg)
 {
     switch (rows) {
 #define CASE(r)                                                                                \
     case r:                                                                                    \
         if (r <= GEMM_MR && whole)                                                             \
-            tile(x, panel, panel_k, out, MIN(r, GEMM_MR), GEMM_NR, k0);                        \
+            tile(x, panel, panel_k, out, MIN(r, GEMM_MR), GEMM_NR, k0, arg);                   \
         else if (r <= GEMM_MR)                                                                 \
-            tile(x, panel, panel_k, out, MIN(r, GEMM_MR), N % GEMM_NR, k0);                    \
+            tile(x, panel, panel_k, out, MIN(r, GEMM_MR), N % GEMM_NR, k0, arg);               \
         break;
         CASE(1)
         CASE(2)
@@ -96,7 +100,7 @@ static __attribute__((noinline)) void tile_of(int rows, const DTYPE *x, const DT
 
 /* All rows of one panel; at run time they are shared evenly among the tiles. */
 INLINE void column(const DTYPE *x, const DTYPE *panel, i64 panel_k, DTYPE *out, const int cols,
-                   i64 m)
+                   i64 m, void *const *arg)
 {
     for (i64 k0 = 0; k0 < K; k0 += KC) {
         i64 i = 0;
@@ -104,14 +108,14 @@ INLINE void column(const DTYPE *x, const DTYPE *panel, i64 panel_k, DTYPE *out, 
         const i64 tiles = CEIL_DIV(m, GEMM_MR);
         for (i64 t = 0; t < tiles; t++) {
             const int rows = m / tiles + (t < m % tiles);
-            tile_of(rows, x + i * X_ROW, panel, panel_k, out + i * N, cols == GEMM_NR, k0);
+            tile_of(rows, x + i * X_ROW, panel, panel_k, out + i * N, cols == GEMM_NR, k0, arg);
             i += rows;
         }
 #else
         for (; i + GEMM_MR <= M; i += GEMM_MR)
-            tile(x + i * X_ROW, panel, panel_k, out + i * N, GEMM_MR, cols, k0);
+            tile(x + i * X_ROW, panel, panel_k, out + i * N, GEMM_MR, cols, k0, arg);
         if (M % GEMM_MR)
-            tile(x + i * X_ROW, panel, panel_k, out + i * N, M % GEMM_MR, cols, k0);
+            tile(x + i * X_ROW, panel, panel_k, out + i * N, M % GEMM_MR, cols, k0, arg);
 #endif
     }
 }
@@ -136,7 +140,7 @@ void matmul(void *const *arg)
             const DTYPE *yb = y + b * Y_BATCH;
 #if DIRECT
             if (whole) {
-                column(xb, yb + p * GEMM_NR, Y_K, to, GEMM_NR, m);
+                column(xb, yb + p * GEMM_NR, Y_K, to, GEMM_NR, m, arg);
                 continue;
             }
 #endif
@@ -144,8 +148,8 @@ void matmul(void *const *arg)
             pack_panel(panel, yb, p);
 #endif
             if (whole)
-                column(xb, panel, GEMM_NR, to, GEMM_NR, m);
+                column(xb, panel, GEMM_NR, to, GEMM_NR, m, arg);
             else
-                column(xb, panel, GEMM_NR, to, N % GEMM_NR, m);
+                column(xb, panel, GEMM_NR, to, N % GEMM_NR, m, arg);
         }
 }

@@ -8,7 +8,7 @@
  * columns: XI of them are a row of vectors, x is broadcast, and KI is how far the depth
  * unrolls. LANES is a power of two that divides the vectorised tile, so there are no tails.
  */
-#include "kernels/common/cpu.h"
+#include "kernels/common/epilogue.h"
 
 #if LANES > 1
 typedef DTYPE lane __attribute__((vector_size(LANES * sizeof(DTYPE))));
@@ -124,7 +124,9 @@ void matmul(void *const *arg)
     PARALLEL_FOR_N(3)
     for (i64 b = 0; b < B; b++)
         for (i64 i = 0; i < M; i += YI)
-            for (i64 j = 0; j < N; j += XI)
-                block(x + b * X_BATCH + i * X_ROW, y + b * Y_BATCH + j * Y_COL,
-                      out + (b * M + i) * N + j);
+            for (i64 j = 0; j < N; j += XI) {
+                const i64 o = (b * M + i) * N + j;
+                block(x + b * X_BATCH + i * X_ROW, y + b * Y_BATCH + j * Y_COL, out + o);
+                epilogue_rows(out + o, N, YI, XI, arg, o);
+            }
 }

@@ -16,7 +16,7 @@
 #ifndef OPTUNE_KERNELS_COMMON_GEMM_H
 #define OPTUNE_KERNELS_COMMON_GEMM_H
 
-#include "kernels/common/cpu.h"
+#include "kernels/common/epilogue.h"
 
 #ifndef GEMM_KU
 #define GEMM_KU 2
@@ -79,6 +79,26 @@ INLINE void gemm_store(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const in
                     c[i * ldc + j * VLEN + l] = acc[i][j][l];
         }
     }
+}
+
+/* Stores finished values with what is fused behind the call applied: whole tiles in registers,
+ * ragged ones where they were stored, which spares an instance of it for every lane of every edge.
+ * `c` is element `o` of the output, `arg` that of the stage. */
+INLINE void gemm_finish(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const int cols,
+                        void *const *arg, i64 o)
+{
+    const int whole = rows == GEMM_MR && cols == GEMM_NR;
+    if (EPILOGUE && whole) {
+        UNROLL(64)
+        for (int i = 0; i < rows; i++) {
+            UNROLL(64)
+            for (int j = 0; j < GEMM_NV; j++)
+                acc[i][j] = epilogue(acc[i][j], arg, o + i * ldc + j * VLEN, VLEN);
+        }
+    }
+    gemm_store(acc, rows, c, ldc, cols);
+    if (EPILOGUE && !whole)
+        epilogue_rows(c, ldc, rows, cols, arg, o);
 }
 
 /* acc[i][:] += a[i * a_row + k * a_k] * b[k * b_k .. + GEMM_NR) for k in [0, depth). */

@@ -90,10 +90,11 @@ void pack_data(void *const *arg)
 }
 #endif
 
-/* `next` is this tile's share of the panel to come, one of `sharers`. */
+/* `next` is this tile's share of the panel to come, one of `sharers`; `ends` is NULL, or the stage's
+ * arguments when this is the last block of depth. */
 INLINE void tile(const DTYPE *a, const DTYPE *b, const DTYPE *bias, DTYPE *c, const int rows,
                  const int whole, const int first, i64 depth, const DTYPE *next,
-                 const i64 sharers)
+                 const i64 sharers, void *const *ends)
 {
     gemm_acc acc;
     if (first && whole)
@@ -112,7 +113,10 @@ INLINE void tile(const DTYPE *a, const DTYPE *b, const DTYPE *bias, DTYPE *c, co
         gemm_mac(acc, rows, sharers, a + k * A_K, A_ROW, A_K, b + k * GEMM_NR, GEMM_NR);
     }
     gemm_mac(acc, rows, depth - k, a + k * A_K, A_ROW, A_K, b + k * GEMM_NR, GEMM_NR);
-    if (whole)
+    if (EPILOGUE && ends)
+        gemm_finish(acc, rows, c, N, whole ? GEMM_NR : N % GEMM_NR, ends,
+                    c - (const DTYPE *)ends[2]);
+    else if (whole)
         gemm_store(acc, rows, c, N, GEMM_NR);
     else
         gemm_store(acc, rows, c, N, N % GEMM_NR);
@@ -122,13 +126,14 @@ INLINE void tile(const DTYPE *a, const DTYPE *b, const DTYPE *bias, DTYPE *c, co
 /* An instance for every number of rows; where it starts and ends matters less. */
 static __attribute__((noinline)) void tile_of(int rows, const DTYPE *a, const DTYPE *b,
                                               const DTYPE *bias, DTYPE *c, int whole, int first,
-                                              i64 depth, const DTYPE *next, i64 sharers)
+                                              i64 depth, const DTYPE *next, i64 sharers,
+                                              void *const *ends)
 {
     switch (rows) {
 #define CASE(r)                                                                                \
     case r:                                                                                    \
         if (r <= GEMM_MR)                                                                      \
-            tile(a, b, bias, c, MIN(r, GEMM_MR), whole, first, depth, next, sharers);          \
+            tile(a, b, bias, c, MIN(r, GEMM_MR), whole, first, depth, next, sharers, ends);    \
         break;
         CASE(1)
         CASE(2)
@@ -150,7 +155,8 @@ static __attribute__((noinline)) void tile_of(int rows, const DTYPE *a, const DT
 
 /* One tile; ragged edges and the first block of depth are instances of their own. */
 INLINE void tile_at(const cut *cut, i64 t, i64 p, const DTYPE *data, const DTYPE *packed,
-                    const DTYPE *bias, DTYPE *out, i64 k0, const int first, i64 depth)
+                    const DTYPE *bias, DTYPE *out, i64 k0, const int first, i64 depth,
+                    void *const *arg)
 {
     const i64 row = first_row(cut, t), sharers = MIN(ROW_TILES, tiles_of(cut));
     const DTYPE *a = data + (PACK_DATA ? t * DATA_STRIP : row * K) + k0 * A_K;
@@ -158,24 +164,27 @@ INLINE void tile_at(const cut *cut, i64 t, i64 p, const DTYPE *data, const DTYPE
     const DTYPE *add = BIAS ? bias + p * GEMM_NR : 0;
     DTYPE *c = out + row * N + p * GEMM_NR;
     const DTYPE *next = b + K * GEMM_NR + (t % sharers) * (depth / sharers) * GEMM_NR;
+    void *const *ends = k0 + depth == K ? arg : 0;
     const int whole = N % GEMM_NR == 0 || (p + 1) * GEMM_NR <= N;
 #if M_VARIES
-    tile_of(cut->rows + (t < cut->more), a, b, add, c, whole, first, depth, next, sharers);
+    tile_of(cut->rows + (t < cut->more), a, b, add, c, whole, first, depth, next, sharers,
+            ends);
 #else
     const int full_rows = M % GEMM_MR == 0 || (t + 1) * GEMM_MR <= M;
     if (full_rows && whole)
-        tile(a, b, add, c, GEMM_MR, 1, first, depth, next, sharers);
+        tile(a, b, add, c, GEMM_MR, 1, first, depth, next, sharers, ends);
     else if (full_rows)
-        tile(a, b, add, c, GEMM_MR, 0, first, depth, next, sharers);
+        tile(a, b, add, c, GEMM_MR, 0, first, depth, next, sharers, ends);
     else if (whole)
-        tile(a, b, add, c, M % GEMM_MR, 1, first, depth, next, sharers);
+        tile(a, b, add, c, M % GEMM_MR, 1, first, depth, next, sharers, ends);
     else
-        tile(a, b, add, c, M % GEMM_MR, 0, first, depth, next, sharers);
+        tile(a, b, add, c, M % GEMM_MR, 0, first, depth, next, sharers, ends);
 #endif
 }
 
 INLINE void block(const cut *cut, i64 t0, i64 p0, const DTYPE *data, const DTYPE *packed,
-                  const DTYPE *bias, DTYPE *out, i64 k0, const int first, i64 depth)
+                  const DTYPE *bias, DTYPE *out, i64 k0, const int first, i64 depth,
+                  void *const *arg)
 {
     const i64 t1 = MIN(t0 + ROW_TILES, tiles_of(cut)), p1 = MIN(p0 + COL_PANELS, PANELS);
 #if ROWS_INNER
@@ -185,7 +194,7 @@ INLINE void block(const cut *cut, i64 t0, i64 p0, const DTYPE *data, const DTYPE
     for (i64 t = t0; t < t1; t++)
         for (i64 p = p0; p < p1; p++)
 #endif
-            tile_at(cut, t, p, data, packed, bias, out, k0, first, depth);
+            tile_at(cut, t, p, data, packed, bias, out, k0, first, depth, arg);
 }
 
 /* arg: data or packed data, packed weight, out, bias if BIAS, rows if M_VARIES */
@@ -197,8 +206,8 @@ void gemm(void *const *arg)
     PARALLEL_FOR_N(2)
     for (i64 p0 = 0; p0 < PANELS; p0 += COL_PANELS)
         for (i64 t0 = 0; t0 < tiles_of(&c); t0 += ROW_TILES) {
-            block(&c, t0, p0, data, packed, bias, out, 0, 1, MIN(KC, K));
+            block(&c, t0, p0, data, packed, bias, out, 0, 1, MIN(KC, K), arg);
             for (i64 k0 = KC; k0 < K; k0 += KC)
-                block(&c, t0, p0, data, packed, bias, out, k0, 0, MIN(KC, K - k0));
+                block(&c, t0, p0, data, packed, bias, out, k0, 0, MIN(KC, K - k0), arg);
         }
 }

@@ -9,7 +9,7 @@
  * data is small enough to stay in the first cache. A packed weight is one stream without page
  * jumps: [group][K / STEP][ROWS][STEP], then the K % STEP columns left over, as [ROWS][tail].
  */
-#include "kernels/common/cpu.h"
+#include "kernels/common/epilogue.h"
 
 #define STEP ((i64)VECTORS * VLEN)
 #define STEPS (K / STEP)
@@ -62,7 +62,7 @@ INLINE DTYPE sum(vec v)
 
 /* out[m][0 .. rows) for one group of weight rows. */
 INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTYPE *out,
-                  const int rows, const int data_rows)
+                  const int rows, const int data_rows, void *const *arg)
 {
     vec acc[M][ROWS][VECTORS];
     UNROLL(64)
@@ -105,22 +105,24 @@ INLINE void group(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTY
             const DTYPE *tail = TAIL(weight, r);
             for (i64 k = STEPS * STEP; k < K; k++)
                 y += data[m * K + k] * tail[k];
-            out[m * N + r] = BIAS ? y + bias[r] : y;
+            y = BIAS ? y + bias[r] : y;
+            out[m * N + r] = epilogue_one(y, arg, out - (const DTYPE *)arg[2] + m * N + r);
         }
     }
 }
 
 /* All groups for so many rows of data. */
 INLINE void product(const DTYPE *data, const DTYPE *weight, const DTYPE *bias, DTYPE *out,
-                    const int data_rows)
+                    const int data_rows, void *const *arg)
 {
     PARALLEL_FOR
     for (i64 g = 0; g < N / ROWS; g++)
         group(data, weight + g * ROWS * K, BIAS ? bias + g * ROWS : 0, out + g * ROWS, ROWS,
-              data_rows);
+              data_rows, arg);
 #if N % ROWS
     const i64 done = N / ROWS * ROWS;
-    group(data, weight + done * K, BIAS ? bias + done : 0, out + done, N % ROWS, data_rows);
+    group(data, weight + done * K, BIAS ? bias + done : 0, out + done, N % ROWS, data_rows,
+          arg);
 #endif
 }
 
@@ -134,7 +136,7 @@ void gemv(void *const *arg)
 #define CASE(m)                                                                                \
     case m:                                                                                    \
         if (m <= M)                                                                            \
-            product(data, weight, bias, out, MIN(m, M));                                       \
+            product(data, weight, bias, out, MIN(m, M), arg);                                  \
         break;
         CASE(1)
         CASE(2)
@@ -146,6 +148,6 @@ void gemv(void *const *arg)
         CASE(8)
     }
 #else
-    product(data, weight, bias, out, M);
+    product(data, weight, bias, out, M, arg);
 #endif
 }

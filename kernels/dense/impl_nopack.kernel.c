@@ -7,7 +7,7 @@
  * Both operands are read along the depth as they lie in memory; an output is a sum over lanes
  * at the end. KLANES is a power of two that divides the step, so there are no tails.
  */
-#include "kernels/common/cpu.h"
+#include "kernels/common/epilogue.h"
 
 #define STEP ((i64)KLANES * KVECS)
 
@@ -82,6 +82,8 @@ void dense(void *const *arg)
     DTYPE *out = arg[2];
     PARALLEL_FOR_N(2)
     for (i64 y = 0; y < M; y += YI)
-        for (i64 x = 0; x < N; x += XI)
+        for (i64 x = 0; x < N; x += XI) {
             block(data + y * K, weight + x * K, BIAS ? bias + x : 0, out + y * N + x);
+            epilogue_rows(out + y * N + x, N, YI, XI, arg, y * N + x);
+        }
 }

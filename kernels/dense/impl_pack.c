@@ -125,6 +125,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         .arg = {optune_input_arg(DENSE_DATA), packed},
     };
     dense_finish(&stage, &s);
+    optune_plan_fuse(task, plan, &stage, 1);
     optune_plan_stage(plan, &stage);
 }
 

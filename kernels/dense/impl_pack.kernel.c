@@ -21,7 +21,7 @@ void pack_weight(void *const *arg)
 }
 
 INLINE void rows_at(const DTYPE *data, const DTYPE *panel, const DTYPE *bias, DTYPE *out,
-                    const int rows, i64 k0)
+                    const int rows, i64 k0, void *const *arg)
 {
     gemm_acc acc;
     if (k0 == 0)
@@ -29,18 +29,22 @@ INLINE void rows_at(const DTYPE *data, const DTYPE *panel, const DTYPE *bias, DT
     else
         gemm_load(acc, rows, out, N, XI);
     gemm_mac(acc, rows, KC, data + k0, K, 1, panel + k0 * GEMM_NR, GEMM_NR);
-    gemm_store(acc, rows, out, N, XI);
+    if (EPILOGUE && k0 + KC == K)
+        gemm_finish(acc, rows, out, N, XI, arg, out - (const DTYPE *)arg[2]);
+    else
+        gemm_store(acc, rows, out, N, XI);
 }
 
 /* One block of YI rows and XI columns. */
-INLINE void block(const DTYPE *data, const DTYPE *panel, const DTYPE *bias, DTYPE *out)
+INLINE void block(const DTYPE *data, const DTYPE *panel, const DTYPE *bias, DTYPE *out,
+                  void *const *arg)
 {
     for (i64 k0 = 0; k0 < K; k0 += KC) {
         i64 y = 0;
         for (; y + GEMM_MR <= YI; y += GEMM_MR)
-            rows_at(data + y * K, panel, bias, out + y * N, GEMM_MR, k0);
+            rows_at(data + y * K, panel, bias, out + y * N, GEMM_MR, k0, arg);
         if (YI % GEMM_MR)
-            rows_at(data + y * K, panel, bias, out + y * N, YI % GEMM_MR, k0);
+            rows_at(data + y * K, panel, bias, out + y * N, YI % GEMM_MR, k0, arg);
     }
 }
 
@@ -56,6 +60,6 @@ void dense(void *const *arg)
                 for (i64 xo = 0; xo < XO; xo++) {
                     const i64 y = (yt * YO + yo) * YI, p = xt * XO + xo;
                     block(data + y * K, packed + p * K * GEMM_NR, BIAS ? bias + p * XI : 0,
-                          out + y * N + p * XI);
+                          out + y * N + p * XI, arg);
                 }
 }

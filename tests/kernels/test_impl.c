@@ -3,7 +3,8 @@
  * The contract of every implementation, present and future, on every target of this machine (cpu at one
  * thread and at two, opencl where there is a platform): on every sample of its operator where it
  * applies, its fallback and some random valid configs build, run and match the reference. A
- * library that is not installed is skipped by name.
+ * library that is not installed is skipped by name. So do some samples with operators fused behind
+ * them, where the operator's pattern allows it.
  * OPTUNE_TEST_CONFIGS sets how many random configs (default 3); OPTUNE_TEST_IMPL narrows to one.
  */
 #include "support/check.h"
@@ -102,7 +103,9 @@ static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
     ot_arena_release(&arena);
 }
 
-static void sample_of(bench *b, const optune_impl *impl, const char *sample, uint64_t *rng)
+/* False when the implementation does not apply. */
+static bool sample_of(bench *b, const optune_impl *impl, const char *sample, int configs,
+                      uint64_t *rng)
 {
     optune_err err = {0};
     static optune_call call;
@@ -110,8 +113,8 @@ static void sample_of(bench *b, const optune_impl *impl, const char *sample, uin
     const optune_task task = {&call, &b->target, &b->device};
     char why[OPTUNE_WHY_SIZE];
     if (!ot_impl_runs_on(impl, &b->device, why) ||
-        (impl->applies && !impl->applies(&task, why)))
-        return;
+        (impl->applies && !impl->applies(&task, why)) || !ot_epilogue_applies(&task, why))
+        return false;
     optune_space *space;
     check_ok(ot_space_open(&task, impl, &space, &err));
     enum { MOST = 64 };
@@ -119,7 +122,7 @@ static void sample_of(bench *b, const optune_impl *impl, const char *sample, uin
     optune_plan *plan = ot_alloc(sizeof *plan);
     int n = 1;
     ot_space_fallback(space, &list[0].config);
-    for (int t = 0; t < 200 && n <= b->configs && n < MOST; t++) {
+    for (int t = 0; t < 200 && n <= configs && n < MOST; t++) {
         ot_space_nth(space, ot_space_random(space, rng), &list[n].config);
         n += ot_space_valid(space, &list[n].config, NULL);
     }
@@ -136,6 +139,61 @@ static void sample_of(bench *b, const optune_impl *impl, const char *sample, uin
     free(list);
     free(plan);
     ot_space_close(space);
+    return true;
+}
+
+static void add_type(const optune_tensor *type, int first, int last, ot_text *to)
+{
+    optune_tensor part = {.dtype = type->dtype, .rank = type->rank - first};
+    for (int d = first; d < type->rank; d++)
+        part.dim[d - first] = d <= last ? type->dim[d] : optune_dim_of(1);
+    ot_tensor_print(&part, to);
+}
+
+/* The sample with something fused behind it, a different kind each time: a constant for each
+ * channel, the whole shape, the value as second operand, one for each row. */
+static void fuse(const char *sample, int variant, ot_text *to)
+{
+    optune_err err = {0};
+    static optune_call call;
+    check_ok(ot_call_parse(sample, &call, &err));
+    const optune_tensor *out = &call.output[0];
+    const int last = out->rank - 1, channel = out->rank < 4 ? last : 1;
+    ot_text_clear(to);
+    ot_text_printf(to, "%s -> ", sample);
+    switch (variant % 3) {
+    case 0:
+        ot_text_add(to, "add(const ");
+        add_type(out, channel, channel, to);
+        ot_text_add(to, ") -> relu()");
+        break;
+    case 1:
+        ot_text_add(to, "multiply(");
+        add_type(out, 0, last, to);
+        ot_text_add(to, ") -> subtract(");
+        add_type(out, last, last, to);
+        ot_text_add(to, ", _) -> sigmoid()");
+        break;
+    default:
+        ot_text_add(to, "add(");
+        add_type(out, 0, last - 1, to);
+        ot_text_add(to, ")");
+    }
+}
+
+static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, uint64_t *rng)
+{
+    ot_text fused = {0};
+    int applied = 0;
+    for (const char *const *sample = op->samples; *sample; sample++) {
+        if (!sample_of(b, impl, *sample, b->configs, rng))
+            continue;
+        if (op->pattern == OPTUNE_OUT_FUSABLE && ot_op_find("add") && applied++ % 2 == 0) {
+            fuse(*sample, applied / 2, &fused);
+            sample_of(b, impl, ot_text_str(&fused), 1, rng);
+        }
+    }
+    ot_text_release(&fused);
 }
 
 /* A library's implementation belongs to the targets whose strategies name it. */
@@ -168,8 +226,7 @@ static void every_impl(const char *target, int configs)
         if ((only && strcmp(only, impl[i]->name)) || !belongs(&b, op, impl[i]))
             continue;
         const int before = b.checked + b.skipped + b.failed;
-        for (const char *const *sample = op->samples; *sample; sample++)
-            sample_of(&b, impl[i], *sample, &rng);
+        samples_of(&b, op, impl[i], &rng);
         tested[i] = tested[i] || b.checked + b.skipped + b.failed > before;
     }
     print_message("%d checked, %d skipped (no library), %d failed on %s\n", b.checked,

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is fused behind a call, as part of a plan: in the registers of a body that offers it
+ * (optune_plan_fuse), else as a timed stage of its own behind the implementation's, so that every
+ * implementation computes every fused call. Writes macros; the code is kernels/common/epilogue.*.
+ *
+ * The one idea: an extra input's index is a function of the output's linear index alone, so a
+ * body needs to know where it stores and nothing of broadcasting.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/embedded.h"
+#include "strategy/inside.h"
+
+enum { CHUNK = 1 << 14 }; /* elements of one task of the stage; whole vectors of any type */
+
+/* Redundancy elimination turns the comparisons of an expression with constants into branches,
+ * and a loop with branches does not become vector code. */
+#define KEEP_LOOPS "-fno-tree-pre"
+
+/* NULL: nothing is computed in it. */
+static const char *ctype(optune_dtype dtype)
+{
+    const bool real = dtype.code == OPTUNE_DTYPE_FLOAT && dtype.lanes == 1;
+    return real && dtype.bits == 32 ? "float" : real && dtype.bits == 64 ? "double" : NULL;
+}
+
+static bool one(const optune_dim *dim)
+{
+    return dim->min == 1 && dim->max == 1;
+}
+
+/* Whether dim d of the output is one that this operand is repeated over. */
+static bool repeated(const optune_tensor *out, const optune_tensor *in, int d)
+{
+    const int k = d - (out->rank - in->rank);
+    return !one(&out->dim[d]) && (k < 0 || one(&in->dim[k]));
+}
+
+/* How many trailing elements of the output, over dims `from` and up, have one rule for the operand:
+ * it is the same for all of them, or runs along. */
+static int64_t uniform(const optune_tensor *out, const optune_tensor *in, int from)
+{
+    int64_t run = 1;
+    int rule = -1;
+    for (int d = out->rank - 1; d >= from; d--) {
+        if (one(&out->dim[d]))
+            continue;
+        const int here = repeated(out, in, d);
+        if (rule >= 0 && here != rule)
+            break;
+        rule = here;
+        run *= out->dim[d].min;
+    }
+    return run;
+}
+
+static int64_t elements_from(const optune_tensor *out, int from)
+{
+    int64_t n = 1;
+    for (int d = from; d < out->rank; d++)
+        n *= out->dim[d].min;
+    return n;
+}
+
+/* 0 when the operand does not change along the last dims, 1 when it runs along. */
+static int lane_step(const optune_tensor *out, const optune_tensor *in)
+{
+    for (int d = out->rank - 1; d >= 0; d--)
+        if (!one(&out->dim[d]))
+            return !repeated(out, in, d);
+    return 0;
+}
+
+static void print_index(const optune_tensor *out, const optune_tensor *in, ot_text *to)
+{
+    int64_t below = 1, stride = 1; /* elements of the output and of the operand further in */
+    ot_text_add(to, "(0");
+    for (int d = out->rank - 1; d >= 0;) {
+        const bool over = repeated(out, in, d);
+        int64_t extent = 1;
+        for (; d >= 0 && (one(&out->dim[d]) || repeated(out, in, d) == over); d--)
+            extent *= out->dim[d].min;
+        if (!over && extent != 1) {
+            ot_text_add(to, " + (o)");
+            if (below > 1)
+                ot_text_printf(to, " / %lld", (long long)below);
+            if (d >= 0)
+                ot_text_printf(to, " %% %lld", (long long)extent);
+            if (stride > 1)
+                ot_text_printf(to, " * %lld", (long long)stride);
+            stride *= extent;
+        }
+        below *= extent;
+    }
+    ot_text_add(to, ")");
+}
+
+static void print_number(double value, ot_text *to)
+{
+    if (isnan(value))
+        ot_text_add(to, "__builtin_nan(\"\")");
+    else if (isinf(value))
+        ot_text_printf(to, "%s__builtin_inf()", value < 0 ? "-" : "");
+    else
+        ot_text_printf(to, "%.17g", value);
+}
+
+/* { const DTYPE x0 = v, x1 = E(0); const DTYPE a0 = 2; v = (DTYPE)(x0 + a0 * x1); } */
+static void print_step(const optune_call *call, int i, ot_text *to)
+{
+    const optune_epilogue *e = &call->epilogue[i];
+    double number[OPTUNE_MAX_NUMBERS];
+    optune_call step;
+    optune_call_step(call, i, &step);
+    optune_call_numbers(&step, number);
+    ot_text_add(to, " {");
+    for (int k = 0, extra = e->extra - call->n_inputs; k <= e->n_extra; k++)
+        if (k == e->chain)
+            ot_text_printf(to, " const DTYPE x%d = (v);", k);
+        else
+            ot_text_printf(to, " const DTYPE x%d = E(%d);", k, extra++);
+    for (int k = 0; k < e->n_attrs && k < OPTUNE_MAX_NUMBERS; k++) {
+        char name[16];
+        snprintf(name, sizeof(name), "a%d", k);
+        if (!strstr(e->op->scalar->text, name))
+            continue;
+        ot_text_printf(to, " const DTYPE %s = (DTYPE)", name);
+        print_number(number[k], to);
+        ot_text_add(to, ";");
+    }
+    ot_text_printf(to, " (v) = (DTYPE)(%s); }", e->op->scalar->text);
+}
+
+void ot_epilogue_defines(const optune_call *call, int first, ot_text *to)
+{
+    ot_text_printf(to, "#define SCALAR DTYPE\n#define SCALAR_REAL 1\n#define SCALAR_BITS %d\n",
+                   call->output[0].dtype.bits);
+    ot_text_add(to, "#define EPILOGUE_OPERANDS(X, o)");
+    for (int k = 0; k < call->n_extra; k++) {
+        const optune_tensor *in = &call->input[call->n_inputs + k].type;
+        ot_text_printf(to, " X(%d, %d, ", k, first + k);
+        print_index(&call->output[0], in, to);
+        ot_text_printf(to, ", %d)", lane_step(&call->output[0], in));
+    }
+    ot_text_add(to, "\n#define EPILOGUE_CHAIN(v, E) {");
+    for (int i = 0; i < call->n_epilogues; i++)
+        print_step(call, i, to);
+    ot_text_add(to, " }\n");
+}
+
+/* ---- plans ------------------------------------------------------------------------------- */
+
+bool ot_epilogue_applies(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    for (int i = 0; i < call->n_epilogues; i++)
+        if (!call->epilogue[i].op->scalar)
+            return optune_refuse(why, "'%s' cannot be fused: it declares no expression",
+                                 call->epilogue[i].op->name);
+    if (call->n_epilogues > 0 && !ctype(call->output[0].dtype))
+        return optune_refuse(why, "operators are fused in float32 and float64 only");
+    return call->n_epilogues == 0 || task->device->warp == 0 ||
+           optune_refuse(why, "fused operators are computed on CPUs only");
+}
+
+static void add_extras(const optune_call *call, optune_stage *stage)
+{
+    for (int k = 0; k < call->n_extra; k++)
+        stage->arg[stage->n_args++] = optune_input_arg(call->n_inputs + k);
+}
+
+bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *stage,
+                      int lanes_from)
+{
+    const optune_call *call = task->call;
+    const optune_tensor *out = &call->output[0];
+    if (call->n_epilogues == 0 || stage->n_args + call->n_extra > OPTUNE_MAX_ARGS ||
+        stage->module < 0 || stage->module >= plan->n_modules)
+        return false;
+    /* The outermost dim may be one that is known at run time: no index depends on it. */
+    for (int d = 1; d < out->rank; d++)
+        if (!optune_dim_known(&out->dim[d]))
+            return false;
+    if (lanes_from == 0 && !optune_tensor_known(out))
+        return false;
+    for (int k = 0; k < call->n_extra; k++)
+        if (uniform(out, &call->input[call->n_inputs + k].type, lanes_from) <
+            elements_from(out, lanes_from))
+            return false;
+    ot_module *m = &plan->module[stage->module];
+    if (m->fused && m->first_extra != stage->n_args)
+        optune_fail(&plan->problem, OPTUNE_EUSAGE,
+                    "stages of one module that fuse must have as many arguments: '%s'",
+                    stage->function);
+    if (!m->fused)
+        optune_plan_flag(plan, stage->module, KEEP_LOOPS);
+    m->fused = plan->fused = true;
+    m->first_extra = stage->n_args;
+    add_extras(call, stage);
+    return true;
+}
+
+void ot_epilogue_close(const optune_task *task, optune_plan *plan)
+{
+    const optune_call *call = task->call;
+    const optune_tensor *out = &call->output[0];
+    if (call->n_epilogues == 0 || plan->fused)
+        return;
+    const int m = optune_plan_module(plan);
+    int64_t run = optune_tensor_elements(out);
+    for (int k = 0; k < call->n_extra; k++) {
+        const int64_t one = uniform(out, &call->input[call->n_inputs + k].type, 0);
+        run = one < run ? one : run;
+    }
+    optune_plan_define_text(plan, m, "DTYPE", ctype(out->dtype));
+    optune_plan_define(plan, m, "ELEMENTS", optune_tensor_elements(out));
+    optune_plan_define(plan, m, "RUN", run > 0 ? run : 1);
+    optune_plan_define(plan, m, "CHUNK", CHUNK);
+    optune_plan_flag(plan, m, KEEP_LOOPS);
+    plan->module[m].fused = plan->module[m].closing = true;
+    plan->module[m].first_extra = 1;
+    optune_stage stage = {.phase = OPTUNE_TIMED,
+                          .module = m,
+                          .function = "epilogue_stage",
+                          .n_args = 1,
+                          .arg = {optune_output_arg(0)}};
+    add_extras(call, &stage);
+    optune_plan_stage(plan, &stage);
+}
+
+void ot_call_digest(const optune_call *call, const optune_impl *impl, char hex[33])
+{
+    ot_copy(hex, 33, ot_impl_digest(impl));
+    if (call->n_epilogues == 0)
+        return;
+    const char *text[2 + OPTUNE_MAX_EPILOGUES] = {ot_impl_digest(impl),
+                                                  ot_body_epilogue.digest};
+    for (int i = 0; i < call->n_epilogues; i++)
+        text[2 + i] = call->epilogue[i].op->scalar ? call->epilogue[i].op->scalar->text : "";
+    ot_digest_hex(ot_digest_texts(text, 2 + call->n_epilogues), hex);
+}
