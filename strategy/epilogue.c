@@ -81,9 +81,12 @@ static void print_index(const optune_tensor *out, const optune_tensor *in, ot_te
     for (int d = out->rank - 1; d >= 0;) {
         const bool over = repeated(out, in, d);
         int64_t extent = 1;
-        for (; d >= 0 && (one(&out->dim[d]) || repeated(out, in, d) == over); d--)
+        bool counts = false;
+        for (; d >= 0 && (one(&out->dim[d]) || repeated(out, in, d) == over); d--) {
             extent *= out->dim[d].min;
-        if (!over && extent != 1) {
+            counts = counts || !one(&out->dim[d]);
+        }
+        if (!over && counts) {
             ot_text_add(to, " + (o)");
             if (below > 1)
                 ot_text_printf(to, " / %lld", (long long)below);
@@ -156,10 +159,6 @@ void ot_epilogue_defines(const optune_call *call, int first, ot_text *to)
 bool ot_epilogue_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    for (int i = 0; i < call->n_epilogues; i++)
-        if (!call->epilogue[i].op->scalar)
-            return optune_refuse(why, "'%s' cannot be fused: it declares no expression",
-                                 call->epilogue[i].op->name);
     if (call->n_epilogues > 0 && !ctype(call->output[0].dtype))
         return optune_refuse(why, "operators are fused in float32 and float64 only");
     return call->n_epilogues == 0 || task->device->warp == 0 ||
@@ -179,12 +178,6 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
     const optune_tensor *out = &call->output[0];
     if (call->n_epilogues == 0 || stage->n_args + call->n_extra > OPTUNE_MAX_ARGS ||
         stage->module < 0 || stage->module >= plan->n_modules)
-        return false;
-    /* The outermost dim may be one that is known at run time: no index depends on it. */
-    for (int d = 1; d < out->rank; d++)
-        if (!optune_dim_known(&out->dim[d]))
-            return false;
-    if (lanes_from == 0 && !optune_tensor_known(out))
         return false;
     for (int k = 0; k < call->n_extra; k++)
         if (uniform(out, &call->input[call->n_inputs + k].type, lanes_from) <
@@ -239,6 +232,6 @@ void ot_call_digest(const optune_call *call, const optune_impl *impl, char hex[3
     const char *text[2 + OPTUNE_MAX_EPILOGUES] = {ot_impl_digest(impl),
                                                   ot_body_epilogue.digest};
     for (int i = 0; i < call->n_epilogues; i++)
-        text[2 + i] = call->epilogue[i].op->scalar ? call->epilogue[i].op->scalar->text : "";
+        text[2 + i] = call->epilogue[i].op->scalar->text;
     ot_digest_hex(ot_digest_texts(text, 2 + call->n_epilogues), hex);
 }

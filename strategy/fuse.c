@@ -55,6 +55,10 @@ int ot_call_append(optune_call *call, const optune_call *next, int chain, optune
         return optune_fail(err, OPTUNE_ETYPE,
                            "'%s' cannot be fused: it is neither elementwise nor broadcast",
                            op->name);
+    if (!op->scalar || next->n_inputs > OPTUNE_MAX_OPERANDS)
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "'%s' cannot be fused: it declares no expression of its inputs",
+                           op->name);
     if (call->n_epilogues == OPTUNE_MAX_EPILOGUES)
         return optune_fail(err, OPTUNE_ELIMIT, "at most %d operators can be fused behind one",
                            OPTUNE_MAX_EPILOGUES);
@@ -110,6 +114,12 @@ int ot_fused_types(optune_call *call, int i, optune_err *err)
         return optune_fail(err, OPTUNE_ETYPE,
                            "fused '%s' changes the shape or the dtype of the output",
                            e->op->name);
+    for (int k = 0; k < step.n_inputs; k++)
+        if (step.input[k].type.dtype.code != OPTUNE_DTYPE_UNKNOWN &&
+            !optune_dtype_equal(step.input[k].type.dtype, out->dtype))
+            return optune_fail(err, OPTUNE_ETYPE,
+                               "fused '%s': input '%s' differs from the output in dtype",
+                               e->op->name, e->op->inputs[k].name);
     call->output[0] = *out;
     for (int k = 0, to = e->extra; k < step.n_inputs; k++)
         if (k != e->chain)

@@ -34,7 +34,7 @@ static void prepare(const optune_call *call, const void *const *in, int i, step 
     *s = (step){.e = e};
     optune_call_step(call, i, &alone);
     optune_call_numbers(&alone, s->number);
-    for (int k = 0, from = e->extra; k <= e->n_extra && k < OPTUNE_MAX_OPERANDS; k++) {
+    for (int k = 0, from = e->extra; k <= e->n_extra; k++) {
         if (k == e->chain)
             continue;
         const optune_tensor *type = &call->input[from].type;
@@ -89,7 +89,7 @@ static void apply(const step *s, const int64_t *place, int rank, double *value,
                   double *magnitude)
 {
     double x[OPTUNE_MAX_OPERANDS] = {0};
-    for (int k = 0; k <= s->e->n_extra && k < OPTUNE_MAX_OPERANDS; k++) {
+    for (int k = 0; k <= s->e->n_extra; k++) {
         int64_t offset = 0;
         for (int d = 0; d < rank && s->type[k]; d++)
             offset += s->stride[k][d] * place[d];

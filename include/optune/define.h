@@ -215,7 +215,7 @@ OPTUNE_API int optune_call_inputs(const optune_call *call);
 /* The i-th fused operator as a call of its own, the value it is applied to among its inputs. */
 OPTUNE_API void optune_call_step(const optune_call *call, int i, optune_call *step);
 /* Fuses `next`, applied to output[0] through its input `chain`, behind the call. ETYPE: it is
- * neither elementwise nor broadcast, or changes shape or dtype; ELIMIT. The call is untouched
+ * neither elementwise nor broadcast, declares no `scalar`, or changes shape or dtype; ELIMIT. The call is untouched
  * on failure. */
 OPTUNE_API int optune_call_fuse(optune_call *call, const optune_call *next, int chain,
                                 optune_err *err);
@@ -489,6 +489,14 @@ OPTUNE_API void optune_plan_flag(optune_plan *plan, int module, const char *flag
 OPTUNE_API int optune_plan_scratch(optune_plan *plan, const char *name, int64_t bytes,
                                    bool constant);
 OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
+/* Offers to compute what is fused behind the call in the registers of the module's body, with
+ * kernels/common/epilogue.h: call it once the stage that writes output[0] has all its own
+ * arguments; it appends the extra inputs. The lanes of a vector that the body passes to epilogue()
+ * are consecutive elements within the output's dims `lanes_from` and up. False, and nothing is
+ * added: nothing is fused, or not in this way; the harness then adds a stage behind the others,
+ * as it does for implementations that never offer. */
+OPTUNE_API bool optune_plan_fuse(const optune_task *task, optune_plan *plan,
+                                 optune_stage *stage, int lanes_from);
 
 /* ---- search: which config to try next ---------------------------------------------------- */
 

@@ -188,7 +188,7 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
     for (const char *const *sample = op->samples; *sample; sample++) {
         if (!sample_of(b, impl, *sample, b->configs, rng))
             continue;
-        if (op->pattern == OPTUNE_OUT_FUSABLE && ot_op_find("add") && applied++ % 2 == 0) {
+        if (op->pattern == OPTUNE_OUT_FUSABLE && applied++ % 2 == 0) {
             fuse(*sample, applied / 2, &fused);
             sample_of(b, impl, ot_text_str(&fused), 1, rng);
         }

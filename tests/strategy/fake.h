@@ -113,6 +113,9 @@ static int fake_add_types(optune_call *call, optune_err *err)
     return known && optune_tensor_known(out) ? OPTUNE_OK : 1;
 }
 
+OPTUNE_SCALAR(fake_positive, 0, x0 > 0 ? x0 : a0 * x0);
+OPTUNE_SCALAR(fake_sum, 0, x0 + x1);
+
 static const optune_op fake_relu = {
     .name = "fake_relu",
     .summary = "the positive part",
@@ -123,6 +126,7 @@ static const optune_op fake_relu = {
     .n_outputs = 1,
     .pattern = OPTUNE_ELEMWISE,
     .types = fake_relu_types,
+    .scalar = &fake_positive,
 };
 
 static const optune_op fake_add = {
@@ -132,6 +136,7 @@ static const optune_op fake_add = {
     .n_outputs = 1,
     .pattern = OPTUNE_BROADCAST,
     .types = fake_add_types,
+    .scalar = &fake_sum,
 };
 
 typedef struct fake_task {

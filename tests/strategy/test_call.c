@@ -227,6 +227,7 @@ static void test_fused_errors_point(void **state)
     check_error(MM "-> fake_relu() -> fake_add(f32[15], _)", OPTUNE_ETYPE, "does not fit",
                 "f32[15]");
     check_error(MM "-> fake_add(f64[16])", OPTUNE_ETYPE, "dtypes differ", "f64[16]");
+    check_error(MM "-> fake_odd()", OPTUNE_ETYPE, "declares no expression", "fake_odd");
     check_error(MM "-> fake_add()", OPTUNE_ESYNTAX, "input 'rhs' of 'fake_add' is missing",
                 ")");
     check_error(MM "-> fake_add(_, _)", OPTUNE_ESYNTAX, "'_' is given twice", "_)");
@@ -295,11 +296,19 @@ static void test_unify(void **state)
     assert_true(optune_tensor_bytes(&huge) == INT64_MAX);
 }
 
+/* Elementwise, and nothing says how it is computed. */
+static const optune_op fake_odd = {.name = "fake_odd",
+                                   .summary = "a riddle",
+                                   .inputs = (const optune_op_input[]){{.name = "data"}, {0}},
+                                   .n_outputs = 1,
+                                   .pattern = OPTUNE_ELEMWISE,
+                                   .types = fake_relu_types};
+
 static int add_rows(void **state)
 {
     (void)state;
     return ot_op_add(&fake_op, NULL) < 0 || ot_op_add(&fake_relu, NULL) < 0 ||
-           ot_op_add(&fake_add, NULL) < 0;
+           ot_op_add(&fake_add, NULL) < 0 || ot_op_add(&fake_odd, NULL) < 0;
 }
 
 int main(void)

@@ -162,15 +162,120 @@ static void test_misuse(void **state)
 static int add_rows(void **state)
 {
     (void)state;
-    return ot_op_add(&fake_op, NULL) < 0 || ot_impl_add(&impl, NULL) < 0;
+    return ot_op_add(&fake_op, NULL) < 0 || ot_op_add(&fake_relu, NULL) < 0 ||
+           ot_op_add(&fake_add, NULL) < 0 || ot_impl_add(&impl, NULL) < 0;
+}
+
+/* ---- what is fused ----------------------------------------------------------------------- */
+
+static int lanes_from;
+static bool offered;
+
+static void plan_fused(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    (void)config;
+    optune_stage stage = stage_of(OPTUNE_TIMED, optune_plan_module(plan), optune_input_arg(0),
+                                  optune_output_arg(0));
+    offered = optune_plan_fuse(task, plan, &stage, lanes_from);
+    optune_plan_stage(plan, &stage);
+}
+
+static void source_of(const char *call, int from, ot_text *to, int module)
+{
+    static const optune_impl fusing = {
+        .op = "fake_mm", .name = "fake_fusing", .plan = plan_fused, .source = "int body;\n"};
+    optune_err err = {0};
+    fake_task f;
+    fake_task_set(&f, call);
+    lanes_from = from;
+    const optune_config config = {0};
+    check_ok(ot_plan_make(&f.task, &fusing, &config, &made, &err));
+    ot_text_clear(to);
+    ot_plan_source(&f.task, &made, module, to);
+}
+
+#define FUSED "fake_mm(f32[4,8], f32[16,8]) -> fake_add(const f32[16]) -> fake_relu(slope=0.5)"
+
+static void test_fused_in_registers(void **state)
+{
+    (void)state;
+    ot_text text = {0};
+    source_of(FUSED, 1, &text, 0);
+    assert_true(offered);
+    assert_int_equal(made.n_modules, 1);
+    assert_int_equal(made.n_stages, 1);
+    assert_int_equal(made.stage[0].n_args, 3);
+    assert_int_equal(made.stage[0].arg[2].kind, OPTUNE_ARG_INPUT);
+    assert_int_equal(made.stage[0].arg[2].index, 2);
+    check_contains(ot_text_str(&text), "X(0, 2, (0 + (o) % 16), 1)\n");
+    check_contains(ot_text_str(&text), "const DTYPE x0 = (v); const DTYPE x1 = E(0);");
+    check_contains(ot_text_str(&text), "(v) = (DTYPE)(x0 + x1);");
+    check_contains(ot_text_str(&text), "const DTYPE a0 = (DTYPE)0.5;");
+    /* lanes that run on into the next row cannot have one rule for an operand of columns */
+    source_of(FUSED, 0, &text, 0);
+    assert_false(offered);
+    source_of("fake_mm(f32[4,8], f32[16,8]) -> fake_add(f32[4,16])", 0, &text, 0);
+    assert_true(offered);
+    check_contains(ot_text_str(&text), "X(0, 2, (0 + (o)), 1)\n");
+    source_of("fake_mm(f32[4,8], f32[16,8]) -> fake_add(f32[4,1], _)", 1, &text, 0);
+    check_contains(ot_text_str(&text), "X(0, 2, (0 + (o) / 16), 0)\n");
+    check_contains(ot_text_str(&text), "const DTYPE x0 = E(0); const DTYPE x1 = (v);");
+    source_of("fake_mm(f32[4,8], f32[16,8])", 1, &text, 0);
+    assert_false(offered);
+    assert_null(strstr(ot_text_str(&text), "EPILOGUE"));
+    ot_text_release(&text);
+}
+
+static void test_fused_behind(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(make(FUSED, good, &err));
+    assert_int_equal(made.n_modules, 2);
+    assert_int_equal(made.n_stages, 4);
+    const optune_stage *last = &made.stage[3];
+    assert_int_equal(last->phase, OPTUNE_TIMED);
+    assert_int_equal(last->module, 1);
+    assert_int_equal(last->arg[0].kind, OPTUNE_ARG_OUTPUT);
+    assert_int_equal(last->arg[1].index, 2);
+    fake_task f;
+    fake_task_set(&f, FUSED);
+    ot_text text = {0};
+    ot_plan_source(&f.task, &made, 0, &text);
+    assert_null(strstr(ot_text_str(&text), "EPILOGUE"));
+    ot_text_clear(&text);
+    ot_plan_source(&f.task, &made, 1, &text);
+    check_contains(ot_text_str(&text), "#define ELEMENTS 64\n#define RUN 16\n");
+    check_contains(ot_text_str(&text), "X(0, 1, (0 + (o) % 16), 1)\n");
+    check_contains(ot_text_str(&text), "void epilogue_stage(");
+    ot_text_release(&text);
+}
+
+static void test_fused_digest(void **state)
+{
+    (void)state;
+    fake_task f;
+    char own[33], one[33], two[33];
+    optune_err err = {0};
+    static const optune_impl known = {.op = "fake_mm", .name = "fake_known", .plan = plan_row};
+    check_ok(ot_impl_add(&known, &err));
+    fake_task_set(&f, "fake_mm(f32[4,8], f32[16,8])");
+    ot_call_digest(&f.call, &known, own);
+    assert_string_equal(own, ot_impl_digest(&known));
+    fake_task_set(&f, "fake_mm(f32[4,8], f32[16,8]) -> fake_relu()");
+    ot_call_digest(&f.call, &known, one);
+    assert_string_not_equal(own, one);
+    fake_task_set(&f, FUSED);
+    ot_call_digest(&f.call, &known, two);
+    assert_string_not_equal(one, two);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_prepack_of_var),
-        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_good),         cmocka_unit_test(test_prepack_of_var),
+        cmocka_unit_test(test_misuse),       cmocka_unit_test(test_fused_in_registers),
+        cmocka_unit_test(test_fused_behind), cmocka_unit_test(test_fused_digest),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
 }
