@@ -14,9 +14,14 @@ typedef struct row {
     const optune_record *best;     /* the winner's */
     const optune_record *fallback; /* plevel default with its fallback config */
     const optune_record *library;  /* the fastest library */
-    double flops;
-    int samples;
+    double flops, bytes;
+    bool moves; /* less than one operation a byte: its rate is bytes per second */
 } row;
+
+static bool moves(const optune_call *call)
+{
+    return ot_call_flops(call) < ot_call_bytes(call);
+}
 
 /* `padding=[1,1,1,1]` becomes `padding=1` when all are equal. */
 static void shorten(char *piece)
@@ -95,7 +100,6 @@ static void fill(row *r, const optune_task *task, const ot_choice *choice, const
                  int n)
 {
     r->choice = choice;
-    r->flops = ot_call_flops(task->call);
     const ot_choice_row *winner = &choice->row[choice->winner];
     r->best = winner->fact ? &winner->fact->record : NULL;
     const optune_impl *by_level = choice->row[choice->default_row].candidate.impl;
@@ -139,15 +143,29 @@ static void add_failures(const ot_tuned *tuned, ot_text *text)
         }
 }
 
-static void header(int width, ot_text *text)
+static void header(int width, bool all_move, ot_text *text)
 {
     ot_text_printf(text, "%-*s %-21s %9s %6s %8s %6s %8s %8s %6s %s\n", width, "workload",
-                   "winner", "time us", "+-%", "GFLOP/s", "peak", "default", "library",
-                   "trials", "failed");
+                   "winner", "time us", "+-%", all_move ? "GB/s" : "GFLOP/s", "peak", "default",
+                   "library", "trials", "failed");
+}
+
+/* What one run moves or computes in a second, and its share of the measured peak; 0: unknown. */
+static double rate_of(const ot_run *run, const row *r, double *share)
+{
+    *share = 0;
+    const double work = r->moves ? r->bytes : r->flops;
+    if (!r->best || work <= 0)
+        return 0;
+    const double rate = work / r->best->cost;
+    const double peak = r->moves ? run->peak_bandwidth : run->peak_flops;
+    if (peak > 0)
+        *share = rate / peak;
+    return rate;
 }
 
 static void add_text(const ot_run *run, const row *r, const ot_tuned *tuned, int width,
-                     ot_text *text)
+                     bool all_move, ot_text *text)
 {
     if (!r->best) {
         ot_text_printf(text, "%-*s %s\n", width, r->label,
@@ -162,12 +180,14 @@ static void add_text(const ot_run *run, const row *r, const ot_tuned *tuned, int
               r->fallback ? r->fallback->cost / r->best->cost : NAN);
     add_times(versus_library, sizeof versus_library,
               r->library ? r->library->cost / r->best->cost : NAN);
-    if (r->flops > 0)
-        snprintf(rate, sizeof rate, "%.1f", r->flops / r->best->cost * 1e-9);
-    if (r->flops > 0 && run->peak_flops > 0)
-        snprintf(peak, sizeof peak, "%.0f%%%s",
-                 100 * r->flops / r->best->cost / run->peak_flops,
-                 impl->fewer_operations ? "e" : "");
+    double share;
+    const double per_second = rate_of(run, r, &share);
+    if (per_second > 0)
+        snprintf(rate, sizeof rate, "%.1f%s", per_second * 1e-9,
+                 r->moves && !all_move ? "GB" : "");
+    if (share > 0)
+        snprintf(peak, sizeof peak, "%.0f%%%s", 100 * share,
+                 r->moves ? (share > 1 ? "c" : "") : (impl->fewer_operations ? "e" : ""));
     ot_text_printf(text, "%-*s %-21s %9.2f %6.1f %8s %6s %8s %8s %6d ", width, r->label,
                    impl->name, r->best->cost * 1e6,
                    50 * (r->best->high - r->best->low) / r->best->cost, rate, peak,
@@ -213,14 +233,16 @@ static json_t *row_json(const ot_run *run, const optune_call *call, const row *r
     json_object_set_new(json, "ties", ties);
     json_object_set_new(json, "default", record_json(r->fallback));
     json_object_set_new(json, "library", record_json(r->library));
-    const double rate = r->best && r->flops > 0 ? r->flops / r->best->cost : 0;
-    json_object_set_new(json, "flops_per_second", rate > 0 ? json_real(rate) : json_null());
-    json_object_set_new(json, "share_of_peak",
-                        rate > 0 && run->peak_flops > 0 ? json_real(rate / run->peak_flops)
-                                                        : json_null());
+    double share;
+    const double rate = rate_of(run, r, &share);
+    const bool computes = rate > 0 && !r->moves;
+    json_object_set_new(json, "flops_per_second", computes ? json_real(rate) : json_null());
+    json_object_set_new(json, "bytes_per_second",
+                        rate > 0 && r->moves ? json_real(rate) : json_null());
+    json_object_set_new(json, "share_of_peak", share > 0 ? json_real(share) : json_null());
     json_object_set_new(
         json, "effective",
-        rate > 0
+        computes
             ? json_boolean(r->choice->row[r->choice->winner].candidate.impl->fewer_operations)
             : json_null());
     json_object_set_new(json, "trials", json_integer(tuned->trials));
@@ -232,8 +254,10 @@ static json_t *row_json(const ot_run *run, const optune_call *call, const row *r
     return json;
 }
 
-static void footer(const ot_run *run, const double *versus_default, int n_default,
-                   const double *versus_library, int n_library, ot_text *text)
+/* Which letters the table used, and what they say. */
+static void footer(const ot_run *run, bool some_move, bool all_move,
+                   const double *versus_default, int n_default, const double *versus_library,
+                   int n_library, ot_text *text)
 {
     if (n_default)
         ot_text_printf(text, "\ngeometric mean over the default: %.2fx",
@@ -248,10 +272,10 @@ static void footer(const ot_run *run, const double *versus_default, int n_defaul
     if (why && *why)
         ot_text_printf(text, "%s\n", why);
     if (run->peak_flops > 0)
-        ot_text_printf(text,
-                       "measured peak: %.0f GFLOP/s, %.1f GB/s read; \"e\": effective, "
-                       "fewer operations are done\n",
-                       run->peak_flops * 1e-9, run->peak_bandwidth * 1e-9);
+        ot_text_printf(text, "measured peak: %.0f GFLOP/s, %.1f GB/s read%s%s\n",
+                       run->peak_flops * 1e-9, run->peak_bandwidth * 1e-9,
+                       all_move ? "" : "; \"e\": effective, fewer operations are done",
+                       some_move ? "; \"c\": the data stays in caches" : "");
 }
 
 optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
@@ -261,13 +285,15 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
     double *versus = ot_alloc(2 * (size_t)(run->n_workloads + 1) * sizeof *versus);
     double *to_default = versus, *to_library = versus + run->n_workloads;
     int n_default = 0, n_library = 0;
-    int width = 20;
+    int width = 20, n_move = 0;
     for (int i = 0; i < run->n_workloads; i++) {
         char name[OPTUNE_TEXT_SIZE];
         label(&run->call[i], !run->op, name, sizeof name);
         width = (int)fmax(width, (double)strlen(name));
+        n_move += moves(&run->call[i]);
     }
-    header(width, &text);
+    const bool all_move = n_move > 0 && n_move == run->n_workloads;
+    header(width, all_move, &text);
     for (int i = 0; i < run->n_workloads; i++) {
         const optune_task task = {&run->call[i], &run->o->target, &run->o->device};
         ot_arena arena = {0};
@@ -276,10 +302,13 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
         ot_choice *choice = ot_alloc(sizeof *choice);
         row *r = ot_alloc(sizeof *r);
         label(&run->call[i], !run->op, r->label, sizeof r->label);
+        r->flops = ot_call_flops(&run->call[i]);
+        r->bytes = ot_call_bytes(&run->call[i]);
+        r->moves = moves(&run->call[i]);
         if (ot_context_facts(run->o, &task, &arena, &fact, &n, NULL) >= 0 &&
             ot_select(&task, fact, n, choice, NULL) >= 0)
             fill(r, &task, choice, fact, n);
-        add_text(run, r, &tuned[i], width, &text);
+        add_text(run, r, &tuned[i], width, all_move, &text);
         json_array_append_new(list, row_json(run, &run->call[i], r, &tuned[i]));
         if (r->best && r->fallback)
             to_default[n_default++] = r->fallback->cost / r->best->cost;
@@ -289,7 +318,7 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
         free(choice);
         ot_arena_release(&arena);
     }
-    footer(run, to_default, n_default, to_library, n_library, &text);
+    footer(run, n_move > 0, all_move, to_default, n_default, to_library, n_library, &text);
     free(versus);
     ot_text target = {0};
     ot_target_print(&run->o->target, false, &target);

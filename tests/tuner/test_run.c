@@ -341,9 +341,9 @@ static void test_document(void **state)
     has_keys(json, "op target device search new_trials failures interrupted seconds peak_flops "
                    "peak_bandwidth counters_why workloads");
     for (size_t i = 0; i < 2; i++)
-        has_keys(tuning_workload(json, i),
-                 "call winner ties default library flops_per_second share_of_peak effective "
-                 "trials new_trials space failures problem");
+        has_keys(tuning_workload(json, i), "call winner ties default library flops_per_second "
+                                           "bytes_per_second share_of_peak effective "
+                                           "trials new_trials space failures problem");
     const json_t *w = tuning_workload(json, 0);
     has_keys(json_object_get(w, "winner"), "impl config cost low high samples final");
     has_keys(json_object_get(w, "default"), "impl config cost low high samples final");
