@@ -327,4 +327,17 @@ static inline int pool_module(optune_plan *plan, const pool_shape *s, int64_t la
     return m;
 }
 
+/* The table of kernels/pool/shares.h: its scratch, filled once. */
+static inline int pool_shares(optune_plan *plan, int module, const pool_shape *s, int64_t lanes)
+{
+    const int shares =
+        optune_plan_scratch(plan, "shares", (s->x.out + lanes) * pool_elem(s), true);
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
+                                            .module = module,
+                                            .function = "count_columns",
+                                            .n_args = 1,
+                                            .arg = {optune_scratch_arg(shares)}});
+    return shares;
+}
+
 #endif

@@ -8,17 +8,7 @@
  * end; so columns need no tests and every load of the second step is a whole vector. Means of
  * windows that count differently are multiplied by a table of columns, made once.
  */
-#include "kernels/pool/body.h"
-
-#define OUT_VECS CEIL_DIV(OW, VLEN)
-
-/* arg: shares. 1 / counted columns of every output column, zeros beyond. */
-void count_columns(void *const *arg)
-{
-    DTYPE *shares = arg[0];
-    for (i64 x = 0; x < OUT_VECS * VLEN; x++)
-        shares[x] = x < OW ? share_of(1, counted_cols(x)) : 0;
-}
+#include "kernels/pool/shares.h"
 
 INLINE void fold_rows(const DTYPE *from, DTYPE *line, i64 x, const int rows, const int vecs,
                       const int inside, span y)

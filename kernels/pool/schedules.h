@@ -237,13 +237,7 @@ static inline void pool_rows_plan(const optune_task *task, const optune_config *
     optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
     const int lines = optune_plan_scratch(
         plan, "lines", pool_threads(task) * rows * line * pool_elem(&s), false);
-    const int shares =
-        optune_plan_scratch(plan, "shares", (s.x.out + lanes) * pool_elem(&s), true);
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
-                                            .module = m,
-                                            .function = "count_columns",
-                                            .n_args = 1,
-                                            .arg = {optune_scratch_arg(shares)}});
+    const int shares = pool_shares(plan, m, &s, lanes);
     optune_stage stage = pool_stage(m);
     stage.arg[stage.n_args++] = optune_scratch_arg(lines);
     stage.arg[stage.n_args++] = optune_scratch_arg(shares);

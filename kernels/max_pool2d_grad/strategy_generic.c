@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* max_pool2d_grad for a target that has no strategy of its own. */
+#include "optune/define.h"
+
+static const optune_strategy_row rows[] = {
+    {.impl = "max_pool2d_grad.cpu"},
+    {0},
+};
+
+OPTUNE_STRATEGY(max_pool2d_grad,
+                generic) = {.op = "max_pool2d_grad", .key = "generic", .rows = rows};

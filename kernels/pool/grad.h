@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the gradients of pooling share as ops: inputs, counts, and which windows hold an element.
+ * Host code only.
+ */
+#ifndef OPTUNE_KERNELS_POOL_GRAD_H
+#define OPTUNE_KERNELS_POOL_GRAD_H
+
+#include <math.h>
+
+#include "kernels/pool/pool.h"
+
+enum { POOL_GRAD, POOL_DATA }; /* indices of the inputs */
+
+#define POOL_GRAD_INPUTS                                                                       \
+    {.name = "grad",                                                                           \
+     .type = "tensor [N,C,OH,OW] or [N,C/c,OH,OW,c]",                                          \
+     .description = "Gradient of the pooled, in `layout`."},                                   \
+    {                                                                                          \
+        .name = "data", .type = "tensor [N,C,H,W] or [N,C/c,H,W,c]",                           \
+        .description = "What was pooled, in `layout`."                                         \
+    }
+
+static inline double pool_grad_flops(const optune_call *call)
+{
+    const int64_t *size = optune_call_ints(call, "pool_size");
+    const optune_tensor *grad = &call->input[POOL_GRAD].type;
+    return optune_tensor_known(grad)
+               ? (double)optune_tensor_elements(grad) * (double)(size[0] * size[1])
+               : 0;
+}
+
+/* Windows that hold one element, at most. */
+static inline double pool_grad_terms(const optune_call *call)
+{
+    const int64_t *size = optune_call_ints(call, "pool_size");
+    const int64_t *stride = optune_call_ints(call, "strides");
+    const int64_t *dilation = optune_call_ints(call, "dilation");
+    double terms = 1;
+    for (int a = 0; a < 2; a++)
+        terms *= (double)(dilation[a] > 1 ? size[a] : (size[a] + stride[a] - 1) / stride[a]);
+    return terms;
+}
+
+/* The window whose tap `tap` is at position `at`; negative: none. */
+static inline int64_t pool_holder(const pool_axis *a, int64_t at, int64_t tap)
+{
+    const int64_t start = at + a->before - tap * a->dilation;
+    return start < 0 || start % a->stride || start / a->stride >= a->out ? -1
+                                                                         : start / a->stride;
+}
+
+/* Offset of an element of data or of grad. */
+static inline int64_t pool_in_at(const pool_shape *s, int64_t plane, int64_t y, int64_t x,
+                                 int64_t lane)
+{
+    return ((plane * s->y.in + y) * s->x.in + x) * s->block + lane;
+}
+
+static inline int64_t pool_out_at(const pool_shape *s, int64_t plane, int64_t y, int64_t x,
+                                  int64_t lane)
+{
+    return ((plane * s->y.out + y) * s->x.out + x) * s->block + lane;
+}
+
+/* What templates of gradients ask: any layout of float32 or float64. */
+static inline bool pool_grad_applies(const optune_task *task, char *why)
+{
+    pool_shape s;
+    pool_backward_shape(task->call, &s);
+    return pool_applies(task, &s, why);
+}
+
+/* A task's own memory: `per_task` elements; and the stage's first three arguments. */
+static inline optune_stage pool_grad_stage(const optune_task *task, const pool_shape *s,
+                                           optune_plan *plan, int module, int64_t per_task)
+{
+    const int64_t each = (per_task + 15) / 16 * 16;
+    optune_plan_define(plan, module, "LINE", each);
+    const int lines =
+        optune_plan_scratch(plan, "lines", pool_threads(task) * each * pool_elem(s), false);
+    return (optune_stage){.phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = "pool_grad",
+                          .n_args = 4,
+                          .arg = {optune_input_arg(POOL_GRAD), optune_input_arg(POOL_DATA),
+                                  optune_output_arg(0), optune_scratch_arg(lines)}};
+}
+
+#endif
