@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* avg_pool2d for a target that does not override its schedule: the plain one. */
-#include "optune/define.h"
+#include "kernels/common/host.h"
 
 static const optune_strategy_row rows[] = {
-    {.impl = "avg_pool2d.generic"},
+    {.impl = "avg_pool2d.generic", .condition = host_on_cpu},
     {0},
 };
 

@@ -1,53 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What op rows need of tensors and define.h does not give: a type as text for messages, the one
- * message of a type relation, and elements of any dtype as doubles for references. Host code
+ * What op rows need of tensors and define.h does not give: the one message of a type relation,
+ * layouts in blocks of channels, and elements of any dtype as doubles for references. Host code
  * only; owns nothing, allocates nothing.
  */
 #ifndef OPTUNE_KERNELS_COMMON_TENSOR_H
 #define OPTUNE_KERNELS_COMMON_TENSOR_H
 
-#include <stdio.h>
-#include <string.h>
-
-#include "optune/define.h"
-
-enum { TENSOR_TEXT = 320 };
-
-/* "f32[128,?m]", for messages only. Returns `text`. */
-static inline const char *tensor_text(const optune_tensor *t, char text[TENSOR_TEXT])
-{
-    static const char *const stem[] = {"?", "f", "bf", "i", "u", "bool"};
-    const size_t size = TENSOR_TEXT;
-    const unsigned code = t->dtype.code < sizeof stem / sizeof stem[0] ? t->dtype.code : 0;
-    int n = snprintf(text, size, "%s", stem[code]);
-    if (code != OPTUNE_DTYPE_UNKNOWN && code != OPTUNE_DTYPE_BOOL)
-        n += snprintf(text + n, size - (size_t)n, "%d", t->dtype.bits);
-    if (t->dtype.lanes > 1)
-        n += snprintf(text + n, size - (size_t)n, "x%d", t->dtype.lanes);
-    for (int i = 0; i < t->rank; i++) {
-        const optune_dim *d = &t->dim[i];
-        const char *lead = i ? "," : "[";
-        if (optune_dim_known(d))
-            n += snprintf(text + n, size - (size_t)n, "%s%lld", lead, (long long)d->min);
-        else
-            n += snprintf(text + n, size - (size_t)n, "%s?%s", lead, d->name);
-    }
-    snprintf(text + n, size - (size_t)n, "%s",
-             t->rank > 0   ? "]"
-             : t->rank < 0 ? "[...]"
-                           : "[]");
-    return text;
-}
+#include "kernels/common/host.h"
 
 /* "softmax: output f32[3,5] does not fit data f32[4,5]: <what>" */
 static inline int tensor_misfit(optune_err *err, const char *op, const char *a_name,
                                 const optune_tensor *a, const char *b_name,
                                 const optune_tensor *b, const char *what)
 {
-    char a_text[TENSOR_TEXT], b_text[TENSOR_TEXT];
+    char a_text[HOST_TYPE_TEXT], b_text[HOST_TYPE_TEXT];
     return optune_fail(err, OPTUNE_ETYPE, "%s: %s %s does not fit %s %s: %s", op, a_name,
-                       tensor_text(a, a_text), b_name, tensor_text(b, b_text), what);
+                       host_type_text(a, a_text), b_name, host_type_text(b, b_text), what);
 }
 
 /* Element `i` of a buffer; exact for every dtype up to 53 bits. */

@@ -81,16 +81,16 @@ static const optune_op_attr attrs[] = {
 /* "conv2d: argument 2 (weight) f32[...] does not fit data f32[...]: <what>" */
 static int misfit(const optune_call *call, int arg, const char *what, optune_err *err)
 {
-    char a[TENSOR_TEXT], b[TENSOR_TEXT];
+    char a[HOST_TYPE_TEXT], b[HOST_TYPE_TEXT];
     if (arg == CONV2D_WEIGHT || arg == CONV2D_DATA) {
-        tensor_text(&call->input[arg].type, a);
-        tensor_text(&call->input[!arg].type, b);
+        host_type_text(&call->input[arg].type, a);
+        host_type_text(&call->input[!arg].type, b);
         return optune_fail(err, OPTUNE_ETYPE,
                            "conv2d: argument %d (%s) %s does not fit %s %s: %s", arg + 1,
                            inputs[arg].name, a, inputs[!arg].name, b, what);
     }
-    tensor_text(&call->output[0], a);
-    tensor_text(&call->input[CONV2D_DATA].type, b);
+    host_type_text(&call->output[0], a);
+    host_type_text(&call->input[CONV2D_DATA].type, b);
     return optune_fail(err, OPTUNE_ETYPE, "conv2d: output %s does not fit data %s: %s", a, b,
                        what);
 }

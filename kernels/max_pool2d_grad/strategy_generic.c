@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* max_pool2d_grad for a target that has no strategy of its own. */
-#include "optune/define.h"
+#include "kernels/common/host.h"
 
 static const optune_strategy_row rows[] = {
-    {.impl = "max_pool2d_grad.cpu"},
+    {.impl = "max_pool2d_grad.cpu", .condition = host_on_cpu},
     {0},
 };
 

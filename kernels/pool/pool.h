@@ -73,14 +73,14 @@ static inline int pool_types(optune_call *call, const char *op, pool_named data,
     optune_tensor *in = data.type, *out = pooled.type;
     const char *layout = optune_call_word(call, "layout");
     const int block = tensor_layout_block(layout);
-    char text[TENSOR_TEXT];
+    char text[HOST_TYPE_TEXT];
     if (block < 0)
         return optune_fail(err, OPTUNE_ETYPE, "%s: layout=%s is neither NCHW nor NCHW<c>c", op,
                            layout);
     const int rank = block ? 5 : 4;
     if (!optune_tensor_set_rank(in, rank))
         return optune_fail(err, OPTUNE_ETYPE, "%s: %s %s: %s has %d dimensions", op, data.name,
-                           tensor_text(in, text), layout, rank);
+                           host_type_text(in, text), layout, rank);
 #define POOL_MISFIT(what) tensor_misfit(err, op, pooled.name, out, data.name, in, what)
     if (!optune_tensor_set_rank(out, rank))
         return POOL_MISFIT("they differ in the number of dimensions");
@@ -89,7 +89,7 @@ static inline int pool_types(optune_call *call, const char *op, pool_named data,
     optune_dim inner = optune_dim_of(block);
     if (block && !optune_dim_unify(&in->dim[4], &inner))
         return optune_fail(err, OPTUNE_ETYPE, "%s: %s %s: the last dimension is not that of %s",
-                           op, data.name, tensor_text(in, text), layout);
+                           op, data.name, host_type_text(in, text), layout);
     if (block && !optune_dim_unify(&out->dim[4], &in->dim[4]))
         return POOL_MISFIT("the last dimension is not the layout's block");
     if (!optune_dim_unify(&in->dim[0], &out->dim[0]))

@@ -37,9 +37,10 @@ static int types(optune_call *call, optune_err *err)
         return tensor_misfit(err, "softmax", "output", out, "argument 1 (data)", data,
                              "both have the same type");
     if (data->rank >= 0 && softmax_axis(call) < 0) {
-        char text[TENSOR_TEXT];
+        char text[HOST_TYPE_TEXT];
         return optune_fail(err, OPTUNE_ETYPE, "softmax: argument 1 (data) %s has no axis %lld",
-                           tensor_text(data, text), (long long)optune_call_int(call, "axis"));
+                           host_type_text(data, text),
+                           (long long)optune_call_int(call, "axis"));
     }
     return optune_tensor_known(data) ? OPTUNE_OK : 1;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax for a target that has no strategy of its own. */
-#include "optune/define.h"
+#include "kernels/common/host.h"
 
 static const optune_strategy_row rows[] = {
-    {.impl = "softmax_columns.cpu"},
+    {.impl = "softmax_columns.cpu", .condition = host_on_cpu},
     {0},
 };
 
