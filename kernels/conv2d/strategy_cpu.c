@@ -2,7 +2,8 @@
 /*
  * conv2d on CPUs. Priority levels order the implementations untuned: a library that the target
  * names first, then what the shape's structure favours, then the direct convolution that computes
- * everything. Winograd stays below them, as in TVM: it must win by measurement.
+ * everything. Winograd stays below them, as in TVM: it must win by measurement,
+ * but for the first layers of networks.
  */
 #include "kernels/conv2d/strategy_rows.h"
 
@@ -41,14 +42,31 @@ static bool winograd_rows(const optune_task *task, char *why)
                          "columns, at most 16 input channels");
 }
 
+/* A wide kernel over an image's few channels: half of the multiplications, and cheap transforms. */
+static bool first_layer(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (winograd_rows(task, why) && conv2d_shape_of(task->call, &s) && s.kw >= 5 &&
+            s.ci <= 4 && s.co >= 32 && s.ow >= 32) ||
+           optune_refuse(why, "it is no wide kernel over up to 4 channels");
+}
+
+static bool other_rows(const optune_task *task, char *why)
+{
+    if (first_layer(task, why))
+        return optune_refuse(why, "it is a first layer, with a row of its own");
+    return winograd_rows(task, why);
+}
+
 static const optune_strategy_row rows[] = {
     {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
+    {.impl = "conv2d_winograd_rows.cpu", .plevel = 13, .condition = first_layer},
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
     {.impl = "conv2d_direct.cpu", .plevel = 11},
     {.impl = "conv2d_NCHWc.x86", .plevel = 10},
     {.impl = "conv2d_im2col.cpu", .plevel = 6},
     {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},
-    {.impl = "conv2d_winograd_rows.cpu", .plevel = 4, .condition = winograd_rows},
+    {.impl = "conv2d_winograd_rows.cpu", .plevel = 4, .condition = other_rows},
     {.impl = "conv2d_dnnl.x86", .plevel = 15},
     {0},
 };
