@@ -234,7 +234,7 @@ static void test_refused(void **state)
     refused(o, (optune_run_options){.op = "dense", .workloads = other}, OPTUNE_EUSAGE,
             "is not a call of 'dense'");
     refused(o, (optune_run_options){.op = "dense", .workloads = broken}, OPTUNE_ESYNTAX, "^");
-    refused(o, (optune_run_options){.workloads = one}, OPTUNE_EUSAGE, "no operator");
+    refused(o, (optune_run_options){0}, OPTUNE_EUSAGE, "no operator");
     refused(o,
             (optune_run_options){
                 .op = "dense", .workloads = one, .log = tuning_path("missing/x.log")},
