@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune graph`: reads a graph, infers every type and prints it back. Asks no database and
- * measures nothing.
+ * `optune graph`: reads a graph, infers every type and prints it back; or computes it with the
+ * selected implementations. Stores nothing.
  */
 #include "cli/graph_words.h"
 
 typedef struct graph_values {
     ot_repeats bind;
-    bool plain, json;
+    bool plain, execute, json;
 } graph_values;
 
 static const ot_option options[] = {
@@ -20,6 +20,10 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, plain),
      .help = "without the inferred types: the shortest file of the same graph"},
+    {.name = "execute",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(graph_values, execute),
+     .help = "compute it with what is selected: errors and time instead of the graph"},
     {.name = "json",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, json),
@@ -27,13 +31,29 @@ static const ot_option options[] = {
     {.name = NULL},
 };
 
+static int execute(const ot_cli *cli, optune_graph *graph, bool json, optune_err *err)
+{
+    optune_partition *partition = NULL;
+    optune_result *result = NULL;
+    int status = optune_partition_open(cli->handle, graph, &partition, err);
+    if (status >= 0)
+        status = optune_partition_execute(partition, 1, &result, err);
+    if (status >= 0)
+        ot_print_result(result, json);
+    optune_result_free(result);
+    optune_partition_close(partition);
+    return status;
+}
+
 static int run(const ot_cli *cli)
 {
     const graph_values *values = cli->values;
     optune_err err = {0};
     optune_graph *graph = NULL;
-    const int status = ot_open_graph(cli->words[0], &values->bind, &graph, &err);
-    if (status >= 0)
+    int status = ot_open_graph(cli->words[0], &values->bind, &graph, &err);
+    if (status >= 0 && values->execute)
+        status = execute(cli, graph, values->json, &err);
+    else if (status >= 0)
         ot_print_text(values->json ? optune_graph_json(graph)
                                    : optune_graph_text(graph, !values->plain));
     optune_graph_close(graph);

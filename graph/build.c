@@ -263,6 +263,23 @@ int optune_graph_constant(optune_graph *g, const char *name, const char *type, c
     return add(g, name, &node, err);
 }
 
+int optune_graph_set_data(optune_graph *g, int node, const void *data, optune_err *err)
+{
+    const int status = check_node(g, node, err);
+    if (status < 0)
+        return status;
+    ot_node *at = &g->node[node];
+    if (at->kind != OT_NODE_CONST || (data && !optune_tensor_known(&at->out[0])))
+        return optune_fail(err, OPTUNE_EUSAGE, "'%s' is no constant of a known type", at->name);
+    at->data = NULL;
+    if (data) {
+        const size_t bytes = (size_t)optune_tensor_bytes(&at->out[0]);
+        at->data = ot_arena_alloc(&g->arena, bytes + 1);
+        memcpy(at->data, data, bytes);
+    }
+    return OPTUNE_OK;
+}
+
 int optune_graph_call_like(optune_graph *g, const char *name, const optune_call *call,
                            const int *inputs, int n, optune_err *err)
 {

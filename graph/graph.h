@@ -34,11 +34,11 @@ typedef struct ot_node {
     const char *name;
     optune_call *call; /* CALL: operator and attributes; its types are kept below */
     int n_in;
-    ot_value *in;       /* CALL: its inputs */
+    ot_value *in;      /* CALL: its inputs */
     ot_spot *in_place; /* of each; NULL: none */
-    int n_fields;       /* CALL: its arguments as they were given */
-    int *field;         /* TUPLE: its nodes; GET: the tuple */
-    int index;          /* GET */
+    int n_fields;      /* CALL: its arguments as they were given */
+    int *field;        /* TUPLE: its nodes; GET: the tuple */
+    int index;         /* GET */
     int n_out;
     optune_tensor *out; /* VAR, CONST: one; CALL: its outputs; others: NULL */
     void *data;         /* CONST: its elements, or NULL */
@@ -82,6 +82,9 @@ optune_graph *ot_graph_new(void);
 void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */
 int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, const char *text,
                             optune_err *err);
+
+/* copy.c: the same node numbers; `wide`: see optune_graph_copy. */
+optune_graph *ot_graph_copy(const optune_graph *g, bool wide);
 
 /* ---- partition.c: what is computed as one ------------------------------------------------ */
 typedef struct ot_group {

@@ -77,6 +77,13 @@ ot_cpu_buffer *ot_cpu_buffer_open(int64_t bytes, bool guarded, optune_err *err)
     return NULL;
 }
 
+void ot_cpu_buffer_alias(ot_cpu_buffer **b, void *memory)
+{
+    if (!*b)
+        *b = ot_alloc(sizeof **b);
+    (*b)->address = memory;
+}
+
 void ot_cpu_buffer_close(ot_cpu_buffer *b)
 {
     if (b && b->map)

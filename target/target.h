@@ -53,6 +53,8 @@ void ot_cpu_features_here(ot_cpu_features *f); /* from /proc/cpuinfo, read once 
 enum { OT_GUARD_BYTES = 1 << 20 };
 typedef struct ot_cpu_buffer ot_cpu_buffer;
 ot_cpu_buffer *ot_cpu_buffer_open(int64_t bytes, bool guarded, optune_err *err); /* zeroed */
+/* *b (NULL: a new one) stands for memory that somebody else owns. */
+void ot_cpu_buffer_alias(ot_cpu_buffer **b, void *memory);
 void ot_cpu_buffer_close(ot_cpu_buffer *b);
 void *ot_cpu_buffer_address(const ot_cpu_buffer *b);
 bool ot_cpu_buffer_intact(const ot_cpu_buffer *b);

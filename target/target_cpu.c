@@ -318,6 +318,13 @@ static void *address(void *state, void *buffer)
     return ot_cpu_buffer_address(buffer);
 }
 
+static int alias(void *state, void **buffer, void *memory)
+{
+    (void)state;
+    ot_cpu_buffer_alias((ot_cpu_buffer **)buffer, memory);
+    return OPTUNE_OK;
+}
+
 /* ---- launching --------------------------------------------------------------------------- */
 
 typedef void (*entry)(void *const *arg);
@@ -435,4 +442,5 @@ OPTUNE_TARGET(cpu) = {
     .run = run,
     .time = time_runs,
     .counters = counters,
+    .alias = alias,
 };

@@ -185,6 +185,20 @@ int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t 
     return ot_make_dirs(dir, err);
 }
 
+void ot_context_cache(const optune *o, char *path, size_t size)
+{
+    const char *cache = getenv("OPTUNE_CACHE"), *home = getenv("HOME");
+    const char *cache_home = getenv("XDG_CACHE_HOME");
+    if (cache)
+        snprintf(path, size, "%.4096s", cache);
+    else if (cache_home && *cache_home)
+        snprintf(path, size, "%.4096s/optune", cache_home);
+    else if (home && *home)
+        snprintf(path, size, "%.4096s/.cache/optune", home);
+    else
+        snprintf(path, size, "%s/cache", o->db);
+}
+
 void ot_context_log(optune *o, optune_log_level level, const char *format, ...)
 {
     if (!o->log || level > o->log_level)

@@ -4,7 +4,7 @@
 #define OPTUNE_TUNER_GRAPH_H
 
 #include "graph/graph.h"
-#include "tuner/tuner.h"
+#include "tuner/worker.h"
 
 typedef struct ot_partition_row {
     const char *nodes; /* names, separated by spaces */
@@ -22,5 +22,32 @@ struct optune_partition {
     ot_arena arena;
     ot_text text;
 };
+
+/* machine.c: a target opened in this process, and what compiles for it. */
+typedef struct ot_machine {
+    optune *o;
+    const optune_target_row *row;
+    void *state;
+    ot_builder *builder;
+} ot_machine;
+int ot_machine_open(optune *o, ot_machine *m, optune_err *err);
+void ot_machine_close(ot_machine *m);
+
+/* One selected workload on a machine, over buffers of the machine. In three steps, so that many
+ * compile at once: choose, then put the buffers into session.in and session.out [OT_ALIGNED], and
+ * load. */
+typedef struct ot_kernel {
+    ot_machine *machine;
+    const ot_answer *answer;
+    ot_session session; /* borrows the machine's state */
+    ot_job job;
+    ot_loaded *loaded;
+    ot_bound *bound;
+} ot_kernel;
+int ot_kernel_choose(ot_machine *m, const optune_call *call, ot_kernel *kernel,
+                     optune_err *err);
+int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
+int ot_kernel_run(ot_kernel *kernel, optune_err *err);
+void ot_kernel_release(ot_kernel *kernel);
 
 #endif

@@ -148,16 +148,8 @@ static void idle(void *arg)
 static int open_tools(ot_run *run, optune_err *err)
 {
     optune *o = run->o;
-    const char *cache_home = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char cache[4096 + 64], name[4096 + 128];
-    if (getenv("OPTUNE_CACHE"))
-        snprintf(cache, sizeof cache, "%.4096s", getenv("OPTUNE_CACHE"));
-    else if (cache_home && *cache_home)
-        snprintf(cache, sizeof cache, "%.4096s/optune", cache_home);
-    else if (home && *home)
-        snprintf(cache, sizeof cache, "%.4096s/.cache/optune", home);
-    else
-        snprintf(cache, sizeof cache, "%s/cache", o->db);
+    ot_context_cache(o, cache, sizeof cache);
     const ot_build_options build = {
         .target = &o->target, .device = &o->device, .row = o->row, .cache_dir = cache};
     int status = ot_builder_open(&build, &run->builder, err);

@@ -40,6 +40,8 @@ int ot_context_store(optune *o, int mode, optune_err *err); /* opens; WRITE upgr
 /* A fresh name under DB/logs, which is made: <utc time>-<pid><suffix>.log. */
 int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t size,
                         optune_err *err);
+/* Where compiled modules are kept. */
+void ot_context_cache(const optune *o, char *path, size_t size);
 void ot_context_log(optune *o, optune_log_level level, const char *format, ...)
     OPTUNE_PRINTF(3, 4);
 bool ot_context_stopped(const optune *o);

@@ -610,6 +610,10 @@ typedef struct optune_target_row {
     const char *like; /* another target's name: what this row leaves out is as there, and the
                          worker's hooks always; NULL: this row is whole */
 
+    /* Makes *buffer (NULL: a new one) stand for memory of this process, which kernels then use as
+     * it is. NULL: kernels cannot, and copies are made. */
+    int (*alias)(void *state, void **buffer, void *memory);
+
     /* The device that the target's options describe (-arch=sm_90), for building where there is
      * none. NULL, or ENODEV: its options do not. */
     int (*assume)(const optune_target *target, optune_device *device, optune_err *err);

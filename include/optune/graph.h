@@ -111,10 +111,32 @@ OPTUNE_API const char *optune_graph_text(optune_graph *graph, bool types);
 /* The same as one JSON document; see docs/formats.md. Valid like the text. */
 OPTUNE_API const char *optune_graph_json(optune_graph *graph);
 
+/* ---- meaning ----------------------------------------------------------------------------- */
+
+/* The same nodes; `wide`: every floating type becomes f64, so that evaluation shows what exact
+ * arithmetic would give. */
+OPTUNE_API int optune_graph_copy(const optune_graph *graph, bool wide, optune_graph **copy,
+                                 optune_err *err);
+/* The elements of a constant, copied; its type must be known. NULL: none, as at first. */
+OPTUNE_API int optune_graph_set_data(optune_graph *graph, int node, const void *data,
+                                     optune_err *err);
+
+/* Computes the outputs by the operators' references: slowly, in double precision, each result
+ * rounded to its dtype. `inputs` are the variables' elements in order, dense; `types` are theirs
+ * where the graph leaves dims open, NULL: it does not. Shapes that depend on values come out. */
+typedef struct optune_values optune_values;
+OPTUNE_API int optune_graph_evaluate(const optune_graph *graph, const void *const *inputs,
+                                     const optune_tensor *types, optune_values **values,
+                                     optune_err *err);
+OPTUNE_API const optune_tensor *optune_values_type(const optune_values *values, int output);
+OPTUNE_API const void *optune_values_data(const optune_values *values, int output);
+OPTUNE_API void optune_values_free(optune_values *values); /* before the graph is closed */
+
 /* ---- on a machine ------------------------------------------------------------------------ */
 
 struct optune;
 struct optune_selection;
+struct optune_result;
 
 /* What is computed as one: an operator and the elementwise ones that can be fused behind it on
  * the handle's target. Groups are in an order of evaluation. */
@@ -140,6 +162,49 @@ optune_partition_selection(const optune_partition *partition, int i);
  * workload; and the same as JSON. Valid until the next call of either. */
 OPTUNE_API const char *optune_partition_text(optune_partition *partition, bool explain);
 OPTUNE_API const char *optune_partition_json(optune_partition *partition);
+
+/* ---- computing in this process ----------------------------------------------------------- */
+
+/*
+ * What is selected, compiled and loaded into the calling process. Nothing shields the process from
+ * it, as it would from a library. With several threads the first one to be opened sets OpenMP's
+ * environment as trials have it. One thread at a time may use a function or a program.
+ */
+
+/* The selected implementation of one call whose types are known. `constants`: the elements of its
+ * constant inputs, by input, the others are not read; they are copied and packed. */
+typedef struct optune_function optune_function;
+OPTUNE_API int optune_function_open(struct optune *handle, const optune_call *call,
+                                    const void *const *constants, optune_function **function,
+                                    optune_err *err);
+/* inputs[i]: as the call's inputs, dense; those of constants are not read. */
+OPTUNE_API int optune_function_run(optune_function *function, const void *const *inputs,
+                                   void *const *outputs, optune_err *err);
+OPTUNE_API const char *optune_function_impl(const optune_function *function);
+OPTUNE_API void optune_function_close(optune_function *function); /* NULL is fine */
+
+/* Elements for the constants that have none, as trials make them. */
+OPTUNE_API int optune_graph_fill(optune_graph *graph, uint64_t seed, optune_err *err);
+/* A whole graph: selects for every group, compiles, packs the constants once. EUSAGE: a constant has
+ * no elements. The partition and its graph must outlive the program. */
+typedef struct optune_program optune_program;
+OPTUNE_API int optune_program_open(optune_partition *partition, optune_program **program,
+                                   optune_err *err);
+/* inputs: the variables' elements in order; outputs: room for those of every output. */
+OPTUNE_API int optune_program_run(optune_program *program, const void *const *inputs,
+                                  void *const *outputs, optune_err *err);
+/* Seconds of one run from the first group to the last, over the inputs of the run before: the
+ * median and its 95 % interval. */
+OPTUNE_API int optune_program_time(optune_program *program, double *median, double *low,
+                                   double *high, optune_err *err);
+OPTUNE_API void optune_program_close(optune_program *program); /* NULL is fine */
+/* All of it at once: select, compile, run, forget. */
+OPTUNE_API int optune_graph_execute(struct optune *handle, optune_graph *graph,
+                                    const void *const *inputs, void *const *outputs,
+                                    optune_err *err);
+/* For looking at: made-up elements, one run compared with the references, and its time. */
+OPTUNE_API int optune_partition_execute(optune_partition *partition, uint64_t seed,
+                                        struct optune_result **result, optune_err *err);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies of graphs, node for node: as they are, so that one can be bound or extended, or wide:
+ * every floating type doubled to f64, so that evaluating it shows what exact arithmetic would.
+ */
+#include <string.h>
+
+#include "graph/graph.h"
+
+static bool is_narrow(optune_dtype dtype)
+{
+    return dtype.code == OPTUNE_DTYPE_BFLOAT ||
+           (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits < 64);
+}
+
+static optune_dtype wide_of(optune_dtype dtype)
+{
+    return is_narrow(dtype) ? (optune_dtype){OPTUNE_DTYPE_FLOAT, 64, dtype.lanes} : dtype;
+}
+
+static void *copy_data(optune_graph *to, const ot_node *from, bool wide)
+{
+    const optune_tensor *type = &from->out[0];
+    const bool convert = wide && is_narrow(type->dtype);
+    const int64_t n = optune_tensor_elements(type) * type->dtype.lanes;
+    const size_t bytes =
+        convert ? (size_t)n * sizeof(double) : (size_t)optune_tensor_bytes(type);
+    void *data = ot_arena_alloc(&to->arena, bytes + 1);
+    if (convert)
+        ot_elements(type->dtype, from->data, 0, n, data);
+    else
+        memcpy(data, from->data, bytes);
+    return data;
+}
+
+static void *copy_list(optune_graph *to, const void *list, size_t bytes)
+{
+    void *copy = ot_arena_alloc(&to->arena, bytes + 1);
+    if (bytes)
+        memcpy(copy, list, bytes);
+    return copy;
+}
+
+static void copy_node(optune_graph *to, const ot_node *from, bool wide, ot_node *node)
+{
+    *node = *from;
+    node->name = ot_arena_copy(&to->arena, from->name);
+    node->in = copy_list(to, from->in, (size_t)from->n_in * sizeof *node->in);
+    node->in_place = from->in_place ? copy_list(to, from->in_place,
+                                                (size_t)from->n_in * sizeof *node->in_place)
+                                    : NULL;
+    node->field = copy_list(to, from->field, (size_t)from->n_fields * sizeof *node->field);
+    node->out = copy_list(to, from->out, (size_t)from->n_out * sizeof *node->out);
+    if (from->data)
+        node->data = copy_data(to, from, wide);
+    for (int i = 0; i < from->n_out && wide; i++)
+        node->out[i].dtype = wide_of(node->out[i].dtype);
+    if (!from->call)
+        return;
+    node->call = ot_alloc(sizeof *node->call);
+    *node->call = *from->call;
+    for (int i = 0; i < node->call->n_attrs && wide; i++)
+        if (node->call->attr[i].kind == OPTUNE_ATTR_DTYPE)
+            node->call->attr[i].dtype = wide_of(node->call->attr[i].dtype);
+}
+
+optune_graph *ot_graph_copy(const optune_graph *g, bool wide)
+{
+    optune_graph *to = ot_graph_new();
+    to->file = ot_arena_copy(&to->arena, g->file);
+    to->source = ot_arena_copy(&to->arena, g->source);
+    to->capacity = g->n + 1;
+    to->node = ot_alloc((size_t)to->capacity * sizeof *to->node);
+    for (; to->n < g->n; to->n++)
+        copy_node(to, &g->node[to->n], wide, &to->node[to->n]);
+    to->outputs_capacity = g->n_outputs + 1;
+    to->output = ot_alloc((size_t)to->outputs_capacity * sizeof *to->output);
+    for (; to->n_outputs < g->n_outputs; to->n_outputs++)
+        to->output[to->n_outputs] = g->output[to->n_outputs];
+    return to;
+}
+
+int optune_graph_copy(const optune_graph *g, bool wide, optune_graph **copy, optune_err *err)
+{
+    (void)err;
+    *copy = ot_graph_copy(g, wide);
+    return OPTUNE_OK;
+}

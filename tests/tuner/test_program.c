@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs that are computed: what selected implementations give, fused or not, tuned or not, is
+ * what the references give when composed in double precision, value by value and as a whole.
+ */
+#include "support/tuning.h"
+
+#include "graph/graph.h"
+#include "support/check.h"
+
+#include <math.h>
+
+enum { MOST = 32 };
+
+static const char network[] = "x = var f32[1,8,14,14]\n"
+                              "c = conv2d(x, const f32[16,8,3,3], padding=[1])\n"
+                              "b = add(c, const f32[16,1,1])\n"
+                              "r = relu(b)\n"
+                              "s = conv2d(r, const f32[16,16,3,3], padding=[1])\n"
+                              "t = add(s, r)\n"
+                              "p = max_pool2d(t, pool_size=[2,2], strides=[2,2])\n"
+                              "v = var f32[4,64]\n"
+                              "d = relu(dense(v, const f32[32,64], const f32[32]))\n"
+                              "e = softmax(dense(d, const f32[10,32]))\n"
+                              "pair = tuple(p, e)\n"
+                              "output pair, r\n";
+
+static optune_graph *parse(const char *text)
+{
+    optune_err err = {0};
+    optune_graph *graph = NULL;
+    check_ok(optune_graph_parse(text, "test", &graph, &err));
+    assert_int_equal(optune_graph_infer(graph, &err), OPTUNE_OK);
+    check_ok(optune_graph_fill(graph, 7, &err));
+    return graph;
+}
+
+typedef struct tensors {
+    int n;
+    void *data[MOST];
+    int64_t elements[MOST];
+    optune_dtype dtype[MOST];
+} tensors;
+
+static void make(tensors *t, const optune_tensor *type, bool fill)
+{
+    assert_true(t->n < MOST);
+    t->dtype[t->n] = type->dtype;
+    t->elements[t->n] = optune_tensor_elements(type);
+    t->data[t->n] = ot_alloc((size_t)optune_tensor_bytes(type) + 1);
+    if (fill)
+        ot_fill_input(type, 3, t->n, t->data[t->n]);
+    t->n++;
+}
+
+static void release(tensors *t)
+{
+    for (int i = 0; i < t->n; i++)
+        free(t->data[i]);
+}
+
+static tensors inputs_of(const optune_graph *g)
+{
+    tensors t = {0};
+    for (int i = 0; i < optune_graph_inputs(g); i++)
+        make(&t, optune_graph_input_type(g, i), true);
+    return t;
+}
+
+static tensors outputs_of(const optune_graph *g)
+{
+    tensors t = {0};
+    for (int i = 0; i < optune_graph_outputs(g); i++)
+        make(&t, optune_graph_output_type(g, i), false);
+    return t;
+}
+
+/* The outputs of a graph by its references, all in double precision. */
+static optune_values *exact(const optune_graph *g, const tensors *in, optune_graph **wide)
+{
+    optune_err err = {0};
+    const void *data[MOST];
+    check_ok(optune_graph_copy(g, true, wide, &err));
+    for (int i = 0; i < in->n; i++) {
+        double *as_double = ot_alloc((size_t)in->elements[i] * sizeof(double) + 1);
+        ot_elements(in->dtype[i], in->data[i], 0, in->elements[i], as_double);
+        data[i] = as_double;
+    }
+    optune_values *values = NULL;
+    check_ok(optune_graph_evaluate(*wide, data, NULL, &values, &err));
+    for (int i = 0; i < in->n; i++)
+        free((void *)(uintptr_t)data[i]);
+    return values;
+}
+
+/* Largest difference from the exact outputs, in units of each output's largest value. */
+static double farthest(const optune_graph *g, const tensors *in, const tensors *out)
+{
+    optune_graph *wide = NULL;
+    optune_values *values = exact(g, in, &wide);
+    double worst = 0;
+    for (int i = 0; i < out->n; i++) {
+        const double *want = optune_values_data(values, i);
+        double *got = ot_alloc((size_t)out->elements[i] * sizeof *got + 1);
+        double largest = 0, off = 0;
+        ot_elements(out->dtype[i], out->data[i], 0, out->elements[i], got);
+        for (int64_t k = 0; k < out->elements[i]; k++) {
+            largest = fmax(largest, fabs(want[k]));
+            off = isnan(got[k]) ? INFINITY : fmax(off, fabs(got[k] - want[k]));
+        }
+        assert_true(largest > 0);
+        worst = fmax(worst, off / largest);
+        free(got);
+    }
+    optune_values_free(values);
+    optune_graph_close(wide);
+    return worst;
+}
+
+static void execute(optune *o, optune_graph *g, const tensors *in, tensors *out)
+{
+    optune_err err = {0};
+    check_ok(optune_graph_execute(o, g, (const void *const *)in->data, out->data, &err));
+}
+
+static void test_execution(void **state)
+{
+    (void)state;
+    optune *o = tuning_open("execution");
+    optune_graph *g = parse(network);
+    tensors in = inputs_of(g), out = outputs_of(g);
+    assert_int_equal(in.n, 2);
+    assert_int_equal(out.n, 3);
+    optune_err err = {0};
+    optune_partition *p = NULL;
+    check_ok(optune_partition_open(o, g, &p, &err));
+    assert_int_equal(optune_partition_size(p), 6);
+    assert_string_equal(optune_partition_nodes(p, 0), "c b r");
+    check_contains(optune_partition_workload(p, 0), " -> add(const f32[16,1,1]) -> relu()");
+    assert_string_equal(optune_partition_nodes(p, 1), "s t");
+    assert_string_equal(optune_partition_nodes(p, 2), "p");
+    assert_string_equal(optune_partition_nodes(p, 3), "dense d");
+    optune_result *result = NULL;
+    check_ok(optune_partition_execute(p, 1, &result, &err));
+    check_contains(optune_result_text(result), "6 groups in ");
+    optune_result_free(result);
+    optune_partition_close(p);
+    execute(o, g, &in, &out);
+    const double error = farthest(g, &in, &out);
+    if (error > 1e-5)
+        print_error("error %g\n", error);
+    assert_true(error < 1e-5);
+    /* The check can fail. */
+    ((float *)out.data[0])[3] += 0.1f;
+    assert_true(farthest(g, &in, &out) > 1e-5);
+    release(&in);
+    release(&out);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
+/* Every value by itself: from what its inputs were computed to, within its implementation's bound. */
+static void test_each_value(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune *o = tuning_open("execution");
+    optune_graph *g = parse(network);
+    ot_value value[MOST];
+    int n = 0;
+    g->n_outputs = 0;
+    for (int id = 0; id < g->n; id++)
+        if (g->node[id].n_out == 1) {
+            value[n++] = (ot_value){id, 0};
+            check_ok(optune_graph_output(g, id, &err));
+        }
+    tensors in = inputs_of(g), out = outputs_of(g);
+    assert_int_equal(out.n, n);
+    execute(o, g, &in, &out);
+    int checked = 0;
+    for (int i = 0; i < n; i++) {
+        const ot_node *node = &g->node[value[i].node];
+        if (node->kind != OT_NODE_CALL)
+            continue;
+        optune_call call;
+        const void *from[OPTUNE_MAX_INPUTS];
+        ot_graph_call_of(g, value[i].node, &call);
+        for (int k = 0; k < node->n_in; k++)
+            for (int j = 0; j < n; j++)
+                if (value[j].node == node->in[k].node)
+                    from[k] = out.data[j];
+        double *want = ot_alloc((size_t)out.elements[i] * sizeof *want);
+        double *magnitude = ot_alloc((size_t)out.elements[i] * sizeof *want);
+        optune_region whole;
+        call.op->reference(&call, from, 0, ot_region_whole(&call.output[0], &whole), want,
+                           magnitude);
+        optune_selection *selection = NULL;
+        check_ok(optune_select_call(o, &call, &selection, &err));
+        const double bound =
+            ot_error_bound(&call, ot_impl_find(optune_selection_impl(selection)), 0);
+        for (int64_t k = 0; k < out.elements[i]; k++) {
+            const double got = ((const float *)out.data[i])[k];
+            assert_true(fabs(got - want[k]) <= bound * magnitude[k] + 1e-37);
+        }
+        optune_selection_free(selection);
+        free(want);
+        free(magnitude);
+        checked++;
+    }
+    assert_int_equal(checked, 10);
+    release(&in);
+    release(&out);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
+static void test_tuned(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune *o = tuning_open("tuned");
+    optune_graph *g = parse("v = var f32[16,64]\n"
+                            "d = dense(v, const f32[32,64], const f32[32])\n"
+                            "e = dense(d, const f32[16,32])\n"
+                            "output d, e\n");
+    optune_partition *p = NULL;
+    check_ok(optune_partition_open(o, g, &p, &err));
+    check_ok(optune_partition_select(p, &err));
+    tensors in = inputs_of(g), out = outputs_of(g);
+    execute(o, g, &in, &out);
+    assert_true(farthest(g, &in, &out) < 1e-5);
+    const char *before = optune_selection_impl(optune_partition_selection(p, 0));
+
+    /* Only another implementation is measured: then it is selected, and the result stays right. */
+    const char *other =
+        strcmp(before, "dense_nopack.x86") ? "dense_nopack.x86" : "dense_pack.x86";
+    const char *const *workloads;
+    check_ok(optune_partition_workloads(p, &workloads, &err));
+    json_decref(tuning_run(o,
+                           (optune_run_options){.workloads = workloads,
+                                                .impls = (const char *const[]){other, NULL},
+                                                .trials = 2},
+                           0));
+    check_ok(optune_partition_select(p, &err));
+    for (int i = 0; i < 2; i++) {
+        optune_selection *selection = optune_partition_selection(p, i);
+        assert_string_equal(optune_selection_impl(selection), other);
+        assert_string_equal(optune_selection_tier(selection), "tuned");
+    }
+    optune_program *program = NULL;
+    check_ok(optune_program_open(p, &program, &err));
+    for (int round = 0; round < 2; round++) {
+        memset(out.data[1], 0, 16 * 16 * sizeof(float));
+        check_ok(optune_program_run(program, (const void *const *)in.data, out.data, &err));
+        assert_true(farthest(g, &in, &out) < 1e-5);
+        /* New inputs, the same packed constants. */
+        ot_fill_input(optune_graph_input_type(g, 0), 99, 0, in.data[0]);
+    }
+    double median, low, high;
+    check_ok(optune_program_time(program, &median, &low, &high, &err));
+    assert_true(low > 0 && low <= median && median <= high);
+    optune_program_close(program);
+    optune_partition_close(p);
+    release(&in);
+    release(&out);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune *o = tuning_open("refused");
+    optune_graph *g = NULL;
+    check_ok(optune_graph_parse(
+        "v = var f32[16,64]\nd = dense(v, const f32[32,64])\noutput d\n", "test", &g, &err));
+    assert_int_equal(optune_graph_execute(o, g, NULL, NULL, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "test:2:14: node 'c': the constant has no elements");
+    optune_graph_close(g);
+    optune_close(o);
+}
+
+static void test_function(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune *o = tuning_open("function");
+    optune_call call;
+    check_ok(optune_call_read(&call, "dense(f32[3,5], const f32[2,5], const f32[2])", &err));
+    float data[15], weight[10], bias[2] = {1, -1}, out[6];
+    for (int i = 0; i < 15; i++)
+        data[i] = (float)i;
+    for (int i = 0; i < 10; i++)
+        weight[i] = (float)(i % 3);
+    optune_function *f = NULL;
+    assert_int_equal(optune_function_open(o, &call, NULL, &f, &err), OPTUNE_EUSAGE);
+    check_ok(
+        optune_function_open(o, &call, (const void *const[]){NULL, weight, bias}, &f, &err));
+    assert_non_null(strstr(optune_function_impl(f), "dense"));
+    for (int shift = 0; shift < 2; shift++) {
+        data[0] = (float)shift;
+        check_ok(optune_function_run(f, (const void *const[]){data, NULL, NULL},
+                                     (void *const[]){out}, &err));
+        for (int m = 0; m < 3; m++)
+            for (int n = 0; n < 2; n++) {
+                float want = bias[n];
+                for (int k = 0; k < 5; k++)
+                    want += data[5 * m + k] * weight[5 * n + k];
+                assert_float_equal(out[2 * m + n], want, 1e-4);
+            }
+    }
+    optune_function_close(f);
+    optune_function_close(NULL);
+    optune_close(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_execution), cmocka_unit_test(test_each_value),
+        cmocka_unit_test(test_tuned),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_function),
+    };
+    return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
+}
