@@ -15,7 +15,7 @@ typedef struct run_values {
     int trials;
     double seconds;
     uint64_t seed;
-    bool again, json;
+    bool again, json, compile_only;
 } run_values;
 
 static const ot_option options[] = {
@@ -68,6 +68,10 @@ static const ot_option options[] = {
      .offset = offsetof(run_values, log),
      .argument = "FILE",
      .help = "also append every record to this file"},
+    {.name = "compile-only",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(run_values, compile_only),
+     .help = "build the candidates and say what they use; no device: 'cuda -arch=sm_90'"},
     {.name = "json",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(run_values, json),
@@ -105,6 +109,7 @@ static int tune(const ot_cli *cli, const char *op, const char *const *workloads)
         .again = values->again,
         .log = values->log,
         .progress = ot_progress_show,
+        .compile_only = values->compile_only,
     };
     optune_err err = {0};
     optune_result *result = NULL;

@@ -145,14 +145,21 @@ static void idle(void *arg)
     ot_builder_pump(((ot_run *)arg)->builder);
 }
 
-static int open_tools(ot_run *run, optune_err *err)
+static int open_builder(ot_run *run, optune_err *err)
 {
     optune *o = run->o;
-    char cache[4096 + 64], name[4096 + 128];
+    char cache[4096 + 64];
     ot_context_cache(o, cache, sizeof cache);
     const ot_build_options build = {
         .target = &o->target, .device = &o->device, .row = o->row, .cache_dir = cache};
-    int status = ot_builder_open(&build, &run->builder, err);
+    return ot_builder_open(&build, &run->builder, err);
+}
+
+static int open_tools(ot_run *run, optune_err *err)
+{
+    optune *o = run->o;
+    char name[4096 + 128];
+    int status = open_builder(run, err);
     const ot_worker_options worker = {.target_text = o->target_text,
                                       .target = &o->target,
                                       .device = &o->device,
@@ -202,9 +209,10 @@ static int start(ot_run *run, optune_err *err)
     if (status >= 0)
         status = check_impls(run, err);
     if (status >= 0)
-        status = ot_context_device(run->o, err);
+        status = options->compile_only ? ot_compile_device(run, err)
+                                       : ot_context_device(run->o, err);
     if (status >= 0)
-        status = open_tools(run, err);
+        status = options->compile_only ? open_builder(run, err) : open_tools(run, err);
     return status;
 }
 
@@ -225,7 +233,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     int status = start(run, err);
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
     run->end = seconds > 0 ? ot_now() + seconds : INFINITY;
-    if (status >= 0) {
+    if (status >= 0 && options->compile_only) {
+        status = ot_compile_only(run, result, err);
+    } else if (status >= 0) {
         tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
         ot_worker_peak(run->worker, &run->peak_flops, &run->peak_bandwidth, NULL);
     }

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tuner/worker.h"
 
@@ -128,8 +129,11 @@ static int make_reference(ot_session *s, const char *path, optune_err *err)
         in[i] = ot_alloc((size_t)s->in_bytes[i] + 1);
         ot_fill_input(&s->call.input[i].type, s->seed, i, in[i]);
     }
-    const int status = ot_reference_make(&s->call, (const void *const *)in, s->device.threads,
-                                         s->seed, NULL, path, err);
+    /* A GPU has no threads, and this machine's cores are idle while it works. */
+    const int threads =
+        s->device.threads > 0 ? s->device.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const int status = ot_reference_make(&s->call, (const void *const *)in, threads, s->seed,
+                                         NULL, path, err);
     for (int i = 0; i < optune_call_inputs(&s->call); i++)
         free(in[i]);
     return status;

@@ -79,6 +79,11 @@ int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *imp
                     bool final, optune_err *err);
 void ot_run_report(ot_run *run, const char *phase, const char *note);
 
+/* compile_only.c */
+/* This machine's device, or the one that the target's options describe. */
+int ot_compile_device(ot_run *run, optune_err *err);
+int ot_compile_only(ot_run *run, optune_result **result, optune_err *err);
+
 /* tune.c, finals.c */
 int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err);
 /* Measures the best of every arm, the plevel default's fallback and the runners-up interleaved. */

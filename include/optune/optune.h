@@ -84,6 +84,8 @@ typedef struct optune_run_options {
     const char *log; /* also append every record to this file; NULL: no */
     void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
     void *progress_arg;
+    bool compile_only; /* build `trials` configs of each workload and say what they use; measures
+                          and stores nothing; needs no device where the target names an -arch */
 } optune_run_options;
 
 /* Tunes. On OPTUNE_OK and OPTUNE_EINTERRUPTED *result is set (the caller frees it). */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `--compile-only`: candidates of a GPU that is not here are built and described, nothing is measured
+ * and nothing stored. Skips, with the reason, only where there is no NVRTC.
+ */
+#include "support/check.h"
+#include "support/tuning.h"
+
+#include "target/cuda.h"
+
+static const char *const workload[] = {"dense(f32[256,256],f32[256,256])", NULL};
+
+static json_t *built(const char *target, int status)
+{
+    optune *o = tuning_open_with("compile", (optune_options){.target = target});
+    json_t *json = tuning_run(
+        o,
+        (optune_run_options){
+            .op = "dense", .workloads = workload, .trials = 12, .compile_only = true},
+        status);
+    optune_close(o);
+    return json;
+}
+
+static const json_t *impl_of(const json_t *run, const char *name)
+{
+    size_t i;
+    const json_t *impl;
+    json_array_foreach(json_object_get(tuning_workload(run, 0), "impls"), i, impl)
+    {
+        if (strcmp(tuning_text(impl, "impl"), name) == 0)
+            return impl;
+    }
+    fail_msg("no '%s' in the report", name);
+    return NULL;
+}
+
+static void test_without_a_gpu(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char version[OPTUNE_TEXT_SIZE];
+    if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+    check_contains(version, "nvrtc=");
+    json_t *run = built("cuda -arch=sm_90", OPTUNE_OK);
+    const json_t *impl = impl_of(run, "dense_tile.gpu");
+    assert_true(tuning_int(impl, "built") > 1);
+    assert_int_equal(tuning_int(impl, "failed"), 0);
+    assert_true(tuning_int(impl, "refused") > 0);
+    assert_true(strlen(tuning_text(impl, "refusal")) > 0);
+    const json_t *registers = json_object_get(impl, "registers");
+    assert_true(json_integer_value(json_array_get(registers, 0)) >= 16);
+    assert_true(json_integer_value(json_array_get(registers, 1)) <= 255);
+    assert_true(json_integer_value(json_array_get(json_object_get(impl, "shared"), 1)) >= 1024);
+    assert_true(json_is_array(json_object_get(impl, "spilled")));
+    json_decref(run);
+    assert_false(ot_exists(tuning_path("compile")));
+}
+
+static void test_architectures(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_target target;
+    optune_device device;
+    check_ok(ot_target_parse("cuda -arch=sm_75", &target, &err));
+    check_ok(ot_cuda_assume(&target, &device, &err));
+    assert_int_equal(device.max_shared, 64 << 10);
+    assert_int_equal(device.cc_major * 10 + device.cc_minor, 75);
+    check_ok(ot_target_parse("cuda -arch=sm_90a", &target, &err));
+    check_ok(ot_cuda_assume(&target, &device, &err));
+    assert_int_equal(device.max_shared, 227 << 10);
+    check_ok(ot_target_parse("cuda -arch=sm_9", &target, &err));
+    assert_int_equal(ot_cuda_assume(&target, &device, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "sm_9");
+}
+
+/* The compiler's report, as it is printed. */
+static void test_report(void **state)
+{
+    (void)state;
+    ot_text lines = {0};
+    ot_cuda_read_report("ptxas info    : 0 bytes gmem\n"
+                        "ptxas info    : Compiling entry function 'f' for 'sm_90'\n"
+                        "ptxas info    : Function properties for f\n"
+                        "ptxas         .     16 bytes stack frame, 24 bytes spill stores, 40 "
+                        "bytes spill loads\n"
+                        "ptxas info    : Used 255 registers, used 1 barriers, 512 bytes smem\n"
+                        "ptxas info    : Compiling entry function 'g' for 'sm_90'\n"
+                        "ptxas info    : Used 10 registers\n",
+                        &lines);
+    assert_string_equal(ot_text_str(&lines),
+                        "kernel=f registers=255 shared=512 spilled=64 stack=16\n"
+                        "kernel=g registers=10 shared=0 spilled=0 stack=0\n");
+    ot_text_release(&lines);
+}
+
+static void test_no_device(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_target target;
+    optune_device device;
+    check_ok(ot_target_parse("cuda", &target, &err));
+    if (ot_target_probe(&target, &device, &err) >= 0) {
+        print_message("there is a GPU: %s\n", device.name);
+        skip();
+    }
+    assert_int_equal(err.status, OPTUNE_ENODEV);
+    check_contains(err.text, "libcuda.so.1");
+    optune *o = tuning_open_with("compile", (optune_options){.target = "cuda"});
+    const optune_run_options how = {
+        .size = sizeof how, .op = "dense", .workloads = workload, .compile_only = true};
+    optune_result *result = NULL;
+    assert_int_equal(optune_run(o, &how, &result, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "-arch=sm_90");
+    optune_close(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_a_gpu),
+        cmocka_unit_test(test_architectures),
+        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_no_device),
+    };
+    return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
+}

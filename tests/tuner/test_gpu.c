@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GPU trials in a process of their own, on each GPU target of this machine (PoCL makes opencl one
+ * anywhere): a good candidate, and every planted bad one as its outcome.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/check.h"
+#include "tuner/worker.h"
+
+static const char text[] = "dense(f32[24,40],f32[33,40])";
+static char dir[1024], plugin[1100];
+
+typedef struct bench {
+    optune_target target;
+    optune_device device;
+    optune_call call;
+    optune_task task;
+    ot_builder *builder;
+    ot_worker *worker;
+} bench;
+
+static int setup(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(ot_temp_dir(dir, sizeof dir, &err));
+    setenv("XDG_RUNTIME_DIR", dir, 1);
+    snprintf(plugin, sizeof plugin, "%s/plugin_bad_gpu.so", dir);
+    char *argv[] = {OT_CC,
+                    "-shared",
+                    "-fPIC",
+                    "-I",
+                    OT_SOURCE_DIR "/include",
+                    "-o",
+                    plugin,
+                    OT_SOURCE_DIR "/tests/data/plugin_bad_gpu.c",
+                    NULL};
+    check_ok(ot_run_program(argv, 60, NULL, &err));
+    check_ok(ot_plugin_load(plugin, ot_target_add, &err));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ot_remove_tree(dir);
+    return 0;
+}
+
+/* False, and the reason on the screen: no such device here. */
+static bool open_bench(bench *b, const char *target)
+{
+    static char *plugins[2] = {plugin};
+    static char cache[1100];
+    optune_err err = {0};
+    *b = (bench){0};
+    check_ok(ot_target_parse(target, &b->target, &err));
+    const int status = ot_target_probe(&b->target, &b->device, &err);
+    if (status == OPTUNE_ENODEV) {
+        print_message("%s\n", err.text);
+        return false;
+    }
+    check_ok(status);
+    check_ok(ot_call_parse(text, &b->call, &err));
+    b->task = (optune_task){&b->call, &b->target, &b->device};
+    snprintf(cache, sizeof cache, "%s/cache", dir);
+    const ot_build_options build = {.target = &b->target,
+                                    .device = &b->device,
+                                    .row = ot_target_find(target),
+                                    .cache_dir = cache};
+    const ot_worker_options worker = {
+        .target_text = target, .target = &b->target, .device = &b->device, .plugins = plugins};
+    check_ok(ot_builder_open(&build, &b->builder, &err));
+    check_ok(ot_worker_open(&worker, &b->worker, &err));
+    check_ok(ot_worker_workload(b->worker, text, 7, &err));
+    return true;
+}
+
+static void close_bench(bench *b)
+{
+    ot_worker_close(b->worker);
+    ot_builder_close(b->builder);
+}
+
+/* Builds and runs one and checks how it ended; `part` of its message, when it is bad. */
+static void expect(bench *b, const char *name, double limit_s, int outcome, const char *part)
+{
+    static optune_plan plan;
+    static ot_job job;
+    optune_config config;
+    optune_space *space;
+    optune_err err = {0};
+    ot_arena arena = {0};
+    const optune_impl *impl = ot_impl_find(name);
+    assert_non_null(impl);
+    check_ok(ot_space_open(&b->task, impl, &space, &err));
+    ot_space_fallback(space, &config);
+    check_ok(ot_plan_make(&b->task, impl, &config, &plan, &err));
+    check_ok(ot_builder_submit(b->builder, &b->task, &plan, &job, &err));
+    ot_builder_wait(b->builder, &job, 60);
+    ot_trial_result r = {.outcome = job.outcome, .message = job.message, .cost = INFINITY};
+    const ot_trial trial = {
+        .impl = impl, .config = &config, .job = &job, .best = INFINITY, .limit_s = limit_s};
+    if (job.outcome == OPTUNE_OUTCOME_OK)
+        check_ok(ot_worker_trial(b->worker, &trial, &ot_policy_warm, &arena, &r, &err));
+    if (r.outcome != outcome)
+        print_error("%s: %s: %s\n", name, ot_outcome_name(r.outcome),
+                    r.message ? r.message : "no message");
+    assert_int_equal(r.outcome, outcome);
+    if (outcome == OPTUNE_OUTCOME_OK) {
+        assert_true(r.cost > 0 && r.low <= r.cost && r.cost <= r.high && r.error <= 1);
+    } else {
+        assert_true(isinf(r.cost));
+        check_contains(r.message, part);
+    }
+    ot_arena_release(&arena);
+    ot_space_close(space);
+}
+
+static void all(const char *target)
+{
+    bench b;
+    if (!open_bench(&b, target))
+        skip();
+    expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    expect(&b, "bad_bounds.gpu", 0, OPTUNE_OUTCOME_WRONG, "wrote outside output 0");
+    expect(&b, "bad_before.gpu", 0, OPTUNE_OUTCOME_WRONG, "wrote outside output 0");
+    expect(&b, "bad_input.gpu", 0, OPTUNE_OUTCOME_WRONG, "wrote to input 0");
+    expect(&b, "bad_read.gpu", 0, OPTUNE_OUTCOME_WRONG, "nan, want");
+    expect(&b, "bad_lie.gpu", 0, OPTUNE_OUTCOME_WRONG, "output 0[0,0]: got");
+    expect(&b, "bad_half.gpu", 0, OPTUNE_OUTCOME_WRONG, "output 0[1,0]");
+    expect(&b, "bad_compile.gpu", 0, OPTUNE_OUTCOME_COMPILE, "planted");
+    expect(&b, "bad_block.gpu", 0, OPTUNE_OUTCOME_RUNTIME, "threads in");
+    expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    /* These two cost the worker its process, and nothing else. */
+    expect(&b, "bad_crash.gpu", 0, OPTUNE_OUTCOME_CRASH, "while verifying");
+    expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    expect(&b, "bad_hang.gpu", 4, OPTUNE_OUTCOME_RUN_TIMEOUT, "4 s");
+    expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    close_bench(&b);
+}
+
+static void test_opencl(void **state)
+{
+    (void)state;
+    all("opencl");
+}
+
+static void test_cuda(void **state)
+{
+    (void)state;
+    all("cuda");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opencl),
+        cmocka_unit_test(test_cuda),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building without measuring: for each implementation its fallback and random configs, how many are
+ * refused by arithmetic, which do not compile, and what the compiler says the others use. Needs no
+ * device where the target's options describe one; nothing is stored.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tuner/tune.h"
+
+enum { DRAWS = 20 }; /* per config wanted: a space may be full of holes */
+
+/* The fields of `resources` that are reported, and their range over all kernels built. */
+enum { SPILLED = 1, SHARED = 2 };
+static const char *const fields[] = {"registers", "spilled", "shared", "private"};
+
+typedef struct range {
+    int64_t low, high;
+    bool known;
+} range;
+
+typedef struct built {
+    const optune_impl *impl;
+    int n, failed, refused, drawn;
+    range range[OT_COUNT(fields)];
+    int spilling;                                            /* configs */
+    char refusal[OPTUNE_WHY_SIZE], failure[OPTUNE_ERR_SIZE]; /* the first of each */
+} built;
+
+typedef struct attempt {
+    ot_job job;
+    int64_t shared; /* bytes that the plan asks for at launch: no compiler knows of them */
+    struct attempt *next;
+} attempt;
+
+int ot_compile_device(ot_run *run, optune_err *err)
+{
+    optune *o = run->o;
+    optune_err probed = {0};
+    const bool assumes = o->row->assume != NULL;
+    int status = OPTUNE_ENODEV;
+    if (assumes && o->target.arch[0])
+        status = o->row->assume(&o->target, &o->device, err);
+    else
+        status = ot_context_device(o, assumes ? &probed : err);
+    if (status < 0 && probed.status)
+        return optune_fail(
+            err, status,
+            "%s; to build without a device, name an architecture: '%s -arch=sm_90'",
+            probed.text, o->target.kind);
+    if (status >= 0)
+        ot_copy(o->device.kind, sizeof o->device.kind, o->row->name);
+    return status;
+}
+
+static int64_t value_of(const char *line, const char *field, bool *known)
+{
+    char pattern[OPTUNE_NAME_SIZE];
+    snprintf(pattern, sizeof pattern, " %s=", field);
+    const char *at = strstr(line, pattern);
+    *known = at != NULL;
+    return at ? strtoll(at + strlen(pattern), NULL, 10) : 0;
+}
+
+/* One line for each kernel of a module. */
+static void add_resources(built *b, const char *lines, int64_t shared)
+{
+    bool spills = false;
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        char text[512];
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+        for (int i = 0; i < OT_COUNT(fields); i++) {
+            bool known;
+            const int64_t value =
+                value_of(text, fields[i], &known) + (i == SHARED ? shared : 0);
+            range *r = &b->range[i];
+            if (!known)
+                continue;
+            if (!r->known || value < r->low)
+                r->low = value;
+            if (!r->known || value > r->high)
+                r->high = value;
+            r->known = true;
+            spills = spills || (i == SPILLED && value > 0);
+        }
+    }
+    b->spilling += spills;
+}
+
+static void conclude(const ot_run *run, built *b, const attempt *a)
+{
+    const ot_job *job = &a->job;
+    const optune_target_row *row = run->o->row;
+    char lines[8192];
+    b->n += job->outcome == OPTUNE_OUTCOME_OK;
+    if (job->outcome != OPTUNE_OUTCOME_OK) {
+        if (!b->failed++)
+            ot_copy(b->failure, sizeof b->failure, job->message);
+        return;
+    }
+    for (int i = 0; i < job->n_modules; i++)
+        if (row->resources && row->resources(job->module[i], lines, sizeof lines, NULL) >= 0)
+            add_resources(b, lines, run->o->device.cc_major ? a->shared : 0);
+}
+
+static int submit(ot_run *run, const optune_task *task, built *b, const optune_config *config,
+                  attempt **list, optune_err *err)
+{
+    optune_err misuse = {0};
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    int status = OPTUNE_OK;
+    if (ot_plan_make(task, b->impl, config, plan, &misuse) < 0) {
+        if (!b->failed++)
+            ot_copy(b->failure, sizeof b->failure, misuse.text);
+    } else {
+        attempt *a = ot_alloc(sizeof *a);
+        for (int i = 0; i < plan->n_stages; i++)
+            if (plan->stage[i].shared > a->shared)
+                a->shared = plan->stage[i].shared;
+        status = ot_builder_submit(run->builder, task, plan, &a->job, err);
+        if (status >= 0) {
+            a->next = *list;
+            *list = a;
+        } else {
+            free(a);
+        }
+    }
+    free(plan);
+    return status;
+}
+
+/* The fallback, then random configs until there are enough; arithmetic is asked first. */
+static int build(ot_run *run, const optune_task *task, built *b, int wanted, optune_err *err)
+{
+    optune_space *space = NULL;
+    optune_config config;
+    attempt *list = NULL;
+    uint64_t rng = run->options->seed;
+    int status = ot_space_open(task, b->impl, &space, err);
+    if (status < 0)
+        return status;
+    ot_space_fallback(space, &config);
+    status = submit(run, task, b, &config, &list, err);
+    for (int have = 1; have < wanted && b->drawn < DRAWS * wanted && status >= 0; b->drawn++) {
+        char why[OPTUNE_WHY_SIZE] = "";
+        ot_space_nth(space, ot_space_random(space, &rng), &config);
+        if (!ot_space_valid(space, &config, why)) {
+            if (!b->refused++)
+                ot_copy(b->refusal, sizeof b->refusal, why);
+            continue;
+        }
+        status = submit(run, task, b, &config, &list, err);
+        have++;
+    }
+    while (list) {
+        attempt *a = list;
+        while (status >= 0 && !a->job.done && !ot_context_stopped(run->o))
+            ot_builder_wait(run->builder, &a->job, 0.2);
+        if (ot_context_stopped(run->o) && status >= 0)
+            status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
+        if (a->job.done)
+            conclude(run, b, a);
+        else
+            ot_builder_forget(run->builder, &a->job);
+        list = a->next;
+        free(a);
+    }
+    ot_space_close(space);
+    return status;
+}
+
+/* ---- the report -------------------------------------------------------------------------- */
+
+static void add_text(const built *b, ot_text *text)
+{
+    ot_text_printf(text, "%-30s %5d built %4d failed", b->impl->name, b->n, b->failed);
+    ot_text_printf(text, " %4.0f%% refused", b->drawn ? 100.0 * b->refused / b->drawn : 0.0);
+    for (int i = 0; i < OT_COUNT(fields); i++)
+        if (b->range[i].known)
+            ot_text_printf(text, "  %s %lld..%lld", fields[i], (long long)b->range[i].low,
+                           (long long)b->range[i].high);
+    if (b->spilling)
+        ot_text_printf(text, "  (%d spill)", b->spilling);
+    ot_text_add(text, "\n");
+    if (b->refused)
+        ot_text_printf(text, "    refused by arithmetic, for one: %s\n", b->refusal);
+    if (b->failed)
+        ot_text_printf(text, "    does not compile, for one: %s\n", b->failure);
+}
+
+static json_t *built_json(const built *b)
+{
+    json_t *json = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i}", "impl", b->impl->name, "built",
+                             b->n, "failed", b->failed, "drawn", b->drawn, "refused",
+                             b->refused, "spilling", b->spilling);
+    for (int i = 0; i < OT_COUNT(fields); i++)
+        json_object_set_new(json, fields[i],
+                            b->range[i].known ? json_pack("[I, I]", (json_int_t)b->range[i].low,
+                                                          (json_int_t)b->range[i].high)
+                                              : json_null());
+    json_object_set_new(json, "failure", b->failed ? json_string(b->failure) : json_null());
+    json_object_set_new(json, "refusal", b->refused ? json_string(b->refusal) : json_null());
+    return json;
+}
+
+static bool wanted_impl(const ot_run *run, const ot_candidate *c)
+{
+    const char *const *only = run->options->impls;
+    bool wanted = !only || !only[0];
+    for (int i = 0; only && only[i]; i++)
+        wanted = wanted || !strcmp(only[i], c->impl->name);
+    return wanted && (c->refusal == OT_VALID || c->refusal == OT_REFUSED_LIBRARY);
+}
+
+static int one_workload(ot_run *run, const optune_call *call, ot_text *text, json_t *list,
+                        optune_err *err)
+{
+    const optune_task task = {call, &run->o->target, &run->o->device};
+    ot_candidate *c = ot_alloc(OT_MAX_CANDIDATES * sizeof *c);
+    int n = 0, some = 0;
+    ot_text name = {0};
+    ot_call_print(call, &name);
+    ot_text_printf(text, "%s\n", ot_text_str(&name));
+    json_t *impls = json_array();
+    int status = ot_candidates(&task, c, &n, err);
+    for (int i = 0; i < n; i++)
+        some += wanted_impl(run, &c[i]);
+    for (int i = 0; i < n && status >= 0; i++) {
+        if (!wanted_impl(run, &c[i])) {
+            ot_text_printf(text, "%-30s not here: %s\n", c[i].impl->name, c[i].why);
+            continue;
+        }
+        built b = {.impl = c[i].impl};
+        status = build(run, &task, &b, (int)fmax(1, run->trials / some), err);
+        add_text(&b, text);
+        json_array_append_new(impls, built_json(&b));
+    }
+    json_array_append_new(list,
+                          json_pack("{s:s, s:o}", "call", ot_text_str(&name), "impls", impls));
+    ot_text_release(&name);
+    free(c);
+    return status;
+}
+
+int ot_compile_only(ot_run *run, optune_result **result, optune_err *err)
+{
+    ot_text text = {0}, target = {0};
+    json_t *list = json_array();
+    int status = OPTUNE_OK;
+    for (int i = 0; i < run->n_workloads && status >= 0; i++)
+        status = one_workload(run, &run->call[i], &text, list, err);
+    ot_target_print(&run->o->target, false, &target);
+    ot_text_printf(&text, "%lld compilers ran, %.1f s, for %s\n",
+                   (long long)ot_builder_compiles(run->builder), ot_now() - run->started,
+                   run->o->device.name);
+    json_t *json = json_pack("{s:s, s:s, s:o}", "target", ot_text_str(&target), "device",
+                             run->o->device.key, "workloads", list);
+    if (status >= 0) {
+        *result = ot_result_new(text.s, json);
+    } else {
+        ot_text_release(&text);
+        json_decref(json);
+    }
+    ot_text_release(&target);
+    return status;
+}
