@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* broadcast_to_like: data in the shape of `like`, whose values are not read. */
-#include "optune/define.h"
+#include "kernels/broadcast/to.h"
 
 OPTUNE_SCALAR(expression, 0, x0);
 
@@ -21,7 +21,11 @@ static int types(optune_call *call, optune_err *err)
         if (!optune_dim_unify(&like->dim[d], &out->dim[d]))
             return optune_types_differ(err, "their shapes are one", "like", like, "output",
                                        out);
-    return optune_broadcast_types(call, err);
+    if (!optune_dtype_unify(&like->dtype, &out->dtype))
+        return optune_types_differ(err, "their dtypes differ", "like", like, "output", out);
+    const int status = broadcast_to_output(call, err);
+    optune_dtype_unify(&like->dtype, &out->dtype);
+    return status;
 }
 
 static double bytes(const optune_call *call)
