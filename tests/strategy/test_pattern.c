@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ops of a pattern: relations in both directions, what NaN does, pieces that cover an output
+ * once, and implementations made from a pattern's rows, whose digest follows the declaration.
+ */
+#include "strategy/inside.h"
+#include "support/check.h"
+
+#include <math.h>
+
+static void parse(const char *text, optune_call *call)
+{
+    optune_err err = {0};
+    if (ot_call_parse(text, call, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void check_output(const char *text, const char *want)
+{
+    optune_call call;
+    ot_text type = {0};
+    parse(text, &call);
+    ot_tensor_print(&call.output[0], &type);
+    assert_string_equal(ot_text_str(&type), want);
+    ot_text_release(&type);
+}
+
+static void check_refused(const char *text, const char *reason)
+{
+    optune_err err = {0};
+    optune_call call;
+    assert_int_equal(ot_call_parse(text, &call, &err), OPTUNE_ETYPE);
+    check_contains(err.text, reason);
+}
+
+static void test_broadcasting(void **state)
+{
+    (void)state;
+    check_output("add(f32[3,1,5], f32[4,1])", "f32[3,4,5]");
+    check_output("add(f32[], f32[0])", "f32[0]");
+    check_output("add(f32[?m,8], f32[8])", "f32[?m,8]");
+    check_output("add(f32[?m,8], f32[?m,1])", "f32[?m,8]");
+    check_output("add(f32[?m,8], f32[?n,1])", "f32[?,8]");
+    check_output("add(f32[?m:2..9,8], f32[1,1])", "f32[?m:2..9,8]");
+    check_output("where(bool[3,1], f32[4], f32[])", "f32[3,4]");
+    check_refused("add(f32[3,4], f32[3])", "dims that are not 1 must be equal");
+    check_refused("add(f32[3], f64[3])", "dtypes differ");
+    check_refused("sigmoid(i32[3])", "floating dtypes");
+}
+
+/* From the output back to the inputs, and no further than it is sure. */
+static void test_backwards(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    parse("add(f32[3,4], f32[1,4])", &call);
+    call.input[0].type =
+        (optune_tensor){.rank = 2, .dim = {{0, OPTUNE_DIM_MAX, ""}, {4, 4, ""}}};
+    check_ok(ot_call_infer(&call, &err));
+    assert_int_equal(call.input[0].type.dim[0].min, 3);
+    assert_int_equal(call.input[0].type.dtype.bits, 32);
+    parse("add(f32[3,4], f32[3,4])", &call);
+    call.input[0].type.dim[0] = (optune_dim){0, OPTUNE_DIM_MAX, ""};
+    call.input[1].type.dim[0] = (optune_dim){0, OPTUNE_DIM_MAX, ""};
+    assert_int_equal(ot_call_infer(&call, &err), 1); /* either may be 1 */
+    assert_int_equal(call.input[0].type.dim[0].max, OPTUNE_DIM_MAX);
+    parse("transpose(f32[3,4,5], axes=[2,0,1])", &call);
+    call.input[0].type.rank = -1;
+    check_ok(ot_call_infer(&call, &err));
+    assert_int_equal(call.input[0].type.dim[1].min, 4);
+    parse("layout_transform(f32[1,32,7,7], src_layout=NCHW, dst_layout=NCHW8c)", &call);
+    call.input[0].type.rank = -1;
+    check_ok(ot_call_infer(&call, &err));
+    assert_int_equal(call.input[0].type.dim[1].min, 32);
+    parse("concatenate(f32[3,4], f32[2,4])", &call);
+    call.input[1].type.rank = -1;
+    assert_in_range(ot_call_infer(&call, &err), 0, 1);
+}
+
+static void test_reductions(void **state)
+{
+    (void)state;
+    check_output("sum(f32[3,4,5], axis=[1])", "f32[3,5]");
+    check_output("sum(f32[3,4,5], axis=[1], keepdims=true)", "f32[3,1,5]");
+    check_output("sum(f32[3,4,5], axis=[1], exclude=true)", "f32[4]");
+    check_output("sum(f32[3,4,5])", "f32[]");
+    check_output("max(f32[?m,4], axis=[-1])", "f32[?m]");
+    check_output("collapse_sum_like(f32[3,4,5], f32[4,1])", "f32[4,1]");
+    check_refused("sum(f32[3,4], axis=[2])", "names dim 2");
+    check_refused("sum(f32[3,4], axis=[0,-2])", "twice");
+    check_refused("mean(i32[3])", "floating dtypes");
+}
+
+static void test_moves(void **state)
+{
+    (void)state;
+    check_output("concatenate(f32[3,4], f32[3,?n], axis=1)", "f32[3,?]");
+    check_output("layout_transform(f32[?n,32,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
+                 "f32[?n,2,7,7,16]");
+    check_output("strided_slice(f32[10], begin=[9], end=[-11], strides=[-4])", "f32[3]");
+    check_output("reshape(f32[3,4,5], newshape=[0,-1])", "f32[3,20]");
+    check_output("greater(f32[3], f32[1])", "u1[3]");
+    check_refused("layout_transform(f32[1,30,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
+                  "no blocks of 16");
+    check_refused("transpose(f32[3,4], axes=[0,0])", "no permutation");
+    check_refused("reshape(f32[3,4], newshape=[5])", "holds 5 elements");
+    check_refused("concatenate(f32[3,4], f32[3,5])", "along 'axis'");
+}
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+static void compute(const char *text, const void *a, const void *b, double *out)
+{
+    optune_call call;
+    optune_region region;
+    double magnitude[16];
+    parse(text, &call);
+    const void *const in[OPTUNE_MAX_INPUTS] = {a, b};
+    call.op->reference(&call, in, 0, ot_region_whole(&call.output[0], &region), out, magnitude);
+}
+
+static void test_nan(void **state)
+{
+    (void)state;
+    static const char *const keep[] = {"relu(f32[2])",    "exp(f32[2])",  "log(f32[2])",
+                                       "sqrt(f32[2])",    "tanh(f32[2])", "sigmoid(f32[2])",
+                                       "negative(f32[2])"};
+    static const char *const whole[] = {"max(f32[2])", "min(f32[2])", "sum(f32[2])",
+                                        "mean(f32[2])", "prod(f32[2])"};
+    const float a[] = {NAN, 1}, b[] = {1, NAN};
+    double out[16];
+    for (int i = 0; i < OT_COUNT(keep); i++) {
+        compute(keep[i], a, NULL, out);
+        assert_true(isnan(out[0]) && !isnan(out[1]));
+    }
+    for (int i = 0; i < OT_COUNT(whole); i++) {
+        compute(whole[i], a, NULL, out);
+        assert_true(isnan(out[0]));
+        compute(whole[i], b, NULL, out);
+        assert_true(isnan(out[0]));
+    }
+    compute("maximum(f32[2], f32[2])", a, b, out);
+    assert_true(isnan(out[0]) && isnan(out[1]));
+    compute("minimum(f32[2], f32[2])", a, b, out);
+    assert_true(isnan(out[0]) && isnan(out[1]));
+    compute("clip(f32[2], a_min=0.0, a_max=0.5)", a, NULL, out);
+    assert_true(isnan(out[0]) && out[1] == 0.5);
+    compute("greater(f32[2], f32[2])", a, b, out);
+    assert_true(out[0] == 0 && out[1] == 0);
+    compute("equal(f32[2], f32[2])", a, a, out);
+    assert_true(out[0] == 0 && out[1] == 1);
+}
+
+static void test_integers_wrap(void **state)
+{
+    (void)state;
+    const int8_t a[] = {100, -128}, b[] = {100, -1};
+    const float f[] = {-3.75f, 300.5f};
+    double out[16];
+    compute("add(i8[2], i8[2])", a, b, out);
+    assert_true(out[0] == -56 && out[1] == 127);
+    compute("negative(i8[2])", a, NULL, out);
+    assert_true(out[0] == -100 && out[1] == -128);
+    compute("cast(f32[2], dtype=i32)", f, NULL, out);
+    assert_true(out[0] == -3 && out[1] == 300);
+    compute("cast(i8[2], dtype=u8)", a, NULL, out);
+    assert_true(out[0] == 100 && out[1] == 128);
+}
+
+/* Each element of the output is of exactly one piece. */
+static void test_pieces_cover_once(void **state)
+{
+    (void)state;
+    int n;
+    const optune_op *const *ops = ot_ops(&n);
+    for (int i = 0; i < n; i++)
+        for (const char *const *text = ops[i]->samples; ops[i]->pieces && *text; text++) {
+            optune_call call;
+            optune_piece piece[OPTUNE_MAX_PIECES];
+            parse(*text, &call);
+            const int64_t elements = optune_tensor_elements(&call.output[0]);
+            char *seen = ot_alloc((size_t)elements + 1);
+            const int n_pieces = ops[i]->pieces(&call, piece);
+            assert_in_range(n_pieces, 1, OPTUNE_MAX_PIECES);
+            for (int k = 0; k < n_pieces; k++) {
+                const optune_piece *p = &piece[k];
+                const int64_t inside =
+                    p->input < 0 ? 0 : optune_tensor_elements(&call.input[p->input].type);
+                int64_t turns = 1;
+                for (int d = 0; d < p->rank; d++)
+                    turns *= p->extent[d];
+                for (int64_t t = 0; t < turns; t++) {
+                    int64_t rest = t, from = p->in_offset, to = p->out_offset;
+                    for (int d = p->rank - 1; d >= 0; d--) {
+                        assert_true(p->extent[d] == 1 || p->out_stride[d] > 0);
+                        from += rest % p->extent[d] * p->in_stride[d];
+                        to += rest % p->extent[d] * p->out_stride[d];
+                        rest /= p->extent[d];
+                    }
+                    assert_true(to >= 0 && to < elements && !seen[to]);
+                    assert_true(p->input < 0 || (from >= 0 && from < inside));
+                    seen[to] = 1;
+                }
+            }
+            for (int64_t k = 0; k < elements; k++)
+                assert_true(seen[k]);
+            free(seen);
+        }
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+OPTUNE_SCALAR(twice, 0, x0 + x0);
+OPTUNE_SCALAR(thrice, 0, 3 * x0);
+static const optune_op_input one_input[] = {{.name = "data", .type = "tensor"}, {0}};
+static const char *const one_sample[] = {"mine(f32[8])", NULL};
+#define MINE(expression)                                                                       \
+    {                                                                                          \
+        .name = "mine", .inputs = one_input, .samples = one_sample,                            \
+        OPTUNE_ELEMWISE_OP(expression)                                                         \
+    }
+static const optune_op mine_twice = MINE(twice), mine_thrice = MINE(thrice),
+                       mine_again = MINE(twice);
+
+static void digest_of(const optune_op *op, char digest[33])
+{
+    optune_err err = {0};
+    const ot_registry_mark mark = ot_registry_now();
+    check_ok(ot_op_add(op, &err));
+    const optune_impl *impl = ot_impl_find("mine_vector.cpu");
+    assert_non_null(impl);
+    assert_string_equal(impl->op, "mine");
+    assert_true(strlen(ot_impl_source(impl)) > 0);
+    assert_true(ot_copy(digest, 33, ot_impl_digest(impl)));
+    ot_registry_rewind(mark);
+    assert_null(ot_impl_find("mine_vector.cpu"));
+}
+
+/* A record of one expression is none of another. */
+static void test_digest_follows_the_expression(void **state)
+{
+    (void)state;
+    char a[33], b[33], c[33];
+    digest_of(&mine_twice, a);
+    digest_of(&mine_thrice, b);
+    digest_of(&mine_again, c);
+    assert_string_not_equal(a, b);
+    assert_string_equal(a, c);
+    assert_string_not_equal(ot_impl_digest(ot_impl_find("add_vector.cpu")),
+                            ot_impl_digest(ot_impl_find("multiply_vector.cpu")));
+    assert_string_not_equal(ot_impl_digest(ot_impl_find("transpose_rows.cpu")),
+                            ot_impl_digest(ot_impl_find("reverse_rows.cpu")));
+}
+
+static void some_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    (void)task, (void)config, (void)plan;
+}
+
+/* A plugin's rows of a pattern reach every op of it, but not past a strategy of its own. */
+static void test_rows_of_others(void **state)
+{
+    (void)state;
+    static const optune_impl impl = {.name = "theirs",
+                                     .pattern = OPTUNE_REDUCTION,
+                                     .summary = "s",
+                                     .plan = some_plan,
+                                     .source = "int theirs;"};
+    static const optune_strategy_row rows[] = {{.impl = "theirs"}, {0}};
+    static const optune_strategy_row own_rows[] = {{.impl = "sum_inner.cpu"}, {0}};
+    static const optune_strategy own = {.op = "sum", .key = "there", .rows = own_rows};
+    static const optune_strategy strategy = {
+        .pattern = OPTUNE_REDUCTION, .key = "there", .rows = rows};
+    static const optune_strategy lost = {
+        .pattern = OPTUNE_INJECTIVE, .key = "there", .rows = rows};
+    const optune_target target = {.kind = "t", .n_keys = 1, .key = {"there"}};
+    optune_err err = {0};
+    const ot_registry_mark mark = ot_registry_now();
+    check_ok(ot_impl_add(&impl, &err));
+    assert_int_equal(ot_impl_add(&impl, &err), OPTUNE_ECONFLICT);
+    assert_non_null(ot_impl_find("mean_theirs"));
+    assert_string_equal(ot_impl_source(ot_impl_find("mean_theirs")), "int theirs;");
+    assert_null(ot_impl_find("add_theirs"));
+    check_ok(ot_strategy_add(&own, &err));
+    check_ok(ot_strategy_add(&strategy, &err));
+    assert_int_equal(ot_strategy_add(&lost, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "no implementation of that pattern");
+    const optune_strategy *found = ot_strategy_find(ot_op_find("mean"), &target);
+    assert_string_equal(found->rows[0].impl, "mean_theirs");
+    assert_ptr_equal(ot_strategy_find(ot_op_find("sum"), &target), &own);
+    ot_registry_rewind(mark);
+    assert_null(ot_impl_find("mean_theirs"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_broadcasting),
+        cmocka_unit_test(test_backwards),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_nan),
+        cmocka_unit_test(test_integers_wrap),
+        cmocka_unit_test(test_pieces_cover_once),
+        cmocka_unit_test(test_digest_follows_the_expression),
+        cmocka_unit_test(test_rows_of_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
