@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An implementation of a call built and run in the test's own process on the test's own data:
+ * for what the inputs of the tuner never hold, NaN, ties, extreme integers. cpu, one thread.
+ */
+#ifndef OPTUNE_TESTS_DIRECT_H
+#define OPTUNE_TESTS_DIRECT_H
+
+#include "tuner/tuner.h"
+
+typedef struct direct direct;
+
+/* NULL where the implementation does not apply. Fails the test when it does not build. The
+ * config is the fallback for `random` 0, else the random-th valid one drawn. */
+direct *direct_open(const optune_impl *impl, const char *call, int random);
+void direct_close(direct *d);
+const optune_call *direct_call(const direct *d);
+/* Runs every stage on these buffers, dense and row-major. */
+void direct_run(direct *d, const void *const *in, void *const *out);
+
+#endif
