@@ -19,6 +19,8 @@ static const char *const workloads[] = {
     "sum(f32[16384,8192], axis=[1])",
     "sum(f32[16384,8192], axis=[0])",
     "max(f32[134217728])",
+    "cumsum(f32[134217728])",
+    "cumsum(f32[16384,8192], axis=0)",
     NULL,
 };
 
