@@ -7,6 +7,8 @@
  */
 #include "kernels/conv2d/conv2d.h"
 
+enum { MOST_POINTS = 9 };
+
 typedef struct sizes {
     int64_t points, shared, panels;
     int64_t u, v, m, band; /* elements; v, m and band of one thread */
@@ -90,7 +92,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const int64_t lanes = conv2d_lanes(task, &s);
-    const int64_t tile = s.ow > 2 * lanes ? 4 : 2, nq = ceil_div(s.ow, tile);
+    const bool large = s.ow > 4 * lanes && points_of(&s, 6, 0) <= MOST_POINTS;
+    const int64_t tile = large ? 6 : s.ow > 2 * lanes ? 4 : 2, nq = ceil_div(s.ow, tile);
     const int64_t co = conv2d_registers(task) >= 32 && s.co > lanes ? 2 : 1;
     const int64_t most = (conv2d_registers(task) - 2) / co - 1;
     optune_config_choose_int(config, space, "tile", tile);
@@ -114,7 +117,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t q = optune_config_int(config, "tile_q");
     const int64_t co = optune_config_int(config, "tile_co");
     const int64_t tiles = ceil_div(s.ow, optune_config_int(config, "tile"));
-    if (z.points > 9)
+    if (z.points > MOST_POINTS)
         return optune_refuse(why, "%ld points lose too many digits", (long)z.points);
     if (q > tiles && q > 1)
         return optune_refuse(why, "only %ld tiles in a row", (long)tiles);

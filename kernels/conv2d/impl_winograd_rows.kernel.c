@@ -173,38 +173,55 @@ INLINE void split(DTYPE *to, const DTYPE *from, i64 count)
     }
 }
 
+/* The same by residue modulo 3, for whole triples of vectors. */
+INLINE void split_3(DTYPE *to, const DTYPE *from, i64 count)
+{
+    vmask early, late[3];
+    UNROLL(64)
+    for (int l = 0; l < VLEN; l++) {
+        early[l] = 3 * l;
+        UNROLL(3)
+        for (int s = 0; s < 3; s++)
+            late[s][l] = 3 * l + s < 2 * VLEN ? l : 3 * l + s - VLEN;
+    }
+    for (i64 i = 0; i < count / 3; i += VLEN) {
+        const vec a = load(from + 3 * i), b = load(from + 3 * i + VLEN);
+        const vec c = load(from + 3 * i + 2 * VLEN);
+        UNROLL(3)
+        for (int s = 0; s < 3; s++)
+            store(to + s * (count / 3) + i,
+                  __builtin_shuffle(__builtin_shuffle(a, b, early + s), c, late[s]));
+    }
+}
+
 /* SPLIT elements of a row by residue modulo STEP, each residue SPLIT / STEP apart; returns
  * where, `row` or `other`. Splitting in two again and again leaves residues in bit-reversed
- * order; what is not a power of two is picked one by one. */
+ * order; STEP is a power of two, or three times one. */
 #define POWER (STEP & -STEP)
 INLINE DTYPE *phases(DTYPE *row, DTYPE *other)
 {
     DTYPE *from = row, *to = other;
-    if (POWER != STEP) {
-        for (i64 s = 0; s < STEP; s++)
-            for (i64 q = 0; q < SPLIT / STEP; q++)
-                to[s * (SPLIT / STEP) + q] = from[q * STEP + s];
-        return to;
-    }
     UNROLL(1)
-    for (i64 parts = 1; parts < STEP; parts *= 2) {
+    for (i64 parts = 1; parts < POWER; parts *= 2) {
         for (i64 p = 0; p < parts; p++)
             split(to + p * (SPLIT / parts), from + p * (SPLIT / parts), SPLIT / parts);
         DTYPE *const swap = from;
         from = to;
         to = swap;
     }
-    return from;
+    if (POWER == STEP)
+        return from;
+    for (i64 p = 0; p < POWER; p++)
+        split_3(to + p * (SPLIT / POWER), from + p * (SPLIT / POWER), SPLIT / POWER);
+    return to;
 }
 
 /* Where residue s went. */
 INLINE i64 phase_of(const int s)
 {
-    int at = 0;
-    if (POWER != STEP)
-        return s;
+    int at = s / POWER;
     UNROLL(8)
-    for (int bit = 1, top = STEP / 2; bit < STEP; bit *= 2, top /= 2)
+    for (int bit = 1, top = STEP / 2; bit < POWER; bit *= 2, top /= 2)
         at += s & bit ? top : 0;
     return at;
 }
