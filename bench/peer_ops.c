@@ -30,6 +30,9 @@
     X(eltwise_forward_desc_init)                                                               \
     X(binary_desc_init)                                                                        \
     X(reduction_desc_init)                                                                     \
+    X(softmax_forward_desc_init)                                                               \
+    X(pooling_v2_forward_desc_init)                                                            \
+    X(memory_desc_init_by_tag)                                                                 \
     X(primitive_desc_create)                                                                   \
     X(primitive_desc_destroy)                                                                  \
     X(primitive_desc_query)                                                                    \
@@ -77,6 +80,8 @@ typedef union operation { /* any descriptor: primitive_desc_create takes them al
     dnnl_eltwise_desc_t eltwise;
     dnnl_binary_desc_t binary;
     dnnl_reduction_desc_t reduction;
+    dnnl_softmax_desc_t softmax;
+    dnnl_pooling_v2_desc_t pooling;
 } operation;
 
 typedef struct asked {
@@ -103,6 +108,35 @@ static bool reduction(const asked *a, operation *op)
            dnnl_success;
 }
 
+static bool softmax(const asked *a, operation *op)
+{
+    const int64_t axis = optune_call_int(a->call, "axis");
+    return f.softmax_forward_desc_init(
+               &op->softmax, dnnl_forward_inference, &a->in[0],
+               (int)(axis < 0 ? axis + a->call->input[0].type.rank : axis)) == dnnl_success;
+}
+
+static bool pooling(const asked *a, operation *op)
+{
+    const optune_tensor *data = &a->call->input[0].type, *out = &a->call->output[0];
+    const bool global = strcmp(a->call->op->name, "global_avg_pool2d") == 0;
+    dnnl_dims_t strides = {1, 1}, kernel = {0}, dilates = {0}, before = {0}, after = {0};
+    for (int i = 0; i < 2; i++) {
+        kernel[i] = data->dim[2 + i].min;
+        if (global)
+            continue;
+        kernel[i] = optune_call_ints(a->call, "pool_size")[i];
+        strides[i] = optune_call_ints(a->call, "strides")[i];
+        dilates[i] = optune_call_ints(a->call, "dilation")[i] - 1;
+        before[i] = optune_call_ints(a->call, "padding")[i];
+        after[i] = (out->dim[2 + i].min - 1) * strides[i] + (kernel[i] - 1) * (dilates[i] + 1) +
+                   1 - data->dim[2 + i].min - before[i];
+    }
+    return f.pooling_v2_forward_desc_init(&op->pooling, dnnl_forward_inference, a->algorithm,
+                                          &a->in[0], a->out, strides, kernel, dilates, before,
+                                          after) == dnnl_success;
+}
+
 typedef struct way {
     const char *name;
     bool (*describe)(const asked *a, operation *op);
@@ -119,6 +153,10 @@ static const way ways[] = {
     {"reduction_sum", reduction, dnnl_reduction_sum, true},
     {"reduction_max", reduction, dnnl_reduction_max, true},
     {"reduction_mean", reduction, dnnl_reduction_mean, true},
+    {"softmax", softmax, 0, false},
+    {"pooling_max", pooling, dnnl_pooling_max, false},
+    {"pooling_avg", pooling, dnnl_pooling_avg_exclude_padding, false},
+    {"pooling_avg_include_padding", pooling, dnnl_pooling_avg_include_padding, false},
 };
 
 /* ---- one primitive ----------------------------------------------------------------------- */
@@ -132,11 +170,18 @@ struct peer_ops {
     char how[OPTUNE_NAME_SIZE * 2];
 };
 
-/* Row-major, with leading dims of 1 up to `rank`. */
-static bool plain(const optune_tensor *type, int rank, dnnl_memory_desc_t *desc)
+/* Row-major, with leading dims of 1 up to `rank`; `block`: [N,C/c,H,W,c] of c = 8 or 16. */
+static bool plain(const optune_tensor *type, int rank, int64_t block, dnnl_memory_desc_t *desc)
 {
     dnnl_dims_t dims, strides;
     int64_t step = 1;
+    if (block) {
+        for (int d = 0; d < 4; d++)
+            dims[d] = type->dim[d].min * (d == 1 ? block : 1);
+        return f.memory_desc_init_by_tag(desc, 4, dims, dnnl_f32,
+                                         block == 16 ? dnnl_nChw16c : dnnl_nChw8c) ==
+               dnnl_success;
+    }
     for (int d = rank - 1; d >= 0; d--) {
         const int k = d - (rank - type->rank);
         dims[d] = k < 0 ? 1 : type->dim[k].min;
@@ -144,6 +189,15 @@ static bool plain(const optune_tensor *type, int rank, dnnl_memory_desc_t *desc)
         step *= dims[d];
     }
     return f.memory_desc_init_by_strides(desc, rank, dims, dnnl_f32, strides) == dnnl_success;
+}
+
+/* The c of a pooling in NCHW<c>c, else 0; -1: oneDNN has none such. */
+static int64_t block_of(const optune_call *call)
+{
+    const optune_tensor *data = &call->input[0].type;
+    if (!strstr(call->op->name, "pool2d") || data->rank != 5)
+        return 0;
+    return data->dim[4].min == 8 || data->dim[4].min == 16 ? data->dim[4].min : -1;
 }
 
 /* The output of a reduction with its reduced dims put back as 1. */
@@ -176,15 +230,16 @@ static bool make(bench *b, const way *w, peer_ops *peer)
     const optune_call *call = &s->call;
     const optune_tensor out_type = w->keeps_dims ? kept(call) : call->output[0];
     const int rank = out_type.rank > 0 ? out_type.rank : 1;
+    const int64_t block = block_of(call);
     dnnl_memory_desc_t in[OT_COUNT(names)], out;
     dnnl_primitive_desc_t desc = NULL;
     const char *impl = "";
     operation op;
-    if (call->n_inputs > OT_COUNT(names) || !plain(&out_type, rank, &out) ||
+    if (call->n_inputs > OT_COUNT(names) || block < 0 || !plain(&out_type, rank, block, &out) ||
         !bind(s, peer, &out, DNNL_ARG_DST, s->out[OT_ALIGNED][0]))
         return false;
     for (int i = 0; i < call->n_inputs; i++)
-        if (!plain(&call->input[i].type, rank, &in[i]) ||
+        if (!plain(&call->input[i].type, rank, block, &in[i]) ||
             !bind(s, peer, &in[i], names[i], s->in[OT_ALIGNED][i]))
             return false;
     const asked a = {.call = call, .algorithm = w->algorithm, .in = in, .out = &out};
