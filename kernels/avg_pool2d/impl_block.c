@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* avg_pool2d_block.cpu: NCHW<c>c, vectors of channels. */
-#define POOL_EXACT 0
 #include "kernels/pool/schedules.h"
 
 POOL_IMPL(avg_pool2d, block, "avg_pool2d_block.cpu", pool_block,

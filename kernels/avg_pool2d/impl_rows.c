@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* avg_pool2d_rows.cpu: NCHW, rows of a window folded first, then columns. */
-#define POOL_EXACT 0
 #include "kernels/pool/schedules.h"
 
 POOL_IMPL(avg_pool2d, rows, "avg_pool2d_rows.cpu", pool_rows,

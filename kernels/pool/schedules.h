@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schedules of pooling as rows see them: for each of plain, direct, rows and block whether it
+ * The schedules of pooling as rows see them: for each of plain, direct, rows, flat and block whether it
  * applies, its knobs, its fallback and its plan. An op's implementation is one of these and a
  * body of two lines: its compute, and the schedule's header.
  */
@@ -13,7 +13,6 @@
     OPTUNE_IMPL(op_, id) = {.op = #op_,                                                        \
                             .name = name_,                                                     \
                             .summary = text,                                                   \
-                            .error_scale = POOL_EXACT ? 1e-6 : 0,                              \
                             .applies = schedule##_applies,                                     \
                             .space = schedule##_space,                                         \
                             .fallback = schedule##_fallback,                                   \
@@ -240,6 +239,81 @@ static inline void pool_rows_plan(const optune_task *task, const optune_config *
     const int shares = pool_shares(plan, m, &s, lanes);
     optune_stage stage = pool_stage(m);
     stage.arg[stage.n_args++] = optune_scratch_arg(lines);
+    stage.arg[stage.n_args++] = optune_scratch_arg(shares);
+    optune_plan_stage(plan, &stage);
+}
+
+/* ---- flat -------------------------------------------------------------------------------- */
+
+static inline int64_t pool_pitch(const pool_shape *s)
+{
+    const int64_t reach = s->x.out + (s->x.kernel - 1) * s->x.dilation;
+    const int64_t width = s->x.before + s->x.in;
+    return reach > width ? reach : width;
+}
+
+/* Elements of a padded plane, and what whole steps of vectors reach beyond. */
+static inline int64_t pool_flat_work(const pool_shape *s, int64_t step)
+{
+    const int64_t rows = s->y.out + (s->y.kernel - 1) * s->y.dilation;
+    return (rows * pool_pitch(s) + (s->x.kernel - 1) * s->x.dilation + 2 * step + 15) / 16 * 16;
+}
+
+static inline bool pool_flat_applies(const optune_task *task, char *why)
+{
+    pool_shape s;
+    if (!pool_nchw(task, &s, why))
+        return false;
+    if (s.y.stride != 1 || s.x.stride != 1)
+        return optune_refuse(why, "needs strides of 1");
+    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
+    if (2 * pool_flat_work(&s, 0) * pool_elem(&s) > l2)
+        return optune_refuse(why, "a padded plane, twice, exceeds the second cache");
+    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
+           optune_refuse(why, "a window of more than 16 rows or columns");
+}
+
+static inline void pool_flat_space(const optune_task *task, optune_space *space)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    pool_lanes_knob(task, &s, pool_lanes(task, &s), space);
+    optune_space_ints(space, "vectors", 3, pool_tiles);
+}
+
+static inline void pool_flat_fallback(const optune_task *task, const optune_space *space,
+                                      optune_config *config)
+{
+    (void)task;
+    optune_config_choose_int(config, space, "vectors", 2);
+}
+
+#define pool_flat_valid NULL
+
+static inline void pool_flat_plan(const optune_task *task, const optune_config *config,
+                                  optune_plan *plan)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const int64_t lanes = optune_config_int(config, "lanes");
+    const int64_t vecs = optune_config_int(config, "vectors"), threads = pool_threads(task);
+    const int64_t work = pool_flat_work(&s, vecs * lanes);
+    const int64_t chunks = threads == 1 ? 1 : 4 * threads;
+    const int m = pool_module(plan, &s, lanes);
+    optune_plan_define(plan, m, "STEP", vecs);
+    optune_plan_define(plan, m, "PITCH", pool_pitch(&s));
+    optune_plan_define(plan, m, "WORK", work);
+    optune_plan_define(plan, m, "CHUNKS", chunks < s.planes ? chunks : s.planes);
+    const int planes =
+        optune_plan_scratch(plan, "planes", threads * 2 * work * pool_elem(&s), false);
+    const int shares = optune_plan_scratch(plan, "shares", work * pool_elem(&s), true);
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
+                                            .module = m,
+                                            .function = "count_positions",
+                                            .n_args = 1,
+                                            .arg = {optune_scratch_arg(shares)}});
+    optune_stage stage = pool_stage(m);
+    stage.arg[stage.n_args++] = optune_scratch_arg(planes);
     stage.arg[stage.n_args++] = optune_scratch_arg(shares);
     optune_plan_stage(plan, &stage);
 }
