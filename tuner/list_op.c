@@ -137,6 +137,49 @@ static json_t *workload_json(const char *workload)
     return json;
 }
 
+/* What an op of a pattern declares: name and text of each expression, the last name NULL. */
+typedef struct declared {
+    const char *name, *text;
+} declared;
+
+static void declaration_of(const optune_op *op, declared d[5])
+{
+    int n = 0;
+    if (op->scalar)
+        d[n++] = (declared){"scalar", op->scalar->text};
+    if (op->reduce) {
+        d[n++] = (declared){"identity", op->reduce->identity->text};
+        d[n++] = (declared){"map", op->reduce->map->text};
+        d[n++] = (declared){"combine", op->reduce->combine->text};
+        d[n++] = (declared){"finish", op->reduce->finish->text};
+    }
+    if (op->pieces)
+        d[n++] = (declared){"pieces", "a map of the call"};
+    d[n] = (declared){NULL, NULL};
+}
+
+static json_t *declaration_json(const optune_op *op)
+{
+    declared d[5];
+    declaration_of(op, d);
+    if (!d[0].name)
+        return json_null();
+    json_t *json = json_object();
+    for (int i = 0; d[i].name; i++)
+        ot_set_text(json, d[i].name, d[i].text);
+    return json;
+}
+
+static void declaration_text(const optune_op *op, ot_text *to)
+{
+    declared d[5];
+    declaration_of(op, d);
+    for (int i = 0; d[i].name; i++)
+        ot_text_printf(to, "%s%s: %s", i ? "; " : "  declares ", d[i].name, d[i].text);
+    if (d[0].name)
+        ot_text_add(to, "\n");
+}
+
 static json_t *op_json(const optune_op *op)
 {
     json_t *json = json_object(), *inputs = json_array(), *outputs = json_array(),
@@ -146,6 +189,7 @@ static json_t *op_json(const optune_op *op)
     ot_set_text(json, "pattern", pattern_name(op->pattern));
     ot_set_int(json, "pattern_number", op->pattern);
     ot_set_int(json, "support_level", op->support_level);
+    json_object_set_new(json, "declares", declaration_json(op));
     for (const optune_op_input *input = op->inputs; input->name; input++) {
         json_t *row = json_object();
         ot_set_text(row, "name", input->name);
@@ -184,10 +228,13 @@ static void op_text(const optune_op *op, ot_text *to)
     ot_text_printf(to, "%s: %s\n", op->name, op->summary);
     ot_text_printf(to, "  pattern %s (%d), support level %d\n", pattern_name(op->pattern),
                    (int)op->pattern, op->support_level);
+    declaration_text(op, to);
     ot_text_printf(to, "  operations %s; bytes %s; error bound %s\n",
                    op->flops ? "counted" : "not counted, so no rate is shown",
                    op->bytes ? "by a rule of its own" : "of all tensors",
-                   op->terms ? "grows with the terms of a sum" : "of a single rounding");
+                   op->scalar  ? "of the expression's roundings"
+                   : op->terms ? "grows with the terms of a sum"
+                               : "of a single rounding");
     ot_text_add(to, "  inputs:\n");
     for (const optune_op_input *input = op->inputs; input->name; input++)
         ot_text_printf(to, "    %-14s %s, %s%s: %s\n", input->name, input->type,
