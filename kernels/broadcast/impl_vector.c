@@ -113,6 +113,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     broadcast_define(plan, m, call);
     define_loops(plan, m, &l, optune_config_int(config, "task"));
     optune_plan_define(plan, m, "BLOCK", lanes(task) * optune_config_int(config, "vectors"));
+    optune_plan_define(plan, m, "WIDTH", lanes(task));
     optune_plan_define(plan, m, "STREAM",
                        strcmp(optune_config_word(config, "store"), "stream") == 0);
     optune_plan_define(plan, m, "AHEAD", optune_config_int(config, "prefetch"));

@@ -41,6 +41,12 @@
     what(3, i)
 #endif
 #define COMMA ,
+/* The loop over lanes stays one until it is an instruction; the one over vectors is unrolled. */
+#define BLOCK_LOOP                                                                             \
+    UNROLL(16)                                                                                 \
+    for (int v = 0; v < BLOCK; v += WIDTH)                                                     \
+        UNROLL(1)                                                                              \
+    for (int l = v; l < v + WIDTH; l++)
 #define PASS(k) x##k##_at
 
 /* n elements of one row. */
@@ -56,7 +62,8 @@ INLINE void row(OUT_T *restrict out, EACH(OPERAND, COMMA), i64 n)
     for (; i + BLOCK <= n; i += BLOCK) {
         OUT_T buffer[BLOCK] __attribute__((aligned(LINE)));
         EACH_AT(FETCH, i);
-        for (int l = 0; l < BLOCK; l++) {
+        BLOCK_LOOP
+        {
             EACH_AT(VALUE, i + l);
             buffer[l] = RESULT(EXPRESSION);
         }
@@ -66,7 +73,8 @@ INLINE void row(OUT_T *restrict out, EACH(OPERAND, COMMA), i64 n)
 #else
     for (; i + BLOCK <= n; i += BLOCK) {
         EACH_AT(FETCH, i);
-        for (int l = 0; l < BLOCK; l++) {
+        BLOCK_LOOP
+        {
             EACH_AT(VALUE, i + l);
             out[i + l] = RESULT(EXPRESSION);
         }

@@ -22,13 +22,17 @@
 #define s_min(a, b) ot_min(a, b)
 #define s_select(c, a, b) ((c) ? (SCALAR)(a) : (SCALAR)(b))
 
+/* One instruction gives a when b is not larger and when either is NaN; what is left is b's NaN,
+ * found beside the chain of a reduction whose new value is b. */
 INLINE SCALAR ot_max(SCALAR a, SCALAR b)
 {
-    return (a > b) | (a != a) ? a : b;
+    const SCALAR larger = b > a ? b : a;
+    return b != b ? b : larger;
 }
 INLINE SCALAR ot_min(SCALAR a, SCALAR b)
 {
-    return (a < b) | (a != a) ? a : b;
+    const SCALAR smaller = b < a ? b : a;
+    return b != b ? b : smaller;
 }
 INLINE SCALAR ot_abs(SCALAR x)
 {

@@ -5,24 +5,42 @@
  */
 #include "kernels/reduce/reduce_body.h"
 
-INLINE SCALAR lanes(const SCALAR *sum)
+#define WIDTH MIN(SUMS, LANES)
+
+/* SUMS partial results and the `rest` < SUMS values that are left: halved until one remains,
+ * values joining where there are as many of them as results. */
+INLINE SCALAR joined(const SCALAR *sum, const IN_T *x, const i64 rest)
 {
     SCALAR s[SUMS];
     for (int l = 0; l < SUMS; l++)
         s[l] = sum[l];
     UNROLL(8)
-    for (int width = SUMS / 2; width > 0; width /= 2)
-        for (int l = 0; l < width; l++)
-            s[l] = combine(s[l], s[l + width]);
+    for (int half = SUMS / 2; half > 0; half /= 2) {
+        const int width = MIN(half, WIDTH);
+        EACH_VECTOR
+        for (int v = 0; v < half; v += width)
+            EACH_LANE
+        for (int l = v; l < v + width; l++)
+            s[l] = combine(s[l], s[l + half]);
+        if (rest & half) {
+            EACH_VECTOR
+            for (int v = 0; v < half; v += width)
+                EACH_LANE
+            for (int l = v; l < v + width; l++)
+                s[l] = combine(s[l], map((SCALAR)x[l]));
+            x += half;
+        }
+    }
     return s[0];
 }
 
-/* n outputs (a constant) from number `first` on; values from..to of every line first_line.. */
+/* n outputs (a constant) from number `first` on; values from..to of lines line..last_line. */
 INLINE void outputs(const IN_T *in, made *out, i64 first, const int n, i64 line, i64 last_line,
                     i64 from, i64 to)
 {
     SCALAR sum[ROWS][SUMS];
     const IN_T *row[ROWS];
+    const i64 rest = (to - from) % SUMS;
     for (int j = 0; j < n; j++)
         for (int l = 0; l < SUMS; l++)
             sum[j][l] = (SCALAR)(IDENTITY);
@@ -31,24 +49,27 @@ INLINE void outputs(const IN_T *in, made *out, i64 first, const int n, i64 line,
             const i64 k = first + j;
             row[j] = in + KEPT_OFFSET + ROW_OFFSET;
         }
-        i64 i = from;
-        for (; i + SUMS <= to; i += SUMS) {
+        for (i64 i = from; i < to - rest; i += SUMS) {
             UNROLL(8)
             for (int j = 0; j < n; j++) {
 #if AHEAD
                 for (int b = 0; b < SUMS * (int)sizeof(IN_T); b += 64)
                     __builtin_prefetch((const char *)(row[j] + i) + AHEAD + b);
 #endif
-                for (int l = 0; l < SUMS; l++)
+                EACH_VECTOR
+                for (int v = 0; v < SUMS; v += WIDTH)
+                    EACH_LANE
+                for (int l = v; l < v + WIDTH; l++)
                     sum[j][l] = combine(sum[j][l], map((SCALAR)row[j][i + l]));
             }
         }
-        for (int j = 0; j < n; j++)
-            for (i64 t = i; t < to; t++)
-                sum[j][t - i] = combine(sum[j][t - i], map((SCALAR)row[j][t]));
+        for (int j = 0; j < n && LINES > 1; j++)
+            for (i64 l = 0; l < rest; l++)
+                sum[j][l] = combine(sum[j][l], map((SCALAR)row[j][to - rest + l]));
     }
+    UNROLL(8)
     for (int j = 0; j < n; j++)
-        out[first + j] = MADE(lanes(sum[j]));
+        out[first + j] = MADE(joined(sum[j], row[j] + to - rest, LINES > 1 ? 0 : rest));
 }
 
 INLINE void part(const IN_T *in, made *out, i64 group, i64 number)

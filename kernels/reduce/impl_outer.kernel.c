@@ -12,6 +12,36 @@ INLINE i64 line_offset(i64 r)
     return LINE_OFFSET;
 }
 
+#define LINE_VALUE(j) map((SCALAR)line##j[l])
+#if LINES == 1
+#define STEP LINE_VALUE(0)
+#elif LINES == 2
+#define STEP combine(LINE_VALUE(0), LINE_VALUE(1))
+#else
+#define FOUR(a, b, c, d)                                                                       \
+    combine(combine(LINE_VALUE(a), LINE_VALUE(b)), combine(LINE_VALUE(c), LINE_VALUE(d)))
+#if LINES == 4
+#define STEP FOUR(0, 1, 2, 3)
+#else
+#define STEP combine(FOUR(0, 1, 2, 3), FOUR(4, 5, 6, 7))
+#endif
+#endif
+
+#define WIDTH MIN(TILE, LANES)
+
+/* sum = combine(sum, what) for n values, in whole vectors as far as they go. */
+#define ALL(n, what)                                                                           \
+    do {                                                                                       \
+        i64 v = 0;                                                                             \
+        EACH_VECTOR                                                                            \
+        for (; v + WIDTH <= (n); v += WIDTH)                                                   \
+            EACH_LANE                                                                          \
+        for (i64 l = v; l < v + WIDTH; l++)                                                    \
+            sum[l] = combine(sum[l], what);                                                    \
+        for (i64 l = v; l < (n); l++)                                                          \
+            sum[l] = combine(sum[l], what);                                                    \
+    } while (0)
+
 /* n values (TILE, or fewer at the end of a row), lines from..to. */
 INLINE void tile(const IN_T *in, made *out, const i64 n, i64 from, i64 to)
 {
@@ -39,25 +69,11 @@ INLINE void tile(const IN_T *in, made *out, const i64 n, i64 from, i64 to)
         LINE(6);
         LINE(7);
 #endif
-        for (i64 l = 0; l < n; l++) {
-            SCALAR s = map((SCALAR)line0[l]);
-#if LINES > 1
-            s = combine(s, map((SCALAR)line1[l]));
-#endif
-#if LINES > 2
-            s = combine(s, combine(map((SCALAR)line2[l]), map((SCALAR)line3[l])));
-#endif
-#if LINES > 4
-            s = combine(s, combine(combine(map((SCALAR)line4[l]), map((SCALAR)line5[l])),
-                                   combine(map((SCALAR)line6[l]), map((SCALAR)line7[l]))));
-#endif
-            sum[l] = combine(sum[l], s);
-        }
+        ALL(n, STEP);
     }
     for (; r < to; r++) {
-        const IN_T *const line = in + line_offset(r);
-        for (i64 l = 0; l < n; l++)
-            sum[l] = combine(sum[l], map((SCALAR)line[l]));
+        LINE(0);
+        ALL(n, LINE_VALUE(0));
     }
     for (i64 l = 0; l < n; l++)
         out[l] = MADE(sum[l]);

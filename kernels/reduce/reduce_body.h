@@ -23,6 +23,12 @@ INLINE OUT_T finish(SCALAR x0)
     return RESULT(FINISH);
 }
 
+/* Loops over lanes stay loops until they become one instruction, and loops over vectors are then
+ * unrolled: this is what keeps partial results in registers. */
+#define LANES ((int)(VEC_BYTES / sizeof(SCALAR)))
+#define EACH_VECTOR UNROLL(16)
+#define EACH_LANE UNROLL(1)
+
 /* What a stage writes for one output: the result, or with parts what is joined later. */
 #if PARTS > 1
 typedef SCALAR made;
