@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d_nchw.cuda: direct convolution with AutoTVM's knobs in AutoTVM's order and meaning, so that
+ * an index or an entity of its logs denotes the same schedule here. Serves CUDA and OpenCL.
+ * tile_f, tile_y and tile_x are [blocks, virtual threads, threads, each]; tile_rc, tile_ry and
+ * tile_rx [steps, in shared memory]. Only the fallback is our own: it is sized by the shape and the
+ * device, where AutoTVM takes some other device's best.
+ */
+#include "kernels/common/gpu_limits.h"
+#include "kernels/conv2d/conv2d.h"
+
+typedef struct tiles {
+    const int64_t *f, *y, *x, *rc, *ry, *rx;
+} tiles;
+
+static tiles tiles_of(const optune_config *config)
+{
+    return (tiles){
+        .f = optune_config_split(config, "tile_f"),
+        .y = optune_config_split(config, "tile_y"),
+        .x = optune_config_split(config, "tile_x"),
+        .rc = optune_config_split(config, "tile_rc"),
+        .ry = optune_config_split(config, "tile_ry"),
+        .rx = optune_config_split(config, "tile_rx"),
+    };
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    if (!conv2d_applies(task, &s, why))
+        return false;
+    if (s.groups != 1)
+        return optune_refuse(why, "needs one group");
+    if (s.data_block || s.out_block)
+        return optune_refuse(why, "needs NCHW");
+    if (s.ci * s.h * s.w > INT32_MAX || s.co * s.ci * s.kh * s.kw > INT32_MAX ||
+        s.co * s.oh * s.ow > INT32_MAX)
+        return optune_refuse(why, "one image is too large for 32-bit offsets");
+    return s.oh > 0 && s.ow > 0 && s.n > 0 && s.ci > 0 && s.co > 0
+               ? true
+               : optune_refuse(why, "nothing to compute");
+}
+
+static void space(const optune_task *task, optune_space *space)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    optune_space_split(space, "tile_f", s.co, 4, NULL);
+    optune_space_split(space, "tile_y", s.oh, 4, NULL);
+    optune_space_split(space, "tile_x", s.ow, 4, NULL);
+    optune_space_split(space, "tile_rc", s.ci, 2, NULL);
+    optune_space_split(space, "tile_ry", s.kh, 2, NULL);
+    optune_space_split(space, "tile_rx", s.kw, 2, NULL);
+    optune_space_ints(space, "auto_unroll_max_step", 3, (const int64_t[]){0, 512, 1500});
+    optune_space_ints(space, "unroll_explicit", 2, (const int64_t[]){0, 1});
+}
+
+static int64_t outputs_of(const int64_t *tile) /* of one thread along one axis */
+{
+    return tile[1] * tile[3];
+}
+
+static int64_t block_of(const int64_t *tile)
+{
+    return tile[1] * tile[2] * tile[3];
+}
+
+static int64_t shared_of(const conv2d_shape *s, const tiles *t)
+{
+    const int64_t rows = (block_of(t->y) - 1) * s->sh + (t->ry[1] - 1) * s->dh + 1;
+    const int64_t cols = (block_of(t->x) - 1) * s->sw + (t->rx[1] - 1) * s->dw + 1;
+    return t->rc[1] * (rows * cols + block_of(t->f) * t->ry[1] * t->rx[1]) * conv2d_elem(s);
+}
+
+/* Multiply-adds of one thread between two barriers. */
+static int64_t steps_of(const tiles *t)
+{
+    return t->rc[1] * t->ry[1] * t->rx[1] * outputs_of(t->f) * outputs_of(t->y) *
+           outputs_of(t->x);
+}
+
+/* More is code that a compiler takes too long for. */
+enum { MOST_OUTPUTS = 512 };
+
+static int unroll_of(const optune_config *config, const tiles *t)
+{
+    if (steps_of(t) > optune_config_int(config, "auto_unroll_max_step"))
+        return 1;
+    return optune_config_int(config, "unroll_explicit") ? 2 : 0;
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    const tiles t = tiles_of(config);
+    const int64_t block[3] = {t.x[2], t.y[2], t.f[2]};
+    const int64_t outputs = outputs_of(t.f) * outputs_of(t.y) * outputs_of(t.x);
+    if (outputs > MOST_OUTPUTS)
+        return optune_refuse(why, "a thread computes %" PRId64 " outputs, at most %d", outputs,
+                             (int)MOST_OUTPUTS);
+    const int64_t words = conv2d_elem(&s) / 4;
+    return gpu_fits(task, block, shared_of(&s, &t), words * (outputs + outputs_of(t.f)) + 12,
+                    why);
+}
+
+/* About 128 threads of 4 x 2 outputs, fewer where the output is small, and as many channels in
+ * shared memory as 24 KiB hold. */
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    const int64_t most = gpu_max_shared(task) < 24 << 10 ? gpu_max_shared(task) : 24 << 10;
+    optune_config_choose_split(config, space, "tile_x", (const int64_t[]){0, 1, 16, 2});
+    const int64_t wide = block_of(optune_config_split(config, "tile_x"));
+    const int64_t threads_x = optune_config_split(config, "tile_x")[2];
+    optune_config_choose_split(config, space, "tile_y",
+                               (const int64_t[]){0, 1, wide < 8 ? 4 : 2, 1});
+    const int64_t threads_y = optune_config_split(config, "tile_y")[2];
+    optune_config_choose_split(config, space, "tile_f",
+                               (const int64_t[]){0, 1, 128 / (threads_x * threads_y), 4});
+    optune_config_choose_split(config, space, "tile_ry", (const int64_t[]){0, s.kh});
+    optune_config_choose_split(config, space, "tile_rx", (const int64_t[]){0, s.kw});
+    for (int64_t channels = 16; channels >= 1; channels /= 2) {
+        optune_config_choose_split(config, space, "tile_rc", (const int64_t[]){0, channels});
+        const tiles t = tiles_of(config);
+        if (shared_of(&s, &t) <= most)
+            break;
+    }
+    const tiles t = tiles_of(config);
+    if (shared_of(&s, &t) > most) {
+        optune_config_choose_split(config, space, "tile_ry", (const int64_t[]){0, 1});
+        optune_config_choose_split(config, space, "tile_rx", (const int64_t[]){0, 1});
+    }
+    optune_config_choose_int(config, space, "auto_unroll_max_step", 512);
+    optune_config_choose_int(config, space, "unroll_explicit", 1);
+}
+
+static void define_tile(optune_plan *plan, int m, const char *const name[3],
+                        const int64_t *tile)
+{
+    for (int i = 0; i < 3; i++)
+        optune_plan_define(plan, m, name[i], tile[i + 1]);
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    const tiles t = tiles_of(config);
+    const int m = optune_plan_module(plan);
+    conv2d_define(plan, m, &s);
+    define_tile(plan, m, (const char *const[]){"VF", "TF", "FI"}, t.f);
+    define_tile(plan, m, (const char *const[]){"VY", "TY", "YI"}, t.y);
+    define_tile(plan, m, (const char *const[]){"VX", "TX", "XI"}, t.x);
+    optune_plan_define(plan, m, "RC", t.rc[1]);
+    optune_plan_define(plan, m, "RY", t.ry[1]);
+    optune_plan_define(plan, m, "RX", t.rx[1]);
+    optune_plan_define(plan, m, "STEP", unroll_of(config, &t));
+    optune_plan_stage(plan, &(optune_stage){
+                                .phase = OPTUNE_TIMED,
+                                .module = m,
+                                .function = "conv2d",
+                                .n_args = 3,
+                                .arg = {optune_input_arg(CONV2D_DATA),
+                                        optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0)},
+                                .grid = {s.ow / block_of(t.x), s.oh / block_of(t.y),
+                                         s.n * (s.co / block_of(t.f))},
+                                .block = {t.x[2], t.y[2], t.f[2]},
+                                .shared = shared_of(&s, &t),
+                            });
+}
+
+OPTUNE_IMPL(conv2d, nchw) = {
+    .op = "conv2d",
+    .name = "conv2d_nchw.cuda",
+    .summary = "direct, input and weight staged in shared memory",
+    .task_args = "data weight strides padding dilation out_dtype",
+    .applies = applies,
+    .space = space,
+    .fallback = fallback,
+    .valid = valid,
+    .plan = plan,
+};

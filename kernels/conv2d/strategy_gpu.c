@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d on GPUs, CUDA's and OpenCL's, with Relay's priority levels: the direct convolution 10,
+ * winograd 5 below it, so that it must win by measurement.
+ */
+#include "kernels/conv2d/strategy_rows.h"
+
+static const optune_strategy_row rows[] = {
+    {.impl = "conv2d_nchw.cuda", .plevel = 10},
+    {0},
+};
+
+OPTUNE_STRATEGY(conv2d, gpu) = {.op = "conv2d", .key = "gpu", .rows = rows, .dim = conv2d_dim};
