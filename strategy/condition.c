@@ -267,6 +267,27 @@ void ot_condition_free(ot_condition *condition)
     free(condition);
 }
 
+/* ---- looking inside ---------------------------------------------------------------------- */
+
+static void visit(const node *e, void (*seen)(void *arg, const char *name, int64_t number),
+                  void *arg)
+{
+    if (!e)
+        return;
+    if (e->op == NUMBER || e->op == NAME)
+        seen(arg, e->name, e->number);
+    visit(e->a, seen, arg);
+    visit(e->b, seen, arg);
+}
+
+void ot_condition_visit(const ot_condition *condition,
+                        void (*seen)(void *arg, const char *name, int64_t number), void *arg)
+{
+    for (int i = 0; i < condition->all.n; i++)
+        for (int j = 0; j < condition->all.clause[i].n; j++)
+            visit(condition->all.clause[i].literal[j], seen, arg);
+}
+
 /* ---- printing ---------------------------------------------------------------------------- */
 
 static const struct binary *binary_of(operation op)

@@ -114,6 +114,9 @@ typedef struct ot_condition ot_condition;
 typedef bool (*ot_dim_lookup)(const void *arg, const char *name, optune_dim *value);
 int ot_condition_parse(const char *text, ot_condition **condition, optune_err *err);
 void ot_condition_free(ot_condition *condition);
+/* Every name, and every number with a NULL name, that occurs in it. */
+void ot_condition_visit(const ot_condition *condition,
+                        void (*seen)(void *arg, const char *name, int64_t number), void *arg);
 /* Three-valued: constants fold, ranges decide where they can. `clause` receives the text of the
  * first clause that is false (or unknown), at most size bytes. */
 int ot_condition_test(const ot_condition *condition, ot_dim_lookup lookup, const void *arg,

@@ -120,6 +120,12 @@ int ot_context_question(optune *o, const optune_task *task, ot_question *questio
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
                      int *n, optune_err *err)
 {
+    return ot_context_facts_at(o, task, NULL, arena, fact, n, err);
+}
+
+int ot_context_facts_at(optune *o, const optune_task *task, const char *policy,
+                        ot_arena *arena, ot_fact **fact, int *n, optune_err *err)
+{
     *fact = NULL;
     *n = 0;
     int status = ot_context_store(o, OT_STORE_READ, err);
@@ -129,6 +135,8 @@ int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fac
         return status;
     ot_question question;
     ot_context_question(o, task, &question, arena);
+    if (policy)
+        question.policy = policy;
     optune_record *record = NULL;
     int n_records = 0;
     status = ot_store_find(o->store, &question, 0, arena, &record, &n_records, err);

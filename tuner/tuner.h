@@ -51,6 +51,9 @@ const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *are
 /* Everything the store knows of a task, judged for currency. */
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
                      int *n, optune_err *err);
+/* The same as measured under another policy; NULL: "warm". */
+int ot_context_facts_at(optune *o, const optune_task *task, const char *policy,
+                        ot_arena *arena, ot_fact **fact, int *n, optune_err *err);
 /* facts.c: the store's key of a task; texts in the arena. */
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,
                         ot_arena *arena);

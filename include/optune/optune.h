@@ -118,6 +118,45 @@ optune_selection_cost(const optune_selection *selection); /* s; infinity: unknow
 OPTUNE_API const char *optune_selection_text(optune_selection *selection, bool explain);
 OPTUNE_API const char *optune_selection_json(optune_selection *selection);
 
+/* ---- symbolic shapes --------------------------------------------------------------------- */
+
+typedef struct optune_dispatch_options {
+    size_t size;
+    const char *workload; /* with named ranges: "dense(f32[?m:1..4096,768], const f32[64,768])" */
+    const char *output; /* FILE.c: also write C source, FILE.h, and the table as FILE.json; NULL */
+    const char *search; /* NULL: the default */
+    int trials;         /* per tuned shape; 0: the default */
+    double seconds;     /* all; 0: the default; negative: no limit */
+    int points;         /* shapes to tune at most; 0: the default */
+    int regret;         /* shapes to compare with tuning of their own; 0: the default, negative: none */
+    uint64_t seed;
+    const char *log; /* also append every record to this file; NULL: no */
+    void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
+    void *progress_arg;
+} optune_dispatch_options;
+
+/* Chooses shapes, tunes them, and keeps a table of what to use where, in the database and next to
+ * `output`. What was measured before counts. On OPTUNE_OK and OPTUNE_EINTERRUPTED *result is set. */
+OPTUNE_API int optune_dispatch_tune(optune *handle, const optune_dispatch_options *options,
+                                    optune_result **result, optune_err *err);
+
+typedef struct optune_dispatch optune_dispatch;
+/* The table of a workload, or of a file. ENOENT: there is none, or it is another device's;
+ * EVERSION: it is stale, and why. It does not need the handle afterwards. */
+OPTUNE_API int optune_dispatch_open(optune *handle, const char *workload_or_file,
+                                    optune_dispatch **dispatch, optune_err *err);
+OPTUNE_API void optune_dispatch_close(optune_dispatch *dispatch); /* NULL is fine */
+/* The row for one size per dim, in the order of optune_dispatch_dim; -1: outside the ranges. Takes
+ * nanoseconds, allocates nothing, may be called by several threads. */
+OPTUNE_API int optune_dispatch_select(const optune_dispatch *dispatch, const int64_t *sizes);
+OPTUNE_API int optune_dispatch_dims(const optune_dispatch *dispatch);
+OPTUNE_API const char *optune_dispatch_dim(const optune_dispatch *dispatch, int dim);
+OPTUNE_API int optune_dispatch_rows(const optune_dispatch *dispatch);
+OPTUNE_API const char *optune_dispatch_impl(const optune_dispatch *dispatch, int row);
+OPTUNE_API const char *optune_dispatch_config(const optune_dispatch *dispatch, int row);
+OPTUNE_API const char *optune_dispatch_text(const optune_dispatch *dispatch);
+OPTUNE_API const char *optune_dispatch_json(const optune_dispatch *dispatch);
+
 /* ---- moving records ---------------------------------------------------------------------- */
 
 /* Writes the selected implementation of a workload as self-contained C into `dir` (made when
