@@ -8,18 +8,9 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "tuner/tuner.h"
+#include "tuner/source.h"
 
-typedef struct emission {
-    optune_task task;
-    const optune_impl *impl;
-    const optune_config *config;
-    optune_plan *plan;
-    char name[OPTUNE_NAME_SIZE * 2];
-    int64_t offset[OPTUNE_MAX_SCRATCH], workspace;
-} emission;
-
-static void name_of(emission *e)
+static void name_of(ot_kernel *e)
 {
     ot_text call = {0};
     char hex[33];
@@ -32,51 +23,14 @@ static void name_of(emission *e)
             *c = '_';
 }
 
-static void lay_out(emission *e)
-{
-    for (int i = 0; i < e->plan->n_scratch; i++) {
-        e->offset[i] = e->workspace;
-        e->workspace += (e->plan->scratch[i].bytes + 63) / 64 * 64;
-    }
-}
-
-static bool has_phase(const emission *e, optune_phase phase)
-{
-    for (int i = 0; i < e->plan->n_stages; i++)
-        if (e->plan->stage[i].phase == phase)
-            return true;
-    return false;
-}
-
-/* The command that built it for measuring, as far as it decides the instructions. */
-static void add_build(const emission *e, ot_text *to)
-{
-    const optune_target *target = e->task.target;
-    ot_text_add(to, " * Build: cc ");
-    if (target->cflags[0]) {
-        ot_text_add(to, target->cflags);
-    } else {
-        ot_text_printf(to, "-O3 -march=%s", target->arch[0] ? target->arch : "native");
-#if defined(__x86_64__)
-        ot_text_add(to, " -mprefer-vector-width=512");
-#endif
-        ot_text_add(to, " -fno-math-errno -fno-trapping-math -ffp-contract=fast");
-    }
-    ot_text_printf(to, " -std=gnu17%s", target->threads > 1 ? " -fopenmp" : "");
-    for (int m = 0; m < e->plan->n_modules; m++)
-        for (int f = 0; f < e->plan->module[m].n_flags; f++)
-            ot_text_printf(to, " %s", e->plan->module[m].flag[f]);
-    ot_text_add(to, "\n");
-}
-
-static void add_contract(const emission *e, ot_text *to)
+static void add_contract(const ot_kernel *e, ot_text *to)
 {
     ot_text call = {0}, config = {0};
     ot_call_print(e->task.call, &call);
     ot_config_print_short(e->config, &config);
     ot_text_printf(to, "/*\n * %s\n * computed by %s %s\n *\n", ot_text_str(&call),
                    e->impl->name, ot_text_str(&config));
-    add_build(e, to);
+    ot_kernel_build(e, to);
     if (e->impl->library)
         ot_text_printf(to, " * It calls the library '%s' and is linked with it.\n",
                        e->impl->library);
@@ -84,7 +38,7 @@ static void add_contract(const emission *e, ot_text *to)
     ot_text_release(&config);
 }
 
-static void add_header(const emission *e, ot_text *to)
+static void add_header(const ot_kernel *e, ot_text *to)
 {
     const char *n = e->name;
     add_contract(e, to);
@@ -119,125 +73,42 @@ static void add_header(const emission *e, ot_text *to)
         (long long)e->workspace, n, n, n, n, n, n);
 }
 
-/* Functions of a module are renamed; later modules undo what earlier ones defined. */
-static void add_module(const emission *e, int module, ot_text *to)
-{
-    ot_text source = {0};
-    for (int s = 0; s < e->plan->n_stages; s++)
-        if (e->plan->stage[s].module == module)
-            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", e->plan->stage[s].function,
-                           e->plan->stage[s].function, e->name, module,
-                           e->plan->stage[s].function);
-    ot_plan_source(&e->task, e->plan, module, &source);
-    ot_text_add(to, ot_text_str(&source));
-    ot_text_release(&source);
-}
-
-static void add_prototypes(const emission *e, ot_text *to)
-{
-    for (int s = 0; s < e->plan->n_stages; s++) {
-        const optune_stage *stage = &e->plan->stage[s];
-        bool said = false;
-        for (int k = 0; k < s && !said; k++)
-            said = e->plan->stage[k].module == stage->module &&
-                   !strcmp(e->plan->stage[k].function, stage->function);
-        if (!said)
-            ot_text_printf(to, "void %s_m%d_%s(void *const *arg);\n", e->name, stage->module,
-                           stage->function);
-    }
-    for (int s = 0; s < e->plan->n_stages; s++)
-        for (int a = 0; a < e->plan->stage[s].n_args; a++) {
-            const optune_arg *arg = &e->plan->stage[s].arg[a];
-            bool said = arg->kind != OPTUNE_ARG_SYMBOL;
-            for (int k = 0; k <= s && !said; k++)
-                for (int b = 0; b < (k < s ? e->plan->stage[k].n_args : a) && !said; b++)
-                    said = e->plan->stage[k].arg[b].kind == OPTUNE_ARG_SYMBOL &&
-                           !strcmp(e->plan->stage[k].arg[b].symbol, arg->symbol);
-            if (!said)
-                ot_text_printf(to, "extern void %s(void);\n", arg->symbol);
-        }
-}
-
-static void add_stage(const emission *e, const optune_stage *stage, ot_text *to)
-{
-    ot_text_add(to, "    {\n");
-    for (int a = 0; a < stage->n_args; a++) {
-        const optune_arg *arg = &stage->arg[a];
-        if (arg->kind == OPTUNE_ARG_INT)
-            ot_text_printf(to, "        static long long value%d = %lldLL;\n", a,
-                           (long long)arg->value);
-        else if (arg->kind == OPTUNE_ARG_FLOAT)
-            ot_text_printf(to, "        static double value%d = %.17g;\n", a, arg->real);
-    }
-    ot_text_add(to, "        void *const arg[] = {");
-    for (int a = 0; a < stage->n_args; a++) {
-        const optune_arg *arg = &stage->arg[a];
-        const char *comma = a ? ", " : "";
-        switch (arg->kind) {
-        case OPTUNE_ARG_INPUT:
-            ot_text_printf(to, "%s(void *)input[%d]", comma, arg->index);
-            break;
-        case OPTUNE_ARG_OUTPUT:
-            ot_text_printf(to, "%soutput[%d]", comma, arg->index);
-            break;
-        case OPTUNE_ARG_SCRATCH:
-            ot_text_printf(to, "%s(char *)workspace + %lld", comma,
-                           (long long)e->offset[arg->index]);
-            break;
-        case OPTUNE_ARG_SYMBOL:
-            ot_text_printf(to, "%s(void *)%s", comma, arg->symbol);
-            break;
-        default:
-            ot_text_printf(to, "%s&value%d", comma, a);
-        }
-    }
-    ot_text_printf(to, "};\n        %s_m%d_%s(arg);\n    }\n", e->name, stage->module,
-                   stage->function);
-}
-
-static void add_phase(const emission *e, optune_phase phase, const char *unused, ot_text *to)
-{
-    for (int s = 0; s < e->plan->n_stages; s++)
-        if (e->plan->stage[s].phase == phase)
-            add_stage(e, &e->plan->stage[s], to);
-    if (!has_phase(e, phase))
-        ot_text_add(to, unused);
-    ot_text_add(to, "}\n\n");
-}
-
-static void add_source(const emission *e, ot_text *to)
+static void add_source(const ot_kernel *e, ot_text *to)
 {
     const char *n = e->name;
     add_contract(e, to);
     ot_text_printf(to, " */\n#include \"%s.h\"\n\n", n);
     for (int m = 0; m < e->plan->n_modules; m++)
         if (e->plan->n_modules == 1)
-            add_module(e, m, to);
+            ot_kernel_module(e, m, to);
         else
             ot_text_printf(to, "/* module %d is %s_m%d.c */\n", m, n, m);
     /* The renaming ends here: what follows uses full names. */
     for (int s = 0; s < e->plan->n_stages && e->plan->n_modules == 1; s++)
         ot_text_printf(to, "#undef %s\n", e->plan->stage[s].function);
     ot_text_add(to, "\n");
-    add_prototypes(e, to);
+    ot_kernel_prototypes(e, to);
     ot_text_printf(to, "\nsize_t %s_workspace(void)\n{\n    return %lld;\n}\n\n", n,
                    (long long)e->workspace);
     ot_text_printf(to,
                    "void %s_init(void *workspace, const void *const *input)\n{\n    "
                    "(void)workspace;\n    (void)input;\n",
                    n);
-    add_phase(e, OPTUNE_PREPACK, "", to);
+    ot_kernel_phase(e, OPTUNE_PREPACK, to);
+    ot_text_add(to, "}\n\n");
     ot_text_printf(
         to,
         "void %s_run(void *workspace, const void *const *input, void *const *output)\n"
         "{\n    (void)workspace;\n    (void)input;\n",
         n);
-    add_phase(e, OPTUNE_TIMED, "", to);
+    ot_kernel_phase(e, OPTUNE_TIMED, to);
+    ot_text_add(to, "}\n\n");
     ot_text_printf(to, "void %s_close(void *workspace)\n{\n    (void)workspace;\n", n);
-    add_phase(e, OPTUNE_TEARDOWN, "", to);
+    ot_kernel_phase(e, OPTUNE_TEARDOWN, to);
+    ot_text_add(to, "}\n\n");
 }
 
-static json_t *plan_json(const emission *e, const char *tier)
+static json_t *plan_json(const ot_kernel *e, const char *tier)
 {
     static const char *const phases[] = {"prepack", "timed", "teardown"};
     ot_text call = {0}, config = {0}, target = {0};
@@ -296,7 +167,7 @@ static json_t *plan_json(const emission *e, const char *tier)
     return json;
 }
 
-static int write_one(const emission *e, const char *dir, const char *suffix,
+static int write_one(const ot_kernel *e, const char *dir, const char *suffix,
                      const ot_text *text, json_t *files, ot_text *said, optune_err *err)
 {
     char path[4096 + 256];
@@ -306,7 +177,7 @@ static int write_one(const emission *e, const char *dir, const char *suffix,
     return ot_write_file(path, ot_text_str(text), text->n, err);
 }
 
-static int write_all(const emission *e, const char *dir, const char *tier,
+static int write_all(const ot_kernel *e, const char *dir, const char *tier,
                      optune_result **result, optune_err *err)
 {
     ot_text text = {0}, said = {0};
@@ -319,7 +190,7 @@ static int write_all(const emission *e, const char *dir, const char *tier,
     for (int m = 0; m < e->plan->n_modules && e->plan->n_modules > 1 && status >= 0; m++) {
         char suffix[16];
         ot_text_clear(&text);
-        add_module(e, m, &text);
+        ot_kernel_module(e, m, &text);
         snprintf(suffix, sizeof suffix, "_m%d.c", m);
         status = write_one(e, dir, suffix, &text, files, &said, err);
     }
@@ -353,7 +224,7 @@ int optune_emit(optune *o, const char *workload, const char *dir, optune_result 
 {
     *result = NULL;
     optune_selection *selection = NULL;
-    emission *e = ot_alloc(sizeof *e);
+    ot_kernel *e = ot_alloc(sizeof *e);
     optune_config *config = ot_alloc(sizeof *config);
     optune_call *call = ot_alloc(sizeof *call);
     e->plan = ot_alloc(sizeof *e->plan);
@@ -373,7 +244,7 @@ int optune_emit(optune *o, const char *workload, const char *dir, optune_result 
     }
     if (status >= 0) {
         name_of(e);
-        lay_out(e);
+        ot_kernel_layout(e);
         status = write_all(e, dir, optune_selection_tier(selection), result, err);
     }
     optune_selection_free(selection);

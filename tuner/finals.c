@@ -55,7 +55,8 @@ static bool failed(const ot_fact *fact, int n, const optune_impl *impl,
 }
 
 /* Facts come cheapest first. */
-static void choose(field *f, const ot_arm *arm, int n, const ot_fact *fact, int n_facts)
+static void choose(const ot_spot *spot, field *f, const ot_arm *arm, int n, const ot_fact *fact,
+                   int n_facts)
 {
     double best = INFINITY;
     for (int i = 0; i < n; i++) {
@@ -63,6 +64,9 @@ static void choose(field *f, const ot_arm *arm, int n, const ot_fact *fact, int 
         if (isfinite(arm[i].best))
             add(f, arm[i].impl, &arm[i].best_config, arm[i].best);
     }
+    for (int i = 0; i < spot->n_hints; i++)
+        if (!failed(fact, n_facts, spot->hint[i], spot->hint_config[i]))
+            add(f, spot->hint[i], spot->hint_config[i], INFINITY);
     int next = -1; /* the plevel default among what may be selected */
     for (int i = 0; i < n; i++)
         if (arm[i].candidate->refusal == OT_VALID &&
@@ -95,50 +99,74 @@ static void choose(field *f, const ot_arm *arm, int n, const ot_fact *fact, int 
     }
 }
 
-static int measure(ot_run *run, const optune_task *task, field *f, double seconds,
-                   optune_err *err)
+int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_arena *arena,
+               ot_trial_result *result, optune_err *err)
 {
-    ot_arena arena = {0};
-    ot_job *job = ot_alloc(MAX_FINALISTS * sizeof *job);
-    ot_trial trial[MAX_FINALISTS];
-    ot_trial_result result[MAX_FINALISTS];
+    ot_job *job = ot_alloc((size_t)n * sizeof *job);
+    ot_trial *trial = ot_alloc((size_t)n * sizeof *trial);
+    ot_trial_result *raced = ot_alloc((size_t)n * sizeof *raced);
+    int *index = ot_alloc((size_t)n * sizeof *index);
     optune_plan *plan = ot_alloc(sizeof *plan);
-    int status = OPTUNE_OK, n = 0;
-    memset(result, 0, sizeof result);
-    for (int i = 0; i < f->n && status >= 0; i++)
-        status = ot_plan_make(task, f->item[i].impl, &f->item[i].config, plan, NULL) < 0
+    int status = OPTUNE_OK, m = 0;
+    for (int i = 0; i < n && status >= 0; i++) {
+        result[i] =
+            (ot_trial_result){.outcome = OPTUNE_OUTCOME_INSTANTIATION, .cost = INFINITY};
+        status = ot_plan_make(who[i].task, who[i].impl, who[i].config, plan, NULL) < 0
                      ? OPTUNE_OK
-                     : ot_builder_submit(run->builder, task, plan, &job[i], err);
-    for (int i = 0; i < f->n && status >= 0; i++) {
+                     : ot_builder_submit(run->builder, who[i].task, plan, &job[i], err);
+    }
+    for (int i = 0; i < n && status >= 0; i++) {
         while (job[i].work && !job[i].done && !ot_context_stopped(run->o))
             ot_builder_wait(run->builder, &job[i], 0.2);
         if (ot_context_stopped(run->o))
             status = OPTUNE_EINTERRUPTED;
-        if (job[i].done && job[i].outcome == OPTUNE_OUTCOME_OK) {
-            trial[n] = (ot_trial){.impl = f->item[i].impl,
-                                  .config = &f->item[i].config,
-                                  .job = &job[i],
-                                  .best = INFINITY};
-            n++;
-        }
+        if (!job[i].done || job[i].outcome != OPTUNE_OUTCOME_OK)
+            continue;
+        trial[m] = (ot_trial){.impl = who[i].impl,
+                              .config = who[i].config,
+                              .job = &job[i],
+                              .best = INFINITY,
+                              .range = who[i].range};
+        index[m++] = i;
     }
-    if (status >= 0 && n) {
+    if (status >= 0 && m) {
         ot_text call = {0};
-        ot_call_print(task->call, &call);
+        ot_call_print(who[0].at ? who[0].at : who[0].task->call, &call);
         status = ot_worker_workload(run->worker, ot_text_str(&call), run->options->seed, err);
         ot_text_release(&call);
     }
-    if (status >= 0 && n)
-        status = ot_worker_finals(run->worker, trial, n, &ot_policy_warm, seconds, &arena,
-                                  result, err);
-    for (int i = 0; i < n && status >= 0; i++)
-        status = ot_record_trial(run, task, trial[i].impl, trial[i].config, &result[i],
-                                 result[i].seconds, true, err);
-    for (int i = 0; i < f->n; i++)
+    if (status >= 0 && m)
+        status = ot_worker_finals(run->worker, trial, m, &ot_policy_warm, seconds, arena, raced,
+                                  err);
+    for (int k = 0; k < m && status >= 0; k++) {
+        result[index[k]] = raced[k];
+        status = ot_record_trial(run, &who[index[k]], &raced[k], raced[k].seconds, true, err);
+    }
+    for (int i = 0; i < n; i++)
         if (job[i].work && !job[i].done)
             ot_builder_forget(run->builder, &job[i]);
     free(job);
+    free(trial);
+    free(raced);
+    free(index);
     free(plan);
+    return status;
+}
+
+static int measure(ot_run *run, const optune_task *task, field *f, double seconds,
+                   optune_err *err)
+{
+    ot_arena arena = {0};
+    ot_contender who[MAX_FINALISTS];
+    ot_trial_result result[MAX_FINALISTS];
+    for (int i = 0; i < f->n; i++)
+        who[i] = (ot_contender){.task = task,
+                                .impl = f->item[i].impl,
+                                .config = &f->item[i].config,
+                                .at = run->spot.at,
+                                .range = run->spot.range,
+                                .policy = run->spot.policy};
+    const int status = ot_compare(run, who, f->n, seconds, &arena, result, err);
     ot_arena_release(&arena);
     return status;
 }
@@ -150,10 +178,11 @@ int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double s
     ot_fact *fact;
     int n_facts = 0;
     field *f = ot_alloc(sizeof *f);
-    int status = ot_context_facts(run->o, task, &arena, &fact, &n_facts, err);
+    int status =
+        ot_context_facts_at(run->o, task, run->spot.policy, &arena, &fact, &n_facts, err);
     bool all_measured = true;
     if (status >= 0) {
-        choose(f, arm, n, fact, n_facts);
+        choose(&run->spot, f, arm, n, fact, n_facts);
         for (int i = 0; i < f->n; i++)
             all_measured = all_measured && f->item[i].measured;
     }

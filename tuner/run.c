@@ -58,7 +58,8 @@ static int gather(ot_run *run, optune_err *err)
                                text[i], run->op->name);
         if (!ot_call_static(call))
             return optune_fail(err, OPTUNE_EUSAGE,
-                               "workload '%s' has unknown dims: a run needs constants",
+                               "workload '%s' has unknown dims: a run needs constants, "
+                               "`optune dispatch` tunes for ranges",
                                text[i]);
         bool known = false;
         for (int k = 0; k < run->n_workloads && !known; k++) {
@@ -194,6 +195,27 @@ static int open_tools(ot_run *run, optune_err *err)
     return status;
 }
 
+int ot_run_open(ot_run *run, optune_err *err)
+{
+    if (*run->o->device_key)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "a run measures this machine: --device is for asking about others");
+    const int status = ot_context_device(run->o, err);
+    return status < 0 ? status : open_tools(run, err);
+}
+
+void ot_run_close(ot_run *run)
+{
+    if (run->log)
+        ot_log_sync(run->log, NULL);
+    ot_log_close(run->log);
+    ot_log_close(run->extra_log);
+    ot_worker_close(run->worker);
+    ot_builder_close(run->builder);
+    ot_arena_release(&run->arena);
+    free(run->call);
+}
+
 static int start(ot_run *run, optune_err *err)
 {
     const optune_run_options *options = run->options;
@@ -201,19 +223,15 @@ static int start(ot_run *run, optune_err *err)
     if (status >= 0)
         status = ot_search_get(options->search ? options->search : DEFAULT_SEARCH, &run->search,
                                err);
-    if (status >= 0 && *run->o->device_key)
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "a run measures this machine: --device is for asking about others");
     if (status >= 0)
         status = gather(run, err);
     if (status >= 0)
         status = check_impls(run, err);
-    if (status >= 0)
-        status = options->compile_only ? ot_compile_device(run, err)
-                                       : ot_context_device(run->o, err);
-    if (status >= 0)
-        status = options->compile_only ? open_builder(run, err) : open_tools(run, err);
-    return status;
+    if (status >= 0 && options->compile_only) {
+        status = ot_compile_device(run, err);
+        return status < 0 ? status : open_builder(run, err);
+    }
+    return status < 0 ? status : ot_run_open(run, err);
 }
 
 int optune_run(optune *o, const optune_run_options *options, optune_result **result,
@@ -261,14 +279,7 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         ot_run_report(run, "done", NULL);
         *result = ot_run_result(run, tuned);
     }
-    if (run->log)
-        ot_log_sync(run->log, NULL);
-    ot_log_close(run->log);
-    ot_log_close(run->extra_log);
-    ot_worker_close(run->worker);
-    ot_builder_close(run->builder);
-    ot_arena_release(&run->arena);
-    free(run->call);
+    ot_run_close(run);
     free(tuned);
     free(run);
     if (status == OPTUNE_EINTERRUPTED)

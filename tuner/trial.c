@@ -23,11 +23,15 @@ static char *task_text(const optune_task *task, const optune_impl *impl, ot_aren
     return copy;
 }
 
-int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *impl,
-                    const optune_config *config, const ot_trial_result *result, double seconds,
-                    bool final, optune_err *err)
+int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result *result,
+                    double seconds, bool final, optune_err *err)
 {
+    const optune_task *task = who->task;
+    const optune_impl *impl = who->impl;
+    optune_task at = *task;
     ot_arena arena = {0};
+    if (who->at)
+        at.call = who->at;
     ot_question question;
     ot_context_question(run->o, task, &question, &arena);
     const char *depends = ot_context_depends(run->o, impl, &arena);
@@ -38,10 +42,10 @@ int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *imp
         .op = task->call->op->name,
         .target = question.target,
         .device = question.device,
-        .policy = question.policy,
+        .policy = who->policy ? who->policy : question.policy,
         .impl = impl->name,
         .digest = digest,
-        .config = *config,
+        .config = *who->config,
         .depends = depends ? depends : "",
         .outcome = result->outcome,
         .message = result->message,
@@ -58,7 +62,7 @@ int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *imp
         .all_cost = seconds,
         .time = ot_unix_time(),
         .tool = "optune " OT_VERSION,
-        .task = task_text(task, impl, &arena),
+        .task = task_text(&at, impl, &arena),
         .source = "run",
     };
     int status = ot_log_append(run->log, &record, err);

@@ -96,7 +96,8 @@ static int recall(tuning *t, optune_err *err)
     ot_arena arena = {0};
     ot_fact *fact;
     int n = 0;
-    const int status = ot_context_facts(t->run->o, &t->task, &arena, &fact, &n, err);
+    const int status =
+        ot_context_facts_at(t->run->o, &t->task, t->run->spot.policy, &arena, &fact, &n, err);
     for (int i = 0; i < n && status >= 0; i++) {
         const optune_record *r = &fact[i].record;
         ot_arm *arm = arm_of(t, r->impl);
@@ -113,6 +114,10 @@ static int recall(tuning *t, optune_err *err)
             count(t, r->outcome);
     }
     ot_arena_release(&arena);
+    const ot_spot *spot = &t->run->spot;
+    for (int i = 0; i < spot->n_hints; i++)
+        if (arm_of(t, spot->hint[i]->name))
+            ot_arm_hint(arm_of(t, spot->hint[i]->name), spot->hint_config[i]);
     ot_text call = {0};
     ot_call_print(t->task.call, &call);
     for (int i = 0; i < t->run->n_hints; i++) {
@@ -143,8 +148,12 @@ static int conclude(tuning *t, slot *s, const ot_trial_result *result, double se
 {
     ot_arm *arm = &t->arm[s->arm];
     const bool ok = result->outcome == OPTUNE_OUTCOME_OK;
-    const int status =
-        ot_record_trial(t->run, &t->task, arm->impl, &s->config, result, seconds, false, err);
+    const ot_contender who = {.task = &t->task,
+                              .impl = arm->impl,
+                              .config = &s->config,
+                              .at = t->run->spot.at,
+                              .policy = t->run->spot.policy};
+    const int status = ot_record_trial(t->run, &who, result, seconds, false, err);
     ot_arm_tell(arm, &s->config, ok ? result->cost : INFINITY);
     count(t, result->outcome);
     t->tuned->new_trials++;
@@ -209,8 +218,11 @@ static int measure_next(tuning *t, optune_err *err)
         /* Each implementation's own best matters to its search and to the finals. */
         if (isfinite(t->arm[s->arm].best))
             best = fmax(best, t->arm[s->arm].best);
-        const ot_trial trial = {
-            .impl = t->arm[s->arm].impl, .config = &s->config, .job = &s->job, .best = best};
+        const ot_trial trial = {.impl = t->arm[s->arm].impl,
+                                .config = &s->config,
+                                .job = &s->job,
+                                .best = best,
+                                .range = t->run->spot.range};
         ot_builder_allow(t->run->builder, t->beside);
         status = ot_worker_trial(t->run->worker, &trial, &ot_policy_warm, &arena, &result, err);
         ot_builder_allow(t->run->builder, INT_MAX);
@@ -262,14 +274,15 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
     t->plan = ot_alloc(sizeof *t->plan);
     t->beside = run->o->device.cores - run->o->target.threads;
     const double start = ot_now();
+    const optune_call *at = run->spot.at ? run->spot.at : t->task.call;
     ot_text call = {0};
-    ot_call_print(t->task.call, &call);
+    ot_call_print(at, &call);
     run->progress.workload = workload + 1;
     run->progress.workloads = run->n_workloads;
     run->progress.call = ot_text_str(&call);
     run->progress.trials = run->trials;
     run->progress.trial = 0;
-    run->progress.flops = ot_call_flops(t->task.call);
+    run->progress.flops = ot_call_flops(at);
     run->progress.best = INFINITY;
     run->progress.best_impl = run->progress.impl = NULL;
     ot_run_report(run, "preparing", NULL);

@@ -39,6 +39,26 @@ void ot_arm_tell(ot_arm *arm, const optune_config *config, double cost);
 /* budget.c: index of the arm that gets the next trial; -1: all are exhausted. */
 int ot_budget_next(const ot_arm *arm, int n);
 
+/* One config where it is measured: at the call of its task, or, when that has ranges, at one
+ * size in them. */
+typedef struct ot_contender {
+    const optune_task *task; /* what its plan is for */
+    const optune_impl *impl;
+    const optune_config *config;
+    const optune_call *at; /* constants throughout; NULL: the task's call */
+    const char *range;     /* with `at`: the task's call as text */
+    const char *policy;    /* of its records: "warm m=128"; NULL: "warm" */
+} ot_contender;
+
+/* Where the workload at hand is measured, when its call has ranges, and what else to try there. */
+typedef struct ot_spot {
+    const optune_call *at; /* NULL: at the call itself, and the rest is empty */
+    const char *range, *policy;
+    int n_hints; /* configs to try first and to measure among the finalists */
+    const optune_impl *const *hint;
+    const optune_config *const *hint_config;
+} ot_spot;
+
 /* run.c: what one run shares among its workloads. */
 typedef struct ot_run {
     optune *o;
@@ -50,6 +70,7 @@ typedef struct ot_run {
     ot_log *log, *extra_log;
     int n_workloads;
     optune_call *call;
+    ot_spot spot;
     int trials; /* per workload */
     double end; /* ot_now() by which the run is over; infinity: none */
     int new_trials, failures;
@@ -74,9 +95,8 @@ typedef struct ot_tuned {
 } ot_tuned;
 
 /* trial.c: one outcome becomes a record, in the log and then in the store. */
-int ot_record_trial(ot_run *run, const optune_task *task, const optune_impl *impl,
-                    const optune_config *config, const ot_trial_result *result, double seconds,
-                    bool final, optune_err *err);
+int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result *result,
+                    double seconds, bool final, optune_err *err);
 void ot_run_report(ot_run *run, const char *phase, const char *note);
 
 /* compile_only.c */
@@ -89,6 +109,15 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
 /* Measures the best of every arm, the plevel default's fallback and the runners-up interleaved. */
 int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double seconds,
               optune_err *err);
+
+/* finals.c: verified with a second seed and measured interleaved, all at one size; recorded as
+ * finals. result[i] belongs to who[i]; texts and samples in the arena. */
+int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_arena *arena,
+               ot_trial_result *result, optune_err *err);
+
+/* run.c: the device, the worker, the compilers, the logs; `o`, `options` and `op` are set. */
+int ot_run_open(ot_run *run, optune_err *err);
+void ot_run_close(ot_run *run);
 
 /* report.c */
 optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned);

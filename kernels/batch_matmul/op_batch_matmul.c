@@ -32,6 +32,8 @@ static const optune_op_attr attrs[] = {
  * broadcast. */
 static bool unify_batches(optune_dim *x, optune_dim *y, optune_dim *out)
 {
+    if (x->name[0] && strcmp(x->name, y->name) == 0) /* equal, also where that is 1 */
+        return optune_dim_unify(x, y) && optune_dim_unify(out, x);
     const bool x_one = optune_dim_known(x) && x->min == 1;
     const bool y_one = optune_dim_known(y) && y->min == 1;
     if (x_one)

@@ -126,6 +126,20 @@ INLINE void gemm_mac(gemm_acc acc, const int rows, i64 depth, const DTYPE *a, i6
     }
 }
 
+/* Lane j is lane lanes[j] of a and b side by side. */
+INLINE vec gemm_shuffle(vec a, vec b, vmask lanes)
+{
+#ifdef __clang__ /* folds this where the lanes are constants, as they are below */
+    vec r;
+    UNROLL(64)
+    for (int j = 0; j < VLEN; j++)
+        r[j] = lanes[j] < VLEN ? a[lanes[j] % VLEN] : b[lanes[j] % VLEN];
+    return r;
+#else
+    return __builtin_shuffle(a, b, lanes);
+#endif
+}
+
 /* r[i][j] becomes r[j][i]: a butterfly of log2(VLEN) steps of two-source permutations. */
 INLINE void gemm_transpose(vec r[VLEN])
 {
@@ -141,8 +155,8 @@ INLINE void gemm_transpose(vec r[VLEN])
         for (int i = 0; i < VLEN; i++)
             if (!(i & s)) {
                 const vec a = r[i], b = r[i | s];
-                r[i] = __builtin_shuffle(a, b, low);
-                r[i | s] = __builtin_shuffle(a, b, high);
+                r[i] = gemm_shuffle(a, b, low);
+                r[i | s] = gemm_shuffle(a, b, high);
             }
     }
 }
