@@ -412,7 +412,6 @@ int optune_dispatch_tune(optune *o, const optune_dispatch_options *options,
                     "interrupted: every trial is stored; the same command goes on from here");
         ot_text_printf(&said, "interrupted after %d tuned shapes; no table was made\n",
                        (int)json_array_size(s->said));
-        atomic_store(&o->stop, false);
     }
     if (status >= 0 || status == OPTUNE_EINTERRUPTED) {
         ot_run_report(s->run, "done", NULL);
@@ -426,5 +425,7 @@ int optune_dispatch_tune(optune *o, const optune_dispatch_options *options,
     json_decref(s->said);
     free(s->run);
     free(s);
+    if (status == OPTUNE_EINTERRUPTED)
+        atomic_store(&o->stop, false); /* it was this call that was asked to end */
     return status;
 }
