@@ -18,6 +18,23 @@ struct optune_program {
     ot_value *output;
 };
 
+/* Weights shrink with what is summed over, so that deep graphs stay within their dtype's range. */
+static void scale_weights(const optune_tensor *type, void *data)
+{
+    const int64_t n = optune_tensor_elements(type);
+    const bool is_float =
+        type->dtype.code == OPTUNE_DTYPE_FLOAT || type->dtype.code == OPTUNE_DTYPE_BFLOAT;
+    if (!is_float || type->rank < 2 || type->dtype.lanes != 1 || n <= 3 * type->dim[0].min)
+        return;
+    const double scale = sqrt(3.0 * (double)type->dim[0].min / (double)n);
+    for (int64_t i = 0; i < n; i++) {
+        double value;
+        ot_elements(type->dtype, data, i, 1, &value);
+        value *= scale;
+        ot_elements_set(type->dtype, data, i, 1, &value);
+    }
+}
+
 int optune_graph_fill(optune_graph *g, uint64_t seed, optune_err *err)
 {
     for (int id = 0; id < g->n; id++) {
@@ -28,6 +45,7 @@ int optune_graph_fill(optune_graph *g, uint64_t seed, optune_err *err)
             return ot_graph_fail(g, id, -1, OPTUNE_ETYPE, "its type is not known", err);
         void *data = ot_alloc((size_t)optune_tensor_bytes(&node->out[0]) + 1);
         ot_fill_input(&node->out[0], seed, id, data);
+        scale_weights(&node->out[0], data);
         optune_graph_set_data(g, id, data, NULL);
         free(data);
     }

@@ -183,7 +183,8 @@ OPTUNE_API int optune_function_run(optune_function *function, const void *const 
 OPTUNE_API const char *optune_function_impl(const optune_function *function);
 OPTUNE_API void optune_function_close(optune_function *function); /* NULL is fine */
 
-/* Elements for the constants that have none, as trials make them. */
+/* Elements for the constants that have none: as trials make them, weights scaled down by the
+ * square root of what is summed over. */
 OPTUNE_API int optune_graph_fill(optune_graph *graph, uint64_t seed, optune_err *err);
 /* A whole graph: selects for every group, compiles, packs the constants once. EUSAGE: a constant has
  * no elements. The partition and its graph must outlive the program. */
