@@ -7,7 +7,7 @@
 
 typedef struct graph_values {
     ot_repeats bind;
-    bool plain, execute, json;
+    bool gradient, plain, execute, json;
 } graph_values;
 
 static const ot_option options[] = {
@@ -16,6 +16,10 @@ static const ot_option options[] = {
      .offset = offsetof(graph_values, bind),
      .argument = "DIM=N",
      .help = "give the symbolic dim ?DIM a value; may be repeated"},
+    {.name = "grad",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(graph_values, gradient),
+     .help = "with the gradients of its variables and constants as further outputs"},
     {.name = "plain",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, plain),
@@ -45,12 +49,26 @@ static int execute(const ot_cli *cli, optune_graph *graph, bool json, optune_err
     return status;
 }
 
+/* The graph becomes the one that computes its gradients, too. */
+static int differentiate(optune_graph **graph, optune_err *err)
+{
+    optune_graph *with = NULL;
+    const int status = optune_graph_gradient(*graph, NULL, 0, &with, err);
+    if (status < 0)
+        return status;
+    optune_graph_close(*graph);
+    *graph = with;
+    return OPTUNE_OK;
+}
+
 static int run(const ot_cli *cli)
 {
     const graph_values *values = cli->values;
     optune_err err = {0};
     optune_graph *graph = NULL;
     int status = ot_open_graph(cli->words[0], &values->bind, &graph, &err);
+    if (status >= 0 && values->gradient)
+        status = differentiate(&graph, &err);
     if (status >= 0 && values->execute)
         status = execute(cli, graph, values->json, &err);
     else if (status >= 0)

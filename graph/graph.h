@@ -86,6 +86,9 @@ int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, c
 /* copy.c: the same node numbers; `wide`: see optune_graph_copy. */
 optune_graph *ot_graph_copy(const optune_graph *g, bool wide);
 
+/* infer.c: one call, whose inputs are known already; its outputs become so. */
+int ot_graph_infer_call(optune_graph *g, int node, optune_err *err);
+
 /* ---- partition.c: what is computed as one ------------------------------------------------ */
 typedef struct ot_group {
     int n_nodes; /* the anchor first, then what is fused behind it, in order */

@@ -196,6 +196,12 @@ static int infer_call(inference *in, int id)
     return OPTUNE_OK;
 }
 
+int ot_graph_infer_call(optune_graph *g, int node, optune_err *err)
+{
+    inference in = {.g = g, .err = err};
+    return infer_call(&in, node);
+}
+
 /* ---- the whole --------------------------------------------------------------------------- */
 
 static bool all_known(const optune_graph *g)

@@ -264,19 +264,30 @@ OPTUNE_API bool optune_target_has_lib(const optune_target *target, const char *l
 
 /* What a gradient rule is made of. Values are numbers: the call's own inputs and outputs, the
  * adjoints of its outputs (of the same type), and what optune_grad_call makes of them. A negative
- * value is a failure that was noted; passing it on is fine. */
-OPTUNE_API int optune_grad_input(const optune_grad *grad, int i);
-OPTUNE_API int optune_grad_output(const optune_grad *grad, int i);
-OPTUNE_API int optune_grad_adjoint(optune_grad *grad, int i); /* zeros when nothing depends on it */
+ * value is a failure that was noted; passing it on is fine, and the rule's caller reports it. */
+OPTUNE_API int optune_grad_input(optune_grad *grad, int i);
+OPTUNE_API int optune_grad_output(optune_grad *grad, int i);
+OPTUNE_API int optune_grad_adjoint(optune_grad *grad,
+                                   int i); /* zeros when nothing depends on it */
 /* A call in the graph of gradients: `attrs` is a format, "axis=%d, keepdims=true", or NULL. */
 OPTUNE_API int optune_grad_call(optune_grad *grad, const char *op, int n, const int *inputs,
                                 const char *attrs, ...) OPTUNE_PRINTF(5, 6);
+/* The same with the attributes of the rule's own call that `op` has, too. */
+OPTUNE_API int optune_grad_same(optune_grad *grad, const char *op, int n, const int *inputs);
+/* Calls of one and of two inputs without attributes. */
+OPTUNE_API int optune_grad_unary(optune_grad *grad, const char *op, int a);
+OPTUNE_API int optune_grad_binary(optune_grad *grad, const char *op, int a, int b);
 /* Output i of a call that has several. */
 OPTUNE_API int optune_grad_get(optune_grad *grad, int value, int i);
-/* A constant of a type's dtype and no dims. */
-OPTUNE_API int optune_grad_scalar(optune_grad *grad, const optune_tensor *like, double value);
+/* A constant of a value's dtype and no dims. */
+OPTUNE_API int optune_grad_scalar(optune_grad *grad, int like, double number);
+/* The value with the shape of another of as many elements. */
+OPTUNE_API int optune_grad_reshape(optune_grad *grad, int value, const optune_tensor *shape);
 OPTUNE_API const optune_tensor *optune_grad_type(const optune_grad *grad, int value);
-/* Adds `value` to the adjoint of input i. Inputs that nothing is added to are constants to it. */
+/* True when the adjoint of input i is wanted: what only it needs can be left out. */
+OPTUNE_API bool optune_grad_wants(const optune_grad *grad, int i);
+/* Adds `value` to the adjoint of input i. Where the input was broadcast, the value is summed down
+ * to its shape. An input that nothing is added to does not change the output. */
 OPTUNE_API void optune_grad_add(optune_grad *grad, int i, int value);
 
 /* ---- strategy: which implementations for one target key ---------------------------------- */
@@ -594,7 +605,7 @@ typedef struct optune_target_row {
     void (*free)(void *state, void *buffer);
     int (*write)(void *state, void *buffer, const void *from, int64_t bytes);
     int (*read)(void *state, const void *buffer, void *to, int64_t bytes);
-    bool (*intact)(void *state, void *buffer);   /* false: written outside */
+    bool (*intact)(void *state, void *buffer); /* false: written outside */
     /* Where this process can touch a buffer. NULL: it cannot. */
     void *(*address)(void *state, void *buffer);
     /* Runs the launches in order, once, and waits. */

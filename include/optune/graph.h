@@ -111,6 +111,15 @@ OPTUNE_API const char *optune_graph_text(optune_graph *graph, bool types);
 /* The same as one JSON document; see docs/formats.md. Valid like the text. */
 OPTUNE_API const char *optune_graph_json(optune_graph *graph);
 
+/* ---- gradients --------------------------------------------------------------------------- */
+
+/* Reverse mode: a new graph that computes the outputs of this one and then, for each node of `wrt`
+ * (NULL: every variable and constant of a floating type, in order), the gradient of the sum of all
+ * elements of all floating outputs. The nodes of this graph keep their numbers and names in it.
+ * EUNSUPPORTED names an operator without a gradient rule that stands between. */
+OPTUNE_API int optune_graph_gradient(const optune_graph *graph, const int *wrt, int n,
+                                     optune_graph **gradient, optune_err *err);
+
 /* ---- meaning ----------------------------------------------------------------------------- */
 
 /* The same nodes; `wide`: every floating type becomes f64, so that evaluation shows what exact

@@ -113,6 +113,18 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data: each element of a window receives its share of dy */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    optune_grad_add(grad, 0,
+                    optune_grad_same(grad, "avg_pool2d_grad", 2,
+                                     (const int[]){optune_grad_adjoint(grad, 0),
+                                                   optune_grad_input(grad, 0)}));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(avg_pool2d) = {
     .name = "avg_pool2d",
     .summary = "the mean of each window",
@@ -126,5 +138,6 @@ OPTUNE_OP(avg_pool2d) = {
     .terms = terms,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

@@ -159,6 +159,32 @@ static const char *const samples[] = {
     NULL,
 };
 
+static int product(optune_grad *grad, int x, int y, bool transpose_x, bool transpose_y)
+{
+    return optune_grad_call(grad, "batch_matmul", 2, (const int[]){x, y},
+                            "transpose_a=%s, transpose_b=%s", transpose_x ? "true" : "false",
+                            transpose_y ? "true" : "false");
+}
+
+/* each operand's adjoint is a product of dy with the other one */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    if (!optune_dtype_equal(call->output[0].dtype, call->input[0].type.dtype))
+        return optune_fail(err, OPTUNE_EUNSUPPORTED, "out_dtype is not that of x");
+    const bool ta = optune_call_int(call, "transpose_a"),
+               tb = optune_call_int(call, "transpose_b");
+    const int x = optune_grad_input(grad, 0), y = optune_grad_input(grad, 1);
+    const int dy = optune_grad_adjoint(grad, 0);
+    /* With A = x or its transpose and B^T likewise, dA = dy B and dB = dy^T A. */
+    if (optune_grad_wants(grad, 0))
+        optune_grad_add(
+            grad, 0, ta ? product(grad, y, dy, tb, true) : product(grad, dy, y, false, !tb));
+    if (optune_grad_wants(grad, 1))
+        optune_grad_add(grad, 1,
+                        tb ? product(grad, dy, x, true, ta) : product(grad, x, dy, !ta, false));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(batch_matmul) = {
     .name = "batch_matmul",
     .summary = "matrix products of two batches, the right one transposed by default",
@@ -172,5 +198,6 @@ OPTUNE_OP(batch_matmul) = {
     .terms = terms,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

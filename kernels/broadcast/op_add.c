@@ -43,11 +43,23 @@ static const optune_preset presets[] = {
     {NULL, NULL, NULL},
 };
 
+/* d lhs = d rhs = dy, each summed down to its shape */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    optune_grad_add(grad, 0, dy);
+    optune_grad_add(grad, 1, dy);
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(add) = {
     .name = "add",
     .summary = "sum of two tensors",
     .inputs = binary_inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .presets = presets,
     OPTUNE_BROADCAST_OP(expression),

@@ -41,12 +41,26 @@ static const char *const samples[] = {
     "cast(bool[77], dtype=f32)",    NULL,
 };
 
+/* d data = dy in the dtype of data; only floating ones get here */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    const optune_dtype dtype = call->input[0].type.dtype;
+    optune_grad_add(grad, 0,
+                    optune_grad_call(grad, "cast", 1, &dy, "dtype=%s%d",
+                                     dtype.code == OPTUNE_DTYPE_BFLOAT ? "bf" : "f",
+                                     dtype.bits));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(cast) = {
     .name = "cast",
     .summary = "the same values in another dtype",
     .inputs = inputs,
     .attrs = attrs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_ELEMWISE,
     .n_outputs = 1,

@@ -29,12 +29,27 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy where nothing was cut off */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int x = optune_grad_input(grad, 0);
+    const int dy = optune_grad_adjoint(grad, 0);
+    const int zero = optune_grad_scalar(grad, dy, 0);
+    const int inside = optune_grad_binary(grad, "equal", x, optune_grad_output(grad, 0));
+    optune_grad_add(grad, 0,
+                    optune_grad_call(grad, "where", 3, (const int[]){inside, dy, zero}, NULL));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(clip) = {
     .name = "clip",
     .summary = "limits values to a range",
     .inputs = inputs,
     .attrs = attrs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_ELEMWISE_OP(expression),
 };

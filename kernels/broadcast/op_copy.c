@@ -14,11 +14,21 @@ static const char *const samples[] = {
     "copy(f64[9,31])", "copy(i32[3,70])",   "copy(i8[130])", NULL,
 };
 
+/* d data = dy */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    optune_grad_add(grad, 0, optune_grad_adjoint(grad, 0));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(copy) = {
     .name = "copy",
     .summary = "the same values",
     .inputs = inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_ELEMWISE_OP(expression),
 };

@@ -22,11 +22,28 @@ static int types(optune_call *call, optune_err *err)
     return status < 0 ? status : unary_floats(call, status, err);
 }
 
+/* d lhs = dy / rhs, d rhs = -dy / rhs * output */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int rhs = optune_grad_input(grad, 1);
+    const int share = optune_grad_binary(grad, "divide", optune_grad_adjoint(grad, 0), rhs);
+    optune_grad_add(grad, 0, share);
+    if (!optune_grad_wants(grad, 1))
+        return OPTUNE_OK;
+    const int product =
+        optune_grad_binary(grad, "multiply", share, optune_grad_output(grad, 0));
+    optune_grad_add(grad, 1, optune_grad_unary(grad, "negative", product));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(divide) = {
     .name = "divide",
     .summary = "quotient of two tensors",
     .inputs = binary_inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_BROADCAST,
     .n_outputs = 1,

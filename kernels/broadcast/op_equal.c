@@ -9,11 +9,21 @@ static const char *const samples[] = {
     "equal(i32[2,3,90], i32[3,1])", "equal(bool[130], bool[130])", NULL,
 };
 
+/* it does not change with its inputs */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)grad;
+    (void)call;
+    (void)err;
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(equal) = {
     .name = "equal",
     .summary = "whether both values are equal",
     .inputs = binary_inputs,
     .support_level = 4,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_BROADCAST,
     .n_outputs = 1,

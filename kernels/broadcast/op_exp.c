@@ -20,11 +20,23 @@ static const char *const samples[] = {
     "exp(f32[7])", "exp(f32[3,5,17])", "exp(f32[])", "exp(f32[2,1037])", "exp(f64[9,31])", NULL,
 };
 
+/* d data = dy exp(data) */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    optune_grad_add(grad, 0,
+                    optune_grad_binary(grad, "multiply", optune_grad_adjoint(grad, 0),
+                                       optune_grad_output(grad, 0)));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(exp) = {
     .name = "exp",
     .summary = "exponential",
     .inputs = inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_ELEMWISE,
     .n_outputs = 1,

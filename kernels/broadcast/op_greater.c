@@ -10,11 +10,21 @@ static const char *const samples[] = {
     "greater(bool[130], bool[130])", NULL,
 };
 
+/* it does not change with its inputs */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)grad;
+    (void)call;
+    (void)err;
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(greater) = {
     .name = "greater",
     .summary = "whether the left value is larger",
     .inputs = binary_inputs,
     .support_level = 4,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_BROADCAST,
     .n_outputs = 1,

@@ -17,11 +17,30 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* dy goes to the one that is chosen, to rhs when both are equal */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int a = optune_grad_input(grad, 0), b = optune_grad_input(grad, 1);
+    const int dy = optune_grad_adjoint(grad, 0);
+    const int zero = optune_grad_scalar(grad, dy, 0);
+    const int first = optune_grad_binary(grad, "less", a, b);
+    if (optune_grad_wants(grad, 0))
+        optune_grad_add(
+            grad, 0, optune_grad_call(grad, "where", 3, (const int[]){first, dy, zero}, NULL));
+    if (optune_grad_wants(grad, 1))
+        optune_grad_add(
+            grad, 1, optune_grad_call(grad, "where", 3, (const int[]){first, zero, dy}, NULL));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(minimum) = {
     .name = "minimum",
     .summary = "the smaller of two values",
     .inputs = binary_inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_BROADCAST_OP(expression),
 };

@@ -43,11 +43,26 @@ static const optune_preset presets[] = {
     {NULL, NULL, NULL},
 };
 
+/* d lhs = dy rhs, d rhs = dy lhs */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int a = optune_grad_input(grad, 0), b = optune_grad_input(grad, 1);
+    const int dy = optune_grad_adjoint(grad, 0);
+    if (optune_grad_wants(grad, 0))
+        optune_grad_add(grad, 0, optune_grad_binary(grad, "multiply", dy, b));
+    if (optune_grad_wants(grad, 1))
+        optune_grad_add(grad, 1, optune_grad_binary(grad, "multiply", dy, a));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(multiply) = {
     .name = "multiply",
     .summary = "product of two tensors",
     .inputs = binary_inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .presets = presets,
     OPTUNE_BROADCAST_OP(expression),

@@ -16,11 +16,21 @@ static const char *const samples[] = {
     "negative(i8[130])",   NULL,
 };
 
+/* d data = -dy */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    optune_grad_add(grad, 0, optune_grad_unary(grad, "negative", optune_grad_adjoint(grad, 0)));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(negative) = {
     .name = "negative",
     .summary = "changes the sign",
     .inputs = inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_ELEMWISE_OP(expression),
 };

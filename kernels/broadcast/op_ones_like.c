@@ -22,11 +22,21 @@ static const char *const samples[] = {
     "ones_like(i8[130])",   NULL,
 };
 
+/* it does not change with its inputs */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)grad;
+    (void)call;
+    (void)err;
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(ones_like) = {
     .name = "ones_like",
     .summary = "ones of the shape and dtype of data",
     .inputs = inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .bytes = bytes,
     OPTUNE_ELEMWISE_OP(expression),

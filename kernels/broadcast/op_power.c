@@ -22,11 +22,33 @@ static int types(optune_call *call, optune_err *err)
     return status < 0 ? status : unary_floats(call, status, err);
 }
 
+/* d lhs = dy rhs lhs^(rhs-1), d rhs = dy output log(lhs) */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int a = optune_grad_input(grad, 0), b = optune_grad_input(grad, 1);
+    const int dy = optune_grad_adjoint(grad, 0);
+    const int less = optune_grad_binary(grad, "subtract", b, optune_grad_scalar(grad, b, 1));
+    const int slope =
+        optune_grad_binary(grad, "multiply", b, optune_grad_binary(grad, "power", a, less));
+    if (optune_grad_wants(grad, 0))
+        optune_grad_add(grad, 0, optune_grad_binary(grad, "multiply", dy, slope));
+    if (!optune_grad_wants(grad, 1))
+        return OPTUNE_OK;
+    const int weighed = optune_grad_binary(grad, "multiply", dy, optune_grad_output(grad, 0));
+    optune_grad_add(
+        grad, 1,
+        optune_grad_binary(grad, "multiply", weighed, optune_grad_unary(grad, "log", a)));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(power) = {
     .name = "power",
     .summary = "lhs to the power of rhs",
     .inputs = binary_inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_BROADCAST,
     .n_outputs = 1,

@@ -40,11 +40,25 @@ static const char *const samples[] = {
     "sigmoid(f32[2,1037])", "sigmoid(f64[9,31])",   NULL,
 };
 
+/* d data = dy (y - y y) */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int y = optune_grad_output(grad, 0);
+    const int slope =
+        optune_grad_binary(grad, "subtract", y, optune_grad_binary(grad, "multiply", y, y));
+    optune_grad_add(grad, 0,
+                    optune_grad_binary(grad, "multiply", optune_grad_adjoint(grad, 0), slope));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(sigmoid) = {
     .name = "sigmoid",
     .summary = "logistic function",
     .inputs = inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .presets = presets,
     .pattern = OPTUNE_ELEMWISE,

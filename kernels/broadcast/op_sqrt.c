@@ -21,11 +21,24 @@ static const char *const samples[] = {
     "sqrt(f32[2,1037])", "sqrt(f64[9,31])",   NULL,
 };
 
+/* d data = dy / (2 sqrt(data)) */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int y = optune_grad_output(grad, 0);
+    const int half = optune_grad_binary(grad, "multiply", optune_grad_adjoint(grad, 0),
+                                        optune_grad_scalar(grad, y, 0.5));
+    optune_grad_add(grad, 0, optune_grad_binary(grad, "divide", half, y));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(sqrt) = {
     .name = "sqrt",
     .summary = "square root",
     .inputs = inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_ELEMWISE,
     .n_outputs = 1,

@@ -17,11 +17,24 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d lhs = dy, d rhs = -dy */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    optune_grad_add(grad, 0, dy);
+    if (optune_grad_wants(grad, 1))
+        optune_grad_add(grad, 1, optune_grad_unary(grad, "negative", dy));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(subtract) = {
     .name = "subtract",
     .summary = "difference of two tensors",
     .inputs = binary_inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_BROADCAST_OP(expression),
 };

@@ -21,11 +21,25 @@ static const char *const samples[] = {
     "tanh(f32[2,1037])", "tanh(f64[9,31])",   NULL,
 };
 
+/* d data = dy (1 - y y) */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int y = optune_grad_output(grad, 0);
+    const int slope = optune_grad_binary(grad, "subtract", optune_grad_scalar(grad, y, 1),
+                                         optune_grad_binary(grad, "multiply", y, y));
+    optune_grad_add(grad, 0,
+                    optune_grad_binary(grad, "multiply", optune_grad_adjoint(grad, 0), slope));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(tanh) = {
     .name = "tanh",
     .summary = "hyperbolic tangent",
     .inputs = inputs,
     .support_level = 1,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_ELEMWISE,
     .n_outputs = 1,

@@ -29,11 +29,30 @@ static const char *const samples[] = {
     "where(bool[65], f64[65], f64[])",     NULL,
 };
 
+/* dy goes to the one that is chosen */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int condition = optune_grad_input(grad, 0), dy = optune_grad_adjoint(grad, 0);
+    const int zero = optune_grad_scalar(grad, dy, 0);
+    if (optune_grad_wants(grad, 1))
+        optune_grad_add(
+            grad, 1,
+            optune_grad_call(grad, "where", 3, (const int[]){condition, dy, zero}, NULL));
+    if (optune_grad_wants(grad, 2))
+        optune_grad_add(
+            grad, 2,
+            optune_grad_call(grad, "where", 3, (const int[]){condition, zero, dy}, NULL));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(where) = {
     .name = "where",
     .summary = "chooses between two tensors, value by value",
     .inputs = inputs,
     .support_level = 4,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_BROADCAST,
     .n_outputs = 1,

@@ -337,6 +337,41 @@ static void reference(const optune_call *call, const void *const *in, int out_in
                 }
 }
 
+/* d data = the transposed convolution of dy, d weight = dy correlated with the data */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    conv2d_shape s;
+    if (!conv2d_shape_of(call, &s) || s.data_block || s.out_block ||
+        !optune_dtype_equal(call->output[0].dtype, call->input[CONV2D_DATA].type.dtype))
+        return optune_fail(err, OPTUNE_EUNSUPPORTED, "it is known for NCHW and one dtype only");
+    const int data = optune_grad_input(grad, CONV2D_DATA);
+    const int weight = optune_grad_input(grad, CONV2D_WEIGHT);
+    const int dy = optune_grad_adjoint(grad, 0);
+    const int64_t *pad = optune_call_ints(call, "padding");
+    const optune_tensor *out = &call->output[0];
+    char common[256];
+    snprintf(common, sizeof common,
+             "strides=[%d,%d], padding=[%d,%d,%d,%d], dilation=[%d,%d], groups=%d", (int)s.sh,
+             (int)s.sw, (int)pad[0], (int)pad[1], (int)pad[2], (int)pad[3], (int)s.dh,
+             (int)s.dw, (int)optune_call_int(call, "groups"));
+    /* Rows and columns of the data behind the last window. */
+    const int64_t rest_h =
+        s.h + pad[0] + pad[2] - s.dh * (s.kh - 1) - 1 - (out->dim[2].min - 1) * s.sh;
+    const int64_t rest_w =
+        s.w + pad[1] + pad[3] - s.dw * (s.kw - 1) - 1 - (out->dim[3].min - 1) * s.sw;
+    if (optune_grad_wants(grad, CONV2D_DATA))
+        optune_grad_add(grad, CONV2D_DATA,
+                        optune_grad_call(grad, "conv2d_transpose", 2, (const int[]){dy, weight},
+                                         "%s, output_padding=[%d,%d]", common, (int)rest_h,
+                                         (int)rest_w));
+    if (optune_grad_wants(grad, CONV2D_WEIGHT))
+        optune_grad_add(grad, CONV2D_WEIGHT,
+                        optune_grad_call(grad, "conv2d_backward_weight", 2,
+                                         (const int[]){dy, data}, "%s, kernel_size=[%d,%d]",
+                                         common, (int)s.kh, (int)s.kw));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(conv2d) = {
     .name = "conv2d",
     .summary = "2-D convolution with strides, padding, dilation and groups",
@@ -350,5 +385,6 @@ OPTUNE_OP(conv2d) = {
     .terms = terms,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

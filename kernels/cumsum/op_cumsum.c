@@ -66,6 +66,21 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = the running sums of dy from the other end */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    const bool flat = optune_call_none(call, "axis");
+    const int axis = flat ? 0 : (int)optune_call_int(call, "axis");
+    const int turned = optune_grad_call(grad, "reverse", 1, &dy, "axis=%d", axis);
+    const int sums = optune_grad_call(grad, "cumsum", 1, &turned, "axis=%d, exclusive=%s", axis,
+                                      optune_call_int(call, "exclusive") ? "true" : "false");
+    const int back = optune_grad_call(grad, "reverse", 1, &sums, "axis=%d", axis);
+    optune_grad_add(grad, 0, optune_grad_reshape(grad, back, &call->input[0].type));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(cumsum) = {
     .name = "cumsum",
     .summary = "running sums along an axis, or over all elements",
@@ -79,5 +94,6 @@ OPTUNE_OP(cumsum) = {
     .terms = scan_terms,
     .reference = scan_reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

@@ -150,6 +150,28 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy weight, d weight = dy^T data, d bias = dy summed over rows */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    if (!optune_dtype_equal(call->output[0].dtype, call->input[0].type.dtype))
+        return optune_fail(err, OPTUNE_EUNSUPPORTED, "out_dtype is not that of data");
+    const int data = optune_grad_input(grad, DENSE_DATA);
+    const int weight = optune_grad_input(grad, DENSE_WEIGHT);
+    const int dy = optune_grad_adjoint(grad, 0);
+    if (optune_grad_wants(grad, DENSE_DATA))
+        optune_grad_add(grad, DENSE_DATA,
+                        optune_grad_binary(grad, "dense", dy,
+                                           optune_grad_unary(grad, "transpose", weight)));
+    if (optune_grad_wants(grad, DENSE_WEIGHT))
+        optune_grad_add(grad, DENSE_WEIGHT,
+                        optune_grad_binary(grad, "dense",
+                                           optune_grad_unary(grad, "transpose", dy),
+                                           optune_grad_unary(grad, "transpose", data)));
+    if (optune_grad_wants(grad, DENSE_BIAS))
+        optune_grad_add(grad, DENSE_BIAS, dy);
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(dense) = {
     .name = "dense",
     .summary = "matrix product with a transposed weight, and an optional bias",
@@ -163,5 +185,6 @@ OPTUNE_OP(dense) = {
     .terms = terms,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* concatenate: up to 16 tensors one after another along an axis; other dims are equal. */
+#include <stdio.h>
+
 #include "kernels/injective/injective.h"
 
 static const optune_op_input inputs[] = {
@@ -142,6 +144,33 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* each input receives its slice of dy */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0), rank = call->output[0].rank;
+    const int axis = (int)((optune_call_int(call, "axis") + rank) % rank);
+    int64_t from = 0;
+    for (int i = 0; i < call->n_inputs; i++) {
+        const int64_t to = from + call->input[i].type.dim[axis].min;
+        char begin[24 * OPTUNE_MAX_RANK], end[24 * OPTUNE_MAX_RANK];
+        int b = 0, e = 0;
+        for (int d = 0; d < rank; d++) {
+            const char *comma = d ? "," : "";
+            b += snprintf(begin + b, sizeof begin - (size_t)b, "%s%lld", comma,
+                          d == axis ? (long long)from : 0);
+            e += snprintf(end + e, sizeof end - (size_t)e, "%s%lld", comma,
+                          d == axis ? (long long)to : (long long)call->output[0].dim[d].min);
+        }
+        if (optune_grad_wants(grad, i))
+            optune_grad_add(grad, i,
+                            optune_grad_call(grad, "strided_slice", 1, &dy,
+                                             "begin=[%s], end=[%s]", begin, end));
+        from = to;
+    }
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(concatenate) = {
     .name = "concatenate",
     .summary = "tensors one after another along an axis",
@@ -150,6 +179,7 @@ OPTUNE_OP(concatenate) = {
     .attrs = attrs,
     .presets = presets,
     .types = types,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_INJECTIVE_OP(pieces),
 };

@@ -69,6 +69,15 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy in the shape of data */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    optune_grad_add(
+        grad, 0, optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &call->input[0].type));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(expand_dims) = {
     .name = "expand_dims",
     .summary = "dims of 1 added",
@@ -76,6 +85,7 @@ OPTUNE_OP(expand_dims) = {
     .inputs = inputs,
     .attrs = attrs,
     .types = types,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_INJECTIVE_OP(pieces),
 };

@@ -209,6 +209,19 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy in the layout of data */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    optune_grad_add(grad, 0,
+                    optune_grad_call(grad, "layout_transform", 1, &dy,
+                                     "src_layout=%s, dst_layout=%s",
+                                     optune_call_word(call, "dst_layout"),
+                                     optune_call_word(call, "src_layout")));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(layout_transform) = {
     .name = "layout_transform",
     .summary = "data in another layout",
@@ -217,6 +230,7 @@ OPTUNE_OP(layout_transform) = {
     .attrs = attrs,
     .presets = presets,
     .types = types,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_INJECTIVE_OP(pieces),
 };

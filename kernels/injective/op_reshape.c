@@ -80,6 +80,15 @@ static const char *const samples[] = {
     "reshape(i8[300], newshape=[3,100])",   NULL,
 };
 
+/* d data = dy in the shape of data */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    optune_grad_add(
+        grad, 0, optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &call->input[0].type));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(reshape) = {
     .name = "reshape",
     .summary = "the same values in another shape",
@@ -87,6 +96,7 @@ OPTUNE_OP(reshape) = {
     .inputs = inputs,
     .attrs = attrs,
     .types = types,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_INJECTIVE_OP(pieces),
 };

@@ -47,6 +47,16 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy, reversed */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    optune_grad_add(grad, 0, optune_grad_same(grad, "reverse", 1, &dy));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(reverse) = {
     .name = "reverse",
     .summary = "one axis backwards",
@@ -54,6 +64,7 @@ OPTUNE_OP(reverse) = {
     .inputs = inputs,
     .attrs = attrs,
     .types = types,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_INJECTIVE_OP(pieces),
 };

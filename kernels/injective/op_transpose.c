@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transpose: dims in another order: output dim i is data's dim axes[i]; no axes: reversed. */
+#include <stdio.h>
+
 #include "kernels/injective/injective.h"
 
 static const optune_op_input inputs[] = {
@@ -84,6 +86,22 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy, transposed back */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0), rank = call->input[0].type.rank;
+    const optune_attr *axes = optune_call_attr(call, "axes");
+    int inverse[OPTUNE_MAX_RANK], n = 0;
+    char text[8 * OPTUNE_MAX_RANK] = "";
+    for (int d = 0; d < axes->n; d++)
+        inverse[(axes->i[d] + rank) % rank] = d;
+    for (int d = 0; d < axes->n; d++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%d", d ? "," : "", inverse[d]);
+    optune_grad_add(grad, 0, optune_grad_call(grad, "transpose", 1, &dy, "axes=[%s]", text));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(transpose) = {
     .name = "transpose",
     .summary = "dims in another order",
@@ -92,6 +110,7 @@ OPTUNE_OP(transpose) = {
     .attrs = attrs,
     .presets = presets,
     .types = types,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_INJECTIVE_OP(pieces),
 };

@@ -119,6 +119,18 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data: each window's first largest element receives its dy */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    optune_grad_add(grad, 0,
+                    optune_grad_same(grad, "max_pool2d_grad", 2,
+                                     (const int[]){optune_grad_adjoint(grad, 0),
+                                                   optune_grad_input(grad, 0)}));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(max_pool2d) = {
     .name = "max_pool2d",
     .summary = "the largest element of each window",
@@ -131,5 +143,6 @@ OPTUNE_OP(max_pool2d) = {
     .flops = flops,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

@@ -60,12 +60,24 @@ static const char *const samples[] = {
     "collapse_sum_like(i32[3,70], i32[3,1])",   NULL,
 };
 
+/* d data = dy, broadcast */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    optune_grad_add(grad, 0,
+                    optune_grad_binary(grad, "broadcast_to_like", optune_grad_adjoint(grad, 0),
+                                       optune_grad_input(grad, 0)));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(collapse_sum_like) = {
     .name = "collapse_sum_like",
     .summary = "the sum over what was broadcast",
     .inputs = inputs,
     .support_level = 10,
     .bytes = bytes,
+    .gradient = gradient,
     .samples = samples,
     .pattern = OPTUNE_REDUCTION,
     .n_outputs = 1,

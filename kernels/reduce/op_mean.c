@@ -54,12 +54,25 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy / n, broadcast over what was averaged */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    const double n = (double)optune_tensor_elements(&call->input[0].type) /
+                     (double)optune_tensor_elements(&call->output[0]);
+    const int share = optune_grad_binary(grad, "divide", dy, optune_grad_scalar(grad, dy, n));
+    optune_grad_add(grad, 0, reduce_spread(grad, call, share));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(mean) = {
     .name = "mean",
     .summary = "mean over axes",
     .inputs = reduce_inputs,
     .attrs = reduce_attrs,
     .support_level = 4,
+    .gradient = gradient,
     .samples = samples,
     .presets = presets,
     .pattern = OPTUNE_REDUCTION,

@@ -26,12 +26,21 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* dy goes to the values chosen, in equal parts */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    reduce_give_to_chosen(grad, call);
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(min) = {
     .name = "min",
     .summary = "smallest value over axes",
     .inputs = reduce_inputs,
     .attrs = reduce_attrs,
     .support_level = 4,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_REDUCTION_OP(expressions),
 };

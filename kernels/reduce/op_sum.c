@@ -47,12 +47,21 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy, broadcast over what was summed */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    optune_grad_add(grad, 0, reduce_spread(grad, call, optune_grad_adjoint(grad, 0)));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(sum) = {
     .name = "sum",
     .summary = "sum over axes",
     .inputs = reduce_inputs,
     .attrs = reduce_attrs,
     .support_level = 4,
+    .gradient = gradient,
     .samples = samples,
     .presets = presets,
     OPTUNE_REDUCTION_OP(expressions),

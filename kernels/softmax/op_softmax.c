@@ -169,6 +169,20 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = (dy - sum(dy y)) y */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int y = optune_grad_output(grad, 0), dy = optune_grad_adjoint(grad, 0);
+    const int product = optune_grad_binary(grad, "multiply", dy, y);
+    const int mean = optune_grad_call(grad, "sum", 1, &product, "axis=[%d], keepdims=true",
+                                      (int)optune_call_int(call, "axis"));
+    optune_grad_add(grad, 0,
+                    optune_grad_binary(grad, "multiply",
+                                       optune_grad_binary(grad, "subtract", dy, mean), y));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(softmax) = {
     .name = "softmax",
     .summary = "exponentials along an axis, divided by their sum",
@@ -182,5 +196,6 @@ OPTUNE_OP(softmax) = {
     .terms = terms,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };
