@@ -6,6 +6,8 @@
 
 static const optune_strategy_row rows[] = {
     {.impl = "dense_tile.gpu", .plevel = 10},
+    {.impl = "dense_cublas.cuda", .plevel = 25},
+    {.impl = "dense_cublaslt.cuda", .plevel = 24},
     {0},
 };
 
