@@ -33,6 +33,12 @@ ask run scale 'scale(f32[7])' --target frugal --impl scale_loop.cpu --time 30 --
 expect '"new_trials": 1'
 ask query 'scale(f32[7])' --target frugal && expect 'frugal -threads'
 
+# Ops of a pattern: a declaration each, and templates, strategies and references of the pattern.
+ask impls hypot && expect 'hypot_vector.cpu'
+ask run hypot 'hypot(f32[64,70], f32[70])' --trials 2 --time 60 --json && expect '"new_trials": 2'
+ask run norm 'norm(f32[64,70], axis=[1])' --trials 2 --time 60 --json && expect '"new_trials": 2'
+ask query 'norm(f32[64,70], axis=[1])' && expect 'norm_inner.cpu'
+
 # What an implementation is made of decides whether its records are current, and nothing else.
 rebuild() { cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }; }
 query() { "$work/build/optune" --db "$work/db" query 'scale(f32[65536])' >"$work/out" 2>&1; }
@@ -46,4 +52,11 @@ status=0
 query || status=$?
 [ $status = 3 ] && grep -q "'scale.cpu' has changed" "$work/out" ||
     { echo "an edited body: query gave $status"; cat "$work/out"; exit 1; }
+# So does what an op of a pattern declares, and only its own.
+sed -i 's/s_sqrt(x0 \* x0 + x1 \* x1)/s_sqrt(x0 * x0 + x1 * x1 + 0)/' "$work/kernels/hypot/op_hypot.c"
+rebuild
+ask query 'norm(f32[64,70], axis=[1])' || { echo "an expression of another op made a record stale"; exit 1; }
+status=0
+ask query 'hypot(f32[64,70], f32[70])' || status=$?
+[ $status = 3 ] && expect "'hypot_vector.cpu' has changed"
 echo "examples of docs/adding.md: built, tuned, selected; an edited body is noticed"
