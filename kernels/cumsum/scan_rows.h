@@ -133,8 +133,9 @@ static inline void scan_row_fallback(const optune_task *task, const optune_space
 {
     const scan_shape s = scan_shape_of(task->call);
     const int64_t threads = host_threads(task), lanes = scan_lanes(task, &s);
-    optune_config_choose_int(config, space, "vectors",
-                             s.at.n >= 4 * lanes ? 4 : host_min(4, s.at.n / lanes));
+    const bool far = scan_bytes(task) > host_far(task);
+    optune_config_choose_int(config, space, "vectors", host_min(far ? 8 : 4, s.at.n / lanes));
+    optune_config_choose_int(config, space, "prefetch", far ? 512 : 0);
     scan_store_fallback(task, space, config);
     const bool share = threads > 1 && s.at.outer < threads && s.at.n >= 1 << 17;
     optune_config_choose_int(config, space, "chunk", share ? 16384 : 0);
@@ -211,7 +212,7 @@ static inline void scan_columns_plan(const optune_task *task, const optune_confi
 static inline void scan_sweep_space(const optune_task *task, optune_space *space)
 {
     (void)task;
-    optune_space_ints(space, "width", 6, (int64_t[]){256, 512, 1024, 2048, 4096, 8192});
+    optune_space_ints(space, "width", 7, (int64_t[]){256, 512, 1024, 2048, 4096, 8192, 16384});
     optune_space_ints(space, "prefetch", 3, (int64_t[]){0, 512, 2048});
     scan_store_knob(space);
 }
@@ -226,15 +227,18 @@ static inline bool scan_sweep_valid(const optune_task *task, const optune_config
     return true;
 }
 
+/* Whole rows, so that memory is read and written in one stream, as far as threads get work. */
 static inline void scan_sweep_fallback(const optune_task *task, const optune_space *space,
                                        optune_config *config)
 {
     const scan_shape s = scan_shape_of(task->call);
+    const bool far = scan_bytes(task) > host_far(task);
     const int64_t share = host_ceil(s.at.inner * s.at.outer, host_threads(task));
     int64_t width = 256;
-    while (width < 2048 && width < s.at.inner && width < share)
+    while (width < (far ? 8192 : 2048) && width < s.at.inner && width < share)
         width *= 2;
     optune_config_choose_int(config, space, "width", width);
+    optune_config_choose_int(config, space, "prefetch", far ? 2048 : 0);
     scan_store_fallback(task, space, config);
 }
 

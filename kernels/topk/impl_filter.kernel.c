@@ -56,12 +56,11 @@ static void best(const element *line, item *a, item *b)
     key limit = cut(a, b, n);
     n = K;
     for (; i + STEP <= N; i += STEP) {
-        kvec x[VECTORS];
-        u32 some = 0;
+        u32 better[VECTORS], some = 0;
         UNROLL(16)
         for (int v = 0; v < VECTORS; v++) {
-            x[v] = LOAD(line + i + v * KLEN);
-            some |= below(x[v], limit - (kvec){0});
+            better[v] = below(LOAD(line + i + v * KLEN), limit - (kvec){0});
+            some |= better[v];
         }
         if (__builtin_expect(!some, 1))
             continue;
@@ -69,10 +68,13 @@ static void best(const element *line, item *a, item *b)
             limit = cut(a, b, n);
             n = K;
         }
+        UNROLL(16)
         for (int v = 0; v < VECTORS; v++)
-            for (int l = 0; l < KLEN; l++) {
-                a[n] = join(x[v][l], i + v * KLEN + l);
-                n += x[v][l] < limit;
+            for (u32 m = better[v]; m;) {
+                const int lane = __builtin_ctz(m) / BELOW_STEP;
+                const i64 at = i + v * KLEN + lane;
+                m &= ~(((1u << BELOW_STEP) - 1) << lane * BELOW_STEP);
+                a[n++] = join(KEY_AT(line + at), at);
             }
     }
     for (; i < N; i++) {

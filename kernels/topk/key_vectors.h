@@ -26,7 +26,12 @@ INLINE kvec load_elements(const SRC *p)
     return b;
 }
 
-/* Not zero where a lane of x is below that of y. */
+/* Bits l * BELOW_STEP .. of the result are set where lane l of x is below that of y. */
+#if defined(__AVX2__) && VEC_BYTES == 32 || defined(__SSE2__) && VEC_BYTES == 16
+#define BELOW_STEP ((int)sizeof(key))
+#else
+#define BELOW_STEP 1
+#endif
 INLINE u32 below(kvec x, kvec y)
 {
 #if defined(__AVX512F__) && VEC_BYTES == 64
