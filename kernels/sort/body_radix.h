@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines ordered by their digits, the least significant first. Macros beside
- * kernels/sort/lines.h: DIGIT (bits of a digit), STAGED (items of one digit gather in a cache
- * line of the first caches before they go to where they belong: fewer pages at a time). Digits
- * that all keys share cost nothing more than counting them. With SHARE every thread counts and
- * moves its part of a line; parts keep their order, so a pass is stable.
+ * kernels/sort/lines.h: DIGIT (bits of a digit). Digits that all keys share cost nothing more
+ * than counting them. With SHARE every thread counts and moves its part of a line; parts keep
+ * their order, so a pass is stable.
  *
- * MORE holds a table of counts for every pass (with SHARE: for every thread) and, STAGED, a
- * table of places and the lines of all digits.
+ * MORE holds a table of counts for every pass; with SHARE, for every thread.
  */
 #include "kernels/sort/lines.h"
 
@@ -34,29 +32,6 @@ INLINE void move(const item *a, item *b, u32 *place, i64 from, i64 to, const int
     for (i64 i = from; i < to; i++)
         b[place[DIGIT_OF(a[i], p)]++] = a[i];
 }
-
-#if STAGED
-enum { LINE = 64 / sizeof(item) };
-
-/* Lines are written whole. In the first of a digit, what belongs to digits before it is written
- * by them in the end, when every digit writes what its last line holds. */
-INLINE void move_staged(const item *a, item *b, u32 *place, char *more, const int p)
-{
-    u32 *begin = (u32 *)more;
-    item(*stage)[LINE] = (item(*)[LINE])(more + BUCKETS * sizeof *begin);
-    __builtin_memcpy(begin, place, BUCKETS * sizeof *begin);
-    for (i64 i = 0; i < N; i++) {
-        const item x = a[i];
-        const u32 d = DIGIT_OF(x, p), at = place[d]++;
-        stage[d][at % LINE] = x;
-        if (at % LINE == LINE - 1)
-            __builtin_memcpy(b + (at - at % LINE), stage[d], sizeof stage[d]);
-    }
-    for (int d = 0; d < BUCKETS; d++)
-        for (u32 at = MAX(begin[d], place[d] - place[d] % LINE); at < place[d]; at++)
-            b[at] = stage[d][at % LINE];
-}
-#endif
 
 #if SHARE
 static item *arrange(item *a, item *b, void *more)
@@ -95,11 +70,7 @@ static item *arrange(item *a, item *b, void *more)
         if (count[p][DIGIT_OF(a[0], p)] == N)
             continue;
         places(count[p]);
-#if STAGED
-        move_staged(a, b, count[p], (char *)(count + PASSES), p);
-#else
         move(a, b, count[p], 0, N, p);
-#endif
         item *const swap = a;
         a = b;
         b = swap;

@@ -138,7 +138,6 @@ static inline void order_lines_plan(const optune_task *task, const optune_config
 static inline void order_radix_space(const optune_task *task, optune_space *space)
 {
     optune_space_ints(space, "digit", 4, (int64_t[]){6, 8, 11, 16});
-    optune_space_bools(space, "staged", 2, (bool[]){false, true});
     order_block_knob(task, space);
     /* Whether threads take lines of their own, or share each. */
     optune_space_words(space, "threads", 2, (const char *const[]){"lines", "share"});
@@ -155,8 +154,7 @@ static inline int64_t order_radix_more(const optune_task *task, const optune_con
     const int64_t digit = optune_config_int(config, "digit");
     const int64_t tables =
         order_share(config) ? host_threads(task) : host_ceil(s.data.bits, digit);
-    const int64_t stage = optune_config_bool(config, "staged") ? 4 + 64 : 0;
-    return (tables * 4 + stage) << digit;
+    return (tables << digit) * 4;
 }
 
 static inline bool order_radix_valid(const optune_task *task, const optune_config *config,
@@ -165,10 +163,6 @@ static inline bool order_radix_valid(const optune_task *task, const optune_confi
     const order_shape s = order_shape_of(task->call);
     if (order_share(config) && host_threads(task) == 1)
         return optune_refuse(why, "one thread has nobody to share a line with");
-    if (order_share(config) && optune_config_bool(config, "staged"))
-        return optune_refuse(why, "lines of digits are for one thread");
-    if (optune_config_bool(config, "staged") && optune_config_int(config, "digit") > 11)
-        return optune_refuse(why, "65536 lines are more than the caches hold");
     if (optune_config_int(config, "digit") > 11 && s.at.n < 1 << 16)
         return optune_refuse(why, "counting 65536 digits takes longer than sorting");
     return order_scratch_fits(order_lines_bytes(task, optune_config_int(config, "block"),
@@ -193,7 +187,6 @@ static inline void order_radix_plan(const optune_task *task, const optune_config
 {
     const int m = order_module(task, plan);
     optune_plan_define(plan, m, "DIGIT", optune_config_int(config, "digit"));
-    optune_plan_define(plan, m, "STAGED", optune_config_bool(config, "staged"));
     order_lines_plan(task, config, plan, m, order_radix_more(task, config),
                      order_share(config));
 }
