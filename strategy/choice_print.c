@@ -162,9 +162,13 @@ static void print_detail(const ot_choice_row *row, ot_text *to)
                     fact->record.final ? ", measured among the finalists" : "");
     if (fact && fact->currency == OT_UNVERIFIABLE)
         wrap_printf(to, 6, "unverified: %s", fact->why);
-    if (row->stale)
-        wrap_printf(to, 6, "stale: %s, %s; %s", time_text(row->stale->record.cost, time),
-                    age_text(row->stale->record.time, age), row->stale_why);
+    if (row->stale) {
+        const optune_record *r = &row->stale->record;
+        wrap_printf(to, 6, "stale: %s, %d samples, %s, from %s", time_text(r->cost, time),
+                    r->n_samples, age_text(r->time, age),
+                    r->source ? r->source : "an unnamed source");
+        wrap(to, 8, row->stale_why);
+    }
     if (!fact && row->failed)
         wrap_printf(to, 6, "%d trials failed, the last as '%s': %s", row->n_failed,
                     ot_outcome_name(row->failed->record.outcome),
@@ -320,13 +324,10 @@ static json_t *failed_json(const ot_choice_row *row)
 {
     if (row->n_failed == 0)
         return json_null();
-    json_t *json = json_pack("{s:i}", "trials", row->n_failed);
-    if (row->failed) {
-        json_object_set_new(json, "last",
-                            json_string(ot_outcome_name(row->failed->record.outcome)));
-        json_object_set_new(json, "message", text_json(row->failed->record.message));
-    }
-    return json;
+    const optune_record *last = row->failed ? &row->failed->record : NULL;
+    return json_pack("{s:i, s:o, s:o}", "trials", row->n_failed, "last",
+                     text_json(last ? ot_outcome_name(last->outcome) : NULL), "message",
+                     text_json(last ? last->message : NULL));
 }
 
 static json_t *row_json(const ot_choice_row *row)
@@ -350,15 +351,18 @@ json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
     const int second = runner_up(choice);
     ot_text call = {0};
     ot_call_print(task->call, &call);
-    json_t *rows = json_array();
+    json_t *rows = json_array(), *libs = json_array();
     for (int i = 0; i < choice->n; i++)
         json_array_append_new(rows, row_json(&choice->row[i]));
+    for (int i = 0; i < task->target->n_libs; i++)
+        json_array_append_new(libs, json_string(task->target->lib[i]));
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:{s:s, s:i}, s:o}", "call",
-        ot_text_str(&call), "op", task->call->op->name, "target", task->target->kind, "device",
-        task->device->key, "tier", tier_text[choice->tier], "impl",
-        winner->candidate.impl->name, "plevel", winner->candidate.plevel, "config",
-        config_json(&choice->config), "index", (json_int_t)choice->config.index, "cost",
+        "{s:s, s:s, s:s, s:i, s:o, s:s, s:s, s:s, s:i, s:o, s:I, s:o, s:o, s:{s:s, s:i}, s:o}",
+        "call", ot_text_str(&call), "op", task->call->op->name, "target", task->target->kind,
+        "threads", task->target->threads, "libs", libs, "device", task->device->key, "tier",
+        tier_text[choice->tier], "impl", winner->candidate.impl->name, "plevel",
+        winner->candidate.plevel, "config", config_json(&choice->config), "index",
+        (json_int_t)choice->config.index, "cost",
         winner->fact ? json_real(winner->fact->record.cost) : json_null(), "runner_up",
         second < 0
             ? json_null()

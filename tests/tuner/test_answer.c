@@ -8,6 +8,7 @@
 
 #include "support/check.h"
 #include "support/records.h"
+#include "support/schema.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -231,6 +232,13 @@ static void all_failed(optune_record *r)
     r->cost = INFINITY;
 }
 
+/* Of the others only failures are left, under a name that nobody asks for. */
+static void only_pack(optune_record *r)
+{
+    if (strcmp(r->impl, "dense_pack.x86") != 0)
+        r->policy = "another";
+}
+
 static void check_plevel(const char *db)
 {
     optune *o = tuning_open(db);
@@ -427,6 +435,90 @@ static void test_other_device_stale(void **state)
     optune_close(o);
 }
 
+/* ---- as documents ------------------------------------------------------------------------ */
+
+static json_t *selected(const char *db, const char *workload, optune_options options)
+{
+    optune *o = tuning_open_with(db, options);
+    optune_selection *s = NULL;
+    optune_err err = {0};
+    check_ok(optune_select(o, workload, &s, &err));
+    json_t *json = tuning_parse(optune_selection_json(s));
+    optune_selection_free(s);
+    optune_close(o);
+    return json;
+}
+
+static void far_and_bare(optune_record *r)
+{
+    r->device = "far:json";
+    r->target = "cpu -threads=4";
+    r->source = NULL;
+    r->tool = NULL;
+    r->low = r->high = 0;
+}
+
+static void test_json_schema(void **state)
+{
+    (void)state;
+    json_t *schema = schema_of_docs("## JSON of `optune select --json`");
+    optune_device device = some_device("far:json");
+    forge_db("json-digest", other_digest, NULL);
+    forge_db("json-space", other_space, NULL);
+    forge_db("json-failed", all_failed, NULL);
+    forge_db("json-refuted", refuted_pack, NULL);
+    forge_db("json-far", far_and_bare, &device);
+    const optune_options plain = {.target = "cpu -threads=1"};
+    const optune_options cblas = {.target = "cpu -threads=1 -libs=cblas"};
+    const optune_options far = {.target = "cpu", .device = "far:json"};
+    const char *const symbolic = "dense(f32[?m:1..64,64], const f32[32,64])";
+    json_t *all[] = {
+        selected("nothing", WORKLOAD, plain),      selected("tuned", WORKLOAD, plain),
+        selected("tuned", WORKLOAD, cblas),        selected("json-digest", WORKLOAD, plain),
+        selected("json-space", WORKLOAD, plain),   selected("json-failed", WORKLOAD, plain),
+        selected("json-refuted", WORKLOAD, plain), selected("json-far", WORKLOAD, far),
+        selected("tuned", symbolic, plain),
+    };
+    static const char *const tier[] = {"plevel", "tuned", "tuned",      "plevel", "plevel",
+                                       "plevel", "tuned", "unverified", "plevel"};
+    char why[256];
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        assert_string_equal(tuning_text(all[i], "tier"), tier[i]);
+        if (!schema_accepts(schema, all[i], why, sizeof why))
+            fail_msg("document %d: %s", i, why);
+    }
+    /* It would notice. */
+    json_t *first = json_array_get(json_object_get(all[1], "candidates"), 0);
+    json_object_set_new(first, "standing", json_string("somehow"));
+    assert_false(schema_accepts(schema, all[1], why, sizeof why));
+    check_contains(why, "somehow");
+    json_object_del(all[2], "runner_up");
+    assert_false(schema_accepts(schema, all[2], why, sizeof why));
+    check_contains(why, "runner_up");
+    json_object_set_new(all[3], "extra", json_null());
+    assert_false(schema_accepts(schema, all[3], why, sizeof why));
+    json_object_set_new(all[4], "plevel", json_string("high"));
+    assert_false(schema_accepts(schema, all[4], why, sizeof why));
+    for (int i = 0; i < OT_COUNT(all); i++)
+        json_decref(all[i]);
+    json_decref(schema);
+}
+
+/* All that a person may ask: clause, cost and interval, samples, age, source, margin, who was
+ * never measured, and what would be chosen without records. */
+static void test_explanation(void **state)
+{
+    (void)state;
+    explained("tuned", "clause 'm <= 8' is false (m=16)");
+    explained("tuned", " samples, just now, from run");
+    explained("tuned", "measured among the finalists");
+    explained("tuned", "runner-up dense_");
+    explained("tuned", "by plevel alone: dense_gemm.cpu (11)");
+    forge_db("explain-one", only_pack, NULL);
+    explained("explain-one", "dense_gemm.cpu was not compared: never measured");
+    explained("explain", "stale: ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +531,8 @@ int main(void)
         cmocka_unit_test(test_refuted),
         cmocka_unit_test(test_other_device),
         cmocka_unit_test(test_other_device_stale),
+        cmocka_unit_test(test_json_schema),
+        cmocka_unit_test(test_explanation),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
