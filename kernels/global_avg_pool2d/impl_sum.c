@@ -32,8 +32,9 @@ static void space(const optune_task *task, optune_space *space)
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    (void)task;
-    optune_config_choose_int(config, space, "planes", 4);
+    const int registers =
+        task->device->vector_registers >= 16 ? task->device->vector_registers : 16;
+    optune_config_choose_int(config, space, "planes", registers - 4);
     optune_config_choose_int(config, space, "vectors", 1);
 }
 

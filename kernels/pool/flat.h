@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Separable pooling of small planes of NCHW, stride 1: a plane is copied into one with its padding
- * in place, PITCH elements a row, and then treated as one long row: first all kernel rows are
+ * Separable pooling of small planes of NCHW, stride 1: GROUP planes are copied into padded ones,
+ * SPAN elements each, PITCH a row, and then treated as one long row: first all kernel rows are
  * folded, then all kernel columns, in place.
  *
  * The one idea: vectors never end with a row. What they compute across the ends of rows is
@@ -10,7 +10,7 @@
  */
 #include "kernels/pool/body.h"
 
-#define LENGTH ((i64)(OH - 1) * PITCH + OW) /* of the result */
+#define LENGTH ((i64)(GROUP - 1) * SPAN + (i64)(OH - 1) * PITCH + OW) /* of the result */
 #define STEPS(n) (CEIL_DIV(n, STEP * VLEN) * STEP * VLEN)
 #define ROWS MIN(H, OH + FAR_ROW - PT) /* of the data that windows meet */
 
@@ -18,10 +18,10 @@
 void count_positions(void *const *arg)
 {
     DTYPE *shares = arg[0];
-    for (i64 i = 0; i < STEPS(LENGTH); i++)
-        shares[i] = i / PITCH < OH && i % PITCH < OW
-                        ? share_of(counted_rows(i / PITCH), counted_cols(i % PITCH))
-                        : 0;
+    for (i64 i = 0; i < STEPS(LENGTH); i++) {
+        const i64 y = i % SPAN / PITCH, x = i % SPAN % PITCH;
+        shares[i] = y < OH && x < OW ? share_of(counted_rows(y), counted_cols(x)) : 0;
+    }
 }
 
 INLINE void fold_rows(DTYPE *plane)
@@ -70,16 +70,20 @@ void pool(void *const *arg)
         DTYPE *plane = (DTYPE *)arg[2] + THREAD * (2 * (i64)WORK);
         for (i64 i = 0; i < WORK; i++)
             plane[i] = POOL_START;
-        for (i64 p = chunk * PLANES / CHUNKS; p < (chunk + 1) * PLANES / CHUNKS; p++) {
-            const DTYPE *from = data + p * ((i64)H * W);
-            DTYPE *to = out + p * ((i64)OH * OW);
-            for (i64 y = 0; y < ROWS; y++)
-                __builtin_memcpy(plane + (PT + y) * PITCH + PL, from + y * W,
-                                 MIN(W, PITCH - PL) * sizeof(DTYPE));
+        const i64 end = (chunk + 1) * PLANES / CHUNKS;
+        for (i64 p = chunk * PLANES / CHUNKS; p < end; p += GROUP) {
+            const i64 n = MIN(GROUP, end - p);
+            for (i64 g = 0; g < n; g++)
+                for (i64 y = 0; y < ROWS; y++)
+                    __builtin_memcpy(plane + g * SPAN + (PT + y) * PITCH + PL,
+                                     data + ((p + g) * H + y) * W,
+                                     MIN(W, PITCH - PL) * sizeof(DTYPE));
             fold_rows(plane);
             fold_columns(plane + WORK, shares);
-            for (i64 y = 0; y < OH; y++)
-                __builtin_memcpy(to + y * OW, plane + WORK + y * PITCH, OW * sizeof(DTYPE));
+            for (i64 g = 0; g < n; g++)
+                for (i64 y = 0; y < OH; y++)
+                    __builtin_memcpy(out + ((p + g) * OH + y) * OW,
+                                     plane + WORK + g * SPAN + y * PITCH, OW * sizeof(DTYPE));
         }
     }
 }

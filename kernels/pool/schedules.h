@@ -252,11 +252,25 @@ static inline int64_t pool_pitch(const pool_shape *s)
     return reach > width ? reach : width;
 }
 
-/* Elements of a padded plane, and what whole steps of vectors reach beyond. */
-static inline int64_t pool_flat_work(const pool_shape *s, int64_t step)
+/* Elements of a padded plane. */
+static inline int64_t pool_span_of(const pool_shape *s)
 {
-    const int64_t rows = s->y.out + (s->y.kernel - 1) * s->y.dilation;
-    return (rows * pool_pitch(s) + (s->x.kernel - 1) * s->x.dilation + 2 * step + 15) / 16 * 16;
+    return (s->y.out + (s->y.kernel - 1) * s->y.dilation) * pool_pitch(s);
+}
+
+/* Elements of a group of them, and what whole steps of vectors reach beyond. */
+static inline int64_t pool_flat_work(const pool_shape *s, int64_t group, int64_t step)
+{
+    const int64_t reach = (s->x.kernel - 1) * s->x.dilation;
+    return (group * pool_span_of(s) + reach + 2 * step + 15) / 16 * 16;
+}
+
+static inline bool pool_flat_fits(const optune_task *task, const pool_shape *s, int64_t group,
+                                  char *why)
+{
+    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
+    return 2 * pool_flat_work(s, group, 0) * pool_elem(s) <= l2 ||
+           optune_refuse(why, "%ld padded planes, twice, exceed the second cache", (long)group);
 }
 
 static inline bool pool_flat_applies(const optune_task *task, char *why)
@@ -266,11 +280,9 @@ static inline bool pool_flat_applies(const optune_task *task, char *why)
         return false;
     if (s.y.stride != 1 || s.x.stride != 1)
         return optune_refuse(why, "needs strides of 1");
-    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
-    if (2 * pool_flat_work(&s, 0) * pool_elem(&s) > l2)
-        return optune_refuse(why, "a padded plane, twice, exceeds the second cache");
-    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
-           optune_refuse(why, "a window of more than 16 rows or columns");
+    if (s.y.kernel > 16 || s.x.kernel > 16)
+        return optune_refuse(why, "a window of more than 16 rows or columns");
+    return pool_flat_fits(task, &s, 1, why);
 }
 
 static inline void pool_flat_space(const optune_task *task, optune_space *space)
@@ -279,16 +291,28 @@ static inline void pool_flat_space(const optune_task *task, optune_space *space)
     pool_forward_shape(task->call, &s);
     pool_lanes_knob(task, &s, pool_lanes(task, &s), space);
     optune_space_ints(space, "vectors", 3, pool_tiles);
+    optune_space_ints(space, "planes", 5, (const int64_t[]){1, 2, 4, 8, 16});
 }
 
 static inline void pool_flat_fallback(const optune_task *task, const optune_space *space,
                                       optune_config *config)
 {
-    (void)task;
-    optune_config_choose_int(config, space, "vectors", 2);
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const int64_t planes = 2048 / pool_span_of(&s);
+    optune_config_choose_int(config, space, "planes", planes < s.planes ? planes : s.planes);
 }
 
-#define pool_flat_valid NULL
+static inline bool pool_flat_valid(const optune_task *task, const optune_config *config,
+                                   char *why)
+{
+    pool_shape s;
+    pool_forward_shape(task->call, &s);
+    const int64_t group = optune_config_int(config, "planes");
+    if (group > 1 && group > s.planes)
+        return optune_refuse(why, "there are not %ld planes", (long)group);
+    return pool_flat_fits(task, &s, group, why);
+}
 
 static inline void pool_flat_plan(const optune_task *task, const optune_config *config,
                                   optune_plan *plan)
@@ -297,10 +321,13 @@ static inline void pool_flat_plan(const optune_task *task, const optune_config *
     pool_forward_shape(task->call, &s);
     const int64_t lanes = optune_config_int(config, "lanes");
     const int64_t vecs = optune_config_int(config, "vectors"), threads = pool_threads(task);
-    const int64_t work = pool_flat_work(&s, vecs * lanes);
+    const int64_t group = optune_config_int(config, "planes");
+    const int64_t work = pool_flat_work(&s, group, vecs * lanes);
     const int64_t chunks = threads == 1 ? 1 : 4 * threads;
     const int m = pool_module(plan, &s, lanes);
     optune_plan_define(plan, m, "STEP", vecs);
+    optune_plan_define(plan, m, "GROUP", group);
+    optune_plan_define(plan, m, "SPAN", pool_span_of(&s));
     optune_plan_define(plan, m, "PITCH", pool_pitch(&s));
     optune_plan_define(plan, m, "WORK", work);
     optune_plan_define(plan, m, "CHUNKS", chunks < s.planes ? chunks : s.planes);

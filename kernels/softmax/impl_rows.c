@@ -48,8 +48,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     softmax_shape s;
     softmax_shape_of(task->call, &s);
-    optune_config_choose_word(config, space, "passes", fits(task, &s, 1) ? "one" : "three");
-    optune_config_choose_int(config, space, "vectors", fits(task, &s, 1) ? 1 : 4);
+    /* Reductions of short rows wait for each other; several rows at once do not. */
+    const bool few = vectors(task, &s) <= 16;
+    optune_config_choose_word(config, space, "passes", "three");
+    optune_config_choose_int(config, space, "rows", few ? 4 : 1);
+    optune_config_choose_int(config, space, "vectors", vectors(task, &s) < 2 ? 1 : few ? 2 : 4);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
