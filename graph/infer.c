@@ -236,14 +236,17 @@ int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_e
 {
     inference in = {.g = g, .err = err};
     const optune_dim number = optune_dim_of(value);
+    char own[OPTUNE_DIM_NAME_SIZE]; /* the caller's may be one of those that change */
+    if (!ot_copy(own, sizeof own, name))
+        return optune_fail(err, OPTUNE_ENOENT, "no symbolic dim '%.80s'", name);
     const char *names[64];
     int n = 0;
     for (int id = 0; id < g->n; id++)
         for (int o = 0; o < g->node[id].n_out; o++)
             for (int d = 0; d < g->node[id].out[o].rank; d++) {
                 const char *is = g->node[id].out[o].dim[d].name;
-                if (!strcmp(is, name))
-                    return learn(&in, name, &number);
+                if (!strcmp(is, own))
+                    return learn(&in, own, &number);
                 if (*is && n < OT_COUNT(names))
                     names[n++] = is;
             }
