@@ -16,9 +16,14 @@
 
 enum { CHUNK = 1 << 14 }; /* elements of one task of the stage; whole vectors of any type */
 
-/* Redundancy elimination turns the comparisons of an expression with constants into branches,
- * and a loop with branches does not become vector code. */
-#define KEEP_LOOPS "-fno-tree-pre"
+/* Expressions are loops over the lanes of a vector that the compiler turns back into vector code:
+ * also where the body asks for -O1; and redundancy elimination would turn their comparisons with
+ * constants into branches, which forbids it. */
+static void keep_loops(optune_plan *plan, int module)
+{
+    optune_plan_flag(plan, module, "-ftree-loop-vectorize");
+    optune_plan_flag(plan, module, "-fno-tree-pre");
+}
 
 /* NULL: nothing is computed in it. */
 static const char *ctype(optune_dtype dtype)
@@ -87,7 +92,7 @@ static void print_index(const optune_tensor *out, const optune_tensor *in, ot_te
             counts = counts || !one(&out->dim[d]);
         }
         if (!over && counts) {
-            ot_text_add(to, " + (o)");
+            ot_text_add(to, " + (u64)(o)");
             if (below > 1)
                 ot_text_printf(to, " / %lld", (long long)below);
             if (d >= 0)
@@ -189,7 +194,7 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
                     "stages of one module that fuse must have as many arguments: '%s'",
                     stage->function);
     if (!m->fused)
-        optune_plan_flag(plan, stage->module, KEEP_LOOPS);
+        keep_loops(plan, stage->module);
     m->fused = plan->fused = true;
     m->first_extra = stage->n_args;
     add_extras(call, stage);
@@ -212,7 +217,7 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
     optune_plan_define(plan, m, "ELEMENTS", optune_tensor_elements(out));
     optune_plan_define(plan, m, "RUN", run > 0 ? run : 1);
     optune_plan_define(plan, m, "CHUNK", CHUNK);
-    optune_plan_flag(plan, m, KEEP_LOOPS);
+    keep_loops(plan, m);
     plan->module[m].fused = plan->module[m].closing = true;
     plan->module[m].first_extra = 1;
     optune_stage stage = {.phase = OPTUNE_TIMED,

@@ -31,8 +31,7 @@ INLINE vec epilogue_operand(const DTYPE *p, const int step, const int lanes)
     if (lanes >= VLEN)
         return load(p);
     vec v = {0};
-    for (int l = 0; l < lanes; l++)
-        v[l] = p[l];
+    __builtin_memcpy(&v, p, (usize)lanes * sizeof(DTYPE));
     return v;
 }
 
@@ -63,16 +62,22 @@ INLINE DTYPE epilogue_one(DTYPE ot_x, void *const *arg, i64 o)
     return ot_x;
 }
 
-/* A stored tile: rows of `cols` elements, `ld` apart in memory and in the output. */
-static __attribute__((noinline)) void epilogue_rows(DTYPE *c, i64 ld, int rows, int cols,
-                                                    void *const *arg, i64 o)
+/* A stored tile: rows of `cols` elements, `ld` apart in memory and in the output. The last vector
+ * of a row overlaps the one before it, so it is computed before that one is stored. */
+static __attribute__((noinline, unused)) void epilogue_rows(DTYPE *c, i64 ld, i64 rows,
+                                                            i64 cols, void *const *arg, i64 o)
 {
-    for (int i = 0; i < rows; i++) {
-        int j = 0;
-        for (; j + VLEN <= cols; j += VLEN)
-            store(c + i * ld + j, epilogue(load(c + i * ld + j), arg, o + i * ld + j, VLEN));
-        for (; j < cols; j++)
-            c[i * ld + j] = epilogue_one(c[i * ld + j], arg, o + i * ld + j);
+    for (i64 i = 0; i < rows; i++, c += ld, o += ld) {
+        i64 j = 0;
+        if (cols < VLEN) {
+            for (; j < cols; j++)
+                c[j] = epilogue_one(c[j], arg, o + j);
+            continue;
+        }
+        const vec last = epilogue(load(c + cols - VLEN), arg, o + cols - VLEN, VLEN);
+        for (; j + VLEN < cols; j += VLEN)
+            store(c + j, epilogue(load(c + j), arg, o + j, VLEN));
+        store(c + cols - VLEN, last);
     }
 }
 

@@ -144,4 +144,14 @@ static inline void conv2d_define(optune_plan *plan, int module, const conv2d_sha
     optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
 }
 
+/* Adds the stage that computes the output, and offers to fuse in it: lanes are pixels of a plane,
+ * or channels of a block. */
+static inline void conv2d_finish(const optune_task *task, optune_plan *plan,
+                                 const optune_stage *stage)
+{
+    optune_stage last = *stage;
+    optune_plan_fuse(task, plan, &last, conv2d_out_block(task->call) ? 4 : 2);
+    optune_plan_stage(plan, &last);
+}
+
 #endif

@@ -214,13 +214,13 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
                                             .n_args = 2,
                                             .arg = {optune_input_arg(CONV2D_WEIGHT),
                                                     optune_scratch_arg(packed)}});
-    optune_plan_stage(
-        plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                              .module = module,
-                              .function = "conv2d",
-                              .n_args = 4,
-                              .arg = {data, optune_scratch_arg(packed), optune_output_arg(0),
-                                      optune_scratch_arg(panel)}});
+    conv2d_finish(task, plan,
+                  &(optune_stage){.phase = OPTUNE_TIMED,
+                                  .module = module,
+                                  .function = "conv2d",
+                                  .n_args = 4,
+                                  .arg = {data, optune_scratch_arg(packed),
+                                          optune_output_arg(0), optune_scratch_arg(panel)}});
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -98,16 +98,21 @@ void pack_weight(void *const *arg)
     PARALLEL_FOR
     for (i64 t = 0; t < GROUPS * OT; t++) {
         const i64 g = t / OT, first = t % OT * TM;
-        for (i64 k = 0; k < CI_G; k++)
-            for (i64 m = 0; m < TM; m++)
-                packed[(t * CI_G + k) * TM + m] =
-                    first + m < CO_G ? weight[(g * CO_G + first + m) * CI_G + k] : 0;
+        for (i64 k = 0; k < CI_G; k++) {
+            DTYPE *to = packed + (t * CI_G + k) * TM;
+            i64 m = 0;
+            for (; m < MIN(TM, CO_G - first); m++)
+                to[m] = weight[(g * CO_G + first + m) * CI_G + k];
+            for (; m < TM; m++)
+                to[m] = 0;
+        }
     }
 }
 
-/* rows x vecs vectors of C over `depth` input channels; the last vector has `last` lanes. */
+/* rows x vecs vectors of C over `depth` input channels; the last vector has `last` lanes. `ends` is
+ * NULL, or the stage's arguments when these channels are the last. */
 INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i64 depth,
-                    int more, const int rows, const int vecs, const int last)
+                    int more, const int rows, const int vecs, const int last, void *const *ends)
 {
     vec acc[TM][TV];
     UNROLL(64)
@@ -141,6 +146,8 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i6
             DTYPE *to = c + m * (i64)P + v * LANES;
             if (IC_CHUNK < CI_G && more)
                 acc[m][v] += get(to, lanes);
+            if (EPILOGUE && ends)
+                acc[m][v] = epilogue(acc[m][v], ends, to - (const DTYPE *)ends[2], lanes);
             put(to, acc[m][v], lanes);
         }
     }
@@ -148,10 +155,10 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i6
 
 /* All channel tiles of a chunk over one panel. */
 INLINE void tiles(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i64 depth, int more,
-                  const int rows, const int ragged)
+                  const int rows, const int ragged, void *const *ends)
 {
     product(w, x, step, c, depth, more, rows, ragged ? REST_VECS : TV,
-            ragged ? (REST - 1) % LANES + 1 : LANES);
+            ragged ? (REST - 1) % LANES + 1 : LANES, ends);
 }
 
 void conv2d(void *const *arg)
@@ -169,6 +176,7 @@ void conv2d(void *const *arg)
         for (i64 k0 = 0; k0 < CI_G; k0 += IC_CHUNK) {
             const i64 depth = MIN(IC_CHUNK, CI_G - k0);
             const DTYPE *x = data + (image * CI_G + k0) * P;
+            void *const *ends = k0 + depth == CI_G ? arg : 0;
             for (i64 p = p0; p < p1; p++) {
                 if (p < FULL && !PACK)
                     continue;
@@ -188,17 +196,19 @@ void conv2d(void *const *arg)
                 for (i64 p = p0; p < MIN(FULL, p1); p++) {
                     const DTYPE *from = PACK ? mine + (p - p0) * PANEL_SIZE : x + p * WIDTH;
                     if (whole)
-                        tiles(w, from, PACK ? WIDTH : P, c + p * WIDTH, depth, k0 > 0, TM, 0);
+                        tiles(w, from, PACK ? WIDTH : P, c + p * WIDTH, depth, k0 > 0, TM, 0,
+                              ends);
                     else
                         tiles(w, from, PACK ? WIDTH : P, c + p * WIDTH, depth, k0 > 0,
-                              ROWS_REST, 0);
+                              ROWS_REST, 0, ends);
                 }
                 if (REST && p1 > FULL) {
                     const DTYPE *from = mine + (FULL - p0) * PANEL_SIZE;
                     if (whole)
-                        tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, TM, 1);
+                        tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, TM, 1, ends);
                     else
-                        tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, ROWS_REST, 1);
+                        tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, ROWS_REST, 1,
+                              ends);
                 }
             }
         }

@@ -133,15 +133,15 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                           .n_args = 2,
                           .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(packed)},
                       });
-    optune_plan_stage(plan,
-                      &(optune_stage){
-                          .phase = OPTUNE_TIMED,
-                          .module = module,
-                          .function = "depthwise",
-                          .n_args = 4,
-                          .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(packed),
-                                  optune_output_arg(0), optune_scratch_arg(bands)},
-                      });
+    conv2d_finish(task, plan,
+                  &(optune_stage){
+                      .phase = OPTUNE_TIMED,
+                      .module = module,
+                      .function = "depthwise",
+                      .n_args = 4,
+                      .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(packed),
+                              optune_output_arg(0), optune_scratch_arg(bands)},
+                  });
 }
 
 OPTUNE_IMPL(conv2d, depthwise) = {

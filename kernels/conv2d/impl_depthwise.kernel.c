@@ -31,10 +31,14 @@ void pack_weight(void *const *arg)
     DTYPE *packed = arg[1];
     PARALLEL_FOR
     for (i64 v = 0; v < VECS; v++)
-        for (i64 k = 0; k < TAPS; k++)
-            for (i64 l = 0; l < VLEN; l++)
-                packed[(v * TAPS + k) * VLEN + l] =
-                    v * VLEN + l < CO ? weight[(v * VLEN + l) * TAPS + k] : 0;
+        for (i64 k = 0; k < TAPS; k++) {
+            DTYPE *to = packed + (v * TAPS + k) * VLEN;
+            i64 l = 0;
+            for (; l < MIN(VLEN, CO - v * VLEN); l++)
+                to[l] = weight[(v * VLEN + l) * TAPS + k];
+            for (; l < VLEN; l++)
+                to[l] = 0;
+        }
 }
 
 /* One row of taps: acc[t] += w[kw] * from[t * SW + kw * DW]. */
@@ -136,6 +140,6 @@ void depthwise(void *const *arg)
                 tile_row(image, w, to, oy++, 1, 1, k0, k1);
             }
         }
-        planes_write(out, n, v * VLEN, first * OW, (last - first) * OW, result);
+        planes_write(out, n, v * VLEN, first * OW, (last - first) * OW, result, arg);
     }
 }

@@ -34,10 +34,13 @@ void pack_weight(void *const *arg)
     for (i64 t = 0; t < GROUPS * CO_TILES; t++) {
         const i64 first = t % CO_TILES * GEMM_MR;
         DTYPE *to = packed + t * TILE_SIZE;
-        for (i64 k = 0; k < K; k++)
-            for (i64 i = 0; i < GEMM_MR; i++)
-                to[k * GEMM_MR + i] =
-                    first + i < CO_G ? weight[(t / CO_TILES * CO_G + first + i) * K + k] : 0;
+        for (i64 k = 0; k < K; k++, to += GEMM_MR) {
+            i64 i = 0;
+            for (; i < MIN(GEMM_MR, CO_G - first); i++)
+                to[i] = weight[(t / CO_TILES * CO_G + first + i) * K + k];
+            for (; i < GEMM_MR; i++)
+                to[i] = 0;
+        }
     }
 }
 
@@ -93,8 +96,9 @@ INLINE void fill(DTYPE *col, const DTYPE *from, i64 p0, i64 p1, i64 k0, i64 k1)
     }
 }
 
+/* `ends` is NULL, or the stage's arguments when this is the last block of depth. */
 INLINE void product(const int rows, const int cols, const DTYPE *w, const DTYPE *col,
-                    DTYPE *out, i64 depth, int first)
+                    DTYPE *out, i64 depth, int first, void *const *ends)
 {
     gemm_acc acc;
     if (first)
@@ -102,29 +106,32 @@ INLINE void product(const int rows, const int cols, const DTYPE *w, const DTYPE 
     else
         gemm_load(acc, rows, out, AREA, cols);
     gemm_mac(acc, rows, depth, w, 1, GEMM_MR, col, PITCH);
-    gemm_store(acc, rows, out, AREA, cols);
+    if (EPILOGUE && ends)
+        gemm_finish(acc, rows, out, AREA, cols, ends, out - (const DTYPE *)ends[2]);
+    else
+        gemm_store(acc, rows, out, AREA, cols);
 }
 
 /* The panels of one tile of output channels; `last` is the width of the last one. */
 INLINE void panels(const int rows, const int last, i64 full, const DTYPE *w, const DTYPE *col,
-                   DTYPE *out, i64 depth, int first)
+                   DTYPE *out, i64 depth, int first, void *const *ends)
 {
     for (i64 p = 0; p < full; p++)
-        product(rows, GEMM_NR, w, col + p * GEMM_NR, out + p * GEMM_NR, depth, first);
+        product(rows, GEMM_NR, w, col + p * GEMM_NR, out + p * GEMM_NR, depth, first, ends);
     if (last)
-        product(rows, last, w, col + full * GEMM_NR, out + full * GEMM_NR, depth, first);
+        product(rows, last, w, col + full * GEMM_NR, out + full * GEMM_NR, depth, first, ends);
 }
 
 INLINE void tiles(const int last, i64 full, i64 t0, i64 t1, const DTYPE *w, const DTYPE *col,
-                  DTYPE *out, i64 depth, int first)
+                  DTYPE *out, i64 depth, int first, void *const *ends)
 {
     for (i64 t = t0; t < t1; t++) {
         const DTYPE *from = w + t * TILE_SIZE;
         DTYPE *to = out + t * GEMM_MR * (i64)AREA;
         if (LAST_ROWS == 0 || t + 1 < CO_TILES)
-            panels(GEMM_MR, last, full, from, col, to, depth, first);
+            panels(GEMM_MR, last, full, from, col, to, depth, first, ends);
         else
-            panels(LAST_ROWS, last, full, from, col, to, depth, first);
+            panels(LAST_ROWS, last, full, from, col, to, depth, first, ends);
     }
 }
 
@@ -145,11 +152,12 @@ void im2col(void *const *arg)
         DTYPE *col = columns + THREAD * ((i64)DEPTH * PITCH);
         for (i64 k0 = 0; k0 < K; k0 += DEPTH) {
             const i64 depth = MIN(DEPTH, K - k0), full = (p1 - p0) / GEMM_NR;
+            void *const *ends = k0 + depth == K ? arg : 0;
             fill(col, from, p0, p1, k0, k0 + depth);
             if (p1 - p0 == PIXELS)
-                tiles(FULL_COLS, full, t0, t1, w + k0 * GEMM_MR, col, to, depth, k0 == 0);
+                tiles(FULL_COLS, full, t0, t1, w + k0 * GEMM_MR, col, to, depth, k0 == 0, ends);
             else
-                tiles(LAST_COLS, full, t0, t1, w + k0 * GEMM_MR, col, to, depth, k0 == 0);
+                tiles(LAST_COLS, full, t0, t1, w + k0 * GEMM_MR, col, to, depth, k0 == 0, ends);
         }
     }
 }

@@ -410,7 +410,8 @@ INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
     }
 }
 
-INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, const DTYPE *m)
+INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, const DTYPE *m,
+                        void *const *arg)
 {
     const i64 y0 = r0 * TILE_H, y1 = MIN(OH, r1 * TILE_H);
     DTYPE *image = planes_open(out, n, c, y0 * OW, band) - y0 * OW * PIXEL_OUT;
@@ -420,7 +421,7 @@ INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, c
             output_tile(m, image + (y * OW + x) * PIXEL_OUT, MIN(TILE_H, OH - y),
                         MIN(TILE_W, OW - x));
         }
-    planes_write(out, n, c, y0 * OW, (y1 - y0) * OW, band);
+    planes_write(out, n, c, y0 * OW, (y1 - y0) * OW, band, arg);
 }
 
 /* ---- products ---------------------------------------------------------------------------- */
@@ -485,7 +486,8 @@ void winograd(void *const *arg)
                         output_rows(out, r / TILE_ROWS, c, r % TILE_ROWS,
                                     r % TILE_ROWS + end - r, bands + THREAD * BAND_SIZE,
                                     m + q * POINTS * M_POINT +
-                                        (r - first) * TILE_COLS * GEMM_NR + j);
+                                        (r - first) * TILE_COLS * GEMM_NR + j,
+                                    arg);
                     }
                 }
         }

@@ -163,15 +163,16 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                                 .n_args = 2,
                                 .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(u)},
                             });
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = OPTUNE_TIMED,
-                                .module = module,
-                                .function = "winograd_rows",
-                                .n_args = 6,
-                                .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(u),
-                                        optune_output_arg(0), optune_scratch_arg(v),
-                                        optune_scratch_arg(m), optune_scratch_arg(band)},
-                            });
+    conv2d_finish(
+        task, plan,
+        &(optune_stage){
+            .phase = OPTUNE_TIMED,
+            .module = module,
+            .function = "winograd_rows",
+            .n_args = 6,
+            .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(u), optune_output_arg(0),
+                    optune_scratch_arg(v), optune_scratch_arg(m), optune_scratch_arg(band)},
+        });
 }
 
 OPTUNE_IMPL(conv2d, winograd_rows) = {

@@ -291,7 +291,8 @@ INLINE void products(i64 row, i64 kh0, i64 kh1, const DTYPE *v, const DTYPE *u, 
 }
 
 /* Row y of VLEN channels from c on. */
-INLINE void output_row(DTYPE *out, i64 n, i64 c, i64 y, const DTYPE *m, DTYPE *band)
+INLINE void output_row(DTYPE *out, i64 n, i64 c, i64 y, const DTYPE *m, DTYPE *band,
+                       void *const *arg)
 {
     DTYPE *to = planes_open(out, n, c, y * OW, band);
     for (i64 q = 0; q < NQ; q++) {
@@ -305,7 +306,7 @@ INLINE void output_row(DTYPE *out, i64 n, i64 c, i64 y, const DTYPE *m, DTYPE *b
             if (OW % TILE == 0 || q * TILE + k < OW)
                 store(to + (q * TILE + k) * PIXEL_OUT, r[k]);
     }
-    planes_write(out, n, c, y * OW, OW, band);
+    planes_write(out, n, c, y * OW, OW, band, arg);
 }
 
 /* arg: data, U, out, V, M, bands */
@@ -330,7 +331,7 @@ void winograd_rows(void *const *arg)
                 products(from - top, MAX(0, -from), MIN(KH, H - from), v,
                          u + panel * U_POINT(POINTS), m);
                 for (i64 j = 0; j < GEMM_NR && panel * GEMM_NR + j < CO; j += VLEN)
-                    output_row(out, n, panel * GEMM_NR + j, y, m + j, band);
+                    output_row(out, n, panel * GEMM_NR + j, y, m + j, band, arg);
             }
     }
 }

@@ -7,7 +7,7 @@
 #ifndef OPTUNE_KERNELS_CONV2D_LANES_H
 #define OPTUNE_KERNELS_CONV2D_LANES_H
 
-#include "kernels/common/cpu.h"
+#include "kernels/common/epilogue.h"
 
 #define PART(n) __attribute__((vector_size((n) * sizeof(DTYPE)), aligned(sizeof(DTYPE)), may_alias))
 typedef DTYPE part2 PART(2);

@@ -37,6 +37,24 @@ static __attribute__((noinline)) void planes_turn(DTYPE *to, i64 to_row, const D
         store(to + i * to_row, r[i]);
 }
 
+#if EPILOGUE
+/* The same to the output, whose element `o` is at `to`, with what is fused behind the call. */
+static __attribute__((noinline)) void planes_turn_out(DTYPE *to, i64 to_row, const DTYPE *from,
+                                                      void *const *arg, i64 o)
+{
+    vec r[VLEN];
+    UNROLL(64)
+    for (int i = 0; i < VLEN; i++)
+        r[i] = load(from + i * VLEN);
+    gemm_transpose(r);
+    UNROLL(1)
+    for (int i = 0; i < VLEN; i++)
+        store(to + i * to_row, epilogue(r[i], arg, o + i * to_row, VLEN));
+}
+#else
+#define planes_turn_out(to, to_row, from, arg, o) planes_turn(to, to_row, from, VLEN)
+#endif
+
 /* `lanes` channels (VLEN at most) of `count` pixels, channels `plane` elements apart. */
 INLINE void planes_gather(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i64 count)
 {
@@ -54,12 +72,16 @@ INLINE void planes_gather(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i6
         i += VLEN;
     }
     for (; i < count; i++) {
-        for (i64 c = 0; c < VLEN; c++)
-            to[i * VLEN + c] = c < lanes ? from[c * plane + i] : 0;
+        for (i64 c = 0; c < lanes; c++)
+            to[i * VLEN + c] = from[c * plane + i];
+        for (i64 c = lanes; c < VLEN; c++)
+            to[i * VLEN + c] = 0;
     }
 }
 
-INLINE void planes_scatter(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i64 count)
+/* Back to the output, whose element `o` is at `to`. */
+INLINE void planes_scatter(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i64 count,
+                           void *const *arg, i64 o)
 {
     i64 i = 0;
     while (count >= VLEN && i < count) {
@@ -69,14 +91,14 @@ INLINE void planes_scatter(DTYPE *to, const DTYPE *from, i64 plane, i64 lanes, i
         if (lanes < VLEN)
             planes_turn((DTYPE *)part, VLEN, from + i * VLEN, VLEN);
         else
-            planes_turn(to + i, plane, from + i * VLEN, VLEN);
+            planes_turn_out(to + i, plane, from + i * VLEN, arg, o + i);
         for (int c = 0; lanes < VLEN && c < lanes; c++)
-            store(to + c * plane + i, part[c]);
+            store(to + c * plane + i, epilogue(part[c], arg, o + c * plane + i, VLEN));
         i += VLEN;
     }
     for (; i < count; i++) {
         for (i64 c = 0; c < lanes; c++)
-            to[c * plane + i] = from[i * VLEN + c];
+            to[c * plane + i] = epilogue_one(from[i * VLEN + c], arg, o + c * plane + i);
     }
 }
 
@@ -112,20 +134,25 @@ INLINE DTYPE *planes_open(DTYPE *out, i64 n, i64 c, i64 first, DTYPE *buffer)
     return buffer;
 }
 
-INLINE void planes_write(DTYPE *out, i64 n, i64 c, i64 first, i64 count, const DTYPE *buffer)
+/* And applies what is fused behind the call; `arg` is that of the stage. */
+INLINE void planes_write(DTYPE *out, i64 n, i64 c, i64 first, i64 count, const DTYPE *buffer,
+                         void *const *arg)
 {
-    const i64 plane = (i64)OH * OW;
-    if (OUT_DIRECT)
-        return;
-    if (OUT_BLOCK == 0) {
-        planes_scatter(out + (n * CO + c) * plane + first, buffer, plane, MIN(VLEN, CO - c),
-                       count);
+    const i64 plane = (i64)OH * OW, lanes = MIN(VLEN, CO - c);
+    if (OUT_DIRECT) {
+        const i64 o = ((n * (CO / OUT_C) + c / OUT_C) * plane + first) * OUT_C + c % OUT_C;
+        epilogue_rows(out + o, OUT_C, count, lanes, arg, o);
         return;
     }
-    for (i64 k = c; k < MIN(c + VLEN, CO); k++) {
-        DTYPE *to = out + ((n * (CO / OUT_C) + k / OUT_C) * plane + first) * OUT_C;
+    if (OUT_BLOCK == 0) {
+        const i64 o = (n * CO + c) * plane + first;
+        planes_scatter(out + o, buffer, plane, lanes, count, arg, o);
+        return;
+    }
+    for (i64 k = c; k < c + lanes; k++) {
+        const i64 o = ((n * (CO / OUT_C) + k / OUT_C) * plane + first) * OUT_C + k % OUT_C;
         for (i64 p = 0; p < count; p++)
-            to[p * OUT_C + k % OUT_C] = buffer[p * VLEN + k - c];
+            out[o + p * OUT_C] = epilogue_one(buffer[p * VLEN + k - c], arg, o + p * OUT_C);
     }
 }
 

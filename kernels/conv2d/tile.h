@@ -60,10 +60,11 @@ void pack_weight(void *const *arg)
         for (i64 k = 0; k < (i64)CI_G * KH * KW; k++) {
             const i64 tap = k % (KH * KW), c = k / (KH * KW);
             DTYPE *row = to + (((c / ICI * KH * KW + tap) * ICI) + c % ICI) * OCT;
-            for (i64 o = 0; o < OCT; o++)
-                row[o] = first + o < CO_G
-                             ? weight[((g * CO_G + first + o) * CI_G + c) * KH * KW + tap]
-                             : 0;
+            i64 o = 0;
+            for (; o < MIN(OCT, CO_G - first); o++)
+                row[o] = weight[((g * CO_G + first + o) * CI_G + c) * KH * KW + tap];
+            for (; o < OCT; o++)
+                row[o] = 0;
         }
     }
 }
@@ -72,30 +73,34 @@ void pack_weight(void *const *arg)
 
 /* Stores one vector of output channels at pixel `at` of the plane; `lanes` channels exist from
  * its first one on, fewer or more than it holds. */
-INLINE void put_channels(DTYPE *out, i64 n, i64 c, i64 at, vec v, i64 lanes)
+INLINE void put_channels(DTYPE *out, i64 n, i64 c, i64 at, vec v, i64 lanes, void *const *arg)
 {
     const i64 plane = (i64)OH * OW;
 #if OUT_BLOCK
     const int aligned = GROUPS == 1 || CO_G % LANES == 0;
     DTYPE *to = out + ((n * (CO / YB) + c / YB) * plane + at) * YB;
     if (OUT_BLOCK % LANES == 0 && aligned && lanes >= LANES) {
-        store(to + c % YB, v);
+        to += c % YB;
+        store(to, epilogue(v, arg, to - out, LANES));
         return;
     }
     if (LANES == 2 * YB && aligned && lanes >= YB) {
         put_half(to, v, 0);
         if (lanes >= LANES)
             put_half(to + plane * YB, v, 1);
+        epilogue_rows(to, plane * YB, lanes >= LANES ? 2 : 1, YB, arg, to - out);
         return;
     }
 #endif
-    for (i64 i = 0; i < MIN(lanes, LANES); i++)
-        out[((n * (CO / YB) + (c + i) / YB) * plane + at) * YB + (c + i) % YB] = v[i];
+    for (i64 i = 0; i < MIN(lanes, LANES); i++) {
+        const i64 o = ((n * (CO / YB) + (c + i) / YB) * plane + at) * YB + (c + i) % YB;
+        out[o] = epilogue_one(v[i], arg, o);
+    }
 }
 
 /* Stores `count` pixels that lie one behind the other, of OV vectors each. */
 INLINE void put_pixels(DTYPE *out, i64 n, i64 c, i64 at, const vec (*acc)[OV], const int count,
-                       i64 lanes)
+                       i64 lanes, void *const *arg)
 {
 #if OUT_BLOCK
     UNROLL(1)
@@ -103,7 +108,8 @@ INLINE void put_pixels(DTYPE *out, i64 n, i64 c, i64 at, const vec (*acc)[OV], c
         UNROLL(16)
         for (int v = 0; v < OV; v++)
             if (lanes > v * LANES)
-                put_channels(out, n, c + v * LANES, at + p, acc[p][v], lanes - v * LANES);
+                put_channels(out, n, c + v * LANES, at + p, acc[p][v], lanes - v * LANES,
+                             arg);
     }
 #else
     DTYPE *to = out + (n * CO + c) * (i64)OH * OW + at;
@@ -119,8 +125,10 @@ INLINE void put_pixels(DTYPE *out, i64 n, i64 c, i64 at, const vec (*acc)[OV], c
             transpose(t);
             const i64 exist = MIN(LANES, lanes - v * LANES);
             UNROLL(1)
-            for (i64 i = 0; i < exist; i++)
-                put(to + (v * LANES + i) * (i64)OH * OW + q, t[i], some);
+            for (i64 i = 0; i < exist; i++) {
+                DTYPE *row = to + (v * LANES + i) * (i64)OH * OW + q;
+                put(row, epilogue(t[i], arg, row - out, some), some);
+            }
         }
     }
 #endif
@@ -133,6 +141,7 @@ typedef struct place {
     i64 c;           /* first input channel, counted from x */
     const DTYPE *w;  /* the tile's weights */
     DTYPE *out;
+    void *const *arg; /* of the stage */
     DTYPE *part;     /* partial sums of the tile's channels: [OHB][OW][OCT] */
     i64 n, oc, lanes; /* batch item, first output channel, how many of OCT exist */
     i64 ico0, ico1;  /* blocks of input channels to add */
@@ -233,12 +242,14 @@ INLINE void tile(const place *at, i64 oy, i64 ox, const int rows, const int cols
     }
     const vec(*all)[OV] = (const vec(*)[OV])done;
     if (cols == OW) {
-        put_pixels(at->out, at->n, at->oc, oy * OW + ox, all, rows * cols, at->lanes);
+        put_pixels(at->out, at->n, at->oc, oy * OW + ox, all, rows * cols, at->lanes,
+                   at->arg);
         return;
     }
     UNROLL(1)
     for (int r = 0; r < rows; r++)
-        put_pixels(at->out, at->n, at->oc, (oy + r) * OW + ox, all + r * cols, cols, at->lanes);
+        put_pixels(at->out, at->n, at->oc, (oy + r) * OW + ox, all + r * cols, cols, at->lanes,
+                   at->arg);
 }
 
 /* All tiles of `rows` rows. */
@@ -293,7 +304,7 @@ void conv2d(void *const *arg)
         const i64 chunk = it / OH_BLOCKS % OT_CHUNKS;
         const i64 g = it / OH_BLOCKS / OT_CHUNKS % GROUPS;
         const i64 n = it / OH_BLOCKS / OT_CHUNKS / GROUPS;
-        place at = {.out = out, .n = n, .oy0 = oy0};
+        place at = {.out = out, .arg = arg, .n = n, .oy0 = oy0};
 #if COPY
         DTYPE *mine = copy + (i64)THREAD * COPY_SIZE;
         copy_rows(data, n, g * CI_G / XB, oy0, mine);

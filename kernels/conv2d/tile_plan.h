@@ -262,12 +262,13 @@ static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape 
                                             .n_args = 2,
                                             .arg = {optune_input_arg(CONV2D_WEIGHT),
                                                     optune_scratch_arg(packed)}});
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                                            .module = module,
-                                            .function = "conv2d",
-                                            .n_args = 5,
-                                            .arg = {data, optune_scratch_arg(packed),
-                                                    optune_output_arg(0), part, copy}});
+    conv2d_finish(task, plan,
+                  &(optune_stage){.phase = OPTUNE_TIMED,
+                                  .module = module,
+                                  .function = "conv2d",
+                                  .n_args = 5,
+                                  .arg = {data, optune_scratch_arg(packed),
+                                          optune_output_arg(0), part, copy}});
 }
 
 #endif

@@ -207,7 +207,7 @@ static void test_fused_in_registers(void **state)
     assert_int_equal(made.stage[0].n_args, 3);
     assert_int_equal(made.stage[0].arg[2].kind, OPTUNE_ARG_INPUT);
     assert_int_equal(made.stage[0].arg[2].index, 2);
-    check_contains(ot_text_str(&text), "X(0, 2, (0 + (o) % 16), 1)\n");
+    check_contains(ot_text_str(&text), "X(0, 2, (0 + (u64)(o) % 16), 1)\n");
     check_contains(ot_text_str(&text), "const DTYPE x0 = (v); const DTYPE x1 = E(0);");
     check_contains(ot_text_str(&text), "(v) = (DTYPE)(x0 + x1);");
     check_contains(ot_text_str(&text), "const DTYPE a0 = (DTYPE)0.5;");
@@ -216,9 +216,9 @@ static void test_fused_in_registers(void **state)
     assert_false(offered);
     source_of("fake_mm(f32[4,8], f32[16,8]) -> fake_add(f32[4,16])", 0, &text, 0);
     assert_true(offered);
-    check_contains(ot_text_str(&text), "X(0, 2, (0 + (o)), 1)\n");
+    check_contains(ot_text_str(&text), "X(0, 2, (0 + (u64)(o)), 1)\n");
     source_of("fake_mm(f32[4,8], f32[16,8]) -> fake_add(f32[4,1], _)", 1, &text, 0);
-    check_contains(ot_text_str(&text), "X(0, 2, (0 + (o) / 16), 0)\n");
+    check_contains(ot_text_str(&text), "X(0, 2, (0 + (u64)(o) / 16), 0)\n");
     check_contains(ot_text_str(&text), "const DTYPE x0 = E(0); const DTYPE x1 = (v);");
     source_of("fake_mm(f32[4,8], f32[16,8])", 1, &text, 0);
     assert_false(offered);
@@ -246,7 +246,7 @@ static void test_fused_behind(void **state)
     ot_text_clear(&text);
     ot_plan_source(&f.task, &made, 1, &text);
     check_contains(ot_text_str(&text), "#define ELEMENTS 64\n#define RUN 16\n");
-    check_contains(ot_text_str(&text), "X(0, 1, (0 + (o) % 16), 1)\n");
+    check_contains(ot_text_str(&text), "X(0, 1, (0 + (u64)(o) % 16), 1)\n");
     check_contains(ot_text_str(&text), "void epilogue_stage(");
     ot_text_release(&text);
 }
