@@ -14,6 +14,22 @@ static bool depthwise(const optune_task *task, char *why)
            optune_refuse(why, "it is not depthwise");
 }
 
+/* Rows of several vectors: padding them in place costs less than two transpositions. */
+static bool long_rows(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (depthwise(task, why) && conv2d_shape_of(task->call, &s) && s.data_block == 0 &&
+            s.out_block == 0 && s.ow >= 2 * conv2d_lanes(task, &s)) ||
+           optune_refuse(why, "it is not depthwise in NCHW with long rows");
+}
+
+static bool other_planes(const optune_task *task, char *why)
+{
+    if (long_rows(task, why))
+        return optune_refuse(why, "its rows are long, which has a row of its own");
+    return depthwise(task, why);
+}
+
 static bool winograd(const optune_task *task, char *why)
 {
     conv2d_shape s;
@@ -59,7 +75,9 @@ static bool other_rows(const optune_task *task, char *why)
 }
 
 static const optune_strategy_row rows[] = {
+    {.impl = "depthwise_conv2d_planes.cpu", .plevel = 14, .condition = long_rows},
     {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
+    {.impl = "depthwise_conv2d_planes.cpu", .plevel = 8, .condition = other_planes},
     {.impl = "conv2d_winograd_rows.cpu", .plevel = 13, .condition = first_layer},
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
     {.impl = "conv2d_direct.cpu", .plevel = 11},
