@@ -137,10 +137,13 @@ static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
 static pthread_once_t nvrtc_once = PTHREAD_ONCE_INIT;
 static pthread_once_t nvml_once = PTHREAD_ONCE_INIT;
 
+/* $OPTUNE_CUDA_DRIVER names the driver's file where it lies elsewhere, or a stand-in for tests. */
 static void open_cuda(void)
 {
-    cuda_status = ot_bind(cuda_files, "NVIDIA's driver", cuda_symbols, OT_COUNT(cuda_symbols),
-                          &cuda, &cuda_problem);
+    const char *named = getenv("OPTUNE_CUDA_DRIVER");
+    const char *const own[] = {named, NULL};
+    cuda_status = ot_bind(named && *named ? own : cuda_files, "NVIDIA's driver", cuda_symbols,
+                          OT_COUNT(cuda_symbols), &cuda, &cuda_problem);
     const int rc = cuda_status >= 0 ? cuda.cuInit(0) : 0;
     if (rc)
         cuda_status = optune_fail(&cuda_problem, OPTUNE_ENODEV, "the driver does not start: %s",
@@ -172,7 +175,7 @@ int ot_cuda_open(const ot_cuda **api, optune_err *err)
     if (cuda_status < 0)
         return optune_fail(err, OPTUNE_ENODEV,
                            "CUDA does not run here: %s; looked for it on the "
-                           "library path and at %s and %s",
+                           "library path, at %s and %s, and in OPTUNE_CUDA_DRIVER",
                            cuda_problem.text, cuda_files[1], cuda_files[2]);
     *api = &cuda;
     return OPTUNE_OK;

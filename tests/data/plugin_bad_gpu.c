@@ -78,8 +78,9 @@ static bool applies(const optune_task *task, char *why)
     return true;
 }
 
+/* Each is a function of its own name, so that who sees only names can tell them apart. */
 static void plan_with(const optune_task *task, optune_plan *plan, const char *fault,
-                      int64_t threads)
+                      const char *function, int64_t threads)
 {
     const optune_call *call = task->call;
     const int module = optune_plan_module(plan);
@@ -87,11 +88,12 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
     optune_plan_define(plan, module, "N", call->input[1].type.dim[0].min);
     optune_plan_define(plan, module, "K", call->input[0].type.dim[1].min);
     optune_plan_define(plan, module, fault, 1);
+    optune_plan_define_text(plan, module, "dense", function);
     optune_plan_stage(
         plan, &(optune_stage){
                   .phase = OPTUNE_TIMED,
                   .module = module,
-                  .function = "dense",
+                  .function = function,
                   .n_args = 3,
                   .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
                   .grid = {call->input[0].type.dim[0].min},
@@ -104,7 +106,7 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
                           optune_plan *plan)                                                   \
     {                                                                                          \
         (void)config;                                                                          \
-        plan_with(task, plan, fault, threads);                                                 \
+        plan_with(task, plan, fault, "dense_" #id, threads);                                   \
     }                                                                                          \
     static const optune_impl impl_##id = {                                                     \
         .op = "dense",                                                                         \

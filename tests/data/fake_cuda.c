@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stand-in for libcuda.so.1 where there is no GPU: device memory is the host's, events read the clock,
+ * graphs record launches and replay them. It proves how the target `cuda` drives a driver, not what a
+ * GPU computes: kernels are not run but looked up by name. `dense` is a product of the shape in
+ * FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says.
+ *
+ * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define API __attribute__((visibility("default"))) int
+
+enum {
+    MOST_ARGS = 24,
+    PLAIN_SHARED = 48 << 10,
+    INVALID = 1,
+    BAD_IMAGE = 200,
+    ILLEGAL_ADDRESS = 700
+};
+
+typedef struct kernel {
+    char name[64];
+    int shared; /* what it may ask for */
+} kernel;
+
+typedef struct launch {
+    struct launch *next;
+    const kernel *kernel;
+    uint64_t arg[MOST_ARGS];
+    unsigned rows;
+} launch;
+
+typedef struct graph {
+    launch *first, **last;
+} graph;
+
+static int sticky, hanging, context_refs;
+static graph *capture;
+
+/* ---- the one kernel ---------------------------------------------------------------------- */
+
+static int is(const launch *l, const char *fault)
+{
+    return strcmp(l->kernel->name + strlen("dense"), fault) == 0;
+}
+
+static void dense(const launch *l)
+{
+    int m = 0, n = 0, k = 0;
+    const char *shape = getenv("FAKE_CUDA_DENSE");
+    float *data = (float *)l->arg[0], *out = (float *)l->arg[2];
+    const float *weight = (const float *)l->arg[1];
+    if (!shape || sscanf(shape, "%d,%d,%d", &m, &n, &k) != 3)
+        return;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n && !(is(l, "_half") && i % 2); j++) {
+            float sum = is(l, "_read") ? 0 * data[m * k] : 0;
+            for (int d = 0; d < k; d++)
+                sum += data[i * k + d] * weight[j * k + d];
+            out[i * n + j] = sum;
+        }
+    if (is(l, "_bounds"))
+        out[m * n] = 0;
+    if (is(l, "_before"))
+        out[-1] = 0;
+    if (is(l, "_input"))
+        data[0] += 1;
+    if (is(l, "_lie"))
+        out[0] += 0.5f;
+    if (is(l, "_crash"))
+        sticky = ILLEGAL_ADDRESS;
+    if (is(l, "_hang"))
+        hanging = 1;
+}
+
+/* ---- device ------------------------------------------------------------------------------ */
+
+API cuInit(unsigned flags)
+{
+    return flags ? INVALID : 0;
+}
+
+API cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return 0;
+}
+
+API cuGetErrorName(int code, const char **name)
+{
+    *name = code == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : code == BAD_IMAGE     ? "CUDA_ERROR_INVALID_IMAGE"
+                                    : "CUDA_ERROR_INVALID_VALUE";
+    return 0;
+}
+
+API cuDeviceGetCount(int *n)
+{
+    *n = 1;
+    return 0;
+}
+
+API cuDeviceGet(int *device, int ordinal)
+{
+    *device = 7;
+    return ordinal ? INVALID : 0;
+}
+
+API cuDeviceGetName(char *name, int size, int device)
+{
+    snprintf(name, (size_t)size, "Stand-in GPU");
+    return device == 7 ? 0 : INVALID;
+}
+
+API cuDeviceGetPCIBusId(char *id, int size, int device)
+{
+    snprintf(id, (size_t)size, "0000:00:00.0");
+    return device == 7 ? 0 : INVALID;
+}
+
+API cuDeviceGetAttribute(int *value, int what, int device)
+{
+    static const struct {
+        int what, value;
+    } table[] = {{1, 1024}, {2, 1024}, {3, 1024},     {4, 64}, {10, 32}, {12, 65536},
+                 {16, 4},   {32, 1},   {38, 1 << 20}, {75, 9}, {76, 0},  {97, 232448}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].what == what) {
+            *value = table[i].value;
+            return device == 7 ? 0 : INVALID;
+        }
+    return INVALID;
+}
+
+API cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    *bytes = (size_t)1 << 30;
+    return device == 7 ? 0 : INVALID;
+}
+
+API cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    *context = &context_refs;
+    context_refs++;
+    return device == 7 ? 0 : INVALID;
+}
+
+API cuDevicePrimaryCtxRelease_v2(int device)
+{
+    return device == 7 && context_refs-- > 0 ? 0 : INVALID;
+}
+
+API cuCtxSetCurrent(void *context)
+{
+    return context == &context_refs ? 0 : INVALID;
+}
+
+/* ---- modules, memory --------------------------------------------------------------------- */
+
+API cuModuleLoadData(void **module, const void *image)
+{
+    if (sticky)
+        return sticky;
+    *module = malloc(1);
+    return memcmp(image, "\177ELF", 4) || (uintptr_t)image % 8 ? BAD_IMAGE : 0;
+}
+
+API cuModuleUnload(void *module)
+{
+    free(module);
+    return sticky;
+}
+
+API cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    kernel *k = calloc(1, sizeof *k);
+    snprintf(k->name, sizeof k->name, "%s", name);
+    k->shared = PLAIN_SHARED;
+    *function = k;
+    return module && strncmp(name, "dense", 5) == 0 ? sticky : INVALID;
+}
+
+API cuFuncSetAttribute(kernel *function, int what, int value)
+{
+    function->shared = value;
+    return what == 8 && value <= 232448 ? sticky : INVALID;
+}
+
+API cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
+{
+    *pointer = (uint64_t)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
+    return bytes ? sticky : INVALID;
+}
+
+API cuMemFree_v2(uint64_t pointer)
+{
+    free((void *)(uintptr_t)pointer);
+    return sticky;
+}
+
+API cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
+{
+    if (!sticky)
+        memcpy((void *)(uintptr_t)to, from, bytes);
+    return sticky;
+}
+
+API cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
+{
+    if (!sticky)
+        memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return sticky;
+}
+
+API cuMemsetD8_v2(uint64_t pointer, unsigned char value, size_t bytes)
+{
+    if (!sticky)
+        memset((void *)(uintptr_t)pointer, value, bytes);
+    return sticky;
+}
+
+/* ---- streams, events, graphs ------------------------------------------------------------- */
+
+API cuStreamCreate(void **stream, unsigned flags)
+{
+    *stream = malloc(1);
+    return flags ? INVALID : sticky;
+}
+
+API cuStreamDestroy_v2(void *stream)
+{
+    free(stream);
+    return sticky;
+}
+
+API cuStreamSynchronize(void *stream)
+{
+    while (hanging)
+        sleep(1);
+    return stream && !capture ? sticky : INVALID;
+}
+
+API cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    if (!stream || capture || mode != 2)
+        return INVALID;
+    capture = calloc(1, sizeof *capture);
+    capture->last = &capture->first;
+    return 0;
+}
+
+API cuStreamEndCapture(void *stream, graph **made)
+{
+    *made = capture;
+    capture = NULL;
+    return stream && *made ? 0 : INVALID;
+}
+
+API cuGraphInstantiateWithFlags(graph **exec, graph *from, unsigned long long flags)
+{
+    *exec = malloc(sizeof **exec);
+    **exec = *from;
+    from->first = NULL; /* the launches are the instance's now */
+    return flags ? INVALID : 0;
+}
+
+API cuGraphLaunch(graph *exec, void *stream)
+{
+    for (const launch *l = exec->first; l; l = l->next)
+        dense(l);
+    return stream ? sticky : INVALID;
+}
+
+static void drop(graph *g)
+{
+    for (launch *l = g->first, *next; l; l = next) {
+        next = l->next;
+        free(l);
+    }
+    free(g);
+}
+
+API cuGraphExecDestroy(graph *exec)
+{
+    drop(exec);
+    return 0;
+}
+
+API cuGraphDestroy(graph *from)
+{
+    drop(from);
+    return 0;
+}
+
+API cuEventCreate(struct timespec **event, unsigned flags)
+{
+    *event = calloc(1, sizeof **event);
+    return flags ? INVALID : sticky;
+}
+
+API cuEventRecord(struct timespec *event, void *stream)
+{
+    clock_gettime(CLOCK_MONOTONIC, event);
+    return stream ? sticky : INVALID;
+}
+
+API cuEventSynchronize(struct timespec *event)
+{
+    while (hanging)
+        sleep(1);
+    return event->tv_sec ? sticky : INVALID;
+}
+
+API cuEventElapsedTime(float *ms, const struct timespec *a, const struct timespec *b)
+{
+    *ms = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 +
+                  (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
+    return sticky;
+}
+
+API cuEventDestroy_v2(struct timespec *event)
+{
+    free(event);
+    return sticky;
+}
+
+API cuLaunchKernel(const kernel *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                   unsigned by, unsigned bz, unsigned shared, void *stream, void **arg,
+                   void **extra)
+{
+    if (sticky)
+        return sticky;
+    if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024 || extra ||
+        !stream || (int)shared > function->shared)
+        return INVALID;
+    launch *l = calloc(1, sizeof *l);
+    l->kernel = function;
+    for (int i = 0; i < 3; i++)
+        memcpy(&l->arg[i], arg[i], sizeof l->arg[i]);
+    if (capture) {
+        *capture->last = l;
+        capture->last = &l->next;
+        return 0;
+    }
+    dense(l);
+    free(l);
+    return 0;
+}
