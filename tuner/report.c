@@ -265,9 +265,12 @@ static void footer(const ot_run *run, bool some_move, bool all_move,
     if (n_library)
         ot_text_printf(text, "%sover the best library: %.2fx", n_default ? "; " : "\n",
                        ot_geomean(versus_library, n_library));
-    ot_text_printf(text, "\n%d new trials, %d failed, %.1f s on %s, %d thread%s\n",
-                   run->new_trials, run->failures, ot_now() - run->started, run->o->device.name,
-                   run->o->target.threads, run->o->target.threads == 1 ? "" : "s");
+    const int threads = run->o->target.threads; /* 0: a GPU has none to choose */
+    ot_text_printf(text, "\n%d new trials, %d failed, %.1f s on %s", run->new_trials,
+                   run->failures, ot_now() - run->started, run->o->device.name);
+    if (threads)
+        ot_text_printf(text, ", %d thread%s", threads, threads == 1 ? "" : "s");
+    ot_text_add(text, "\n");
     const char *why = ot_worker_counters_why(run->worker);
     if (why && *why)
         ot_text_printf(text, "%s\n", why);
