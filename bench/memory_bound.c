@@ -21,6 +21,9 @@ static const char *const workloads[] = {
     "max(f32[134217728])",
     "cumsum(f32[134217728])",
     "cumsum(f32[16384,8192], axis=0)",
+    "concatenate(f32[67108864], f32[67108864])",
+    "layout_transform(f32[64,512,64,64], src_layout=NCHW, dst_layout=NCHW16c)",
+    "layout_transform(f32[64,32,64,64,16], src_layout=NCHW16c, dst_layout=NCHW)",
     NULL,
 };
 

@@ -77,6 +77,21 @@ static const peers rows[] = {
      "for (long i = 0; i < N; i++) { float s = 0; for (long k = 0; k < D2 * D3; k++) s += a[i "
      "* D2 "
      "* D3 + k]; o[i] = s / (D2 * D3); }"},
+    {"layout_transform(f32[1,64,56,56], src_layout=NCHW, dst_layout=NCHW16c)", NULL,
+     "for (long c = 0; c < D1 / 16; c++) for (long k = 0; k < D2 * D3; k++) for (long j = 0; j "
+     "< "
+     "16; j++) o[(c * D2 * D3 + k) * 16 + j] = a[(c * 16 + j) * D2 * D3 + k];"},
+    {"layout_transform(f32[1,4,56,56,16], src_layout=NCHW16c, dst_layout=NCHW)", NULL,
+     "for (long c = 0; c < D1; c++) for (long j = 0; j < 16; j++) for (long k = 0; k < D2 * "
+     "D3; "
+     "k++) o[(c * 16 + j) * D2 * D3 + k] = a[(c * D2 * D3 + k) * 16 + j];"},
+    {"transpose(f32[1024,1024])", NULL,
+     "for (long i = 0; i < D1; i++) for (long j = 0; j < D0; j++) o[i * D0 + j] = a[j * D1 + "
+     "i];"},
+    {"concatenate(f32[128,512], f32[128,256], axis=1)", NULL,
+     "for (long i = 0; i < D0; i++) { for (long j = 0; j < 512; j++) o[i * 768 + j] = a[i * "
+     "512 + "
+     "j]; for (long j = 0; j < 256; j++) o[i * 768 + 512 + j] = b[i * 256 + j]; }"},
     SIZES(TANH, "eltwise_tanh", EACH("__builtin_tanhf(a[i])")),
     {"softmax(f32[12,128,128])", "softmax", NULL},
     {"softmax(f32[12,512,512])", "softmax", NULL},

@@ -44,8 +44,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
+    /* Partial results in registers; rows that no cache holds are read a page at a time. */
     const reduce_loops r = reduce_loops_of(task->call);
-    const int64_t tile = 8 * reduce_lanes(task);
+    const int64_t cache = task->device->l2 > 0 ? task->device->l2 : 512 << 10;
+    const bool far = optune_tensor_bytes(&task->call->input[0].type) > cache;
+    const int64_t tile = far ? 1024 : 8 * reduce_lanes(task);
     optune_config_choose_int(config, space, "tile", tile < row(&r) ? tile : row(&r));
     optune_config_choose_int(config, space, "lines", r.count < 4 ? 1 : 4);
     if (r.outputs < reduce_threads(task) * tile)
