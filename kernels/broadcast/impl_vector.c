@@ -105,6 +105,15 @@ static void define_loops(optune_plan *plan, int m, const pattern_loops *l, int64
     optune_plan_define(plan, m, "OUTER", outer);
 }
 
+/* The first dim of the output that the innermost loop goes along. */
+static int inner_from(const optune_call *call, const pattern_loops *l)
+{
+    int d = call->output[0].rank;
+    for (int64_t n = 1; n < l->extent[l->rank - 1] && d > 0;)
+        n *= call->output[0].dim[--d].min;
+    return d;
+}
+
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const optune_call *call = task->call;
@@ -121,6 +130,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     stage.arg[stage.n_args++] = optune_output_arg(0);
     for (int i = 0; i < call->n_inputs; i++)
         stage.arg[stage.n_args++] = optune_input_arg(i);
+    /* What is fused computes in vectors of the output's type. */
+    if (optune_dtype_equal(call->output[0].dtype, call->input[call->n_inputs - 1].type.dtype))
+        optune_plan_fuse(task, plan, &stage, inner_from(call, &l));
     optune_plan_stage(plan, &stage);
 }
 

@@ -5,6 +5,8 @@
  * cache and leave for memory in whole lines.
  */
 #include "kernels/common/scalar_cpu.h"
+
+#include "kernels/common/epilogue.h"
 #include "kernels/common/stream.h"
 
 #define OPERAND(k) const X##k##_T *const restrict x##k##_at
@@ -49,40 +51,46 @@
     for (int l = v; l < v + WIDTH; l++)
 #define PASS(k) x##k##_at
 
-/* n elements of one row. */
-INLINE void row(OUT_T *restrict out, EACH(OPERAND, COMMA), i64 n)
+/* One element, number o + i of the output, with what is fused behind it. */
+#define ELEMENT(i) epilogue_one(RESULT(EXPRESSION), arg, o + (i))
+
+/* n elements of one row, the first of which is number o of the output. */
+INLINE void row(OUT_T *restrict out, EACH(OPERAND, COMMA), i64 n, void *const *arg, i64 o)
 {
     i64 i = 0;
 #if STREAM
     const i64 head = (LINE - (i64)((uptr)out % LINE)) % LINE / (i64)sizeof(OUT_T);
     for (; i < head && i < n; i++) {
         EACH_AT(VALUE, i);
-        out[i] = RESULT(EXPRESSION);
+        out[i] = ELEMENT(i);
     }
+#endif
     for (; i + BLOCK <= n; i += BLOCK) {
+#if STREAM || EPILOGUE
         OUT_T buffer[BLOCK] __attribute__((aligned(LINE)));
+#else
+        OUT_T *const buffer = out + i;
+#endif
         EACH_AT(FETCH, i);
         BLOCK_LOOP
         {
             EACH_AT(VALUE, i + l);
             buffer[l] = RESULT(EXPRESSION);
         }
+#if EPILOGUE
+        UNROLL(16)
+        for (int v = 0; v < BLOCK; v += WIDTH)
+            store((STREAM ? buffer : out + i) + v,
+                  epilogue(load(buffer + v), arg, o + i + v, WIDTH));
+#endif
+#if STREAM
         for (int l = 0; l < BLOCK; l += LINE / (int)sizeof(OUT_T))
             stream_line(out + i + l, buffer + l);
-    }
-#else
-    for (; i + BLOCK <= n; i += BLOCK) {
-        EACH_AT(FETCH, i);
-        BLOCK_LOOP
-        {
-            EACH_AT(VALUE, i + l);
-            out[i + l] = RESULT(EXPRESSION);
-        }
-    }
 #endif
+    }
     for (; i < n; i++) {
         EACH_AT(VALUE, i);
-        out[i] = RESULT(EXPRESSION);
+        out[i] = ELEMENT(i);
     }
 }
 
@@ -133,9 +141,9 @@ INLINE void task(i64 number, void *const *arg)
         EACH(POINTER, ;);
         OUT_T *const out = (OUT_T *)arg[0] + out_offset;
         if (CHUNK == INNER)
-            row(out, EACH(PASS, COMMA), INNER);
+            row(out, EACH(PASS, COMMA), INNER, arg, out_offset);
         else
-            row(out, EACH(PASS, COMMA), MIN(CHUNK, INNER - chunk * CHUNK));
+            row(out, EACH(PASS, COMMA), MIN(CHUNK, INNER - chunk * CHUNK), arg, out_offset);
         out_offset += O_ROW;
         EACH_AT(STEP_ROW, 1);
     }

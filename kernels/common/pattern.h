@@ -130,7 +130,7 @@ static inline void pattern_define_extremes(optune_plan *plan, int m, optune_dtyp
     optune_plan_define_text(plan, m, "SCALAR_HIGHEST", text);
 }
 
-/* SCALAR, the type of an expression, what is known of it, and the numbers a0 ... */
+/* SCALAR, the type of an expression, what is known of it, and the numbers a0 ... as A0 ... */
 static inline void pattern_define_scalar(optune_plan *plan, int m, const optune_call *call)
 {
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
@@ -146,7 +146,7 @@ static inline void pattern_define_scalar(optune_plan *plan, int m, const optune_
     }
     optune_call_numbers(call, number);
     for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++) {
-        snprintf(name, sizeof(name), "a%d", i);
+        snprintf(name, sizeof(name), "A%d", i);
         snprintf(text, sizeof(text), "((SCALAR)%.17g)", number[i]);
         if (i < call->n_attrs &&
             (call->attr[i].kind == OPTUNE_ATTR_INT || call->attr[i].kind == OPTUNE_ATTR_FLOAT ||

@@ -21,6 +21,32 @@
 #define S_REAL_FUNCTION(name) name##f
 #endif
 
+/* Attributes of the expression. */
+#ifdef A0
+#define a0 A0
+#endif
+#ifdef A1
+#define a1 A1
+#endif
+#ifdef A2
+#define a2 A2
+#endif
+#ifdef A3
+#define a3 A3
+#endif
+#ifdef A4
+#define a4 A4
+#endif
+#ifdef A5
+#define a5 A5
+#endif
+#ifdef A6
+#define a6 A6
+#endif
+#ifdef A7
+#define a7 A7
+#endif
+
 #define s_exp(x) S_REAL_FUNCTION(exp)((SCALAR)(x))
 #define s_log(x) S_REAL_FUNCTION(log)((SCALAR)(x))
 #define s_sqrt(x) S_REAL_FUNCTION(sqrt)((SCALAR)(x))
