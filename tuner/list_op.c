@@ -218,6 +218,8 @@ static json_t *op_json(const optune_op *op)
     ot_set_bool(json, "flops", op->flops != NULL);
     ot_set_bool(json, "bytes", op->bytes != NULL);
     ot_set_bool(json, "terms", op->terms != NULL);
+    ot_set_bool(json, "gradient", op->gradient != NULL);
+    ot_set_bool(json, "shape_function", op->shape != NULL);
     json_object_set_new(json, "presets", presets);
     json_object_set_new(json, "samples", ot_names_json(op->samples));
     return json;
@@ -235,6 +237,9 @@ static void op_text(const optune_op *op, ot_text *to)
                    op->scalar  ? "of the expression's roundings"
                    : op->terms ? "grows with the terms of a sum"
                                : "of a single rounding");
+    ot_text_printf(
+        to, "  gradient %s; output dims %s\n", op->gradient ? "by its rule" : "not known",
+        op->shape ? "by a shape function that sees the values" : "by the type relation");
     ot_text_add(to, "  inputs:\n");
     for (const optune_op_input *input = op->inputs; input->name; input++)
         ot_text_printf(to, "    %-14s %s, %s%s: %s\n", input->name, input->type,

@@ -198,8 +198,9 @@ static void ops_as_json_hold_everything(void **state)
     json_t *json = json_of(&o), *list = json_object_get(json, "ops");
     json_t *dense = entry_named(list, "dense");
     static const char *const fields[] = {
-        "summary", "pattern", "pattern_number", "inputs", "attributes", "support_level",
-        "outputs", "presets", "samples",        "flops",  "bytes",      "terms"};
+        "summary",       "pattern", "pattern_number", "inputs",        "attributes",
+        "support_level", "outputs", "presets",        "samples",       "flops",
+        "bytes",         "terms",   "gradient",       "shape_function"};
     for (int i = 0; i < OT_COUNT(fields); i++)
         assert_non_null(json_object_get(dense, fields[i]));
     assert_string_equal(json_string_value(json_object_get(dense, "pattern")), "out-fusable");

@@ -267,6 +267,33 @@ static void test_tuned(void **state)
     optune_close(o);
 }
 
+static void test_gradients(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune *o = tuning_open("gradients");
+    optune_graph *g = parse("x = var f32[2,4,8,8]\n"
+                            "c = conv2d(x, const f32[8,4,3,3], padding=[1])\n"
+                            "r = relu(add(c, const f32[8,1,1]))\n"
+                            "p = max_pool2d(r, pool_size=[2,2], strides=[2,2])\n"
+                            "m = mean(p, axis=[2,3])\n"
+                            "d = dense(m, const f32[5,8], const f32[5])\n"
+                            "s = softmax(d)\n"
+                            "l = multiply(s, const f32[2,5])\n"
+                            "output l\n");
+    optune_graph *with = NULL;
+    check_ok(optune_graph_gradient(g, NULL, 0, &with, &err));
+    tensors in = inputs_of(with), out = outputs_of(with);
+    assert_int_equal(out.n, 1 + 6);
+    execute(o, with, &in, &out);
+    assert_true(farthest(with, &in, &out) < 2e-5);
+    release(&in);
+    release(&out);
+    optune_graph_close(with);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -320,7 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_execution), cmocka_unit_test(test_each_value),
         cmocka_unit_test(test_tuned),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_function),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_function),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }
