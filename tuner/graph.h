@@ -50,4 +50,22 @@ int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs *
 int ot_kernel_run(ot_kernel *kernel, optune_err *err);
 void ot_kernel_release(ot_kernel *kernel);
 
+/* program.c: a whole graph on a machine. */
+struct optune_program {
+    optune_partition *partition;
+    ot_machine machine;
+    void ***buffer; /* by node, then by output: whose it is at its time; NULL inside a group */
+    void **own;     /* every buffer once */
+    int n_own;
+    ot_kernel *kernel; /* of each group */
+    int n_outputs;
+    ot_value *output;
+};
+/* program_memory.c: one buffer for every variable, constant and output; what is only used between
+ * groups shares buffers with what is no longer needed. */
+int ot_program_make_buffers(optune_program *p, optune_err *err);
+void ot_program_free_buffers(optune_program *p);
+void *ot_program_buffer(const optune_program *p, ot_value value);
+int64_t ot_program_bytes(const optune_program *p, ot_value value);
+
 #endif

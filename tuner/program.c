@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole graph with what was selected for each of its groups: one buffer for every value, one
- * kernel for every group, run in order. Constants are written and packed once; between groups nothing
+ * A whole graph with what was selected for each of its groups: one kernel for every
+ * group, run in order, over the buffers of program_memory.c. Constants are written and packed once; between groups nothing
  * leaves the target's memory.
  */
 #include <math.h>
 #include <string.h>
 
 #include "tuner/graph.h"
-
-struct optune_program {
-    optune_partition *partition;
-    ot_machine machine;
-    void ***buffer;    /* by node, then by output; NULL inside a group */
-    ot_kernel *kernel; /* of each group */
-    int n_outputs;
-    ot_value *output;
-};
 
 /* Weights shrink with what is summed over, so that deep graphs stay within their dtype's range. */
 static void scale_weights(const optune_tensor *type, void *data)
@@ -52,62 +43,15 @@ int optune_graph_fill(optune_graph *g, uint64_t seed, optune_err *err)
     return OPTUNE_OK;
 }
 
-static void **buffer_of(const optune_program *p, ot_value value)
-{
-    return &p->buffer[value.node][value.output];
-}
-
-static int64_t bytes_of(const optune_program *p, ot_value value)
-{
-    return optune_tensor_bytes(ot_graph_type_of(p->partition->graph, value));
-}
-
-static int make_buffer(optune_program *p, ot_value value, const void *data, optune_err *err)
-{
-    void **buffer = buffer_of(p, value);
-    if (*buffer)
-        return OPTUNE_OK;
-    const int64_t bytes = bytes_of(p, value);
-    const int status = p->machine.row->alloc(p->machine.state, bytes, false, buffer, err);
-    return status < 0 || !data ? status
-                               : p->machine.row->write(p->machine.state, *buffer, data, bytes);
-}
-
-/* Variables and constants, then what groups give. */
-static int make_buffers(optune_program *p, optune_err *err)
-{
-    const optune_graph *g = p->partition->graph;
-    int status = OPTUNE_OK;
-    p->buffer = ot_alloc((size_t)(g->n + 1) * sizeof *p->buffer);
-    for (int id = 0; id < g->n && status >= 0; id++) {
-        const ot_node *node = &g->node[id];
-        p->buffer[id] = ot_alloc((size_t)(node->n_out + 1) * sizeof **p->buffer);
-        if (node->n_out && !optune_tensor_known(&node->out[0]))
-            return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
-                                 "its type is not known: give dims values with --bind", err);
-        if (node->kind == OT_NODE_CONST && !node->data)
-            return ot_graph_fail(g, id, -1, OPTUNE_EUSAGE, "the constant has no elements", err);
-        if (node->kind == OT_NODE_VAR || node->kind == OT_NODE_CONST)
-            status = make_buffer(p, (ot_value){id, 0}, node->data, err);
-    }
-    for (int i = 0; i < p->partition->groups.n && status >= 0; i++) {
-        const ot_group *group = &p->partition->groups.group[i];
-        const int last = group->node[group->n_nodes - 1];
-        for (int o = 0; o < g->node[last].n_out && status >= 0; o++)
-            status = make_buffer(p, (ot_value){last, o}, NULL, err);
-    }
-    return status;
-}
-
 static int load_group(optune_program *p, int i, optune_err *err)
 {
     const ot_group *group = &p->partition->groups.group[i];
     const int last = group->node[group->n_nodes - 1];
     ot_session *s = &p->kernel[i].session;
     for (int k = 0; k < group->n_in; k++)
-        s->in[OT_ALIGNED][k] = *buffer_of(p, group->in[k]);
+        s->in[OT_ALIGNED][k] = ot_program_buffer(p, group->in[k]);
     for (int o = 0; o < group->call.n_outputs; o++)
-        s->out[OT_ALIGNED][o] = *buffer_of(p, (ot_value){last, o});
+        s->out[OT_ALIGNED][o] = ot_program_buffer(p, (ot_value){last, o});
     return ot_kernel_load(&p->kernel[i], err);
 }
 
@@ -124,7 +68,7 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
     ot_graph_output_values(g, p->output, p->n_outputs);
     int status = ot_machine_open(partition->o, &p->machine, err);
     if (status >= 0)
-        status = make_buffers(p, err);
+        status = ot_program_make_buffers(p, err);
     for (int i = 0; i < groups->n && status >= 0; i++) {
         optune_err inner = {0};
         status = ot_kernel_choose(&p->machine, &groups->group[i].call, &p->kernel[i], &inner);
@@ -161,14 +105,14 @@ int optune_program_run(optune_program *p, const void *const *inputs, void *const
     for (int id = 0; id < g->n && status >= 0; id++)
         if (g->node[id].kind == OT_NODE_VAR) {
             const ot_value value = {id, 0};
-            status = p->machine.row->write(p->machine.state, *buffer_of(p, value), inputs[n++],
-                                           bytes_of(p, value));
+            status = p->machine.row->write(p->machine.state, ot_program_buffer(p, value),
+                                           inputs[n++], ot_program_bytes(p, value));
         }
     if (status >= 0)
         status = run_groups(p, err);
     for (int i = 0; i < p->n_outputs && status >= 0; i++)
-        status = p->machine.row->read(p->machine.state, *buffer_of(p, p->output[i]), outputs[i],
-                                      bytes_of(p, p->output[i]));
+        status = p->machine.row->read(p->machine.state, ot_program_buffer(p, p->output[i]),
+                                      outputs[i], ot_program_bytes(p, p->output[i]));
     return status;
 }
 
@@ -198,17 +142,10 @@ void optune_program_close(optune_program *p)
 {
     if (!p)
         return;
-    const optune_graph *g = p->partition->graph;
     for (int i = 0; i < p->partition->groups.n; i++)
         ot_kernel_release(&p->kernel[i]);
-    for (int id = 0; id < g->n && p->buffer; id++) {
-        for (int o = 0; p->buffer[id] && o < g->node[id].n_out; o++)
-            if (p->buffer[id][o])
-                p->machine.row->free(p->machine.state, p->buffer[id][o]);
-        free(p->buffer[id]);
-    }
+    ot_program_free_buffers(p);
     ot_machine_close(&p->machine);
-    free(p->buffer);
     free(p->kernel);
     free(p->output);
     free(p);
