@@ -7,7 +7,7 @@
 
 typedef struct graph_values {
     ot_repeats bind;
-    bool gradient, plain, execute, json;
+    bool gradient, plain, groups, execute, json;
 } graph_values;
 
 static const ot_option options[] = {
@@ -24,6 +24,10 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, plain),
      .help = "without the inferred types: the shortest file of the same graph"},
+    {.name = "groups",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(graph_values, groups),
+     .help = "what is computed as one, and its workload"},
     {.name = "execute",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, execute),
@@ -35,16 +39,34 @@ static const ot_option options[] = {
     {.name = NULL},
 };
 
-static int execute(const ot_cli *cli, optune_graph *graph, bool json, optune_err *err)
+static int execute(optune_partition *partition, bool json, optune_err *err)
 {
-    optune_partition *partition = NULL;
     optune_result *result = NULL;
-    int status = optune_partition_open(cli->handle, graph, &partition, err);
-    if (status >= 0)
-        status = optune_partition_execute(partition, 1, &result, err);
+    const int status = optune_partition_execute(partition, 1, &result, err);
     if (status >= 0)
         ot_print_result(result, json);
     optune_result_free(result);
+    return status;
+}
+
+static void print_groups(optune_partition *partition, bool json)
+{
+    if (json)
+        ot_print_text(optune_partition_json(partition));
+    for (int i = 0; i < optune_partition_size(partition) && !json; i++)
+        printf("%s:\n    %s\n", optune_partition_nodes(partition, i),
+               optune_partition_workload(partition, i));
+}
+
+static int on_target(const ot_cli *cli, optune_graph *graph, optune_err *err)
+{
+    const graph_values *values = cli->values;
+    optune_partition *partition = NULL;
+    int status = optune_partition_open(cli->handle, graph, &partition, err);
+    if (status >= 0 && values->groups)
+        print_groups(partition, values->json);
+    else if (status >= 0)
+        status = execute(partition, values->json, err);
     optune_partition_close(partition);
     return status;
 }
@@ -66,11 +88,13 @@ static int run(const ot_cli *cli)
     const graph_values *values = cli->values;
     optune_err err = {0};
     optune_graph *graph = NULL;
+    if (values->groups && values->execute)
+        return ot_say_usage(cli->cmd, "--groups and --execute exclude each other");
     int status = ot_open_graph(cli->words[0], &values->bind, &graph, &err);
     if (status >= 0 && values->gradient)
         status = differentiate(&graph, &err);
-    if (status >= 0 && values->execute)
-        status = execute(cli, graph, values->json, &err);
+    if (status >= 0 && (values->groups || values->execute))
+        status = on_target(cli, graph, &err);
     else if (status >= 0)
         ot_print_text(values->json ? optune_graph_json(graph)
                                    : optune_graph_text(graph, !values->plain));
@@ -89,6 +113,9 @@ OT_CMD(graph) = {
     .values_size = sizeof(graph_values),
     .notes =
         "What is unknown (`?`, `?m`) is solved where consumers or producers tell it.\n"
+        "--grad prints a graph that computes, after the outputs, the gradient of the sum of "
+        "all\n"
+        "their elements with respect to every variable and constant of a floating type.\n"
         "'optune select --graph FILE' and 'optune run --graph FILE' take the same files.\n",
     .run = run,
 };

@@ -21,7 +21,7 @@ static const contract commands[] = {
     {"devices", "devices", {"--json"}},
     {"emit", "emit WORKLOAD -o DIR", {"-o"}},
     {"export", "export [OP]", {"--best", "-o"}},
-    {"graph", "graph FILE", {"--bind", "--grad", "--plain", "--execute", "--json"}},
+    {"graph", "graph FILE", {"--bind", "--grad", "--plain", "--groups", "--execute", "--json"}},
     {"impls", "impls [OP]", {"--json"}},
     {"import", "import FILE-or-https-URL...", {NULL}},
     {"ops", "ops [NAME]", {"--json"}},
