@@ -96,7 +96,7 @@ static int join_names(inference *in)
 
 /* ---- one call ---------------------------------------------------------------------------- */
 
-/* Relations say "argument 2", or quote the argument's name; that is where the caret goes. */
+/* Relations say "argument 2", quote the argument's name or begin with it: there goes the caret. */
 static int argument_of(const optune_op *op, int n, const char *message)
 {
     const char *found = strstr(message, "argument ");
@@ -107,6 +107,11 @@ static int argument_of(const optune_op *op, int n, const char *message)
         char quoted[OPTUNE_NAME_SIZE + 2];
         snprintf(quoted, sizeof quoted, "'%s'", op->inputs[k].name);
         if (strstr(message, quoted))
+            return k;
+    }
+    for (int k = 0; k < n; k++) {
+        const size_t length = strlen(op->inputs[k].name);
+        if (!strncmp(message, op->inputs[k].name, length) && message[length] == ' ')
             return k;
     }
     return -1;

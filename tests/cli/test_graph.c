@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that take a graph: what they print, as text and as JSON, and which words they refuse. */
+#include "support/command.h"
+
+static const char network[] = "x = var f32[?n:1..64,64]\n"
+                              "a = relu(dense(x, const f32[32,64], const f32[32]))\n"
+                              "b = dense(a, const f32[32,32])\n"
+                              "output b\n";
+
+static const char *write_graph(const char *text)
+{
+    static char path[512];
+    optune_err err = {0};
+    snprintf(path, sizeof path, "%s", command_path("test.graph"));
+    check_ok(ot_write_file(path, text, strlen(text), &err));
+    return path;
+}
+
+static void graphs_are_printed(void **state)
+{
+    (void)state;
+    const char *file = write_graph(network);
+    outcome o = optune("graph", file);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "b : f32[?n:1..64,32] = dense(a, c_3)");
+    release(&o);
+    o = optune("graph", file, "--bind", "n=16", "--plain");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "x = var f32[16,64]");
+    check_contains(ot_text_str(&o.out), "\nb = dense(a, c_3)\n");
+    release(&o);
+    o = optune("graph", file, "--bind", "n=16", "--groups");
+    assert_int_equal(o.code, 0);
+    check_contains(
+        ot_text_str(&o.out),
+        "dense a:\n    dense(f32[16,64], const f32[32,64], const f32[32]) -> relu()\n");
+    release(&o);
+    o = optune("graph", file, "--bind", "n=16", "--grad");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "ones_like(b)");
+    release(&o);
+    o = optune("graph", file, "--json");
+    json_t *json = json_of(&o);
+    assert_int_equal(json_array_size(json_object_get(json, "nodes")), 7);
+    assert_int_equal(json_array_size(json_object_get(json, "outputs")), 1);
+    json_decref(json);
+}
+
+static void graphs_are_selected_for_and_computed(void **state)
+{
+    (void)state;
+    const char *file = write_graph(network);
+    outcome o = optune("select", "--graph", file, "--bind", "n=16", "--log-level=info");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "3 operators in 2 groups, 2 distinct workloads");
+    check_contains(ot_text_str(&o.err), "for dense based on highest priority (");
+    release(&o);
+    o = optune("select", "--graph", file, "--bind", "n=16", "--json");
+    json_t *json = json_of(&o);
+    const json_t *groups = json_object_get(json, "groups");
+    assert_int_equal(json_array_size(groups), 2);
+    assert_string_equal(json_string_value(json_object_get(
+                            json_object_get(json_array_get(groups, 0), "selection"), "tier")),
+                        "plevel");
+    json_decref(json);
+    o = optune("graph", file, "--bind", "n=16", "--execute", "--threads", "1", "--json");
+    json = json_of(&o);
+    const json_t *output = json_array_get(json_object_get(json, "outputs"), 0);
+    assert_true(json_real_value(json_object_get(output, "error")) <
+                1e-5 * json_real_value(json_object_get(output, "largest")));
+    assert_int_equal(json_integer_value(json_object_get(json, "groups")), 2);
+    json_decref(json);
+}
+
+static void wrong_graphs_show_their_place(void **state)
+{
+    (void)state;
+    const char *file = write_graph("x = var f32[4,64]\n"
+                                   "y = dense(x, const f32[8,63])\n"
+                                   "output y\n");
+    refused(2, "test.graph:2:14: node 'y': ", "graph", file);
+    refused(2, "weight f32[8,63] does not fit data f32[4,64]", "select", "--graph", file);
+    refused(2, "\n               ^", "run", "--graph", file);
+    file = write_graph("x = var f32[4,64]\ny = desne(x)\noutput y\n");
+    refused(3, "did you mean 'dense'?", "graph", file);
+    refused(3, "cannot open", "graph", command_path("nothing.graph"));
+    file = write_graph("x = var f32[8]\noutput sort(x)\n");
+    refused(1, "operator 'sort' has no gradient rule", "graph", file, "--grad");
+}
+
+static void wrong_words_are_refused(void **state)
+{
+    (void)state;
+    const char *file = write_graph(network);
+    refused(2, "needs a graph file", "graph");
+    refused(2, "--bind takes DIM=N", "graph", file, "--bind", "m");
+    refused(2, "--bind takes DIM=N", "graph", file, "--bind", "n=x");
+    refused(3, "no symbolic dim 'k'", "graph", file, "--bind", "k=3");
+    refused(2, "'?n' cannot be 65 and 1..64", "graph", file, "--bind", "n=65");
+    refused(2, "exclude each other", "graph", file, "--groups", "--execute");
+    refused(2, "exclude each other", "select", "--graph", file, "dense(f32[1,1], f32[1,1])");
+    refused(2, "select needs a workload", "select");
+    refused(2, "--bind goes with --graph", "select", "dense(f32[1,1], f32[1,1])", "--bind",
+            "n=1");
+    refused(2, "run needs an operator", "run");
+    refused(2, "no operator, workload or preset", "run", "dense", "--graph", file);
+    refused(2, "has unknown dims: give them values with --bind", "run", "--graph", file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graphs_are_printed),
+        cmocka_unit_test(graphs_are_selected_for_and_computed),
+        cmocka_unit_test(wrong_graphs_show_their_place),
+        cmocka_unit_test(wrong_words_are_refused),
+    };
+    return cmocka_run_group_tests(tests, command_setup, command_teardown);
+}
