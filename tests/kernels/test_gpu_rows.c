@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What GPU rows refuse by arithmetic, each limit from both sides, and that conv2d_nchw.cuda's space is
+ * AutoTVM's: an index of one of its logs denotes the entity that the log names. Needs no device.
+ */
+#include "support/check.h"
+
+#include "kernels/common/gpu_limits.h"
+#include "target/cuda.h"
+#include "tuner/tuner.h"
+
+static optune_target target;
+static optune_device device;
+static optune_call call;
+static const optune_task task = {&call, &target, &device};
+
+static int setup(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(ot_target_parse("cuda -arch=sm_80", &target, &err));
+    check_ok(ot_cuda_assume(&target, &device, &err));
+    return 0;
+}
+
+/* The row's arithmetic and the launch's must agree. */
+static void check_fits(bool fits, int64_t x, int64_t y, int64_t z, int64_t shared,
+                       int64_t registers)
+{
+    char why[OPTUNE_WHY_SIZE] = "";
+    optune_err err = {0};
+    const int64_t block[3] = {x, y, z};
+    const optune_stage stage = {.function = "f", .block = {x, y, z}, .shared = shared};
+    assert_int_equal(gpu_fits(&task, block, shared, registers, why), fits);
+    assert_int_equal(why[0] == '\0', fits);
+    if (registers <= 32)
+        assert_int_equal(ot_gpu_check_launch(&device, &stage, &err) >= 0, fits);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    check_fits(true, 1024, 1, 1, 0, 32);
+    check_fits(false, 1025, 1, 1, 0, 32);
+    check_fits(true, 32, 32, 1, 0, 32);
+    check_fits(false, 32, 33, 1, 0, 32);
+    check_fits(true, 1, 1, 64, 0, 32);
+    check_fits(false, 1, 1, 65, 0, 32);
+    check_fits(true, 32, 1, 1, 166912, 32);
+    check_fits(false, 32, 1, 1, 166913, 32);
+    check_fits(true, 128, 1, 1, 0, 255);
+    check_fits(false, 128, 1, 1, 0, 256);
+    check_fits(true, 512, 1, 1, 0, 128);
+    check_fits(false, 512, 1, 1, 0, 129);
+}
+
+static void test_capability(void **state)
+{
+    (void)state;
+    char why[OPTUNE_WHY_SIZE];
+    assert_true(gpu_is_cuda(&task, 80, why));
+    assert_false(gpu_is_cuda(&task, 90, why));
+    check_contains(why, "9.0");
+    const optune_device cpu = {.warp = 0}, opencl = {.warp = 32};
+    const optune_impl *gpu_body = ot_impl_find("dense_tile.gpu");
+    const optune_impl *cpu_body = ot_impl_find("dense_gemm.cpu");
+    assert_true(ot_impl_runs_on(gpu_body, &opencl, why));
+    assert_false(ot_impl_runs_on(gpu_body, &cpu, why));
+    assert_true(ot_impl_runs_on(cpu_body, &cpu, why));
+    assert_false(ot_impl_runs_on(cpu_body, &opencl, why));
+    const optune_task on_opencl = {&call, &target, &opencl};
+    assert_false(gpu_is_cuda(&on_opencl, 70, why));
+}
+
+/* Two lines of TVM's cuda logs: a 1x1 and a 3x3 convolution. */
+static void test_autotvm_indices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call, *config;
+        int64_t index;
+    } line[] = {
+        {"conv2d(f32[1,2048,8,8], f32[192,2048,1,1])",
+         "[[\"tile_f\",\"sp\",[6,1,32,1]],[\"tile_y\",\"sp\",[4,1,2,1]],"
+         "[\"tile_x\",\"sp\",[1,1,8,1]],[\"tile_rc\",\"sp\",[64,32]],"
+         "[\"tile_rx\",\"sp\",[1,1]],[\"tile_ry\",\"sp\",[1,1]],"
+         "[\"auto_unroll_max_step\",\"ot\",1500],[\"unroll_explicit\",\"ot\",1]]",
+         8797896},
+        {"conv2d(f32[1,2048,8,8], f32[448,2048,1,1])",
+         "[[\"tile_f\",\"sp\",[-1,2,8,1]],[\"tile_y\",\"sp\",[2,2,2,1]],"
+         "[\"tile_x\",\"sp\",[-1,1,8,1]],[\"tile_rc\",\"sp\",[64,32]],"
+         "[\"tile_rx\",\"sp\",[1,1]],[\"tile_ry\",\"sp\",[1,1]],"
+         "[\"auto_unroll_max_step\",\"ot\",0],[\"unroll_explicit\",\"ot\",0]]",
+         734204},
+    };
+    const optune_impl *impl = ot_impl_find("conv2d_nchw.cuda");
+    assert_non_null(impl);
+    for (int i = 0; i < OT_COUNT(line); i++) {
+        optune_err err = {0};
+        optune_space *space;
+        optune_config config, nth;
+        optune_plan plan;
+        char why[OPTUNE_WHY_SIZE] = "";
+        check_ok(ot_call_parse(line[i].call, &call, &err));
+        check_ok(ot_space_open(&task, impl, &space, &err));
+        check_ok(ot_config_parse(line[i].config, &config, &err));
+        check_ok(ot_space_index_of(space, &config, &err));
+        assert_int_equal(config.index, line[i].index);
+        ot_space_nth(space, line[i].index, &nth);
+        assert_true(ot_config_equal(&config, &nth));
+        assert_true(ot_space_valid(space, &config, why));
+        check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
+        const int64_t *f = optune_config_split(&config, "tile_f");
+        assert_int_equal(plan.stage[0].block[2], f[2]);
+        assert_int_equal(plan.stage[0].grid[2], f[0]);
+        ot_space_close(space);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_capability),
+        cmocka_unit_test(test_autotvm_indices),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
