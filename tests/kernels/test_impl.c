@@ -5,7 +5,11 @@
  * applies, its fallback and some random valid configs build, run and match the reference. A
  * library that is not installed is skipped by name. So do some samples with operators fused behind
  * them, where the operator's pattern allows it.
- * OPTUNE_TEST_CONFIGS sets how many random configs (default 3); OPTUNE_TEST_IMPL narrows to one.
+ * Compilers take most of the time, so it is spent where it tells most: every sample is computed
+ * with the fallback at one thread, every third one with random configs, too; other targets and
+ * thread numbers see some samples of each implementation, its first among them.
+ * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
+ * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
  */
 #include "support/check.h"
 
@@ -23,6 +27,8 @@ typedef struct bench {
     char text[64];
     char dir[4096];
     int configs;
+    int thin; /* one sample in so many */
+    int turn; /* counts samples that apply */
     int checked, skipped, failed;
 } bench;
 
@@ -104,18 +110,26 @@ static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
     ot_arena_release(&arena);
 }
 
-/* False when the implementation does not apply. */
-static bool sample_of(bench *b, const optune_impl *impl, const char *sample, int configs,
-                      uint64_t *rng)
+static bool applies(const bench *b, const optune_impl *impl, const char *sample,
+                    optune_call *call)
+{
+    optune_err err = {0};
+    char why[OPTUNE_WHY_SIZE];
+    check_ok(ot_call_parse(sample, call, &err));
+    const optune_task task = {call, &b->target, &b->device};
+    return ot_impl_runs_on(impl, &b->device, why) &&
+           (!impl->applies || impl->applies(&task, why)) && ot_epilogue_applies(&task, why);
+}
+
+/* The fallback and some random configs; nothing when the implementation does not apply. */
+static void try_sample(bench *b, const optune_impl *impl, const char *sample, int configs,
+                       uint64_t *rng)
 {
     optune_err err = {0};
     static optune_call call;
-    check_ok(ot_call_parse(sample, &call, &err));
+    if (!applies(b, impl, sample, &call))
+        return;
     const optune_task task = {&call, &b->target, &b->device};
-    char why[OPTUNE_WHY_SIZE];
-    if (!ot_impl_runs_on(impl, &b->device, why) ||
-        (impl->applies && !impl->applies(&task, why)) || !ot_epilogue_applies(&task, why))
-        return false;
     optune_space *space;
     check_ok(ot_space_open(&task, impl, &space, &err));
     enum { MOST = 64 };
@@ -140,7 +154,6 @@ static bool sample_of(bench *b, const optune_impl *impl, const char *sample, int
     free(list);
     free(plan);
     ot_space_close(space);
-    return true;
 }
 
 static void add_type(const optune_tensor *type, int first, int last, ot_text *to)
@@ -187,12 +200,18 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
     ot_text fused = {0};
     int applied = 0;
     for (const char *const *sample = op->samples; *sample; sample++) {
-        if (!sample_of(b, impl, *sample, b->configs, rng))
+        static optune_call call;
+        if (!applies(b, impl, *sample, &call))
             continue;
-        if (op->pattern == OPTUNE_OUT_FUSABLE && applied++ % 2 == 0) {
+        const int turn = b->turn++;
+        if (applied && turn % b->thin)
+            continue;
+        try_sample(b, impl, *sample, turn / b->thin % 3 ? 0 : b->configs, rng);
+        if (op->pattern == OPTUNE_OUT_FUSABLE && applied % 2 == 0) {
             fuse(*sample, applied / 2, &fused);
-            sample_of(b, impl, ot_text_str(&fused), 1, rng);
+            try_sample(b, impl, ot_text_str(&fused), 1, rng);
         }
+        applied++;
     }
     ot_text_release(&fused);
 }
@@ -212,12 +231,25 @@ static bool belongs(const bench *b, const optune_op *op, const optune_impl *impl
 
 static bool tested[1024]; /* by position in the table: it was checked or skipped somewhere */
 
-static void every_impl(const char *target, int configs)
+static int asked(const char *name, int otherwise)
 {
-    bench b = {.configs = configs};
+    int64_t n;
+    const char *s = getenv(name);
+    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : otherwise;
+}
+
+static void every_impl(const char *target, int configs, int thin)
+{
+    const int thinner = asked("OPTUNE_TEST_THIN", 1);
+    bench b = {.configs = asked("OPTUNE_TEST_CONFIGS", 3),
+               .thin = thin * (thinner ? thinner : 1)};
+    if (b.configs > configs)
+        b.configs = configs;
     if (!open_bench(&b, target))
         skip();
     const char *only = getenv("OPTUNE_TEST_IMPL");
+    if (only)
+        b.thin = 1;
     uint64_t rng = 12345;
     int n;
     const optune_impl *const *impl = ot_impls(&n);
@@ -237,36 +269,29 @@ static void every_impl(const char *target, int configs)
     assert_true(b.checked > 0 || only);
 }
 
-static int configs_asked(int otherwise)
-{
-    int64_t n;
-    const char *s = getenv("OPTUNE_TEST_CONFIGS");
-    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : otherwise;
-}
-
 static void one_thread(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=1", configs_asked(3));
+    every_impl("cpu -threads=1", 60, 1);
 }
 
 static void two_threads(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=2", 1);
+    every_impl("cpu -threads=2", 1, 3);
 }
 
 static void opencl(void **state)
 {
     (void)state;
-    every_impl("opencl", configs_asked(1)); /* PoCL takes a second for each */
+    every_impl("opencl", 2, 4);
 }
 
 static void cuda(void **state)
 {
     (void)state;
     if (ot_target_find("cuda"))
-        every_impl("cuda", configs_asked(3));
+        every_impl("cuda", 60, 1);
 }
 
 /* Where no device of this machine runs it, one that its target can assume must be in question. */
