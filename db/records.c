@@ -156,6 +156,20 @@ static bool answers(const optune_record *record, const ot_question *question)
            strcmp(own.policy, policy) == 0;
 }
 
+/* Entries of one question from its first; `key` is at the first, or status says there is none. */
+static int seek_question(ot_reader *reader, const ot_digest *asked, ot_bytes *key,
+                         optune_err *err)
+{
+    ot_bytes value;
+    *key = (ot_bytes){asked->byte, DIGEST};
+    return ot_reader_seek(reader, OT_TABLE_BEST, key, &value, err);
+}
+
+static bool of_question(const ot_bytes *key, const ot_digest *asked)
+{
+    return key->n == BEST_KEY && memcmp(key->data, asked->byte, DIGEST) == 0;
+}
+
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
                   optune_record **record, int *n, optune_err *err)
 {
@@ -165,30 +179,31 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
     int status = ot_reader_begin(store, &reader, err);
     if (status < 0)
         return status;
-    found f = {0};
-    ot_digest asked = ot_question_digest(question);
-    ot_bytes key = {asked.byte, DIGEST}, value;
-    status = ot_reader_seek(&reader, OT_TABLE_BEST, &key, &value, err);
-    while (status == OPTUNE_OK && key.n == BEST_KEY &&
-           memcmp(key.data, asked.byte, DIGEST) == 0 && (limit <= 0 || f.n < limit)) {
+    const ot_digest asked = ot_question_digest(question);
+    ot_bytes key, value;
+    int entries = 0;
+    status = seek_question(&reader, &asked, &key, err);
+    for (; status == OPTUNE_OK && of_question(&key, &asked); entries++)
+        status = ot_reader_next(&reader, OT_TABLE_BEST, &key, &value, err);
+    entries = limit > 0 && limit < entries ? limit : entries;
+    if (status >= 0 && entries)
+        *record = ot_arena_alloc(arena, (size_t)entries * sizeof(**record));
+    status = status < 0 ? status : seek_question(&reader, &asked, &key, err);
+    while (status == OPTUNE_OK && of_question(&key, &asked) && *n < entries) {
         ot_bytes digest = {(const char *)key.data + DIGEST + 8, DIGEST};
+        optune_record one;
         status = ot_reader_get(&reader, OT_TABLE_RECORD, digest, &value, err);
         if (status < 0)
             break;
-        optune_record *slot = found_slot(&f);
         if (status == OPTUNE_OK &&
-            ot_record_decode(value.data, value.n, arena, slot, NULL) == OPTUNE_OK &&
-            answers(slot, question))
-            f.n++;
+            ot_record_decode(value.data, value.n, arena, &one, NULL) == OPTUNE_OK &&
+            answers(&one, question))
+            ot_record_copy(&(*record)[(*n)++], &one);
         status = ot_reader_next(&reader, OT_TABLE_BEST, &key, &value, err);
     }
     ot_reader_end(&reader);
-    if (status >= 0 && f.n) {
-        *record = ot_arena_alloc(arena, (size_t)f.n * sizeof(**record));
-        memcpy(*record, f.record, (size_t)f.n * sizeof(**record));
-        *n = f.n;
-    }
-    free(f.record);
+    if (status < 0)
+        *n = 0;
     return status < 0 ? status : OPTUNE_OK;
 }
 

@@ -4,6 +4,7 @@
  * the same (current), has changed (stale: history and a hint, never selected), or cannot be told
  * here (unverifiable: selected, and labelled so).
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tuner/tuner.h"
@@ -33,49 +34,63 @@ static bool same_depends(const char *then, const char *now, char *why)
     return same_values(then, then, now, why) && same_values(now, then, now, why);
 }
 
-/* Dependencies are asked for once per implementation and call of this file. */
+/* What is asked for once per implementation and question; dependencies once per library. */
 typedef struct known {
     const optune_impl *impl;
+    char digest[33];
     const char *depends;
 } known;
+typedef struct knowing {
+    optune *o;
+    const optune_call *call;
+    ot_arena *arena;
+    int n;
+    known item[OT_MAX_CANDIDATES];
+} knowing;
 
-static const char *depends_of(optune *o, const optune_impl *impl, known *all, int *n,
-                              ot_arena *arena)
+static bool same_library(const optune_impl *a, const optune_impl *b)
 {
-    for (int i = 0; i < *n; i++)
-        if (all[i].impl == impl)
-            return all[i].depends;
-    const char *depends = ot_context_depends(o, impl, arena);
-    if (*n < OT_MAX_CANDIDATES)
-        all[(*n)++] = (known){impl, depends};
-    return depends;
+    return a->library == b->library ||
+           (a->library && b->library && strcmp(a->library, b->library) == 0);
 }
 
-static void judge(optune *o, const optune_call *call, ot_fact *fact, known *all, int *n,
-                  ot_arena *arena)
+/* NULL: there is no such implementation in this version. */
+static const known *know(knowing *all, const char *name)
+{
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->item[i].impl->name, name) == 0)
+            return &all->item[i];
+    const optune_impl *impl = ot_impl_find(name);
+    if (!impl)
+        return NULL;
+    known *k = &all->item[all->n < OT_MAX_CANDIDATES ? all->n++ : OT_MAX_CANDIDATES - 1];
+    k->impl = impl;
+    ot_call_digest(all->call, impl, k->digest);
+    for (const known *other = all->item; other < k; other++)
+        if (same_library(other->impl, impl)) {
+            k->depends = other->depends;
+            return k;
+        }
+    k->depends = ot_context_depends(all->o, impl, all->arena);
+    return k;
+}
+
+static void judge(knowing *all, ot_fact *fact)
 {
     const optune_record *r = &fact->record;
-    const optune_impl *impl = ot_impl_find(r->impl);
+    const known *k = know(all, r->impl);
     fact->currency = OT_STALE;
-    if (!impl) {
+    if (!k) {
         optune_refuse(fact->why, "no implementation '%s' in this version", r->impl);
-        return;
-    }
-    char digest[33];
-    ot_call_digest(call, impl, digest);
-    if (!r->digest || strcmp(digest, r->digest)) {
+    } else if (!r->digest || strcmp(k->digest, r->digest)) {
         optune_refuse(fact->why, "implementation '%s' has changed: digest was %.8s, is %.8s",
-                      r->impl, r->digest ? r->digest : "unknown", digest);
-        return;
-    }
-    const char *now = depends_of(o, impl, all, n, arena);
-    if (!now) {
+                      r->impl, r->digest ? r->digest : "unknown", k->digest);
+    } else if (!k->depends) {
         fact->currency = OT_UNVERIFIABLE;
         optune_refuse(fact->why, "what it depends on cannot be told on this host");
-        return;
-    }
-    if (same_depends(r->depends, now, fact->why))
+    } else if (same_depends(r->depends, k->depends, fact->why)) {
         fact->currency = OT_CURRENT;
+    }
 }
 
 /* The finals verify with a second seed: what fails there is refuted, however fast it was. */
@@ -123,8 +138,8 @@ int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fac
     return ot_context_facts_at(o, task, NULL, arena, fact, n, err);
 }
 
-int ot_context_facts_at(optune *o, const optune_task *task, const char *policy,
-                        ot_arena *arena, ot_fact **fact, int *n, optune_err *err)
+int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                        ot_fact **fact, int *n, optune_err *err)
 {
     *fact = NULL;
     *n = 0;
@@ -142,13 +157,14 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy,
     status = ot_store_find(o->store, &question, 0, arena, &record, &n_records, err);
     if (status < 0)
         return status;
-    known all[OT_MAX_CANDIDATES];
-    int n_known = 0;
+    knowing *all = ot_alloc(sizeof *all);
+    *all = (knowing){.o = o, .call = task->call, .arena = arena};
     *fact = ot_arena_alloc(arena, (size_t)(n_records + 1) * sizeof **fact);
     for (int i = 0; i < n_records; i++) {
-        (*fact)[i].record = record[i];
-        judge(o, task->call, &(*fact)[i], all, &n_known, arena);
+        ot_record_copy(&(*fact)[i].record, &record[i]);
+        judge(all, &(*fact)[i]);
     }
+    free(all);
     refute(*fact, n_records);
     *n = n_records;
     return OPTUNE_OK;
