@@ -14,11 +14,15 @@
 typedef struct contract {
     const char *cmd;
     const char *usage;
-    const char *options[12];
+    const char *options[16];
 } contract;
 
 static const contract commands[] = {
     {"devices", "devices", {"--json"}},
+    {"dispatch",
+     "dispatch WORKLOAD [-o FILE.c] | --load WORKLOAD|FILE",
+     {"-o", "--points", "--trials", "--time", "--regret", "--no-regret", "--search", "--seed",
+      "--log", "--load", "--at", "--json"}},
     {"emit", "emit WORKLOAD -o DIR", {"-o"}},
     {"export", "export [OP]", {"--best", "-o"}},
     {"graph", "graph FILE", {"--bind", "--grad", "--plain", "--groups", "--execute", "--json"}},
@@ -300,6 +304,14 @@ static void questions_have_their_exit_codes(void **state)
     refused(3, "did you mean 'bert-base'?", "run", "dense", "--preset", "bert-bas");
     refused(3, "did you mean 'random'?", "run", "dense", "--search", "randm");
     refused(3, "no operator", "run", "dens");
+    const char *ranges = "dense(f32[?m:1..64,16], f32[8,16])";
+    refused(2, "needs a workload with ranges", "dispatch");
+    refused(2, "no dim is symbolic", "dispatch", workload);
+    refused(2, "no upper bound", "dispatch", "dense(f32[?m,16], f32[8,16])");
+    refused(2, "--at goes with --load", "dispatch", ranges, "--at", "m=3");
+    refused(3, "no dispatch table", "dispatch", "--load", ranges);
+    refused(3, "to be a constant", "dispatch", "conv2d(f32[1,3,?h:4..9,8], f32[4,3,1,1])");
+    refused(2, "`optune dispatch` tunes for ranges", "run", "dense", ranges);
     outcome o = optune("select", workload, "--json");
     json_t *json = json_of(&o);
     assert_true(json_is_object(json));
