@@ -60,13 +60,12 @@ INLINE SCALAR ot_min(SCALAR a, SCALAR b)
     const SCALAR smaller = b < a ? b : a;
     return b != b ? b : smaller;
 }
-INLINE SCALAR ot_abs(SCALAR x)
-{
-    return x < 0 ? -x : x == 0 ? 0 : x;
-}
-
 #if !SCALAR_REAL
 
+INLINE SCALAR ot_abs(SCALAR x)
+{
+    return x < 0 ? -x : x;
+}
 #define s_lowest ((SCALAR)SCALAR_LOWEST)
 #define s_highest ((SCALAR)SCALAR_HIGHEST)
 
@@ -77,6 +76,7 @@ INLINE SCALAR ot_abs(SCALAR x)
 
 #if SCALAR_BITS == 64
 typedef i64 ot_bits;
+typedef u64 ot_pattern;
 #define OT_FRACTION 52
 #define OT_BIAS 1023
 #define OT_ROUND 0x1.8p52
@@ -110,6 +110,7 @@ typedef i64 ot_bits;
 #define OT_NAN __builtin_nan("")
 #else
 typedef i32 ot_bits;
+typedef u32 ot_pattern;
 #define OT_FRACTION 23
 #define OT_BIAS 127
 #define OT_ROUND 0x1.8p23f
@@ -150,9 +151,15 @@ INLINE SCALAR ot_from_bits(ot_bits b)
     __builtin_memcpy(&x, &b, sizeof x);
     return x;
 }
+#define OT_SIGN ot_to_bits(-(SCALAR)0)
+
+INLINE SCALAR ot_abs(SCALAR x)
+{
+    return ot_from_bits(ot_to_bits(x) & ~OT_SIGN);
+}
 INLINE SCALAR ot_power2(ot_bits n)
 {
-    return ot_from_bits((n + OT_BIAS) << OT_FRACTION);
+    return ot_from_bits((ot_bits)((ot_pattern)(n + OT_BIAS) << OT_FRACTION));
 }
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2; n without a conversion: it is in the low bits of the sum. */
@@ -161,7 +168,7 @@ INLINE ot_bits ot_reduce(SCALAR x, SCALAR *r)
     const SCALAR shifted = x * (SCALAR)0x1.71547652b82fep0 + OT_ROUND;
     const SCALAR n = shifted - OT_ROUND;
     *r = (x - n * OT_LN2_HI) - n * OT_LN2_LO;
-    return ot_to_bits(shifted) - ot_to_bits(OT_ROUND);
+    return (ot_bits)((ot_pattern)ot_to_bits(shifted) - (ot_pattern)ot_to_bits(OT_ROUND));
 }
 
 INLINE SCALAR ot_exp(SCALAR x)
@@ -177,22 +184,22 @@ INLINE SCALAR ot_exp(SCALAR x)
 /* (e - 1) / (e + 1) of e = exp(2|x|), where e - 1 keeps its digits near 0. */
 INLINE SCALAR ot_tanh(SCALAR x)
 {
-    SCALAR r, a = x < 0 ? -x : x;
+    SCALAR r, a = ot_abs(x);
     a = a > OT_TANH_MOST ? (SCALAR)OT_TANH_MOST : a;
     const SCALAR scale = ot_power2(ot_reduce(2 * a, &r));
     const SCALAR m = scale * (r + r * r * OT_EXPM1_TAIL(r)) + (scale - 1);
-    const SCALAR t = m / (m + 2);
-    return x < 0 ? -t : x == 0 ? x : t;
+    return ot_from_bits(ot_to_bits(m / (m + 2)) | (ot_to_bits(x) & OT_SIGN));
 }
 
 INLINE SCALAR ot_log(SCALAR x)
 {
     const ot_bits tiny = x < OT_SMALLEST;
     const SCALAR scaled = tiny ? x * ot_power2(OT_FRACTION + 1) : x;
-    const ot_bits bits = ot_to_bits(scaled);
+    const ot_pattern bits = (ot_pattern)ot_to_bits(scaled);
     /* The exponent that leaves m between the roots of 1/2 and 2. */
-    const ot_bits e = (bits - ot_to_bits((SCALAR)0x1.6a09e6p-1)) >> OT_FRACTION;
-    const SCALAR m = ot_from_bits(bits - (e << OT_FRACTION));
+    const ot_bits e =
+        (ot_bits)(bits - (ot_pattern)ot_to_bits((SCALAR)0x1.6a09e6p-1)) >> OT_FRACTION;
+    const SCALAR m = ot_from_bits((ot_bits)(bits - ((ot_pattern)e << OT_FRACTION)));
     const SCALAR k = (SCALAR)(e - (tiny ? OT_FRACTION + 1 : 0));
     const SCALAR f = m - 1, s = f / (2 + f), z = s * s, h = f * f / 2;
     SCALAR y = k * OT_LN2_HI - ((h - (s * (h + z * OT_LOG_TAIL(z)) + k * OT_LN2_LO)) - f);
