@@ -21,8 +21,8 @@ static int64_t row(const reduce_loops *r)
 static void space(const optune_task *task, optune_space *space)
 {
     const reduce_loops r = reduce_loops_of(task->call);
-    optune_space_ints(space, "tile", 9,
-                      (const int64_t[]){1, 8, 16, 32, 64, 128, 256, 1024, 4096});
+    optune_space_ints(space, "tile", 10,
+                      (const int64_t[]){1, 8, 16, 32, 64, 128, 256, 1024, 4096, 16384});
     optune_space_ints(space, "lines", 4, (const int64_t[]){1, 2, 4, 8});
     optune_space_ints(space, "prefetch", 3, (const int64_t[]){0, 1, 4});
     reduce_space_parts(task, &r, r.count, space);
@@ -33,7 +33,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t tile = optune_config_int(config, "tile");
     const int64_t lines = optune_config_int(config, "lines");
-    if (tile > 1 && tile > row(&r))
+    /* The large ones are cut to the row: read whole, one row is one stream. */
+    const bool whole = tile >= 1024 && tile < 4 * row(&r);
+    if (tile > 1 && tile > row(&r) && !whole)
         return optune_refuse(why, "a tile of %" PRId64 ", a row has %" PRId64 " values", tile,
                              row(&r));
     if (tile == 1 && row(&r) >= 8)
@@ -44,12 +46,14 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    /* Partial results in registers; rows that no cache holds are read a page at a time. */
+    /* Partial results in registers; rows that no cache holds are read whole. */
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t cache = task->device->l2 > 0 ? task->device->l2 : 512 << 10;
     const bool far = optune_tensor_bytes(&task->call->input[0].type) > cache;
-    const int64_t tile = far ? 1024 : 8 * reduce_lanes(task);
-    optune_config_choose_int(config, space, "tile", tile < row(&r) ? tile : row(&r));
+    int64_t tile = far ? 16384 : 8 * reduce_lanes(task);
+    while (tile > row(&r) && (tile < 1024 || tile >= 4 * row(&r)))
+        tile /= tile > 256 ? 4 : 2;
+    optune_config_choose_int(config, space, "tile", tile);
     optune_config_choose_int(config, space, "lines", r.count < 4 ? 1 : 4);
     if (r.outputs < reduce_threads(task) * tile)
         optune_config_choose_int(config, space, "parts", reduce_threads(task));
@@ -65,7 +69,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                          r.kept_stride);
     reduce_define_offset(plan, m, "LINE_OFFSET", "r", r.n_reduced, r.reduced, r.reduced_stride);
     optune_plan_define(plan, m, "LENGTH", row(&r));
-    optune_plan_define(plan, m, "TILE", optune_config_int(config, "tile"));
+    const int64_t tile = optune_config_int(config, "tile");
+    optune_plan_define(plan, m, "TILE", tile < row(&r) ? tile : row(&r));
     optune_plan_define(plan, m, "LINES", optune_config_int(config, "lines"));
     optune_plan_define(plan, m, "AHEAD", optune_config_int(config, "prefetch"));
     reduce_stages(plan, m, task->call, &r, parts);
