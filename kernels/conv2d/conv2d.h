@@ -144,6 +144,23 @@ static inline void conv2d_define(optune_plan *plan, int module, const conv2d_sha
     optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
 }
 
+/* Adds the stage `function` that packs the weight; returns the scratch of `elements` that it
+ * fills. */
+static inline optune_arg conv2d_pack(const optune_task *task, optune_plan *plan, int module,
+                                     const char *function, int64_t elements)
+{
+    const bool f64 = task->call->input[CONV2D_WEIGHT].type.dtype.bits == 64;
+    const optune_arg packed =
+        optune_scratch_arg(optune_plan_scratch(plan, "weights", elements * (f64 ? 8 : 4),
+                                               task->call->input[CONV2D_WEIGHT].is_const));
+    optune_plan_stage(plan, &(optune_stage){.phase = conv2d_weight_phase(task->call),
+                                            .module = module,
+                                            .function = function,
+                                            .n_args = 2,
+                                            .arg = {optune_input_arg(CONV2D_WEIGHT), packed}});
+    return packed;
+}
+
 /* Adds the stage that computes the output, and offers to fuse in it: lanes are pixels of a plane,
  * or channels of a block. */
 static inline void conv2d_finish(const optune_task *task, optune_plan *plan,

@@ -203,24 +203,17 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
     optune_plan_define(plan, module, "PACK", c->pack);
     optune_plan_define(plan, module, "UNROLL_IC", 2);
     optune_plan_define(plan, module, "PREFETCH", c->prefetch);
-    const int packed =
-        optune_plan_scratch(plan, "packed weight", s->groups * tiles * tm * s->ci_g * elem,
-                            task->call->input[CONV2D_WEIGHT].is_const);
+    const optune_arg packed =
+        conv2d_pack(task, plan, module, "pack_weight", s->groups * tiles * tm * s->ci_g);
     const int panel = optune_plan_scratch(plan, "panels",
                                           threads * panels * c->ic_chunk * width * elem, false);
-    optune_plan_stage(plan, &(optune_stage){.phase = conv2d_weight_phase(task->call),
-                                            .module = module,
-                                            .function = "pack_weight",
-                                            .n_args = 2,
-                                            .arg = {optune_input_arg(CONV2D_WEIGHT),
-                                                    optune_scratch_arg(packed)}});
     conv2d_finish(task, plan,
-                  &(optune_stage){.phase = OPTUNE_TIMED,
-                                  .module = module,
-                                  .function = "conv2d",
-                                  .n_args = 4,
-                                  .arg = {data, optune_scratch_arg(packed),
-                                          optune_output_arg(0), optune_scratch_arg(panel)}});
+                  &(optune_stage){
+                      .phase = OPTUNE_TIMED,
+                      .module = module,
+                      .function = "conv2d",
+                      .n_args = 4,
+                      .arg = {data, packed, optune_output_arg(0), optune_scratch_arg(panel)}});
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -120,27 +120,18 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "GEMM_NV", 1);
 
     const int threads = task->device->threads > 1 ? task->device->threads : 1;
-    const int packed =
-        optune_plan_scratch(plan, "weights", ceil_div(s.co, lanes) * lanes * s.kh * s.kw * elem,
-                            task->call->input[CONV2D_WEIGHT].is_const);
+    const optune_arg packed = conv2d_pack(task, plan, module, "pack_weight",
+                                          ceil_div(s.co, lanes) * lanes * s.kh * s.kw);
     const int bands =
         optune_plan_scratch(plan, "bands", 2 * band(task, &s, rows) * threads * elem, false);
-    optune_plan_stage(plan,
-                      &(optune_stage){
-                          .phase = conv2d_weight_phase(task->call),
-                          .module = module,
-                          .function = "pack_weight",
-                          .n_args = 2,
-                          .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(packed)},
-                      });
     conv2d_finish(task, plan,
                   &(optune_stage){
                       .phase = OPTUNE_TIMED,
                       .module = module,
                       .function = "depthwise",
                       .n_args = 4,
-                      .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(packed),
-                              optune_output_arg(0), optune_scratch_arg(bands)},
+                      .arg = {optune_input_arg(CONV2D_DATA), packed, optune_output_arg(0),
+                              optune_scratch_arg(bands)},
                   });
 }
 

@@ -115,7 +115,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "CHUNKS", chunks < planes ? chunks : planes);
     const int bands = optune_plan_scratch(
         plan, "bands", band(&s, rows, lanes) * threads * conv2d_elem(&s), false);
-    optune_stage stage = {
+    const optune_stage stage = {
         .phase = OPTUNE_TIMED,
         .module = m,
         .function = "depthwise",
@@ -123,8 +123,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         .arg = {optune_input_arg(CONV2D_DATA), optune_input_arg(CONV2D_WEIGHT),
                 optune_output_arg(0), optune_scratch_arg(bands)},
     };
-    optune_plan_fuse(task, plan, &stage, 3);
-    optune_plan_stage(plan, &stage);
+    conv2d_finish(task, plan, &stage);
 }
 
 OPTUNE_IMPL(conv2d, depthwise_planes) = {

@@ -130,26 +130,18 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "CO_PARTS", min64(tiles, ceil_div(threads, tasks)));
 
     const int64_t tile = ceil_div(depth_of(&s) * mr, lanes) * lanes + lanes;
-    const int packed = optune_plan_scratch(plan, "weights", s.groups * tiles * tile * elem,
-                                           task->call->input[CONV2D_WEIGHT].is_const);
+    const optune_arg packed =
+        conv2d_pack(task, plan, module, "pack_weight", s.groups * tiles * tile);
     const int columns = optune_plan_scratch(
         plan, "columns", pitch_of(task, &s, config) * depth * threads * elem, false);
-    optune_plan_stage(plan,
-                      &(optune_stage){
-                          .phase = conv2d_weight_phase(task->call),
-                          .module = module,
-                          .function = "pack_weight",
-                          .n_args = 2,
-                          .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(packed)},
-                      });
     conv2d_finish(task, plan,
                   &(optune_stage){
                       .phase = OPTUNE_TIMED,
                       .module = module,
                       .function = "im2col",
                       .n_args = 4,
-                      .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(packed),
-                              optune_output_arg(0), optune_scratch_arg(columns)},
+                      .arg = {optune_input_arg(CONV2D_DATA), packed, optune_output_arg(0),
+                              optune_scratch_arg(columns)},
                   });
 }
 

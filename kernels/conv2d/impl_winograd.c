@@ -322,20 +322,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                            optune_config_int(config, table[i].knob));
     optune_plan_define(plan, module, "SPLIT_BLOCKS", z.split_blocks);
 
-    const bool is_const = task->call->input[CONV2D_WEIGHT].is_const;
     const int64_t elem = conv2d_elem(&s);
-    const int u = optune_plan_scratch(plan, "weights", z.u * elem, is_const);
+    const optune_arg u = conv2d_pack(task, plan, module, "transform_weight", z.u);
     const int v = optune_plan_scratch(plan, "inputs",
                                       z.v * elem * (z.split_blocks ? z.threads : 1), false);
     const int m = optune_plan_scratch(plan, "products", z.m * elem * z.threads, false);
     const int band = optune_plan_scratch(plan, "bands", z.band * elem * z.threads, false);
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = conv2d_weight_phase(task->call),
-                                .module = module,
-                                .function = "transform_weight",
-                                .n_args = 2,
-                                .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(u)},
-                            });
     conv2d_finish(
         task, plan,
         &(optune_stage){
@@ -343,7 +335,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
             .module = module,
             .function = "winograd",
             .n_args = 6,
-            .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(u), optune_output_arg(0),
+            .arg = {optune_input_arg(CONV2D_DATA), u, optune_output_arg(0),
                     optune_scratch_arg(v), optune_scratch_arg(m), optune_scratch_arg(band)},
         });
 }

@@ -10,16 +10,16 @@
 #include "kernels/conv2d/conv2d.h"
 
 typedef struct conv2d_tile {
-    int64_t vec_bytes, ov;  /* vectors of output channels, and their width */
-    int64_t th, tw;         /* rows and columns of output pixels */
-    int64_t ici;            /* input channels in the innermost block of the packed weight */
-    int64_t ic_chunk;       /* input channels added in one pass */
-    int64_t ot_chunk;       /* channel tiles that one block of rows serves */
-    int64_t oh_block;       /* output rows of a block */
+    int64_t vec_bytes, ov; /* vectors of output channels, and their width */
+    int64_t th, tw;        /* rows and columns of output pixels */
+    int64_t ici;           /* input channels in the innermost block of the packed weight */
+    int64_t ic_chunk;      /* input channels added in one pass */
+    int64_t ot_chunk;      /* channel tiles that one block of rows serves */
+    int64_t oh_block;      /* output rows of a block */
     int64_t unroll_ic, unroll_kw;
-    int64_t prefetch;       /* steps of the reduction that weights are fetched ahead; 0: none */
-    bool copy;              /* copy the input rows with their padding */
-    bool gather;            /* a 1x1 convolution over gathered pixels */
+    int64_t prefetch; /* steps of the reduction that weights are fetched ahead; 0: none */
+    bool copy;        /* copy the input rows with their padding */
+    bool gather;      /* a 1x1 convolution over gathered pixels */
 } conv2d_tile;
 
 static inline int64_t conv2d_ceil_div(int64_t a, int64_t b)
@@ -74,9 +74,8 @@ static inline bool conv2d_clips(const conv2d_shape *s, int64_t th, int64_t tw)
     const int64_t tiles = conv2d_ceil_div(s->ow, tw);
     if (th > 1 && conv2d_pads_rows(s))
         return false;
-    return tiles == 1 ||
-           (tw * s->sw >= s->pl &&
-            ((tiles - 1) * tw - 1) * s->sw - s->pl + (s->kw - 1) * s->dw < s->w);
+    return tiles == 1 || (tw * s->sw >= s->pl &&
+                          ((tiles - 1) * tw - 1) * s->sw - s->pl + (s->kw - 1) * s->dw < s->w);
 }
 
 static inline int64_t conv2d_tile_copy_size(const conv2d_shape *s, const conv2d_tile *t)
@@ -118,8 +117,8 @@ static inline bool conv2d_even_width(const conv2d_shape *s, int64_t tw)
 
 /* Estimated time of a register tile over the whole output, in cycles of one step of the
  * reduction: two multiply-adds and two loads a cycle, four cycles of latency. */
-static inline double conv2d_tile_cost(const conv2d_shape *s, int64_t lanes, int64_t ov, int64_t th,
-                                      int64_t tw)
+static inline double conv2d_tile_cost(const conv2d_shape *s, int64_t lanes, int64_t ov,
+                                      int64_t th, int64_t tw)
 {
     double total = 0;
     for (int part = 0; part < 4; part++) {
@@ -192,7 +191,8 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
 
 /* The input of a 1x1 convolution: with strides, a scratch that a stage of its own fills with the
  * pixels that are read. Defines GATHER, and what it needs of the shape as it was. */
-static inline optune_arg conv2d_gather_plan(const optune_task *task, optune_plan *plan, int module)
+static inline optune_arg conv2d_gather_plan(const optune_task *task, optune_plan *plan,
+                                            int module)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
@@ -232,10 +232,18 @@ static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape 
         const char *macro;
         int64_t value;
     } table[] = {
-        {"VEC_BYTES", t->vec_bytes}, {"LANES", lanes},         {"OV", t->ov},
-        {"TH", t->th},               {"TW", t->tw},            {"ICI", t->ici},
-        {"ICO_CHUNK", chunk},        {"OT_CHUNK", ot_chunk},   {"OHB", oh_block},
-        {"COPY", t->copy},           {"UNROLL_IC", t->unroll_ic}, {"UNROLL_KW", t->unroll_kw},
+        {"VEC_BYTES", t->vec_bytes},
+        {"LANES", lanes},
+        {"OV", t->ov},
+        {"TH", t->th},
+        {"TW", t->tw},
+        {"ICI", t->ici},
+        {"ICO_CHUNK", chunk},
+        {"OT_CHUNK", ot_chunk},
+        {"OHB", oh_block},
+        {"COPY", t->copy},
+        {"UNROLL_IC", t->unroll_ic},
+        {"UNROLL_KW", t->unroll_kw},
         {"PREFETCH", t->prefetch},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
@@ -244,9 +252,8 @@ static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape 
     const optune_arg data =
         t->gather ? conv2d_gather_plan(task, plan, module) : optune_input_arg(CONV2D_DATA);
     const int64_t elem = conv2d_elem(s);
-    const int packed = optune_plan_scratch(
-        plan, "packed weight", s->groups * tiles * oct * s->ci_g * s->kh * s->kw * elem,
-        task->call->input[CONV2D_WEIGHT].is_const);
+    const optune_arg packed = conv2d_pack(task, plan, module, "pack_weight",
+                                          s->groups * tiles * oct * s->ci_g * s->kh * s->kw);
     optune_arg part = optune_int_arg(0), copy = optune_int_arg(0);
     if (chunk < icos)
         part = optune_scratch_arg(optune_plan_scratch(
@@ -256,19 +263,12 @@ static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape 
         copy = optune_scratch_arg(optune_plan_scratch(
             plan, "padded input", threads * conv2d_tile_copy_size(s, &sized) * elem, false));
     }
-    optune_plan_stage(plan, &(optune_stage){.phase = conv2d_weight_phase(task->call),
-                                            .module = module,
-                                            .function = "pack_weight",
-                                            .n_args = 2,
-                                            .arg = {optune_input_arg(CONV2D_WEIGHT),
-                                                    optune_scratch_arg(packed)}});
     conv2d_finish(task, plan,
                   &(optune_stage){.phase = OPTUNE_TIMED,
                                   .module = module,
                                   .function = "conv2d",
                                   .n_args = 5,
-                                  .arg = {data, optune_scratch_arg(packed),
-                                          optune_output_arg(0), part, copy}});
+                                  .arg = {data, packed, optune_output_arg(0), part, copy}});
 }
 
 #endif

@@ -118,4 +118,33 @@ static inline void dense_finish(optune_stage *stage, const dense_shape *s)
     dense_rows(stage, s);
 }
 
+/* Adds the stage `pack_weight`; returns the scratch of `bytes` that it fills. */
+static inline optune_arg dense_pack(optune_plan *plan, int module, const dense_shape *s,
+                                    int64_t bytes)
+{
+    const optune_arg packed = optune_scratch_arg(
+        optune_plan_scratch(plan, "weight", bytes, s->weight_phase == OPTUNE_PREPACK));
+    optune_plan_stage(plan, &(optune_stage){.phase = s->weight_phase,
+                                            .module = module,
+                                            .function = "pack_weight",
+                                            .n_args = 2,
+                                            .arg = {optune_input_arg(DENSE_WEIGHT), packed}});
+    return packed;
+}
+
+/* Adds the stage that computes the output from `data` and `weight`, and offers to fuse in it. */
+static inline void dense_compute(const optune_task *task, optune_plan *plan, int module,
+                                 const char *function, const dense_shape *s, optune_arg data,
+                                 optune_arg weight)
+{
+    optune_stage stage = {.phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = function,
+                          .n_args = 2,
+                          .arg = {data, weight}};
+    dense_finish(&stage, s);
+    optune_plan_fuse(task, plan, &stage, 1);
+    optune_plan_stage(plan, &stage);
+}
+
 #endif

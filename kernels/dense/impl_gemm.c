@@ -96,15 +96,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "PACK_DATA", pack_data);
 
     const int64_t bytes = weight_bytes(task, &s, optune_config_int(config, "tile_n"));
-    const optune_arg weight = optune_scratch_arg(
-        optune_plan_scratch(plan, "weight", bytes, s.weight_phase == OPTUNE_PREPACK));
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = s.weight_phase,
-                                .module = module,
-                                .function = "pack_weight",
-                                .n_args = 2,
-                                .arg = {optune_input_arg(DENSE_WEIGHT), weight},
-                            });
+    const optune_arg weight = dense_pack(plan, module, &s, bytes);
     optune_arg data = optune_input_arg(DENSE_DATA);
     if (pack_data) {
         data = optune_scratch_arg(optune_plan_scratch(
@@ -119,16 +111,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         dense_rows(&packing, &s);
         optune_plan_stage(plan, &packing);
     }
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "gemm",
-        .n_args = 2,
-        .arg = {data, weight},
-    };
-    dense_finish(&stage, &s);
-    optune_plan_fuse(task, plan, &stage, 1);
-    optune_plan_stage(plan, &stage);
+    dense_compute(task, plan, module, "gemm", &s, data, weight);
 }
 
 OPTUNE_IMPL(dense, gemm) = {

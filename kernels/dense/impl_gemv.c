@@ -78,26 +78,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_arg weight = optune_input_arg(DENSE_WEIGHT);
     if (packed) {
         const int64_t bytes = matmul_ceil(s.n, rows) * rows * s.k * dense_elem(&s);
-        weight = optune_scratch_arg(
-            optune_plan_scratch(plan, "weight", bytes, s.weight_phase == OPTUNE_PREPACK));
-        optune_plan_stage(plan, &(optune_stage){
-                                    .phase = s.weight_phase,
-                                    .module = module,
-                                    .function = "pack_weight",
-                                    .n_args = 2,
-                                    .arg = {optune_input_arg(DENSE_WEIGHT), weight},
-                                });
+        weight = dense_pack(plan, module, &s, bytes);
     }
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "gemv",
-        .n_args = 2,
-        .arg = {optune_input_arg(DENSE_DATA), weight},
-    };
-    dense_finish(&stage, &s);
-    optune_plan_fuse(task, plan, &stage, 1);
-    optune_plan_stage(plan, &stage);
+    dense_compute(task, plan, module, "gemv", &s, optune_input_arg(DENSE_DATA), weight);
 }
 
 OPTUNE_IMPL(dense, gemv) = {

@@ -78,16 +78,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "XI", optune_config_split(config, "tile_x")[1]);
     optune_plan_define(plan, module, "KLANES", lanes);
     optune_plan_define(plan, module, "KVECS", step / lanes);
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "dense",
-        .n_args = 2,
-        .arg = {optune_input_arg(DENSE_DATA), optune_input_arg(DENSE_WEIGHT)},
-    };
-    dense_finish(&stage, &s);
-    optune_plan_fuse(task, plan, &stage, 1);
-    optune_plan_stage(plan, &stage);
+    dense_compute(task, plan, module, "dense", &s, optune_input_arg(DENSE_DATA),
+                  optune_input_arg(DENSE_WEIGHT));
 }
 
 OPTUNE_IMPL(dense, nopack) = {

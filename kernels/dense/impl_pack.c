@@ -108,25 +108,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "GEMM_NV", nv);
 
     const int64_t bytes = s.n / x[2] * nv * lanes * s.k * dense_elem(&s);
-    const optune_arg packed = optune_scratch_arg(
-        optune_plan_scratch(plan, "weight", bytes, s.weight_phase == OPTUNE_PREPACK));
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = s.weight_phase,
-                                .module = module,
-                                .function = "pack_weight",
-                                .n_args = 2,
-                                .arg = {optune_input_arg(DENSE_WEIGHT), packed},
-                            });
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "dense",
-        .n_args = 2,
-        .arg = {optune_input_arg(DENSE_DATA), packed},
-    };
-    dense_finish(&stage, &s);
-    optune_plan_fuse(task, plan, &stage, 1);
-    optune_plan_stage(plan, &stage);
+    dense_compute(task, plan, module, "dense", &s, optune_input_arg(DENSE_DATA),
+                  dense_pack(plan, module, &s, bytes));
 }
 
 OPTUNE_IMPL(dense, pack) = {
