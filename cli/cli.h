@@ -60,6 +60,7 @@ typedef struct ot_globals {
     const char *target;
     int threads; /* 0: not given */
     const char *device;
+    const char *policy;
     const char *db;
     optune_log_level log_level;
     ot_repeats plugins;

@@ -81,6 +81,7 @@ static int execute(const ot_cmd *cmd, ot_cli *cli)
         .target = target,
         .db = globals->db,
         .device = globals->device,
+        .policy = globals->policy,
         .plugins = globals->plugins.n ? globals->plugins.item : NULL,
         .log_level = globals->log_level,
         .log = ot_say_log,

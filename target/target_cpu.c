@@ -191,6 +191,9 @@ static int probe(const optune_target *target, optune_device *device, optune_err 
 
 typedef struct cpu_state {
     int threads;
+    int64_t l3;
+    ot_cpu_buffer *filler; /* NULL: nothing was flushed yet */
+    unsigned char turn;
     int n_libraries;
     struct {
         char name[OPTUNE_NAME_SIZE];
@@ -203,6 +206,7 @@ static int open_cpu(void *state, const optune_target *target, const optune_devic
 {
     cpu_state *s = state;
     s->threads = target->threads ? target->threads : device->threads;
+    s->l3 = device->l3;
     const int status = ot_cpu_bind(0, s->threads, err);
     if (status < 0)
         return status;
@@ -232,6 +236,8 @@ static int open_cpu(void *state, const optune_target *target, const optune_devic
 static void close_cpu(void *state)
 {
     cpu_state *s = state;
+    ot_cpu_buffer_close(s->filler);
+    s->filler = NULL;
     s->n_libraries = 0;
 }
 
@@ -417,6 +423,21 @@ static void counters(void *state, const optune_launch *launch, int n, char *text
         optune_refuse(why, "no hardware counters: no thread can be made");
 }
 
+/* Twice the last cache, as far as it is known, written by this core. */
+static int flush(void *state)
+{
+    cpu_state *s = state;
+    const int64_t most = (int64_t)1 << 30, least = (int64_t)64 << 20;
+    int64_t bytes = 2 * s->l3;
+    bytes = bytes < least ? least : bytes > most ? most : bytes;
+    if (!s->filler)
+        s->filler = ot_cpu_buffer_open(bytes, false, NULL);
+    if (!s->filler)
+        return OPTUNE_ENOMEM;
+    memset(ot_cpu_buffer_address(s->filler), ++s->turn, (size_t)bytes);
+    return OPTUNE_OK;
+}
+
 OPTUNE_TARGET(cpu) = {
     .name = "cpu",
     .summary = "this machine's cores, through the system's C compiler",
@@ -442,5 +463,6 @@ OPTUNE_TARGET(cpu) = {
     .run = run,
     .time = time_runs,
     .counters = counters,
+    .flush = flush,
     .alias = alias,
 };

@@ -28,6 +28,7 @@ typedef struct cuda_state {
     cuda_context context;
     cuda_stream stream;
     cuda_event begin, end;
+    cuda_pointer filler; /* 0: nothing was flushed yet */
     bool broken;
     int n_libraries;
     struct {
@@ -76,6 +77,8 @@ static void close_cuda(void *state)
         s->cu->cuEventDestroy(s->begin);
     if (s->end)
         s->cu->cuEventDestroy(s->end);
+    if (s->filler)
+        s->cu->cuMemFree(s->filler);
     if (s->stream)
         s->cu->cuStreamDestroy(s->stream);
     if (s->context)
@@ -105,6 +108,17 @@ static int open_cuda(void *state, const optune_target *target, const optune_devi
     return rc ? optune_fail(err, OPTUNE_ENODEV, "'%s' gives no context: %s", device->name,
                             ot_cuda_error(rc))
               : OPTUNE_OK;
+}
+
+/* Filling twice the L2 leaves nothing else in it. */
+static int flush(void *state)
+{
+    cuda_state *s = state;
+    const size_t bytes = s->device.l2 > 0 ? 2 * (size_t)s->device.l2 : (size_t)256 << 20;
+    int rc = s->filler ? 0 : s->cu->cuMemAlloc(&s->filler, bytes);
+    if (!rc)
+        rc = s->cu->cuMemsetD8(s->filler, 1, bytes);
+    return rc ? failed(s, rc, "flushing", NULL) : OPTUNE_OK;
 }
 
 static bool alive(void *state)
@@ -461,6 +475,7 @@ OPTUNE_TARGET(cuda) = {
     .open = open_cuda,
     .close = close_cuda,
     .alive = alive,
+    .flush = flush,
     .load = load,
     .unload = unload,
     .symbol = symbol,

@@ -21,6 +21,8 @@ typedef struct opencl_state {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue;
+    cl_mem filler; /* NULL: nothing was flushed yet */
+    unsigned turn;
     bool broken;
 } opencl_state;
 
@@ -40,6 +42,8 @@ typedef struct buffer {
 static void close_opencl(void *state)
 {
     opencl_state *s = state;
+    if (s->filler)
+        s->cl->clReleaseMemObject(s->filler);
     if (s->queue)
         s->cl->clReleaseCommandQueue(s->queue);
     if (s->context)
@@ -69,6 +73,23 @@ static int open_opencl(void *state, const optune_target *target, const optune_de
         return optune_fail(err, OPTUNE_ENODEV, "OpenCL makes no queue: %s",
                            ot_opencl_error(rc));
     return OPTUNE_OK;
+}
+
+/* Filling twice the cache leaves nothing else in it. */
+static int flush(void *state)
+{
+    opencl_state *s = state;
+    const size_t bytes = s->device.l2 > 0 ? 2 * (size_t)s->device.l2 : (size_t)256 << 20;
+    const unsigned pattern = ++s->turn;
+    cl_int rc = CL_SUCCESS;
+    if (!s->filler)
+        s->filler = s->cl->clCreateBuffer(s->context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
+    if (rc == CL_SUCCESS)
+        rc = s->cl->clEnqueueFillBuffer(s->queue, s->filler, &pattern, sizeof pattern, 0, bytes,
+                                        0, NULL, NULL);
+    if (rc == CL_SUCCESS)
+        rc = s->cl->clFinish(s->queue);
+    return rc == CL_SUCCESS ? OPTUNE_OK : OPTUNE_EIO;
 }
 
 static bool alive(void *state)
@@ -359,6 +380,7 @@ OPTUNE_TARGET(opencl) = {
     .open = open_opencl,
     .close = close_opencl,
     .alive = alive,
+    .flush = flush,
     .load = load,
     .unload = unload,
     .symbol = symbol,

@@ -130,6 +130,19 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     if (status < 0)
         goto out;
     o->row = ot_target_find(o->target.kind);
+    const char *policy = options->policy ? options->policy : "warm";
+    const bool cold = !strcmp(policy, "cold");
+    o->policy = cold ? &ot_policy_cold : &ot_policy_warm;
+    if (!cold && strcmp(policy, "warm")) {
+        status = optune_fail(err, OPTUNE_EUSAGE,
+                             "no measuring policy '%s': there are warm and cold", policy);
+        goto out;
+    }
+    if (cold && !o->row->flush) {
+        status = optune_fail(err, OPTUNE_EUNSUPPORTED, "'%s' cannot flush its caches",
+                             o->target.kind);
+        goto out;
+    }
     if (options->device && !ot_copy(o->device_key, sizeof o->device_key, options->device)) {
         status = optune_fail(err, OPTUNE_ELIMIT, "device key too long");
         goto out;

@@ -396,6 +396,8 @@ int optune_dispatch_tune(optune *o, const optune_dispatch_options *options,
                          optune_result **result, optune_err *err)
 {
     *result = NULL;
+    if (o->policy->cold)
+        return optune_fail(err, OPTUNE_EUNSUPPORTED, "a dispatch is measured warm only");
     if (options->size != sizeof *options)
         return optune_fail(
             err, OPTUNE_EVERSION,

@@ -125,7 +125,7 @@ int ot_context_question(optune *o, const optune_task *task, ot_question *questio
         .device = ot_arena_copy(arena, o->device.key),
         .target = ot_arena_copy(arena, ot_text_str(&target)),
         .call = ot_arena_copy(arena, ot_text_str(&call)),
-        .policy = ot_policy_warm.name,
+        .policy = o->policy->name,
     };
     ot_text_release(&target);
     ot_text_release(&call);

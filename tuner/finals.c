@@ -136,7 +136,7 @@ int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_a
         ot_text_release(&call);
     }
     if (status >= 0 && m)
-        status = ot_worker_finals(run->worker, trial, m, &ot_policy_warm, seconds, arena, raced,
+        status = ot_worker_finals(run->worker, trial, m, run->o->policy, seconds, arena, raced,
                                   err);
     for (int k = 0; k < m && status >= 0; k++) {
         result[index[k]] = raced[k];

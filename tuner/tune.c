@@ -224,7 +224,7 @@ static int measure_next(tuning *t, optune_err *err)
                                 .best = best,
                                 .range = t->run->spot.range};
         ot_builder_allow(t->run->builder, t->beside);
-        status = ot_worker_trial(t->run->worker, &trial, &ot_policy_warm, &arena, &result, err);
+        status = ot_worker_trial(t->run->worker, &trial, t->run->o->policy, &arena, &result, err);
         ot_builder_allow(t->run->builder, INT_MAX);
     }
     if (status >= 0)

@@ -24,6 +24,7 @@ struct optune {
     optune_target target;                  /* threads settled once the device is known */
     optune_device device;
     const optune_target_row *row;
+    const struct ot_measure_policy *policy;
     bool have_device;
     ot_store *store; /* NULL until needed */
     int store_mode, n_opened; /* how it was opened, and how often one was */
@@ -125,8 +126,9 @@ typedef struct ot_measure_policy {
     double width;                /* stop when (high-low)/median is below: 0.02 */
     double budget_s;             /* of sampling one candidate: 0.25 */
     double give_up;              /* stop early when the low end exceeds best * this: 1.25 */
+    bool cold;                   /* caches are flushed before every run */
 } ot_measure_policy;
-extern const ot_measure_policy ot_policy_warm;
+extern const ot_measure_policy ot_policy_warm, ot_policy_cold;
 
 typedef struct ot_trial {
     const optune_impl *impl;

@@ -99,6 +99,7 @@ static int workload(server *s, const json_t *request, optune_err *err)
 typedef struct runner {
     server *server;
     int index; /* in the finals; -1: a trial */
+    bool cold; /* flush before every run */
     ot_loaded *loaded;
     ot_bound *bound;
     int outcome;
@@ -122,8 +123,22 @@ static double time_runner(void *arg, int64_t count)
     runner *r = arg;
     ot_session *s = &r->server->session;
     announce(r);
-    return s->row->time(s->state, r->bound->launch[OPTUNE_TIMED], r->bound->n[OPTUNE_TIMED],
-                        count, &r->err);
+    if (!r->cold)
+        return s->row->time(s->state, r->bound->launch[OPTUNE_TIMED], r->bound->n[OPTUNE_TIMED],
+                            count, &r->err);
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (s->row->flush(s->state) < 0) {
+            optune_fail(&r->err, OPTUNE_EIO, "the caches cannot be flushed");
+            return -1;
+        }
+        const double t = s->row->time(s->state, r->bound->launch[OPTUNE_TIMED],
+                                      r->bound->n[OPTUNE_TIMED], 1, &r->err);
+        if (t < 0)
+            return -1;
+        sum += t;
+    }
+    return sum;
 }
 
 /* Runs once over the aligned buffers, where a body may take another path than over guarded
@@ -195,7 +210,7 @@ static json_t *trial(server *s, const json_t *request, optune_err *err)
         return failure(status, err);
     const double start = ot_now();
     ot_measured *m = ot_alloc(sizeof *m);
-    runner r = {.server = s, .index = -1};
+    runner r = {.server = s, .index = -1, .cold = policy.cold};
     prepare(&r, request);
     if (r.outcome == OPTUNE_OUTCOME_OK) {
         ot_crash_at("measuring");
@@ -243,7 +258,7 @@ static json_t *finals(server *s, const json_t *request, optune_err *err)
     void *good[MOST_FINALISTS];
     int n_good = 0;
     for (int i = 0; i < n; i++) {
-        r[i] = (runner){.server = s, .index = i};
+        r[i] = (runner){.server = s, .index = i, .cold = policy.cold};
         prepare(&r[i], json_array_get(candidates, (size_t)i));
         end_if_broken(&r[i]);
         if (r[i].outcome == OPTUNE_OUTCOME_OK)

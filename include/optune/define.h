@@ -637,6 +637,8 @@ typedef struct optune_target_row {
     /* False when this process can run nothing more, as after a fault on the device: the worker
      * is started again. NULL: always true. */
     bool (*alive)(void *state);
+    /* Replaces what the caches hold, for the measuring policy `cold`. NULL: it cannot be done. */
+    int (*flush)(void *state);
 } optune_target_row;
 
 /* The row of a target as it is used, so that one that is `like` it can call its hooks. NULL: none. */

@@ -37,6 +37,8 @@ typedef struct optune_options {
     optune_log_level log_level; /* messages above it are not made */
     void (*log)(void *arg, optune_log_level level, const char *text); /* NULL: dropped */
     void *log_arg;
+    const char *policy; /* how runs measure, and whose records answer: "warm", or "cold": before
+                           every run the caches are flushed; NULL: "warm" */
 } optune_options;
 
 /* Opens lazily: the device is probed and the store opened by the first call that needs them. */
