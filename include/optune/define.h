@@ -372,6 +372,15 @@ typedef struct optune_impl {
     extern const optune_impl optune_impl_##op##_##id;                                          \
     const optune_impl optune_impl_##op##_##id
 
+/* The strategy of an op for exactly this key, the latest; NULL: none. */
+OPTUNE_API const optune_strategy *optune_strategy_of(const char *op, const char *key);
+/* Adds an implementation behind the others of that op and key, at run time; `strategy` may be one in
+ * tree, a plugin's, or the caller's own first one with `op`, `key` and no rows. plevel 0:
+ * OPTUNE_PLEVEL. ECONFLICT: it is there, or its name is another's. Before any handle is asked;
+ * trials run in a process of their own, so what is to be tuned, too, belongs in a plugin. */
+OPTUNE_API int optune_strategy_add(const optune_strategy *strategy, const optune_impl *impl,
+                                   int plevel, optune_err *err);
+
 /* Knobs. Enumeration order, and so the index, is AutoTVM's. */
 typedef enum optune_split_policy {
     OPTUNE_SPLIT_FACTORS,   /* divisors of the extent, no tail */

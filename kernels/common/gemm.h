@@ -81,24 +81,42 @@ INLINE void gemm_store(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const in
     }
 }
 
-/* Stores finished values with what is fused behind the call applied: whole tiles in registers,
- * ragged ones where they were stored, which spares an instance of it for every lane of every edge.
+/* Stores finished values with what is fused behind the call applied: whole tiles from registers,
+ * ragged ones row by row from a copy, which spares an instance of it for every lane of every edge.
  * `c` is element `o` of the output, `arg` that of the stage. */
 INLINE void gemm_finish(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const int cols,
                         void *const *arg, i64 o)
 {
-    const int whole = rows == GEMM_MR && cols == GEMM_NR;
-    if (EPILOGUE && whole) {
+    if (!EPILOGUE || (rows == GEMM_MR && cols == GEMM_NR)) {
         UNROLL(64)
         for (int i = 0; i < rows; i++) {
             UNROLL(64)
             for (int j = 0; j < GEMM_NV; j++)
                 acc[i][j] = epilogue(acc[i][j], arg, o + i * ldc + j * VLEN, VLEN);
         }
+        gemm_store(acc, rows, c, ldc, cols);
+        return;
     }
-    gemm_store(acc, rows, c, ldc, cols);
-    if (EPILOGUE && !whole)
-        epilogue_rows(c, ldc, rows, cols, arg, o);
+    vec done[GEMM_MR][GEMM_NV];
+    UNROLL(64)
+    for (int i = 0; i < rows; i++) {
+        UNROLL(64)
+        for (int j = 0; j < GEMM_NV; j++)
+            done[i][j] = acc[i][j];
+    }
+    UNROLL(1)
+    for (int i = 0; i < rows; i++, c += ldc, o += ldc) {
+        UNROLL(64)
+        for (int j = 0; j < GEMM_NV && j * VLEN < cols; j++) {
+            const int lanes = MIN(VLEN, cols - j * VLEN);
+            const vec v = epilogue(done[i][j], arg, o + j * VLEN, lanes);
+            if (lanes == VLEN)
+                store(c + j * VLEN, v);
+            else
+                for (int l = 0; l < lanes; l++)
+                    c[j * VLEN + l] = v[l];
+        }
+    }
 }
 
 /* acc[i][:] += a[i * a_row + k * a_k] * b[k * b_k .. + GEMM_NR) for k in [0, depth). */

@@ -15,6 +15,8 @@
  *
  * Build: cc -shared -fPIC -I include -o plugin_bad.so tests/data/plugin_bad.c
  */
+#include <string.h>
+
 #include "optune/define.h"
 
 static const char body[] =
@@ -72,6 +74,13 @@ static bool applies(const optune_task *task, char *why)
     return true;
 }
 
+/* Only where something is fused, which it offers to compute and then forgets. */
+static bool forgets(const optune_task *task, char *why)
+{
+    return applies(task, why) &&
+           (task->call->n_epilogues > 0 || optune_refuse(why, "nothing is fused"));
+}
+
 static void plan_with(const optune_task *task, optune_plan *plan, const char *fault)
 {
     const optune_call *call = task->call;
@@ -80,17 +89,19 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
     optune_plan_define(plan, module, "N", call->input[1].type.dim[0].min);
     optune_plan_define(plan, module, "K", call->input[0].type.dim[1].min);
     optune_plan_define(plan, module, fault, 1);
-    optune_plan_stage(
-        plan, &(optune_stage){
-                  .phase = OPTUNE_TIMED,
-                  .module = module,
-                  .function = "dense",
-                  .n_args = 3,
-                  .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
-              });
+    optune_stage stage = {
+        .phase = OPTUNE_TIMED,
+        .module = module,
+        .function = "dense",
+        .n_args = 3,
+        .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
+    };
+    if (strcmp(fault, "BAD_FORGETS") == 0)
+        optune_plan_fuse(task, plan, &stage, 1);
+    optune_plan_stage(plan, &stage);
 }
 
-#define PLANTED(id, fault)                                                                     \
+#define PLANTED(id, fault, when)                                                               \
     static void plan_##id(const optune_task *task, const optune_config *config,                \
                           optune_plan *plan)                                                   \
     {                                                                                          \
@@ -101,37 +112,33 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
         .op = "dense",                                                                         \
         .name = "bad_" #id ".cpu",                                                             \
         .summary = "planted: " fault,                                                          \
-        .applies = applies,                                                                    \
+        .applies = when,                                                                       \
         .plan = plan_##id,                                                                     \
         .source = body,                                                                        \
     };
 
-PLANTED(crash, "BAD_CRASH")
-PLANTED(hang, "BAD_HANG")
-PLANTED(lie, "BAD_LIE")
-PLANTED(bounds, "BAD_BOUNDS")
-PLANTED(input, "BAD_INPUT")
-PLANTED(compile, "BAD_COMPILE")
-PLANTED(exit, "BAD_EXIT")
-PLANTED(killed, "BAD_KILLED")
+PLANTED(crash, "BAD_CRASH", applies)
+PLANTED(hang, "BAD_HANG", applies)
+PLANTED(lie, "BAD_LIE", applies)
+PLANTED(bounds, "BAD_BOUNDS", applies)
+PLANTED(input, "BAD_INPUT", applies)
+PLANTED(compile, "BAD_COMPILE", applies)
+PLANTED(exit, "BAD_EXIT", applies)
+PLANTED(killed, "BAD_KILLED", applies)
+PLANTED(forgets, "BAD_FORGETS", forgets)
 
 static const optune_impl *const impls[] = {
-    &impl_crash,   &impl_hang, &impl_lie,    &impl_bounds, &impl_input,
-    &impl_compile, &impl_exit, &impl_killed, NULL,
+    &impl_crash,   &impl_hang, &impl_lie,    &impl_bounds,  &impl_input,
+    &impl_compile, &impl_exit, &impl_killed, &impl_forgets, NULL,
 };
 
 static const optune_strategy_row rows[] = {
-    {.impl = "dense_pack.x86"},
-    {.impl = "dense_nopack.x86", .plevel = 5},
-    {.impl = "bad_crash.cpu"},
-    {.impl = "bad_hang.cpu"},
-    {.impl = "bad_lie.cpu"},
-    {.impl = "bad_bounds.cpu"},
-    {.impl = "bad_input.cpu"},
-    {.impl = "bad_compile.cpu"},
-    {.impl = "bad_exit.cpu"},
-    {.impl = "bad_killed.cpu"},
-    {.impl = NULL},
+    {.impl = "dense_pack.x86"},  {.impl = "dense_nopack.x86", .plevel = 5},
+    {.impl = "bad_crash.cpu"},   {.impl = "bad_hang.cpu"},
+    {.impl = "bad_lie.cpu"},     {.impl = "bad_bounds.cpu"},
+    {.impl = "bad_input.cpu"},   {.impl = "bad_compile.cpu"},
+    {.impl = "bad_exit.cpu"},    {.impl = "bad_killed.cpu"},
+    {.impl = "bad_forgets.cpu"}, {.impl = NULL},
 };
 
 static const optune_strategy strategy = {.op = "dense", .key = "cpu", .rows = rows};

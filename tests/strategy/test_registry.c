@@ -84,6 +84,7 @@ static void test_keys_in_order(void **state)
     static const optune_strategy gpu = {.op = "fake_mm", .key = "fgpu", .rows = rows};
     static const optune_strategy generic = {.op = "fake_mm", .key = "generic", .rows = rows};
     static const optune_strategy again = {.op = "fake_mm", .key = "fgpu", .rows = rows};
+    static const optune_strategy cuda = {.op = "fake_mm", .key = "fcuda", .rows = rows};
     optune_target target = {.kind = "x", .n_keys = 2, .key = {"fcuda", "fgpu"}};
     const optune_target bare = {.kind = "y", .n_keys = 1, .key = {"y"}};
     assert_null(ot_strategy_find(&fake_op, &target));
@@ -95,6 +96,45 @@ static void test_keys_in_order(void **state)
     assert_ptr_equal(ot_strategy_find(&fake_op, &bare), &generic);
     check_ok(ot_strategy_add(&again, &err)); /* a later one overrides */
     assert_ptr_equal(ot_strategy_find(&fake_op, &target), &again);
+    check_ok(ot_strategy_add(&cuda, &err)); /* the first key of the target, though added last */
+    assert_ptr_equal(ot_strategy_find(&fake_op, &target), &cuda);
+    ot_copy(target.key[0], sizeof(target.key[0]), "fgpu");
+    ot_copy(target.key[1], sizeof(target.key[1]), "fcuda");
+    assert_ptr_equal(ot_strategy_find(&fake_op, &target), &again);
+}
+
+static void plan_nothing(const optune_task *task, const optune_config *config,
+                         optune_plan *plan)
+{
+    (void)task, (void)config, (void)plan;
+}
+
+static void test_rows_at_run_time(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    static const optune_impl mine = {
+        .op = "fake_mm", .name = "fake_mine", .summary = "mine", .plan = plan_nothing};
+    static const optune_impl other = {
+        .op = "fake_mm", .name = "fake_mine", .summary = "not mine", .plan = plan_nothing};
+    static const optune_strategy_row none[] = {{0}};
+    static const optune_strategy first = {.op = "fake_mm", .key = "fnew", .rows = none};
+    assert_null(optune_strategy_of("fake_mm", "fnew"));
+    check_ok(optune_strategy_add(&first, ot_impl_find("fake_a"), 7, &err));
+    check_ok(optune_strategy_add(optune_strategy_of("fake_mm", "fnew"), &mine, 0, &err));
+    const optune_strategy *now = optune_strategy_of("fake_mm", "fnew");
+    assert_string_equal(now->rows[0].impl, "fake_a");
+    assert_int_equal(now->rows[0].plevel, 7);
+    assert_string_equal(now->rows[1].impl, "fake_mine");
+    assert_null(now->rows[2].impl);
+    const optune_target target = {.kind = "x", .n_keys = 1, .key = {"fnew"}};
+    assert_ptr_equal(ot_strategy_find(&fake_op, &target), now);
+    check_refused(optune_strategy_add(now, &mine, 0, &err), OPTUNE_ECONFLICT, &err,
+                  "has 'fake_mine' already");
+    static const optune_strategy elsewhere = {.op = "fake_mm", .key = "felse", .rows = none};
+    check_refused(optune_strategy_add(&elsewhere, &other, 0, &err), OPTUNE_ECONFLICT, &err,
+                  "another implementation");
+    assert_null(optune_strategy_of("fake_mm", "felse"));
 }
 
 static void test_sources_and_digests(void **state)
@@ -274,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_rows_are_checked),
         cmocka_unit_test(test_strategies_are_checked),
         cmocka_unit_test(test_keys_in_order),
+        cmocka_unit_test(test_rows_at_run_time),
         cmocka_unit_test(test_sources_and_digests),
         cmocka_unit_test(test_no_such),
         cmocka_unit_test(test_plugin),

@@ -42,6 +42,8 @@ static void record(steered *s, const optune_config *config, double cost)
     ot_question question;
     optune_err err = {0};
     ot_context_question(s->o, &s->task, &question, &arena);
+    char digest[33];
+    ot_call_digest(&s->call, s->impl, digest);
     const optune_record r = {
         .call = question.call,
         .op = s->call.op->name,
@@ -49,7 +51,7 @@ static void record(steered *s, const optune_config *config, double cost)
         .device = question.device,
         .policy = question.policy,
         .impl = s->impl->name,
-        .digest = ot_impl_digest(s->impl),
+        .digest = digest,
         .config = *config,
         .depends = ot_context_depends(s->o, s->impl, &arena),
         .cost = cost,
@@ -183,6 +185,7 @@ static void compare(const steered *s, const void *const *in, const void *out)
     double *want = ot_alloc((size_t)n * sizeof *want), *got = ot_alloc((size_t)n * sizeof *got);
     double *magnitude = ot_alloc((size_t)n * sizeof *magnitude);
     s->call.op->reference(&s->call, in, 0, ot_region_whole(type, &region), want, magnitude);
+    ot_reference_fused(&s->call, in, &region, want, magnitude);
     ot_elements(type->dtype, out, 0, n, got);
     const double bound = ot_error_bound(&s->call, s->impl, 0);
     for (int64_t i = 0; i < n; i++)
@@ -209,7 +212,7 @@ static void check_kernel(const steered *s, const kernel *k)
     assert_int_equal(s->call.n_outputs, 1);
     out = buffer_of(&s->call.output[0], &out_bytes);
     for (uint64_t seed = 1; seed <= 2; seed++) { /* new constants: packed again */
-        for (int i = 0; i < s->call.n_inputs; i++) {
+        for (int i = 0; i < optune_call_inputs(&s->call); i++) {
             if (!in[i])
                 in[i] = buffer_of(&s->call.input[i].type, &in_bytes[i]);
             ot_fill_input(&s->call.input[i].type, seed, i, in[i]);
@@ -225,7 +228,7 @@ static void check_kernel(const steered *s, const kernel *k)
     }
     check_canary(out, out_bytes);
     check_canary(workspace, space);
-    for (int i = 0; i < s->call.n_inputs; i++) {
+    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
         check_canary(in[i], in_bytes[i]);
         free(in[i]);
     }
@@ -308,6 +311,39 @@ static void test_every_impl(void **state)
             tested++;
         }
     assert_true(tested >= 10);
+}
+
+/* What is fused is computed by the emitted code. */
+static void test_fused(void **state)
+{
+    (void)state;
+    static const char *const fused[][2] = {
+        {"dense_gemm.cpu",
+         "dense(f32[9,40], const f32[37,40]) -> add(const f32[37]) -> sigmoid()"},
+        {"conv2d_winograd.cpu", "conv2d(f32[1,20,9,11], const f32[18,20,3,3], padding=[1]) -> "
+                                "subtract(f32[18,1,1], _) -> relu()"},
+    };
+    for (size_t i = 0; i < OT_COUNT(fused); i++) {
+        char name[128], dir[32];
+        steered s;
+        snprintf(dir, sizeof dir, "fused-%d", (int)i);
+        if (!ot_impl_find(fused[i][0]))
+            fail_msg("no implementation '%s'", fused[i][0]);
+        steer(&s, dir, fused[i][1], fused[i][0], "cpu -threads=1");
+        optune_space *space = NULL;
+        optune_err err = {0};
+        optune_config config;
+        check_ok(ot_space_open(&s.task, s.impl, &space, &err));
+        ot_space_fallback(space, &config);
+        ot_space_close(space);
+        record(&s, &config, 1e-3);
+        emit(&s, dir, name);
+        kernel k;
+        load(&k, dir, name);
+        check_kernel(&s, &k);
+        dlclose(k.object);
+        optune_close(s.o);
+    }
 }
 
 static void test_two_threads(void **state)
@@ -458,9 +494,13 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_impl), cmocka_unit_test(test_two_threads),
-        cmocka_unit_test(test_flags),      cmocka_unit_test(test_two_in_one_program),
-        cmocka_unit_test(test_plan_json),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_every_impl),
+        cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_two_in_one_program),
+        cmocka_unit_test(test_plan_json),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

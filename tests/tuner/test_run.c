@@ -174,6 +174,38 @@ static void test_several_workloads(void **state)
     optune_close(o);
 }
 
+static void test_fused(void **state)
+{
+    (void)state;
+    static const char fused[] =
+        "dense(f32[16,64], const f32[32,64]) -> add(const f32[32]) -> relu()";
+    optune *o = tuning_open("fused");
+    optune_err err = {0};
+    optune_result *result = NULL;
+    json_decref(tuning_run_one(o, "dense", fused, "dense_gemm.cpu", 3));
+    char *answer = tuning_answer(o, fused);
+    check_contains(answer, "dense_gemm.cpu");
+    check_contains(answer, "tuned");
+    free(answer);
+    /* and says nothing of the operator alone */
+    answer = tuning_answer(o, "dense(f32[16,64], const f32[32,64])");
+    check_contains(answer, "plevel");
+    free(answer);
+    check_ok(optune_query(o, fused, &result, &err));
+    optune_result_free(result);
+    /* AutoTVM's part of a log line cannot say what is fused: it must not look like the plain task */
+    check_ok(optune_export(o, "dense", false, tuning_path("fused.log"), &result, &err));
+    optune_result_free(result);
+    optune_close(o);
+    o = tuning_open("fused-imported");
+    check_ok(optune_import(o, tuning_path("fused.log"), &result, &err));
+    optune_result_free(result);
+    answer = tuning_answer(o, fused);
+    check_contains(answer, "tuned");
+    free(answer);
+    optune_close(o);
+}
+
 static void test_filter(void **state)
 {
     (void)state;
@@ -403,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_several_workloads),
+        cmocka_unit_test(test_fused),
         cmocka_unit_test(test_filter),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_impossible_workload),

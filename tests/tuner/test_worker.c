@@ -311,17 +311,42 @@ static void test_no_program(void **state)
     free(was);
 }
 
+/* What offers to fuse and does not is as wrong as anything else. */
+static void test_forgotten(void **state)
+{
+    (void)state;
+    static const char fused[] = "dense(f32[33,64], const f32[48,64]) -> relu() -> add(f32[48])";
+    static optune_call plain;
+    optune_err err = {0};
+    plain = planted_call;
+    check_ok(ot_call_parse(fused, &planted_call, &err));
+    check_ok(ot_worker_workload(worker, fused, 7, &err));
+    expect("bad_forgets.cpu", 0, OPTUNE_OUTCOME_WRONG, "output 0[0,");
+    expect("dense_pack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
+    planted_call = plain;
+    check_ok(ot_worker_workload(worker, planted_text, 7, &err));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),         cmocka_unit_test(test_crash),
-        cmocka_unit_test(test_hang),         cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_input_changed),
-        cmocka_unit_test(test_exit),         cmocka_unit_test(test_killed_once_is_repeated),
-        cmocka_unit_test(test_killed_twice), cmocka_unit_test(test_missing_module),
-        cmocka_unit_test(test_finals),       cmocka_unit_test(test_no_finalists),
-        cmocka_unit_test(test_takes_turns),  cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_bad_workload), cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_crash),
+        cmocka_unit_test(test_hang),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_input_changed),
+        cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_killed_once_is_repeated),
+        cmocka_unit_test(test_killed_twice),
+        cmocka_unit_test(test_missing_module),
+        cmocka_unit_test(test_finals),
+        cmocka_unit_test(test_no_finalists),
+        cmocka_unit_test(test_takes_turns),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_bad_workload),
+        cmocka_unit_test(test_peak),
         cmocka_unit_test(test_no_program),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
