@@ -82,17 +82,50 @@ int optune_grad_call(optune_grad *grad, const char *op, int n, const int *inputs
     return id < 0 ? note(grad, id, inner.text) : id;
 }
 
-int optune_grad_same(optune_grad *grad, const char *op, int n, const int *inputs)
+/* `name=` begins an attribute of the list. */
+static bool given(const char *attrs, const char *name)
 {
+    const size_t n = strlen(name);
+    for (const char *at = attrs; (at = strstr(at, name)); at++)
+        if (at[n] == '=' && (at == attrs || at[-1] == ' ' || at[-1] == ','))
+            return true;
+    return false;
+}
+
+/* A word that the other operator does not know, a layout of kernels, stays at its default there. */
+static void add_attr(const optune_op_attr *row, const optune_attr *attr, ot_text *to)
+{
+    ot_text text = {0};
+    optune_attr taken;
+    ot_attr_print(attr, &text);
+    const char *value = strchr(ot_text_str(&text), '=') + 1;
+    if (ot_attr_parse(row, value, &taken, NULL) >= 0) {
+        ot_text_add(to, to->n ? ", " : "");
+        ot_text_add(to, ot_text_str(&text));
+    }
+    ot_text_release(&text);
+}
+
+int optune_grad_same(optune_grad *grad, const char *op, int n, const int *inputs,
+                     const char *format, ...)
+{
+    char own[OPTUNE_TEXT_SIZE] = "";
+    if (format) {
+        va_list list;
+        va_start(list, format);
+        vsnprintf(own, sizeof own, format, list);
+        va_end(list);
+    }
     ot_text attrs = {0};
+    ot_text_add(&attrs, own);
     const optune_op *other = ot_op_find(op);
     const optune_call *call = grad->g->node[grad->node].call;
-    for (int i = 0; i < call->n_attrs; i++)
+    for (int i = 0; i < call->n_attrs; i++) {
+        const char *name = call->attr[i].name;
         for (int k = 0; other && k < ot_op_attr_count(other); k++)
-            if (!strcmp(call->attr[i].name, ot_op_attr_at(other, k)->name)) {
-                ot_text_add(&attrs, attrs.n ? ", " : "");
-                ot_attr_print(&call->attr[i], &attrs);
-            }
+            if (!strcmp(name, ot_op_attr_at(other, k)->name) && !given(own, name))
+                add_attr(ot_op_attr_at(other, k), &call->attr[i], &attrs);
+    }
     const int id = optune_grad_call(grad, op, n, inputs, "%s", ot_text_str(&attrs));
     ot_text_release(&attrs);
     return id;

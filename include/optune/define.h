@@ -272,8 +272,10 @@ OPTUNE_API int optune_grad_adjoint(optune_grad *grad,
 /* A call in the graph of gradients: `attrs` is a format, "axis=%d, keepdims=true", or NULL. */
 OPTUNE_API int optune_grad_call(optune_grad *grad, const char *op, int n, const int *inputs,
                                 const char *attrs, ...) OPTUNE_PRINTF(5, 6);
-/* The same with the attributes of the rule's own call that `op` has, too. */
-OPTUNE_API int optune_grad_same(optune_grad *grad, const char *op, int n, const int *inputs);
+/* The same with the attributes of the rule's own call that `op` has, too, but for those in `attrs`
+ * and words that `op` does not know. */
+OPTUNE_API int optune_grad_same(optune_grad *grad, const char *op, int n, const int *inputs,
+                                const char *attrs, ...) OPTUNE_PRINTF(5, 6);
 /* Calls of one and of two inputs without attributes. */
 OPTUNE_API int optune_grad_unary(optune_grad *grad, const char *op, int a);
 OPTUNE_API int optune_grad_binary(optune_grad *grad, const char *op, int a, int b);

@@ -210,6 +210,32 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* Linear in both: d grad = the data convolved with dy, d data = grad convolved with it, transposed. */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const optune_tensor *g = &call->input[0].type, *x = &call->input[1].type;
+    const int64_t *size = optune_call_ints(call, "kernel_size");
+    const int64_t *stride = optune_call_ints(call, "strides");
+    const int64_t *pad = optune_call_ints(call, "padding");
+    const int64_t *dilation = optune_call_ints(call, "dilation");
+    const int dy = optune_grad_adjoint(grad, 0);
+    int rest[2]; /* rows and columns of the data behind the last window */
+    for (int d = 0; d < 2; d++)
+        rest[d] = (int)(x->dim[2 + d].min + pad[d] + pad[d + 2] - dilation[d] * (size[d] - 1) -
+                        1 - (g->dim[2 + d].min - 1) * stride[d]);
+    if (optune_grad_wants(grad, 0))
+        optune_grad_add(grad, 0,
+                        optune_grad_same(grad, "conv2d", 2,
+                                         (const int[]){optune_grad_input(grad, 1), dy}, NULL));
+    if (optune_grad_wants(grad, 1))
+        optune_grad_add(grad, 1,
+                        optune_grad_same(grad, "conv2d_transpose", 2,
+                                         (const int[]){optune_grad_input(grad, 0), dy},
+                                         "output_padding=[%d,%d]", rest[0], rest[1]));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(conv2d_backward_weight) = {
     .name = "conv2d_backward_weight",
     .summary = "the gradient of conv2d with respect to its weight",
@@ -223,5 +249,6 @@ OPTUNE_OP(conv2d_backward_weight) = {
     .terms = terms,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

@@ -257,6 +257,25 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = the convolution of dy, d weight = data correlated with dy */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    const optune_dim *kernel = &call->input[1].type.dim[2];
+    if (optune_grad_wants(grad, 0))
+        optune_grad_add(grad, 0,
+                        optune_grad_same(grad, "conv2d", 2,
+                                         (const int[]){dy, optune_grad_input(grad, 1)}, NULL));
+    if (optune_grad_wants(grad, 1))
+        optune_grad_add(grad, 1,
+                        optune_grad_same(grad, "conv2d_backward_weight", 2,
+                                         (const int[]){optune_grad_input(grad, 0), dy},
+                                         "kernel_size=[%d,%d]", (int)kernel[0].min,
+                                         (int)kernel[1].min));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(conv2d_transpose) = {
     .name = "conv2d_transpose",
     .summary = "transposed 2-D convolution; the gradient of conv2d with respect to its data",
@@ -270,5 +289,6 @@ OPTUNE_OP(conv2d_transpose) = {
     .terms = terms,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

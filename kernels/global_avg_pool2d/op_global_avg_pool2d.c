@@ -115,6 +115,20 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy / (height width), broadcast */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    const double n = (double)optune_tensor_elements(&call->input[0].type) /
+                     (double)optune_tensor_elements(&call->output[0]);
+    const int share = optune_grad_binary(grad, "divide", dy, optune_grad_scalar(grad, dy, n));
+    optune_grad_add(
+        grad, 0,
+        optune_grad_binary(grad, "broadcast_to_like", share, optune_grad_input(grad, 0)));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(global_avg_pool2d) = {
     .name = "global_avg_pool2d",
     .summary = "the mean of each channel",
@@ -128,5 +142,6 @@ OPTUNE_OP(global_avg_pool2d) = {
     .terms = terms,
     .reference = reference,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
 };

@@ -53,7 +53,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     (void)call;
     (void)err;
     const int dy = optune_grad_adjoint(grad, 0);
-    optune_grad_add(grad, 0, optune_grad_same(grad, "reverse", 1, &dy));
+    optune_grad_add(grad, 0, optune_grad_same(grad, "reverse", 1, &dy, NULL));
     return OPTUNE_OK;
 }
 

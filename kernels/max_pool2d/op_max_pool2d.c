@@ -125,9 +125,10 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     (void)call;
     (void)err;
     optune_grad_add(grad, 0,
-                    optune_grad_same(grad, "max_pool2d_grad", 2,
-                                     (const int[]){optune_grad_adjoint(grad, 0),
-                                                   optune_grad_input(grad, 0)}));
+                    optune_grad_same(
+                        grad, "max_pool2d_grad", 2,
+                        (const int[]){optune_grad_adjoint(grad, 0), optune_grad_input(grad, 0)},
+                        NULL));
     return OPTUNE_OK;
 }
 

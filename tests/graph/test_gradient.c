@@ -244,6 +244,31 @@ static void test_images(void **state)
                  false);
 }
 
+/* A gradient is a graph of operators that have rules: it can be differentiated again. */
+static void test_images_backwards(void **state)
+{
+    (void)state;
+    static const char *const attrs[] = {"padding=[1]", "strides=[2,3], padding=[1,0,2,1]",
+                                        "groups=2, padding=[1]", "dilation=[2,1]"};
+    char text[512];
+    for (int i = 0; i < OT_COUNT(attrs); i++) {
+        snprintf(text, sizeof text,
+                 "x = var f32[2,4,5,6]\nv = var f32[4,3,3,3]\ny = conv2d_transpose(x, v, %s)\n"
+                 "w = var f32[]" WEIGHED,
+                 attrs[i]);
+        check_values(text, false);
+        snprintf(text, sizeof text,
+                 "x = var f32[2,4,7,8]\nc = conv2d(x, var f32[6,%d,3,3], %s)\n"
+                 "g = multiply(c, const f32[] {0.5})\nh = add(g, var f32[6,1,1])\n"
+                 "y = conv2d_backward_weight(h, x, kernel_size=[3,3], %s)\n"
+                 "w = var f32[]" WEIGHED,
+                 strstr(attrs[i], "groups") ? 2 : 4, attrs[i], attrs[i]);
+        check_values(text, false);
+    }
+    check_values("x = var f32[2,3,4,5]\ny = global_avg_pool2d(x)\nw = var f32[3,1,1]" WEIGHED,
+                 false);
+}
+
 static void test_moves(void **state)
 {
     (void)state;
@@ -315,10 +340,10 @@ static void test_which(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_reductions),
-        cmocka_unit_test(test_products),   cmocka_unit_test(test_images),
-        cmocka_unit_test(test_moves),      cmocka_unit_test(test_network),
-        cmocka_unit_test(test_which),
+        cmocka_unit_test(test_arithmetic),       cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_products),         cmocka_unit_test(test_images),
+        cmocka_unit_test(test_images_backwards), cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_network),          cmocka_unit_test(test_which),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
