@@ -194,6 +194,7 @@ int ot_opencl_probe(const optune_target *target, optune_device *device, optune_e
     device->max_threads_per_block =
         (int)number_of(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     device->warp = warp_of(cl, id, cpu);
+    device->no_float64 = !number_of(cl, id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof(cl_ulong));
     make_key(platform, cpu, device);
     if (!number_of(cl, id, CL_DEVICE_COMPILER_AVAILABLE, sizeof(cl_uint)))
         status =

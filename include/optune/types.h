@@ -254,6 +254,7 @@ typedef struct optune_device {
     int64_t max_shared; /* of a block */
     int registers;      /* of a block, 32 bits wide */
     int cc_major, cc_minor;
+    bool no_float64; /* OpenCL: it does not compute in double precision */
 } optune_device;
 
 /* What an implementation is asked about. All three outlive the question. */

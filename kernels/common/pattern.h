@@ -130,20 +130,20 @@ static inline void pattern_define_extremes(optune_plan *plan, int m, optune_dtyp
     optune_plan_define_text(plan, m, "SCALAR_HIGHEST", text);
 }
 
-/* SCALAR, the type of an expression, what is known of it, and the numbers a0 ... as A0 ... */
-static inline void pattern_define_scalar(optune_plan *plan, int m, const optune_call *call)
+/* SCALAR, the type of an expression as `type`, what is known of it, and the numbers a0 ... as
+ * A0 ... */
+static inline void pattern_define_scalar_as(optune_plan *plan, int m, const optune_call *call,
+                                            const char *type)
 {
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
     double number[OPTUNE_MAX_NUMBERS];
     char name[8], text[48];
-    optune_plan_define_text(plan, m, "SCALAR", pattern_c_type(dtype));
-    optune_plan_define_text(plan, m, "DTYPE", pattern_c_type(dtype));
+    optune_plan_define_text(plan, m, "SCALAR", type);
+    optune_plan_define_text(plan, m, "DTYPE", type);
     optune_plan_define(plan, m, "SCALAR_REAL", pattern_is_real(dtype));
     optune_plan_define(plan, m, "SCALAR_BITS", dtype.bits);
-    if (!pattern_is_real(dtype)) {
+    if (!pattern_is_real(dtype))
         pattern_define_extremes(plan, m, dtype);
-        optune_plan_flag(plan, m, "-fwrapv");
-    }
     optune_call_numbers(call, number);
     for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++) {
         snprintf(name, sizeof(name), "A%d", i);
@@ -155,18 +155,33 @@ static inline void pattern_define_scalar(optune_plan *plan, int m, const optune_
     }
 }
 
+/* The same for CPUs. */
+static inline void pattern_define_scalar(optune_plan *plan, int m, const optune_call *call)
+{
+    const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
+    pattern_define_scalar_as(plan, m, call, pattern_c_type(dtype));
+    if (!pattern_is_real(dtype))
+        optune_plan_flag(plan, m, "-fwrapv");
+}
+
 /* OUT_T, and by which integer RESULT(x) of scalar_cpu.h turns a SCALAR into it. */
-static inline void pattern_define_output(optune_plan *plan, int m, const optune_call *call)
+static inline void pattern_define_output_as(optune_plan *plan, int m, const optune_call *call,
+                                            const char *type)
 {
     const optune_dtype from = call->input[call->n_inputs - 1].type.dtype;
     const optune_dtype to = call->output[0].dtype;
     const bool small = to.bits < 32 || (to.bits == 32 && to.code == OPTUNE_DTYPE_INT);
-    optune_plan_define_text(plan, m, "OUT_T", pattern_c_type(to));
+    optune_plan_define_text(plan, m, "OUT_T", type);
     optune_plan_define_text(plan, m, "RESULT_BY",
                             to.code == OPTUNE_DTYPE_BOOL                    ? "0 !="
                             : !pattern_is_real(from) || pattern_is_real(to) ? "(SCALAR)"
                             : small                                         ? "(i32)"
                                                                             : "(i64)");
+}
+
+static inline void pattern_define_output(optune_plan *plan, int m, const optune_call *call)
+{
+    pattern_define_output_as(plan, m, call, pattern_c_type(call->output[0].dtype));
 }
 
 #endif

@@ -2,20 +2,25 @@
 /*
  * scalar.h for CUDA and OpenCL: their own functions, which are within the expressions' bounds.
  * SCALAR is the type of the expression, SCALAR_REAL tells whether it is a floating one,
- * SCALAR_LOWEST and SCALAR_HIGHEST are its extremes where it is not.
+ * SCALAR_LOWEST and SCALAR_HIGHEST are its extremes where it is not. RESULT(x) turns a SCALAR into
+ * an element of OUT_T by RESULT_BY.
  */
 #ifndef OPTUNE_KERNELS_COMMON_SCALAR_GPU_H
 #define OPTUNE_KERNELS_COMMON_SCALAR_GPU_H
 
-#ifdef __OPENCL_VERSION__
-#define S_INLINE static inline
+#include "kernels/common/gpu.h"
+
+#define RESULT(x) ((OUT_T)(RESULT_BY(x)))
+
+#ifdef OT_OPENCL
+#define S_INFINITY INFINITY
 #define s_pow(x, y) pow((SCALAR)(x), (SCALAR)(y))
 #else
-#define S_INLINE static __device__ __forceinline__
-#define s_pow(x, y) S_REAL_FUNCTION(pow)(x, y)
+#define S_INFINITY __int_as_float(0x7F800000)
+#define s_pow(x, y) S_REAL_FUNCTION(pow)((SCALAR)(x), (SCALAR)(y))
 #endif
 
-#if defined(__OPENCL_VERSION__) || SCALAR_BITS == 64
+#if defined(OT_OPENCL) || SCALAR_BITS == 64
 #define S_REAL_FUNCTION(name) name
 #else
 #define S_REAL_FUNCTION(name) name##f
@@ -55,24 +60,24 @@
 #define s_floor(x) S_REAL_FUNCTION(floor)((SCALAR)(x))
 #define s_select(c, a, b) ((c) ? (SCALAR)(a) : (SCALAR)(b))
 
-S_INLINE SCALAR s_abs(SCALAR x)
+INLINE SCALAR s_abs(SCALAR x)
 {
-    return x < 0 ? -x : x;
+    return x < 0 ? -x : x == 0 ? (SCALAR)0 : x;
 }
-S_INLINE SCALAR s_max(SCALAR a, SCALAR b)
+INLINE SCALAR s_max(SCALAR a, SCALAR b)
 {
     return a > b || a != a ? a : b;
 }
-S_INLINE SCALAR s_min(SCALAR a, SCALAR b)
+INLINE SCALAR s_min(SCALAR a, SCALAR b)
 {
     return a < b || a != a ? a : b;
 }
 #if SCALAR_REAL
-#define s_lowest (-(SCALAR)INFINITY)
-#define s_highest ((SCALAR)INFINITY)
+#define s_lowest (-(SCALAR)S_INFINITY)
+#define s_highest ((SCALAR)S_INFINITY)
 #else
-#define s_lowest SCALAR_LOWEST
-#define s_highest SCALAR_HIGHEST
+#define s_lowest ((SCALAR)SCALAR_LOWEST)
+#define s_highest ((SCALAR)SCALAR_HIGHEST)
 #endif
 
 #endif

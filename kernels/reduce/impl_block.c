@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * <op>_block.gpu: reductions whose innermost loop is reduced. A team of threads walks the values of
+ * one output, and a tree in shared memory combines what they hold; where there are few
+ * outputs, blocks take parts of the values and a second stage joins them.
+ */
+#include "kernels/reduce/reduce_gpu.h"
+
+static bool applies(const optune_task *task, char *why)
+{
+    if (!gpu_applies(task, why))
+        return false;
+    const reduce_loops r = reduce_loops_of(task->call);
+    return r.inner || optune_refuse(why, "is for a reduced innermost dim");
+}
+
+static int64_t row(const reduce_loops *r)
+{
+    return r->reduced[r->n_reduced - 1];
+}
+
+static void space(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    gpu_space_threads(space);
+    optune_space_ints(space, "team", 8, (const int64_t[]){1, 4, 16, 32, 64, 128, 256, 1024});
+    optune_space_ints(space, "vector", 4, (const int64_t[]){1, 2, 4, 8});
+    optune_space_ints(space, "unroll", 4, (const int64_t[]){1, 2, 4, 8});
+    optune_space_ints(space, "parts", 7, (const int64_t[]){1, 2, 4, 16, 64, 256, 1024});
+}
+
+static int64_t rows_of(const reduce_loops *r, const optune_config *config)
+{
+    const int64_t at_once =
+        optune_config_int(config, "threads") / optune_config_int(config, "team");
+    return gpu_ceil(r->outputs, at_once);
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    const int64_t threads = optune_config_int(config, "threads");
+    const int64_t team = optune_config_int(config, "team");
+    const int64_t vector = optune_config_int(config, "vector");
+    const int64_t parts = optune_config_int(config, "parts");
+    const int64_t bytes = reduce_bytes(task->call);
+    const int64_t most = reduce_vector(&r, row(&r), 8);
+    if (team > threads)
+        return optune_refuse(why, "a team is larger than its block");
+    if (team > 32 && team > 2 * r.count)
+        return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " values", team, r.count);
+    if (vector > most || vector * bytes > 16)
+        return optune_refuse(why, "vectors of %" PRId64 ", the rows allow %" PRId64, vector,
+                             gpu_min(most, 16 / bytes));
+    if (!reduce_parts_fit(&r, parts, 8 * vector, why) ||
+        !gpu_grid_fits(rows_of(&r, config) * parts, why))
+        return false;
+    return gpu_fits(task, (const int64_t[]){threads, 1, 1}, threads * bytes,
+                    16 + vector * optune_config_int(config, "unroll"), why);
+}
+
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    const int64_t bytes = reduce_bytes(task->call);
+    const int64_t vector = gpu_min(reduce_vector(&r, row(&r), 8), 16 / bytes);
+    const int64_t threads = gpu_threads(task, 256);
+    int64_t team = threads;
+    while (team > 32 && team * vector * 2 > r.count)
+        team /= 2;
+    team = r.count < 16 ? 1 : team;
+    const int64_t blocks = gpu_ceil(r.outputs, threads / team);
+    optune_config_choose_int(config, space, "threads", threads);
+    optune_config_choose_int(config, space, "team", team);
+    optune_config_choose_int(config, space, "vector", vector);
+    optune_config_choose_int(config, space, "unroll", 4);
+    optune_config_choose_int(config, space, "parts",
+                             reduce_parts(task, &r, blocks, 8 * vector * team));
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    const int64_t parts = optune_config_int(config, "parts");
+    const int64_t threads = optune_config_int(config, "threads");
+    const int64_t rows = rows_of(&r, config);
+    const int m = optune_plan_module(plan);
+    reduce_gpu_define(plan, m, task->call, &r, parts);
+    gpu_define_offset(plan, m, "KEPT_OFFSET", "k", r.n_kept, r.kept, r.kept_stride, 0);
+    gpu_define_offset(plan, m, "REDUCED_OFFSET", "i", r.n_reduced, r.reduced, r.reduced_stride,
+                      0);
+    optune_plan_define(plan, m, "THREADS", threads);
+    optune_plan_define(plan, m, "ROW_TEAM", optune_config_int(config, "team"));
+    optune_plan_define(plan, m, "V", optune_config_int(config, "vector"));
+    optune_plan_define(plan, m, "AT_ONCE", optune_config_int(config, "unroll"));
+    optune_plan_define(plan, m, "ROW_BLOCKS", rows);
+    reduce_gpu_stages(task, plan, m, &r, parts,
+                      (optune_stage){.grid = {rows * parts},
+                                     .block = {threads},
+                                     .shared = threads * reduce_bytes(task->call)});
+}
+
+OPTUNE_IMPL(reduce, block) = {
+    .name = "block.gpu",
+    .pattern = OPTUNE_REDUCTION,
+    .summary = "teams of threads along a reduced innermost dim",
+    .applies = applies,
+    .space = space,
+    .fallback = fallback,
+    .valid = valid,
+    .plan = plan,
+};
