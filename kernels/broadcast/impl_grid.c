@@ -70,8 +70,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const pattern_loops l = broadcast_loops(task->call);
     const int64_t vector = longest(task->call, &l), threads = gpu_threads(task, 256);
-    const int64_t waves = optune_tensor_elements(&task->call->output[0]) /
-                          (vector * threads * gpu_cores(task));
+    const int64_t waves =
+        optune_tensor_elements(&task->call->output[0]) / (vector * threads * gpu_cores(task));
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_choose_int(config, space, "vector", vector);
     optune_config_choose_int(config, space, "each", waves >= 64 && vector <= 8 ? 4 : 1);

@@ -57,8 +57,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (across > 1 && across > r.count)
         return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " lines", across, r.count);
     if (along * across < 32)
-        return optune_refuse(why, "%" PRId64 " threads in a block are too few",
-                             along * across);
+        return optune_refuse(why, "%" PRId64 " threads in a block are too few", along * across);
     if (!reduce_parts_fit(&r, parts, 4, why) ||
         !gpu_grid_fits(tiles_of(&r, along, vector) * (r.outputs / row(&r)) * parts, why))
         return false;
@@ -82,8 +81,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         across *= 2;
     while (along * across < 32)
         along *= 2;
-    while (along > 8 && along / 2 * vector >= row(&r) && 2 * across <= r.count &&
-           across < 32) {
+    while (along > 8 && along / 2 * vector >= row(&r) && 2 * across <= r.count && across < 32) {
         along /= 2;
         across *= 2;
     }

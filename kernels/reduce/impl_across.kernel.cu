@@ -10,7 +10,7 @@ VECTOR(vec, IN_T, V);
 KERNEL(ALONG, ACROSS, 1)
 reduce(GLOBAL const IN_T *RESTRICT in, GLOBAL MADE *RESTRICT out)
 {
-    SHARED(reduce_pool, ALONG *ACROSS *V * sizeof(SCALAR));
+    SHARED(reduce_pool, ALONG * ACROSS * V * sizeof(SCALAR));
     LOCAL SCALAR *const pool = (LOCAL SCALAR *)reduce_pool;
     const int x = THREAD_X, y = THREAD_Y;
     const int part = BLOCK_X / (TILES * OUTER);
@@ -53,12 +53,12 @@ reduce(GLOBAL const IN_T *RESTRICT in, GLOBAL MADE *RESTRICT out)
 #if ACROSS > 1
     BARRIER();
     UNROLL_BY(1)
-    for (int half = ACROSS / 2; half > 0; half /= 2) {
-        if (y < half) {
+    for (int reach = ACROSS / 2; reach > 0; reach /= 2) {
+        if (y < reach) {
             UNROLL
             for (int l = 0; l < V; l++) {
                 LOCAL SCALAR *const a = pool + (y * V + l) * ALONG + x;
-                *a = combine(*a, a[half * V * ALONG]);
+                *a = combine(*a, a[reach * V * ALONG]);
             }
         }
         BARRIER();

@@ -38,9 +38,9 @@ INLINE void tree(LOCAL SCALAR *pool, int at, int lane, int n, int step)
 {
     BARRIER();
     UNROLL_BY(1)
-    for (int half = n / 2; half > 0; half /= 2) {
-        if (lane < half)
-            pool[at] = combine(pool[at], pool[at + half * step]);
+    for (int reach = n / 2; reach > 0; reach /= 2) {
+        if (lane < reach)
+            pool[at] = combine(pool[at], pool[at + reach * step]);
         BARRIER();
     }
 }

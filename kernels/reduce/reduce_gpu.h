@@ -58,7 +58,8 @@ static inline void reduce_gpu_stages(const optune_task *task, optune_plan *plan,
                                      const reduce_loops *r, int64_t parts, optune_stage first)
 {
     const optune_call *call = task->call;
-    const int64_t team = reduce_team(task, r, parts), joining = gpu_threads(task, REDUCE_JOINING);
+    const int64_t team = reduce_team(task, r, parts),
+                  joining = gpu_threads(task, REDUCE_JOINING);
     const int64_t bytes = reduce_bytes(call);
     optune_arg to = optune_output_arg(0);
     if (parts > 1)

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * softmax_across.gpu: the axis is not the innermost. Threads lie along what is, so that they read
+ * neighbouring elements, and several of them share an axis.
+ */
+#include "kernels/softmax/softmax_gpu.h"
+
+static softmax_shape shape(const optune_task *task)
+{
+    softmax_shape s;
+    softmax_shape_of(task->call, &s);
+    return s;
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    softmax_shape s;
+    return softmax_gpu_applies(task, &s, why) &&
+           (s.inner > 1 || optune_refuse(why, "is for a strided axis"));
+}
+
+static void space(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    optune_space_ints(space, "along", 6, (const int64_t[]){8, 16, 32, 64, 128, 256});
+    optune_space_ints(space, "across", 6, (const int64_t[]){1, 2, 4, 8, 16, 32});
+}
+
+static int64_t blocks_of(const softmax_shape *s, int64_t along)
+{
+    return s->outer * gpu_ceil(s->inner, along);
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    const softmax_shape s = shape(task);
+    const int64_t along = optune_config_int(config, "along");
+    const int64_t across = optune_config_int(config, "across");
+    if (along > 8 && along / 2 >= s.inner)
+        return optune_refuse(why, "half of the threads lie outside a row");
+    if (across > 1 && across > s.n)
+        return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " elements", across, s.n);
+    return gpu_grid_fits(blocks_of(&s, along), why) &&
+           gpu_fits(task, (const int64_t[]){along, across, 1},
+                    along * across * softmax_elem(&s), 24, why);
+}
+
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    const softmax_shape s = shape(task);
+    int64_t along = 32, across = 1;
+    while (along > 8 && along / 2 >= s.inner)
+        along /= 2;
+    while (2 * across * along <= gpu_threads(task, 256) && across < 32 && 4 * across <= s.n)
+        across *= 2;
+    optune_config_choose_int(config, space, "along", along);
+    optune_config_choose_int(config, space, "across", across);
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    const softmax_shape s = shape(task);
+    const int64_t along = optune_config_int(config, "along");
+    const int64_t across = optune_config_int(config, "across");
+    const int m = softmax_gpu_module(task, plan, &s);
+    optune_plan_define(plan, m, "ALONG", along);
+    optune_plan_define(plan, m, "ACROSS", across);
+    softmax_gpu_stage(plan, (optune_stage){.module = m,
+                                           .grid = {blocks_of(&s, along)},
+                                           .block = {along, across},
+                                           .shared = along * across * softmax_elem(&s)});
+}
+
+OPTUNE_IMPL(softmax, across) = {
+    .op = "softmax",
+    .name = "softmax_across.gpu",
+    .summary = "threads along what is inside of the axis",
+    .applies = applies,
+    .space = space,
+    .fallback = fallback,
+    .valid = valid,
+    .plan = plan,
+};

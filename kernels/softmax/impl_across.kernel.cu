@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [OUTER][AXIS][INNER]: ALONG threads along INNER, ACROSS of them for each axis. */
+#include "kernels/common/scalar_gpu.h"
+#include "kernels/common/team.h"
+
+#define PLUS(a, b) ((a) + (b))
+#define TILES CEIL_DIV(INNER, ALONG)
+
+KERNEL(ALONG, ACROSS, 1)
+softmax(GLOBAL const SCALAR *RESTRICT in, GLOBAL SCALAR *RESTRICT out)
+{
+    SHARED(shared, ALONG * ACROSS * sizeof(SCALAR));
+    LOCAL SCALAR *const pool = (LOCAL SCALAR *)shared;
+    const int x = THREAD_X, y = THREAD_Y, at = y * ALONG + x;
+    const INDEX column = (INDEX)(BLOCK_X % TILES) * ALONG + x;
+    const INDEX base = (INDEX)(BLOCK_X / TILES) * ((INDEX)AXIS * INNER) + column;
+    SCALAR most = s_lowest, sum = 0;
+    if (column < INNER)
+        for (INDEX i = y; i < AXIS; i += ACROSS)
+            most = s_max(most, in[base + i * INNER]);
+    TEAM_COMBINE(pool, at, y, ACROSS, ALONG, s_max, most);
+    if (column < INNER)
+        for (INDEX i = y; i < AXIS; i += ACROSS)
+            sum += s_exp(in[base + i * INNER] - most);
+    TEAM_COMBINE(pool, at, y, ACROSS, ALONG, PLUS, sum);
+    const SCALAR share = (SCALAR)1 / sum;
+    if (column < INNER)
+        for (INDEX i = y; i < AXIS; i += ACROSS)
+            out[base + i * INNER] = s_exp(in[base + i * INNER] - most) * share;
+}
