@@ -37,8 +37,8 @@ run() {
 tests() {
     local name=$1 seconds=$2
     shift 2
-    LD_LIBRARY_PATH=$bundle/lib run tests.txt "$seconds" "$bundle/tests/$name" "$@" ||
-        { tail -40 "$work/progress" >>"$out/tests.txt"; }
+    LD_LIBRARY_PATH=$bundle/lib run tests.txt "$seconds" sh -c '"$@" 2>&1' "$name" \
+        "$bundle/tests/$name" "$@"
 }
 
 rm -f "$out"/*.txt "$out"/records.log
