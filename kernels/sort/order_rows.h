@@ -206,10 +206,17 @@ static inline bool order_quick_valid(const optune_task *task, const optune_confi
         order_lines_bytes(task, optune_config_int(config, "block"), 0, false), why);
 }
 
+/* What the widest vectors hold in registers; narrow ones count, which is for fewer. */
+static inline int64_t order_base(const optune_task *task)
+{
+    const order_shape s = order_shape_of(task->call);
+    return host_vector_bytes(task) >= 64 ? 8 * 64 / order_item_bytes(&s) : 32;
+}
+
 static inline void order_quick_fallback(const optune_task *task, const optune_space *space,
                                         optune_config *config)
 {
-    optune_config_choose_int(config, space, "base", 32);
+    optune_config_choose_int(config, space, "base", order_base(task));
     order_block_fallback(task, space, config);
 }
 

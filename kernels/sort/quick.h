@@ -32,8 +32,6 @@ INLINE u32 below_mask(ivec x, ivec pivot)
 /* The lanes of a mask, moved together; what follows them is of no use. */
 INLINE ivec together(ivec x, u32 mask)
 {
-    typedef int words __attribute__((vector_size(64)));
-    typedef long long quads __attribute__((vector_size(64)));
     return sizeof(item) == 4 ? (ivec)__builtin_ia32_compresssi512_mask((words)x, (words)x,
                                                                        (unsigned short)mask)
                              : (ivec)__builtin_ia32_compressdi512_mask((quads)x, (quads)x,

@@ -50,7 +50,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const order_shape s = order_shape_of(task->call);
     optune_config_choose_int(config, space, "buffer", s.k * 8 <= s.at.n ? 4 : 2);
     optune_config_choose_int(config, space, "vectors", s.at.n >= 4096 ? 4 : 1);
-    optune_config_choose_int(config, space, "base", 32);
+    optune_config_choose_int(config, space, "base", order_base(task));
     order_block_fallback(task, space, config);
     if (capacity(task, config) > 2 * s.at.n)
         optune_config_choose_int(config, space, "buffer", 2);
