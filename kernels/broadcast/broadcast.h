@@ -45,7 +45,7 @@ static inline bool broadcast_applies(const optune_task *task, char *why)
 /* The expression and the types of its operands. */
 static inline void broadcast_define(optune_plan *plan, int m, const optune_call *call)
 {
-    char name[16];
+    char name[24];
     pattern_define_scalar(plan, m, call);
     pattern_define_output(plan, m, call);
     optune_plan_define_text(plan, m, "EXPRESSION", call->op->scalar->text);

@@ -73,7 +73,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 static void define_loops(optune_plan *plan, int m, const pattern_loops *l, int64_t task)
 {
     static const char tensor[PATTERN_TENSORS][3] = {"X0", "X1", "X2", "X3", "O"};
-    char name[24];
+    char name[32];
     const int inner = l->rank - 1, middle = l->rank - 2;
     const int64_t n = l->extent[inner], rows = middle >= 0 ? l->extent[middle] : 1;
     const int64_t chunk = n > task ? task : n;

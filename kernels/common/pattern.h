@@ -137,7 +137,7 @@ static inline void pattern_define_scalar_as(optune_plan *plan, int m, const optu
 {
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
     double number[OPTUNE_MAX_NUMBERS];
-    char name[8], text[48];
+    char name[24], text[48];
     optune_plan_define_text(plan, m, "SCALAR", type);
     optune_plan_define_text(plan, m, "DTYPE", type);
     optune_plan_define(plan, m, "SCALAR_REAL", pattern_is_real(dtype));

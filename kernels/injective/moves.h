@@ -148,7 +148,7 @@ static inline bool moves_applies(const optune_task *task, char *why)
 static inline void moves_define(optune_plan *plan, int module, const optune_call *call,
                                 const moves *m)
 {
-    char name[16], text[256];
+    char name[24], text[256];
     double fill = 0;
     optune_plan_define_text(plan, module, "ELEMENT", moves_type(call->output[0].dtype));
     optune_plan_define(plan, module, "ELEMENT_BYTES", pattern_bytes(call->output[0].dtype));
