@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NaN, infinities and ties: what an operator's header says of them holds for its reference, and
- * for every implementation on cpu, on inputs that are full of them. Random samples never are.
+ * for every implementation on cpu and on opencl, on inputs that are full of them. Random samples never are.
  */
 #include "support/check.h"
 
@@ -132,7 +132,7 @@ typedef struct bench {
     ot_session session;
     ot_builder *builder;
     char dir[2048];
-    int checked;
+    int checked, random;
 } bench;
 
 /* Few different values, so that there are ties; here and there a NaN or an infinity. */
@@ -150,6 +150,14 @@ static void fill(const optune_tensor *type, bool special, uint64_t *rng, void *t
     }
 }
 
+static void *input_of(const ot_session *s, int i)
+{
+    optune_err err = {0};
+    void *copy = ot_alloc((size_t)s->in_bytes[i] + 1);
+    check_ok(s->row->read(s->state, s->in[OT_ALIGNED][i], copy, s->in_bytes[i]));
+    return copy;
+}
+
 static void compare(bench *b, const optune_impl *impl, const ot_loaded *loaded)
 {
     ot_session *s = &b->session;
@@ -160,10 +168,11 @@ static void compare(bench *b, const optune_impl *impl, const ot_loaded *loaded)
     double *want = ot_alloc((size_t)n * sizeof *want), *got = ot_alloc((size_t)n * sizeof *got);
     double *magnitude = ot_alloc((size_t)n * sizeof *magnitude);
     const void *in[OPTUNE_MAX_INPUTS] = {NULL};
+    void *data[OPTUNE_MAX_INPUTS];
     optune_region whole;
     ot_region_whole(&call->output[0], &whole);
     for (int i = 0; i < call->n_inputs; i++)
-        in[i] = s->row->address(s->state, s->in[OT_ALIGNED][i]);
+        in[i] = data[i] = input_of(s, i);
     call->op->reference(call, in, 0, &whole, want, magnitude);
     check_ok(s->row->read(s->state, s->out[OT_ALIGNED][0], s->host, s->out_bytes[0]));
     ot_elements(call->output[0].dtype, s->host, 0, n, got);
@@ -179,6 +188,8 @@ static void compare(bench *b, const optune_impl *impl, const ot_loaded *loaded)
         }
         assert_true(right);
     }
+    for (int i = 0; i < call->n_inputs; i++)
+        free(data[i]);
     free(want);
     free(got);
     free(magnitude);
@@ -238,6 +249,7 @@ static void try_sample(bench *b, const char *sample, unsigned special)
     const optune_impl *const *impls = ot_impls(&n);
     for (int i = 0; i < n; i++) {
         if (impls[i]->library || strcmp(impls[i]->op, s->call.op->name) != 0 ||
+            !ot_impl_runs_on(impls[i], s->task.device, NULL) ||
             (impls[i]->applies && !impls[i]->applies(&s->task, NULL)))
             continue;
         optune_space *space;
@@ -245,7 +257,7 @@ static void try_sample(bench *b, const char *sample, unsigned special)
         check_ok(ot_space_open(&s->task, impls[i], &space, &err));
         ot_space_fallback(space, &config);
         try_config(b, impls[i], &config);
-        for (int k = 0, tries = 0; k < 2 && tries < 100; tries++) {
+        for (int k = 0, tries = 0; k < b->random && tries < 100; tries++) {
             ot_space_nth(space, ot_space_random(space, &rng), &config);
             if (!ot_space_valid(space, &config, NULL))
                 continue;
@@ -256,9 +268,9 @@ static void try_sample(bench *b, const char *sample, unsigned special)
     }
 }
 
-static void test_implementations(void **state)
+/* `every`: of the samples of an operator, each that many is tried. */
+static void try_target(const char *text, int random, int every)
 {
-    (void)state;
     static const struct {
         const char *op;
         unsigned special; /* which inputs may hold NaN and infinities */
@@ -268,12 +280,16 @@ static void test_implementations(void **state)
     optune_err err = {0};
     optune_target target;
     optune_device device;
-    check_ok(ot_target_parse("cpu -threads=1", &target, &err));
-    check_ok(ot_target_probe(&target, &device, &err));
+    b = (bench){.random = random};
+    check_ok(ot_target_parse(text, &target, &err));
+    const int status = ot_target_probe(&target, &device, &err);
+    if (status == OPTUNE_ENODEV)
+        skip();
+    check_ok(status);
     check_ok(ot_temp_dir(b.dir, sizeof b.dir, &err));
     const ot_build_options options = {.target = &target,
                                       .device = &device,
-                                      .row = ot_target_find("cpu"),
+                                      .row = ot_target_find(target.kind),
                                       .cache_dir = b.dir,
                                       .limit_s = 60};
     check_ok(ot_builder_open(&options, &b.builder, &err));
@@ -282,12 +298,25 @@ static void test_implementations(void **state)
         const int before = b.checked;
         const char *const *samples = ot_op_find(ops[i].op)->samples;
         for (int k = 0; samples[k]; k++)
-            try_sample(&b, samples[k], ops[i].special);
+            if (k % every == 0)
+                try_sample(&b, samples[k], ops[i].special);
         assert_true(b.checked > before);
     }
     ot_session_close(&b.session);
     ot_builder_close(b.builder);
     ot_remove_tree(b.dir);
+}
+
+static void test_implementations(void **state)
+{
+    (void)state;
+    try_target("cpu -threads=1", 2, 1);
+}
+
+static void test_on_opencl(void **state)
+{
+    (void)state;
+    try_target("opencl", 0, 3);
 }
 
 int main(void)
@@ -299,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_max_pool_grad),
         cmocka_unit_test(test_convolution_gradients),
         cmocka_unit_test(test_implementations),
+        cmocka_unit_test(test_on_opencl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,8 @@ direct *direct_open(const optune_impl *impl, const char *call, int random)
     check_ok(ot_call_parse(call, &d->call, &err));
     const optune_task task = {&d->call, &d->target, &d->device};
     char why[OPTUNE_WHY_SIZE];
-    if (impl->applies && !impl->applies(&task, why)) {
+    if (!ot_impl_runs_on(impl, &d->device, why) ||
+        (impl->applies && !impl->applies(&task, why))) {
         free(d);
         return NULL;
     }
