@@ -178,22 +178,22 @@ static void check_canary(const void *buffer, size_t bytes)
         assert_int_equal(end[i], CANARY);
 }
 
-static void compare(const steered *s, const void *const *in, const void *out)
+static void compare(const steered *s, int which, const void *const *in, const void *out)
 {
-    const optune_tensor *type = &s->call.output[0];
+    const optune_tensor *type = &s->call.output[which];
     const int64_t n = optune_tensor_elements(type);
     optune_region region;
     double *want = ot_alloc((size_t)n * sizeof *want), *got = ot_alloc((size_t)n * sizeof *got);
     double *magnitude = ot_alloc((size_t)n * sizeof *magnitude);
-    s->call.op->reference(&s->call, in, 0, ot_region_whole(type, &region), want, magnitude);
+    s->call.op->reference(&s->call, in, which, ot_region_whole(type, &region), want, magnitude);
     ot_reference_fused(&s->call, in, &region, want, magnitude);
     ot_elements(type->dtype, out, 0, n, got);
-    const double bound = ot_error_bound(&s->call, s->impl, 0);
+    const double bound = ot_error_bound(&s->call, s->impl, which);
     for (int64_t i = 0; i < n; i++)
         if (!(fabs(got[i] - want[i]) <= bound * magnitude[i]) &&
             !(isnan(want[i]) && isnan(got[i]))) {
-            print_error("%s: element %lld is %g, not %g\n", s->impl->name, (long long)i, got[i],
-                        want[i]);
+            print_error("%s: output %d: element %lld is %g, not %g\n", s->impl->name, which,
+                        (long long)i, got[i], want[i]);
             fail();
         }
     free(want);
@@ -203,15 +203,15 @@ static void compare(const steered *s, const void *const *in, const void *out)
 
 static void check_kernel(const steered *s, const kernel *k)
 {
-    void *in[OPTUNE_MAX_INPUTS] = {0}, *out = NULL, *workspace = NULL;
-    size_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes;
+    void *in[OPTUNE_MAX_INPUTS] = {0}, *out[OPTUNE_MAX_OUTPUTS] = {0}, *workspace = NULL;
+    size_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes[OPTUNE_MAX_OUTPUTS];
     const size_t space = (k->workspace() + 63) / 64 * 64;
     workspace = aligned_alloc(64, space + GUARD);
     assert_non_null(workspace);
     memset(workspace, 0, space);
     memset((char *)workspace + space, CANARY, GUARD);
-    assert_int_equal(s->call.n_outputs, 1);
-    out = buffer_of(&s->call.output[0], &out_bytes);
+    for (int o = 0; o < s->call.n_outputs; o++)
+        out[o] = buffer_of(&s->call.output[o], &out_bytes[o]);
     for (uint64_t seed = 1; seed <= 2; seed++) { /* new constants: packed again */
         for (int i = 0; i < optune_call_inputs(&s->call); i++) {
             if (!in[i])
@@ -221,19 +221,23 @@ static void check_kernel(const steered *s, const kernel *k)
         const void *const *from = (const void *const *)in;
         k->init(workspace, from);
         for (int again = 0; again < 2; again++) {
-            memset(out, 0xff, out_bytes);
-            k->run(workspace, from, &out);
-            compare(s, from, out);
+            for (int o = 0; o < s->call.n_outputs; o++)
+                memset(out[o], 0xff, out_bytes[o]);
+            k->run(workspace, from, out);
+            for (int o = 0; o < s->call.n_outputs; o++)
+                compare(s, o, from, out[o]);
         }
         k->close(workspace);
     }
-    check_canary(out, out_bytes);
+    for (int o = 0; o < s->call.n_outputs; o++) {
+        check_canary(out[o], out_bytes[o]);
+        free(out[o]);
+    }
     check_canary(workspace, space);
     for (int i = 0; i < optune_call_inputs(&s->call); i++) {
         check_canary(in[i], in_bytes[i]);
         free(in[i]);
     }
-    free(out);
     free(workspace);
 }
 
@@ -263,15 +267,9 @@ static const char *sample_for(const optune_impl *impl, const char *target)
 }
 
 /* Emits the fallback and two more configs, cheaper each time, and checks each. */
-static void check_impl(const optune_impl *impl, const char *target, const char *mark)
+static void check_impl(const optune_impl *impl, const char *workload, const char *target,
+                       const char *mark)
 {
-    const char *workload = sample_for(impl, target);
-    if (!workload && ot_pattern_row(impl) != impl)
-        return; /* a pattern's row is for some of its operators */
-    if (!workload) {
-        print_error("no sample of '%s' is for '%s'\n", impl->op, impl->name);
-        fail();
-    }
     char db[128], dir[160], name[128];
     snprintf(db, sizeof db, "%s-%s", impl->name, mark);
     steered s;
@@ -303,17 +301,32 @@ static void check_impl(const optune_impl *impl, const char *target, const char *
     optune_close(s.o);
 }
 
+/* Of a pattern's row one implementation is emitted: the first operator's with a sample for it. */
 static void test_every_impl(void **state)
 {
     (void)state;
-    int n, tested = 0;
+    static const optune_impl *done[1024];
+    int n, n_done = 0, tested = 0;
     const optune_impl *const *impl = ot_impls(&n);
-    const optune_device cpu = {.kind = "cpu"};
-    for (int i = 0; i < n; i++)
-        if (!impl[i]->library && ot_impl_runs_on(impl[i], &cpu, NULL)) {
-            check_impl(impl[i], "cpu -threads=1", "one");
+    optune *o = tuning_open_with("device", (optune_options){.target = "cpu -threads=1"});
+    optune_err err = {0};
+    check_ok(ot_context_device(o, &err));
+    for (int i = 0; i < n; i++) {
+        const optune_impl *row = ot_pattern_row(impl[i]);
+        bool skip = impl[i]->library || !ot_impl_runs_on(impl[i], &o->device, NULL);
+        for (int k = 0; k < n_done; k++)
+            skip = skip || done[k] == row;
+        const char *workload = skip ? NULL : sample_for(impl[i], "cpu -threads=1");
+        if (workload) {
+            check_impl(impl[i], workload, "cpu -threads=1", "one");
             tested++;
+        } else if (!skip && row == impl[i]) {
+            fail_msg("no sample of '%s' is for '%s'", impl[i]->op, impl[i]->name);
         }
+        if (workload && n_done < OT_COUNT(done))
+            done[n_done++] = row;
+    }
+    optune_close(o);
     assert_true(tested >= 10);
 }
 
@@ -355,7 +368,8 @@ static void test_two_threads(void **state)
     (void)state;
     static const char *const names[] = {"dense_gemm.cpu", "conv2d_direct.cpu"};
     for (int i = 0; i < OT_COUNT(names); i++)
-        check_impl(ot_impl_find(names[i]), "cpu -threads=2", "two");
+        check_impl(ot_impl_find(names[i]), sample_for(ot_impl_find(names[i]), "cpu -threads=2"),
+                   "cpu -threads=2", "two");
 }
 
 /* ---- together, and what is said ---------------------------------------------------------- */
