@@ -15,8 +15,9 @@ typedef struct ot_body {
     bool gpu;            /* the body is a .kernel.cu */
 } ot_body;
 extern const ot_body ot_body_table[];
-/* kernels/common/epilogue.kernel.c: the stage that computes what is fused behind a call. */
-extern const ot_body ot_body_epilogue;
+/* kernels/common/epilogue.kernel.c and .cu: the stage that computes what is fused behind a call, on
+ * CPUs and on GPUs. */
+extern const ot_body ot_body_epilogue[2];
 
 extern const optune_op *const ot_op_table[];
 extern const optune_strategy *const ot_strategy_table[];

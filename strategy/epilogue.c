@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is fused behind a call, as part of a plan: in the registers of a body that offers it
- * (optune_plan_fuse), else as a timed stage of its own behind the implementation's, so that every
- * implementation computes every fused call. Writes macros; the code is kernels/common/epilogue.*.
+ * (optune_plan_fuse; CPUs only), else as a timed stage of its own behind the implementation's, so
+ * that every implementation computes every fused call, on GPUs too. Writes macros; the code is kernels/common/epilogue.*.
  *
  * The one idea: an extra input's index is a function of the output's linear index alone, so a
  * body needs to know where it stores and nothing of broadcasting.
@@ -14,7 +14,17 @@
 #include "base/embedded.h"
 #include "strategy/inside.h"
 
-enum { CHUNK = 1 << 14 }; /* elements of one task of the stage; whole vectors of any type */
+enum {
+    CHUNK = 1 << 14, /* elements of one task of the stage on CPUs; whole vectors of any type */
+    THREADS = 256,   /* of a block of the stage on GPUs, where it has as many */
+    EACH = 4,        /* elements of a thread, where blocks are left for all cores */
+    UNITS = 16,      /* cores of a device that does not tell */
+};
+
+static bool on_gpu(const optune_task *task)
+{
+    return task->device->warp > 0;
+}
 
 /* Expressions are loops over the lanes of a vector that the compiler turns back into vector code:
  * also where the body asks for -O1; and redundancy elimination would turn their comparisons with
@@ -79,7 +89,16 @@ static int lane_step(const optune_tensor *out, const optune_tensor *in)
     return 0;
 }
 
-static void print_index(const optune_tensor *out, const optune_tensor *in, ot_text *to)
+/* The integer that numbers elements: 32 bits divide much faster on GPUs. */
+static const char *index_type(const optune_task *task)
+{
+    return on_gpu(task) && optune_tensor_elements(&task->call->output[0]) <= INT32_MAX / 2
+               ? "u32"
+               : "u64";
+}
+
+static void print_index(const optune_tensor *out, const optune_tensor *in, const char *index,
+                        ot_text *to)
 {
     int64_t below = 1, stride = 1; /* elements of the output and of the operand further in */
     ot_text_add(to, "(0");
@@ -92,7 +111,7 @@ static void print_index(const optune_tensor *out, const optune_tensor *in, ot_te
             counts = counts || !one(&out->dim[d]);
         }
         if (!over && counts) {
-            ot_text_add(to, " + (u64)(o)");
+            ot_text_printf(to, " + (%s)(o)", index);
             if (below > 1)
                 ot_text_printf(to, " / %lld", (long long)below);
             if (d >= 0)
@@ -106,19 +125,21 @@ static void print_index(const optune_tensor *out, const optune_tensor *in, ot_te
     ot_text_add(to, ")");
 }
 
-static void print_number(double value, ot_text *to)
+static void print_number(double value, bool gpu, ot_text *to)
 {
     if (isnan(value))
-        ot_text_add(to, "__builtin_nan(\"\")");
+        ot_text_add(to, gpu ? "(S_INFINITY - S_INFINITY)" : "__builtin_nan(\"\")");
     else if (isinf(value))
-        ot_text_printf(to, "%s__builtin_inf()", value < 0 ? "-" : "");
+        ot_text_printf(to, "%s%s", value < 0 ? "-" : "",
+                       gpu ? "S_INFINITY" : "__builtin_inf()");
     else
         ot_text_printf(to, "%.17g", value);
 }
 
 /* { const DTYPE x0 = v, x1 = E(0); const DTYPE a0 = 2; v = (DTYPE)(x0 + a0 * x1); } */
-static void print_step(const optune_call *call, int i, ot_text *to)
+static void print_step(const optune_task *task, int i, ot_text *to)
 {
+    const optune_call *call = task->call;
     const optune_epilogue *e = &call->epilogue[i];
     double number[OPTUNE_MAX_NUMBERS];
     optune_call step;
@@ -136,26 +157,32 @@ static void print_step(const optune_call *call, int i, ot_text *to)
         if (!strstr(e->op->scalar->text, name))
             continue;
         ot_text_printf(to, " const DTYPE %s = (DTYPE)", name);
-        print_number(number[k], to);
+        print_number(number[k], on_gpu(task), to);
         ot_text_add(to, ";");
     }
     ot_text_printf(to, " (v) = (DTYPE)(%s); }", e->op->scalar->text);
 }
 
-void ot_epilogue_defines(const optune_call *call, int first, ot_text *to)
+const char *ot_epilogue_source(const optune_task *task)
 {
+    return ot_body_epilogue[on_gpu(task)].source;
+}
+
+void ot_epilogue_defines(const optune_task *task, int first, ot_text *to)
+{
+    const optune_call *call = task->call;
     ot_text_printf(to, "#define SCALAR DTYPE\n#define SCALAR_REAL 1\n#define SCALAR_BITS %d\n",
                    call->output[0].dtype.bits);
     ot_text_add(to, "#define EPILOGUE_OPERANDS(X, o)");
     for (int k = 0; k < call->n_extra; k++) {
         const optune_tensor *in = &call->input[call->n_inputs + k].type;
         ot_text_printf(to, " X(%d, %d, ", k, first + k);
-        print_index(&call->output[0], in, to);
+        print_index(&call->output[0], in, index_type(task), to);
         ot_text_printf(to, ", %d)", lane_step(&call->output[0], in));
     }
     ot_text_add(to, "\n#define EPILOGUE_CHAIN(v, E) {");
     for (int i = 0; i < call->n_epilogues; i++)
-        print_step(call, i, to);
+        print_step(task, i, to);
     ot_text_add(to, " }\n");
 }
 
@@ -166,8 +193,9 @@ bool ot_epilogue_applies(const optune_task *task, char *why)
     const optune_call *call = task->call;
     if (call->n_epilogues > 0 && !ctype(call->output[0].dtype))
         return optune_refuse(why, "operators are fused in float32 and float64 only");
-    return call->n_epilogues == 0 || task->device->warp == 0 ||
-           optune_refuse(why, "fused operators are computed on CPUs only");
+    return call->n_epilogues == 0 || call->output[0].dtype.bits < 64 ||
+           !task->device->no_float64 ||
+           optune_refuse(why, "%s has no float64", task->device->name);
 }
 
 static void add_extras(const optune_call *call, optune_stage *stage)
@@ -181,8 +209,9 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
 {
     const optune_call *call = task->call;
     const optune_tensor *out = &call->output[0];
-    if (call->n_epilogues == 0 || stage->n_args + call->n_extra > OPTUNE_MAX_ARGS ||
-        stage->module < 0 || stage->module >= plan->n_modules)
+    if (call->n_epilogues == 0 || on_gpu(task) ||
+        stage->n_args + call->n_extra > OPTUNE_MAX_ARGS || stage->module < 0 ||
+        stage->module >= plan->n_modules)
         return false;
     for (int k = 0; k < call->n_extra; k++)
         if (uniform(out, &call->input[call->n_inputs + k].type, lanes_from) <
@@ -201,6 +230,41 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
     return true;
 }
 
+static void close_on_cpu(const optune_call *call, optune_plan *plan, int m)
+{
+    const optune_tensor *out = &call->output[0];
+    int64_t run = optune_tensor_elements(out);
+    for (int k = 0; k < call->n_extra; k++) {
+        const int64_t one = uniform(out, &call->input[call->n_inputs + k].type, 0);
+        run = one < run ? one : run;
+    }
+    optune_plan_define(plan, m, "RUN", run > 0 ? run : 1);
+    optune_plan_define(plan, m, "CHUNK", CHUNK);
+    keep_loops(plan, m);
+}
+
+static void close_on_gpu(const optune_task *task, optune_plan *plan, optune_stage *stage)
+{
+    const optune_device *device = task->device;
+    const int64_t n = optune_tensor_elements(&task->call->output[0]);
+    const int64_t units = device->cores > 0 ? device->cores : UNITS;
+    int64_t threads = THREADS, each = EACH;
+    while (threads > 1 &&
+           ((device->max_threads_per_block > 0 && threads > device->max_threads_per_block) ||
+            (device->max_block[0] > 0 && threads > device->max_block[0])))
+        threads /= 2;
+    while (each > 1 && n < threads * each * units)
+        each /= 2;
+    optune_plan_define_text(plan, stage->module, "INDEX", index_type(task));
+    optune_plan_define(plan, stage->module, "THREADS", threads);
+    optune_plan_define(plan, stage->module, "EACH", each);
+    const int64_t blocks = (n + threads * each - 1) / (threads * each);
+    stage->grid[0] = blocks > 0 ? blocks : 1;
+    stage->grid[1] = stage->grid[2] = 1;
+    stage->block[0] = threads;
+    stage->block[1] = stage->block[2] = 1;
+}
+
 void ot_epilogue_close(const optune_task *task, optune_plan *plan)
 {
     const optune_call *call = task->call;
@@ -208,16 +272,8 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
     if (call->n_epilogues == 0 || plan->fused)
         return;
     const int m = optune_plan_module(plan);
-    int64_t run = optune_tensor_elements(out);
-    for (int k = 0; k < call->n_extra; k++) {
-        const int64_t one = uniform(out, &call->input[call->n_inputs + k].type, 0);
-        run = one < run ? one : run;
-    }
     optune_plan_define_text(plan, m, "DTYPE", ctype(out->dtype));
     optune_plan_define(plan, m, "ELEMENTS", optune_tensor_elements(out));
-    optune_plan_define(plan, m, "RUN", run > 0 ? run : 1);
-    optune_plan_define(plan, m, "CHUNK", CHUNK);
-    keep_loops(plan, m);
     plan->module[m].fused = plan->module[m].closing = true;
     plan->module[m].first_extra = 1;
     optune_stage stage = {.phase = OPTUNE_TIMED,
@@ -225,17 +281,22 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
                           .function = "epilogue_stage",
                           .n_args = 1,
                           .arg = {optune_output_arg(0)}};
+    if (on_gpu(task))
+        close_on_gpu(task, plan, &stage);
+    else
+        close_on_cpu(call, plan, m);
     add_extras(call, &stage);
     optune_plan_stage(plan, &stage);
 }
 
-void ot_call_digest(const optune_call *call, const optune_impl *impl, char hex[33])
+void ot_call_digest(const optune_task *task, const optune_impl *impl, char hex[33])
 {
+    const optune_call *call = task->call;
     ot_copy(hex, 33, ot_impl_digest(impl));
     if (call->n_epilogues == 0)
         return;
     const char *text[2 + OPTUNE_MAX_EPILOGUES] = {ot_impl_digest(impl),
-                                                  ot_body_epilogue.digest};
+                                                  ot_body_epilogue[on_gpu(task)].digest};
     for (int i = 0; i < call->n_epilogues; i++)
         text[2 + i] = call->epilogue[i].op->scalar->text;
     ot_digest_hex(ot_digest_texts(text, 2 + call->n_epilogues), hex);

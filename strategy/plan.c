@@ -246,6 +246,6 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
     for (int i = 0; i < m->n_defines; i++)
         ot_text_printf(to, "#define %s %s\n", m->define[i].name, m->define[i].value);
     if (m->fused)
-        ot_epilogue_defines(task->call, m->first_extra, to);
-    ot_text_add(to, m->closing ? ot_body_epilogue.source : ot_impl_source(plan->impl));
+        ot_epilogue_defines(task, m->first_extra, to);
+    ot_text_add(to, m->closing ? ot_epilogue_source(task) : ot_impl_source(plan->impl));
 }

@@ -156,7 +156,7 @@ typedef struct ot_module {
     ot_define define[OPTUNE_MAX_DEFINES];
     char flag[8][OPTUNE_WORD_SIZE];
     bool fused;      /* it computes what is fused behind the call */
-    bool closing;    /* and is nothing but that: kernels/common/epilogue.kernel.c */
+    bool closing;    /* and is nothing but that: kernels/common/epilogue.kernel.c, .cu */
     int first_extra; /* of its stages' arguments, the first extra input */
 } ot_module;
 typedef struct ot_scratch {
@@ -183,13 +183,16 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
 /* ---- epilogue.c: what is fused behind a call --------------------------------------------- */
 /* Whether it can be computed here at all, whatever the implementation; else a sentence in `why`. */
 bool ot_epilogue_applies(const optune_task *task, char *why);
-/* Macros for kernels/common/epilogue.h; `first` of a stage's arguments is the first extra input. */
-void ot_epilogue_defines(const optune_call *call, int first, ot_text *to);
+/* Macros for kernels/common/epilogue.h and epilogue.kernel.cu; `first` of a stage's arguments is the
+ * first extra input. */
+void ot_epilogue_defines(const optune_task *task, int first, ot_text *to);
+/* The body of the closing stage. */
+const char *ot_epilogue_source(const optune_task *task);
 /* Adds a stage for what the plan's own modules do not compute. */
 void ot_epilogue_close(const optune_task *task, optune_plan *plan);
-/* Digest of an implementation with all that this call has it compute: its own when nothing is
+/* Digest of an implementation with all that this call has it compute here: its own when nothing is
  * fused. */
-void ot_call_digest(const optune_call *call, const optune_impl *impl, char hex[33]);
+void ot_call_digest(const optune_task *task, const optune_impl *impl, char hex[33]);
 
 /* ---- candidates.c, select.c -------------------------------------------------------------- */
 typedef enum ot_refusal {

@@ -113,7 +113,7 @@ static json_t *plan_json(const ot_kernel *e, const char *tier)
     static const char *const phases[] = {"prepack", "timed", "teardown"};
     ot_text call = {0}, config = {0}, target = {0};
     char digest[33];
-    ot_call_digest(e->task.call, e->impl, digest);
+    ot_call_digest(&e->task, e->impl, digest);
     ot_call_print(e->task.call, &call);
     ot_config_print(e->config, &config);
     ot_target_print(e->task.target, true, &target);

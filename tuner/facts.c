@@ -42,7 +42,7 @@ typedef struct known {
 } known;
 typedef struct knowing {
     optune *o;
-    const optune_call *call;
+    const optune_task *task;
     ot_arena *arena;
     int n;
     known item[OT_MAX_CANDIDATES];
@@ -65,7 +65,7 @@ static const known *know(knowing *all, const char *name)
         return NULL;
     known *k = &all->item[all->n < OT_MAX_CANDIDATES ? all->n++ : OT_MAX_CANDIDATES - 1];
     k->impl = impl;
-    ot_call_digest(all->call, impl, k->digest);
+    ot_call_digest(all->task, impl, k->digest);
     for (const known *other = all->item; other < k; other++)
         if (same_library(other->impl, impl)) {
             k->depends = other->depends;
@@ -158,7 +158,7 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
     if (status < 0)
         return status;
     knowing *all = ot_alloc(sizeof *all);
-    *all = (knowing){.o = o, .call = task->call, .arena = arena};
+    *all = (knowing){.o = o, .task = task, .arena = arena};
     *fact = ot_arena_alloc(arena, (size_t)(n_records + 1) * sizeof **fact);
     for (int i = 0; i < n_records; i++) {
         ot_record_copy(&(*fact)[i].record, &record[i]);

@@ -36,7 +36,7 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
     ot_context_question(run->o, task, &question, &arena);
     const char *depends = ot_context_depends(run->o, impl, &arena);
     char digest[33];
-    ot_call_digest(task->call, impl, digest);
+    ot_call_digest(task, impl, digest);
     const optune_record record = {
         .call = question.call,
         .op = task->call->op->name,

@@ -251,6 +251,42 @@ static void test_fused_behind(void **state)
     ot_text_release(&text);
 }
 
+/* The same stage on a device with warps: 64 elements in blocks of what it has, 32-bit numbers. */
+static void test_fused_on_gpu(void **state)
+{
+    (void)state;
+    fake_task f;
+    optune_err err = {0};
+    const optune_config config = {0};
+    fake_task_set(&f, FUSED);
+    f.device.warp = 32;
+    f.device.max_threads_per_block = 48;
+    f.device.cores = 2;
+    build = good;
+    check_ok(ot_plan_make(&f.task, &impl, &config, &made, &err));
+    assert_int_equal(made.n_modules, 2);
+    const optune_stage *last = &made.stage[made.n_stages - 1];
+    assert_string_equal(last->function, "epilogue_stage");
+    assert_int_equal(last->block[0], 32);
+    assert_int_equal(last->grid[0], 2);
+    assert_int_equal(last->n_args, 2);
+    assert_int_equal(made.module[1].n_flags, 0);
+    ot_text text = {0};
+    ot_plan_source(&f.task, &made, 1, &text);
+    check_contains(ot_text_str(&text), "#define THREADS 32\n#define EACH 1\n");
+    check_contains(ot_text_str(&text), "X(0, 1, (0 + (u32)(o) % 16), 1)\n");
+    check_contains(ot_text_str(&text), "KERNEL(THREADS, 1, 1)");
+    ot_text_release(&text);
+    char why[OPTUNE_WHY_SIZE] = "", cpu[33], gpu[33];
+    assert_true(ot_epilogue_applies(&f.task, why));
+    static const optune_impl known = {.op = "fake_mm", .name = "fake_both", .plan = plan_row};
+    check_ok(ot_impl_add(&known, &err));
+    ot_call_digest(&f.task, &known, gpu);
+    f.device.warp = 0;
+    ot_call_digest(&f.task, &known, cpu);
+    assert_string_not_equal(cpu, gpu);
+}
+
 static void test_fused_digest(void **state)
 {
     (void)state;
@@ -260,13 +296,13 @@ static void test_fused_digest(void **state)
     static const optune_impl known = {.op = "fake_mm", .name = "fake_known", .plan = plan_row};
     check_ok(ot_impl_add(&known, &err));
     fake_task_set(&f, "fake_mm(f32[4,8], f32[16,8])");
-    ot_call_digest(&f.call, &known, own);
+    ot_call_digest(&f.task, &known, own);
     assert_string_equal(own, ot_impl_digest(&known));
     fake_task_set(&f, "fake_mm(f32[4,8], f32[16,8]) -> fake_relu()");
-    ot_call_digest(&f.call, &known, one);
+    ot_call_digest(&f.task, &known, one);
     assert_string_not_equal(own, one);
     fake_task_set(&f, FUSED);
-    ot_call_digest(&f.call, &known, two);
+    ot_call_digest(&f.task, &known, two);
     assert_string_not_equal(one, two);
 }
 
@@ -275,7 +311,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),         cmocka_unit_test(test_prepack_of_var),
         cmocka_unit_test(test_misuse),       cmocka_unit_test(test_fused_in_registers),
-        cmocka_unit_test(test_fused_behind), cmocka_unit_test(test_fused_digest),
+        cmocka_unit_test(test_fused_behind), cmocka_unit_test(test_fused_on_gpu),
+        cmocka_unit_test(test_fused_digest),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
 }

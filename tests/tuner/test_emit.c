@@ -44,7 +44,7 @@ static void record(steered *s, const optune_config *config, double cost)
     optune_err err = {0};
     ot_context_question(s->o, &s->task, &question, &arena);
     char digest[33];
-    ot_call_digest(&s->call, s->impl, digest);
+    ot_call_digest(&s->task, s->impl, digest);
     const optune_record r = {
         .call = question.call,
         .op = s->call.op->name,
