@@ -23,7 +23,7 @@ BEGIN {
     allowed["tuner"] = "^(base|target|strategy|graph|db|tuner)/|" public
     allowed["cli"] = "^cli/|^optune/(types|optune|graph)\\.h$"
     allowed["kernels"] = "^kernels/|^optune/define\\.h$"
-    allowed["include"] = public
+    allowed["include"] = public "|^optune/define_op\\.h$"
     allowed["bench"] = "^(base|target|strategy|graph|db|tuner|bench)/|" public
     for (room in allowed)
         if (room ~ /^(base|target|strategy|db)$/)
