@@ -82,7 +82,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const optune_call *call = task->call;
     const pattern_loops l = broadcast_loops(call);
     const int m = optune_plan_module(plan);
-    char name[16];
+    char name[32];
     gpu_define_scalar(plan, m, call);
     gpu_define_index(plan, m, call);
     optune_plan_define_text(plan, m, "EXPRESSION", call->op->scalar->text);
