@@ -128,7 +128,8 @@ static inline void pool_direct_fallback(const optune_task *task, const optune_sp
     const pool_span x = pool_inside(&s.x);
     const int64_t vecs = (x.last - x.first) / optune_config_int(config, "lanes");
     optune_config_choose_int(config, space, "tile_ow", vecs < 2 ? vecs : 2);
-    optune_config_choose_word(config, space, "first", "columns");
+    if (pool_pairs(&s))
+        optune_config_choose_word(config, space, "first", "columns");
 }
 
 static inline bool pool_direct_valid(const optune_task *task, const optune_config *config,
