@@ -145,7 +145,7 @@ static void add_failures(const ot_tuned *tuned, ot_text *text)
 
 static void header(int width, bool all_move, ot_text *text)
 {
-    ot_text_printf(text, "%-*s %-21s %9s %6s %8s %6s %8s %8s %6s %s\n", width, "workload",
+    ot_text_printf(text, "%-*s %-24s %9s %6s %8s %6s %8s %8s %6s %s\n", width, "workload",
                    "winner", "time us", "+-%", all_move ? "GB/s" : "GFLOP/s", "peak", "default",
                    "library", "trials", "failed");
 }
@@ -188,7 +188,7 @@ static void add_text(const ot_run *run, const row *r, const ot_tuned *tuned, int
     if (share > 0)
         snprintf(peak, sizeof peak, "%.0f%%%s", 100 * share,
                  r->moves ? (share > 1 ? "c" : "") : (impl->fewer_operations ? "e" : ""));
-    ot_text_printf(text, "%-*s %-21s %9.2f %6.1f %8s %6s %8s %8s %6d ", width, r->label,
+    ot_text_printf(text, "%-*s %-24s %9.2f %6.1f %8s %6s %8s %8s %6d ", width, r->label,
                    impl->name, r->best->cost * 1e6,
                    50 * (r->best->high - r->best->low) / r->best->cost, rate, peak,
                    versus_default, versus_library, tuned->trials);
