@@ -9,7 +9,6 @@
  * patches into a small double precision panel and multiplies it with the weights, so that layout,
  * padding, stride, dilation and groups cost nothing in the inner loop.
  */
-#include "kernels/common/window.h"
 #include "kernels/conv2d/conv2d.h"
 #include "kernels/conv2d/workloads.h"
 
@@ -25,37 +24,10 @@ static const optune_op_input inputs[] = {
 };
 
 static const optune_op_attr attrs[] = {
-    {.name = "strides",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[1,1]",
-     .description = "Steps between output rows and columns.",
-     .length = 2,
-     .min = 1,
-     .max = 1 << 20,
-     .shown = true},
-    {.name = "padding",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[0,0,0,0]",
-     .description = "Zeros around the input: top, left, bottom, right.",
-     .length = 4,
-     .min = 0,
-     .max = 1 << 20,
-     .shown = true},
-    {.name = "dilation",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[1,1]",
-     .description = "Distances between the kernel's rows and columns.",
-     .length = 2,
-     .min = 1,
-     .max = 1 << 20,
-     .shown = true},
-    {.name = "groups",
-     .kind = OPTUNE_ATTR_INT,
-     .value = "1",
-     .description = "Independent groups of channels; C of them make it depthwise.",
-     .min = 1,
-     .max = 1 << 24,
-     .shown = true},
+    CONV2D_STRIDES("Steps between output rows and columns."),
+    CONV2D_PADDING("Zeros around the input"),
+    CONV2D_DILATION(true),
+    CONV2D_GROUPS("Independent groups of channels; C of them make it depthwise."),
     {.name = "data_layout",
      .kind = OPTUNE_ATTR_WORD,
      .value = "NCHW",
@@ -93,13 +65,6 @@ static int misfit(const optune_call *call, int arg, const char *what, optune_err
     host_type_text(&call->input[CONV2D_DATA].type, b);
     return optune_fail(err, OPTUNE_ETYPE, "conv2d: output %s does not fit data %s: %s", a, b,
                        what);
-}
-
-/* "Same" convolutions keep a symbolic extent's name. */
-static bool same_extent(const optune_dim *kernel, int64_t pads, int64_t stride,
-                        int64_t dilation)
-{
-    return stride == 1 && optune_dim_known(kernel) && pads == dilation * (kernel->min - 1);
 }
 
 static int types(optune_call *call, optune_err *err)
@@ -175,7 +140,7 @@ static int types(optune_call *call, optune_err *err)
             return misfit(call, CONV2D_WEIGHT, what, err);
         }
         if (!window_slide(in, kernel, o, pads, stride[axis], dilation[axis]) ||
-            (same_extent(kernel, pads, stride[axis], dilation[axis]) &&
+            (conv2d_same_extent(kernel, pads, stride[axis], dilation[axis]) &&
              !optune_dim_unify(in, o))) {
             snprintf(what, sizeof what, "no %s satisfies strides, padding and dilation",
                      axis ? "width" : "height");
@@ -184,13 +149,10 @@ static int types(optune_call *call, optune_err *err)
     }
 
     const optune_tensor *const all[] = {data, weight, out};
-    for (int t = 0; t < 3; t++)
-        for (int i = 0; i < all[t]->rank; i++)
-            if (all[t]->dim[i].max < 1)
-                return misfit(call, t == 2 ? -1 : t, "a dimension is empty", err);
-    return optune_tensor_known(data) && optune_tensor_known(weight) && optune_tensor_known(out)
-               ? OPTUNE_OK
-               : 1;
+    const int empty = conv2d_empty(all);
+    if (empty >= 0)
+        return misfit(call, empty == 2 ? -1 : empty, "a dimension is empty", err);
+    return conv2d_solved(all);
 }
 
 /* ---- counts ------------------------------------------------------------------------------ */

@@ -9,35 +9,30 @@
 
 static const int64_t depths[] = {64, 128, 256, 512, 1024};
 
-static int64_t elem(const backward_shape *s)
-{
-    return s->f64 ? 8 : 4;
-}
-
 static bool applies(const optune_task *task, char *why)
 {
-    backward_shape s;
+    conv2d_shape s;
     if (!backward_shape_of(task->call, &s))
         return optune_refuse(why, "needs constant shapes");
     return tensor_is_float(&task->call->output[0]) ||
            optune_refuse(why, "needs float32 or float64");
 }
 
-static int64_t vectors(const optune_task *task, const backward_shape *s)
+static int64_t vectors(const optune_task *task, const conv2d_shape *s)
 {
     return matmul_ceil(s->ci_g * s->kh * s->kw, matmul_lanes(task, s->f64));
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
-    backward_shape s;
+    conv2d_shape s;
     backward_shape_of(task->call, &s);
     matmul_tile_knobs(space, s.co_g, vectors(task, &s));
     matmul_up_to(space, "block_k", depths, 5, s.oh * s.ow);
 }
 
 /* Elements of one thread: a panel, and its patches before they are transposed. */
-static int64_t memory(const optune_task *task, const backward_shape *s,
+static int64_t memory(const optune_task *task, const conv2d_shape *s,
                       const optune_config *config)
 {
     const int64_t nr = optune_config_int(config, "tile_n") * matmul_lanes(task, s->f64);
@@ -47,16 +42,17 @@ static int64_t memory(const optune_task *task, const backward_shape *s,
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    backward_shape s;
+    conv2d_shape s;
     backward_shape_of(task->call, &s);
     return matmul_tile_fits(task, optune_config_int(config, "tile_m"),
                             optune_config_int(config, "tile_n"), why) &&
-           matmul_scratch_fits(matmul_threads(task) * memory(task, &s, config) * elem(&s), why);
+           matmul_scratch_fits(
+               matmul_threads(task) * memory(task, &s, config) * conv2d_elem(&s), why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    backward_shape s;
+    conv2d_shape s;
     backward_shape_of(task->call, &s);
     int64_t mr, nv;
     matmul_best_tile(task, s.co_g, vectors(task, &s), &mr, &nv);
@@ -68,38 +64,16 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    backward_shape s;
+    conv2d_shape s;
     backward_shape_of(task->call, &s);
-    const struct {
-        const char *macro;
-        int64_t value;
-    } table[] = {
-        {"N", s.n},
-        {"H", s.h},
-        {"W", s.w},
-        {"KH", s.kh},
-        {"KW", s.kw},
-        {"OH", s.oh},
-        {"OW", s.ow},
-        {"SH", s.sh},
-        {"SW", s.sw},
-        {"PT", s.pt},
-        {"PL", s.pl},
-        {"DH", s.dh},
-        {"DW", s.dw},
-        {"GROUPS", s.groups},
-        {"CI_G", s.ci_g},
-        {"CO_G", s.co_g},
-        {"KC", optune_config_int(config, "block_k")},
-        {"MEMORY", memory(task, &s, config)},
-    };
     const int m = optune_plan_module(plan);
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, m, table[i].macro, table[i].value);
-    optune_plan_define_text(plan, m, "DTYPE", s.f64 ? "double" : "float");
+    conv2d_define(plan, m, &s);
+    optune_plan_define(plan, m, "KC", optune_config_int(config, "block_k"));
+    optune_plan_define(plan, m, "MEMORY", memory(task, &s, config));
     matmul_define_tile(plan, m, config);
     const int panels = optune_plan_scratch(
-        plan, "panels", matmul_threads(task) * memory(task, &s, config) * elem(&s), false);
+        plan, "panels", matmul_threads(task) * memory(task, &s, config) * conv2d_elem(&s),
+        false);
     optune_plan_stage(
         plan, &(optune_stage){.phase = OPTUNE_TIMED,
                               .module = m,

@@ -8,7 +8,6 @@
  */
 #include <math.h>
 
-#include "kernels/common/window.h"
 #include "kernels/conv2d_backward_weight/backward_weight.h"
 
 static const optune_op_input inputs[] = {
@@ -18,44 +17,11 @@ static const optune_op_input inputs[] = {
 };
 
 static const optune_op_attr attrs[] = {
-    {.name = "kernel_size",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = NULL,
-     .description = "Rows and columns of the weight.",
-     .length = 2,
-     .min = 1,
-     .max = 1 << 20,
-     .shown = true},
-    {.name = "strides",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[1,1]",
-     .description = "The convolution's steps between output rows and columns.",
-     .length = 2,
-     .min = 1,
-     .max = 1 << 20,
-     .shown = true},
-    {.name = "padding",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[0,0,0,0]",
-     .description = "Zeros around the data: top, left, bottom, right.",
-     .length = 4,
-     .min = 0,
-     .max = 1 << 20,
-     .shown = true},
-    {.name = "dilation",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[1,1]",
-     .description = "Distances between the kernel's rows and columns.",
-     .length = 2,
-     .min = 1,
-     .max = 1 << 20},
-    {.name = "groups",
-     .kind = OPTUNE_ATTR_INT,
-     .value = "1",
-     .description = "Independent groups of channels.",
-     .min = 1,
-     .max = 1 << 24,
-     .shown = true},
+    CONV2D_PAIR("kernel_size", NULL, 1, "Rows and columns of the weight.", true),
+    CONV2D_STRIDES("The convolution's steps between output rows and columns."),
+    CONV2D_PADDING("Zeros around the data"),
+    CONV2D_DILATION(false),
+    CONV2D_GROUPS("Independent groups of channels."),
     {0},
 };
 
@@ -102,7 +68,7 @@ static int types(optune_call *call, optune_err *err)
             return misfit(call, -1, "its last dimensions are kernel_size", err);
         if (!window_slide(&data->dim[2 + axis], &size, &grad->dim[2 + axis], pads, stride[axis],
                           dilation[axis]) ||
-            (stride[axis] == 1 && pads == dilation[axis] * (kernel[axis] - 1) &&
+            (conv2d_same_extent(&size, pads, stride[axis], dilation[axis]) &&
              !optune_dim_unify(&data->dim[2 + axis], &grad->dim[2 + axis])))
             return misfit(call, BACKWARD_GRAD,
                           axis ? "no width satisfies kernel_size, strides and padding"
@@ -110,18 +76,15 @@ static int types(optune_call *call, optune_err *err)
                           err);
     }
     const optune_tensor *const all[] = {grad, data, out};
-    for (int t = 0; t < 3; t++)
-        for (int i = 0; i < 4; i++)
-            if (all[t]->dim[i].max < 1)
-                return misfit(call, t == 0 ? BACKWARD_GRAD : -1, "a dimension is empty", err);
-    return optune_tensor_known(grad) && optune_tensor_known(data) && optune_tensor_known(out)
-               ? OPTUNE_OK
-               : 1;
+    const int empty = conv2d_empty(all);
+    if (empty >= 0)
+        return misfit(call, empty == 0 ? BACKWARD_GRAD : -1, "a dimension is empty", err);
+    return conv2d_solved(all);
 }
 
 static double flops(const optune_call *call)
 {
-    backward_shape s;
+    conv2d_shape s;
     return backward_shape_of(call, &s)
                ? 2.0 * (double)(s.n * s.co * s.oh * s.ow) * (double)(s.ci_g * s.kh * s.kw)
                : 0;
@@ -129,7 +92,7 @@ static double flops(const optune_call *call)
 
 static double terms(const optune_call *call)
 {
-    backward_shape s;
+    conv2d_shape s;
     return backward_shape_of(call, &s) ? (double)(s.n * s.oh * s.ow) : 1;
 }
 
@@ -137,7 +100,7 @@ typedef struct sum {
     double value, size;
 } sum;
 
-static sum element_of(const backward_shape *s, const void *const *in, optune_dtype dtype,
+static sum element_of(const conv2d_shape *s, const void *const *in, optune_dtype dtype,
                       int64_t co, int64_t ci, int64_t i, int64_t j)
 {
     sum r = {0};
@@ -165,7 +128,7 @@ static void reference(const optune_call *call, const void *const *in, int out_in
                       const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
-    backward_shape s;
+    conv2d_shape s;
     if (!backward_shape_of(call, &s))
         return;
     const int64_t *lo = region->lo, *hi = region->hi;

@@ -9,47 +9,42 @@
 
 static const int64_t blocks[] = {1, 2, 4, 8, 16, 32};
 
-static int64_t elem(const transpose_shape *s)
-{
-    return s->f64 ? 8 : 4;
-}
-
 static bool applies(const optune_task *task, char *why)
 {
-    transpose_shape s;
+    conv2d_shape s;
     if (!transpose_shape_of(task->call, &s))
         return optune_refuse(why, "needs constant shapes");
     return tensor_is_float(&task->call->output[0]) ||
            optune_refuse(why, "needs float32 or float64");
 }
 
-static int64_t vectors(const optune_task *task, const transpose_shape *s)
+static int64_t vectors(const optune_task *task, const conv2d_shape *s)
 {
     return matmul_ceil(s->h * s->w, matmul_lanes(task, s->f64));
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
-    transpose_shape s;
+    conv2d_shape s;
     transpose_shape_of(task->call, &s);
     matmul_tile_knobs(space, s.co_g * s.kh * s.kw, vectors(task, &s));
     matmul_up_to(space, "block_co", blocks, 6, s.co_g);
 }
 
 /* Elements of one thread: the product of a block, and one packed panel. */
-static int64_t product(const transpose_shape *s, int64_t block)
+static int64_t product(const conv2d_shape *s, int64_t block)
 {
     return (block * s->kh * s->kw * s->h * s->w + 15) / 16 * 16;
 }
 
-static int64_t panel(const optune_task *task, const transpose_shape *s, int64_t nv)
+static int64_t panel(const optune_task *task, const conv2d_shape *s, int64_t nv)
 {
     return nv * matmul_lanes(task, s->f64) * s->ci_g;
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    transpose_shape s;
+    conv2d_shape s;
     transpose_shape_of(task->call, &s);
     const int64_t block = optune_config_int(config, "block_co");
     const int64_t mr = optune_config_int(config, "tile_m");
@@ -58,15 +53,15 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
         return optune_refuse(why, "%ld rows exceed a block's", (long)mr);
     return matmul_tile_fits(task, mr, nv, why) &&
            matmul_scratch_fits(matmul_threads(task) *
-                                   (product(&s, block) + panel(task, &s, nv)) * elem(&s),
+                                   (product(&s, block) + panel(task, &s, nv)) * conv2d_elem(&s),
                                why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    transpose_shape s;
+    conv2d_shape s;
     transpose_shape_of(task->call, &s);
-    const int64_t row = s.kh * s.kw * s.h * s.w * elem(&s);
+    const int64_t row = s.kh * s.kw * s.h * s.w * conv2d_elem(&s);
     int64_t block = matmul_l2(task) / 2 / row, mr, nv;
     block = block < 1 ? 1 : block > s.co_g ? s.co_g : block;
     optune_config_choose_int(config, space, "block_co", block);
@@ -79,43 +74,22 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    transpose_shape s;
+    conv2d_shape s;
     transpose_shape_of(task->call, &s);
     const int64_t block = optune_config_int(config, "block_co");
-    const struct {
-        const char *macro;
-        int64_t value;
-    } table[] = {
-        {"N", s.n},
-        {"H", s.h},
-        {"W", s.w},
-        {"KH", s.kh},
-        {"KW", s.kw},
-        {"OH", s.oh},
-        {"OW", s.ow},
-        {"SH", s.sh},
-        {"SW", s.sw},
-        {"PT", s.pt},
-        {"PL", s.pl},
-        {"DH", s.dh},
-        {"DW", s.dw},
-        {"GROUPS", s.groups},
-        {"CI_G", s.ci_g},
-        {"CO_G", s.co_g},
-        {"BLOCK", block},
-        {"PRODUCT", product(&s, block)},
-        {"MEMORY", product(&s, block) + panel(task, &s, optune_config_int(config, "tile_n"))},
-    };
     const int m = optune_plan_module(plan);
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, m, table[i].macro, table[i].value);
-    optune_plan_define_text(plan, m, "DTYPE", s.f64 ? "double" : "float");
+    conv2d_define(plan, m, &s);
+    optune_plan_define(plan, m, "BLOCK", block);
+    optune_plan_define(plan, m, "PRODUCT", product(&s, block));
+    optune_plan_define(plan, m, "MEMORY",
+                       product(&s, block) +
+                           panel(task, &s, optune_config_int(config, "tile_n")));
     matmul_define_tile(plan, m, config);
     const int memory = optune_plan_scratch(
         plan, "products",
         matmul_threads(task) *
             (product(&s, block) + panel(task, &s, optune_config_int(config, "tile_n"))) *
-            elem(&s),
+            conv2d_elem(&s),
         false);
     optune_plan_stage(
         plan, &(optune_stage){.phase = OPTUNE_TIMED,

@@ -12,7 +12,6 @@
  */
 #include <math.h>
 
-#include "kernels/common/window.h"
 #include "kernels/conv2d_transpose/conv2d_transpose.h"
 
 static const optune_op_input inputs[] = {
@@ -25,43 +24,12 @@ static const optune_op_input inputs[] = {
 };
 
 static const optune_op_attr attrs[] = {
-    {.name = "strides",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[1,1]",
-     .description = "Steps of the output for each row and column of the data.",
-     .length = 2,
-     .min = 1,
-     .max = 1 << 20,
-     .shown = true},
-    {.name = "padding",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[0,0,0,0]",
-     .description = "Rows and columns cut off the output: top, left, bottom, right.",
-     .length = 4,
-     .min = 0,
-     .max = 1 << 20,
-     .shown = true},
-    {.name = "dilation",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[1,1]",
-     .description = "Distances between the kernel's rows and columns.",
-     .length = 2,
-     .min = 1,
-     .max = 1 << 20},
-    {.name = "output_padding",
-     .kind = OPTUNE_ATTR_INTS,
-     .value = "[0,0]",
-     .description = "Rows and columns added to the output, at the bottom and the right.",
-     .length = 2,
-     .min = 0,
-     .max = 1 << 20},
-    {.name = "groups",
-     .kind = OPTUNE_ATTR_INT,
-     .value = "1",
-     .description = "Independent groups of channels.",
-     .min = 1,
-     .max = 1 << 24,
-     .shown = true},
+    CONV2D_STRIDES("Steps of the output for each row and column of the data."),
+    CONV2D_PADDING("Rows and columns cut off the output"),
+    CONV2D_DILATION(false),
+    CONV2D_PAIR("output_padding", "[0,0]", 0,
+                "Rows and columns added to the output, at the bottom and the right.", false),
+    CONV2D_GROUPS("Independent groups of channels."),
     {.name = "data_layout",
      .kind = OPTUNE_ATTR_WORD,
      .value = "NCHW",
@@ -148,18 +116,15 @@ static int types(optune_call *call, optune_err *err)
                           err);
     }
     const optune_tensor *const all[] = {data, weight, out};
-    for (int t = 0; t < 3; t++)
-        for (int i = 0; i < 4; i++)
-            if (all[t]->dim[i].max < 1)
-                return misfit(call, t == 1 ? t : -1, "a dimension is empty", err);
-    return optune_tensor_known(data) && optune_tensor_known(weight) && optune_tensor_known(out)
-               ? OPTUNE_OK
-               : 1;
+    const int empty = conv2d_empty(all);
+    if (empty >= 0)
+        return misfit(call, empty == 1 ? TRANSPOSE_WEIGHT : -1, "a dimension is empty", err);
+    return conv2d_solved(all);
 }
 
 static double flops(const optune_call *call)
 {
-    transpose_shape s;
+    conv2d_shape s;
     return transpose_shape_of(call, &s)
                ? 2.0 * (double)(s.n * s.ci * s.h * s.w) * (double)(s.co_g * s.kh * s.kw)
                : 0;
@@ -168,7 +133,7 @@ static double flops(const optune_call *call)
 /* What one output element gets, at most. */
 static double terms(const optune_call *call)
 {
-    transpose_shape s;
+    conv2d_shape s;
     if (!transpose_shape_of(call, &s))
         return 1;
     const int64_t rows = s.dh > 1 ? s.kh : (s.kh + s.sh - 1) / s.sh;
@@ -187,7 +152,7 @@ static void reference(const optune_call *call, const void *const *in, int out_in
                       const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
-    transpose_shape s;
+    conv2d_shape s;
     if (!transpose_shape_of(call, &s))
         return;
     const optune_dtype dtype = call->output[0].dtype;
