@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A block computes BM x BN of the output; a thread TM x TN of that, in chunks of CM x CN that are
- * one vector of shared memory each and lie a block's width apart, so that neighbours read
- * neighbouring words. Tiles of both operands are staged depth-first in shared memory. With STAGES 2
- * the next tile travels through registers while this one is used, and one barrier a tile is
- * enough.
+ * A block computes BM x BN of the output by the register tile of kernels/common/tile_gpu.h. Tiles
+ * of both operands are staged depth-first in shared memory. With STAGES 2 the next tile travels
+ * through registers while this one is used, and one barrier a tile is enough.
  *
  * Edges: what lies outside is staged as zero and never stored. Where the shape divides, the
  * conditions are constants and vanish.
  */
-#include "kernels/common/gpu.h"
-
-#define TX (BN / TN)
-#define TY (BM / TM)
-#define THREADS (TX * TY)
 #define LDA (BM + PAD)
 #define LDB (BN + PAD)
+#include "kernels/common/tile_gpu.h"
+
 #define TILE (BK * (LDA + LDB))
 #define A_LOADS CEIL_DIV(BM *BK / VK, THREADS)
 #define B_LOADS CEIL_DIV(BN *BK / VK, THREADS)
 
 VECTOR(vec_k, DTYPE, VK);
-VECTOR(vec_m, DTYPE, CM);
-VECTOR(vec_n, DTYPE, CN);
 
 /* VK elements of one row at depth k, zero outside. */
 INLINE vec_k fetch(GLOBAL const DTYPE *RESTRICT from, INDEX row, INDEX rows, INDEX k)
@@ -82,19 +75,13 @@ dense(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT weight,
 #endif
 )
 {
-    SHARED(pool, STAGES *TILE * sizeof(DTYPE));
+    SHARED(pool, STAGES * TILE * sizeof(DTYPE));
     LOCAL DTYPE *const tile = (LOCAL DTYPE *)pool;
     const int tx = THREAD_X, ty = THREAD_Y, thread = ty * TX + tx;
     const INDEX n0 = (INDEX)BLOCK_X * BN, m0 = (INDEX)BLOCK_Y * BM;
     vec_k next_a[A_LOADS], next_b[B_LOADS];
     DTYPE acc[TM][TN];
-    UNROLL
-    for (int i = 0; i < TM; i++) {
-        UNROLL
-        for (int j = 0; j < TN; j++)
-            acc[i][j] = 0;
-    }
-
+    tile_clear(acc);
     FETCH_TILE(0)
     SPREAD_TILE(tile)
     BARRIER();
@@ -105,30 +92,7 @@ dense(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT weight,
         if (more) {
             FETCH_TILE((INDEX)(t + 1) * BK)
         }
-        UNROLL_BY(UNROLL_K)
-        for (int k = 0; k < BK; k++) {
-            DTYPE ra[TM], rb[TN];
-            UNROLL
-            for (int i = 0; i < TM; i += CM) {
-                const vec_m v = *(LOCAL const vec_m *)(a + k * LDA + ty * CM + i * TY);
-                UNROLL
-                for (int c = 0; c < CM; c++)
-                    ra[i + c] = v.v[c];
-            }
-            UNROLL
-            for (int j = 0; j < TN; j += CN) {
-                const vec_n v = *(LOCAL const vec_n *)(b + k * LDB + tx * CN + j * TX);
-                UNROLL
-                for (int c = 0; c < CN; c++)
-                    rb[j + c] = v.v[c];
-            }
-            UNROLL
-            for (int i = 0; i < TM; i++) {
-                UNROLL
-                for (int j = 0; j < TN; j++)
-                    acc[i][j] = FMA(ra[i], rb[j], acc[i][j]);
-            }
-        }
+        tile_multiply(a, b, ty, tx, acc);
         if (STAGES == 1)
             BARRIER();
         if (more) {
@@ -139,10 +103,10 @@ dense(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT weight,
 
     UNROLL
     for (int i = 0; i < TM; i++) {
-        const INDEX m = m0 + ty * CM + i / CM * CM * TY + i % CM;
+        const INDEX m = m0 + TILE_ROW(i, ty);
         UNROLL
         for (int j = 0; j < TN; j++) {
-            const INDEX n = n0 + tx * CN + j / CN * CN * TX + j % CN;
+            const INDEX n = n0 + TILE_COL(j, tx);
             if (m < M && n < N)
 #if BIAS
                 out[m * N + n] = acc[i][j] + bias[n];

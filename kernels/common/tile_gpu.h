@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The register tile of GPU products: what a thread does with two tiles that lie in shared memory,
+ * depth first: a[BK][LDA] holds BM rows, b[BK][LDB] holds BN columns. It stages nothing and knows
+ * neither where the tiles come from nor where the sums go, so dense products, convolutions and
+ * winograd share it. Macros: DTYPE BM BN BK TM TN CM CN UNROLL_K LDA LDB.
+ *
+ * A thread computes TM x TN of the block's BM x BN sums, in chunks of CM x CN that are one vector
+ * of shared memory each and lie a block's width of threads apart, so that neighbours read
+ * neighbouring words. `ty` counts threads along the rows, `tx` along the columns; which of them is
+ * the faster one within a warp is the body's choice: the side that is stored along.
+ */
+#ifndef OPTUNE_KERNELS_COMMON_TILE_GPU_H
+#define OPTUNE_KERNELS_COMMON_TILE_GPU_H
+
+#include "kernels/common/gpu.h"
+
+#define TX (BN / TN)
+#define TY (BM / TM)
+#define THREADS (TX * TY)
+
+/* Where sum i, j of a thread lies in the block. */
+#define TILE_ROW(i, ty) ((ty)*CM + (i) / CM * CM * TY + (i) % CM)
+#define TILE_COL(j, tx) ((tx)*CN + (j) / CN * CN * TX + (j) % CN)
+
+VECTOR(tile_rows, DTYPE, CM);
+VECTOR(tile_cols, DTYPE, CN);
+
+INLINE void tile_clear(DTYPE acc[TM][TN])
+{
+    UNROLL
+    for (int i = 0; i < TM; i++) {
+        UNROLL
+        for (int j = 0; j < TN; j++)
+            acc[i][j] = 0;
+    }
+}
+
+/* acc += the product over BK of depth. */
+INLINE void tile_multiply(LOCAL const DTYPE *a, LOCAL const DTYPE *b, int ty, int tx,
+                          DTYPE acc[TM][TN])
+{
+    UNROLL_BY(UNROLL_K)
+    for (int k = 0; k < BK; k++) {
+        DTYPE ra[TM], rb[TN];
+        UNROLL
+        for (int i = 0; i < TM; i += CM) {
+            const tile_rows v = *(LOCAL const tile_rows *)(a + k * LDA + TILE_ROW(i, ty));
+            UNROLL
+            for (int c = 0; c < CM; c++)
+                ra[i + c] = v.v[c];
+        }
+        UNROLL
+        for (int j = 0; j < TN; j += CN) {
+            const tile_cols v = *(LOCAL const tile_cols *)(b + k * LDB + TILE_COL(j, tx));
+            UNROLL
+            for (int c = 0; c < CN; c++)
+                rb[j + c] = v.v[c];
+        }
+        UNROLL
+        for (int i = 0; i < TM; i++) {
+            UNROLL
+            for (int j = 0; j < TN; j++)
+                acc[i][j] = FMA(ra[i], rb[j], acc[i][j]);
+        }
+    }
+}
+
+#endif
