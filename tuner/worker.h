@@ -9,8 +9,9 @@
  *   finals    candidates [], policy, seconds, seed          -> results [], counters_why
  *   peak                                                    -> flops, bandwidth
  *   bye                                                     -> (ends)
- * An answer may be preceded by {"at": i}: candidate i of the finals runs now. {"error", "text"}
- * is a failure that is no candidate's. {"crash": text} is the last word of a dying worker.
+ * An answer may be preceded by {"at": i}: candidate i of the finals runs now; and by {"doing": text}:
+ * what begins now, so that the end of a worker can be told with its phase, whatever ended it. {"error",
+ * "text"} is a failure that is no candidate's. {"crash": text} is the last word of a dying worker.
  */
 #ifndef OPTUNE_WORKER_H
 #define OPTUNE_WORKER_H
@@ -152,7 +153,9 @@ int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
 /* ---- worker_crash.c: the last word of a dying worker ------------------------------------- */
 /* Installs handlers for the signals of a crash; only optune-worker does. */
 void ot_crash_install(int fd);
-void ot_crash_at(const char *doing); /* static text: "verifying", "measuring" */
+/* What begins now, a static text: "verifying", "measuring". In optune-worker it is sent ahead and
+ * the handlers are installed again, as code that ran meanwhile may have replaced them. */
+void ot_crash_at(const char *doing);
 /* Memory that belongs to a guarded buffer, guards included; `name` is copied. */
 void ot_crash_zone_add(const void *start, int64_t bytes, const char *name);
 void ot_crash_zone_remove(const void *start);

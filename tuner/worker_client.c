@@ -255,7 +255,8 @@ static void ended_result(const ot_worker *w, int status, double limit_s, uint64_
 {
     char text[OPTUNE_ERR_SIZE], end[OPTUNE_ERR_SIZE - 64];
     if (status == OPTUNE_ETIMEOUT) {
-        snprintf(text, sizeof text, "it did not end within %g s", limit_s);
+        snprintf(text, sizeof text, "it did not end within %g s%s%s", limit_s,
+                 w->process.doing[0] ? " while " : "", w->process.doing);
         bad_result(result, OPTUNE_OUTCOME_RUN_TIMEOUT, seed, text, arena);
         result->seconds = limit_s;
         return;

@@ -6,7 +6,8 @@
  *
  * The one idea: in a handler nothing may be allocated or locked, so the text is put
  * together by hand in static memory, sent, and the process ends without running anything
- * else.
+ * else. Handlers are not to be relied on, though: a driver's compiler may put its own in their
+ * place, so the other side is told of every phase before it begins.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -30,9 +31,15 @@ static const char *volatile doing = "starting";
 static atomic_flag dying = ATOMIC_FLAG_INIT;
 static char stack[STACK_BYTES];
 
+static void take_signals(void);
+
 void ot_crash_at(const char *what)
 {
     doing = what;
+    if (message_fd < 0)
+        return;
+    take_signals();
+    ot_wire_send(message_fd, json_pack("{s:s}", "doing", what), NULL);
 }
 
 void ot_crash_zone_add(const void *start, int64_t bytes, const char *name)
@@ -153,14 +160,19 @@ static void crashed(int signal, siginfo_t *info, void *context)
     _exit(128 + signal);
 }
 
-void ot_crash_install(int fd)
+static void take_signals(void)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
-    const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
     struct sigaction action = {.sa_sigaction = crashed, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    message_fd = fd;
-    sigaltstack(&alternate, NULL);
     sigfillset(&action.sa_mask);
     for (int i = 0; i < OT_COUNT(signals); i++)
         sigaction(signals[i], &action, NULL);
+}
+
+void ot_crash_install(int fd)
+{
+    const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+    message_fd = fd;
+    sigaltstack(&alternate, NULL);
+    take_signals();
 }

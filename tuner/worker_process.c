@@ -128,8 +128,7 @@ static int wait_readable(const ot_process *p, double deadline, const ot_worker_o
         if (left <= 0)
             return optune_fail(err, OPTUNE_ETIMEOUT, "no answer in time");
         struct pollfd entry = {.fd = p->fd, .events = POLLIN};
-        const int n =
-            poll(&entry, 1, left * 1000 < slice ? (int)(left * 1000) + 1 : slice);
+        const int n = poll(&entry, 1, left * 1000 < slice ? (int)(left * 1000) + 1 : slice);
         if (n > 0)
             return OPTUNE_OK;
         if (n < 0 && errno != EINTR)
@@ -143,7 +142,7 @@ int ot_process_ask(ot_process *p, json_t *request, double limit_s,
                    const ot_worker_options *options, json_t **answer, optune_err *err)
 {
     *answer = NULL;
-    p->crash[0] = '\0';
+    p->crash[0] = p->doing[0] = '\0';
     p->at = -1;
     int status = ot_wire_send(p->fd, request, err);
     double deadline = ot_now() + limit_s;
@@ -155,6 +154,11 @@ int ot_process_ask(ot_process *p, json_t *request, double limit_s,
         if (status < 0)
             break;
         const json_t *at = json_object_get(message, "at");
+        if (json_object_get(message, "doing")) {
+            ot_copy(p->doing, sizeof p->doing, ot_wire_text(message, "doing"));
+            json_decref(message);
+            continue;
+        }
         if (at) { /* one candidate's turn: the time limit is each one's own */
             p->at = (int)json_integer_value(at);
             deadline = ot_now() + limit_s;
@@ -187,12 +191,13 @@ bool ot_process_was_killed(const ot_process *p)
 
 void ot_process_end_text(const ot_process *p, char *text, size_t size)
 {
+    const char *during = p->doing[0] ? " while " : "";
     if (p->crash[0])
         snprintf(text, size, "%s", p->crash);
     else if (WIFSIGNALED(p->status))
-        snprintf(text, size, "ended by signal %d (%s)", WTERMSIG(p->status),
-                 strsignal(WTERMSIG(p->status)));
+        snprintf(text, size, "ended by signal %d (%s)%s%s", WTERMSIG(p->status),
+                 strsignal(WTERMSIG(p->status)), during, p->doing);
     else
-        snprintf(text, size, "the candidate ended its process with exit status %d",
-                 WEXITSTATUS(p->status));
+        snprintf(text, size, "the candidate ended its process with exit status %d%s%s",
+                 WEXITSTATUS(p->status), during, p->doing);
 }

@@ -11,6 +11,7 @@ typedef struct ot_process {
     int at;          /* in the last request: the candidate whose turn it was; -1: none */
     int status;      /* as waitpid gives it, once it ended */
     char crash[512]; /* its last word; empty: none */
+    char doing[64];  /* the phase it said it begins; empty: it said nothing */
 } ot_process;
 
 int ot_process_start(ot_process *p, const char *program, optune_err *err);
@@ -21,7 +22,8 @@ int ot_process_ask(ot_process *p, json_t *request, double limit_s,
                    const ot_worker_options *options, json_t **answer, optune_err *err);
 bool ot_process_alive(ot_process *p); /* one that ended meanwhile is cleared away */
 void ot_process_stop(ot_process *p);  /* by force; fine when there is none */
-/* How one that ended by itself did: by somebody's kill, or else in this text. */
+/* How one that ended by itself did: by somebody's kill, or else in this text, with the phase it was
+ * in, whatever ended it. */
 bool ot_process_was_killed(const ot_process *p);
 void ot_process_end_text(const ot_process *p, char *text, size_t size);
 

@@ -4,6 +4,7 @@
  * ones. It overrides dense's strategy for the key "cpu", so that a run meets all of them:
  *
  *   bad_crash.cpu    writes to an address that is nobody's
+ *   bad_mute.cpu     the same, after it has put the signal's default in place of all handlers
  *   bad_hang.cpu     never returns
  *   bad_lie.cpu      right everywhere but in its last element
  *   bad_bounds.cpu   right, but also writes one element past its output
@@ -22,6 +23,7 @@
 static const char body[] =
     "extern void exit(int);\n"
     "extern int raise(int);\n"
+    "extern void *signal(int, void *);\n"
     "extern char *getenv(const char *);\n"
     "extern int open(const char *, int, ...);\n"
     "extern int access(const char *, int);\n"
@@ -32,6 +34,10 @@ static const char body[] =
     "    float *data = arg[0];\n"
     "    const float *weight = arg[1];\n"
     "    float *out = arg[2];\n"
+    "#ifdef BAD_MUTE\n"
+    "    signal(11, 0);\n" /* SIGSEGV, SIG_DFL */
+    "    *(volatile int *)16 = 1;\n"
+    "#endif\n"
     "#ifdef BAD_CRASH\n"
     "    *(volatile int *)16 = 1;\n"
     "#endif\n"
@@ -118,6 +124,7 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
     };
 
 PLANTED(crash, "BAD_CRASH", applies)
+PLANTED(mute, "BAD_MUTE", applies)
 PLANTED(hang, "BAD_HANG", applies)
 PLANTED(lie, "BAD_LIE", applies)
 PLANTED(bounds, "BAD_BOUNDS", applies)
@@ -128,17 +135,24 @@ PLANTED(killed, "BAD_KILLED", applies)
 PLANTED(forgets, "BAD_FORGETS", forgets)
 
 static const optune_impl *const impls[] = {
-    &impl_crash,   &impl_hang, &impl_lie,    &impl_bounds,  &impl_input,
+    &impl_crash,   &impl_mute, &impl_hang,   &impl_lie,     &impl_bounds, &impl_input,
     &impl_compile, &impl_exit, &impl_killed, &impl_forgets, NULL,
 };
 
 static const optune_strategy_row rows[] = {
-    {.impl = "dense_pack.x86"},  {.impl = "dense_nopack.x86", .plevel = 5},
-    {.impl = "bad_crash.cpu"},   {.impl = "bad_hang.cpu"},
-    {.impl = "bad_lie.cpu"},     {.impl = "bad_bounds.cpu"},
-    {.impl = "bad_input.cpu"},   {.impl = "bad_compile.cpu"},
-    {.impl = "bad_exit.cpu"},    {.impl = "bad_killed.cpu"},
-    {.impl = "bad_forgets.cpu"}, {.impl = NULL},
+    {.impl = "dense_pack.x86"},
+    {.impl = "dense_nopack.x86", .plevel = 5},
+    {.impl = "bad_crash.cpu"},
+    {.impl = "bad_mute.cpu"},
+    {.impl = "bad_hang.cpu"},
+    {.impl = "bad_lie.cpu"},
+    {.impl = "bad_bounds.cpu"},
+    {.impl = "bad_input.cpu"},
+    {.impl = "bad_compile.cpu"},
+    {.impl = "bad_exit.cpu"},
+    {.impl = "bad_killed.cpu"},
+    {.impl = "bad_forgets.cpu"},
+    {.impl = NULL},
 };
 
 static const optune_strategy strategy = {.op = "dense", .key = "cpu", .rows = rows};
