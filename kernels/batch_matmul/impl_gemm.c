@@ -44,11 +44,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    int64_t mr, nv;
-    matmul_best_tile(task, s.m, matmul_ceil(s.n, matmul_lanes(task, s.f64)), &mr, &nv);
-    optune_config_choose_int(config, space, "tile_m", mr);
-    optune_config_choose_int(config, space, "tile_n", nv);
-    optune_config_choose_int(config, space, "unroll_k", 2);
+    matmul_choose_tile(task, space, config, s.m, matmul_ceil(s.n, matmul_lanes(task, s.f64)));
     optune_config_choose_int(config, space, "block_k", s.k);
     optune_config_choose_word(config, space, "pack_y",
                               s.y_const       ? "before"

@@ -4,18 +4,15 @@
  * panels for `block_k` output pixels at a time, so that a panel is read from a cache for all
  * rows of channels; sums of further pixels and images are added in place.
  */
+#include "kernels/conv2d/gradient_gemm.h"
 #include "kernels/conv2d_backward_weight/backward_weight.h"
-#include "kernels/dense/matmul.h"
 
 static const int64_t depths[] = {64, 128, 256, 512, 1024};
 
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    if (!backward_shape_of(task->call, &s))
-        return optune_refuse(why, "needs constant shapes");
-    return tensor_is_float(&task->call->output[0]) ||
-           optune_refuse(why, "needs float32 or float64");
+    return gradient_gemm_applies(task, backward_shape_of(task->call, &s), why);
 }
 
 static int64_t vectors(const optune_task *task, const conv2d_shape *s)
@@ -46,19 +43,14 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     backward_shape_of(task->call, &s);
     return matmul_tile_fits(task, optune_config_int(config, "tile_m"),
                             optune_config_int(config, "tile_n"), why) &&
-           matmul_scratch_fits(
-               matmul_threads(task) * memory(task, &s, config) * conv2d_elem(&s), why);
+           matmul_scratch_fits(gradient_gemm_bytes(task, &s, memory(task, &s, config)), why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
     backward_shape_of(task->call, &s);
-    int64_t mr, nv;
-    matmul_best_tile(task, s.co_g, vectors(task, &s), &mr, &nv);
-    optune_config_choose_int(config, space, "tile_m", mr);
-    optune_config_choose_int(config, space, "tile_n", nv);
-    optune_config_choose_int(config, space, "unroll_k", 2);
+    matmul_choose_tile(task, space, config, s.co_g, vectors(task, &s));
     optune_config_choose_int(config, space, "block_k", 512);
 }
 
@@ -66,22 +58,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     conv2d_shape s;
     backward_shape_of(task->call, &s);
-    const int m = optune_plan_module(plan);
-    conv2d_define(plan, m, &s);
+    const int m = gradient_gemm_plan(task, config, plan, &s, "backward_weight", "panels",
+                                     memory(task, &s, config));
     optune_plan_define(plan, m, "KC", optune_config_int(config, "block_k"));
-    optune_plan_define(plan, m, "MEMORY", memory(task, &s, config));
-    matmul_define_tile(plan, m, config);
-    const int panels = optune_plan_scratch(
-        plan, "panels", matmul_threads(task) * memory(task, &s, config) * conv2d_elem(&s),
-        false);
-    optune_plan_stage(
-        plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                              .module = m,
-                              .function = "backward_weight",
-                              .n_args = 4,
-                              .arg = {optune_input_arg(BACKWARD_GRAD),
-                                      optune_input_arg(BACKWARD_DATA), optune_output_arg(0),
-                                      optune_scratch_arg(panels)}});
 }
 
 OPTUNE_IMPL(conv2d_backward_weight, gemm) = {

@@ -221,6 +221,17 @@ static inline void matmul_best_tile(const optune_task *task, int64_t m, int64_t 
         }
 }
 
+/* The knobs of matmul_tile_knobs for such a product. */
+static inline void matmul_choose_tile(const optune_task *task, const optune_space *space,
+                                      optune_config *config, int64_t m, int64_t vectors)
+{
+    int64_t mr, nv;
+    matmul_best_tile(task, m, vectors, &mr, &nv);
+    optune_config_choose_int(config, space, "tile_m", mr);
+    optune_config_choose_int(config, space, "tile_n", nv);
+    optune_config_choose_int(config, space, "unroll_k", 2);
+}
+
 enum { MATMUL_MAX_SCRATCH = 1 << 30 };
 
 static inline bool matmul_scratch_fits(int64_t bytes, char *why)
