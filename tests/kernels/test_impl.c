@@ -8,6 +8,8 @@
  * Compilers take most of the time, so it is spent where it tells most: every sample is computed
  * with the fallback at one thread, every third one with random configs, too; other targets and
  * thread numbers see some samples of each implementation, its first among them.
+ * `emulated` is PoCL that computes tensor-core words (tests/data/plugin_emulated.c): what plain OpenCL
+ * is refused, and nothing else, is run there.
  * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
  * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
  */
@@ -16,6 +18,7 @@
 #include <math.h>
 
 #include "strategy/inside.h"
+#include "support/emulated.h"
 #include "tuner/tuner.h"
 
 typedef struct bench {
@@ -30,6 +33,8 @@ typedef struct bench {
     int thin; /* one sample in so many */
     int turn; /* counts samples that apply */
     int checked, skipped, failed;
+    bool emulated; /* only what asks for an architecture of CUDA's */
+    char *plugins[2];
 } bench;
 
 typedef struct pending {
@@ -42,15 +47,19 @@ static bool open_bench(bench *b, const char *target)
 {
     optune_err err = {0};
     snprintf(b->text, sizeof b->text, "%s", target);
+    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
+    b->emulated = strncmp(target, "emulated", 8) == 0;
+    if (b->emulated)
+        b->plugins[0] = emulated_plugin(b->dir);
     check_ok(ot_target_parse(b->text, &b->target, &err));
     const int status = ot_target_probe(&b->target, &b->device, &err);
     if (status == OPTUNE_ENODEV) {
         print_message("%s: %s\n", target, err.text);
+        ot_remove_tree(b->dir);
         return false;
     }
     check_ok(status);
     b->row = ot_target_find(b->target.kind);
-    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
     const ot_build_options build = {.target = &b->target,
                                     .device = &b->device,
                                     .row = b->row,
@@ -58,7 +67,11 @@ static bool open_bench(bench *b, const char *target)
                                     .limit_s = 60};
     check_ok(ot_builder_open(&build, &b->builder, &err));
     const ot_worker_options worker = {
-        .target_text = b->text, .target = &b->target, .device = &b->device};
+        .target_text = b->text,
+        .target = &b->target,
+        .device = &b->device,
+        .plugins = b->emulated ? b->plugins : NULL,
+    };
     check_ok(ot_worker_open(&worker, &b->worker, &err));
     return true;
 }
@@ -110,13 +123,19 @@ static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
     ot_arena_release(&arena);
 }
 
+/* Emulated, the words for which the body asks for CUDA are what is in question. */
 static bool applies(const bench *b, const optune_impl *impl, const char *sample,
                     optune_call *call)
 {
     optune_err err = {0};
     char why[OPTUNE_WHY_SIZE];
     check_ok(ot_call_parse(sample, call, &err));
+    optune_device plain = b->device;
+    plain.cc_major = plain.cc_minor = 0;
     const optune_task task = {call, &b->target, &b->device};
+    const optune_task portable = {call, &b->target, &plain};
+    if (b->emulated && (impl->library || !impl->applies || impl->applies(&portable, NULL)))
+        return false;
     return ot_impl_runs_on(impl, &b->device, why) &&
            (!impl->applies || impl->applies(&task, why)) && ot_epilogue_applies(&task, why);
 }
@@ -266,7 +285,7 @@ static void every_impl(const char *target, int configs, int thin)
                   b.skipped, b.failed, target);
     close_bench(&b);
     assert_int_equal(b.failed, 0);
-    assert_true(b.checked > 0 || only);
+    assert_true(b.checked > 0 || only || b.emulated);
 }
 
 static void one_thread(void **state)
@@ -285,6 +304,12 @@ static void opencl(void **state)
 {
     (void)state;
     every_impl("opencl", 1, 4); /* PoCL takes a second for each */
+}
+
+static void emulated(void **state)
+{
+    (void)state;
+    every_impl("emulated", 1, 1);
 }
 
 static void cuda(void **state)
@@ -342,7 +367,7 @@ static void none_is_forgotten(void **state)
             fail_msg("'%s' applies to no sample of '%s'", impl[i]->name, impl[i]->op);
 }
 
-/* Without a word, cpu; with `opencl` or `cuda`, that target: GPUs are tests of their own. */
+/* Without a word, cpu; with `opencl`, `emulated` or `cuda`, that target: GPUs are tests of their own. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest on_cpu[] = {
@@ -351,9 +376,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(none_is_forgotten),
     };
     const struct CMUnitTest on_opencl[] = {cmocka_unit_test(opencl)};
+    const struct CMUnitTest on_emulated[] = {cmocka_unit_test(emulated)};
     const struct CMUnitTest on_cuda[] = {cmocka_unit_test(cuda)};
     if (argc > 1 && strcmp(argv[1], "opencl") == 0)
         return cmocka_run_group_tests(on_opencl, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "emulated") == 0)
+        return cmocka_run_group_tests(on_emulated, NULL, NULL);
     if (argc > 1 && strcmp(argv[1], "cuda") == 0)
         return cmocka_run_group_tests(on_cuda, NULL, NULL);
     return cmocka_run_group_tests(on_cpu, NULL, NULL);

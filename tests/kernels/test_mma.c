@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tensor-core words of kernels/common/mma_gpu.h as OpenCL computes them, each against a plain loop
+ * over matrices, so that bodies verified with them are verified against the PTX ISA's layouts. For
+ * CUDA the same kernels must compile.
+ */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "support/emulated.h"
+#include "target/cuda.h"
+#include "tuner/tuner.h"
+
+enum { THREADS = 64, WARPS = 2, MT = 2, NT = 3, POISON = 0xFF };
+
+typedef struct bench {
+    const optune_target_row *row;
+    optune_target target;
+    optune_device device;
+    void *state, *module;
+    char dir[4096];
+} bench;
+
+static bench opencl;
+
+/* The words with what the harness defines in front, and the kernels behind them. */
+static void write_source(const char *path, const optune_device *device)
+{
+    static const char *const files[] = {"kernels/common/gpu.h", "kernels/common/mma_gpu.h",
+                                        "tests/data/mma_words.cu"};
+    optune_err err = {0};
+    ot_text all = {0}, one = {0};
+    ot_text_printf(&all, "#define OT_WARP 32\n#define OT_CC %d\n",
+                   10 * device->cc_major + device->cc_minor);
+    for (int i = 0; i < OT_COUNT(files); i++) {
+        char name[1024];
+        snprintf(name, sizeof name, OT_SOURCE_DIR "/%s", files[i]);
+        check_ok(ot_read_file(name, &one, 1 << 20, &err));
+        for (const char *line = ot_text_str(&one); *line;) {
+            const size_t n = strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n');
+            if (strncmp(line, "#include", 8))
+                ot_text_add_n(&all, line, n);
+            line += n;
+        }
+        ot_text_clear(&one);
+    }
+    check_ok(ot_write_file(path, all.s, all.n, &err));
+    ot_text_release(&all);
+    ot_text_release(&one);
+}
+
+/* Compiles the words as the target does; the module's path. */
+static const char *compile(bench *b)
+{
+    static char source[4200], module[4200];
+    optune_err err = {0};
+    optune_argv argv = {0};
+    ot_text log = {0};
+    snprintf(source, sizeof source, "%s/words%s", b->dir, b->row->source_suffix);
+    snprintf(module, sizeof module, "%s/words%s", b->dir, b->row->module_suffix);
+    write_source(source, &b->device);
+    check_ok(b->row->compile(&b->target, &b->device, NULL, 0, source, module, &argv, &err));
+    if (ot_run_program(argv.word, 120, &log, &err) < 0)
+        fail_msg("%s\n%s", err.text, ot_text_str(&log));
+    ot_text_release(&log);
+    optune_argv_release(&argv);
+    return module;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(ot_temp_dir(opencl.dir, sizeof opencl.dir, &err));
+    emulated_plugin(opencl.dir);
+    check_ok(ot_target_parse("emulated -arch=sm_80", &opencl.target, &err));
+    if (ot_target_probe(&opencl.target, &opencl.device, &err) < 0) {
+        print_message("%s\n", err.text);
+        return 0;
+    }
+    opencl.row = ot_target_find("emulated");
+    const char *module = compile(&opencl);
+    opencl.state = ot_alloc(opencl.row->state_size);
+    memset(opencl.state, 0, opencl.row->state_size);
+    check_ok(opencl.row->open(opencl.state, &opencl.target, &opencl.device, &err));
+    check_ok(opencl.row->load(opencl.state, module, &opencl.module, &err));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    if (opencl.module)
+        opencl.row->unload(opencl.state, opencl.module);
+    if (opencl.state)
+        opencl.row->close(opencl.state);
+    free(opencl.state);
+    ot_remove_tree(opencl.dir);
+    return 0;
+}
+
+typedef struct array {
+    void *data;
+    size_t bytes;
+} array;
+
+/* Runs one block of a kernel on these arrays, and reads all of them back. */
+static void run(const char *kernel, const array *arrays, int n)
+{
+    optune_err err = {0};
+    if (!opencl.module)
+        skip();
+    optune_stage stage = {
+        .phase = OPTUNE_TIMED, .function = kernel, .n_args = n, .block = {THREADS, 1, 1}};
+    optune_launch launch = {.stage = &stage};
+    launch.function = opencl.row->symbol(opencl.state, opencl.module, kernel);
+    assert_non_null(launch.function);
+    for (int i = 0; i < n; i++) {
+        stage.arg[i] = optune_input_arg(i);
+        check_ok(opencl.row->alloc(opencl.state, (int64_t)arrays[i].bytes, true, &launch.arg[i],
+                                   &err));
+        check_ok(opencl.row->write(opencl.state, launch.arg[i], arrays[i].data,
+                                   (int64_t)arrays[i].bytes));
+    }
+    check_ok(opencl.row->run(opencl.state, &launch, 1, &err));
+    for (int i = 0; i < n; i++) {
+        check_ok(opencl.row->read(opencl.state, launch.arg[i], arrays[i].data,
+                                  (int64_t)arrays[i].bytes));
+        assert_true(opencl.row->intact(opencl.state, launch.arg[i]));
+        opencl.row->free(opencl.state, launch.arg[i]);
+    }
+}
+
+static void fill(uint8_t *p, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = (uint8_t)(optune_random(&seed) >> 32);
+}
+
+/* ---- matrices ---------------------------------------------------------------------------- */
+
+static void test_matrices(void **state)
+{
+    (void)state;
+    static uint16_t in[THREADS][8], out[4][THREADS][4][2];
+    static uint32_t order[THREADS];
+    uint64_t rng = 5;
+    fill((uint8_t *)in, sizeof in, 3);
+    for (int i = 0; i < THREADS; i++)
+        order[i] = (uint32_t)optune_random_below(&rng, THREADS);
+    run("matrices", (const array[]){{in, sizeof in}, {order, sizeof order}, {out, sizeof out}},
+        3);
+    for (int v = 0; v < 4; v++)
+        for (int thread = 0; thread < THREADS; thread++)
+            for (int m = 0; m < 4; m++)
+                for (int i = 0; i < 2; i++) {
+                    const int lane = thread % 32, t = 2 * (lane % 4) + i, g = lane / 4;
+                    const uint32_t *rows = order + thread / 32 * 32 + 8 * m;
+                    const uint16_t want = v >= 2 && m >= 2 ? 0
+                                          : v % 2          ? in[rows[t]][g]
+                                                           : in[rows[g]][t];
+                    assert_int_equal(out[v][thread][m][i], want);
+                }
+}
+
+/* ---- products ---------------------------------------------------------------------------- */
+
+typedef union operand { /* rows of A or columns of B, 32 bytes of depth each */
+    uint32_t w[8];
+    uint16_t h[16];
+    int8_t s[32];
+} operand;
+
+static double of_f16(uint16_t h)
+{
+    const int e = h >> 10 & 31, f = h & 1023;
+    const double x = e ? ldexp(1024 + f, e - 25) : ldexp(f, -24);
+    return h >> 15 ? -x : x;
+}
+
+static double of_f32(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return (double)f;
+}
+
+typedef enum operand_kind { F16, BF16, TF32, S8 } operand_kind;
+
+static double at(const operand *o, operand_kind kind, int k)
+{
+    return kind == F16    ? of_f16(o->h[k])
+           : kind == BF16 ? of_f32((uint32_t)o->h[k] << 16)
+           : kind == TF32 ? of_f32(o->w[k] & 0xFFFFE000)
+                          : (double)o->s[k];
+}
+
+/* Exponents near 0, so that a sum forgets nothing. */
+static void fill_operands(operand *o, int n, operand_kind kind, uint64_t seed)
+{
+    fill((uint8_t *)o, (size_t)n * sizeof *o, seed);
+    for (int i = 0; i < n; i++)
+        for (int w = 0; w < 8; w++)
+            if (kind == F16)
+                o[i].w[w] = (o[i].w[w] & 0x87FF87FF) | 0x38003800;
+            else if (kind != S8)
+                o[i].w[w] = (o[i].w[w] & 0x80FF80FF) | 0x3F003F00;
+}
+
+static void check_product(double got, const operand *a, const operand *b, operand_kind kind,
+                          double start)
+{
+    const int depth = kind == TF32 ? 8 : kind == S8 ? 32 : 16;
+    double want = start, size = fabs(start);
+    for (int k = 0; k < depth; k++) {
+        want += at(a, kind, k) * at(b, kind, k);
+        size += fabs(at(a, kind, k) * at(b, kind, k));
+    }
+    if (!(fabs(got - want) <= (kind == S8 ? 0 : 0x1p-22 * size)))
+        fail_msg("kind %d: got %.9g, want %.9g", (int)kind, got, want);
+}
+
+static void products(const char *kernel, operand_kind kind)
+{
+    static operand a[WARPS][MT * 16], b[WARPS][NT * 8];
+    static union {
+        float f[WARPS][MT * 16][NT * 8];
+        int32_t i[WARPS][MT * 16][NT * 8];
+    } d;
+    static union {
+        float f[WARPS][16][8];
+        int32_t i[WARPS][16][8];
+    } last;
+    fill_operands(a[0], WARPS * MT * 16, kind, 11);
+    fill_operands(b[0], WARPS * NT * 8, kind, 12);
+    run(kernel,
+        (const array[]){{a, sizeof a}, {b, sizeof b}, {&d, sizeof d}, {&last, sizeof last}}, 4);
+    for (int w = 0; w < WARPS; w++)
+        for (int i = 0; i < MT * 16; i++)
+            for (int j = 0; j < NT * 8; j++) {
+                const double got = kind == S8 ? d.i[w][i][j] : (double)d.f[w][i][j];
+                check_product(got, &a[w][i], &b[w][j], kind, i / 16 - j / 8);
+            }
+    for (int w = 0; w < WARPS; w++)
+        for (int i = 0; i < 16; i++)
+            for (int j = 0; j < 8; j++) {
+                const double got = kind == S8 ? last.i[w][i][j] : (double)last.f[w][i][j];
+                check_product(got, &a[w][(MT - 1) * 16 + i], &b[w][(NT - 1) * 8 + j], kind,
+                              (MT - 1) - (NT - 1));
+            }
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    products("products_f16", F16);
+    products("products_bf16", BF16);
+    products("products_tf32", TF32);
+    products("products_s8", S8);
+}
+
+/* Nearest, ties away from zero; infinities and what is no number stay such. */
+static void test_tf32(void **state)
+{
+    (void)state;
+    static const uint32_t pair[][2] = {
+        {0x3F800000, 0x3F800000}, {0x3F800FFF, 0x3F800000}, {0x3F801000, 0x3F802000},
+        {0xBF801000, 0xBF802000}, {0x3FFFFFFF, 0x40000000}, {0x7F800000, 0x7F800000},
+        {0xFF800000, 0xFF800000}, {0x00000000, 0x00000000},
+    };
+    uint32_t in[THREADS] = {0}, out[THREADS];
+    for (int i = 0; i < OT_COUNT(pair); i++)
+        in[i] = pair[i][0];
+    in[THREADS - 1] = 0x7FFFFFFF;
+    run("round_tf32", (const array[]){{in, sizeof in}, {out, sizeof out}}, 2);
+    for (int i = 0; i < OT_COUNT(pair); i++)
+        assert_int_equal(out[i], pair[i][1]);
+    assert_true(isnan(of_f32(out[THREADS - 1])));
+}
+
+/* ---- copies ------------------------------------------------------------------------------ */
+
+/* What lies in shared memory, byte `i` of a thread's 48, once `groups` of its groups have come. */
+static int copied(const uint8_t *in, int thread, int i, int groups)
+{
+    const struct {
+        int first, bytes, group;
+    } copy[] = {
+        {0, 16, 0}, {16, thread % 17, 1}, {32, 4, 2}, {36, thread % 5, 2}, {40, thread % 9, 2}};
+    int c = 0;
+    while (c + 1 < OT_COUNT(copy) && i >= copy[c + 1].first)
+        c++;
+    return copy[c].group >= groups ? POISON : i < copy[c].first + copy[c].bytes ? in[i] : 0;
+}
+
+static void test_copies(void **state)
+{
+    (void)state;
+    static uint8_t in[THREADS][48], out[3][THREADS][48];
+    fill(in[0], sizeof in, 8);
+    run("copies", (const array[]){{in, sizeof in}, {out, sizeof out}}, 2);
+    for (int moment = 0; moment < 3; moment++)
+        for (int thread = 0; thread < THREADS; thread++)
+            for (int i = 0; i < 48; i++)
+                assert_int_equal(out[moment][thread][i],
+                                 copied(in[thread], thread, i, moment + 1));
+}
+
+/* ---- CUDA -------------------------------------------------------------------------------- */
+
+static void test_cuda(void **state)
+{
+    (void)state;
+    static const char *const arch[] = {"cuda -arch=sm_80", "cuda -arch=sm_90",
+                                       "cuda -arch=sm_90a"};
+    optune_err err = {0};
+    char version[OPTUNE_TEXT_SIZE];
+    if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+    for (int i = 0; i < OT_COUNT(arch); i++) {
+        bench b = {.row = ot_target_find("cuda")};
+        check_ok(ot_target_parse(arch[i], &b.target, &err));
+        check_ok(ot_cuda_assume(&b.target, &b.device, &err));
+        snprintf(b.dir, sizeof b.dir, "%s", opencl.dir);
+        compile(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matrices), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_tf32),     cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_cuda),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
