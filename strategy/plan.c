@@ -111,7 +111,45 @@ void optune_plan_stage(optune_plan *plan, const optune_stage *stage)
         plan->stage[plan->n_stages++] = *stage;
 }
 
+int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map)
+{
+    if (plan->n_maps == OPTUNE_MAX_TENSOR_MAPS) {
+        misuse(plan, OPTUNE_ELIMIT, "too many tensor maps in a plan of", plan->impl->name);
+        return 0;
+    }
+    plan->map[plan->n_maps] = *map;
+    return plan->n_maps++;
+}
+
 /* ---- judging ----------------------------------------------------------------------------- */
+
+/* The limits of compute capability 9.0's copy engine. */
+static const char *check_map(const optune_tensor_map *map)
+{
+    const int64_t element = map->dtype.bits / 8;
+    if (map->rank < 1 || map->rank > OPTUNE_TENSOR_MAP_RANK)
+        return "a tensor map is of rank 1 to 5";
+    if (map->dtype.code == OPTUNE_DTYPE_UNKNOWN || map->dtype.lanes != 1 || element < 1)
+        return "a tensor map has no element type";
+    if (map->tf32 && (map->dtype.code != OPTUNE_DTYPE_FLOAT || element != 4))
+        return "a tensor map rounds what is not float32";
+    if (map->swizzle != 0 && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128)
+        return "a tensor map swizzles 32, 64 or 128 bytes";
+    for (int d = 0; d < map->rank; d++) {
+        if (map->box[d] < 1 || map->box[d] > 256)
+            return "a tensor map's box has 1 to 256 of a dim";
+        if (map->dim[d] < 1 || map->dim[d] > (int64_t)1 << 32)
+            return "a tensor map's dim is 1 to 2^32";
+        if (d > 0 && (map->stride[d] < 16 || map->stride[d] % 16 != 0 ||
+                      map->stride[d] >= (int64_t)1 << 40))
+            return "a tensor map's stride is a multiple of 16 bytes below 2^40";
+    }
+    if (map->box[0] * element % 16 != 0)
+        return "a tensor map's box has rows of a multiple of 16 bytes";
+    return map->swizzle && map->box[0] * element > map->swizzle
+               ? "a tensor map's box is wider than its swizzle"
+               : NULL;
+}
 
 static const char *check_arg(const optune_task *task, const optune_plan *plan,
                              const optune_stage *stage, const optune_arg *arg)
@@ -147,8 +185,16 @@ static const char *check_arg(const optune_task *task, const optune_plan *plan,
                 task->call->input[arg->index / OPTUNE_MAX_RANK].type.rank)
             return "an argument is no dim of an input";
         return prepack ? "a prepack stage uses a dim's run-time value" : NULL;
-    case OPTUNE_ARG_TENSOR_MAP:
-        return arg->index < 0 ? "an argument has no index" : NULL;
+    case OPTUNE_ARG_TENSOR_MAP: {
+        if (arg->index < 0 || arg->index >= plan->n_maps)
+            return "an argument is no tensor map of the plan";
+        const optune_tensor_map *map = &plan->map[arg->index];
+        if (map->tensor.kind != OPTUNE_ARG_INPUT && map->tensor.kind != OPTUNE_ARG_OUTPUT &&
+            map->tensor.kind != OPTUNE_ARG_SCRATCH)
+            return "a tensor map is of no tensor";
+        const char *what = check_map(map);
+        return what ? what : check_arg(task, plan, stage, &map->tensor);
+    }
     }
     return "an argument is of no kind";
 }
@@ -172,10 +218,13 @@ static const char *check_stage(const optune_task *task, const optune_plan *plan,
 static bool writes_output(const optune_plan *plan, int output)
 {
     for (int i = 0; i < plan->n_stages; i++)
-        for (int j = 0; j < plan->stage[i].n_args; j++)
-            if (plan->stage[i].arg[j].kind == OPTUNE_ARG_OUTPUT &&
-                plan->stage[i].arg[j].index == output)
+        for (int j = 0; j < plan->stage[i].n_args; j++) {
+            const optune_arg *arg = &plan->stage[i].arg[j];
+            if (arg->kind == OPTUNE_ARG_TENSOR_MAP)
+                arg = &plan->map[arg->index].tensor;
+            if (arg->kind == OPTUNE_ARG_OUTPUT && arg->index == output)
                 return true;
+        }
     return false;
 }
 

@@ -170,6 +170,8 @@ struct optune_plan {
     ot_module module[OPTUNE_MAX_MODULES];
     ot_scratch scratch[OPTUNE_MAX_SCRATCH];
     optune_stage stage[OPTUNE_MAX_STAGES];
+    int n_maps;
+    optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS];
     bool fused;         /* its modules compute what is fused behind the call */
     optune_err problem; /* the first misuse; status 0: none */
 };

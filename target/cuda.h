@@ -26,6 +26,13 @@ int ot_cuda_ask_version(const char *library, char *text, size_t size, optune_err
 /* ptxas's report as lines of `resources`. */
 void ot_cuda_read_report(const char *log, ot_text *lines);
 
+/* cuda_map.c: EUNSUPPORTED where the driver makes none. */
+typedef struct ot_cuda_tensor_map {
+    _Alignas(64) uint64_t opaque[16];
+} ot_cuda_tensor_map;
+int ot_cuda_map(const optune_tensor_map *map, cuda_pointer base, ot_cuda_tensor_map *to,
+                optune_err *err);
+
 /* cuda_library.c: libraries that implementations call: cublas, cublaslt, cudnn. */
 int ot_cuda_library_of(const char *lib, void **handle, optune_err *err);
 int ot_cuda_library_version(const char *lib, char *text, size_t size, optune_err *err);

@@ -181,6 +181,21 @@ int ot_cuda_open(const ot_cuda **api, optune_err *err)
     return OPTUNE_OK;
 }
 
+void *ot_cuda_entry(const char *name)
+{
+    const char *named = getenv("OPTUNE_CUDA_DRIVER");
+    const char *const own[] = {named, NULL};
+    const char *const *files = named && *named ? own : cuda_files;
+    void *found = NULL;
+    for (int i = 0; files[i] && !found; i++) {
+        void *const handle = dlopen(files[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+        found = handle ? dlsym(handle, name) : NULL;
+        if (handle)
+            dlclose(handle); /* ot_bind keeps it */
+    }
+    return found;
+}
+
 int ot_nvrtc_open(const ot_nvrtc **api, optune_err *err)
 {
     pthread_once(&nvrtc_once, open_nvrtc);

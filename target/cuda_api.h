@@ -112,6 +112,8 @@ typedef struct ot_nvml {
 
 /* The driver, initialised. ENODEV says what is missing and where it was looked for. */
 int ot_cuda_open(const ot_cuda **api, optune_err *err);
+/* A function that not every driver has; NULL: this one has not. After ot_cuda_open. */
+void *ot_cuda_entry(const char *name);
 int ot_nvrtc_open(const ot_nvrtc **api, optune_err *err); /* ETOOL */
 int ot_nvml_open(const ot_nvml **api, optune_err *err);   /* ETOOL */
 const char *ot_cuda_error(int code);                      /* "CUDA_ERROR_ILLEGAL_ADDRESS" */

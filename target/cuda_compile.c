@@ -45,10 +45,12 @@ int ot_cuda_compile(const optune_target *target, const optune_device *device,
     if (has_flag(flags, n_flags, "-host"))
         return compile_host(source, module, argv, err);
     char path[4096], arch[OPTUNE_NAME_SIZE + 8];
+    const char *named = target->arch[0] ? target->arch : device->arch;
     const int status = ot_worker_program(path, sizeof path, err);
     if (status < 0)
         return status;
-    snprintf(arch, sizeof arch, "-arch=%s", target->arch[0] ? target->arch : device->arch);
+    /* A module runs on 9.0 either way, and only so has it all of 9.0's instructions. */
+    snprintf(arch, sizeof arch, "-arch=%s", strcmp(named, "sm_90") ? named : "sm_90a");
     const char *const words[] = {path, "--compile", "cuda", source, module};
     add_all(argv, words, OT_COUNT(words));
     if (!has_flag(flags, n_flags, "-arch="))

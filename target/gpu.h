@@ -18,6 +18,8 @@ int ot_gpu_module_read(const char *path, ot_text *all, const void **binary, size
 /* A row's `resources`: the lines. */
 int ot_gpu_module_resources(const char *path, char *text, size_t size, optune_err *err);
 
+bool ot_gpu_module_is_host(const char *path); /* a shared object of this machine instead */
+
 /* Words of a name for a device's key: lower case, letters, digits, '.' and '_', the rest '-'. */
 void ot_gpu_key_word(ot_text *key, const char *name);
 

@@ -107,3 +107,13 @@ bool ot_gpu_canary_intact(const void *pad)
 {
     return memcmp(pad, ot_gpu_canary(), OT_GPU_PAD) == 0;
 }
+
+bool ot_gpu_module_is_host(const char *path)
+{
+    char head[4] = "";
+    FILE *f = fopen(path, "rb");
+    const bool is = f && fread(head, 1, 4, f) == 4 && memcmp(head, "\177ELF", 4) == 0;
+    if (f)
+        fclose(f);
+    return is;
+}

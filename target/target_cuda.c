@@ -37,19 +37,15 @@ typedef struct cuda_state {
     } library[MOST_LIBRARIES];
 } cuda_state;
 
-typedef struct module {
-    cuda_module device; /* NULL: a shared object of the host */
-    void *host;
-} module;
-
 typedef struct function { /* what `symbol` gives; the module's memory */
     struct function *next;
     cuda_function device;
     void (*host)(void *const *arg);
 } function;
 
-typedef struct loaded {
-    module module;
+typedef struct loaded { /* a module */
+    cuda_module device; /* NULL: a shared object of the host */
+    void *host;
     function *functions;
 } loaded;
 
@@ -136,21 +132,11 @@ static void unload(void *state, void *handle)
         next = f->next;
         free(f);
     }
-    if (l->module.device)
-        s->cu->cuModuleUnload(l->module.device);
-    if (l->module.host)
-        dlclose(l->module.host);
+    if (l->device)
+        s->cu->cuModuleUnload(l->device);
+    if (l->host)
+        dlclose(l->host);
     free(l);
-}
-
-static bool is_shared_object(const char *path)
-{
-    char head[4] = "";
-    FILE *f = fopen(path, "rb");
-    const bool is = f && fread(head, 1, 4, f) == 4 && memcmp(head, "\177ELF", 4) == 0;
-    if (f)
-        fclose(f);
-    return is;
 }
 
 static int load_device(cuda_state *s, const char *path, loaded *l, optune_err *err)
@@ -162,7 +148,7 @@ static int load_device(cuda_state *s, const char *path, loaded *l, optune_err *e
     if (status >= 0) {
         void *image = ot_alloc(size + 16); /* aligned, as the driver likes it */
         memcpy(image, binary, size);
-        const int rc = s->cu->cuModuleLoadData(&l->module.device, image);
+        const int rc = s->cu->cuModuleLoadData(&l->device, image);
         free(image);
         if (rc)
             status = failed(s, rc, "cannot load module", err);
@@ -175,9 +161,9 @@ static int load(void *state, const char *path, void **handle, optune_err *err)
 {
     loaded *l = ot_alloc(sizeof *l);
     int status = OPTUNE_OK;
-    if (is_shared_object(path)) {
-        l->module.host = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!l->module.host)
+    if (ot_gpu_module_is_host(path)) {
+        l->host = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!l->host)
             status = optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
     } else {
         status = load_device(state, path, l, err);
@@ -194,12 +180,12 @@ static void *symbol(void *state, void *handle, const char *name)
     cuda_state *s = state;
     loaded *l = handle;
     function found = {.next = l->functions};
-    if (l->module.host) {
-        void *const address = dlsym(l->module.host, name);
+    if (l->host) {
+        void *const address = dlsym(l->host, name);
         memcpy(&found.host, &address, sizeof address);
         if (!address)
             return NULL;
-    } else if (s->cu->cuModuleGetFunction(&found.device, l->module.device, name)) {
+    } else if (s->cu->cuModuleGetFunction(&found.device, l->device, name)) {
         return NULL;
     }
     l->functions = ot_alloc(sizeof found);
@@ -300,8 +286,9 @@ static bool intact(void *state, void *handle)
 
 /* ---- launching --------------------------------------------------------------------------- */
 
-typedef struct
-    ready { /* a launch with its arguments as the driver, or a host body, takes them */
+/* A launch with its arguments as the driver, or a host body, takes them. */
+typedef struct ready {
+    ot_cuda_tensor_map map[OPTUNE_MAX_ARGS];
     const optune_stage *stage;
     const function *function;
     cuda_pointer pointer[OPTUNE_MAX_ARGS];
@@ -309,10 +296,27 @@ typedef struct
     void *arg[OPTUNE_MAX_ARGS];
 } ready;
 
+static ready *new_ready(int n)
+{
+    ready *r = aligned_alloc(_Alignof(ready), (size_t)(n + 1) * sizeof *r);
+    if (!r)
+        abort();
+    return r;
+}
+
+static int prepare_map(const optune_tensor_map *map, bool host, ot_cuda_tensor_map *to,
+                       optune_err *err)
+{
+    const buffer *b = map->buffer;
+    return host ? optune_fail(err, OPTUNE_EUNSUPPORTED, "a library's body takes no tensor map")
+                : ot_cuda_map(map, b ? b->part : 0, to, err);
+}
+
 static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
 {
     const bool host = to->function->host != NULL;
-    for (int i = 0; i < launch->stage->n_args; i++) {
+    int status = OPTUNE_OK;
+    for (int i = 0; i < launch->stage->n_args && status >= 0; i++) {
         const buffer *b = launch->arg[i];
         switch (launch->stage->arg[i].kind) {
         case OPTUNE_ARG_INPUT:
@@ -336,10 +340,12 @@ static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
             to->arg[i] = launch->arg[i];
             break;
         case OPTUNE_ARG_TENSOR_MAP:
-            return optune_fail(err, OPTUNE_EUNSUPPORTED, "tensor maps are not made here");
+            to->arg[i] = &to->map[i];
+            status = prepare_map(launch->arg[i], host, &to->map[i], err);
+            break;
         }
     }
-    return OPTUNE_OK;
+    return status;
 }
 
 static int prepare(cuda_state *s, const optune_launch *launch, int n, ready *to,
@@ -388,7 +394,7 @@ static int launch_all(cuda_state *s, ready *stage, int n)
 static int run(void *state, const optune_launch *launch, int n, optune_err *err)
 {
     cuda_state *s = state;
-    ready *stage = ot_alloc((size_t)(n + 1) * sizeof *stage);
+    ready *stage = new_ready(n);
     int status = prepare(s, launch, n, stage, err);
     int rc = status < 0 ? 0 : launch_all(s, stage, n);
     if (status >= 0 && !rc)
@@ -419,7 +425,7 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
                         optune_err *err)
 {
     cuda_state *s = state;
-    ready *stage = ot_alloc((size_t)(n + 1) * sizeof *stage);
+    ready *stage = new_ready(n);
     if (prepare(s, launch, n, stage, err) < 0) {
         free(stage);
         return -1;

@@ -252,27 +252,55 @@ static bool intact(void *state, void *handle)
 
 /* ---- launching --------------------------------------------------------------------------- */
 
-static cl_int set_arg(const opencl_state *s, const optune_launch *launch, int i)
+static cl_int set_buffer(const opencl_state *s, cl_kernel kernel, int slot, const buffer *b)
+{
+    cl_mem none = NULL;
+    return s->cl->clSetKernelArg(kernel, (cl_uint)slot, sizeof(cl_mem), b ? &b->part : &none);
+}
+
+/* No device copies by a map itself: a body that does it in its stead gets the tensor, and the map's
+ * numbers by value (wg_map of kernels/common/wgmma_gpu.h). */
+static cl_int set_map(const opencl_state *s, cl_kernel kernel, int slot,
+                      const optune_tensor_map *map)
+{
+    struct {
+        int64_t rank, element, swizzle, dim[OPTUNE_TENSOR_MAP_RANK],
+            stride[OPTUNE_TENSOR_MAP_RANK], box[OPTUNE_TENSOR_MAP_RANK];
+    } numbers = {map->rank, map->dtype.bits / 8, map->swizzle, {0}, {0}, {0}};
+    for (int d = 0; d < map->rank; d++) {
+        numbers.dim[d] = map->dim[d];
+        numbers.stride[d] = d ? map->stride[d] : numbers.element;
+        numbers.box[d] = map->box[d];
+    }
+    const cl_int rc = set_buffer(s, kernel, slot, map->buffer);
+    return rc == CL_SUCCESS
+               ? s->cl->clSetKernelArg(kernel, (cl_uint)slot + 1, sizeof numbers, &numbers)
+               : rc;
+}
+
+/* Argument i, from the kernel's parameter *slot on. */
+static cl_int set_arg(const opencl_state *s, const optune_launch *launch, int i, int *slot)
 {
     const optune_arg *arg = &launch->stage->arg[i];
-    const buffer *b = launch->arg[i];
     cl_kernel kernel = launch->function;
+    const int at = (*slot)++;
     switch (arg->kind) {
     case OPTUNE_ARG_INPUT:
     case OPTUNE_ARG_OUTPUT:
-    case OPTUNE_ARG_SCRATCH: {
-        cl_mem none = NULL;
-        return s->cl->clSetKernelArg(kernel, (cl_uint)i, sizeof(cl_mem), b ? &b->part : &none);
-    }
+    case OPTUNE_ARG_SCRATCH:
+        return set_buffer(s, kernel, at, launch->arg[i]);
     case OPTUNE_ARG_INT:
     case OPTUNE_ARG_DIM:
-        return s->cl->clSetKernelArg(kernel, (cl_uint)i, sizeof(int64_t), launch->arg[i]);
+        return s->cl->clSetKernelArg(kernel, (cl_uint)at, sizeof(int64_t), launch->arg[i]);
     case OPTUNE_ARG_FLOAT: {
         const float value = (float)*(const double *)launch->arg[i];
-        return s->cl->clSetKernelArg(kernel, (cl_uint)i, sizeof value, &value);
+        return s->cl->clSetKernelArg(kernel, (cl_uint)at, sizeof value, &value);
     }
+    case OPTUNE_ARG_TENSOR_MAP:
+        (*slot)++;
+        return set_map(s, kernel, at, launch->arg[i]);
     default:
-        return -50; /* CL_INVALID_ARG_VALUE: libraries and tensor maps are CUDA's */
+        return -50; /* CL_INVALID_ARG_VALUE: libraries are CUDA's */
     }
 }
 
@@ -282,8 +310,8 @@ static int prepare(opencl_state *s, const optune_launch *launch, int n, optune_e
         const int status = ot_gpu_check_launch(&s->device, launch[i].stage, err);
         if (status < 0)
             return status;
-        for (int k = 0; k < launch[i].stage->n_args; k++) {
-            const cl_int rc = set_arg(s, &launch[i], k);
+        for (int k = 0, slot = 0; k < launch[i].stage->n_args; k++) {
+            const cl_int rc = set_arg(s, &launch[i], k, &slot);
             if (rc != CL_SUCCESS)
                 return optune_fail(err, OPTUNE_EIO, "argument %d of '%s': %s", k,
                                    launch[i].stage->function, ot_opencl_error(rc));

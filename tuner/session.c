@@ -132,8 +132,8 @@ static int make_reference(ot_session *s, const char *path, optune_err *err)
     /* A GPU has no threads, and this machine's cores are idle while it works. */
     const int threads =
         s->device.threads > 0 ? s->device.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const int status = ot_reference_make(&s->call, (const void *const *)in, threads, s->seed,
-                                         NULL, path, err);
+    const int status =
+        ot_reference_make(&s->call, (const void *const *)in, threads, s->seed, NULL, path, err);
     for (int i = 0; i < optune_call_inputs(&s->call); i++)
         free(in[i]);
     return status;
@@ -233,9 +233,10 @@ void ot_loaded_close(ot_session *s, ot_loaded *loaded)
 }
 
 /* The address or handle that an argument of a stage stands for. */
-static int resolve(const ot_bound *b, optune_arg *arg, void **to, optune_err *err)
+static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
 {
     const ot_session *s = b->session;
+    optune_tensor_map *map;
     switch (arg->kind) {
     case OPTUNE_ARG_INPUT: /* one left out is NULL */
         *to = arg->index < optune_call_inputs(&s->call) ? s->in[b->kind][arg->index] : NULL;
@@ -266,9 +267,11 @@ static int resolve(const ot_bound *b, optune_arg *arg, void **to, optune_err *er
                          .min;
         *to = &arg->value;
         return OPTUNE_OK;
-    case OPTUNE_ARG_TENSOR_MAP: /* the target makes it from the stage */
-        *to = NULL;
-        return OPTUNE_OK;
+    case OPTUNE_ARG_TENSOR_MAP:
+        map = &b->map[arg->index];
+        *map = b->loaded->plan.map[arg->index];
+        *to = map;
+        return resolve(b, &map->tensor, &map->buffer, err);
     }
     return OPTUNE_OK;
 }

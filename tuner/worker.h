@@ -110,7 +110,8 @@ typedef struct ot_bound { /* its launches over one set of buffers */
     ot_loaded *loaded;
     int kind; /* OT_GUARDED or OT_ALIGNED */
     void *scratch[OPTUNE_MAX_SCRATCH];
-    int n[3]; /* by optune_phase */
+    optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS]; /* the plan's, of these buffers */
+    int n[3];                                      /* by optune_phase */
     optune_launch launch[3][OPTUNE_MAX_STAGES];
     bool prepacked;
 } ot_bound;

@@ -182,7 +182,7 @@ typedef enum optune_arg_kind {
     OPTUNE_ARG_FLOAT,      /* real; GPU bodies receive a float */
     OPTUNE_ARG_SYMBOL,     /* symbol: a function of the implementation's library, by name */
     OPTUNE_ARG_DIM,        /* index: see optune_dim_arg; the dim's run-time value, as INT */
-    OPTUNE_ARG_TENSOR_MAP, /* index: an encoded descriptor (CUDA), see its own fields */
+    OPTUNE_ARG_TENSOR_MAP, /* index: what optune_plan_tensor_map returned */
 } optune_arg_kind;
 
 typedef struct optune_arg {
@@ -202,6 +202,7 @@ typedef struct optune_arg {
     ((optune_arg){.kind = OPTUNE_ARG_DIM, .index = (i)*OPTUNE_MAX_RANK + (d)})
 #define optune_int_arg(v) ((optune_arg){.kind = OPTUNE_ARG_INT, .value = (v)})
 #define optune_symbol_arg(s) ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .symbol = (s)})
+#define optune_tensor_map_arg(i) ((optune_arg){.kind = OPTUNE_ARG_TENSOR_MAP, .index = (i)})
 
 enum {
     OPTUNE_MAX_MODULES = 6,
@@ -209,7 +210,26 @@ enum {
     OPTUNE_MAX_SCRATCH = 16,
     OPTUNE_MAX_STAGES = 16,
     OPTUNE_MAX_ARGS = 24, /* of one stage */
+    OPTUNE_MAX_TENSOR_MAPS = 6,
+    OPTUNE_TENSOR_MAP_RANK = 5,
 };
+
+/* How a copy engine sees a tensor: the box that one copy brings into shared memory, anywhere in
+ * it, with zeros for what lies outside. CUDA bodies receive the driver's encoding of it by value
+ * (TENSOR_MAP of kernels/common/wgmma_gpu.h), from compute capability 9.0 on. */
+typedef struct optune_tensor_map {
+    optune_arg tensor; /* optune_input_arg, optune_output_arg or optune_scratch_arg */
+    optune_dtype dtype;
+    int rank;
+    int swizzle; /* bytes: 0, or 32, 64, 128, which the box's first dim must fit in */
+    bool tf32;   /* float32 is rounded on its way */
+    /* Innermost first. `stride` is in bytes, from one index of that dim to the next: that of dim 0
+     * is not looked at, the others are multiples of 16. A box has at most 256 of a dim. */
+    int64_t dim[OPTUNE_TENSOR_MAP_RANK];
+    int64_t stride[OPTUNE_TENSOR_MAP_RANK];
+    int64_t box[OPTUNE_TENSOR_MAP_RANK];
+    void *buffer; /* in a launch: the tensor's `buffer` handle; plans leave it NULL */
+} optune_tensor_map;
 
 typedef struct optune_stage {
     optune_phase phase;
@@ -237,6 +257,8 @@ OPTUNE_API void optune_plan_flag(optune_plan *plan, int module, const char *flag
 OPTUNE_API int optune_plan_scratch(optune_plan *plan, const char *name, int64_t bytes,
                                    bool constant);
 OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
+/* Adds a tensor map; returns its index, for optune_tensor_map_arg. */
+OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map);
 /* Offers to compute what is fused behind the call in the registers of the module's body, with
  * kernels/common/epilogue.h: call it once the stage that writes output[0] has all its own
  * arguments; it appends the extra inputs. The lanes of a vector that the body passes to epilogue()
@@ -305,7 +327,8 @@ typedef struct optune_launch {
     void *function; /* from `symbol` */
     const optune_stage *stage;
     void *arg[OPTUNE_MAX_ARGS]; /* buffers: `buffer` handles; INT, DIM, FLOAT: address of the
-                                   value; SYMBOL: the function's address */
+                                   value; SYMBOL: the function's address; TENSOR_MAP: a const
+                                   optune_tensor_map with its buffer */
 } optune_launch;
 
 typedef struct optune_target_row {

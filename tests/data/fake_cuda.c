@@ -3,7 +3,8 @@
  * A stand-in for libcuda.so.1 where there is no GPU: device memory is the host's, events read the clock,
  * graphs record launches and replay them. It proves how the target `cuda` drives a driver, not what a
  * GPU computes: kernels are not run but looked up by name. `dense` is a product of the shape in
- * FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says.
+ * FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An encoded tensor
+ * map begins with its tensor's address, so that `dense` takes maps, too. With -DOLD_DRIVER there are none.
  *
  * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
  */
@@ -329,6 +330,37 @@ API cuEventDestroy_v2(struct timespec *event)
     free(event);
     return sticky;
 }
+
+/* ---- tensor maps ------------------------------------------------------------------------- */
+
+#ifndef OLD_DRIVER
+/* What the driver's manual asks for; the map then holds the arguments as they came. */
+API cuTensorMapEncodeTiled(uint64_t *map, int type, unsigned rank, void *base,
+                           const uint64_t *dim, const uint64_t *stride, const unsigned *box,
+                           const unsigned *step, int interleave, int swizzle, int promotion,
+                           int fill)
+{
+    static const unsigned size[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4};
+    static const unsigned span[] = {0, 32, 64, 128};
+    if ((uintptr_t)map % 64 || type < 0 || type > 11 || rank < 1 || rank > 5 ||
+        (uintptr_t)base % 16 || !base || interleave || swizzle < 0 || swizzle > 3 ||
+        promotion < 0 || promotion > 3 || fill)
+        return INVALID;
+    memset(map, 0, 128);
+    map[0] = (uintptr_t)base;
+    map[1] = (uint64_t)type | (uint64_t)rank << 8 | (uint64_t)swizzle << 16;
+    for (unsigned d = 0; d < rank; d++) {
+        if (!dim[d] || dim[d] > (uint64_t)1 << 32 || !box[d] || box[d] > 256 || step[d] != 1 ||
+            (d && (stride[d - 1] % 16 || stride[d - 1] >= (uint64_t)1 << 40)))
+            return INVALID;
+        map[2 + d] = dim[d];
+        map[7 + d] = d ? stride[d - 1] : size[type];
+        map[12 + d / 2] |= (uint64_t)box[d] << (d % 2 * 32);
+    }
+    const unsigned row = box[0] * size[type];
+    return row % 16 || (swizzle && row > span[swizzle]) ? INVALID : sticky;
+}
+#endif
 
 API cuLaunchKernel(const kernel *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                    unsigned by, unsigned bz, unsigned shared, void *stream, void **arg,

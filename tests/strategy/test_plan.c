@@ -123,6 +123,90 @@ BAD(no_function, optune_stage stage = stage_of(OPTUNE_TIMED, module, optune_inpu
                                                optune_output_arg(0));
     stage.function = "a b"; optune_plan_stage(plan, &stage))
 
+/* ---- tensor maps ------------------------------------------------------------------------- */
+
+static optune_tensor_map the_map;
+
+static void mapped(optune_plan *plan)
+{
+    const int module = optune_plan_module(plan);
+    const int map = optune_plan_tensor_map(plan, &the_map);
+    add(plan, OPTUNE_TIMED, module, optune_tensor_map_arg(map), optune_output_arg(0));
+}
+
+static void mapped_output(optune_plan *plan)
+{
+    const int module = optune_plan_module(plan);
+    the_map.tensor = optune_output_arg(0);
+    const int map = optune_plan_tensor_map(plan, &the_map);
+    add(plan, OPTUNE_TIMED, module, optune_input_arg(0), optune_tensor_map_arg(map));
+}
+
+BAD(bad_map, add(plan, OPTUNE_TIMED, module, optune_tensor_map_arg(0), optune_output_arg(0)))
+BAD(bad_maps, for (int i = 0; i < 9; i++) optune_plan_tensor_map(plan, &the_map))
+
+static optune_tensor_map good_map(void)
+{
+    return (optune_tensor_map){.tensor = optune_input_arg(0),
+                               .dtype = {OPTUNE_DTYPE_BFLOAT, 16, 1},
+                               .rank = 2,
+                               .swizzle = 128,
+                               .dim = {72, 5},
+                               .stride = {0, 144},
+                               .box = {64, 256}};
+}
+
+/* Every limit from both sides. */
+static void test_tensor_maps(void **state)
+{
+    (void)state;
+    static const char *const call = "fake_mm(f32[4,8], f32[16,8])";
+    optune_err err = {0};
+    the_map = good_map();
+    check_ok(make(call, mapped, &err));
+    assert_int_equal(made.n_maps, 1);
+    check_ok(make(call, mapped_output, &err)); /* a map may be what writes the output */
+    assert_int_equal(make(call, bad_map, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "no tensor map of the plan");
+    assert_int_equal(make(call, bad_maps, &err), OPTUNE_ELIMIT);
+#define REFUSED(change, reason)                                                                \
+    do {                                                                                       \
+        the_map = good_map();                                                                  \
+        the_map.change;                                                                        \
+        assert_int_equal(make(call, mapped, &err), OPTUNE_EUSAGE);                             \
+        check_contains(err.text, reason);                                                      \
+    } while (0)
+#define TAKEN(change)                                                                          \
+    do {                                                                                       \
+        the_map = good_map();                                                                  \
+        the_map.change;                                                                        \
+        check_ok(make(call, mapped, &err));                                                    \
+    } while (0)
+    REFUSED(rank = 0, "rank 1 to 5");
+    REFUSED(rank = 6, "rank 1 to 5");
+    TAKEN(rank = 1);
+    REFUSED(dtype.lanes = 2, "element type");
+    REFUSED(tf32 = true, "not float32");
+    REFUSED(swizzle = 16, "32, 64 or 128");
+    REFUSED(box[0] = 72, "wider than its swizzle");
+    REFUSED(swizzle = 64, "wider than its swizzle");
+    TAKEN(swizzle = 0);
+    REFUSED(box[0] = 12, "a multiple of 16 bytes");
+    TAKEN(box[0] = 8);
+    REFUSED(box[1] = 257, "1 to 256");
+    REFUSED(box[1] = 0, "1 to 256");
+    REFUSED(dim[1] = 0, "1 to 2^32");
+    TAKEN(dim[1] = (int64_t)1 << 32);
+    REFUSED(dim[1] = ((int64_t)1 << 32) + 1, "1 to 2^32");
+    REFUSED(stride[1] = 136, "multiple of 16");
+    REFUSED(stride[1] = (int64_t)1 << 40, "below 2^40");
+    TAKEN(stride[1] = ((int64_t)1 << 40) - 16);
+    REFUSED(tensor = optune_int_arg(1), "of no tensor");
+    REFUSED(tensor = optune_input_arg(2), "no input of the call");
+#undef REFUSED
+#undef TAKEN
+}
+
 static void test_misuse(void **state)
 {
     (void)state;
@@ -309,9 +393,13 @@ static void test_fused_digest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),         cmocka_unit_test(test_prepack_of_var),
-        cmocka_unit_test(test_misuse),       cmocka_unit_test(test_fused_in_registers),
-        cmocka_unit_test(test_fused_behind), cmocka_unit_test(test_fused_on_gpu),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_prepack_of_var),
+        cmocka_unit_test(test_tensor_maps),
+        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_fused_in_registers),
+        cmocka_unit_test(test_fused_behind),
+        cmocka_unit_test(test_fused_on_gpu),
         cmocka_unit_test(test_fused_digest),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
