@@ -50,7 +50,7 @@ int ot_store_device(ot_store *store, const char *key, optune_device *device, opt
 int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, int *n,
                      optune_err *err);
 
-/* ---- check.c: may LMDB be let at this place and this file -------------------------------- */
+/* ---- place.c: the directory of a store --------------------------------------------------- */
 typedef struct ot_place {        /* the file system a path is on */
     int64_t magic;               /* statfs's f_type; -1: not known */
     char type[OPTUNE_NAME_SIZE]; /* "fuse.sshfs"; told for FUSE only, else empty */
@@ -59,6 +59,19 @@ typedef struct ot_place {        /* the file system a path is on */
 extern void (*ot_place_of)(const char *path, ot_place *place);
 /* ESTORE with the remedy when locks or shared memory maps cannot be relied on there. */
 int ot_check_place(const char *path, optune_err *err);
+/* Of the store `path` (DIR/store) with its file `data`. Making the directory, or finding it (ENOENT:
+ * there is none), includes checking the place. */
+int ot_place_make(const char *path, optune_err *err);
+int ot_place_find(const char *dir, const char *path, const char *data, optune_err *err);
+/* Waits until nobody else has the directory locked; closing the descriptor ends that. */
+int ot_place_lock(const char *path, optune_err *err);
+/* ot_check_pages, and how to rebuild what is damaged. */
+int ot_place_sound(const char *dir, const char *data, optune_err *err);
+int ot_place_damaged(const char *dir, const char *why, optune_err *err);
+/* ESTORE: what an errno means to who wanted to open, read ... the store, and the remedy. */
+int ot_place_refused(const char *path, const char *doing, int number, optune_err *err);
+
+/* ---- check.c: may LMDB be let at this file ----------------------------------------------- */
 /* EDAMAGED unless the file is a sound LMDB data file as far as LMDB would follow it: LMDB itself
  * would crash. Large files are followed to their branch pages only. Reads without a lock. */
 int ot_check_pages(const char *path, optune_err *err);

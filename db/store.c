@@ -7,11 +7,9 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,8 +23,7 @@ enum {
     TABLES = 8,
     POOL = 64, /* idle read transactions kept */
 };
-static const size_t largest_map = (size_t)64 << 30;
-static const size_t smallest_map = (size_t)64 << 20;
+static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
 
 static const char *const table_names[OT_TABLES] = {
     [OT_TABLE_META] = "meta",
@@ -61,20 +58,20 @@ static env *open_envs;
 
 /* ---- failing ----------------------------------------------------------------------------- */
 
-static int fail_damaged(const char *dir, const char *why, optune_err *err)
+static int fail_damaged(const env *e, const char *doing, const char *how, optune_err *err)
 {
-    return optune_fail(err, OPTUNE_EDAMAGED,
-                       "%s; the logs are whole: move '%s/store' away and rebuild it with "
-                       "`optune import %s/logs/*`",
-                       why, dir, dir);
+    ot_text why = {0};
+    ot_text_printf(&why, "cannot %s database '%s': it is damaged (%s)", doing, e->path, how);
+    const int status = ot_place_damaged(e->dir, why.s, err);
+    ot_text_release(&why);
+    return status;
 }
 
 /* Says what LMDB or the system refused, and what to do about it. */
 static int fail(const env *e, int rc, const char *doing, optune_err *err)
 {
-    ot_text text = {0};
+    const char *why = mdb_strerror(rc);
     int status = OPTUNE_ESTORE;
-    ot_text_printf(&text, "cannot %s database '%s': ", doing, e->path);
     switch (rc) {
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
@@ -82,42 +79,23 @@ static int fail(const env *e, int rc, const char *doing, optune_err *err)
     case MDB_BAD_TXN:
     case MDB_PANIC:
     case MDB_NOTFOUND:
-        ot_text_printf(&text, "it is damaged (%s)", mdb_strerror(rc));
-        status = fail_damaged(e->dir, text.s, err);
-        break;
+        return fail_damaged(e, doing, why, err);
     case MDB_VERSION_MISMATCH:
-        status = optune_fail(err, OPTUNE_EVERSION,
-                             "%sit was written by another version of LMDB", text.s);
-        break;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        optune_fail(err, status,
-                    "%s%s; reading, too, needs write permission on its lock file; give it, or "
-                    "choose another directory with --db",
-                    text.s, strerror(rc));
-        break;
-    case ENOSPC:
-    case EDQUOT:
-        optune_fail(err, status, "%s%s; free some, nothing stored before is lost", text.s,
-                    strerror(rc));
+        status = OPTUNE_EVERSION;
+        why = "it was written by another version of LMDB";
         break;
     case MDB_MAP_FULL:
     case MDB_MAP_RESIZED:
-        optune_fail(
-            err, status,
-            "%sit has outgrown the address space this process may use; raise `ulimit -v`",
-            text.s);
+        why = "it has outgrown the address space this process may use; raise `ulimit -v`";
         break;
     case MDB_READERS_FULL:
-        optune_fail(err, status, "%sall %d readers' places are taken; end some processes",
-                    text.s, READERS);
+        why = "the places of all readers are taken; end some processes";
         break;
     default:
-        optune_fail(err, status, "%s%s", text.s, mdb_strerror(rc));
+        if (rc > 0)
+            return ot_place_refused(e->path, doing, rc, err);
     }
-    ot_text_release(&text);
-    return status;
+    return optune_fail(err, status, "cannot %s database '%s': %s", doing, e->path, why);
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -136,8 +114,7 @@ static int begin_fresh(env *e, ot_reader *r)
     int rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
     if (rc == MDB_READERS_FULL) {
         /* Places of killed processes may be among them. */
-        int dead;
-        mdb_reader_check(e->mdb, &dead);
+        mdb_reader_check(e->mdb, NULL);
         rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
     }
     r->txn = txn;
@@ -373,20 +350,12 @@ static int create(env *e, optune_err *err)
 /* Creates what is missing, one process at a time. */
 static int ensure(env *e, const char *data, optune_err *err)
 {
-    int status = ot_make_dirs(e->path, err);
-    if (status < 0) {
-        if (err)
-            err->status = OPTUNE_ESTORE;
-        return OPTUNE_ESTORE;
-    }
-    status = ot_check_place(e->path, err);
+    int status = ot_place_make(e->path, err);
     if (status < 0 || ot_exists(data))
         return status;
-    int directory = open(e->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int directory = ot_place_lock(e->path, err);
     if (directory < 0)
-        return fail(e, errno, "open", err);
-    while (flock(directory, LOCK_EX) < 0 && errno == EINTR)
-        continue;
+        return directory;
     if (!ot_exists(data))
         status = create(e, err);
     if (status == OPTUNE_OK)
@@ -438,13 +407,7 @@ static void env_release(env *e)
 
 static int env_open(env *e, int mode, const char *data, optune_err *err)
 {
-    int status = ot_check_pages(data, err);
-    if (status == OPTUNE_EDAMAGED && err) {
-        ot_text why = {0};
-        ot_text_add(&why, err->text);
-        fail_damaged(e->dir, why.s, err);
-        ot_text_release(&why);
-    }
+    const int status = ot_place_sound(e->dir, data, err);
     if (status < 0)
         return status;
     int rc = open_mdb(e->path, 0, &e->mdb);
@@ -455,8 +418,7 @@ static int env_open(env *e, int mode, const char *data, optune_err *err)
     }
     if (rc)
         return fail(e, rc, "open", err);
-    int dead;
-    mdb_reader_check(e->mdb, &dead);
+    mdb_reader_check(e->mdb, NULL);
     return check_schema(e, err);
 }
 
@@ -486,10 +448,8 @@ int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
     ot_text_printf(&data, "%s/data.mdb", e->path);
     if (mode == OT_STORE_WRITE)
         status = ensure(e, data.s, err);
-    else if (!ot_exists(data.s) && (errno == ENOENT || errno == ENOTDIR))
-        status = optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", dir);
     else
-        status = ot_check_place(e->path, err);
+        status = ot_place_find(dir, e->path, data.s, err);
     if (status < 0)
         goto out;
     pthread_mutex_lock(&table_lock);
@@ -529,12 +489,10 @@ void ot_store_close(ot_store *store)
     pthread_mutex_lock(&table_lock);
     env *e = store->env;
     if (--e->users == 0) {
-        for (env **at = &open_envs; *at; at = &(*at)->next) {
-            if (*at == e) {
-                *at = e->next;
-                break;
-            }
-        }
+        env **at = &open_envs;
+        while (*at != e)
+            at = &(*at)->next;
+        *at = e->next;
         env_release(e);
     }
     pthread_mutex_unlock(&table_lock);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The directory that a store is in, as far as it concerns the system and not LMDB: whether its
+ * file system will do (on a network file system LMDB loses data silently), making it, and keeping
+ * others out while it is filled. What the system refuses is said here with its remedy.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "db/db.h"
+
+/* ---- the file system --------------------------------------------------------------------- */
+
+enum { FUSE_MAGIC = 0x65735546 };
+
+static const struct {
+    int64_t magic;
+    const char *name;
+} refused_places[] = {
+    {0x6969, "NFS"},       {0x517b, "SMB"},          {0xff534d42, "CIFS"},
+    {0xfe534d42, "SMB2"},  {0x0bd00bd0, "Lustre"},   {0x47504653, "GPFS"},
+    {0x01021997, "9p"},    {0x5346414f, "AFS"},      {0x6b414653, "AFS"},
+    {0x73757245, "Coda"},  {0x00c36400, "Ceph"},     {0x7461636f, "OCFS2"},
+    {0x01161970, "GFS2"},  {0x564c, "NCP"},          {0x19830326, "BeeGFS"},
+    {0xaad7aaea, "PanFS"}, {0x20030528, "OrangeFS"}, {0x786f4256, "VirtualBox share"},
+};
+
+/* FUSE may be anything; these are known to be local. */
+static const char *const local_fuse[] = {"fuseblk", "fuse.fuse-overlayfs", "fuse.gocryptfs",
+                                         "fuse.encfs", "fuse.bindfs"};
+
+/* The type of the mounted file system that holds `path`, from the kernel's own table. */
+static void mount_type(const char *path, char *type, size_t size)
+{
+    struct stat info;
+    FILE *table = fopen("/proc/self/mountinfo", "re");
+    if (!table)
+        return;
+    char *line = NULL;
+    size_t room = 0;
+    while (stat(path, &info) == 0 && getline(&line, &room, table) > 0) {
+        unsigned device_major, device_minor;
+        const char *rest = strstr(line, " - ");
+        if (!rest || sscanf(line, "%*d %*d %u:%u", &device_major, &device_minor) != 2 ||
+            makedev(device_major, device_minor) != info.st_dev)
+            continue;
+        snprintf(type, size, "%.*s", (int)strcspn(rest + 3, " "), rest + 3);
+        break;
+    }
+    free(line);
+    fclose(table);
+}
+
+static void place_of(const char *path, ot_place *place)
+{
+    struct statfs info;
+    *place = (ot_place){.magic = -1};
+    if (statfs(path, &info) < 0)
+        return;
+    place->magic = (int64_t)info.f_type & 0xffffffff;
+    if (place->magic == FUSE_MAGIC)
+        mount_type(path, place->type, sizeof(place->type));
+}
+
+void (*ot_place_of)(const char *path, ot_place *place) = place_of;
+
+static int refuse_place(const char *path, const char *name, optune_err *err)
+{
+    return optune_fail(err, OPTUNE_ESTORE,
+                       "the database cannot be on a network file system, and '%s' is on %s; "
+                       "choose a directory on a local disk with --db or OPTUNE_DB",
+                       path, name);
+}
+
+int ot_check_place(const char *path, optune_err *err)
+{
+    ot_place place;
+    ot_place_of(path, &place);
+    for (int i = 0; i < OT_COUNT(refused_places); i++)
+        if (place.magic == refused_places[i].magic)
+            return refuse_place(path, refused_places[i].name, err);
+    if (place.magic != FUSE_MAGIC)
+        return OPTUNE_OK;
+    for (int i = 0; i < OT_COUNT(local_fuse); i++)
+        if (strcmp(place.type, local_fuse[i]) == 0)
+            return OPTUNE_OK;
+    return refuse_place(path, *place.type ? place.type : "fuse", err);
+}
+
+/* ---- the directory ----------------------------------------------------------------------- */
+
+int ot_place_make(const char *path, optune_err *err)
+{
+    if (ot_make_dirs(path, err) < 0) {
+        if (err)
+            err->status = OPTUNE_ESTORE;
+        return OPTUNE_ESTORE;
+    }
+    return ot_check_place(path, err);
+}
+
+int ot_place_find(const char *dir, const char *path, const char *data, optune_err *err)
+{
+    if (!ot_exists(data) && (errno == ENOENT || errno == ENOTDIR))
+        return optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", dir);
+    return ot_check_place(path, err);
+}
+
+int ot_place_lock(const char *path, optune_err *err)
+{
+    const int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return ot_place_refused(path, "open", errno, err);
+    while (flock(directory, LOCK_EX) < 0 && errno == EINTR)
+        continue;
+    return directory;
+}
+
+/* ---- failing ----------------------------------------------------------------------------- */
+
+int ot_place_damaged(const char *dir, const char *why, optune_err *err)
+{
+    return optune_fail(err, OPTUNE_EDAMAGED,
+                       "%s; the logs are whole: move '%s/store' away and rebuild it with "
+                       "`optune import %s/logs/*`",
+                       why, dir, dir);
+}
+
+int ot_place_sound(const char *dir, const char *data, optune_err *err)
+{
+    const int status = ot_check_pages(data, err);
+    if (status != OPTUNE_EDAMAGED || !err)
+        return status;
+    char why[sizeof(err->text)];
+    ot_copy(why, sizeof(why), err->text);
+    return ot_place_damaged(dir, why, err);
+}
+
+int ot_place_refused(const char *path, const char *doing, int number, optune_err *err)
+{
+    const char *remedy = "";
+    if (number == EACCES || number == EPERM || number == EROFS)
+        remedy = "; reading, too, needs write permission on its lock file; give it, or choose "
+                 "another directory with --db";
+    else if (number == ENOSPC || number == EDQUOT)
+        remedy = "; free some, nothing stored before is lost";
+    return optune_fail(err, OPTUNE_ESTORE, "cannot %s database '%s': %s%s", doing, path,
+                       strerror(number), remedy);
+}
