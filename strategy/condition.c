@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "strategy/inside.h"
+#include "strategy/range.h"
 
 enum { MAX_CLAUSES = 64, MAX_LITERALS = 16, MAX_DEPTH = 64 };
 
@@ -318,78 +318,7 @@ static void print(const node *e, int level, ot_text *to)
     }
 }
 
-/* ---- intervals --------------------------------------------------------------------------- */
-
-/* INT64_MIN and INT64_MAX stand for the infinities and absorb what is added to them. */
-typedef struct range {
-    int64_t lo, hi;
-} range;
-
-static const range anything = {INT64_MIN, INT64_MAX};
-
-static bool infinite(int64_t x)
-{
-    return x == INT64_MIN || x == INT64_MAX;
-}
-
-static int64_t negative(int64_t x)
-{
-    return x == INT64_MIN ? INT64_MAX : x == INT64_MAX ? INT64_MIN : -x;
-}
-
-static int64_t plus(int64_t x, int64_t y)
-{
-    int64_t sum;
-    if (infinite(x) || infinite(y))
-        return infinite(x) ? x : y;
-    return __builtin_add_overflow(x, y, &sum) ? (x < 0 ? INT64_MIN : INT64_MAX) : sum;
-}
-
-static int64_t product(int64_t x, int64_t y)
-{
-    int64_t xy;
-    if (x == 0 || y == 0)
-        return 0;
-    if (infinite(x) || infinite(y) || __builtin_mul_overflow(x, y, &xy))
-        return (x < 0) == (y < 0) ? INT64_MAX : INT64_MIN;
-    return xy;
-}
-
-static int64_t quotient(int64_t x, int64_t y) /* y is not 0 */
-{
-    if (infinite(y))
-        return x == 0 || (x < 0) == (y < 0) ? 0 : -1;
-    if (infinite(x))
-        return (x < 0) == (y < 0) ? INT64_MAX : INT64_MIN;
-    return x / y - (x % y != 0 && (x < 0) != (y < 0));
-}
-
-static range hull(int64_t (*combine)(int64_t, int64_t), range a, range b)
-{
-    const int64_t corner[] = {combine(a.lo, b.lo), combine(a.lo, b.hi), combine(a.hi, b.lo),
-                              combine(a.hi, b.hi)};
-    range made = {corner[0], corner[0]};
-    for (int i = 1; i < 4; i++) {
-        made.lo = corner[i] < made.lo ? corner[i] : made.lo;
-        made.hi = corner[i] > made.hi ? corner[i] : made.hi;
-    }
-    return made;
-}
-
-static range remainder_of(range a, range b)
-{
-    if (b.lo <= 0 || infinite(b.lo))
-        return anything;
-    const bool finite = !infinite(a.lo) && !infinite(a.hi);
-    if (b.lo == b.hi && finite && quotient(a.lo, b.lo) == quotient(a.hi, b.lo)) {
-        const int64_t base = quotient(a.lo, b.lo) * b.lo;
-        return (range){a.lo - base, a.hi - base};
-    }
-    if (a.lo >= 0 && a.hi < b.lo)
-        return a;
-    const int64_t most = infinite(b.hi) ? b.hi : b.hi - 1;
-    return (range){0, a.lo >= 0 && a.hi < most ? a.hi : most};
-}
+/* ---- judging ----------------------------------------------------------------------------- */
 
 typedef struct scene {
     ot_dim_lookup lookup;
@@ -397,32 +326,32 @@ typedef struct scene {
     const char *missing; /* the first name that nobody knows */
 } scene;
 
-static range value(scene *s, const node *e)
+static ot_range value(scene *s, const node *e)
 {
     if (e->op == NUMBER)
-        return (range){e->number, e->number};
+        return (ot_range){e->number, e->number};
     if (e->op == NAME) {
         optune_dim dim;
         if (s->lookup && s->lookup(s->arg, e->name, &dim))
-            return (range){dim.min, dim.max};
+            return (ot_range){dim.min, dim.max};
         s->missing = s->missing ? s->missing : e->name;
-        return anything;
+        return ot_anything;
     }
-    const range a = value(s, e->a);
+    const ot_range a = value(s, e->a);
     if (e->op == NEG)
-        return (range){negative(a.hi), negative(a.lo)};
-    const range b = value(s, e->b);
+        return ot_range_negative(a);
+    const ot_range b = value(s, e->b);
     switch (e->op) {
     case ADD:
-        return (range){plus(a.lo, b.lo), plus(a.hi, b.hi)};
+        return ot_range_plus(a, b);
     case SUB:
-        return (range){plus(a.lo, negative(b.hi)), plus(a.hi, negative(b.lo))};
+        return ot_range_plus(a, ot_range_negative(b));
     case MUL:
-        return hull(product, a, b);
+        return ot_range_product(a, b);
     case DIV:
-        return b.lo <= 0 && b.hi >= 0 ? anything : hull(quotient, a, b);
+        return ot_range_quotient(a, b);
     default:
-        return remainder_of(a, b);
+        return ot_range_remainder(a, b);
     }
 }
 
@@ -431,36 +360,22 @@ static int opposite_truth(int truth)
     return truth == OT_UNKNOWN ? truth : truth == OT_TRUE ? OT_FALSE : OT_TRUE;
 }
 
-static int less(range a, range b)
-{
-    if (a.hi < b.lo)
-        return OT_TRUE;
-    return a.lo >= b.hi && !infinite(a.lo) ? OT_FALSE : OT_UNKNOWN;
-}
-
-static int equal(range a, range b)
-{
-    if (a.hi < b.lo || b.hi < a.lo)
-        return OT_FALSE;
-    return a.lo == a.hi && b.lo == b.hi && !infinite(a.lo) ? OT_TRUE : OT_UNKNOWN;
-}
-
 static int truth_of(scene *s, const node *literal)
 {
-    const range a = value(s, literal->a), b = value(s, literal->b);
+    const ot_range a = value(s, literal->a), b = value(s, literal->b);
     switch (literal->op) {
     case LT:
-        return less(a, b);
+        return ot_range_less(a, b);
     case GE:
-        return opposite_truth(less(a, b));
+        return opposite_truth(ot_range_less(a, b));
     case GT:
-        return less(b, a);
+        return ot_range_less(b, a);
     case LE:
-        return opposite_truth(less(b, a));
+        return opposite_truth(ot_range_less(b, a));
     case EQ:
-        return equal(a, b);
+        return ot_range_equal(a, b);
     default:
-        return opposite_truth(equal(a, b));
+        return opposite_truth(ot_range_equal(a, b));
     }
 }
 
