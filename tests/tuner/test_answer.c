@@ -1,55 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What select and query answer: from plevel when nothing is known, from the tied set once it
- * is; never from a stale record, whose reason is named; and for another device's key without a
- * look at this machine. One run feeds all tests; what it stored goes forged into other databases.
+ * is; never from a stale record, whose reason is named. One run feeds all tests; what it stored
+ * goes forged into other databases.
  */
-#include "support/tuning.h"
-
 #include "support/check.h"
+#include "support/forged.h"
 #include "support/records.h"
 #include "support/schema.h"
 
 #include <math.h>
 #include <pthread.h>
-
-#define WORKLOAD "dense(f32[16,64], const f32[32,64])"
-
-static tuning_records tuned; /* of the run */
-
-static int setup(void **state)
-{
-    tuning_setup(state);
-    optune *o = tuning_open("tuned");
-    json_decref(tuning_run_one(o, "dense", WORKLOAD, NULL, 10));
-    optune_close(o);
-    tuning_read("tuned", &tuned);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    ot_arena_release(&tuned.arena);
-    return tuning_teardown(state);
-}
-
-/* Puts the run's records, changed by `forge`, into a database of their own. */
-static void forge_db(const char *db, void (*forge)(optune_record *),
-                     const optune_device *device)
-{
-    ot_store *store = NULL;
-    optune_err err = {0};
-    check_ok(ot_make_dirs(tuning_path(db), &err));
-    check_ok(ot_store_open(tuning_path(db), OT_STORE_WRITE, &store, &err));
-    for (int i = 0; i < tuned.n; i++) {
-        optune_record r = tuned.record[i];
-        forge(&r);
-        check_ok(ot_store_put(store, &r, 1, NULL, &err));
-    }
-    if (device)
-        check_ok(ot_store_put_device(store, device, &err));
-    ot_store_close(store);
-}
 
 static const char *query_refused(const char *db)
 {
@@ -57,7 +18,7 @@ static const char *query_refused(const char *db)
     optune_result *result = NULL;
     optune *o = tuning_open(db);
     err = (optune_err){0};
-    assert_int_equal(optune_query(o, WORKLOAD, &result, &err), OPTUNE_ENOENT);
+    assert_int_equal(optune_query(o, FORGED_WORKLOAD, &result, &err), OPTUNE_ENOENT);
     assert_int_equal(err.status, OPTUNE_ENOENT);
     assert_null(result);
     optune_close(o);
@@ -72,7 +33,7 @@ static void test_empty(void **state)
     optune *o = tuning_open("empty");
     optune_selection *s = NULL;
     optune_err err = {0};
-    check_ok(optune_select(o, WORKLOAD, &s, &err));
+    check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
     assert_string_equal(optune_selection_tier(s), "plevel");
     /* Its 11 is the highest plevel of those that apply. */
     assert_string_equal(optune_selection_impl(s), "dense_gemm.cpu");
@@ -111,8 +72,8 @@ static void test_bad_words(void **state)
 static const optune_record *best_of(const char *impl)
 {
     const optune_record *best = NULL;
-    for (int i = 0; i < tuned.n; i++) {
-        const optune_record *r = &tuned.record[i];
+    for (int i = 0; i < forged_run.n; i++) {
+        const optune_record *r = &forged_run.record[i];
         if (r->outcome == OPTUNE_OUTCOME_OK && strcmp(r->impl, impl) == 0 &&
             (!best || r->final > best->final ||
              (r->final == best->final && r->cost < best->cost)))
@@ -144,7 +105,7 @@ static void test_tuned(void **state)
     ot_text config = {0};
     ot_config_print(&winner->config, &config);
     assert_string_equal(optune_selection_config(s), config.s);
-    check_ok(optune_query(o, WORKLOAD, &result, &err));
+    check_ok(optune_query(o, FORGED_WORKLOAD, &result, &err));
     json_t *json = tuning_parse(optune_result_json(result));
     assert_string_equal(tuning_text(json, "impl"), winner->impl);
     assert_string_equal(tuning_text(json, "tier"), "tuned");
@@ -169,7 +130,7 @@ static void *ask_often(void *arg)
 {
     asking *a = arg;
     for (int i = 0; i < 100; i++) {
-        char *answer = tuning_answer(a->o, WORKLOAD);
+        char *answer = tuning_answer(a->o, FORGED_WORKLOAD);
         if (!a->first)
             a->first = answer;
         else {
@@ -242,7 +203,7 @@ static void only_pack(optune_record *r)
 static void check_plevel(const char *db)
 {
     optune *o = tuning_open(db);
-    char *answer = tuning_answer(o, WORKLOAD);
+    char *answer = tuning_answer(o, FORGED_WORKLOAD);
     check_contains(answer, " plevel ");
     free(answer);
     optune_close(o);
@@ -251,20 +212,20 @@ static void check_plevel(const char *db)
 static void test_stale(void **state)
 {
     (void)state;
-    forge_db("digest", other_digest, NULL);
+    forged_db("digest", other_digest, NULL);
     check_contains(query_refused("digest"), "has changed: digest was 00000000, is ");
     check_plevel("digest");
-    forge_db("compiler", other_compiler, NULL);
+    forged_db("compiler", other_compiler, NULL);
     check_contains(query_refused("compiler"), "compiler was gcc 1.2.3, is ");
     check_plevel("compiler");
     /* What was not known then cannot be called the same now. */
-    forge_db("no-depends", no_depends, NULL);
+    forged_db("no-depends", no_depends, NULL);
     check_contains(query_refused("no-depends"), "compiler was nothing, is ");
     check_plevel("no-depends");
-    forge_db("space", other_space, NULL);
+    forged_db("space", other_space, NULL);
     check_contains(query_refused("space"), "not in the present space");
     check_plevel("space");
-    forge_db("failed", all_failed, NULL);
+    forged_db("failed", all_failed, NULL);
     check_contains(query_refused("failed"), "no trial");
     check_plevel("failed");
 }
@@ -274,7 +235,7 @@ static void explained(const char *db, const char *part)
     optune *o = tuning_open(db);
     optune_selection *s = NULL;
     optune_err err = {0};
-    check_ok(optune_select(o, WORKLOAD, &s, &err));
+    check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
     check_contains(optune_selection_text(s, true), part);
     optune_selection_free(s);
     optune_close(o);
@@ -283,7 +244,7 @@ static void explained(const char *db, const char *part)
 static void test_explain_stale(void **state)
 {
     (void)state;
-    forge_db("explain", other_digest, NULL);
+    forged_db("explain", other_digest, NULL);
     explained("explain", "has changed");
 }
 
@@ -305,14 +266,14 @@ static void test_refuted(void **state)
     (void)state;
     const optune_record *final = best_of("dense_pack.x86");
     assert_true(final->final);
-    forge_db("refuted", refuted_pack, NULL);
+    forged_db("refuted", refuted_pack, NULL);
     explained("refuted", "failed when verified again: output 0[15,31]");
     optune *o = tuning_open("refuted");
     tuning_records all;
     tuning_read("refuted", &all);
     optune_selection *s = NULL;
     optune_err err = {0};
-    check_ok(optune_select(o, WORKLOAD, &s, &err));
+    check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
     if (strcmp(optune_selection_impl(s), "dense_pack.x86") == 0) {
         /* Another of its configs, then. */
         optune_config config;
@@ -322,115 +283,6 @@ static void test_refuted(void **state)
                 assert_false(ot_config_equal(&config, &all.record[i].config));
     }
     ot_arena_release(&all.arena);
-    optune_selection_free(s);
-    optune_close(o);
-}
-
-/* ---- another device ---------------------------------------------------------------------- */
-
-static int must_not_probe(const optune_target *target, optune_device *device, optune_err *err)
-{
-    (void)target;
-    (void)device;
-    return optune_fail(err, OPTUNE_ENODEV, "this machine was looked at");
-}
-
-static int must_not_ask(const optune_target *target, const optune_impl *impl, char *text,
-                        size_t size, optune_err *err)
-{
-    (void)target;
-    (void)impl;
-    (void)text;
-    (void)size;
-    return optune_fail(err, OPTUNE_ETOOL, "the compiler was asked");
-}
-
-static int must_not_compile(const optune_target *target, const optune_device *device,
-                            const char *const *flags, int n_flags, const char *source,
-                            const char *module, optune_argv *argv, optune_err *err)
-{
-    (void)device;
-    (void)flags;
-    (void)n_flags;
-    (void)source;
-    (void)module;
-    (void)argv;
-    return must_not_ask(target, NULL, NULL, 0, err);
-}
-
-static const char *const far_keys[] = {"cpu", NULL};
-static const optune_target_row far_row = {.name = "far",
-                                          .keys = far_keys,
-                                          .probe = must_not_probe,
-                                          .compile = must_not_compile,
-                                          .dependencies = must_not_ask};
-
-static void far_away(optune_record *r)
-{
-    r->device = "far:away";
-    r->target = "far -threads=4";
-}
-
-static void test_other_device(void **state)
-{
-    (void)state;
-    optune_err err = {0};
-    check_ok(ot_target_add(&far_row, &err));
-    optune_device device = some_device("far:away"); /* of 4 threads */
-    forge_db("far", far_away, &device);
-    optune *o =
-        tuning_open_with("far", (optune_options){.target = "far", .device = "far:away"});
-    optune_selection *s = NULL;
-    optune_result *result = NULL;
-    check_ok(optune_select(o, WORKLOAD, &s, &err));
-    assert_string_equal(optune_selection_tier(s), "unverified");
-    assert_true(isfinite(optune_selection_cost(s)));
-    check_ok(optune_query(o, WORKLOAD, &result, &err));
-    check_contains(optune_result_text(result), "unverified here");
-    optune_result_free(result);
-    optune_selection_free(s);
-    /* What nobody measured there is answered by plevel, for that device. */
-    check_ok(optune_select(o, "dense(f32[2,64], f32[64,64])", &s, &err));
-    assert_string_equal(optune_selection_tier(s), "plevel");
-    optune_selection_free(s);
-    /* It cannot be measured from here. */
-    const optune_run_options run = {.size = sizeof run, .op = "dense"};
-    assert_int_equal(optune_run(o, &run, &result, &err), OPTUNE_EUSAGE);
-    optune_close(o);
-
-    o = tuning_open_with("far", (optune_options){.target = "far", .device = "far:off"});
-    assert_int_equal(optune_select(o, WORKLOAD, &s, &err), OPTUNE_ENODEV);
-    check_contains(err.text, "far:away"); /* the ones that are known */
-    optune_close(o);
-    o = tuning_open_with("nowhere", (optune_options){.target = "far", .device = "far:away"});
-    assert_int_equal(optune_select(o, WORKLOAD, &s, &err), OPTUNE_ENODEV);
-    check_contains(err.text, "far:away");
-    optune_close(o);
-    /* Without a key the machine is looked at, and that is what fails here. */
-    o = tuning_open_with("far", (optune_options){.target = "far"});
-    assert_int_equal(optune_select(o, WORKLOAD, &s, &err), OPTUNE_ENODEV);
-    check_contains(err.text, "this machine was looked at");
-    optune_close(o);
-}
-
-/* A changed implementation is stale on every device. */
-static void far_and_changed(optune_record *r)
-{
-    far_away(r);
-    other_digest(r);
-}
-
-static void test_other_device_stale(void **state)
-{
-    (void)state;
-    optune_err err = {0};
-    optune_device device = some_device("far:away");
-    forge_db("far-stale", far_and_changed, &device);
-    optune *o =
-        tuning_open_with("far-stale", (optune_options){.target = "far", .device = "far:away"});
-    optune_selection *s = NULL;
-    check_ok(optune_select(o, WORKLOAD, &s, &err));
-    assert_string_equal(optune_selection_tier(s), "plevel");
     optune_selection_free(s);
     optune_close(o);
 }
@@ -463,20 +315,24 @@ static void test_json_schema(void **state)
     (void)state;
     json_t *schema = schema_of_docs("## JSON of `optune select --json`");
     optune_device device = some_device("far:json");
-    forge_db("json-digest", other_digest, NULL);
-    forge_db("json-space", other_space, NULL);
-    forge_db("json-failed", all_failed, NULL);
-    forge_db("json-refuted", refuted_pack, NULL);
-    forge_db("json-far", far_and_bare, &device);
+    forged_db("json-digest", other_digest, NULL);
+    forged_db("json-space", other_space, NULL);
+    forged_db("json-failed", all_failed, NULL);
+    forged_db("json-refuted", refuted_pack, NULL);
+    forged_db("json-far", far_and_bare, &device);
     const optune_options plain = {.target = "cpu -threads=1"};
     const optune_options cblas = {.target = "cpu -threads=1 -libs=cblas"};
     const optune_options far = {.target = "cpu", .device = "far:json"};
     const char *const symbolic = "dense(f32[?m:1..64,64], const f32[32,64])";
     json_t *all[] = {
-        selected("nothing", WORKLOAD, plain),      selected("tuned", WORKLOAD, plain),
-        selected("tuned", WORKLOAD, cblas),        selected("json-digest", WORKLOAD, plain),
-        selected("json-space", WORKLOAD, plain),   selected("json-failed", WORKLOAD, plain),
-        selected("json-refuted", WORKLOAD, plain), selected("json-far", WORKLOAD, far),
+        selected("nothing", FORGED_WORKLOAD, plain),
+        selected("tuned", FORGED_WORKLOAD, plain),
+        selected("tuned", FORGED_WORKLOAD, cblas),
+        selected("json-digest", FORGED_WORKLOAD, plain),
+        selected("json-space", FORGED_WORKLOAD, plain),
+        selected("json-failed", FORGED_WORKLOAD, plain),
+        selected("json-refuted", FORGED_WORKLOAD, plain),
+        selected("json-far", FORGED_WORKLOAD, far),
         selected("tuned", symbolic, plain),
     };
     static const char *const tier[] = {"plevel", "tuned", "tuned",      "plevel", "plevel",
@@ -514,7 +370,7 @@ static void test_explanation(void **state)
     explained("tuned", "measured among the finalists");
     explained("tuned", "runner-up dense_");
     explained("tuned", "by plevel alone: dense_gemm.cpu (11)");
-    forge_db("explain-one", only_pack, NULL);
+    forged_db("explain-one", only_pack, NULL);
     explained("explain-one", "dense_gemm.cpu was not compared: never measured");
     explained("explain", "stale: ");
 }
@@ -522,17 +378,11 @@ static void test_explanation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_bad_words),
-        cmocka_unit_test(test_tuned),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_explain_stale),
-        cmocka_unit_test(test_refuted),
-        cmocka_unit_test(test_other_device),
-        cmocka_unit_test(test_other_device_stale),
-        cmocka_unit_test(test_json_schema),
+        cmocka_unit_test(test_empty),       cmocka_unit_test(test_bad_words),
+        cmocka_unit_test(test_tuned),       cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_stale),       cmocka_unit_test(test_explain_stale),
+        cmocka_unit_test(test_refuted),     cmocka_unit_test(test_json_schema),
         cmocka_unit_test(test_explanation),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, forged_setup, forged_teardown);
 }

@@ -4,33 +4,13 @@
  * writes changes the next answer; what did not change is not made again. One run feeds all
  * tests; what it stored goes forged into other databases.
  */
-#include "support/tuning.h"
-
 #include "support/check.h"
+#include "support/forged.h"
 
 #include <math.h>
 #include <pthread.h>
 
-#define WORKLOAD "dense(f32[16,64], const f32[32,64])"
 #define SPACED " dense( f32[16,64],const f32[32,64] )"
-
-static tuning_records tuned;
-
-static int setup(void **state)
-{
-    tuning_setup(state);
-    optune *o = tuning_open("tuned");
-    json_decref(tuning_run_one(o, "dense", WORKLOAD, NULL, 10));
-    optune_close(o);
-    tuning_read("tuned", &tuned);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    ot_arena_release(&tuned.arena);
-    return tuning_teardown(state);
-}
 
 static bool good_of(const optune_record *r, const char *impl)
 {
@@ -39,9 +19,9 @@ static bool good_of(const optune_record *r, const char *impl)
 
 static optune_record record_of(const char *impl, double cost)
 {
-    for (int i = 0; i < tuned.n; i++)
-        if (good_of(&tuned.record[i], impl)) {
-            optune_record r = tuned.record[i];
+    for (int i = 0; i < forged_run.n; i++)
+        if (good_of(&forged_run.record[i], impl)) {
+            optune_record r = forged_run.record[i];
             r.cost = r.low = r.high = cost;
             r.final = true;
             r.time = cost;
@@ -53,12 +33,7 @@ static optune_record record_of(const char *impl, double cost)
 
 static void put(const char *db, const optune_record *r)
 {
-    ot_store *store = NULL;
-    optune_err err = {0};
-    check_ok(ot_make_dirs(tuning_path(db), &err));
-    check_ok(ot_store_open(tuning_path(db), OT_STORE_WRITE, &store, &err));
-    check_ok(ot_store_put(store, r, 1, NULL, &err));
-    ot_store_close(store);
+    forged_put(db, r, 1, NULL);
 }
 
 /* By text, by another spelling and by call; all must agree. */
@@ -66,11 +41,11 @@ static void check_answer(optune *o, const char *impl, double cost)
 {
     optune_err err = {0};
     optune_call *call = ot_alloc(sizeof *call);
-    check_ok(ot_call_parse(WORKLOAD, call, &err));
+    check_ok(ot_call_parse(FORGED_WORKLOAD, call, &err));
     for (int way = 0; way < 6; way++) {
         optune_selection *s = NULL;
         check_ok(way % 3 == 2 ? optune_select_call(o, call, &s, &err)
-                              : optune_select(o, way % 3 ? SPACED : WORKLOAD, &s, &err));
+                              : optune_select(o, way % 3 ? SPACED : FORGED_WORKLOAD, &s, &err));
         assert_string_equal(optune_selection_impl(s), impl);
         assert_true(optune_selection_cost(s) == cost);
         optune_selection_free(s);
@@ -131,7 +106,7 @@ static void test_kept_answer(void **state)
     optune_record r = record_of("dense_pack.x86", 2e-6);
     put("kept", &r);
     optune *o = tuning_open("kept");
-    check_ok(optune_select(o, WORKLOAD, &first, &err));
+    check_ok(optune_select(o, FORGED_WORKLOAD, &first, &err));
     r = record_of("dense_gemm.cpu", 1e-6);
     put("kept", &r);
     check_answer(o, "dense_gemm.cpu", 1e-6);
@@ -166,7 +141,7 @@ static void *ask(void *arg)
     for (bool over = false; !over;) {
         over = atomic_load(a->over); /* one more after the last write */
         optune_selection *s = NULL;
-        if (optune_select(a->o, WORKLOAD, &s, NULL) < 0)
+        if (optune_select(a->o, FORGED_WORKLOAD, &s, NULL) < 0)
             return NULL;
         const double cost = optune_selection_cost(s);
         a->rises += cost > a->last;
@@ -214,5 +189,5 @@ int main(void)
         cmocka_unit_test(test_kept_answer),
         cmocka_unit_test(test_threads_and_a_writer),
     };
-    return cmocka_run_group_tests_name("tuner/answers", tests, setup, teardown);
+    return cmocka_run_group_tests_name("tuner/answers", tests, forged_setup, forged_teardown);
 }

@@ -7,6 +7,7 @@
 #include "support/tuning.h"
 
 #include "support/check.h"
+#include "support/emitted.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -88,75 +89,6 @@ static void emit(steered *s, const char *dir, char name[128])
     optune_result_free(result);
 }
 
-/* ---- building it ------------------------------------------------------------------------- */
-
-/* Runs the build command in the comment of NAME.c, with `more` words, where nothing of ours is
- * to be found. */
-static void build(const char *dir, const char *name, const char *const *more)
-{
-    enum { WORDS = 64 };
-    char path[1400], *argv[WORDS], *rest = NULL;
-    int n = 0;
-    ot_text source = {0}, said = {0};
-    optune_err err = {0};
-    snprintf(path, sizeof path, "%s/%s.c", tuning_path(dir), name);
-    check_ok(ot_read_file(path, &source, 1 << 24, &err));
-    char *command = strstr(source.s, "Build: ");
-    assert_non_null(command);
-    command += strlen("Build: ");
-    command[strcspn(command, "\n")] = 0;
-    argv[n++] = (char[]){"env"};
-    argv[n++] = (char[]){"-i"};
-    argv[n++] = (char[]){"PATH=/usr/local/bin:/usr/bin:/bin"};
-    for (char *word = strtok_r(command, " ", &rest); word && n < WORDS / 2;
-         word = strtok_r(NULL, " ", &rest))
-        argv[n++] = word;
-    assert_string_equal(argv[3], "cc");
-    argv[n++] = path;
-    for (int i = 0; more[i]; i++)
-        argv[n++] = (char *)(uintptr_t)more[i];
-    argv[n] = NULL;
-    const int status = ot_run_program(argv, 120, &said, &err);
-    if (status < 0)
-        print_error("%s\n%s\n", err.text, ot_text_str(&said));
-    assert_int_equal(status, OPTUNE_OK);
-    ot_text_release(&source);
-    ot_text_release(&said);
-}
-
-typedef struct kernel {
-    void *object;
-    size_t (*workspace)(void);
-    void (*init)(void *workspace, const void *const *input);
-    void (*run)(void *workspace, const void *const *input, void *const *output);
-    void (*close)(void *workspace);
-} kernel;
-
-static void *symbol(const kernel *k, const char *name, const char *suffix)
-{
-    char full[256];
-    snprintf(full, sizeof full, "%s_%s", name, suffix);
-    void *address = dlsym(k->object, full);
-    assert_non_null(address);
-    return address;
-}
-
-static void load(kernel *k, const char *dir, const char *name)
-{
-    char out[1400];
-    snprintf(out, sizeof out, "%s/%s.so", tuning_path(dir), name);
-    build(dir, name, (const char *const[]){"-shared", "-fPIC", "-o", out, NULL});
-    /* Kept for ever: it may have brought OpenMP's threads, which cannot lose their code. */
-    k->object = dlopen(out, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!k->object)
-        print_error("%s\n", dlerror());
-    assert_non_null(k->object);
-    *(void **)&k->workspace = symbol(k, name, "workspace");
-    *(void **)&k->init = symbol(k, name, "init");
-    *(void **)&k->run = symbol(k, name, "run");
-    *(void **)&k->close = symbol(k, name, "close");
-}
-
 /* ---- what it computes -------------------------------------------------------------------- */
 
 enum { GUARD = 64, CANARY = 0x5a };
@@ -201,7 +133,7 @@ static void compare(const steered *s, int which, const void *const *in, const vo
     free(magnitude);
 }
 
-static void check_kernel(const steered *s, const kernel *k)
+static void check_kernel(const steered *s, const emitted *k)
 {
     void *in[OPTUNE_MAX_INPUTS] = {0}, *out[OPTUNE_MAX_OUTPUTS] = {0}, *workspace = NULL;
     size_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes[OPTUNE_MAX_OUTPUTS];
@@ -292,8 +224,8 @@ static void check_impl(const optune_impl *impl, const char *workload, const char
         record(&s, &config, 1e-3 / (1 + i));
         snprintf(dir, sizeof dir, "%s-%d", db, i);
         emit(&s, dir, name);
-        kernel k;
-        load(&k, dir, name);
+        emitted k;
+        emitted_load(&k, dir, name);
         check_kernel(&s, &k);
         dlclose(k.object);
     }
@@ -355,8 +287,8 @@ static void test_fused(void **state)
         ot_space_close(space);
         record(&s, &config, 1e-3);
         emit(&s, dir, name);
-        kernel k;
-        load(&k, dir, name);
+        emitted k;
+        emitted_load(&k, dir, name);
         check_kernel(&s, &k);
         dlclose(k.object);
         optune_close(s.o);
@@ -444,9 +376,9 @@ static void test_two_in_one_program(void **state)
     snprintf(program, sizeof program, "%s", tuning_path("both"));
     snprintf(include, sizeof include, "-I%s", tuning_path("both-a"));
     snprintf(other, sizeof other, "-I%s", tuning_path("both-b"));
-    build("both-a", a,
-          (const char *const[]){second, tuning_path("both.c"), "-Wall", "-Werror", include,
-                                other, "-o", program, NULL});
+    emitted_build("both-a", a,
+                  (const char *const[]){second, tuning_path("both.c"), "-Wall", "-Werror",
+                                        include, other, "-o", program, NULL});
     check_ok(ot_run_program((char *const[]){program, NULL}, 20, NULL, &err));
     ot_text_release(&text);
 }

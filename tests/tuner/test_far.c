@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking for another device by its key: answered from what is stored, labelled unverified, and
+ * without a look at this machine, its compiler or its libraries.
+ */
+#include "support/check.h"
+#include "support/forged.h"
+#include "support/records.h"
+
+#include <math.h>
+
+static int must_not_probe(const optune_target *target, optune_device *device, optune_err *err)
+{
+    (void)target;
+    (void)device;
+    return optune_fail(err, OPTUNE_ENODEV, "this machine was looked at");
+}
+
+static int must_not_ask(const optune_target *target, const optune_impl *impl, char *text,
+                        size_t size, optune_err *err)
+{
+    (void)target;
+    (void)impl;
+    (void)text;
+    (void)size;
+    return optune_fail(err, OPTUNE_ETOOL, "the compiler was asked");
+}
+
+static int must_not_compile(const optune_target *target, const optune_device *device,
+                            const char *const *flags, int n_flags, const char *source,
+                            const char *module, optune_argv *argv, optune_err *err)
+{
+    (void)device;
+    (void)flags;
+    (void)n_flags;
+    (void)source;
+    (void)module;
+    (void)argv;
+    return must_not_ask(target, NULL, NULL, 0, err);
+}
+
+static const char *const far_keys[] = {"cpu", NULL};
+static const optune_target_row far_row = {.name = "far",
+                                          .keys = far_keys,
+                                          .probe = must_not_probe,
+                                          .compile = must_not_compile,
+                                          .dependencies = must_not_ask};
+
+static void far_away(optune_record *r)
+{
+    r->device = "far:away";
+    r->target = "far -threads=4";
+}
+
+static void test_other_device(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(ot_target_add(&far_row, &err));
+    optune_device device = some_device("far:away"); /* of 4 threads */
+    forged_db("far", far_away, &device);
+    optune *o =
+        tuning_open_with("far", (optune_options){.target = "far", .device = "far:away"});
+    optune_selection *s = NULL;
+    optune_result *result = NULL;
+    check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
+    assert_string_equal(optune_selection_tier(s), "unverified");
+    assert_true(isfinite(optune_selection_cost(s)));
+    check_ok(optune_query(o, FORGED_WORKLOAD, &result, &err));
+    check_contains(optune_result_text(result), "unverified here");
+    optune_result_free(result);
+    optune_selection_free(s);
+    /* What nobody measured there is answered by plevel, for that device. */
+    check_ok(optune_select(o, "dense(f32[2,64], f32[64,64])", &s, &err));
+    assert_string_equal(optune_selection_tier(s), "plevel");
+    optune_selection_free(s);
+    /* It cannot be measured from here. */
+    const optune_run_options run = {.size = sizeof run, .op = "dense"};
+    assert_int_equal(optune_run(o, &run, &result, &err), OPTUNE_EUSAGE);
+    optune_close(o);
+
+    o = tuning_open_with("far", (optune_options){.target = "far", .device = "far:off"});
+    assert_int_equal(optune_select(o, FORGED_WORKLOAD, &s, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "far:away"); /* the ones that are known */
+    optune_close(o);
+    o = tuning_open_with("nowhere", (optune_options){.target = "far", .device = "far:away"});
+    assert_int_equal(optune_select(o, FORGED_WORKLOAD, &s, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "far:away");
+    optune_close(o);
+    /* Without a key the machine is looked at, and that is what fails here. */
+    o = tuning_open_with("far", (optune_options){.target = "far"});
+    assert_int_equal(optune_select(o, FORGED_WORKLOAD, &s, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "this machine was looked at");
+    optune_close(o);
+}
+
+/* A changed implementation is stale on every device. */
+static void far_and_changed(optune_record *r)
+{
+    far_away(r);
+    r->digest = "00000000000000000000000000000000";
+}
+
+static void test_other_device_stale(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_device device = some_device("far:away");
+    forged_db("far-stale", far_and_changed, &device);
+    optune *o =
+        tuning_open_with("far-stale", (optune_options){.target = "far", .device = "far:away"});
+    optune_selection *s = NULL;
+    check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
+    assert_string_equal(optune_selection_tier(s), "plevel");
+    optune_selection_free(s);
+    optune_close(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_other_device),
+        cmocka_unit_test(test_other_device_stale),
+    };
+    return cmocka_run_group_tests(tests, forged_setup, forged_teardown);
+}
