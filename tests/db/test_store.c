@@ -9,22 +9,7 @@
 
 #include "db/db.h"
 #include "db/kv.h"
-#include "support/records.h"
-
-static char dir[4096];
-
-static int fresh(void **state)
-{
-    (void)state;
-    return ot_temp_dir(dir, sizeof(dir), NULL);
-}
-
-static int gone(void **state)
-{
-    (void)state;
-    ot_remove_tree(dir);
-    return 0;
-}
+#include "support/store.h"
 
 static ot_question question_of(const optune_record *record)
 {
@@ -36,11 +21,11 @@ static void there_is_none(void **state)
     (void)state;
     optune_err err;
     ot_store *store;
-    assert_int_equal(ot_store_open(dir, OT_STORE_READ, &store, &err), OPTUNE_ENOENT);
-    check_contains(err.text, dir);
+    assert_int_equal(ot_store_open(store_dir, OT_STORE_READ, &store, &err), OPTUNE_ENOENT);
+    check_contains(err.text, store_dir);
     assert_null(store);
     ot_store_close(store);
-    assert_int_equal(rmdir(dir), 0); /* looking made nothing */
+    assert_int_equal(rmdir(store_dir), 0); /* looking made nothing */
 }
 
 static void cheapest_first_failures_last(void **state)
@@ -64,7 +49,7 @@ static void cheapest_first_failures_last(void **state)
     int added, n;
     ot_arena arena = {0};
     ot_question question = question_of(&record[0]);
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     check_ok(ot_store_find(store, &question, 0, &arena, &found, &n, &err));
     assert_int_equal(n, 0);
     check_ok(ot_store_put(store, record, OT_COUNT(costs), &added, &err));
@@ -99,7 +84,7 @@ static void questions_are_kept_apart(void **state)
     record[4].policy = NULL; /* means warm */
     int n;
     ot_arena arena = {0};
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     check_ok(ot_store_put(store, record, 5, NULL, &err));
     for (int i = 0; i < 5; i++) {
         ot_question question = question_of(&record[i]);
@@ -129,7 +114,7 @@ static void colliding_digests_do_no_harm(void **state)
     ot_writer writer;
     optune_record mine = some_record(1), other = some_record(2), *found;
     other.call = "another call";
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     check_ok(ot_store_put(store, &mine, 1, NULL, &err));
     check_ok(ot_store_put(store, &other, 1, NULL, &err));
     /* As if both questions had one digest: the other's record under my question, and faster. */
@@ -158,7 +143,7 @@ static void known_records_are_not_added(void **state)
     ot_store *store;
     optune_record record[3] = {some_record(1), some_record(2), some_record(1)};
     int added;
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     check_ok(ot_store_put(store, record, 3, &added, &err));
     assert_int_equal(added, 2);
     check_ok(ot_store_put(store, record, 3, &added, &err));
@@ -192,7 +177,7 @@ static void walking(void **state)
         record[i].time = i;
         expected += i;
     }
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     assert_int_equal(ot_store_walk(store, sum_times, &sum, &err), 0);
     assert_true(sum == 0);
     check_ok(ot_store_put(store, record, N, NULL, &err));
@@ -213,7 +198,7 @@ static void devices(void **state)
     optune_device device = some_device("cpu:b"), got, *all;
     int n;
     ot_arena arena = {0};
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     assert_int_equal(ot_store_device(store, "cpu:b", &got, &err), OPTUNE_ENOENT);
     check_contains(err.text, "none");
     check_ok(ot_store_put_device(store, &device, &err));
@@ -238,18 +223,18 @@ static void opened_twice_in_one_process(void **state)
     optune_err err;
     ot_store *writer, *reader;
     char again[4200];
-    snprintf(again, sizeof(again), "%s/.", dir); /* another name of the same place */
+    snprintf(again, sizeof(again), "%s/.", store_dir); /* another name of the same place */
     optune_record record = some_record(1), *found;
     ot_question question = question_of(&record);
     int n;
     ot_arena arena = {0};
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &writer, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &writer, &err));
     check_ok(ot_store_open(again, OT_STORE_READ, &reader, &err));
     check_ok(ot_store_put(writer, &record, 1, NULL, &err));
     ot_store_close(writer);
     check_ok(ot_store_find(reader, &question, 0, &arena, &found, &n, &err));
     assert_int_equal(n, 1);
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &writer, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &writer, &err));
     ot_store_close(reader);
     record = some_record(2);
     check_ok(ot_store_put(writer, &record, 1, NULL, &err));
@@ -268,7 +253,7 @@ static void child_of_fork_leaves_the_parents_store_alone(void **state)
     ot_question question = question_of(&record);
     int n, status;
     ot_arena arena = {0};
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     check_ok(ot_store_put(store, &record, 1, NULL, &err));
     pid_t child = fork();
     if (child == 0) {
@@ -276,7 +261,7 @@ static void child_of_fork_leaves_the_parents_store_alone(void **state)
         bool right = ot_store_put(store, &record, 1, NULL, &err) == OPTUNE_ESTORE;
         ot_store_close(store);
         ot_store *own;
-        right = right && ot_store_open(dir, OT_STORE_WRITE, &own, &err) == OPTUNE_OK &&
+        right = right && ot_store_open(store_dir, OT_STORE_WRITE, &own, &err) == OPTUNE_OK &&
                 ot_store_put(own, &record, 1, NULL, &err) == OPTUNE_OK;
         if (right)
             ot_store_close(own);
@@ -324,7 +309,7 @@ static void threads_read_while_one_writes(void **state)
     ot_store *store;
     pthread_t thread[THREADS];
     reading r[THREADS];
-    check_ok(ot_store_open(dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     for (int i = 0; i < THREADS; i++) {
         r[i] = (reading){.store = store, .rounds = 200};
         assert_int_equal(pthread_create(&thread[i], NULL, read_on, &r[i]), 0);
@@ -344,7 +329,7 @@ static void *open_and_close(void *arg)
 {
     for (int i = 0; i < 20; i++) {
         ot_store *store;
-        if (ot_store_open(dir, OT_STORE_WRITE, &store, NULL) < 0)
+        if (ot_store_open(store_dir, OT_STORE_WRITE, &store, NULL) < 0)
             ++*(int *)arg;
         else
             ot_store_close(store);
@@ -376,7 +361,7 @@ static void processes_write_at_once_and_lose_nothing(void **state)
         if (child[p])
             continue;
         ot_store *store; /* all of them may be the one that creates it */
-        bool good = ot_store_open(dir, OT_STORE_WRITE, &store, &err) == OPTUNE_OK;
+        bool good = ot_store_open(store_dir, OT_STORE_WRITE, &store, &err) == OPTUNE_OK;
         for (int i = 0; good && i < EACH; i++) {
             optune_record record = some_record(p * EACH + i);
             int added;
@@ -398,7 +383,7 @@ static void processes_write_at_once_and_lose_nothing(void **state)
     ot_question question = question_of(&record);
     int n;
     ot_arena arena = {0};
-    check_ok(ot_store_open(dir, OT_STORE_READ, &store, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_READ, &store, &err));
     check_ok(ot_store_find(store, &question, 0, &arena, &found, &n, &err));
     assert_int_equal(n, PROCESSES * EACH);
     char seen[PROCESSES * EACH] = {0};
@@ -409,7 +394,7 @@ static void processes_write_at_once_and_lose_nothing(void **state)
     ot_arena_release(&arena);
 }
 
-#define each(test) cmocka_unit_test_setup_teardown(test, fresh, gone)
+#define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
 int main(void)
 {
