@@ -91,15 +91,20 @@ double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_
     double eps = epsilon(call->output[out_index].dtype);
     if (eps == 0)
         return 0;
+    /* What rounding the sum to the output's type adds, and once more a fused operator's result. */
+    double factor = 0;
+    if (call->op->float32_sums && eps > FLT_EPSILON) {
+        factor = eps;
+        eps = FLT_EPSILON;
+    }
     const double terms = call->op->terms ? call->op->terms(call) : 1;
     const double scale = impl->error_scale > 0 ? impl->error_scale : 1;
     /* Rounding errors add up like a random walk; a short sum cannot even do that. */
     const double growth = fmin(fmax(terms, 1), 2 * sqrt(terms) + 4);
     /* A reduced numerics class rounds each factor once, whatever the sum is kept in. */
-    double factor = 0;
     for (int i = 0; i < call->n_attrs; i++)
         if (strcmp(call->attr[i].name, "math") == 0 && strcmp(call->attr[i].word, "tf32") == 0)
-            factor = 0x1p-10;
+            factor += 0x1p-10;
     return scale * growth * eps + factor;
 }
 

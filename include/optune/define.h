@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 2
+#define OPTUNE_ABI 3
 
 /* ---- strategy: which implementations for one target key ---------------------------------- */
 

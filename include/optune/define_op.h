@@ -171,6 +171,9 @@ typedef struct optune_op {
     /* Adds to the adjoints of the inputs, with the functions below. NULL: it has no gradient,
      * which is an error that names it when one is asked for. */
     int (*gradient)(optune_grad *grad, const optune_call *call, optune_err *err);
+    /* Sums of 16-bit floats are kept in float32, on any target, and rounded once at the end: the bound
+     * grows with float32's rounding. False: every addition may round to the output's type. */
+    bool float32_sums;
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,

@@ -73,6 +73,8 @@ static int types(optune_call *call, optune_err *err)
         const optune_tensor wanted = {.dtype = want, .rank = -1};
         return matmul_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
     }
+    if (!tensor_sums_fit(x->dtype, out->dtype))
+        return matmul_conflict(err, TENSOR_SUMS_NEED, "output", out, "x", x);
 
     const bool ta = optune_call_int(call, "transpose_a") != 0;
     const bool tb = optune_call_int(call, "transpose_b") != 0;
@@ -108,7 +110,6 @@ static void reference(const optune_call *call, const void *const *in, int out_in
 {
     (void)out_index;
     const batch_matmul_shape s = batch_matmul_shape_of(call);
-    const bool y_f64 = call->input[BATCH_MATMUL_Y].type.dtype.bits == 64;
     const int64_t rows = region->hi[1] - region->lo[1], cols = region->hi[2] - region->lo[2];
     for (int64_t b = region->lo[0]; b < region->hi[0]; b++) {
         const int64_t at = (b - region->lo[0]) * rows * cols;
@@ -116,14 +117,14 @@ static void reference(const optune_call *call, const void *const *in, int out_in
             out[at + i] = magnitude[at + i] = 0;
         const matmul_view x = {
             .tensor = in[BATCH_MATMUL_X],
-            .f64 = s.f64,
+            .dtype = call->input[BATCH_MATMUL_X].type.dtype,
             .base = s.x_shared ? 0 : b * s.m * s.k,
             .row = s.transpose_a ? 1 : s.k,
             .col = s.transpose_a ? s.m : 1,
         };
         const matmul_view y = {
             .tensor = in[BATCH_MATMUL_Y],
-            .f64 = y_f64,
+            .dtype = call->input[BATCH_MATMUL_Y].type.dtype,
             .base = s.y_shared ? 0 : b * s.n * s.k,
             .row = s.transpose_b ? s.k : 1,
             .col = s.transpose_b ? 1 : s.n,
@@ -156,6 +157,11 @@ static const char *const samples[] = {
     "batch_matmul(f32[2,1,48], f32[2,31,48])",
     "batch_matmul(f64[2,11,23], f64[2,19,23])",
     "batch_matmul(f64[2,24,16], f64[2,16,40], transpose_b=false)",
+    "batch_matmul(f32[2,34,24], f32[2,20,24], math=tf32)",
+    "batch_matmul(f16[3,40,72], f16[3,72,56], transpose_b=false)",
+    "batch_matmul(bf16[2,33,37], bf16[1,19,37], out_dtype=f32)",
+    "batch_matmul(f16[2,48,24], f16[2,16,48], transpose_a=true)",
+    "batch_matmul(i8[2,17,64], i8[2,40,64], out_dtype=i32)",
     NULL,
 };
 
@@ -177,8 +183,8 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     const int dy = optune_grad_adjoint(grad, 0);
     /* With A = x or its transpose and B^T likewise, dA = dy B and dB = dy^T A. */
     if (optune_grad_wants(grad, 0))
-        optune_grad_add(
-            grad, 0, ta ? product(grad, y, dy, tb, true) : product(grad, dy, y, false, !tb));
+        optune_grad_add(grad, 0,
+                        ta ? product(grad, y, dy, tb, true) : product(grad, dy, y, false, !tb));
     if (optune_grad_wants(grad, 1))
         optune_grad_add(grad, 1,
                         tb ? product(grad, dy, x, true, ta) : product(grad, x, dy, !ta, false));
@@ -199,5 +205,6 @@ OPTUNE_OP(batch_matmul) = {
     .reference = reference,
     .presets = presets,
     .gradient = gradient,
+    .float32_sums = true,
     .samples = samples,
 };

@@ -17,16 +17,22 @@ typedef __SIZE_TYPE__ usize;
 #define CUDA_FLOAT 0
 #define CUDA_DOUBLE 1
 #define CUDA_HALF 2
+#define CUDA_INT8 3
+#define CUDA_INT32 10
 #define CUDA_BFLOAT 14
 
 /* Of cuBLAS and cuBLASLt; what scales are given in. */
 #define COMPUTE_FLOAT 68
 #define COMPUTE_DOUBLE 70
+#define COMPUTE_INT 72
 #define COMPUTE_TF32 77
 
 #if DOUBLES
 typedef double scale;
 #define SCALE_TYPE CUDA_DOUBLE
+#elif INTEGERS
+typedef int scale;
+#define SCALE_TYPE CUDA_INT32
 #else
 typedef float scale;
 #define SCALE_TYPE CUDA_FLOAT

@@ -48,6 +48,18 @@ static inline double tensor_element(const void *data, optune_dtype dtype, int64_
     }
 }
 
+/* Whether sums of products of `in` fit `out`: those of 8-bit integers need 32 bits. Unknown types
+ * do. */
+static inline bool tensor_sums_fit(optune_dtype in, optune_dtype out)
+{
+    const bool narrow = (in.code == OPTUNE_DTYPE_INT || in.code == OPTUNE_DTYPE_UINT) &&
+                        in.bits <= 8 && in.lanes <= 1;
+    return !narrow || out.code == OPTUNE_DTYPE_UNKNOWN ||
+           (out.code == OPTUNE_DTYPE_INT && out.bits >= 32);
+}
+
+#define TENSOR_SUMS_NEED "sums of 8-bit products need out_dtype=i32"
+
 /* float32 or float64, one lane: what generated code on vectors asks for. */
 static inline bool tensor_is_float(const optune_tensor *t)
 {

@@ -97,6 +97,8 @@ static int types(optune_call *call, optune_err *err)
     optune_dtype out_dtype = optune_call_attr(call, "out_dtype")->dtype;
     if (!optune_dtype_unify(&out->dtype, out_dtype.code ? &out_dtype : &data->dtype))
         return misfit(call, -1, "its element type is not out_dtype", err);
+    if (!tensor_sums_fit(data->dtype, out->dtype))
+        return misfit(call, -1, TENSOR_SUMS_NEED, err);
 
     optune_dim inner = optune_dim_of(in_block);
     if (in_block && !optune_dim_unify(&data->dim[4], &inner))
@@ -348,5 +350,6 @@ OPTUNE_OP(conv2d) = {
     .reference = reference,
     .presets = presets,
     .gradient = gradient,
+    .float32_sums = true,
     .samples = samples,
 };

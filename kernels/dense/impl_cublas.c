@@ -8,9 +8,9 @@
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!cuda_library_applies(task, why))
-        return false;
     const dense_shape s = dense_shape_of(task->call);
+    if (!cuda_library_product(task, s.k, s.n, why))
+        return false;
     if (s.m < 1 || s.n < 1 || s.k < 1 || s.m > INT32_MAX || s.n > INT32_MAX || s.k > INT32_MAX)
         return optune_refuse(why, "cuBLAS counts in 32 bits, from 1 on");
     return !s.bias || optune_refuse(why, "cuBLAS adds no bias");

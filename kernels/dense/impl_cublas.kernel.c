@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dense through cublasGemmEx. cuBLAS stores by columns, so what it computes is the transposed product:
- * out^T[N,M] = weight[N,K] * data^T[K,M], both operands as they lie. Macros: M N K, TYPE, COMPUTE.
+ * out^T[N,M] = weight[N,K] * data^T[K,M], both operands as they lie. Macros: M N K, TYPE,
+ * OUT_TYPE, COMPUTE.
  */
 #include "kernels/common/cuda_library.h"
 
@@ -25,7 +26,7 @@ void dense(void *const *arg)
 {
     const scale one = 1, zero = 0;
     ((gemm *)arg[0])(handle, TRANS, NO_TRANS, N, M, K, &one, arg[2], TYPE, K, arg[1], TYPE, K,
-                     &zero, arg[3], TYPE, N, COMPUTE, DEFAULT_ALGORITHM);
+                     &zero, arg[3], OUT_TYPE, N, COMPUTE, DEFAULT_ALGORITHM);
 }
 
 /* arg: cublasDestroy */

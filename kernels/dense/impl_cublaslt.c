@@ -10,9 +10,11 @@ enum { WORKSPACE = 32 << 20 };
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!cuda_library_applies(task, why))
-        return false;
     const dense_shape s = dense_shape_of(task->call);
+    if (!cuda_library_product(task, s.k, s.n, why))
+        return false;
+    if (s.bias && task->call->output[0].dtype.code == OPTUNE_DTYPE_INT)
+        return optune_refuse(why, "cuBLASLt adds no bias to integers");
     return (s.m >= 1 && s.n >= 1 && s.k >= 1) || optune_refuse(why, "nothing to compute");
 }
 

@@ -2,7 +2,8 @@
 /*
  * dense through cublasLtMatmul with the RANK-th answer of its heuristic. It stores by columns: what is
  * computed is out^T[N,M] = weight[N,K] * data^T[K,M], the bias along its rows. With fewer
- * answers than RANK nothing is computed. Macros: M N K, BIAS, RANK, WORKSPACE, TYPE, COMPUTE.
+ * answers than RANK nothing is computed. Macros: M N K, BIAS, RANK, WORKSPACE, TYPE, OUT_TYPE,
+ * COMPUTE.
  */
 #include "kernels/common/cuda_library.h"
 
@@ -45,7 +46,7 @@ void begin(void *const *arg)
         ((set_attribute *)arg[2])(desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
     ((make_layout *)arg[3])(&weight_layout, TYPE, K, N, K);
     ((make_layout *)arg[3])(&data_layout, TYPE, K, M, K);
-    ((make_layout *)arg[3])(&out_layout, TYPE, N, M, N);
+    ((make_layout *)arg[3])(&out_layout, OUT_TYPE, N, M, N);
     ((int (*)(void **))arg[4])(&preference);
     ((set_attribute *)arg[5])(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
     ((int (*)(void *, void *, void *, void *, void *, void *, void *, int, answer *,

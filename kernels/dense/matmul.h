@@ -1,76 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the rows of the matrix products (dense, batch_matmul) share: text of a type for
- * messages, the reference product, and the checks and numbers of register tiles. Host code
+ * What the rows of the matrix products (dense, batch_matmul) share: messages of their type
+ * relations, the reference product, and the checks and numbers of register tiles. Host code
  * only; bodies use kernels/common/gemm.h. It owns nothing and allocates nothing.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_H
 #define OPTUNE_KERNELS_MATMUL_H
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "optune/define.h"
-
-enum { MATMUL_TYPE_TEXT = 192 };
-
-/* "f32[128,?]", for messages only. Returns `text`. */
-static inline const char *matmul_type_text(const optune_tensor *type,
-                                           char text[MATMUL_TYPE_TEXT])
-{
-    static const char *const prefix[] = {"?", "f", "bf", "i", "u", "bool"};
-    const optune_dtype dtype = type->dtype;
-    int n = snprintf(text, MATMUL_TYPE_TEXT, "%s", prefix[dtype.code]);
-    if (dtype.code != OPTUNE_DTYPE_UNKNOWN && dtype.code != OPTUNE_DTYPE_BOOL)
-        n += snprintf(text + n, MATMUL_TYPE_TEXT - (size_t)n, "%d", dtype.bits);
-    if (type->rank < 0)
-        return text;
-    text[n++] = '[';
-    for (int i = 0; i < type->rank && n < MATMUL_TYPE_TEXT - 48; i++) {
-        const optune_dim *dim = &type->dim[i];
-        if (i > 0)
-            text[n++] = ',';
-        if (optune_dim_known(dim))
-            n += snprintf(text + n, 24, "%" PRId64, dim->min);
-        else if (dim->max == OPTUNE_DIM_MAX)
-            n += snprintf(text + n, 24, "?%s", dim->name);
-        else
-            n += snprintf(text + n, 44, "?:%" PRId64 "..%" PRId64, dim->min, dim->max);
-    }
-    snprintf(text + n, MATMUL_TYPE_TEXT - (size_t)n, "]");
-    return text;
-}
+#include "kernels/common/tensor.h"
 
 /* One failed agreement, naming both arguments and both types. */
 static inline int matmul_conflict(optune_err *err, const char *what, const char *a_name,
                                   const optune_tensor *a, const char *b_name,
                                   const optune_tensor *b)
 {
-    char a_text[MATMUL_TYPE_TEXT], b_text[MATMUL_TYPE_TEXT];
+    char a_text[HOST_TYPE_TEXT], b_text[HOST_TYPE_TEXT];
     return optune_fail(err, OPTUNE_ETYPE, "%s %s does not fit %s %s: %s", a_name,
-                       matmul_type_text(a, a_text), b_name, matmul_type_text(b, b_text), what);
+                       host_type_text(a, a_text), b_name, host_type_text(b, b_text), what);
 }
 
 static inline int matmul_rank(optune_err *err, const char *name, optune_tensor *type, int rank)
 {
-    char text[MATMUL_TYPE_TEXT];
+    char text[HOST_TYPE_TEXT];
     if (optune_tensor_set_rank(type, rank))
         return OPTUNE_OK;
     return optune_fail(err, OPTUNE_ETYPE, "%s %s: needs %d dimensions, has %d", name,
-                       matmul_type_text(type, text), rank, (int)type->rank);
-}
-
-static inline double matmul_at(const void *tensor, bool f64, int64_t i)
-{
-    return f64 ? ((const double *)tensor)[i] : (double)((const float *)tensor)[i];
+                       host_type_text(type, text), rank, (int)type->rank);
 }
 
 /* One operand of the reference: element (i, k) is at base + i * row + k * col. */
 typedef struct matmul_view {
     const void *tensor;
-    bool f64;
+    optune_dtype dtype;
     int64_t base, row, col;
 } matmul_view;
 
@@ -90,14 +51,15 @@ static inline void matmul_reference(const matmul_view *a, const matmul_view *b, 
             for (int k = 0; k < steps; k++)
                 for (int c = 0; c < COLS; c++)
                     panel[k][c] =
-                        c >= cols ? 0.0
-                                  : matmul_at(b->tensor, b->f64,
-                                              b->base + (j + c) * b->row + (k0 + k) * b->col);
+                        c >= cols
+                            ? 0.0
+                            : tensor_element(b->tensor, b->dtype,
+                                             b->base + (j + c) * b->row + (k0 + k) * b->col);
             for (int64_t i = i0; i < i1; i++) {
                 double sum[COLS] = {0}, size[COLS] = {0};
                 for (int k = 0; k < steps; k++) {
-                    const double v =
-                        matmul_at(a->tensor, a->f64, a->base + i * a->row + (k0 + k) * a->col);
+                    const double v = tensor_element(a->tensor, a->dtype,
+                                                    a->base + i * a->row + (k0 + k) * a->col);
                     for (int c = 0; c < COLS; c++) {
                         sum[c] += v * panel[k][c];
                         size[c] += fabs(v * panel[k][c]);

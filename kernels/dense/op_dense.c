@@ -46,6 +46,8 @@ static int types(optune_call *call, optune_err *err)
         const optune_tensor wanted = {.dtype = want, .rank = -1};
         return matmul_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
     }
+    if (!tensor_sums_fit(data->dtype, out->dtype))
+        return matmul_conflict(err, TENSOR_SUMS_NEED, "output", out, "data", data);
     if (bias && !optune_dtype_unify(&bias->dtype, &out->dtype))
         return matmul_conflict(err, "their types differ", "bias", bias, "output", out);
 
@@ -92,20 +94,18 @@ static void reference(const optune_call *call, const void *const *in, int out_in
 {
     (void)out_index;
     const int64_t k = call->input[DENSE_DATA].type.dim[1].min;
-    const bool data_f64 = call->input[DENSE_DATA].type.dtype.bits == 64;
-    const bool weight_f64 = call->input[DENSE_WEIGHT].type.dtype.bits == 64;
     const int64_t rows = region->hi[0] - region->lo[0], cols = region->hi[1] - region->lo[1];
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) {
             double b = 0;
             if (call->n_inputs > DENSE_BIAS)
-                b = matmul_at(in[DENSE_BIAS], call->input[DENSE_BIAS].type.dtype.bits == 64,
-                              region->lo[1] + j);
+                b = tensor_element(in[DENSE_BIAS], call->input[DENSE_BIAS].type.dtype,
+                                   region->lo[1] + j);
             out[i * cols + j] = b;
             magnitude[i * cols + j] = fabs(b);
         }
-    const matmul_view a = {in[DENSE_DATA], data_f64, 0, k, 1};
-    const matmul_view b = {in[DENSE_WEIGHT], weight_f64, 0, k, 1};
+    const matmul_view a = {in[DENSE_DATA], call->input[DENSE_DATA].type.dtype, 0, k, 1};
+    const matmul_view b = {in[DENSE_WEIGHT], call->input[DENSE_WEIGHT].type.dtype, 0, k, 1};
     matmul_reference(&a, &b, region->lo[0], region->hi[0], region->lo[1], region->hi[1], k, out,
                      magnitude, cols);
 }
@@ -147,6 +147,14 @@ static const char *const samples[] = {
     "dense(f64[7,53], f64[41,53], f64[41])",
     "dense(f64[24,40], var f64[72,40])",
     "dense(f32[3,1], f32[1,1], f32[1])",
+    "dense(f32[70,72], f32[40,72], f32[40], math=tf32)",
+    "dense(f32[18,29], f32[23,29], math=tf32)",
+    "dense(f16[130,64], f16[136,64], f16[136])",
+    "dense(f16[17,37], f16[29,37], f32[29], out_dtype=f32)",
+    "dense(bf16[33,88], bf16[50,88])",
+    "dense(bf16[66,264], bf16[24,264], out_dtype=f32)",
+    "dense(i8[40,96], i8[36,96], i32[36], out_dtype=i32)",
+    "dense(i8[19,35], i8[21,35], out_dtype=i32)",
     NULL,
 };
 
@@ -186,5 +194,6 @@ OPTUNE_OP(dense) = {
     .reference = reference,
     .presets = presets,
     .gradient = gradient,
+    .float32_sums = true,
     .samples = samples,
 };

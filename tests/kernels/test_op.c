@@ -278,12 +278,41 @@ static void test_reference(void **state)
     for_all_samples(sample_reference);
 }
 
+/* Products of 8-bit integers have 32-bit sums, and a call that asks for less is told so. */
+static void test_narrow_sums(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "dense(i8[3,5], i8[2,5], out_dtype=i32)",
+        "batch_matmul(i8[2,3,5], i8[2,4,5], out_dtype=i32)",
+        "conv2d(i8[1,3,8,8], i8[4,3,3,3], out_dtype=i32)",
+        "dense(bf16[3,5], bf16[2,5], f32[2], out_dtype=f32)",
+        "dense(float16[3,5], float16[2,5])",
+    };
+    static const char *const bad[] = {
+        "dense(i8[3,5], i8[2,5])",
+        "batch_matmul(i8[2,3,5], i8[2,4,5], out_dtype=i16)",
+        "conv2d(u8[1,3,8,8], u8[4,3,3,3])",
+    };
+    for (int i = 0; i < OT_COUNT(good); i++) {
+        optune_err err = {0};
+        optune_call call;
+        check_ok(ot_call_parse(good[i], &call, &err));
+    }
+    for (int i = 0; i < OT_COUNT(bad); i++) {
+        optune_err err = {0};
+        optune_call call;
+        assert_int_equal(ot_call_parse(bad[i], &call, &err), OPTUNE_ETYPE);
+        check_contains(err.text, "out_dtype=i32");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),      cmocka_unit_test(test_samples),
         cmocka_unit_test(test_presets),   cmocka_unit_test(test_partial_types),
-        cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_reference), cmocka_unit_test(test_narrow_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

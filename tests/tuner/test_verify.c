@@ -74,6 +74,16 @@ static void test_bound(void **state)
     optune_call exact = planted_call;
     exact.output[0].dtype = tensor("i32", 1).dtype;
     assert_true(ot_error_bound(&exact, &impl, 0) == 0);
+    /* Of 16 bits: sums in float32 are rounded once, others at every addition. */
+    optune_op op = *planted_call.op;
+    optune_call half = planted_call;
+    impl.error_scale = 0;
+    half.op = &op;
+    half.output[0].dtype = tensor("f16", 1).dtype;
+    op.float32_sums = true;
+    assert_true(fabs(ot_error_bound(&half, &impl, 0) - plain - 0x1p-10) < 1e-12);
+    op.float32_sums = false;
+    assert_true(ot_error_bound(&half, &impl, 0) > 10 * 0x1p-10);
 }
 
 static ot_session session;
