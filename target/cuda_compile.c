@@ -88,6 +88,18 @@ static int64_t number_before(const char *line, const char *what)
     return strtoll(at, NULL, 10);
 }
 
+/* "(C7510) Potential Performance Loss: ...": a line for the first of each number. */
+static void read_warning(const char *text, ot_text *lines)
+{
+    char number[24];
+    const char *at = strstr(text, "(C7"), *end = at ? strchr(at, ')') : NULL;
+    if (!end || end - at > 12)
+        return;
+    snprintf(number, sizeof number, "warning=%.*s", (int)(end + 1 - at), at);
+    if (!strstr(ot_text_str(lines), number))
+        ot_text_printf(lines, "warning=%s\n", at);
+}
+
 void ot_cuda_read_report(const char *log, ot_text *lines)
 {
     char name[128] = "";
@@ -96,6 +108,7 @@ void ot_cuda_read_report(const char *log, ot_text *lines)
         char text[512];
         snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
         const char *entry = strstr(text, "entry function '");
+        read_warning(text, lines);
         if (entry) {
             entry += strlen("entry function '");
             snprintf(name, sizeof name, "%.*s", (int)strcspn(entry, "'"), entry);

@@ -25,7 +25,9 @@ typedef struct built {
     int n, failed, refused, drawn;
     range range[OT_COUNT(fields)];
     int spilling;                                            /* configs */
+    int warned;                                              /* configs */
     char refusal[OPTUNE_WHY_SIZE], failure[OPTUNE_ERR_SIZE]; /* the first of each */
+    char warning[OPTUNE_WHY_SIZE];
 } built;
 
 typedef struct attempt {
@@ -63,13 +65,20 @@ static int64_t value_of(const char *line, const char *field, bool *known)
     return at ? strtoll(at + strlen(pattern), NULL, 10) : 0;
 }
 
-/* One line for each kernel of a module. */
+/* A line for each kernel of a module, and for each thing that its compiler warns of. */
 static void add_resources(built *b, const char *lines, int64_t shared)
 {
-    bool spills = false;
+    static const char warning[] = "warning=";
+    bool spills = false, warned = false;
     for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         char text[512];
         snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+        if (strncmp(text, warning, strlen(warning)) == 0) {
+            warned = true;
+            if (!b->warning[0])
+                snprintf(b->warning, sizeof b->warning, "%.*s", (int)sizeof b->warning - 1,
+                         text + strlen(warning));
+        }
         for (int i = 0; i < OT_COUNT(fields); i++) {
             bool known;
             const int64_t value =
@@ -86,6 +95,7 @@ static void add_resources(built *b, const char *lines, int64_t shared)
         }
     }
     b->spilling += spills;
+    b->warned += warned;
 }
 
 static void conclude(const ot_run *run, built *b, const attempt *a)
@@ -185,21 +195,25 @@ static void add_text(const built *b, ot_text *text)
     ot_text_add(text, "\n");
     if (b->refused)
         ot_text_printf(text, "    refused by arithmetic, for one: %s\n", b->refusal);
+    if (b->warned)
+        ot_text_printf(text, "    the compiler warns %d times, for one: %s\n", b->warned,
+                       b->warning);
     if (b->failed)
         ot_text_printf(text, "    does not compile, for one: %s\n", b->failure);
 }
 
 static json_t *built_json(const built *b)
 {
-    json_t *json = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i}", "impl", b->impl->name, "built",
-                             b->n, "failed", b->failed, "drawn", b->drawn, "refused",
-                             b->refused, "spilling", b->spilling);
+    json_t *json = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "impl", b->impl->name,
+                             "built", b->n, "failed", b->failed, "drawn", b->drawn, "refused",
+                             b->refused, "spilling", b->spilling, "warned", b->warned);
     for (int i = 0; i < OT_COUNT(fields); i++)
         json_object_set_new(json, fields[i],
                             b->range[i].known ? json_pack("[I, I]", (json_int_t)b->range[i].low,
                                                           (json_int_t)b->range[i].high)
                                               : json_null());
     json_object_set_new(json, "failure", b->failed ? json_string(b->failure) : json_null());
+    json_object_set_new(json, "warning", b->warned ? json_string(b->warning) : json_null());
     json_object_set_new(json, "refusal", b->refused ? json_string(b->refusal) : json_null());
     return json;
 }

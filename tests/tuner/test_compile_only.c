@@ -89,11 +89,14 @@ static void test_report(void **state)
                         "ptxas         .     16 bytes stack frame, 24 bytes spill stores, 40 "
                         "bytes spill loads\n"
                         "ptxas info    : Used 255 registers, used 1 barriers, 512 bytes smem\n"
+                        "ptxas info    : (C7510) Potential Performance Loss: serialized, one\n"
+                        "ptxas info    : (C7510) Potential Performance Loss: serialized, two\n"
                         "ptxas info    : Compiling entry function 'g' for 'sm_90'\n"
                         "ptxas info    : Used 10 registers\n",
                         &lines);
     assert_string_equal(ot_text_str(&lines),
                         "kernel=f registers=255 shared=512 spilled=64 stack=16\n"
+                        "warning=(C7510) Potential Performance Loss: serialized, one\n"
                         "kernel=g registers=10 shared=0 spilled=0 stack=0\n");
     ot_text_release(&lines);
 }
