@@ -8,128 +8,32 @@
 
 #include <math.h>
 
-#include "support/emulated.h"
-#include "target/cuda.h"
-#include "tuner/tuner.h"
+#include "base/base.h"
+#include "support/words.h"
 
 enum { THREADS = 64, WARPS = 2, MT = 2, NT = 3, POISON = 0xFF };
 
-typedef struct bench {
-    const optune_target_row *row;
-    optune_target target;
-    optune_device device;
-    void *state, *module;
-    char dir[4096];
-} bench;
-
-static bench opencl;
-
-/* The words with what the harness defines in front, and the kernels behind them. */
-static void write_source(const char *path, const optune_device *device)
-{
-    static const char *const files[] = {"kernels/common/gpu.h", "kernels/common/mma_gpu.h",
-                                        "tests/data/mma_words.cu"};
-    optune_err err = {0};
-    ot_text all = {0}, one = {0};
-    ot_text_printf(&all, "#define OT_WARP 32\n#define OT_CC %d\n",
-                   10 * device->cc_major + device->cc_minor);
-    for (int i = 0; i < OT_COUNT(files); i++) {
-        char name[1024];
-        snprintf(name, sizeof name, OT_SOURCE_DIR "/%s", files[i]);
-        check_ok(ot_read_file(name, &one, 1 << 20, &err));
-        for (const char *line = ot_text_str(&one); *line;) {
-            const size_t n = strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n');
-            if (strncmp(line, "#include", 8))
-                ot_text_add_n(&all, line, n);
-            line += n;
-        }
-        ot_text_clear(&one);
-    }
-    check_ok(ot_write_file(path, all.s, all.n, &err));
-    ot_text_release(&all);
-    ot_text_release(&one);
-}
-
-/* Compiles the words as the target does; the module's path. */
-static const char *compile(bench *b)
-{
-    static char source[4200], module[4200];
-    optune_err err = {0};
-    optune_argv argv = {0};
-    ot_text log = {0};
-    snprintf(source, sizeof source, "%s/words%s", b->dir, b->row->source_suffix);
-    snprintf(module, sizeof module, "%s/words%s", b->dir, b->row->module_suffix);
-    write_source(source, &b->device);
-    check_ok(b->row->compile(&b->target, &b->device, NULL, 0, source, module, &argv, &err));
-    if (ot_run_program(argv.word, 120, &log, &err) < 0)
-        fail_msg("%s\n%s", err.text, ot_text_str(&log));
-    ot_text_release(&log);
-    optune_argv_release(&argv);
-    return module;
-}
+static const char *const files[] = {"kernels/common/gpu.h", "kernels/common/mma_gpu.h",
+                                    "tests/data/mma_words.cu", NULL};
+static words opencl;
 
 static int setup(void **state)
 {
     (void)state;
-    optune_err err = {0};
-    check_ok(ot_temp_dir(opencl.dir, sizeof opencl.dir, &err));
-    emulated_plugin(opencl.dir);
-    check_ok(ot_target_parse("emulated -arch=sm_80", &opencl.target, &err));
-    if (ot_target_probe(&opencl.target, &opencl.device, &err) < 0) {
-        print_message("%s\n", err.text);
-        return 0;
-    }
-    opencl.row = ot_target_find("emulated");
-    const char *module = compile(&opencl);
-    opencl.state = ot_alloc(opencl.row->state_size);
-    memset(opencl.state, 0, opencl.row->state_size);
-    check_ok(opencl.row->open(opencl.state, &opencl.target, &opencl.device, &err));
-    check_ok(opencl.row->load(opencl.state, module, &opencl.module, &err));
+    words_open(&opencl, "sm_80", files);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    if (opencl.module)
-        opencl.row->unload(opencl.state, opencl.module);
-    if (opencl.state)
-        opencl.row->close(opencl.state);
-    free(opencl.state);
-    ot_remove_tree(opencl.dir);
+    words_close(&opencl);
     return 0;
 }
 
-typedef struct array {
-    void *data;
-    size_t bytes;
-} array;
-
-/* Runs one block of a kernel on these arrays, and reads all of them back. */
-static void run(const char *kernel, const array *arrays, int n)
+static void run(const char *kernel, const words_array *arrays, int n)
 {
-    optune_err err = {0};
-    if (!opencl.module)
-        skip();
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED, .function = kernel, .n_args = n, .block = {THREADS, 1, 1}};
-    optune_launch launch = {.stage = &stage};
-    launch.function = opencl.row->symbol(opencl.state, opencl.module, kernel);
-    assert_non_null(launch.function);
-    for (int i = 0; i < n; i++) {
-        stage.arg[i] = optune_input_arg(i);
-        check_ok(opencl.row->alloc(opencl.state, (int64_t)arrays[i].bytes, true, &launch.arg[i],
-                                   &err));
-        check_ok(opencl.row->write(opencl.state, launch.arg[i], arrays[i].data,
-                                   (int64_t)arrays[i].bytes));
-    }
-    check_ok(opencl.row->run(opencl.state, &launch, 1, &err));
-    for (int i = 0; i < n; i++) {
-        check_ok(opencl.row->read(opencl.state, launch.arg[i], arrays[i].data,
-                                  (int64_t)arrays[i].bytes));
-        assert_true(opencl.row->intact(opencl.state, launch.arg[i]));
-        opencl.row->free(opencl.state, launch.arg[i]);
-    }
+    words_run(&opencl, kernel, THREADS, arrays, n);
 }
 
 static void fill(uint8_t *p, size_t n, uint64_t seed)
@@ -149,8 +53,8 @@ static void test_matrices(void **state)
     fill((uint8_t *)in, sizeof in, 3);
     for (int i = 0; i < THREADS; i++)
         order[i] = (uint32_t)optune_random_below(&rng, THREADS);
-    run("matrices", (const array[]){{in, sizeof in}, {order, sizeof order}, {out, sizeof out}},
-        3);
+    run("matrices",
+        (const words_array[]){WORDS_ARRAY(in), WORDS_ARRAY(order), WORDS_ARRAY(out)}, 3);
     for (int v = 0; v < 4; v++)
         for (int thread = 0; thread < THREADS; thread++)
             for (int m = 0; m < 4; m++)
@@ -235,7 +139,9 @@ static void products(const char *kernel, operand_kind kind)
     fill_operands(a[0], WARPS * MT * 16, kind, 11);
     fill_operands(b[0], WARPS * NT * 8, kind, 12);
     run(kernel,
-        (const array[]){{a, sizeof a}, {b, sizeof b}, {&d, sizeof d}, {&last, sizeof last}}, 4);
+        (const words_array[]){WORDS_ARRAY(a), WORDS_ARRAY(b), WORDS_ARRAY(d),
+                              WORDS_ARRAY(last)},
+        4);
     for (int w = 0; w < WARPS; w++)
         for (int i = 0; i < MT * 16; i++)
             for (int j = 0; j < NT * 8; j++) {
@@ -273,7 +179,7 @@ static void test_tf32(void **state)
     for (int i = 0; i < OT_COUNT(pair); i++)
         in[i] = pair[i][0];
     in[THREADS - 1] = 0x7FFFFFFF;
-    run("round_tf32", (const array[]){{in, sizeof in}, {out, sizeof out}}, 2);
+    run("round_tf32", (const words_array[]){WORDS_ARRAY(in), WORDS_ARRAY(out)}, 2);
     for (int i = 0; i < OT_COUNT(pair); i++)
         assert_int_equal(out[i], pair[i][1]);
     assert_true(isnan(of_f32(out[THREADS - 1])));
@@ -299,7 +205,7 @@ static void test_copies(void **state)
     (void)state;
     static uint8_t in[THREADS][48], out[3][THREADS][48];
     fill(in[0], sizeof in, 8);
-    run("copies", (const array[]){{in, sizeof in}, {out, sizeof out}}, 2);
+    run("copies", (const words_array[]){WORDS_ARRAY(in), WORDS_ARRAY(out)}, 2);
     for (int moment = 0; moment < 3; moment++)
         for (int thread = 0; thread < THREADS; thread++)
             for (int i = 0; i < 48; i++)
@@ -312,21 +218,9 @@ static void test_copies(void **state)
 static void test_cuda(void **state)
 {
     (void)state;
-    static const char *const arch[] = {"cuda -arch=sm_80", "cuda -arch=sm_90",
-                                       "cuda -arch=sm_90a"};
-    optune_err err = {0};
-    char version[OPTUNE_TEXT_SIZE];
-    if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
-        print_message("%s\n", err.text);
-        skip();
-    }
-    for (int i = 0; i < OT_COUNT(arch); i++) {
-        bench b = {.row = ot_target_find("cuda")};
-        check_ok(ot_target_parse(arch[i], &b.target, &err));
-        check_ok(ot_cuda_assume(&b.target, &b.device, &err));
-        snprintf(b.dir, sizeof b.dir, "%s", opencl.dir);
-        compile(&b);
-    }
+    words_compile_cuda("cuda -arch=sm_80", files);
+    words_compile_cuda("cuda -arch=sm_90", files);
+    words_compile_cuda("cuda -arch=sm_90a", files);
 }
 
 int main(void)

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels of the words of kernels/common/wgmma_gpu.h, for tests/kernels/test_wgmma.c, which puts the
+ * words in front. Blocks of one warpgroup.
+ */
+enum { THREADS = 128, COPY_BYTES = 24 * 128 };
+
+/* One box from each of three places of a tensor; `out` is shared memory as it then lies there. */
+#define COPIES(name, n)                                                                        \
+    KERNEL_ALONE(THREADS)                                                                      \
+    name(TENSOR_MAP(from), GLOBAL const int *RESTRICT place, GLOBAL u32 *RESTRICT out)         \
+    {                                                                                          \
+        SHARED(pool, WARPGROUP_SLACK + 3 * COPY_BYTES + MBARRIER_BYTES);                       \
+        WARPGROUPS(w, pool);                                                                   \
+        const u32 base = shared_base(&w), bar = base + 3 * COPY_BYTES;                         \
+        if (THREAD_X == 0) {                                                                   \
+            mbarrier_init(&w, bar, 1);                                                         \
+            mbarriers_visible(&w);                                                             \
+        }                                                                                      \
+        BARRIER();                                                                             \
+        if (THREAD_X == 0) {                                                                   \
+            mbarrier_expect(&w, bar, 3 * (n));                                                 \
+            for (int i = 0; i < 3; i++)                                                        \
+                copy_box_3d(&w, base + i * COPY_BYTES, from, place[3 * i], place[3 * i + 1],   \
+                            place[3 * i + 2], bar);                                            \
+        }                                                                                      \
+        BARRIER();                                                                             \
+        mbarrier_wait(&w, bar, 0);                                                             \
+        LOCAL const unsigned char *const at = POOL_AT(pool, base);                             \
+        for (int i = THREAD_X; i < 3 * COPY_BYTES / 4; i += THREADS)                           \
+            out[i] = ((LOCAL const u32 *)at)[i];                                               \
+    }
+
+#ifdef OT_OPENCL
+#define POOL_AT(pool, base) ((pool) + (base))
+#else
+#define POOL_AT(pool, base) ((pool) + ((base) - (u32)__cvta_generic_to_shared(pool)))
+#endif
+COPIES(copies_full, COPY_BYTES)
+COPIES(copies_half, COPY_BYTES / 2)
+
+/* d = start, then d += a b over 128 bytes of depth; d is [thread][N / 2]. With `fault` 1 somebody waits
+ * for a phase that never ends, with 2 for more bytes than are copied. */
+#define PRODUCT(name, type, n, sum)                                                            \
+    KERNEL_ALONE(THREADS)                                                                      \
+    name(TENSOR_MAP(map_a), TENSOR_MAP(map_b), GLOBAL const int *RESTRICT fault,               \
+         GLOBAL sum *RESTRICT d)                                                               \
+    {                                                                                          \
+        SHARED(pool, WARPGROUP_SLACK + (64 + (n)) * 128 + 2 * MBARRIER_BYTES);                 \
+        WARPGROUPS(w, pool);                                                                   \
+        const u32 a = shared_base(&w), b = a + 64 * 128, bar = b + (n)*128;                    \
+        const u32 other = bar + MBARRIER_BYTES;                                                \
+        sum acc[(n) / 2];                                                                      \
+        if (THREAD_X == 0) {                                                                   \
+            mbarrier_init(&w, bar, 1);                                                         \
+            mbarrier_init(&w, other, 4);                                                       \
+            mbarriers_visible(&w);                                                             \
+        }                                                                                      \
+        BARRIER();                                                                             \
+        if (THREAD_X == 0) {                                                                   \
+            mbarrier_expect(&w, bar, (64 + (n)) * 128 + (fault[0] == 2 ? 16 : 0));           \
+            copy_box_3d(&w, a, map_a, 0, 0, 0, bar);                                           \
+            copy_box_3d(&w, b, map_b, 0, 0, 0, bar);                                           \
+        }                                                                                      \
+        if (THREAD_X % 32 == 0)                                                                \
+            mbarrier_arrive(&w, other);                                                        \
+        BARRIER();                                                                             \
+        mbarrier_wait(&w, bar, 0);                                                             \
+        mbarrier_wait(&w, other, fault[0] == 1 ? 1 : 0);                                       \
+        UNROLL for (int r = 0; r < (n) / 2; r++) acc[r] = (sum)(THREAD_X + 1000 * fault[1]);   \
+        BARRIER(); /* what a thread finds broken, all see */                                   \
+        wgmma_keep(acc, n);                                                                    \
+        wgmma_fence();                                                                         \
+        UNROLL for (int s = 0; s < 4; s++)                                                     \
+            WGMMA(type, n, &w, acc, rows_128(a + 32 * s), rows_128(b + 32 * s),                \
+                  s > 0 || fault[1]);                                                          \
+        wgmma_commit();                                                                        \
+        WGMMA_WAIT(0);                                                                         \
+        wgmma_keep(acc, n);                                                                    \
+        UNROLL for (int r = 0; r < (n) / 2; r++) d[THREAD_X * ((n) / 2) + r] = acc[r];         \
+    }
+
+PRODUCT(product_f16_64, f16, 64, float)
+PRODUCT(product_bf16_128, bf16, 128, float)
+PRODUCT(product_tf32_192, tf32, 192, float)
+PRODUCT(product_s8_256, s8, 256, int)
+PRODUCT(product_bf16_256, bf16, 256, float)
+
+KERNEL(1, 1, 1) descriptors(GLOBAL const int *RESTRICT address, GLOBAL u64 *RESTRICT out)
+{
+    for (int i = 0; i < 3; i++)
+        out[i] = rows_128((u32)address[i]);
+}
