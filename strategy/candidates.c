@@ -112,6 +112,30 @@ static bool right_math(const optune_call *call, const optune_impl *impl, char *w
            optune_refuse(why, "its arithmetic is %s, the call asks for %s", offered, asked);
 }
 
+static bool is_double(const optune_tensor *type)
+{
+    return type->dtype.code == OPTUNE_DTYPE_FLOAT && type->dtype.bits == 64;
+}
+
+/* float64 is optional in OpenCL; rows need not ask. */
+static bool computes(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    bool doubles = false;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        doubles = doubles || is_double(&call->input[i].type);
+    for (int i = 0; i < call->n_outputs; i++)
+        doubles = doubles || is_double(&call->output[i]);
+    return !doubles || !task->device->no_float64 ||
+           optune_refuse(why, "%s has no float64", task->device->name);
+}
+
+bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why)
+{
+    return ot_impl_runs_on(impl, task->device, why) && computes(task, why) &&
+           ot_impl_takes(impl, task->call, why) && (!impl->applies || impl->applies(task, why));
+}
+
 static ot_refusal refusal(const optune_task *task, const optune_strategy *strategy,
                           const optune_strategy_row *row, const optune_impl *impl, char *why)
 {
@@ -121,8 +145,7 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
         return OT_REFUSED_WHEN;
     if (row->condition && !row->condition(task, why))
         return OT_REFUSED_CONDITION;
-    if (!ot_impl_runs_on(impl, task->device, why) || !ot_impl_takes(impl, task->call, why) ||
-        (impl->applies && !impl->applies(task, why)))
+    if (!ot_impl_applies(impl, task, why))
         return OT_REFUSED_APPLIES;
     if (!ot_epilogue_applies(task, why))
         return OT_REFUSED_FUSED;

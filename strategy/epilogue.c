@@ -191,11 +191,8 @@ void ot_epilogue_defines(const optune_task *task, int first, ot_text *to)
 bool ot_epilogue_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    if (call->n_epilogues > 0 && !ctype(call->output[0].dtype))
-        return optune_refuse(why, "operators are fused in float32 and float64 only");
-    return call->n_epilogues == 0 || call->output[0].dtype.bits < 64 ||
-           !task->device->no_float64 ||
-           optune_refuse(why, "%s has no float64", task->device->name);
+    return call->n_epilogues == 0 || ctype(call->output[0].dtype) ||
+           optune_refuse(why, "operators are fused in float32 and float64 only");
 }
 
 static void add_extras(const optune_call *call, optune_stage *stage)

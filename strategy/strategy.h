@@ -39,6 +39,9 @@ const char *ot_impl_digest(const optune_impl *impl);
 /* False, with a sentence, for a GPU body on a CPU and the reverse. A library's and a plugin's body may
  * be for either. */
 bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char *why);
+/* Whether it can compute this here, whatever a strategy says: its body is for such a device, the
+ * device knows the call's types, what varies is taken at run time, and its own `applies` agrees. */
+bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why);
 
 /* ---- plugin.c ---------------------------------------------------------------------------- */
 /* Adds all rows of a plugin, or none. ENOENT: it cannot be loaded; EUNSUPPORTED: it exports no

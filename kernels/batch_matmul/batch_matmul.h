@@ -20,6 +20,25 @@ typedef struct batch_matmul_shape {
     bool y_const;
 } batch_matmul_shape;
 
+/* The dims that a strategy's `when` may name: b m n k. */
+static inline bool batch_matmul_dim(const optune_call *call, const char *name,
+                                    optune_dim *value)
+{
+    const optune_tensor *x = &call->input[BATCH_MATMUL_X].type;
+    const int k = optune_call_int(call, "transpose_a") ? 1 : 2;
+    if (strcmp(name, "b") == 0)
+        *value = call->output[0].dim[0];
+    else if (strcmp(name, "m") == 0)
+        *value = call->output[0].dim[1];
+    else if (strcmp(name, "n") == 0)
+        *value = call->output[0].dim[2];
+    else if (strcmp(name, "k") == 0)
+        *value = x->dim[k];
+    else
+        return false;
+    return true;
+}
+
 static inline bool batch_matmul_known(const optune_call *call)
 {
     return optune_tensor_known(&call->input[BATCH_MATMUL_X].type) &&

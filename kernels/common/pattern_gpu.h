@@ -22,14 +22,11 @@ static inline const char *gpu_c_type(optune_dtype dtype)
     return pattern_c_type(dtype);
 }
 
-/* Whether the device computes in this type; float64 is optional in OpenCL. */
-static inline bool gpu_computes(const optune_task *task, optune_dtype dtype, char *why)
+/* Whether bodies compute in this type. What a device leaves out (float64) is no row's concern. */
+static inline bool gpu_computes(optune_dtype dtype, char *why)
 {
-    if (gpu_c_type(dtype) == NULL)
-        return optune_refuse(why, "has no C type for a dtype of the call");
-    if (task->device->no_float64 && dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64)
-        return optune_refuse(why, "%s has no float64", task->device->name);
-    return true;
+    return gpu_c_type(dtype) != NULL ||
+           optune_refuse(why, "has no C type for a dtype of the call");
 }
 
 static inline bool gpu_applies(const optune_task *task, char *why)
@@ -38,9 +35,9 @@ static inline bool gpu_applies(const optune_task *task, char *why)
     if (!pattern_applies(task, why))
         return false;
     for (int i = 0; i < call->n_inputs; i++)
-        if (!gpu_computes(task, call->input[i].type.dtype, why))
+        if (!gpu_computes(call->input[i].type.dtype, why))
             return false;
-    return gpu_computes(task, call->output[0].dtype, why);
+    return gpu_computes(call->output[0].dtype, why);
 }
 
 static inline void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call)

@@ -3,7 +3,9 @@
  * The register tile of GPU products: what a thread does with two tiles that lie in shared memory,
  * depth first: a[BK][LDA] holds BM rows, b[BK][LDB] holds BN columns. It stages nothing and knows
  * neither where the tiles come from nor where the sums go, so dense products, convolutions and
- * winograd share it. Macros: DTYPE BM BN BK TM TN CM CN UNROLL_K LDA LDB.
+ * winograd share it. Macros: DTYPE BM BN BK TM TN CM CN UNROLL_K LDA LDB. A body that lays its tiles
+ * out in another way defines where depth k of each begins (TILE_A_AT, TILE_B_AT), and one whose
+ * threads share the depth of a tile how much of it is a thread's (TILE_DEPTH).
  *
  * A thread computes TM x TN of the block's BM x BN sums, in chunks of CM x CN that are one vector
  * of shared memory each and lie a block's width of threads apart, so that neighbours read
@@ -18,6 +20,14 @@
 #define TX (BN / TN)
 #define TY (BM / TM)
 #define THREADS (TX * TY)
+
+#ifndef TILE_DEPTH
+#define TILE_DEPTH BK
+#endif
+#ifndef TILE_A_AT
+#define TILE_A_AT(k) ((k)*LDA)
+#define TILE_B_AT(k) ((k)*LDB)
+#endif
 
 /* Where sum i, j of a thread lies in the block. */
 #define TILE_ROW(i, ty) ((ty)*CM + (i) / CM * CM * TY + (i) % CM)
@@ -36,23 +46,23 @@ INLINE void tile_clear(DTYPE acc[TM][TN])
     }
 }
 
-/* acc += the product over BK of depth. */
+/* acc += the product over TILE_DEPTH of depth. */
 INLINE void tile_multiply(LOCAL const DTYPE *a, LOCAL const DTYPE *b, int ty, int tx,
                           DTYPE acc[TM][TN])
 {
     UNROLL_BY(UNROLL_K)
-    for (int k = 0; k < BK; k++) {
+    for (int k = 0; k < TILE_DEPTH; k++) {
         DTYPE ra[TM], rb[TN];
         UNROLL
         for (int i = 0; i < TM; i += CM) {
-            const tile_rows v = *(LOCAL const tile_rows *)(a + k * LDA + TILE_ROW(i, ty));
+            const tile_rows v = *(LOCAL const tile_rows *)(a + TILE_A_AT(k) + TILE_ROW(i, ty));
             UNROLL
             for (int c = 0; c < CM; c++)
                 ra[i + c] = v.v[c];
         }
         UNROLL
         for (int j = 0; j < TN; j += CN) {
-            const tile_cols v = *(LOCAL const tile_cols *)(b + k * LDB + TILE_COL(j, tx));
+            const tile_cols v = *(LOCAL const tile_cols *)(b + TILE_B_AT(k) + TILE_COL(j, tx));
             UNROLL
             for (int c = 0; c < CN; c++)
                 rb[j + c] = v.v[c];

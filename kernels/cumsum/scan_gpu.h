@@ -14,8 +14,8 @@
 static inline bool scan_gpu_applies(const optune_task *task, char *why)
 {
     return scan_applies(task, why) &&
-           gpu_computes(task, task->call->input[0].type.dtype, why) &&
-           gpu_computes(task, task->call->output[0].dtype, why);
+           gpu_computes(task->call->input[0].type.dtype, why) &&
+           gpu_computes(task->call->output[0].dtype, why);
 }
 
 /* Parts of a line that give every unit of the device something, of `least` elements each. */

@@ -3,7 +3,7 @@
  * dense_cublas.cuda: one gemm of cuBLAS. No knobs. float32 is computed in float32, in tf32 only
  * where the call's numerics class permits it.
  */
-#include "kernels/common/cuda_types.h"
+#include "kernels/common/cublas_plan.h"
 #include "kernels/dense/dense.h"
 
 static bool applies(const optune_task *task, char *why)
@@ -24,13 +24,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "M", s.m);
     optune_plan_define(plan, m, "N", s.n);
     optune_plan_define(plan, m, "K", s.k);
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
-                                            .module = m,
-                                            .function = "begin",
-                                            .n_args = 3,
-                                            .arg = {optune_symbol_arg("cublasCreate_v2"),
-                                                    optune_symbol_arg("cublasSetStream_v2"),
-                                                    optune_symbol_arg("ot_stream")}});
+    cublas_handle(plan, m);
     optune_plan_stage(
         plan,
         &(optune_stage){.phase = OPTUNE_TIMED,
@@ -39,11 +33,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                         .n_args = 4,
                         .arg = {optune_symbol_arg("cublasGemmEx"), optune_input_arg(DENSE_DATA),
                                 optune_input_arg(DENSE_WEIGHT), optune_output_arg(0)}});
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TEARDOWN,
-                                            .module = m,
-                                            .function = "end",
-                                            .n_args = 1,
-                                            .arg = {optune_symbol_arg("cublasDestroy_v2")}});
 }
 
 OPTUNE_IMPL(dense, cublas) = {

@@ -4,18 +4,7 @@
  * out^T[N,M] = weight[N,K] * data^T[K,M], both operands as they lie. Macros: M N K, TYPE,
  * OUT_TYPE, COMPUTE.
  */
-#include "kernels/common/cuda_library.h"
-
-enum { NO_TRANS = 0, TRANS = 1, DEFAULT_ALGORITHM = -1 };
-
-static void *handle;
-
-/* arg: cublasCreate, cublasSetStream, stream */
-void begin(void *const *arg)
-{
-    if (((int (*)(void **))arg[0])(&handle) == 0)
-        ((int (*)(void *, void *))arg[1])(handle, arg[2]);
-}
+#include "kernels/common/cublas.h"
 
 typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, const void *alpha,
                  const void *a, int type_a, int lda, const void *b, int type_b, int ldb,
@@ -27,12 +16,4 @@ void dense(void *const *arg)
     const scale one = 1, zero = 0;
     ((gemm *)arg[0])(handle, TRANS, NO_TRANS, N, M, K, &one, arg[2], TYPE, K, arg[1], TYPE, K,
                      &zero, arg[3], OUT_TYPE, N, COMPUTE, DEFAULT_ALGORITHM);
-}
-
-/* arg: cublasDestroy */
-void end(void *const *arg)
-{
-    if (handle)
-        ((int (*)(void *))arg[0])(handle);
-    handle = 0;
 }

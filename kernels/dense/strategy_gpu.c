@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense on GPUs, CUDA's and OpenCL's. Priority levels order the implementations untuned.
+ * dense on GPUs, CUDA's and OpenCL's. Priority levels order the implementations untuned: the fewer
+ * rows a template is made for, the better it is where it applies; libraries before all, where named.
  */
 #include "kernels/dense/dense.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "dense_tile.gpu", .plevel = 10},
+    {.impl = "dense_skinny.gpu", .plevel = 12, .when = "m <= 32"},
+    {.impl = "dense_gemv.gpu", .plevel = 13, .when = "m <= 8"},
     {.impl = "dense_cublas.cuda", .plevel = 25},
     {.impl = "dense_cublaslt.cuda", .plevel = 24},
     {0},

@@ -16,7 +16,7 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs constant shapes, and something to average");
     if (!tensor_is_float(&task->call->output[0]))
         return optune_refuse(why, "needs float32 or float64");
-    return gpu_computes(task, task->call->output[0].dtype, why);
+    return gpu_computes(task->call->output[0].dtype, why);
 }
 
 static void space(const optune_task *task, optune_space *space)

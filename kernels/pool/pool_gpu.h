@@ -31,7 +31,7 @@ static inline pool_shape pool_gpu_shape(const optune_call *call)
 static inline bool pool_gpu_applies(const optune_task *task, char *why)
 {
     const pool_shape s = pool_gpu_shape(task->call);
-    return pool_applies(task, &s, why) && gpu_computes(task, task->call->output[0].dtype, why);
+    return pool_applies(task, &s, why) && gpu_computes(task->call->output[0].dtype, why);
 }
 
 static inline void pool_gpu_space(const optune_task *task, optune_space *space)

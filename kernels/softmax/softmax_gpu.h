@@ -9,7 +9,7 @@
 static inline bool softmax_gpu_applies(const optune_task *task, softmax_shape *s, char *why)
 {
     return softmax_applies(task, s, why) &&
-           gpu_computes(task, task->call->output[0].dtype, why);
+           gpu_computes(task->call->output[0].dtype, why);
 }
 
 static inline int softmax_gpu_module(const optune_task *task, optune_plan *plan,

@@ -6,6 +6,8 @@
  */
 #include "support/check.h"
 
+#include "support/belongs.h"
+
 #include "target/cuda.h"
 #include "tuner/tuner.h"
 
@@ -52,16 +54,6 @@ static void submit(bench *b, const optune_task *task, const optune_impl *impl,
     free(plan);
 }
 
-/* A library's body is C; whose it is, the strategies say. */
-static bool on_cuda(const optune_impl *impl, const optune_target *target)
-{
-    const optune_strategy *s = ot_strategy_find(ot_op_find(impl->op), target);
-    bool named = !impl->library;
-    for (const optune_strategy_row *row = s ? s->rows : NULL; row && row->impl; row++)
-        named = named || !strcmp(row->impl, impl->name);
-    return named;
-}
-
 static void sample_of(bench *b, const optune_impl *impl, const char *sample, uint64_t *rng)
 {
     optune_err err = {0};
@@ -70,8 +62,7 @@ static void sample_of(bench *b, const optune_impl *impl, const char *sample, uin
     optune_config config;
     check_ok(ot_call_parse(sample, &call, &err));
     const optune_task task = {&call, &b->target, &b->device};
-    if (!ot_impl_runs_on(impl, &b->device, NULL) || !on_cuda(impl, &b->target) ||
-        (impl->applies && !impl->applies(&task, NULL)))
+    if (!impl_belongs(impl, &b->target) || !ot_impl_applies(impl, &task, NULL))
         return;
     check_ok(ot_space_open(&task, impl, &space, &err));
     ot_space_fallback(space, &config);

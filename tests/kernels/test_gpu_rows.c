@@ -117,12 +117,106 @@ static void test_autotvm_indices(void **state)
     }
 }
 
+/* Where a device lacks doubles, no implementation takes a call with one, whatever its row asks. */
+static void test_no_float64(void **state)
+{
+    (void)state;
+    const optune_device with = {.name = "g", .warp = 32},
+                        without = {.name = "g", .warp = 32, .no_float64 = true};
+    const optune_task tasks[] = {{&call, &target, &with}, {&call, &target, &without}};
+    int n, refused = 0, taken = 0;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int i = 0; i < n; i++)
+        for (const char *const *sample = ot_op_find(impl[i]->op)->samples; *sample; sample++) {
+            optune_err err = {0};
+            char why[OPTUNE_WHY_SIZE] = "";
+            check_ok(ot_call_parse(*sample, &call, &err));
+            if (!ot_impl_applies(impl[i], &tasks[0], NULL))
+                continue;
+            const bool doubles = strstr(*sample, "f64") || strstr(*sample, "float64");
+            const bool applies = ot_impl_applies(impl[i], &tasks[1], why);
+            if (applies == doubles)
+                fail_msg("%s %s: %s", impl[i]->name, *sample, why);
+            if (doubles)
+                check_contains(why, "g has no float64");
+            refused += doubles;
+            taken += !doubles;
+        }
+    assert_true(refused > 50 && taken > 50);
+}
+
+/* One config of an implementation for a call: `text` names knobs that differ from the fallback. */
+static bool config_valid(const char *name, const char *text, const char *knob, int64_t value,
+                         const char *reason)
+{
+    optune_err err = {0};
+    optune_space *space;
+    optune_config config;
+    char why[OPTUNE_WHY_SIZE] = "";
+    const optune_impl *impl = ot_impl_find(name);
+    assert_non_null(impl);
+    check_ok(ot_call_parse(text, &call, &err));
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    ot_space_fallback(space, &config);
+    assert_true(ot_space_valid(space, &config, why));
+    for (int i = 0; i < config.n; i++)
+        if (!strcmp(config.entity[i].name, knob))
+            config.entity[i].v[0] = value;
+    check_ok(ot_space_index_of(space, &config, &err));
+    const bool valid = ot_space_valid(space, &config, why);
+    if (!valid)
+        check_contains(why, reason);
+    ot_space_close(space);
+    return valid;
+}
+
+static bool product_applies(const char *name, const char *text)
+{
+    optune_err err = {0};
+    check_ok(ot_call_parse(text, &call, &err));
+    return ot_impl_applies(ot_impl_find(name), &task, NULL);
+}
+
+/* Matrix products, each condition from both sides. */
+static void test_products(void **state)
+{
+    (void)state;
+    assert_true(product_applies("dense_gemv.gpu", "dense(f32[16,64], f32[8,64])"));
+    assert_false(product_applies("dense_gemv.gpu", "dense(f32[17,64], f32[8,64])"));
+    assert_true(product_applies("dense_skinny.gpu", "dense(f32[64,64], f32[8,64])"));
+    assert_false(product_applies("dense_skinny.gpu", "dense(f32[65,64], f32[8,64])"));
+    assert_true(product_applies("dense_tile.gpu", "dense(f32[?m:1..64,64], f32[8,64])"));
+    assert_false(product_applies("dense_tile.gpu", "dense(f32[?m:0..64,64], f32[8,64])"));
+    assert_false(product_applies("dense_tile.gpu", "dense(f32[4,?k:1..64], f32[8,?k:1..64])"));
+    const char *const gemv = "batch_matmul_gemv.gpu", *const tile = "batch_matmul_tile.gpu";
+    assert_true(product_applies(gemv, "batch_matmul(f32[2,1,64], f32[2,8,64])"));
+    assert_false(
+        product_applies(gemv, "batch_matmul(f32[2,1,64], f32[2,64,8], transpose_b=false)"));
+    assert_true(product_applies(tile, "batch_matmul(f32[65535,1,4], f32[65535,1,4])"));
+    assert_false(product_applies(tile, "batch_matmul(f32[65536,1,4], f32[65536,1,4])"));
+
+    const char *const call_2048 = "dense(f32[2048,2048], f32[2048,2048])";
+    const char *const skinny = "dense(f32[32,4096], f32[1024,4096])";
+    assert_true(config_valid("dense_tile.gpu", call_2048, "block_m", 128, ""));
+    assert_true(config_valid("dense_tile.gpu", call_2048, "splits", 16, ""));
+    assert_false(config_valid("dense_tile.gpu", "dense(f32[2048,64], f32[2048,64])", "splits",
+                              16, "less than two steps of depth"));
+    assert_false(config_valid("dense_tile.gpu", call_2048, "thread_m", 1, "2048 threads"));
+    assert_false(config_valid("dense_tile.gpu", "dense(f32[32,64], f32[64,64])", "block_m", 128,
+                              "outside the output"));
+    assert_false(config_valid("dense_tile.gpu", "dense(f32[64,8], f32[64,8])", "block_k", 32,
+                              "outside the depth"));
+    assert_true(config_valid("dense_skinny.gpu", skinny, "block_m", 32, ""));
+    assert_false(config_valid("dense_skinny.gpu", "dense(f32[8,8], f32[64,8])", "slices", 16,
+                              "more slices than depth"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_capability),
-        cmocka_unit_test(test_autotvm_indices),
+        cmocka_unit_test(test_limits),          cmocka_unit_test(test_capability),
+        cmocka_unit_test(test_autotvm_indices), cmocka_unit_test(test_no_float64),
+        cmocka_unit_test(test_products),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -18,6 +18,7 @@
 #include <math.h>
 
 #include "strategy/inside.h"
+#include "support/belongs.h"
 #include "support/emulated.h"
 #include "tuner/tuner.h"
 
@@ -136,8 +137,7 @@ static bool applies(const bench *b, const optune_impl *impl, const char *sample,
     const optune_task portable = {call, &b->target, &plain};
     if (b->emulated && (impl->library || !impl->applies || impl->applies(&portable, NULL)))
         return false;
-    return ot_impl_runs_on(impl, &b->device, why) &&
-           (!impl->applies || impl->applies(&task, why)) && ot_epilogue_applies(&task, why);
+    return ot_impl_applies(impl, &task, why) && ot_epilogue_applies(&task, why);
 }
 
 /* The fallback and some random configs; nothing when the implementation does not apply. */
@@ -235,19 +235,6 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
     ot_text_release(&fused);
 }
 
-/* A library's implementation belongs to the targets whose strategies name it. */
-static bool belongs(const bench *b, const optune_op *op, const optune_impl *impl)
-{
-    if (!impl->library)
-        return true;
-    const optune_strategy *strategy = ot_strategy_find(op, &b->target);
-    for (const optune_strategy_row *row = strategy ? strategy->rows : NULL; row && row->impl;
-         row++)
-        if (!strcmp(row->impl, impl->name))
-            return true;
-    return false;
-}
-
 static bool tested[1024]; /* by position in the table: it was checked or skipped somewhere */
 
 static int asked(const char *name, int otherwise)
@@ -275,7 +262,7 @@ static void every_impl(const char *target, int configs, int thin)
     for (int i = 0; i < n; i++) {
         const optune_op *op = ot_op_find(impl[i]->op);
         assert_non_null(op);
-        if ((only && strcmp(only, impl[i]->name)) || !belongs(&b, op, impl[i]))
+        if ((only && strcmp(only, impl[i]->name)) || !impl_belongs(impl[i], &b.target))
             continue;
         const int before = b.checked + b.skipped + b.failed;
         samples_of(&b, op, impl[i], &rng);
@@ -337,8 +324,7 @@ static bool applies_somewhere(const optune_impl *impl)
         const optune_task task = {&call, &target, &device};
         for (const char *const *sample = op->samples; *sample && !yes; sample++) {
             check_ok(ot_call_parse(*sample, &call, &err));
-            yes = ot_impl_runs_on(impl, &device, NULL) &&
-                  (!impl->applies || impl->applies(&task, NULL));
+            yes = ot_impl_applies(impl, &task, NULL);
         }
     }
     return yes;

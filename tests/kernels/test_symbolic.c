@@ -7,6 +7,8 @@
  */
 #include "support/check.h"
 
+#include "support/belongs.h"
+
 #include <math.h>
 
 #include "tuner/tuner.h"
@@ -21,23 +23,30 @@ static struct {
     int configs, checked, skipped, failed;
 } t;
 
-static void open_all(int threads)
+/* False: there is no such device here. */
+static bool open_all(const char *target)
 {
     optune_err err = {0};
-    snprintf(t.text, sizeof t.text, "cpu -threads=%d", threads);
+    snprintf(t.text, sizeof t.text, "%s", target);
     t.rng = 7;
     check_ok(ot_target_parse(t.text, &t.target, &err));
-    check_ok(ot_target_probe(&t.target, &t.device, &err));
+    const int status = ot_target_probe(&t.target, &t.device, &err);
+    if (status == OPTUNE_ENODEV) {
+        print_message("%s: %s\n", target, err.text);
+        return false;
+    }
+    check_ok(status);
     check_ok(ot_temp_dir(t.dir, sizeof t.dir, &err));
     const ot_build_options build = {.target = &t.target,
                                     .device = &t.device,
-                                    .row = ot_target_find("cpu"),
+                                    .row = ot_target_find(t.target.kind),
                                     .cache_dir = t.dir,
                                     .limit_s = 60};
     check_ok(ot_builder_open(&build, &t.builder, &err));
     const ot_worker_options worker = {
         .target_text = t.text, .target = &t.target, .device = &t.device};
     check_ok(ot_worker_open(&worker, &t.worker, &err));
+    return true;
 }
 
 static void close_all(void)
@@ -110,9 +119,8 @@ static void try_at(const optune_impl *impl, const optune_call *range, const char
     if (r.outcome != OPTUNE_OUTCOME_OK && impl->library && strstr(message, "library")) {
         t.skipped++;
     } else if (r.outcome != OPTUNE_OUTCOME_OK) {
-        print_error("%s threads=%d %s\n  at %s\n    %s\n    %s: %s\n", impl->name,
-                    t.target.threads, text, fixed.s, ot_text_str(&short_config),
-                    ot_outcome_name(r.outcome), message);
+        print_error("%s %s %s\n  at %s\n    %s\n    %s: %s\n", impl->name, t.text, text,
+                    fixed.s, ot_text_str(&short_config), ot_outcome_name(r.outcome), message);
         t.failed++;
     } else {
         t.checked++;
@@ -165,9 +173,8 @@ static bool sample_of(const optune_impl *impl, const char *sample)
     char why[OPTUNE_WHY_SIZE];
     check_ok(ot_call_parse(sample, call, &err));
     const optune_task task = {range, &t.target, &t.device};
-    const bool takes = !call->n_epilogues && widen(impl, call, range) &&
-                       ot_impl_takes(impl, range, why) &&
-                       (!impl->applies || impl->applies(&task, why));
+    const bool takes =
+        !call->n_epilogues && widen(impl, call, range) && ot_impl_applies(impl, &task, why);
     if (takes) {
         optune_space *space;
         optune_config *config = ot_alloc(sizeof *config);
@@ -191,16 +198,18 @@ static bool sample_of(const optune_impl *impl, const char *sample)
     return takes;
 }
 
-static void every_impl(int threads, int configs)
+static void every_impl(const char *target, int configs)
 {
     const char *only = getenv("OPTUNE_TEST_IMPL");
     int n;
     const optune_impl *const *impl = ot_impls(&n);
     t.configs = configs;
     t.checked = t.skipped = t.failed = 0;
-    open_all(threads);
+    if (!open_all(target))
+        skip();
     for (int i = 0; i < n; i++) {
-        if (!impl[i]->symbolic || (only && strcmp(only, impl[i]->name)))
+        if (!impl[i]->symbolic || (only && strcmp(only, impl[i]->name)) ||
+            !ot_impl_runs_on(impl[i], &t.device, NULL) || !impl_belongs(impl[i], &t.target))
             continue;
         bool any = false;
         const optune_op *op = ot_op_find(impl[i]->op);
@@ -209,31 +218,56 @@ static void every_impl(int threads, int configs)
         if (!any)
             fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
     }
-    print_message("%d checked, %d skipped (no library), %d failed at %d threads\n", t.checked,
-                  t.skipped, t.failed, threads);
+    print_message("%d checked, %d skipped (no library), %d failed on %s\n", t.checked,
+                  t.skipped, t.failed, target);
     close_all();
     assert_int_equal(t.failed, 0);
+}
+
+static int asked(int otherwise)
+{
+    int64_t n;
+    const char *s = getenv("OPTUNE_TEST_CONFIGS");
+    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : otherwise;
 }
 
 static void one_thread(void **state)
 {
     (void)state;
-    int64_t n;
-    const char *s = getenv("OPTUNE_TEST_CONFIGS");
-    every_impl(1, s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : 2);
+    every_impl("cpu -threads=1", asked(2));
 }
 
 static void two_threads(void **state)
 {
     (void)state;
-    every_impl(2, 1);
+    every_impl("cpu -threads=2", 1);
 }
 
-int main(void)
+static void opencl(void **state)
 {
-    const struct CMUnitTest tests[] = {
+    (void)state;
+    every_impl("opencl", asked(0)); /* PoCL takes a second for each */
+}
+
+static void cuda(void **state)
+{
+    (void)state;
+    if (ot_target_find("cuda"))
+        every_impl("cuda", asked(2));
+}
+
+/* Without a word, cpu; with `opencl` or `cuda`, that target. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest on_cpu[] = {
         cmocka_unit_test(one_thread),
         cmocka_unit_test(two_threads),
     };
-    return cmocka_run_group_tests_name("kernels/symbolic", tests, NULL, NULL);
+    const struct CMUnitTest on_opencl[] = {cmocka_unit_test(opencl)};
+    const struct CMUnitTest on_cuda[] = {cmocka_unit_test(cuda)};
+    if (argc > 1 && strcmp(argv[1], "opencl") == 0)
+        return cmocka_run_group_tests_name("kernels/symbolic_opencl", on_opencl, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "cuda") == 0)
+        return cmocka_run_group_tests_name("kernels/symbolic_cuda", on_cuda, NULL, NULL);
+    return cmocka_run_group_tests_name("kernels/symbolic", on_cpu, NULL, NULL);
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_matmul_gemv.gpu: products of one row or a few, CUDA and OpenCL, as fast as the
+ * right operand is read.
+ */
+#include "kernels/batch_matmul/batch_matmul_gpu.h"
+#include "kernels/dense/matmul_gpu_gemv.h"
+
+static bool few_rows(const optune_task *task, char *why)
+{
+    if (!batch_matmul_applies(task, why))
+        return false;
+    const batch_matmul_shape s = batch_matmul_shape_of(task->call);
+    return s.transpose_a || !s.transpose_b
+               ? optune_refuse(why, "needs both operands row by row")
+               : s.m <= 16 || optune_refuse(why, "more than 16 rows");
+}
+
+MATMUL_GPU_IMPL(batch_matmul, gemv, "batch_matmul_gemv.gpu", gemv,
+                "teams of threads along the depth, nothing staged", batch_matmul_gpu, few_rows,
+                "x.0 x.1 y.0");

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_matmul_skinny.gpu: products of few rows, CUDA and OpenCL: the depth is shared
+ * within a block and among blocks, so that few outputs fill a device.
+ */
+#include "kernels/batch_matmul/batch_matmul_gpu.h"
+#include "kernels/dense/matmul_gpu_tile.h"
+
+static bool few_rows(const optune_task *task, char *why)
+{
+    return batch_matmul_applies(task, why) && (batch_matmul_shape_of(task->call).m <= 64 ||
+                                               optune_refuse(why, "more than 64 rows"));
+}
+
+MATMUL_GPU_IMPL(batch_matmul, skinny, "batch_matmul_skinny.gpu", skinny,
+                "all rows in a block, which shares the depth of a tile", batch_matmul_gpu,
+                few_rows, "x.0 x.1 y.0");

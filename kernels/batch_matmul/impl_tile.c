@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_matmul_tile.gpu: large products by tiles in shared memory, CUDA and OpenCL. The
+ * fallback is sized by the shape, so that an untuned product is never computed by one dot product a
+ * block.
+ */
+#include "kernels/batch_matmul/batch_matmul_gpu.h"
+#include "kernels/dense/matmul_gpu_tile.h"
+
+MATMUL_GPU_IMPL(batch_matmul, tile, "batch_matmul_tile.gpu", tile,
+                "tiles in shared memory, a block of the output in registers", batch_matmul_gpu,
+                batch_matmul_applies, "x.0 x.1 y.0");

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What bodies that call cuBLAS share: the handle's life and the interface's numbers. cuBLAS stores by
+ * columns, so bodies let it compute the transposed product. Row side: kernels/common/cublas_plan.h.
+ */
+#ifndef OPTUNE_KERNELS_COMMON_CUBLAS_H
+#define OPTUNE_KERNELS_COMMON_CUBLAS_H
+
+#include "kernels/common/cuda_library.h"
+
+enum { NO_TRANS = 0, TRANS = 1, DEFAULT_ALGORITHM = -1 };
+
+static void *handle;
+
+/* arg: cublasCreate, cublasSetStream, stream */
+void begin(void *const *arg)
+{
+    if (((int (*)(void **))arg[0])(&handle) == 0)
+        ((int (*)(void *, void *))arg[1])(handle, arg[2]);
+}
+
+/* arg: cublasDestroy */
+void end(void *const *arg)
+{
+    if (handle)
+        ((int (*)(void *))arg[0])(handle);
+    handle = 0;
+}
+
+#endif

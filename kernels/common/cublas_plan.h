@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows that call cuBLAS: the stages around theirs. Body side: kernels/common/cublas.h. Host code only. */
+#ifndef OPTUNE_KERNELS_COMMON_CUBLAS_PLAN_H
+#define OPTUNE_KERNELS_COMMON_CUBLAS_PLAN_H
+
+#include "kernels/common/cuda_types.h"
+
+/* Makes the handle before any run and destroys it behind the last. */
+static inline void cublas_handle(optune_plan *plan, int module)
+{
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
+                                            .module = module,
+                                            .function = "begin",
+                                            .n_args = 3,
+                                            .arg = {optune_symbol_arg("cublasCreate_v2"),
+                                                    optune_symbol_arg("cublasSetStream_v2"),
+                                                    optune_symbol_arg("ot_stream")}});
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TEARDOWN,
+                                            .module = module,
+                                            .function = "end",
+                                            .n_args = 1,
+                                            .arg = {optune_symbol_arg("cublasDestroy_v2")}});
+}
+
+#endif

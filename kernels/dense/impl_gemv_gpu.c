@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dense_gemv.gpu: products of one row or a few, CUDA and OpenCL, as fast as the
+ * right operand is read.
+ */
+#include "kernels/dense/dense_gpu.h"
+#include "kernels/dense/matmul_gpu_gemv.h"
+
+static bool few_rows(const optune_task *task, char *why)
+{
+    return dense_applies(task, why) &&
+           (dense_shape_of(task->call).m <= 16 || optune_refuse(why, "more than 16 rows"));
+}
+
+MATMUL_GPU_IMPL(dense, gemv_gpu, "dense_gemv.gpu", gemv,
+                "teams of threads along the depth, nothing staged", dense_gpu, few_rows,
+                "data.0");

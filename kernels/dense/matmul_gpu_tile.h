@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The templates `tile` and `skinny` of matrix products on GPUs, which share a body
+ * (kernels/common/gemm_gpu.h): their knobs, limits and macros. Their fallbacks are chosen by an
+ * estimate of the time, so that an untuned product fills the device whatever its shape. Host code
+ * only.
+ */
+#ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_TILE_H
+#define OPTUNE_KERNELS_DENSE_MATMUL_GPU_TILE_H
+
+#include "kernels/dense/matmul_gpu.h"
+
+/* A config of either template. */
+typedef struct matmul_gpu_tile {
+    gpu_tile t;
+    int64_t lanes, slices, splits;
+} matmul_gpu_tile;
+
+static inline matmul_gpu_tile matmul_gpu_tile_of(const optune_config *config, bool skinny)
+{
+    return (matmul_gpu_tile){
+        .t = gpu_tile_of(config),
+        .lanes = optune_config_int(config, "lanes_n"),
+        .slices = skinny ? optune_config_int(config, "slices") : 1,
+        .splits = optune_config_int(config, "splits"),
+    };
+}
+
+static inline int64_t matmul_gpu_threads(const matmul_gpu_tile *c)
+{
+    return gpu_tile_threads(&c->t) * c->slices;
+}
+
+/* Threads side by side along n in a group of 32, as the tile has room for them. */
+static inline int64_t matmul_gpu_lanes(const matmul_gpu_tile *c, int64_t lanes)
+{
+    const int64_t tx = c->t.bn / c->t.tn, ty = c->t.bm / c->t.tm;
+    if (lanes * ty < 32)
+        lanes = 32 / ty;
+    return matmul_min(lanes, tx);
+}
+
+static inline int64_t matmul_gpu_vx(const matmul_gpu *p, const matmul_gpu_tile *c)
+{
+    const int64_t line = p->x_along ? p->m : p->k;
+    return matmul_gpu_vector(p, line, p->x_along ? c->t.bm : c->t.bk / c->slices);
+}
+
+static inline int64_t matmul_gpu_vy(const matmul_gpu *p, const matmul_gpu_tile *c)
+{
+    return matmul_gpu_vector(p, p->y_along ? p->n : p->k,
+                             p->y_along ? c->t.bn : c->t.bk / c->slices);
+}
+
+/* Elements of one operand's tile, as the body lays it out. */
+static inline int64_t matmul_gpu_side(const matmul_gpu *p, int64_t rows, int64_t bk, bool along,
+                                      int64_t v)
+{
+    const int64_t elem = matmul_gpu_elem(p), least = 16 / elem, skew = 128 / elem * v / bk;
+    return bk * rows + (along ? 0 : bk / v * (skew > least ? skew : least));
+}
+
+static inline int64_t matmul_gpu_shared(const matmul_gpu *p, const matmul_gpu_tile *c)
+{
+    const int64_t vx = matmul_gpu_vx(p, c), vy = matmul_gpu_vy(p, c);
+    const int64_t staged = c->t.stages * (matmul_gpu_side(p, c->t.bm, c->t.bk, p->x_along, vx) +
+                                          matmul_gpu_side(p, c->t.bn, c->t.bk, p->y_along, vy));
+    const int64_t meet = c->slices / 2 * c->t.bm * c->t.bn;
+    return (staged > meet ? staged : meet) * matmul_gpu_elem(p);
+}
+
+static inline bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gpu *p,
+                                        const matmul_gpu_tile *c, int64_t least_m, char *why)
+{
+    const gpu_tile *t = &c->t;
+    const int64_t elem = matmul_gpu_elem(p), threads = matmul_gpu_threads(c);
+    const int64_t least = matmul_min(32, (int64_t)task->device->warp);
+    if (t->tm > t->bm || t->tn > t->bn)
+        return optune_refuse(why, "a thread computes more than its block");
+    if (c->slices > t->bk)
+        return optune_refuse(why, "more slices than depth in a tile");
+    if (threads < least)
+        return optune_refuse(why, "%" PRId64 " threads are less than a warp", threads);
+    if ((t->bm > least_m && t->bm / 2 >= p->m) || (t->bn > 16 && t->bn / 2 >= p->n))
+        return optune_refuse(why, "half of the block lies outside the output");
+    if (t->bk > 8 && t->bk / 2 >= p->k)
+        return optune_refuse(why, "half of the tile lies outside the depth");
+    if ((t->bm + t->bn) * t->bk > 64 * threads)
+        return optune_refuse(why, "a thread stages more than 64 elements");
+    if (threads * matmul_gpu_vx(p, c) < (p->x_along ? t->bm : t->bk) ||
+        threads * matmul_gpu_vy(p, c) < (p->y_along ? t->bn : t->bk))
+        return optune_refuse(why, "%" PRId64 " threads fetch less than a line of a tile",
+                             threads);
+    for (int64_t less = 4; less < c->lanes; less *= 2)
+        if (matmul_gpu_lanes(c, less) == matmul_gpu_lanes(c, c->lanes))
+            return optune_refuse(why, "%" PRId64 " threads along n is as good as %" PRId64,
+                                 c->lanes, less);
+    const int64_t staged = matmul_ceil((t->bm + t->bn) * t->bk, threads);
+    const int64_t block[3] = {threads, 1, 1};
+    return matmul_gpu_splits_fit(p, c->splits, t->bk, why) &&
+           gpu_fits(task, block, matmul_gpu_shared(p, c),
+                    elem / 4 * (t->tm * t->tn + t->tm + t->tn + staged) + 16, why);
+}
+
+/* An estimate of a product's time in cycles, only good for comparing: arithmetic at the rate that the
+ * thread's tile allows, or the latency of fetching a tile where a core holds too few blocks to
+ * hide it, and what sharing the depth costs. */
+static inline double matmul_gpu_cost(const optune_task *task, const matmul_gpu *p,
+                                     const matmul_gpu_tile *c)
+{
+    enum { UNITS = 16, LATENCY = 700, FMAS = 128, BYTES = 16, LAUNCH = 3000 };
+    const gpu_tile *t = &c->t;
+    const int64_t units = task->device->cores > 0 ? task->device->cores : UNITS;
+    const int64_t steps = matmul_ceil(matmul_ceil(p->k, t->bk), c->splits);
+    const int64_t blocks =
+        matmul_ceil(p->m, t->bm) * matmul_ceil(p->n, t->bn) * p->b * c->splits;
+    const int64_t queue = matmul_ceil(blocks, units); /* blocks that one core computes */
+    const double one = (double)(t->tm * t->tn);
+    const double fmas = (double)(t->bm * t->bn * t->bk) / FMAS *
+                        (1 + (double)(t->tm + t->tn) / (2 * one)) * (p->f64 ? 2 : 1);
+    const double busy = fmas * (double)queue;
+    const double waiting =
+        LATENCY * (double)queue / (double)matmul_min(queue, 2048 / matmul_gpu_threads(c));
+    const double sharing = c->splits == 1
+                               ? 0
+                               : LAUNCH + (double)(matmul_gpu_outputs(p) * (2 * c->splits + 1) *
+                                                   matmul_gpu_elem(p)) /
+                                              (double)(units * BYTES);
+    return (double)steps * (busy > waiting ? busy : waiting) + sharing;
+}
+
+/* Keeps the cheaper one of *best and c, where c is valid. */
+static inline void matmul_gpu_better(const optune_task *task, const matmul_gpu *p,
+                                     const matmul_gpu_tile *c, int64_t least_m,
+                                     matmul_gpu_tile *best, double *cost)
+{
+    if (!matmul_gpu_tile_fits(task, p, c, least_m, NULL))
+        return;
+    const double here = matmul_gpu_cost(task, p, c);
+    if (here < *cost) {
+        *cost = here;
+        *best = *c;
+    }
+}
+
+static inline void matmul_gpu_choose(optune_config *config, const optune_space *space,
+                                     const matmul_gpu_tile *c)
+{
+    gpu_tile_choose(config, space, &c->t);
+    optune_config_choose_int(config, space, "unroll_k", 32);
+    optune_config_choose_int(config, space, "lanes_n", c->lanes);
+    optune_config_choose_int(config, space, "splits", c->splits);
+}
+
+static inline void matmul_gpu_tiles(const optune_task *task, const matmul_gpu *p,
+                                    const optune_config *config, const matmul_gpu_tile *c,
+                                    optune_plan *plan)
+{
+    const int m = optune_plan_module(plan);
+    const int64_t elem = matmul_gpu_elem(p), lanes = matmul_gpu_lanes(c, c->lanes);
+    const int64_t vn = matmul_gpu_vector(p, p->n, gpu_tile_chunk(c->t.tn, elem));
+    matmul_gpu_define(task, plan, m, p, c->splits);
+    gpu_tile_define(plan, m, &c->t, config, elem);
+    optune_plan_define(plan, m, "LX", lanes);
+    optune_plan_define(plan, m, "LY", matmul_min(matmul_ceil(32, lanes), c->t.bm / c->t.tm));
+    optune_plan_define(plan, m, "SLICES", c->slices);
+    optune_plan_define(plan, m, "VX", matmul_gpu_vx(p, c));
+    optune_plan_define(plan, m, "VY", matmul_gpu_vy(p, c));
+    optune_plan_define(plan, m, "VN", vn);
+    const optune_stage stage = {
+        .module = m,
+        .grid = {matmul_ceil(p->n, c->t.bn) * matmul_ceil(p->m, c->t.bm), p->b, c->splits},
+        .block = {matmul_gpu_threads(c), 1, 1},
+        .shared = matmul_gpu_shared(p, c),
+    };
+    matmul_gpu_stages(task, plan, p, stage, c->splits, vn);
+}
+
+/* ---- tile -------------------------------------------------------------------------------- */
+
+enum { MATMUL_GPU_TILE_LEAST = 16 }; /* the least block_m */
+
+static inline void matmul_gpu_tile_space(optune_space *space)
+{
+    gpu_tile_knobs(space);
+    optune_space_ints(space, "lanes_n", 3, (const int64_t[]){4, 8, 16});
+    optune_space_ints(space, "splits", 5, (const int64_t[]){1, 2, 4, 8, 16});
+}
+
+/* The cheapest by the estimate above; 128 x 128 by 8 x 8 where that fills the device. */
+static inline void matmul_gpu_tile_fallback(const optune_task *task, const matmul_gpu *p,
+                                            const optune_space *space, optune_config *config)
+{
+    static const gpu_tile tiles[] = {
+        {16, 16, 8, 2, 2, 2},   {128, 128, 16, 8, 8, 2}, {64, 128, 16, 8, 8, 2},
+        {128, 64, 16, 8, 8, 2}, {64, 64, 16, 8, 4, 2},   {32, 64, 16, 4, 4, 2},
+        {64, 32, 16, 4, 4, 2},  {32, 32, 16, 4, 2, 2},   {16, 64, 16, 2, 4, 2},
+        {64, 16, 16, 4, 2, 2},  {16, 32, 16, 2, 2, 2},
+    };
+    matmul_gpu_tile best = {.t = tiles[0], .lanes = 4, .slices = 1, .splits = 1};
+    double cost = INFINITY;
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
+        for (int64_t splits = 1; splits <= 16; splits *= 2)
+            for (int64_t lanes = 4; lanes <= 8; lanes *= 2) {
+                matmul_gpu_tile c = {
+                    .t = tiles[i], .lanes = lanes, .slices = 1, .splits = splits};
+                if (p->f64) {
+                    c.t.bk = 8;
+                    c.t.tm = matmul_min(c.t.tm, 4);
+                }
+                matmul_gpu_better(task, p, &c, MATMUL_GPU_TILE_LEAST, &best, &cost);
+            }
+    matmul_gpu_choose(config, space, &best);
+}
+
+static inline bool matmul_gpu_tile_valid(const optune_task *task, const matmul_gpu *p,
+                                         const optune_config *config, char *why)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, false);
+    return matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_TILE_LEAST, why);
+}
+
+static inline void matmul_gpu_tile_plan(const optune_task *task, const matmul_gpu *p,
+                                        const optune_config *config, optune_plan *plan)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, false);
+    matmul_gpu_tiles(task, p, config, &c, plan);
+}
+
+/* ---- skinny ------------------------------------------------------------------------------ */
+
+enum { MATMUL_GPU_SKINNY_LEAST = 8 };
+
+static inline void matmul_gpu_skinny_space(optune_space *space)
+{
+    static const int64_t blocks[] = {8, 16, 32, 64, 128}, threads[] = {1, 2, 4, 8};
+    optune_space_ints(space, "block_m", 3, blocks);
+    optune_space_ints(space, "block_n", 4, blocks + 1);
+    optune_space_ints(space, "block_k", 4, (const int64_t[]){8, 16, 32, 64});
+    optune_space_ints(space, "thread_m", 4, threads);
+    optune_space_ints(space, "thread_n", 4, threads);
+    optune_space_ints(space, "stages", 2, (const int64_t[]){1, 2});
+    optune_space_ints(space, "unroll_k", 2, (const int64_t[]){4, 32});
+    optune_space_ints(space, "lanes_n", 3, (const int64_t[]){4, 8, 16});
+    optune_space_ints(space, "slices", 5, (const int64_t[]){1, 2, 4, 8, 16});
+    optune_space_ints(space, "splits", 6, (const int64_t[]){1, 2, 4, 8, 16, 32});
+}
+
+static inline void matmul_gpu_skinny_fallback(const optune_task *task, const matmul_gpu *p,
+                                              const optune_space *space, optune_config *config)
+{
+    int64_t bm = MATMUL_GPU_SKINNY_LEAST;
+    while (bm < p->m && bm < 32)
+        bm *= 2;
+    matmul_gpu_tile best = {.t = {bm, 16, 8, 1, 1, 2}, .lanes = 4, .slices = 1, .splits = 1};
+    double cost = INFINITY;
+    for (int64_t bn = 16; bn <= 128; bn *= 2)
+        for (int64_t bk = 8; bk <= 64; bk *= 2)
+            for (int64_t slices = 1; slices <= 8; slices *= 2)
+                for (int64_t splits = 1; splits <= 32; splits *= 2)
+                    for (int64_t each = 2; each <= 4; each *= 2) {
+                        const matmul_gpu_tile c = {
+                            .t = {bm, bn, bk, each, each, 2},
+                            .lanes = 4,
+                            .slices = slices,
+                            .splits = splits,
+                        };
+                        matmul_gpu_better(task, p, &c, MATMUL_GPU_SKINNY_LEAST, &best, &cost);
+                    }
+    matmul_gpu_choose(config, space, &best);
+    optune_config_choose_int(config, space, "slices", best.slices);
+}
+
+static inline bool matmul_gpu_skinny_valid(const optune_task *task, const matmul_gpu *p,
+                                           const optune_config *config, char *why)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, true);
+    return matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_SKINNY_LEAST, why);
+}
+
+static inline void matmul_gpu_skinny_plan(const optune_task *task, const matmul_gpu *p,
+                                          const optune_config *config, optune_plan *plan)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, true);
+    matmul_gpu_tiles(task, p, config, &c, plan);
+}
+
+#endif
