@@ -204,7 +204,18 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
     return rc < 0 ? rc : OPTUNE_OK;
 }
 
-/* Relations say "argument 2" of what does not fit; then that is where the caret goes. */
+/* Where the message first says the name as a word of its own; NULL: nowhere. */
+static const char *find_word(const char *message, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *p = strstr(message, name); p; p = strstr(p + 1, name))
+        if ((p == message || !(isalnum((unsigned char)p[-1]) || p[-1] == '_')) &&
+            !(isalnum((unsigned char)p[n]) || p[n] == '_'))
+            return p;
+    return NULL;
+}
+
+/* Relations say "argument 2" of what does not fit, or name an input; there the caret goes. */
 static const char *place_of(const parser *s, const optune_call *call, int misfit,
                             const char *message)
 {
@@ -214,13 +225,16 @@ static const char *place_of(const parser *s, const optune_call *call, int misfit
     const int i = found && isdigit((unsigned char)found[9]) ? found[9] - '1' : -1;
     if (i >= 0 && i < call->n_inputs)
         return s->input_at[i];
+    const char *place = NULL;
+    found = NULL;
     for (int k = 0; k < call->n_inputs; k++) {
-        char quoted[OPTUNE_NAME_SIZE + 2];
-        snprintf(quoted, sizeof(quoted), "'%s'", call->op->inputs[k].name);
-        if (strstr(message, quoted))
-            return s->input_at[k];
+        const char *here = find_word(message, call->op->inputs[k].name);
+        if (here && (!found || here < found)) {
+            found = here;
+            place = s->input_at[k];
+        }
     }
-    return s->cursor.text + strspn(s->cursor.text, " \t\n");
+    return place ? place : s->cursor.text + strspn(s->cursor.text, " \t\n");
 }
 
 /* An operator's name and its arguments. */

@@ -62,33 +62,33 @@ static int types(optune_call *call, optune_err *err)
         return status;
 
     if (!optune_dtype_unify(&x->dtype, &y->dtype))
-        return matmul_conflict(err, "their types differ", "y", y, "x", x);
+        return host_conflict(err, "their types differ", "y", y, "x", x);
     optune_dtype want = optune_call_attr(call, "out_dtype")->dtype;
     if (want.code == OPTUNE_DTYPE_UNKNOWN) {
         if (!optune_dtype_unify(&out->dtype, &x->dtype))
-            return matmul_conflict(err, "out_dtype is left out, so their types are the same",
-                                   "output", out, "x", x);
+            return host_conflict(err, "out_dtype is left out, so their types are the same",
+                                 "output", out, "x", x);
         optune_dtype_unify(&y->dtype, &x->dtype);
     } else if (!optune_dtype_unify(&out->dtype, &want)) {
         const optune_tensor wanted = {.dtype = want, .rank = -1};
-        return matmul_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
+        return host_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
     }
     if (!tensor_sums_fit(x->dtype, out->dtype))
-        return matmul_conflict(err, TENSOR_SUMS_NEED, "output", out, "x", x);
+        return host_conflict(err, TENSOR_SUMS_NEED, "output", out, "x", x);
 
     const bool ta = optune_call_int(call, "transpose_a") != 0;
     const bool tb = optune_call_int(call, "transpose_b") != 0;
     if (!optune_dim_unify(&y->dim[tb ? 2 : 1], &x->dim[ta ? 1 : 2]))
-        return matmul_conflict(err, "they are summed over the same dimension (k)", "y", y, "x",
-                               x);
+        return host_conflict(err, "they are summed over the same dimension (k)", "y", y, "x",
+                             x);
     if (!optune_dim_unify(&out->dim[1], &x->dim[ta ? 2 : 1]))
-        return matmul_conflict(err, "they have the same rows (m)", "output", out, "x", x);
+        return host_conflict(err, "they have the same rows (m)", "output", out, "x", x);
     if (!optune_dim_unify(&out->dim[2], &y->dim[tb ? 1 : 2]))
-        return matmul_conflict(err, "they have the same columns (n)", "output", out, "y", y);
+        return host_conflict(err, "they have the same columns (n)", "output", out, "y", y);
     /* Twice: what the first pass learns of the output may decide an operand. */
     for (int pass = 0; pass < 2; pass++)
         if (!unify_batches(&x->dim[0], &y->dim[0], &out->dim[0]))
-            return matmul_conflict(err, "batches are equal, or 1", "y", y, "x", x);
+            return host_conflict(err, "batches are equal, or 1", "y", y, "x", x);
     return batch_matmul_known(call) ? OPTUNE_OK : 1;
 }
 

@@ -48,7 +48,7 @@ static inline int host_conflict(optune_err *err, const char *what, const char *a
                                 const optune_tensor *b)
 {
     char a_text[HOST_TYPE_TEXT], b_text[HOST_TYPE_TEXT];
-    return optune_fail(err, OPTUNE_ETYPE, "'%s' %s does not fit '%s' %s: %s", a_name,
+    return optune_fail(err, OPTUNE_ETYPE, "%s %s does not fit %s %s: %s", a_name,
                        host_type_text(a, a_text), b_name, host_type_text(b, b_text), what);
 }
 
@@ -65,7 +65,7 @@ static inline int host_axis_settle(optune_call *call, const optune_tensor *data,
     char text[HOST_TYPE_TEXT];
     optune_attr *axis = host_attr(call, "axis");
     if (axis->i[0] < -data->rank || axis->i[0] >= data->rank)
-        return optune_fail(err, OPTUNE_ETYPE, "'data' %s has no axis %" PRId64,
+        return optune_fail(err, OPTUNE_ETYPE, "data %s has no axis %" PRId64,
                            host_type_text(data, text), axis->i[0]);
     if (axis->i[0] < 0)
         axis->i[0] += data->rank;

@@ -50,21 +50,15 @@ static const optune_op_attr attrs[] = {
 
 /* ---- type relation ----------------------------------------------------------------------- */
 
-/* "conv2d: argument 2 (weight) f32[...] does not fit data f32[...]: <what>" */
 static int misfit(const optune_call *call, int arg, const char *what, optune_err *err)
 {
-    char a[HOST_TYPE_TEXT], b[HOST_TYPE_TEXT];
-    if (arg == CONV2D_WEIGHT || arg == CONV2D_DATA) {
-        host_type_text(&call->input[arg].type, a);
-        host_type_text(&call->input[!arg].type, b);
-        return optune_fail(err, OPTUNE_ETYPE,
-                           "conv2d: argument %d (%s) %s does not fit %s %s: %s", arg + 1,
-                           inputs[arg].name, a, inputs[!arg].name, b, what);
-    }
-    host_type_text(&call->output[0], a);
-    host_type_text(&call->input[CONV2D_DATA].type, b);
-    return optune_fail(err, OPTUNE_ETYPE, "conv2d: output %s does not fit data %s: %s", a, b,
-                       what);
+    const optune_tensor *data = &call->input[CONV2D_DATA].type;
+    const optune_tensor *weight = &call->input[CONV2D_WEIGHT].type;
+    if (arg == CONV2D_DATA)
+        return tensor_misfit(err, "conv2d", "argument 1 (data)", data, "weight", weight, what);
+    if (arg == CONV2D_WEIGHT)
+        return tensor_misfit(err, "conv2d", "argument 2 (weight)", weight, "data", data, what);
+    return tensor_misfit(err, "conv2d", "output", &call->output[0], "data", data, what);
 }
 
 static int types(optune_call *call, optune_err *err)

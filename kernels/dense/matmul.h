@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the rows of the matrix products (dense, batch_matmul) share: messages of their type
- * relations, the reference product, and the checks and numbers of register tiles. Host code
- * only; bodies use kernels/common/gemm.h. It owns nothing and allocates nothing.
+ * What the rows of the matrix products (dense, batch_matmul) share: the reference product, and
+ * the checks and numbers of register tiles. Host code only; bodies use kernels/common/gemm.h. It
+ * owns nothing and allocates nothing.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_H
 #define OPTUNE_KERNELS_MATMUL_H
 
 #include "kernels/common/tensor.h"
-
-/* One failed agreement, naming both arguments and both types. */
-static inline int matmul_conflict(optune_err *err, const char *what, const char *a_name,
-                                  const optune_tensor *a, const char *b_name,
-                                  const optune_tensor *b)
-{
-    char a_text[HOST_TYPE_TEXT], b_text[HOST_TYPE_TEXT];
-    return optune_fail(err, OPTUNE_ETYPE, "%s %s does not fit %s %s: %s", a_name,
-                       host_type_text(a, a_text), b_name, host_type_text(b, b_text), what);
-}
 
 static inline int matmul_rank(optune_err *err, const char *name, optune_tensor *type, int rank)
 {

@@ -35,36 +35,36 @@ static int types(optune_call *call, optune_err *err)
         return status;
 
     if (!optune_dtype_unify(&data->dtype, &weight->dtype))
-        return matmul_conflict(err, "their types differ", "weight", weight, "data", data);
+        return host_conflict(err, "their types differ", "weight", weight, "data", data);
     optune_dtype want = optune_call_attr(call, "out_dtype")->dtype;
     if (want.code == OPTUNE_DTYPE_UNKNOWN) {
         if (!optune_dtype_unify(&out->dtype, &data->dtype))
-            return matmul_conflict(err, "out_dtype is left out, so their types are the same",
-                                   "output", out, "data", data);
+            return host_conflict(err, "out_dtype is left out, so their types are the same",
+                                 "output", out, "data", data);
         optune_dtype_unify(&weight->dtype, &data->dtype);
     } else if (!optune_dtype_unify(&out->dtype, &want)) {
         const optune_tensor wanted = {.dtype = want, .rank = -1};
-        return matmul_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
+        return host_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
     }
     if (!tensor_sums_fit(data->dtype, out->dtype))
-        return matmul_conflict(err, TENSOR_SUMS_NEED, "output", out, "data", data);
+        return host_conflict(err, TENSOR_SUMS_NEED, "output", out, "data", data);
     if (bias && !optune_dtype_unify(&bias->dtype, &out->dtype))
-        return matmul_conflict(err, "their types differ", "bias", bias, "output", out);
+        return host_conflict(err, "their types differ", "bias", bias, "output", out);
 
     /* Twice: a range narrowed by a later agreement reaches the earlier ones. */
     for (int pass = 0; pass < 2; pass++) {
         if (!optune_dim_unify(&weight->dim[1], &data->dim[1]))
-            return matmul_conflict(err, "the last dimension (k) is the same in both", "weight",
-                                   weight, "data", data);
+            return host_conflict(err, "the last dimension (k) is the same in both", "weight",
+                                 weight, "data", data);
         if (!optune_dim_unify(&out->dim[0], &data->dim[0]))
-            return matmul_conflict(err, "the first dimension (m) is the same in both", "output",
-                                   out, "data", data);
+            return host_conflict(err, "the first dimension (m) is the same in both", "output",
+                                 out, "data", data);
         if (!optune_dim_unify(&out->dim[1], &weight->dim[0]))
-            return matmul_conflict(err, "the output's last dimension is the weight's first (n)",
-                                   "output", out, "weight", weight);
+            return host_conflict(err, "the output's last dimension is the weight's first (n)",
+                                 "output", out, "weight", weight);
         if (bias && !optune_dim_unify(&bias->dim[0], &weight->dim[0]))
-            return matmul_conflict(err, "its dimension is the weight's first (n)", "bias", bias,
-                                   "weight", weight);
+            return host_conflict(err, "its dimension is the weight's first (n)", "bias", bias,
+                                 "weight", weight);
     }
     return optune_tensor_known(data) && optune_tensor_known(weight) &&
                    optune_tensor_known(out) && (!bias || optune_tensor_known(bias))
