@@ -4,14 +4,10 @@
  * zero, and unspecified where the integer cannot hold it (NaN among them). Integer to integer:
  * wraps. To bool: whether it is not 0 (NaN is not).
  */
+#include "kernels/broadcast/unary.h"
 #include "optune/define.h"
 
 OPTUNE_SCALAR(expression, 0, x0);
-
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
 
 static const optune_op_attr attrs[] = {
     {.name = "dtype", .kind = OPTUNE_ATTR_DTYPE, .description = "the output's", .shown = true},
@@ -57,7 +53,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(cast) = {
     .name = "cast",
     .summary = "the same values in another dtype",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .attrs = attrs,
     .support_level = 1,
     .gradient = gradient,

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clip: data limited to a_min .. a_max. NaN stays NaN. */
+#include "kernels/broadcast/unary.h"
 #include "kernels/common/scalar.h"
 
 OPTUNE_SCALAR(expression, 0, s_min(s_max(x0, a0), a1));
-
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
 
 static const optune_op_attr attrs[] = {
     {.name = "a_min",
@@ -46,7 +42,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(clip) = {
     .name = "clip",
     .summary = "limits values to a range",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .attrs = attrs,
     .support_level = 1,
     .gradient = gradient,

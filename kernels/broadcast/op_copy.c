@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy: output = data, in memory of its own. */
+#include "kernels/broadcast/unary.h"
 #include "kernels/common/scalar.h"
 
 OPTUNE_SCALAR(expression, 0, x0);
-
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
 
 static const char *const samples[] = {
     "copy(f32[7])",    "copy(f32[3,5,17])", "copy(f32[])",   "copy(f32[2,1037])",
@@ -26,7 +22,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(copy) = {
     .name = "copy",
     .summary = "the same values",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,

@@ -5,17 +5,6 @@
 
 OPTUNE_SCALAR(expression, 3, s_log(x0));
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
-static int types(optune_call *call, optune_err *err)
-{
-    const int status = optune_elemwise_types(call, err);
-    return status < 0 ? status : unary_floats(call, status, err);
-}
-
 static const char *const samples[] = {
     "log(f32[7])", "log(f32[3,5,17])", "log(f32[])", "log(f32[2,1037])", "log(f64[9,31])", NULL,
 };
@@ -34,15 +23,9 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(log) = {
     .name = "log",
     .summary = "natural logarithm",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,
-    .pattern = OPTUNE_ELEMWISE,
-    .n_outputs = 1,
-    .scalar = &expression,
-    .types = types,
-    .flops = optune_pattern_flops,
-    .terms = optune_pattern_terms,
-    .reference = optune_pattern_reference,
+    UNARY_FLOAT_OP(expression),
 };

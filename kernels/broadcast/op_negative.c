@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* negative: -data. The smallest integer is its own negative. */
+#include "kernels/broadcast/unary.h"
 #include "kernels/common/scalar.h"
 
 OPTUNE_SCALAR(expression, 0, -x0);
-
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
 
 static const char *const samples[] = {
     "negative(f32[7])",    "negative(f32[3,5,17])",
@@ -28,7 +24,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(negative) = {
     .name = "negative",
     .summary = "changes the sign",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,

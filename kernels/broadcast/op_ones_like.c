@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ones_like: 1 in the shape and dtype of data, whose values are not read. */
+#include "kernels/broadcast/unary.h"
 #include "kernels/common/scalar.h"
 
 OPTUNE_SCALAR(expression, 0, 1);
-
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
 
 /* Only the output moves. */
 static double bytes(const optune_call *call)
@@ -34,7 +30,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(ones_like) = {
     .name = "ones_like",
     .summary = "ones of the shape and dtype of data",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relu: the larger of data and 0. NaN stays NaN. */
+#include "kernels/broadcast/unary.h"
 #include "kernels/common/scalar.h"
 
 OPTUNE_SCALAR(expression, 0, s_max(x0, 0));
-
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
 
 static const char *const resnet50[] = {
     "relu(f32[1,64,112,112])",
@@ -50,7 +46,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(relu) = {
     .name = "relu",
     .summary = "the larger of data and 0",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,

@@ -5,17 +5,6 @@
 
 OPTUNE_SCALAR(expression, 5, s_sigmoid(x0));
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
-static int types(optune_call *call, optune_err *err)
-{
-    const int status = optune_elemwise_types(call, err);
-    return status < 0 ? status : unary_floats(call, status, err);
-}
-
 static const char *const resnet50[] = {
     "sigmoid(f32[1,64,112,112])",
     "sigmoid(f32[1,256,56,56])",
@@ -56,16 +45,10 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(sigmoid) = {
     .name = "sigmoid",
     .summary = "logistic function",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,
     .presets = presets,
-    .pattern = OPTUNE_ELEMWISE,
-    .n_outputs = 1,
-    .scalar = &expression,
-    .types = types,
-    .flops = optune_pattern_flops,
-    .terms = optune_pattern_terms,
-    .reference = optune_pattern_reference,
+    UNARY_FLOAT_OP(expression),
 };

@@ -5,17 +5,6 @@
 
 OPTUNE_SCALAR(expression, 2, s_sqrt(x0));
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
-static int types(optune_call *call, optune_err *err)
-{
-    const int status = optune_elemwise_types(call, err);
-    return status < 0 ? status : unary_floats(call, status, err);
-}
-
 static const char *const samples[] = {
     "sqrt(f32[7])",      "sqrt(f32[3,5,17])", "sqrt(f32[])",
     "sqrt(f32[2,1037])", "sqrt(f64[9,31])",   NULL,
@@ -36,15 +25,9 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(sqrt) = {
     .name = "sqrt",
     .summary = "square root",
-    .inputs = inputs,
+    .inputs = unary_inputs,
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,
-    .pattern = OPTUNE_ELEMWISE,
-    .n_outputs = 1,
-    .scalar = &expression,
-    .types = types,
-    .flops = optune_pattern_flops,
-    .terms = optune_pattern_terms,
-    .reference = optune_pattern_reference,
+    UNARY_FLOAT_OP(expression),
 };

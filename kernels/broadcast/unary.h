@@ -5,6 +5,11 @@
 
 #include "optune/define.h"
 
+static const optune_op_input unary_inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
 /* `status` when the dtype is a floating one, or not known yet. */
 static inline int unary_floats(const optune_call *call, int status, optune_err *err)
 {
@@ -14,5 +19,18 @@ static inline int unary_floats(const optune_call *call, int status, optune_err *
         return status;
     return optune_fail(err, OPTUNE_ETYPE, "'%s' is for floating dtypes", call->op->name);
 }
+
+/* The relation of ops of one operand that are for floats only. */
+static inline int unary_float_types(optune_call *call, optune_err *err)
+{
+    const int status = optune_elemwise_types(call, err);
+    return status < 0 ? status : unary_floats(call, status, err);
+}
+
+/* OPTUNE_ELEMWISE_OP of such ops. */
+#define UNARY_FLOAT_OP(declared)                                                               \
+    .pattern = OPTUNE_ELEMWISE, .n_outputs = 1, .scalar = &(declared),                         \
+    .types = unary_float_types, .flops = optune_pattern_flops, .terms = optune_pattern_terms,  \
+    .reference = optune_pattern_reference
 
 #endif

@@ -130,29 +130,46 @@ static inline void pattern_define_extremes(optune_plan *plan, int m, optune_dtyp
     optune_plan_define_text(plan, m, "SCALAR_HIGHEST", text);
 }
 
-/* SCALAR, the type of an expression as `type`, what is known of it, and the numbers a0 ... as
- * A0 ... */
+/* SCALAR, the type of an expression as `type`, and what is known of it. */
 static inline void pattern_define_scalar_as(optune_plan *plan, int m, const optune_call *call,
                                             const char *type)
 {
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
-    double number[OPTUNE_MAX_NUMBERS];
-    char name[24], text[48];
     optune_plan_define_text(plan, m, "SCALAR", type);
     optune_plan_define_text(plan, m, "DTYPE", type);
     optune_plan_define(plan, m, "SCALAR_REAL", pattern_is_real(dtype));
     optune_plan_define(plan, m, "SCALAR_BITS", dtype.bits);
     if (!pattern_is_real(dtype))
         pattern_define_extremes(plan, m, dtype);
+}
+
+enum { PATTERN_NUMBER_TEXT = 48 };
+
+/* Attribute i as a SCALAR in C; false: it is no number. */
+static inline bool pattern_number(const optune_call *call, int i,
+                                  char text[PATTERN_NUMBER_TEXT])
+{
+    double number[OPTUNE_MAX_NUMBERS];
+    if (i >= call->n_attrs || i >= OPTUNE_MAX_NUMBERS ||
+        (call->attr[i].kind != OPTUNE_ATTR_INT && call->attr[i].kind != OPTUNE_ATTR_FLOAT &&
+         call->attr[i].kind != OPTUNE_ATTR_BOOL))
+        return false;
     optune_call_numbers(call, number);
-    for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++) {
-        snprintf(name, sizeof(name), "A%d", i);
-        snprintf(text, sizeof(text), "((SCALAR)%.17g)", number[i]);
-        if (i < call->n_attrs &&
-            (call->attr[i].kind == OPTUNE_ATTR_INT || call->attr[i].kind == OPTUNE_ATTR_FLOAT ||
-             call->attr[i].kind == OPTUNE_ATTR_BOOL))
-            optune_plan_define_text(plan, m, name, text);
-    }
+    snprintf(text, PATTERN_NUMBER_TEXT, "((SCALAR)%.17g)", number[i]);
+    return true;
+}
+
+/* ATTRIBUTES declares the numbers a0 ... as variables. */
+static inline void pattern_define_numbers(optune_plan *plan, int m, const optune_call *call)
+{
+    char number[PATTERN_NUMBER_TEXT], text[OPTUNE_MAX_NUMBERS * (PATTERN_NUMBER_TEXT + 8) + 32];
+    int n = 0;
+    for (int i = 0; i < call->n_attrs; i++)
+        if (pattern_number(call, i, number))
+            n += snprintf(text + n, sizeof(text) - (size_t)n, "%s a%d = %s",
+                          n ? "," : "static const SCALAR", i, number);
+    if (n)
+        optune_plan_define_text(plan, m, "ATTRIBUTES", text);
 }
 
 /* The same for CPUs. */
@@ -160,6 +177,7 @@ static inline void pattern_define_scalar(optune_plan *plan, int m, const optune_
 {
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
     pattern_define_scalar_as(plan, m, call, pattern_c_type(dtype));
+    pattern_define_numbers(plan, m, call);
     if (!pattern_is_real(dtype))
         optune_plan_flag(plan, m, "-fwrapv");
 }

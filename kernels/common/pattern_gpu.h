@@ -40,10 +40,17 @@ static inline bool gpu_applies(const optune_task *task, char *why)
     return gpu_computes(call->output[0].dtype, why);
 }
 
+/* The numbers a0 ... are macros: OpenCL knows no constants at file scope that CUDA would share. */
 static inline void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call)
 {
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
     pattern_define_scalar_as(plan, m, call, gpu_c_type(dtype));
+    for (int i = 0; i < call->n_attrs; i++) {
+        char name[24], number[PATTERN_NUMBER_TEXT];
+        snprintf(name, sizeof(name), "a%d", i);
+        if (pattern_number(call, i, number))
+            optune_plan_define_text(plan, m, name, number);
+    }
     pattern_define_output_as(plan, m, call, gpu_c_type(call->output[0].dtype));
 }
 

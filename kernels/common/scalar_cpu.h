@@ -18,29 +18,8 @@
 #define RESULT(x) ((OUT_T)(RESULT_BY(x)))
 
 /* Attributes of the expression, as variables: fused expressions have their own. */
-#ifdef A0
-static const SCALAR a0 = A0;
-#endif
-#ifdef A1
-static const SCALAR a1 = A1;
-#endif
-#ifdef A2
-static const SCALAR a2 = A2;
-#endif
-#ifdef A3
-static const SCALAR a3 = A3;
-#endif
-#ifdef A4
-static const SCALAR a4 = A4;
-#endif
-#ifdef A5
-static const SCALAR a5 = A5;
-#endif
-#ifdef A6
-static const SCALAR a6 = A6;
-#endif
-#ifdef A7
-static const SCALAR a7 = A7;
+#ifdef ATTRIBUTES
+ATTRIBUTES;
 #endif
 
 #define s_abs(x) ot_abs(x)

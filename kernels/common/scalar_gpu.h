@@ -2,7 +2,8 @@
 /*
  * scalar.h for CUDA and OpenCL: their own functions, which are within the expressions' bounds.
  * SCALAR is the type of the expression, SCALAR_REAL tells whether it is a floating one,
- * SCALAR_LOWEST and SCALAR_HIGHEST are its extremes where it is not. RESULT(x) turns a SCALAR into
+ * SCALAR_LOWEST and SCALAR_HIGHEST are its extremes where it is not. The plan defines the
+ * attributes a0 ... of the expression. RESULT(x) turns a SCALAR into
  * an element of OUT_T by RESULT_BY.
  */
 #ifndef OPTUNE_KERNELS_COMMON_SCALAR_GPU_H
@@ -24,32 +25,6 @@
 #define S_REAL_FUNCTION(name) name
 #else
 #define S_REAL_FUNCTION(name) name##f
-#endif
-
-/* Attributes of the expression. */
-#ifdef A0
-#define a0 A0
-#endif
-#ifdef A1
-#define a1 A1
-#endif
-#ifdef A2
-#define a2 A2
-#endif
-#ifdef A3
-#define a3 A3
-#endif
-#ifdef A4
-#define a4 A4
-#endif
-#ifdef A5
-#define a5 A5
-#endif
-#ifdef A6
-#define a6 A6
-#endif
-#ifdef A7
-#define a7 A7
 #endif
 
 #define s_exp(x) S_REAL_FUNCTION(exp)((SCALAR)(x))

@@ -40,6 +40,16 @@ static inline int injective_flat(const optune_call *call, optune_piece *piece)
     return 1;
 }
 
+/* The gradient of such an op: d data = dy in the shape of data. */
+static inline int injective_flat_gradient(optune_grad *grad, const optune_call *call,
+                                          optune_err *err)
+{
+    (void)err;
+    optune_grad_add(
+        grad, 0, optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &call->input[0].type));
+    return OPTUNE_OK;
+}
+
 /* OK when the dtypes of input 0 and the output are one. */
 static inline int injective_dtypes(optune_call *call, optune_err *err)
 {

@@ -56,11 +56,6 @@ static int types(optune_call *call, optune_err *err)
     return injective_known(call);
 }
 
-static int pieces(const optune_call *call, optune_piece *piece)
-{
-    return injective_flat(call, piece);
-}
-
 static const char *const samples[] = {
     "expand_dims(f32[7], axis=0)",
     "expand_dims(f32[5,9], axis=1, num_newaxis=2)",
@@ -69,15 +64,6 @@ static const char *const samples[] = {
     NULL,
 };
 
-/* d data = dy in the shape of data */
-static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
-{
-    (void)err;
-    optune_grad_add(
-        grad, 0, optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &call->input[0].type));
-    return OPTUNE_OK;
-}
-
 OPTUNE_OP(expand_dims) = {
     .name = "expand_dims",
     .summary = "dims of 1 added",
@@ -85,7 +71,7 @@ OPTUNE_OP(expand_dims) = {
     .inputs = inputs,
     .attrs = attrs,
     .types = types,
-    .gradient = gradient,
+    .gradient = injective_flat_gradient,
     .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    OPTUNE_INJECTIVE_OP(injective_flat),
 };

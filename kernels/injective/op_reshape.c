@@ -69,25 +69,11 @@ static int types(optune_call *call, optune_err *err)
     return injective_known(call);
 }
 
-static int pieces(const optune_call *call, optune_piece *piece)
-{
-    return injective_flat(call, piece);
-}
-
 static const char *const samples[] = {
     "reshape(f32[12], newshape=[3,4])",     "reshape(f32[3,5,14], newshape=[0,-1])",
     "reshape(f32[3,5,14], newshape=[210])", "reshape(f64[2,65], newshape=[5,-1,2])",
     "reshape(i8[300], newshape=[3,100])",   NULL,
 };
-
-/* d data = dy in the shape of data */
-static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
-{
-    (void)err;
-    optune_grad_add(
-        grad, 0, optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &call->input[0].type));
-    return OPTUNE_OK;
-}
 
 OPTUNE_OP(reshape) = {
     .name = "reshape",
@@ -96,7 +82,7 @@ OPTUNE_OP(reshape) = {
     .inputs = inputs,
     .attrs = attrs,
     .types = types,
-    .gradient = gradient,
+    .gradient = injective_flat_gradient,
     .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    OPTUNE_INJECTIVE_OP(injective_flat),
 };

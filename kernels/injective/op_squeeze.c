@@ -53,11 +53,6 @@ static int types(optune_call *call, optune_err *err)
     return injective_known(call);
 }
 
-static int pieces(const optune_call *call, optune_piece *piece)
-{
-    return injective_flat(call, piece);
-}
-
 static const char *const samples[] = {
     "squeeze(f32[1,7])",
     "squeeze(f32[5,1,9,1])",
@@ -66,15 +61,6 @@ static const char *const samples[] = {
     NULL,
 };
 
-/* d data = dy in the shape of data */
-static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
-{
-    (void)err;
-    optune_grad_add(
-        grad, 0, optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &call->input[0].type));
-    return OPTUNE_OK;
-}
-
 OPTUNE_OP(squeeze) = {
     .name = "squeeze",
     .summary = "without dims of 1",
@@ -82,7 +68,7 @@ OPTUNE_OP(squeeze) = {
     .inputs = inputs,
     .attrs = attrs,
     .types = types,
-    .gradient = gradient,
+    .gradient = injective_flat_gradient,
     .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    OPTUNE_INJECTIVE_OP(injective_flat),
 };

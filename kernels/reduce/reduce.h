@@ -70,14 +70,12 @@ static inline void reduce_define_offset(optune_plan *plan, int m, const char *ma
     optune_plan_define_text(plan, m, macro, text);
 }
 
-/* Types and expressions; the numbers of values and outputs; how the input is cut in parts. */
-static inline void reduce_define(optune_plan *plan, int m, const optune_call *call,
-                                 const reduce_loops *r, int64_t parts)
+/* Expressions; the numbers of values and outputs; how the input is cut in parts; IN_T as `type`. */
+static inline void reduce_define_as(optune_plan *plan, int m, const optune_call *call,
+                                    const reduce_loops *r, int64_t parts, const char *type)
 {
     const optune_reduce *op = call->op->reduce;
-    pattern_define_scalar(plan, m, call);
-    pattern_define_output(plan, m, call);
-    optune_plan_define_text(plan, m, "IN_T", pattern_c_type(call->input[0].type.dtype));
+    optune_plan_define_text(plan, m, "IN_T", type);
     optune_plan_define_text(plan, m, "IDENTITY", op->identity->text);
     optune_plan_define_text(plan, m, "MAP", op->map->text);
     optune_plan_define_text(plan, m, "COMBINE", op->combine->text);
@@ -85,6 +83,15 @@ static inline void reduce_define(optune_plan *plan, int m, const optune_call *ca
     optune_plan_define(plan, m, "COUNT", r->count);
     optune_plan_define(plan, m, "OUTPUTS", r->outputs);
     optune_plan_define(plan, m, "PARTS", parts);
+}
+
+/* The same for CPUs, and types. */
+static inline void reduce_define(optune_plan *plan, int m, const optune_call *call,
+                                 const reduce_loops *r, int64_t parts)
+{
+    pattern_define_scalar(plan, m, call);
+    pattern_define_output(plan, m, call);
+    reduce_define_as(plan, m, call, r, parts, pattern_c_type(call->input[0].type.dtype));
 }
 
 /* One stage, or with parts a second one that combines what they left. */

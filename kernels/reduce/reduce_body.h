@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What bodies of reductions share: the op's expressions as functions, and joining the parts that
+ * What bodies of reductions share: the op's expressions, and joining the parts that
  * threads reduced separately.
  */
 #ifndef OPTUNE_KERNELS_REDUCE_BODY_H
 #define OPTUNE_KERNELS_REDUCE_BODY_H
 
 #include "kernels/common/scalar_cpu.h"
-
-INLINE SCALAR map(SCALAR x0)
-{
-    return (SCALAR)(MAP);
-}
-INLINE SCALAR combine(SCALAR x0, SCALAR x1)
-{
-    return (SCALAR)(COMBINE);
-}
-INLINE OUT_T finish(SCALAR x0)
-{
-    const SCALAR x1 = (SCALAR)COUNT;
-    (void)x1;
-    return RESULT(FINISH);
-}
+#include "kernels/reduce/expressions.h"
 
 /* Loops over lanes stay loops until they become one instruction, and loops over vectors are then
  * unrolled: this is what keeps partial results in registers. */

@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What GPU bodies of reductions share: the op's expressions as functions, the tree that combines what
+ * What GPU bodies of reductions share: the op's expressions, the tree that combines what
  * threads hold, and joining the parts that blocks reduced separately.
  */
 #ifndef OPTUNE_KERNELS_REDUCE_BODY_GPU_H
 #define OPTUNE_KERNELS_REDUCE_BODY_GPU_H
 
 #include "kernels/common/scalar_gpu.h"
-
-INLINE SCALAR map(SCALAR x0)
-{
-    return (SCALAR)(MAP);
-}
-INLINE SCALAR combine(SCALAR x0, SCALAR x1)
-{
-    return (SCALAR)(COMBINE);
-}
-INLINE OUT_T finish(SCALAR x0)
-{
-    const SCALAR x1 = (SCALAR)COUNT;
-    (void)x1;
-    return RESULT(FINISH);
-}
+#include "kernels/reduce/expressions.h"
 
 /* What the first stage writes for one output: the result, or with parts what is joined later. */
 #if PARTS > 1

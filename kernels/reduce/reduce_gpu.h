@@ -34,17 +34,9 @@ static inline int64_t reduce_vector(const reduce_loops *r, int64_t row, int64_t 
 static inline void reduce_gpu_define(optune_plan *plan, int m, const optune_call *call,
                                      const reduce_loops *r, int64_t parts)
 {
-    const optune_reduce *op = call->op->reduce;
     gpu_define_scalar(plan, m, call);
     gpu_define_index(plan, m, call);
-    optune_plan_define_text(plan, m, "IN_T", gpu_c_type(call->input[0].type.dtype));
-    optune_plan_define_text(plan, m, "IDENTITY", op->identity->text);
-    optune_plan_define_text(plan, m, "MAP", op->map->text);
-    optune_plan_define_text(plan, m, "COMBINE", op->combine->text);
-    optune_plan_define_text(plan, m, "FINISH", op->finish->text);
-    optune_plan_define(plan, m, "COUNT", r->count);
-    optune_plan_define(plan, m, "OUTPUTS", r->outputs);
-    optune_plan_define(plan, m, "PARTS", parts);
+    reduce_define_as(plan, m, call, r, parts, gpu_c_type(call->input[0].type.dtype));
 }
 
 /* Threads that join the parts of one output. */
