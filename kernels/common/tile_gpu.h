@@ -29,6 +29,13 @@
 #define TILE_B_AT(k) ((k)*LDB)
 #endif
 
+/* The threads of a warp cover 8 rows by 4 columns of threads, so that they read little of shared
+ * memory and store whole lines along the rows: for bodies that number threads themselves. */
+#define WARP_Y MIN(TY, 8)
+#define WARP_X MIN(TX, 32 / WARP_Y)
+#define TILE_TY(t) ((t) % WARP_Y + (t) / (WARP_Y * WARP_X) % (TY / WARP_Y) * WARP_Y)
+#define TILE_TX(t) ((t) / WARP_Y % WARP_X + (t) / (WARP_X * TY) * WARP_X)
+
 /* Where sum i, j of a thread lies in the block. */
 #define TILE_ROW(i, ty) ((ty)*CM + (i) / CM * CM * TY + (i) % CM)
 #define TILE_COL(j, tx) ((tx)*CN + (j) / CN * CN * TX + (j) % CN)

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv2d_implicit_gemm.gpu: see the header. */
+#define TRANSPOSED 0
+#include "kernels/conv2d/implicit_gemm.h"

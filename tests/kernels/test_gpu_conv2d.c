@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What conv2d's GPU rows refuse by arithmetic, each limit from both sides. Needs no device; that
+ * what they admit compiles and is right is for test_cuda and test_impl.
+ */
+#include "support/check.h"
+
+#include "target/cuda.h"
+#include "tuner/tuner.h"
+
+static optune_target target;
+static optune_device device;
+static optune_call call;
+static const optune_task task = {&call, &target, &device};
+
+static int setup(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(ot_target_parse("cuda -arch=sm_80", &target, &err));
+    check_ok(ot_cuda_assume(&target, &device, &err));
+    return 0;
+}
+
+/* Whether `impl` computes the call, and with its fallback but for `knob`, and why not. */
+static bool takes(const char *impl, const char *text, const char *knob, int64_t value,
+                  char *why)
+{
+    optune_err err = {0};
+    optune_space *space;
+    optune_config config;
+    const optune_impl *row = ot_impl_find(impl);
+    why[0] = '\0';
+    assert_non_null(row);
+    check_ok(ot_call_parse(text, &call, &err));
+    if (!ot_impl_applies(row, &task, why))
+        return false;
+    check_ok(ot_space_open(&task, row, &space, &err));
+    ot_space_fallback(space, &config);
+    assert_true(ot_space_valid(space, &config, why));
+    if (knob) {
+        optune_config_choose_int(&config, space, knob, value);
+        assert_int_equal(optune_config_int(&config, knob), value);
+    }
+    const bool fits = row->valid(&task, &config, why);
+    ot_space_close(space);
+    return fits;
+}
+
+static void check_takes(const char *impl, const char *text, const char *knob, int64_t value)
+{
+    char why[OPTUNE_WHY_SIZE];
+    if (!takes(impl, text, knob, value, why))
+        fail_msg("%s refuses %s: %s", impl, text, why);
+}
+
+static void check_refuses(const char *impl, const char *text, const char *knob, int64_t value,
+                          const char *reason)
+{
+    char why[OPTUNE_WHY_SIZE];
+    assert_false(takes(impl, text, knob, value, why));
+    check_contains(why, reason);
+}
+
+static void test_implicit_gemm(void **state)
+{
+    (void)state;
+    static const char impl[] = "conv2d_implicit_gemm.gpu";
+    check_takes(impl, "conv2d(f32[1,2047,4,4], f32[4094,1,3,3], groups=2047)", NULL, 0);
+    check_refuses(impl, "conv2d(f32[1,2048,4,4], f32[4096,1,3,3], groups=2048)", NULL, 0,
+                  "groups");
+    check_refuses(impl, "conv2d(f32[1,1,8,8,16], f32[16,16,3,3], data_layout=NCHW16c)", NULL, 0,
+                  "NCHW");
+    /* 16 x 16 sums; a depth of 64 is 8, 4 or 2 steps. */
+    static const char small[] = "conv2d(f32[1,64,4,4], f32[16,64,1,1])";
+    check_takes(impl, small, "split_k", 1);
+    check_refuses(impl, small, "split_k", 32, "parts");
+    check_takes(impl, small, "block_m", 16);
+    check_refuses(impl, small, "block_m", 32, "half of the block");
+    check_refuses(impl, small, "block_n", 32, "half of the block");
+    check_refuses(impl, small, "thread_m", 16, "less than a warp");
+    check_takes(impl, "conv2d(f32[1,64,17,1], f32[16,64,1,1])", "block_m", 32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_implicit_gemm),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
