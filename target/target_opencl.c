@@ -264,9 +264,9 @@ static cl_int set_map(const opencl_state *s, cl_kernel kernel, int slot,
                       const optune_tensor_map *map)
 {
     struct {
-        int64_t rank, element, swizzle, dim[OPTUNE_TENSOR_MAP_RANK],
+        int64_t rank, element, swizzle, tf32, dim[OPTUNE_TENSOR_MAP_RANK],
             stride[OPTUNE_TENSOR_MAP_RANK], box[OPTUNE_TENSOR_MAP_RANK];
-    } numbers = {map->rank, map->dtype.bits / 8, map->swizzle, {0}, {0}, {0}};
+    } numbers = {map->rank, map->dtype.bits / 8, map->swizzle, map->tf32, {0}, {0}, {0}};
     for (int d = 0; d < map->rank; d++) {
         numbers.dim[d] = map->dim[d];
         numbers.stride[d] = d ? map->stride[d] : numbers.element;

@@ -162,6 +162,7 @@ static const char *const samples[] = {
     "batch_matmul(bf16[2,33,37], bf16[1,19,37], out_dtype=f32)",
     "batch_matmul(f16[2,48,24], f16[2,16,48], transpose_a=true)",
     "batch_matmul(i8[2,17,64], i8[2,40,64], out_dtype=i32)",
+    "batch_matmul(bf16[3,70,72], bf16[1,90,72])",
     NULL,
 };
 

@@ -41,7 +41,7 @@ typedef struct warpgroups {
 } warpgroups;
 
 typedef struct ot_map {
-    i64 rank, element, swizzle, dim[5], stride[5], box[5];
+    i64 rank, element, swizzle, tf32, dim[5], stride[5], box[5];
 } ot_map;
 
 typedef struct ot_barrier {
@@ -110,6 +110,7 @@ INLINE void mbarrier_wait(const warpgroups *w, u32 address, u32 parity)
 
 /* ---- copies ------------------------------------------------------------------------------ */
 
+/* Elements of up to 4 bytes. */
 INLINE void ot_copy_box(const warpgroups *w, u32 to, GLOBAL const uchar *tensor,
                         const ot_map *map, int x, int y, int z, u32 barrier)
 {
@@ -121,11 +122,17 @@ INLINE void ot_copy_box(const warpgroups *w, u32 to, GLOBAL const uchar *tensor,
                 const bool inside = i >= 0 && i < map->dim[0] && j >= 0 && j < map->dim[1] &&
                                     k >= 0 && (map->rank < 3 || k < map->dim[2]);
                 const i64 from = i * element + j * map->stride[1] + k * map->stride[2];
+                u32 word = 0;
+                for (int b = 0; b < element && inside; b++)
+                    word |= (u32)tensor[from + b] << 8 * b;
+                if (map->tf32) /* to the nearest */
+                    word =
+                        (word & 0x7F800000) == 0x7F800000 ? word : (word + 0x1000) & 0xFFFFE000;
                 for (int b = 0; b < element; b++, at++) {
                     u32 address = to + (u32)at;
                     if (map->swizzle == 128)
                         address ^= (address >> 7 & 7) << 4;
-                    w->pool[address] = inside ? tensor[from + b] : 0;
+                    w->pool[address] = (uchar)(word >> 8 * b);
                 }
             }
     ot_count(w, barrier, 0, -at);

@@ -146,8 +146,8 @@ static inline void matmul_gpu_stages(const optune_task *task, optune_plan *plan,
 }
 
 /* A row of operator `op`: product_of makes the struct of a known or bounded call, applies_to says whether
- * the operator's own conditions hold, `dims` may be ranges. */
-#define MATMUL_GPU_IMPL(row_op, id, row_name, kind, text, product_of, applies_to, dims)        \
+ * the operator's own conditions hold; behind them the dims that may be ranges, and other fields. */
+#define MATMUL_GPU_IMPL(row_op, id, row_name, kind, text, product_of, applies_to, ...)         \
     static bool applies(const optune_task *task, char *why)                                    \
     {                                                                                          \
         if (!applies_to(task, why))                                                            \
@@ -185,7 +185,7 @@ static inline void matmul_gpu_stages(const optune_task *task, optune_plan *plan,
         .fallback = fallback,                                                                  \
         .valid = valid,                                                                        \
         .plan = plan,                                                                          \
-        .symbolic = dims,                                                                      \
+        .symbolic = __VA_ARGS__,                                                               \
     }
 
 #endif

@@ -9,6 +9,7 @@ static const optune_strategy_row rows[] = {
     {.impl = "dense_tile.gpu", .plevel = 10},
     {.impl = "dense_skinny.gpu", .plevel = 12, .when = "m <= 32"},
     {.impl = "dense_gemv.gpu", .plevel = 13, .when = "m <= 8"},
+    {.impl = "dense_wgmma.cuda", .plevel = 22},
     {.impl = "dense_cublas.cuda", .plevel = 25},
     {.impl = "dense_cublaslt.cuda", .plevel = 24},
     {0},

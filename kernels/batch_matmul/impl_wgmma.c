@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_matmul_wgmma.cuda: matrix instructions of whole warpgroups, operands by the copy engine, on devices of
+ * compute capability 9.0; float16, bfloat16, int8, and float32 where tf32 is permitted.
+ */
+#include "kernels/batch_matmul/batch_matmul_gpu.h"
+#include "kernels/dense/matmul_gpu_wgmma.h"
+
+static bool takes(const optune_task *task, char *why)
+{
+    const matmul_gpu p = batch_matmul_gpu(task->call);
+    return batch_matmul_known(task->call) ? matmul_gpu_wgmma_applies(task, &p, why)
+                                          : optune_refuse(why, "needs constant shapes");
+}
+
+MATMUL_GPU_IMPL(batch_matmul, wgmma, "batch_matmul_wgmma.cuda", wgmma,
+                "products of warpgroups fed by the copy engine, for compute capability 9.0",
+                batch_matmul_gpu, takes, NULL, .math = "ieee tf32");

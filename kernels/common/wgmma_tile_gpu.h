@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The body of matrix products by warpgroups: out[b][m][n] = sum over k of x[b][m][k] * y[b][n][k], for
+ * operands whose rows lie along the depth. Boxes of both travel through a ring of STAGES tiles in
+ * shared memory; CONSUMERS warpgroups each own BM / CONSUMERS rows of a block's BM x BN outputs, in
+ * registers. With PRODUCER a warpgroup of its own copies, as far ahead as the ring is deep; without, a
+ * thread of the first one does so behind its products.
+ *
+ * `full` of a stage waits for its bytes, `empty` for the warps that read them. Blocks take tiles of
+ * the output in bands of GROUP_M tiles along m, so that those at work share operands in the L2 cache.
+ *
+ * Where there is no concurrency to show (OpenCL, in tests) both roles take turns in one loop, the
+ * copies as far ahead as the ring allows: the same steps on the same addresses and barriers.
+ *
+ * Macros of the plan: B M N K, BM BN PANELS STAGES CONSUMERS PRODUCER GROUP_M BLOCKS, TYPE (f16, bf16,
+ * tf32, s8), ELEM (its bytes), SUM OUT OUT_OF SUM_OF (types of sums and outputs, one from the
+ * other), X_SHARED Y_SHARED (one matrix for all b), INDEX, BIAS.
+ */
+#include "kernels/common/wgmma_gpu.h"
+
+#define THREADS (128 * (CONSUMERS + PRODUCER))
+#define PANEL (128 / ELEM)       /* elements of depth in a row of shared memory */
+#define DEPTH (PANELS * PANEL)   /* in a stage */
+#define STEPS CEIL_DIV(K, DEPTH) /* of a tile */
+#define X_BYTES (128 * PANELS * BM)
+#define STAGE_BYTES (X_BYTES + 128 * PANELS * BN)
+#define MINE (BM / 64 / CONSUMERS) /* products of a warpgroup along m */
+#define TILES_M CEIL_DIV(M, BM)
+#define TILES_N CEIL_DIV(N, BN)
+#define TILES (B * TILES_M * TILES_N)
+#define POOL_BYTES (WARPGROUP_SLACK + STAGES * STAGE_BYTES + 2 * STAGES * 16)
+
+typedef struct ring {
+    int stage;
+    u32 parity;
+} ring;
+
+INLINE void next(ring *r)
+{
+    if (++r->stage == STAGES) {
+        r->stage = 0;
+        r->parity ^= 1;
+    }
+}
+
+typedef struct place {
+    int b, m, n;
+} place;
+
+INLINE place place_of(int tile)
+{
+    const int b = tile / (TILES_M * TILES_N), t = tile % (TILES_M * TILES_N);
+    const int first = t / (GROUP_M * TILES_N) * GROUP_M, rows = MIN(GROUP_M, TILES_M - first);
+    const int in_band = t - first * TILES_N;
+    place p;
+    p.b = b;
+    p.m = (first + in_band % rows) * BM;
+    p.n = in_band / rows * BN;
+    return p;
+}
+
+#define X_TILE(stage) (base + (stage)*STAGE_BYTES)
+#define Y_TILE(stage) (base + (stage)*STAGE_BYTES + X_BYTES)
+#define FULL(stage) (base + STAGES * STAGE_BYTES + (stage)*MBARRIER_BYTES)
+#define EMPTY(stage) FULL((stage) + STAGES)
+
+/* One thread. */
+#define PRODUCE(r, p, step)                                                                    \
+    {                                                                                          \
+        mbarrier_wait(&w, EMPTY((r).stage), (r).parity ^ 1);                                   \
+        mbarrier_expect(&w, FULL((r).stage), STAGE_BYTES);                                     \
+        UNROLL for (int at = 0; at < PANELS; at++)                                             \
+        {                                                                                      \
+            const int depth = (step)*DEPTH + at * PANEL;                                       \
+            copy_box_3d(&w, X_TILE((r).stage) + at * 128 * BM, x, depth, (p).m,                \
+                        X_SHARED ? 0 : (p).b, FULL((r).stage));                                \
+            copy_box_3d(&w, Y_TILE((r).stage) + at * 128 * BN, y, depth, (p).n,                \
+                        Y_SHARED ? 0 : (p).b, FULL((r).stage));                                \
+        }                                                                                      \
+    }
+
+#define RELEASE(stage)                                                                         \
+    if (THREAD_X % 32 == 0)                                                                    \
+        mbarrier_arrive(&w, EMPTY(stage));
+
+/* All threads of a warpgroup. The products of a step are under way while the next one's tile is waited
+ * for; a tile is given back once the products behind it have begun. */
+#define CONSUME(r, step)                                                                       \
+    {                                                                                          \
+        mbarrier_wait(&w, FULL((r).stage), (r).parity);                                        \
+        wgmma_fence();                                                                         \
+        UNROLL for (int at = 0; at < PANELS * 4; at++)                                         \
+        {                                                                                      \
+            UNROLL for (int part = 0; part < MINE; part++)                                     \
+                WGMMA(TYPE, BN, &w, acc[part],                                                 \
+                      rows_128(X_TILE((r).stage) + at / 4 * 128 * BM +                         \
+                               (group * MINE + part) * 64 * 128 + at % 4 * 32),                \
+                      rows_128(Y_TILE((r).stage) + at / 4 * 128 * BN + at % 4 * 32),           \
+                      (step) > 0 || at > 0);                                                   \
+        }                                                                                      \
+        wgmma_commit();                                                                        \
+        if ((step) > 0) {                                                                      \
+            WGMMA_WAIT(1);                                                                     \
+            RELEASE(((r).stage + STAGES - 1) % STAGES)                                         \
+        }                                                                                      \
+    }
+
+#define COLLECT(r)                                                                             \
+    {                                                                                          \
+        WGMMA_WAIT(0);                                                                         \
+        UNROLL for (int part = 0; part < MINE; part++) wgmma_keep(acc[part], BN);              \
+        RELEASE((r).stage)                                                                     \
+    }
+
+typedef struct ALIGNED(2 * sizeof(OUT)) out_pair {
+    OUT v[2];
+} out_pair;
+
+#if BIAS
+#define BIAS_AT(n) ((n) < N ? SUM_OF(bias[n]) : 0)
+#else
+#define BIAS_AT(n) 0
+#endif
+
+/* Two columns of a row; `more` where both are inside. */
+INLINE void store_pair(GLOBAL OUT *to, SUM a, SUM b, int more)
+{
+    if (N % 2 == 0) {
+        out_pair p;
+        p.v[0] = OUT_OF(a);
+        p.v[1] = OUT_OF(b);
+        *(GLOBAL out_pair *)to = p;
+    } else {
+        to[0] = OUT_OF(a);
+        if (more)
+            to[1] = OUT_OF(b);
+    }
+}
+
+#define STORE(p)                                                                               \
+    {                                                                                          \
+        const int lane = THREAD_X % 32;                                                        \
+        UNROLL for (int at = 0; at < BN / 2; at += 4)                                          \
+        {                                                                                      \
+            const int col = (p).n + at * 2 + lane % 4 * 2;                                     \
+            const SUM more0 = BIAS_AT(col), more1 = BIAS_AT(col + 1);                          \
+            UNROLL for (int eight = 0; eight < 2 * MINE; eight++)                              \
+            {                                                                                  \
+                const int row = (p).m + (group * MINE + eight / 2) * 64 +                      \
+                                THREAD_X / 32 % 4 * 16 + lane / 4 + eight % 2 * 8;             \
+                if (row < M && col < N)                                                        \
+                    store_pair(out + ((INDEX)(p).b * M + row) * N + col,                       \
+                               acc[eight / 2][at + eight % 2 * 2] + more0,                     \
+                               acc[eight / 2][at + eight % 2 * 2 + 1] + more1, col + 1 < N);   \
+            }                                                                                  \
+        }                                                                                      \
+    }
+
+KERNEL_ALONE(THREADS)
+product(TENSOR_MAP(x), TENSOR_MAP(y), GLOBAL OUT *RESTRICT out
+#if BIAS
+        ,
+        GLOBAL const OUT *RESTRICT bias
+#endif
+)
+{
+    SHARED(pool, POOL_BYTES);
+    WARPGROUPS(w, pool);
+    const u32 base = shared_base(&w);
+    const int group = warpgroup_of(&w);
+    if (THREAD_X == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            mbarrier_init(&w, FULL(s), 1);
+            mbarrier_init(&w, EMPTY(s), 4 * CONSUMERS);
+        }
+        mbarriers_visible(&w);
+    }
+    BARRIER();
+    ring r = {0, 0};
+#ifdef OT_OPENCL
+    enum { AHEAD = STAGES - 2 };
+    ring in = {0, 0};
+    SUM acc[MINE][BN / 2];
+    const int steps = CEIL_DIV(TILES - BLOCK_X, BLOCKS) * STEPS;
+    for (int i = 0; i < steps + AHEAD; i++) {
+        if (i < steps && THREAD_X == 128 * CONSUMERS * PRODUCER) {
+            const place p = place_of(BLOCK_X + i / STEPS * BLOCKS);
+            PRODUCE(in, p, i % STEPS)
+        }
+        next(&in);
+        BARRIER();
+        const int done = i - AHEAD;
+        if (done >= 0) {
+            if (group < CONSUMERS) {
+                CONSUME(r, done % STEPS)
+                if (done % STEPS == STEPS - 1) {
+                    const place p = place_of(BLOCK_X + done / STEPS * BLOCKS);
+                    COLLECT(r)
+                    STORE(p)
+                }
+            }
+            next(&r);
+        }
+        BARRIER();
+    }
+#elif PRODUCER
+    if (group == CONSUMERS) {
+        if (CONSUMERS > 1)
+            REGISTERS_LESS(40);
+        if (THREAD_X == 128 * CONSUMERS)
+            for (int tile = BLOCK_X; tile < TILES; tile += BLOCKS) {
+                const place p = place_of(tile);
+                UNROLL_BY(1)
+                for (int step = 0; step < STEPS; step++, next(&r))
+                    PRODUCE(r, p, step)
+            }
+    } else {
+        if (CONSUMERS > 1)
+            REGISTERS_MORE(232);
+        for (int tile = BLOCK_X; tile < TILES; tile += BLOCKS) {
+            const place p = place_of(tile);
+            SUM acc[MINE][BN / 2];
+            UNROLL_BY(1)
+            for (int step = 0; step < STEPS; step++) {
+                if (step > 0)
+                    next(&r);
+                CONSUME(r, step)
+            }
+            COLLECT(r)
+            next(&r);
+            STORE(p)
+        }
+    }
+#else
+    /* The first thread stays STAGES - 1 tiles ahead, over the end of an output's tile, too. */
+    const int steps = CEIL_DIV(TILES - BLOCK_X, BLOCKS) * STEPS;
+    ring in = {0, 0};
+    int made = 0;
+    for (; THREAD_X == 0 && made < MIN(STAGES - 1, steps); made++, next(&in)) {
+        const place p = place_of(BLOCK_X + made / STEPS * BLOCKS);
+        PRODUCE(in, p, made % STEPS)
+    }
+    for (int tile = BLOCK_X; tile < TILES; tile += BLOCKS) {
+        const place p = place_of(tile);
+        SUM acc[MINE][BN / 2];
+        UNROLL_BY(1)
+        for (int step = 0; step < STEPS; step++) {
+            if (step > 0)
+                next(&r);
+            CONSUME(r, step)
+            if (THREAD_X == 0 && made < steps) {
+                const place q = place_of(BLOCK_X + made / STEPS * BLOCKS);
+                PRODUCE(in, q, made % STEPS)
+                made++;
+                next(&in);
+            }
+            __syncwarp();
+        }
+        COLLECT(r)
+        next(&r);
+        STORE(p)
+    }
+#endif
+}
