@@ -143,6 +143,8 @@ OT_MMA(ot_mma_s8, int,
 #define mma_tf32(l, d, a, b) (ot_publish(l, a, 4, b, 2), ot_mma_tf32(l, d, 0, 4))
 #define mma_s8(l, d, a, b) (ot_publish(l, a, 4, b, 2), ot_mma_s8(l, d, 0, 4))
 
+#define OT_PUBLISHED(word) ot_##word
+
 /* d[i][j] += a[i] b[j] for mt x nt products: d[mt][nt][4], a[mt][4], b[nt][2]. `word` is one of the
  * four above. */
 #define MMA_TILE(l, word, mt, nt, d, a, b)                                                     \
@@ -150,7 +152,7 @@ OT_MMA(ot_mma_s8, int,
         ot_publish(l, &(a)[0][0], 4 * (mt), &(b)[0][0], 2 * (nt));                             \
         for (int ot_i = 0; ot_i < (mt); ot_i++)                                                \
             for (int ot_j = 0; ot_j < (nt); ot_j++)                                            \
-                ot_##word(l, (d)[ot_i][ot_j], 4 * ot_i, 4 * (mt) + 2 * ot_j);                  \
+                OT_PUBLISHED(word)(l, (d)[ot_i][ot_j], 4 * ot_i, 4 * (mt) + 2 * ot_j);         \
     } while (0)
 
 /* To the nearest tf32, ties away from zero. */

@@ -7,6 +7,7 @@
  *
  *   tile    large products: a block of the output in registers (matmul_gpu_tile.h)
  *   skinny  few rows: all of them in one block, whose threads also share the depth of a tile
+ *   mma     large products by tensor cores (matmul_gpu_mma.h)
  *   gemv    very few rows: nothing is staged, teams of threads walk along the depth (matmul_gpu_gemv.h)
  *
  * Macros of all bodies: DTYPE ELEM (bytes) INDEX, B M N K (B and M the most, where B_VARIES or M_VARIES

@@ -211,6 +211,61 @@ static void test_products(void **state)
                               "more slices than depth"));
 }
 
+/* The plevel of the row of dense_mma.cuda that takes a call, 0 where none does; and whether it
+ * applies, on an architecture. */
+static int mma_plevel(const char *arch, const char *text)
+{
+    optune_err err = {0};
+    optune_target on;
+    optune_device of;
+    const optune_task asked = {&call, &on, &of};
+    const optune_impl *impl = ot_impl_find("dense_mma.cuda");
+    char why[OPTUNE_WHY_SIZE] = "";
+    int plevel = 0;
+    check_ok(ot_target_parse(arch, &on, &err));
+    check_ok(ot_cuda_assume(&on, &of, &err));
+    check_ok(ot_call_parse(text, &call, &err));
+    if (!impl->applies(&asked, why)) {
+        assert_true(why[0]);
+        return 0;
+    }
+    for (const optune_strategy_row *row = optune_strategy_of("dense", "gpu")->rows; row->impl;
+         row++)
+        if (!strcmp(row->impl, impl->name) && row->condition(&asked, why)) {
+            assert_int_equal(plevel, 0); /* one row only */
+            plevel = row->plevel;
+        }
+    return plevel;
+}
+
+/* Relay's condition decides how tensor cores are preferred, types and the device whether. */
+static void test_tensor_cores(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arch, *call;
+        int plevel;
+    } table[] = {
+        {"cuda -arch=sm_80", "dense(f16[16,64], f16[16,64])", 20},
+        {"cuda -arch=sm_80", "dense(f16[8,64], f16[32,64])", 20},
+        {"cuda -arch=sm_80", "dense(f16[32,64], f16[8,64])", 20},
+        {"cuda -arch=sm_80", "dense(f16[8,64], f16[16,64])", 9},
+        {"cuda -arch=sm_80", "dense(f16[16,64], f16[24,64])", 9},
+        {"cuda -arch=sm_80", "dense(f16[16,24], f16[16,24])", 9},
+        {"cuda -arch=sm_75", "dense(f16[16,64], f16[16,64])", 0},
+        {"cuda -arch=sm_90", "dense(bf16[16,64], bf16[16,64], out_dtype=f32)", 20},
+        {"cuda -arch=sm_80", "dense(bf16[16,64], bf16[16,64], out_dtype=f16)", 0},
+        {"cuda -arch=sm_80", "dense(i8[16,64], i8[16,64], out_dtype=i32)", 20},
+        {"cuda -arch=sm_80", "dense(f32[16,64], f32[16,64], math=tf32)", 20},
+        {"cuda -arch=sm_80", "dense(f32[16,64], f32[16,64])", 0},
+        {"cuda -arch=sm_80", "dense(f64[16,64], f64[16,64], math=tf32)", 0},
+    };
+    for (int i = 0; i < OT_COUNT(table); i++)
+        if (mma_plevel(table[i].arch, table[i].call) != table[i].plevel)
+            fail_msg("%s on %s is not of plevel %d", table[i].call, table[i].arch,
+                     table[i].plevel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {

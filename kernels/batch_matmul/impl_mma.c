@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_matmul_mma.cuda: tensor cores through mma.sync, operands by asynchronous copies; float16, bfloat16,
+ * int8, and float32 where tf32 is permitted.
+ */
+#include "kernels/batch_matmul/batch_matmul_gpu.h"
+#include "kernels/dense/matmul_gpu_mma.h"
+
+static bool takes(const optune_task *task, char *why)
+{
+    const matmul_gpu p = batch_matmul_gpu(task->call);
+    return batch_matmul_known(task->call) ? matmul_gpu_mma_applies(task, &p, why)
+                                          : optune_refuse(why, "needs constant shapes");
+}
+
+MATMUL_GPU_IMPL(batch_matmul, mma, "batch_matmul_mma.cuda", mma,
+                "tensor cores, stages of asynchronous copies into swizzled tiles",
+                batch_matmul_gpu, takes, NULL, .math = "ieee tf32");
