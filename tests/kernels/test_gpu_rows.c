@@ -271,7 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limits),          cmocka_unit_test(test_capability),
         cmocka_unit_test(test_autotvm_indices), cmocka_unit_test(test_no_float64),
-        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_products),        cmocka_unit_test(test_tensor_cores),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
