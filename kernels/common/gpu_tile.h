@@ -141,6 +141,13 @@ typedef struct gpu_product {
     int64_t m, n, k, batches, most_splits, elem;
 } gpu_product;
 
+/* Estimated cycles for bytes on their way through memory, shared by all multiprocessors. */
+static inline double gpu_tile_traffic(const optune_task *task, int64_t bytes)
+{
+    const int64_t units = task->device->cores > 0 ? task->device->cores : 16;
+    return (double)bytes / (double)(units * 16);
+}
+
 /* Estimated cycles of a multiprocessor: it multiplies at a rate that reading shared memory lowers,
  * issues some instructions for every element staged, waits for memory once a tile of depth where its
  * blocks do not fill that time, and parts of a sum cost another launch and their way through
@@ -148,7 +155,7 @@ typedef struct gpu_product {
 static inline double gpu_tile_cost(const optune_task *task, const gpu_product *p,
                                    const gpu_tile *t, int64_t split)
 {
-    const double latency = 700, launch = 4000, bytes_a_cycle = 16, fma_a_cycle = 128;
+    const double latency = 700, launch = 4000, fma_a_cycle = 128;
     const int64_t units = task->device->cores > 0 ? task->device->cores : 16;
     const int64_t threads = gpu_tile_threads(t);
     const int64_t blocks =
@@ -171,8 +178,8 @@ static inline double gpu_tile_cost(const optune_task *task, const gpu_product *p
     const double rounds = (double)((blocks + units * resident - 1) / (units * resident));
     double cycles = rounds * ((double)steps * (work > latency ? work : latency) + 3 * latency);
     if (split > 1)
-        cycles += launch + (double)(p->m * p->n * p->batches * p->elem * (split + 1)) /
-                               ((double)units * bytes_a_cycle);
+        cycles +=
+            launch + gpu_tile_traffic(task, p->m * p->n * p->batches * p->elem * (split + 1));
     return cycles;
 }
 

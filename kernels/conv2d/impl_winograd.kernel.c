@@ -16,6 +16,7 @@
  * matrices are derived from the interpolation points as Toom and Cook do.
  */
 #include "kernels/conv2d/planes.h"
+#include "kernels/conv2d/winograd_points.h"
 
 /* Points, and as many inputs, of a tile in each direction. */
 #define AH (SH == 1 ? TILE_H + 2 : 2 * TILE_H + 1)
@@ -59,22 +60,6 @@
 #endif
 
 /* ---- one-dimensional transforms ---------------------------------------------------------- */
-
-/* F(2,3) interpolates at 0, 1, -1 and infinity; F(4,3) at 0, +-P, +-Q and infinity. These two
- * numbers are exact and keep the entries of all three matrices close to one another, which
- * makes a quarter of the error of 1 and 2. */
-#define POINT_P 0.625
-#define POINT_Q 1.5
-#define P1 ((DTYPE)(POINT_P))
-#define P2 ((DTYPE)(POINT_P * POINT_P))
-#define P3 ((DTYPE)(POINT_P * POINT_P * POINT_P))
-#define Q1 ((DTYPE)(POINT_Q))
-#define Q2 ((DTYPE)(POINT_Q * POINT_Q))
-#define Q3 ((DTYPE)(POINT_Q * POINT_Q * POINT_Q))
-#define P2Q2 ((DTYPE)(POINT_P * POINT_P * POINT_Q * POINT_Q))
-#define P2_PLUS_Q2 ((DTYPE)(POINT_P * POINT_P + POINT_Q * POINT_Q))
-#define NORM_P ((DTYPE)(1 / (2 * POINT_P * POINT_P * (POINT_P * POINT_P - POINT_Q * POINT_Q))))
-#define NORM_Q ((DTYPE)(1 / (2 * POINT_Q * POINT_Q * (POINT_Q * POINT_Q - POINT_P * POINT_P))))
 
 /* Stride 2 sees two sequences: the even inputs with two weights, by F(2,2) at 0, 1 and infinity
  * or F(4,2) at 0, 1, -1, 2 and infinity, and the odd inputs with one weight, as they are. A tile
@@ -213,21 +198,8 @@ INLINE void weight_1d(const int m, const int stride, const vec *g, vec *t)
             t[4] = g[2];
         }
         t[m + 1] = g[1];
-    } else if (m == 2) {
-        const vec e = (g[0] + g[2]) * (DTYPE)0.5, o = g[1] * (DTYPE)0.5;
-        t[0] = -g[0];
-        t[1] = e + o;
-        t[2] = e - o;
-        t[3] = g[2];
     } else {
-        const vec ep = (g[0] + g[2] * P2) * NORM_P, op = g[1] * (P1 * NORM_P);
-        const vec eq = (g[0] + g[2] * Q2) * NORM_Q, oq = g[1] * (Q1 * NORM_Q);
-        t[0] = g[0] * (1 / P2Q2);
-        t[1] = ep + op;
-        t[2] = ep - op;
-        t[3] = eq + oq;
-        t[4] = eq - oq;
-        t[5] = g[2];
+        points_of_weight(m, g, t);
     }
 }
 
@@ -254,20 +226,8 @@ INLINE void input_1d(const int m, const int stride, const vec *d, vec *t)
         UNROLL(16)
         for (int i = 0; i < m; i++)
             t[m + 1 + i] = d[2 * i + 1];
-    } else if (m == 2) {
-        t[0] = d[2] - d[0];
-        t[1] = d[2] + d[1];
-        t[2] = d[2] - d[1];
-        t[3] = d[3] - d[1];
     } else {
-        const vec ep = d[4] - d[2] * Q2, op = d[3] - d[1] * Q2;
-        const vec eq = d[4] - d[2] * P2, oq = d[3] - d[1] * P2;
-        t[0] = d[0] * P2Q2 + (d[4] - d[2] * P2_PLUS_Q2);
-        t[1] = ep + op * P1;
-        t[2] = ep - op * P1;
-        t[3] = eq + oq * Q1;
-        t[4] = eq - oq * Q1;
-        t[5] = d[1] * P2Q2 + (d[5] - d[3] * P2_PLUS_Q2);
+        points_of_input(m, d, t);
     }
 }
 
@@ -289,15 +249,8 @@ INLINE void output_1d(const int m, const int stride, const vec *t, vec *y)
             y[2] = e + 4 * t[3] + t[7];
             y[3] = o + 8 * t[3] + t[4] + t[8];
         }
-    } else if (m == 2) {
-        y[0] = t[0] + (t[1] + t[2]);
-        y[1] = t[3] + (t[1] - t[2]);
     } else {
-        const vec ep = t[1] + t[2], op = t[1] - t[2], eq = t[3] + t[4], oq = t[3] - t[4];
-        y[0] = t[0] + (ep + eq);
-        y[1] = op * P1 + oq * Q1;
-        y[2] = ep * P2 + eq * Q2;
-        y[3] = op * P3 + (oq * Q3 + t[5]);
+        outputs_of_points(m, t, y);
     }
 }
 

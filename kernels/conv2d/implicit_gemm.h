@@ -21,7 +21,7 @@
 
 #define LDA BM
 #define LDB BN
-#include "kernels/common/tile_gpu.h"
+#include "kernels/common/tile_stage_gpu.h"
 
 #define TAPS (KH * KW)
 #define PLANE_IN (H * W)
@@ -34,16 +34,12 @@
 
 /* How a tile of pixels is shared out: a thread has PIXEL_VECS vectors of VA pixels, and of each
  * ROWS rows of depth, ROW_STEP apart. */
-#define TILE_VECS (BM / VA)
-#define PIXEL_VECS MAX(1, TILE_VECS / THREADS)
-#define ROW_STEP MAX(1, THREADS / TILE_VECS)
+#define LINE_VECS (BM / VA)
+#define PIXEL_VECS MAX(1, LINE_VECS / THREADS)
+#define ROW_STEP MAX(1, THREADS / LINE_VECS)
 #define ROWS CEIL_DIV(BK, ROW_STEP)
-/* And of weights: VB elements at once, as they lie. */
-#define VB MIN(BN, 16 / (int)sizeof(DTYPE))
-#define WEIGHT_VECS CEIL_DIV(BK *BN / VB, THREADS)
 
 VECTOR(vec_a, DTYPE, VA);
-VECTOR(vec_b, DTYPE, VB);
 
 /* Where a pixel of the output looks: `plane` is the first element of its image and group, y and x
  * the place of tap 0. */
@@ -141,28 +137,6 @@ INLINE void store_pixels(LOCAL DTYPE *tile, int column, int row,
     }
 }
 
-/* `from` is the tile's first row and column in the packed weights. */
-INLINE void fetch_weights(GLOBAL const DTYPE *RESTRICT from, int thread,
-                          vec_b next[WEIGHT_VECS])
-{
-    UNROLL
-    for (int i = 0; i < WEIGHT_VECS; i++) {
-        const int e = (thread + i * THREADS) * VB;
-        if (BK * BN / VB % THREADS == 0 || e < BK * BN)
-            next[i] = *(GLOBAL const vec_b *)(from + (INDEX)(e / BN) * CO_PAD + e % BN);
-    }
-}
-
-INLINE void store_weights(LOCAL DTYPE *tile, int thread, const vec_b next[WEIGHT_VECS])
-{
-    UNROLL
-    for (int i = 0; i < WEIGHT_VECS; i++) {
-        const int e = (thread + i * THREADS) * VB;
-        if (BK * BN / VB % THREADS == 0 || e < BK * BN)
-            *(LOCAL vec_b *)(tile + e) = next[i];
-    }
-}
-
 /* One channel of a chunk of CM pixels, which are neighbours in the output or split over images. */
 INLINE void store_sums(GLOBAL DTYPE *RESTRICT out, INDEX m, int channel,
                        const DTYPE acc[TM][TN], int i, int j)
@@ -191,7 +165,7 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
     SHARED(pool, STAGES * TILE * sizeof(DTYPE));
     LOCAL DTYPE *const tile = (LOCAL DTYPE *)pool;
     const int thread = THREAD_X, ty = TILE_TY(thread), tx = TILE_TX(thread);
-    const int column = thread % TILE_VECS, row = thread / TILE_VECS;
+    const int column = thread % LINE_VECS, row = thread / LINE_VECS;
     const int group = BLOCK_Z / SPLIT, part = BLOCK_Z % SPLIT, n0 = BLOCK_Y * BN;
     const int first = part * CEIL_DIV(STEPS, SPLIT);
     const int last = MIN(STEPS, first + CEIL_DIV(STEPS, SPLIT));
@@ -199,7 +173,7 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
     GLOBAL const DTYPE *RESTRICT const weights = packed + (INDEX)group * DEPTH * CO_PAD + n0;
     pixel p[PIXEL_VECS];
     vec_a next_a[PIXEL_VECS][ROWS];
-    vec_b next_b[WEIGHT_VECS];
+    tile_vec next_b[TILE_VECS(BN)];
     DTYPE acc[TM][TN];
     tile_clear(acc);
     UNROLL
@@ -207,7 +181,7 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
         p[i] = pixel_of(m0 + (column + i * THREADS) * VA, group);
 
     fetch_pixels(data, p, first, row, next_a);
-    fetch_weights(weights + (INDEX)first * BK * CO_PAD, thread, next_b);
+    tile_fetch(weights + (INDEX)first * BK * CO_PAD, CO_PAD, BN, thread, next_b);
     UNROLL_BY(1)
     for (int s = first; s < last; s++) {
         LOCAL DTYPE *const now = tile + (s - first) % STAGES * TILE;
@@ -215,11 +189,11 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
             1) /* with two, the barrier of the step before says that this one is read */
             BARRIER();
         store_pixels(now, column, row, next_a);
-        store_weights(now + BK * BM, thread, next_b);
+        tile_store(now + BK * BM, BN, thread, next_b);
         BARRIER();
         if (s + 1 < last) {
             fetch_pixels(data, p, s + 1, row, next_a);
-            fetch_weights(weights + (INDEX)(s + 1) * BK * CO_PAD, thread, next_b);
+            tile_fetch(weights + (INDEX)(s + 1) * BK * CO_PAD, CO_PAD, BN, thread, next_b);
         }
         tile_multiply(now, now + BK * BM, ty, tx, acc);
     }

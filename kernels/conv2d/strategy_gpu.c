@@ -7,9 +7,20 @@
  */
 #include "kernels/conv2d/strategy_rows.h"
 
+/* Relay's: square kernels of 3 to 7, stride and dilation 1, one group. Ours computes 3x3 of them. */
+static bool winograd(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kh == s.kw && s.kh > 2 &&
+            s.kh < 8 && s.sh == 1 && s.sw == 1 && s.dh == 1 && s.dw == 1) ||
+           optune_refuse(why, "winograd needs a square kernel of 3 to 7, strides and dilation "
+                              "of 1 and one group");
+}
+
 static const optune_strategy_row rows[] = {
     {.impl = "conv2d_implicit_gemm.gpu", .plevel = 11},
     {.impl = "conv2d_nchw.cuda", .plevel = 10},
+    {.impl = "conv2d_winograd.gpu", .plevel = 5, .condition = winograd},
     {.impl = "conv2d_cudnn.cuda", .plevel = 25},
     {0},
 };

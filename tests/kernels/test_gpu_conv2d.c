@@ -82,10 +82,36 @@ static void test_implicit_gemm(void **state)
     check_takes(impl, "conv2d(f32[1,64,17,1], f32[16,64,1,1])", "block_m", 32);
 }
 
+static void test_winograd(void **state)
+{
+    (void)state;
+    static const char impl[] = "conv2d_winograd.gpu";
+    check_takes(impl, "conv2d(f32[1,8,9,9], f32[8,8,3,3], padding=[2,2,2,2])", NULL, 0);
+    check_refuses(impl, "conv2d(f32[1,8,9,9], f32[8,8,3,3], padding=[2,3,2,2])", NULL, 0,
+                  "padding of at most 2");
+    check_refuses(impl, "conv2d(f32[1,7,9,9], f32[8,7,3,3])", NULL, 0, "8 input channels");
+    check_refuses(impl, "conv2d(f32[1,8,9,9], f32[8,8,3,5])", NULL, 0, "3x3");
+    check_refuses(impl, "conv2d(f32[1,8,9,9], f32[8,8,3,3], strides=[1,2])", NULL, 0,
+                  "strides");
+    check_refuses(impl, "conv2d(f32[1,8,9,9], f32[8,8,3,3], dilation=[2,1])", NULL, 0,
+                  "dilation");
+    check_refuses(impl, "conv2d(f32[1,16,9,9], f32[8,8,3,3], groups=2)", NULL, 0, "groups=1");
+    check_refuses(impl, "conv2d(f16[1,8,9,9], f16[8,8,3,3])", NULL, 0, "float32 or float64");
+    /* Depth is the input channels, rows are tiles: 9 of 2x2, 4 of 4x4 on 6 x 6 outputs. */
+    static const char small[] = "conv2d(f32[1,17,8,8], f32[64,17,3,3])";
+    check_takes(impl, small, "block_k", 32);
+    check_refuses(impl, "conv2d(f32[1,16,8,8], f32[64,16,3,3])", "block_k", 32,
+                  "outside the input channels");
+    check_takes(impl, small, "tile", 2);
+    check_takes(impl, small, "tile", 4);
+    check_refuses(impl, small, "block_m", 32, "half of the block");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_implicit_gemm),
+        cmocka_unit_test(test_winograd),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
