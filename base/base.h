@@ -45,6 +45,10 @@ void ot_print_dtype(optune_dtype dtype, char *to, size_t size); /* "f32", "f32x4
 void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size); /* "float32" */
 /* The entry of names[] nearest to `word`, or NULL when none is near. */
 const char *ot_nearest(const char *word, const char *const *names, int n);
+/* Fails with ENOENT, naming the kind, the word and the nearest name: "no operator 'conv3d'; did
+ * you mean 'conv2d'?"; where none is near, some of those there are. */
+int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
+               int n);
 /* "name=value" lines: the value of one name copied into to[size]; false when absent. */
 bool ot_lines_get(const char *lines, const char *name, char *to, size_t size);
 

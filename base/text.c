@@ -350,6 +350,25 @@ const char *ot_nearest(const char *word, const char *const *names, int n)
     return nearest;
 }
 
+int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
+               int n)
+{
+    enum { SHOWN = 100 }; /* characters of names */
+    const char *near = ot_nearest(word, names, n);
+    if (near)
+        return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'; did you mean '%s'?", kind, word,
+                           near);
+    ot_text known = {0};
+    int i = 0;
+    for (; i < n && known.n < SHOWN; i++)
+        ot_text_printf(&known, "%s%s", i ? ", " : "; there are ", names[i]);
+    if (i < n)
+        ot_text_printf(&known, " and %d more", n - i);
+    optune_fail(err, OPTUNE_ENOENT, "no %s '%s'%s", kind, word, ot_text_str(&known));
+    ot_text_release(&known);
+    return OPTUNE_ENOENT;
+}
+
 bool ot_lines_get(const char *lines, const char *name, char *to, size_t size)
 {
     size_t name_length = strlen(name);

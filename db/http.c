@@ -38,8 +38,7 @@ static const int64_t default_bytes = (int64_t)256 << 20;
 static struct {
     FUNCTIONS(OT_BIND_FIELD)
 } api;
-static const char *const symbols[] = {
-    FUNCTIONS(OT_BIND_NAME)};
+static const char *const symbols[] = {FUNCTIONS(OT_BIND_NAME)};
 static const char *const files[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
 
 static int bound;
@@ -167,8 +166,8 @@ int ot_http_fetch(const char *url, const char *path, const ot_fetch *how, optune
     if (!how)
         how = &defaults;
     if (strncasecmp(url, "https://", 8) != 0)
-        return optune_fail(err, OPTUNE_ENET, "only https is fetched: '%.*s...' is refused",
-                           (int)strcspn(url, ":/"), url);
+        return optune_fail(err, OPTUNE_ENET,
+                           "only https is fetched, and '%.200s' is no https address", url);
     pthread_once(&global_once, start_curl);
     if (bound < 0)
         return optune_fail(err, bound, "%s", bound_err.text);

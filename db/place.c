@@ -136,11 +136,7 @@ int ot_place_damaged(const char *dir, const char *why, optune_err *err)
 int ot_place_sound(const char *dir, const char *data, optune_err *err)
 {
     const int status = ot_check_pages(data, err);
-    if (status != OPTUNE_EDAMAGED || !err)
-        return status;
-    char why[sizeof(err->text)];
-    ot_copy(why, sizeof(why), err->text);
-    return ot_place_damaged(dir, why, err);
+    return status == OPTUNE_EDAMAGED && err ? ot_place_damaged(dir, err->text, err) : status;
 }
 
 int ot_place_refused(const char *path, const char *doing, int number, optune_err *err)

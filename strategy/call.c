@@ -13,6 +13,7 @@
 typedef struct parser {
     ot_cursor cursor;
     const char *input_at[OPTUNE_MAX_INPUTS];    /* where each input starts */
+    const char *attr_at[OPTUNE_MAX_ATTRS];      /* and each attribute; NULL: it is left out */
     const char *fused_at[OPTUNE_MAX_EPILOGUES]; /* what to show of each fused operator */
     int chain;    /* which input of the call being read is the value before it; -1: none */
     bool implied; /* and it is not written */
@@ -71,8 +72,9 @@ static size_t value_length(const char *p)
     return n;
 }
 
-static int parse_attr(ot_cursor *c, optune_call *call, const char *name, bool *given)
+static int parse_attr(parser *s, optune_call *call, const char *name)
 {
+    ot_cursor *const c = &s->cursor;
     const char *at = c->p;
     const char *names[OPTUNE_MAX_ATTRS];
     optune_err inner = {0};
@@ -86,9 +88,9 @@ static int parse_attr(ot_cursor *c, optune_call *call, const char *name, bool *g
         ot_no_such(&inner, "attribute", name, names, call->n_attrs);
         return ot_point_text(c, at, OPTUNE_ESYNTAX, inner.text);
     }
-    if (given[i])
+    if (s->attr_at[i])
         return ot_point(c, at, OPTUNE_ESYNTAX, "attribute '%s' is given twice", name);
-    given[i] = true;
+    s->attr_at[i] = at;
     c->p += strlen(name);
     ot_eat(c, '=');
     ot_skip(c);
@@ -110,7 +112,8 @@ static int parse_attr(ot_cursor *c, optune_call *call, const char *name, bool *g
 static int parse_arguments(parser *s, optune_call *call)
 {
     ot_cursor *const c = &s->cursor;
-    bool given[OPTUNE_MAX_ATTRS] = {false}, attrs = false;
+    bool attrs = false;
+    memset(s->attr_at, 0, sizeof(s->attr_at));
     if (!ot_eat(c, ')')) {
         do {
             ot_skip(c);
@@ -122,7 +125,7 @@ static int parse_arguments(parser *s, optune_call *call)
             if (n > 0 && *after == '=') {
                 char name[OT_MAX_WORD];
                 rc = ot_copy_word(c, c->p, n, name);
-                rc = rc < 0 ? rc : parse_attr(c, call, name, given);
+                rc = rc < 0 ? rc : parse_attr(s, call, name);
                 attrs = true;
             } else if (attrs) {
                 rc = ot_point(c, c->p, OPTUNE_ESYNTAX, "inputs come before attributes");
@@ -141,7 +144,7 @@ static int parse_arguments(parser *s, optune_call *call)
         return ot_point(c, end, OPTUNE_ESYNTAX, "input '%s' of '%s' is missing", next->name,
                         call->op->name);
     for (int i = 0; i < call->n_attrs; i++)
-        if (!given[i] && !ot_op_attr_at(call->op, i)->value)
+        if (!s->attr_at[i] && !ot_op_attr_at(call->op, i)->value)
             return ot_point(c, end, OPTUNE_ESYNTAX, "attribute '%s' of '%s' is missing",
                             call->attr[i].name, call->op->name);
     return OPTUNE_OK;
@@ -215,7 +218,8 @@ static const char *find_word(const char *message, const char *name)
     return NULL;
 }
 
-/* Relations say "argument 2" of what does not fit, or name an input; there the caret goes. */
+/* Relations say "argument 2" of what does not fit, name an input, or an attribute with its value:
+ * "layout=NHWC"; there the caret goes. */
 static const char *place_of(const parser *s, const optune_call *call, int misfit,
                             const char *message)
 {
@@ -232,6 +236,13 @@ static const char *place_of(const parser *s, const optune_call *call, int misfit
         if (here && (!found || here < found)) {
             found = here;
             place = s->input_at[k];
+        }
+    }
+    for (int k = 0; k < call->n_attrs; k++) {
+        const char *here = s->attr_at[k] ? find_word(message, call->attr[k].name) : NULL;
+        if (here && here[strlen(call->attr[k].name)] == '=' && (!found || here < found)) {
+            found = here;
+            place = s->attr_at[k];
         }
     }
     return place ? place : s->cursor.text + strspn(s->cursor.text, " \t\n");
@@ -312,8 +323,7 @@ int ot_call_parse(const char *text, optune_call *call, optune_err *err)
     int rc = parse_one(&s, call), misfit;
     if (rc < 0)
         return rc;
-    const char *own[OPTUNE_MAX_INPUTS];
-    memcpy(own, s.input_at, sizeof(own));
+    const parser own = s; /* where its inputs and attributes are */
     for (ot_skip(c); c->p[0] == '-' && c->p[1] == '>' && rc >= 0; ot_skip(c)) {
         c->p += 2;
         rc = parse_fused(&s, call);
@@ -322,7 +332,8 @@ int ot_call_parse(const char *text, optune_call *call, optune_err *err)
         return rc;
     if (*c->p)
         return ot_point(c, c->p, OPTUNE_ESYNTAX, "only '-> operator(...)' may follow the call");
-    memcpy(s.input_at, own, sizeof(own));
+    memcpy(s.input_at, own.input_at, sizeof(s.input_at));
+    memcpy(s.attr_at, own.attr_at, sizeof(s.attr_at));
     rc = ot_call_settle(call, &misfit, &inner);
     return rc < 0 ? ot_point_text(c, place_of(&s, call, misfit, inner.text), rc, inner.text)
                   : OPTUNE_OK;

@@ -134,16 +134,6 @@ const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target
     return strategy_of(op->name, "generic");
 }
 
-int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
-               int n)
-{
-    const char *near = ot_nearest(word, names, n);
-    if (near)
-        return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'; did you mean '%s'?", kind, word,
-                           near);
-    return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'", kind, word);
-}
-
 int ot_op_get(const char *name, const optune_op **op, optune_err *err)
 {
     *op = ot_op_find(name);

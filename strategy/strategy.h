@@ -28,10 +28,6 @@ int ot_op_add(const optune_op *op, optune_err *err);
 int ot_impl_add(const optune_impl *impl, optune_err *err);
 int ot_strategy_add(const optune_strategy *strategy, optune_err *err);
 int ot_search_add(const optune_search *search, optune_err *err);
-/* Fails with ENOENT, naming the kind, the word and the nearest name: "no operator 'conv3d'; did
- * you mean 'conv2d'?" */
-int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
-               int n);
 /* The flattened body of an implementation and the digest of all it is made of (row, body,
  * headers); a plugin's source is its body and its digest is of that text and its row's name. */
 const char *ot_impl_source(const optune_impl *impl);

@@ -134,16 +134,8 @@ const optune_target_row *ot_target_find(const char *kind)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-static const char *const option_names[] = {"threads", "libs",  "keys",   "mcpu",
-                                           "arch",    "model", "device", "cflags"};
-
-static int no_such(optune_err *err, const char *what, const char *word,
-                   const char *const *names, int n)
-{
-    const char *near = ot_nearest(word, names, n);
-    return optune_fail(err, OPTUNE_ENOENT, near ? "no %s%s'; did you mean '%s'?" : "no %s%s'",
-                       what, word, near);
-}
+static const char *const option_names[] = {"-threads", "-libs",  "-keys",   "-mcpu",
+                                           "-arch",    "-model", "-device", "-cflags"};
 
 /* The next word; quotes, single or double, keep spaces and are dropped. Returns 1, 0 at the
  * end, or a negative status. */
@@ -223,10 +215,10 @@ static int read_text(const char *option, const char *value, char *to, size_t siz
 static int read_option(const char *word, optune_target *target, optune_err *err)
 {
     const char *equals = strchr(word, '=');
-    char name[OPTUNE_NAME_SIZE] = "";
+    char option[OPTUNE_NAME_SIZE] = "-", *const name = option + 1;
     const char *start = word + strspn(word, "-");
     const size_t length = equals ? (size_t)(equals - start) : strlen(start);
-    if (word[0] != '-' || start - word > 2 || length >= sizeof name)
+    if (word[0] != '-' || start - word > 2 || length + 1 >= sizeof option)
         return optune_fail(err, OPTUNE_ESYNTAX,
                            "'%s' in the target is not an option; write -name=value", word);
     memcpy(name, start, length);
@@ -234,9 +226,9 @@ static int read_option(const char *word, optune_target *target, optune_err *err)
     const char *value = equals ? equals + 1 : "";
     bool known = false;
     for (int i = 0; i < OT_COUNT(option_names); i++)
-        known = known || strcmp(option_names[i], name) == 0;
+        known = known || strcmp(option_names[i], option) == 0;
     if (!known)
-        return no_such(err, "target option '-", name, option_names, OT_COUNT(option_names));
+        return ot_no_such(err, "target option", option, option_names, OT_COUNT(option_names));
     if (!*value)
         return optune_fail(err, OPTUNE_ESYNTAX, "the target's option '-%s' needs a value",
                            name);
@@ -280,7 +272,7 @@ int ot_target_parse(const char *text, optune_target *target, optune_err *err)
                 const optune_target_row *const *rows = ot_targets(&n);
                 for (int i = 0; i < n; i++)
                     name[i] = rows[i]->name;
-                return no_such(err, "target '", word, name, n);
+                return ot_no_such(err, "target", word, name, n);
             }
             ot_copy(found.kind, sizeof found.kind, row->name);
             continue;

@@ -103,6 +103,22 @@ static int load_plugins(optune *o, const char *const *paths, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* A word in -libs that no implementation knows does nothing: likely a slip. */
+static void check_libs(optune *o)
+{
+    int n;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int k = 0; k < o->target.n_libs; k++) {
+        bool known = false;
+        for (int i = 0; i < n && !known; i++)
+            known = impl[i]->library && !strcmp(impl[i]->library, o->target.lib[k]);
+        if (!known)
+            ot_context_log(o, OPTUNE_LOG_WARNING,
+                           "no implementation calls a library '%s': -libs=%s changes nothing",
+                           o->target.lib[k], o->target.lib[k]);
+    }
+}
+
 int optune_open(const optune_options *options, optune **handle, optune_err *err)
 {
     static const optune_options defaults = {.size = sizeof defaults};
@@ -130,6 +146,7 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     if (status < 0)
         goto out;
     o->row = ot_target_find(o->target.kind);
+    check_libs(o);
     const char *policy = options->policy ? options->policy : "warm";
     const bool cold = !strcmp(policy, "cold");
     o->policy = cold ? &ot_policy_cold : &ot_policy_warm;

@@ -65,6 +65,8 @@ int ot_regret_measure(ot_shaping *s, ot_text *said, optune_err *err);
 json_t *ot_sizes_json(const ot_symbols *dims, const int64_t *size); /* {"m": 128} */
 
 /* ---- dispatch_source.c: the table as C ----------------------------------------------------- */
+/* Whether the table can be written there, as far as names tell. */
+int ot_dispatch_writable(const ot_dispatch *table, const char *path, optune_err *err);
 /* FILE.c, FILE.h and FILE.json for `path` FILE.c; says the names. */
 int ot_dispatch_write(optune *o, const ot_dispatch *table, const char *path, ot_text *said,
                       optune_err *err);

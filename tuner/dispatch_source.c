@@ -338,6 +338,13 @@ static int write_all(const generation *g, const char *path, ot_text *said, optun
     return status;
 }
 
+int ot_dispatch_writable(const ot_dispatch *table, const char *path, optune_err *err)
+{
+    generation g = {.table = table};
+    const int status = name_of(&g, path, err);
+    return status < 0 ? status : check_dims(table, err);
+}
+
 int ot_dispatch_write(optune *o, const ot_dispatch *table, const char *path, ot_text *said,
                       optune_err *err)
 {

@@ -287,6 +287,8 @@ static int prepare(ot_shaping *s, optune_err *err)
                                    : optune_fail(err, OPTUNE_EUSAGE, "no workload named");
     if (status >= 0)
         status = ot_dispatch_new(&s->call, &s->table, err);
+    if (status >= 0 && options->output)
+        status = ot_dispatch_writable(s->table, options->output, err);
     for (int i = 0; status >= 0 && i < s->table->dims.n; i++)
         if (s->table->dims.dim[i].min < 1)
             status =

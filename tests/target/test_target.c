@@ -76,7 +76,7 @@ static void test_errors(void **state)
     expect_error("", OPTUNE_ESYNTAX, "empty");
     expect_error("cpux", OPTUNE_ENOENT, "no target 'cpux'; did you mean 'cpu'?");
     expect_error("zzzzzz", OPTUNE_ENOENT, "no target 'zzzzzz'");
-    expect_error("cpu -thread=2", OPTUNE_ENOENT, "did you mean 'threads'?");
+    expect_error("cpu -thread=2", OPTUNE_ENOENT, "did you mean '-threads'?");
     expect_error("cpu threads=2", OPTUNE_ESYNTAX, "'threads=2'");
     expect_error("cpu -threads", OPTUNE_ESYNTAX, "needs a value");
     expect_error("cpu -threads=", OPTUNE_ESYNTAX, "needs a value");
