@@ -61,7 +61,8 @@ static void test_bad_words(void **state)
     check_contains(err.text, "dense");
     assert_null(s);
     assert_int_equal(optune_select(o, "dense(f32[1,2], f32[3,4])", &s, &err), OPTUNE_ETYPE);
-    assert_int_equal(optune_select(o, "dense(i8[4,8], i8[4,8])", &s, &err), OPTUNE_ENOENT);
+    assert_int_equal(optune_select(o, "dense(i8[4,8], i8[4,8], out_dtype=i32)", &s, &err),
+                     OPTUNE_ENOENT);
     check_contains(err.text, "dense_gemm.cpu: ");
     assert_null(s);
     optune_close(o);

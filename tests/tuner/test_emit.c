@@ -425,7 +425,8 @@ static void test_refused(void **state)
         optune_emit(o, "dense(f32[?m,64], f32[32,64])", tuning_path("x"), &result, &err),
         OPTUNE_EUSAGE);
     check_contains(err.text, "constant dims");
-    assert_int_equal(optune_emit(o, "dense(i8[4,8], i8[4,8])", tuning_path("x"), &result, &err),
+    assert_int_equal(optune_emit(o, "dense(i8[4,8], i8[4,8], out_dtype=i32)", tuning_path("x"),
+                                 &result, &err),
                      OPTUNE_ENOENT);
     assert_false(ot_exists(tuning_path("x")));
     check_ok(ot_write_file(tuning_path("file"), "", 0, &err)); /* no directory can be in it */

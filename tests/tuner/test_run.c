@@ -279,7 +279,7 @@ static void test_impossible_workload(void **state)
 {
     (void)state;
     optune *o = tuning_open("impossible");
-    const char *const both[] = {"dense(i8[4,8], i8[4,8])", WORKLOAD, NULL};
+    const char *const both[] = {"dense(i8[4,8], i8[4,8], out_dtype=i32)", WORKLOAD, NULL};
     json_t *json = tuning_run(
         o, (optune_run_options){.op = "dense", .workloads = both, .trials = 2}, OPTUNE_OK);
     check_contains(tuning_text(tuning_workload(json, 0), "problem"), "no implementation");
@@ -362,7 +362,7 @@ static void test_document(void **state)
 {
     (void)state;
     optune *o = tuning_open("document");
-    const char *const both[] = {WORKLOAD, "dense(i8[4,8], i8[4,8])", NULL};
+    const char *const both[] = {WORKLOAD, "dense(i8[4,8], i8[4,8], out_dtype=i32)", NULL};
     json_t *json = tuning_run(o,
                               (optune_run_options){.op = "dense",
                                                    .workloads = both,
