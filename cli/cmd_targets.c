@@ -12,5 +12,18 @@ OT_CMD(targets) = {
     .max_words = 0,
     .options = ot_list_options,
     .values_size = sizeof(ot_list_values),
+    .notes =
+        "A target is a kind and its options: 'cpu -threads=2 -libs=cblas'. The default is "
+        "cpu.\n"
+        "  -threads=N            cores of a CPU; 0: all of them (default)\n"
+        "  -libs=A,B             libraries that may be selected: cblas, dnnl, cublas, "
+        "cublaslt,\n"
+        "                        cudnn; all that are found are measured\n"
+        "  -mcpu=M, -arch=A      what is compiled for: x86-64-v3, sm_90; default: the device's "
+        "own\n"
+        "  -device=D             which of several devices: its number, or a part of its name\n"
+        "  -cflags='F'           in place of the compiler's default optimisation flags\n"
+        "  -keys=K               strategy keys that are tried before the kind's own\n"
+        "  -model=M              kept in records, and otherwise without a meaning\n",
     .run = ot_list_run,
 };

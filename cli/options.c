@@ -28,7 +28,7 @@ const ot_option ot_global_options[] = {
      .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, target),
      .argument = "T",
-     .help = "where to run: 'cpu', 'cpu -threads=2 -libs=cblas,dnnl' (default cpu)"},
+     .help = "where to run: 'cpu -threads=2', 'cuda', 'opencl'; see 'optune help targets'"},
     {.name = "threads",
      .type = OT_OPTION_COUNT,
      .offset = offsetof(ot_globals, threads),
