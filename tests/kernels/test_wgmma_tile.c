@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products by warpgroups: what their rows refuse, each limit from both sides, and configs whose blocks go
+ * over several tiles of several batches with partial edges, on the emulated target, where a wait for
+ * what never comes is a wrong result. The contract tests' samples are too small for either.
+ */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "support/emulated.h"
+#include "target/cuda.h"
+#include "tuner/tuner.h"
+
+typedef struct knobs {
+    int64_t bm, bn, kb, stages, consumers, group;
+    bool thread, persistent;
+} knobs;
+
+static const char *const names[] = {"block_m", "block_n",   "block_k_bytes",
+                                    "stages",  "consumers", "group_m"};
+
+static void set(optune_config *config, const optune_space *space, const knobs *k)
+{
+    const int64_t value[] = {k->bm, k->bn, k->kb, k->stages, k->consumers, k->group};
+    optune_err err = {0};
+    for (int i = 0; i < OT_COUNT(names); i++)
+        optune_config_choose_int(config, space, names[i], value[i]);
+    optune_config_choose_word(config, space, "copies", k->thread ? "thread" : "warpgroup");
+    for (int i = 0; i < config->n; i++)
+        if (strcmp(config->entity[i].name, "persistent") == 0)
+            config->entity[i].v[0] = k->persistent;
+    check_ok(ot_space_index_of(space, config, &err));
+}
+
+/* ---- limits ------------------------------------------------------------------------------ */
+
+static optune_target target;
+static optune_device device;
+static optune_call call;
+static const optune_task task = {&call, &target, &device};
+
+static void assume(const char *text, const char *workload)
+{
+    optune_err err = {0};
+    check_ok(ot_target_parse(text, &target, &err));
+    check_ok(ot_cuda_assume(&target, &device, &err));
+    check_ok(ot_call_parse(workload, &call, &err));
+}
+
+/* Taken when `reason` is NULL. */
+static void expect_applies(const char *text, const char *workload, const char *reason)
+{
+    const optune_impl *impl =
+        ot_impl_find(workload[0] == 'd' ? "dense_wgmma.cuda" : "batch_matmul_wgmma.cuda");
+    char why[OPTUNE_WHY_SIZE] = "";
+    assume(text, workload);
+    assert_int_equal(impl->applies(&task, why), reason == NULL);
+    if (reason)
+        check_contains(why, reason);
+}
+
+static void test_applies(void **state)
+{
+    (void)state;
+    expect_applies("cuda -arch=sm_90", "dense(bf16[64,72], bf16[64,72])", NULL);
+    expect_applies("cuda -arch=sm_90a", "dense(f16[64,72], f16[64,72], out_dtype=f32)", NULL);
+    expect_applies("cuda -arch=sm_89", "dense(bf16[64,72], bf16[64,72])", "9.0");
+    expect_applies("cuda -arch=sm_100", "dense(bf16[64,72], bf16[64,72])", "9.0 alone");
+    expect_applies("cuda -arch=sm_90", "dense(bf16[64,76], bf16[64,76])", "16 bytes");
+    expect_applies("cuda -arch=sm_90", "dense(i8[64,80], i8[64,80], out_dtype=i32)", NULL);
+    expect_applies("cuda -arch=sm_90", "dense(i8[64,72], i8[64,72], out_dtype=i32)",
+                   "16 bytes");
+    expect_applies("cuda -arch=sm_90", "dense(f32[64,72], f32[64,72])", "math=tf32");
+    expect_applies("cuda -arch=sm_90", "dense(f32[64,72], f32[64,72], math=tf32)", NULL);
+    expect_applies("cuda -arch=sm_90", "dense(f64[64,72], f64[64,72])", "needs float16");
+    expect_applies("cuda -arch=sm_90", "batch_matmul(f16[2,64,72], f16[2,64,72])", NULL);
+    expect_applies("cuda -arch=sm_90",
+                   "batch_matmul(f16[2,64,72], f16[2,72,64], transpose_b=false)",
+                   "along the depth");
+}
+
+static void expect_valid(const knobs *k, const char *reason)
+{
+    const optune_impl *impl = ot_impl_find("dense_wgmma.cuda");
+    char why[OPTUNE_WHY_SIZE] = "";
+    optune_err err = {0};
+    optune_config config;
+    optune_space *space;
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    ot_space_fallback(space, &config);
+    set(&config, space, k);
+    assert_int_equal(ot_space_valid(space, &config, why), reason == NULL);
+    if (reason)
+        check_contains(why, reason);
+    ot_space_close(space);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    assume("cuda -arch=sm_90", "dense(bf16[4096,512], bf16[4096,512])");
+    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, .thread = false}, NULL);
+    expect_valid(&(knobs){128, 256, 128, 5, 2, 16, .thread = false}, "shared memory");
+    expect_valid(&(knobs){64, 64, 128, 4, 2, 16, .thread = false}, "multiple of 64");
+    expect_valid(&(knobs){256, 192, 128, 4, 2, 16, .thread = false}, NULL);
+    expect_valid(&(knobs){256, 256, 128, 3, 2, 16, .thread = false}, "sums in a thread");
+    expect_valid(&(knobs){128, 192, 128, 4, 1, 16, .thread = true}, NULL);
+    expect_valid(&(knobs){128, 256, 128, 4, 1, 16, .thread = true}, "sums in a thread");
+    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, .persistent = true}, NULL);
+    assume("cuda -arch=sm_90", "dense(bf16[129,128], bf16[1025,128])");
+    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .thread = false}, NULL);
+    expect_valid(&(knobs){128, 128, 128, 4, 2, 16, .thread = false}, "more stages");
+    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .persistent = true}, "second tile");
+    assume("cuda -arch=sm_90", "dense(bf16[128,128], bf16[192,128])");
+    expect_valid(&(knobs){256, 64, 128, 3, 2, 16, .thread = false}, "outside the output");
+    expect_valid(&(knobs){128, 256, 128, 3, 2, 16, .thread = false}, "outside the output");
+    expect_valid(&(knobs){128, 192, 128, 3, 2, 16, .thread = false}, NULL);
+}
+
+/* Sizes from one row to many: the fallback is valid everywhere. */
+static void test_fallback(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 8, 64, 65, 200, 1000, 4096, 20000};
+    const optune_impl *impl = ot_impl_find("dense_wgmma.cuda");
+    for (int i = 0; i < OT_COUNT(sizes); i++)
+        for (int j = 0; j < OT_COUNT(sizes); j++)
+            for (int k = 8; k <= 4096; k *= 8) {
+                char text[128], why[OPTUNE_WHY_SIZE];
+                optune_err err = {0};
+                optune_config config;
+                optune_space *space;
+                snprintf(text, sizeof text, "dense(f16[%d,%d], f16[%d,%d])", (int)sizes[i], k,
+                         (int)sizes[j], k);
+                assume("cuda -arch=sm_90", text);
+                check_ok(ot_space_open(&task, impl, &space, &err));
+                ot_space_fallback(space, &config);
+                if (!ot_space_valid(space, &config, why))
+                    fail_msg("%s: %s", text, why);
+                ot_space_close(space);
+            }
+}
+
+/* ---- several tiles ----------------------------------------------------------------------- */
+
+typedef struct bench {
+    char dir[4096];
+    optune_target target;
+    optune_device device;
+    ot_builder *builder;
+    ot_worker *worker;
+} bench;
+
+static bool open_bench(bench *b)
+{
+    static char *plugins[2];
+    optune_err err = {0};
+    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
+    plugins[0] = emulated_plugin(b->dir);
+    check_ok(ot_target_parse("emulated -arch=sm_90", &b->target, &err));
+    if (ot_target_probe(&b->target, &b->device, &err) < 0) {
+        print_message("%s\n", err.text);
+        return false;
+    }
+    b->device.cores = 3; /* blocks of persistent kernels */
+    const ot_build_options build = {.target = &b->target,
+                                    .device = &b->device,
+                                    .row = ot_target_find("emulated"),
+                                    .cache_dir = b->dir,
+                                    .limit_s = 60};
+    const ot_worker_options worker = {.target_text = "emulated -arch=sm_90",
+                                      .target = &b->target,
+                                      .device = &b->device,
+                                      .plugins = plugins};
+    check_ok(ot_builder_open(&build, &b->builder, &err));
+    check_ok(ot_worker_open(&worker, &b->worker, &err));
+    return true;
+}
+
+static void compute(bench *b, const char *workload, const char *name, const knobs *k)
+{
+    static const ot_measure_policy quick = {.name = "warm",
+                                            .sample_s = 1e-7,
+                                            .min_samples = 1,
+                                            .max_samples = 1,
+                                            .width = 1,
+                                            .budget_s = 0.001,
+                                            .give_up = 1};
+    static optune_plan plan;
+    static ot_job job;
+    optune_err err = {0};
+    optune_config config;
+    optune_space *space;
+    char why[OPTUNE_WHY_SIZE] = "";
+    ot_arena arena = {0};
+    const optune_impl *impl = ot_impl_find(name);
+    const optune_task here = {&call, &b->target, &b->device};
+    check_ok(ot_call_parse(workload, &call, &err));
+    check_ok(ot_worker_workload(b->worker, workload, 5, &err));
+    check_ok(ot_space_open(&here, impl, &space, &err));
+    ot_space_fallback(space, &config);
+    set(&config, space, k);
+    if (!ot_space_valid(space, &config, why))
+        fail_msg("%s", why);
+    check_ok(ot_plan_make(&here, impl, &config, &plan, &err));
+    check_ok(ot_builder_submit(b->builder, &here, &plan, &job, &err));
+    ot_builder_wait(b->builder, &job, 60);
+    ot_trial_result r = {.outcome = job.outcome, .message = job.message};
+    const ot_trial trial = {
+        .impl = impl, .config = &config, .job = &job, .best = INFINITY, .limit_s = 60};
+    if (job.outcome == OPTUNE_OUTCOME_OK)
+        check_ok(ot_worker_trial(b->worker, &trial, &quick, &arena, &r, &err));
+    if (r.outcome != OPTUNE_OUTCOME_OK)
+        fail_msg("%s, %d x %d, %d stages: %s", workload, (int)k->bm, (int)k->bn, (int)k->stages,
+                 r.message);
+    ot_arena_release(&arena);
+    ot_space_close(space);
+}
+
+static void test_tiles(void **state)
+{
+    (void)state;
+    static const char dense[] = "dense(bf16[300,200], bf16[523,200], bf16[523])";
+    static const char wide[] = "dense(f16[130,136], f16[700,136], out_dtype=f32)";
+    static const char batch[] = "batch_matmul(f16[3,150,72], f16[1,201,72])";
+    static const struct {
+        const char *workload, *impl;
+        knobs k;
+    } table[] = {
+        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, false, false}},
+        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, true, false}},
+        {dense, "dense_wgmma.cuda", {128, 192, 128, 3, 2, 4, false, true}},
+        {dense, "dense_wgmma.cuda", {128, 128, 256, 2, 1, 8, true, true}},
+        {dense, "dense_wgmma.cuda", {256, 128, 128, 4, 2, 16, false, true}},
+        {wide, "dense_wgmma.cuda", {64, 64, 128, 5, 1, 4, false, true}},
+        {wide, "dense_wgmma.cuda", {64, 256, 256, 2, 1, 4, true, true}},
+        {batch, "batch_matmul_wgmma.cuda", {128, 128, 128, 2, 2, 4, false, true}},
+        {batch, "batch_matmul_wgmma.cuda", {64, 192, 128, 3, 1, 4, true, true}},
+    };
+    static bench b;
+    if (open_bench(&b)) {
+        for (int i = 0; i < OT_COUNT(table); i++)
+            compute(&b, table[i].workload, table[i].impl, &table[i].k);
+        ot_worker_close(b.worker);
+        ot_builder_close(b.builder);
+    }
+    ot_remove_tree(b.dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_applies),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_fallback),
+        cmocka_unit_test(test_tiles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
