@@ -57,7 +57,7 @@ enum { MBARRIER_BYTES = sizeof(ot_barrier) };
     w.pool = shared_pool;                                                                      \
     w.broken = &ot_broken;                                                                     \
     w.thread = THREAD_X
-#define TENSOR_MAP(name) GLOBAL const uchar *name##_tensor, const ot_map name##_map
+#define TENSOR_MAP(name) GLOBAL uchar *name##_tensor, const ot_map name##_map
 #define KERNEL_ALONE(x) KERNEL(x, 1, 1)
 
 INLINE u32 shared_base(const warpgroups *w)
@@ -110,36 +110,80 @@ INLINE void mbarrier_wait(const warpgroups *w, u32 address, u32 parity)
 
 /* ---- copies ------------------------------------------------------------------------------ */
 
+/* Where byte `at` of a box of such rows lies in shared memory. */
+INLINE u32 ot_swizzled(const ot_map *map, u32 start, int at)
+{
+    const u32 address = start + (u32)at;
+    return map->swizzle == 128 ? address ^ (address >> 7 & 7) << 4 : address;
+}
+
+/* Element (i, j, k) of the tensor in bytes; negative: outside. */
+INLINE i64 ot_element(const ot_map *map, int i, int j, int k)
+{
+    const bool inside = i >= 0 && i < map->dim[0] && j >= 0 && j < map->dim[1] && k >= 0 &&
+                        (map->rank < 3 || k < map->dim[2]);
+    return inside ? i * map->element + j * map->stride[1] + k * map->stride[2] : -1;
+}
+
 /* Elements of up to 4 bytes. */
 INLINE void ot_copy_box(const warpgroups *w, u32 to, GLOBAL const uchar *tensor,
                         const ot_map *map, int x, int y, int z, u32 barrier)
 {
-    const int element = (int)map->element;
     int at = 0;
     for (int k = z; k < z + (map->rank > 2 ? map->box[2] : 1); k++)
         for (int j = y; j < y + map->box[1]; j++)
             for (int i = x; i < x + map->box[0]; i++) {
-                const bool inside = i >= 0 && i < map->dim[0] && j >= 0 && j < map->dim[1] &&
-                                    k >= 0 && (map->rank < 3 || k < map->dim[2]);
-                const i64 from = i * element + j * map->stride[1] + k * map->stride[2];
+                const i64 from = ot_element(map, i, j, k);
                 u32 word = 0;
-                for (int b = 0; b < element && inside; b++)
+                for (int b = 0; b < map->element && from >= 0; b++)
                     word |= (u32)tensor[from + b] << 8 * b;
                 if (map->tf32) /* to the nearest */
                     word =
                         (word & 0x7F800000) == 0x7F800000 ? word : (word + 0x1000) & 0xFFFFE000;
-                for (int b = 0; b < element; b++, at++) {
-                    u32 address = to + (u32)at;
-                    if (map->swizzle == 128)
-                        address ^= (address >> 7 & 7) << 4;
-                    w->pool[address] = (uchar)(word >> 8 * b);
-                }
+                for (int b = 0; b < map->element; b++, at++)
+                    w->pool[ot_swizzled(map, to, at)] = (uchar)(word >> 8 * b);
             }
     ot_count(w, barrier, 0, -at);
 }
 
+INLINE void ot_store_box(const warpgroups *w, GLOBAL uchar *tensor, const ot_map *map, int x,
+                         int y, int z, u32 from)
+{
+    int at = 0;
+    for (int k = z; k < z + (map->rank > 2 ? map->box[2] : 1); k++)
+        for (int j = y; j < y + map->box[1]; j++)
+            for (int i = x; i < x + map->box[0]; i++) {
+                const i64 to = ot_element(map, i, j, k);
+                for (int b = 0; b < map->element; b++, at++)
+                    if (to >= 0)
+                        tensor[to + b] = w->pool[ot_swizzled(map, from, at)];
+            }
+}
+
 #define copy_box_3d(w, to, map, x, y, z, barrier)                                              \
     ot_copy_box(w, to, map##_tensor, &map##_map, x, y, z, barrier)
+#define store_box_3d(w, map, x, y, z, from)                                                    \
+    ot_store_box(w, map##_tensor, &map##_map, x, y, z, from)
+#define stores_commit() ((void)0)
+#define STORES_WAIT(newest) ((void)0)
+#define shared_visible() ((void)0)
+#define WARP_BARRIER() BARRIER()
+
+INLINE void shared_write(const warpgroups *w, u32 address, u32 word)
+{
+    *(LOCAL u32 *)(w->pool + address) = word;
+}
+
+/* The first one's bits are the lower half. */
+INLINE u32 halves_of_floats(float a, float b)
+{
+    return half_of_float(a) | (u32)half_of_float(b) << 16;
+}
+
+INLINE u32 bfloats_of_floats(float a, float b)
+{
+    return bfloat_of_float(a) | (u32)bfloat_of_float(b) << 16;
+}
 
 /* ---- products ---------------------------------------------------------------------------- */
 
@@ -283,6 +327,54 @@ INLINE void copy_box_3d(const warpgroups *, u32 to, const tensor_map &map, int x
                  " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
                  "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z)
                  : "memory");
+}
+
+/* The way back, by one thread: elements outside are left out. Stores since the last commit are a group
+ * of that thread's. */
+INLINE void store_box_3d(const warpgroups *, const tensor_map &map, int x, int y, int z,
+                         u32 from)
+{
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group"
+                 " [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+                 "r"(from), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+INLINE void stores_commit()
+{
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/* Until only the `newest` groups, a constant, may still have to be read from shared memory. */
+#define STORES_WAIT(newest)                                                                    \
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(newest) : "memory")
+
+/* By each thread that wrote what is to be stored, in front of the barrier. */
+INLINE void shared_visible()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* The barrier of a warp; OpenCL has only that of the block, so all of its threads pass. */
+#define WARP_BARRIER() __syncwarp()
+
+INLINE void shared_write(const warpgroups *, u32 address, u32 word)
+{
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+
+INLINE u32 halves_of_floats(float a, float b)
+{
+    u32 to;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(b), "f"(a));
+    return to;
+}
+
+INLINE u32 bfloats_of_floats(float a, float b)
+{
+    u32 to;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(b), "f"(a));
+    return to;
 }
 
 /* ---- products ---------------------------------------------------------------------------- */

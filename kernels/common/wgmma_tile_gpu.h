@@ -9,12 +9,16 @@
  * `full` of a stage waits for its bytes, `empty` for the warps that read them. Blocks take tiles of
  * the output in bands of GROUP_M tiles along m, so that those at work share operands in the L2 cache.
  *
+ * With BOXES the way out is that of the way in: by the copy engine from shared memory, where rows of
+ * the output are multiples of 16 bytes; else every thread stores pairs of columns.
+ *
  * Where there is no concurrency to show (OpenCL, in tests) both roles take turns in one loop, the
  * copies as far ahead as the ring allows: the same steps on the same addresses and barriers.
  *
  * Macros of the plan: B M N K, BM BN PANELS STAGES CONSUMERS PRODUCER GROUP_M BLOCKS, TYPE (f16, bf16,
  * tf32, s8), ELEM (its bytes), SUM OUT OUT_OF SUM_OF (types of sums and outputs, one from the
- * other), X_SHARED Y_SHARED (one matrix for all b), INDEX, BIAS.
+ * other), BITS_OF (those of the output that a sum, or with HALVES two become), BOXES, X_SHARED Y_SHARED (one matrix for
+ * all b), INDEX, BIAS.
  */
 #include "kernels/common/wgmma_gpu.h"
 
@@ -28,7 +32,9 @@
 #define TILES_M CEIL_DIV(M, BM)
 #define TILES_N CEIL_DIV(N, BN)
 #define TILES (B * TILES_M * TILES_N)
-#define POOL_BYTES (WARPGROUP_SLACK + STAGES * STAGE_BYTES + 2 * STAGES * 16)
+#define WARPS (4 * CONSUMERS)
+#define OUT_BYTES (BOXES * WARPS * 2 * 2048) /* two boxes of a warp: 16 rows of 128 bytes */
+#define POOL_BYTES (WARPGROUP_SLACK + STAGES * STAGE_BYTES + OUT_BYTES + 2 * STAGES * 16)
 
 typedef struct ring {
     int stage;
@@ -61,7 +67,8 @@ INLINE place place_of(int tile)
 
 #define X_TILE(stage) (base + (stage)*STAGE_BYTES)
 #define Y_TILE(stage) (base + (stage)*STAGE_BYTES + X_BYTES)
-#define FULL(stage) (base + STAGES * STAGE_BYTES + (stage)*MBARRIER_BYTES)
+#define OUT_BOX(turn) (base + STAGES * STAGE_BYTES + ((turn)*WARPS + THREAD_X / 32) * 2048)
+#define FULL(stage) (base + STAGES * STAGE_BYTES + OUT_BYTES + (stage)*MBARRIER_BYTES)
 #define EMPTY(stage) FULL((stage) + STAGES)
 
 /* One thread. */
@@ -112,15 +119,73 @@ INLINE place place_of(int tile)
         RELEASE((r).stage)                                                                     \
     }
 
-typedef struct ALIGNED(2 * sizeof(OUT)) out_pair {
-    OUT v[2];
-} out_pair;
+/* ---- the way out ------------------------------------------------------------------------- */
 
 #if BIAS
 #define BIAS_AT(n) ((n) < N ? SUM_OF(bias[n]) : 0)
+#define PLUS(a, b) ((a) + (b))
 #else
 #define BIAS_AT(n) 0
+#define PLUS(a, b) (a)
 #endif
+
+#ifdef OT_OPENCL
+#define CONSUMES (group < CONSUMERS)
+#else
+#define CONSUMES 1 /* who does not is elsewhere */
+#endif
+
+#if BOXES
+
+#define COLUMNS (128 / (int)sizeof(OUT)) /* of a box */
+
+/* Columns c, c + 1 of row r of a box, swizzled as the copy engine takes it. */
+INLINE void write_pair(const warpgroups *w, u32 box, int r, int c, SUM a, SUM b)
+{
+    const u32 at = box + (u32)(r * 128), x = (u32)(r % 8 * 16);
+#if HALVES
+    shared_write(w, at + ((u32)(c * 2) ^ x), BITS_OF(a, b));
+#else
+    shared_write(w, at + ((u32)(c * 4) ^ x), BITS_OF(a));
+    shared_write(w, at + ((u32)(c * 4 + 4) ^ x), BITS_OF(b));
+#endif
+}
+
+/* Warps write boxes of 16 rows into shared memory, two in turn, from which the copy engine stores them. */
+#define STORE(p)                                                                               \
+    {                                                                                          \
+        const int lane = THREAD_X % 32;                                                        \
+        UNROLL for (int box = 0; box < MINE * BN / COLUMNS; box++, turn ^= 1)                  \
+        {                                                                                      \
+            const int part = box / (BN / COLUMNS), left = box % (BN / COLUMNS) * COLUMNS;      \
+            if (CONSUMES && lane == 0)                                                         \
+                STORES_WAIT(1);                                                                \
+            WARP_BARRIER();                                                                    \
+            UNROLL for (int col = 0; CONSUMES && col < COLUMNS; col += 8)                      \
+            {                                                                                  \
+                const int n = (p).n + left + col + lane % 4 * 2, at = (left + col) / 2;        \
+                const SUM more0 = BIAS_AT(n), more1 = BIAS_AT(n + 1);                          \
+                UNROLL for (int h = 0; h < 2; h++)                                             \
+                    write_pair(&w, OUT_BOX(turn), lane / 4 + 8 * h, col + lane % 4 * 2,        \
+                               PLUS(acc[part][at + 2 * h], more0),                             \
+                               PLUS(acc[part][at + 2 * h + 1], more1));                        \
+            }                                                                                  \
+            shared_visible();                                                                  \
+            WARP_BARRIER();                                                                    \
+            if (CONSUMES && lane == 0) {                                                       \
+                store_box_3d(&w, out, (p).n + left,                                            \
+                             (p).m + (group * MINE + part) * 64 + THREAD_X / 32 % 4 * 16,      \
+                             (p).b, OUT_BOX(turn));                                            \
+                stores_commit();                                                               \
+            }                                                                                  \
+        }                                                                                      \
+    }
+
+#else
+
+typedef struct ALIGNED(2 * sizeof(OUT)) out_pair {
+    OUT v[2];
+} out_pair;
 
 /* Two columns of a row; `more` where both are inside. */
 INLINE void store_pair(GLOBAL OUT *to, SUM a, SUM b, int more)
@@ -140,7 +205,7 @@ INLINE void store_pair(GLOBAL OUT *to, SUM a, SUM b, int more)
 #define STORE(p)                                                                               \
     {                                                                                          \
         const int lane = THREAD_X % 32;                                                        \
-        UNROLL for (int at = 0; at < BN / 2; at += 4)                                          \
+        UNROLL for (int at = 0; CONSUMES && at < BN / 2; at += 4)                              \
         {                                                                                      \
             const int col = (p).n + at * 2 + lane % 4 * 2;                                     \
             const SUM more0 = BIAS_AT(col), more1 = BIAS_AT(col + 1);                          \
@@ -150,16 +215,29 @@ INLINE void store_pair(GLOBAL OUT *to, SUM a, SUM b, int more)
                                 THREAD_X / 32 % 4 * 16 + lane / 4 + eight % 2 * 8;             \
                 if (row < M && col < N)                                                        \
                     store_pair(out + ((INDEX)(p).b * M + row) * N + col,                       \
-                               acc[eight / 2][at + eight % 2 * 2] + more0,                     \
-                               acc[eight / 2][at + eight % 2 * 2 + 1] + more1, col + 1 < N);   \
+                               PLUS(acc[eight / 2][at + eight % 2 * 2], more0),                \
+                               PLUS(acc[eight / 2][at + eight % 2 * 2 + 1], more1),            \
+                               col + 1 < N);                                                   \
             }                                                                                  \
         }                                                                                      \
     }
 
+#endif
+
+/* Shared memory is read to the end before it is another block's. */
+#define FINISH                                                                                 \
+    if (BOXES && THREAD_X % 32 == 0)                                                           \
+        STORES_WAIT(0);
+
 KERNEL_ALONE(THREADS)
-product(TENSOR_MAP(x), TENSOR_MAP(y), GLOBAL OUT *RESTRICT out
+product(TENSOR_MAP(x), TENSOR_MAP(y),
+#if BOXES
+        TENSOR_MAP(out)
+#else
+        GLOBAL OUT *RESTRICT out
+#endif
 #if BIAS
-        ,
+            ,
         GLOBAL const OUT *RESTRICT bias
 #endif
 )
@@ -171,12 +249,13 @@ product(TENSOR_MAP(x), TENSOR_MAP(y), GLOBAL OUT *RESTRICT out
     if (THREAD_X == 0) {
         for (int s = 0; s < STAGES; s++) {
             mbarrier_init(&w, FULL(s), 1);
-            mbarrier_init(&w, EMPTY(s), 4 * CONSUMERS);
+            mbarrier_init(&w, EMPTY(s), WARPS);
         }
         mbarriers_visible(&w);
     }
     BARRIER();
     ring r = {0, 0};
+    int turn = 0;
 #ifdef OT_OPENCL
     enum { AHEAD = STAGES - 2 };
     ring in = {0, 0};
@@ -191,13 +270,15 @@ product(TENSOR_MAP(x), TENSOR_MAP(y), GLOBAL OUT *RESTRICT out
         BARRIER();
         const int done = i - AHEAD;
         if (done >= 0) {
+            const bool last = done % STEPS == STEPS - 1;
             if (group < CONSUMERS) {
                 CONSUME(r, done % STEPS)
-                if (done % STEPS == STEPS - 1) {
-                    const place p = place_of(BLOCK_X + done / STEPS * BLOCKS);
+                if (last)
                     COLLECT(r)
-                    STORE(p)
-                }
+            }
+            if (last) {
+                const place p = place_of(BLOCK_X + done / STEPS * BLOCKS);
+                STORE(p)
             }
             next(&r);
         }
@@ -230,6 +311,7 @@ product(TENSOR_MAP(x), TENSOR_MAP(y), GLOBAL OUT *RESTRICT out
             next(&r);
             STORE(p)
         }
+        FINISH
     }
 #else
     /* The first thread stays STAGES - 1 tiles ahead, over the end of an output's tile, too. */
@@ -260,5 +342,6 @@ product(TENSOR_MAP(x), TENSOR_MAP(y), GLOBAL OUT *RESTRICT out
         next(&r);
         STORE(p)
     }
+    FINISH
 #endif
 }

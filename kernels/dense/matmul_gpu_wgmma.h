@@ -6,6 +6,7 @@
  *
  * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first one.
  * With `persistent` there are as many blocks as multiprocessors, and each goes on to other tiles.
+ * `stores` is the way out: boxes by the copy engine, or pairs of columns by each thread.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_WGMMA_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_WGMMA_H
@@ -17,11 +18,12 @@ enum {
     MATMUL_GPU_WGMMA_ROW = 128,     /* bytes of depth in a row of shared memory */
     MATMUL_GPU_WGMMA_SLACK = 1024,  /* WARPGROUP_SLACK of kernels/common/wgmma_gpu.h */
     MATMUL_GPU_WGMMA_BARRIERS = 32, /* bytes of a stage's two */
+    MATMUL_GPU_WGMMA_OUT = 16384,   /* of a warpgroup's boxes on their way out */
 };
 
 typedef struct matmul_gpu_wgmma {
     int64_t bm, bn, kb, stages, consumers, group;
-    bool producer, persistent;
+    bool producer, persistent, boxes;
 } matmul_gpu_wgmma;
 
 static inline matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config)
@@ -35,6 +37,7 @@ static inline matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config)
         .group = optune_config_int(config, "group_m"),
         .producer = strcmp(optune_config_word(config, "copies"), "warpgroup") == 0,
         .persistent = optune_config_bool(config, "persistent"),
+        .boxes = strcmp(optune_config_word(config, "stores"), "boxes") == 0,
     };
 }
 
@@ -48,6 +51,7 @@ static inline void matmul_gpu_wgmma_space(optune_space *space)
     optune_space_words(space, "copies", 2, (const char *const[]){"warpgroup", "thread"});
     optune_space_ints(space, "group_m", 4, (const int64_t[]){4, 8, 16, 32});
     optune_space_bools(space, "persistent", 2, (const bool[]){false, true});
+    optune_space_words(space, "stores", 2, (const char *const[]){"boxes", "pairs"});
 }
 
 /* ---- what it takes ----------------------------------------------------------------------- */
@@ -55,7 +59,7 @@ static inline void matmul_gpu_wgmma_space(optune_space *space)
 /* What a product of these types is made of; `type` NULL: there is none. The names are macros of the
  * body. */
 typedef struct matmul_gpu_wgmma_kind {
-    const char *type, *sum, *out, *out_of, *sum_of;
+    const char *type, *sum, *out, *out_of, *sum_of, *bits_of;
     int64_t element;
 } matmul_gpu_wgmma_kind;
 
@@ -65,13 +69,20 @@ static inline matmul_gpu_wgmma_kind matmul_gpu_wgmma_kind_of(const optune_call *
     const bool wide = out.code == OPTUNE_DTYPE_FLOAT && out.bits == 32;
     const bool half = in.bits == 16 && (wide || optune_dtype_equal(in, out));
     matmul_gpu_wgmma_kind k = {
-        .sum = "float", .out = "float", .out_of = "", .sum_of = "", .element = in.bits / 8};
+        .sum = "float",
+        .out = "float",
+        .out_of = "",
+        .sum_of = "",
+        .bits_of = "FLOAT_BITS",
+        .element = in.bits / 8,
+    };
     if (in.lanes != 1 || out.lanes != 1)
         return k;
     if (in.code == OPTUNE_DTYPE_INT && in.bits == 8 && out.code == OPTUNE_DTYPE_INT &&
         out.bits == 32) {
         k.type = "s8";
         k.sum = k.out = "int";
+        k.bits_of = "(u32)";
     } else if (in.code == OPTUNE_DTYPE_FLOAT && in.bits == 32 && wide) {
         k.type = "tf32";
     } else if (half && in.code == OPTUNE_DTYPE_FLOAT) {
@@ -83,10 +94,12 @@ static inline matmul_gpu_wgmma_kind matmul_gpu_wgmma_kind_of(const optune_call *
         k.out_of = "bfloat_of_float";
         k.sum_of = "float_of_bfloat";
     }
-    if (half && wide)
+    if (half && wide) {
         k.out_of = k.sum_of = "";
-    else if (half)
+    } else if (half) {
         k.out = "u16";
+        k.bits_of = in.code == OPTUNE_DTYPE_BFLOAT ? "bfloats_of_floats" : "halves_of_floats";
+    }
     return k;
 }
 
@@ -126,8 +139,13 @@ static inline int64_t matmul_gpu_wgmma_tiles(const matmul_gpu *p, const matmul_g
 
 static inline int64_t matmul_gpu_wgmma_shared(const matmul_gpu_wgmma *w)
 {
-    return MATMUL_GPU_WGMMA_SLACK +
+    return MATMUL_GPU_WGMMA_SLACK + w->boxes * w->consumers * MATMUL_GPU_WGMMA_OUT +
            w->stages * ((w->bm + w->bn) * w->kb + MATMUL_GPU_WGMMA_BARRIERS);
+}
+
+static inline bool matmul_gpu_wgmma_boxes_fit(const optune_task *task, const matmul_gpu *p)
+{
+    return p->n * (task->call->output[0].dtype.bits / 8) % 16 == 0;
 }
 
 /* A stage behind the last step of depth only helps a block that has another tile. */
@@ -150,6 +168,8 @@ static inline bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_
         return optune_refuse(why, "a large part of the block lies outside the output");
     if (matmul_gpu_wgmma_deep(task, p, &w))
         return optune_refuse(why, "more stages than steps of depth");
+    if (w.boxes && !matmul_gpu_wgmma_boxes_fit(task, p))
+        return optune_refuse(why, "boxes need an output with rows of a multiple of 16 bytes");
     if (w.persistent && matmul_gpu_wgmma_tiles(p, &w) <= matmul_gpu_wgmma_cores(task))
         return optune_refuse(why, "no block would have a second tile");
     if (matmul_gpu_wgmma_tiles(p, &w) > INT32_MAX / 2)
@@ -167,10 +187,12 @@ static inline void matmul_gpu_wgmma_fallback(const optune_task *task, const matm
 {
     const int64_t cores = matmul_gpu_wgmma_cores(task);
     matmul_gpu_wgmma w = {.bm = 128, .bn = 256, .kb = MATMUL_GPU_WGMMA_ROW, .stages = 6};
+    w.boxes = matmul_gpu_wgmma_boxes_fit(task, p);
     while (w.bn > 64 && (matmul_gpu_wgmma_tiles(p, &w) < cores || w.bn - 64 >= p->n))
         w.bn /= 2;
     if (w.bm / 2 >= p->m || matmul_gpu_wgmma_tiles(p, &w) < cores)
         w.bm = 64;
+    w.consumers = w.bm / 64;
     while (w.stages > 2 && (matmul_gpu_wgmma_shared(&w) > gpu_max_shared(task) ||
                             matmul_gpu_wgmma_deep(task, p, &w)))
         w.stages--;
@@ -178,31 +200,32 @@ static inline void matmul_gpu_wgmma_fallback(const optune_task *task, const matm
     optune_config_choose_int(config, space, "block_n", w.bn);
     optune_config_choose_int(config, space, "block_k_bytes", w.kb);
     optune_config_choose_int(config, space, "stages", w.stages);
-    optune_config_choose_int(config, space, "consumers", w.bm / 64);
+    optune_config_choose_int(config, space, "consumers", w.consumers);
     optune_config_choose_word(config, space, "copies", "warpgroup");
     optune_config_choose_int(config, space, "group_m", 16);
+    optune_config_choose_word(config, space, "stores", w.boxes ? "boxes" : "pairs");
 }
 
 /* ---- the plan ---------------------------------------------------------------------------- */
 
-/* Boxes of `box` rows and as much depth as a row of shared memory holds. Only float32 is looked into on
- * its way: it is rounded. */
-static inline optune_arg matmul_gpu_wgmma_map(const optune_task *task, optune_plan *plan,
-                                              const matmul_gpu *p, int input, int64_t rows,
-                                              bool shared, int64_t box)
+/* A tensor [b or 1][rows][line]; boxes are of `box` rows and 128 bytes of a line. Only float32 is looked
+ * into on its way in: it is rounded. */
+static inline optune_arg matmul_gpu_wgmma_map(optune_plan *plan, const matmul_gpu *p,
+                                              optune_arg tensor, optune_dtype dtype,
+                                              int64_t rows, int64_t line, bool shared,
+                                              int64_t box)
 {
-    const optune_dtype dtype = task->call->input[input].type.dtype;
     const int64_t element = dtype.bits / 8;
-    const bool tf32 = element == 4;
+    const bool tf32 = element == 4 && tensor.kind == OPTUNE_ARG_INPUT;
     return optune_tensor_map_arg(optune_plan_tensor_map(
         plan, &(optune_tensor_map){
-                  .tensor = optune_input_arg(input),
+                  .tensor = tensor,
                   .dtype = tf32 ? dtype : (optune_dtype){OPTUNE_DTYPE_UINT, dtype.bits, 1},
                   .tf32 = tf32,
                   .rank = 3,
                   .swizzle = MATMUL_GPU_WGMMA_ROW,
-                  .dim = {p->k, rows, shared ? 1 : p->b},
-                  .stride = {0, p->k * element, rows * p->k * element},
+                  .dim = {line, rows, shared ? 1 : p->b},
+                  .stride = {0, line * element, rows * line * element},
                   .box = {MATMUL_GPU_WGMMA_ROW / element, box, 1},
               }));
 }
@@ -231,6 +254,8 @@ static inline void matmul_gpu_wgmma_define(const optune_task *task, optune_plan 
         {"PRODUCER", w->producer},
         {"GROUP_M", w->group},
         {"BLOCKS", blocks},
+        {"BOXES", w->boxes},
+        {"HALVES", task->call->output[0].dtype.bits == 16},
         {"ELEM", kind.element},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
@@ -240,6 +265,7 @@ static inline void matmul_gpu_wgmma_define(const optune_task *task, optune_plan 
     optune_plan_define_text(plan, m, "OUT", kind.out);
     optune_plan_define_text(plan, m, "OUT_OF", kind.out_of);
     optune_plan_define_text(plan, m, "SUM_OF", kind.sum_of);
+    optune_plan_define_text(plan, m, "BITS_OF", kind.bits_of);
     optune_plan_define_text(plan, m, "INDEX",
                             matmul_gpu_outputs(p) > INT32_MAX / 2 ? "i64" : "int");
 }
@@ -253,18 +279,23 @@ static inline void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_g
         w.persistent ? matmul_min(tiles, matmul_gpu_wgmma_cores(task)) : tiles;
     const int m = optune_plan_module(plan);
     matmul_gpu_wgmma_define(task, plan, m, p, &w, blocks);
+    const optune_arg x = optune_input_arg(0), y = optune_input_arg(1),
+                     out = optune_output_arg(0);
+    const optune_dtype in = task->call->input[0].type.dtype;
+    const optune_dtype to = task->call->output[0].dtype;
     optune_stage stage = {
         .phase = OPTUNE_TIMED,
         .module = m,
         .function = "product",
         .n_args = 3,
-        .arg = {matmul_gpu_wgmma_map(task, plan, p, 0, p->m, p->x_shared, w.bm),
-                matmul_gpu_wgmma_map(task, plan, p, 1, p->n, p->y_shared, w.bn),
-                optune_output_arg(0)},
+        .arg = {matmul_gpu_wgmma_map(plan, p, x, in, p->m, p->k, p->x_shared, w.bm),
+                matmul_gpu_wgmma_map(plan, p, y, in, p->n, p->k, p->y_shared, w.bn), out},
         .grid = {blocks, 1, 1},
         .block = {128 * (w.consumers + w.producer), 1, 1},
         .shared = matmul_gpu_wgmma_shared(&w),
     };
+    if (w.boxes)
+        stage.arg[2] = matmul_gpu_wgmma_map(plan, p, out, to, p->m, p->n, false, 16);
     matmul_gpu_dims(&stage, p, true);
     optune_plan_stage(plan, &stage);
 }

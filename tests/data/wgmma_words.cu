@@ -39,6 +39,33 @@ enum { THREADS = 128, COPY_BYTES = 24 * 128 };
 COPIES(copies_full, COPY_BYTES)
 COPIES(copies_half, COPY_BYTES / 2)
 
+/* The way back: what lies in shared memory as `in` says goes to three places of a tensor. */
+KERNEL_ALONE(THREADS)
+stores(TENSOR_MAP(to), GLOBAL const int *RESTRICT place, GLOBAL const u32 *RESTRICT in)
+{
+    SHARED(pool, WARPGROUP_SLACK + 3 * COPY_BYTES);
+    WARPGROUPS(w, pool);
+    const u32 base = shared_base(&w);
+    for (int i = THREAD_X; i < 3 * COPY_BYTES / 4; i += THREADS)
+        shared_write(&w, base + 4 * (u32)i, in[i]);
+    shared_visible();
+    BARRIER();
+    if (THREAD_X == 0) {
+        for (int i = 0; i < 3; i++)
+            store_box_3d(&w, to, place[3 * i], place[3 * i + 1], place[3 * i + 2],
+                         base + i * COPY_BYTES);
+        stores_commit();
+        STORES_WAIT(0);
+    }
+}
+
+/* Two sums as one word of 16-bit numbers. */
+KERNEL(1, 1, 1) pairs(GLOBAL const float *RESTRICT in, GLOBAL u32 *RESTRICT out)
+{
+    out[0] = halves_of_floats(in[0], in[1]);
+    out[1] = bfloats_of_floats(in[0], in[1]);
+}
+
 /* d = start, then d += a b over 128 bytes of depth; d is [thread][N / 2]. With `fault` 1 somebody waits
  * for a phase that never ends, with 2 for more bytes than are copied. */
 #define PRODUCT(name, type, n, sum)                                                            \

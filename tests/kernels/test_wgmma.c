@@ -91,6 +91,46 @@ static void test_copies(void **state)
     copies("copies_half", map, COPY / 2, false);
 }
 
+/* Only elements inside are written, each with what lies at its place of the box. */
+static void test_stores(void **state)
+{
+    (void)state;
+    static int place[3][3] = {{0, 0, 0}, {64, 2, 1}, {-3, 15, 2}};
+    static uint8_t in[3][COPY];
+    static uint16_t want[Z][Y][80];
+    const optune_tensor_map map = {.dtype = {OPTUNE_DTYPE_UINT, 16, 1},
+                                   .rank = 3,
+                                   .swizzle = 128,
+                                   .dim = {X, Y, Z},
+                                   .stride = {0, 160, 160 * Y},
+                                   .box = {64, 24, 1}};
+    fill(in, sizeof in, 9);
+    memset(tensor, 0xEE, sizeof tensor);
+    memset(want, 0xEE, sizeof want);
+    for (int i = 0; i < 3; i++)
+        for (int b = 0; b < COPY; b += 2) {
+            const int x = place[i][0] + b % 128 / 2, y = place[i][1] + b / 128;
+            const int at = b ^ (b / 128 % 8 * 16);
+            if (x >= 0 && x < X && y < Y)
+                want[place[i][2]][y][x] = (uint16_t)(in[i][at] | in[i][at + 1] << 8);
+        }
+    words_run(&opencl, "stores", THREADS,
+              (const words_array[]){
+                  {tensor, sizeof tensor, &map}, WORDS_ARRAY(place), WORDS_ARRAY(in)},
+              3);
+    assert_memory_equal(tensor, want, sizeof tensor);
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    static float in[2] = {1.5f, -2};
+    static uint32_t out[2];
+    words_run(&opencl, "pairs", 1, (const words_array[]){WORDS_ARRAY(in), WORDS_ARRAY(out)}, 2);
+    assert_int_equal(out[0], 0xC0003E00);
+    assert_int_equal(out[1], 0xC0003FC0);
+}
+
 /* ---- descriptors ------------------------------------------------------------------------- */
 
 static void test_descriptors(void **state)
@@ -239,7 +279,8 @@ static void test_cuda(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),   cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_copies),   cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_pairs),    cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_products), cmocka_unit_test(test_waits),
         cmocka_unit_test(test_cuda),
     };

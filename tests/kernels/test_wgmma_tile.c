@@ -14,7 +14,7 @@
 
 typedef struct knobs {
     int64_t bm, bn, kb, stages, consumers, group;
-    bool thread, persistent;
+    bool thread, persistent, pairs;
 } knobs;
 
 static const char *const names[] = {"block_m", "block_n",   "block_k_bytes",
@@ -27,6 +27,7 @@ static void set(optune_config *config, const optune_space *space, const knobs *k
     for (int i = 0; i < OT_COUNT(names); i++)
         optune_config_choose_int(config, space, names[i], value[i]);
     optune_config_choose_word(config, space, "copies", k->thread ? "thread" : "warpgroup");
+    optune_config_choose_word(config, space, "stores", k->pairs ? "pairs" : "boxes");
     for (int i = 0; i < config->n; i++)
         if (strcmp(config->entity[i].name, "persistent") == 0)
             config->entity[i].v[0] = k->persistent;
@@ -90,7 +91,10 @@ static void expect_valid(const knobs *k, const char *reason)
     check_ok(ot_space_open(&task, impl, &space, &err));
     ot_space_fallback(space, &config);
     set(&config, space, k);
-    assert_int_equal(ot_space_valid(space, &config, why), reason == NULL);
+    const bool valid = ot_space_valid(space, &config, why);
+    if (valid != (reason == NULL))
+        fail_msg("%d x %d, %d stages: %s", (int)k->bm, (int)k->bn, (int)k->stages,
+                 valid ? "is taken" : why);
     if (reason)
         check_contains(why, reason);
     ot_space_close(space);
@@ -101,14 +105,19 @@ static void test_limits(void **state)
     (void)state;
     assume("cuda -arch=sm_90", "dense(bf16[4096,512], bf16[4096,512])");
     expect_valid(&(knobs){128, 256, 128, 4, 2, 16, .thread = false}, NULL);
-    expect_valid(&(knobs){128, 256, 128, 5, 2, 16, .thread = false}, "shared memory");
+    expect_valid(&(knobs){128, 256, 128, 5, 2, 16, .pairs = true}, "shared memory");
+    expect_valid(&(knobs){256, 128, 256, 2, 2, 16, .thread = false}, NULL);
+    expect_valid(&(knobs){64, 256, 128, 5, 1, 16, .pairs = true}, NULL);
     expect_valid(&(knobs){64, 64, 128, 4, 2, 16, .thread = false}, "multiple of 64");
-    expect_valid(&(knobs){256, 192, 128, 4, 2, 16, .thread = false}, NULL);
+    expect_valid(&(knobs){256, 192, 128, 4, 2, 16, .pairs = true}, NULL);
     expect_valid(&(knobs){256, 256, 128, 3, 2, 16, .thread = false}, "sums in a thread");
     expect_valid(&(knobs){128, 192, 128, 4, 1, 16, .thread = true}, NULL);
     expect_valid(&(knobs){128, 256, 128, 4, 1, 16, .thread = true}, "sums in a thread");
     expect_valid(&(knobs){128, 256, 128, 4, 2, 16, .persistent = true}, NULL);
-    assume("cuda -arch=sm_90", "dense(bf16[129,128], bf16[1025,128])");
+    assume("cuda -arch=sm_90", "dense(bf16[512,512], bf16[516,512])");
+    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .pairs = true}, NULL);
+    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .pairs = false}, "multiple of 16 bytes");
+    assume("cuda -arch=sm_90", "dense(bf16[129,128], bf16[1024,128])");
     expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .thread = false}, NULL);
     expect_valid(&(knobs){128, 128, 128, 4, 2, 16, .thread = false}, "more stages");
     expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .persistent = true}, "second tile");
@@ -221,22 +230,23 @@ static void compute(bench *b, const char *workload, const char *name, const knob
 static void test_tiles(void **state)
 {
     (void)state;
-    static const char dense[] = "dense(bf16[300,200], bf16[523,200], bf16[523])";
+    static const char dense[] = "dense(bf16[300,200], bf16[520,200], bf16[520])";
+    static const char odd[] = "dense(bf16[150,136], bf16[523,136], bf16[523])";
     static const char wide[] = "dense(f16[130,136], f16[700,136], out_dtype=f32)";
-    static const char batch[] = "batch_matmul(f16[3,150,72], f16[1,201,72])";
+    static const char batch[] = "batch_matmul(f16[3,150,72], f16[1,216,72])";
     static const struct {
         const char *workload, *impl;
         knobs k;
     } table[] = {
-        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, false, false}},
-        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, true, false}},
-        {dense, "dense_wgmma.cuda", {128, 192, 128, 3, 2, 4, false, true}},
-        {dense, "dense_wgmma.cuda", {128, 128, 256, 2, 1, 8, true, true}},
-        {dense, "dense_wgmma.cuda", {256, 128, 128, 4, 2, 16, false, true}},
-        {wide, "dense_wgmma.cuda", {64, 64, 128, 5, 1, 4, false, true}},
-        {wide, "dense_wgmma.cuda", {64, 256, 256, 2, 1, 4, true, true}},
-        {batch, "batch_matmul_wgmma.cuda", {128, 128, 128, 2, 2, 4, false, true}},
-        {batch, "batch_matmul_wgmma.cuda", {64, 192, 128, 3, 1, 4, true, true}},
+        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, false, false, false}},
+        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, true, false, true}},
+        {dense, "dense_wgmma.cuda", {128, 192, 128, 3, 2, 4, false, true, false}},
+        {dense, "dense_wgmma.cuda", {256, 128, 128, 4, 2, 16, false, true, true}},
+        {odd, "dense_wgmma.cuda", {128, 128, 256, 2, 1, 8, true, true, true}},
+        {wide, "dense_wgmma.cuda", {64, 64, 128, 5, 1, 4, false, true, false}},
+        {wide, "dense_wgmma.cuda", {64, 256, 256, 2, 1, 4, true, true, false}},
+        {batch, "batch_matmul_wgmma.cuda", {128, 128, 128, 2, 2, 4, false, true, false}},
+        {batch, "batch_matmul_wgmma.cuda", {64, 192, 128, 3, 1, 4, true, true, false}},
     };
     static bench b;
     if (open_bench(&b)) {
