@@ -34,12 +34,24 @@ static int probe(const optune_target *target, optune_device *device, optune_err 
     return OPTUNE_OK;
 }
 
+/* Their many barriers cost an optimizing compiler more than they run. */
+static int compile(const optune_target *target, const optune_device *device,
+                   const char *const *flags, int n_flags, const char *source,
+                   const char *module, optune_argv *argv, optune_err *err)
+{
+    const int status = optune_target_find("opencl")->compile(target, device, flags, n_flags,
+                                                             source, module, argv, err);
+    optune_argv_add(argv, "-cl-opt-disable");
+    return status;
+}
+
 static const optune_target_row emulated = {
     .name = "emulated",
     .summary = "tensor cores computed by an OpenCL device",
     .keys = (const char *const[]){"cuda", "gpu", NULL},
     .like = "opencl",
     .probe = probe,
+    .compile = compile,
 };
 
 OPTUNE_PLUGIN = {
