@@ -207,7 +207,7 @@ static inline void matmul_gpu_mma_fallback(const optune_task *task, const matmul
     matmul_gpu_mma best = {16, 16, 16, 16, 64, 2, 1, 1};
     double cost = INFINITY;
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
-        for (int64_t stages = 3; stages <= 4; stages++)
+        for (int64_t stages = 4; stages >= 3; stages--)
             for (int64_t splits = 1; splits <= 16; splits *= 2) {
                 matmul_gpu_mma c = {tiles[i].bm, tiles[i].bn, tiles[i].wm, tiles[i].wn,
                                     64,          stages,      1,           splits};
