@@ -115,7 +115,7 @@ INLINE void meet(LOCAL DTYPE *pool, int slice, int t, DTYPE acc[TM][TN])
 
 #define BIAS_HERE (BIAS && SPLITS == 1)
 
-KERNEL(ALL, 1, 1)
+KERNEL_RESIDENT(ALL, 1, 1, RESIDENT)
 matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
        GLOBAL DTYPE *RESTRICT out
 #if BIAS_HERE

@@ -9,7 +9,8 @@
  *
  *     KERNEL(x, y, z) name(GLOBAL const float *RESTRICT in, GLOBAL float *RESTRICT out, i64 n)
  *
- * for blocks of exactly x * y * z threads. Shared memory is one pool per kernel, declared first:
+ * for blocks of exactly x * y * z threads; KERNEL_RESIDENT(x, y, z, blocks) also says how many of them a
+ * multiprocessor is to hold at least, which limits the registers of a thread. Shared memory is one pool per kernel, declared first:
  * SHARED(pool, bytes), with the same bytes in the stage; it is aligned to 16 and holds what the
  * body carves out of it with casts to LOCAL pointers. INT arguments arrive as i64, FLOAT as float.
  */
@@ -24,6 +25,7 @@
 typedef long i64;
 typedef ulong u64;
 #define KERNEL(x, y, z) __kernel __attribute__((reqd_work_group_size(x, y, z))) void
+#define KERNEL_RESIDENT(x, y, z, blocks) KERNEL(x, y, z)
 #define GLOBAL __global
 #define LOCAL __local
 #define RESTRICT restrict
@@ -42,6 +44,8 @@ typedef ulong u64;
 typedef long long i64;
 typedef unsigned long long u64;
 #define KERNEL(x, y, z) extern "C" __global__ __launch_bounds__((x) * (y) * (z)) void
+#define KERNEL_RESIDENT(x, y, z, blocks)                                                       \
+    extern "C" __global__ __launch_bounds__((x) * (y) * (z), blocks) void
 #define GLOBAL
 #define LOCAL
 #define RESTRICT __restrict__

@@ -14,6 +14,7 @@
 typedef struct matmul_gpu_tile {
     gpu_tile t;
     int64_t lanes, slices, splits;
+    int64_t resident; /* blocks that a multiprocessor holds at least */
 } matmul_gpu_tile;
 
 static inline matmul_gpu_tile matmul_gpu_tile_of(const optune_config *config, bool skinny)
@@ -23,6 +24,7 @@ static inline matmul_gpu_tile matmul_gpu_tile_of(const optune_config *config, bo
         .lanes = optune_config_int(config, "lanes_n"),
         .slices = skinny ? optune_config_int(config, "slices") : 1,
         .splits = optune_config_int(config, "splits"),
+        .resident = skinny ? 1 : optune_config_int(config, "resident"),
     };
 }
 
@@ -97,9 +99,14 @@ static inline bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gp
                                  c->lanes, less);
     const int64_t staged = matmul_ceil((t->bm + t->bn) * t->bk, threads);
     const int64_t block[3] = {threads, 1, 1};
+    const int64_t registers = elem / 4 * (t->tm * t->tn + t->tm + t->tn + staged) + 16;
+    if (c->resident > 1 && task->device->registers > 0 &&
+        registers * threads * c->resident > task->device->registers)
+        return optune_refuse(
+            why, "%" PRId64 " registers in a thread, too many for %" PRId64 " blocks at once",
+            registers, c->resident);
     return matmul_gpu_splits_fit(p, c->splits, t->bk, why) &&
-           gpu_fits(task, block, matmul_gpu_shared(p, c),
-                    elem / 4 * (t->tm * t->tn + t->tm + t->tn + staged) + 16, why);
+           gpu_fits(task, block, matmul_gpu_shared(p, c), registers, why);
 }
 
 /* An estimate of a product's time in cycles, only good for comparing: arithmetic at the rate that the
@@ -164,6 +171,7 @@ static inline void matmul_gpu_tiles(const optune_task *task, const matmul_gpu *p
     optune_plan_define(plan, m, "LX", lanes);
     optune_plan_define(plan, m, "LY", matmul_min(matmul_ceil(32, lanes), c->t.bm / c->t.tm));
     optune_plan_define(plan, m, "SLICES", c->slices);
+    optune_plan_define(plan, m, "RESIDENT", c->resident);
     optune_plan_define(plan, m, "VX", matmul_gpu_vx(p, c));
     optune_plan_define(plan, m, "VY", matmul_gpu_vy(p, c));
     optune_plan_define(plan, m, "VN", vn);
@@ -185,6 +193,7 @@ static inline void matmul_gpu_tile_space(optune_space *space)
     gpu_tile_knobs(space);
     optune_space_ints(space, "lanes_n", 3, (const int64_t[]){4, 8, 16});
     optune_space_ints(space, "splits", 5, (const int64_t[]){1, 2, 4, 8, 16});
+    optune_space_ints(space, "resident", 2, (const int64_t[]){1, 2});
 }
 
 /* The cheapest by the estimate above; 128 x 128 by 8 x 8 where that fills the device. */
@@ -197,13 +206,16 @@ static inline void matmul_gpu_tile_fallback(const optune_task *task, const matmu
         {64, 32, 16, 4, 4, 2},  {32, 32, 16, 4, 2, 2},   {16, 64, 16, 2, 4, 2},
         {64, 16, 16, 4, 2, 2},  {16, 32, 16, 2, 2, 2},
     };
-    matmul_gpu_tile best = {.t = tiles[0], .lanes = 4, .slices = 1, .splits = 1};
+    matmul_gpu_tile best = {.t = tiles[0], .lanes = 4, .slices = 1, .splits = 1, .resident = 1};
     double cost = INFINITY;
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
         for (int64_t splits = 1; splits <= 16; splits *= 2)
             for (int64_t lanes = 4; lanes <= 8; lanes *= 2) {
-                matmul_gpu_tile c = {
-                    .t = tiles[i], .lanes = lanes, .slices = 1, .splits = splits};
+                matmul_gpu_tile c = {.t = tiles[i],
+                                     .lanes = lanes,
+                                     .slices = 1,
+                                     .splits = splits,
+                                     .resident = 1};
                 if (p->f64) {
                     c.t.bk = 8;
                     c.t.tm = matmul_min(c.t.tm, 4);
@@ -211,6 +223,9 @@ static inline void matmul_gpu_tile_fallback(const optune_task *task, const matmu
                 matmul_gpu_better(task, p, &c, MATMUL_GPU_TILE_LEAST, &best, &cost);
             }
     matmul_gpu_choose(config, space, &best);
+    best.resident = 2;
+    if (matmul_gpu_tile_fits(task, p, &best, MATMUL_GPU_TILE_LEAST, NULL))
+        optune_config_choose_int(config, space, "resident", 2);
 }
 
 static inline bool matmul_gpu_tile_valid(const optune_task *task, const matmul_gpu *p,
@@ -246,29 +261,29 @@ static inline void matmul_gpu_skinny_space(optune_space *space)
     optune_space_ints(space, "splits", 6, (const int64_t[]){1, 2, 4, 8, 16, 32});
 }
 
+/* All rows in one block of at least 128 threads, which share the depth of a tile where the rows
+ * are few; blocks share the depth until there are two for each multiprocessor. */
 static inline void matmul_gpu_skinny_fallback(const optune_task *task, const matmul_gpu *p,
                                               const optune_space *space, optune_config *config)
 {
-    int64_t bm = MATMUL_GPU_SKINNY_LEAST;
-    while (bm < p->m && bm < 32)
-        bm *= 2;
-    matmul_gpu_tile best = {.t = {bm, 16, 8, 1, 1, 2}, .lanes = 4, .slices = 1, .splits = 1};
-    double cost = INFINITY;
-    for (int64_t bn = 16; bn <= 128; bn *= 2)
-        for (int64_t bk = 8; bk <= 64; bk *= 2)
-            for (int64_t slices = 1; slices <= 8; slices *= 2)
-                for (int64_t splits = 1; splits <= 32; splits *= 2)
-                    for (int64_t each = 2; each <= 4; each *= 2) {
-                        const matmul_gpu_tile c = {
-                            .t = {bm, bn, bk, each, each, 2},
-                            .lanes = 4,
-                            .slices = slices,
-                            .splits = splits,
-                        };
-                        matmul_gpu_better(task, p, &c, MATMUL_GPU_SKINNY_LEAST, &best, &cost);
-                    }
-    matmul_gpu_choose(config, space, &best);
-    optune_config_choose_int(config, space, "slices", best.slices);
+    const int64_t units = task->device->cores > 0 ? task->device->cores : 16;
+    matmul_gpu_tile c = {
+        .t = {8, 64, 32, 4, 4, 2}, .lanes = 4, .slices = 1, .splits = 1, .resident = 1};
+    while (c.t.bm < p->m && c.t.bm < 32)
+        c.t.bm *= 2;
+    while (c.t.bn > 16 && c.t.bn / 2 >= p->n)
+        c.t.bn /= 2;
+    while (c.t.bk > 8 && c.t.bk / 2 >= p->k)
+        c.t.bk /= 2;
+    while (matmul_gpu_threads(&c) < 128 && c.slices * 4 < c.t.bk)
+        c.slices *= 2;
+    while (matmul_gpu_threads(&c) < 64 && c.t.tm > 1) /* little of anything */
+        c.t.tm /= 2;
+    const int64_t blocks = matmul_ceil(p->n, c.t.bn) * matmul_ceil(p->m, c.t.bm) * p->b;
+    while (c.splits < 32 && blocks * c.splits < 2 * units && p->k >= 8 * c.t.bk * c.splits)
+        c.splits *= 2;
+    matmul_gpu_choose(config, space, &c);
+    optune_config_choose_int(config, space, "slices", c.slices);
 }
 
 static inline bool matmul_gpu_skinny_valid(const optune_task *task, const matmul_gpu *p,
