@@ -299,6 +299,12 @@ static int prepare(ot_shaping *s, optune_err *err)
                                err);
     if (status >= 0)
         status = ot_context_device(s->o, err);
+    if (status >= 0 && options->output && s->o->device.warp > 0)
+        status =
+            optune_fail(err, OPTUNE_EUNSUPPORTED,
+                        "a table is written as C for CPUs only: leave '%s' out and open the "
+                        "table with optune_dispatch_open",
+                        options->output);
     const optune_task task = {&s->call, &s->o->target, &s->o->device};
     if (status >= 0)
         status = ot_pieces_make(&task, &s->table->dims, &s->piece, &s->n_pieces, err);

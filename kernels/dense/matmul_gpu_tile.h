@@ -71,6 +71,13 @@ static inline int64_t matmul_gpu_shared(const matmul_gpu *p, const matmul_gpu_ti
     return (staged > meet ? staged : meet) * matmul_gpu_elem(p);
 }
 
+/* Registers of a thread that hold its part of the next tile. */
+static inline int64_t matmul_gpu_staged(const matmul_gpu *p, const matmul_gpu_tile *c)
+{
+    return matmul_gpu_elem(p) / 4 *
+           matmul_ceil((c->t.bm + c->t.bn) * c->t.bk, matmul_gpu_threads(c));
+}
+
 static inline bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gpu *p,
                                         const matmul_gpu_tile *c, int64_t least_m, char *why)
 {
@@ -97,57 +104,19 @@ static inline bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gp
         if (matmul_gpu_lanes(c, less) == matmul_gpu_lanes(c, c->lanes))
             return optune_refuse(why, "%" PRId64 " threads along n is as good as %" PRId64,
                                  c->lanes, less);
-    const int64_t staged = matmul_ceil((t->bm + t->bn) * t->bk, threads);
     const int64_t block[3] = {threads, 1, 1};
-    const int64_t registers = elem / 4 * (t->tm * t->tn + t->tm + t->tn + staged) + 16;
+    const int64_t registers =
+        elem / 4 * (t->tm * t->tn + t->tm + t->tn) + matmul_gpu_staged(p, c) + 16;
+    if (!matmul_gpu_splits_fit(p, c->splits, t->bk, why) ||
+        !gpu_fits(task, block, matmul_gpu_shared(p, c), registers, why))
+        return false;
     if (c->resident > 1 && task->device->registers > 0 &&
-        registers * threads * c->resident > task->device->registers)
-        return optune_refuse(
-            why, "%" PRId64 " registers in a thread, too many for %" PRId64 " blocks at once",
-            registers, c->resident);
-    return matmul_gpu_splits_fit(p, c->splits, t->bk, why) &&
-           gpu_fits(task, block, matmul_gpu_shared(p, c), registers, why);
-}
-
-/* An estimate of a product's time in cycles, only good for comparing: arithmetic at the rate that the
- * thread's tile allows, or the latency of fetching a tile where a core holds too few blocks to
- * hide it, and what sharing the depth costs. */
-static inline double matmul_gpu_cost(const optune_task *task, const matmul_gpu *p,
-                                     const matmul_gpu_tile *c)
-{
-    enum { UNITS = 16, LATENCY = 700, FMAS = 128, BYTES = 16, LAUNCH = 3000 };
-    const gpu_tile *t = &c->t;
-    const int64_t units = task->device->cores > 0 ? task->device->cores : UNITS;
-    const int64_t steps = matmul_ceil(matmul_ceil(p->k, t->bk), c->splits);
-    const int64_t blocks =
-        matmul_ceil(p->m, t->bm) * matmul_ceil(p->n, t->bn) * p->b * c->splits;
-    const int64_t queue = matmul_ceil(blocks, units); /* blocks that one core computes */
-    const double one = (double)(t->tm * t->tn);
-    const double fmas = (double)(t->bm * t->bn * t->bk) / FMAS *
-                        (1 + (double)(t->tm + t->tn) / (2 * one)) * (p->f64 ? 2 : 1);
-    const double busy = fmas * (double)queue;
-    const double waiting =
-        LATENCY * (double)queue / (double)matmul_min(queue, 2048 / matmul_gpu_threads(c));
-    const double sharing = c->splits == 1
-                               ? 0
-                               : LAUNCH + (double)(matmul_gpu_outputs(p) * (2 * c->splits + 1) *
-                                                   matmul_gpu_elem(p)) /
-                                              (double)(units * BYTES);
-    return (double)steps * (busy > waiting ? busy : waiting) + sharing;
-}
-
-/* Keeps the cheaper one of *best and c, where c is valid. */
-static inline void matmul_gpu_better(const optune_task *task, const matmul_gpu *p,
-                                     const matmul_gpu_tile *c, int64_t least_m,
-                                     matmul_gpu_tile *best, double *cost)
-{
-    if (!matmul_gpu_tile_fits(task, p, c, least_m, NULL))
-        return;
-    const double here = matmul_gpu_cost(task, p, c);
-    if (here < *cost) {
-        *cost = here;
-        *best = *c;
-    }
+        (registers + 8) * threads * c->resident > task->device->registers)
+        return optune_refuse(why,
+                             "%" PRId64 " registers in a thread are too many for %" PRId64
+                             " blocks at once",
+                             registers + 8, c->resident);
+    return true;
 }
 
 static inline void matmul_gpu_choose(optune_config *config, const optune_space *space,
@@ -196,36 +165,32 @@ static inline void matmul_gpu_tile_space(optune_space *space)
     optune_space_ints(space, "resident", 2, (const int64_t[]){1, 2});
 }
 
-/* The cheapest by the estimate above; 128 x 128 by 8 x 8 where that fills the device. */
+/* The tile that is estimated to be the fastest (gpu_tile_best): 128 x 128 by 8 x 8 where that fills
+ * the device, less and with the depth shared for few outputs. */
 static inline void matmul_gpu_tile_fallback(const optune_task *task, const matmul_gpu *p,
                                             const optune_space *space, optune_config *config)
 {
-    static const gpu_tile tiles[] = {
-        {16, 16, 8, 2, 2, 2},   {128, 128, 16, 8, 8, 2}, {64, 128, 16, 8, 8, 2},
-        {128, 64, 16, 8, 8, 2}, {64, 64, 16, 8, 4, 2},   {32, 64, 16, 4, 4, 2},
-        {64, 32, 16, 4, 4, 2},  {32, 32, 16, 4, 2, 2},   {16, 64, 16, 2, 4, 2},
-        {64, 16, 16, 4, 2, 2},  {16, 32, 16, 2, 2, 2},
-    };
-    matmul_gpu_tile best = {.t = tiles[0], .lanes = 4, .slices = 1, .splits = 1, .resident = 1};
-    double cost = INFINITY;
-    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++)
-        for (int64_t splits = 1; splits <= 16; splits *= 2)
-            for (int64_t lanes = 4; lanes <= 8; lanes *= 2) {
-                matmul_gpu_tile c = {.t = tiles[i],
-                                     .lanes = lanes,
-                                     .slices = 1,
-                                     .splits = splits,
-                                     .resident = 1};
-                if (p->f64) {
-                    c.t.bk = 8;
-                    c.t.tm = matmul_min(c.t.tm, 4);
-                }
-                matmul_gpu_better(task, p, &c, MATMUL_GPU_TILE_LEAST, &best, &cost);
-            }
-    matmul_gpu_choose(config, space, &best);
-    best.resident = 2;
-    if (matmul_gpu_tile_fits(task, p, &best, MATMUL_GPU_TILE_LEAST, NULL))
-        optune_config_choose_int(config, space, "resident", 2);
+    const gpu_product product = {.m = p->m,
+                                 .n = p->n,
+                                 .k = p->k,
+                                 .batches = p->b,
+                                 .most_splits = 16,
+                                 .elem = matmul_gpu_elem(p)};
+    matmul_gpu_tile c = {.lanes = 4, .slices = 1, .resident = 2};
+    c.t = gpu_tile_best(task, &product, &c.splits);
+    if (c.t.bm * c.t.bn == 128 * 128 && !p->f64)
+        c.t.tn = 16; /* a plain product has the registers, and reads shared memory less */
+    while (c.t.bk > 8 && (c.t.bk / 2 >= p->k || matmul_gpu_staged(p, &c) > 24 ||
+                          !matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_TILE_LEAST, NULL)))
+        c.t.bk /= 2;
+    if (!matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_TILE_LEAST, NULL))
+        c.resident = 1;
+    if (!matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_TILE_LEAST, NULL)) {
+        c.t = (gpu_tile){.bm = 16, .bn = 16, .bk = 8, .tm = 2, .tn = 2, .stages = 2};
+        c.splits = 1;
+    }
+    matmul_gpu_choose(config, space, &c);
+    optune_config_choose_int(config, space, "resident", c.resident);
 }
 
 static inline bool matmul_gpu_tile_valid(const optune_task *task, const matmul_gpu *p,
@@ -279,6 +244,10 @@ static inline void matmul_gpu_skinny_fallback(const optune_task *task, const mat
         c.slices *= 2;
     while (matmul_gpu_threads(&c) < 64 && c.t.tm > 1) /* little of anything */
         c.t.tm /= 2;
+    while (c.t.bk > 8 && !matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_SKINNY_LEAST, NULL)) {
+        c.t.bk /= 2; /* doubles: less at once */
+        c.slices = matmul_min(c.slices, c.t.bk / 4);
+    }
     const int64_t blocks = matmul_ceil(p->n, c.t.bn) * matmul_ceil(p->m, c.t.bm) * p->b;
     while (c.splits < 32 && blocks * c.splits < 2 * units && p->k >= 8 * c.t.bk * c.splits)
         c.splits *= 2;

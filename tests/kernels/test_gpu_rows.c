@@ -201,11 +201,14 @@ static void test_products(void **state)
     assert_true(config_valid("dense_tile.gpu", call_2048, "splits", 16, ""));
     assert_false(config_valid("dense_tile.gpu", "dense(f32[2048,64], f32[2048,64])", "splits",
                               16, "less than two steps of depth"));
-    assert_false(config_valid("dense_tile.gpu", call_2048, "thread_m", 1, "2048 threads"));
+    assert_false(config_valid("dense_tile.gpu", call_2048, "thread_n", 1, "2048 threads"));
     assert_false(config_valid("dense_tile.gpu", "dense(f32[32,64], f32[64,64])", "block_m", 128,
                               "outside the output"));
     assert_false(config_valid("dense_tile.gpu", "dense(f32[64,8], f32[64,8])", "block_k", 32,
                               "outside the depth"));
+    assert_true(config_valid("dense_tile.gpu", call_2048, "resident", 2, ""));
+    assert_false(config_valid("dense_tile.gpu", "dense(f64[2048,2048], f64[2048,2048])",
+                              "resident", 2, "too many for 2 blocks"));
     assert_true(config_valid("dense_skinny.gpu", skinny, "block_m", 32, ""));
     assert_false(config_valid("dense_skinny.gpu", "dense(f32[8,8], f32[64,8])", "slices", 16,
                               "more slices than depth"));

@@ -155,6 +155,43 @@ static void test_refused(void **state)
     no_tuning(NULL, NULL, OPTUNE_EUSAGE, "no workload");
 }
 
+/* ---- GPUs -------------------------------------------------------------------------------- */
+
+/* A table is tuned, found again and asked as on CPUs; only as C it cannot be written. */
+static void test_opencl(void **state)
+{
+    (void)state;
+    static const char workload[] = "dense(f32[?m:1..40,24], f32[20,24], f32[20])";
+    optune_err err = {0};
+    optune_target target;
+    optune_device device;
+    check_ok(ot_target_parse("opencl", &target, &err));
+    const int status = ot_target_probe(&target, &device, &err);
+    if (status == OPTUNE_ENODEV) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+    check_ok(status);
+    optune *o = tuning_open_with("tables", (optune_options){.target = "opencl"});
+    optune_dispatch_options options = small(workload, tuning_path("gpu.c"));
+    options.trials = 3;
+    options.regret = -1;
+    optune_result *result = NULL;
+    assert_int_equal(optune_dispatch_tune(o, &options, &result, &err), OPTUNE_EUNSUPPORTED);
+    check_contains(err.text, "CPUs only");
+    options.output = NULL;
+    json_decref(tune(o, &options, OPTUNE_OK));
+    optune_dispatch *d = NULL;
+    check_ok(optune_dispatch_open(o, workload, &d, &err));
+    for (int64_t m = 1; m <= 40; m++) {
+        const int row = optune_dispatch_select(d, &m);
+        assert_in_range(row, 0, optune_dispatch_rows(d) - 1);
+        check_contains(optune_dispatch_impl(d, row), ".gpu");
+    }
+    optune_dispatch_close(d);
+    optune_close(o);
+}
+
 /* ---- interrupted ------------------------------------------------------------------------- */
 
 typedef struct stopping {
@@ -313,7 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_open),    cmocka_unit_test(test_stale_and_foreign_tables),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_source),  cmocka_unit_test(test_opencl),
     };
     return cmocka_run_group_tests_name("tuner/dispatch", tests, setup, tuning_teardown);
 }
