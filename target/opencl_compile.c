@@ -61,6 +61,25 @@ static void say_log(const ot_opencl *cl, cl_program program, cl_device_id device
     free(log);
 }
 
+/* PoCL makes a kernel's code for its block size at the first launch, in the process that measures, unless
+ * the program's binary has it: then it is made here, beside other compilers. It would be made for every
+ * kernel, so all must have one size. Offsets are zero, and grids of 2^16 threads or more along a dimension
+ * are few. */
+static void specialize(const ot_opencl *cl, cl_device_id device, const cl_kernel *kernel, int n)
+{
+    size_t size[3] = {0}, first[3] = {0};
+    char text[96];
+    for (int i = 0; i < n; i++) {
+        if (cl->clGetKernelWorkGroupInfo(kernel[i], device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                         sizeof size, size, NULL) != CL_SUCCESS ||
+            size[0] == 0 || (i && memcmp(size, first, sizeof size) != 0))
+            return;
+        memcpy(first, size, sizeof size);
+    }
+    snprintf(text, sizeof text, "%zu-%zu-%zu-goffs0-smallgrid", size[0], size[1], size[2]);
+    setenv("POCL_BINARY_SPECIALIZE_WG", text, 0);
+}
+
 /* What the driver says a kernel uses, one line each. */
 static void describe(const ot_opencl *cl, cl_program program, cl_device_id device,
                      ot_text *lines)
@@ -69,6 +88,7 @@ static void describe(const ot_opencl *cl, cl_program program, cl_device_id devic
     cl_uint n = 0;
     if (cl->clCreateKernelsInProgram(program, MOST_KERNELS, kernel, &n) != CL_SUCCESS)
         return;
+    specialize(cl, device, kernel, (int)n);
     for (cl_uint i = 0; i < n; i++) {
         char name[128] = "";
         cl_ulong local = 0, private = 0;
@@ -123,6 +143,7 @@ int ot_opencl_translate(char **word, int n)
     int number;
     if (n < 3)
         return 2;
+    setenv("POCL_KERNEL_CACHE", "0", 0); /* grows without end; ours is bounded */
     for (int i = 3; i < n; i++)
         ot_text_printf(&options, "%s%s", i > 3 ? " " : "", word[i]);
     int status = ot_opencl_open(&cl, &err);

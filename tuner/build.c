@@ -52,7 +52,7 @@ struct ot_builder {
     work *works; /* of jobs not done */
     int running;
     int allowed; /* compilers that may go on; the others are stopped */
-    int64_t compiles, serial;
+    int64_t compiles, finished, serial;
 };
 
 int ot_builder_open(const ot_build_options *options, ot_builder **builder, optune_err *err)
@@ -252,6 +252,7 @@ static void finish(ot_builder *b, unit *u)
     u->seconds = ot_now() - u->child.started;
     u->state = DONE;
     b->running--;
+    b->finished++;
     if (u->child.timed_out) {
         u->outcome = OPTUNE_OUTCOME_BUILD_TIMEOUT;
         snprintf(u->message, sizeof u->message, "the compiler did not end within %g s",
@@ -401,10 +402,11 @@ void ot_builder_pump(ot_builder *b)
 void ot_builder_wait(ot_builder *b, ot_job *job, double seconds)
 {
     const double until = ot_now() + seconds;
+    const int64_t before = b->finished;
     for (;;) {
         ot_builder_pump(b);
         const double left = until - ot_now();
-        if (job->done || left <= 0)
+        if ((job ? job->done : b->finished > before) || left <= 0)
             return;
         ot_child *child[MOST_AT_ONCE];
         int n = 0;

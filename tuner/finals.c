@@ -136,8 +136,8 @@ int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_a
         ot_text_release(&call);
     }
     if (status >= 0 && m)
-        status = ot_worker_finals(run->worker, trial, m, run->o->policy, seconds, arena, raced,
-                                  err);
+        status =
+            ot_worker_finals(run->worker, trial, m, run->o->policy, seconds, arena, raced, err);
     for (int k = 0; k < m && status >= 0; k++) {
         result[index[k]] = raced[k];
         status = ot_record_trial(run, &who[index[k]], &raced[k], raced[k].seconds, true, err);

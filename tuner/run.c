@@ -3,6 +3,7 @@
  * A whole run: words become workloads, the time is shared among them, each is tuned, and the end is
  * one report. Whatever ends it, everything measured so far is in the log and the store.
  */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -140,10 +141,22 @@ static void waiting(void *arg, double seconds)
     ot_run_report(run, "waiting", run->waiting_note);
 }
 
-/* A core that a measurement leaves free keeps compiling. */
 static void idle(void *arg)
 {
     ot_builder_pump(((ot_run *)arg)->builder);
+}
+
+/* Compilers that may go on while something is measured: one per core that it leaves. */
+static int spare(const ot_run *run)
+{
+    const int cores = run->o->device.cores - run->o->target.threads;
+    return cores > 0 ? cores : 0;
+}
+
+static void alone(void *arg, bool begins)
+{
+    ot_run *run = arg;
+    ot_builder_allow(run->builder, begins ? spare(run) : INT_MAX);
 }
 
 static int open_builder(ot_run *run, optune_err *err)
@@ -167,7 +180,9 @@ static int open_tools(ot_run *run, optune_err *err)
                                       .plugins = o->plugins,
                                       .stop = &o->stop,
                                       .waiting = waiting,
-                                      .idle = o->target.threads < o->device.cores ? idle : NULL,
+                                      .idle = idle,
+                                      .alone = alone,
+                                      .spare = spare(run) > 0,
                                       .arg = run};
     if (status >= 0)
         status = ot_worker_open(&worker, &run->worker, err);

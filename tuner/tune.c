@@ -2,9 +2,9 @@
 /*
  * The search over one workload: what is known, then arms -> configs -> plans -> modules ->
  * trials -> records, until its budget, its time, its spaces or the user's patience ends. Compiling
- * runs ahead of measuring through a short queue kept in the order asked.
+ * runs ahead of measuring through a short queue; what is built first is measured first, so that a
+ * compiler that takes long holds up nobody.
  */
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,10 @@ typedef struct tuning {
     int n_arms;
     slot *queue[QUEUE];
     int n_queued;
-    int beside; /* compilers that may go on while a trial is measured: one per core it leaves */
+    double seconds, end; /* its share; ot_now() by which it is over, finals included */
+    double finals_s;     /* to be spent on sampling the finalists */
+    double told_s,
+        load_s; /* telling the worker the workload; the longest way to a first sample */
     ot_tuned *tuned;
     optune_plan *plan;
 } tuning;
@@ -200,14 +203,50 @@ static int enqueue(tuning *t, optune_err *err)
     return 1;
 }
 
-/* Runs the oldest queued trial once it is built. */
-static int measure_next(tuning *t, optune_err *err)
+/* What the finals of the workload will take, as far as can be told: every finalist is loaded and
+ * verified again. */
+static double reserve(const tuning *t)
 {
-    slot *s = t->queue[0];
-    while (!s->job.done && !ot_context_stopped(t->run->o))
-        ot_builder_wait(t->run->builder, &s->job, 0.2);
-    if (!s->job.done)
-        return OPTUNE_EINTERRUPTED;
+    int n = 2; /* the default's fallback, a runner-up */
+    for (int i = 0; i < t->n_arms; i++)
+        n += isfinite(t->arm[i].best);
+    return fmin(t->finals_s + t->told_s + n * t->load_s, t->seconds * 0.4);
+}
+
+/* No more trials: but a workload's first one may take what is left of the whole run, as a table
+ * without it says nothing. */
+static bool is_over(const tuning *t)
+{
+    const double now = ot_now();
+    const bool known = isfinite(t->run->progress.best);
+    return now >= t->end - (known ? reserve(t) : 0) &&
+           (t->tuned->trials > 0 || now >= t->run->end);
+}
+
+/* The oldest queued trial that is built, waiting for one; -1: there is none, and it is over. */
+static int next_built(tuning *t)
+{
+    for (;;) {
+        for (int i = 0; i < t->n_queued; i++)
+            if (t->queue[i]->job.done)
+                return i;
+        if (ot_context_stopped(t->run->o) || is_over(t))
+            return -1;
+        ot_builder_wait(t->run->builder, NULL, 0.1);
+    }
+}
+
+static void note_load(tuning *t, const ot_trial_result *result)
+{
+    const double sampled = result->cost * (double)(result->inner * (result->n_samples + 1));
+    if (result->outcome == OPTUNE_OUTCOME_OK)
+        t->load_s = fmax(t->load_s, fmin(result->seconds - sampled, t->finals_s));
+}
+
+/* Runs one queued trial. */
+static int measure(tuning *t, int at, optune_err *err)
+{
+    slot *s = t->queue[at];
     ot_arena arena = {0};
     ot_trial_result result = {.outcome = s->job.outcome, .message = s->job.message};
     int status = OPTUNE_OK;
@@ -223,24 +262,25 @@ static int measure_next(tuning *t, optune_err *err)
                                 .job = &s->job,
                                 .best = best,
                                 .range = t->run->spot.range};
-        ot_builder_allow(t->run->builder, t->beside);
-        status = ot_worker_trial(t->run->worker, &trial, t->run->o->policy, &arena, &result, err);
-        ot_builder_allow(t->run->builder, INT_MAX);
+        status =
+            ot_worker_trial(t->run->worker, &trial, t->run->o->policy, &arena, &result, err);
+        note_load(t, &result);
     }
     if (status >= 0)
         status = conclude(t, s, &result, s->job.seconds + result.seconds, err);
     ot_arena_release(&arena);
-    memmove(&t->queue[0], &t->queue[1], (size_t)--t->n_queued * sizeof t->queue[0]);
+    memmove(&t->queue[at], &t->queue[at + 1],
+            (size_t)(--t->n_queued - at) * sizeof t->queue[0]);
     free(s);
     return status;
 }
 
-static int search(tuning *t, double end, optune_err *err)
+static int search(tuning *t, optune_err *err)
 {
     int status = OPTUNE_OK;
     bool more = true;
     while (status >= 0) {
-        const bool over = ot_now() >= end || ot_context_stopped(t->run->o);
+        const bool over = is_over(t);
         if (ot_context_stopped(t->run->o))
             return OPTUNE_EINTERRUPTED;
         while (more && !over && status >= 0 && t->n_queued < QUEUE &&
@@ -250,8 +290,9 @@ static int search(tuning *t, double end, optune_err *err)
         }
         if (status < 0 || over || !t->n_queued)
             break;
-        ot_builder_pump(t->run->builder);
-        status = measure_next(t, err);
+        const int built = next_built(t);
+        if (built >= 0)
+            status = measure(t, built, err);
     }
     return status < 0 ? status : OPTUNE_OK;
 }
@@ -272,8 +313,9 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
     t->task = (optune_task){&run->call[workload], &run->o->target, &run->o->device};
     t->tuned = tuned;
     t->plan = ot_alloc(sizeof *t->plan);
-    t->beside = run->o->device.cores - run->o->target.threads;
-    const double start = ot_now();
+    t->seconds = seconds;
+    t->end = ot_now() + seconds;
+    t->finals_s = fmin(3, seconds / 6); /* a sixth of the time, and at most three seconds */
     const optune_call *at = run->spot.at ? run->spot.at : t->task.call;
     ot_text call = {0};
     ot_call_print(at, &call);
@@ -293,16 +335,16 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
     if (status >= 0) {
         best_so_far(t);
         const bool work = tuned->trials < run->trials;
+        const double asked = ot_now();
         if (work)
             status =
                 ot_worker_workload(run->worker, ot_text_str(&call), run->options->seed, err);
-        /* A sixth of the time, and at most three seconds, is kept for the finals. */
-        const double last = fmin(3, seconds / 6);
+        t->told_s = ot_now() - asked;
         if (status >= 0 && work)
-            status = search(t, start + seconds - last, err);
+            status = search(t, err);
         forget_queue(t); /* nothing compiles beside the finals */
         if (status >= 0 && isfinite(run->progress.best))
-            status = ot_finals(run, &t->task, t->arm, t->n_arms, last, err);
+            status = ot_finals(run, &t->task, t->arm, t->n_arms, t->finals_s, err);
         tuned->done = true;
     }
     tuned->interrupted = status == OPTUNE_EINTERRUPTED;

@@ -26,9 +26,9 @@ struct optune {
     const optune_target_row *row;
     const struct ot_measure_policy *policy;
     bool have_device;
-    ot_store *store; /* NULL until needed */
+    ot_store *store;          /* NULL until needed */
     int store_mode, n_opened; /* how it was opened, and how often one was */
-    char **plugins; /* loaded, NULL-terminated */
+    char **plugins;           /* loaded, NULL-terminated */
     optune_log_level log_level;
     void (*log)(void *arg, optune_log_level level, const char *text);
     void *log_arg;
@@ -53,8 +53,8 @@ const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *are
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
                      int *n, optune_err *err);
 /* The same as measured under another policy; NULL: "warm". */
-int ot_context_facts_at(optune *o, const optune_task *task, const char *policy,
-                        ot_arena *arena, ot_fact **fact, int *n, optune_err *err);
+int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                        ot_fact **fact, int *n, optune_err *err);
 /* facts.c: the store's key of a task; texts in the arena. */
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,
                         ot_arena *arena);
@@ -76,7 +76,7 @@ void ot_answers_close(struct ot_answers *answers);
 int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
 int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
                    optune_err *err);
-void ot_answer_drop(const ot_answer *answer); /* NULL is fine */
+void ot_answer_drop(const ot_answer *answer);           /* NULL is fine */
 optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */
 
 /* ---- build.c, cache.c: candidates to modules --------------------------------------------- */
@@ -111,7 +111,8 @@ int ot_builder_submit(ot_builder *builder, const optune_task *task, const optune
 void ot_builder_forget(ot_builder *builder, ot_job *job);
 void ot_builder_pump(
     ot_builder *builder); /* collects what ended, starts what waits; never blocks */
-void ot_builder_wait(ot_builder *builder, ot_job *job, double seconds); /* pumps until done */
+/* Pumps until the job is done; NULL: until any compiler ended. */
+void ot_builder_wait(ot_builder *builder, ot_job *job, double seconds);
 /* Lets at most this many compilers go on and stops the others where they are; their time limits
  * wait with them. */
 void ot_builder_allow(ot_builder *builder, int most);
@@ -136,7 +137,8 @@ typedef struct ot_trial {
     const ot_job *job; /* built, outcome OK */
     double best;       /* cost to beat; infinity: none */
     double limit_s;    /* deadline of the whole trial; 0: 20 */
-    const char *range; /* the call that the plan is for, wider than the workload; NULL: it is not */
+    const char
+        *range; /* the call that the plan is for, wider than the workload; NULL: it is not */
 } ot_trial;
 typedef struct ot_trial_result {
     int outcome;
@@ -158,8 +160,13 @@ typedef struct ot_worker_options {
     char *const *plugins;    /* NULL-terminated, or NULL */
     const atomic_bool *stop; /* when it becomes true, calls return EINTERRUPTED; NULL: never */
     void (*waiting)(void *arg, double seconds); /* the device is locked by another run; NULL */
-    void (*idle)(void *arg); /* something useful to do every few ms while the worker works; NULL */
+    void (*idle)(
+        void *arg); /* something useful to do every few ms while the worker works; NULL */
     void *arg;
+    void (*alone)(
+        void *arg,
+        bool begins); /* a measurement begins, or is over: nothing may disturb it; NULL */
+    bool spare;       /* a measurement leaves cores free: idle work goes on beside it */
 } ot_worker_options;
 /* Starts lazily and restarts after a crash, a deadline, or 200 modules. ETOOL: the worker program
  * cannot be found (where it was looked for, and OPTUNE_WORKER). */

@@ -10,7 +10,8 @@
  *   peak                                                    -> flops, bandwidth
  *   bye                                                     -> (ends)
  * An answer may be preceded by {"at": i}: candidate i of the finals runs now; and by {"doing": text}:
- * what begins now, so that the end of a worker can be told with its phase, whatever ended it. {"error",
+ * what begins now, so that the end of a worker can be told with its phase, whatever ended it. With
+ * "alone" it is a measurement, and begins when {"go": true} says that no compiler runs beside it. {"error",
  * "text"} is a failure that is no candidate's. {"crash": text} is the last word of a dying worker.
  */
 #ifndef OPTUNE_WORKER_H
@@ -157,6 +158,9 @@ void ot_crash_install(int fd);
 /* What begins now, a static text: "verifying", "measuring". In optune-worker it is sent ahead and
  * the handlers are installed again, as code that ran meanwhile may have replaced them. */
 void ot_crash_at(const char *doing);
+/* The same for what wants the machine for itself: waits until the other side has stopped what else it
+ * runs here. */
+void ot_crash_at_alone(const char *doing);
 /* Memory that belongs to a guarded buffer, guards included; `name` is copied. */
 void ot_crash_zone_add(const void *start, int64_t bytes, const char *name);
 void ot_crash_zone_remove(const void *start);

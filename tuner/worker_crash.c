@@ -42,6 +42,19 @@ void ot_crash_at(const char *what)
     ot_wire_send(message_fd, json_pack("{s:s}", "doing", what), NULL);
 }
 
+void ot_crash_at_alone(const char *what)
+{
+    json_t *go = NULL;
+    doing = what;
+    if (message_fd < 0)
+        return;
+    take_signals();
+    ot_wire_send(message_fd, json_pack("{s:s, s:b}", "doing", what, "alone", 1), NULL);
+    if (ot_wire_receive(message_fd, -1, &go, NULL) < 0)
+        _exit(0); /* the caller is gone */
+    json_decref(go);
+}
+
 void ot_crash_zone_add(const void *start, int64_t bytes, const char *name)
 {
     for (int i = 0; i < MOST_ZONES; i++)

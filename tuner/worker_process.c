@@ -119,7 +119,7 @@ static void reap(ot_process *p)
 static int wait_readable(const ot_process *p, double deadline, const ot_worker_options *options,
                          optune_err *err)
 {
-    const bool idles = options && options->idle;
+    const bool idles = options && options->idle && (!p->alone || options->spare);
     const int slice = idles ? IDLE_MS : SLICE_MS;
     for (;;) {
         if (options && options->stop && atomic_load(options->stop))
@@ -138,8 +138,23 @@ static int wait_readable(const ot_process *p, double deadline, const ot_worker_o
     }
 }
 
-int ot_process_ask(ot_process *p, json_t *request, double limit_s,
-                   const ot_worker_options *options, json_t **answer, optune_err *err)
+static void set_alone(ot_process *p, const ot_worker_options *options, bool alone)
+{
+    if (options && options->alone && p->alone != alone)
+        options->alone(options->arg, alone);
+    p->alone = alone;
+}
+
+/* Nothing that `alone` can stop runs beside a measurement: it waits for the word. */
+static int begin_phase(ot_process *p, const ot_worker_options *options, const json_t *message)
+{
+    ot_copy(p->doing, sizeof p->doing, ot_wire_text(message, "doing"));
+    set_alone(p, options, json_is_true(json_object_get(message, "alone")));
+    return p->alone ? ot_wire_send(p->fd, json_pack("{s:b}", "go", 1), NULL) : OPTUNE_OK;
+}
+
+static int ask(ot_process *p, json_t *request, double limit_s, const ot_worker_options *options,
+               json_t **answer, optune_err *err)
 {
     *answer = NULL;
     p->crash[0] = p->doing[0] = '\0';
@@ -155,7 +170,7 @@ int ot_process_ask(ot_process *p, json_t *request, double limit_s,
             break;
         const json_t *at = json_object_get(message, "at");
         if (json_object_get(message, "doing")) {
-            ot_copy(p->doing, sizeof p->doing, ot_wire_text(message, "doing"));
+            status = begin_phase(p, options, message);
             json_decref(message);
             continue;
         }
@@ -178,6 +193,14 @@ int ot_process_ask(ot_process *p, json_t *request, double limit_s,
         reap(p);
     else
         ot_process_stop(p);
+    return status;
+}
+
+int ot_process_ask(ot_process *p, json_t *request, double limit_s,
+                   const ot_worker_options *options, json_t **answer, optune_err *err)
+{
+    const int status = ask(p, request, limit_s, options, answer, err);
+    set_alone(p, options, false);
     return status;
 }
 

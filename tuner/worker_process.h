@@ -12,6 +12,7 @@ typedef struct ot_process {
     int status;      /* as waitpid gives it, once it ended */
     char crash[512]; /* its last word; empty: none */
     char doing[64];  /* the phase it said it begins; empty: it said nothing */
+    bool alone;      /* that one is a measurement */
 } ot_process;
 
 int ot_process_start(ot_process *p, const char *program, optune_err *err);

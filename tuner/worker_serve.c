@@ -213,7 +213,7 @@ static json_t *trial(server *s, const json_t *request, optune_err *err)
     runner r = {.server = s, .index = -1, .cold = policy.cold};
     prepare(&r, request);
     if (r.outcome == OPTUNE_OUTCOME_OK) {
-        ot_crash_at("measuring");
+        ot_crash_at_alone("measuring");
         ot_measure(&policy, ot_wire_real(request, "best"), time_runner, &r, m);
         if (m->failed)
             r.outcome = OPTUNE_OUTCOME_RUNTIME;
@@ -236,7 +236,7 @@ static void count_events(runner *r, char *why)
     if (!s->row->counters)
         return;
     announce(r);
-    ot_crash_at("counting events");
+    ot_crash_at_alone("counting events");
     s->row->counters(s->state, r->bound->launch[OPTUNE_TIMED], r->bound->n[OPTUNE_TIMED],
                      r->counters, sizeof r->counters, why);
 }
@@ -264,7 +264,7 @@ static json_t *finals(server *s, const json_t *request, optune_err *err)
         if (r[i].outcome == OPTUNE_OUTCOME_OK)
             good[n_good++] = &r[i];
     }
-    ot_crash_at("measuring");
+    ot_crash_at_alone("measuring");
     ot_measure_together(&policy, time_runner, good, n_good, ot_wire_real(request, "seconds"),
                         s->session.seed, m);
     json_t *results = json_array();
@@ -297,7 +297,7 @@ static json_t *finals(server *s, const json_t *request, optune_err *err)
 static json_t *peak(server *s, optune_err *err)
 {
     double flops, bandwidth;
-    ot_crash_at("measuring the peak");
+    ot_crash_at_alone("measuring the peak");
     const int status = ot_peak(&s->session, &flops, &bandwidth, err);
     if (status < 0)
         return failure(status, err);
