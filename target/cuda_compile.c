@@ -4,6 +4,7 @@
  * take the tuner with it. A plan's flag `-host` marks a body that is C for this machine's
  * CPU (it calls a library); the system's C compiler makes a shared object of it.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,7 +201,7 @@ int ot_cuda_translate(char **word, int n)
     return status < 0 ? 1 : 0;
 }
 
-int ot_cuda_ask_version(const char *library, char *text, size_t size, optune_err *err)
+static int ask_version(const char *library, char *text, size_t size, optune_err *err)
 {
     char path[4096];
     const int status = ot_worker_program(path, sizeof path, err);
@@ -220,4 +221,30 @@ int ot_cuda_ask_version(const char *library, char *text, size_t size, optune_err
     ot_text_release(&said);
     optune_argv_release(&argv);
     return ran;
+}
+
+/* Asked once for each library: every record is written with it, and asking costs a process. What is missing
+ * is asked for again. */
+int ot_cuda_ask_version(const char *library, char *text, size_t size, optune_err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        char library[OPTUNE_NAME_SIZE], text[OPTUNE_TEXT_SIZE];
+    } known[4];
+    static int n_known;
+    const char *name = library ? library : "";
+    int status = OPTUNE_OK, i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < n_known && strcmp(known[i].library, name) != 0)
+        i++;
+    if (i == n_known) {
+        i = n_known < OT_COUNT(known) ? n_known : OT_COUNT(known) - 1;
+        status = ask_version(library, known[i].text, sizeof known[i].text, err);
+        if (status >= 0 && ot_copy(known[i].library, sizeof known[i].library, name))
+            n_known = i + 1;
+    }
+    if (status >= 0 && !ot_copy(text, size, known[i].text))
+        status = optune_fail(err, OPTUNE_ELIMIT, "too long a version: '%.100s'", known[i].text);
+    pthread_mutex_unlock(&lock);
+    return status;
 }

@@ -69,6 +69,20 @@ int ot_cpu_library_describe(const char *lib, char *text, size_t size, optune_err
  * process. */
 int ot_cpu_library_ask(const char *lib, char *text, size_t size, optune_err *err);
 
+/* library_word.c: what loaded modules of host code say of the libraries they call. */
+typedef struct ot_library_word {
+    struct ot_library_word *next;
+    const void *module;
+    char *text; /* the module's; empty: all is well */
+} ot_library_word;
+typedef struct ot_library_words {
+    ot_library_word *first;
+} ot_library_words;
+void ot_library_words_add(ot_library_words *words, void *module); /* as dlopen gives it */
+void ot_library_words_drop(ot_library_words *words, const void *module); /* before dlclose */
+/* EIO with a module's word, which is then taken away; OK when none said anything. */
+int ot_library_words_check(const ot_library_words *words, optune_err *err);
+
 /* program.c: the worker program: $OPTUNE_WORKER, else beside this library or program or in the
  * places where it is installed. ETOOL lists where it was looked for. */
 int ot_worker_program(char *path, size_t size, optune_err *err);

@@ -194,6 +194,7 @@ typedef struct cpu_state {
     int64_t l3;
     ot_cpu_buffer *filler; /* NULL: nothing was flushed yet */
     unsigned char turn;
+    ot_library_words words;
     int n_libraries;
     struct {
         char name[OPTUNE_NAME_SIZE];
@@ -243,16 +244,18 @@ static void close_cpu(void *state)
 
 static int load(void *state, const char *module, void **handle, optune_err *err)
 {
-    (void)state;
+    cpu_state *s = state;
     *handle = dlopen(module, RTLD_NOW | RTLD_LOCAL);
     if (!*handle)
         return optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
+    ot_library_words_add(&s->words, *handle);
     return OPTUNE_OK;
 }
 
 static void unload(void *state, void *handle)
 {
-    (void)state;
+    cpu_state *s = state;
+    ot_library_words_drop(&s->words, handle);
     dlclose(handle);
 }
 
@@ -360,18 +363,18 @@ static int prepare(const optune_launch *launch, int n, ready *to, optune_err *er
 
 static int run(void *state, const optune_launch *launch, int n, optune_err *err)
 {
-    (void)state;
+    const cpu_state *s = state;
     ready stage[OPTUNE_MAX_STAGES];
     const int status = prepare(launch, n, stage, err);
     for (int i = 0; status >= 0 && i < n; i++)
         stage[i].function(stage[i].arg);
-    return status;
+    return status < 0 ? status : ot_library_words_check(&s->words, err);
 }
 
 static double time_runs(void *state, const optune_launch *launch, int n, int64_t count,
                         optune_err *err)
 {
-    (void)state;
+    const cpu_state *s = state;
     ready stage[OPTUNE_MAX_STAGES];
     if (prepare(launch, n, stage, err) < 0)
         return -1;
@@ -379,7 +382,8 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
     for (int64_t k = 0; k < count; k++)
         for (int i = 0; i < n; i++)
             stage[i].function(stage[i].arg);
-    return (double)(ot_now_ns() - start) * 1e-9;
+    const double seconds = (double)(ot_now_ns() - start) * 1e-9;
+    return ot_library_words_check(&s->words, err) < 0 ? -1 : seconds;
 }
 
 typedef struct count_job {

@@ -30,6 +30,7 @@ typedef struct cuda_state {
     cuda_event begin, end;
     cuda_pointer filler; /* 0: nothing was flushed yet */
     bool broken;
+    ot_library_words words;
     int n_libraries;
     struct {
         char name[OPTUNE_NAME_SIZE];
@@ -134,8 +135,10 @@ static void unload(void *state, void *handle)
     }
     if (l->device)
         s->cu->cuModuleUnload(l->device);
-    if (l->host)
+    if (l->host) {
+        ot_library_words_drop(&s->words, l->host);
         dlclose(l->host);
+    }
     free(l);
 }
 
@@ -159,14 +162,17 @@ static int load_device(cuda_state *s, const char *path, loaded *l, optune_err *e
 
 static int load(void *state, const char *path, void **handle, optune_err *err)
 {
+    cuda_state *s = state;
     loaded *l = ot_alloc(sizeof *l);
     int status = OPTUNE_OK;
     if (ot_gpu_module_is_host(path)) {
         l->host = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!l->host)
+        if (l->host)
+            ot_library_words_add(&s->words, l->host);
+        else
             status = optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
     } else {
-        status = load_device(state, path, l, err);
+        status = load_device(s, path, l, err);
     }
     if (status < 0)
         unload(state, l);
@@ -400,7 +406,9 @@ static int run(void *state, const optune_launch *launch, int n, optune_err *err)
     if (status >= 0 && !rc)
         rc = s->cu->cuStreamSynchronize(s->stream);
     free(stage);
-    return rc ? failed(s, rc, n ? launch[0].stage->function : "waiting", err) : status;
+    if (rc)
+        return failed(s, rc, n ? launch[0].stage->function : "waiting", err);
+    return status < 0 ? status : ot_library_words_check(&s->words, err);
 }
 
 /* REPLAY runs as one graph; NULL where they cannot be captured, which is no failure. */
@@ -413,8 +421,13 @@ static cuda_graph_exec make_graph(cuda_state *s, ready *stage, int n)
     int rc = 0;
     for (int k = 0; k < REPLAY && !rc; k++)
         rc = launch_all(s, stage, n);
-    if (s->cu->cuStreamEndCapture(s->stream, &graph) || rc || !graph)
+    rc = s->cu->cuStreamEndCapture(s->stream, &graph) || rc;
+    /* A library that cannot be captured says so, too. */
+    if (ot_library_words_check(&s->words, NULL) < 0 || rc || !graph) {
+        if (graph)
+            s->cu->cuGraphDestroy(graph);
         return NULL;
+    }
     if (s->cu->cuGraphInstantiate(&exec, graph, 0))
         exec = NULL;
     s->cu->cuGraphDestroy(graph);
@@ -447,10 +460,11 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
     if (graph)
         s->cu->cuGraphExecDestroy(graph);
     free(stage);
-    if (!rc)
-        return milliseconds > 0 ? milliseconds * 1e-3 : 1e-9;
-    failed(s, rc, n ? launch[0].stage->function : "timing", err);
-    return -1;
+    if (rc)
+        failed(s, rc, n ? launch[0].stage->function : "timing", err);
+    if (rc || ot_library_words_check(&s->words, err) < 0)
+        return -1;
+    return milliseconds > 0 ? milliseconds * 1e-3 : 1e-9;
 }
 
 /* Clocks while it runs: read right behind some milliseconds of work. */

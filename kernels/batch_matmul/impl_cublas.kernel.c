@@ -16,8 +16,11 @@ typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, co
 void matmul(void *const *arg)
 {
     const scale one = 1, zero = 0;
-    ((gemm *)arg[0])(handle, TRANSPOSE_B ? TRANS : NO_TRANS, TRANSPOSE_A ? TRANS : NO_TRANS, N,
-                     M, K, &one, arg[2], TYPE, TRANSPOSE_B ? K : N, Y_BATCH, arg[1], TYPE,
-                     TRANSPOSE_A ? M : K, X_BATCH, &zero, arg[3], TYPE, N, (i64)M * N, B,
-                     COMPUTE, DEFAULT_ALGORITHM);
+    if (!handle)
+        return;
+    const int status = ((gemm *)arg[0])(
+        handle, TRANSPOSE_B ? TRANS : NO_TRANS, TRANSPOSE_A ? TRANS : NO_TRANS, N, M, K, &one,
+        arg[2], TYPE, TRANSPOSE_B ? K : N, Y_BATCH, arg[1], TYPE, TRANSPOSE_A ? M : K, X_BATCH,
+        &zero, arg[3], TYPE, N, (i64)M * N, B, COMPUTE, DEFAULT_ALGORITHM);
+    blas_failed("cublasGemmStridedBatchedEx", status, "");
 }

@@ -15,8 +15,8 @@ static void *handle;
 /* arg: cublasCreate, cublasSetStream, stream */
 void begin(void *const *arg)
 {
-    if (((int (*)(void **))arg[0])(&handle) == 0)
-        ((int (*)(void *, void *))arg[1])(handle, arg[2]);
+    if (!blas_failed("cublasCreate", ((int (*)(void **))arg[0])(&handle), CANNOT_START))
+        blas_failed("cublasSetStream", ((int (*)(void *, void *))arg[1])(handle, arg[2]), "");
 }
 
 /* arg: cublasDestroy */

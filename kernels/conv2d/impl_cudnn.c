@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d_cudnn.cuda: cuDNN's convolution with its algorithm as the knob. An algorithm that does not
- * serve the call, or wants more memory than the plan offers, computes nothing and is found wrong.
+ * serve the call, or wants more memory than the plan offers, fails with the library's word.
  */
 #include "kernels/common/cuda_types.h"
 #include "kernels/conv2d/conv2d.h"
@@ -53,6 +53,7 @@ static const char *const setup[] = {
     "cudnnSetConvolutionGroupCount",
     "cudnnSetConvolutionMathType",
     "cudnnGetConvolutionForwardWorkspaceSize",
+    "cudnnGetErrorString",
 };
 static const char *const teardown[] = {
     "cudnnDestroyConvolutionDescriptor",
@@ -110,10 +111,11 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         &(optune_stage){.phase = OPTUNE_TIMED,
                         .module = m,
                         .function = "conv2d",
-                        .n_args = 5,
+                        .n_args = 6,
                         .arg = {optune_symbol_arg("cudnnConvolutionForward"),
                                 optune_scratch_arg(workspace), optune_input_arg(CONV2D_DATA),
-                                optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0)}});
+                                optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0),
+                                optune_symbol_arg("cudnnGetErrorString")}});
     optune_plan_stage(plan, &end);
 }
 

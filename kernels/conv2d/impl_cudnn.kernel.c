@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d through cudnnConvolutionForward. Where the algorithm does not serve the call or needs more
- * than WORKSPACE bytes, nothing is computed. float32 is computed with fused multiply-adds unless
+ * than WORKSPACE bytes, it fails. float32 is computed with fused multiply-adds unless
  * TF32 is permitted. Macros: the shape, ALGORITHM, WORKSPACE, TF32, TYPE.
  */
 #include "kernels/common/cuda_library.h"
@@ -21,16 +21,23 @@ static void *handle, *in_desc, *out_desc, *filter, *convolution;
 static usize needed;
 static int ready;
 
+static int failed(void *words, const char *call, int status, const char *remedy)
+{
+    if (status)
+        fail(call, status, ((const char *(*)(int))words)(status), remedy);
+    return status;
+}
+
 /* arg: cudnnCreate, SetStream, stream, CreateTensorDescriptor, SetTensor4dDescriptor,
  * CreateFilterDescriptor, SetFilter4dDescriptor, CreateConvolutionDescriptor,
  * SetConvolution2dDescriptor, SetConvolutionGroupCount, SetConvolutionMathType,
- * GetConvolutionForwardWorkspaceSize */
+ * GetConvolutionForwardWorkspaceSize, GetErrorString */
 void begin(void *const *arg)
 {
     typedef int create(void **object);
     typedef int set4(void *object, int a, int b, int n, int c, int h, int w);
     ready = 0;
-    if (((create *)arg[0])(&handle))
+    if (failed(arg[12], "cudnnCreate", ((create *)arg[0])(&handle), CANNOT_START))
         return;
     ((int (*)(void *, void *))arg[1])(handle, arg[2]);
     ((create *)arg[3])(&in_desc);
@@ -46,10 +53,14 @@ void begin(void *const *arg)
     ((int (*)(void *, int))arg[10])(convolution, TF32 || HALF ? MATH_TENSOR_OP : MATH_FMA);
     const int status = ((int (*)(void *, void *, void *, void *, void *, int, usize *))arg[11])(
         handle, in_desc, filter, convolution, out_desc, ALGORITHM, &needed);
-    ready = status == 0 && needed <= WORKSPACE;
+    ready = !failed(arg[12], "cudnnGetConvolutionForwardWorkspaceSize", status, "") &&
+            needed <= WORKSPACE;
+    if (needed > WORKSPACE)
+        fail("cudnnGetConvolutionForwardWorkspaceSize", 0,
+             "it needs more memory than is offered", "");
 }
 
-/* arg: cudnnConvolutionForward, workspace, data, weight, out */
+/* arg: cudnnConvolutionForward, workspace, data, weight, out, GetErrorString */
 void conv2d(void *const *arg)
 {
     typedef int forward(void *handle, const void *alpha, void *x, const void *data, void *w,
@@ -57,8 +68,10 @@ void conv2d(void *const *arg)
                         usize bytes, const void *beta, void *y, void *out);
     const scale one = 1, zero = 0;
     if (ready)
-        ((forward *)arg[0])(handle, &one, in_desc, arg[2], filter, arg[3], convolution,
-                            ALGORITHM, arg[1], WORKSPACE, &zero, out_desc, arg[4]);
+        failed(arg[5], "cudnnConvolutionForward",
+               ((forward *)arg[0])(handle, &one, in_desc, arg[2], filter, arg[3], convolution,
+                                   ALGORITHM, arg[1], WORKSPACE, &zero, out_desc, arg[4]),
+               "");
 }
 
 static void drop(void *destroy, void **object)

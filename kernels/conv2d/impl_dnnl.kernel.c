@@ -13,6 +13,7 @@
  * caller's layouts), IN_TAG and OUT_TAG (oneDNN's format tags), WEIGHT_CONST.
  */
 #include "kernels/common/cpu.h"
+#include "kernels/common/library_failure.h"
 
 enum { F32 = 3, TAG_ANY = 1, TAG_OIHW = 5, TAG_GOIHW = 7, CPU = 1, FORWARD_INFERENCE = 96 };
 enum { AUTO = 3, QUERY_SRC = 129, QUERY_WEIGHTS = 131, QUERY_DST = 133 };
@@ -121,17 +122,29 @@ void setup(void *const *arg)
     state *s = arg[0];
     __builtin_memcpy(&s->f, arg + 2, sizeof s->f);
     const functions *f = &s->f;
-    if (f->engine_create(&s->engine, CPU, 0) || f->stream_create(&s->stream, s->engine, 1))
+    int rc = f->engine_create(&s->engine, CPU, 0);
+    if (!rc)
+        rc = f->stream_create(&s->stream, s->engine, 1);
+    if (rc) {
+        fail("dnnl_engine_create", rc, "oneDNN cannot start here",
+             "its build must have a CPU engine, and memory must be left for it");
         return;
+    }
     const i64 in[12] = {N, CI, H, W}, out[12] = {N, CO, OH, OW};
     const i64 oihw[12] = {CO, CI, KH, KW}, goihw[12] = {GROUPS, CO_G, CI_G, KH, KW};
     const i64 *weight = GROUPS > 1 ? goihw : oihw;
     handle desc;
-    if (convolution_desc(s, &desc, ALGO, PLAIN, in, weight, out) &&
-        convolution_desc(s, &desc, AUTO, PLAIN, in, weight, out) &&
-        convolution_desc(s, &desc, AUTO, 0, in, weight, out))
+    rc = convolution_desc(s, &desc, ALGO, PLAIN, in, weight, out);
+    if (rc)
+        rc = convolution_desc(s, &desc, AUTO, PLAIN, in, weight, out);
+    if (rc)
+        rc = convolution_desc(s, &desc, AUTO, 0, in, weight, out);
+    if (!rc)
+        rc = f->primitive_create(&s->convolution, desc);
+    if (rc) {
+        fail("dnnl_primitive_create", rc, "oneDNN has no such convolution", "");
         return;
-    f->primitive_create(&s->convolution, desc);
+    }
     descriptor d;
     describe(f, &d, in, 4, IN_TAG);
     connect(s, &s->data, &d, f->primitive_desc_query_md(desc, QUERY_SRC, 0), 1);
@@ -160,10 +173,11 @@ void run(void *const *arg)
     reorder(s, &s->data, 1);
     if (!WEIGHT_CONST)
         reorder(s, &s->weight, 1);
-    const argument args[3] = {{ARG_SRC, s->data.inner},
-                              {ARG_WEIGHTS, s->weight.inner},
-                              {ARG_DST, s->out.inner}};
-    f->primitive_execute(s->convolution, s->stream, 3, args);
+    const argument args[3] = {
+        {ARG_SRC, s->data.inner}, {ARG_WEIGHTS, s->weight.inner}, {ARG_DST, s->out.inner}};
+    const int rc = f->primitive_execute(s->convolution, s->stream, 3, args);
+    if (rc)
+        fail("dnnl_primitive_execute", rc, "oneDNN cannot compute it", "");
     reorder(s, &s->out, 0);
     f->stream_wait(s->stream);
 }

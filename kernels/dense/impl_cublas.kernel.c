@@ -14,6 +14,10 @@ typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, co
 void dense(void *const *arg)
 {
     const scale one = 1, zero = 0;
-    ((gemm *)arg[0])(handle, TRANS, NO_TRANS, N, M, K, &one, arg[2], TYPE, K, arg[1], TYPE, K,
-                     &zero, arg[3], OUT_TYPE, N, COMPUTE, DEFAULT_ALGORITHM);
+    if (!handle)
+        return;
+    const int status =
+        ((gemm *)arg[0])(handle, TRANS, NO_TRANS, N, M, K, &one, arg[2], TYPE, K, arg[1], TYPE,
+                         K, &zero, arg[3], OUT_TYPE, N, COMPUTE, DEFAULT_ALGORITHM);
+    blas_failed("cublasGemmEx", status, "");
 }

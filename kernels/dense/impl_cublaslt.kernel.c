@@ -2,7 +2,7 @@
 /*
  * dense through cublasLtMatmul with the RANK-th answer of its heuristic. It stores by columns: what is
  * computed is out^T[N,M] = weight[N,K] * data^T[K,M], the bias along its rows. With fewer
- * answers than RANK nothing is computed. Macros: M N K, BIAS, RANK, WORKSPACE, TYPE, OUT_TYPE,
+ * answers than RANK it fails. Macros: M N K, BIAS, RANK, WORKSPACE, TYPE, OUT_TYPE,
  * COMPUTE.
  */
 #include "kernels/common/cuda_library.h"
@@ -38,7 +38,7 @@ void begin(void *const *arg)
                             unsigned long long cols, i64 ld);
     const int trans = TRANS, epilogue = EPILOGUE_BIAS;
     const usize workspace = WORKSPACE;
-    if (((int (*)(void **))arg[0])(&handle))
+    if (blas_failed("cublasLtCreate", ((int (*)(void **))arg[0])(&handle), CANNOT_START))
         return;
     ((int (*)(void **, int, int))arg[1])(&desc, COMPUTE, SCALE_TYPE);
     ((set_attribute *)arg[2])(desc, DESC_TRANSA, &trans, sizeof trans);
@@ -49,9 +49,12 @@ void begin(void *const *arg)
     ((make_layout *)arg[3])(&out_layout, OUT_TYPE, N, M, N);
     ((int (*)(void **))arg[4])(&preference);
     ((set_attribute *)arg[5])(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
-    ((int (*)(void *, void *, void *, void *, void *, void *, void *, int, answer *,
-              int *))arg[6])(handle, desc, weight_layout, data_layout, out_layout, out_layout,
-                             preference, RANK + 1, answers, &n_answers);
+    const int status =
+        ((int (*)(void *, void *, void *, void *, void *, void *, void *, int, answer *,
+                  int *))arg[6])(handle, desc, weight_layout, data_layout, out_layout,
+                                 out_layout, preference, RANK + 1, answers, &n_answers);
+    if (!blas_failed("cublasLtMatmulAlgoGetHeuristic", status, "") && n_answers <= RANK)
+        fail("cublasLtMatmulAlgoGetHeuristic", n_answers, "it has no answer of this rank", "");
 }
 
 /* arg: cublasLtMatmul, MatmulDescSetAttribute, stream, workspace, data, weight, out, bias if BIAS */
@@ -62,15 +65,17 @@ void dense(void *const *arg)
                        const void *c, void *layout_c, void *d, void *layout_d,
                        const void *algorithm, void *workspace, usize bytes, void *stream);
     const scale one = 1, zero = 0;
-    if (n_answers <= RANK || answers[RANK].state)
+    if (n_answers <= RANK ||
+        blas_failed("cublasLtMatmulAlgoGetHeuristic", answers[RANK].state, ""))
         return;
 #if BIAS
     ((int (*)(void *, int, const void *, usize))arg[1])(desc, DESC_BIAS_POINTER, &arg[7],
                                                         sizeof arg[7]);
 #endif
-    ((matmul *)arg[0])(handle, desc, &one, arg[5], weight_layout, arg[4], data_layout, &zero,
-                       arg[6], out_layout, arg[6], out_layout, answers[RANK].algorithm, arg[3],
-                       WORKSPACE, arg[2]);
+    const int status = ((matmul *)arg[0])(
+        handle, desc, &one, arg[5], weight_layout, arg[4], data_layout, &zero, arg[6],
+        out_layout, arg[6], out_layout, answers[RANK].algorithm, arg[3], WORKSPACE, arg[2]);
+    blas_failed("cublasLtMatmul", status, "");
 }
 
 static void drop(void *destroy, void **object)

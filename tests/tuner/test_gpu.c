@@ -158,23 +158,36 @@ static void test_opencl(void **state)
     all("opencl");
 }
 
+/* A shared object from one of our sources, in `dir`. */
+static void build_shared(const char *source, const char *name, char *file, size_t size)
+{
+    optune_err err = {0};
+    char from[512];
+    snprintf(from, sizeof from, OT_SOURCE_DIR "/tests/data/%s", source);
+    snprintf(file, size, "%s/%s", dir, name);
+    char *build[] = {(char[]){OT_CC},
+                     (char[]){"-shared"},
+                     (char[]){"-fPIC"},
+                     (char[]){"-o"},
+                     file,
+                     from,
+                     NULL};
+    check_ok(ot_run_program(build, 60, NULL, &err));
+}
+
 /* A driver of our own, where there is none: CUDA opens it in this process and in the worker's. */
 static void stand_in(void)
 {
     optune_err err = {0};
     static char file[1100];
-    char source[] = OT_SOURCE_DIR "/tests/data/fake_cuda.c";
-    char cc[] = OT_CC, shared[] = "-shared", pic[] = "-fPIC", out[] = "-o";
-    char *build[] = {cc, shared, pic, out, file, source, NULL};
     char version[OPTUNE_TEXT_SIZE];
-    if (dlopen("libcuda.so.1", RTLD_LAZY))
+    if (getenv("OPTUNE_CUDA_DRIVER") || dlopen("libcuda.so.1", RTLD_LAZY))
         return;
     if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
         print_message("%s\n", err.text);
         return;
     }
-    snprintf(file, sizeof file, "%s/libfake_cuda.so", dir);
-    check_ok(ot_run_program(build, 60, NULL, &err));
+    build_shared("fake_cuda.c", "libfake_cuda.so", file, sizeof file);
     setenv("OPTUNE_CUDA_DRIVER", file, 1);
     setenv("FAKE_CUDA_DENSE", "24,33,12", 1); /* of `text` */
 }
@@ -186,11 +199,33 @@ static void test_cuda(void **state)
     all("cuda");
 }
 
+/* A library that is there and cannot start is told as that, and costs nothing else. */
+static void test_library_cannot_start(void **state)
+{
+    (void)state;
+    bench b;
+    char file[1100], before[4096];
+    if (getenv("OPTUNE_TEST_PLUGIN"))
+        skip(); /* on another machine, without our sources */
+    stand_in();
+    build_shared("fake_cublas.c", "libcublas.so", file, sizeof file);
+    ot_copy(before, sizeof before, getenv("LD_LIBRARY_PATH") ? getenv("LD_LIBRARY_PATH") : "");
+    setenv("LD_LIBRARY_PATH", dir, 1); /* the worker inherits it */
+    if (!open_bench(&b, "cuda"))
+        skip();
+    expect(&b, "dense_cublas.cuda", 0, OPTUNE_OUTCOME_RUNTIME,
+           "cublasCreate: not initialized (status 1); the library cannot start here");
+    expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    close_bench(&b);
+    setenv("LD_LIBRARY_PATH", before, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opencl),
         cmocka_unit_test(test_cuda),
+        cmocka_unit_test(test_library_cannot_start),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
