@@ -249,6 +249,13 @@ static int start(ot_run *run, optune_err *err)
     return status < 0 ? status : ot_run_open(run, err);
 }
 
+/* The first trials of the workloads from i on would take a good part of their time. */
+static bool is_scarce(const ot_run *run, int i)
+{
+    const int left = run->n_workloads - i;
+    return left > 1 && left * run->first_s > (run->end - ot_now()) / 4;
+}
+
 int optune_run(optune *o, const optune_run_options *options, optune_result **result,
                optune_err *err)
 {
@@ -272,7 +279,14 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
         ot_worker_peak(run->worker, &run->peak_flops, &run->peak_bandwidth, NULL);
     }
+    bool first = false;
     for (int i = 0; i < run->n_workloads && status >= 0 && run->worker; i++) {
+        if (!first && is_scarce(run, i)) {
+            first = true;
+            status = ot_tune_first(run, i, tuned, err);
+            if (status < 0)
+                break;
+        }
         /* What one workload leaves, the others share. */
         const double share = fmax(0, run->end - ot_now()) / (run->n_workloads - i);
         optune_err own = {0};

@@ -26,10 +26,13 @@ typedef struct tuning {
     int n_arms;
     slot *queue[QUEUE];
     int n_queued;
-    double seconds, end; /* its share; ot_now() by which it is over, finals included */
-    double finals_s;     /* to be spent on sampling the finalists */
-    double told_s,
-        load_s; /* telling the worker the workload; the longest way to a first sample */
+    int workload;
+    ot_text call;
+    double start, seconds; /* ot_now(); its share of the time */
+    double end;            /* ot_now() by which it is over, finals included */
+    double finals_s;       /* to be spent on sampling the finalists */
+    double told_s;       /* telling the worker the workload took */
+    double load_s;       /* the longest that a candidate took before its first sample */
     ot_tuned *tuned;
     optune_plan *plan;
 } tuning;
@@ -49,13 +52,29 @@ static bool measurable(const ot_candidate *c)
     return c->refusal == OT_VALID || c->refusal == OT_REFUSED_LIBRARY;
 }
 
+/* One whose library is missing here costs no trial; said loudly where -libs asks for it. */
+static bool is_there(const ot_run *run, ot_candidate *c)
+{
+    char text[OPTUNE_TEXT_SIZE];
+    optune_err err = {0};
+    if (!c->impl->library || !run->o->row->dependencies ||
+        run->o->row->dependencies(&run->o->target, c->impl, text, sizeof text, &err) >= 0)
+        return true;
+    ot_context_log(run->o, c->refusal == OT_VALID ? OPTUNE_LOG_WARNING : OPTUNE_LOG_INFO,
+                   "%s is left out: %s", c->impl->name, err.text);
+    c->refusal = OT_REFUSED_LIBRARY;
+    snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, err.text);
+    return false;
+}
+
 static int open_arms(tuning *t, optune_err *err)
 {
     ot_run *run = t->run;
     int n = 0;
     int status = ot_candidates(&t->task, t->candidate, &n, err);
     for (int i = 0; i < n && status >= 0; i++) {
-        if (!measurable(&t->candidate[i]) || !wanted(run, t->candidate[i].impl))
+        if (!measurable(&t->candidate[i]) || !wanted(run, t->candidate[i].impl) ||
+            !is_there(run, &t->candidate[i]))
             continue;
         status = ot_arm_open(&t->arm[t->n_arms], &t->task, &t->candidate[i], run->search,
                              run->options->seed, err);
@@ -159,7 +178,8 @@ static int conclude(tuning *t, slot *s, const ot_trial_result *result, double se
     const int status = ot_record_trial(t->run, &who, result, seconds, false, err);
     ot_arm_tell(arm, &s->config, ok ? result->cost : INFINITY);
     count(t, result->outcome);
-    t->tuned->new_trials++;
+    if (!t->tuned->new_trials++)
+        t->run->first_s = fmax(t->run->first_s, ot_now() - t->start);
     t->run->new_trials++;
     t->run->failures += !ok;
     best_so_far(t);
@@ -168,6 +188,13 @@ static int conclude(tuning *t, slot *s, const ot_trial_result *result, double se
         ot_context_log(t->run->o, OPTUNE_LOG_INFO, "%s: %s: %s", arm->impl->name,
                        ot_outcome_name(result->outcome),
                        result->message ? result->message : "");
+    if (!ok && !isfinite(t->run->progress.best))
+        snprintf(t->tuned->problem, sizeof t->tuned->problem,
+                 "nothing measured: %d failed, the last as '%s': %s: %s", t->tuned->new_trials,
+                 ot_outcome_name(result->outcome), arm->impl->name,
+                 result->message ? result->message : "");
+    else
+        t->tuned->problem[0] = '\0';
     ot_run_report(t->run, "searching", NULL);
     return status;
 }
@@ -306,53 +333,128 @@ static void forget_queue(tuning *t)
     t->n_queued = 0;
 }
 
-int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err)
+static void close_tuning(tuning *t)
+{
+    forget_queue(t);
+    for (int i = 0; i < t->n_arms; i++)
+        ot_arm_close(&t->arm[i]);
+    ot_text_release(&t->call);
+    free(t->plan);
+    free(t);
+}
+
+/* What is known of the workload, ready to be asked for trials; NULL: nothing computes it. */
+static tuning *open_tuning(ot_run *run, int workload, double seconds, ot_tuned *tuned,
+                           optune_err *err)
 {
     tuning *t = ot_alloc(sizeof *t);
     t->run = run;
+    t->workload = workload;
     t->task = (optune_task){&run->call[workload], &run->o->target, &run->o->device};
     t->tuned = tuned;
     t->plan = ot_alloc(sizeof *t->plan);
     t->seconds = seconds;
-    t->end = ot_now() + seconds;
+    t->start = ot_now();
+    t->end = t->start + seconds;
     t->finals_s = fmin(3, seconds / 6); /* a sixth of the time, and at most three seconds */
-    const optune_call *at = run->spot.at ? run->spot.at : t->task.call;
-    ot_text call = {0};
-    ot_call_print(at, &call);
-    run->progress.workload = workload + 1;
-    run->progress.workloads = run->n_workloads;
-    run->progress.call = ot_text_str(&call);
-    run->progress.trials = run->trials;
-    run->progress.trial = 0;
-    run->progress.flops = ot_call_flops(at);
-    run->progress.best = INFINITY;
-    run->progress.best_impl = run->progress.impl = NULL;
-    ot_run_report(run, "preparing", NULL);
+    ot_call_print(run->spot.at ? run->spot.at : t->task.call, &t->call);
+    if (open_arms(t, err) >= 0 && recall(t, err) >= 0)
+        return t;
+    close_tuning(t);
+    return NULL;
+}
 
-    int status = open_arms(t, err);
-    if (status >= 0)
-        status = recall(t, err);
-    if (status >= 0) {
-        best_so_far(t);
-        const bool work = tuned->trials < run->trials;
-        const double asked = ot_now();
-        if (work)
-            status =
-                ot_worker_workload(run->worker, ot_text_str(&call), run->options->seed, err);
-        t->told_s = ot_now() - asked;
-        if (status >= 0 && work)
-            status = search(t, err);
-        forget_queue(t); /* nothing compiles beside the finals */
-        if (status >= 0 && isfinite(run->progress.best))
-            status = ot_finals(run, &t->task, t->arm, t->n_arms, t->finals_s, err);
-        tuned->done = true;
-    }
-    tuned->interrupted = status == OPTUNE_EINTERRUPTED;
-    for (int i = 0; i < t->n_arms; i++)
-        ot_arm_close(&t->arm[i]);
-    run->progress.call = run->progress.impl = run->progress.best_impl = NULL;
-    ot_text_release(&call);
-    free(t->plan);
-    free(t);
+/* From here on, progress is this workload's. */
+static void enter(tuning *t)
+{
+    optune_progress *p = &t->run->progress;
+    p->workload = t->workload + 1;
+    p->workloads = t->run->n_workloads;
+    p->call = ot_text_str(&t->call);
+    p->trials = t->run->trials;
+    p->flops = ot_call_flops(t->run->spot.at ? t->run->spot.at : t->task.call);
+    p->impl = NULL;
+    best_so_far(t);
+    ot_run_report(t->run, "preparing", NULL);
+}
+
+static void leave(tuning *t)
+{
+    t->run->progress.call = t->run->progress.impl = t->run->progress.best_impl = NULL;
+}
+
+static int tell(tuning *t, optune_err *err)
+{
+    const double asked = ot_now();
+    const int status =
+        ot_worker_workload(t->run->worker, ot_text_str(&t->call), t->run->options->seed, err);
+    t->told_s = ot_now() - asked;
     return status;
+}
+
+int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err)
+{
+    optune_err own = {0};
+    tuning *t = open_tuning(run, workload, seconds, tuned, &own);
+    if (!t)
+        return optune_fail(err, own.status, "%s", own.text);
+    int status = OPTUNE_OK;
+    enter(t);
+    if (tuned->trials < run->trials && !is_over(t)) {
+        status = tell(t, err);
+        if (status >= 0)
+            status = search(t, err);
+    }
+    forget_queue(t); /* nothing compiles beside the finals */
+    /* One alone, when the time is over, has nobody to be compared with. */
+    const bool alone = tuned->trials == 1 && ot_now() >= t->end;
+    if (status >= 0 && isfinite(run->progress.best) && !alone)
+        status = ot_finals(run, &t->task, t->arm, t->n_arms, t->finals_s, err);
+    tuned->done = true;
+    tuned->interrupted = status == OPTUNE_EINTERRUPTED;
+    leave(t);
+    close_tuning(t);
+    return status;
+}
+
+/* One trial of one that has none yet. */
+static int tune_first(tuning *t, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    enter(t);
+    while (status >= 0 && t->n_queued && !t->queue[0]->job.done && !is_over(t) &&
+           !ot_context_stopped(t->run->o))
+        ot_builder_wait(t->run->builder, &t->queue[0]->job, 0.1);
+    if (ot_context_stopped(t->run->o))
+        status = OPTUNE_EINTERRUPTED;
+    else if (t->n_queued && t->queue[0]->job.done) {
+        status = tell(t, err);
+        if (status >= 0)
+            status = measure(t, 0, err);
+    }
+    leave(t);
+    return status;
+}
+
+int ot_tune_first(ot_run *run, int from, ot_tuned *tuned, optune_err *err)
+{
+    const int n = run->n_workloads - from;
+    tuning **all = ot_alloc((size_t)n * sizeof *all);
+    int status = OPTUNE_OK;
+    for (int i = 0; i < n && status >= 0; i++) {
+        all[i] = open_tuning(run, from + i, 0, &tuned[from + i], NULL);
+        if (all[i] && !tuned[from + i].trials)
+            status = enqueue(all[i], err);
+    }
+    for (int i = 0; i < n && status >= 0; i++)
+        if (all[i])
+            status = tune_first(all[i], err);
+    for (int i = 0; i < n; i++) {
+        if (all[i])
+            close_tuning(all[i]);
+        /* What it found is stored: the search proper recalls it. */
+        tuned[from + i] = (ot_tuned){.new_trials = tuned[from + i].new_trials};
+    }
+    free(all);
+    return status < 0 ? status : OPTUNE_OK;
 }
