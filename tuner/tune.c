@@ -31,8 +31,8 @@ typedef struct tuning {
     double start, seconds; /* ot_now(); its share of the time */
     double end;            /* ot_now() by which it is over, finals included */
     double finals_s;       /* to be spent on sampling the finalists */
-    double told_s;       /* telling the worker the workload took */
-    double load_s;       /* the longest that a candidate took before its first sample */
+    double told_s;         /* telling the worker the workload took */
+    double load_s;         /* the longest that a candidate took before its first sample */
     ot_tuned *tuned;
     optune_plan *plan;
 } tuning;

@@ -2,8 +2,8 @@
 /*
  * A stand-in for libcuda.so.1 where there is no GPU: device memory is the host's, events read the clock,
  * graphs record launches and replay them. It proves how the target `cuda` drives a driver, not what a
- * GPU computes: kernels are not run but looked up by name. `dense` is a product of the shape in
- * FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An encoded tensor
+ * GPU computes: kernels are not run but looked up by name. `dense` and `matmul` are a product of the
+ * shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An encoded tensor
  * map begins with its tensor's address, so that `dense` takes maps, too. With -DOLD_DRIVER there are none.
  *
  * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
@@ -46,9 +46,19 @@ static graph *capture;
 
 /* ---- the one kernel ---------------------------------------------------------------------- */
 
+/* What follows `dense` or `matmul` in a kernel's name; NULL: neither begins it. */
+static const char *fault_of(const char *name)
+{
+    static const char *const stems[] = {"dense", "matmul"};
+    for (unsigned i = 0; i < sizeof stems / sizeof stems[0]; i++)
+        if (strncmp(name, stems[i], strlen(stems[i])) == 0)
+            return name + strlen(stems[i]);
+    return NULL;
+}
+
 static int is(const launch *l, const char *fault)
 {
-    return strcmp(l->kernel->name + strlen("dense"), fault) == 0;
+    return strcmp(fault_of(l->kernel->name), fault) == 0;
 }
 
 static void dense(const launch *l)
@@ -184,7 +194,7 @@ API cuModuleGetFunction(void **function, void *module, const char *name)
     snprintf(k->name, sizeof k->name, "%s", name);
     k->shared = PLAIN_SHARED;
     *function = k;
-    return module && strncmp(name, "dense", 5) == 0 ? sticky : INVALID;
+    return module && fault_of(name) ? sticky : INVALID;
 }
 
 API cuFuncSetAttribute(kernel *function, int what, int value)
