@@ -7,7 +7,7 @@
  * device, where AutoTVM takes some other device's best.
  */
 #include "kernels/common/gpu_limits.h"
-#include "kernels/conv2d/conv2d.h"
+#include "kernels/conv2d/direct_gpu_rows.h"
 
 typedef struct tiles {
     const int64_t *f, *y, *x, *rc, *ry, *rx;
@@ -56,38 +56,18 @@ static void space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "unroll_explicit", 2, (const int64_t[]){0, 1});
 }
 
-static int64_t outputs_of(const int64_t *tile) /* of one thread along one axis */
-{
-    return tile[1] * tile[3];
-}
-
-static int64_t block_of(const int64_t *tile)
-{
-    return tile[1] * tile[2] * tile[3];
-}
-
 static int64_t shared_of(const conv2d_shape *s, const tiles *t)
 {
-    const int64_t rows = (block_of(t->y) - 1) * s->sh + (t->ry[1] - 1) * s->dh + 1;
-    const int64_t cols = (block_of(t->x) - 1) * s->sw + (t->rx[1] - 1) * s->dw + 1;
-    return t->rc[1] * (rows * cols + block_of(t->f) * t->ry[1] * t->rx[1]) * conv2d_elem(s);
+    const int64_t rows = (direct_block(t->y) - 1) * s->sh + (t->ry[1] - 1) * s->dh + 1;
+    const int64_t cols = (direct_block(t->x) - 1) * s->sw + (t->rx[1] - 1) * s->dw + 1;
+    return t->rc[1] * (rows * cols + direct_block(t->f) * t->ry[1] * t->rx[1]) * conv2d_elem(s);
 }
 
 /* Multiply-adds of one thread between two barriers. */
 static int64_t steps_of(const tiles *t)
 {
-    return t->rc[1] * t->ry[1] * t->rx[1] * outputs_of(t->f) * outputs_of(t->y) *
-           outputs_of(t->x);
-}
-
-/* More is code that a compiler takes too long for. */
-enum { MOST_OUTPUTS = 512 };
-
-static int unroll_of(const optune_config *config, const tiles *t)
-{
-    if (steps_of(t) > optune_config_int(config, "auto_unroll_max_step"))
-        return 1;
-    return optune_config_int(config, "unroll_explicit") ? 2 : 0;
+    return t->rc[1] * t->ry[1] * t->rx[1] * direct_outputs(t->f) * direct_outputs(t->y) *
+           direct_outputs(t->x);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -96,13 +76,13 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape_of(task->call, &s);
     const tiles t = tiles_of(config);
     const int64_t block[3] = {t.x[2], t.y[2], t.f[2]};
-    const int64_t outputs = outputs_of(t.f) * outputs_of(t.y) * outputs_of(t.x);
-    if (outputs > MOST_OUTPUTS)
+    const int64_t outputs = direct_outputs(t.f) * direct_outputs(t.y) * direct_outputs(t.x);
+    if (outputs > DIRECT_MOST_OUTPUTS)
         return optune_refuse(why, "a thread computes %" PRId64 " outputs, at most %d", outputs,
-                             (int)MOST_OUTPUTS);
+                             (int)DIRECT_MOST_OUTPUTS);
     const int64_t words = conv2d_elem(&s) / 4;
-    return gpu_fits(task, block, shared_of(&s, &t), words * (outputs + outputs_of(t.f)) + 12,
-                    why);
+    return gpu_fits(task, block, shared_of(&s, &t),
+                    words * (outputs + direct_outputs(t.f)) + 12, why);
 }
 
 /* About 128 threads of 4 x 2 outputs, fewer where the output is small, and as many channels in
@@ -113,7 +93,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape_of(task->call, &s);
     const int64_t most = gpu_max_shared(task) < 24 << 10 ? gpu_max_shared(task) : 24 << 10;
     optune_config_choose_split(config, space, "tile_x", (const int64_t[]){0, 1, 16, 2});
-    const int64_t wide = block_of(optune_config_split(config, "tile_x"));
+    const int64_t wide = direct_block(optune_config_split(config, "tile_x"));
     const int64_t threads_x = optune_config_split(config, "tile_x")[2];
     optune_config_choose_split(config, space, "tile_y",
                                (const int64_t[]){0, 1, wide < 8 ? 4 : 2, 1});
@@ -137,13 +117,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "unroll_explicit", 1);
 }
 
-static void define_tile(optune_plan *plan, int m, const char *const name[3],
-                        const int64_t *tile)
-{
-    for (int i = 0; i < 3; i++)
-        optune_plan_define(plan, m, name[i], tile[i + 1]);
-}
-
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
@@ -151,13 +124,13 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const tiles t = tiles_of(config);
     const int m = optune_plan_module(plan);
     conv2d_define(plan, m, &s);
-    define_tile(plan, m, (const char *const[]){"VF", "TF", "FI"}, t.f);
-    define_tile(plan, m, (const char *const[]){"VY", "TY", "YI"}, t.y);
-    define_tile(plan, m, (const char *const[]){"VX", "TX", "XI"}, t.x);
+    direct_define(plan, m, (const char *const[]){"VF", "TF", "FI"}, t.f);
+    direct_define(plan, m, (const char *const[]){"VY", "TY", "YI"}, t.y);
+    direct_define(plan, m, (const char *const[]){"VX", "TX", "XI"}, t.x);
     optune_plan_define(plan, m, "RC", t.rc[1]);
     optune_plan_define(plan, m, "RY", t.ry[1]);
     optune_plan_define(plan, m, "RX", t.rx[1]);
-    optune_plan_define(plan, m, "STEP", unroll_of(config, &t));
+    optune_plan_define(plan, m, "STEP", direct_unroll(config, steps_of(&t)));
     optune_plan_stage(plan, &(optune_stage){
                                 .phase = OPTUNE_TIMED,
                                 .module = m,
@@ -165,8 +138,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                                 .n_args = 3,
                                 .arg = {optune_input_arg(CONV2D_DATA),
                                         optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0)},
-                                .grid = {s.ow / block_of(t.x), s.oh / block_of(t.y),
-                                         s.n * (s.co / block_of(t.f))},
+                                .grid = {s.ow / direct_block(t.x), s.oh / direct_block(t.y),
+                                         s.n * (s.co / direct_block(t.f))},
                                 .block = {t.x[2], t.y[2], t.f[2]},
                                 .shared = shared_of(&s, &t),
                             });

@@ -17,7 +17,15 @@ static bool winograd(const optune_task *task, char *why)
                               "of 1 and one group");
 }
 
+static bool depthwise(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && conv2d_is_depthwise(&s)) ||
+           optune_refuse(why, "it is not depthwise");
+}
+
 static const optune_strategy_row rows[] = {
+    {.impl = "depthwise_conv2d_nchw.cuda", .plevel = 14, .condition = depthwise},
     {.impl = "conv2d_implicit_gemm.gpu", .plevel = 11},
     {.impl = "conv2d_nchw.cuda", .plevel = 10},
     {.impl = "conv2d_winograd.gpu", .plevel = 5, .condition = winograd},

@@ -107,11 +107,48 @@ static void test_winograd(void **state)
     check_refuses(impl, small, "block_m", 32, "half of the block");
 }
 
+/* The entity of `knob` that has these inner sizes, [blocks, 1, threads, each], in the fallback. */
+static bool takes_tile(const char *impl, const char *text, const char *knob, int64_t threads,
+                       int64_t each, char *why)
+{
+    optune_err err = {0};
+    optune_space *space;
+    optune_config config;
+    check_ok(ot_call_parse(text, &call, &err));
+    check_ok(ot_space_open(&task, ot_impl_find(impl), &space, &err));
+    ot_space_fallback(space, &config);
+    optune_config_choose_split(&config, space, knob, (const int64_t[]){0, 1, threads, each});
+    assert_int_equal(optune_config_split(&config, knob)[2], threads);
+    assert_int_equal(optune_config_split(&config, knob)[3], each);
+    const bool fits = ot_impl_find(impl)->valid(&task, &config, why);
+    ot_space_close(space);
+    return fits;
+}
+
+static void test_depthwise(void **state)
+{
+    (void)state;
+    static const char impl[] = "depthwise_conv2d_nchw.cuda";
+    char why[OPTUNE_WHY_SIZE] = "";
+    check_takes(impl, "conv2d(f32[1,8,9,9], f32[16,1,3,3], groups=8)", NULL, 0);
+    check_refuses(impl, "conv2d(f32[1,8,9,9], f32[16,2,3,3], groups=4)", NULL, 0, "depthwise");
+    check_refuses(impl, "conv2d(f32[1,1,9,9], f32[16,1,3,3])", NULL, 0, "depthwise");
+    check_refuses(impl, "conv2d(f32[1,2,9,9,4], f32[8,1,3,3], groups=8, data_layout=NCHW4c)",
+                  NULL, 0, "NCHW");
+    static const char wide[] = "conv2d(f32[1,8,1026,1026], f32[8,1,3,3], groups=8)";
+    assert_true(takes_tile(impl, wide, "tile_x", 512, 1, why));
+    assert_false(takes_tile(impl, wide, "tile_x", 1, 512, why));
+    check_contains(why, "outputs");
+    assert_false(takes_tile(impl, wide, "tile_y", 512, 1, why));
+    check_contains(why, "threads");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_implicit_gemm),
         cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_depthwise),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
