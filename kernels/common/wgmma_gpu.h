@@ -59,6 +59,9 @@ enum { MBARRIER_BYTES = sizeof(ot_barrier) };
     w.thread = THREAD_X
 #define TENSOR_MAP(name) GLOBAL uchar *name##_tensor, const ot_map name##_map
 #define KERNEL_ALONE(x) KERNEL(x, 1, 1)
+#define KERNEL_CLUSTER(x, blocks) KERNEL(x, 1, 1)
+#define CLUSTER_BARRIER() BARRIER()
+#define FOR_SENDERS(block, rank, blocks) for (int block = 0; block < (blocks); block++)
 
 INLINE u32 shared_base(const warpgroups *w)
 {
@@ -99,6 +102,7 @@ INLINE void ot_count(const warpgroups *w, u32 address, int threads, int bytes)
 }
 
 #define mbarrier_arrive(w, address) ot_count(w, address, 1, 0)
+#define mbarrier_arrive_in(w, address, block) ot_count(w, address, 1, 0)
 #define mbarrier_expect(w, address, bytes) ot_count(w, address, 1, bytes)
 #define mbarriers_visible(w) ((void)(w))
 
@@ -162,6 +166,8 @@ INLINE void ot_store_box(const warpgroups *w, GLOBAL uchar *tensor, const ot_map
 
 #define copy_box_3d(w, to, map, x, y, z, barrier)                                              \
     ot_copy_box(w, to, map##_tensor, &map##_map, x, y, z, barrier)
+#define copy_box_3d_to_all(w, to, map, x, y, z, barrier, blocks)                               \
+    copy_box_3d(w, to, map, x, y, z, barrier)
 #define store_box_3d(w, map, x, y, z, from)                                                    \
     ot_store_box(w, map##_tensor, &map##_map, x, y, z, from)
 #define stores_commit() ((void)0)
@@ -259,6 +265,17 @@ tensor_map;
 #define TENSOR_MAP(name) const __grid_constant__ tensor_map name
 /* A block alone on its multiprocessor: registers may move between its warpgroups. */
 #define KERNEL_ALONE(x) extern "C" __global__ __launch_bounds__(x, 1) void
+/* Of a cluster of `blocks` neighbours in x, whose shared memory lies alike. */
+#define KERNEL_CLUSTER(x, blocks)                                                              \
+    extern "C" __global__ __cluster_dims__(blocks, 1, 1) __launch_bounds__(x, 1) void
+#define CLUSTER_BARRIER()                                                                      \
+    asm volatile("barrier.cluster.arrive.release;\n\t"                                         \
+                 "barrier.cluster.wait.acquire;" ::                                            \
+                     : "memory")
+/* Once, for this block's own `rank`. OpenCL knows no clusters: there a block plays all that send to it,
+ * so that every slice of what it receives is copied to its place. */
+#define FOR_SENDERS(block, rank, blocks)                                                       \
+    for (int block = (rank), ot_once = 1; ot_once; ot_once = 0)
 
 INLINE u32 shared_base(const warpgroups *w)
 {
@@ -291,6 +308,18 @@ INLINE void mbarriers_visible(const warpgroups *)
 INLINE void mbarrier_arrive(const warpgroups *, u32 address)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address) : "memory");
+}
+
+/* In a block of the cluster. */
+INLINE void mbarrier_arrive_in(const warpgroups *, u32 address, int block)
+{
+    asm volatile("{\n\t"
+                 ".reg .b32 there;\n\t"
+                 "mapa.shared::cluster.u32 there, %0, %1;\n\t"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t"
+                 "}" ::"r"(address),
+                 "r"(block)
+                 : "memory");
 }
 
 /* Arrives, and its phase waits for so many bytes of copies. */
@@ -326,6 +355,16 @@ INLINE void copy_box_3d(const warpgroups *, u32 to, const tensor_map &map, int x
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
                  " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
                  "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
+/* The same into all `blocks` of the cluster, a constant, counted on each one's barrier. */
+INLINE void copy_box_3d_to_all(const warpgroups *, u32 to, const tensor_map &map, int x, int y,
+                               int z, u32 barrier, int blocks)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(to),
+                 "l"(&map), "r"(barrier), "h"((u16)((1 << blocks) - 1)), "r"(x), "r"(y), "r"(z)
                  : "memory");
 }
 

@@ -9,13 +9,16 @@
  * `full` of a stage waits for its bytes, `empty` for the warps that read them. Blocks take tiles of
  * the output in bands of GROUP_M tiles along m, so that those at work share operands in the L2 cache.
  *
+ * The CLUSTER blocks of a cluster have tiles next to each other along m: each copies a slice of the
+ * tile of y that they share into the shared memory of all.
+ *
  * With BOXES the way out is that of the way in: by the copy engine from shared memory, where rows of
  * the output are multiples of 16 bytes; else every thread stores pairs of columns.
  *
  * Where there is no concurrency to show (OpenCL, in tests) both roles take turns in one loop, the
  * copies as far ahead as the ring allows: the same steps on the same addresses and barriers.
  *
- * Macros of the plan: B M N K, BM BN PANELS STAGES CONSUMERS PRODUCER GROUP_M BLOCKS, TYPE (f16, bf16,
+ * Macros of the plan: B M N K, BM BN PANELS STAGES CONSUMERS PRODUCER GROUP_M CLUSTER BLOCKS, TYPE (f16, bf16,
  * tf32, s8), ELEM (its bytes), SUM OUT OUT_OF SUM_OF (types of sums and outputs, one from the
  * other), BITS_OF (those of the output that a sum, or with HALVES two become), BOXES, X_SHARED Y_SHARED (one matrix for
  * all b), INDEX, BIAS.
@@ -28,10 +31,11 @@
 #define STEPS CEIL_DIV(K, DEPTH) /* of a tile */
 #define X_BYTES (128 * PANELS * BM)
 #define STAGE_BYTES (X_BYTES + 128 * PANELS * BN)
-#define MINE (BM / 64 / CONSUMERS) /* products of a warpgroup along m */
-#define TILES_M CEIL_DIV(M, BM)
+#define MINE (BM / 64 / CONSUMERS)       /* products of a warpgroup along m */
+#define TILES_M CEIL_DIV(M, BM *CLUSTER) /* of a cluster's tiles, which lie along m */
 #define TILES_N CEIL_DIV(N, BN)
 #define TILES (B * TILES_M * TILES_N)
+#define SLICE (BN / CLUSTER) /* rows of y that a block copies for all */
 #define WARPS (4 * CONSUMERS)
 #define OUT_BYTES (BOXES * WARPS * 2 * 2048) /* two boxes of a warp: 16 rows of 128 bytes */
 #define POOL_BYTES (WARPGROUP_SLACK + STAGES * STAGE_BYTES + OUT_BYTES + 2 * STAGES * 16)
@@ -53,14 +57,15 @@ typedef struct place {
     int b, m, n;
 } place;
 
-INLINE place place_of(int tile)
+/* Tile number `tile` of a cluster, for its block `rank`. */
+INLINE place place_of(int tile, int rank)
 {
     const int b = tile / (TILES_M * TILES_N), t = tile % (TILES_M * TILES_N);
     const int first = t / (GROUP_M * TILES_N) * GROUP_M, rows = MIN(GROUP_M, TILES_M - first);
     const int in_band = t - first * TILES_N;
     place p;
     p.b = b;
-    p.m = (first + in_band % rows) * BM;
+    p.m = ((first + in_band % rows) * CLUSTER + rank) * BM;
     p.n = in_band / rows * BN;
     return p;
 }
@@ -71,7 +76,15 @@ INLINE place place_of(int tile)
 #define FULL(stage) (base + STAGES * STAGE_BYTES + OUT_BYTES + (stage)*MBARRIER_BYTES)
 #define EMPTY(stage) FULL((stage) + STAGES)
 
-/* One thread. */
+#if CLUSTER > 1
+#define COPY_Y(w, to, map, x, y, z, barrier)                                                   \
+    copy_box_3d_to_all(w, to, map, x, y, z, barrier, CLUSTER)
+#else
+#define COPY_Y(w, to, map, x, y, z, barrier) copy_box_3d(w, to, map, x, y, z, barrier)
+#endif
+
+/* One thread. Of y a block copies its slice into all blocks of the cluster, once none of them reads
+ * what was there. */
 #define PRODUCE(r, p, step)                                                                    \
     {                                                                                          \
         mbarrier_wait(&w, EMPTY((r).stage), (r).parity ^ 1);                                   \
@@ -81,14 +94,21 @@ INLINE place place_of(int tile)
             const int depth = (step)*DEPTH + at * PANEL;                                       \
             copy_box_3d(&w, X_TILE((r).stage) + at * 128 * BM, x, depth, (p).m,                \
                         X_SHARED ? 0 : (p).b, FULL((r).stage));                                \
-            copy_box_3d(&w, Y_TILE((r).stage) + at * 128 * BN, y, depth, (p).n,                \
-                        Y_SHARED ? 0 : (p).b, FULL((r).stage));                                \
+            FOR_SENDERS(from, rank, CLUSTER)                                                   \
+            COPY_Y(&w, Y_TILE((r).stage) + (at * BN + from * SLICE) * 128, y, depth,           \
+                   (p).n + from * SLICE, Y_SHARED ? 0 : (p).b, FULL((r).stage));               \
         }                                                                                      \
     }
 
+#if CLUSTER > 1
+#define RELEASE(stage)                                                                         \
+    if (THREAD_X % 32 < CLUSTER)                                                               \
+        mbarrier_arrive_in(&w, EMPTY(stage), THREAD_X % 32);
+#else
 #define RELEASE(stage)                                                                         \
     if (THREAD_X % 32 == 0)                                                                    \
         mbarrier_arrive(&w, EMPTY(stage));
+#endif
 
 /* All threads of a warpgroup. The products of a step are under way while the next one's tile is waited
  * for; a tile is given back once the products behind it have begun. */
@@ -229,7 +249,20 @@ INLINE void store_pair(GLOBAL OUT *to, SUM a, SUM b, int more)
     if (BOXES && THREAD_X % 32 == 0)                                                           \
         STORES_WAIT(0);
 
-KERNEL_ALONE(THREADS)
+/* Nobody leaves while others of the cluster may still write here. */
+#if CLUSTER > 1
+#define KERNEL_OF(threads) KERNEL_CLUSTER(threads, CLUSTER)
+#define ALL_BARRIER() CLUSTER_BARRIER()
+#define LEAVE() CLUSTER_BARRIER()
+#else
+#define KERNEL_OF(threads) KERNEL_ALONE(threads)
+#define ALL_BARRIER() BARRIER()
+#define LEAVE() ((void)0)
+#endif
+#define FIRST (BLOCK_X / CLUSTER)
+#define STRIDE (BLOCKS / CLUSTER)
+
+KERNEL_OF(THREADS)
 product(TENSOR_MAP(x), TENSOR_MAP(y),
 #if BOXES
         TENSOR_MAP(out)
@@ -245,25 +278,25 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
     SHARED(pool, POOL_BYTES);
     WARPGROUPS(w, pool);
     const u32 base = shared_base(&w);
-    const int group = warpgroup_of(&w);
+    const int group = warpgroup_of(&w), rank = BLOCK_X % CLUSTER;
     if (THREAD_X == 0) {
         for (int s = 0; s < STAGES; s++) {
             mbarrier_init(&w, FULL(s), 1);
-            mbarrier_init(&w, EMPTY(s), WARPS);
+            mbarrier_init(&w, EMPTY(s), WARPS * CLUSTER);
         }
         mbarriers_visible(&w);
     }
-    BARRIER();
+    ALL_BARRIER();
     ring r = {0, 0};
     int turn = 0;
 #ifdef OT_OPENCL
     enum { AHEAD = STAGES - 2 };
     ring in = {0, 0};
     SUM acc[MINE][BN / 2];
-    const int steps = CEIL_DIV(TILES - BLOCK_X, BLOCKS) * STEPS;
+    const int steps = CEIL_DIV(TILES - FIRST, STRIDE) * STEPS;
     for (int i = 0; i < steps + AHEAD; i++) {
         if (i < steps && THREAD_X == 128 * CONSUMERS * PRODUCER) {
-            const place p = place_of(BLOCK_X + i / STEPS * BLOCKS);
+            const place p = place_of(FIRST + i / STEPS * STRIDE, rank);
             PRODUCE(in, p, i % STEPS)
         }
         next(&in);
@@ -277,7 +310,7 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
                     COLLECT(r)
             }
             if (last) {
-                const place p = place_of(BLOCK_X + done / STEPS * BLOCKS);
+                const place p = place_of(FIRST + done / STEPS * STRIDE, rank);
                 STORE(p)
             }
             next(&r);
@@ -289,8 +322,8 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
         if (CONSUMERS > 1)
             REGISTERS_LESS(40);
         if (THREAD_X == 128 * CONSUMERS)
-            for (int tile = BLOCK_X; tile < TILES; tile += BLOCKS) {
-                const place p = place_of(tile);
+            for (int tile = FIRST; tile < TILES; tile += STRIDE) {
+                const place p = place_of(tile, rank);
                 UNROLL_BY(1)
                 for (int step = 0; step < STEPS; step++, next(&r))
                     PRODUCE(r, p, step)
@@ -298,8 +331,8 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
     } else {
         if (CONSUMERS > 1)
             REGISTERS_MORE(232);
-        for (int tile = BLOCK_X; tile < TILES; tile += BLOCKS) {
-            const place p = place_of(tile);
+        for (int tile = FIRST; tile < TILES; tile += STRIDE) {
+            const place p = place_of(tile, rank);
             SUM acc[MINE][BN / 2];
             UNROLL_BY(1)
             for (int step = 0; step < STEPS; step++) {
@@ -315,15 +348,15 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
     }
 #else
     /* The first thread stays STAGES - 1 tiles ahead, over the end of an output's tile, too. */
-    const int steps = CEIL_DIV(TILES - BLOCK_X, BLOCKS) * STEPS;
+    const int steps = CEIL_DIV(TILES - FIRST, STRIDE) * STEPS;
     ring in = {0, 0};
     int made = 0;
     for (; THREAD_X == 0 && made < MIN(STAGES - 1, steps); made++, next(&in)) {
-        const place p = place_of(BLOCK_X + made / STEPS * BLOCKS);
+        const place p = place_of(FIRST + made / STEPS * STRIDE, rank);
         PRODUCE(in, p, made % STEPS)
     }
-    for (int tile = BLOCK_X; tile < TILES; tile += BLOCKS) {
-        const place p = place_of(tile);
+    for (int tile = FIRST; tile < TILES; tile += STRIDE) {
+        const place p = place_of(tile, rank);
         SUM acc[MINE][BN / 2];
         UNROLL_BY(1)
         for (int step = 0; step < STEPS; step++) {
@@ -331,7 +364,7 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
                 next(&r);
             CONSUME(r, step)
             if (THREAD_X == 0 && made < steps) {
-                const place q = place_of(BLOCK_X + made / STEPS * BLOCKS);
+                const place q = place_of(FIRST + made / STEPS * STRIDE, rank);
                 PRODUCE(in, q, made % STEPS)
                 made++;
                 next(&in);
@@ -344,4 +377,5 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
     }
     FINISH
 #endif
+    LEAVE();
 }

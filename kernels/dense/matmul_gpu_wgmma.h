@@ -6,6 +6,7 @@
  *
  * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first one.
  * With `persistent` there are as many blocks as multiprocessors, and each goes on to other tiles.
+ * The blocks of a `cluster` share what they copy of the second operand.
  * `stores` is the way out: boxes by the copy engine, or pairs of columns by each thread.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_WGMMA_H
@@ -22,7 +23,7 @@ enum {
 };
 
 typedef struct matmul_gpu_wgmma {
-    int64_t bm, bn, kb, stages, consumers, group;
+    int64_t bm, bn, kb, stages, consumers, group, cluster;
     bool producer, persistent, boxes;
 } matmul_gpu_wgmma;
 
@@ -35,8 +36,9 @@ static inline matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config)
         .stages = optune_config_int(config, "stages"),
         .consumers = optune_config_int(config, "consumers"),
         .group = optune_config_int(config, "group_m"),
+        .cluster = optune_config_int(config, "cluster"),
         .producer = strcmp(optune_config_word(config, "copies"), "warpgroup") == 0,
-        .persistent = optune_config_bool(config, "persistent"),
+        .persistent = optune_config_int(config, "persistent") != 0,
         .boxes = strcmp(optune_config_word(config, "stores"), "boxes") == 0,
     };
 }
@@ -50,7 +52,8 @@ static inline void matmul_gpu_wgmma_space(optune_space *space)
     optune_space_ints(space, "consumers", 2, (const int64_t[]){1, 2});
     optune_space_words(space, "copies", 2, (const char *const[]){"warpgroup", "thread"});
     optune_space_ints(space, "group_m", 4, (const int64_t[]){4, 8, 16, 32});
-    optune_space_bools(space, "persistent", 2, (const bool[]){false, true});
+    optune_space_ints(space, "cluster", 2, (const int64_t[]){1, 2});
+    optune_space_ints(space, "persistent", 2, (const int64_t[]){0, 1});
     optune_space_words(space, "stores", 2, (const char *const[]){"boxes", "pairs"});
 }
 
@@ -134,7 +137,16 @@ static inline int64_t matmul_gpu_wgmma_cores(const optune_task *task)
 
 static inline int64_t matmul_gpu_wgmma_tiles(const matmul_gpu *p, const matmul_gpu_wgmma *w)
 {
-    return p->b * matmul_ceil(p->m, w->bm) * matmul_ceil(p->n, w->bn);
+    return p->b * matmul_ceil(p->m, w->bm * w->cluster) * matmul_ceil(p->n, w->bn) * w->cluster;
+}
+
+/* Whole clusters of them. */
+static inline int64_t matmul_gpu_wgmma_blocks(const optune_task *task, const matmul_gpu *p,
+                                              const matmul_gpu_wgmma *w)
+{
+    const int64_t tiles = matmul_gpu_wgmma_tiles(p, w), cores = matmul_gpu_wgmma_cores(task);
+    const int64_t together = cores < w->cluster ? w->cluster : cores / w->cluster * w->cluster;
+    return w->persistent ? matmul_min(tiles, together) : tiles;
 }
 
 static inline int64_t matmul_gpu_wgmma_shared(const matmul_gpu_wgmma *w)
@@ -170,6 +182,10 @@ static inline bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_
         return optune_refuse(why, "more stages than steps of depth");
     if (w.boxes && !matmul_gpu_wgmma_boxes_fit(task, p))
         return optune_refuse(why, "boxes need an output with rows of a multiple of 16 bytes");
+    if (w.cluster > 1 && !w.producer)
+        return optune_refuse(why, "clusters need a warpgroup that copies");
+    if (w.cluster > 1 && w.bm * (w.cluster - 1) >= p->m)
+        return optune_refuse(why, "a block of the cluster lies outside the output");
     if (w.persistent && matmul_gpu_wgmma_tiles(p, &w) <= matmul_gpu_wgmma_cores(task))
         return optune_refuse(why, "no block would have a second tile");
     if (matmul_gpu_wgmma_tiles(p, &w) > INT32_MAX / 2)
@@ -186,13 +202,15 @@ static inline void matmul_gpu_wgmma_fallback(const optune_task *task, const matm
                                              const optune_space *space, optune_config *config)
 {
     const int64_t cores = matmul_gpu_wgmma_cores(task);
-    matmul_gpu_wgmma w = {.bm = 128, .bn = 256, .kb = MATMUL_GPU_WGMMA_ROW, .stages = 6};
+    matmul_gpu_wgmma w = {
+        .bm = 128, .bn = 256, .kb = MATMUL_GPU_WGMMA_ROW, .stages = 6, .cluster = 1};
     w.boxes = matmul_gpu_wgmma_boxes_fit(task, p);
     while (w.bn > 64 && (matmul_gpu_wgmma_tiles(p, &w) < cores || w.bn - 64 >= p->n))
         w.bn /= 2;
     if (w.bm / 2 >= p->m || matmul_gpu_wgmma_tiles(p, &w) < cores)
         w.bm = 64;
     w.consumers = w.bm / 64;
+    w.persistent = matmul_gpu_wgmma_tiles(p, &w) > cores;
     while (w.stages > 2 && (matmul_gpu_wgmma_shared(&w) > gpu_max_shared(task) ||
                             matmul_gpu_wgmma_deep(task, p, &w)))
         w.stages--;
@@ -203,6 +221,8 @@ static inline void matmul_gpu_wgmma_fallback(const optune_task *task, const matm
     optune_config_choose_int(config, space, "consumers", w.consumers);
     optune_config_choose_word(config, space, "copies", "warpgroup");
     optune_config_choose_int(config, space, "group_m", 16);
+    optune_config_choose_int(config, space, "cluster", w.cluster);
+    optune_config_choose_int(config, space, "persistent", w.persistent);
     optune_config_choose_word(config, space, "stores", w.boxes ? "boxes" : "pairs");
 }
 
@@ -254,6 +274,7 @@ static inline void matmul_gpu_wgmma_define(const optune_task *task, optune_plan 
         {"PRODUCER", w->producer},
         {"GROUP_M", w->group},
         {"BLOCKS", blocks},
+        {"CLUSTER", w->cluster},
         {"BOXES", w->boxes},
         {"HALVES", task->call->output[0].dtype.bits == 16},
         {"ELEM", kind.element},
@@ -274,9 +295,7 @@ static inline void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_g
                                          const optune_config *config, optune_plan *plan)
 {
     const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
-    const int64_t tiles = matmul_gpu_wgmma_tiles(p, &w);
-    const int64_t blocks =
-        w.persistent ? matmul_min(tiles, matmul_gpu_wgmma_cores(task)) : tiles;
+    const int64_t blocks = matmul_gpu_wgmma_blocks(task, p, &w);
     const int m = optune_plan_module(plan);
     matmul_gpu_wgmma_define(task, plan, m, p, &w, blocks);
     const optune_arg x = optune_input_arg(0), y = optune_input_arg(1),
@@ -289,7 +308,8 @@ static inline void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_g
         .function = "product",
         .n_args = 3,
         .arg = {matmul_gpu_wgmma_map(plan, p, x, in, p->m, p->k, p->x_shared, w.bm),
-                matmul_gpu_wgmma_map(plan, p, y, in, p->n, p->k, p->y_shared, w.bn), out},
+                matmul_gpu_wgmma_map(plan, p, y, in, p->n, p->k, p->y_shared, w.bn / w.cluster),
+                out},
         .grid = {blocks, 1, 1},
         .block = {128 * (w.consumers + w.producer), 1, 1},
         .shared = matmul_gpu_wgmma_shared(&w),

@@ -13,24 +13,22 @@
 #include "tuner/tuner.h"
 
 typedef struct knobs {
-    int64_t bm, bn, kb, stages, consumers, group;
-    bool thread, persistent, pairs;
+    int64_t bm, bn, kb, stages, consumers, group, cluster, persistent;
+    bool thread, pairs;
 } knobs;
 
-static const char *const names[] = {"block_m", "block_n",   "block_k_bytes",
-                                    "stages",  "consumers", "group_m"};
+static const char *const names[] = {"block_m",   "block_n", "block_k_bytes", "stages",
+                                    "consumers", "group_m", "cluster",       "persistent"};
 
 static void set(optune_config *config, const optune_space *space, const knobs *k)
 {
-    const int64_t value[] = {k->bm, k->bn, k->kb, k->stages, k->consumers, k->group};
+    const int64_t value[] = {k->bm,        k->bn,    k->kb,      k->stages,
+                             k->consumers, k->group, k->cluster, k->persistent};
     optune_err err = {0};
     for (int i = 0; i < OT_COUNT(names); i++)
         optune_config_choose_int(config, space, names[i], value[i]);
     optune_config_choose_word(config, space, "copies", k->thread ? "thread" : "warpgroup");
     optune_config_choose_word(config, space, "stores", k->pairs ? "pairs" : "boxes");
-    for (int i = 0; i < config->n; i++)
-        if (strcmp(config->entity[i].name, "persistent") == 0)
-            config->entity[i].v[0] = k->persistent;
     check_ok(ot_space_index_of(space, config, &err));
 }
 
@@ -104,27 +102,32 @@ static void test_limits(void **state)
 {
     (void)state;
     assume("cuda -arch=sm_90", "dense(bf16[4096,512], bf16[4096,512])");
-    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, .thread = false}, NULL);
-    expect_valid(&(knobs){128, 256, 128, 5, 2, 16, .pairs = true}, "shared memory");
-    expect_valid(&(knobs){256, 128, 256, 2, 2, 16, .thread = false}, NULL);
-    expect_valid(&(knobs){64, 256, 128, 5, 1, 16, .pairs = true}, NULL);
-    expect_valid(&(knobs){64, 64, 128, 4, 2, 16, .thread = false}, "multiple of 64");
-    expect_valid(&(knobs){256, 192, 128, 4, 2, 16, .pairs = true}, NULL);
-    expect_valid(&(knobs){256, 256, 128, 3, 2, 16, .thread = false}, "sums in a thread");
-    expect_valid(&(knobs){128, 192, 128, 4, 1, 16, .thread = true}, NULL);
-    expect_valid(&(knobs){128, 256, 128, 4, 1, 16, .thread = true}, "sums in a thread");
-    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, .persistent = true}, NULL);
+    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(knobs){128, 256, 128, 5, 2, 16, 1, 0, false, true}, "shared memory");
+    expect_valid(&(knobs){256, 128, 256, 2, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(knobs){64, 256, 128, 5, 1, 16, 1, 0, false, true}, NULL);
+    expect_valid(&(knobs){64, 64, 128, 4, 2, 16, 1, 0, false, false}, "multiple of 64");
+    expect_valid(&(knobs){256, 192, 128, 4, 2, 16, 1, 0, false, true}, NULL);
+    expect_valid(&(knobs){256, 256, 128, 3, 2, 16, 1, 0, false, false}, "sums in a thread");
+    expect_valid(&(knobs){128, 192, 128, 4, 1, 16, 1, 0, true, false}, NULL);
+    expect_valid(&(knobs){128, 256, 128, 4, 1, 16, 1, 0, true, false}, "sums in a thread");
+    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 1, 1, false, false}, NULL);
+    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 2, 1, false, true}, NULL);
+    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 2, 1, true, true}, "clusters");
+    assume("cuda -arch=sm_90", "dense(bf16[128,512], bf16[4096,512])");
+    expect_valid(&(knobs){128, 128, 128, 4, 2, 16, 2, 0, false, true}, "of the cluster");
+    expect_valid(&(knobs){64, 128, 128, 4, 1, 16, 2, 0, false, true}, NULL);
     assume("cuda -arch=sm_90", "dense(bf16[512,512], bf16[516,512])");
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .pairs = true}, NULL);
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .pairs = false}, "multiple of 16 bytes");
+    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, true}, NULL);
+    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false}, "multiple of 16 bytes");
     assume("cuda -arch=sm_90", "dense(bf16[129,128], bf16[1024,128])");
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .thread = false}, NULL);
-    expect_valid(&(knobs){128, 128, 128, 4, 2, 16, .thread = false}, "more stages");
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, .persistent = true}, "second tile");
+    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(knobs){128, 128, 128, 4, 2, 16, 1, 0, false, false}, "more stages");
+    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 1, false, false}, "second tile");
     assume("cuda -arch=sm_90", "dense(bf16[128,128], bf16[192,128])");
-    expect_valid(&(knobs){256, 64, 128, 3, 2, 16, .thread = false}, "outside the output");
-    expect_valid(&(knobs){128, 256, 128, 3, 2, 16, .thread = false}, "outside the output");
-    expect_valid(&(knobs){128, 192, 128, 3, 2, 16, .thread = false}, NULL);
+    expect_valid(&(knobs){256, 64, 128, 3, 2, 16, 1, 0, false, false}, "outside the output");
+    expect_valid(&(knobs){128, 256, 128, 3, 2, 16, 1, 0, false, false}, "outside the output");
+    expect_valid(&(knobs){128, 192, 128, 3, 2, 16, 1, 0, false, false}, NULL);
 }
 
 /* Sizes from one row to many: the fallback is valid everywhere. */
@@ -230,23 +233,23 @@ static void compute(bench *b, const char *workload, const char *name, const knob
 static void test_tiles(void **state)
 {
     (void)state;
-    static const char dense[] = "dense(bf16[300,200], bf16[520,200], bf16[520])";
-    static const char odd[] = "dense(bf16[150,136], bf16[523,136], bf16[523])";
-    static const char wide[] = "dense(f16[130,136], f16[700,136], out_dtype=f32)";
-    static const char batch[] = "batch_matmul(f16[3,150,72], f16[1,216,72])";
+    static const char dense[] = "dense(bf16[200,136], bf16[520,136], bf16[520])";
+    static const char odd[] = "dense(bf16[136,72], bf16[523,72], bf16[523])";
+    static const char wide[] = "dense(f16[130,136], f16[516,136], out_dtype=f32)";
+    static const char batch[] = "batch_matmul(f16[3,136,72], f16[1,200,72])";
     static const struct {
         const char *workload, *impl;
         knobs k;
     } table[] = {
-        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, false, false, false}},
-        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, true, false, true}},
-        {dense, "dense_wgmma.cuda", {128, 192, 128, 3, 2, 4, false, true, false}},
-        {dense, "dense_wgmma.cuda", {256, 128, 128, 4, 2, 16, false, true, true}},
-        {odd, "dense_wgmma.cuda", {128, 128, 256, 2, 1, 8, true, true, true}},
-        {wide, "dense_wgmma.cuda", {64, 64, 128, 5, 1, 4, false, true, false}},
-        {wide, "dense_wgmma.cuda", {64, 256, 256, 2, 1, 4, true, true, false}},
-        {batch, "batch_matmul_wgmma.cuda", {128, 128, 128, 2, 2, 4, false, true, false}},
-        {batch, "batch_matmul_wgmma.cuda", {64, 192, 128, 3, 1, 4, true, true, false}},
+        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, 1, 0, false, false}},
+        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, 1, 0, true, true}},
+        {dense, "dense_wgmma.cuda", {256, 128, 128, 4, 2, 16, 1, 1, false, true}},
+        {odd, "dense_wgmma.cuda", {128, 128, 256, 2, 1, 8, 1, 1, true, true}},
+        {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, 2, 0, false, false}},
+        {dense, "dense_wgmma.cuda", {64, 64, 128, 4, 1, 4, 2, 1, false, false}},
+        {wide, "dense_wgmma.cuda", {64, 64, 128, 5, 1, 4, 1, 1, false, false}},
+        {batch, "batch_matmul_wgmma.cuda", {128, 128, 128, 2, 2, 4, 1, 1, false, false}},
+        {batch, "batch_matmul_wgmma.cuda", {64, 192, 128, 3, 1, 4, 1, 1, true, false}},
     };
     static bench b;
     if (open_bench(&b)) {
