@@ -361,7 +361,11 @@ int ot_no_such(optune_err *err, const char *kind, const char *word, const char *
     ot_text known = {0};
     int i = 0;
     for (; i < n && known.n < SHOWN; i++)
-        ot_text_printf(&known, "%s%s", i ? ", " : "; there are ", names[i]);
+        ot_text_printf(&known, "%s%s",
+                       i        ? ", "
+                       : n == 1 ? "; there is "
+                                : "; there are ",
+                       names[i]);
     if (i < n)
         ot_text_printf(&known, " and %d more", n - i);
     optune_fail(err, OPTUNE_ENOENT, "no %s '%s'%s", kind, word, ot_text_str(&known));

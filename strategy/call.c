@@ -218,8 +218,8 @@ static const char *find_word(const char *message, const char *name)
     return NULL;
 }
 
-/* Relations say "argument 2" of what does not fit, name an input, or an attribute with its value:
- * "layout=NHWC"; there the caret goes. */
+/* Relations say "argument 2" of what does not fit, name an input, or an attribute, as "layout=NHWC"
+ * or "'axis'"; there the caret goes. */
 static const char *place_of(const parser *s, const optune_call *call, int misfit,
                             const char *message)
 {
@@ -240,7 +240,8 @@ static const char *place_of(const parser *s, const optune_call *call, int misfit
     }
     for (int k = 0; k < call->n_attrs; k++) {
         const char *here = s->attr_at[k] ? find_word(message, call->attr[k].name) : NULL;
-        if (here && here[strlen(call->attr[k].name)] == '=' && (!found || here < found)) {
+        const char after = here ? here[strlen(call->attr[k].name)] : '\0';
+        if ((after == '=' || after == '\'') && (!found || here < found)) {
             found = here;
             place = s->attr_at[k];
         }

@@ -231,7 +231,15 @@ int optune_emit(optune *o, const char *workload, const char *dir, optune_result 
     int status = ot_call_parse(workload, call, err);
     if (status >= 0 && !ot_call_static(call))
         status =
-            optune_fail(err, OPTUNE_EUSAGE, "only a workload of constant dims can be emitted");
+            optune_fail(err, OPTUNE_EUSAGE,
+                        "only a workload of constant dims can be emitted; `optune dispatch` "
+                        "writes C for ranges");
+    if (status >= 0)
+        status = ot_context_device(o, err);
+    if (status >= 0 && o->device.warp > 0)
+        status =
+            optune_fail(err, OPTUNE_EUNSUPPORTED,
+                        "C is emitted for CPUs only, and '%s' is a GPU target", o->target.kind);
     if (status >= 0)
         status = optune_select(o, workload, &selection, err);
     if (status >= 0)

@@ -425,6 +425,7 @@ static void test_refused(void **state)
         optune_emit(o, "dense(f32[?m,64], f32[32,64])", tuning_path("x"), &result, &err),
         OPTUNE_EUSAGE);
     check_contains(err.text, "constant dims");
+    check_contains(err.text, "optune dispatch");
     assert_int_equal(optune_emit(o, "dense(i8[4,8], i8[4,8], out_dtype=i32)", tuning_path("x"),
                                  &result, &err),
                      OPTUNE_ENOENT);
@@ -442,6 +443,21 @@ static void test_refused(void **state)
     optune_close(o);
 }
 
+/* A GPU's kernel is no C; without any OpenCL device that is what is said. */
+static void test_gpus_refused(void **state)
+{
+    (void)state;
+    optune *o = tuning_open_with("gpus", (optune_options){.target = "opencl"});
+    optune_result *result = NULL;
+    optune_err err = {0};
+    const int status = optune_emit(o, "sort(f32[7])", tuning_path("gpu"), &result, &err);
+    assert_int_equal(status,
+                     ot_context_device(o, NULL) < 0 ? OPTUNE_ENODEV : OPTUNE_EUNSUPPORTED);
+    assert_null(result);
+    assert_false(ot_exists(tuning_path("gpu")));
+    optune_close(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_two_in_one_program),
         cmocka_unit_test(test_plan_json),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_gpus_refused),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }
