@@ -143,9 +143,9 @@ static inline void pattern_define_scalar_as(optune_plan *plan, int m, const optu
         pattern_define_extremes(plan, m, dtype);
 }
 
-enum { PATTERN_NUMBER_TEXT = 48 };
+enum { PATTERN_NUMBER_TEXT = 28 };
 
-/* Attribute i as a SCALAR in C; false: it is no number. */
+/* Attribute i as a number in C; false: it is none. */
 static inline bool pattern_number(const optune_call *call, int i,
                                   char text[PATTERN_NUMBER_TEXT])
 {
@@ -155,19 +155,19 @@ static inline bool pattern_number(const optune_call *call, int i,
          call->attr[i].kind != OPTUNE_ATTR_BOOL))
         return false;
     optune_call_numbers(call, number);
-    snprintf(text, PATTERN_NUMBER_TEXT, "((SCALAR)%.17g)", number[i]);
+    snprintf(text, PATTERN_NUMBER_TEXT, "%.17g", number[i]);
     return true;
 }
 
-/* ATTRIBUTES declares the numbers a0 ... as variables. */
+/* ATTRIBUTES: AT(i,v) for each number of the call, of which scalar_cpu.h makes the variables
+ * a0 ...; all of them fit in one macro. */
 static inline void pattern_define_numbers(optune_plan *plan, int m, const optune_call *call)
 {
-    char number[PATTERN_NUMBER_TEXT], text[OPTUNE_MAX_NUMBERS * (PATTERN_NUMBER_TEXT + 8) + 32];
+    char number[PATTERN_NUMBER_TEXT], text[OPTUNE_MAX_NUMBERS * (PATTERN_NUMBER_TEXT + 8)];
     int n = 0;
     for (int i = 0; i < call->n_attrs; i++)
         if (pattern_number(call, i, number))
-            n += snprintf(text + n, sizeof(text) - (size_t)n, "%s a%d = %s",
-                          n ? "," : "static const SCALAR", i, number);
+            n += snprintf(text + n, sizeof(text) - (size_t)n, "AT(%d,%s)", i, number);
     if (n)
         optune_plan_define_text(plan, m, "ATTRIBUTES", text);
 }

@@ -46,10 +46,12 @@ static inline void gpu_define_scalar(optune_plan *plan, int m, const optune_call
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
     pattern_define_scalar_as(plan, m, call, gpu_c_type(dtype));
     for (int i = 0; i < call->n_attrs; i++) {
-        char name[24], number[PATTERN_NUMBER_TEXT];
+        char name[24], number[PATTERN_NUMBER_TEXT], text[PATTERN_NUMBER_TEXT + 16];
+        if (!pattern_number(call, i, number))
+            continue;
         snprintf(name, sizeof(name), "a%d", i);
-        if (pattern_number(call, i, number))
-            optune_plan_define_text(plan, m, name, number);
+        snprintf(text, sizeof(text), "((SCALAR)%s)", number);
+        optune_plan_define_text(plan, m, name, text);
     }
     pattern_define_output_as(plan, m, call, gpu_c_type(call->output[0].dtype));
 }

@@ -19,7 +19,9 @@
 
 /* Attributes of the expression, as variables: fused expressions have their own. */
 #ifdef ATTRIBUTES
-ATTRIBUTES;
+#define AT(i, v) static const SCALAR a##i = (SCALAR)(v);
+ATTRIBUTES
+#undef AT
 #endif
 
 #define s_abs(x) ot_abs(x)
