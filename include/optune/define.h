@@ -129,6 +129,7 @@ typedef struct optune_split {
 /* Splits an axis of `extent` into `parts` sizes, outermost first. `how` NULL: factors. */
 OPTUNE_API void optune_space_split(optune_space *space, const char *name, int64_t extent,
                                    int parts, const optune_split *how);
+/* One of `n` values, in this order; they are copied. */
 OPTUNE_API void optune_space_ints(optune_space *space, const char *name, int n,
                                   const int64_t *values);
 OPTUNE_API void optune_space_bools(optune_space *space, const char *name, int n,
@@ -139,8 +140,9 @@ typedef enum optune_reorder_policy {
     OPTUNE_REORDER_IDENTITY,
     OPTUNE_REORDER_ALL,          /* permutations, lexicographic */
     OPTUNE_REORDER_INTERVAL_ALL, /* permutes [lo, hi) only */
-    OPTUNE_REORDER_CANDIDATE,
+    OPTUNE_REORDER_CANDIDATE,    /* the list given */
 } optune_reorder_policy;
+/* An order of `axes` axes; `lo`, `hi` and the candidates as the policy needs them. */
 OPTUNE_API void optune_space_reorder(optune_space *space, const char *name, int axes,
                                      optune_reorder_policy policy, int lo, int hi,
                                      const int64_t (*candidate)[OPTUNE_MAX_LIST],
@@ -150,7 +152,7 @@ OPTUNE_API void optune_space_reorder(optune_space *space, const char *name, int 
 OPTUNE_API void optune_space_annotate(optune_space *space, const char *name, int axes,
                                       const char *policy);
 
-/* Reading a config; a knob that is not there asserts. */
+/* Reading a config; a knob that is not there asserts. Sizes and words belong to the config. */
 OPTUNE_API const int64_t *optune_config_split(const optune_config *config, const char *name);
 OPTUNE_API int64_t optune_config_int(const optune_config *config, const char *name);
 OPTUNE_API bool optune_config_bool(const optune_config *config, const char *name);
@@ -162,6 +164,7 @@ OPTUNE_API void optune_config_choose_split(optune_config *config, const optune_s
 /* For fallback: choose the largest value <= `limit`, else the smallest. */
 OPTUNE_API void optune_config_choose_int(optune_config *config, const optune_space *space,
                                          const char *name, int64_t limit);
+/* For fallback: choose this word, which must be one of the knob's. */
 OPTUNE_API void optune_config_choose_word(optune_config *config, const optune_space *space,
                                           const char *name, const char *word);
 
@@ -246,6 +249,7 @@ typedef struct optune_stage {
 
 /* Adds a module made of the implementation's body; returns its index. */
 OPTUNE_API int optune_plan_module(optune_plan *plan);
+/* A macro of the module, once each: a number, or one line of C. Texts are copied. */
 OPTUNE_API void optune_plan_define(optune_plan *plan, int module, const char *macro,
                                    int64_t value);
 OPTUNE_API void optune_plan_define_text(optune_plan *plan, int module, const char *macro,
@@ -256,6 +260,7 @@ OPTUNE_API void optune_plan_flag(optune_plan *plan, int module, const char *flag
  * only and kept; otherwise it may be overwritten between runs. Returns its index. */
 OPTUNE_API int optune_plan_scratch(optune_plan *plan, const char *name, int64_t bytes,
                                    bool constant);
+/* Adds a stage behind those of its phase; it is copied. */
 OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
 /* Adds a tensor map; returns its index, for optune_tensor_map_arg. */
 OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map);
@@ -304,6 +309,7 @@ OPTUNE_API int64_t optune_search_draw(const optune_search_view *view, uint64_t *
 
 /* What a search needs of a space. Indices are 0 .. size-1; some may be invalid. */
 OPTUNE_API int64_t optune_space_size(const optune_space *space); /* product of all radices */
+/* How many knobs there are, how many entities one has, and an index as one digit per knob. */
 OPTUNE_API int optune_space_knobs(const optune_space *space);
 OPTUNE_API int64_t optune_space_radix(const optune_space *space, int knob);
 OPTUNE_API void optune_space_digits(const optune_space *space, int64_t index, int64_t *digit);
@@ -319,6 +325,7 @@ typedef struct optune_argv { /* a command line under construction; no shell ever
     int n;
     char *word[128]; /* each from malloc, NULL-terminated list */
 } optune_argv;
+/* Adds a copy of the word; frees all words. */
 OPTUNE_API void optune_argv_add(optune_argv *argv, const char *word);
 OPTUNE_API void optune_argv_release(optune_argv *argv);
 

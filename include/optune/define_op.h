@@ -201,7 +201,9 @@ typedef struct optune_op {
     extern const optune_op optune_op_##id;                                                     \
     const optune_op optune_op_##id
 
-/* What op code needs of calls and types. Bad names are our bug: they assert. */
+/* What op code needs of calls and types. Bad names are our bug: they assert. An attribute by name:
+ * itself; an INT that is not `none`, or a BOOL; whether an INT is `none`; the values of INTS; a
+ * WORD. What is returned by address belongs to the call. */
 OPTUNE_API const optune_attr *optune_call_attr(const optune_call *call, const char *name);
 OPTUNE_API int64_t optune_call_int(const optune_call *call, const char *name);
 OPTUNE_API bool optune_call_none(const optune_call *call, const char *name);
@@ -216,8 +218,8 @@ OPTUNE_API void optune_call_step(const optune_call *call, int i, optune_call *st
  * on failure. */
 OPTUNE_API int optune_call_fuse(optune_call *call, const optune_call *next, int chain,
                                 optune_err *err);
-OPTUNE_API bool optune_dim_known(const optune_dim *dim);
-OPTUNE_API optune_dim optune_dim_of(int64_t value);
+OPTUNE_API bool optune_dim_known(const optune_dim *dim); /* it is a constant */
+OPTUNE_API optune_dim optune_dim_of(int64_t value);       /* a constant */
 OPTUNE_API bool
 optune_tensor_known(const optune_tensor *type); /* dtype, rank, all dims constant */
 OPTUNE_API int64_t optune_tensor_elements(const optune_tensor *type); /* of a known type */
@@ -235,7 +237,8 @@ OPTUNE_API int optune_fail(optune_err *err, int status, const char *format, ...)
 /* Formats one sentence into why[OPTUNE_WHY_SIZE] and returns false. why may be NULL. */
 OPTUNE_API bool optune_refuse(char *why, const char *format, ...) OPTUNE_PRINTF(2, 3);
 
-/* Of ops that declare a pattern (strategy/pattern_*.c). */
+/* Of ops that declare a pattern (strategy/pattern_*.c): their type relation (OK, 1 while something
+ * is unknown, ETYPE), operations, terms of the error bound, and reference. */
 OPTUNE_API int optune_elemwise_types(optune_call *call, optune_err *err);
 OPTUNE_API int optune_broadcast_types(optune_call *call, optune_err *err);
 OPTUNE_API int optune_reduce_types(optune_call *call, optune_err *err);
@@ -282,6 +285,7 @@ OPTUNE_API int optune_grad_get(optune_grad *grad, int value, int i);
 OPTUNE_API int optune_grad_scalar(optune_grad *grad, int like, double number);
 /* The value with the shape of another of as many elements. */
 OPTUNE_API int optune_grad_reshape(optune_grad *grad, int value, const optune_tensor *shape);
+/* The type of a value; it belongs to the graph. */
 OPTUNE_API const optune_tensor *optune_grad_type(const optune_grad *grad, int value);
 /* True when the adjoint of input i is wanted: what only it needs can be left out. */
 OPTUNE_API bool optune_grad_wants(const optune_grad *grad, int i);

@@ -71,6 +71,7 @@ OPTUNE_API int optune_graph_call(optune_graph *graph, const char *name, const ch
 OPTUNE_API int optune_graph_call_like(optune_graph *graph, const char *name,
                                       const optune_call *call, const int *inputs, int n,
                                       optune_err *err);
+/* `n` values as one, and field 0 .. n-1 of a tuple. */
 OPTUNE_API int optune_graph_tuple(optune_graph *graph, const char *name, const int *fields,
                                   int n, optune_err *err);
 OPTUNE_API int optune_graph_get(optune_graph *graph, const char *name, int tuple, int index,
@@ -137,6 +138,8 @@ typedef struct optune_values optune_values;
 OPTUNE_API int optune_graph_evaluate(const optune_graph *graph, const void *const *inputs,
                                      const optune_tensor *types, optune_values **values,
                                      optune_err *err);
+/* Of output 0 .. outputs-1: its type, all known, and its elements, dense and row-major; both belong
+ * to the values. */
 OPTUNE_API const optune_tensor *optune_values_type(const optune_values *values, int output);
 OPTUNE_API const void *optune_values_data(const optune_values *values, int output);
 OPTUNE_API void optune_values_free(optune_values *values); /* before the graph is closed */

@@ -90,7 +90,9 @@ typedef struct optune_run_options {
                           and stores nothing; needs no device where the target names an -arch */
 } optune_run_options;
 
-/* Tunes. On OPTUNE_OK and OPTUNE_EINTERRUPTED *result is set (the caller frees it). */
+/* Tunes. On OPTUNE_OK and OPTUNE_EINTERRUPTED *result is set (the caller frees it). ENOENT names an
+ * operator, preset, implementation or search that is not there; EUSAGE a workload that is no call
+ * of `op` or has unknown dims; ENODEV: the target has no device here. */
 OPTUNE_API int optune_run(optune *handle, const optune_run_options *options,
                           optune_result **result, optune_err *err);
 
@@ -101,7 +103,9 @@ OPTUNE_API int optune_query(optune *handle, const char *workload, optune_result 
                             optune_err *err);
 
 typedef struct optune_selection optune_selection;
-/* What would be used, and why. Reads the store without a lock. */
+/* What would be used, and why; the caller frees *selection, and all texts of it end with it. Reads
+ * the store without a lock. ESYNTAX and ETYPE: what is wrong in the workload, with its place;
+ * ENOENT: nothing computes it on the target, and who refused it why. */
 OPTUNE_API int optune_select(optune *handle, const char *workload, optune_selection **selection,
                              optune_err *err);
 /* The same for a call whose types are inferred. An answer is kept and given again as long as
@@ -109,16 +113,18 @@ OPTUNE_API int optune_select(optune *handle, const char *workload, optune_select
  * microsecond. Compilers and libraries are looked at when an answer is made. */
 OPTUNE_API int optune_select_call(optune *handle, const optune_call *call,
                                   optune_selection **selection, optune_err *err);
-OPTUNE_API void optune_selection_free(optune_selection *selection);
+OPTUNE_API void optune_selection_free(optune_selection *selection); /* NULL is fine */
 OPTUNE_API const char *optune_selection_impl(const optune_selection *selection);
 OPTUNE_API const char *
-optune_selection_tier(const optune_selection *selection); /* "tuned" ... */
+optune_selection_tier(const optune_selection *selection); /* "tuned", "unverified", "plevel" */
 OPTUNE_API const char *
 optune_selection_config(const optune_selection *selection); /* JSON text */
 OPTUNE_API double
 optune_selection_cost(const optune_selection *selection); /* s; infinity: unknown */
+/* For people; `explain`: every implementation with its cost, or why it was refused. */
 OPTUNE_API const char *optune_selection_text(optune_selection *selection, bool explain);
-OPTUNE_API const char *optune_selection_json(optune_selection *selection);
+OPTUNE_API const char *
+optune_selection_json(optune_selection *selection); /* schema: docs/formats.md */
 
 /* ---- symbolic shapes --------------------------------------------------------------------- */
 
@@ -151,26 +157,32 @@ OPTUNE_API void optune_dispatch_close(optune_dispatch *dispatch); /* NULL is fin
 /* The row for one size per dim, in the order of optune_dispatch_dim; -1: outside the ranges. Takes
  * nanoseconds, allocates nothing, may be called by several threads. */
 OPTUNE_API int optune_dispatch_select(const optune_dispatch *dispatch, const int64_t *sizes);
+/* How many symbolic dims there are, and their names, in the order of the inputs. All texts belong
+ * to the table. */
 OPTUNE_API int optune_dispatch_dims(const optune_dispatch *dispatch);
 OPTUNE_API const char *optune_dispatch_dim(const optune_dispatch *dispatch, int dim);
+/* How many rows there are; of row 0 .. rows-1 its implementation, and its config as JSON text. */
 OPTUNE_API int optune_dispatch_rows(const optune_dispatch *dispatch);
 OPTUNE_API const char *optune_dispatch_impl(const optune_dispatch *dispatch, int row);
 OPTUNE_API const char *optune_dispatch_config(const optune_dispatch *dispatch, int row);
+/* The whole table: for people, and as the JSON of docs/formats.md. */
 OPTUNE_API const char *optune_dispatch_text(const optune_dispatch *dispatch);
 OPTUNE_API const char *optune_dispatch_json(const optune_dispatch *dispatch);
 
 /* ---- moving records ---------------------------------------------------------------------- */
 
 /* Writes the selected implementation of a workload as self-contained C into `dir` (made when
- * absent): <name>.c, <name>.h, plan.json. The result lists the files. */
+ * absent): <name>.c, <name>.h, plan.json. The result lists the files; the caller frees it. EUSAGE:
+ * a dim is not constant; EUNSUPPORTED: the target is a GPU's. */
 OPTUNE_API int optune_emit(optune *handle, const char *workload, const char *dir,
                            optune_result **result, optune_err *err);
 /* Writes records as a log. `op` NULL: all; `best`: one per device and workload. `path` NULL: the
- * log is the result's text. */
+ * log is the result's text. The caller frees the result. */
 OPTUNE_API int optune_export(optune *handle, const char *op, bool best, const char *path,
                              optune_result **result, optune_err *err);
 /* Reads a log, ours or AutoTVM's, from a file or an https URL. The result says, line by line,
- * what was not taken and why. */
+ * what was not taken and why; the caller frees it. A source that cannot be read at all is a
+ * failure, lines that are not taken are none. */
 OPTUNE_API int optune_import(optune *handle, const char *source, optune_result **result,
                              optune_err *err);
 
