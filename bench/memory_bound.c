@@ -84,19 +84,7 @@ static void run(bench *b, bench_ours *ours, bench_table *table)
 
 int main(int argc, char **argv)
 {
-    static bench b;
-    static bench_ours ours[BENCH_MOST];
-    bench_table table = {0};
-    bench_open(&b, &about, argc, argv);
-    bench_tune(&b, b.workload, b.n, b.seconds);
-    for (int i = 0; i < b.n; i++)
-        bench_select(&b, b.workload[i], &ours[i]);
-    bench_measuring(&b);
-    bench_heading(&b, "memcpy of half of the op's bytes: as many are read and written");
-    bench_columns("ours", "memcpy", "share");
-    for (int i = 0; i < b.n; i++)
-        run(&b, &ours[i], &table);
-    bench_geomean(&table, NULL);
-    bench_close(&b);
-    return 0;
+    return bench_main(argc, argv, &about,
+                      "memcpy of half of the op's bytes: as many are read and written",
+                      (const char *const[]){"ours", "memcpy", "share"}, run);
 }

@@ -269,3 +269,23 @@ double bench_function_time(void *arg, int64_t count)
         f->run(f->arg);
     return (double)(ot_now_ns() - start) * 1e-9;
 }
+
+int bench_main(int argc, char **argv, const bench_about *about, const char *heading,
+               const char *const columns[3], bench_run run)
+{
+    static bench b;
+    static bench_ours ours[BENCH_MOST];
+    bench_table table = {0};
+    bench_open(&b, about, argc, argv);
+    bench_tune(&b, b.workload, b.n, b.seconds);
+    for (int i = 0; i < b.n; i++)
+        bench_select(&b, b.workload[i], &ours[i]);
+    bench_measuring(&b);
+    bench_heading(&b, heading);
+    bench_columns(columns[0], columns[1], columns[2]);
+    for (int i = 0; i < b.n; i++)
+        run(&b, &ours[i], &table);
+    bench_geomean(&table, NULL);
+    bench_close(&b);
+    return 0;
+}

@@ -122,19 +122,6 @@ static void run(bench *b, bench_ours *ours, bench_table *table)
 
 int main(int argc, char **argv)
 {
-    static bench b;
-    static bench_ours ours[BENCH_MOST];
-    bench_table table = {0};
-    bench_open(&b, &about, argc, argv);
-    bench_tune(&b, b.workload, b.n, b.seconds);
-    for (int i = 0; i < b.n; i++)
-        bench_select(&b, b.workload[i], &ours[i]);
-    bench_measuring(&b);
-    bench_heading(&b, "plain loops, compiled as templates are");
-    bench_columns("ours", "loop", "speed");
-    for (int i = 0; i < b.n; i++)
-        run(&b, &ours[i], &table);
-    bench_geomean(&table, NULL);
-    bench_close(&b);
-    return 0;
+    return bench_main(argc, argv, &about, "plain loops, compiled as templates are",
+                      (const char *const[]){"ours", "loop", "speed"}, run);
 }
