@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is fused behind a call, as part of a plan: in the registers of a body that offers it
- * (optune_plan_fuse; CPUs only), else as a timed stage of its own behind the implementation's, so
+ * (optune_plan_fuse), else as a timed stage of its own behind the implementation's, so
  * that every implementation computes every fused call, on GPUs too. Writes macros; the code is kernels/common/epilogue.*.
  *
  * The one idea: an extra input's index is a function of the output's linear index alone, so a
@@ -35,11 +35,28 @@ static void keep_loops(optune_plan *plan, int module)
     optune_plan_flag(plan, module, "-fno-tree-pre");
 }
 
-/* NULL: nothing is computed in it. */
-static const char *ctype(optune_dtype dtype)
+/* How an element of the output lies in memory, and what expressions are computed in. GPUs take 16-bit
+ * floats through float. */
+typedef struct element {
+    const char *computed, *stored, *read, *write;
+    int bits; /* of what is computed */
+} element;
+
+/* False: nothing is fused in this type. */
+static bool element_of(const optune_task *task, optune_dtype dtype, element *e)
 {
-    const bool real = dtype.code == OPTUNE_DTYPE_FLOAT && dtype.lanes == 1;
-    return real && dtype.bits == 32 ? "float" : real && dtype.bits == 64 ? "double" : NULL;
+    const bool real = dtype.code == OPTUNE_DTYPE_FLOAT || dtype.code == OPTUNE_DTYPE_BFLOAT;
+    if (!real || dtype.lanes != 1)
+        return false;
+    if (dtype.bits == 64)
+        *e = (element){"double", "double", "", "", 64};
+    else if (dtype.bits == 32)
+        *e = (element){"float", "float", "", "", 32};
+    else if (dtype.code == OPTUNE_DTYPE_BFLOAT)
+        *e = (element){"float", "u16", "float_of_bfloat", "bfloat_of_float", 32};
+    else
+        *e = (element){"float", "u16", "float_of_half", "half_of_float", 32};
+    return dtype.bits != 16 || on_gpu(task);
 }
 
 static bool one(const optune_dim *dim)
@@ -136,7 +153,7 @@ static void print_number(double value, bool gpu, ot_text *to)
         ot_text_printf(to, "%.17g", value);
 }
 
-/* { const DTYPE x0 = v, x1 = E(0); const DTYPE a0 = 2; v = (DTYPE)(x0 + a0 * x1); } */
+/* { const SCALAR x0 = v, x1 = E(0); const SCALAR a0 = 2; v = (SCALAR)(x0 + a0 * x1); } */
 static void print_step(const optune_task *task, int i, ot_text *to)
 {
     const optune_call *call = task->call;
@@ -148,19 +165,19 @@ static void print_step(const optune_task *task, int i, ot_text *to)
     ot_text_add(to, " {");
     for (int k = 0, extra = e->extra - call->n_inputs; k <= e->n_extra; k++)
         if (k == e->chain)
-            ot_text_printf(to, " const DTYPE x%d = (v);", k);
+            ot_text_printf(to, " const SCALAR x%d = (v);", k);
         else
-            ot_text_printf(to, " const DTYPE x%d = E(%d);", k, extra++);
+            ot_text_printf(to, " const SCALAR x%d = E(%d);", k, extra++);
     for (int k = 0; k < e->n_attrs && k < OPTUNE_MAX_NUMBERS; k++) {
         char name[16];
         snprintf(name, sizeof(name), "a%d", k);
         if (!strstr(e->op->scalar->text, name))
             continue;
-        ot_text_printf(to, " const DTYPE %s = (DTYPE)", name);
+        ot_text_printf(to, " const SCALAR %s = (SCALAR)", name);
         print_number(number[k], on_gpu(task), to);
         ot_text_add(to, ";");
     }
-    ot_text_printf(to, " (v) = (DTYPE)(%s); }", e->op->scalar->text);
+    ot_text_printf(to, " (v) = (SCALAR)(%s); }", e->op->scalar->text);
 }
 
 const char *ot_epilogue_source(const optune_task *task)
@@ -171,8 +188,15 @@ const char *ot_epilogue_source(const optune_task *task)
 void ot_epilogue_defines(const optune_task *task, int first, ot_text *to)
 {
     const optune_call *call = task->call;
-    ot_text_printf(to, "#define SCALAR DTYPE\n#define SCALAR_REAL 1\n#define SCALAR_BITS %d\n",
-                   call->output[0].dtype.bits);
+    element e = {0};
+    element_of(task, call->output[0].dtype, &e);
+    ot_text_printf(to, "#define SCALAR %s\n#define SCALAR_REAL 1\n#define SCALAR_BITS %d\n",
+                   e.computed, e.bits);
+    if (on_gpu(task))
+        ot_text_printf(to,
+                       "#define EPILOGUE_T %s\n#define EPILOGUE_READ(x) %s(x)\n"
+                       "#define EPILOGUE_WRITE(x) %s(x)\n",
+                       e.stored, e.read, e.write);
     ot_text_add(to, "#define EPILOGUE_OPERANDS(X, o)");
     for (int k = 0; k < call->n_extra; k++) {
         const optune_tensor *in = &call->input[call->n_inputs + k].type;
@@ -191,8 +215,10 @@ void ot_epilogue_defines(const optune_task *task, int first, ot_text *to)
 bool ot_epilogue_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    return call->n_epilogues == 0 || ctype(call->output[0].dtype) ||
-           optune_refuse(why, "operators are fused in float32 and float64 only");
+    element e;
+    return call->n_epilogues == 0 || element_of(task, call->output[0].dtype, &e) ||
+           optune_refuse(why, on_gpu(task) ? "operators are fused in floating types only"
+                                           : "operators are fused in float32 and float64 only");
 }
 
 static void add_extras(const optune_call *call, optune_stage *stage)
@@ -206,11 +232,10 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
 {
     const optune_call *call = task->call;
     const optune_tensor *out = &call->output[0];
-    if (call->n_epilogues == 0 || on_gpu(task) ||
-        stage->n_args + call->n_extra > OPTUNE_MAX_ARGS || stage->module < 0 ||
-        stage->module >= plan->n_modules)
+    if (call->n_epilogues == 0 || stage->n_args + call->n_extra > OPTUNE_MAX_ARGS ||
+        stage->module < 0 || stage->module >= plan->n_modules)
         return false;
-    for (int k = 0; k < call->n_extra; k++)
+    for (int k = 0; k < call->n_extra && !on_gpu(task); k++)
         if (uniform(out, &call->input[call->n_inputs + k].type, lanes_from) <
             elements_from(out, lanes_from))
             return false;
@@ -219,7 +244,7 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
         optune_fail(&plan->problem, OPTUNE_EUSAGE,
                     "stages of one module that fuse must have as many arguments: '%s'",
                     stage->function);
-    if (!m->fused)
+    if (!m->fused && !on_gpu(task))
         keep_loops(plan, stage->module);
     m->fused = plan->fused = true;
     m->first_extra = stage->n_args;
@@ -269,7 +294,9 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
     if (call->n_epilogues == 0 || plan->fused)
         return;
     const int m = optune_plan_module(plan);
-    optune_plan_define_text(plan, m, "DTYPE", ctype(out->dtype));
+    element e = {0};
+    element_of(task, out->dtype, &e);
+    optune_plan_define_text(plan, m, "DTYPE", e.computed);
     optune_plan_define(plan, m, "ELEMENTS", optune_tensor_elements(out));
     plan->module[m].fused = plan->module[m].closing = true;
     plan->module[m].first_extra = 1;

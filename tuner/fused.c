@@ -14,11 +14,22 @@
 
 #include "tuner/worker.h"
 
-/* Larger than the bound of any honest sum in float32. */
-static const double REACH = 0x1p-11;
+/* Larger than the bound of any honest sum in the call's type and numerics class. */
+static double reach_of(const optune_call *call)
+{
+    const optune_dtype dtype = call->output[0].dtype;
+    double reach = 0x1p-11;
+    if (dtype.bits == 16)
+        reach = dtype.code == OPTUNE_DTYPE_BFLOAT ? 0x1p-6 : 0x1p-9;
+    for (int i = 0; i < call->n_attrs; i++)
+        if (strcmp(call->attr[i].name, "math") == 0 && strcmp(call->attr[i].word, "tf32") == 0)
+            reach = fmax(reach, 0x1p-9);
+    return reach;
+}
 
 typedef struct step {
     const optune_epilogue *e;
+    double reach;
     double number[OPTUNE_MAX_NUMBERS];
     const optune_tensor
         *type[OPTUNE_MAX_OPERANDS]; /* of the operands; NULL: the chain's value */
@@ -31,7 +42,7 @@ static void prepare(const optune_call *call, const void *const *in, int i, step 
     const optune_epilogue *e = &call->epilogue[i];
     const int rank = call->output[0].rank;
     optune_call alone;
-    *s = (step){.e = e};
+    *s = (step){.e = e, .reach = reach_of(call)};
     optune_call_step(call, i, &alone);
     optune_call_numbers(&alone, s->number);
     for (int k = 0, from = e->extra; k <= e->n_extra; k++) {
@@ -98,10 +109,10 @@ static void apply(const step *s, const int64_t *place, int rank, double *value,
     }
     const double before = *value;
     const double result = at(s, x, before);
-    const double moved = spread(s, x, before, result, REACH * *magnitude);
+    const double moved = spread(s, x, before, result, s->reach * *magnitude);
     const int ulps = s->e->op->scalar->ulps;
     *magnitude =
-        (isnan(moved) ? INFINITY : moved / REACH) + (ulps > 0 ? ulps : 1) * fabs(result);
+        (isnan(moved) ? INFINITY : moved / s->reach) + (ulps > 0 ? ulps : 1) * fabs(result);
     *value = result;
 }
 

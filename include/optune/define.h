@@ -265,7 +265,7 @@ OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
 /* Adds a tensor map; returns its index, for optune_tensor_map_arg. */
 OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map);
 /* Offers to compute what is fused behind the call in the registers of the module's body, with
- * kernels/common/epilogue.h: call it once the stage that writes output[0] has all its own
+ * kernels/common/epilogue.h (for GPUs, epilogue_gpu.h, where lanes do not matter): call it once the stage that writes output[0] has all its own
  * arguments; it appends the extra inputs. The lanes of a vector that the body passes to epilogue()
  * are consecutive elements within the output's dims `lanes_from` and up. False, and nothing is
  * added: nothing is fused, or not in this way; the harness then adds a stage behind the others,

@@ -12,6 +12,7 @@
  * Macros beside the tile's: BATCH M N K, A_BATCH B_BATCH (elements from one batch to the next), ELEM,
  * SIZE of it, DEPTH (elements in KB), COPY, GROUP, SPLITS, OUT, ROUND, BIAS, INDEX.
  */
+#include "kernels/common/epilogue_gpu.h"
 #include "kernels/common/mma_tile_gpu.h"
 
 #define BLOCKS_M CEIL_DIV(M, BM)
@@ -120,7 +121,7 @@ INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX m, INDEX n, SUM x, SUM y
 #if SPLITS > 1
 #define TARGET GLOBAL SUM *RESTRICT partial
 #else
-#define TARGET GLOBAL OUT *RESTRICT out BIAS_PARAMETER
+#define TARGET GLOBAL OUT *RESTRICT out BIAS_PARAMETER EPILOGUE_PARAMETERS
 #endif
 
 KERNEL(THREADS, 1, 1)
@@ -167,7 +168,14 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
 #if SPLITS > 1
                 store_parts(partial, m, n, acc[i][j][e], acc[i][j][e + 1]);
 #else
-                store_sums(out, m, n, acc[i][j][e] + x, acc[i][j][e + 1] + y);
+                SUM left = acc[i][j][e] + x, right = acc[i][j][e + 1] + y;
+                if (EPILOGUE && m < M && n < N) {
+                    const INDEX o = (INDEX)batch * M * N + m * N + n;
+                    EPILOGUE_APPLY(left, o)
+                    if (n + 1 < N)
+                        EPILOGUE_APPLY(right, o + 1)
+                }
+                store_sums(out, m, n, left, right);
 #endif
             }
         }
@@ -178,7 +186,8 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
 enum { FINISH_THREADS = 256 };
 
 KERNEL(FINISH_THREADS, 1, 1)
-finish(GLOBAL const SUM *RESTRICT partial, GLOBAL OUT *RESTRICT out BIAS_PARAMETER)
+finish(GLOBAL const SUM *RESTRICT partial,
+       GLOBAL OUT *RESTRICT out BIAS_PARAMETER EPILOGUE_PARAMETERS)
 {
     const i64 at = (i64)BLOCK_X * FINISH_THREADS + THREAD_X, plane = (i64)M * N;
     if (at < BATCH * plane) {
@@ -190,6 +199,7 @@ finish(GLOBAL const SUM *RESTRICT partial, GLOBAL OUT *RESTRICT out BIAS_PARAMET
 #if BIAS
         sum += VALUE(bias[within % N]);
 #endif
+        EPILOGUE_APPLY(sum, at)
         out[at] = ROUND(sum);
     }
 }

@@ -258,8 +258,12 @@ static inline void matmul_gpu_mma_types(const optune_call *call, optune_plan *pl
         {"OUT", whole  ? "int"
                 : half ? "u16"
                        : "float"},
-        {"ROUND", brain ? "bfloat_of_float" : half ? "half_of_float" : "(OUT)"},
-        {"VALUE", brain ? "float_of_bfloat" : half ? "float_of_half" : "(SUM)"},
+        {"ROUND", brain  ? "bfloat_of_float"
+                  : half ? "half_of_float"
+                         : "(OUT)"},
+        {"VALUE", brain  ? "float_of_bfloat"
+                  : half ? "float_of_half"
+                         : "(SUM)"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         optune_plan_define_text(plan, m, table[i].macro, table[i].text);
@@ -273,7 +277,7 @@ static inline int matmul_gpu_mma_module(const optune_call *call, const matmul_gp
     const int m = optune_plan_module(plan);
     const int64_t size = call->input[0].type.dtype.bits / 8;
     const bool wide = p->m * p->k > INT32_MAX / 2 || p->n * p->k > INT32_MAX / 2 ||
-                      p->m * p->n > INT32_MAX / 2;
+                      matmul_gpu_outputs(p) > INT32_MAX / 2;
     const struct {
         const char *macro;
         int64_t value;
@@ -336,6 +340,7 @@ static inline void matmul_gpu_mma_plan(const optune_task *task, const matmul_gpu
             optune_plan_scratch(plan, "parts", c.splits * matmul_gpu_outputs(p) * 4, false));
     if (p->has_bias)
         last->arg[last->n_args++] = p->bias;
+    optune_plan_fuse(task, plan, last, 0);
     optune_plan_stage(plan, &stage);
     if (c.splits > 1)
         optune_plan_stage(plan, &finish);
