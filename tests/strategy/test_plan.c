@@ -292,9 +292,9 @@ static void test_fused_in_registers(void **state)
     assert_int_equal(made.stage[0].arg[2].kind, OPTUNE_ARG_INPUT);
     assert_int_equal(made.stage[0].arg[2].index, 2);
     check_contains(ot_text_str(&text), "X(0, 2, (0 + (u64)(o) % 16), 1)\n");
-    check_contains(ot_text_str(&text), "const DTYPE x0 = (v); const DTYPE x1 = E(0);");
-    check_contains(ot_text_str(&text), "(v) = (DTYPE)(x0 + x1);");
-    check_contains(ot_text_str(&text), "const DTYPE a0 = (DTYPE)0.5;");
+    check_contains(ot_text_str(&text), "const SCALAR x0 = (v); const SCALAR x1 = E(0);");
+    check_contains(ot_text_str(&text), "(v) = (SCALAR)(x0 + x1);");
+    check_contains(ot_text_str(&text), "const SCALAR a0 = (SCALAR)0.5;");
     /* lanes that run on into the next row cannot have one rule for an operand of columns */
     source_of(FUSED, 0, &text, 0);
     assert_false(offered);
@@ -303,7 +303,7 @@ static void test_fused_in_registers(void **state)
     check_contains(ot_text_str(&text), "X(0, 2, (0 + (u64)(o)), 1)\n");
     source_of("fake_mm(f32[4,8], f32[16,8]) -> fake_add(f32[4,1], _)", 1, &text, 0);
     check_contains(ot_text_str(&text), "X(0, 2, (0 + (u64)(o) / 16), 0)\n");
-    check_contains(ot_text_str(&text), "const DTYPE x0 = E(0); const DTYPE x1 = (v);");
+    check_contains(ot_text_str(&text), "const SCALAR x0 = E(0); const SCALAR x1 = (v);");
     source_of("fake_mm(f32[4,8], f32[16,8])", 1, &text, 0);
     assert_false(offered);
     assert_null(strstr(ot_text_str(&text), "EPILOGUE"));
@@ -371,6 +371,37 @@ static void test_fused_on_gpu(void **state)
     assert_string_not_equal(cpu, gpu);
 }
 
+/* GPU bodies may offer, too, whatever the lanes; 16-bit floats are computed in float there, and not fused
+ * on CPUs. */
+static void test_fused_in_half(void **state)
+{
+    (void)state;
+    static const optune_impl fusing = {
+        .op = "fake_mm", .name = "fake_fusing", .plan = plan_fused, .source = "int body;\n"};
+    fake_task f;
+    optune_err err = {0};
+    ot_text text = {0};
+    char why[OPTUNE_WHY_SIZE] = "";
+    const optune_config config = {0};
+    fake_task_set(&f, "fake_mm(bf16[4,8], bf16[16,8]) -> fake_add(const bf16[16])");
+    assert_false(ot_epilogue_applies(&f.task, why));
+    check_contains(why, "float32 and float64 only");
+    f.device.warp = 32;
+    assert_true(ot_epilogue_applies(&f.task, why));
+    lanes_from = 0;
+    check_ok(ot_plan_make(&f.task, &fusing, &config, &made, &err));
+    assert_true(offered);
+    assert_int_equal(made.n_stages, 1);
+    assert_int_equal(made.stage[0].n_args, 3);
+    assert_int_equal(made.module[0].n_flags, 0);
+    ot_plan_source(&f.task, &made, 0, &text);
+    check_contains(ot_text_str(&text), "#define SCALAR float\n");
+    check_contains(ot_text_str(&text), "#define EPILOGUE_T u16\n");
+    check_contains(ot_text_str(&text), "#define EPILOGUE_READ(x) float_of_bfloat(x)\n");
+    check_contains(ot_text_str(&text), "#define EPILOGUE_WRITE(x) bfloat_of_float(x)\n");
+    ot_text_release(&text);
+}
+
 static void test_fused_digest(void **state)
 {
     (void)state;
@@ -400,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_fused_in_registers),
         cmocka_unit_test(test_fused_behind),
         cmocka_unit_test(test_fused_on_gpu),
+        cmocka_unit_test(test_fused_in_half),
         cmocka_unit_test(test_fused_digest),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
