@@ -3,7 +3,8 @@
 # gpu_check.sh BUNDLE OUT [TARGET]: all that a machine with a GPU is asked, in one call of under nine
 # minutes: the GPU tests, compute-sanitizer over small samples of every template where it is there, and
 # the benches. Leaves at most 8 files in OUT. Needs nothing but the bundle, a driver and NVRTC (cc for
-# the libraries that compete); changes no setting of the device. TARGET defaults to `cuda`.
+# the libraries that compete); changes no setting of the device. TARGET defaults to `cuda`;
+# GPU_CHECK_SECONDS (510) is the time for everything: with less, every step gets its share of that.
 set -uo pipefail
 
 bundle=$(cd "${1:?usage: gpu_check.sh BUNDLE OUT [TARGET]}" && pwd)
@@ -14,10 +15,11 @@ started=$(date +%s)
 limit=${GPU_CHECK_SECONDS:-510}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export HOME=$work OPTUNE_DB=$work/db OPTUNE_CACHE=$work/cache
+export HOME=$work OPTUNE_DB=$work/db OPTUNE_CACHE=$work/cache TMPDIR=$work
 export OPTUNE_WORKER=$bundle/lib/optune/optune-worker OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
 optune=$bundle/bin/optune
 left() { echo $((limit - ($(date +%s) - started))); }
+share() { echo $(($1 * limit / 510)); } # of a step that is worth so many seconds of the usual 510
 
 # run FILE SECONDS COMMAND...: at most that long, and never past the whole; how it ended is the last line.
 run() {
@@ -37,49 +39,104 @@ run() {
 tests() {
     local name=$1 seconds=$2
     shift 2
-    LD_LIBRARY_PATH=$bundle/lib run tests.txt "$seconds" sh -c '"$@" 2>&1' "$name" \
-        "$bundle/tests/$name" "$@"
+    LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+        run tests.txt "$(share "$seconds")" sh -c '"$@" 2>&1' "$name" "$bundle/tests/$name" "$@"
 }
 
 rm -f "$out"/*.txt "$out"/records.log
-{ date -u; uname -srm; } >"$out/device.txt"
-command -v nvidia-smi >/dev/null && run device.txt 20 nvidia-smi
+{ date -u; uname -srm; nproc; } >"$out/device.txt"
+command -v nvidia-smi >/dev/null && run device.txt 10 nvidia-smi
 run device.txt 30 "$optune" devices
 
 # ---- right ---------------------------------------------------------------------------------------
-tests tuner_test_gpu 90
-OPTUNE_TEST_CONFIGS=1 tests kernels_test_impl 120 "${target%% *}"
+tests tuner_test_gpu 60
+OPTUNE_TEST_CONFIGS=1 tests kernels_test_impl 90 "${target%% *}"
+
+# Several at once, each with a lock, a database and a log of its own: nothing is timed here. Every implementation
+# of the op gets at least one trial.
+sanitize() { # NUMBER TOOL OP WORKLOAD
+    mkdir -p "$work/san$1"
+    {
+        printf '\n$ %s: %s\n' "$2" "$4"
+        XDG_RUNTIME_DIR=$work/san$1 OPTUNE_DB=$work/san$1/db timeout -k 5 "$(share 30)" \
+            compute-sanitizer --tool "$2" --target-processes all --error-exitcode 9 \
+            --log-file "$work/san$1/log" "$optune" --target "$target" run "$3" "$4" --trials 10 \
+            --time "$(share 20)" 2>/dev/null
+        echo "[exit $?]"
+        tail -n 40 "$work/san$1/log" 2>/dev/null
+    } >"$work/san$1.txt"
+}
+cases='dense|dense(f32[33,68],f32[20,68])
+dense|dense(f32[4,65],f32[17,65],f32[17])
+dense|dense(bf16[64,64],bf16[64,64])
+batch_matmul|batch_matmul(f32[2,17,24],f32[2,19,24])
+conv2d|conv2d(f32[1,4,17,19],f32[8,4,3,3],padding=[1,1,1,1])
+conv2d|conv2d(f32[1,8,9,9],f32[8,1,3,3],groups=8)
+softmax|softmax(f32[5,129])
+sum|sum(f32[33,70],axis=[1])
+cumsum|cumsum(f32[3,301],axis=1)
+topk|topk(f32[3,517],k=5)
+sort|sort(f32[3,301])
+transpose|transpose(f32[33,65])'
 if command -v compute-sanitizer >/dev/null; then
-    for tool in memcheck racecheck; do
-        for case in "dense dense(f32[33,65],f32[17,65])" "dense dense(f64[9,24],f64[20,24],f64[20])" \
-            "conv2d conv2d(f32[1,3,17,19],f32[8,3,3,3],padding=[1,1,1,1])" \
-            "batch_matmul batch_matmul(f32[2,17,24],f32[2,19,24])"; do
-            run sanitizer.txt 25 compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 \
-                "$optune" --target "$target" run "${case%% *}" "${case#* }" --trials 4 --time 15
+    number=0 stop=$(($(left) - $(share 70)))
+    while IFS='|' read -r op workload; do
+        for tool in memcheck racecheck; do
+            while (($(jobs -rp | wc -l) >= 6)); do sleep 0.2; done
+            (($(left) > stop)) || break 2
+            number=$((number + 1))
+            sanitize $number $tool "$op" "$workload" </dev/null &
         done
-    done
+    done <<<"$cases"
+    wait
+    cat "$work"/san*.txt >"$out/sanitizer.txt" 2>/dev/null
 else
     echo "no compute-sanitizer on PATH" >"$out/sanitizer.txt"
 fi
 
 # ---- fast ----------------------------------------------------------------------------------------
-# Libraries are measured as baselines in every run: the column `library` is ours over theirs. Cold: the
-# L2 is flushed before every run, as with inputs that rotate through more than it holds.
-bench() {
-    local file=$1 seconds=$2
+# A run measures every implementation that the strategy names, libraries included: the column `library` is
+# theirs over ours, `peak` the share of the rate measured first (bytes: of a copy). Cold: the L2 is
+# flushed before every run, as with inputs that rotate through more than it holds.
+bench() { # FILE SECONDS OP [WORKLOAD...] [OPTION...]
+    local file=$1 seconds
+    seconds=$(share "$2")
     shift 2
     run "$file" $((seconds + 20)) "$optune" --target "$target" --policy cold run "$@" --time "$seconds"
 }
-bench dense.txt 50 dense 'dense(f32[2048,2048],f32[2048,2048])' 'dense(f32[4096,4096],f32[4096,4096])' --trials 40
-bench dense.txt 25 dense --preset bert-base --trials 24
-bench conv2d.txt 80 conv2d --preset resnet50 --trials 20
-run trials.txt 45 "$optune" --target "$target" run --time 25 conv2d 'conv2d(f32[1,256,14,14],f32[256,256,3,3],padding=[1,1,1,1])' --trials 500
-for op in softmax sum add cumsum topk; do
-    "$optune" ops "$op" >/dev/null 2>&1 && bench bandwidth.txt 8 "$op" --trials 12
-done
+explain() { # FILE WORKLOAD: the best of every implementation
+    run "$1" 15 "$optune" --target "$target" --policy cold select --explain "$2"
+}
+square() { echo "dense($1[$2,$2],$1[$2,$2])"; }
+bench dense.txt 30 dense "$(square f32 2048)" "$(square f32 4096)" --trials 60
+bench dense.txt 25 dense --preset bert-base --trials 30
+bench dense.txt 30 dense "$(square bf16 4096)" "$(square bf16 8192)" --trials 60
+for workload in "$(square f32 4096)" "$(square bf16 8192)"; do explain dense.txt "$workload"; done
+bench conv2d.txt 75 conv2d --preset resnet50 --trials 40
+mapfile -t batch32 < <("$optune" ops conv2d | sed -n '/resnet50 (default)/,/vgg16/s/^ *conv2d(f32\[1,\(.*)\)  .*/conv2d(f32[32,\1/p')
+bench conv2d.txt 85 conv2d "${batch32[@]}" --trials 40
+point='conv2d(f32[1,256,14,14], f32[256,256,3,3], padding=[1,1,1,1])'
+explain conv2d.txt "$point"
+run trials.txt "$(share 45)" "$optune" --target "$target" run --time "$(share 25)" conv2d "$point" --trials 2000
+sed -n 's/^\([0-9]*\) new trials, .* failed, \([0-9.]*\) s on.*/\1 \2/p' "$out/trials.txt" |
+    while read -r trials seconds; do
+        awk "BEGIN { printf \"%.1f verified trials per second, finals included\n\", $trials / $seconds }"
+    done >>"$out/trials.txt"
+while IFS='|' read -r op workload; do
+    bench bandwidth.txt 5 "$op" "$workload" --trials 12 </dev/null
+done <<'END'
+add|add(f32[67108864],f32[67108864])
+relu|relu(f32[134217728])
+add|add(f32[16384,8192],f32[8192])
+sum|sum(f32[16384,8192],axis=[1])
+sum|sum(f32[16384,8192],axis=[0])
+softmax|softmax(f32[16384,8192],axis=-1)
+cumsum|cumsum(f32[134217728])
+topk|topk(f32[2048,50257],k=50)
+END
 run device.txt 20 "$optune" export --output "$out/records.log"
 echo "done in $(($(date +%s) - started)) s" | tee -a "$out/device.txt"
-for file in tests sanitizer dense conv2d trials; do
+for file in tests sanitizer dense conv2d trials bandwidth; do
     echo "== $file"
-    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|trials' "$out/$file.txt" 2>/dev/null | tail -12
+    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials' "$out/$file.txt" 2>/dev/null | tail -16
 done

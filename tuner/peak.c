@@ -116,7 +116,8 @@ int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err)
 {
     *flops = *bandwidth = 0;
     if (strcmp(s->row->source_suffix, ".c") != 0)
-        return OPTUNE_OK; /* not told here */
+        /* A driver that drives a CPU says nothing that the target cpu does not say better. */
+        return s->device.threads > 0 ? OPTUNE_OK : ot_peak_gpu(s, flops, bandwidth, err);
     void *module = NULL, *result = NULL, *data = NULL;
     int64_t iterations = ITERATIONS, bytes = read_bytes(s);
     const int threads = s->device.threads > 0 ? s->device.threads : 1;

@@ -221,8 +221,17 @@ static int enqueue(tuning *t, optune_err *err)
         free(s);
         return status < 0 ? status : 1;
     }
-    status = ot_builder_submit(t->run->builder, &t->task, t->plan, &s->job, err);
+    status = ot_builder_submit(t->run->builder, &t->task, t->plan, &s->job, &misuse);
+    if (status == OPTUNE_ETOOL && t->arm[s->arm].impl->library) {
+        /* Bodies that call libraries may take another compiler than all others: theirs is missing. */
+        const ot_trial_result refused = {.outcome = OPTUNE_OUTCOME_COMPILE,
+                                         .message = misuse.text};
+        status = conclude(t, s, &refused, 0, err);
+        free(s);
+        return status < 0 ? status : 1;
+    }
     if (status < 0) {
+        optune_fail(err, status, "%s", misuse.text);
         free(s);
         return status;
     }
@@ -235,6 +244,8 @@ static int enqueue(tuning *t, optune_err *err)
 static double reserve(const tuning *t)
 {
     int n = 2; /* the default's fallback, a runner-up */
+    if (t->tuned->trials < 2)
+        return 0; /* another trial is worth more than finals of one */
     for (int i = 0; i < t->n_arms; i++)
         n += isfinite(t->arm[i].best);
     return fmin(t->finals_s + t->told_s + n * t->load_s, t->seconds * 0.4);

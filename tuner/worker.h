@@ -150,7 +150,10 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
                          int n, double seconds, uint64_t seed, ot_measured *m);
 
 /* ---- peak.c ------------------------------------------------------------------------------ */
+/* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not told. */
 int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth,
+                optune_err *err); /* peak_gpu.c */
 
 /* ---- worker_crash.c: the last word of a dying worker ------------------------------------- */
 /* Installs handlers for the signals of a crash; only optune-worker does. */

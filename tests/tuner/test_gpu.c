@@ -199,6 +199,30 @@ static void test_cuda(void **state)
     all("cuda");
 }
 
+/* Its kernels compile and run; what they say of a CPU is of no use, but it is something. */
+static void test_peak(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_target target;
+    optune_device device;
+    ot_session session;
+    double flops = 0, bandwidth = 0;
+    check_ok(ot_target_parse("opencl", &target, &err));
+    const int status = ot_target_probe(&target, &device, &err);
+    if (status == OPTUNE_ENODEV) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+    check_ok(status);
+    device.memory = (int64_t)256 << 20; /* a sixteenth of it is copied */
+    check_ok(ot_session_open(&session, &target, &device, &err));
+    check_ok(ot_peak_gpu(&session, &flops, &bandwidth, &err));
+    ot_session_close(&session);
+    assert_true(flops > 1e6 && isfinite(flops));
+    assert_true(bandwidth > 1e6 && isfinite(bandwidth));
+}
+
 /* A library that is there and cannot start is told as that, and costs nothing else. */
 static void test_library_cannot_start(void **state)
 {
@@ -224,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opencl),
+        cmocka_unit_test(test_peak),
         cmocka_unit_test(test_cuda),
         cmocka_unit_test(test_library_cannot_start),
     };
