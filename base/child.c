@@ -13,7 +13,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,6 +119,12 @@ bool ot_child_poll(ot_child *child)
     return child->ended;
 }
 
+/* The C library has a function for it from 2.36 on only; bundles run with older ones. */
+static int open_pidfd(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
 void ot_child_wait_any(ot_child *const *children, int n, double seconds)
 {
     double until = ot_now() + seconds;
@@ -128,7 +134,7 @@ void ot_child_wait_any(ot_child *const *children, int n, double seconds)
         n = MOST_WAITED; /* the others are seen by the caller's next poll */
     for (int i = 0; i < n; i++)
         pidfd[i] =
-            children[i]->ended || !children[i]->pid ? -1 : pidfd_open(children[i]->pid, 0);
+            children[i]->ended || !children[i]->pid ? -1 : open_pidfd(children[i]->pid);
     for (;;) {
         bool any = n == 0;
         double wake = until;

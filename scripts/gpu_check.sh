@@ -50,7 +50,8 @@ run device.txt 30 "$optune" devices
 
 # ---- right ---------------------------------------------------------------------------------------
 tests tuner_test_gpu 60
-OPTUNE_TEST_CONFIGS=1 tests kernels_test_impl 90 "${target%% *}"
+OPTUNE_TEST_CONFIGS=1 tests kernels_test_impl 75 "${target%% *}"
+tests kernels_test_symbolic 20 "${target%% *}"
 
 # Several at once, each with a lock, a database and a log of its own: nothing is timed here. Every implementation
 # of the op gets at least one trial.

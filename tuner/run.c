@@ -273,6 +273,7 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     int status = start(run, err);
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
     run->end = seconds > 0 ? ot_now() + seconds : INFINITY;
+    run->last = run->end + seconds / 2;
     if (status >= 0 && options->compile_only) {
         status = ot_compile_only(run, result, err);
     } else if (status >= 0) {

@@ -251,14 +251,14 @@ static double reserve(const tuning *t)
     return fmin(t->finals_s + t->told_s + n * t->load_s, t->seconds * 0.4);
 }
 
-/* No more trials: but a workload's first one may take what is left of the whole run, as a table
- * without it says nothing. */
+/* No more trials: but a workload's first one may take what is left of the whole run, and half as much
+ * again, as a table without it says nothing. */
 static bool is_over(const tuning *t)
 {
     const double now = ot_now();
     const bool known = isfinite(t->run->progress.best);
     return now >= t->end - (known ? reserve(t) : 0) &&
-           (t->tuned->trials > 0 || now >= t->run->end);
+           (t->tuned->trials > 0 || now >= t->run->last);
 }
 
 /* The oldest queued trial that is built, waiting for one; -1: there is none, and it is over. */

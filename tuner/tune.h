@@ -71,8 +71,9 @@ typedef struct ot_run {
     int n_workloads;
     optune_call *call;
     ot_spot spot;
-    int trials; /* per workload */
-    double end; /* ot_now() by which the run is over; infinity: none */
+    int trials;  /* per workload */
+    double end;  /* ot_now() by which the run is over; infinity: none */
+    double last; /* by which it is over even for workloads that have no trial yet */
     int new_trials, failures;
     double peak_flops, peak_bandwidth;
     optune_progress progress;
