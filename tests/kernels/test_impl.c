@@ -19,23 +19,14 @@
 
 #include "strategy/inside.h"
 #include "support/belongs.h"
-#include "support/emulated.h"
-#include "tuner/tuner.h"
+#include "support/workbench.h"
 
 typedef struct bench {
-    optune_target target;
-    optune_device device;
-    const optune_target_row *row;
-    ot_builder *builder;
-    ot_worker *worker;
-    char text[64];
-    char dir[4096];
+    workbench at;
     int configs;
     int thin; /* one sample in so many */
     int turn; /* counts samples that apply */
     int checked, skipped, failed;
-    bool emulated; /* only what asks for an architecture of CUDA's */
-    char *plugins[2];
 } bench;
 
 typedef struct pending {
@@ -43,58 +34,9 @@ typedef struct pending {
     ot_job job;
 } pending;
 
-/* False: there is no such device here. */
-static bool open_bench(bench *b, const char *target)
-{
-    optune_err err = {0};
-    snprintf(b->text, sizeof b->text, "%s", target);
-    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
-    b->emulated = strncmp(target, "emulated", 8) == 0;
-    if (b->emulated)
-        b->plugins[0] = emulated_plugin(b->dir);
-    check_ok(ot_target_parse(b->text, &b->target, &err));
-    const int status = ot_target_probe(&b->target, &b->device, &err);
-    if (status == OPTUNE_ENODEV) {
-        print_message("%s: %s\n", target, err.text);
-        ot_remove_tree(b->dir);
-        return false;
-    }
-    check_ok(status);
-    b->row = ot_target_find(b->target.kind);
-    const ot_build_options build = {.target = &b->target,
-                                    .device = &b->device,
-                                    .row = b->row,
-                                    .cache_dir = b->dir,
-                                    .limit_s = 60};
-    check_ok(ot_builder_open(&build, &b->builder, &err));
-    const ot_worker_options worker = {
-        .target_text = b->text,
-        .target = &b->target,
-        .device = &b->device,
-        .plugins = b->emulated ? b->plugins : NULL,
-    };
-    check_ok(ot_worker_open(&worker, &b->worker, &err));
-    return true;
-}
-
-static void close_bench(bench *b)
-{
-    ot_worker_close(b->worker);
-    ot_builder_close(b->builder);
-    ot_remove_tree(b->dir);
-}
-
 static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
                     const pending *p, const char *sample)
 {
-    /* Only correctness matters here: measure as little as possible. */
-    static const ot_measure_policy quick = {.name = "warm",
-                                            .sample_s = 1e-7,
-                                            .min_samples = 1,
-                                            .max_samples = 1,
-                                            .width = 1,
-                                            .budget_s = 0.001,
-                                            .give_up = 1};
     optune_err err = {0};
     ot_arena arena = {0};
     ot_trial_result result = {.outcome = p->job.outcome, .message = p->job.message};
@@ -105,7 +47,8 @@ static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
                                 .job = &p->job,
                                 .best = INFINITY,
                                 .limit_s = 60};
-        check_ok(ot_worker_trial(b->worker, &trial, &quick, &arena, &result, &err));
+        check_ok(
+            ot_worker_trial(b->at.worker, &trial, &workbench_quick, &arena, &result, &err));
     }
     const char *message = result.message ? result.message : "";
     if (result.outcome != OPTUNE_OUTCOME_OK && impl->library && strstr(message, "library")) {
@@ -113,7 +56,7 @@ static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
     } else if (result.outcome != OPTUNE_OUTCOME_OK) {
         ot_text config = {0};
         ot_config_print_short(&p->config, &config);
-        print_error("%s on %s %s\n    %s\n    %s: %s\n", impl->name, b->text, sample,
+        print_error("%s on %s %s\n    %s\n    %s: %s\n", impl->name, b->at.text, sample,
                     ot_text_str(&config), ot_outcome_name(result.outcome), message);
         ot_text_release(&config);
         b->failed++;
@@ -131,11 +74,12 @@ static bool applies(const bench *b, const optune_impl *impl, const char *sample,
     optune_err err = {0};
     char why[OPTUNE_WHY_SIZE];
     check_ok(ot_call_parse(sample, call, &err));
-    optune_device plain = b->device;
+    optune_device plain = b->at.device;
     plain.cc_major = plain.cc_minor = 0;
-    const optune_task task = {call, &b->target, &b->device};
-    const optune_task portable = {call, &b->target, &plain};
-    if (b->emulated && (impl->library || !impl->applies || impl->applies(&portable, NULL)))
+    const optune_task task = {call, &b->at.target, &b->at.device};
+    const optune_task portable = {call, &b->at.target, &plain};
+    if (b->at.emulated && /* only what asks for an architecture of CUDA's */
+        (impl->library || !impl->applies || impl->applies(&portable, NULL)))
         return false;
     return ot_impl_applies(impl, &task, why) && ot_epilogue_applies(&task, why);
 }
@@ -148,7 +92,7 @@ static void try_sample(bench *b, const optune_impl *impl, const char *sample, in
     static optune_call call;
     if (!applies(b, impl, sample, &call))
         return;
-    const optune_task task = {&call, &b->target, &b->device};
+    const optune_task task = {&call, &b->at.target, &b->at.device};
     optune_space *space;
     check_ok(ot_space_open(&task, impl, &space, &err));
     enum { MOST = 64 };
@@ -162,12 +106,12 @@ static void try_sample(bench *b, const optune_impl *impl, const char *sample, in
     }
     for (int i = 0; i < n; i++) {
         check_ok(ot_plan_make(&task, impl, &list[i].config, plan, &err));
-        check_ok(ot_builder_submit(b->builder, &task, plan, &list[i].job, &err));
+        check_ok(ot_builder_submit(b->at.builder, &task, plan, &list[i].job, &err));
     }
-    check_ok(ot_worker_workload(b->worker, sample, 11, &err));
+    check_ok(ot_worker_workload(b->at.worker, sample, 11, &err));
     for (int i = 0; i < n; i++) {
         while (!list[i].job.done)
-            ot_builder_wait(b->builder, &list[i].job, 1);
+            ot_builder_wait(b->at.builder, &list[i].job, 1);
         try_one(b, &task, impl, &list[i], sample);
     }
     free(list);
@@ -251,8 +195,9 @@ static void every_impl(const char *target, int configs, int thin)
                .thin = thin * (thinner ? thinner : 1)};
     if (b.configs > configs)
         b.configs = configs;
-    if (!open_bench(&b, target))
+    if (!workbench_find(&b.at, target))
         skip();
+    workbench_start(&b.at);
     const char *only = getenv("OPTUNE_TEST_IMPL");
     if (only)
         b.thin = 1;
@@ -262,7 +207,7 @@ static void every_impl(const char *target, int configs, int thin)
     for (int i = 0; i < n; i++) {
         const optune_op *op = ot_op_find(impl[i]->op);
         assert_non_null(op);
-        if ((only && strcmp(only, impl[i]->name)) || !impl_belongs(impl[i], &b.target))
+        if ((only && strcmp(only, impl[i]->name)) || !impl_belongs(impl[i], &b.at.target))
             continue;
         const int before = b.checked + b.skipped + b.failed;
         samples_of(&b, op, impl[i], &rng);
@@ -270,7 +215,7 @@ static void every_impl(const char *target, int configs, int thin)
     }
     print_message("%d checked, %d skipped (no library), %d failed on %s\n", b.checked,
                   b.skipped, b.failed, target);
-    close_bench(&b);
+    workbench_close(&b.at);
     assert_int_equal(b.failed, 0);
     assert_true(b.checked > 0 || only);
 }

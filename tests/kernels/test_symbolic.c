@@ -7,54 +7,16 @@
  */
 #include "support/check.h"
 
-#include "support/belongs.h"
-
 #include <math.h>
 
-#include "tuner/tuner.h"
+#include "support/belongs.h"
+#include "support/workbench.h"
 
 static struct {
-    optune_target target;
-    optune_device device;
-    ot_builder *builder;
-    ot_worker *worker;
-    char text[64], dir[4096];
+    workbench at;
     uint64_t rng;
     int configs, checked, skipped, failed;
 } t;
-
-/* False: there is no such device here. */
-static bool open_all(const char *target)
-{
-    optune_err err = {0};
-    snprintf(t.text, sizeof t.text, "%s", target);
-    t.rng = 7;
-    check_ok(ot_target_parse(t.text, &t.target, &err));
-    const int status = ot_target_probe(&t.target, &t.device, &err);
-    if (status == OPTUNE_ENODEV) {
-        print_message("%s: %s\n", target, err.text);
-        return false;
-    }
-    check_ok(status);
-    check_ok(ot_temp_dir(t.dir, sizeof t.dir, &err));
-    const ot_build_options build = {.target = &t.target,
-                                    .device = &t.device,
-                                    .row = ot_target_find(t.target.kind),
-                                    .cache_dir = t.dir,
-                                    .limit_s = 60};
-    check_ok(ot_builder_open(&build, &t.builder, &err));
-    const ot_worker_options worker = {
-        .target_text = t.text, .target = &t.target, .device = &t.device};
-    check_ok(ot_worker_open(&worker, &t.worker, &err));
-    return true;
-}
-
-static void close_all(void)
-{
-    ot_worker_close(t.worker);
-    ot_builder_close(t.builder);
-    ot_remove_tree(t.dir);
-}
 
 static int input_named(const optune_op *op, const char *name, size_t n)
 {
@@ -91,13 +53,6 @@ static bool widen(const optune_impl *impl, const optune_call *call, optune_call 
 static void try_at(const optune_impl *impl, const optune_call *range, const char *text,
                    const optune_config *config, const ot_job *job, const ot_symbols *at)
 {
-    static const ot_measure_policy quick = {.name = "warm",
-                                            .sample_s = 1e-7,
-                                            .min_samples = 1,
-                                            .max_samples = 1,
-                                            .width = 1,
-                                            .budget_s = 0.001,
-                                            .give_up = 1};
     optune_err err = {0};
     ot_arena arena = {0};
     ot_text fixed = {0}, short_config = {0};
@@ -105,7 +60,7 @@ static void try_at(const optune_impl *impl, const optune_call *range, const char
     check_ok(ot_call_narrow(range, at, call, &err));
     assert_true(ot_call_static(call));
     ot_call_print(call, &fixed);
-    check_ok(ot_worker_workload(t.worker, fixed.s, 11, &err));
+    check_ok(ot_worker_workload(t.at.worker, fixed.s, 11, &err));
     const ot_trial trial = {.impl = impl,
                             .config = config,
                             .job = job,
@@ -113,13 +68,13 @@ static void try_at(const optune_impl *impl, const optune_call *range, const char
                             .limit_s = 60,
                             .range = text};
     ot_trial_result r;
-    check_ok(ot_worker_trial(t.worker, &trial, &quick, &arena, &r, &err));
+    check_ok(ot_worker_trial(t.at.worker, &trial, &workbench_quick, &arena, &r, &err));
     ot_config_print_short(config, &short_config);
     const char *message = r.message ? r.message : "";
     if (r.outcome != OPTUNE_OUTCOME_OK && impl->library && strstr(message, "library")) {
         t.skipped++;
     } else if (r.outcome != OPTUNE_OUTCOME_OK) {
-        print_error("%s %s %s\n  at %s\n    %s\n    %s: %s\n", impl->name, t.text, text,
+        print_error("%s %s %s\n  at %s\n    %s\n    %s: %s\n", impl->name, t.at.text, text,
                     fixed.s, ot_text_str(&short_config), ot_outcome_name(r.outcome), message);
         t.failed++;
     } else {
@@ -152,9 +107,9 @@ static void try_config(const optune_impl *impl, const optune_task *task,
     ot_job *job = ot_alloc(sizeof *job);
     ot_symbols all, at;
     check_ok(ot_plan_make(task, impl, config, plan, &err));
-    check_ok(ot_builder_submit(t.builder, task, plan, job, &err));
+    check_ok(ot_builder_submit(t.at.builder, task, plan, job, &err));
     while (!job->done)
-        ot_builder_wait(t.builder, job, 1);
+        ot_builder_wait(t.at.builder, job, 1);
     if (job->outcome != OPTUNE_OUTCOME_OK)
         fail_msg("%s %s: %s", impl->name, text, job->message);
     check_ok(ot_symbols_of(task->call, &all, &err));
@@ -172,7 +127,7 @@ static bool sample_of(const optune_impl *impl, const char *sample)
     optune_call *call = ot_alloc(2 * sizeof *call), *range = call + 1;
     char why[OPTUNE_WHY_SIZE];
     check_ok(ot_call_parse(sample, call, &err));
-    const optune_task task = {range, &t.target, &t.device};
+    const optune_task task = {range, &t.at.target, &t.at.device};
     const bool takes =
         !call->n_epilogues && widen(impl, call, range) && ot_impl_applies(impl, &task, why);
     if (takes) {
@@ -205,11 +160,14 @@ static void every_impl(const char *target, int configs)
     const optune_impl *const *impl = ot_impls(&n);
     t.configs = configs;
     t.checked = t.skipped = t.failed = 0;
-    if (!open_all(target))
+    if (!workbench_find(&t.at, target))
         skip();
+    workbench_start(&t.at);
+    t.rng = 7;
     for (int i = 0; i < n; i++) {
         if (!impl[i]->symbolic || (only && strcmp(only, impl[i]->name)) ||
-            !ot_impl_runs_on(impl[i], &t.device, NULL) || !impl_belongs(impl[i], &t.target))
+            !ot_impl_runs_on(impl[i], &t.at.device, NULL) ||
+            !impl_belongs(impl[i], &t.at.target))
             continue;
         bool any = false;
         const optune_op *op = ot_op_find(impl[i]->op);
@@ -220,7 +178,7 @@ static void every_impl(const char *target, int configs)
     }
     print_message("%d checked, %d skipped (no library), %d failed on %s\n", t.checked,
                   t.skipped, t.failed, target);
-    close_all();
+    workbench_close(&t.at);
     assert_int_equal(t.failed, 0);
 }
 

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "support/emulated.h"
+#include "support/workbench.h"
 #include "target/cuda.h"
 #include "tuner/tuner.h"
 
@@ -156,49 +156,8 @@ static void test_fallback(void **state)
 
 /* ---- several tiles ----------------------------------------------------------------------- */
 
-typedef struct bench {
-    char dir[4096];
-    optune_target target;
-    optune_device device;
-    ot_builder *builder;
-    ot_worker *worker;
-} bench;
-
-static bool open_bench(bench *b)
+static void compute(workbench *b, const char *workload, const char *name, const knobs *k)
 {
-    static char *plugins[2];
-    optune_err err = {0};
-    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
-    plugins[0] = emulated_plugin(b->dir);
-    check_ok(ot_target_parse("emulated -arch=sm_90", &b->target, &err));
-    if (ot_target_probe(&b->target, &b->device, &err) < 0) {
-        print_message("%s\n", err.text);
-        return false;
-    }
-    b->device.cores = 3; /* blocks of persistent kernels */
-    const ot_build_options build = {.target = &b->target,
-                                    .device = &b->device,
-                                    .row = ot_target_find("emulated"),
-                                    .cache_dir = b->dir,
-                                    .limit_s = 60};
-    const ot_worker_options worker = {.target_text = "emulated -arch=sm_90",
-                                      .target = &b->target,
-                                      .device = &b->device,
-                                      .plugins = plugins};
-    check_ok(ot_builder_open(&build, &b->builder, &err));
-    check_ok(ot_worker_open(&worker, &b->worker, &err));
-    return true;
-}
-
-static void compute(bench *b, const char *workload, const char *name, const knobs *k)
-{
-    static const ot_measure_policy quick = {.name = "warm",
-                                            .sample_s = 1e-7,
-                                            .min_samples = 1,
-                                            .max_samples = 1,
-                                            .width = 1,
-                                            .budget_s = 0.001,
-                                            .give_up = 1};
     static optune_plan plan;
     static ot_job job;
     optune_err err = {0};
@@ -222,7 +181,7 @@ static void compute(bench *b, const char *workload, const char *name, const knob
     const ot_trial trial = {
         .impl = impl, .config = &config, .job = &job, .best = INFINITY, .limit_s = 60};
     if (job.outcome == OPTUNE_OUTCOME_OK)
-        check_ok(ot_worker_trial(b->worker, &trial, &quick, &arena, &r, &err));
+        check_ok(ot_worker_trial(b->worker, &trial, &workbench_quick, &arena, &r, &err));
     if (r.outcome != OPTUNE_OUTCOME_OK)
         fail_msg("%s, %d x %d, %d stages: %s", workload, (int)k->bm, (int)k->bn, (int)k->stages,
                  r.message);
@@ -251,14 +210,14 @@ static void test_tiles(void **state)
         {batch, "batch_matmul_wgmma.cuda", {128, 128, 128, 2, 2, 4, 1, 1, false, false}},
         {batch, "batch_matmul_wgmma.cuda", {64, 192, 128, 3, 1, 4, 1, 1, true, false}},
     };
-    static bench b;
-    if (open_bench(&b)) {
-        for (int i = 0; i < OT_COUNT(table); i++)
-            compute(&b, table[i].workload, table[i].impl, &table[i].k);
-        ot_worker_close(b.worker);
-        ot_builder_close(b.builder);
-    }
-    ot_remove_tree(b.dir);
+    static workbench b;
+    if (!workbench_find(&b, "emulated -arch=sm_90"))
+        return;
+    b.device.cores = 3; /* blocks of persistent kernels */
+    workbench_start(&b);
+    for (int i = 0; i < OT_COUNT(table); i++)
+        compute(&b, table[i].workload, table[i].impl, &table[i].k);
+    workbench_close(&b);
 }
 
 int main(void)

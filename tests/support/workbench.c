@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules are cached in the folder, too, so every test builds what it runs. */
+#include "support/workbench.h"
+
+#include "support/check.h"
+#include "support/emulated.h"
+
+const ot_measure_policy workbench_quick = {.name = "warm",
+                                           .sample_s = 1e-7,
+                                           .min_samples = 1,
+                                           .max_samples = 1,
+                                           .width = 1,
+                                           .budget_s = 0.001,
+                                           .give_up = 1};
+
+bool workbench_find(workbench *b, const char *target)
+{
+    optune_err err = {0};
+    *b = (workbench){.emulated = strncmp(target, "emulated", 8) == 0};
+    snprintf(b->text, sizeof b->text, "%s", target);
+    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
+    if (b->emulated)
+        b->plugins[0] = emulated_plugin(b->dir);
+    check_ok(ot_target_parse(b->text, &b->target, &err));
+    const int status = ot_target_probe(&b->target, &b->device, &err);
+    if (status == OPTUNE_ENODEV) {
+        print_message("%s: %s\n", target, err.text);
+        ot_remove_tree(b->dir);
+        return false;
+    }
+    check_ok(status);
+    b->row = ot_target_find(b->target.kind);
+    return true;
+}
+
+void workbench_start(workbench *b)
+{
+    optune_err err = {0};
+    const ot_build_options build = {.target = &b->target,
+                                    .device = &b->device,
+                                    .row = b->row,
+                                    .cache_dir = b->dir,
+                                    .limit_s = 60};
+    const ot_worker_options worker = {.target_text = b->text,
+                                      .target = &b->target,
+                                      .device = &b->device,
+                                      .plugins = b->emulated ? b->plugins : NULL};
+    check_ok(ot_builder_open(&build, &b->builder, &err));
+    check_ok(ot_worker_open(&worker, &b->worker, &err));
+}
+
+void workbench_close(workbench *b)
+{
+    ot_worker_close(b->worker);
+    ot_builder_close(b->builder);
+    ot_remove_tree(b->dir);
+}

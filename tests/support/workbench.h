@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A builder and a worker for one target, in a folder of their own: what a test needs to build,
+ * run and verify implementations without a run, a search or a database.
+ */
+#ifndef OPTUNE_TESTS_WORKBENCH_H
+#define OPTUNE_TESTS_WORKBENCH_H
+
+#include "tuner/tuner.h"
+
+typedef struct workbench {
+    optune_target target;
+    optune_device device;
+    const optune_target_row *row;
+    ot_builder *builder;
+    ot_worker *worker;
+    char text[64]; /* the target's */
+    char dir[4096];
+    bool emulated; /* the target is tests/data/plugin_emulated.c's */
+    char *plugins[2];
+} workbench;
+
+/* Looks for the target's device, which may be changed before the start. False, and the reason on the
+ * screen: there is none here, and nothing is to be closed. */
+bool workbench_find(workbench *b, const char *target);
+void workbench_start(workbench *b);
+void workbench_close(workbench *b);
+
+/* For tests to which only correctness matters: measures as little as possible. */
+extern const ot_measure_policy workbench_quick;
+
+#endif
