@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batch_matmul_cublas.cuda: one strided batched gemm of cuBLAS, with operands as they lie; a matrix
- * that all batches share has a stride of 0. No knobs. float32 is computed in float32, in tf32 only
+ * that all batches share has a stride of 0. No knobs. Types as dense_cublas.cuda's: float32 is computed in float32, in tf32 only
  * where the call's numerics class permits it.
  */
 #include "kernels/batch_matmul/batch_matmul.h"
@@ -9,9 +9,11 @@
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!cuda_library_applies(task, why))
-        return false;
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
+    if (!cuda_library_product(task, s.k, s.n, why))
+        return false;
+    if (task->call->output[0].dtype.code == OPTUNE_DTYPE_INT && s.transpose_a && s.m % 4)
+        return optune_refuse(why, "int8 needs rows of a multiple of 4");
     return (s.b >= 1 && s.m >= 1 && s.n >= 1 && s.k >= 1 && s.b <= INT32_MAX &&
             s.m <= INT32_MAX && s.n <= INT32_MAX && s.k <= INT32_MAX) ||
            optune_refuse(why, "cuBLAS counts in 32 bits, from 1 on");

@@ -3,7 +3,7 @@
  * batch_matmul through cublasGemmStridedBatchedEx. cuBLAS stores by columns, so what it computes is,
  * batch by batch, the transposed product: out^T[N,M] = y[N,K] * x^T[K,M]. Macros: B M N K, X_BATCH
  * Y_BATCH (elements from one batch to the next), TRANSPOSE_A (x is [K,M]) TRANSPOSE_B (y is [N,K]),
- * TYPE, COMPUTE.
+ * TYPE, OUT_TYPE, COMPUTE.
  */
 #include "kernels/common/cublas.h"
 
@@ -21,6 +21,6 @@ void matmul(void *const *arg)
     const int status = ((gemm *)arg[0])(
         handle, TRANSPOSE_B ? TRANS : NO_TRANS, TRANSPOSE_A ? TRANS : NO_TRANS, N, M, K, &one,
         arg[2], TYPE, TRANSPOSE_B ? K : N, Y_BATCH, arg[1], TYPE, TRANSPOSE_A ? M : K, X_BATCH,
-        &zero, arg[3], TYPE, N, (i64)M * N, B, COMPUTE, DEFAULT_ALGORITHM);
+        &zero, arg[3], OUT_TYPE, N, (i64)M * N, B, COMPUTE, DEFAULT_ALGORITHM);
     blas_failed("cublasGemmStridedBatchedEx", status, "");
 }
