@@ -8,6 +8,8 @@
 
 #include "kernels/dense/matmul_gpu.h"
 
+enum { MATMUL_GPU_GEMV_MOST = 1024 }; /* more is code that a compiler takes too long for */
+
 typedef struct matmul_gpu_team {
     int64_t lanes, teams, each_m, each_n, deep, splits;
 } matmul_gpu_team;
@@ -56,6 +58,9 @@ static inline bool matmul_gpu_gemv_valid(const optune_task *task, const matmul_g
     if ((c->each_m > 1 && c->each_m / 2 >= p->m) || (c->each_n > 1 && c->each_n / 2 >= p->n) ||
         (c->lanes > 8 && c->teams > 1 && c->teams / 2 * c->each_n >= p->n))
         return optune_refuse(why, "half of the block lies outside the output");
+    if (c->deep * c->each_m * c->each_n * v > MATMUL_GPU_GEMV_MOST)
+        return optune_refuse(why, "%" PRId64 " products in one step of a thread, at most %d",
+                             c->deep * c->each_m * c->each_n * v, MATMUL_GPU_GEMV_MOST);
     if (c->deep > 1 && c->lanes * v * c->deep > p->k)
         return optune_refuse(why, "more depth at once than there is");
     return matmul_gpu_splits_fit(p, c->splits, c->lanes * v * c->deep, why) &&
