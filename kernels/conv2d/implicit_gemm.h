@@ -22,11 +22,8 @@
 #define LDA BM
 #define LDB BN
 #include "kernels/common/tile_stage_gpu.h"
+#include "kernels/conv2d/pixels_gpu.h"
 
-#define TAPS (KH * KW)
-#define PLANE_IN (H * W)
-#define PLANE_OUT (OH * OW)
-#define PIXELS ((INDEX)N * PLANE_OUT)
 #define OUTPUTS ((INDEX)N * CO * PLANE_OUT)
 #define WHOLE_TAPS (CI_PAD % BK == 0) /* a tile of depth lies in one tap */
 #define STEPS (DEPTH / BK)
@@ -40,53 +37,6 @@
 #define ROWS CEIL_DIV(BK, ROW_STEP)
 
 VECTOR(vec_a, DTYPE, VA);
-
-/* Where a pixel of the output looks: `plane` is the first element of its image and group, y and x
- * the place of tap 0. */
-typedef struct pixel {
-    INDEX plane;
-    int y, x;
-    bool inside;
-} pixel;
-
-#if TRANSPOSED
-#define FIRST(o, stride, pad) ((o) + (pad))
-/* The input row or column that tap offset `at` meets; -1: none. */
-INLINE int source(int first, int at, int stride, int extent, bool always)
-{
-    const int t = first - at;
-    (void)always;
-    return t >= 0 && t % stride == 0 && t / stride < extent ? t / stride : -1;
-}
-#else
-#define FIRST(o, stride, pad) ((o) * (stride) - (pad))
-INLINE int source(int first, int at, int stride, int extent, bool always)
-{
-    const int t = first + at;
-    (void)stride;
-    return always || (t >= 0 && t < extent) ? t : -1;
-}
-#endif
-
-INLINE pixel pixel_of(INDEX m, int group)
-{
-    pixel p;
-    const INDEX image = m / PLANE_OUT;
-    const int at = (int)(m % PLANE_OUT);
-    p.inside = m < PIXELS;
-    p.plane = (image * CI + group * CI_G) * PLANE_IN;
-    p.y = FIRST(at / OW, SH, PT);
-    p.x = FIRST(at % OW, SW, PL);
-    return p;
-}
-
-/* Where the pixel looks at a tap, from the start of a plane; -1: nowhere. */
-INLINE int look(const pixel *p, int tap)
-{
-    const int y = source(p->y, tap / KW * DH, SH, H, PT + PB == 0 && !TRANSPOSED);
-    const int x = source(p->x, tap % KW * DW, SW, W, PL + PR == 0 && !TRANSPOSED);
-    return p->inside && y >= 0 && x >= 0 ? y * W + x : -1;
-}
 
 INLINE vec_a fetch(GLOBAL const DTYPE *RESTRICT data, INDEX plane, int at, int channel)
 {
@@ -178,7 +128,8 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
     tile_clear(acc);
     UNROLL
     for (int i = 0; i < PIXEL_VECS; i++)
-        p[i] = pixel_of(m0 + (column + i * THREADS) * VA, group);
+        p[i] =
+            pixel_of(m0 + (column + i * THREADS) * VA, CI * PLANE_IN, group * CI_G * PLANE_IN);
 
     fetch_pixels(data, p, first, row, next_a);
     tile_fetch(weights + (INDEX)first * BK * CO_PAD, CO_PAD, BN, thread, next_b);
@@ -209,13 +160,6 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
         }
     }
 }
-
-/* The weight of channels c, f of a group at a tap. */
-#if TRANSPOSED
-#define WEIGHT_AT(g, f, c, tap) ((((i64)(g)*CI_G + (c)) * CO_G + (f)) * TAPS + (tap))
-#else
-#define WEIGHT_AT(g, f, c, tap) ((((i64)(g)*CO_G + (f)) * CI_G + (c)) * TAPS + (tap))
-#endif
 
 KERNEL(PACK_THREADS, 1, 1)
 pack(GLOBAL const DTYPE *RESTRICT weight, GLOBAL DTYPE *RESTRICT packed)

@@ -5,6 +5,7 @@
  * The implicit product lies above the direct one: its untuned tile suits every shape, while
  * the other's tiles must divide it.
  */
+#include "kernels/conv2d/implicit_mma_rows.h"
 #include "kernels/conv2d/strategy_rows.h"
 
 /* Relay's: square kernels of 3 to 7, stride and dilation 1, one group. Ours computes 3x3 of them. */
@@ -24,7 +25,15 @@ static bool depthwise(const optune_task *task, char *why)
            optune_refuse(why, "it is not depthwise");
 }
 
+static bool other_shapes(const optune_task *task, char *why)
+{
+    return !implicit_mma_divides(task, NULL) ||
+           optune_refuse(why, "it falls into fragments, which has a row of its own");
+}
+
 static const optune_strategy_row rows[] = {
+    {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 20, .condition = implicit_mma_divides},
+    {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 9, .condition = other_shapes},
     {.impl = "depthwise_conv2d_nchw.cuda", .plevel = 14, .condition = depthwise},
     {.impl = "conv2d_implicit_gemm.gpu", .plevel = 11},
     {.impl = "conv2d_nchw.cuda", .plevel = 10},

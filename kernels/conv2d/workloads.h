@@ -66,6 +66,8 @@ static const char *const samples[] = {
     "conv2d(bf16[2,24,9,9], const bf16[32,24,1,1], out_dtype=f32)",
     "conv2d(f16[1,3,17,15], const f16[16,3,3,3], strides=[2,2], padding=[1,1,1,1], "
     "out_dtype=f32)",
+    "conv2d(bf16[2,12,9,11], const bf16[10,6,3,2], strides=[2,1], padding=[0,1,2,1], "
+    "dilation=[1,2], groups=2)",
     "conv2d(i8[1,16,10,10], const i8[16,16,3,3], padding=[1,1,1,1], out_dtype=i32)",
     "conv2d(f32[1,16,12,12], const f32[24,16,3,3], padding=[1,1,1,1], math=tf32)",
     "conv2d(f32[1,3,17,19], const f32[8,3,3,3], padding=[1,1,1,1])",

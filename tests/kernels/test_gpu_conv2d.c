@@ -143,12 +143,45 @@ static void test_depthwise(void **state)
     check_contains(why, "threads");
 }
 
+static void test_tensor_cores(void **state)
+{
+    (void)state;
+    static const char impl[] = "conv2d_implicit_gemm_mma.cuda";
+    static const char half[] = "conv2d(f16[1,64,32,32], f16[128,64,3,3], padding=[1,1,1,1])";
+    check_takes(impl, half, NULL, 0);
+    check_takes(impl, "conv2d(bf16[1,64,32,32], bf16[128,64,3,3], out_dtype=f32)", NULL, 0);
+    check_takes(impl, "conv2d(f32[1,64,32,32], f32[128,64,3,3], math=tf32)", NULL, 0);
+    check_refuses(impl, "conv2d(f32[1,64,32,32], f32[128,64,3,3])", NULL, 0, "tf32");
+    check_refuses(impl, "conv2d(f64[1,64,32,32], f64[128,64,3,3])", NULL, 0, "float16");
+    check_refuses(impl, "conv2d(f16[1,4,8,8,16], f16[64,64,3,3], data_layout=NCHW16c)", NULL, 0,
+                  "NCHW");
+    check_takes(impl, "conv2d(f16[1,65535,2,2], f16[65535,1,1,1], groups=65535)", NULL, 0);
+    check_refuses(impl, "conv2d(f16[2,65535,2,2], f16[65535,1,1,1], groups=65535)", NULL, 0,
+                  "planes");
+    check_takes(impl, half, "block_m", 128);
+    check_refuses(impl, half, "block_m", 256, "half of the block");
+    /* A depth of 576 is 18 tiles of 64 bytes. */
+    check_takes(impl, half, "splits", 4);
+    check_refuses(impl, half, "splits", 16, "parts");
+
+    optune_device older = device;
+    older.cc_major = 7;
+    older.cc_minor = 5;
+    const optune_task on_75 = {&call, &target, &older};
+    char why[OPTUNE_WHY_SIZE] = "";
+    optune_err err = {0};
+    check_ok(ot_call_parse(half, &call, &err));
+    assert_false(ot_impl_applies(ot_impl_find(impl), &on_75, why));
+    check_contains(why, "8.0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_implicit_gemm),
         cmocka_unit_test(test_winograd),
         cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_tensor_cores),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
