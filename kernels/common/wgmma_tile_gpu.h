@@ -23,6 +23,7 @@
  * other), BITS_OF (those of the output that a sum, or with HALVES two become), BOXES, X_SHARED Y_SHARED (one matrix for
  * all b), INDEX, BIAS.
  */
+#include "kernels/common/epilogue_gpu.h"
 #include "kernels/common/wgmma_gpu.h"
 
 #define THREADS (128 * (CONSUMERS + PRODUCER))
@@ -155,6 +156,19 @@ INLINE place place_of(int tile, int rank)
 #define CONSUMES 1 /* who does not is elsewhere */
 #endif
 
+/* What is fused, on columns n, n + 1 of a row. */
+#define FUSE(p, m, n, left, right)                                                             \
+    if (EPILOGUE && (m) < M && (n) < N) {                                                      \
+        const INDEX o = ((INDEX)(p).b * M + (m)) * N + (n);                                    \
+        EPILOGUE_APPLY(left, o)                                                                \
+        if ((n) + 1 < N)                                                                       \
+            EPILOGUE_APPLY(right, o + 1)                                                       \
+        (void)o;                                                                               \
+    }
+
+#define ROW_OF(p, part)                                                                        \
+    ((p).m + (group * MINE + (part)) * 64 + THREAD_X / 32 % 4 * 16) /* a warp's first */
+
 #if BOXES
 
 #define COLUMNS (128 / (int)sizeof(OUT)) /* of a box */
@@ -186,16 +200,18 @@ INLINE void write_pair(const warpgroups *w, u32 box, int r, int c, SUM a, SUM b)
                 const int n = (p).n + left + col + lane % 4 * 2, at = (left + col) / 2;        \
                 const SUM more0 = BIAS_AT(n), more1 = BIAS_AT(n + 1);                          \
                 UNROLL for (int h = 0; h < 2; h++)                                             \
-                    write_pair(&w, OUT_BOX(turn), lane / 4 + 8 * h, col + lane % 4 * 2,        \
-                               PLUS(acc[part][at + 2 * h], more0),                             \
-                               PLUS(acc[part][at + 2 * h + 1], more1));                        \
+                {                                                                              \
+                    const int row = lane / 4 + 8 * h, m = ROW_OF(p, part) + row;               \
+                    SUM a = PLUS(acc[part][at + 2 * h], more0);                                \
+                    SUM b = PLUS(acc[part][at + 2 * h + 1], more1);                            \
+                    FUSE(p, m, n, a, b)                                                        \
+                    write_pair(&w, OUT_BOX(turn), row, col + lane % 4 * 2, a, b);              \
+                }                                                                              \
             }                                                                                  \
             shared_visible();                                                                  \
             WARP_BARRIER();                                                                    \
             if (CONSUMES && lane == 0) {                                                       \
-                store_box_3d(&w, out, (p).n + left,                                            \
-                             (p).m + (group * MINE + part) * 64 + THREAD_X / 32 % 4 * 16,      \
-                             (p).b, OUT_BOX(turn));                                            \
+                store_box_3d(&w, out, (p).n + left, ROW_OF(p, part), (p).b, OUT_BOX(turn));    \
                 stores_commit();                                                               \
             }                                                                                  \
         }                                                                                      \
@@ -231,13 +247,12 @@ INLINE void store_pair(GLOBAL OUT *to, SUM a, SUM b, int more)
             const SUM more0 = BIAS_AT(col), more1 = BIAS_AT(col + 1);                          \
             UNROLL for (int eight = 0; eight < 2 * MINE; eight++)                              \
             {                                                                                  \
-                const int row = (p).m + (group * MINE + eight / 2) * 64 +                      \
-                                THREAD_X / 32 % 4 * 16 + lane / 4 + eight % 2 * 8;             \
+                const int row = ROW_OF(p, eight / 2) + lane / 4 + eight % 2 * 8;               \
+                SUM a = PLUS(acc[eight / 2][at + eight % 2 * 2], more0);                       \
+                SUM b = PLUS(acc[eight / 2][at + eight % 2 * 2 + 1], more1);                   \
+                FUSE(p, row, col, a, b)                                                        \
                 if (row < M && col < N)                                                        \
-                    store_pair(out + ((INDEX)(p).b * M + row) * N + col,                       \
-                               PLUS(acc[eight / 2][at + eight % 2 * 2], more0),                \
-                               PLUS(acc[eight / 2][at + eight % 2 * 2 + 1], more1),            \
-                               col + 1 < N);                                                   \
+                    store_pair(out + ((INDEX)(p).b * M + row) * N + col, a, b, col + 1 < N);   \
             }                                                                                  \
         }                                                                                      \
     }
@@ -273,7 +288,7 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
             ,
         GLOBAL const OUT *RESTRICT bias
 #endif
-)
+            EPILOGUE_PARAMETERS)
 {
     SHARED(pool, POOL_BYTES);
     WARPGROUPS(w, pool);

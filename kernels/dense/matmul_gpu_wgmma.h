@@ -317,6 +317,7 @@ static inline void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_g
     if (w.boxes)
         stage.arg[2] = matmul_gpu_wgmma_map(plan, p, out, to, p->m, p->n, false, 16);
     matmul_gpu_dims(&stage, p, true);
+    optune_plan_fuse(task, plan, &stage, 0);
     optune_plan_stage(plan, &stage);
 }
 
