@@ -4,6 +4,7 @@
  * of their platforms; a target's -device names one by that number or by a part of its name or
  * its platform's, and without it a GPU is preferred.
  */
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,20 +43,49 @@ static int64_t number_of(const ot_opencl *cl, cl_device_id device, cl_uint what,
                                                                                : 0;
 }
 
+/* What the loader was told of drivers, and that none of it could be used. */
+static void say_registered(ot_text *text)
+{
+    const char *place = getenv("OCL_ICD_VENDORS");
+    char pattern[4096], name[256] = "";
+    glob_t file = {0};
+    if (!place || !*place)
+        place = "/etc/OpenCL/vendors";
+    snprintf(pattern, sizeof pattern, "%s/*.icd", place);
+    glob(pattern, 0, NULL, &file);
+    ot_text_printf(text, "the loader found no driver in %s", place);
+    for (size_t i = 0; i < file.gl_pathc; i++) {
+        FILE *f = fopen(file.gl_pathv[i], "r");
+        if (f && fgets(name, sizeof name, f))
+            name[strcspn(name, "\r\n")] = '\0';
+        ot_text_printf(text, "%s%s names '%s'", i ? ", " : ": ",
+                       strrchr(file.gl_pathv[i], '/') + 1, name);
+        if (f)
+            fclose(f);
+    }
+    if (file.gl_pathc)
+        ot_text_add(text, file.gl_pathc > 1 ? ", which give no platform"
+                                            : ", which gives no platform");
+    globfree(&file);
+}
+
 static int find_all(const ot_opencl *cl, found *all, optune_err *err)
 {
     cl_platform_id platform[MOST_PLATFORMS];
     cl_uint n = 0;
     all->n = 0;
     const cl_int rc = cl->clGetPlatformIDs(MOST_PLATFORMS, platform, &n);
-    if (rc != CL_SUCCESS || n == 0)
-        return optune_fail(err, OPTUNE_ENODEV,
-                           "no OpenCL platform (%s): the loader found no driver in "
-                           "/etc/OpenCL/vendors%s; install a GPU's driver, or "
-                           "pocl-opencl-icd for this CPU",
-                           rc == CL_SUCCESS ? "none is registered" : ot_opencl_error(rc),
-                           getenv("OCL_ICD_VENDORS") ? " or $OCL_ICD_VENDORS" : "");
     ot_text names = {0};
+    if (rc != CL_SUCCESS || n == 0) {
+        say_registered(&names);
+        optune_fail(err, OPTUNE_ENODEV,
+                    "no OpenCL platform (%s): %s; install a GPU's driver, or "
+                    "pocl-opencl-icd for this CPU",
+                    rc == CL_SUCCESS ? "none is registered" : ot_opencl_error(rc),
+                    ot_text_str(&names));
+        ot_text_release(&names);
+        return OPTUNE_ENODEV;
+    }
     for (cl_uint i = 0; i < n && i < MOST_PLATFORMS; i++) {
         cl_uint more = 0;
         const cl_uint room = (cl_uint)(MOST_DEVICES - all->n);

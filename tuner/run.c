@@ -292,8 +292,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         const double share = fmax(0, run->end - ot_now()) / (run->n_workloads - i);
         optune_err own = {0};
         status = ot_tune(run, i, isfinite(run->end) ? share : 1e9, &tuned[i], &own);
-        if (status == OPTUNE_ENOENT) {
-            /* Nothing computes this one here: said in the report, and the others go on. */
+        if (status == OPTUNE_ENOENT || status == OPTUNE_ENOMEM) {
+            /* Nothing computes this one here, or the device has no room for it: said in the report,
+             * and the others go on. */
             ot_copy(tuned[i].problem, sizeof tuned[i].problem, own.text);
             ot_run_report(run, "searching", tuned[i].problem);
             status = OPTUNE_OK;

@@ -457,9 +457,12 @@ int ot_tune_first(ot_run *run, int from, ot_tuned *tuned, optune_err *err)
         if (all[i] && !tuned[from + i].trials)
             status = enqueue(all[i], err);
     }
-    for (int i = 0; i < n && status >= 0; i++)
+    for (int i = 0; i < n && status >= 0; i++) {
         if (all[i])
             status = tune_first(all[i], err);
+        if (status == OPTUNE_ENOMEM)
+            status = OPTUNE_OK; /* the search proper says so */
+    }
     for (int i = 0; i < n; i++) {
         if (all[i])
             close_tuning(all[i]);

@@ -21,6 +21,7 @@ enum {
     MOST_ARGS = 24,
     PLAIN_SHARED = 48 << 10,
     INVALID = 1,
+    OUT_OF_MEMORY = 2,
     BAD_IMAGE = 200,
     ILLEGAL_ADDRESS = 700
 };
@@ -107,6 +108,7 @@ API cuGetErrorName(int code, const char **name)
 {
     *name = code == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
             : code == BAD_IMAGE     ? "CUDA_ERROR_INVALID_IMAGE"
+            : code == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY"
                                     : "CUDA_ERROR_INVALID_VALUE";
     return 0;
 }
@@ -205,6 +207,9 @@ API cuFuncSetAttribute(kernel *function, int what, int value)
 
 API cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
 {
+    const char *most = getenv("FAKE_CUDA_MEMORY"); /* bytes that one buffer may have */
+    if (most && bytes > strtoull(most, NULL, 10))
+        return OUT_OF_MEMORY;
     *pointer = (uint64_t)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     return bytes ? sticky : INVALID;
 }

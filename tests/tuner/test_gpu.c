@@ -244,13 +244,37 @@ static void test_library_cannot_start(void **state)
     setenv("LD_LIBRARY_PATH", before, 1);
 }
 
+/* A workload for which the device has no room is refused; it costs neither worker nor run. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    bench b;
+    optune_err err = {0};
+    static const char room[] = "dense(f32[1,1],f32[1,1])";
+    stand_in();
+    if (!getenv("OPTUNE_CUDA_DRIVER"))
+        skip(); /* a real device has room for what this test could make */
+    assert_true(open_bench(&b, "cuda"));
+    ot_worker_close(b.worker); /* the next one inherits the limit */
+    setenv("FAKE_CUDA_MEMORY", "132000", 1); /* two canaries and a little */
+    char *plugins[2] = {plugin, NULL};
+    const ot_worker_options options = {
+        .target_text = "cuda", .target = &b.target, .device = &b.device, .plugins = plugins};
+    check_ok(ot_worker_open(&options, &b.worker, &err));
+    assert_int_equal(ot_worker_workload(b.worker, text, 7, &err), OPTUNE_ENOMEM);
+    check_contains(err.text, "no device memory for a buffer of 1152 bytes");
+    check_contains(err.text, "CUDA_ERROR_OUT_OF_MEMORY");
+    check_ok(ot_worker_workload(b.worker, room, 7, &err));
+    close_bench(&b);
+    unsetenv("FAKE_CUDA_MEMORY");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opencl),
-        cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_cuda),
-        cmocka_unit_test(test_library_cannot_start),
+        cmocka_unit_test(test_opencl),    cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_cuda),      cmocka_unit_test(test_library_cannot_start),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
