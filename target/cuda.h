@@ -26,6 +26,17 @@ int ot_cuda_ask_version(const char *library, char *text, size_t size, optune_err
 /* ptxas's report as lines of `resources`. */
 void ot_cuda_read_report(const char *log, ot_text *lines);
 
+/* cuda_buffer.c: device memory, between two canaries where it is guarded. */
+typedef struct ot_cuda_buffer {
+    cuda_pointer whole, part; /* all of it, and what a kernel is given */
+    size_t bytes;             /* of the part */
+    bool guarded;
+} ot_cuda_buffer;
+/* CUDA's result; NULL in *buffer where it is not 0. */
+int ot_cuda_buffer_open(const ot_cuda *cu, int64_t bytes, bool guarded, ot_cuda_buffer **buffer);
+void ot_cuda_buffer_close(const ot_cuda *cu, ot_cuda_buffer *buffer);
+bool ot_cuda_buffer_intact(const ot_cuda *cu, const ot_cuda_buffer *buffer);
+
 /* cuda_map.c: EUNSUPPORTED where the driver makes none. */
 typedef struct ot_cuda_tensor_map {
     _Alignas(64) uint64_t opaque[16];

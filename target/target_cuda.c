@@ -50,12 +50,6 @@ typedef struct loaded { /* a module */
     function *functions;
 } loaded;
 
-typedef struct buffer {
-    cuda_pointer whole, part;
-    size_t bytes;
-    bool guarded;
-} buffer;
-
 /* Notes what an error means for this process: after a fault nothing works any more. */
 static int failed(cuda_state *s, int rc, const char *doing, optune_err *err)
 {
@@ -229,33 +223,18 @@ static void *library(void *state, const char *name, const char *wanted, optune_e
 
 static void free_buffer(void *state, void *handle)
 {
-    cuda_state *s = state;
-    buffer *b = handle;
-    if (b->whole)
-        s->cu->cuMemFree(b->whole);
-    free(b);
+    const cuda_state *s = state;
+    ot_cuda_buffer_close(s->cu, handle);
 }
 
 static int alloc(void *state, int64_t bytes, bool guarded, void **handle, optune_err *err)
 {
     cuda_state *s = state;
-    const size_t pad = guarded ? OT_GPU_PAD : 0, whole = (size_t)bytes + 2 * pad + (bytes == 0);
-    buffer *b = ot_alloc(sizeof *b);
-    b->bytes = (size_t)bytes;
-    b->guarded = guarded;
-    int rc = s->cu->cuMemAlloc(&b->whole, whole);
+    ot_cuda_buffer *b = NULL;
+    const int rc = ot_cuda_buffer_open(s->cu, bytes, guarded, &b);
+    *handle = b;
     if (!rc)
-        rc = s->cu->cuMemsetD8(b->whole, 0, whole);
-    b->part = b->whole + pad;
-    if (!rc && guarded)
-        rc = s->cu->cuMemcpyHtoD(b->whole, ot_gpu_canary(), OT_GPU_PAD);
-    if (!rc && guarded)
-        rc = s->cu->cuMemcpyHtoD(b->part + b->bytes, ot_gpu_canary(), OT_GPU_PAD);
-    if (!rc) {
-        *handle = b;
         return OPTUNE_OK;
-    }
-    free_buffer(s, b);
     failed(s, rc, "allocating", NULL);
     return optune_fail(err, OPTUNE_ENOMEM, "no device memory for a buffer of %lld bytes: %s",
                        (long long)bytes, ot_cuda_error(rc));
@@ -265,7 +244,7 @@ static int write_buffer(void *state, void *handle, const void *from, int64_t byt
 {
     cuda_state *s = state;
     const int rc =
-        bytes ? s->cu->cuMemcpyHtoD(((buffer *)handle)->part, from, (size_t)bytes) : 0;
+        bytes ? s->cu->cuMemcpyHtoD(((ot_cuda_buffer *)handle)->part, from, (size_t)bytes) : 0;
     return rc ? failed(s, rc, "writing", NULL) : OPTUNE_OK;
 }
 
@@ -273,21 +252,15 @@ static int read_buffer(void *state, const void *handle, void *to, int64_t bytes)
 {
     cuda_state *s = state;
     const int rc =
-        bytes ? s->cu->cuMemcpyDtoH(to, ((const buffer *)handle)->part, (size_t)bytes) : 0;
+        bytes ? s->cu->cuMemcpyDtoH(to, ((const ot_cuda_buffer *)handle)->part, (size_t)bytes)
+              : 0;
     return rc ? failed(s, rc, "reading", NULL) : OPTUNE_OK;
 }
 
 static bool intact(void *state, void *handle)
 {
-    cuda_state *s = state;
-    const buffer *b = handle;
-    static char pad[OT_GPU_PAD];
-    for (int side = 0; side < 2 && b->guarded; side++) {
-        const cuda_pointer at = side ? b->part + b->bytes : b->whole;
-        if (s->cu->cuMemcpyDtoH(pad, at, sizeof pad) || !ot_gpu_canary_intact(pad))
-            return false;
-    }
-    return true;
+    const cuda_state *s = state;
+    return ot_cuda_buffer_intact(s->cu, handle);
 }
 
 /* ---- launching --------------------------------------------------------------------------- */
@@ -313,7 +286,7 @@ static ready *new_ready(int n)
 static int prepare_map(const optune_tensor_map *map, bool host, ot_cuda_tensor_map *to,
                        optune_err *err)
 {
-    const buffer *b = map->buffer;
+    const ot_cuda_buffer *b = map->buffer;
     return host ? optune_fail(err, OPTUNE_EUNSUPPORTED, "a library's body takes no tensor map")
                 : ot_cuda_map(map, b ? b->part : 0, to, err);
 }
@@ -323,7 +296,7 @@ static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
     const bool host = to->function->host != NULL;
     int status = OPTUNE_OK;
     for (int i = 0; i < launch->stage->n_args && status >= 0; i++) {
-        const buffer *b = launch->arg[i];
+        const ot_cuda_buffer *b = launch->arg[i];
         switch (launch->stage->arg[i].kind) {
         case OPTUNE_ARG_INPUT:
         case OPTUNE_ARG_OUTPUT:
