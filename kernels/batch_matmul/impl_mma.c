@@ -9,10 +9,10 @@
 static bool takes(const optune_task *task, char *why)
 {
     const matmul_gpu p = batch_matmul_gpu(task->call);
-    return batch_matmul_known(task->call) ? matmul_gpu_mma_applies(task, &p, why)
-                                          : optune_refuse(why, "needs constant shapes");
+    return batch_matmul_bounded(task->call) ? matmul_gpu_mma_applies(task, &p, why)
+                                            : optune_refuse(why, "needs constant shapes");
 }
 
 MATMUL_GPU_IMPL(batch_matmul, mma, "batch_matmul_mma.cuda", mma,
                 "tensor cores, stages of asynchronous copies into swizzled tiles",
-                batch_matmul_gpu, takes, NULL, .math = "ieee tf32");
+                batch_matmul_gpu, takes, "x.0 x.1 y.0", .math = "ieee tf32");

@@ -9,13 +9,13 @@
  * end is filled with zeros. Where the shape divides, the conditions are constants and vanish. Rows that are
  * not of 16 aligned bytes are copied in pieces of COPY bytes, below 4 through registers.
  *
- * Macros beside the tile's: BATCH M N K, A_BATCH B_BATCH (elements from one batch to the next), ELEM,
+ * Macros beside the tile's: BATCH M N K (BATCH and M the most, where B_VARIES or M_VARIES says that they
+ * come at run time; blocks beyond them do nothing), A_SHARED B_SHARED (one matrix for all batches), ELEM,
  * SIZE of it, DEPTH (elements in KB), COPY, GROUP, SPLITS, OUT, ROUND, BIAS, INDEX.
  */
 #include "kernels/common/epilogue_gpu.h"
 #include "kernels/common/mma_tile_gpu.h"
 
-#define BLOCKS_M CEIL_DIV(M, BM)
 #define BLOCKS_N CEIL_DIV(N, BN)
 #define TILES CEIL_DIV(K, DEPTH)
 #define PART_TILES CEIL_DIV(TILES, SPLITS)
@@ -73,7 +73,7 @@ INLINE void fill_tile(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from
 #if A_ACROSS
 #define FILL_A(to, k) fill_tile(&l, to, a, 1, DEPTH, A_CHUNKS, k, K, m0, M);
 #else
-#define FILL_A(to, k) fill_tile(&l, to, a, 0, BM, A_CHUNKS, m0, M, k, K);
+#define FILL_A(to, k) fill_tile(&l, to, a, 0, BM, A_CHUNKS, m0, rows, k, K);
 #endif
 #if B_ACROSS
 #define FILL_B(to, k) fill_tile(&l, to, b, 1, DEPTH, B_CHUNKS, k, K, n0, N);
@@ -87,11 +87,11 @@ INLINE void fill_tile(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from
     }
 
 /* Two sums that lie side by side, the second one perhaps beyond the row's end. */
-INLINE void store_sums(GLOBAL OUT *RESTRICT out, INDEX m, INDEX n, SUM x, SUM y)
+INLINE void store_sums(GLOBAL OUT *RESTRICT out, INDEX rows, INDEX m, INDEX n, SUM x, SUM y)
 {
     const OUT first = ROUND(x), second = ROUND(y);
     const pair both = {{first, second}};
-    if (m >= M || n >= N)
+    if (m >= rows || n >= N)
         return;
     if (N % 2 == 0) {
         *(GLOBAL pair *)(out + m * N + n) = both;
@@ -102,11 +102,11 @@ INLINE void store_sums(GLOBAL OUT *RESTRICT out, INDEX m, INDEX n, SUM x, SUM y)
     }
 }
 
-INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX m, INDEX n, SUM x, SUM y)
+INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX rows, INDEX m, INDEX n, SUM x, SUM y)
 {
-    if (m < M && n < N)
+    if (m < rows && n < N)
         out[m * N + n] = x;
-    if (m < M && n + 1 < N)
+    if (m < rows && n + 1 < N)
         out[m * N + n + 1] = y;
 }
 
@@ -118,10 +118,28 @@ INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX m, INDEX n, SUM x, SUM y
 #define BIAS_AT(n) ((SUM)0)
 #endif
 
-#if SPLITS > 1
-#define TARGET GLOBAL SUM *RESTRICT partial
+/* What comes at run time. */
+#if B_VARIES
+#define BATCHES_PARAMETER , i64 batches
+#define BATCHES batches
 #else
-#define TARGET GLOBAL OUT *RESTRICT out BIAS_PARAMETER EPILOGUE_PARAMETERS
+#define BATCHES_PARAMETER
+#define BATCHES BATCH
+#endif
+#if M_VARIES
+#define ROWS_PARAMETER , i64 all_rows
+#define ROWS ((INDEX)all_rows)
+#else
+#define ROWS_PARAMETER
+#define ROWS M
+#endif
+
+#define WHOLE_OUTPUT                                                                           \
+    GLOBAL OUT *RESTRICT out BIAS_PARAMETER BATCHES_PARAMETER ROWS_PARAMETER EPILOGUE_PARAMETERS
+#if SPLITS > 1
+#define TARGET GLOBAL SUM *RESTRICT partial BATCHES_PARAMETER ROWS_PARAMETER
+#else
+#define TARGET WHOLE_OUTPUT
 #endif
 
 KERNEL(THREADS, 1, 1)
@@ -131,10 +149,12 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
     MMA_LANES(l);
     const int batch = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
     const int group = BLOCK_X / (GROUP * BLOCKS_N), within = BLOCK_X % (GROUP * BLOCKS_N);
-    const int high = MIN(GROUP, BLOCKS_M - group * GROUP);
+    const int high = MAX(1, MIN(GROUP, (int)CEIL_DIV(ROWS, BM) - group * GROUP));
     const INDEX m0 = (INDEX)(group * GROUP + within % high) * BM;
     const INDEX n0 = (INDEX)(within / high) * BN;
-    const int first = part * PART_TILES, tiles = MIN(PART_TILES, TILES - first);
+    const INDEX rows = B_VARIES && batch >= BATCHES ? 0 : ROWS;
+    const bool idle = (M_VARIES || B_VARIES) && (m0 >= rows || n0 >= N);
+    const int first = part * PART_TILES, tiles = idle ? 0 : MIN(PART_TILES, TILES - first);
     SUM acc[MT][NT][4];
     UNROLL
     for (int i = 0; i < MT; i++) {
@@ -145,14 +165,14 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
                 acc[i][j][e] = 0;
         }
     }
-    a += (i64)batch * A_BATCH;
-    b += (i64)batch * B_BATCH;
+    a += A_SHARED ? 0 : (i64)batch * ROWS * K;
+    b += B_SHARED ? 0 : (i64)batch * N * K;
     TILE_LOOP(&l, pool, acc, tiles, FILL);
 
 #if SPLITS > 1
     partial += (i64)BLOCK_Z * M * N;
 #else
-    out += (i64)batch * M * N;
+    out += (i64)batch * ROWS * N;
 #endif
     UNROLL
     for (int j = 0; j < NT; j++) {
@@ -166,16 +186,16 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
             for (int e = 0; e < 4; e += 2) {
                 const INDEX m = m0 + TILE_ROW(i) + 4 * e;
 #if SPLITS > 1
-                store_parts(partial, m, n, acc[i][j][e], acc[i][j][e + 1]);
+                store_parts(partial, rows, m, n, acc[i][j][e], acc[i][j][e + 1]);
 #else
                 SUM left = acc[i][j][e] + x, right = acc[i][j][e + 1] + y;
-                if (EPILOGUE && m < M && n < N) {
-                    const INDEX o = (INDEX)batch * M * N + m * N + n;
+                if (EPILOGUE && m < rows && n < N) {
+                    const INDEX o = (INDEX)batch * ROWS * N + m * N + n;
                     EPILOGUE_APPLY(left, o)
                     if (n + 1 < N)
                         EPILOGUE_APPLY(right, o + 1)
                 }
-                store_sums(out, m, n, left, right);
+                store_sums(out, rows, m, n, left, right);
 #endif
             }
         }
@@ -186,16 +206,15 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
 enum { FINISH_THREADS = 256 };
 
 KERNEL(FINISH_THREADS, 1, 1)
-finish(GLOBAL const SUM *RESTRICT partial,
-       GLOBAL OUT *RESTRICT out BIAS_PARAMETER EPILOGUE_PARAMETERS)
+finish(GLOBAL const SUM *RESTRICT partial, WHOLE_OUTPUT)
 {
-    const i64 at = (i64)BLOCK_X * FINISH_THREADS + THREAD_X, plane = (i64)M * N;
-    if (at < BATCH * plane) {
+    const i64 at = (i64)BLOCK_X * FINISH_THREADS + THREAD_X, plane = (i64)ROWS * N;
+    if (at < BATCHES * plane) {
         const i64 batch = at / plane, within = at % plane;
         SUM sum = 0;
         UNROLL
         for (int s = 0; s < SPLITS; s++)
-            sum += partial[(batch * SPLITS + s) * plane + within];
+            sum += partial[(batch * SPLITS + s) * ((i64)M * N) + within];
 #if BIAS
         sum += VALUE(bias[within % N]);
 #endif

@@ -9,10 +9,10 @@
 static bool takes(const optune_task *task, char *why)
 {
     const matmul_gpu p = dense_gpu(task->call);
-    return dense_known(task->call) ? matmul_gpu_mma_applies(task, &p, why)
-                                   : optune_refuse(why, "needs constant shapes");
+    return dense_bounded(task->call) ? matmul_gpu_mma_applies(task, &p, why)
+                                     : optune_refuse(why, "needs constant shapes");
 }
 
 MATMUL_GPU_IMPL(dense, mma, "dense_mma.cuda", mma,
                 "tensor cores, stages of asynchronous copies into swizzled tiles", dense_gpu,
-                takes, NULL, .math = "ieee tf32");
+                takes, "data.0", .math = "ieee tf32");

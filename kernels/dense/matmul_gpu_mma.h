@@ -81,6 +81,8 @@ static inline bool matmul_gpu_mma_applies(const optune_task *task, const matmul_
                              optune_call_word(call, "math"));
     if (call->input[0].type.dtype.bits != 16 && (p->x_along || p->y_along))
         return optune_refuse(why, "transposes operands of 16 bits only");
+    if (p->x_along && p->m_varies)
+        return optune_refuse(why, "rows of a transposed operand must be known");
     return (p->b > 0 && p->m > 0 && p->n > 0 && p->k > 0) ||
            optune_refuse(why, "needs dimensions of at least 1");
 }
@@ -298,8 +300,10 @@ static inline int matmul_gpu_mma_module(const optune_call *call, const matmul_gp
         {"K", p->k},
         {"A_ACROSS", p->x_along},
         {"B_ACROSS", p->y_along},
-        {"A_BATCH", p->x_shared ? 0 : p->m * p->k},
-        {"B_BATCH", p->y_shared ? 0 : p->n * p->k},
+        {"B_VARIES", p->b_varies},
+        {"M_VARIES", p->m_varies},
+        {"A_SHARED", p->x_shared},
+        {"B_SHARED", p->y_shared},
         {"BIAS", p->has_bias},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
@@ -338,8 +342,9 @@ static inline void matmul_gpu_mma_plan(const optune_task *task, const matmul_gpu
     if (c.splits > 1)
         stage.arg[2] = finish.arg[0] = optune_scratch_arg(
             optune_plan_scratch(plan, "parts", c.splits * matmul_gpu_outputs(p) * 4, false));
-    if (p->has_bias)
-        last->arg[last->n_args++] = p->bias;
+    if (c.splits > 1)
+        matmul_gpu_dims(&stage, p, false);
+    matmul_gpu_dims(last, p, true);
     optune_plan_fuse(task, plan, last, 0);
     optune_plan_stage(plan, &stage);
     if (c.splits > 1)

@@ -129,10 +129,20 @@ static const char *const mlp[] = {
     NULL,
 };
 
+static const char *const tensor_cores[] = {
+    "dense(bf16[4096,4096], bf16[4096,4096])",
+    "dense(bf16[8192,8192], bf16[8192,8192])",
+    "dense(f16[4096,4096], f16[4096,4096], out_dtype=f32)",
+    "dense(f32[4096,4096], f32[4096,4096], math=tf32)",
+    "dense(i8[4096,4096], i8[4096,4096], out_dtype=i32)",
+    NULL,
+};
+
 static const optune_preset presets[] = {
     {"bert-base", "the three weight shapes of a BERT base layer, sequence 128", bert_base},
     {"resnet50", "the classifier of ResNet-50, batch 1", resnet50},
     {"mlp", "a three-layer perceptron on 28 x 28 images, batch 64", mlp},
+    {"tensor-cores", "large products in the types that tensor cores take", tensor_cores},
     {NULL, NULL, NULL},
 };
 

@@ -153,6 +153,26 @@ static bool sample_of(const optune_impl *impl, const char *sample)
     return takes;
 }
 
+/* Some sample applies as it is. Emulated, only what asks for an architecture of CUDA's is in question. */
+static bool in_question(const optune_impl *impl)
+{
+    optune_err err = {0};
+    optune_device plain = t.at.device;
+    plain.cc_major = plain.cc_minor = 0;
+    optune_call *call = ot_alloc(sizeof *call);
+    const optune_task task = {call, &t.at.target, &t.at.device};
+    const optune_task portable = {call, &t.at.target, &plain};
+    const optune_op *op = ot_op_find(impl->op);
+    bool yes = false;
+    for (const char *const *sample = op->samples; *sample && !yes; sample++) {
+        check_ok(ot_call_parse(*sample, call, &err));
+        yes = ot_impl_applies(impl, &task, NULL) &&
+              !(t.at.emulated && (impl->library || ot_impl_applies(impl, &portable, NULL)));
+    }
+    free(call);
+    return yes;
+}
+
 /* One sample in `thin` of each implementation, its first among them. */
 static void every_impl(const char *target, int configs, int thin)
 {
@@ -168,7 +188,7 @@ static void every_impl(const char *target, int configs, int thin)
     for (int i = 0; i < n; i++) {
         if (!impl[i]->symbolic || (only && strcmp(only, impl[i]->name)) ||
             !ot_impl_runs_on(impl[i], &t.at.device, NULL) ||
-            !impl_belongs(impl[i], &t.at.target))
+            !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]))
             continue;
         int taken = 0, turn = 0;
         const optune_op *op = ot_op_find(impl[i]->op);
@@ -209,6 +229,12 @@ static void opencl(void **state)
     every_impl("opencl", asked(0), 3); /* PoCL takes a second for each */
 }
 
+static void emulated(void **state)
+{
+    (void)state;
+    every_impl("emulated", asked(0), 1);
+}
+
 static void cuda(void **state)
 {
     (void)state;
@@ -216,7 +242,7 @@ static void cuda(void **state)
         every_impl("cuda", asked(2), 1);
 }
 
-/* Without a word, cpu; with `opencl` or `cuda`, that target. */
+/* Without a word, cpu; with `opencl`, `emulated` or `cuda`, that target. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest on_cpu[] = {
@@ -224,9 +250,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_threads),
     };
     const struct CMUnitTest on_opencl[] = {cmocka_unit_test(opencl)};
+    const struct CMUnitTest on_emulated[] = {cmocka_unit_test(emulated)};
     const struct CMUnitTest on_cuda[] = {cmocka_unit_test(cuda)};
     if (argc > 1 && strcmp(argv[1], "opencl") == 0)
         return cmocka_run_group_tests_name("kernels/symbolic_opencl", on_opencl, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "emulated") == 0)
+        return cmocka_run_group_tests_name("kernels/symbolic_emulated", on_emulated, NULL,
+                                           NULL);
     if (argc > 1 && strcmp(argv[1], "cuda") == 0)
         return cmocka_run_group_tests_name("kernels/symbolic_cuda", on_cuda, NULL, NULL);
     return cmocka_run_group_tests_name("kernels/symbolic", on_cpu, NULL, NULL);
