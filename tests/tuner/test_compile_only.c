@@ -35,6 +35,36 @@ static const json_t *impl_of(const json_t *run, const char *name)
     return NULL;
 }
 
+/* Matrix instructions of warpgroups are slow once they wait for each other or sums are spilled, and
+ * ptxas says so. */
+static void test_warpgroups(void **state)
+{
+    (void)state;
+    static const char *const large[] = {"dense(bf16[4096,4096],bf16[4096,4096])", NULL};
+    static const char *const only[] = {"dense_wgmma.cuda", NULL};
+    optune_err err = {0};
+    char version[OPTUNE_TEXT_SIZE];
+    if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+    optune *o = tuning_open_with("compile", (optune_options){.target = "cuda -arch=sm_90"});
+    json_t *run = tuning_run(o,
+                             (optune_run_options){.op = "dense",
+                                                  .workloads = large,
+                                                  .impls = only,
+                                                  .trials = 8,
+                                                  .compile_only = true},
+                             OPTUNE_OK);
+    const json_t *impl = impl_of(run, only[0]);
+    assert_int_equal(tuning_int(impl, "built"), 8);
+    assert_int_equal(tuning_int(impl, "spilling"), 0);
+    assert_int_equal(tuning_int(impl, "warned"), 0);
+    assert_true(json_is_null(json_object_get(impl, "warning")));
+    json_decref(run);
+    optune_close(o);
+}
+
 static void test_without_a_gpu(void **state)
 {
     (void)state;
@@ -126,9 +156,8 @@ static void test_no_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_a_gpu),
-        cmocka_unit_test(test_architectures),
-        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_without_a_gpu), cmocka_unit_test(test_warpgroups),
+        cmocka_unit_test(test_architectures), cmocka_unit_test(test_report),
         cmocka_unit_test(test_no_device),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
