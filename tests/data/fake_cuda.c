@@ -27,6 +27,7 @@ enum {
 };
 
 typedef struct kernel {
+    struct kernel *next; /* of its module, which ends it */
     char name[64];
     int shared; /* what it may ask for */
 } kernel;
@@ -180,23 +181,31 @@ API cuModuleLoadData(void **module, const void *image)
 {
     if (sticky)
         return sticky;
-    *module = malloc(1);
+    *module = calloc(1, sizeof(kernel *));
     return memcmp(image, "\177ELF", 4) || (uintptr_t)image % 8 ? BAD_IMAGE : 0;
 }
 
 API cuModuleUnload(void *module)
 {
+    for (kernel *k = *(kernel **)module, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
     free(module);
     return sticky;
 }
 
 API cuModuleGetFunction(void **function, void *module, const char *name)
 {
-    kernel *k = calloc(1, sizeof *k);
+    if (!module)
+        return INVALID;
+    kernel *k = calloc(1, sizeof *k), **first = module;
+    k->next = *first;
+    *first = k;
     snprintf(k->name, sizeof k->name, "%s", name);
     k->shared = PLAIN_SHARED;
     *function = k;
-    return module && fault_of(name) ? sticky : INVALID;
+    return fault_of(name) ? sticky : INVALID;
 }
 
 API cuFuncSetAttribute(kernel *function, int what, int value)
