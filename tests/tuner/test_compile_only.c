@@ -8,7 +8,8 @@
 
 #include "target/cuda.h"
 
-static const char *const workload[] = {"dense(f32[256,256],f32[256,256])", NULL};
+/* The depth is too short to be shared by blocks: every kernel of dense_tile.gpu is the product. */
+static const char *const workload[] = {"dense(f32[256,16],f32[256,16])", NULL};
 
 static json_t *built(const char *target, int status)
 {
