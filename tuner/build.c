@@ -31,6 +31,7 @@ typedef struct unit {
     unit_state state;
     int outcome;
     double seconds;
+    double limit_s;
     optune_argv argv;
     ot_child child;
     double stopped_at;          /* ot_now(); 0: going on */
@@ -51,7 +52,8 @@ struct ot_builder {
     unit *first, **last;
     work *works; /* of jobs not done */
     int running;
-    int allowed; /* compilers that may go on; the others are stopped */
+    bool patient; /* nobody named a limit */
+    int allowed;  /* compilers that may go on; the others are stopped */
     int64_t compiles, finished, serial;
 };
 
@@ -65,7 +67,8 @@ int ot_builder_open(const ot_build_options *options, ot_builder **builder, optun
     b->last = &b->first;
     if (!b->options.cache_bytes)
         b->options.cache_bytes = (int64_t)512 << 20;
-    if (b->options.limit_s <= 0)
+    b->patient = b->options.limit_s <= 0;
+    if (b->patient)
         b->options.limit_s = 20;
     if (b->options.jobs <= 0)
         b->options.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -255,8 +258,8 @@ static void finish(ot_builder *b, unit *u)
     b->finished++;
     if (u->child.timed_out) {
         u->outcome = OPTUNE_OUTCOME_BUILD_TIMEOUT;
-        snprintf(u->message, sizeof u->message, "the compiler did not end within %g s",
-                 b->options.limit_s);
+        snprintf(u->message, sizeof u->message, "the compiler did not end within %.3g s",
+                 u->limit_s);
     } else if (!WIFEXITED(u->child.status) || WEXITSTATUS(u->child.status) != 0) {
         u->outcome = OPTUNE_OUTCOME_COMPILE;
         take_message(u);
@@ -273,10 +276,22 @@ static void finish(ot_builder *b, unit *u)
         ot_cache_trim(b->dir, b->options.row->module_suffix, b->options.cache_bytes);
 }
 
+/* On a machine where more wants to run than there are cores, a compiler waits most of its time: it gets
+ * that much longer, unless somebody said how long. */
+static double patience(const ot_builder *b)
+{
+    double load = 0;
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (!b->patient || getloadavg(&load, 1) != 1)
+        return b->options.limit_s;
+    return b->options.limit_s * fmax(1, load / cores);
+}
+
 static void start(ot_builder *b, unit *u)
 {
     optune_err err = {0};
-    if (ot_child_start(&u->child, u->argv.word, b->options.limit_s, &err) < 0) {
+    u->limit_s = patience(b);
+    if (ot_child_start(&u->child, u->argv.word, u->limit_s, &err) < 0) {
         u->state = DONE;
         u->outcome = OPTUNE_OUTCOME_COMPILE;
         snprintf(u->message, sizeof u->message, "%s", err.text);

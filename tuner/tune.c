@@ -421,6 +421,10 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
     const bool alone = tuned->trials == 1 && ot_now() >= t->end;
     if (status >= 0 && isfinite(run->progress.best) && !alone)
         status = ot_finals(run, &t->task, t->arm, t->n_arms, t->finals_s, err);
+    if (!isfinite(run->progress.best) && tuned->trials && !tuned->problem[0])
+        snprintf(tuned->problem, sizeof tuned->problem,
+                 "nothing measured: %d failed before; --again tries them once more",
+                 tuned->trials);
     tuned->done = true;
     tuned->interrupted = status == OPTUNE_EINTERRUPTED;
     leave(t);
@@ -467,7 +471,10 @@ int ot_tune_first(ot_run *run, int from, ot_tuned *tuned, optune_err *err)
         if (all[i])
             close_tuning(all[i]);
         /* What it found is stored: the search proper recalls it. */
-        tuned[from + i] = (ot_tuned){.new_trials = tuned[from + i].new_trials};
+        ot_tuned *t = &tuned[from + i];
+        memset(t->failures, 0, sizeof t->failures);
+        t->trials = 0;
+        t->space = 0;
     }
     free(all);
     return status < 0 ? status : OPTUNE_OK;

@@ -90,7 +90,7 @@ typedef struct ot_build_options {
     const char *cache_dir; /* made when absent */
     int64_t cache_bytes;   /* 0: 512 MiB */
     int jobs;              /* compilers at once; 0: the machine's cores */
-    double limit_s;        /* per compile; 0: 20 */
+    double limit_s;        /* per compile; 0: 20, more where the machine is busy */
 } ot_build_options;
 int ot_builder_open(const ot_build_options *options, ot_builder **builder, optune_err *err);
 void ot_builder_close(ot_builder *builder); /* kills what still runs */
