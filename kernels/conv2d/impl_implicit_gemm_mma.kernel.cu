@@ -23,6 +23,7 @@
 #define TF32 0
 #include "kernels/common/mma_tile_gpu.h"
 #define TRANSPOSED 0
+#define WEIGHT_GRADIENT 0
 #include "kernels/conv2d/pixels_gpu.h"
 
 #define CHANNELS (GROUPS * CI_PAD) /* of a pixel of the turned input */

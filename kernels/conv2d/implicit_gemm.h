@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolution as a product whose left operand is never stored (bodies of conv2d and of
- * conv2d_transpose): rows are pixels of the output over all images, M = N * OH * OW, columns the
+ * Convolution as a product whose left operand is never stored (bodies of conv2d and of its two
+ * gradients): rows are pixels of the output over all images, M = N * OH * OW, columns the
  * output channels of one group, the depth its taps and input channels. Macros from the plan: the
  * shape, the register tile of kernels/common/tile_gpu.h, CI_PAD (channels of a tap in the depth),
  * DEPTH, CO_PAD, SPLIT (parts of the depth, each a block of its own), VA (pixels fetched at once),
- * INDEX, TRANSPOSED.
+ * INDEX;
+ * TRANSPOSED and WEIGHT_GRADIENT of pixels_gpu.h.
  *
  * The one idea: the depth runs tap by tap, channels innermost, and weights are packed that way. So a
  * thread, whose pixels never change, finds for each tap where they look, once, and then steps
@@ -24,6 +25,17 @@
 #include "kernels/common/tile_stage_gpu.h"
 #include "kernels/conv2d/pixels_gpu.h"
 
+#if WEIGHT_GRADIENT /* images are input channels of a group, channels are images */
+#define IMAGE_STEP PLANE_IN
+#define CHANNEL_STEP (GROUPS * N * PLANE_IN)
+#define GROUP_STEP (N * PLANE_IN)
+#define OUTPUT_AT(image, channel) (((INDEX)(channel)*N + (image)) * PLANE_OUT)
+#else
+#define IMAGE_STEP (CI * PLANE_IN)
+#define CHANNEL_STEP PLANE_IN
+#define GROUP_STEP (CI_G * PLANE_IN)
+#define OUTPUT_AT(image, channel) (((INDEX)(image)*CO + (channel)) * PLANE_OUT)
+#endif
 #define OUTPUTS ((INDEX)N * CO * PLANE_OUT)
 #define WHOLE_TAPS (CI_PAD % BK == 0) /* a tile of depth lies in one tap */
 #define STEPS (DEPTH / BK)
@@ -42,7 +54,7 @@ INLINE vec_a fetch(GLOBAL const DTYPE *RESTRICT data, INDEX plane, int at, int c
 {
     vec_a v;
     if (at >= 0 && (CI_G % BK == 0 || channel < CI_G)) {
-        v = *(GLOBAL const vec_a *)(data + plane + (INDEX)channel * PLANE_IN + at);
+        v = *(GLOBAL const vec_a *)(data + plane + (INDEX)channel * CHANNEL_STEP + at);
     } else {
         UNROLL
         for (int i = 0; i < VA; i++)
@@ -97,14 +109,12 @@ INLINE void store_sums(GLOBAL DTYPE *RESTRICT out, INDEX m, int channel,
     for (int c = 0; c < CM; c++)
         v.v[c] = acc[i + c][j];
     if (m < PIXELS)
-        *(GLOBAL tile_rows *)(out + (m / PLANE_OUT * CO + channel) * PLANE_OUT +
-                              m % PLANE_OUT) = v;
+        *(GLOBAL tile_rows *)(out + OUTPUT_AT(m / PLANE_OUT, channel) + m % PLANE_OUT) = v;
 #else
     UNROLL
     for (int c = 0; c < CM; c++)
         if (m + c < PIXELS)
-            out[((m + c) / PLANE_OUT * CO + channel) * PLANE_OUT + (m + c) % PLANE_OUT] =
-                acc[i + c][j];
+            out[OUTPUT_AT((m + c) / PLANE_OUT, channel) + (m + c) % PLANE_OUT] = acc[i + c][j];
 #endif
 }
 
@@ -128,8 +138,7 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
     tile_clear(acc);
     UNROLL
     for (int i = 0; i < PIXEL_VECS; i++)
-        p[i] =
-            pixel_of(m0 + (column + i * THREADS) * VA, CI * PLANE_IN, group * CI_G * PLANE_IN);
+        p[i] = pixel_of(m0 + (column + i * THREADS) * VA, IMAGE_STEP, group * GROUP_STEP);
 
     fetch_pixels(data, p, first, row, next_a);
     tile_fetch(weights + (INDEX)first * BK * CO_PAD, CO_PAD, BN, thread, next_b);

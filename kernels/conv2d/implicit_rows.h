@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows' side of implicit_gemm.h: knobs, limits, the untuned tile and the plan of a convolution
- * as a product over pixels, for conv2d and, with the shape of its call, for conv2d_transpose.
+ * as a product over pixels, for conv2d and its two gradients, and the row that has them.
  * Host code only.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_IMPLICIT_ROWS_H
@@ -129,9 +129,9 @@ static inline void implicit_define(optune_plan *plan, int m, const conv2d_shape 
     optune_plan_define_text(plan, m, "INDEX", wide ? "i64" : "int");
 }
 
-/* Inputs are data and weight, in this order. */
-static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
-                                 bool transposed, const optune_config *config,
+/* `data` and `weight` are the inputs that are read as such. */
+static inline void implicit_plan(const optune_task *task, const conv2d_shape *s, int data,
+                                 int weight, bool transposed, const optune_config *config,
                                  optune_plan *plan)
 {
     const gpu_tile t = gpu_tile_of(config);
@@ -139,7 +139,7 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
     const int64_t split = optune_config_int(config, "split_k");
     const int64_t co_pad = implicit_ceil(s->co_g, t.bn) * t.bn;
     const int64_t weights = s->groups * implicit_depth(s, t.bk) * co_pad;
-    const bool constant = task->call->input[1].is_const;
+    const bool constant = task->call->input[weight].is_const;
     const int m = optune_plan_module(plan);
     implicit_define(plan, m, s, transposed, config);
     const optune_arg packed =
@@ -153,14 +153,14 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
                                       .module = m,
                                       .function = "pack",
                                       .n_args = 2,
-                                      .arg = {optune_input_arg(1), packed},
+                                      .arg = {optune_input_arg(weight), packed},
                                       .grid = {implicit_ceil(weights, IMPLICIT_PACK_THREADS)},
                                       .block = {IMPLICIT_PACK_THREADS}});
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = m,
                                             .function = "convolve",
                                             .n_args = 3,
-                                            .arg = {optune_input_arg(0), packed, sums},
+                                            .arg = {optune_input_arg(data), packed, sums},
                                             .grid = {implicit_ceil(p.m, t.bm), co_pad / t.bn,
                                                      s->groups * split},
                                             .block = {gpu_tile_threads(&t)},
@@ -175,5 +175,46 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
                                                                        IMPLICIT_PACK_THREADS)},
                                                 .block = {IMPLICIT_PACK_THREADS}});
 }
+
+/* A row. `takes(task, &shape, why)` says whether it computes the call and gives its shape. */
+#define IMPLICIT_IMPL(operator, its_name, its_summary, takes, data, weight, transposed)        \
+    static bool applies(const optune_task *task, char *why)                                    \
+    {                                                                                          \
+        conv2d_shape s = {0};                                                                  \
+        return takes(task, &s, why) && implicit_applies(&s, why);                              \
+    }                                                                                          \
+    static void space(const optune_task *task, optune_space *space)                            \
+    {                                                                                          \
+        (void)task;                                                                            \
+        implicit_space(space);                                                                 \
+    }                                                                                          \
+    static bool valid(const optune_task *task, const optune_config *config, char *why)         \
+    {                                                                                          \
+        conv2d_shape s = {0};                                                                  \
+        return takes(task, &s, why) && implicit_valid(task, &s, config, why);                  \
+    }                                                                                          \
+    static void fallback(const optune_task *task, const optune_space *space,                   \
+                         optune_config *config)                                                \
+    {                                                                                          \
+        conv2d_shape s = {0};                                                                  \
+        takes(task, &s, NULL);                                                                 \
+        implicit_fallback(task, &s, space, config);                                            \
+    }                                                                                          \
+    static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)  \
+    {                                                                                          \
+        conv2d_shape s = {0};                                                                  \
+        takes(task, &s, NULL);                                                                 \
+        implicit_plan(task, &s, data, weight, transposed, config, plan);                       \
+    }                                                                                          \
+    OPTUNE_IMPL(operator, implicit_gemm) = {                                                   \
+        .op = #operator,                                                                       \
+        .name = its_name,                                                                      \
+        .summary = its_summary,                                                                \
+        .applies = applies,                                                                    \
+        .space = space,                                                                        \
+        .fallback = fallback,                                                                  \
+        .valid = valid,                                                                        \
+        .plan = plan,                                                                          \
+    }
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the pixels of an output look in the input, tap by tap: for bodies that compute convolutions
- * as products over pixels, whatever multiplies. Macros: the shape, INDEX, and TRANSPOSED, where
- * windows slide over the output (conv2d_transpose).
+ * as products over pixels, whatever multiplies. Macros: the shape, INDEX, and of
+ *   TRANSPOSED        windows slide over the output (conv2d_transpose)
+ *   WEIGHT_GRADIENT   the weight is the output's gradient, the output the weight's: a convolution
+ *                     whose images and channels have changed places (conv2d_backward_weight)
+ * at most one.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_PIXELS_GPU_H
 #define OPTUNE_KERNELS_CONV2D_PIXELS_GPU_H
@@ -62,6 +65,8 @@ INLINE int look(const pixel *p, int tap)
 /* The weight of channels c, f of a group at a tap. */
 #if TRANSPOSED
 #define WEIGHT_AT(g, f, c, tap) ((((i64)(g)*CI_G + (c)) * CO_G + (f)) * TAPS + (tap))
+#elif WEIGHT_GRADIENT
+#define WEIGHT_AT(g, f, c, tap) ((((i64)(c)*GROUPS + (g)) * CO_G + (f)) * TAPS + (tap))
 #else
 #define WEIGHT_AT(g, f, c, tap) ((((i64)(g)*CO_G + (f)) * CI_G + (c)) * TAPS + (tap))
 #endif

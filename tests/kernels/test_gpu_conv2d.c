@@ -82,6 +82,26 @@ static void test_implicit_gemm(void **state)
     check_takes(impl, "conv2d(f32[1,64,17,1], f32[16,64,1,1])", "block_m", 32);
 }
 
+/* The gradients' rows are conv2d's with other shapes: what is too large is so by theirs. */
+static void test_gradients(void **state)
+{
+    (void)state;
+    static const char data[] = "conv2d_transpose_implicit_gemm.gpu";
+    static const char weight[] = "conv2d_backward_weight_implicit_gemm.gpu";
+    check_takes(data, "conv2d_transpose(f32[1,2047,4,4], f32[2047,2,3,3], groups=2047)", NULL,
+                0);
+    check_refuses(data, "conv2d_transpose(f32[1,2048,4,4], f32[2048,2,3,3], groups=2048)", NULL,
+                  0, "groups");
+    /* 16 output channels; rows are 2 input channels by 9 taps, the depth 8 images by 4 pixels. */
+    static const char small[] =
+        "conv2d_backward_weight(f32[8,16,2,2], f32[8,2,4,4], kernel_size=[3,3])";
+    check_takes(weight, small, "block_m", 32);
+    check_refuses(weight, small, "block_m", 64, "half of the block");
+    check_refuses(weight, small, "block_n", 32, "half of the block");
+    check_takes(weight, small, "split_k", 1);
+    check_refuses(weight, small, "split_k", 4, "parts");
+}
+
 static void test_winograd(void **state)
 {
     (void)state;
@@ -178,9 +198,8 @@ static void test_tensor_cores(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_implicit_gemm),
-        cmocka_unit_test(test_winograd),
-        cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_implicit_gemm), cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_winograd),      cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_tensor_cores),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
