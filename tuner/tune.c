@@ -261,11 +261,13 @@ static bool is_over(const tuning *t)
            (t->tuned->trials > 0 || now >= t->run->last);
 }
 
-/* The oldest queued trial that is built, waiting for one; -1: there is none, and it is over. */
+/* The oldest queued trial that is built, waiting for one; -1: there is none, and it is over. The
+ * very first is the plevel default, which every table compares with. */
 static int next_built(tuning *t)
 {
     for (;;) {
-        for (int i = 0; i < t->n_queued; i++)
+        const int n = t->tuned->trials ? t->n_queued : 1;
+        for (int i = 0; i < n; i++)
             if (t->queue[i]->job.done)
                 return i;
         if (ot_context_stopped(t->run->o) || is_over(t))
