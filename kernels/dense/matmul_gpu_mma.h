@@ -131,8 +131,8 @@ static inline bool matmul_gpu_mma_fits(const optune_task *task, const matmul_gpu
         threads < (p->y_along ? c->bn / 8 : chunks))
         return optune_refuse(why, "%" PRId64 " threads copy less than a row of a tile",
                              threads);
-    if ((c->bm + c->bn) * chunks > 32 * threads)
-        return optune_refuse(why, "a thread copies more than 32 chunks of a tile");
+    if ((c->bm + c->bn) * chunks > 16 * threads) /* their addresses would spill */
+        return optune_refuse(why, "a thread copies more than 16 chunks of a tile");
     const int64_t blocks_m = matmul_ceil(p->m, c->bm);
     if (c->group > 1 && c->group / 2 >= blocks_m)
         return optune_refuse(why, "%" PRId64 " rows of blocks make no groups of %" PRId64,
