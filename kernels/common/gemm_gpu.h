@@ -20,6 +20,8 @@
 #ifndef OPTUNE_KERNELS_COMMON_GEMM_GPU_H
 #define OPTUNE_KERNELS_COMMON_GEMM_GPU_H
 
+#include "kernels/common/epilogue_gpu.h"
+
 #define X_SKEW (X_ALONG ? 0 : SKEW_OF(VX))
 #define Y_SKEW (Y_ALONG ? 0 : SKEW_OF(VY))
 #define SKEW_OF(v) MAX(16 / ELEM, 128 / ELEM * (v) / BK)
@@ -113,7 +115,9 @@ INLINE void meet(LOCAL DTYPE *pool, int slice, int t, DTYPE acc[TM][TN])
 }
 #endif
 
+/* Where depth is shared by blocks, add_splits does the rest. */
 #define BIAS_HERE (BIAS && SPLITS == 1)
+#define EPILOGUE_HERE (EPILOGUE && SPLITS == 1)
 
 KERNEL_RESIDENT(ALL, 1, 1, RESIDENT)
 matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
@@ -129,6 +133,9 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
 #if M_VARIES
        ,
        i64 given
+#endif
+#if EPILOGUE_HERE
+           EPILOGUE_PARAMETERS
 #endif
 )
 {
@@ -205,6 +212,11 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
                 UNROLL
                 for (int c = 0; c < VN; c++)
                     v.v[c] = acc[i][j + c];
+#endif
+#if EPILOGUE_HERE
+                UNROLL
+                for (int c = 0; c < VN; c++)
+                    EPILOGUE_APPLY(v.v[c], (batch * rows + m) * N + n + c)
 #endif
                 *(GLOBAL vec_n *)(to + m * N + n) = v;
             }

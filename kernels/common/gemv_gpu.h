@@ -13,6 +13,7 @@
 #ifndef OPTUNE_KERNELS_COMMON_GEMV_GPU_H
 #define OPTUNE_KERNELS_COMMON_GEMV_GPU_H
 
+#include "kernels/common/epilogue_gpu.h"
 #include "kernels/common/team.h"
 
 #define ALL (TEAMS * LANES) /* threads of a block */
@@ -21,6 +22,7 @@
 #define PART (CEIL_DIV(CEIL_DIV(K, STRIDE), SPLITS) * STRIDE) /* of the depth, a block's */
 #define GROUPS CEIL_DIV(M, EACH_M)
 #define BIAS_HERE (BIAS && SPLITS == 1)
+#define EPILOGUE_HERE (EPILOGUE && SPLITS == 1)
 
 VECTOR(vec_k, DTYPE, VX);
 VECTOR(vec_n, DTYPE, VN);
@@ -59,6 +61,9 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
 #if M_VARIES
        ,
        i64 rows
+#endif
+#if EPILOGUE_HERE
+           EPILOGUE_PARAMETERS
 #endif
 )
 {
@@ -102,12 +107,15 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
     UNROLL
     for (int s = 0; s < SUMS; s++) {
         const i64 m = m0 + s / EACH_N, n = n0 + s % EACH_N;
-        if (lane == s % LANES && !idle && m < rows && n < N)
+        if (lane == s % LANES && !idle && m < rows && n < N) {
 #if BIAS_HERE
-            to[m * N + n] = acc[s] + bias[n];
-#else
-            to[m * N + n] = acc[s];
+            acc[s] += bias[n];
 #endif
+#if EPILOGUE_HERE
+            EPILOGUE_APPLY(acc[s], (batch * rows + m) * N + n)
+#endif
+            to[m * N + n] = acc[s];
+        }
     }
 }
 

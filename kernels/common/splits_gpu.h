@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The second stage of a GPU product whose depth was shared by SPLITS blocks: out = the sum of what
- * they left, plus the bias. `part` holds SPLITS times the largest output, each laid out as the
+ * they left, plus the bias, and what is fused behind it. `part` holds SPLITS times the largest output, each laid out as the
  * output is. Macros as in kernels/dense/matmul_gpu.h; a thread adds VN neighbours.
  */
 #ifndef OPTUNE_KERNELS_COMMON_SPLITS_GPU_H
@@ -21,7 +21,7 @@ add_splits(GLOBAL const DTYPE *RESTRICT part, GLOBAL DTYPE *RESTRICT out
            ,
            i64 rows
 #endif
-)
+               EPILOGUE_PARAMETERS)
 {
 #if !B_VARIES
     const i64 batches = B;
@@ -43,6 +43,11 @@ add_splits(GLOBAL const DTYPE *RESTRICT part, GLOBAL DTYPE *RESTRICT out
         UNROLL
         for (int c = 0; c < VN; c++)
             sum.v[c] += bias[o % N + c];
+#endif
+#if EPILOGUE
+        UNROLL
+        for (int c = 0; c < VN; c++)
+            EPILOGUE_APPLY(sum.v[c], o + c)
 #endif
         *(GLOBAL vec_n *)(out + o) = sum;
     }

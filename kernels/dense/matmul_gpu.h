@@ -130,6 +130,8 @@ static inline void matmul_gpu_stages(const optune_task *task, optune_plan *plan,
             plan, "parts", splits * matmul_gpu_outputs(p) * matmul_gpu_elem(p), false));
     stage.arg[stage.n_args++] = to;
     matmul_gpu_dims(&stage, p, splits == 1);
+    if (splits == 1)
+        optune_plan_fuse(task, plan, &stage, 0);
     optune_plan_stage(plan, &stage);
     if (splits == 1)
         return;
@@ -143,6 +145,7 @@ static inline void matmul_gpu_stages(const optune_task *task, optune_plan *plan,
         .block = {threads, 1, 1},
     };
     matmul_gpu_dims(&sum, p, true);
+    optune_plan_fuse(task, plan, &sum, 0);
     optune_plan_stage(plan, &sum);
 }
 
