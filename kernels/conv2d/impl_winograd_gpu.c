@@ -5,7 +5,7 @@
  * weights. Untuned, the tile with the smaller estimate of products and of what passes through memory
  * between the stages is taken. Serves CUDA and OpenCL.
  */
-#include "kernels/common/gpu_tile.h"
+#include "kernels/common/product_tile.h"
 #include "kernels/conv2d/conv2d.h"
 
 enum { FLAT = 128, MOST_PADDING = 2, LEAST_CHANNELS = 8 };

@@ -8,7 +8,7 @@
 #define OPTUNE_KERNELS_CONV2D_IMPLICIT_ROWS_H
 
 #include "kernels/common/conv2d.h"
-#include "kernels/common/gpu_tile.h"
+#include "kernels/common/product_tile.h"
 
 enum { IMPLICIT_MOST_SPLITS = 32, IMPLICIT_PACK_THREADS = 256 };
 

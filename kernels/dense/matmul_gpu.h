@@ -18,7 +18,7 @@
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_H
 
-#include "kernels/common/gpu_tile.h"
+#include "kernels/common/product_tile.h"
 #include "kernels/dense/matmul.h"
 
 typedef struct matmul_gpu {

@@ -13,8 +13,10 @@
 
 enum { THREADS = 128, COPY = 24 * 128 };
 
-static const char *const files[] = {"kernels/common/gpu.h", "kernels/common/wgmma_gpu.h",
-                                    "tests/data/wgmma_words.cu", NULL};
+static const char *const files[] = {
+    "kernels/common/gpu.h",        "kernels/common/wgmma_gpu.h",
+    "kernels/common/wgmma_cuda.h", "kernels/common/wgmma_opencl.h",
+    "tests/data/wgmma_words.cu",   NULL};
 static words opencl;
 
 static int setup(void **state)

@@ -6,8 +6,8 @@
  * A block computes bm x bn of a product, a thread tm x tn of that; `stages` tiles of bk of depth
  * lie in shared memory.
  */
-#ifndef OPTUNE_KERNELS_COMMON_GPU_TILE_H
-#define OPTUNE_KERNELS_COMMON_GPU_TILE_H
+#ifndef OPTUNE_KERNELS_COMMON_PRODUCT_TILE_H
+#define OPTUNE_KERNELS_COMMON_PRODUCT_TILE_H
 
 #include "kernels/common/gpu_limits.h"
 
