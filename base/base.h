@@ -118,7 +118,8 @@ bool ot_find_program(const char *name, char *path, size_t size);
 #define OT_BIND_FIELD(name) __typeof__(&name) name;
 #define OT_BIND_NAME(name) #name,
 /* Opens the first of files[] (NULL-terminated) that is there and fills `functions`, an array of n
- * pointers or a struct of n function pointers, in the order of symbols[]. ETOOL names the package. */
+ * pointers or a struct of n function pointers, in the order of symbols[]. ETOOL names the
+ * package. */
 int ot_bind(const char *const *files, const char *package, const char *const *symbols, int n,
             void *functions, optune_err *err);
 
@@ -129,8 +130,8 @@ void ot_config_print(const optune_config *config, ot_text *to);
 int ot_config_parse(const char *text, optune_config *config, optune_err *err);
 bool ot_config_equal(const optune_config *a, const optune_config *b); /* by entities */
 bool ot_entity_equal(const optune_entity *a, const optune_entity *b);
-/* Into a zeroed record; texts and samples are shared. A config is mostly room that is not used: copying
- * that costs more than all the rest. */
+/* Into a zeroed record; texts and samples are shared. A config is mostly room that is not used:
+ * copying that costs more than all the rest. */
 void ot_record_copy(optune_record *to, const optune_record *from);
 /* For people: `tile_x=[1,8] unroll=true`. */
 void ot_config_print_short(const optune_config *config, ot_text *to);

@@ -116,8 +116,8 @@ void bench_ours_how(const bench_ours *ours, char *to, size_t size);
  * not. */
 void bench_check(bench *b, const char *impl, const char *peer);
 
-/* A whole program that has one row per workload and knows its peer without a library: tunes, selects,
- * and lets `run` print each row. `columns`: ours, the peer, their ratio. */
+/* A whole program that has one row per workload and knows its peer without a library: tunes,
+ * selects, and lets `run` print each row. `columns`: ours, the peer, their ratio. */
 typedef void (*bench_run)(bench *b, bench_ours *ours, bench_table *table);
 int bench_main(int argc, char **argv, const bench_about *about, const char *heading,
                const char *const columns[3], bench_run run);

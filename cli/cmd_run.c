@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune run`: tunes workloads of one operator, or all of a graph. Progress goes to stderr, the final table or
- * the JSON document to stdout. A run that was interrupted prints what it has and exits with
- * 130.
+ * `optune run`: tunes workloads of one operator, or all of a graph. Progress goes to stderr,
+ * the final table or the JSON document to stdout. A run that was interrupted prints what it has
+ * and exits with 130.
  */
 #include <stdio.h>
 #include <string.h>

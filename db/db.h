@@ -59,8 +59,8 @@ typedef struct ot_place {        /* the file system a path is on */
 extern void (*ot_place_of)(const char *path, ot_place *place);
 /* ESTORE with the remedy when locks or shared memory maps cannot be relied on there. */
 int ot_check_place(const char *path, optune_err *err);
-/* Of the store `path` (DIR/store) with its file `data`. Making the directory, or finding it (ENOENT:
- * there is none), includes checking the place. */
+/* Of the store `path` (DIR/store) with its file `data`. Making the directory, or finding it
+ * (ENOENT: there is none), includes checking the place. */
 int ot_place_make(const char *path, optune_err *err);
 int ot_place_find(const char *dir, const char *path, const char *data, optune_err *err);
 /* Waits until nobody else has the directory locked; closing the descriptor ends that. */
@@ -100,7 +100,8 @@ void ot_device_line(const optune_device *device, ot_text *to); /* the same, with
 void ot_record_line(const optune_record *record, ot_text *to); /* with its newline */
 
 /* One line of a log as read. Exactly one of: a full record of ours; an AutoTVM line (record has
- * config, cost, samples, time, outcome, tool; `task_name`, `target_text` and `args` say the rest); a problem. */
+ * config, cost, samples, time, outcome, tool; `task_name`, `target_text` and `args` say the
+ * rest); a problem. */
 typedef struct ot_log_line {
     int number; /* from 1 */
     bool ours;

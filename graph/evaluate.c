@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a graph means: every call by its operator's reference, in double precision, each result
- * rounded to its dtype. Slow and exact as the references are; nothing is compiled. Shapes that depend
- * on values are settled on the way, by the operator's shape function.
+ * rounded to its dtype. Slow and exact as the references are; nothing is compiled. Shapes that
+ * depend on values are settled on the way, by the operator's shape function.
  */
 #include <string.h>
 

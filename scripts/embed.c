@@ -2,9 +2,10 @@
 /*
  * Build-time program: writes gen/bodies.c, one entry for each implementation file named on the
  * command line, in that order. A body is flattened: quoted includes are replaced by the file's
- * text, each at most once; a body is impl_<id>.kernel.c, or .kernel.cu for GPUs. The digest covers the row's own file, its body and every quoted
- * include under kernels/ that either of them reaches, so that a change of what an
- * implementation is made of changes it, and a change elsewhere does not.
+ * text, each at most once; a body is impl_<id>.kernel.c, or .kernel.cu for GPUs. The digest
+ * covers the row's own file, its body and every quoted include under kernels/ that either of
+ * them reaches, so that a change of what an implementation is made of changes it, and a change
+ * elsewhere does not.
  *
  * usage: embed SOURCE_DIR OUT.c OUT.d kernels/<op>/impl_<id>.c ...
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is fused behind a call, as part of a plan: in the registers of a body that offers it
- * (optune_plan_fuse), else as a timed stage of its own behind the implementation's, so
- * that every implementation computes every fused call, on GPUs too. Writes macros; the code is kernels/common/epilogue.*.
+ * (optune_plan_fuse), else as a timed stage of its own behind the implementation's, so that
+ * every implementation computes every fused call, on GPUs too. Writes macros; the code is
+ * kernels/common/epilogue.*.
  *
  * The one idea: an extra input's index is a function of the output's linear index alone, so a
  * body needs to know where it stores and nothing of broadcasting.
@@ -35,8 +36,8 @@ static void keep_loops(optune_plan *plan, int module)
     optune_plan_flag(plan, module, "-fno-tree-pre");
 }
 
-/* How an element of the output lies in memory, and what expressions are computed in. GPUs take 16-bit
- * floats through float. */
+/* How an element of the output lies in memory, and what expressions are computed in. GPUs take
+ * 16-bit floats through float. */
 typedef struct element {
     const char *computed, *stored, *read, *write;
     int bits; /* of what is computed */

@@ -32,8 +32,8 @@ int ot_search_add(const optune_search *search, optune_err *err);
  * headers); a plugin's source is its body and its digest is of that text and its row's name. */
 const char *ot_impl_source(const optune_impl *impl);
 const char *ot_impl_digest(const optune_impl *impl);
-/* False, with a sentence, for a GPU body on a CPU and the reverse. A library's and a plugin's body may
- * be for either. */
+/* False, with a sentence, for a GPU body on a CPU and the reverse. A library's and a plugin's
+ * body may be for either. */
 bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char *why);
 /* Whether it can compute this here, whatever a strategy says: its body is for such a device, the
  * device knows the call's types, what varies is taken at run time, and its own `applies` agrees. */
@@ -46,7 +46,7 @@ bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why
 int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                    optune_err *err);
 
-/* ---- types.c, attr.c, infer.c, fuse.c, call.c, call_print.c: text <-> call, types ---------------- */
+/* ---- types.c, attr.c, infer.c, fuse.c, call.c, call_print.c: text <-> call, types -------- */
 /* Parses, fills defaults and infers types. Errors point at the place: the message holds the
  * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
 int ot_call_parse(const char *text, optune_call *call, optune_err *err);
@@ -132,7 +132,8 @@ void ot_space_close(optune_space *space);
 const char *ot_space_knob_name(const optune_space *space, int knob);
 void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_entity *entity);
 void ot_space_nth(const optune_space *space, int64_t index, optune_config *config);
-/* By entities, knob by name, a leading -1 resolved; sets config->index. ENOENT naming the knob that does not fit. */
+/* By entities, knob by name, a leading -1 resolved; sets config->index. ENOENT naming the knob
+ * that does not fit. */
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err);
 /* Whole-config validity, by arithmetic. */
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why);
@@ -184,8 +185,8 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
 /* ---- epilogue.c: what is fused behind a call --------------------------------------------- */
 /* Whether it can be computed here at all, whatever the implementation; else a sentence in `why`. */
 bool ot_epilogue_applies(const optune_task *task, char *why);
-/* Macros for kernels/common/epilogue.h and epilogue.kernel.cu; `first` of a stage's arguments is the
- * first extra input. */
+/* Macros for kernels/common/epilogue.h and epilogue.kernel.cu; `first` of a stage's arguments
+ * is the first extra input. */
 void ot_epilogue_defines(const optune_task *task, int first, ot_text *to);
 /* The body of the closing stage. */
 const char *ot_epilogue_source(const optune_task *task);

@@ -223,8 +223,8 @@ static int ask_version(const char *library, char *text, size_t size, optune_err 
     return ran;
 }
 
-/* Asked once for each library: every record is written with it, and asking costs a process. What is missing
- * is asked for again. */
+/* Asked once for each library: every record is written with it, and asking costs a process.
+ * What is missing is asked for again. */
 int ot_cuda_ask_version(const char *library, char *text, size_t size, optune_err *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

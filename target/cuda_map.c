@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensor maps: what the copy engine of compute capability 9.0 is told of a tensor, encoded by the driver
- * into 128 bytes that a kernel gets by value. Drivers older than CUDA 12 have no such function, so it is
- * looked up when the first map is made, and its absence refuses that plan only.
+ * Tensor maps: what the copy engine of compute capability 9.0 is told of a tensor, encoded by
+ * the driver into 128 bytes that a kernel gets by value. Drivers older than CUDA 12 have no
+ * such function, so it is looked up when the first map is made, and its absence refuses that
+ * plan only.
  *
  * Plans were judged by arithmetic before; what only the address can tell is judged here.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenCL C to a program's binary, in a process of its own: a driver's compiler may hang or crash, and
- * several run at once. What the driver says of each kernel goes in front of the binary.
+ * OpenCL C to a program's binary, in a process of its own: a driver's compiler may hang or
+ * crash, and several run at once. What the driver says of each kernel goes in front of the
+ * binary.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +62,10 @@ static void say_log(const ot_opencl *cl, cl_program program, cl_device_id device
     free(log);
 }
 
-/* PoCL makes a kernel's code for its block size at the first launch, in the process that measures, unless
- * the program's binary has it: then it is made here, beside other compilers. It would be made for every
- * kernel, so all must have one size. Offsets are zero, and grids of 2^16 threads or more along a dimension
- * are few. */
+/* PoCL makes a kernel's code for its block size at the first launch, in the process that
+ * measures, unless the program's binary has it: then it is made here, beside other compilers.
+ * It would be made for every kernel, so all must have one size. Offsets are zero, and grids of
+ * 2^16 threads or more along a dimension are few. */
 static void specialize(const ot_opencl *cl, cl_device_id device, const cl_kernel *kernel, int n)
 {
     size_t size[3] = {0}, first[3] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target `cuda`: one device through the driver API, one stream, times from events. Short runs are
- * replayed as graphs, so that what is timed is the device and not the launching.
+ * The target `cuda`: one device through the driver API, one stream, times from events. Short
+ * runs are replayed as graphs, so that what is timed is the device and not the launching.
  *
  * The one idea: a fault on the device poisons the whole context, so nothing is repaired here;
  * the row says that it is no longer alive, and another process takes over.

@@ -276,8 +276,8 @@ static void finish(ot_builder *b, unit *u)
         ot_cache_trim(b->dir, b->options.row->module_suffix, b->options.cache_bytes);
 }
 
-/* On a machine where more wants to run than there are cores, a compiler waits most of its time: it gets
- * that much longer, unless somebody said how long. */
+/* On a machine where more wants to run than there are cores, a compiler waits most of its time:
+ * it gets that much longer, unless somebody said how long. */
 static double patience(const ot_builder *b)
 {
     double load = 0;

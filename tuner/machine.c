@@ -24,7 +24,8 @@ int ot_machine_open(optune *o, ot_machine *m, optune_err *err)
     status = ot_builder_open(&build, &m->builder, err);
     if (status < 0)
         return status;
-    /* The worker gives its process to the target; here the caller's thread stays where it may be. */
+    /* The worker gives its process to the target; here the caller's thread stays where it may
+     * be. */
     cpu_set_t before;
     const bool known = sched_getaffinity(0, sizeof before, &before) == 0;
     m->row = o->row;

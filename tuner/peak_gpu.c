@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a GPU can do, measured: float32 multiply-adds out of registers, and bytes copied from one
- * buffer to another, both larger than its caches. Compiled by the target's own compiler, as candidates
- * are. One text serves CUDA and OpenCL.
+ * What a GPU can do, measured: float32 multiply-adds out of registers, and bytes copied from
+ * one buffer to another, both larger than its caches. Compiled by the target's own compiler, as
+ * candidates are. One text serves CUDA and OpenCL.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole graph with what was selected for each of its groups: one kernel for every
- * group, run in order, over the buffers of program_memory.c. Constants are written and packed once; between groups nothing
- * leaves the target's memory.
+ * A whole graph with what was selected for each of its groups: one kernel for every group, run
+ * in order, over the buffers of program_memory.c. Constants are written and packed once;
+ * between groups nothing leaves the target's memory.
  */
 #include <math.h>
 #include <string.h>

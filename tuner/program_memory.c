@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the values of a program live. Variables, constants and outputs of the graph have buffers of
- * their own; any other value takes one whose last user has run, if one fits, so that memory grows with
- * what is alive at once and stays in the caches.
+ * Where the values of a program live. Variables, constants and outputs of the graph have
+ * buffers of their own; any other value takes one whose last user has run, if one fits, so that
+ * memory grows with what is alive at once and stays in the caches.
  */
 #include <limits.h>
 

@@ -223,7 +223,8 @@ static int enqueue(tuning *t, optune_err *err)
     }
     status = ot_builder_submit(t->run->builder, &t->task, t->plan, &s->job, &misuse);
     if (status == OPTUNE_ETOOL && t->arm[s->arm].impl->library) {
-        /* Bodies that call libraries may take another compiler than all others: theirs is missing. */
+        /* Bodies that call libraries may take another compiler than all others: theirs is
+         * missing. */
         const ot_trial_result refused = {.outcome = OPTUNE_OUTCOME_COMPILE,
                                          .message = misuse.text};
         status = conclude(t, s, &refused, 0, err);
@@ -251,8 +252,8 @@ static double reserve(const tuning *t)
     return fmin(t->finals_s + t->told_s + n * t->load_s, t->seconds * 0.4);
 }
 
-/* No more trials: but a workload's first one may take what is left of the whole run, and half as much
- * again, as a table without it says nothing. */
+/* No more trials: but a workload's first one may take what is left of the whole run, and half
+ * as much again, as a table without it says nothing. */
 static bool is_over(const tuning *t)
 {
     const double now = ot_now();

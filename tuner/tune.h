@@ -108,8 +108,9 @@ int ot_compile_only(ot_run *run, optune_result **result, optune_err *err);
 
 /* tune.c, finals.c */
 int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err);
-/* One trial for each workload from `from` on that has none: the plevel default's fallback. All compile
- * beside each other. For devices so slow that a share of the time may be over before it is measured. */
+/* One trial for each workload from `from` on that has none: the plevel default's fallback. All
+ * compile beside each other. For devices so slow that a share of the time may be over before it
+ * is measured. */
 int ot_tune_first(ot_run *run, int from, ot_tuned *tuned, optune_err *err);
 /* Measures the best of every arm, the plevel default's fallback and the runners-up interleaved. */
 int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double seconds,

@@ -107,7 +107,8 @@ typedef struct ot_job {                     /* one plan's modules */
  * when no compiler can be run at all (ETOOL, with what to install) or the disk refuses. */
 int ot_builder_submit(ot_builder *builder, const optune_task *task, const optune_plan *plan,
                       ot_job *job, optune_err *err);
-/* The job is no longer wanted and may go away; its compiler is stopped unless another job shares it. */
+/* The job is no longer wanted and may go away; its compiler is stopped unless another job
+ * shares it. */
 void ot_builder_forget(ot_builder *builder, ot_job *job);
 void ot_builder_pump(
     ot_builder *builder); /* collects what ended, starts what waits; never blocks */
@@ -175,8 +176,8 @@ void ot_worker_close(ot_worker *worker);
 /* Sets the workload of the trials that follow: inputs from the seed, the reference (computed
  * once, kept across restarts). Repeated by itself after a restart. */
 int ot_worker_workload(ot_worker *worker, const char *call, uint64_t seed, optune_err *err);
-/* Verify, then measure. A bad candidate is a result, not an error. A worker killed from outside: the
- * trial is repeated once. Holds the device's advisory lock while it runs. */
+/* Verify, then measure. A bad candidate is a result, not an error. A worker killed from
+ * outside: the trial is repeated once. Holds the device's advisory lock while it runs. */
 int ot_worker_trial(ot_worker *worker, const ot_trial *trial, const ot_measure_policy *policy,
                     ot_arena *arena, ot_trial_result *result, optune_err *err);
 /* Verifies each with a second seed, then measures all interleaved for about `seconds`, then reads

@@ -9,10 +9,11 @@
  *   finals    candidates [], policy, seconds, seed          -> results [], counters_why
  *   peak                                                    -> flops, bandwidth
  *   bye                                                     -> (ends)
- * An answer may be preceded by {"at": i}: candidate i of the finals runs now; and by {"doing": text}:
- * what begins now, so that the end of a worker can be told with its phase, whatever ended it. With
- * "alone" it is a measurement, and begins when {"go": true} says that no compiler runs beside it. {"error",
- * "text"} is a failure that is no candidate's. {"crash": text} is the last word of a dying worker.
+ * An answer may be preceded by {"at": i}: candidate i of the finals runs now; and by {"doing":
+ * text}: what begins now, so that the end of a worker can be told with its phase, whatever
+ * ended it. With "alone" it is a measurement, and begins when {"go": true} says that no
+ * compiler runs beside it. {"error", "text"} is a failure that is no candidate's. {"crash":
+ * text} is the last word of a dying worker.
  */
 #ifndef OPTUNE_WORKER_H
 #define OPTUNE_WORKER_H
@@ -150,7 +151,8 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
                          int n, double seconds, uint64_t seed, ot_measured *m);
 
 /* ---- peak.c ------------------------------------------------------------------------------ */
-/* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not told. */
+/* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not
+ * told. */
 int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
 int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth,
                 optune_err *err); /* peak_gpu.c */
@@ -161,8 +163,8 @@ void ot_crash_install(int fd);
 /* What begins now, a static text: "verifying", "measuring". In optune-worker it is sent ahead and
  * the handlers are installed again, as code that ran meanwhile may have replaced them. */
 void ot_crash_at(const char *doing);
-/* The same for what wants the machine for itself: waits until the other side has stopped what else it
- * runs here. */
+/* The same for what wants the machine for itself: waits until the other side has stopped what
+ * else it runs here. */
 void ot_crash_at_alone(const char *doing);
 /* Memory that belongs to a guarded buffer, guards included; `name` is copied. */
 void ot_crash_zone_add(const void *start, int64_t bytes, const char *name);

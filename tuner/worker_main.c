@@ -3,7 +3,8 @@
  * optune-worker: the process in which candidates run. Started by the library with its socket as
  * file 3 and the number of its parent; never by a person, except to ask what a library is:
  * `optune-worker --library cblas`. The same program is the compiler process of targets whose
- * compiler is a library: `optune-worker --compile TARGET ...`. It dies with its parent, and nothing it does outlives it.
+ * compiler is a library: `optune-worker --compile TARGET ...`. It dies with its parent, and
+ * nothing it does outlives it.
  */
 #include <signal.h>
 #include <stdlib.h>

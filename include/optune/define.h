@@ -102,10 +102,11 @@ typedef struct optune_impl {
 
 /* The strategy of an op for exactly this key, the latest; NULL: none. */
 OPTUNE_API const optune_strategy *optune_strategy_of(const char *op, const char *key);
-/* Adds an implementation behind the others of that op and key, at run time; `strategy` may be one in
- * tree, a plugin's, or the caller's own first one with `op`, `key` and no rows. plevel 0:
- * OPTUNE_PLEVEL. ECONFLICT: it is there, or its name is another's. Before any handle is asked;
- * trials run in a process of their own, so what is to be tuned, too, belongs in a plugin. */
+/* Adds an implementation behind the others of that op and key, at run time; `strategy` may be
+ * one in tree, a plugin's, or the caller's own first one with `op`, `key` and no rows. plevel
+ * 0: OPTUNE_PLEVEL. ECONFLICT: it is there, or its name is another's. Before any handle is
+ * asked; trials run in a process of their own, so what is to be tuned, too, belongs in a
+ * plugin. */
 OPTUNE_API int optune_strategy_add(const optune_strategy *strategy, const optune_impl *impl,
                                    int plevel, optune_err *err);
 
@@ -265,11 +266,12 @@ OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
 /* Adds a tensor map; returns its index, for optune_tensor_map_arg. */
 OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map);
 /* Offers to compute what is fused behind the call in the registers of the module's body, with
- * kernels/common/epilogue.h (for GPUs, epilogue_gpu.h, where lanes do not matter): call it once the stage that writes output[0] has all its own
- * arguments; it appends the extra inputs. The lanes of a vector that the body passes to epilogue()
- * are consecutive elements within the output's dims `lanes_from` and up. False, and nothing is
- * added: nothing is fused, or not in this way; the harness then adds a stage behind the others,
- * as it does for implementations that never offer. */
+ * kernels/common/epilogue.h (for GPUs, epilogue_gpu.h, where lanes do not matter): call it once
+ * the stage that writes output[0] has all its own arguments; it appends the extra inputs. The
+ * lanes of a vector that the body passes to epilogue() are consecutive elements within the
+ * output's dims `lanes_from` and up. False, and nothing is added: nothing is fused, or not in
+ * this way; the harness then adds a stage behind the others, as it does for implementations
+ * that never offer. */
 OPTUNE_API bool optune_plan_fuse(const optune_task *task, optune_plan *plan,
                                  optune_stage *stage, int lanes_from);
 
@@ -408,7 +410,8 @@ typedef struct optune_target_row {
     int (*flush)(void *state);
 } optune_target_row;
 
-/* The row of a target as it is used, so that one that is `like` it can call its hooks. NULL: none. */
+/* The row of a target as it is used, so that one that is `like` it can call its hooks. NULL:
+ * none. */
 OPTUNE_API const optune_target_row *optune_target_find(const char *name);
 
 #define OPTUNE_TARGET(id)                                                                      \

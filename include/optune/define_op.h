@@ -171,8 +171,9 @@ typedef struct optune_op {
     /* Adds to the adjoints of the inputs, with the functions below. NULL: it has no gradient,
      * which is an error that names it when one is asked for. */
     int (*gradient)(optune_grad *grad, const optune_call *call, optune_err *err);
-    /* Sums of 16-bit floats are kept in float32, on any target, and rounded once at the end: the bound
-     * grows with float32's rounding. False: every addition may round to the output's type. */
+    /* Sums of 16-bit floats are kept in float32, on any target, and rounded once at the end:
+     * the bound grows with float32's rounding. False: every addition may round to the output's
+     * type. */
     bool float32_sums;
 } optune_op;
 
@@ -214,8 +215,8 @@ OPTUNE_API int optune_call_inputs(const optune_call *call);
 /* The i-th fused operator as a call of its own, the value it is applied to among its inputs. */
 OPTUNE_API void optune_call_step(const optune_call *call, int i, optune_call *step);
 /* Fuses `next`, applied to output[0] through its input `chain`, behind the call. ETYPE: it is
- * neither elementwise nor broadcast, declares no `scalar`, or changes shape or dtype; ELIMIT. The call is untouched
- * on failure. */
+ * neither elementwise nor broadcast, declares no `scalar`, or changes shape or dtype; ELIMIT.
+ * The call is untouched on failure. */
 OPTUNE_API int optune_call_fuse(optune_call *call, const optune_call *next, int chain,
                                 optune_err *err);
 OPTUNE_API bool optune_dim_known(const optune_dim *dim); /* it is a constant */

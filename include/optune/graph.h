@@ -5,9 +5,9 @@
  * tuples are nodes, known by small integers from 0 on; a node is made after what it uses, so a
  * graph has no cycles. Types are inferred over the whole graph, in both directions.
  *
- * Functions that make a node return its number, or a negative optune_status with `err` filled. Names
- * may be NULL: then the node gets one. Nothing here measures or knows a machine. A graph belongs to
- * one thread.
+ * Functions that make a node return its number, or a negative optune_status with `err` filled.
+ * Names may be NULL: then the node gets one. Nothing here measures or knows a machine. A graph
+ * belongs to one thread.
  */
 #ifndef OPTUNE_GRAPH_H
 #define OPTUNE_GRAPH_H
@@ -198,8 +198,8 @@ OPTUNE_API void optune_function_close(optune_function *function); /* NULL is fin
 /* Elements for the constants that have none: as trials make them, weights scaled down by the
  * square root of what is summed over. */
 OPTUNE_API int optune_graph_fill(optune_graph *graph, uint64_t seed, optune_err *err);
-/* A whole graph: selects for every group, compiles, packs the constants once. EUSAGE: a constant has
- * no elements. The partition and its graph must outlive the program. */
+/* A whole graph: selects for every group, compiles, packs the constants once. EUSAGE: a
+ * constant has no elements. The partition and its graph must outlive the program. */
 typedef struct optune_program optune_program;
 OPTUNE_API int optune_program_open(optune_partition *partition, optune_program **program,
                                    optune_err *err);

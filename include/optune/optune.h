@@ -44,8 +44,8 @@ typedef struct optune_options {
 /* Opens lazily: the device is probed and the store opened by the first call that needs them. */
 OPTUNE_API int optune_open(const optune_options *options, optune **handle, optune_err *err);
 OPTUNE_API void optune_close(optune *handle); /* NULL is fine */
-/* Asks a running optune_run to end soon; everything measured so far is stored and optune_run returns
- * OPTUNE_EINTERRUPTED with a result; the handle may be used on. Async-signal-safe. */
+/* Asks a running optune_run to end soon; everything measured so far is stored and optune_run
+ * returns OPTUNE_EINTERRUPTED with a result; the handle may be used on. Async-signal-safe. */
 OPTUNE_API void optune_interrupt(optune *handle);
 
 /* ---- results: what a command says, readable and as JSON ---------------------------------- */
@@ -136,7 +136,8 @@ typedef struct optune_dispatch_options {
     int trials;         /* per tuned shape; 0: the default */
     double seconds;     /* all; 0: the default; negative: no limit */
     int points;         /* shapes to tune at most; 0: the default */
-    int regret;         /* shapes to compare with tuning of their own; 0: the default, negative: none */
+    int regret;         /* shapes to compare with tuning of their own; 0: the default,
+                           negative: none */
     uint64_t seed;
     const char *log; /* also append every record to this file; NULL: no */
     void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
@@ -144,7 +145,8 @@ typedef struct optune_dispatch_options {
 } optune_dispatch_options;
 
 /* Chooses shapes, tunes them, and keeps a table of what to use where, in the database and next to
- * `output`. What was measured before counts. On OPTUNE_OK and OPTUNE_EINTERRUPTED *result is set. */
+ * `output`. What was measured before counts. On OPTUNE_OK and OPTUNE_EINTERRUPTED *result is
+ * set. */
 OPTUNE_API int optune_dispatch_tune(optune *handle, const optune_dispatch_options *options,
                                     optune_result **result, optune_err *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_matmul_cublas.cuda: one strided batched gemm of cuBLAS, with operands as they lie; a matrix
- * that all batches share has a stride of 0. No knobs. Types as dense_cublas.cuda's: float32 is computed in float32, in tf32 only
- * where the call's numerics class permits it.
+ * batch_matmul_cublas.cuda: one strided batched gemm of cuBLAS, with operands as they lie; a
+ * matrix that all batches share has a stride of 0. No knobs. Types as dense_cublas.cuda's:
+ * float32 is computed in float32, in tf32 only where the call's numerics class permits it.
  */
 #include "kernels/batch_matmul/batch_matmul.h"
 #include "kernels/common/cublas_plan.h"

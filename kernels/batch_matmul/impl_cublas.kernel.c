@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_matmul through cublasGemmStridedBatchedEx. cuBLAS stores by columns, so what it computes is,
- * batch by batch, the transposed product: out^T[N,M] = y[N,K] * x^T[K,M]. Macros: B M N K, X_BATCH
- * Y_BATCH (elements from one batch to the next), TRANSPOSE_A (x is [K,M]) TRANSPOSE_B (y is [N,K]),
- * TYPE, OUT_TYPE, COMPUTE.
+ * batch_matmul through cublasGemmStridedBatchedEx. cuBLAS stores by columns, so what it
+ * computes is, batch by batch, the transposed product: out^T[N,M] = y[N,K] * x^T[K,M]. Macros:
+ * B M N K, X_BATCH Y_BATCH (elements from one batch to the next), TRANSPOSE_A (x is [K,M])
+ * TRANSPOSE_B (y is [N,K]), TYPE, OUT_TYPE, COMPUTE.
  */
 #include "kernels/common/cublas.h"
 

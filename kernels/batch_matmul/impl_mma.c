@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch_matmul_mma.cuda: tensor cores through mma.sync, operands by asynchronous copies; float16, bfloat16,
- * int8, and float32 where tf32 is permitted.
+ * batch_matmul_mma.cuda: tensor cores through mma.sync, operands by asynchronous copies;
+ * float16, bfloat16, int8, and float32 where tf32 is permitted.
  */
 #include "kernels/batch_matmul/batch_matmul_gpu.h"
 #include "kernels/dense/matmul_gpu_mma.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * EXPRESSION over OPERANDS operands: EACH vectors of V elements a thread, a block's width apart, all
- * of them loaded before the first is used. An operand whose inner stride is 0 has one value for a
- * vector. ELEMENTS is a multiple of V, and a vector never crosses a row.
+ * EXPRESSION over OPERANDS operands: EACH vectors of V elements a thread, a block's width
+ * apart, all of them loaded before the first is used. An operand whose inner stride is 0 has
+ * one value for a vector. ELEMENTS is a multiple of V, and a vector never crosses a row.
  */
 #include "kernels/common/scalar_gpu.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What bodies that call cuBLAS share: the handle's life and the interface's numbers. cuBLAS stores by
- * columns, so bodies let it compute the transposed product. Row side: kernels/common/cublas_plan.h.
+ * What bodies that call cuBLAS share: the handle's life and the interface's numbers. cuBLAS
+ * stores by columns, so bodies let it compute the transposed product. Row side:
+ * kernels/common/cublas_plan.h.
  */
 #ifndef OPTUNE_KERNELS_COMMON_CUBLAS_H
 #define OPTUNE_KERNELS_COMMON_CUBLAS_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is fused behind a call, for GPU bodies: the fused operators applied to sums that are still in
- * registers. A body whose plan offered to fuse (optune_plan_fuse) has EPILOGUE_PARAMETERS behind the
- * parameters of the kernel that stores the output, and calls EPILOGUE_APPLY(v, o) once on every
- * finished value: v, a variable of type SCALAR, is element o of the output, and o lies in it. EPILOGUE tells
- * whether anything is fused; where nothing is, both are empty.
+ * What is fused behind a call, for GPU bodies: the fused operators applied to sums that are
+ * still in registers. A body whose plan offered to fuse (optune_plan_fuse) has
+ * EPILOGUE_PARAMETERS behind the parameters of the kernel that stores the output, and calls
+ * EPILOGUE_APPLY(v, o) once on every finished value: v, a variable of type SCALAR, is element o
+ * of the output, and o lies in it. EPILOGUE tells whether anything is fused; where nothing is,
+ * both are empty.
  *
- * The harness defines EPILOGUE_OPERANDS and EPILOGUE_CHAIN as kernels/common/epilogue.h tells; SCALAR,
- * float for 16-bit floats; EPILOGUE_T, how they lie in memory; EPILOGUE_READ and EPILOGUE_WRITE between
- * the two.
+ * The harness defines EPILOGUE_OPERANDS and EPILOGUE_CHAIN as kernels/common/epilogue.h tells;
+ * SCALAR, float for 16-bit floats; EPILOGUE_T, how they lie in memory; EPILOGUE_READ and
+ * EPILOGUE_WRITE between the two.
  */
 #ifndef OPTUNE_KERNELS_COMMON_EPILOGUE_GPU_H
 #define OPTUNE_KERNELS_COMMON_EPILOGUE_GPU_H

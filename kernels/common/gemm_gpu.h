@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The matrix product of GPU bodies: out[b][m][n] = sum over k of x[b](m, k) * y[b](n, k), plus bias[n].
- * dense and batch_matmul, large products and those of few rows share it; kernels/dense/matmul_gpu.h
- * writes its macros and is where they are told.
+ * The matrix product of GPU bodies: out[b][m][n] = sum over k of x[b](m, k) * y[b](n, k), plus
+ * bias[n]. dense and batch_matmul, large products and those of few rows share it;
+ * kernels/dense/matmul_gpu.h writes its macros and is where they are told.
  *
  * A block computes BM x BN of one batch by the register tile of kernels/common/tile_gpu.h. Tiles of
  * both operands lie in shared memory, depth first; the next ones travel through registers while
@@ -11,11 +11,11 @@
  * depth let the threads of a warp, who hold a few rows at several depths, store into different
  * banks. Within a warp the threads form LX x LY, so that it reads few different words of a tile.
  *
- * Depth is shared where outputs are few: SLICES groups of a block's threads take a part of each tile
- * and their sums meet in shared memory; SPLITS blocks take a part of all tiles and kernels/common/
- * splits_gpu.h adds up what they leave. Edges: what lies outside is staged as zero and never
- * stored; where a shape divides, the conditions are constants and vanish. A block without rows
- * (ROWS at run time) takes no step, but comes by every barrier.
+ * Depth is shared where outputs are few: SLICES groups of a block's threads take a part of each
+ * tile and their sums meet in shared memory; SPLITS blocks take a part of all tiles and
+ * kernels/common/ splits_gpu.h adds up what they leave. Edges: what lies outside is staged as
+ * zero and never stored; where a shape divides, the conditions are constants and vanish. A
+ * block without rows (ROWS at run time) takes no step, but comes by every barrier.
  */
 #ifndef OPTUNE_KERNELS_COMMON_GEMM_GPU_H
 #define OPTUNE_KERNELS_COMMON_GEMM_GPU_H

@@ -9,10 +9,11 @@
  *
  *     KERNEL(x, y, z) name(GLOBAL const float *RESTRICT in, GLOBAL float *RESTRICT out, i64 n)
  *
- * for blocks of exactly x * y * z threads; KERNEL_RESIDENT(x, y, z, blocks) also says how many of them a
- * multiprocessor is to hold at least, which limits the registers of a thread. Shared memory is one pool per kernel, declared first:
- * SHARED(pool, bytes), with the same bytes in the stage; it is aligned to 16 and holds what the
- * body carves out of it with casts to LOCAL pointers. INT arguments arrive as i64, FLOAT as float.
+ * for blocks of exactly x * y * z threads; KERNEL_RESIDENT(x, y, z, blocks) also says how many
+ * of them a multiprocessor is to hold at least, which limits the registers of a thread. Shared
+ * memory is one pool per kernel, declared first: SHARED(pool, bytes), with the same bytes in
+ * the stage; it is aligned to 16 and holds what the body carves out of it with casts to LOCAL
+ * pointers. INT arguments arrive as i64, FLOAT as float.
  */
 #ifndef OPTUNE_KERNELS_COMMON_GPU_H
 #define OPTUNE_KERNELS_COMMON_GPU_H

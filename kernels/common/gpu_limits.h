@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What GPU rows ask of a device by arithmetic, before any compiler runs. Host code only. Limits that
- * a device does not tell are taken for those that every GPU of the last ten years has.
+ * What GPU rows ask of a device by arithmetic, before any compiler runs. Host code only. Limits
+ * that a device does not tell are taken for those that every GPU of the last ten years has.
  */
 #ifndef OPTUNE_KERNELS_COMMON_GPU_LIMITS_H
 #define OPTUNE_KERNELS_COMMON_GPU_LIMITS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a body that calls a library says that the library refused: the harness looks at `ot_failure` after
- * every run, and anything in it ends the trial as `runtime` with that text. Without it an output
- * that nobody wrote would be found wrong, which says nothing.
+ * How a body that calls a library says that the library refused: the harness looks at
+ * `ot_failure` after every run, and anything in it ends the trial as `runtime` with that text.
+ * Without it an output that nobody wrote would be found wrong, which says nothing.
  */
 #ifndef OPTUNE_KERNELS_COMMON_LIBRARY_FAILURE_H
 #define OPTUNE_KERNELS_COMMON_LIBRARY_FAILURE_H

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensor-core words for GPU bodies: matrix products of a warp, loads of their operands from shared
- * memory, and asynchronous copies into it. For CUDA they are PTX; for OpenCL they compute the same
- * in the PTX ISA's own lane layout through local memory, so that a body's index arithmetic,
- * swizzles and waits are verified without a GPU. The latter is for tests: rows that use these words ask
- * for CUDA by gpu_is_cuda, so users of OpenCL are never offered them.
+ * Tensor-core words for GPU bodies: matrix products of a warp, loads of their operands from
+ * shared memory, and asynchronous copies into it. For CUDA they are PTX; for OpenCL they
+ * compute the same in the PTX ISA's own lane layout through local memory, so that a body's
+ * index arithmetic, swizzles and waits are verified without a GPU. The latter is for tests:
+ * rows that use these words ask for CUDA by gpu_is_cuda, so users of OpenCL are never offered
+ * them.
  *
- * A body declares LANES(l, threads, words) behind SHARED and passes &l to every word; all threads of
- * the block execute every word together, in the same order. `words` is the most that MMA_TILE
- * publishes, 4 * mt + 2 * nt, at least 6. Warps are 32 consecutive threads of x, y, z.
+ * A body declares LANES(l, threads, words) behind SHARED and passes &l to every word; all
+ * threads of the block execute every word together, in the same order. `words` is the most that
+ * MMA_TILE publishes, 4 * mt + 2 * nt, at least 6. Warps are 32 consecutive threads of x, y, z.
  *
- * Operands of one product have 32 bytes of depth, whatever the type: 16 float16 or bfloat16, 8 tf32,
- * 32 int8. With g = lane / 4 and t = lane % 4, 32-bit words:
+ * Operands of one product have 32 bytes of depth, whatever the type: 16 float16 or bfloat16, 8
+ * tf32, 32 int8. With g = lane / 4 and t = lane % 4, 32-bit words:
  *   a[0] row g, bytes 4 t ..;  a[1] row g + 8;  a[2], a[3] the same from byte 16 + 4 t on
  *   b[0] column g, bytes 4 t ..;  b[1] from byte 16 + 4 t on
  *   d[0], d[1] row g, columns 2 t, 2 t + 1;  d[2], d[3] row g + 8
  *
- * OpenCL poisons the destination of a copy at once and fills it when its group is waited for: a wait
- * that is missing, and a copy into what is still being read, both show. A barrier that is missing does not,
- * since words have barriers of their own: that is what compute-sanitizer's racecheck is for.
+ * OpenCL poisons the destination of a copy at once and fills it when its group is waited for: a
+ * wait that is missing, and a copy into what is still being read, both show. A barrier that is
+ * missing does not, since words have barriers of their own: that is what compute-sanitizer's
+ * racecheck is for.
  */
 #ifndef OPTUNE_KERNELS_COMMON_MMA_GPU_H
 #define OPTUNE_KERNELS_COMMON_MMA_GPU_H
@@ -318,7 +320,8 @@ INLINE void cp_async_commit(lanes *)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Until only the `newest` groups, a constant, may be under way. A barrier makes the others' visible. */
+/* Until only the `newest` groups, a constant, may be under way. A barrier makes the others'
+ * visible. */
 #define CP_ASYNC_WAIT(l, newest)                                                               \
     asm volatile("cp.async.wait_group %0;" ::"n"(newest) : "memory")
 #else

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensor-core tile of GPU products: a block computes BM x BN, a warp WM x WN of that, from tiles of
- * KB bytes of depth that travel into STAGES buffers of shared memory while earlier ones are used.
- * Whose products these are is the body's: it fills the tiles and stores the sums.
+ * The tensor-core tile of GPU products: a block computes BM x BN, a warp WM x WN of that, from
+ * tiles of KB bytes of depth that travel into STAGES buffers of shared memory while earlier
+ * ones are used. Whose products these are is the body's: it fills the tiles and stores the
+ * sums.
  *
- * Tiles are rows of 16-byte chunks. Chunk c of row r lies at place c ^ f(r), where f makes the eight
- * rows that ldmatrix reads at once, and the chunks that eight threads write at once, fall on different
- * banks. An operand lies along its depth (rows of the product, KB bytes each), or, with A_ACROSS or
- * B_ACROSS and 16-bit elements, across it (rows of depth); ldmatrix transposes the latter. Fragments are
- * loaded one step ahead of the products that use them, across tiles, too.
+ * Tiles are rows of 16-byte chunks. Chunk c of row r lies at place c ^ f(r), where f makes the
+ * eight rows that ldmatrix reads at once, and the chunks that eight threads write at once, fall
+ * on different banks. An operand lies along its depth (rows of the product, KB bytes each), or,
+ * with A_ACROSS or B_ACROSS and 16-bit elements, across it (rows of depth); ldmatrix transposes
+ * the latter. Fragments are loaded one step ahead of the products that use them, across tiles,
+ * too.
  *
- * Macros: BM BN WM WN KB (64 or 128) STAGES A_ACROSS B_ACROSS; MMA, a word of mma_gpu.h; SUM, the type
- * of its sums; TF32, whether elements are float32 that it must be given rounded. The idea of swizzled tiles
- * and of the loop's order is that of NVIDIA's CUTLASS.
+ * Macros: BM BN WM WN KB (64 or 128) STAGES A_ACROSS B_ACROSS; MMA, a word of mma_gpu.h; SUM,
+ * the type of its sums; TF32, whether elements are float32 that it must be given rounded. The
+ * idea of swizzled tiles and of the loop's order is that of NVIDIA's CUTLASS.
  */
 #ifndef OPTUNE_KERNELS_COMMON_MMA_TILE_GPU_H
 #define OPTUNE_KERNELS_COMMON_MMA_TILE_GPU_H
@@ -48,9 +50,10 @@ INLINE int tile_place(int chunks, int row, int c)
     return (row * chunks + (c ^ tile_swizzle(chunks, row))) * 16;
 }
 
-/* Where this lane's row of an operand's fragments begins: the `i`-th of 16 rows of the product at
- * step `k` is this ^ 32 * (i or k), the one that chunks run along, and rows further on. The matrices that
- * ldmatrix gives are first those of `rows` and then those of the depth, or the other way round. */
+/* Where this lane's row of an operand's fragments begins: the `i`-th of 16 rows of the product
+ * at step `k` is this ^ 32 * (i or k), the one that chunks run along, and rows further on. The
+ * matrices that ldmatrix gives are first those of `rows` and then those of the depth, or the
+ * other way round. */
 INLINE int tile_lane(int across, int chunks, int first, int lane, int rows_first)
 {
     const int j = lane / 8, row_half = rows_first ? j % 2 : j / 2,

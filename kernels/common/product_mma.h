@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch of matrix products by tensor cores, for dense and batch_matmul: out[b,m,n] = sum over k of
- * a[b,m,k] * b[b,n,k], plus bias[n]. Blocks are numbered so that GROUP rows of them are finished
- * together and what they read stays in the L2. With SPLITS > 1 each computes a part of the depth into
- * `partial`, which the stage `finish` adds up in order.
+ * A batch of matrix products by tensor cores, for dense and batch_matmul: out[b,m,n] = sum over
+ * k of a[b,m,k] * b[b,n,k], plus bias[n]. Blocks are numbered so that GROUP rows of them are
+ * finished together and what they read stays in the L2. With SPLITS > 1 each computes a part of
+ * the depth into `partial`, which the stage `finish` adds up in order.
  *
- * Edges: rows of the output beyond its end repeat its last row and are never stored; depth beyond its
- * end is filled with zeros. Where the shape divides, the conditions are constants and vanish. Rows that are
- * not of 16 aligned bytes are copied in pieces of COPY bytes, below 4 through registers.
+ * Edges: rows of the output beyond its end repeat its last row and are never stored; depth
+ * beyond its end is filled with zeros. Where the shape divides, the conditions are constants
+ * and vanish. Rows that are not of 16 aligned bytes are copied in pieces of COPY bytes, below 4
+ * through registers.
  *
- * Macros beside the tile's: BATCH M N K (BATCH and M the most, where B_VARIES or M_VARIES says that they
- * come at run time; blocks beyond them do nothing), A_SHARED B_SHARED (one matrix for all batches), ELEM,
- * SIZE of it, DEPTH (elements in KB), COPY, GROUP, SPLITS, OUT, ROUND, BIAS, INDEX.
+ * Macros beside the tile's: BATCH M N K (BATCH and M the most, where B_VARIES or M_VARIES says
+ * that they come at run time; blocks beyond them do nothing), A_SHARED B_SHARED (one matrix for
+ * all batches), ELEM, SIZE of it, DEPTH (elements in KB), COPY, GROUP, SPLITS, OUT, ROUND,
+ * BIAS, INDEX.
  */
 #include "kernels/common/epilogue_gpu.h"
 #include "kernels/common/mma_tile_gpu.h"
@@ -46,8 +48,9 @@ INLINE void copy_chunk(lanes *l, LOCAL byte *to, GLOBAL const ELEM *from, int ha
 #endif
 }
 
-/* A tile of `count` rows of `chunks` chunks, from row `row` and element `col` on, of a matrix of `rows`
- * rows of `cols` elements. Along the depth, columns are depth and rows beyond the end repeat the last. */
+/* A tile of `count` rows of `chunks` chunks, from row `row` and element `col` on, of a matrix
+ * of `rows` rows of `cols` elements. Along the depth, columns are depth and rows beyond the end
+ * repeat the last. */
 INLINE void fill_tile(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, int across,
                       int count, int chunks, INDEX row, INDEX rows, INDEX col, INDEX cols)
 {

@@ -148,10 +148,10 @@ static inline double gpu_tile_traffic(const optune_task *task, int64_t bytes)
     return (double)bytes / (double)(units * 16);
 }
 
-/* Estimated cycles of a multiprocessor: it multiplies at a rate that reading shared memory lowers,
- * issues some instructions for every element staged, waits for memory once a tile of depth where its
- * blocks do not fill that time, and parts of a sum cost another launch and their way through
- * memory. */
+/* Estimated cycles of a multiprocessor: it multiplies at a rate that reading shared memory
+ * lowers, issues some instructions for every element staged, waits for memory once a tile of
+ * depth where its blocks do not fill that time, and parts of a sum cost another launch and
+ * their way through memory. */
 static inline double gpu_tile_cost(const optune_task *task, const gpu_product *p,
                                    const gpu_tile *t, int64_t split)
 {
@@ -184,7 +184,8 @@ static inline double gpu_tile_cost(const optune_task *task, const gpu_product *p
 }
 
 /* The tile, of a few that are right somewhere, that is estimated to be the fastest; `split`
- * receives the parts of the depth. Always valid: 16 x 16 by 2 x 2 serves where nothing else does. */
+ * receives the parts of the depth. Always valid: 16 x 16 by 2 x 2 serves where nothing else
+ * does. */
 static inline gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p,
                                      int64_t *split)
 {

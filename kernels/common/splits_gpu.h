@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second stage of a GPU product whose depth was shared by SPLITS blocks: out = the sum of what
- * they left, plus the bias, and what is fused behind it. `part` holds SPLITS times the largest output, each laid out as the
- * output is. Macros as in kernels/dense/matmul_gpu.h; a thread adds VN neighbours.
+ * The second stage of a GPU product whose depth was shared by SPLITS blocks: out = the sum of
+ * what they left, plus the bias, and what is fused behind it. `part` holds SPLITS times the
+ * largest output, each laid out as the output is. Macros as in kernels/dense/matmul_gpu.h; a
+ * thread adds VN neighbours.
  */
 #ifndef OPTUNE_KERNELS_COMMON_SPLITS_GPU_H
 #define OPTUNE_KERNELS_COMMON_SPLITS_GPU_H

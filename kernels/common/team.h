@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU bodies: what the threads of a team hold is combined. Every thread of the block must come here,
- * whatever it holds; teams are powers of two and lie side by side. CUDA combines within warps by
- * shuffles, so that only what warps leave meets in shared memory; OpenCL 1.2 has no such word and
- * builds a tree there. A test defines TEAM_SHUFFLES for OpenCL, too: a shuffle is then one through
- * shared memory, and what CUDA computes is computed.
+ * GPU bodies: what the threads of a team hold is combined. Every thread of the block must come
+ * here, whatever it holds; teams are powers of two and lie side by side. CUDA combines within
+ * warps by shuffles, so that only what warps leave meets in shared memory; OpenCL 1.2 has no
+ * such word and builds a tree there. A test defines TEAM_SHUFFLES for OpenCL, too: a shuffle is
+ * then one through shared memory, and what CUDA computes is computed.
  */
 #ifndef OPTUNE_KERNELS_COMMON_TEAM_H
 #define OPTUNE_KERNELS_COMMON_TEAM_H
@@ -27,8 +27,8 @@
     } while (0)
 #endif
 
-/* The tree: pool[at] of this thread, number `lane` of `n`, is the place of `x`; members of a team are
- * `step` places apart. */
+/* The tree: pool[at] of this thread, number `lane` of `n`, is the place of `x`; members of a
+ * team are `step` places apart. */
 #define TEAM_TREE(pool, at, lane, n, step, OP, x)                                              \
     do {                                                                                       \
         (pool)[at] = x;                                                                        \
@@ -74,8 +74,9 @@
 #define TEAM_COMBINE TEAM_TREE
 #endif
 
-/* `count` sums at once: x[0 .. count) of every thread becomes what all of its team have there, teams
- * being `n` neighbours in a block of `all` threads. Needs TEAM_SUMS_ROOM places of the pool. */
+/* `count` sums at once: x[0 .. count) of every thread becomes what all of its team have there,
+ * teams being `n` neighbours in a block of `all` threads. Needs TEAM_SUMS_ROOM places of the
+ * pool. */
 #ifdef TEAM_SHUFFLES
 #define TEAM_SUMS_ROOM(all, n, count) ((n) > 32 ? (count) * (all) / 32 : 1)
 #define TEAM_SUMS(pool, t, lane, n, all, count, x)                                             \

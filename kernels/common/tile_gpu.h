@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The register tile of GPU products: what a thread does with two tiles that lie in shared memory,
- * depth first: a[BK][LDA] holds BM rows, b[BK][LDB] holds BN columns. It stages nothing and knows
- * neither where the tiles come from nor where the sums go, so dense products, convolutions and
- * winograd share it. Macros: DTYPE BM BN BK TM TN CM CN UNROLL_K LDA LDB. A body that lays its tiles
- * out in another way defines where depth k of each begins (TILE_A_AT, TILE_B_AT), and one whose
- * threads share the depth of a tile how much of it is a thread's (TILE_DEPTH).
+ * The register tile of GPU products: what a thread does with two tiles that lie in shared
+ * memory, depth first: a[BK][LDA] holds BM rows, b[BK][LDB] holds BN columns. It stages nothing
+ * and knows neither where the tiles come from nor where the sums go, so dense products,
+ * convolutions and winograd share it. Macros: DTYPE BM BN BK TM TN CM CN UNROLL_K LDA LDB. A
+ * body that lays its tiles out in another way defines where depth k of each begins (TILE_A_AT,
+ * TILE_B_AT), and one whose threads share the depth of a tile how much of it is a thread's
+ * (TILE_DEPTH).
  *
  * A thread computes TM x TN of the block's BM x BN sums, in chunks of CM x CN that are one vector
  * of shared memory each and lie a block's width of threads apart, so that neighbours read

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of wgmma_gpu.h as PTX, which compiles for sm_90a and nothing else. Included by wgmma_gpu.h
- * only.
+ * The words of wgmma_gpu.h as PTX, which compiles for sm_90a and nothing else. Included by
+ * wgmma_gpu.h only.
  */
 #ifndef OPTUNE_KERNELS_COMMON_WGMMA_CUDA_H
 #define OPTUNE_KERNELS_COMMON_WGMMA_CUDA_H
@@ -35,8 +35,8 @@ tensor_map;
     asm volatile("barrier.cluster.arrive.release;\n\t"                                         \
                  "barrier.cluster.wait.acquire;" ::                                            \
                      : "memory")
-/* Once, for this block's own `rank`. OpenCL knows no clusters: there a block plays all that send to it,
- * so that every slice of what it receives is copied to its place. */
+/* Once, for this block's own `rank`. OpenCL knows no clusters: there a block plays all that
+ * send to it, so that every slice of what it receives is copied to its place. */
 #define FOR_SENDERS(block, rank, blocks)                                                       \
     for (int block = (rank), ot_once = 1; ot_once; ot_once = 0)
 
@@ -131,8 +131,8 @@ INLINE void copy_box_3d_to_all(const warpgroups *, u32 to, const tensor_map &map
                  : "memory");
 }
 
-/* The way back, by one thread: elements outside are left out. Stores since the last commit are a group
- * of that thread's. */
+/* The way back, by one thread: elements outside are left out. Stores since the last commit are
+ * a group of that thread's. */
 INLINE void store_box_3d(const warpgroups *, const tensor_map &map, int x, int y, int z,
                          u32 from)
 {

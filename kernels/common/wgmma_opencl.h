@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of wgmma_gpu.h as OpenCL computes them, by what the PTX ISA says: the copy's swizzle and
- * zeros, a barrier's phases, what a matrix descriptor points at, the layout of the result. Included by
- * wgmma_gpu.h only.
+ * The words of wgmma_gpu.h as OpenCL computes them, by what the PTX ISA says: the copy's
+ * swizzle and zeros, a barrier's phases, what a matrix descriptor points at, the layout of the
+ * result. Included by wgmma_gpu.h only.
  *
  * OpenCL runs the threads between two barriers one after the other (PoCL does). A thread that would
  * wait for ever there goes on, and every product from then on is no number.

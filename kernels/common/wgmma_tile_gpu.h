@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The body of matrix products by warpgroups: out[b][m][n] = sum over k of x[b][m][k] * y[b][n][k], for
- * operands whose rows lie along the depth. Boxes of both travel through a ring of STAGES tiles in
- * shared memory; CONSUMERS warpgroups each own BM / CONSUMERS rows of a block's BM x BN outputs, in
- * registers. With PRODUCER a warpgroup of its own copies, as far ahead as the ring is deep; without, a
- * thread of the first one does so behind its products.
+ * The body of matrix products by warpgroups: out[b][m][n] = sum over k of x[b][m][k] *
+ * y[b][n][k], for operands whose rows lie along the depth. Boxes of both travel through a ring
+ * of STAGES tiles in shared memory; CONSUMERS warpgroups each own BM / CONSUMERS rows of a
+ * block's BM x BN outputs, in registers. With PRODUCER a warpgroup of its own copies, as far
+ * ahead as the ring is deep; without, a thread of the first one does so behind its products.
  *
- * `full` of a stage waits for its bytes, `empty` for the warps that read them. Blocks take tiles of
- * the output in bands of GROUP_M tiles along m, so that those at work share operands in the L2 cache.
+ * `full` of a stage waits for its bytes, `empty` for the warps that read them. Blocks take
+ * tiles of the output in bands of GROUP_M tiles along m, so that those at work share operands
+ * in the L2 cache.
  *
  * The CLUSTER blocks of a cluster have tiles next to each other along m: each copies a slice of the
  * tile of y that they share into the shared memory of all.
  *
- * With BOXES the way out is that of the way in: by the copy engine from shared memory, where rows of
- * the output are multiples of 16 bytes; else every thread stores pairs of columns.
+ * With BOXES the way out is that of the way in: by the copy engine from shared memory, where
+ * rows of the output are multiples of 16 bytes; else every thread stores pairs of columns.
  *
  * Where there is no concurrency to show (OpenCL, in tests) both roles take turns in one loop, the
  * copies as far ahead as the ring allows: the same steps on the same addresses and barriers.
  *
- * Macros of the plan: B M N K, BM BN PANELS STAGES CONSUMERS PRODUCER GROUP_M CLUSTER BLOCKS, TYPE (f16, bf16,
- * tf32, s8), ELEM (its bytes), SUM OUT OUT_OF SUM_OF (types of sums and outputs, one from the
- * other), BITS_OF (those of the output that a sum, or with HALVES two become), BOXES, X_SHARED Y_SHARED (one matrix for
- * all b), INDEX, BIAS.
+ * Macros of the plan: B M N K, BM BN PANELS STAGES CONSUMERS PRODUCER GROUP_M CLUSTER BLOCKS,
+ * TYPE (f16, bf16, tf32, s8), ELEM (its bytes), SUM OUT OUT_OF SUM_OF (types of sums and
+ * outputs, one from the other), BITS_OF (those of the output that a sum, or with HALVES two
+ * become), BOXES, X_SHARED Y_SHARED (one matrix for all b), INDEX, BIAS.
  */
 #include "kernels/common/epilogue_gpu.h"
 #include "kernels/common/wgmma_gpu.h"
@@ -111,8 +112,8 @@ INLINE place place_of(int tile, int rank)
         mbarrier_arrive(&w, EMPTY(stage));
 #endif
 
-/* All threads of a warpgroup. The products of a step are under way while the next one's tile is waited
- * for; a tile is given back once the products behind it have begun. */
+/* All threads of a warpgroup. The products of a step are under way while the next one's tile is
+ * waited for; a tile is given back once the products behind it have begun. */
 #define CONSUME(r, step)                                                                       \
     {                                                                                          \
         mbarrier_wait(&w, FULL((r).stage), (r).parity);                                        \
@@ -185,7 +186,8 @@ INLINE void write_pair(const warpgroups *w, u32 box, int r, int c, SUM a, SUM b)
 #endif
 }
 
-/* Warps write boxes of 16 rows into shared memory, two in turn, from which the copy engine stores them. */
+/* Warps write boxes of 16 rows into shared memory, two in turn, from which the copy engine
+ * stores them. */
 #define STORE(p)                                                                               \
     {                                                                                          \
         const int lane = THREAD_X % 32;                                                        \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What GPU bodies of direct convolutions share: a block's outputs and threads by AutoTVM's tiles, the
- * input that they need in shared memory, and the way out. Macros from the plan: the shape, VF TF FI,
- * VY TY YI, VX TX XI, STEP; RY and RX are how many taps are staged at once.
+ * What GPU bodies of direct convolutions share: a block's outputs and threads by AutoTVM's
+ * tiles, the input that they need in shared memory, and the way out. Macros from the plan: the
+ * shape, VF TF FI, VY TY YI, VX TX XI, STEP; RY and RX are how many taps are staged at once.
  *
  * Extents divide, so nothing lies outside the output; what lies outside the input is padding.
  * STEP unrolls the inner reduction: 1 never, 0 as the compiler likes, 2 always.

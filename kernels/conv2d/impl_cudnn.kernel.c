@@ -81,7 +81,8 @@ static void drop(void *destroy, void **object)
     *object = 0;
 }
 
-/* arg: DestroyConvolutionDescriptor, DestroyFilterDescriptor, DestroyTensorDescriptor, cudnnDestroy */
+/* arg: DestroyConvolutionDescriptor, DestroyFilterDescriptor, DestroyTensorDescriptor,
+ * cudnnDestroy */
 void end(void *const *arg)
 {
     drop(arg[0], &convolution);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * depthwise_conv2d_nchw.cuda: a channel at a time with AutoTVM's knobs in AutoTVM's order and meaning,
- * so that an index or an entity of its logs denotes the same schedule here. Serves CUDA and OpenCL.
- * tile_f, tile_y and tile_x are [blocks, virtual threads, threads, each]. Only the fallback is our
- * own: threads along rows, a few rows each, as many channels as fill a block.
+ * depthwise_conv2d_nchw.cuda: a channel at a time with AutoTVM's knobs in AutoTVM's order and
+ * meaning, so that an index or an entity of its logs denotes the same schedule here. Serves
+ * CUDA and OpenCL. tile_f, tile_y and tile_x are [blocks, virtual threads, threads, each]. Only
+ * the fallback is our own: threads along rows, a few rows each, as many channels as fill a
+ * block.
  */
 #include "kernels/common/gpu_limits.h"
 #include "kernels/conv2d/direct_gpu_rows.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depthwise convolution in NCHW: output channel f sees input channel f / MULTIPLIER. The block's part
- * of the input, CHANNELS planes of it, and its weights are staged in shared memory once, with all
- * taps. Outputs are laid out over blocks and threads as in conv2d_nchw.cuda.
+ * Depthwise convolution in NCHW: output channel f sees input channel f / MULTIPLIER. The
+ * block's part of the input, CHANNELS planes of it, and its weights are staged in shared memory
+ * once, with all taps. Outputs are laid out over blocks and threads as in conv2d_nchw.cuda.
  */
 #define RY KH
 #define RX KW

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_implicit_gemm_mma.cuda: the implicit product by tensor cores, float16, bfloat16 and int8, and
- * float32 where the call permits tf32; sums in float32 (int32). Knobs and limits are those of dense's
- * template `mma`. The stage that turns the input over is inside the time, packing of weights
- * is not where they are constant.
+ * conv2d_implicit_gemm_mma.cuda: the implicit product by tensor cores, float16, bfloat16 and
+ * int8, and float32 where the call permits tf32; sums in float32 (int32). Knobs and limits are
+ * those of dense's template `mma`. The stage that turns the input over is inside the time,
+ * packing of weights is not where they are constant.
  */
 #include "kernels/conv2d/implicit_mma_rows.h"
 

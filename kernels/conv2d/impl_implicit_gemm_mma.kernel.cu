@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_implicit_gemm_mma.cuda: a product by the tensor-core tile of kernels/common/mma_tile_gpu.h.
- * Rows are the output channels of one group, columns the pixels of all images, the depth its taps and,
- * innermost, its channels. Macros beside the tile's: the shape, ELEM SIZE OUT ROUND as for dense,
- * DEPTH (elements in KB), CI_PAD (channels in whole chunks of 16 bytes), CO_PAD, TILES (of depth),
- * SPLITS, GROUP, INDEX, FLAT.
+ * conv2d_implicit_gemm_mma.cuda: a product by the tensor-core tile of
+ * kernels/common/mma_tile_gpu.h. Rows are the output channels of one group, columns the pixels
+ * of all images, the depth its taps and, innermost, its channels. Macros beside the tile's: the
+ * shape, ELEM SIZE OUT ROUND as for dense, DEPTH (elements in KB), CI_PAD (channels in whole
+ * chunks of 16 bytes), CO_PAD, TILES (of depth), SPLITS, GROUP, INDEX, FLAT.
  *
- * The one idea: copies go by 16 bytes, so channels have to be innermost. A stage in front turns the
- * planes of the input over, with channels padded by zeros; then a chunk lies in one tap, and a chunk
- * outside the image is a copy of no bytes.
+ * The one idea: copies go by 16 bytes, so channels have to be innermost. A stage in front turns
+ * the planes of the input over, with channels padded by zeros; then a chunk lies in one tap,
+ * and a chunk outside the image is a copy of no bytes.
  *
  *   turned [image][y][x][group][CI_PAD]    packed [group][CO_PAD][TILES * DEPTH]
  *   partial [SPLITS][the output]

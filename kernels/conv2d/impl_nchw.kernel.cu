@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Direct convolution in NCHW. Along each of f (output channels), y and x an output index is
- * ((block * V + v) * T + t) * I + i: block, virtual thread, thread and per-thread parts, so that a
- * thread's I outputs are neighbours and its V groups of them lie a block's width of threads apart.
- * The block's part of the input and of the weight for RC channels by RY by RX taps is staged in shared
- * memory, once for each of the RCO * RYO * RXO outer steps.
+ * ((block * V + v) * T + t) * I + i: block, virtual thread, thread and per-thread parts, so
+ * that a thread's I outputs are neighbours and its V groups of them lie a block's width of
+ * threads apart. The block's part of the input and of the weight for RC channels by RY by RX
+ * taps is staged in shared memory, once for each of the RCO * RYO * RXO outer steps.
  */
 #include "kernels/conv2d/direct_gpu.h"
 

@@ -191,10 +191,10 @@ typedef struct choice {
     int64_t tile_h, tile_w, rows, tile_p, tile_co, chunk;
 } choice;
 
-/* Estimated cycles: the products, about two cycles for a vector transformed either way, and 32 bytes a cycle for what
- * the L2 cannot keep: weights pass by once for every block, inputs once for every chunk. A few
- * times the L2 is a core's share of the next cache; what is larger comes from memory, weights
- * a little late only, for they are prefetched. */
+/* Estimated cycles: the products, about two cycles for a vector transformed either way, and 32
+ * bytes a cycle for what the L2 cannot keep: weights pass by once for every block, inputs once
+ * for every chunk. A few times the L2 is a core's share of the next cache; what is larger comes
+ * from memory, weights a little late only, for they are prefetched. */
 static double cost(const optune_task *task, const conv2d_shape *s, const choice *c)
 {
     const sizes z = sizes_of(task, s, c->tile_h, c->tile_w, c->rows, c->tile_co, c->chunk);

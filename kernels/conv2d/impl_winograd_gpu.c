@@ -2,8 +2,8 @@
 /*
  * conv2d_winograd.gpu: 3x3 convolutions of stride 1 with fewer multiplications, F(2x2,3x3) or
  * F(4x4,3x3) by the knob `tile`. All stages are inside the time but the transform of constant
- * weights. Untuned, the tile with the smaller estimate of products and of what passes through memory
- * between the stages is taken. Serves CUDA and OpenCL.
+ * weights. Untuned, the tile with the smaller estimate of products and of what passes through
+ * memory between the stages is taken. Serves CUDA and OpenCL.
  */
 #include "kernels/common/product_tile.h"
 #include "kernels/conv2d/conv2d.h"

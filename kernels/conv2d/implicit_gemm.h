@@ -8,10 +8,10 @@
  * INDEX;
  * TRANSPOSED and WEIGHT_GRADIENT of pixels_gpu.h.
  *
- * The one idea: the depth runs tap by tap, channels innermost, and weights are packed that way. So a
- * thread, whose pixels never change, finds for each tap where they look, once, and then steps
- * from plane to plane. Where the channels are too few for that (CI_PAD no multiple of BK) each
- * element finds its own tap by constants.
+ * The one idea: the depth runs tap by tap, channels innermost, and weights are packed that way.
+ * So a thread, whose pixels never change, finds for each tap where they look, once, and then
+ * steps from plane to plane. Where the channels are too few for that (CI_PAD no multiple of BK)
+ * each element finds its own tap by constants.
  *
  *   packed [group][DEPTH][CO_PAD]      partial [SPLIT][the output]
  *

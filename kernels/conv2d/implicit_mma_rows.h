@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d as a product by tensor cores in the words of dense's template `mma`: m is the output channels
- * of a group, n the pixels of all images, k taps by channels in whole chunks of 16 bytes, and a group
- * is a batch. For the row and for the strategy's condition. Host code only.
+ * conv2d as a product by tensor cores in the words of dense's template `mma`: m is the output
+ * channels of a group, n the pixels of all images, k taps by channels in whole chunks of 16
+ * bytes, and a group is a batch. For the row and for the strategy's condition. Host code only.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_IMPLICIT_MMA_ROWS_H
 #define OPTUNE_KERNELS_CONV2D_IMPLICIT_MMA_ROWS_H

@@ -8,7 +8,8 @@
 #include "kernels/conv2d/implicit_mma_rows.h"
 #include "kernels/conv2d/strategy_rows.h"
 
-/* Relay's: square kernels of 3 to 7, stride and dilation 1, one group. Ours computes 3x3 of them. */
+/* Relay's: square kernels of 3 to 7, stride and dilation 1, one group. Ours computes 3x3 of
+ * them. */
 static bool winograd(const optune_task *task, char *why)
 {
     conv2d_shape s;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One-dimensional transforms of F(2,3) and F(4,3) with stride 1, for bodies on any target: three
- * weights to the points, m + 2 inputs to the points, points to m outputs. A body includes it once it
- * has INLINE, DTYPE and `vec`, what it computes on: a vector of channels, or one number.
+ * One-dimensional transforms of F(2,3) and F(4,3) with stride 1, for bodies on any target:
+ * three weights to the points, m + 2 inputs to the points, points to m outputs. A body includes
+ * it once it has INLINE, DTYPE and `vec`, what it computes on: a vector of channels, or one
+ * number.
  *
  * Algorithm: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016; the
  * matrices are derived from the interpolation points as Toom and Cook do.

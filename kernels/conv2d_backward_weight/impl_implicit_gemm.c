@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_backward_weight_implicit_gemm.gpu: the gradient is a convolution of the data with the output's
- * gradient as its weight: input channels are its images, images its channels, strides its dilation and
- * the kernel's extents those of its output. Its depth, all pixels of all images, is long and its
- * output small, so it is split over blocks. Serves CUDA and OpenCL.
+ * conv2d_backward_weight_implicit_gemm.gpu: the gradient is a convolution of the data with the
+ * output's gradient as its weight: input channels are its images, images its channels, strides
+ * its dilation and the kernel's extents those of its output. Its depth, all pixels of all
+ * images, is long and its output small, so it is split over blocks. Serves CUDA and OpenCL.
  */
 #include "kernels/conv2d/implicit_rows.h"
 #include "kernels/conv2d_backward_weight/backward_weight.h"

@@ -173,7 +173,8 @@ static const char *const samples[] = {
     NULL,
 };
 
-/* Linear in both: d grad = the data convolved with dy, d data = grad convolved with it, transposed. */
+/* Linear in both: d grad = the data convolved with dy, d data = grad convolved with it,
+ * transposed. */
 static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 {
     (void)err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_transpose_implicit_gemm.gpu: every pixel of the output gathers what reaches it, so nothing is
- * added up in memory. With strides, taps that reach a pixel from between two inputs are
- * multiplied as zeros. Serves CUDA and OpenCL.
+ * conv2d_transpose_implicit_gemm.gpu: every pixel of the output gathers what reaches it, so
+ * nothing is added up in memory. With strides, taps that reach a pixel from between two inputs
+ * are multiplied as zeros. Serves CUDA and OpenCL.
  */
 #include "kernels/conv2d/implicit_rows.h"
 #include "kernels/conv2d_transpose/conv2d_transpose.h"

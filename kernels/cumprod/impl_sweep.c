@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cumprod_sweep.cpu: lines beside each other as lanes, row by row with carries in the first cache. */
+/* cumprod_sweep.cpu: lines beside each other as lanes, row by row with carries in the first
+ * cache. */
 #include "kernels/cumsum/scan_rows.h"
 
 OPTUNE_IMPL(cumprod, sweep) = {

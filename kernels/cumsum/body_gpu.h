@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What GPU bodies of scans share. Macros from the plan: see kernels/cumsum/body.h, and THREADS, PARTS
- * (of a line), LINE_BLOCKS (blocks for one part of all lines), EACH. Integers that accumulate are
- * unsigned, so that they wrap.
+ * What GPU bodies of scans share. Macros from the plan: see kernels/cumsum/body.h, and THREADS,
+ * PARTS (of a line), LINE_BLOCKS (blocks for one part of all lines), EACH. Integers that
+ * accumulate are unsigned, so that they wrap.
  */
 #ifndef OPTUNE_KERNELS_SCAN_BODY_GPU_H
 #define OPTUNE_KERNELS_SCAN_BODY_GPU_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans of a contiguous axis: TEAM threads for a line, EACH consecutive elements a thread, tile after
- * tile. What threads amount to is scanned in shared memory by doubling distances, in two places by
- * turns, so that one barrier a step is enough. All threads make the same number of tiles.
+ * Scans of a contiguous axis: TEAM threads for a line, EACH consecutive elements a thread, tile
+ * after tile. What threads amount to is scanned in shared memory by doubling distances, in two
+ * places by turns, so that one barrier a step is enough. All threads make the same number of
+ * tiles.
  */
 #include "kernels/cumsum/body_gpu.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cumsum_sweep.cpu: lines beside each other as lanes, row by row with carries in the first cache. */
+/* cumsum_sweep.cpu: lines beside each other as lanes, row by row with carries in the first
+ * cache. */
 #include "kernels/cumsum/scan_rows.h"
 
 OPTUNE_IMPL(cumsum, sweep) = {

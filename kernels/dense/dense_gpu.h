@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense as the product that all GPU templates compute (kernels/dense/matmul_gpu.h). Host code only. */
+/* dense as the product that all GPU templates compute (kernels/dense/matmul_gpu.h). Host code
+ * only. */
 #ifndef OPTUNE_KERNELS_DENSE_GPU_H
 #define OPTUNE_KERNELS_DENSE_GPU_H
 

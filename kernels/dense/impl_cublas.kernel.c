@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense through cublasGemmEx. cuBLAS stores by columns, so what it computes is the transposed product:
- * out^T[N,M] = weight[N,K] * data^T[K,M], both operands as they lie. Macros: M N K, TYPE,
- * OUT_TYPE, COMPUTE.
+ * dense through cublasGemmEx. cuBLAS stores by columns, so what it computes is the transposed
+ * product: out^T[N,M] = weight[N,K] * data^T[K,M], both operands as they lie. Macros: M N K,
+ * TYPE, OUT_TYPE, COMPUTE.
  */
 #include "kernels/common/cublas.h"
 

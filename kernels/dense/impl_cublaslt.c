@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_cublaslt.cuda: cuBLASLt, with the rank of its heuristic's answer as the knob: its first is not
- * always its fastest. The bias is added by its epilogue.
+ * dense_cublaslt.cuda: cuBLASLt, with the rank of its heuristic's answer as the knob: its first
+ * is not always its fastest. The bias is added by its epilogue.
  */
 #include "kernels/common/cuda_types.h"
 #include "kernels/dense/dense.h"

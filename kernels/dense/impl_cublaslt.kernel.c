@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense through cublasLtMatmul with the RANK-th answer of its heuristic. It stores by columns: what is
- * computed is out^T[N,M] = weight[N,K] * data^T[K,M], the bias along its rows. With fewer
- * answers than RANK it fails. Macros: M N K, BIAS, RANK, WORKSPACE, TYPE, OUT_TYPE,
+ * dense through cublasLtMatmul with the RANK-th answer of its heuristic. It stores by columns:
+ * what is computed is out^T[N,M] = weight[N,K] * data^T[K,M], the bias along its rows. With
+ * fewer answers than RANK it fails. Macros: M N K, BIAS, RANK, WORKSPACE, TYPE, OUT_TYPE,
  * COMPUTE.
  */
 #include "kernels/common/cuda_library.h"
@@ -57,7 +57,8 @@ void begin(void *const *arg)
         fail("cublasLtMatmulAlgoGetHeuristic", n_answers, "it has no answer of this rank", "");
 }
 
-/* arg: cublasLtMatmul, MatmulDescSetAttribute, stream, workspace, data, weight, out, bias if BIAS */
+/* arg: cublasLtMatmul, MatmulDescSetAttribute, stream, workspace, data, weight, out, bias if
+ * BIAS */
 void dense(void *const *arg)
 {
     typedef int matmul(void *handle, void *desc, const void *alpha, const void *a,

@@ -90,8 +90,8 @@ void pack_data(void *const *arg)
 }
 #endif
 
-/* `next` is this tile's share of the panel to come, one of `sharers`; `ends` is NULL, or the stage's
- * arguments when this is the last block of depth. */
+/* `next` is this tile's share of the panel to come, one of `sharers`; `ends` is NULL, or the
+ * stage's arguments when this is the last block of depth. */
 INLINE void tile(const DTYPE *a, const DTYPE *b, const DTYPE *bias, DTYPE *c, const int rows,
                  const int whole, const int first, i64 depth, const DTYPE *next,
                  const i64 sharers, void *const *ends)

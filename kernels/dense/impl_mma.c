@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_mma.cuda: tensor cores through mma.sync, operands by asynchronous copies; float16, bfloat16, int8,
- * and float32 where tf32 is permitted.
+ * dense_mma.cuda: tensor cores through mma.sync, operands by asynchronous copies; float16,
+ * bfloat16, int8, and float32 where tf32 is permitted.
  */
 #include "kernels/dense/dense_gpu.h"
 #include "kernels/dense/matmul_gpu_mma.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_wgmma.cuda: matrix instructions of whole warpgroups, operands by the copy engine, on devices of
- * compute capability 9.0; float16, bfloat16, int8, and float32 where tf32 is permitted.
+ * dense_wgmma.cuda: matrix instructions of whole warpgroups, operands by the copy engine, on
+ * devices of compute capability 9.0; float16, bfloat16, int8, and float32 where tf32 is
+ * permitted.
  */
 #include "kernels/dense/dense_gpu.h"
 #include "kernels/dense/matmul_gpu_wgmma.h"

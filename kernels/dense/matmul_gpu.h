@@ -8,12 +8,12 @@
  *   tile    large products: a block of the output in registers (matmul_gpu_tile.h)
  *   skinny  few rows: all of them in one block, whose threads also share the depth of a tile
  *   mma     large products by tensor cores (matmul_gpu_mma.h)
- *   gemv    very few rows: nothing is staged, teams of threads walk along the depth (matmul_gpu_gemv.h)
+ *   gemv    very few rows: nothing is staged, teams walk along the depth (matmul_gpu_gemv.h)
  *
- * Macros of all bodies: DTYPE ELEM (bytes) INDEX, B M N K (B and M the most, where B_VARIES or M_VARIES
- * says that they come at run time), X_ALONG Y_ALONG (the operand lies depth by depth, not row by
- * row), X_SHARED Y_SHARED (one matrix for all batches), BIAS, VX VY VN (elements loaded or stored
- * at once), SPLITS SUM_THREADS.
+ * Macros of all bodies: DTYPE ELEM (bytes) INDEX, B M N K (B and M the most, where B_VARIES or
+ * M_VARIES says that they come at run time), X_ALONG Y_ALONG (the operand lies depth by depth,
+ * not row by row), X_SHARED Y_SHARED (one matrix for all batches), BIAS, VX VY VN (elements
+ * loaded or stored at once), SPLITS SUM_THREADS.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_H
@@ -149,8 +149,9 @@ static inline void matmul_gpu_stages(const optune_task *task, optune_plan *plan,
     optune_plan_stage(plan, &sum);
 }
 
-/* A row of operator `op`: product_of makes the struct of a known or bounded call, applies_to says whether
- * the operator's own conditions hold; behind them the dims that may be ranges, and other fields. */
+/* A row of operator `op`: product_of makes the struct of a known or bounded call, applies_to
+ * says whether the operator's own conditions hold; behind them the dims that may be ranges, and
+ * other fields. */
 #define MATMUL_GPU_IMPL(row_op, id, row_name, kind, text, product_of, applies_to, ...)         \
     static bool applies(const optune_task *task, char *why)                                    \
     {                                                                                          \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The template `mma` of matrix products on GPUs: tensor cores of CUDA from compute capability 8.0 on, in
- * float16, bfloat16, int8 and, where the call permits tf32, float32 (kernels/common/product_mma.h). Its
- * knobs, limits and macros. What is counted in bytes is the same for all types: a step of depth is 32
- * of them. Host code only.
+ * The template `mma` of matrix products on GPUs: tensor cores of CUDA from compute capability
+ * 8.0 on, in float16, bfloat16, int8 and, where the call permits tf32, float32
+ * (kernels/common/product_mma.h). Its knobs, limits and macros. What is counted in bytes is the
+ * same for all types: a step of depth is 32 of them. Host code only.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_MMA_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_MMA_H
@@ -160,9 +160,9 @@ static inline bool matmul_gpu_mma_valid(const optune_task *task, const matmul_gp
 
 /* ---- untuned ----------------------------------------------------------------------------- */
 
-/* An estimate of a product's time in cycles, only good for comparing: tensor cores or shared memory,
- * whichever is busier, or the latency of tiles where a core holds too little to hide it, and what
- * sharing the depth costs. */
+/* An estimate of a product's time in cycles, only good for comparing: tensor cores or shared
+ * memory, whichever is busier, or the latency of tiles where a core holds too little to hide
+ * it, and what sharing the depth costs. */
 static inline double matmul_gpu_mma_cost(const optune_task *task, const matmul_gpu *p,
                                          const matmul_gpu_mma *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The template `wgmma` of matrix products on GPUs: whole warpgroups' matrix instructions, fed by the copy
- * engine, on devices of compute capability 9.0 (kernels/common/wgmma_tile_gpu.h): whom it serves, its
- * knobs, limits, tensor maps and macros. Host code only.
+ * The template `wgmma` of matrix products on GPUs: whole warpgroups' matrix instructions, fed
+ * by the copy engine, on devices of compute capability 9.0 (kernels/common/wgmma_tile_gpu.h):
+ * whom it serves, its knobs, limits, tensor maps and macros. Host code only.
  *
  * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first one.
  * With `persistent` there are as many blocks as multiprocessors, and each goes on to other tiles.
@@ -228,8 +228,8 @@ static inline void matmul_gpu_wgmma_fallback(const optune_task *task, const matm
 
 /* ---- the plan ---------------------------------------------------------------------------- */
 
-/* A tensor [b or 1][rows][line]; boxes are of `box` rows and 128 bytes of a line. Only float32 is looked
- * into on its way in: it is rounded. */
+/* A tensor [b or 1][rows][line]; boxes are of `box` rows and 128 bytes of a line. Only float32
+ * is looked into on its way in: it is rounded. */
 static inline optune_arg matmul_gpu_wgmma_map(optune_plan *plan, const matmul_gpu *p,
                                               optune_arg tensor, optune_dtype dtype,
                                               int64_t rows, int64_t line, bool shared,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense on GPUs, CUDA's and OpenCL's. Priority levels order the implementations untuned: the fewer
- * rows a template is made for, the better it is where it applies; libraries before all, where named.
+ * dense on GPUs, CUDA's and OpenCL's. Priority levels order the implementations untuned: the
+ * fewer rows a template is made for, the better it is where it applies; libraries before all,
+ * where named.
  */
 #include "kernels/dense/dense_gpu.h"
 #include "kernels/dense/matmul_gpu_mma.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel `move` of both GPU bodies. A block finds the piece it belongs to by its number. Tiles are
- * loaded before the one barrier, which all threads meet whatever their piece is, and stored
- * behind it.
+ * The kernel `move` of both GPU bodies. A block finds the piece it belongs to by its number.
+ * Tiles are loaded before the one barrier, which all threads meet whatever their piece is, and
+ * stored behind it.
  */
 #ifndef OPTUNE_KERNELS_MOVE_BODY_GPU_H
 #define OPTUNE_KERNELS_MOVE_BODY_GPU_H

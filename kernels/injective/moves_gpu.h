@@ -93,7 +93,8 @@ static inline int64_t moves_all_blocks(const moves *m, const moves_launch *by)
     return n;
 }
 
-/* PIECEn, a use of the body's macro ROWS, FILL or LOAD (and STOREn of STORE), with the blocks first .. end. */
+/* PIECEn, a use of the body's macro ROWS, FILL or LOAD (and STOREn of STORE), with the blocks
+ * first .. end. */
 static inline void moves_define_piece(optune_plan *plan, int module, const optune_call *call,
                                       const moves *m, int i, int64_t first,
                                       const moves_launch *by)

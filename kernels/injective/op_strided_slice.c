@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strided_slice: of each dim the elements begin, begin + stride ... before end (behind it, for a
- * negative stride). Negative positions count from the end, and what lies outside is cut off; dims that
- * the lists leave out are whole.
+ * strided_slice: of each dim the elements begin, begin + stride ... before end (behind it, for
+ * a negative stride). Negative positions count from the end, and what lies outside is cut off;
+ * dims that the lists leave out are whole.
  */
 #include "kernels/injective/injective.h"
 

@@ -6,7 +6,8 @@
  *     #include "kernels/pool/rows.h"             walks the windows, defines `pool`
  *
  * fold(acc, x) takes one more element into the result of a window; an accumulator starts as
- * POOL_START, or as the first element. Macros from the plan: see pool_module in kernels/pool/pool.h.
+ * POOL_START, or as the first element. Macros from the plan: see pool_module in
+ * kernels/pool/pool.h.
  */
 #ifndef OPTUNE_KERNELS_POOL_BODY_H
 #define OPTUNE_KERNELS_POOL_BODY_H

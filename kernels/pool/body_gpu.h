@@ -11,7 +11,8 @@
 #define SCALAR_BITS 64 /* functions by their names; pooling calls none */
 #include "kernels/common/scalar_gpu.h"
 
-/* EACH of the elements of [PLANES][ROWS][COLS][BLOCK], a block's width apart, as o, plane, y, x, c. */
+/* EACH of the elements of [PLANES][ROWS][COLS][BLOCK], a block's width apart, as o, plane, y, x,
+ * c. */
 #define FOR_EACH(ROWS, COLS)                                                                   \
     UNROLL_BY(1)                                                                               \
     for (int e = 0; e < EACH; e++) {                                                           \

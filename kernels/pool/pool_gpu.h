@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pooling and its gradients on GPUs, as rows of any of them: a thread for each element of the output,
- * in any layout. A gradient is gathered by the elements of the data, so that no two threads
- * add to one place.
+ * Pooling and its gradients on GPUs, as rows of any of them: a thread for each element of the
+ * output, in any layout. A gradient is gathered by the elements of the data, so that no two
+ * threads add to one place.
  */
 #ifndef OPTUNE_KERNELS_POOL_GPU_H
 #define OPTUNE_KERNELS_POOL_GPU_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schedules of pooling as rows see them: for each of plain, direct, rows, flat and block whether it
- * applies, its knobs, its fallback and its plan. An op's implementation is one of these and a
- * body of two lines: its compute, and the schedule's header.
+ * The schedules of pooling as rows see them: for each of plain, direct, rows, flat and block
+ * whether it applies, its knobs, its fallback and its plan. An op's implementation is one of
+ * these and a body of two lines: its compute, and the schedule's header.
  */
 #ifndef OPTUNE_KERNELS_POOL_SCHEDULES_H
 #define OPTUNE_KERNELS_POOL_SCHEDULES_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU schedule of pooling: a thread walks whole windows. MEAN: of what they count, else the most. */
+/* The GPU schedule of pooling: a thread walks whole windows. MEAN: of what they count, else the
+ * most. */
 #include "kernels/pool/body_gpu.h"
 
 #if MEAN

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * max: the largest value over axes. NaN when a value is NaN; of nothing: the identity, minus infinity or
- * the dtype's extreme.
+ * max: the largest value over axes. NaN when a value is NaN; of nothing: the identity, minus
+ * infinity or the dtype's extreme.
  */
 #include "kernels/reduce/arguments.h"
 

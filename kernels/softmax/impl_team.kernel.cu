@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OUTER rows of AXIS elements, TEAM threads for each, vectors of V. With HELD a thread keeps its HELD
- * vectors in registers. NaN and infinities need no code: the largest is NaN where an element is, and
- * infinity minus infinity is one.
+ * OUTER rows of AXIS elements, TEAM threads for each, vectors of V. With HELD a thread keeps
+ * its HELD vectors in registers. NaN and infinities need no code: the largest is NaN where an
+ * element is, and infinity minus infinity is one.
  */
 #include "kernels/common/scalar_gpu.h"
 #include "kernels/common/team.h"

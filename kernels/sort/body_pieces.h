@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first stage of long lines: PIECES pieces of each, a block for one, of which KEEP items stay. */
+/* The first stage of long lines: PIECES pieces of each, a block for one, of which KEEP items
+ * stay. */
 #include "kernels/sort/keys_gpu.h"
 
 KERNEL(THREADS, 1, 1)

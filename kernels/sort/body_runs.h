@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorted runs of a line are merged in pairs, pass by pass. A block makes PIECE items of the result: it
- * finds what they are made of by a search along a diagonal of the two runs, takes that to shared
- * memory, and its threads do the same there for EACH items of theirs.
+ * Sorted runs of a line are merged in pairs, pass by pass. A block makes PIECE items of the
+ * result: it finds what they are made of by a search along a diagonal of the two runs, takes
+ * that to shared memory, and its threads do the same there for EACH items of theirs.
  */
 #include "kernels/sort/body_pieces.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for libcuda.so.1 where there is no GPU: device memory is the host's, events read the clock,
- * graphs record launches and replay them. It proves how the target `cuda` drives a driver, not what a
- * GPU computes: kernels are not run but looked up by name. `dense` and `matmul` are a product of the
- * shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An encoded tensor
- * map begins with its tensor's address, so that `dense` takes maps, too. With -DOLD_DRIVER there are none.
+ * A stand-in for libcuda.so.1 where there is no GPU: device memory is the host's, events read
+ * the clock, graphs record launches and replay them. It proves how the target `cuda` drives a
+ * driver, not what a GPU computes: kernels are not run but looked up by name. `dense` and
+ * `matmul` are a product of the shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same
+ * and then what its name says. An encoded tensor map begins with its tensor's address, so that
+ * `dense` takes maps, too. With -DOLD_DRIVER there are none.
  *
  * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One kernel for each kind of tensor-core word, for tests/kernels/test_mma.c, which puts the words in
- * front. Blocks of two warps; fragments go from and to memory lane by lane, so that each word is judged
- * by itself. `bytes` of an operand's row are its 32 bytes of depth.
+ * One kernel for each kind of tensor-core word, for tests/kernels/test_mma.c, which puts the
+ * words in front. Blocks of two warps; fragments go from and to memory lane by lane, so that
+ * each word is judged by itself. `bytes` of an operand's row are its 32 bytes of depth.
  */
 enum { THREADS = 64, MT = 2, NT = 3 };
 
@@ -77,9 +77,9 @@ round_tf32(GLOBAL const u32 *RESTRICT in, GLOBAL u32 *RESTRICT out)
     out[THREAD_X] = tf32_of_float(in[THREAD_X]);
 }
 
-/* Each thread copies 48 bytes in three groups; out is [moment][thread][12 words]: after all but two groups
- * were waited for, all but one, and all. The second group copies as many bytes as the thread's
- * number asks for, the third nothing, 4 and 8 bytes at a time. */
+/* Each thread copies 48 bytes in three groups; out is [moment][thread][12 words]: after all but
+ * two groups were waited for, all but one, and all. The second group copies as many bytes as
+ * the thread's number asks for, the third nothing, 4 and 8 bytes at a time. */
 KERNEL(THREADS, 1, 1)
 copies(GLOBAL const u32 *RESTRICT in, GLOBAL u32 *RESTRICT out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels of the words of kernels/common/wgmma_gpu.h, for tests/kernels/test_wgmma.c, which puts the
- * words in front. Blocks of one warpgroup.
+ * Kernels of the words of kernels/common/wgmma_gpu.h, for tests/kernels/test_wgmma.c, which
+ * puts the words in front. Blocks of one warpgroup.
  */
 enum { THREADS = 128, COPY_BYTES = 24 * 128 };
 
@@ -66,8 +66,8 @@ KERNEL(1, 1, 1) pairs(GLOBAL const float *RESTRICT in, GLOBAL u32 *RESTRICT out)
     out[1] = bfloats_of_floats(in[0], in[1]);
 }
 
-/* d = start, then d += a b over 128 bytes of depth; d is [thread][N / 2]. With `fault` 1 somebody waits
- * for a phase that never ends, with 2 for more bytes than are copied. */
+/* d = start, then d += a b over 128 bytes of depth; d is [thread][N / 2]. With `fault` 1
+ * somebody waits for a phase that never ends, with 2 for more bytes than are copied. */
 #define PRODUCT(name, type, n, sum)                                                            \
     KERNEL_ALONE(THREADS)                                                                      \
     name(TENSOR_MAP(map_a), TENSOR_MAP(map_b), GLOBAL const int *RESTRICT fault,               \

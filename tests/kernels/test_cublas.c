@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rows say to cuBLAS is right, on machines without a GPU: their bodies are C for the host, so a
- * stand-in that multiplies as the library's interface promises, by columns, takes the library's place,
- * and the output is compared with the operator's reference.
+ * What rows say to cuBLAS is right, on machines without a GPU: their bodies are C for the host,
+ * so a stand-in that multiplies as the library's interface promises, by columns, takes the
+ * library's place, and the output is compared with the operator's reference.
  */
 #include "support/check.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What GPU rows refuse by arithmetic, each limit from both sides, and that conv2d_nchw.cuda's space is
- * AutoTVM's: an index of one of its logs denotes the entity that the log names. Needs no device.
+ * What GPU rows refuse by arithmetic, each limit from both sides, and that conv2d_nchw.cuda's
+ * space is AutoTVM's: an index of one of its logs denotes the entity that the log names. Needs
+ * no device.
  */
 #include "support/check.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract of every implementation, present and future, on every target of this machine (cpu at one
- * thread and at two, opencl where there is a platform): on every sample of its operator where it
- * applies, its fallback and some random valid configs build, run and match the reference. A
- * library that is not installed is skipped by name. So do some samples with operators fused behind
- * them, where the operator's pattern allows it.
- * Compilers take most of the time, so it is spent where it tells most: every sample is computed
- * with the fallback at one thread, every third one with random configs, too; other targets and
- * thread numbers see some samples of each implementation, its first among them.
- * `emulated` is PoCL that computes tensor-core words (tests/data/plugin_emulated.c): what plain OpenCL
- * is refused, and nothing else, is run there.
- * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
- * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
+ * The contract of every implementation, present and future, on every target of this machine
+ * (cpu at one thread and at two, opencl where there is a platform): on every sample of its
+ * operator where it applies, its fallback and some random valid configs build, run and match
+ * the reference. A library that is not installed is skipped by name. So do some samples with
+ * operators fused behind them, where the operator's pattern allows it. Compilers take most of
+ * the time, so it is spent where it tells most: every sample is computed with the fallback at
+ * one thread, every third one with random configs, too; other targets and thread numbers see
+ * some samples of each implementation, its first among them. `emulated` is PoCL that computes
+ * tensor-core words (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing
+ * else, is run there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3),
+ * OPTUNE_TEST_THIN how many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one,
+ * with all of its samples.
  */
 #include "support/check.h"
 
@@ -298,7 +298,8 @@ static void none_is_forgotten(void **state)
             fail_msg("'%s' applies to no sample of '%s'", impl[i]->name, impl[i]->op);
 }
 
-/* Without a word, cpu; with `opencl`, `emulated` or `cuda`, that target: GPUs are tests of their own. */
+/* Without a word, cpu; with `opencl`, `emulated` or `cuda`, that target: GPUs are tests of
+ * their own. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest on_cpu[] = {

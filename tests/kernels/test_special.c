@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NaN, infinities and ties: what an operator's header says of them holds for its reference, and
- * for every implementation on cpu and on opencl, on inputs that are full of them. Random samples never are.
+ * for every implementation on cpu and on opencl, on inputs that are full of them. Random
+ * samples never are.
  */
 #include "support/check.h"
 

@@ -153,7 +153,8 @@ static bool sample_of(const optune_impl *impl, const char *sample)
     return takes;
 }
 
-/* Some sample applies as it is. Emulated, only what asks for an architecture of CUDA's is in question. */
+/* Some sample applies as it is. Emulated, only what asks for an architecture of CUDA's is in
+ * question. */
 static bool in_question(const optune_impl *impl)
 {
     optune_err err = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of kernels/common/team.h as CUDA computes them, by shuffles, against plain loops: OpenCL
- * computes them here, a shuffle through shared memory. For CUDA the same kernels must compile. The
- * tree that OpenCL builds otherwise is verified with every body that uses it.
+ * The words of kernels/common/team.h as CUDA computes them, by shuffles, against plain loops:
+ * OpenCL computes them here, a shuffle through shared memory. For CUDA the same kernels must
+ * compile. The tree that OpenCL builds otherwise is verified with every body that uses it.
  */
 #include "support/check.h"
 

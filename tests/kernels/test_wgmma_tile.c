@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products by warpgroups: what their rows refuse, each limit from both sides, and configs whose blocks go
- * over several tiles of several batches with partial edges, on the emulated target, where a wait for
- * what never comes is a wrong result. The contract tests' samples are too small for either.
+ * Products by warpgroups: what their rows refuse, each limit from both sides, and configs whose
+ * blocks go over several tiles of several batches with partial edges, on the emulated target,
+ * where a wait for what never comes is a wrong result. The contract tests' samples are too
+ * small for either.
  */
 #include "support/check.h"
 

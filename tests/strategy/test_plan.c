@@ -371,8 +371,8 @@ static void test_fused_on_gpu(void **state)
     assert_string_not_equal(cpu, gpu);
 }
 
-/* GPU bodies may offer, too, whatever the lanes; 16-bit floats are computed in float there, and not fused
- * on CPUs. */
+/* GPU bodies may offer, too, whatever the lanes; 16-bit floats are computed in float there, and
+ * not fused on CPUs. */
 static void test_fused_in_half(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The target `emulated` (tests/data/plugin_emulated.c), for tests of bodies with tensor-core words. */
+/* The target `emulated` (tests/data/plugin_emulated.c), for tests of bodies with tensor-core
+ * words. */
 #ifndef OPTUNE_TESTS_EMULATED_H
 #define OPTUNE_TESTS_EMULATED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words that GPU bodies share, tested by kernels of their own: compiled as a target compiles bodies, and
- * run, a block at a time, on the target `emulated`.
+ * Words that GPU bodies share, tested by kernels of their own: compiled as a target compiles
+ * bodies, and run, a block at a time, on the target `emulated`.
  */
 #ifndef OPTUNE_TESTS_WORDS_H
 #define OPTUNE_TESTS_WORDS_H

@@ -20,8 +20,8 @@ typedef struct workbench {
     char *plugins[2];
 } workbench;
 
-/* Looks for the target's device, which may be changed before the start. False, and the reason on the
- * screen: there is none here, and nothing is to be closed. */
+/* Looks for the target's device, which may be changed before the start. False, and the reason
+ * on the screen: there is none here, and nothing is to be closed. */
 bool workbench_find(workbench *b, const char *target);
 void workbench_start(workbench *b);
 void workbench_close(workbench *b);

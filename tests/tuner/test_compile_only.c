@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `--compile-only`: candidates of a GPU that is not here are built and described, nothing is measured
- * and nothing stored. Skips, with the reason, only where there is no NVRTC.
+ * `--compile-only`: candidates of a GPU that is not here are built and described, nothing is
+ * measured and nothing stored. Skips, with the reason, only where there is no NVRTC.
  */
 #include "support/check.h"
 #include "support/tuning.h"

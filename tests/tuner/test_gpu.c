@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU trials in a process of their own, on each GPU target of this machine (PoCL makes opencl one
- * anywhere): a good candidate, and every planted bad one as its outcome. Where there is no CUDA driver
- * they run over a stand-in for it (tests/data/fake_cuda.c), which needs NVRTC.
+ * GPU trials in a process of their own, on each GPU target of this machine (PoCL makes opencl
+ * one anywhere): a good candidate, and every planted bad one as its outcome. Where there is no
+ * CUDA driver they run over a stand-in for it (tests/data/fake_cuda.c), which needs NVRTC.
  */
 #include <dlfcn.h>
 #include <math.h>

@@ -159,7 +159,8 @@ static void test_execution(void **state)
     optune_close(o);
 }
 
-/* Every value by itself: from what its inputs were computed to, within its implementation's bound. */
+/* Every value by itself: from what its inputs were computed to, within its implementation's
+ * bound. */
 static void test_each_value(void **state)
 {
     (void)state;

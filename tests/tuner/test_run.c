@@ -193,7 +193,8 @@ static void test_fused(void **state)
     free(answer);
     check_ok(optune_query(o, fused, &result, &err));
     optune_result_free(result);
-    /* AutoTVM's part of a log line cannot say what is fused: it must not look like the plain task */
+    /* AutoTVM's part of a log line cannot say what is fused: it must not look like the plain
+     * task */
     check_ok(optune_export(o, "dense", false, tuning_path("fused.log"), &result, &err));
     optune_result_free(result);
     optune_close(o);
