@@ -2,12 +2,13 @@
 /*
  * Every CUDA body compiles with NVRTC for every architecture that it admits, on every sample of its
  * operator, with its fallback; no GPU is needed. Skips, with the reason, where there is no NVRTC.
- * OPTUNE_TEST_IMPL narrows it to one implementation, OPTUNE_TEST_CONFIGS adds random configs.
+ * OPTUNE_TEST_IMPL narrows it to one implementation, OPTUNE_TEST_CONFIGS adds random configs,
+ * OPTUNE_TEST_THIN takes so many times fewer samples (default 1), each one's first among them.
  */
 #include "support/check.h"
 
 #include "support/belongs.h"
-
+#include "support/workbench.h"
 #include "target/cuda.h"
 #include "tuner/tuner.h"
 
@@ -25,16 +26,11 @@ typedef struct bench {
     optune_device device;
     ot_builder *builder;
     char dir[4096];
+    int configs, thin;
+    int turn; /* counts samples that apply */
     int n;
     pending *list[MOST];
 } bench;
-
-static int random_configs(void)
-{
-    int64_t n;
-    const char *s = getenv("OPTUNE_TEST_CONFIGS");
-    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : 0;
-}
 
 static void submit(bench *b, const optune_task *task, const optune_impl *impl,
                    const optune_config *config, const char *sample)
@@ -54,7 +50,9 @@ static void submit(bench *b, const optune_task *task, const optune_impl *impl,
     free(plan);
 }
 
-static void sample_of(bench *b, const optune_impl *impl, const char *sample, uint64_t *rng)
+/* Whether the implementation takes this sample, its first one or not. */
+static bool sample_of(bench *b, const optune_impl *impl, const char *sample, bool first,
+                      uint64_t *rng)
 {
     optune_err err = {0};
     static optune_call call;
@@ -63,11 +61,13 @@ static void sample_of(bench *b, const optune_impl *impl, const char *sample, uin
     check_ok(ot_call_parse(sample, &call, &err));
     const optune_task task = {&call, &b->target, &b->device};
     if (!impl_belongs(impl, &b->target) || !ot_impl_applies(impl, &task, NULL))
-        return;
+        return false;
+    if (b->turn++ % b->thin && !first)
+        return true;
     check_ok(ot_space_open(&task, impl, &space, &err));
     ot_space_fallback(space, &config);
     submit(b, &task, impl, &config, sample);
-    for (int i = 0, drawn = 0; i < 200 && drawn < random_configs(); i++) {
+    for (int i = 0, drawn = 0; i < 200 && drawn < b->configs; i++) {
         ot_space_nth(space, ot_space_random(space, rng), &config);
         if (ot_space_valid(space, &config, NULL)) {
             submit(b, &task, impl, &config, sample);
@@ -75,6 +75,7 @@ static void sample_of(bench *b, const optune_impl *impl, const char *sample, uin
         }
     }
     ot_space_close(space);
+    return true;
 }
 
 /* Waits for everything; returns how many did not compile. */
@@ -107,7 +108,8 @@ static void every_body(const char *text)
         skip();
     }
     static bench b;
-    b = (bench){.n = 0};
+    const int thin = workbench_asked("OPTUNE_TEST_THIN", 1);
+    b = (bench){.configs = workbench_asked("OPTUNE_TEST_CONFIGS", 0), .thin = thin ? thin : 1};
     check_ok(ot_target_parse(text, &b.target, &err));
     check_ok(ot_cuda_assume(&b.target, &b.device, &err));
     check_ok(ot_temp_dir(b.dir, sizeof b.dir, &err));
@@ -125,8 +127,9 @@ static void every_body(const char *text)
         const optune_op *op = ot_op_find(impl[i]->op);
         if (only && strcmp(only, impl[i]->name))
             continue;
+        bool any = false;
         for (const char *const *sample = op->samples; *sample; sample++)
-            sample_of(&b, impl[i], *sample, &rng);
+            any = sample_of(&b, impl[i], *sample, !any, &rng) || any;
     }
     const int failed = finish(&b);
     print_message("%s: %d built, %d failed\n", text, b.n, failed);

@@ -181,17 +181,10 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
 
 static bool tested[1024]; /* by position in the table: it was checked or skipped somewhere */
 
-static int asked(const char *name, int otherwise)
-{
-    int64_t n;
-    const char *s = getenv(name);
-    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : otherwise;
-}
-
 static void every_impl(const char *target, int configs, int thin)
 {
-    const int thinner = asked("OPTUNE_TEST_THIN", 1);
-    bench b = {.configs = asked("OPTUNE_TEST_CONFIGS", 3),
+    const int thinner = workbench_asked("OPTUNE_TEST_THIN", 1);
+    bench b = {.configs = workbench_asked("OPTUNE_TEST_CONFIGS", 3),
                .thin = thin * (thinner ? thinner : 1)};
     if (b.configs > configs)
         b.configs = configs;

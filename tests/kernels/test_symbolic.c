@@ -205,17 +205,15 @@ static void every_impl(const char *target, int configs, int thin)
     assert_int_equal(t.failed, 0);
 }
 
-static int asked(int otherwise)
+static int configs(int otherwise)
 {
-    int64_t n;
-    const char *s = getenv("OPTUNE_TEST_CONFIGS");
-    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : otherwise;
+    return workbench_asked("OPTUNE_TEST_CONFIGS", otherwise);
 }
 
 static void one_thread(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=1", asked(2), 1);
+    every_impl("cpu -threads=1", configs(2), 1);
 }
 
 static void two_threads(void **state)
@@ -227,20 +225,20 @@ static void two_threads(void **state)
 static void opencl(void **state)
 {
     (void)state;
-    every_impl("opencl", asked(0), 3); /* PoCL takes a second for each */
+    every_impl("opencl", configs(0), 3); /* PoCL takes a second for each */
 }
 
 static void emulated(void **state)
 {
     (void)state;
-    every_impl("emulated", asked(0), 1);
+    every_impl("emulated", configs(0), 1);
 }
 
 static void cuda(void **state)
 {
     (void)state;
     if (ot_target_find("cuda"))
-        every_impl("cuda", asked(2), 1);
+        every_impl("cuda", configs(2), 1);
 }
 
 /* Without a word, cpu; with `opencl`, `emulated` or `cuda`, that target. */

@@ -2,6 +2,8 @@
 /* Modules are cached in the folder, too, so every test builds what it runs. */
 #include "support/workbench.h"
 
+#include <stdlib.h>
+
 #include "support/check.h"
 #include "support/emulated.h"
 
@@ -54,4 +56,11 @@ void workbench_close(workbench *b)
     ot_worker_close(b->worker);
     ot_builder_close(b->builder);
     ot_remove_tree(b->dir);
+}
+
+int workbench_asked(const char *name, int otherwise)
+{
+    int64_t n;
+    const char *s = getenv(name);
+    return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : otherwise;
 }

@@ -29,4 +29,7 @@ void workbench_close(workbench *b);
 /* For tests to which only correctness matters: measures as little as possible. */
 extern const ot_measure_policy workbench_quick;
 
+/* The number in this variable of the environment, where there is one from 0 to 59. */
+int workbench_asked(const char *name, int otherwise);
+
 #endif
