@@ -59,7 +59,7 @@ static int sums(const ot_session *s)
     return s->device.vector_registers >= 32 ? 24 : 12;
 }
 
-static int build(ot_session *s, void **module, optune_err *err)
+int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err)
 {
     char dir[2048], from[2100], to[2100];
     int status = ot_temp_dir(dir, sizeof dir, err);
@@ -68,6 +68,20 @@ static int build(ot_session *s, void **module, optune_err *err)
     snprintf(from, sizeof from, "%s/peak%s", dir, s->row->source_suffix);
     snprintf(to, sizeof to, "%s/peak%s", dir, s->row->module_suffix);
     optune_argv argv = {0};
+    status = ot_write_file(from, text->s, text->n, err);
+    if (status >= 0)
+        status = s->row->compile(&s->target, &s->device, NULL, 0, from, to, &argv, err);
+    if (status >= 0)
+        status = ot_run_program(argv.word, 20, NULL, err);
+    if (status >= 0)
+        status = s->row->load(s->state, to, module, err);
+    optune_argv_release(&argv);
+    ot_remove_tree(dir);
+    return status;
+}
+
+static int build(ot_session *s, void **module, optune_err *err)
+{
     ot_text text = {0};
     const int threads = s->device.threads > 0 ? s->device.threads : 1;
     ot_text_printf(&text, "#define THREADS %d\n#define VEC_BYTES %d\n#define SUMS %d\n",
@@ -75,16 +89,8 @@ static int build(ot_session *s, void **module, optune_err *err)
     ot_text_printf(&text, "#define PARALLEL %s\n%s",
                    threads > 1 ? "_Pragma(\"omp parallel for num_threads(THREADS)\")" : "",
                    source);
-    status = ot_write_file(from, text.s, text.n, err);
-    if (status >= 0)
-        status = s->row->compile(&s->target, &s->device, NULL, 0, from, to, &argv, err);
-    if (status >= 0)
-        status = ot_run_program(argv.word, 20, NULL, err);
-    if (status >= 0)
-        status = s->row->load(s->state, to, module, err);
+    const int status = ot_peak_build(s, &text, module, err);
     ot_text_release(&text);
-    optune_argv_release(&argv);
-    ot_remove_tree(dir);
     return status;
 }
 

@@ -43,26 +43,11 @@ static const char source[] =
 
 static int build(ot_session *s, void **module, optune_err *err)
 {
-    char dir[2048], from[2100], to[2100];
-    int status = ot_temp_dir(dir, sizeof dir, err);
-    if (status < 0)
-        return status;
-    snprintf(from, sizeof from, "%s/peak%s", dir, s->row->source_suffix);
-    snprintf(to, sizeof to, "%s/peak%s", dir, s->row->module_suffix);
-    optune_argv argv = {0};
     ot_text text = {0};
     ot_text_printf(&text, "#define THREADS %d\n#define SUMS %d\n%s", (int)THREADS, (int)SUMS,
                    source);
-    status = ot_write_file(from, text.s, text.n, err);
-    if (status >= 0)
-        status = s->row->compile(&s->target, &s->device, NULL, 0, from, to, &argv, err);
-    if (status >= 0)
-        status = ot_run_program(argv.word, 20, NULL, err);
-    if (status >= 0)
-        status = s->row->load(s->state, to, module, err);
+    const int status = ot_peak_build(s, &text, module, err);
     ot_text_release(&text);
-    optune_argv_release(&argv);
-    ot_remove_tree(dir);
     return status;
 }
 

@@ -154,6 +154,8 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
 /* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not
  * told. */
 int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+/* Compiles `text` for the session's target and loads it; the caller unloads *module. */
+int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err);
 int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth,
                 optune_err *err); /* peak_gpu.c */
 

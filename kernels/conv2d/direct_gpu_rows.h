@@ -11,6 +11,32 @@
 /* More outputs of a thread are code that a compiler takes too long for. */
 enum { DIRECT_MOST_OUTPUTS = 512 };
 
+/* What these bodies ask of a call beside its groups. */
+static inline bool direct_applies(const conv2d_shape *s, char *why)
+{
+    if (s->data_block || s->out_block)
+        return optune_refuse(why, "needs NCHW");
+    if (s->ci * s->h * s->w > INT32_MAX || s->co * s->ci_g * s->kh * s->kw > INT32_MAX ||
+        s->co * s->oh * s->ow > INT32_MAX)
+        return optune_refuse(why, "one image is too large for 32-bit offsets");
+    return (s->oh > 0 && s->ow > 0 && s->n > 0 && s->ci > 0 && s->co > 0) ||
+           optune_refuse(why, "nothing to compute");
+}
+
+/* The knobs of both, in AutoTVM's order: before those of the reduction, if any, and behind. */
+static inline void direct_output_knobs(optune_space *space, const conv2d_shape *s)
+{
+    optune_space_split(space, "tile_f", s->co, 4, NULL);
+    optune_space_split(space, "tile_y", s->oh, 4, NULL);
+    optune_space_split(space, "tile_x", s->ow, 4, NULL);
+}
+
+static inline void direct_unroll_knobs(optune_space *space, int64_t step)
+{
+    optune_space_ints(space, "auto_unroll_max_step", 3, (const int64_t[]){0, step, 1500});
+    optune_space_ints(space, "unroll_explicit", 2, (const int64_t[]){0, 1});
+}
+
 static inline int64_t direct_outputs(const int64_t *tile) /* of one thread along one axis */
 {
     return tile[1] * tile[3];

@@ -29,22 +29,15 @@ static bool applies(const optune_task *task, char *why)
         return false;
     if (!conv2d_is_depthwise(&s))
         return optune_refuse(why, "it is not depthwise");
-    if (s.data_block || s.out_block)
-        return optune_refuse(why, "needs NCHW");
-    return (s.ci * s.h * s.w <= INT32_MAX && s.co * s.kh * s.kw <= INT32_MAX &&
-            s.co * s.oh * s.ow <= INT32_MAX) ||
-           optune_refuse(why, "one image is too large for 32-bit offsets");
+    return direct_applies(&s, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    optune_space_split(space, "tile_f", s.co, 4, NULL);
-    optune_space_split(space, "tile_y", s.oh, 4, NULL);
-    optune_space_split(space, "tile_x", s.ow, 4, NULL);
-    optune_space_ints(space, "auto_unroll_max_step", 3, (const int64_t[]){0, 256, 1500});
-    optune_space_ints(space, "unroll_explicit", 2, (const int64_t[]){0, 1});
+    direct_output_knobs(space, &s);
+    direct_unroll_knobs(space, 256);
 }
 
 /* Planes of the input that a block of output channels sees. */

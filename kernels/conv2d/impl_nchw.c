@@ -32,28 +32,18 @@ static bool applies(const optune_task *task, char *why)
         return false;
     if (s.groups != 1)
         return optune_refuse(why, "needs one group");
-    if (s.data_block || s.out_block)
-        return optune_refuse(why, "needs NCHW");
-    if (s.ci * s.h * s.w > INT32_MAX || s.co * s.ci * s.kh * s.kw > INT32_MAX ||
-        s.co * s.oh * s.ow > INT32_MAX)
-        return optune_refuse(why, "one image is too large for 32-bit offsets");
-    return s.oh > 0 && s.ow > 0 && s.n > 0 && s.ci > 0 && s.co > 0
-               ? true
-               : optune_refuse(why, "nothing to compute");
+    return direct_applies(&s, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    optune_space_split(space, "tile_f", s.co, 4, NULL);
-    optune_space_split(space, "tile_y", s.oh, 4, NULL);
-    optune_space_split(space, "tile_x", s.ow, 4, NULL);
+    direct_output_knobs(space, &s);
     optune_space_split(space, "tile_rc", s.ci, 2, NULL);
     optune_space_split(space, "tile_ry", s.kh, 2, NULL);
     optune_space_split(space, "tile_rx", s.kw, 2, NULL);
-    optune_space_ints(space, "auto_unroll_max_step", 3, (const int64_t[]){0, 512, 1500});
-    optune_space_ints(space, "unroll_explicit", 2, (const int64_t[]){0, 1});
+    direct_unroll_knobs(space, 512);
 }
 
 static int64_t shared_of(const conv2d_shape *s, const tiles *t)
