@@ -140,18 +140,27 @@ void ot_config_print_short(const optune_config *config, ot_text *to);
 typedef struct ot_child {
     pid_t pid;       /* 0: none */
     int out;         /* its stdout and stderr, non-blocking; -1 when not captured */
+    int talk;        /* to a server's stdin; -1: it is none, or takes no more */
     ot_text text;    /* what it printed so far, at most 64 KiB */
     double started;  /* ot_now() */
     double deadline; /* ot_now() by which it is killed; 0: none */
     bool ended, timed_out;
-    int status; /* as waitpid gives it, when ended */
+    int status;    /* as waitpid gives it, when ended */
+    bool answered; /* a server, the last request */
+    int answer;    /* 0 to 255, when answered */
 } ot_child;
 /* Starts argv[0] (found on PATH) in a process group of its own, stdin from /dev/null, output
  * captured. limit_s 0: no limit. */
 int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_err *err);
-/* Collects output; kills the group past its deadline. Returns true once it has ended. */
+/* A server: it receives messages on its stdin and answers each with a message of one byte. */
+int ot_child_start_server(ot_child *child, char *const *argv, optune_err *err);
+/* One request at a time; text and times are this request's. EWORKER when it is gone. */
+int ot_child_ask(ot_child *child, const char *request, size_t n, double limit_s,
+                 optune_err *err);
+/* Collects output; kills the group past its deadline. Returns true once it has ended, or, of a
+ * server, has answered. */
 bool ot_child_poll(ot_child *child);
-/* Waits until one of them ends or seconds pass. */
+/* Waits until ot_child_poll is true of one of them or seconds pass. */
 void ot_child_wait_any(ot_child *const *children, int n, double seconds);
 void ot_child_kill(ot_child *child); /* the whole group; waits for it */
 void ot_child_release(ot_child *child);

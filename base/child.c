@@ -4,6 +4,9 @@
  * process group of its own, so that killing it kills what it started. A child inherits nothing
  * but its three standard streams. Nothing here blocks without a limit except ot_child_kill,
  * which waits for a process that was just sent SIGKILL.
+ *
+ * A server is a child whose stdin is a socket: each request on it is answered with one byte,
+ * after all that there is to print about it was printed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +16,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +27,7 @@ extern char **environ;
 
 enum { TEXT_LIMIT = 64 << 10, MOST_WAITED = 256 };
 
-static int spawn(pid_t *pid, char *const *argv, int out)
+static int spawn(pid_t *pid, char *const *argv, int in, int out)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -31,7 +35,10 @@ static int spawn(pid_t *pid, char *const *argv, int out)
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (in < 0)
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    else
+        posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
     posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
@@ -47,13 +54,19 @@ static int spawn(pid_t *pid, char *const *argv, int out)
     return why;
 }
 
-int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_err *err)
+static void set_limit(ot_child *child, double limit_s)
 {
-    *child = (ot_child){.out = -1};
+    child->started = ot_now();
+    child->deadline = limit_s > 0 ? child->started + limit_s : 0;
+}
+
+static int start(ot_child *child, char *const *argv, int in, optune_err *err)
+{
+    *child = (ot_child){.out = -1, .talk = -1};
     int pipe_end[2];
     if (pipe2(pipe_end, O_CLOEXEC) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot make a pipe: %s", strerror(errno));
-    int why = spawn(&child->pid, argv, pipe_end[1]);
+    int why = spawn(&child->pid, argv, in, pipe_end[1]);
     close(pipe_end[1]);
     if (why) {
         close(pipe_end[0]);
@@ -63,9 +76,39 @@ int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_er
     }
     fcntl(pipe_end[0], F_SETFL, O_NONBLOCK);
     child->out = pipe_end[0];
-    child->started = ot_now();
-    child->deadline = limit_s > 0 ? child->started + limit_s : 0;
     return OPTUNE_OK;
+}
+
+int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_err *err)
+{
+    const int status = start(child, argv, -1, err);
+    if (status >= 0)
+        set_limit(child, limit_s);
+    return status;
+}
+
+int ot_child_start_server(ot_child *child, char *const *argv, optune_err *err)
+{
+    int end[2];
+    *child = (ot_child){.out = -1, .talk = -1};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) < 0)
+        return optune_fail(err, OPTUNE_EIO, "cannot make a socket: %s", strerror(errno));
+    const int status = start(child, argv, end[1], err);
+    close(end[1]);
+    if (status >= 0)
+        child->talk = end[0];
+    else
+        close(end[0]);
+    return status;
+}
+
+int ot_child_ask(ot_child *child, const char *request, size_t n, double limit_s,
+                 optune_err *err)
+{
+    child->answered = false;
+    ot_text_clear(&child->text);
+    set_limit(child, limit_s);
+    return ot_message_send(child->talk, request, n, err);
 }
 
 /* Takes what is there; the pipe is closed at its end. What exceeds the limit is dropped, so
@@ -89,6 +132,31 @@ static void collect(ot_child *child)
     }
 }
 
+static void hang_up(ot_child *child)
+{
+    if (child->talk >= 0)
+        close(child->talk);
+    child->talk = -1;
+}
+
+/* What it printed before it answered is in the pipe by then. */
+static void take_answer(ot_child *child)
+{
+    struct pollfd entry = {.fd = child->talk, .events = POLLIN};
+    ot_text answer = {0};
+    optune_err err = {0};
+    if (child->talk < 0 || child->answered || poll(&entry, 1, 0) <= 0)
+        return;
+    if (ot_message_receive(child->talk, &answer, 1, &err) >= 0 && answer.n == 1) {
+        child->answer = (unsigned char)answer.s[0];
+        child->answered = true;
+        child->deadline = 0;
+    } else {
+        hang_up(child); /* it is ending: its status will say how */
+    }
+    ot_text_release(&answer);
+}
+
 /* The group is killed before its leader is reaped: until then its number cannot be taken by
  * anyone else. */
 static void reap(ot_child *child)
@@ -101,12 +169,14 @@ static void reap(ot_child *child)
     if (child->out >= 0)
         close(child->out);
     child->out = -1;
+    hang_up(child);
 }
 
 bool ot_child_poll(ot_child *child)
 {
     if (child->ended || child->pid == 0)
         return true;
+    take_answer(child);
     collect(child);
     siginfo_t info = {0};
     if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -116,7 +186,7 @@ bool ot_child_poll(ot_child *child)
         child->timed_out = true;
         reap(child);
     }
-    return child->ended;
+    return child->ended || child->answered;
 }
 
 /* The C library has a function for it from 2.36 on only; bundles run with older ones. */
@@ -128,13 +198,12 @@ static int open_pidfd(pid_t pid)
 void ot_child_wait_any(ot_child *const *children, int n, double seconds)
 {
     double until = ot_now() + seconds;
-    struct pollfd watched[2 * MOST_WAITED];
+    struct pollfd watched[3 * MOST_WAITED];
     int pidfd[MOST_WAITED];
     if (n > MOST_WAITED)
         n = MOST_WAITED; /* the others are seen by the caller's next poll */
     for (int i = 0; i < n; i++)
-        pidfd[i] =
-            children[i]->ended || !children[i]->pid ? -1 : open_pidfd(children[i]->pid);
+        pidfd[i] = children[i]->ended || !children[i]->pid ? -1 : open_pidfd(children[i]->pid);
     for (;;) {
         bool any = n == 0;
         double wake = until;
@@ -142,8 +211,9 @@ void ot_child_wait_any(ot_child *const *children, int n, double seconds)
             any |= ot_child_poll(children[i]);
             if (children[i]->deadline > 0 && children[i]->deadline < wake)
                 wake = children[i]->deadline;
-            watched[2 * i] = (struct pollfd){.fd = children[i]->out, .events = POLLIN};
-            watched[2 * i + 1] = (struct pollfd){.fd = pidfd[i], .events = POLLIN};
+            watched[3 * i] = (struct pollfd){.fd = children[i]->out, .events = POLLIN};
+            watched[3 * i + 1] = (struct pollfd){.fd = pidfd[i], .events = POLLIN};
+            watched[3 * i + 2] = (struct pollfd){.fd = children[i]->talk, .events = POLLIN};
             /* Without a pidfd (an old kernel) the end is found by looking again soon. */
             if (pidfd[i] < 0 && ot_now() + 0.01 < wake)
                 wake = ot_now() + 0.01;
@@ -151,7 +221,7 @@ void ot_child_wait_any(ot_child *const *children, int n, double seconds)
         double left = wake - ot_now();
         if (any || ot_now() >= until)
             break;
-        poll(watched, (nfds_t)(2 * n), left > 0 ? (int)ceil(fmin(left, 1e6) * 1000) : 0);
+        poll(watched, (nfds_t)(3 * n), left > 0 ? (int)ceil(fmin(left, 1e6) * 1000) : 0);
     }
     for (int i = 0; i < n; i++)
         if (pidfd[i] >= 0)
@@ -170,7 +240,7 @@ void ot_child_release(ot_child *child)
     if (child->out >= 0 && child->pid)
         close(child->out);
     ot_text_release(&child->text);
-    *child = (ot_child){.out = -1};
+    *child = (ot_child){.out = -1, .talk = -1};
 }
 
 int ot_run_program(char *const *argv, double limit_s, ot_text *text, optune_err *err)

@@ -2,7 +2,7 @@
 /*
  * OpenCL C to a program's binary, in a process of its own: a driver's compiler may hang or
  * crash, and several run at once. What the driver says of each kernel goes in front of the
- * binary.
+ * binary. One process may translate many: what the driver loaded is kept.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,11 +65,16 @@ static void say_log(const ot_opencl *cl, cl_program program, cl_device_id device
 /* PoCL makes a kernel's code for its block size at the first launch, in the process that
  * measures, unless the program's binary has it: then it is made here, beside other compilers.
  * It would be made for every kernel, so all must have one size. Offsets are zero, and grids of
- * 2^16 threads or more along a dimension are few. */
+ * 2^16 threads or more along a dimension are few. What the user says instead stands. */
 static void specialize(const ot_opencl *cl, cl_device_id device, const cl_kernel *kernel, int n)
 {
+    static const char variable[] = "POCL_BINARY_SPECIALIZE_WG";
+    static bool ours; /* of the program before this one */
     size_t size[3] = {0}, first[3] = {0};
     char text[96];
+    if (ours)
+        unsetenv(variable);
+    ours = false;
     for (int i = 0; i < n; i++) {
         if (cl->clGetKernelWorkGroupInfo(kernel[i], device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                          sizeof size, size, NULL) != CL_SUCCESS ||
@@ -78,7 +83,8 @@ static void specialize(const ot_opencl *cl, cl_device_id device, const cl_kernel
         memcpy(first, size, sizeof size);
     }
     snprintf(text, sizeof text, "%zu-%zu-%zu-goffs0-smallgrid", size[0], size[1], size[2]);
-    setenv("POCL_BINARY_SPECIALIZE_WG", text, 0);
+    ours = !getenv(variable);
+    setenv(variable, text, 0);
 }
 
 /* What the driver says a kernel uses, one line each. */
@@ -135,6 +141,17 @@ static int build(const ot_opencl *cl, cl_context context, cl_device_id device,
     return status;
 }
 
+/* Kept, as PoCL keeps its library of functions, most of what a small kernel costs, in it. */
+static cl_context context_of(cl_device_id device, optune_err *err)
+{
+    static cl_context context;
+    static cl_device_id its;
+    if (context && its == device)
+        return context;
+    its = device;
+    return context = ot_opencl_context(device, err);
+}
+
 int ot_opencl_translate(char **word, int n)
 {
     const ot_opencl *cl;
@@ -152,7 +169,7 @@ int ot_opencl_translate(char **word, int n)
         status = ot_opencl_find(word[2], &device, &number, &err);
     if (status >= 0)
         status = ot_read_file(word[0], &source, SOURCE_LIMIT, &err);
-    cl_context context = status >= 0 ? ot_opencl_context(device, &err) : NULL;
+    cl_context context = status >= 0 ? context_of(device, &err) : NULL;
     status = context ? build(cl, context, device, &source, ot_text_str(&options), word[1], &err)
                      : OPTUNE_EIO;
     if (status < 0)

@@ -15,14 +15,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tuner/cache.h"
+#include "tuner/compiler.h"
 #include "tuner/tuner.h"
 
-enum { MOST_AT_ONCE = 64, TRIM_EVERY = 256, NICE = 5 };
+enum { MOST_AT_ONCE = 64, TRIM_EVERY = 256 };
+static const double IDLE_S = 10; /* then a compiler's memory is worth more than its start */
 
 typedef enum unit_state { WAITING, RUNNING, DONE } unit_state;
 typedef struct unit {
@@ -33,7 +34,7 @@ typedef struct unit {
     double seconds;
     double limit_s;
     optune_argv argv;
-    ot_child child;
+    ot_compiler *compiler;      /* while it runs */
     double stopped_at;          /* ot_now(); 0: going on */
     char *source, *made, *path; /* the source file, the module under construction, its place */
     char message[OPTUNE_ERR_SIZE];
@@ -49,6 +50,7 @@ struct ot_builder {
     ot_build_options options;
     char *dir;
     char depends[OPTUNE_TEXT_SIZE];
+    ot_compilers compilers;
     unit *first, **last;
     work *works; /* of jobs not done */
     int running;
@@ -86,16 +88,14 @@ int ot_builder_open(const ot_build_options *options, ot_builder **builder, optun
     return OPTUNE_OK;
 }
 
-static void unit_free(unit *u)
+static void unit_free(ot_builder *b, unit *u)
 {
     if (u->state == RUNNING)
-        ot_child_kill(&u->child);
+        ot_compiler_put(&b->compilers, u->compiler);
     if (u->state != DONE && u->source) {
         unlink(u->source);
         unlink(u->made);
     }
-    if (u->child.pid)
-        ot_child_release(&u->child);
     optune_argv_release(&u->argv);
     free(u->source);
     free(u->made);
@@ -109,8 +109,9 @@ void ot_builder_close(ot_builder *b)
         return;
     for (unit *u = b->first, *next; u; u = next) {
         next = u->next;
-        unit_free(u);
+        unit_free(b, u);
     }
+    ot_compilers_end_idle(&b->compilers, 0);
     for (work *w = b->works, *next; w; w = next) {
         next = w->next;
         w->job->work = NULL;
@@ -196,7 +197,7 @@ static int add_unit(ot_builder *b, const ot_module *module, const char *key,
             status = ot_write_file(u->source, text->s, text->n, err);
     }
     if (status < 0) {
-        unit_free(u);
+        unit_free(b, u);
         return status;
     }
     *b->last = u;
@@ -225,7 +226,8 @@ static void add_line(ot_text *to, const unit *u, const char *line, size_t n)
 /* The first line that names an error, else the last three lines. */
 static void take_message(unit *u)
 {
-    const char *text = ot_text_str(&u->child.text), *error = strstr(text, "error:");
+    const ot_child *child = &u->compiler->child;
+    const char *text = ot_text_str(&child->text), *error = strstr(text, "error:");
     ot_text line = {0};
     if (error) {
         while (error > text && error[-1] != '\n')
@@ -242,8 +244,8 @@ static void take_message(unit *u)
             add_line(&line, u, p, strcspn(p, "\n"));
         }
     }
-    if (!line.n && WIFSIGNALED(u->child.status))
-        ot_text_printf(&line, "the compiler was ended by signal %d", WTERMSIG(u->child.status));
+    if (!line.n && child->ended && WIFSIGNALED(child->status))
+        ot_text_printf(&line, "the compiler was ended by signal %d", WTERMSIG(child->status));
     else if (!line.n)
         ot_text_printf(&line, "the compiler failed and said nothing");
     snprintf(u->message, sizeof u->message, "%.*s", (int)sizeof u->message - 1, line.s);
@@ -252,15 +254,15 @@ static void take_message(unit *u)
 
 static void finish(ot_builder *b, unit *u)
 {
-    u->seconds = ot_now() - u->child.started;
+    u->seconds = ot_now() - u->compiler->child.started;
     u->state = DONE;
     b->running--;
     b->finished++;
-    if (u->child.timed_out) {
+    if (u->compiler->child.timed_out) {
         u->outcome = OPTUNE_OUTCOME_BUILD_TIMEOUT;
         snprintf(u->message, sizeof u->message, "the compiler did not end within %.3g s",
                  u->limit_s);
-    } else if (!WIFEXITED(u->child.status) || WEXITSTATUS(u->child.status) != 0) {
+    } else if (!ot_compiler_succeeded(u->compiler)) {
         u->outcome = OPTUNE_OUTCOME_COMPILE;
         take_message(u);
     } else if (rename(u->made, u->path) < 0) {
@@ -270,7 +272,7 @@ static void finish(ot_builder *b, unit *u)
     }
     unlink(u->source);
     unlink(u->made);
-    ot_child_release(&u->child);
+    ot_compiler_put(&b->compilers, u->compiler);
     optune_argv_release(&u->argv);
     if (b->compiles % TRIM_EVERY == 0)
         ot_cache_trim(b->dir, b->options.row->module_suffix, b->options.cache_bytes);
@@ -291,14 +293,13 @@ static void start(ot_builder *b, unit *u)
 {
     optune_err err = {0};
     u->limit_s = patience(b);
-    if (ot_child_start(&u->child, u->argv.word, u->limit_s, &err) < 0) {
+    if (ot_compiler_start(&b->compilers, &u->argv, u->limit_s, &u->compiler, &err) < 0) {
         u->state = DONE;
         u->outcome = OPTUNE_OUTCOME_COMPILE;
         snprintf(u->message, sizeof u->message, "%s", err.text);
         unlink(u->source);
         return;
     }
-    setpriority(PRIO_PGRP, (id_t)u->child.pid, NICE);
     u->state = RUNNING;
     b->running++;
     b->compiles++;
@@ -391,18 +392,19 @@ void ot_builder_forget(ot_builder *b, ot_job *job)
         }
         *b->last = u->next;
         b->running -= u->state == RUNNING;
-        unit_free(u);
+        unit_free(b, u);
     }
 }
 
 void ot_builder_pump(ot_builder *b)
 {
     for (unit *u = b->first; u; u = u->next) {
-        if (u->state == RUNNING && !u->stopped_at && ot_child_poll(&u->child))
+        if (u->state == RUNNING && !u->stopped_at && ot_compiler_done(u->compiler))
             finish(b, u);
         if (u->state == WAITING && b->running < b->options.jobs && b->running < b->allowed)
             start(b, u);
     }
+    ot_compilers_end_idle(&b->compilers, IDLE_S);
     for (work **at = &b->works; *at;) {
         work *w = *at;
         if (settle(w)) {
@@ -427,7 +429,7 @@ void ot_builder_wait(ot_builder *b, ot_job *job, double seconds)
         int n = 0;
         for (unit *u = b->first; u; u = u->next)
             if (u->state == RUNNING && !u->stopped_at)
-                child[n++] = &u->child;
+                child[n++] = &u->compiler->child;
         if (n == 0)
             return; /* all are stopped: only the owner can let them go on */
         ot_child_wait_any(child, n, left);
@@ -447,10 +449,11 @@ void ot_builder_allow(ot_builder *b, int most)
         going += go;
         if (go == !u->stopped_at)
             continue;
-        kill(-u->child.pid, go ? SIGCONT : SIGSTOP);
+        ot_child *child = &u->compiler->child;
+        kill(-child->pid, go ? SIGCONT : SIGSTOP);
         if (go) {
-            u->child.deadline += now - u->stopped_at;
-            u->child.started += now - u->stopped_at;
+            child->deadline += now - u->stopped_at;
+            child->started += now - u->stopped_at;
         }
         u->stopped_at = go ? 0 : now;
     }

@@ -3,8 +3,8 @@
  * optune-worker: the process in which candidates run. Started by the library with its socket as
  * file 3 and the number of its parent; never by a person, except to ask what a library is:
  * `optune-worker --library cblas`. The same program is the compiler process of targets whose
- * compiler is a library: `optune-worker --compile TARGET ...`. It dies with its parent, and
- * nothing it does outlives it.
+ * compiler is a library: `optune-worker --compile TARGET ...`, or without more words for
+ * requests on its stdin. It dies with its parent, and nothing it does outlives it.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -36,9 +36,32 @@ static int compile(const char *target, char **word, int n)
     return row->translate(word, n);
 }
 
+/* A request is the words, each with its end; the answer is the exit status. What the compiler
+ * keeps between requests is its own; the end of the conversation is the end of the process. */
+static int serve_compiles(const char *target)
+{
+    ot_text request = {0};
+    optune_err err = {0};
+    while (ot_message_receive(STDIN_FILENO, &request, -1, &err) >= 0) {
+        char *word[OT_COUNT(((optune_argv *)NULL)->word)];
+        int n = 0;
+        for (char *at = request.s; at && at < request.s + request.n; at += strlen(at) + 1)
+            if (n < OT_COUNT(word))
+                word[n++] = at;
+        const char code = (char)compile(target, word, n);
+        fflush(stdout);
+        if (ot_message_send(STDIN_FILENO, &code, 1, &err) < 0)
+            break;
+    }
+    ot_text_release(&request);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int code = 2;
+    if (argc == 3 && strcmp(argv[1], "--compile") == 0)
+        _exit(serve_compiles(argv[2]));
     if (argc >= 3 && strcmp(argv[1], "--compile") == 0) {
         code = compile(argv[2], argv + 3, argc - 3);
         fflush(stdout);
