@@ -33,13 +33,15 @@ typedef struct ot_cuda_buffer {
     bool guarded;
 } ot_cuda_buffer;
 /* CUDA's result; NULL in *buffer where it is not 0. */
-int ot_cuda_buffer_open(const ot_cuda *cu, int64_t bytes, bool guarded, ot_cuda_buffer **buffer);
+int ot_cuda_buffer_open(const ot_cuda *cu, int64_t bytes, bool guarded,
+                        ot_cuda_buffer **buffer);
 void ot_cuda_buffer_close(const ot_cuda *cu, ot_cuda_buffer *buffer);
 bool ot_cuda_buffer_intact(const ot_cuda *cu, const ot_cuda_buffer *buffer);
 
-/* cuda_map.c: EUNSUPPORTED where the driver makes none. */
+/* cuda_map.c: EUNSUPPORTED where the driver makes none. Aligned as CUDA 13 declares it; older
+ * ones ask for 64. */
 typedef struct ot_cuda_tensor_map {
-    _Alignas(64) uint64_t opaque[16];
+    _Alignas(128) uint64_t opaque[16];
 } ot_cuda_tensor_map;
 int ot_cuda_map(const optune_tensor_map *map, cuda_pointer base, ot_cuda_tensor_map *to,
                 optune_err *err);

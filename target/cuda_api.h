@@ -65,6 +65,7 @@ enum {
     X(cuStreamEndCapture, "cuStreamEndCapture", (cuda_stream, cuda_graph *))                   \
     X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                                       \
       (cuda_graph_exec *, cuda_graph, unsigned long long))                                     \
+    X(cuGraphUpload, "cuGraphUpload", (cuda_graph_exec, cuda_stream))                          \
     X(cuGraphLaunch, "cuGraphLaunch", (cuda_graph_exec, cuda_stream))                          \
     X(cuGraphExecDestroy, "cuGraphExecDestroy", (cuda_graph_exec))                             \
     X(cuGraphDestroy, "cuGraphDestroy", (cuda_graph))                                          \

@@ -29,10 +29,15 @@ static void add_all(optune_argv *argv, const char *const *words, int n)
 static int compile_host(const char *source, const char *module, optune_argv *argv,
                         optune_err *err)
 {
+    static const char *const names[] = {"cc", "gcc", "clang"};
     char path[4096];
-    if (!ot_find_program("cc", path, sizeof path))
+    int i = 0;
+    while (i < OT_COUNT(names) && !ot_find_program(names[i], path, sizeof path))
+        i++;
+    if (i == OT_COUNT(names))
         return optune_fail(err, OPTUNE_ETOOL,
-                           "no C compiler for a library's body: 'cc' is not on PATH");
+                           "no C compiler for a library's body: neither 'cc' nor 'gcc' nor "
+                           "'clang' is on PATH");
     const char *const words[] = {path, "-shared", "-fPIC", "-O2",  "-std=gnu17", "-w",
                                  "-x", "c",       "-o",    module, source};
     add_all(argv, words, OT_COUNT(words));

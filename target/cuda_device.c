@@ -39,13 +39,16 @@ static int attribute(const ot_cuda *cu, int device, int what)
     return cu->cuDeviceGetAttribute(&value, what, device) ? 0 : value;
 }
 
+/* Each driver keeps its own number of megabytes for itself: whole gigabytes, rounded upwards,
+ * are the same under all. */
 static void make_key(bool ecc, optune_device *device)
 {
+    const int64_t gigabytes = (device->memory + ((int64_t)1 << 30) - 1) >> 30;
     ot_text key = {0};
     ot_text_add(&key, "cuda-");
     ot_gpu_key_word(&key, device->name);
-    ot_text_printf(&key, "-%s-%dmp-%lldm%s", device->arch, device->cores,
-                   (long long)(device->memory >> 20), ecc ? "-ecc" : "");
+    ot_text_printf(&key, "-%s-%dmp-%lldg%s", device->arch, device->cores, (long long)gigabytes,
+                   ecc ? "-ecc" : "");
     snprintf(device->key, sizeof device->key, "%s", ot_text_str(&key));
     ot_text_release(&key);
 }

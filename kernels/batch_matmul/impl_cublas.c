@@ -33,14 +33,14 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "TRANSPOSE_A", s.transpose_a);
     optune_plan_define(plan, m, "TRANSPOSE_B", s.transpose_b);
     cublas_handle(plan, m);
-    optune_plan_stage(
-        plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                              .module = m,
-                              .function = "matmul",
-                              .n_args = 4,
-                              .arg = {optune_symbol_arg("cublasGemmStridedBatchedEx"),
-                                      optune_input_arg(BATCH_MATMUL_X),
-                                      optune_input_arg(BATCH_MATMUL_Y), optune_output_arg(0)}});
+    cublas_stage(
+        plan, (optune_stage){.phase = OPTUNE_TIMED,
+                             .module = m,
+                             .function = "matmul",
+                             .n_args = 4,
+                             .arg = {optune_symbol_arg("cublasGemmStridedBatchedEx"),
+                                     optune_input_arg(BATCH_MATMUL_X),
+                                     optune_input_arg(BATCH_MATMUL_Y), optune_output_arg(0)}});
 }
 
 OPTUNE_IMPL(batch_matmul, cublas) = {

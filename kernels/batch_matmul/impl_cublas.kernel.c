@@ -12,11 +12,11 @@ typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, co
                  int type_b, int ldb, long long stride_b, const void *beta, void *c, int type_c,
                  int ldc, long long stride_c, int batches, int compute, int algorithm);
 
-/* arg: cublasGemmStridedBatchedEx, x, y, out */
+/* arg: cublasGemmStridedBatchedEx, x, y, out, then what `ready` takes */
 void matmul(void *const *arg)
 {
     const scale one = 1, zero = 0;
-    if (!handle)
+    if (!ready(arg + 4))
         return;
     const int status = ((gemm *)arg[0])(
         handle, TRANSPOSE_B ? TRANS : NO_TRANS, TRANSPOSE_A ? TRANS : NO_TRANS, N, M, K, &one,

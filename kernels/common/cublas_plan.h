@@ -6,9 +6,12 @@
 
 #include "kernels/common/cuda_types.h"
 
+enum { CUBLAS_WORKSPACE = 32 << 20 }; /* what NVIDIA recommends from 9.0 on */
+
 /* Makes the handle before any run and destroys it behind the last. */
 static inline void cublas_handle(optune_plan *plan, int module)
 {
+    optune_plan_define(plan, module, "WORKSPACE", CUBLAS_WORKSPACE);
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
                                             .module = module,
                                             .function = "begin",
@@ -21,6 +24,15 @@ static inline void cublas_handle(optune_plan *plan, int module)
                                             .function = "end",
                                             .n_args = 1,
                                             .arg = {optune_symbol_arg("cublasDestroy_v2")}});
+}
+
+/* Adds the stage that calls it, with what `ready` of the body side takes behind its arguments. */
+static inline void cublas_stage(optune_plan *plan, optune_stage stage)
+{
+    const int workspace = optune_plan_scratch(plan, "workspace", CUBLAS_WORKSPACE, false);
+    stage.arg[stage.n_args++] = optune_symbol_arg("cublasSetWorkspace_v2");
+    stage.arg[stage.n_args++] = optune_scratch_arg(workspace);
+    optune_plan_stage(plan, &stage);
 }
 
 #endif

@@ -18,7 +18,7 @@ typedef struct warpgroups {
     unsigned char *pool;
 } warpgroups;
 
-typedef struct __align__(64) tensor_map
+typedef struct __align__(128) tensor_map
 {
     u64 opaque[16];
 }

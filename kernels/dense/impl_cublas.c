@@ -25,14 +25,14 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "N", s.n);
     optune_plan_define(plan, m, "K", s.k);
     cublas_handle(plan, m);
-    optune_plan_stage(
+    cublas_stage(
         plan,
-        &(optune_stage){.phase = OPTUNE_TIMED,
-                        .module = m,
-                        .function = "dense",
-                        .n_args = 4,
-                        .arg = {optune_symbol_arg("cublasGemmEx"), optune_input_arg(DENSE_DATA),
-                                optune_input_arg(DENSE_WEIGHT), optune_output_arg(0)}});
+        (optune_stage){.phase = OPTUNE_TIMED,
+                       .module = m,
+                       .function = "dense",
+                       .n_args = 4,
+                       .arg = {optune_symbol_arg("cublasGemmEx"), optune_input_arg(DENSE_DATA),
+                               optune_input_arg(DENSE_WEIGHT), optune_output_arg(0)}});
 }
 
 OPTUNE_IMPL(dense, cublas) = {

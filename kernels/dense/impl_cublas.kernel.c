@@ -10,11 +10,11 @@ typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, co
                  const void *a, int type_a, int lda, const void *b, int type_b, int ldb,
                  const void *beta, void *c, int type_c, int ldc, int compute, int algorithm);
 
-/* arg: cublasGemmEx, data, weight, out */
+/* arg: cublasGemmEx, data, weight, out, then what `ready` takes */
 void dense(void *const *arg)
 {
     const scale one = 1, zero = 0;
-    if (!handle)
+    if (!ready(arg + 4))
         return;
     const int status =
         ((gemm *)arg[0])(handle, TRANS, NO_TRANS, N, M, K, &one, arg[2], TYPE, K, arg[1], TYPE,

@@ -27,6 +27,13 @@ API cublasSetStream_v2(void *handle, void *stream)
     return NOT_INITIALIZED;
 }
 
+API cublasSetWorkspace_v2(void *handle, void *workspace)
+{
+    (void)handle;
+    (void)workspace;
+    return NOT_INITIALIZED;
+}
+
 API cublasGemmEx(void *handle)
 {
     (void)handle;

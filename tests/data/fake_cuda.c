@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for libcuda.so.1 where there is no GPU: device memory is the host's, events read
- * the clock, graphs record launches and replay them. It proves how the target `cuda` drives a
- * driver, not what a GPU computes: kernels are not run but looked up by name. `dense` and
- * `matmul` are a product of the shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same
- * and then what its name says. An encoded tensor map begins with its tensor's address, so that
- * `dense` takes maps, too. With -DOLD_DRIVER there are none.
+ * A stand-in for libcuda.so.1 where there is no GPU: device memory is the host's, graphs record
+ * launches and replay them. It proves how the target `cuda` drives a driver, not what a GPU
+ * computes: kernels are not run but looked up by name. `dense` and `matmul` are a product of the
+ * shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An
+ * encoded tensor map begins with its tensor's address, so that `dense` takes maps, too. With
+ * -DOLD_DRIVER there are none. Events read a clock that only work moves: a launch takes a
+ * microsecond, bringing a graph to the device a millisecond.
  *
  * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
  */
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define API __attribute__((visibility("default"))) int
@@ -42,10 +42,12 @@ typedef struct launch {
 
 typedef struct graph {
     launch *first, **last;
+    int uploaded;
 } graph;
 
 static int sticky, hanging, context_refs;
 static graph *capture;
+static int64_t now_us;
 
 /* ---- the one kernel ---------------------------------------------------------------------- */
 
@@ -67,6 +69,7 @@ static int is(const launch *l, const char *fault)
 static void dense(const launch *l)
 {
     int m = 0, n = 0, k = 0;
+    now_us++;
     const char *shape = getenv("FAKE_CUDA_DENSE");
     float *data = (float *)l->arg[0], *out = (float *)l->arg[2];
     const float *weight = (const float *)l->arg[1];
@@ -296,8 +299,17 @@ API cuGraphInstantiateWithFlags(graph **exec, graph *from, unsigned long long fl
     return flags ? INVALID : 0;
 }
 
+API cuGraphUpload(graph *exec, void *stream)
+{
+    if (!exec->uploaded)
+        now_us += 1000;
+    exec->uploaded = 1;
+    return stream ? sticky : INVALID;
+}
+
 API cuGraphLaunch(graph *exec, void *stream)
 {
+    cuGraphUpload(exec, stream);
     for (const launch *l = exec->first; l; l = l->next)
         dense(l);
     return stream ? sticky : INVALID;
@@ -324,33 +336,32 @@ API cuGraphDestroy(graph *from)
     return 0;
 }
 
-API cuEventCreate(struct timespec **event, unsigned flags)
+API cuEventCreate(int64_t **event, unsigned flags)
 {
     *event = calloc(1, sizeof **event);
     return flags ? INVALID : sticky;
 }
 
-API cuEventRecord(struct timespec *event, void *stream)
+API cuEventRecord(int64_t *event, void *stream)
 {
-    clock_gettime(CLOCK_MONOTONIC, event);
+    *event = ++now_us;
     return stream ? sticky : INVALID;
 }
 
-API cuEventSynchronize(struct timespec *event)
+API cuEventSynchronize(const int64_t *event)
 {
     while (hanging)
         sleep(1);
-    return event->tv_sec ? sticky : INVALID;
+    return *event ? sticky : INVALID;
 }
 
-API cuEventElapsedTime(float *ms, const struct timespec *a, const struct timespec *b)
+API cuEventElapsedTime(float *ms, const int64_t *a, const int64_t *b)
 {
-    *ms = (float)((double)(b->tv_sec - a->tv_sec) * 1e3 +
-                  (double)(b->tv_nsec - a->tv_nsec) * 1e-6);
+    *ms = (float)(*b - *a - 1) * 1e-3f; /* recording took one */
     return sticky;
 }
 
-API cuEventDestroy_v2(struct timespec *event)
+API cuEventDestroy_v2(int64_t *event)
 {
     free(event);
     return sticky;

@@ -17,6 +17,7 @@
 enum { TYPE_FLOAT = 0, TYPE_DOUBLE = 1 };
 
 static int calls, handles;
+static char scratch[64]; /* its address is what is passed on */
 
 static int create(void **handle)
 {
@@ -29,6 +30,14 @@ static int set_stream(void *handle, void *stream)
 {
     assert_ptr_equal(handle, &handles);
     assert_ptr_equal(stream, &calls);
+    return 0;
+}
+
+static int set_workspace(void *handle, void *workspace, size_t bytes)
+{
+    assert_ptr_equal(handle, &handles);
+    assert_ptr_equal(workspace, scratch);
+    assert_int_equal(bytes, 32 << 20);
     return 0;
 }
 
@@ -92,6 +101,7 @@ static void *stand_in(const char *symbol)
     } table[] = {
         {"cublasCreate_v2", (void (*)(void))create},
         {"cublasSetStream_v2", (void (*)(void))set_stream},
+        {"cublasSetWorkspace_v2", (void (*)(void))set_workspace},
         {"cublasDestroy_v2", (void (*)(void))destroy},
         {"cublasGemmEx", (void (*)(void))gemm},
         {"cublasGemmStridedBatchedEx", (void (*)(void))strided},
@@ -130,7 +140,9 @@ static void run_stages(const optune_plan *plan, optune_phase phase, void *module
         for (int k = 0; k < stage->n_args; k++)
             arg[k] = stage->arg[k].kind == OPTUNE_ARG_INPUT    ? input[stage->arg[k].index]
                      : stage->arg[k].kind == OPTUNE_ARG_OUTPUT ? output
-                                                               : stand_in(stage->arg[k].symbol);
+                     : stage->arg[k].kind == OPTUNE_ARG_SCRATCH
+                         ? scratch
+                         : stand_in(stage->arg[k].symbol);
         function(arg);
     }
 }

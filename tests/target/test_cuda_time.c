@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is in a time of the target `cuda`, over the stand-in for its driver, whose clock counts
+ * launches: the runs asked for and nothing else, whichever number of graphs replays them. And the
+ * device's key, which must not tell one driver from another.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/check.h"
+#include "target/cuda.h"
+
+static char dir[1024];
+static const optune_target_row *row;
+static optune_device device;
+static void *s, *module;
+static optune_launch launch;
+
+static const optune_stage stage = {
+    .phase = OPTUNE_TIMED,
+    .function = "dense",
+    .n_args = 3,
+    .block = {32},
+    .arg = {optune_scratch_arg(0), optune_scratch_arg(0), optune_scratch_arg(0)},
+};
+
+static int setup(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_target target;
+    static char driver[1100], module_file[1100];
+    static const char elf[] = "\177ELF";
+    check_ok(ot_temp_dir(dir, sizeof dir, &err));
+    snprintf(driver, sizeof driver, "%s/libfake_cuda.so", dir);
+    snprintf(module_file, sizeof module_file, "%s/m.cubin", dir);
+    char cc[] = OT_CC, shared[] = "-shared", pic[] = "-fPIC", out[] = "-o";
+    char source[] = OT_SOURCE_DIR "/tests/data/fake_cuda.c";
+    char *build[] = {cc, shared, pic, out, driver, source, NULL};
+    check_ok(ot_run_program(build, 60, NULL, &err));
+    setenv("OPTUNE_CUDA_DRIVER", driver, 1);
+    check_ok(ot_target_parse("cuda", &target, &err));
+    check_ok(ot_cuda_probe(&target, &device, &err));
+    row = ot_target_find("cuda");
+    s = ot_alloc(row->state_size);
+    check_ok(row->open(s, &target, &device, &err));
+    check_ok(ot_gpu_module_write(module_file, "", elf, sizeof elf, &err));
+    check_ok(row->load(s, module_file, &module, &err));
+    launch = (optune_launch){.function = row->symbol(s, module, "dense"), .stage = &stage};
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    row->unload(s, module);
+    row->close(s);
+    free(s);
+    ot_remove_tree(dir);
+    return 0;
+}
+
+/* In microseconds, one a run. */
+static double take(int64_t count)
+{
+    optune_err err = {0};
+    return row->time(s, &launch, 1, count, &err) * 1e6;
+}
+
+static void test_runs_only(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {1, 2, 15, 16, 17, 33, 40, 1000, 12345};
+    for (int i = 0; i < OT_COUNT(counts); i++)
+        assert_true(fabs(take(counts[i]) - (double)counts[i]) < 1e-3 * (double)counts[i]);
+}
+
+static void test_behind_a_flush(void **state)
+{
+    (void)state;
+    assert_int_equal(row->flush(s), OPTUNE_OK);
+    assert_true(fabs(take(1) - 1) < 1e-3);
+    assert_true(fabs(take(1) - 1) < 1e-3);
+}
+
+static void test_key(void **state)
+{
+    (void)state;
+    assert_string_equal(device.key, "cuda-stand-in-gpu-sm_90-4mp-1g-ecc");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs_only),
+        cmocka_unit_test(test_behind_a_flush),
+        cmocka_unit_test(test_key),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
