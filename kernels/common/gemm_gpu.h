@@ -20,7 +20,7 @@
 #ifndef OPTUNE_KERNELS_COMMON_GEMM_GPU_H
 #define OPTUNE_KERNELS_COMMON_GEMM_GPU_H
 
-#include "kernels/common/epilogue_gpu.h"
+#include "kernels/common/product_gpu.h"
 
 #define X_SKEW (X_ALONG ? 0 : SKEW_OF(VX))
 #define Y_SKEW (Y_ALONG ? 0 : SKEW_OF(VY))
@@ -115,29 +115,9 @@ INLINE void meet(LOCAL DTYPE *pool, int slice, int t, DTYPE acc[TM][TN])
 }
 #endif
 
-/* Where depth is shared by blocks, add_splits does the rest. */
-#define BIAS_HERE (BIAS && SPLITS == 1)
-#define EPILOGUE_HERE (EPILOGUE && SPLITS == 1)
-
 KERNEL_RESIDENT(ALL, 1, 1, RESIDENT)
 matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
-       GLOBAL DTYPE *RESTRICT out
-#if BIAS_HERE
-       ,
-       GLOBAL const DTYPE *RESTRICT bias
-#endif
-#if B_VARIES
-       ,
-       i64 batches
-#endif
-#if M_VARIES
-       ,
-       i64 given
-#endif
-#if EPILOGUE_HERE
-           EPILOGUE_PARAMETERS
-#endif
-)
+       GLOBAL DTYPE *RESTRICT out PRODUCT_PARAMETERS(DTYPE))
 {
     SHARED(pool, MAX(STAGES * TILE, MEET) * ELEM);
     LOCAL DTYPE *const tile = (LOCAL DTYPE *)pool;
@@ -147,15 +127,7 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
     const INDEX n0 = (INDEX)(BLOCK_X % CEIL_DIV(N, BN)) * BN;
     const INDEX m0 = (INDEX)(BLOCK_X / CEIL_DIV(N, BN)) * BM;
     const i64 batch = BLOCK_Y;
-#if M_VARIES && B_VARIES
-    const INDEX rows = batch < batches ? (INDEX)given : 0;
-#elif M_VARIES
-    const INDEX rows = (INDEX)given;
-#elif B_VARIES
-    const INDEX rows = batch < batches ? M : 0;
-#else
-    const INDEX rows = M;
-#endif
+    const INDEX rows = B_VARIES && batch >= BATCHES ? 0 : (INDEX)ROWS;
     const bool idle = (M_VARIES || B_VARIES) && m0 >= rows;
     INDEX k0 = (INDEX)BLOCK_Z * (STEPS * BK);
     const int left = (int)CEIL_DIV(K - k0, BK);

@@ -13,7 +13,7 @@
 #ifndef OPTUNE_KERNELS_COMMON_GEMV_GPU_H
 #define OPTUNE_KERNELS_COMMON_GEMV_GPU_H
 
-#include "kernels/common/epilogue_gpu.h"
+#include "kernels/common/product_gpu.h"
 #include "kernels/common/team.h"
 
 #define ALL (TEAMS * LANES) /* threads of a block */
@@ -21,8 +21,6 @@
 #define STRIDE (LANES * VX)
 #define PART (CEIL_DIV(CEIL_DIV(K, STRIDE), SPLITS) * STRIDE) /* of the depth, a block's */
 #define GROUPS CEIL_DIV(M, EACH_M)
-#define BIAS_HERE (BIAS && SPLITS == 1)
-#define EPILOGUE_HERE (EPILOGUE && SPLITS == 1)
 
 VECTOR(vec_k, DTYPE, VX);
 VECTOR(vec_n, DTYPE, VN);
@@ -49,33 +47,12 @@ INLINE void step(GLOBAL const DTYPE *const *xs, GLOBAL const DTYPE *const *ys, i
 
 KERNEL(ALL, 1, 1)
 matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
-       GLOBAL DTYPE *RESTRICT out
-#if BIAS_HERE
-       ,
-       GLOBAL const DTYPE *RESTRICT bias
-#endif
-#if B_VARIES
-       ,
-       i64 batches
-#endif
-#if M_VARIES
-       ,
-       i64 rows
-#endif
-#if EPILOGUE_HERE
-           EPILOGUE_PARAMETERS
-#endif
-)
+       GLOBAL DTYPE *RESTRICT out PRODUCT_PARAMETERS(DTYPE))
 {
     SHARED(pool, TEAM_SUMS_ROOM(ALL, LANES, SUMS) * ELEM);
-#if !B_VARIES
-    const i64 batches = B;
-#endif
-#if !M_VARIES
-    const i64 rows = M;
-#endif
     const int thread = THREAD_X, lane = thread % LANES, part = BLOCK_Z / GROUPS;
     const int m0 = BLOCK_Z % GROUPS * EACH_M;
+    const i64 batches = BATCHES, rows = ROWS;
     const i64 batch = BLOCK_Y, n0 = ((i64)BLOCK_X * TEAMS + thread / LANES) * EACH_N;
     const bool idle = batch >= batches || m0 >= rows;
     GLOBAL const DTYPE *xs[EACH_M], *ys[EACH_N];

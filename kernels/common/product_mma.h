@@ -10,14 +10,14 @@
  * and vanish. Rows that are not of 16 aligned bytes are copied in pieces of COPY bytes, below 4
  * through registers.
  *
- * Macros beside the tile's: BATCH M N K (BATCH and M the most, where B_VARIES or M_VARIES says
- * that they come at run time; blocks beyond them do nothing), A_SHARED B_SHARED (one matrix for
- * all batches), ELEM, SIZE of it, DEPTH (elements in KB), COPY, GROUP, SPLITS, OUT, ROUND,
- * BIAS, INDEX.
+ * Macros beside the tile's and those of kernels/common/product_gpu.h: N K A_SHARED B_SHARED (one
+ * matrix for all batches), ELEM, SIZE of it, DEPTH (elements in KB), COPY, GROUP, OUT, ROUND,
+ * INDEX. Blocks beyond the batches and rows that come at run time do nothing.
  */
-#include "kernels/common/epilogue_gpu.h"
 #include "kernels/common/mma_tile_gpu.h"
+#include "kernels/common/product_gpu.h"
 
+#define ALL_ROWS ((INDEX)ROWS)
 #define BLOCKS_N CEIL_DIV(N, BN)
 #define TILES CEIL_DIV(K, DEPTH)
 #define PART_TILES CEIL_DIV(TILES, SPLITS)
@@ -114,48 +114,29 @@ INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX rows, INDEX m, INDEX n, 
 }
 
 #if BIAS
-#define BIAS_PARAMETER , GLOBAL const OUT *RESTRICT bias
 #define BIAS_AT(n) ((n) < N ? VALUE(bias[n]) : (SUM)0)
 #else
-#define BIAS_PARAMETER
 #define BIAS_AT(n) ((SUM)0)
 #endif
 
-/* What comes at run time. */
-#if B_VARIES
-#define BATCHES_PARAMETER , i64 batches
-#define BATCHES batches
-#else
-#define BATCHES_PARAMETER
-#define BATCHES BATCH
-#endif
-#if M_VARIES
-#define ROWS_PARAMETER , i64 all_rows
-#define ROWS ((INDEX)all_rows)
-#else
-#define ROWS_PARAMETER
-#define ROWS M
-#endif
-
-#define WHOLE_OUTPUT                                                                           \
-    GLOBAL OUT *RESTRICT out BIAS_PARAMETER BATCHES_PARAMETER ROWS_PARAMETER EPILOGUE_PARAMETERS
 #if SPLITS > 1
-#define TARGET GLOBAL SUM *RESTRICT partial BATCHES_PARAMETER ROWS_PARAMETER
+#define TARGET GLOBAL SUM *RESTRICT partial
 #else
-#define TARGET WHOLE_OUTPUT
+#define TARGET GLOBAL OUT *RESTRICT out
 #endif
 
 KERNEL(THREADS, 1, 1)
-product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
+product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b,
+        TARGET PRODUCT_PARAMETERS(OUT))
 {
     SHARED(pool, STAGES * STAGE_BYTES);
     MMA_LANES(l);
     const int batch = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
     const int group = BLOCK_X / (GROUP * BLOCKS_N), within = BLOCK_X % (GROUP * BLOCKS_N);
-    const int high = MAX(1, MIN(GROUP, (int)CEIL_DIV(ROWS, BM) - group * GROUP));
+    const int high = MAX(1, MIN(GROUP, (int)CEIL_DIV(ALL_ROWS, BM) - group * GROUP));
     const INDEX m0 = (INDEX)(group * GROUP + within % high) * BM;
     const INDEX n0 = (INDEX)(within / high) * BN;
-    const INDEX rows = B_VARIES && batch >= BATCHES ? 0 : ROWS;
+    const INDEX rows = B_VARIES && batch >= BATCHES ? 0 : ALL_ROWS;
     const bool idle = (M_VARIES || B_VARIES) && (m0 >= rows || n0 >= N);
     const int first = part * PART_TILES, tiles = idle ? 0 : MIN(PART_TILES, TILES - first);
     SUM acc[MT][NT][4];
@@ -168,14 +149,14 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
                 acc[i][j][e] = 0;
         }
     }
-    a += A_SHARED ? 0 : (i64)batch * ROWS * K;
+    a += A_SHARED ? 0 : (i64)batch * ALL_ROWS * K;
     b += B_SHARED ? 0 : (i64)batch * N * K;
     TILE_LOOP(&l, pool, acc, tiles, FILL);
 
 #if SPLITS > 1
     partial += (i64)BLOCK_Z * M * N;
 #else
-    out += (i64)batch * ROWS * N;
+    out += (i64)batch * ALL_ROWS * N;
 #endif
     UNROLL
     for (int j = 0; j < NT; j++) {
@@ -193,7 +174,7 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
 #else
                 SUM left = acc[i][j][e] + x, right = acc[i][j][e + 1] + y;
                 if (EPILOGUE && m < rows && n < N) {
-                    const INDEX o = (INDEX)batch * ROWS * N + m * N + n;
+                    const INDEX o = (INDEX)batch * ALL_ROWS * N + m * N + n;
                     EPILOGUE_APPLY(left, o)
                     if (n + 1 < N)
                         EPILOGUE_APPLY(right, o + 1)
@@ -209,9 +190,9 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b, TARGET)
 enum { FINISH_THREADS = 256 };
 
 KERNEL(FINISH_THREADS, 1, 1)
-finish(GLOBAL const SUM *RESTRICT partial, WHOLE_OUTPUT)
+finish(GLOBAL const SUM *RESTRICT partial, GLOBAL OUT *RESTRICT out OUTPUT_PARAMETERS(OUT))
 {
-    const i64 at = (i64)BLOCK_X * FINISH_THREADS + THREAD_X, plane = (i64)ROWS * N;
+    const i64 at = (i64)BLOCK_X * FINISH_THREADS + THREAD_X, plane = (i64)ALL_ROWS * N;
     if (at < BATCHES * plane) {
         const i64 batch = at / plane, within = at % plane;
         SUM sum = 0;

@@ -9,29 +9,11 @@
 #define OPTUNE_KERNELS_COMMON_SPLITS_GPU_H
 
 KERNEL(SUM_THREADS, 1, 1)
-add_splits(GLOBAL const DTYPE *RESTRICT part, GLOBAL DTYPE *RESTRICT out
-#if BIAS
-           ,
-           GLOBAL const DTYPE *RESTRICT bias
-#endif
-#if B_VARIES
-           ,
-           i64 batches
-#endif
-#if M_VARIES
-           ,
-           i64 rows
-#endif
-               EPILOGUE_PARAMETERS)
+add_splits(GLOBAL const DTYPE *RESTRICT part,
+           GLOBAL DTYPE *RESTRICT out OUTPUT_PARAMETERS(DTYPE))
 {
-#if !B_VARIES
-    const i64 batches = B;
-#endif
-#if !M_VARIES
-    const i64 rows = M;
-#endif
     const i64 o = ((i64)BLOCK_X * SUM_THREADS + THREAD_X) * VN;
-    if (o < batches * rows * N) {
+    if (o < (i64)BATCHES * ROWS * N) {
         vec_n sum = *(GLOBAL const vec_n *)(part + o);
         UNROLL_BY(8)
         for (int s = 1; s < SPLITS; s++) {

@@ -24,7 +24,7 @@
  * outputs, one from the other), BITS_OF (those of the output that a sum, or with HALVES two
  * become), BOXES, X_SHARED Y_SHARED (one matrix for all b), INDEX, BIAS.
  */
-#include "kernels/common/epilogue_gpu.h"
+#include "kernels/common/product_gpu.h"
 #include "kernels/common/wgmma_gpu.h"
 
 #define THREADS (128 * (CONSUMERS + PRODUCER))
@@ -286,11 +286,7 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
 #else
         GLOBAL OUT *RESTRICT out
 #endif
-#if BIAS
-            ,
-        GLOBAL const OUT *RESTRICT bias
-#endif
-            EPILOGUE_PARAMETERS)
+            OUTPUT_PARAMETERS(OUT))
 {
     SHARED(pool, POOL_BYTES);
     WARPGROUPS(w, pool);

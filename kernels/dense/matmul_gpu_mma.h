@@ -294,7 +294,7 @@ static inline int matmul_gpu_mma_module(const optune_call *call, const matmul_gp
         {"SPLITS", c->splits},
         {"DEPTH", c->kb / size},
         {"COPY", matmul_gpu_mma_copy(p, size)},
-        {"BATCH", p->b},
+        {"B", p->b},
         {"M", p->m},
         {"N", p->n},
         {"K", p->k},
