@@ -5,62 +5,8 @@
  */
 #include "support/check.h"
 
-#include "target/cuda.h"
-#include "tuner/tuner.h"
-
-static optune_target target;
-static optune_device device;
-static optune_call call;
-static const optune_task task = {&call, &target, &device};
-
-static int setup(void **state)
-{
-    (void)state;
-    optune_err err = {0};
-    check_ok(ot_target_parse("cuda -arch=sm_80", &target, &err));
-    check_ok(ot_cuda_assume(&target, &device, &err));
-    return 0;
-}
-
-/* Whether `impl` computes the call, and with its fallback but for `knob`, and why not. */
-static bool takes(const char *impl, const char *text, const char *knob, int64_t value,
-                  char *why)
-{
-    optune_err err = {0};
-    optune_space *space;
-    optune_config config;
-    const optune_impl *row = ot_impl_find(impl);
-    why[0] = '\0';
-    assert_non_null(row);
-    check_ok(ot_call_parse(text, &call, &err));
-    if (!ot_impl_applies(row, &task, why))
-        return false;
-    check_ok(ot_space_open(&task, row, &space, &err));
-    ot_space_fallback(space, &config);
-    assert_true(ot_space_valid(space, &config, why));
-    if (knob) {
-        optune_config_choose_int(&config, space, knob, value);
-        assert_int_equal(optune_config_int(&config, knob), value);
-    }
-    const bool fits = row->valid(&task, &config, why);
-    ot_space_close(space);
-    return fits;
-}
-
-static void check_takes(const char *impl, const char *text, const char *knob, int64_t value)
-{
-    char why[OPTUNE_WHY_SIZE];
-    if (!takes(impl, text, knob, value, why))
-        fail_msg("%s refuses %s: %s", impl, text, why);
-}
-
-static void check_refuses(const char *impl, const char *text, const char *knob, int64_t value,
-                          const char *reason)
-{
-    char why[OPTUNE_WHY_SIZE];
-    assert_false(takes(impl, text, knob, value, why));
-    check_contains(why, reason);
-}
+#include "strategy/strategy.h"
+#include "support/assumed.h"
 
 static void test_implicit_gemm(void **state)
 {
@@ -134,13 +80,13 @@ static bool takes_tile(const char *impl, const char *text, const char *knob, int
     optune_err err = {0};
     optune_space *space;
     optune_config config;
-    check_ok(ot_call_parse(text, &call, &err));
-    check_ok(ot_space_open(&task, ot_impl_find(impl), &space, &err));
+    assume(NULL, text);
+    check_ok(ot_space_open(&assumed.task, ot_impl_find(impl), &space, &err));
     ot_space_fallback(space, &config);
     optune_config_choose_split(&config, space, knob, (const int64_t[]){0, 1, threads, each});
     assert_int_equal(optune_config_split(&config, knob)[2], threads);
     assert_int_equal(optune_config_split(&config, knob)[3], each);
-    const bool fits = ot_impl_find(impl)->valid(&task, &config, why);
+    const bool fits = ot_impl_find(impl)->valid(&assumed.task, &config, why);
     ot_space_close(space);
     return fits;
 }
@@ -184,13 +130,12 @@ static void test_tensor_cores(void **state)
     check_takes(impl, half, "splits", 4);
     check_refuses(impl, half, "splits", 16, "parts");
 
-    optune_device older = device;
+    optune_device older = assumed.device;
     older.cc_major = 7;
     older.cc_minor = 5;
-    const optune_task on_75 = {&call, &target, &older};
+    const optune_task on_75 = {&assumed.call, &assumed.target, &older};
     char why[OPTUNE_WHY_SIZE] = "";
-    optune_err err = {0};
-    check_ok(ot_call_parse(half, &call, &err));
+    assume(NULL, half);
     assert_false(ot_impl_applies(ot_impl_find(impl), &on_75, why));
     check_contains(why, "8.0");
 }
@@ -202,5 +147,5 @@ int main(void)
         cmocka_unit_test(test_winograd),      cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_tensor_cores),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, assume_sm_80, NULL);
 }

@@ -7,22 +7,9 @@
 #include "support/check.h"
 
 #include "kernels/common/gpu_limits.h"
-#include "target/cuda.h"
-#include "tuner/tuner.h"
-
-static optune_target target;
-static optune_device device;
-static optune_call call;
-static const optune_task task = {&call, &target, &device};
-
-static int setup(void **state)
-{
-    (void)state;
-    optune_err err = {0};
-    check_ok(ot_target_parse("cuda -arch=sm_80", &target, &err));
-    check_ok(ot_cuda_assume(&target, &device, &err));
-    return 0;
-}
+#include "strategy/strategy.h"
+#include "support/assumed.h"
+#include "target/gpu.h"
 
 /* The row's arithmetic and the launch's must agree. */
 static void check_fits(bool fits, int64_t x, int64_t y, int64_t z, int64_t shared,
@@ -32,10 +19,10 @@ static void check_fits(bool fits, int64_t x, int64_t y, int64_t z, int64_t share
     optune_err err = {0};
     const int64_t block[3] = {x, y, z};
     const optune_stage stage = {.function = "f", .block = {x, y, z}, .shared = shared};
-    assert_int_equal(gpu_fits(&task, block, shared, registers, why), fits);
+    assert_int_equal(gpu_fits(&assumed.task, block, shared, registers, why), fits);
     assert_int_equal(why[0] == '\0', fits);
     if (registers <= 32)
-        assert_int_equal(ot_gpu_check_launch(&device, &stage, &err) >= 0, fits);
+        assert_int_equal(ot_gpu_check_launch(&assumed.device, &stage, &err) >= 0, fits);
 }
 
 static void test_limits(void **state)
@@ -59,8 +46,8 @@ static void test_capability(void **state)
 {
     (void)state;
     char why[OPTUNE_WHY_SIZE];
-    assert_true(gpu_is_cuda(&task, 80, why));
-    assert_false(gpu_is_cuda(&task, 90, why));
+    assert_true(gpu_is_cuda(&assumed.task, 80, why));
+    assert_false(gpu_is_cuda(&assumed.task, 90, why));
     check_contains(why, "9.0");
     const optune_device cpu = {.warp = 0}, opencl = {.warp = 32};
     const optune_impl *gpu_body = ot_impl_find("dense_tile.gpu");
@@ -69,7 +56,7 @@ static void test_capability(void **state)
     assert_false(ot_impl_runs_on(gpu_body, &cpu, why));
     assert_true(ot_impl_runs_on(cpu_body, &cpu, why));
     assert_false(ot_impl_runs_on(cpu_body, &opencl, why));
-    const optune_task on_opencl = {&call, &target, &opencl};
+    const optune_task on_opencl = {&assumed.call, &assumed.target, &opencl};
     assert_false(gpu_is_cuda(&on_opencl, 70, why));
 }
 
@@ -102,15 +89,15 @@ static void test_autotvm_indices(void **state)
         optune_config config, nth;
         optune_plan plan;
         char why[OPTUNE_WHY_SIZE] = "";
-        check_ok(ot_call_parse(line[i].call, &call, &err));
-        check_ok(ot_space_open(&task, impl, &space, &err));
+        assume(NULL, line[i].call);
+        check_ok(ot_space_open(&assumed.task, impl, &space, &err));
         check_ok(ot_config_parse(line[i].config, &config, &err));
         check_ok(ot_space_index_of(space, &config, &err));
         assert_int_equal(config.index, line[i].index);
         ot_space_nth(space, line[i].index, &nth);
         assert_true(ot_config_equal(&config, &nth));
         assert_true(ot_space_valid(space, &config, why));
-        check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
+        check_ok(ot_plan_make(&assumed.task, impl, &config, &plan, &err));
         const int64_t *f = optune_config_split(&config, "tile_f");
         assert_int_equal(plan.stage[0].block[2], f[2]);
         assert_int_equal(plan.stage[0].grid[2], f[0]);
@@ -124,14 +111,14 @@ static void test_no_float64(void **state)
     (void)state;
     const optune_device with = {.name = "g", .warp = 32},
                         without = {.name = "g", .warp = 32, .no_float64 = true};
-    const optune_task tasks[] = {{&call, &target, &with}, {&call, &target, &without}};
+    const optune_task tasks[] = {{&assumed.call, &assumed.target, &with},
+                                 {&assumed.call, &assumed.target, &without}};
     int n, refused = 0, taken = 0;
     const optune_impl *const *impl = ot_impls(&n);
     for (int i = 0; i < n; i++)
         for (const char *const *sample = ot_op_find(impl[i]->op)->samples; *sample; sample++) {
-            optune_err err = {0};
             char why[OPTUNE_WHY_SIZE] = "";
-            check_ok(ot_call_parse(*sample, &call, &err));
+            assume(NULL, *sample);
             if (!ot_impl_applies(impl[i], &tasks[0], NULL))
                 continue;
             const bool doubles = strstr(*sample, "f64") || strstr(*sample, "float64");
@@ -146,36 +133,10 @@ static void test_no_float64(void **state)
     assert_true(refused > 50 && taken > 50);
 }
 
-/* One config of an implementation for a call: `text` names knobs that differ from the fallback. */
-static bool config_valid(const char *name, const char *text, const char *knob, int64_t value,
-                         const char *reason)
-{
-    optune_err err = {0};
-    optune_space *space;
-    optune_config config;
-    char why[OPTUNE_WHY_SIZE] = "";
-    const optune_impl *impl = ot_impl_find(name);
-    assert_non_null(impl);
-    check_ok(ot_call_parse(text, &call, &err));
-    check_ok(ot_space_open(&task, impl, &space, &err));
-    ot_space_fallback(space, &config);
-    assert_true(ot_space_valid(space, &config, why));
-    for (int i = 0; i < config.n; i++)
-        if (!strcmp(config.entity[i].name, knob))
-            config.entity[i].v[0] = value;
-    check_ok(ot_space_index_of(space, &config, &err));
-    const bool valid = ot_space_valid(space, &config, why);
-    if (!valid)
-        check_contains(why, reason);
-    ot_space_close(space);
-    return valid;
-}
-
 static bool product_applies(const char *name, const char *text)
 {
-    optune_err err = {0};
-    check_ok(ot_call_parse(text, &call, &err));
-    return ot_impl_applies(ot_impl_find(name), &task, NULL);
+    assume(NULL, text);
+    return ot_impl_applies(ot_impl_find(name), &assumed.task, NULL);
 }
 
 /* Matrix products, each condition from both sides. */
@@ -198,44 +159,38 @@ static void test_products(void **state)
 
     const char *const call_2048 = "dense(f32[2048,2048], f32[2048,2048])";
     const char *const skinny = "dense(f32[32,4096], f32[1024,4096])";
-    assert_true(config_valid("dense_tile.gpu", call_2048, "block_m", 128, ""));
-    assert_true(config_valid("dense_tile.gpu", call_2048, "splits", 16, ""));
-    assert_false(config_valid("dense_tile.gpu", "dense(f32[2048,64], f32[2048,64])", "splits",
-                              16, "less than two steps of depth"));
-    assert_false(config_valid("dense_tile.gpu", call_2048, "thread_n", 1, "2048 threads"));
-    assert_false(config_valid("dense_tile.gpu", "dense(f32[32,64], f32[64,64])", "block_m", 128,
-                              "outside the output"));
-    assert_false(config_valid("dense_tile.gpu", "dense(f32[64,8], f32[64,8])", "block_k", 32,
-                              "outside the depth"));
-    assert_true(config_valid("dense_tile.gpu", call_2048, "resident", 2, ""));
-    assert_false(config_valid("dense_tile.gpu", "dense(f64[2048,2048], f64[2048,2048])",
-                              "resident", 2, "too many for 2 blocks"));
-    assert_true(config_valid("dense_skinny.gpu", skinny, "block_m", 32, ""));
-    assert_false(config_valid("dense_skinny.gpu", "dense(f32[8,8], f32[64,8])", "slices", 16,
-                              "more slices than depth"));
+    check_takes("dense_tile.gpu", call_2048, "block_m", 128);
+    check_takes("dense_tile.gpu", call_2048, "splits", 16);
+    check_refuses("dense_tile.gpu", "dense(f32[2048,64], f32[2048,64])", "splits", 16,
+                  "less than two steps of depth");
+    check_refuses("dense_tile.gpu", call_2048, "thread_n", 1, "2048 threads");
+    check_refuses("dense_tile.gpu", "dense(f32[32,64], f32[64,64])", "block_m", 128,
+                  "outside the output");
+    check_refuses("dense_tile.gpu", "dense(f32[64,8], f32[64,8])", "block_k", 32,
+                  "outside the depth");
+    check_takes("dense_tile.gpu", call_2048, "resident", 2);
+    check_refuses("dense_tile.gpu", "dense(f64[2048,2048], f64[2048,2048])", "resident", 2,
+                  "too many for 2 blocks");
+    check_takes("dense_skinny.gpu", skinny, "block_m", 32);
+    check_refuses("dense_skinny.gpu", "dense(f32[8,8], f32[64,8])", "slices", 16,
+                  "more slices than depth");
 }
 
 /* The plevel of the row of dense_mma.cuda that takes a call, 0 where none does; and whether it
  * applies, on an architecture. */
 static int mma_plevel(const char *arch, const char *text)
 {
-    optune_err err = {0};
-    optune_target on;
-    optune_device of;
-    const optune_task asked = {&call, &on, &of};
     const optune_impl *impl = ot_impl_find("dense_mma.cuda");
     char why[OPTUNE_WHY_SIZE] = "";
     int plevel = 0;
-    check_ok(ot_target_parse(arch, &on, &err));
-    check_ok(ot_cuda_assume(&on, &of, &err));
-    check_ok(ot_call_parse(text, &call, &err));
-    if (!impl->applies(&asked, why)) {
+    assume(arch, text);
+    if (!impl->applies(&assumed.task, why)) {
         assert_true(why[0]);
         return 0;
     }
     for (const optune_strategy_row *row = optune_strategy_of("dense", "gpu")->rows; row->impl;
          row++)
-        if (!strcmp(row->impl, impl->name) && row->condition(&asked, why)) {
+        if (!strcmp(row->impl, impl->name) && row->condition(&assumed.task, why)) {
             assert_int_equal(plevel, 0); /* one row only */
             plevel = row->plevel;
         }
@@ -273,9 +228,12 @@ static void test_tensor_cores(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limits),          cmocka_unit_test(test_capability),
-        cmocka_unit_test(test_autotvm_indices), cmocka_unit_test(test_no_float64),
-        cmocka_unit_test(test_products),        cmocka_unit_test(test_tensor_cores),
+        cmocka_unit_test_setup(test_limits, assume_sm_80),
+        cmocka_unit_test_setup(test_capability, assume_sm_80),
+        cmocka_unit_test_setup(test_autotvm_indices, assume_sm_80),
+        cmocka_unit_test_setup(test_no_float64, assume_sm_80),
+        cmocka_unit_test_setup(test_products, assume_sm_80),
+        cmocka_unit_test_setup(test_tensor_cores, assume_sm_80),
     };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
+#include "support/assumed.h"
 #include "support/workbench.h"
-#include "target/cuda.h"
 #include "tuner/tuner.h"
 
 typedef struct knobs {
@@ -35,19 +35,6 @@ static void set(optune_config *config, const optune_space *space, const knobs *k
 
 /* ---- limits ------------------------------------------------------------------------------ */
 
-static optune_target target;
-static optune_device device;
-static optune_call call;
-static const optune_task task = {&call, &target, &device};
-
-static void assume(const char *text, const char *workload)
-{
-    optune_err err = {0};
-    check_ok(ot_target_parse(text, &target, &err));
-    check_ok(ot_cuda_assume(&target, &device, &err));
-    check_ok(ot_call_parse(workload, &call, &err));
-}
-
 /* Taken when `reason` is NULL. */
 static void expect_applies(const char *text, const char *workload, const char *reason)
 {
@@ -55,7 +42,7 @@ static void expect_applies(const char *text, const char *workload, const char *r
         ot_impl_find(workload[0] == 'd' ? "dense_wgmma.cuda" : "batch_matmul_wgmma.cuda");
     char why[OPTUNE_WHY_SIZE] = "";
     assume(text, workload);
-    assert_int_equal(impl->applies(&task, why), reason == NULL);
+    assert_int_equal(impl->applies(&assumed.task, why), reason == NULL);
     if (reason)
         check_contains(why, reason);
 }
@@ -87,7 +74,7 @@ static void expect_valid(const knobs *k, const char *reason)
     optune_err err = {0};
     optune_config config;
     optune_space *space;
-    check_ok(ot_space_open(&task, impl, &space, &err));
+    check_ok(ot_space_open(&assumed.task, impl, &space, &err));
     ot_space_fallback(space, &config);
     set(&config, space, k);
     const bool valid = ot_space_valid(space, &config, why);
@@ -147,7 +134,7 @@ static void test_fallback(void **state)
                 snprintf(text, sizeof text, "dense(f16[%d,%d], f16[%d,%d])", (int)sizes[i], k,
                          (int)sizes[j], k);
                 assume("cuda -arch=sm_90", text);
-                check_ok(ot_space_open(&task, impl, &space, &err));
+                check_ok(ot_space_open(&assumed.task, impl, &space, &err));
                 ot_space_fallback(space, &config);
                 if (!ot_space_valid(space, &config, why))
                     fail_msg("%s: %s", text, why);
@@ -167,8 +154,8 @@ static void compute(workbench *b, const char *workload, const char *name, const 
     char why[OPTUNE_WHY_SIZE] = "";
     ot_arena arena = {0};
     const optune_impl *impl = ot_impl_find(name);
-    const optune_task here = {&call, &b->target, &b->device};
-    check_ok(ot_call_parse(workload, &call, &err));
+    const optune_task here = {&assumed.call, &b->target, &b->device};
+    assume(NULL, workload);
     check_ok(ot_worker_workload(b->worker, workload, 5, &err));
     check_ok(ot_space_open(&here, impl, &space, &err));
     ot_space_fallback(space, &config);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan builder, the misuse it reports, and the source of a module. */
 #include "strategy/fake.h"
+#include "support/tensor_map.h"
 
 static void (*build)(optune_plan *plan);
 
@@ -145,24 +146,13 @@ static void mapped_output(optune_plan *plan)
 BAD(bad_map, add(plan, OPTUNE_TIMED, module, optune_tensor_map_arg(0), optune_output_arg(0)))
 BAD(bad_maps, for (int i = 0; i < 9; i++) optune_plan_tensor_map(plan, &the_map))
 
-static optune_tensor_map good_map(void)
-{
-    return (optune_tensor_map){.tensor = optune_input_arg(0),
-                               .dtype = {OPTUNE_DTYPE_BFLOAT, 16, 1},
-                               .rank = 2,
-                               .swizzle = 128,
-                               .dim = {72, 5},
-                               .stride = {0, 144},
-                               .box = {64, 256}};
-}
-
 /* Every limit from both sides. */
 static void test_tensor_maps(void **state)
 {
     (void)state;
     static const char *const call = "fake_mm(f32[4,8], f32[16,8])";
     optune_err err = {0};
-    the_map = good_map();
+    the_map = tensor_map_sample();
     check_ok(make(call, mapped, &err));
     assert_int_equal(made.n_maps, 1);
     check_ok(make(call, mapped_output, &err)); /* a map may be what writes the output */
@@ -171,14 +161,14 @@ static void test_tensor_maps(void **state)
     assert_int_equal(make(call, bad_maps, &err), OPTUNE_ELIMIT);
 #define REFUSED(change, reason)                                                                \
     do {                                                                                       \
-        the_map = good_map();                                                                  \
+        the_map = tensor_map_sample();                                                         \
         the_map.change;                                                                        \
         assert_int_equal(make(call, mapped, &err), OPTUNE_EUSAGE);                             \
         check_contains(err.text, reason);                                                      \
     } while (0)
 #define TAKEN(change)                                                                          \
     do {                                                                                       \
-        the_map = good_map();                                                                  \
+        the_map = tensor_map_sample();                                                         \
         the_map.change;                                                                        \
         check_ok(make(call, mapped, &err));                                                    \
     } while (0)

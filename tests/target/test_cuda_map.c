@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "support/tensor_map.h"
 #include "target/cuda.h"
 
 static char dir[1024], file[1100], old_file[1100];
@@ -40,17 +41,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static optune_tensor_map matrix(void)
-{
-    return (optune_tensor_map){.tensor = optune_input_arg(0),
-                               .dtype = {OPTUNE_DTYPE_BFLOAT, 16, 1},
-                               .rank = 2,
-                               .swizzle = 128,
-                               .dim = {72, 5},
-                               .stride = {0, 144},
-                               .box = {64, 128}};
-}
-
 /* A process opens one driver, so the older one has a process of its own. */
 static void test_older_driver(void **state)
 {
@@ -60,7 +50,7 @@ static void test_older_driver(void **state)
         const ot_cuda *cu;
         optune_err err = {0};
         ot_cuda_tensor_map made;
-        const optune_tensor_map map = matrix();
+        const optune_tensor_map map = tensor_map_sample();
         setenv("OPTUNE_CUDA_DRIVER", old_file, 1);
         const bool refused = ot_cuda_open(&cu, &err) >= 0 &&
                              ot_cuda_map(&map, 4096, &made, &err) == OPTUNE_EUNSUPPORTED &&
@@ -87,7 +77,7 @@ static void test_encoding(void **state)
     (void)state;
     optune_err err = {0};
     ot_cuda_tensor_map made;
-    optune_tensor_map map = matrix();
+    optune_tensor_map map = tensor_map_sample();
     open_driver();
     check_ok(ot_cuda_map(&map, 4096, &made, &err));
     assert_int_equal(made.opaque[0], 4096);
@@ -95,7 +85,7 @@ static void test_encoding(void **state)
     assert_int_equal(made.opaque[2], 72);
     assert_int_equal(made.opaque[3], 5);
     assert_int_equal(made.opaque[8], 144);
-    assert_int_equal(made.opaque[12], 64 | (uint64_t)128 << 32);
+    assert_int_equal(made.opaque[12], 64 | (uint64_t)256 << 32);
 
     map.rank = 3;
     map.dtype = (optune_dtype){OPTUNE_DTYPE_FLOAT, 32, 1};
@@ -110,7 +100,7 @@ static void test_encoding(void **state)
     map.tf32 = true;
     check_ok(ot_cuda_map(&map, 4096, &made, &err));
     assert_int_equal(made.opaque[1] & 255, 11);
-    map = matrix();
+    map = tensor_map_sample();
     map.dtype = (optune_dtype){OPTUNE_DTYPE_FLOAT, 16, 1};
     check_ok(ot_cuda_map(&map, 4096, &made, &err));
     assert_int_equal(made.opaque[1] & 255, 6);
@@ -121,7 +111,7 @@ static void test_encoding(void **state)
     map.stride[1] = 136; /* what no plan would pass comes back as the driver's own refusal */
     assert_int_equal(ot_cuda_map(&map, 4096, &made, &err), OPTUNE_EIO);
     check_contains(err.text, "CUDA_ERROR_INVALID_VALUE");
-    map = matrix();
+    map = tensor_map_sample();
     map.dtype = (optune_dtype){OPTUNE_DTYPE_FLOAT, 8, 1};
     assert_int_equal(ot_cuda_map(&map, 4096, &made, &err), OPTUNE_EUNSUPPORTED);
 }
