@@ -12,6 +12,7 @@
 
 /* A config of either template. */
 typedef struct matmul_gpu_tile {
+    bool skinny;
     gpu_tile t;
     int64_t lanes, slices, splits;
     int64_t resident; /* blocks that a multiprocessor holds at least */
@@ -20,6 +21,7 @@ typedef struct matmul_gpu_tile {
 static inline matmul_gpu_tile matmul_gpu_tile_of(const optune_config *config, bool skinny)
 {
     return (matmul_gpu_tile){
+        .skinny = skinny,
         .t = gpu_tile_of(config),
         .lanes = optune_config_int(config, "lanes_n"),
         .slices = skinny ? optune_config_int(config, "slices") : 1,
@@ -79,11 +81,12 @@ static inline int64_t matmul_gpu_staged(const matmul_gpu *p, const matmul_gpu_ti
 }
 
 static inline bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gpu *p,
-                                        const matmul_gpu_tile *c, int64_t least_m, char *why)
+                                        const matmul_gpu_tile *c, char *why)
 {
     const gpu_tile *t = &c->t;
     const int64_t elem = matmul_gpu_elem(p), threads = matmul_gpu_threads(c);
     const int64_t least = matmul_min(32, (int64_t)task->device->warp);
+    const int64_t least_m = c->skinny ? 8 : 16; /* of a block */
     if (t->tm > t->bm || t->tn > t->bn)
         return optune_refuse(why, "a thread computes more than its block");
     if (c->slices > t->bk)
@@ -126,6 +129,10 @@ static inline void matmul_gpu_choose(optune_config *config, const optune_space *
     optune_config_choose_int(config, space, "unroll_k", 32);
     optune_config_choose_int(config, space, "lanes_n", c->lanes);
     optune_config_choose_int(config, space, "splits", c->splits);
+    if (c->skinny)
+        optune_config_choose_int(config, space, "slices", c->slices);
+    else
+        optune_config_choose_int(config, space, "resident", c->resident);
 }
 
 static inline void matmul_gpu_tiles(const optune_task *task, const matmul_gpu *p,
@@ -155,8 +162,6 @@ static inline void matmul_gpu_tiles(const optune_task *task, const matmul_gpu *p
 
 /* ---- tile -------------------------------------------------------------------------------- */
 
-enum { MATMUL_GPU_TILE_LEAST = 16 }; /* the least block_m */
-
 static inline void matmul_gpu_tile_space(optune_space *space)
 {
     gpu_tile_knobs(space);
@@ -181,35 +186,18 @@ static inline void matmul_gpu_tile_fallback(const optune_task *task, const matmu
     if (c.t.bm * c.t.bn == 128 * 128 && !p->f64)
         c.t.tn = 16; /* a plain product has the registers, and reads shared memory less */
     while (c.t.bk > 8 && (c.t.bk / 2 >= p->k || matmul_gpu_staged(p, &c) > 24 ||
-                          !matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_TILE_LEAST, NULL)))
+                          !matmul_gpu_tile_fits(task, p, &c, NULL)))
         c.t.bk /= 2;
-    if (!matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_TILE_LEAST, NULL))
+    if (!matmul_gpu_tile_fits(task, p, &c, NULL))
         c.resident = 1;
-    if (!matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_TILE_LEAST, NULL)) {
+    if (!matmul_gpu_tile_fits(task, p, &c, NULL)) {
         c.t = (gpu_tile){.bm = 16, .bn = 16, .bk = 8, .tm = 2, .tn = 2, .stages = 2};
         c.splits = 1;
     }
     matmul_gpu_choose(config, space, &c);
-    optune_config_choose_int(config, space, "resident", c.resident);
-}
-
-static inline bool matmul_gpu_tile_valid(const optune_task *task, const matmul_gpu *p,
-                                         const optune_config *config, char *why)
-{
-    const matmul_gpu_tile c = matmul_gpu_tile_of(config, false);
-    return matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_TILE_LEAST, why);
-}
-
-static inline void matmul_gpu_tile_plan(const optune_task *task, const matmul_gpu *p,
-                                        const optune_config *config, optune_plan *plan)
-{
-    const matmul_gpu_tile c = matmul_gpu_tile_of(config, false);
-    matmul_gpu_tiles(task, p, config, &c, plan);
 }
 
 /* ---- skinny ------------------------------------------------------------------------------ */
-
-enum { MATMUL_GPU_SKINNY_LEAST = 8 };
 
 static inline void matmul_gpu_skinny_space(optune_space *space)
 {
@@ -232,8 +220,12 @@ static inline void matmul_gpu_skinny_fallback(const optune_task *task, const mat
                                               const optune_space *space, optune_config *config)
 {
     const int64_t units = task->device->cores > 0 ? task->device->cores : 16;
-    matmul_gpu_tile c = {
-        .t = {8, 64, 32, 4, 4, 2}, .lanes = 4, .slices = 1, .splits = 1, .resident = 1};
+    matmul_gpu_tile c = {.skinny = true,
+                         .t = {8, 64, 32, 4, 4, 2},
+                         .lanes = 4,
+                         .slices = 1,
+                         .splits = 1,
+                         .resident = 1};
     while (c.t.bm < p->m && c.t.bm < 32)
         c.t.bm *= 2;
     while (c.t.bn > 16 && c.t.bn / 2 >= p->n)
@@ -244,7 +236,7 @@ static inline void matmul_gpu_skinny_fallback(const optune_task *task, const mat
         c.slices *= 2;
     while (matmul_gpu_threads(&c) < 64 && c.t.tm > 1) /* little of anything */
         c.t.tm /= 2;
-    while (c.t.bk > 8 && !matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_SKINNY_LEAST, NULL)) {
+    while (c.t.bk > 8 && !matmul_gpu_tile_fits(task, p, &c, NULL)) {
         c.t.bk /= 2; /* doubles: less at once */
         c.slices = matmul_min(c.slices, c.t.bk / 4);
     }
@@ -252,21 +244,26 @@ static inline void matmul_gpu_skinny_fallback(const optune_task *task, const mat
     while (c.splits < 32 && blocks * c.splits < 2 * units && p->k >= 8 * c.t.bk * c.splits)
         c.splits *= 2;
     matmul_gpu_choose(config, space, &c);
-    optune_config_choose_int(config, space, "slices", c.slices);
 }
 
-static inline bool matmul_gpu_skinny_valid(const optune_task *task, const matmul_gpu *p,
-                                           const optune_config *config, char *why)
-{
-    const matmul_gpu_tile c = matmul_gpu_tile_of(config, true);
-    return matmul_gpu_tile_fits(task, p, &c, MATMUL_GPU_SKINNY_LEAST, why);
-}
+/* ---- what the rows of both ask ----------------------------------------------------------- */
 
-static inline void matmul_gpu_skinny_plan(const optune_task *task, const matmul_gpu *p,
-                                          const optune_config *config, optune_plan *plan)
-{
-    const matmul_gpu_tile c = matmul_gpu_tile_of(config, true);
-    matmul_gpu_tiles(task, p, config, &c, plan);
-}
+#define MATMUL_GPU_TILE_KIND(kind, skinny)                                                     \
+    static inline bool matmul_gpu_##kind##_valid(const optune_task *task, const matmul_gpu *p, \
+                                                 const optune_config *config, char *why)       \
+    {                                                                                          \
+        const matmul_gpu_tile c = matmul_gpu_tile_of(config, skinny);                          \
+        return matmul_gpu_tile_fits(task, p, &c, why);                                         \
+    }                                                                                          \
+    static inline void matmul_gpu_##kind##_plan(const optune_task *task, const matmul_gpu *p,  \
+                                                const optune_config *config,                   \
+                                                optune_plan *plan)                             \
+    {                                                                                          \
+        const matmul_gpu_tile c = matmul_gpu_tile_of(config, skinny);                          \
+        matmul_gpu_tiles(task, p, config, &c, plan);                                           \
+    }
+MATMUL_GPU_TILE_KIND(tile, false)
+MATMUL_GPU_TILE_KIND(skinny, true)
+#undef MATMUL_GPU_TILE_KIND
 
 #endif
