@@ -137,17 +137,47 @@ static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
 static pthread_once_t nvrtc_once = PTHREAD_ONCE_INIT;
 static pthread_once_t nvml_once = PTHREAD_ONCE_INIT;
 
-/* $OPTUNE_CUDA_DRIVER names the driver's file where it lies elsewhere, or a stand-in for tests. */
+static char driver[PATH_MAX]; /* the file that was opened; empty: none */
+
+static int try_driver(const char *file, optune_err *err)
+{
+    enum { STUB_LIBRARY = 34 };
+    const char *const files[] = {file, NULL};
+    const int status =
+        ot_bind(files, "NVIDIA's driver", cuda_symbols, OT_COUNT(cuda_symbols), &cuda, err);
+    if (status < 0)
+        return status;
+    const int rc = cuda.cuInit(0);
+    if (!rc) {
+        ot_copy(driver, sizeof driver, file);
+        return OPTUNE_OK;
+    }
+    optune_fail(err, OPTUNE_ENODEV, "the driver does not start: %s", ot_cuda_error(rc));
+    cuda = (ot_cuda){0};
+    /* NVIDIA's libraries would take a stub that stays for the driver. */
+    void *const again = rc == STUB_LIBRARY ? dlopen(file, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    for (int i = 0; i < 2 && again; i++)
+        dlclose(again);
+    return OPTUNE_ENODEV;
+}
+
+/* $OPTUNE_CUDA_DRIVER names the driver's file where it lies elsewhere, or a stand-in for tests. One
+ * that is found first and does not start (the toolkit's stub, say) does not hide the next; where
+ * none starts, why not is told rather than what is missing. */
 static void open_cuda(void)
 {
     const char *named = getenv("OPTUNE_CUDA_DRIVER");
     const char *const own[] = {named, NULL};
-    cuda_status = ot_bind(named && *named ? own : cuda_files, "NVIDIA's driver", cuda_symbols,
-                          OT_COUNT(cuda_symbols), &cuda, &cuda_problem);
-    const int rc = cuda_status >= 0 ? cuda.cuInit(0) : 0;
-    if (rc)
-        cuda_status = optune_fail(&cuda_problem, OPTUNE_ENODEV, "the driver does not start: %s",
-                                  ot_cuda_error(rc));
+    const char *const *files = named && *named ? own : cuda_files;
+    cuda_status = OPTUNE_ETOOL;
+    for (int i = 0; files[i] && cuda_status < 0; i++) {
+        optune_err problem = {0};
+        const int status = try_driver(files[i], &problem);
+        if (i == 0 || status != OPTUNE_ETOOL) {
+            cuda_status = status;
+            cuda_problem = problem;
+        }
+    }
 }
 
 static void open_nvrtc(void)
@@ -183,16 +213,10 @@ int ot_cuda_open(const ot_cuda **api, optune_err *err)
 
 void *ot_cuda_entry(const char *name)
 {
-    const char *named = getenv("OPTUNE_CUDA_DRIVER");
-    const char *const own[] = {named, NULL};
-    const char *const *files = named && *named ? own : cuda_files;
-    void *found = NULL;
-    for (int i = 0; files[i] && !found; i++) {
-        void *const handle = dlopen(files[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-        found = handle ? dlsym(handle, name) : NULL;
-        if (handle)
-            dlclose(handle); /* ot_bind keeps it */
-    }
+    void *const handle = driver[0] ? dlopen(driver, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    void *const found = handle ? dlsym(handle, name) : NULL;
+    if (handle)
+        dlclose(handle); /* ot_bind keeps it */
     return found;
 }
 

@@ -224,10 +224,11 @@ static int enqueue(tuning *t, optune_err *err)
     status = ot_builder_submit(t->run->builder, &t->task, t->plan, &s->job, &misuse);
     if (status == OPTUNE_ETOOL && t->arm[s->arm].impl->library) {
         /* Bodies that call libraries may take another compiler than all others: theirs is
-         * missing. */
+         * missing, whatever the config. */
         const ot_trial_result refused = {.outcome = OPTUNE_OUTCOME_COMPILE,
                                          .message = misuse.text};
         status = conclude(t, s, &refused, 0, err);
+        t->arm[s->arm].exhausted = true;
         free(s);
         return status < 0 ? status : 1;
     }

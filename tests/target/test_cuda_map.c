@@ -8,29 +8,20 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "support/stand_in.h"
 #include "support/tensor_map.h"
 #include "target/cuda.h"
 
-static char dir[1024], file[1100], old_file[1100];
-
-static void build_driver(const char *to, const char *define)
-{
-    optune_err err = {0};
-    char cc[] = OT_CC, shared[] = "-shared", pic[] = "-fPIC", out[] = "-o";
-    char source[] = OT_SOURCE_DIR "/tests/data/fake_cuda.c";
-    char *build[] = {cc, shared, pic, (char *)define, out, (char *)to, source, NULL};
-    check_ok(ot_run_program(build, 60, NULL, &err));
-}
+static char dir[1024];
+static const char *file, *old_file;
 
 static int setup(void **state)
 {
     (void)state;
     optune_err err = {0};
     check_ok(ot_temp_dir(dir, sizeof dir, &err));
-    snprintf(file, sizeof file, "%s/libfake_cuda.so", dir);
-    snprintf(old_file, sizeof old_file, "%s/libold_cuda.so", dir);
-    build_driver(file, "-DNEW_DRIVER");
-    build_driver(old_file, "-DOLD_DRIVER");
+    file = stand_in_build(dir, "fake_cuda.c", "libfake_cuda.so", NULL);
+    old_file = stand_in_build(dir, "fake_cuda.c", "libold_cuda.so", "-DOLD_DRIVER");
     return 0;
 }
 

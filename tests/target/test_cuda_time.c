@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "support/check.h"
+#include "support/stand_in.h"
 #include "target/cuda.h"
 
 static char dir[1024];
@@ -29,16 +30,12 @@ static int setup(void **state)
     (void)state;
     optune_err err = {0};
     optune_target target;
-    static char driver[1100], module_file[1100];
+    static char module_file[1100];
     static const char elf[] = "\177ELF";
     check_ok(ot_temp_dir(dir, sizeof dir, &err));
-    snprintf(driver, sizeof driver, "%s/libfake_cuda.so", dir);
     snprintf(module_file, sizeof module_file, "%s/m.cubin", dir);
-    char cc[] = OT_CC, shared[] = "-shared", pic[] = "-fPIC", out[] = "-o";
-    char source[] = OT_SOURCE_DIR "/tests/data/fake_cuda.c";
-    char *build[] = {cc, shared, pic, out, driver, source, NULL};
-    check_ok(ot_run_program(build, 60, NULL, &err));
-    setenv("OPTUNE_CUDA_DRIVER", driver, 1);
+    setenv("OPTUNE_CUDA_DRIVER", stand_in_build(dir, "fake_cuda.c", "libfake_cuda.so", NULL),
+           1);
     check_ok(ot_target_parse("cuda", &target, &err));
     check_ok(ot_cuda_probe(&target, &device, &err));
     row = ot_target_find("cuda");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "support/stand_in.h"
 #include "target/cuda.h"
 #include "tuner/worker.h"
 
@@ -158,28 +159,10 @@ static void test_opencl(void **state)
     all("opencl");
 }
 
-/* A shared object from one of our sources, in `dir`. */
-static void build_shared(const char *source, const char *name, char *file, size_t size)
-{
-    optune_err err = {0};
-    char from[512];
-    snprintf(from, sizeof from, OT_SOURCE_DIR "/tests/data/%s", source);
-    snprintf(file, size, "%s/%s", dir, name);
-    char *build[] = {(char[]){OT_CC},
-                     (char[]){"-shared"},
-                     (char[]){"-fPIC"},
-                     (char[]){"-o"},
-                     file,
-                     from,
-                     NULL};
-    check_ok(ot_run_program(build, 60, NULL, &err));
-}
-
 /* A driver of our own, where there is none: CUDA opens it in this process and in the worker's. */
 static void stand_in(void)
 {
     optune_err err = {0};
-    static char file[1100];
     char version[OPTUNE_TEXT_SIZE];
     if (getenv("OPTUNE_CUDA_DRIVER") || getenv("OPTUNE_TEST_PLUGIN") ||
         dlopen("libcuda.so.1", RTLD_LAZY))
@@ -188,8 +171,8 @@ static void stand_in(void)
         print_message("%s\n", err.text);
         return;
     }
-    build_shared("fake_cuda.c", "libfake_cuda.so", file, sizeof file);
-    setenv("OPTUNE_CUDA_DRIVER", file, 1);
+    setenv("OPTUNE_CUDA_DRIVER", stand_in_build(dir, "fake_cuda.c", "libfake_cuda.so", NULL),
+           1);
     setenv("FAKE_CUDA_DENSE", "24,33,12", 1); /* of `text` */
 }
 
@@ -229,11 +212,11 @@ static void test_library_cannot_start(void **state)
 {
     (void)state;
     bench b;
-    char file[1100], before[4096];
+    char before[4096];
     if (getenv("OPTUNE_TEST_PLUGIN"))
         skip(); /* on another machine, without our sources */
     stand_in();
-    build_shared("fake_cublas.c", "libcublas.so", file, sizeof file);
+    stand_in_build(dir, "fake_cublas.c", "libcublas.so", NULL);
     ot_copy(before, sizeof before, getenv("LD_LIBRARY_PATH") ? getenv("LD_LIBRARY_PATH") : "");
     setenv("LD_LIBRARY_PATH", dir, 1); /* the worker inherits it */
     if (!open_bench(&b, "cuda"))

@@ -7,6 +7,8 @@
 #include "support/tuning.h"
 
 #include "support/check.h"
+#include "support/stand_in.h"
+#include "target/cuda.h"
 
 #include <pthread.h>
 
@@ -429,6 +431,37 @@ static void test_two_at_once(void **state)
     optune_close(b);
 }
 
+/* A library's body takes the system's C compiler: without one it is tried once, not with every
+ * config, and the others are measured all the same. Over the stand-in for CUDA's driver. */
+static void test_no_compiler_for_libraries(void **state)
+{
+    (void)state;
+    static const char shape[] = "dense(f32[24,12],f32[33,12])";
+    char version[OPTUNE_TEXT_SIZE], before[4096];
+    if (ot_cuda_ask_version("cublaslt", version, sizeof version, NULL) < 0 ||
+        ot_cuda_ask_version(NULL, version, sizeof version, NULL) < 0)
+        skip(); /* neither NVRTC nor a library */
+    setenv("OPTUNE_CUDA_DRIVER",
+           stand_in_build(tuning_dir, "fake_cuda.c", "libfake_cuda.so", NULL), 1);
+    setenv("FAKE_CUDA_DENSE", "24,33,12", 1);
+    ot_copy(before, sizeof before, getenv("PATH"));
+    setenv("PATH", tuning_dir, 1);
+    optune *o = tuning_open_with("uncompiled", (optune_options){.target = "cuda"});
+    json_decref(tuning_run_one(o, "dense", shape, NULL, 8));
+    optune_close(o);
+    setenv("PATH", before, 1);
+    tuning_records stored;
+    tuning_read("uncompiled", &stored);
+    int refused = 0, measured = 0;
+    for (int i = 0; i < stored.n; i++) {
+        refused += strcmp(stored.record[i].impl, "dense_cublaslt.cuda") == 0;
+        measured += stored.record[i].outcome == OPTUNE_OUTCOME_OK;
+    }
+    assert_int_equal(refused, 1);
+    assert_true(measured > 0);
+    ot_arena_release(&stored.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_planted),
         cmocka_unit_test(test_document),
         cmocka_unit_test(test_two_at_once),
+        cmocka_unit_test(test_no_compiler_for_libraries),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }
