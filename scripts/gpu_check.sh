@@ -15,6 +15,9 @@ started=$(date +%s)
 limit=${GPU_CHECK_SECONDS:-510}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+cores=$(nproc)
+chmod -R u+rx "$bundle/bin" "$bundle/lib" "$bundle/tests" 2>/dev/null
+PATH=$PATH:/usr/local/cuda/bin:/usr/local/nvidia/bin # where the sanitizer and nvidia-smi may lie
 export HOME=$work OPTUNE_DB=$work/db OPTUNE_CACHE=$work/cache TMPDIR=$work
 export OPTUNE_WORKER=$bundle/lib/optune/optune-worker OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
 optune=$bundle/bin/optune
@@ -44,15 +47,40 @@ tests() {
         run tests.txt "$(share "$seconds")" sh -c '"$@" 2>&1' "$name" "$bundle/tests/$name" "$@"
 }
 
+# The same, its samples shared among processes, each with a lock of its own: nothing is timed there.
+tests_shared() { # NAME SECONDS ARGUMENT...
+    local name=$1 seconds part parts=$((cores < 12 ? cores : 12))
+    seconds=$(share "$2")
+    shift 2
+    (($(left) < seconds)) && seconds=$(left)
+    ((seconds < 3)) && { echo "[$name: no time is left]" >>"$out/tests.txt"; return 1; }
+    for ((part = 0; part < parts; part++)); do
+        mkdir -p "$work/part$part"
+        {
+            printf '\n$ %s %s, part %d of %d\n' "$name" "$*" $((part + 1)) $parts
+            XDG_RUNTIME_DIR=$work/part$part OPTUNE_TEST_PARTS=$parts OPTUNE_TEST_PART=$part \
+                LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+                timeout -k 5 "$seconds" "$bundle/tests/$name" "$@" 2>&1
+            echo "[exit $?]"
+        } >"$work/part$part.txt" &
+    done
+    wait
+    for ((part = 0; part < parts; part++)); do cat "$work/part$part.txt"; done >>"$out/tests.txt"
+}
+
 rm -f "$out"/*.txt "$out"/records.log
 { date -u; uname -srm; nproc; } >"$out/device.txt"
 command -v nvidia-smi >/dev/null && run device.txt 10 nvidia-smi
 run device.txt 30 "$optune" devices
+for library in "" cublas cublaslt cudnn; do # what is found; reading it from a cold disk is not for a trial to pay
+    run device.txt 60 "$OPTUNE_WORKER" --compile cuda --version $library
+done
+run device.txt 5 sh -c 'command -v cc gcc clang compute-sanitizer || true'
 
 # ---- right ---------------------------------------------------------------------------------------
 tests tuner_test_gpu 60
-OPTUNE_TEST_CONFIGS=1 tests kernels_test_impl 75 "${target%% *}"
-tests kernels_test_symbolic 20 "${target%% *}"
+OPTUNE_TEST_CONFIGS=1 tests_shared kernels_test_impl 110 "${target%% *}"
+OPTUNE_TEST_CONFIGS=0 tests kernels_test_symbolic 40 "${target%% *}"
 
 # Several at once, each with a lock, a database and a log of its own: nothing is timed here. Every implementation
 # of the op gets at least one trial.
@@ -81,10 +109,10 @@ topk|topk(f32[3,517],k=5)
 sort|sort(f32[3,301])
 transpose|transpose(f32[33,65])'
 if command -v compute-sanitizer >/dev/null; then
-    number=0 stop=$(($(left) - $(share 70)))
+    number=0 stop=$(($(left) - $(share 70))) at_once=$((cores < 8 ? 4 : cores - 4))
     while IFS='|' read -r op workload; do
         for tool in memcheck racecheck; do
-            while (($(jobs -rp | wc -l) >= 6)); do sleep 0.2; done
+            while (($(jobs -rp | wc -l) >= at_once)); do sleep 0.2; done
             (($(left) > stop)) || break 2
             number=$((number + 1))
             sanitize $number $tool "$op" "$workload" </dev/null &
@@ -127,13 +155,13 @@ sed -n 's/^\([0-9]*\) new trials, .* failed, \([0-9.]*\) s on.*/\1 \2/p' "$out/t
 while IFS='|' read -r op workload; do
     bench bandwidth.txt 5 "$op" "$workload" --trials 12 </dev/null
 done <<'END'
-add|add(f32[67108864],f32[67108864])
-relu|relu(f32[134217728])
-add|add(f32[16384,8192],f32[8192])
-sum|sum(f32[16384,8192],axis=[1])
-sum|sum(f32[16384,8192],axis=[0])
-softmax|softmax(f32[16384,8192],axis=-1)
-cumsum|cumsum(f32[134217728])
+add|add(f32[33554432],f32[33554432])
+relu|relu(f32[67108864])
+add|add(f32[8192,8192],f32[8192])
+sum|sum(f32[8192,8192],axis=[1])
+sum|sum(f32[8192,8192],axis=[0])
+softmax|softmax(f32[8192,8192],axis=-1)
+cumsum|cumsum(f32[67108864])
 topk|topk(f32[2048,50257],k=50)
 END
 # Last, as it is the longest: what is left of the time is its own.
@@ -144,5 +172,5 @@ run device.txt 20 "$optune" export --output "$out/records.log"
 echo "done in $(($(date +%s) - started)) s" | tee -a "$out/device.txt"
 for file in tests sanitizer dense conv2d trials bandwidth; do
     echo "== $file"
-    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials' "$out/$file.txt" 2>/dev/null | tail -16
+    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials| checked, ' "$out/$file.txt" 2>/dev/null | tail -45
 done
