@@ -75,7 +75,7 @@ run device.txt 30 "$optune" devices
 for library in "" cublas cublaslt cudnn; do # what is found; reading it from a cold disk is not for a trial to pay
     run device.txt 60 "$OPTUNE_WORKER" --compile cuda --version $library
 done
-run device.txt 5 sh -c 'command -v cc gcc clang compute-sanitizer || true'
+run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
 
 # ---- right ---------------------------------------------------------------------------------------
 tests tuner_test_gpu 60
@@ -172,5 +172,5 @@ run device.txt 20 "$optune" export --output "$out/records.log"
 echo "done in $(($(date +%s) - started)) s" | tee -a "$out/device.txt"
 for file in tests sanitizer dense conv2d trials bandwidth; do
     echo "== $file"
-    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials| checked, ' "$out/$file.txt" 2>/dev/null | tail -45
+    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials| checked, ' "$out/$file.txt" 2>/dev/null | tail -n "$([[ $file == tests ]] && echo 45 || echo 16)"
 done
