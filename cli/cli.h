@@ -93,6 +93,13 @@ typedef struct ot_cmd {
 } ot_cmd;
 extern const ot_cmd *const ot_cmd_table[]; /* generated, by name; ends with NULL */
 
+/* The option of a command whose values have `bool json`. */
+#define OT_JSON_OPTION(values)                                                                 \
+    {                                                                                          \
+        .name = "json", .type = OT_OPTION_FLAG, .offset = offsetof(values, json),              \
+        .help = "one JSON document on stdout instead of text"                                  \
+    }
+
 #define OT_CMD(id)                                                                             \
     extern const ot_cmd ot_cmd_##id;                                                           \
     const ot_cmd ot_cmd_##id

@@ -73,10 +73,7 @@ static const ot_option options[] = {
      .offset = offsetof(dispatch_values, at),
      .argument = "SIZES",
      .help = "with --load: print what is used for m=100 or b=4,m=100"},
-    {.name = "json",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(dispatch_values, json),
-     .help = "one JSON document on stdout instead of text"},
+    OT_JSON_OPTION(dispatch_values),
     {.name = NULL},
 };
 

@@ -7,6 +7,7 @@
 
 typedef struct emit_values {
     const char *output;
+    bool json;
 } emit_values;
 
 static const ot_option options[] = {
@@ -16,6 +17,7 @@ static const ot_option options[] = {
      .offset = offsetof(emit_values, output),
      .argument = "DIR",
      .help = "where the files go; made when absent"},
+    OT_JSON_OPTION(emit_values),
     {.name = NULL},
 };
 
@@ -28,7 +30,7 @@ static int run(const ot_cli *cli)
     optune_result *result = NULL;
     if (optune_emit(cli->handle, cli->words[0], values->output, &result, &err) < 0)
         return ot_say_failure(&err);
-    ot_print_result(result, false);
+    ot_print_result(result, values->json);
     optune_result_free(result);
     return OT_EXIT_DONE;
 }

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 
 typedef struct export_values {
-    bool best;
+    bool best, json;
     const char *output;
 } export_values;
 
@@ -21,18 +21,22 @@ static const ot_option options[] = {
      .offset = offsetof(export_values, output),
      .argument = "FILE",
      .help = "write here instead of stdout"},
+    OT_JSON_OPTION(export_values),
     {.name = NULL},
 };
 
 static int run(const ot_cli *cli)
 {
     const export_values *values = cli->values;
+    if (values->json && !values->output)
+        return ot_say_usage(cli->cmd, "export --json needs -o FILE: without it the log, lines "
+                                      "of JSON, is what goes to stdout");
     optune_err err = {0};
     optune_result *result = NULL;
     const char *op = cli->n_words ? cli->words[0] : NULL;
     if (optune_export(cli->handle, op, values->best, values->output, &result, &err) < 0)
         return ot_say_failure(&err);
-    ot_print_result(result, false);
+    ot_print_result(result, values->json);
     optune_result_free(result);
     return OT_EXIT_DONE;
 }

@@ -32,10 +32,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, execute),
      .help = "compute it with what is selected: errors and time instead of the graph"},
-    {.name = "json",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(graph_values, json),
-     .help = "one JSON document instead of text"},
+    OT_JSON_OPTION(graph_values),
     {.name = NULL},
 };
 

@@ -5,9 +5,20 @@
  */
 #include "cli/cli.h"
 
+typedef struct import_values {
+    bool json;
+} import_values;
+
+static const ot_option options[] = {
+    OT_JSON_OPTION(import_values),
+    {.name = NULL},
+};
+
+/* As JSON, an array with an object for each source that could be read. */
 static int run(const ot_cli *cli)
 {
-    int code = OT_EXIT_DONE;
+    const import_values *values = cli->values;
+    int code = OT_EXIT_DONE, n = 0;
     for (int i = 0; i < cli->n_words; i++) {
         optune_err err = {0};
         optune_result *result = NULL;
@@ -16,9 +27,13 @@ static int run(const ot_cli *cli)
             code = OT_EXIT_FAILED;
             continue;
         }
-        ot_print_result(result, false);
+        if (values->json)
+            ot_print_text(n++ ? "," : "[");
+        ot_print_result(result, values->json);
         optune_result_free(result);
     }
+    if (values->json)
+        ot_print_text(n ? "]" : "[]");
     return code;
 }
 
@@ -29,6 +44,8 @@ OT_CMD(import) = {
     .min_words = 1,
     .max_words = -1,
     .missing = "a log: a file or an https address",
+    .options = options,
+    .values_size = sizeof(import_values),
     .notes = "Says line by line what was not taken and why. Exits with 1 when a source could "
              "not be\n"
              "read.\n",

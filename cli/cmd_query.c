@@ -10,10 +10,7 @@ typedef struct query_values {
 } query_values;
 
 static const ot_option options[] = {
-    {.name = "json",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(query_values, json),
-     .help = "one JSON document instead of text"},
+    OT_JSON_OPTION(query_values),
     {.name = NULL},
 };
 

@@ -72,10 +72,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(run_values, compile_only),
      .help = "build the candidates and say what they use; no device: 'cuda -arch=sm_90'"},
-    {.name = "json",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(run_values, json),
-     .help = "one JSON document on stdout instead of the table"},
+    OT_JSON_OPTION(run_values),
     {.name = NULL},
 };
 

@@ -26,10 +26,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(select_values, explain),
      .help = "every implementation with its cost, or why it was refused"},
-    {.name = "json",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(select_values, json),
-     .help = "one JSON document instead of text"},
+    OT_JSON_OPTION(select_values),
     {.name = NULL},
 };
 

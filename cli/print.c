@@ -89,10 +89,7 @@ void ot_print_result(const optune_result *result, bool json)
 }
 
 const ot_option ot_list_options[] = {
-    {.name = "json",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(ot_list_values, json),
-     .help = "one JSON document instead of text"},
+    OT_JSON_OPTION(ot_list_values),
     {.name = NULL},
 };
 

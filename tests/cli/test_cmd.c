@@ -23,11 +23,11 @@ static const contract commands[] = {
      "dispatch WORKLOAD [-o FILE.c] | --load WORKLOAD|FILE",
      {"-o", "--points", "--trials", "--time", "--regret", "--no-regret", "--search", "--seed",
       "--log", "--load", "--at", "--json"}},
-    {"emit", "emit WORKLOAD -o DIR", {"-o"}},
-    {"export", "export [OP]", {"--best", "-o"}},
+    {"emit", "emit WORKLOAD -o DIR", {"-o", "--json"}},
+    {"export", "export [OP]", {"--best", "-o", "--json"}},
     {"graph", "graph FILE", {"--bind", "--grad", "--plain", "--groups", "--execute", "--json"}},
     {"impls", "impls [OP]", {"--json"}},
-    {"import", "import FILE-or-https-URL...", {NULL}},
+    {"import", "import FILE-or-https-URL...", {"--json"}},
     {"ops", "ops [NAME]", {"--json"}},
     {"query", "query WORKLOAD", {"--json"}},
     {"run",
@@ -341,6 +341,37 @@ static void one_bad_source_keeps_no_other_out(void **state)
     release(&o);
 }
 
+/* What moves records says as JSON what it moved. */
+static void logs_answer_in_json(void **state)
+{
+    (void)state;
+    optune_err err;
+    char bad[512], log[512];
+    snprintf(bad, sizeof bad, "%s", command_path("bad.log"));
+    snprintf(log, sizeof log, "%s", command_path("out.log"));
+    check_ok(ot_write_file(bad, "{\n", 2, &err));
+    outcome o = optune("import", "--json", bad, bad);
+    json_t *json = json_of(&o);
+    assert_int_equal(json_array_size(json), 2);
+    json_t *first = json_array_get(json, 0);
+    assert_string_equal(json_string_value(json_object_get(first, "source")), bad);
+    assert_int_equal(json_integer_value(json_object_get(first, "refused")), 1);
+    assert_int_equal(json_array_size(json_object_get(first, "problems")), 1);
+    json_decref(json);
+
+    o = optune("import", "--json", command_path("absent.log"));
+    assert_int_equal(o.code, 1);
+    assert_string_equal(ot_text_str(&o.out), "[]\n");
+    release(&o);
+
+    o = optune("export", "--json", "-o", log);
+    json = json_of(&o);
+    assert_string_equal(json_string_value(json_object_get(json, "file")), log);
+    assert_true(json_is_integer(json_object_get(json, "records")));
+    json_decref(json);
+    refused(2, "export --json needs -o FILE", "export", "--json");
+}
+
 /* ---- stdout ------------------------------------------------------------------------------ */
 
 static void a_full_disk_is_a_failure(void **state)
@@ -387,6 +418,7 @@ int main(void)
         cmocka_unit_test(targets_searches_and_devices_are_listed),
         cmocka_unit_test(questions_have_their_exit_codes),
         cmocka_unit_test(one_bad_source_keeps_no_other_out),
+        cmocka_unit_test(logs_answer_in_json),
         cmocka_unit_test(a_full_disk_is_a_failure),
         cmocka_unit_test(a_reader_that_leaves_is_fine),
     };
