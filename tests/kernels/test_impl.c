@@ -6,13 +6,13 @@
  * the reference. A library that is not installed is skipped by name. So do some samples with
  * operators fused behind them, where the operator's pattern allows it. Compilers take most of
  * the time, so it is spent where it tells most: every sample is computed with the fallback at
- * one thread, every third one with random configs, too; other targets and thread numbers see
- * some samples of each implementation, its first among them. `emulated` is PoCL that computes
- * tensor-core words (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing
- * else, is run there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3),
- * OPTUNE_TEST_THIN how many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one,
- * with all of its samples. OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples
- * among so many processes.
+ * one thread and on OpenCL (`unoptimized`), every third one with random configs, too; two
+ * threads and OpenCL's optimizing compiler see some samples of each implementation, its first
+ * among them. `emulated` is PoCL that computes tensor-core words
+ * (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run there.
+ * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
+ * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
+ * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many processes.
  */
 #include "support/check.h"
 
@@ -251,30 +251,23 @@ static void two_threads(void **state)
     every_impl("cpu -threads=2", 1, 3);
 }
 
-static void opencl(void **state)
-{
-    (void)state;
-    every_impl("opencl", 1, 4); /* PoCL takes a second for each */
-}
+/* What the first argument names: GPUs are tests of their own. */
+typedef struct contract {
+    const char *word, *target;
+    int configs, thin;
+} contract;
 
-/* Every sample, by a compiler that does not optimize: it takes a third of the time. */
-static void opencl_plain(void **state)
-{
-    (void)state;
-    every_impl("opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'", 1, 1);
-}
+static const contract contracts[] = {
+    {"opencl", "opencl", 1, 4}, /* PoCL takes half a second for each */
+    {"unoptimized", "opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'", 1, 1}, /* a third of it */
+    {"emulated", "emulated", 1, 1},
+    {"cuda", "cuda", 60, 1},
+};
 
-static void emulated(void **state)
+static void as_asked(void **state)
 {
-    (void)state;
-    every_impl("emulated", 1, 1);
-}
-
-static void cuda(void **state)
-{
-    (void)state;
-    if (ot_target_find("cuda"))
-        every_impl("cuda", 60, 1);
+    const contract *c = *state;
+    every_impl(c->target, c->configs, c->thin);
 }
 
 /* Where no device of this machine runs it, one that its target can assume must be in question. */
@@ -324,8 +317,6 @@ static void none_is_forgotten(void **state)
             fail_msg("'%s' applies to no sample of '%s'", impl[i]->name, impl[i]->op);
 }
 
-/* Without a word, cpu; with `opencl`, `emulated` or `cuda`, that target: GPUs are tests of
- * their own. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest on_cpu[] = {
@@ -333,17 +324,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_threads),
         cmocka_unit_test(none_is_forgotten),
     };
-    const struct CMUnitTest on_opencl[] = {cmocka_unit_test(opencl)};
-    const struct CMUnitTest on_opencl_plain[] = {cmocka_unit_test(opencl_plain)};
-    const struct CMUnitTest on_emulated[] = {cmocka_unit_test(emulated)};
-    const struct CMUnitTest on_cuda[] = {cmocka_unit_test(cuda)};
-    if (argc > 1 && strcmp(argv[1], "opencl") == 0)
-        return cmocka_run_group_tests(on_opencl, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "opencl_plain") == 0)
-        return cmocka_run_group_tests(on_opencl_plain, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "emulated") == 0)
-        return cmocka_run_group_tests(on_emulated, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "cuda") == 0)
-        return cmocka_run_group_tests(on_cuda, NULL, NULL);
+    for (int i = 0; argc > 1 && i < OT_COUNT(contracts); i++) {
+        const struct CMUnitTest one[] = {
+            {argv[1], as_asked, NULL, NULL, (void *)&contracts[i]}};
+        if (strcmp(argv[1], contracts[i].word) == 0)
+            return cmocka_run_group_tests_name(argv[1], one, NULL, NULL);
+    }
+    if (argc > 1)
+        return 2;
     return cmocka_run_group_tests(on_cpu, NULL, NULL);
 }

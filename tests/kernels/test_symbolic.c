@@ -174,8 +174,7 @@ static bool in_question(const optune_impl *impl)
     return yes;
 }
 
-/* One sample in `thin` of each implementation, its first among them. */
-static void every_impl(const char *target, int configs, int thin)
+static void every_impl(const char *target, int configs)
 {
     const char *only = getenv("OPTUNE_TEST_IMPL");
     int n;
@@ -191,11 +190,10 @@ static void every_impl(const char *target, int configs, int thin)
             !ot_impl_runs_on(impl[i], &t.at.device, NULL) ||
             !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]))
             continue;
-        int taken = 0, turn = 0;
+        int taken = 0;
         const optune_op *op = ot_op_find(impl[i]->op);
-        for (const char *const *sample = op->samples; *sample; sample++, turn++)
-            if (only || taken == 0 || turn % thin == 0)
-                taken += sample_of(impl[i], *sample);
+        for (const char *const *sample = op->samples; *sample; sample++)
+            taken += sample_of(impl[i], *sample);
         if (!taken)
             fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
     }
@@ -213,50 +211,45 @@ static int configs(int otherwise)
 static void one_thread(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=1", configs(2), 1);
+    every_impl("cpu -threads=1", configs(2));
 }
 
 static void two_threads(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=2", 1, 1);
+    every_impl("cpu -threads=2", 1);
 }
 
-static void opencl(void **state)
+typedef struct contract { /* what the first argument names */
+    const char *word, *target;
+    int configs;
+} contract;
+
+static const contract contracts[] = {
+    {"opencl", "opencl", 0},
+    {"emulated", "emulated", 0},
+    {"cuda", "cuda", 2},
+};
+
+static void as_asked(void **state)
 {
-    (void)state;
-    every_impl("opencl", configs(0), 3); /* PoCL takes a second for each */
+    const contract *c = *state;
+    every_impl(c->target, configs(c->configs));
 }
 
-static void emulated(void **state)
-{
-    (void)state;
-    every_impl("emulated", configs(0), 1);
-}
-
-static void cuda(void **state)
-{
-    (void)state;
-    if (ot_target_find("cuda"))
-        every_impl("cuda", configs(2), 1);
-}
-
-/* Without a word, cpu; with `opencl`, `emulated` or `cuda`, that target. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest on_cpu[] = {
         cmocka_unit_test(one_thread),
         cmocka_unit_test(two_threads),
     };
-    const struct CMUnitTest on_opencl[] = {cmocka_unit_test(opencl)};
-    const struct CMUnitTest on_emulated[] = {cmocka_unit_test(emulated)};
-    const struct CMUnitTest on_cuda[] = {cmocka_unit_test(cuda)};
-    if (argc > 1 && strcmp(argv[1], "opencl") == 0)
-        return cmocka_run_group_tests_name("kernels/symbolic_opencl", on_opencl, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "emulated") == 0)
-        return cmocka_run_group_tests_name("kernels/symbolic_emulated", on_emulated, NULL,
-                                           NULL);
-    if (argc > 1 && strcmp(argv[1], "cuda") == 0)
-        return cmocka_run_group_tests_name("kernels/symbolic_cuda", on_cuda, NULL, NULL);
+    for (int i = 0; argc > 1 && i < OT_COUNT(contracts); i++) {
+        const struct CMUnitTest one[] = {
+            {argv[1], as_asked, NULL, NULL, (void *)&contracts[i]}};
+        if (strcmp(argv[1], contracts[i].word) == 0)
+            return cmocka_run_group_tests_name(argv[1], one, NULL, NULL);
+    }
+    if (argc > 1)
+        return 2;
     return cmocka_run_group_tests_name("kernels/symbolic", on_cpu, NULL, NULL);
 }
