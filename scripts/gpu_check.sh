@@ -126,15 +126,16 @@ fi
 
 # ---- fast ----------------------------------------------------------------------------------------
 # A run measures every implementation that the strategy names, libraries included: the column `library` is
-# theirs over ours, `peak` the share of the rate measured first (bytes: of a copy). Cold: the L2 is
-# flushed before every run, as with inputs that rotate through more than it holds.
+# theirs over ours, `peak` the share of the rate measured first (float32; bytes: of a copy). Cold: the L2 is
+# flushed before every run, as with inputs that rotate through more than it holds. Bandwidth is measured
+# warm, as the copy is: its data is several times the L2, and a flush leaves it full of what must be written first.
 bench() { # FILE SECONDS OP [WORKLOAD...] [OPTION...]
     local file=$1 seconds
     seconds=$(share "$2")
     (($(left) < seconds + 10)) && seconds=$(($(left) - 10)) # it ends by itself and says how it went
     shift 2
     ((seconds > 0)) || seconds=1
-    run "$file" $((seconds + 20)) "$optune" --target "$target" --policy cold run "$@" --time "$seconds"
+    run "$file" $((seconds + 20)) "$optune" --target "$target" --policy "${policy:-cold}" run "$@" --time "$seconds"
 }
 explain() { # FILE WORKLOAD: the best of every implementation
     run "$1" 15 "$optune" --target "$target" --policy cold select --explain "$2"
@@ -153,7 +154,7 @@ sed -n 's/^\([0-9]*\) new trials, .* failed, \([0-9.]*\) s on.*/\1 \2/p' "$out/t
         awk "BEGIN { printf \"%.1f verified trials per second, finals included\n\", $trials / $seconds }"
     done >>"$out/trials.txt"
 while IFS='|' read -r op workload; do
-    bench bandwidth.txt 5 "$op" "$workload" --trials 12 </dev/null
+    policy=warm bench bandwidth.txt 5 "$op" "$workload" --trials 12 </dev/null
 done <<'END'
 add|add(f32[33554432],f32[33554432])
 relu|relu(f32[67108864])

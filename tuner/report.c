@@ -16,11 +16,26 @@ typedef struct row {
     const optune_record *library;  /* the fastest library */
     double flops, bytes;
     bool moves; /* less than one operation a byte: its rate is bytes per second */
+    bool other; /* it computes with other units than the peak was measured on */
 } row;
 
 static bool moves(const optune_call *call)
 {
     return ot_call_flops(call) < ot_call_bytes(call);
+}
+
+/* A GPU's peak is that of its float32 units: matrix units and those of doubles have others. */
+static bool is_other(const optune_device *device, const optune_call *call)
+{
+    bool other = false;
+    for (int i = 0; i < call->n_attrs; i++)
+        other = other ||
+                (!strcmp(call->attr[i].name, "math") && strcmp(call->attr[i].word, "ieee"));
+    for (int i = 0; i < call->n_inputs; i++) {
+        const optune_dtype dtype = call->input[i].type.dtype;
+        other = other || dtype.code != OPTUNE_DTYPE_FLOAT || dtype.bits != 32;
+    }
+    return device->threads == 0 && other;
 }
 
 /* `padding=[1,1,1,1]` becomes `padding=1` when all are equal. */
@@ -159,7 +174,7 @@ static double rate_of(const ot_run *run, const row *r, double *share)
         return 0;
     const double rate = work / r->best->cost;
     const double peak = r->moves ? run->peak_bandwidth : run->peak_flops;
-    if (peak > 0)
+    if (peak > 0 && (r->moves || !r->other))
         *share = rate / peak;
     return rate;
 }
@@ -275,8 +290,9 @@ static void footer(const ot_run *run, bool some_move, bool all_move,
     if (why && *why)
         ot_text_printf(text, "%s\n", why);
     if (run->peak_flops > 0)
-        ot_text_printf(text, "measured peak: %.0f GFLOP/s, %.1f GB/s read%s%s\n",
-                       run->peak_flops * 1e-9, run->peak_bandwidth * 1e-9,
+        ot_text_printf(text, "measured peak: %.0f GFLOP/s%s, %.1f GB/s %s%s%s\n",
+                       run->peak_flops * 1e-9, threads ? "" : " in float32",
+                       run->peak_bandwidth * 1e-9, threads ? "read" : "copied",
                        all_move ? "" : "; \"e\": effective, fewer operations are done",
                        some_move ? "; \"c\": the data stays in caches" : "");
 }
@@ -308,6 +324,7 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned)
         r->flops = ot_call_flops(&run->call[i]);
         r->bytes = ot_call_bytes(&run->call[i]);
         r->moves = moves(&run->call[i]);
+        r->other = is_other(&run->o->device, &run->call[i]);
         if (ot_context_facts(run->o, &task, &arena, &fact, &n, NULL) >= 0 &&
             ot_select(&task, fact, n, choice, NULL) >= 0)
             fill(r, &task, choice, fact, n);
