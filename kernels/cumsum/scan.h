@@ -18,7 +18,7 @@
 #ifndef OPTUNE_KERNELS_SCAN_H
 #define OPTUNE_KERNELS_SCAN_H
 
-#include "kernels/common/host.h"
+#include "kernels/common/region_lines.h"
 
 /* clang-format off */
 #define SCAN_INPUTS                                                                            \
@@ -304,43 +304,15 @@ static inline void scan_reference(const optune_call *call, const void *const *in
     int axis = (int)optune_call_int(call, "axis");
     if (axis < 0)
         axis += rank;
-    /* The region's strides; then every line, or piece of neighbouring lines, by its corner. */
-    int64_t stride[OPTUNE_MAX_RANK], place[OPTUNE_MAX_RANK], at[OPTUNE_MAX_RANK];
-    int64_t step = 1, offset = 1;
-    for (int d = rank - 1; d >= 0; d--) {
-        stride[d] = step;
-        place[d] = offset;
-        step *= region->hi[d] - region->lo[d];
-        offset *= type->dim[d].min;
-        at[d] = region->lo[d];
-    }
-    const int last = rank - 1;
     const int64_t lo = region->lo[axis], hi = region->hi[axis];
-    for (;;) {
-        int64_t first = 0, to = 0;
-        for (int d = 0; d < rank; d++) {
-            first += d == axis ? 0 : at[d] * place[d];
-            to += d == axis ? 0 : (at[d] - region->lo[d]) * stride[d];
-        }
-        int64_t width = 1;
-        if (axis == last) {
-            scan_line(&s, in[0], first, lo, hi, out + to, magnitude + to);
-        } else {
-            width = host_min(SCAN_PIECE, region->hi[last] - at[last]);
-            scan_lines(&s, in[0], first, lo, hi, width, stride[axis], out + to, magnitude + to);
-        }
-        int d = last;
-        for (; d >= 0; d--) {
-            if (d == axis)
-                continue;
-            at[d] += d == last ? width : 1;
-            if (at[d] < region->hi[d])
-                break;
-            at[d] = region->lo[d];
-        }
-        if (d < 0)
-            return;
-    }
+    region_lines l = region_lines_of(region, type, axis, SCAN_PIECE);
+    do
+        if (axis == rank - 1)
+            scan_line(&s, in[0], l.first, lo, hi, out + l.to, magnitude + l.to);
+        else
+            scan_lines(&s, in[0], l.first, lo, hi, l.width, l.step, out + l.to,
+                       magnitude + l.to);
+    while (region_lines_next(&l));
 }
 
 #endif

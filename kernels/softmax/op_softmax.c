@@ -12,6 +12,7 @@
  */
 #include <math.h>
 
+#include "kernels/common/region_lines.h"
 #include "kernels/softmax/softmax.h"
 
 static const optune_op_input inputs[] = {
@@ -88,41 +89,17 @@ static void reference(const optune_call *call, const void *const *in, int out_in
         return;
     const optune_tensor *type = &call->output[0];
     const int axis = softmax_axis(call);
-    int64_t at[OPTUNE_MAX_RANK], before = -1, k = 0;
-    line l = {0};
-    for (int d = 0; d < region->rank; d++)
-        at[d] = region->lo[d];
-    /* Lines of the region one after the other; `step` is one line's stride in the region. */
-    int64_t step = 1;
-    for (int d = axis + 1; d < region->rank; d++)
-        step *= region->hi[d] - region->lo[d];
-    const int64_t length = region->hi[axis] - region->lo[axis];
-    for (int d = 0;;) {
-        int64_t offset = 0;
-        for (d = 0; d < region->rank; d++)
-            offset = offset * type->dim[d].min + (d == axis ? 0 : at[d]);
-        if (offset != before)
-            l = line_of(in[0], type->dtype, &s, offset);
-        before = offset;
-        for (int64_t i = 0; i < length; i++) {
-            const int64_t to = k / step * step * length + k % step + i * step;
+    region_lines at = region_lines_of(region, type, axis, 1);
+    do {
+        const line l = line_of(in[0], type->dtype, &s, at.first);
+        for (int64_t i = region->lo[axis]; i < region->hi[axis]; i++) {
+            const int64_t to = at.to + (i - region->lo[axis]) * at.step;
             const double x =
-                tensor_element(in[0], type->dtype, offset + (region->lo[axis] + i) * s.inner) -
-                l.most;
+                tensor_element(in[0], type->dtype, at.first + i * s.inner) - l.most;
             out[to] = exp(x) / l.sum;
             magnitude[to] = out[to] > 0 ? out[to] * (1 + fabs(x) + l.moment / l.sum) : 0;
         }
-        k++;
-        for (d = region->rank - 1; d >= 0; d--) {
-            if (d == axis)
-                continue;
-            if (++at[d] < region->hi[d])
-                break;
-            at[d] = region->lo[d];
-        }
-        if (d < 0)
-            return;
-    }
+    } while (region_lines_next(&at));
 }
 
 static const char *const attention[] = {

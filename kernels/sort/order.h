@@ -19,7 +19,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "kernels/common/host.h"
+#include "kernels/common/region_lines.h"
 
 /* clang-format off */
 #define ORDER_INPUTS                                                                           \
@@ -291,40 +291,16 @@ static inline void order_reference(const optune_call *call, const void *const *i
 {
     const order_shape s = order_shape_of(call);
     const optune_tensor *data = &call->input[0].type;
-    const int rank = data->rank;
     int axis = (int)optune_call_int(call, "axis");
     if (axis < 0)
-        axis += rank;
+        axis += data->rank;
     order_item *item = malloc((size_t)(s.at.n + 1) * sizeof *item);
     assert(item);
-    int64_t stride[OPTUNE_MAX_RANK], place[OPTUNE_MAX_RANK], at[OPTUNE_MAX_RANK];
-    int64_t step = 1, offset = 1;
-    for (int d = rank - 1; d >= 0; d--) {
-        stride[d] = step;
-        place[d] = offset;
-        step *= region->hi[d] - region->lo[d];
-        offset *= data->dim[d].min;
-        at[d] = region->lo[d];
-    }
-    for (;;) {
-        int64_t first = 0, to = 0;
-        for (int d = 0; d < rank; d++) {
-            first += d == axis ? 0 : at[d] * place[d];
-            to += d == axis ? 0 : (at[d] - region->lo[d]) * stride[d];
-        }
-        order_line(&s, in[0], first, region->lo[axis], region->hi[axis], out_index == s.values,
-                   stride[axis], item, out + to, magnitude + to);
-        int d = rank - 1;
-        for (; d >= 0; d--) {
-            if (d == axis)
-                continue;
-            if (++at[d] < region->hi[d])
-                break;
-            at[d] = region->lo[d];
-        }
-        if (d < 0)
-            break;
-    }
+    region_lines l = region_lines_of(region, data, axis, 1);
+    do
+        order_line(&s, in[0], l.first, region->lo[axis], region->hi[axis],
+                   out_index == s.values, l.step, item, out + l.to, magnitude + l.to);
+    while (region_lines_next(&l));
     free(item);
 }
 
