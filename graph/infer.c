@@ -8,10 +8,7 @@
 
 #include "graph/graph.h"
 
-enum {
-    MAX_TENSORS = OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS,
-    MAX_ROUNDS = 256, /* each round settles at least one dim of a sane graph */
-};
+enum { MAX_ROUNDS = 256 }; /* each round settles at least one dim of a sane graph */
 
 typedef struct inference {
     optune_graph *g;
@@ -44,11 +41,6 @@ static int name_conflict(inference *in, int node, const optune_dim *a, const opt
     return status;
 }
 
-static bool same_dim(const optune_dim *a, const optune_dim *b)
-{
-    return a->min == b->min && a->max == b->max && !strcmp(a->name, b->name);
-}
-
 /* Every dim called `name` becomes what was learned: a narrower range, another name, a number. */
 static int learn(inference *in, const char *name, const optune_dim *learned)
 {
@@ -57,7 +49,7 @@ static int learn(inference *in, const char *name, const optune_dim *learned)
         for (int o = 0; o < g->node[id].n_out; o++)
             for (int d = 0; d < g->node[id].out[o].rank; d++) {
                 optune_dim *dim = &g->node[id].out[o].dim[d];
-                if (strcmp(dim->name, name) || same_dim(dim, learned))
+                if (strcmp(dim->name, name) || ot_dim_same(dim, learned))
                     continue;
                 const optune_dim was = *dim;
                 optune_dim want = *learned;
@@ -71,7 +63,7 @@ static int learn(inference *in, const char *name, const optune_dim *learned)
                 }
                 if (optune_dim_known(&both))
                     both.name[0] = '\0';
-                if (!same_dim(&both, &was)) {
+                if (!ot_dim_same(&both, &was)) {
                     *dim = both;
                     in->changed = true;
                 }
@@ -117,33 +109,13 @@ static int argument_of(const optune_op *op, int n, const char *message)
     return -1;
 }
 
-static bool same_type(const optune_tensor *a, const optune_tensor *b)
-{
-    if (!optune_dtype_equal(a->dtype, b->dtype) || a->rank != b->rank)
-        return false;
-    for (int i = 0; i < a->rank; i++)
-        if (!same_dim(&a->dim[i], &b->dim[i]))
-            return false;
-    return true;
-}
-
-static int tensors(optune_call *call, optune_tensor *tensor[MAX_TENSORS])
-{
-    int n = 0;
-    for (int i = 0; i < call->n_inputs; i++)
-        tensor[n++] = &call->input[i].type;
-    for (int i = 0; i < call->n_outputs; i++)
-        tensor[n++] = &call->output[i];
-    return n;
-}
-
 /* The same node may feed a call twice, so what one input learned joins what the other did. */
 static int give_back(inference *in, int node, optune_tensor *to, const optune_tensor *before,
                      const optune_tensor *after)
 {
     for (int d = 0; d < before->rank; d++) {
         const optune_dim *was = &before->dim[d], *is = &after->dim[d];
-        if (!was->name[0] || same_dim(was, is))
+        if (!was->name[0] || ot_dim_same(was, is))
             continue;
         const int status = learn(in, was->name, is);
         if (status < 0)
@@ -167,7 +139,7 @@ static int give_back(inference *in, int node, optune_tensor *to, const optune_te
         ot_text_release(&text);
         return status;
     }
-    if (!same_type(&both, to)) {
+    if (!ot_tensor_same(&both, to)) {
         *to = both;
         in->changed = true;
     }
@@ -180,8 +152,8 @@ static int infer_call(inference *in, int id)
     const ot_node *node = &g->node[id];
     optune_call call;
     ot_graph_call_of(g, id, &call);
-    optune_tensor *tensor[MAX_TENSORS], before[MAX_TENSORS];
-    const int n = tensors(&call, tensor);
+    optune_tensor *tensor[OT_MAX_TENSORS], before[OT_MAX_TENSORS];
+    const int n = ot_call_tensors(&call, tensor);
     for (int i = 0; i < n; i++)
         before[i] = *tensor[i];
     optune_err inner = {0};
@@ -190,7 +162,7 @@ static int infer_call(inference *in, int id)
         return ot_graph_fail(g, id, argument_of(call.op, call.n_inputs, inner.text), settled,
                              inner.text, in->err);
     for (int i = 0; i < n; i++) {
-        if (same_type(&before[i], tensor[i]))
+        if (ot_tensor_same(&before[i], tensor[i]))
             continue;
         optune_tensor *to =
             i < node->n_in ? ot_graph_type_of(g, node->in[i]) : &node->out[i - node->n_in];

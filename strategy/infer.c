@@ -8,12 +8,9 @@
 
 #include "strategy/inside.h"
 
-enum {
-    MAX_TENSORS = OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS,
-    MAX_ROUNDS = 64, /* a relation that has not settled by then oscillates, and is a bug */
-};
+enum { MAX_ROUNDS = 64 }; /* a relation that has not settled by then oscillates, and is a bug */
 
-static int tensors(optune_call *call, optune_tensor *tensor[MAX_TENSORS])
+int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS])
 {
     int n = 0;
     for (int i = 0; i < optune_call_inputs(call); i++)
@@ -23,17 +20,17 @@ static int tensors(optune_call *call, optune_tensor *tensor[MAX_TENSORS])
     return n;
 }
 
-static bool same_dim(const optune_dim *a, const optune_dim *b)
+bool ot_dim_same(const optune_dim *a, const optune_dim *b)
 {
     return a->min == b->min && a->max == b->max && strcmp(a->name, b->name) == 0;
 }
 
-static bool same_type(const optune_tensor *a, const optune_tensor *b)
+bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b)
 {
     if (!optune_dtype_equal(a->dtype, b->dtype) || a->rank != b->rank)
         return false;
     for (int i = 0; i < a->rank; i++)
-        if (!same_dim(&a->dim[i], &b->dim[i]))
+        if (!ot_dim_same(&a->dim[i], &b->dim[i]))
             return false;
     return true;
 }
@@ -105,8 +102,8 @@ int ot_call_infer(optune_call *call, optune_err *err)
 
 int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err)
 {
-    optune_tensor *tensor[MAX_TENSORS], before[MAX_TENSORS];
-    const int n = tensors(call, tensor);
+    optune_tensor *tensor[OT_MAX_TENSORS], before[OT_MAX_TENSORS];
+    const int n = ot_call_tensors(call, tensor);
     int rc = OPTUNE_OK;
     bool settled = false;
     *misfit = -1;
@@ -125,7 +122,7 @@ int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err)
             return rc;
         settled = true;
         for (int t = 0; t < n; t++)
-            settled = settled && same_type(tensor[t], &before[t]);
+            settled = settled && ot_tensor_same(tensor[t], &before[t]);
     }
     if (!settled)
         return optune_fail(err, OPTUNE_ETYPE, "the type relation of '%s' does not settle",

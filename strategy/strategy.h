@@ -74,6 +74,12 @@ bool ot_attr_equal(const optune_attr *a, const optune_attr *b);
 /* What a call's text would hold of it: nothing when it is at a default that is not shown. */
 bool ot_attr_shown(const optune_op_attr *row, const optune_attr *attr);
 void ot_attr_print(const optune_attr *attr, ot_text *to); /* name=value */
+/* The call's inputs, those of fused operators too, then its outputs; returns how many. */
+enum { OT_MAX_TENSORS = OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS };
+int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS]);
+/* The same in all that is known of them, names of dims included. */
+bool ot_dim_same(const optune_dim *a, const optune_dim *b);
+bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b);
 /* Runs the type relation until it settles; OK, 1 when something is unknown, or ETYPE. */
 int ot_call_infer(optune_call *call, optune_err *err);
 bool ot_call_static(const optune_call *call); /* every dim of every tensor is a constant */
