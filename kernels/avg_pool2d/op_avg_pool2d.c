@@ -7,26 +7,10 @@
  * beyond the padding never counts. A window that counts nothing gives 0. A NaN makes its windows
  * NaN.
  */
-#include <math.h>
+#include "kernels/pool/forward.h"
 
-#include "kernels/pool/pool.h"
-
-static const optune_op_input inputs[] = {
-    {.name = "data",
-     .type = "tensor [N,C,H,W] or [N,C/c,H,W,c]",
-     .description = "Activations, in `layout`."},
-    {0},
-};
-
+static const optune_op_input inputs[] = {POOL_INPUTS, {0}};
 static const optune_op_attr attrs[] = {POOL_ATTRS, POOL_COUNT_ATTR, {0}};
-
-static double flops(const optune_call *call)
-{
-    pool_shape s;
-    return pool_forward_shape(call, &s) ? (double)optune_tensor_elements(&call->output[0]) *
-                                              (double)(s.y.kernel * s.x.kernel)
-                                        : 0;
-}
 
 static double terms(const optune_call *call)
 {
@@ -34,25 +18,15 @@ static double terms(const optune_call *call)
     return (double)(size[0] * size[1]) + 1; /* and the quotient */
 }
 
-typedef struct walk {
-    pool_shape s;
-    optune_dtype dtype;
-    const void *data;
-    double *out, *magnitude;
-} walk;
-
-static void each(void *arg, int64_t plane, int64_t lane, int64_t y, int64_t x, int64_t k)
+static void each(const pool_walk *w, int64_t plane, int64_t lane, int64_t y, int64_t x,
+                 int64_t k)
 {
-    const walk *w = arg;
     const pool_axis *const ay = &w->s.y, *const ax = &w->s.x;
     const pool_span sy = pool_taps(ay, y), sx = pool_taps(ax, x);
     double sum = 0, size = 0;
     for (int64_t i = sy.first; i < sy.last; i++)
         for (int64_t j = sx.first; j < sx.last; j++) {
-            const int64_t row = y * ay->stride - ay->before + i * ay->dilation;
-            const int64_t col = x * ax->stride - ax->before + j * ax->dilation;
-            const int64_t at = ((plane * ay->in + row) * ax->in + col) * w->s.block + lane;
-            const double v = tensor_element(w->data, w->dtype, at);
+            const double v = pool_read(w, plane, lane, y, x, i, j);
             sum += v;
             size += fabs(v);
         }
@@ -65,10 +39,7 @@ static void reference(const optune_call *call, const void *const *in, int out_in
                       const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
-    walk w = {
-        .dtype = call->output[0].dtype, .data = in[0], .out = out, .magnitude = magnitude};
-    if (pool_forward_shape(call, &w.s))
-        pool_walk(region, call->output[0].dim[1].min, each, &w);
+    pool_forward_reference(call, in, region, out, magnitude, each);
 }
 
 static const char *const inception[] = {
@@ -118,12 +89,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 {
     (void)call;
     (void)err;
-    optune_grad_add(grad, 0,
-                    optune_grad_same(
-                        grad, "avg_pool2d_grad", 2,
-                        (const int[]){optune_grad_adjoint(grad, 0), optune_grad_input(grad, 0)},
-                        NULL));
-    return OPTUNE_OK;
+    return pool_forward_gradient(grad, "avg_pool2d_grad");
 }
 
 OPTUNE_OP(avg_pool2d) = {
@@ -135,7 +101,7 @@ OPTUNE_OP(avg_pool2d) = {
     .pattern = OPTUNE_OUT_FUSABLE,
     .support_level = 2,
     .types = pool_forward_types,
-    .flops = flops,
+    .flops = pool_forward_flops,
     .terms = terms,
     .reference = reference,
     .presets = presets,

@@ -14,46 +14,26 @@ static double terms(const optune_call *call)
     return pool_grad_terms(call) + 1; /* and the quotient */
 }
 
-typedef struct walk {
-    pool_shape s;
-    optune_dtype dtype;
-    const void *grad;
-    double *out, *magnitude;
-} walk;
-
-static void each(void *arg, int64_t plane, int64_t lane, int64_t y, int64_t x, int64_t k)
+static double share(const pool_walk *w, int64_t plane, int64_t lane, int64_t oy, int64_t ox,
+                    int64_t y, int64_t x)
 {
-    const walk *w = arg;
-    double sum = 0, size = 0;
-    for (int64_t i = 0; i < w->s.y.kernel; i++) {
-        const int64_t oy = pool_holder(&w->s.y, y, i);
-        for (int64_t j = 0; oy >= 0 && j < w->s.x.kernel; j++) {
-            const int64_t ox = pool_holder(&w->s.x, x, j);
-            if (ox < 0)
-                continue;
-            const int64_t count = pool_count(&w->s.y, oy, w->s.count_pad) *
-                                  pool_count(&w->s.x, ox, w->s.count_pad);
-            const double g =
-                tensor_element(w->grad, w->dtype, pool_out_at(&w->s, plane, oy, ox, lane)) /
-                (double)count;
-            sum += g;
-            size += fabs(g);
-        }
-    }
-    w->out[k] = sum;
-    w->magnitude[k] = size;
+    (void)y, (void)x;
+    const int64_t count =
+        pool_count(&w->s.y, oy, w->s.count_pad) * pool_count(&w->s.x, ox, w->s.count_pad);
+    return pool_grad_of(w, plane, lane, oy, ox) / (double)count;
+}
+
+static void each(const pool_walk *w, int64_t plane, int64_t lane, int64_t y, int64_t x,
+                 int64_t k)
+{
+    pool_grad_sum(w, plane, lane, y, x, k, share);
 }
 
 static void reference(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
-    walk w = {.dtype = call->output[0].dtype,
-              .grad = in[POOL_GRAD],
-              .out = out,
-              .magnitude = magnitude};
-    if (pool_backward_shape(call, &w.s))
-        pool_walk(region, call->output[0].dim[1].min, each, &w);
+    pool_grad_reference(call, in, region, out, magnitude, each);
 }
 
 static const char *const inception[] = {

@@ -12,15 +12,8 @@
 static const optune_op_input inputs[] = {POOL_GRAD_INPUTS, {0}};
 static const optune_op_attr attrs[] = {POOL_ATTRS, {0}};
 
-typedef struct walk {
-    pool_shape s;
-    optune_dtype dtype;
-    const void *grad, *data;
-    double *out, *magnitude;
-} walk;
-
 /* Whether (y, x) is what window (oy, ox) takes its maximum from. */
-static bool chosen(const walk *w, int64_t plane, int64_t lane, int64_t oy, int64_t ox,
+static bool chosen(const pool_walk *w, int64_t plane, int64_t lane, int64_t oy, int64_t ox,
                    int64_t y, int64_t x)
 {
     const pool_axis *const ay = &w->s.y, *const ax = &w->s.x;
@@ -29,10 +22,10 @@ static bool chosen(const walk *w, int64_t plane, int64_t lane, int64_t oy, int64
     int64_t at_y = -1, at_x = -1;
     for (int64_t i = sy.first; i < sy.last; i++)
         for (int64_t j = sx.first; j < sx.last; j++) {
-            const int64_t row = oy * ay->stride - ay->before + i * ay->dilation;
-            const int64_t col = ox * ax->stride - ax->before + j * ax->dilation;
-            const double v =
-                tensor_element(w->data, w->dtype, pool_in_at(&w->s, plane, row, col, lane));
+            const int64_t row = pool_position(ay, oy, i);
+            const int64_t col = pool_position(ax, ox, j);
+            const double v = tensor_element(w->in[POOL_DATA], w->dtype,
+                                            pool_in_at(&w->s, plane, row, col, lane));
             if (at_y < 0 || (!isnan(most) && (v > most || isnan(v)))) {
                 most = v;
                 at_y = row;
@@ -42,37 +35,23 @@ static bool chosen(const walk *w, int64_t plane, int64_t lane, int64_t oy, int64
     return at_y == y && at_x == x;
 }
 
-static void each(void *arg, int64_t plane, int64_t lane, int64_t y, int64_t x, int64_t k)
+static double share(const pool_walk *w, int64_t plane, int64_t lane, int64_t oy, int64_t ox,
+                    int64_t y, int64_t x)
 {
-    const walk *w = arg;
-    double sum = 0, size = 0;
-    for (int64_t i = 0; i < w->s.y.kernel; i++) {
-        const int64_t oy = pool_holder(&w->s.y, y, i);
-        for (int64_t j = 0; oy >= 0 && j < w->s.x.kernel; j++) {
-            const int64_t ox = pool_holder(&w->s.x, x, j);
-            if (ox < 0 || !chosen(w, plane, lane, oy, ox, y, x))
-                continue;
-            const double g =
-                tensor_element(w->grad, w->dtype, pool_out_at(&w->s, plane, oy, ox, lane));
-            sum += g;
-            size += fabs(g);
-        }
-    }
-    w->out[k] = sum;
-    w->magnitude[k] = size;
+    return chosen(w, plane, lane, oy, ox, y, x) ? pool_grad_of(w, plane, lane, oy, ox) : 0;
+}
+
+static void each(const pool_walk *w, int64_t plane, int64_t lane, int64_t y, int64_t x,
+                 int64_t k)
+{
+    pool_grad_sum(w, plane, lane, y, x, k, share);
 }
 
 static void reference(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
-    walk w = {.dtype = call->output[0].dtype,
-              .grad = in[POOL_GRAD],
-              .data = in[POOL_DATA],
-              .out = out,
-              .magnitude = magnitude};
-    if (pool_backward_shape(call, &w.s))
-        pool_walk(region, call->output[0].dim[1].min, each, &w);
+    pool_grad_reference(call, in, region, out, magnitude, each);
 }
 
 static const char *const resnet50[] = {

@@ -225,23 +225,51 @@ static inline bool pool_uniform(const pool_shape *s)
 
 /* ---- references -------------------------------------------------------------------------- */
 
-/* Calls `each(arg, plane, lane, y, x, k)` for every element of the region of a tensor in the
- * call's layout, in its order. `channels` is the extent of dim 1. */
-typedef void (*pool_visit)(void *arg, int64_t plane, int64_t lane, int64_t y, int64_t x,
-                           int64_t k);
-
-static inline void pool_walk(const optune_region *r, int64_t channels, pool_visit each,
-                             void *arg)
+/* Where tap `tap` of window `o` lies on an axis. */
+static inline int64_t pool_position(const pool_axis *a, int64_t o, int64_t tap)
 {
+    return o * a->stride - a->before + tap * a->dilation;
+}
+
+/* Offset of an element of what is pooled, or of the result. */
+static inline int64_t pool_in_at(const pool_shape *s, int64_t plane, int64_t y, int64_t x,
+                                 int64_t lane)
+{
+    return ((plane * s->y.in + y) * s->x.in + x) * s->block + lane;
+}
+
+static inline int64_t pool_out_at(const pool_shape *s, int64_t plane, int64_t y, int64_t x,
+                                  int64_t lane)
+{
+    return ((plane * s->y.out + y) * s->x.out + x) * s->block + lane;
+}
+
+typedef struct pool_walk {
+    pool_shape s;
+    optune_dtype dtype;
+    const void *const *in;
+    double *out, *magnitude;
+} pool_walk;
+
+/* Element k of the region. */
+typedef void (*pool_visit)(const pool_walk *w, int64_t plane, int64_t lane, int64_t y,
+                           int64_t x, int64_t k);
+
+/* Calls `each` for every element of a region of the output, in its order. */
+static inline void pool_reference(const optune_call *call, const pool_shape *s,
+                                  const void *const *in, const optune_region *r, double *out,
+                                  double *magnitude, pool_visit each)
+{
+    const pool_walk w = {*s, call->output[0].dtype, in, out, magnitude};
     const int64_t lanes_lo = r->rank == 5 ? r->lo[4] : 0,
-                  lanes_hi = r->rank == 5 ? r->hi[4] : 1;
+                  lanes_hi = r->rank == 5 ? r->hi[4] : 1, channels = call->output[0].dim[1].min;
     int64_t k = 0;
     for (int64_t n = r->lo[0]; n < r->hi[0]; n++)
         for (int64_t c = r->lo[1]; c < r->hi[1]; c++)
             for (int64_t y = r->lo[2]; y < r->hi[2]; y++)
                 for (int64_t x = r->lo[3]; x < r->hi[3]; x++)
                     for (int64_t lane = lanes_lo; lane < lanes_hi; lane++)
-                        each(arg, n * channels + c, lane, y, x, k++);
+                        each(&w, n * channels + c, lane, y, x, k++);
 }
 
 /* ---- what implementations ask ------------------------------------------------------------- */
