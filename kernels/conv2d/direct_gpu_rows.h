@@ -6,10 +6,25 @@
 #ifndef OPTUNE_KERNELS_CONV2D_DIRECT_GPU_ROWS_H
 #define OPTUNE_KERNELS_CONV2D_DIRECT_GPU_ROWS_H
 
+#include "kernels/common/gpu_limits.h"
 #include "kernels/conv2d/conv2d.h"
 
 /* More outputs of a thread are code that a compiler takes too long for. */
 enum { DIRECT_MOST_OUTPUTS = 512 };
+
+/* Of the output's channels, rows and columns. */
+typedef struct direct_tiles {
+    const int64_t *f, *y, *x;
+} direct_tiles;
+
+static inline direct_tiles direct_tiles_of(const optune_config *config)
+{
+    return (direct_tiles){
+        .f = optune_config_split(config, "tile_f"),
+        .y = optune_config_split(config, "tile_y"),
+        .x = optune_config_split(config, "tile_x"),
+    };
+}
 
 /* What these bodies ask of a call beside its groups. */
 static inline bool direct_applies(const conv2d_shape *s, char *why)
@@ -37,14 +52,30 @@ static inline void direct_unroll_knobs(optune_space *space, int64_t step)
     optune_space_ints(space, "unroll_explicit", 2, (const int64_t[]){0, 1});
 }
 
-static inline int64_t direct_outputs(const int64_t *tile) /* of one thread along one axis */
+static inline int64_t direct_block(const int64_t *tile)
+{
+    return tile[1] * tile[2] * tile[3];
+}
+
+static inline int64_t direct_each(const int64_t *tile) /* outputs of a thread along one axis */
 {
     return tile[1] * tile[3];
 }
 
-static inline int64_t direct_block(const int64_t *tile)
+static inline int64_t direct_outputs(const direct_tiles *t) /* of a thread */
 {
-    return tile[1] * tile[2] * tile[3];
+    return direct_each(t->f) * direct_each(t->y) * direct_each(t->x);
+}
+
+/* Whether a block can be launched whose threads hold `words` values beside their outputs. */
+static inline bool direct_fits(const optune_task *task, const conv2d_shape *s,
+                               const direct_tiles *t, int64_t shared, int64_t words, char *why)
+{
+    const int64_t block[3] = {t->x[2], t->y[2], t->f[2]}, outputs = direct_outputs(t);
+    if (outputs > DIRECT_MOST_OUTPUTS)
+        return optune_refuse(why, "a thread computes %" PRId64 " outputs, at most %d", outputs,
+                             (int)DIRECT_MOST_OUTPUTS);
+    return gpu_fits(task, block, shared, conv2d_elem(s) / 4 * (outputs + words) + 12, why);
 }
 
 /* How a body unrolls `steps` multiply-adds of a thread, by AutoTVM's two knobs. */
@@ -60,6 +91,33 @@ static inline void direct_define(optune_plan *plan, int m, const char *const nam
 {
     for (int i = 0; i < 3; i++)
         optune_plan_define(plan, m, name[i], tile[i + 1]);
+}
+
+/* A module with the call and its tiles as macros. */
+static inline int direct_module(optune_plan *plan, const conv2d_shape *s, const direct_tiles *t)
+{
+    const int m = optune_plan_module(plan);
+    conv2d_define(plan, m, s);
+    direct_define(plan, m, (const char *const[]){"VF", "TF", "FI"}, t->f);
+    direct_define(plan, m, (const char *const[]){"VY", "TY", "YI"}, t->y);
+    direct_define(plan, m, (const char *const[]){"VX", "TX", "XI"}, t->x);
+    return m;
+}
+
+static inline void direct_stage(optune_plan *plan, int m, const conv2d_shape *s,
+                                const direct_tiles *t, int64_t shared)
+{
+    optune_plan_stage(plan, &(optune_stage){
+                                .phase = OPTUNE_TIMED,
+                                .module = m,
+                                .function = "conv2d",
+                                .n_args = 3,
+                                .arg = {optune_input_arg(CONV2D_DATA),
+                                        optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0)},
+                                .grid = {t->x[0], t->y[0], s->n * t->f[0]},
+                                .block = {t->x[2], t->y[2], t->f[2]},
+                                .shared = shared,
+                            });
 }
 
 #endif

@@ -6,21 +6,7 @@
  * the fallback is our own: threads along rows, a few rows each, as many channels as fill a
  * block.
  */
-#include "kernels/common/gpu_limits.h"
 #include "kernels/conv2d/direct_gpu_rows.h"
-
-typedef struct tiles {
-    const int64_t *f, *y, *x;
-} tiles;
-
-static tiles tiles_of(const optune_config *config)
-{
-    return (tiles){
-        .f = optune_config_split(config, "tile_f"),
-        .y = optune_config_split(config, "tile_y"),
-        .x = optune_config_split(config, "tile_x"),
-    };
-}
 
 static bool applies(const optune_task *task, char *why)
 {
@@ -41,7 +27,7 @@ static void space(const optune_task *task, optune_space *space)
 }
 
 /* Planes of the input that a block of output channels sees. */
-static int64_t channels_of(const conv2d_shape *s, const tiles *t)
+static int64_t channels_of(const conv2d_shape *s, const direct_tiles *t)
 {
     const int64_t block = direct_block(t->f), multiplier = s->co_g;
     if (block % multiplier == 0)
@@ -49,7 +35,7 @@ static int64_t channels_of(const conv2d_shape *s, const tiles *t)
     return multiplier % block == 0 ? 1 : (block + multiplier - 2) / multiplier + 1;
 }
 
-static int64_t shared_of(const conv2d_shape *s, const tiles *t)
+static int64_t shared_of(const conv2d_shape *s, const direct_tiles *t)
 {
     const int64_t rows = (direct_block(t->y) - 1) * s->sh + (s->kh - 1) * s->dh + 1;
     const int64_t cols = (direct_block(t->x) - 1) * s->sw + (s->kw - 1) * s->dw + 1;
@@ -57,24 +43,14 @@ static int64_t shared_of(const conv2d_shape *s, const tiles *t)
            conv2d_elem(s);
 }
 
-static int64_t outputs_of(const tiles *t)
-{
-    return direct_outputs(t->f) * direct_outputs(t->y) * direct_outputs(t->x);
-}
-
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    const tiles t = tiles_of(config);
-    const int64_t block[3] = {t.x[2], t.y[2], t.f[2]}, outputs = outputs_of(&t);
-    if (outputs > DIRECT_MOST_OUTPUTS)
-        return optune_refuse(why, "a thread computes %" PRId64 " outputs, at most %d", outputs,
-                             (int)DIRECT_MOST_OUTPUTS);
+    const direct_tiles t = direct_tiles_of(config);
     if (t.y[0] > 65535 || s.n * t.f[0] > 65535)
         return optune_refuse(why, "more blocks than a grid's height or depth");
-    return gpu_fits(task, block, shared_of(&s, &t), conv2d_elem(&s) / 4 * (outputs + 2) + 12,
-                    why);
+    return direct_fits(task, &s, &t, shared_of(&s, &t), 2, why);
 }
 
 /* A smaller block until it is valid: fewer channels, then rows, then columns. */
@@ -105,26 +81,13 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    const tiles t = tiles_of(config);
-    const int m = optune_plan_module(plan);
-    conv2d_define(plan, m, &s);
-    direct_define(plan, m, (const char *const[]){"VF", "TF", "FI"}, t.f);
-    direct_define(plan, m, (const char *const[]){"VY", "TY", "YI"}, t.y);
-    direct_define(plan, m, (const char *const[]){"VX", "TX", "XI"}, t.x);
+    const direct_tiles t = direct_tiles_of(config);
+    const int m = direct_module(plan, &s, &t);
     optune_plan_define(plan, m, "MULTIPLIER", s.co_g);
     optune_plan_define(plan, m, "CHANNELS", channels_of(&s, &t));
-    optune_plan_define(plan, m, "STEP", direct_unroll(config, outputs_of(&t) * s.kh * s.kw));
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = OPTUNE_TIMED,
-                                .module = m,
-                                .function = "conv2d",
-                                .n_args = 3,
-                                .arg = {optune_input_arg(CONV2D_DATA),
-                                        optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0)},
-                                .grid = {t.x[0], t.y[0], s.n * t.f[0]},
-                                .block = {t.x[2], t.y[2], t.f[2]},
-                                .shared = shared_of(&s, &t),
-                            });
+    optune_plan_define(plan, m, "STEP",
+                       direct_unroll(config, direct_outputs(&t) * s.kh * s.kw));
+    direct_stage(plan, m, &s, &t, shared_of(&s, &t));
 }
 
 OPTUNE_IMPL(conv2d, depthwise_gpu) = {

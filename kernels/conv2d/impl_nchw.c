@@ -6,19 +6,17 @@
  * tile_rx [steps, in shared memory]. Only the fallback is our own: it is sized by the shape and the
  * device, where AutoTVM takes some other device's best.
  */
-#include "kernels/common/gpu_limits.h"
 #include "kernels/conv2d/direct_gpu_rows.h"
 
 typedef struct tiles {
-    const int64_t *f, *y, *x, *rc, *ry, *rx;
+    direct_tiles out;
+    const int64_t *rc, *ry, *rx;
 } tiles;
 
 static tiles tiles_of(const optune_config *config)
 {
     return (tiles){
-        .f = optune_config_split(config, "tile_f"),
-        .y = optune_config_split(config, "tile_y"),
-        .x = optune_config_split(config, "tile_x"),
+        .out = direct_tiles_of(config),
         .rc = optune_config_split(config, "tile_rc"),
         .ry = optune_config_split(config, "tile_ry"),
         .rx = optune_config_split(config, "tile_rx"),
@@ -48,16 +46,16 @@ static void space(const optune_task *task, optune_space *space)
 
 static int64_t shared_of(const conv2d_shape *s, const tiles *t)
 {
-    const int64_t rows = (direct_block(t->y) - 1) * s->sh + (t->ry[1] - 1) * s->dh + 1;
-    const int64_t cols = (direct_block(t->x) - 1) * s->sw + (t->rx[1] - 1) * s->dw + 1;
-    return t->rc[1] * (rows * cols + direct_block(t->f) * t->ry[1] * t->rx[1]) * conv2d_elem(s);
+    const int64_t rows = (direct_block(t->out.y) - 1) * s->sh + (t->ry[1] - 1) * s->dh + 1;
+    const int64_t cols = (direct_block(t->out.x) - 1) * s->sw + (t->rx[1] - 1) * s->dw + 1;
+    return t->rc[1] * (rows * cols + direct_block(t->out.f) * t->ry[1] * t->rx[1]) *
+           conv2d_elem(s);
 }
 
 /* Multiply-adds of one thread between two barriers. */
 static int64_t steps_of(const tiles *t)
 {
-    return t->rc[1] * t->ry[1] * t->rx[1] * direct_outputs(t->f) * direct_outputs(t->y) *
-           direct_outputs(t->x);
+    return t->rc[1] * t->ry[1] * t->rx[1] * direct_outputs(&t->out);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -65,14 +63,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const tiles t = tiles_of(config);
-    const int64_t block[3] = {t.x[2], t.y[2], t.f[2]};
-    const int64_t outputs = direct_outputs(t.f) * direct_outputs(t.y) * direct_outputs(t.x);
-    if (outputs > DIRECT_MOST_OUTPUTS)
-        return optune_refuse(why, "a thread computes %" PRId64 " outputs, at most %d", outputs,
-                             (int)DIRECT_MOST_OUTPUTS);
-    const int64_t words = conv2d_elem(&s) / 4;
-    return gpu_fits(task, block, shared_of(&s, &t),
-                    words * (outputs + direct_outputs(t.f)) + 12, why);
+    return direct_fits(task, &s, &t.out, shared_of(&s, &t), direct_each(t.out.f), why);
 }
 
 /* About 128 threads of 4 x 2 outputs, fewer where the output is small, and as many channels in
@@ -112,27 +103,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const tiles t = tiles_of(config);
-    const int m = optune_plan_module(plan);
-    conv2d_define(plan, m, &s);
-    direct_define(plan, m, (const char *const[]){"VF", "TF", "FI"}, t.f);
-    direct_define(plan, m, (const char *const[]){"VY", "TY", "YI"}, t.y);
-    direct_define(plan, m, (const char *const[]){"VX", "TX", "XI"}, t.x);
+    const int m = direct_module(plan, &s, &t.out);
     optune_plan_define(plan, m, "RC", t.rc[1]);
     optune_plan_define(plan, m, "RY", t.ry[1]);
     optune_plan_define(plan, m, "RX", t.rx[1]);
     optune_plan_define(plan, m, "STEP", direct_unroll(config, steps_of(&t)));
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = OPTUNE_TIMED,
-                                .module = m,
-                                .function = "conv2d",
-                                .n_args = 3,
-                                .arg = {optune_input_arg(CONV2D_DATA),
-                                        optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0)},
-                                .grid = {s.ow / direct_block(t.x), s.oh / direct_block(t.y),
-                                         s.n * (s.co / direct_block(t.f))},
-                                .block = {t.x[2], t.y[2], t.f[2]},
-                                .shared = shared_of(&s, &t),
-                            });
+    direct_stage(plan, m, &s, &t.out, shared_of(&s, &t));
 }
 
 OPTUNE_IMPL(conv2d, nchw) = {
