@@ -80,20 +80,7 @@ static __attribute__((noinline)) void tile_of(int rows, const DTYPE *x, const DT
         else if (r <= GEMM_MR)                                                                 \
             tile(x, panel, panel_k, out, MIN(r, GEMM_MR), N % GEMM_NR, k0, arg);               \
         break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
-        CASE(9)
-        CASE(10)
-        CASE(11)
-        CASE(12)
-        CASE(13)
-        CASE(14)
+        GEMM_EACH_ROWS(CASE)
     }
 }
 #endif

@@ -58,23 +58,9 @@ static int types(optune_call *call, optune_err *err)
     int status;
     if ((status = matmul_rank(err, "x", x, 3)) != OPTUNE_OK ||
         (status = matmul_rank(err, "y", y, 3)) != OPTUNE_OK ||
-        (status = matmul_rank(err, "output", out, 3)) != OPTUNE_OK)
+        (status = matmul_rank(err, "output", out, 3)) != OPTUNE_OK ||
+        (status = matmul_dtypes(call, "x", "y", err)) != OPTUNE_OK)
         return status;
-
-    if (!optune_dtype_unify(&x->dtype, &y->dtype))
-        return host_conflict(err, "their types differ", "y", y, "x", x);
-    optune_dtype want = optune_call_attr(call, "out_dtype")->dtype;
-    if (want.code == OPTUNE_DTYPE_UNKNOWN) {
-        if (!optune_dtype_unify(&out->dtype, &x->dtype))
-            return host_conflict(err, "out_dtype is left out, so their types are the same",
-                                 "output", out, "x", x);
-        optune_dtype_unify(&y->dtype, &x->dtype);
-    } else if (!optune_dtype_unify(&out->dtype, &want)) {
-        const optune_tensor wanted = {.dtype = want, .rank = -1};
-        return host_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
-    }
-    if (!tensor_sums_fit(x->dtype, out->dtype))
-        return host_conflict(err, TENSOR_SUMS_NEED, "output", out, "x", x);
 
     const bool ta = optune_call_int(call, "transpose_a") != 0;
     const bool tb = optune_call_int(call, "transpose_b") != 0;

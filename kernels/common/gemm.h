@@ -26,6 +26,23 @@
 #endif
 #define GEMM_NR (GEMM_NV * VLEN)
 
+/* CASE(r) for all numbers of rows that a tile may have, where they come at run time. */
+#define GEMM_EACH_ROWS(CASE)                                                                   \
+    CASE(1)                                                                                    \
+    CASE(2)                                                                                    \
+    CASE(3)                                                                                    \
+    CASE(4)                                                                                    \
+    CASE(5)                                                                                    \
+    CASE(6)                                                                                    \
+    CASE(7)                                                                                    \
+    CASE(8)                                                                                    \
+    CASE(9)                                                                                    \
+    CASE(10)                                                                                   \
+    CASE(11)                                                                                   \
+    CASE(12)                                                                                   \
+    CASE(13)                                                                                   \
+    CASE(14)
+
 typedef vec gemm_acc[GEMM_MR][GEMM_NV];
 /* Integers as wide as DTYPE. */
 typedef __typeof__(__builtin_choose_expr(sizeof(DTYPE) == 8, (i64)0, (i32)0)) vmask

@@ -18,6 +18,28 @@ static inline int matmul_rank(optune_err *err, const char *name, optune_tensor *
                        host_type_text(type, text), rank, (int)type->rank);
 }
 
+/* The types of operands a and b and of the output, whose attribute is out_dtype. */
+static inline int matmul_dtypes(optune_call *call, const char *a_name, const char *b_name,
+                                optune_err *err)
+{
+    optune_tensor *a = &call->input[0].type, *b = &call->input[1].type, *out = &call->output[0];
+    if (!optune_dtype_unify(&a->dtype, &b->dtype))
+        return host_conflict(err, "their types differ", b_name, b, a_name, a);
+    optune_dtype want = optune_call_attr(call, "out_dtype")->dtype;
+    if (want.code == OPTUNE_DTYPE_UNKNOWN) {
+        if (!optune_dtype_unify(&out->dtype, &a->dtype))
+            return host_conflict(err, "out_dtype is left out, so their types are the same",
+                                 "output", out, a_name, a);
+        optune_dtype_unify(&b->dtype, &a->dtype);
+    } else if (!optune_dtype_unify(&out->dtype, &want)) {
+        const optune_tensor wanted = {.dtype = want, .rank = -1};
+        return host_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
+    }
+    if (!tensor_sums_fit(a->dtype, out->dtype))
+        return host_conflict(err, TENSOR_SUMS_NEED, "output", out, a_name, a);
+    return OPTUNE_OK;
+}
+
 /* One operand of the reference: element (i, k) is at base + i * row + k * col. */
 typedef struct matmul_view {
     const void *tensor;

@@ -31,23 +31,10 @@ static int types(optune_call *call, optune_err *err)
     if ((status = matmul_rank(err, "data", data, 2)) != OPTUNE_OK ||
         (status = matmul_rank(err, "weight", weight, 2)) != OPTUNE_OK ||
         (bias && (status = matmul_rank(err, "bias", bias, 1)) != OPTUNE_OK) ||
-        (status = matmul_rank(err, "output", out, 2)) != OPTUNE_OK)
+        (status = matmul_rank(err, "output", out, 2)) != OPTUNE_OK ||
+        (status = matmul_dtypes(call, "data", "weight", err)) != OPTUNE_OK)
         return status;
 
-    if (!optune_dtype_unify(&data->dtype, &weight->dtype))
-        return host_conflict(err, "their types differ", "weight", weight, "data", data);
-    optune_dtype want = optune_call_attr(call, "out_dtype")->dtype;
-    if (want.code == OPTUNE_DTYPE_UNKNOWN) {
-        if (!optune_dtype_unify(&out->dtype, &data->dtype))
-            return host_conflict(err, "out_dtype is left out, so their types are the same",
-                                 "output", out, "data", data);
-        optune_dtype_unify(&weight->dtype, &data->dtype);
-    } else if (!optune_dtype_unify(&out->dtype, &want)) {
-        const optune_tensor wanted = {.dtype = want, .rank = -1};
-        return host_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
-    }
-    if (!tensor_sums_fit(data->dtype, out->dtype))
-        return host_conflict(err, TENSOR_SUMS_NEED, "output", out, "data", data);
     if (bias && !optune_dtype_unify(&bias->dtype, &out->dtype))
         return host_conflict(err, "their types differ", "bias", bias, "output", out);
 
