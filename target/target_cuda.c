@@ -16,8 +16,8 @@ enum {
     MOST_LIBRARIES = 8,
     MOST_REPLAYED = 16,      /* runs in one graph */
     PLAIN_SHARED = 48 << 10, /* more must be asked for */
+    OUT_OF_MEMORY = 2,       /* CUDA's */
 };
-#define STREAM_NAME "ot_stream"
 
 static const char *const keys[] = {"cuda", "gpu", NULL};
 
@@ -51,7 +51,7 @@ typedef struct loaded { /* a module */
     function *functions;
 } loaded;
 
-/* Notes what an error means for this process: after a fault nothing works any more. */
+/* Notes what an error means here: after a fault nothing works any more. */
 static int failed(cuda_state *s, int rc, const char *doing, optune_err *err)
 {
     static const int harmless[] = {1, 2, 200, 209, 500, 701}; /* refused before it ran */
@@ -62,11 +62,18 @@ static int failed(cuda_state *s, int rc, const char *doing, optune_err *err)
     return optune_fail(err, OPTUNE_EIO, "%s: %s", doing, ot_cuda_error(rc));
 }
 
+/* The driver, for whichever of the caller's threads this is: its context is a thread's own. */
+static const ot_cuda *here(const cuda_state *s)
+{
+    s->cu->cuCtxSetCurrent(s->context);
+    return s->cu;
+}
+
 static void close_cuda(void *state)
 {
     cuda_state *s = state;
     if (s->begin)
-        s->cu->cuEventDestroy(s->begin);
+        here(s)->cuEventDestroy(s->begin);
     if (s->end)
         s->cu->cuEventDestroy(s->end);
     if (s->filler)
@@ -107,7 +114,7 @@ static int flush(void *state)
 {
     cuda_state *s = state;
     const size_t bytes = s->device.l2 > 0 ? 2 * (size_t)s->device.l2 : (size_t)256 << 20;
-    int rc = s->filler ? 0 : s->cu->cuMemAlloc(&s->filler, bytes);
+    int rc = s->filler ? 0 : here(s)->cuMemAlloc(&s->filler, bytes);
     if (!rc)
         rc = s->cu->cuMemsetD8(s->filler, 1, bytes);
     s->flushing = !rc;
@@ -130,7 +137,7 @@ static void unload(void *state, void *handle)
         free(f);
     }
     if (l->device)
-        s->cu->cuModuleUnload(l->device);
+        here(s)->cuModuleUnload(l->device);
     if (l->host) {
         ot_library_words_drop(&s->words, l->host);
         dlclose(l->host);
@@ -147,10 +154,9 @@ static int load_device(cuda_state *s, const char *path, loaded *l, optune_err *e
     if (status >= 0) {
         void *image = ot_alloc(size + 16); /* aligned, as the driver likes it */
         memcpy(image, binary, size);
-        const int rc = s->cu->cuModuleLoadData(&l->device, image);
+        const int rc = here(s)->cuModuleLoadData(&l->device, image);
         free(image);
-        if (rc)
-            status = failed(s, rc, "cannot load module", err);
+        status = rc ? failed(s, rc, "cannot load module", err) : OPTUNE_OK;
     }
     ot_text_release(&all);
     return status;
@@ -200,7 +206,7 @@ static void *library(void *state, const char *name, const char *wanted, optune_e
 {
     cuda_state *s = state;
     void *handle = NULL;
-    if (strcmp(wanted, STREAM_NAME) == 0)
+    if (strcmp(wanted, "ot_stream") == 0)
         return s->stream;
     for (int i = 0; i < s->n_libraries; i++)
         if (strcmp(s->library[i].name, name) == 0)
@@ -225,19 +231,17 @@ static void *library(void *state, const char *name, const char *wanted, optune_e
 
 static void free_buffer(void *state, void *handle)
 {
-    const cuda_state *s = state;
-    ot_cuda_buffer_close(s->cu, handle);
+    ot_cuda_buffer_close(here(state), handle);
 }
 
 static int alloc(void *state, int64_t bytes, bool guarded, void **handle, optune_err *err)
 {
     cuda_state *s = state;
     ot_cuda_buffer *b = NULL;
-    const int rc = ot_cuda_buffer_open(s->cu, bytes, guarded, &b);
+    const int rc = ot_cuda_buffer_open(here(s), bytes, guarded, &b);
     *handle = b;
-    if (!rc)
-        return OPTUNE_OK;
-    failed(s, rc, "allocating", NULL);
+    if (rc != OUT_OF_MEMORY)
+        return rc ? failed(s, rc, "allocating", err) : OPTUNE_OK;
     return optune_fail(err, OPTUNE_ENOMEM, "no device memory for a buffer of %lld bytes: %s",
                        (long long)bytes, ot_cuda_error(rc));
 }
@@ -246,7 +250,7 @@ static int write_buffer(void *state, void *handle, const void *from, int64_t byt
 {
     cuda_state *s = state;
     const ot_cuda_buffer *b = handle;
-    const int rc = bytes ? s->cu->cuMemcpyHtoD(b->part, from, (size_t)bytes) : 0;
+    const int rc = bytes ? here(s)->cuMemcpyHtoD(b->part, from, (size_t)bytes) : 0;
     return rc ? failed(s, rc, "writing", NULL) : OPTUNE_OK;
 }
 
@@ -254,14 +258,13 @@ static int read_buffer(void *state, const void *handle, void *to, int64_t bytes)
 {
     cuda_state *s = state;
     const ot_cuda_buffer *b = handle;
-    const int rc = bytes ? s->cu->cuMemcpyDtoH(to, b->part, (size_t)bytes) : 0;
+    const int rc = bytes ? here(s)->cuMemcpyDtoH(to, b->part, (size_t)bytes) : 0;
     return rc ? failed(s, rc, "reading", NULL) : OPTUNE_OK;
 }
 
 static bool intact(void *state, void *handle)
 {
-    const cuda_state *s = state;
-    return ot_cuda_buffer_intact(s->cu, handle);
+    return ot_cuda_buffer_intact(here(state), handle);
 }
 
 /* ---- launching --------------------------------------------------------------------------- */
@@ -284,17 +287,10 @@ static ready *new_ready(int n)
     return r;
 }
 
-static int prepare_map(const optune_tensor_map *map, bool host, ot_cuda_tensor_map *to,
-                       optune_err *err)
-{
-    const ot_cuda_buffer *b = map->buffer;
-    return host ? optune_fail(err, OPTUNE_EUNSUPPORTED, "a library's body takes no tensor map")
-                : ot_cuda_map(map, b ? b->part : 0, to, err);
-}
-
 static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
 {
     const bool host = to->function->host != NULL;
+    const optune_tensor_map *map;
     int status = OPTUNE_OK;
     for (int i = 0; i < launch->stage->n_args && status >= 0; i++) {
         const ot_cuda_buffer *b = launch->arg[i];
@@ -320,8 +316,13 @@ static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
             to->arg[i] = launch->arg[i];
             break;
         case OPTUNE_ARG_TENSOR_MAP:
+            if (host)
+                return optune_fail(err, OPTUNE_EUNSUPPORTED,
+                                   "a library's body takes no tensor map");
+            map = launch->arg[i];
+            b = map->buffer;
             to->arg[i] = &to->map[i];
-            status = prepare_map(launch->arg[i], host, &to->map[i], err);
+            status = ot_cuda_map(map, b ? b->part : 0, &to->map[i], err);
             break;
         }
     }
@@ -331,6 +332,7 @@ static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
 static int prepare(cuda_state *s, const optune_launch *launch, int n, ready *to,
                    optune_err *err)
 {
+    const ot_cuda *cu = here(s);
     int status = OPTUNE_OK;
     for (int i = 0; i < n && status >= 0; i++) {
         const optune_stage *stage = launch[i].stage;
@@ -341,10 +343,9 @@ static int prepare(cuda_state *s, const optune_launch *launch, int n, ready *to,
             continue;
         status = ot_gpu_check_launch(&s->device, stage, err);
         if (status >= 0 && stage->shared > PLAIN_SHARED) {
-            const int rc = s->cu->cuFuncSetAttribute(
+            const int rc = cu->cuFuncSetAttribute(
                 to[i].function->device, CUDA_FUNCTION_MAX_DYNAMIC_SHARED, (int)stage->shared);
-            if (rc)
-                status = failed(s, rc, stage->function, err);
+            status = rc ? failed(s, rc, stage->function, err) : OPTUNE_OK;
         }
     }
     return status;
@@ -408,8 +409,7 @@ static cuda_graph_exec make_graph(cuda_state *s, ready *stage, int n, int64_t re
     return exec;
 }
 
-/* Milliseconds between events around so many launches of the graph or, without one, of the
- * stages; CUDA's result. */
+/* Milliseconds between events around launches of the graph, or of the stages; CUDA's result. */
 static int time_launches(cuda_state *s, ready *stage, int n, cuda_graph_exec graph,
                          int64_t launches, float *milliseconds)
 {
@@ -450,9 +450,9 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
     free(stage);
     if (rc)
         failed(s, rc, n ? launch[0].stage->function : "timing", err);
+    const double share = graph ? (double)count / (double)(graphs * replayed) : 1;
     if (rc || ot_library_words_check(&s->words, err) < 0)
         return -1;
-    const double share = graph ? (double)count / (double)(graphs * replayed) : 1;
     return milliseconds > 0 ? milliseconds * 1e-3 * share : 1e-9;
 }
 

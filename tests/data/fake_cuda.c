@@ -6,7 +6,8 @@
  * shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An
  * encoded tensor map begins with its tensor's address, so that `dense` takes maps, too. With
  * -DOLD_DRIVER there are none. `peak_<anything>` does nothing. Events read a clock that only work
- * moves: a launch takes a microsecond, bringing a graph to the device a millisecond.
+ * moves: a launch takes a microsecond, bringing a graph to the device a millisecond. A thread that
+ * has not the context gets nothing done.
  *
  * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
  */
@@ -24,6 +25,7 @@ enum {
     INVALID = 1,
     OUT_OF_MEMORY = 2,
     BAD_IMAGE = 200,
+    NO_CONTEXT = 201,
     ILLEGAL_ADDRESS = 700
 };
 
@@ -46,6 +48,7 @@ typedef struct graph {
 } graph;
 
 static int sticky, hanging, context_refs;
+static _Thread_local int current; /* this thread has the context */
 static graph *capture;
 static int64_t now_us;
 
@@ -183,13 +186,16 @@ API cuDevicePrimaryCtxRelease_v2(int device)
 
 API cuCtxSetCurrent(void *context)
 {
-    return context == &context_refs ? 0 : INVALID;
+    current = context == &context_refs;
+    return current ? 0 : INVALID;
 }
 
 /* ---- modules, memory --------------------------------------------------------------------- */
 
 API cuModuleLoadData(void **module, const void *image)
 {
+    if (!current)
+        return NO_CONTEXT;
     if (sticky)
         return sticky;
     *module = calloc(1, sizeof(kernel *));
@@ -198,6 +204,8 @@ API cuModuleLoadData(void **module, const void *image)
 
 API cuModuleUnload(void *module)
 {
+    if (!current)
+        return NO_CONTEXT;
     for (kernel *k = *(kernel **)module, *next; k; k = next) {
         next = k->next;
         free(k);
@@ -221,12 +229,16 @@ API cuModuleGetFunction(void **function, void *module, const char *name)
 
 API cuFuncSetAttribute(kernel *function, int what, int value)
 {
+    if (!current)
+        return NO_CONTEXT;
     function->shared = value;
     return what == 8 && value <= 232448 ? sticky : INVALID;
 }
 
 API cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
 {
+    if (!current)
+        return NO_CONTEXT;
     const char *most = getenv("FAKE_CUDA_MEMORY"); /* bytes that one buffer may have */
     if (most && bytes > strtoull(most, NULL, 10))
         return OUT_OF_MEMORY;
@@ -236,12 +248,16 @@ API cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
 
 API cuMemFree_v2(uint64_t pointer)
 {
+    if (!current)
+        return NO_CONTEXT;
     free((void *)(uintptr_t)pointer);
     return sticky;
 }
 
 API cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
+    if (!current)
+        return NO_CONTEXT;
     if (!sticky)
         memcpy((void *)(uintptr_t)to, from, bytes);
     return sticky;
@@ -249,6 +265,8 @@ API cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 
 API cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
 {
+    if (!current)
+        return NO_CONTEXT;
     if (!sticky)
         memcpy(to, (const void *)(uintptr_t)from, bytes);
     return sticky;
@@ -256,6 +274,8 @@ API cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
 
 API cuMemsetD8_v2(uint64_t pointer, unsigned char value, size_t bytes)
 {
+    if (!current)
+        return NO_CONTEXT;
     if (!sticky)
         memset((void *)(uintptr_t)pointer, value, bytes);
     return sticky;
@@ -284,6 +304,8 @@ API cuStreamSynchronize(void *stream)
 
 API cuStreamBeginCapture_v2(void *stream, int mode)
 {
+    if (!current)
+        return NO_CONTEXT;
     if (!stream || capture || mode != 2)
         return INVALID;
     capture = calloc(1, sizeof *capture);
@@ -351,6 +373,8 @@ API cuEventCreate(int64_t **event, unsigned flags)
 
 API cuEventRecord(int64_t *event, void *stream)
 {
+    if (!current)
+        return NO_CONTEXT;
     *event = ++now_us;
     return stream ? sticky : INVALID;
 }
@@ -409,6 +433,8 @@ API cuLaunchKernel(const kernel *function, unsigned gx, unsigned gy, unsigned gz
                    unsigned by, unsigned bz, unsigned shared, void *stream, void **arg,
                    void **extra)
 {
+    if (!current)
+        return NO_CONTEXT;
     if (sticky)
         return sticky;
     if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024 || extra ||

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is in a time of the target `cuda`, over the stand-in for its driver, whose clock counts
- * launches: the runs asked for and nothing else, whichever number of graphs replays them. And the
- * device's key, which must not tell one driver from another.
+ * launches: the runs asked for and nothing else, whichever number of graphs replays them. That any
+ * thread may use the target. And the device's key, which must not tell one driver from another.
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "support/check.h"
@@ -80,6 +81,40 @@ static void test_behind_a_flush(void **state)
     assert_true(fabs(take(1) - 1) < 1e-3);
 }
 
+/* A function may be used by one thread at a time, whichever opened it; CUDA's context is a thread's
+ * own. */
+static void *use(void *arg)
+{
+    int *ended = arg;
+    optune_err err = {0};
+    void *buffer = NULL;
+    char byte = 1;
+    *ended = row->alloc(s, 1, true, &buffer, &err);
+    if (*ended >= 0)
+        *ended = row->write(s, buffer, &byte, 1);
+    byte = 0;
+    if (*ended >= 0)
+        *ended = row->read(s, buffer, &byte, 1);
+    if (*ended >= 0)
+        *ended = row->run(s, &launch, 1, &err);
+    if (*ended >= 0 && (byte != 1 || !row->intact(s, buffer) || take(3) < 0))
+        *ended = OPTUNE_EIO;
+    if (buffer)
+        row->free(s, buffer);
+    return NULL;
+}
+
+static void test_other_thread(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    int ended = OPTUNE_EIO;
+    assert_int_equal(pthread_create(&thread, NULL, use, &ended), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(ended, OPTUNE_OK);
+    assert_true(row->alive(s));
+}
+
 static void test_key(void **state)
 {
     (void)state;
@@ -91,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_only),
         cmocka_unit_test(test_behind_a_flush),
+        cmocka_unit_test(test_other_thread),
         cmocka_unit_test(test_key),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
