@@ -37,9 +37,9 @@ static inline void pool_forward_reference(const optune_call *call, const void *c
                                           const optune_region *region, double *out,
                                           double *magnitude, pool_visit each)
 {
-    pool_shape s;
-    if (pool_forward_shape(call, &s))
-        pool_reference(call, &s, in, region, out, magnitude, each);
+    pool_walk w = {.in = in, .out = out, .magnitude = magnitude};
+    if (pool_forward_shape(call, &w.s))
+        pool_reference(call, w, region, each);
 }
 
 /* d data: what the operator `name` makes of dy and data. */

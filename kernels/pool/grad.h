@@ -50,20 +50,16 @@ static inline int64_t pool_holder(const pool_axis *a, int64_t at, int64_t tap)
                                                                          : start / a->stride;
 }
 
-/* What window (oy, ox) gives to the element at (y, x) that it holds. */
-typedef double (*pool_share)(const pool_walk *w, int64_t plane, int64_t lane, int64_t oy,
-                             int64_t ox, int64_t y, int64_t x);
-
 /* Element k of the region is the sum of what all windows give to it. */
 static inline void pool_grad_sum(const pool_walk *w, int64_t plane, int64_t lane, int64_t y,
-                                 int64_t x, int64_t k, pool_share share)
+                                 int64_t x, int64_t k)
 {
     double sum = 0, size = 0;
     for (int64_t i = 0; i < w->s.y.kernel; i++) {
         const int64_t oy = pool_holder(&w->s.y, y, i);
         for (int64_t j = 0; oy >= 0 && j < w->s.x.kernel; j++) {
             const int64_t ox = pool_holder(&w->s.x, x, j);
-            const double g = ox < 0 ? 0 : share(w, plane, lane, oy, ox, y, x);
+            const double g = ox < 0 ? 0 : w->share(w, plane, lane, oy, ox, y, x);
             sum += g;
             size += fabs(g);
         }
@@ -81,11 +77,11 @@ static inline double pool_grad_of(const pool_walk *w, int64_t plane, int64_t lan
 
 static inline void pool_grad_reference(const optune_call *call, const void *const *in,
                                        const optune_region *region, double *out,
-                                       double *magnitude, pool_visit each)
+                                       double *magnitude, pool_share share)
 {
-    pool_shape s;
-    if (pool_backward_shape(call, &s))
-        pool_reference(call, &s, in, region, out, magnitude, each);
+    pool_walk w = {.in = in, .out = out, .magnitude = magnitude, .share = share};
+    if (pool_backward_shape(call, &w.s))
+        pool_reference(call, w, region, pool_grad_sum);
 }
 
 /* What templates of gradients ask: any layout of float32 or float64. */

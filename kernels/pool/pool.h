@@ -244,23 +244,29 @@ static inline int64_t pool_out_at(const pool_shape *s, int64_t plane, int64_t y,
     return ((plane * s->y.out + y) * s->x.out + x) * s->block + lane;
 }
 
-typedef struct pool_walk {
+typedef struct pool_walk pool_walk;
+
+/* What window (oy, ox) gives to the element at (y, x) that it holds. */
+typedef double (*pool_share)(const pool_walk *w, int64_t plane, int64_t lane, int64_t oy,
+                             int64_t ox, int64_t y, int64_t x);
+
+struct pool_walk {
     pool_shape s;
     optune_dtype dtype;
     const void *const *in;
     double *out, *magnitude;
-} pool_walk;
+    pool_share share; /* of a gradient */
+};
 
 /* Element k of the region. */
 typedef void (*pool_visit)(const pool_walk *w, int64_t plane, int64_t lane, int64_t y,
                            int64_t x, int64_t k);
 
 /* Calls `each` for every element of a region of the output, in its order. */
-static inline void pool_reference(const optune_call *call, const pool_shape *s,
-                                  const void *const *in, const optune_region *r, double *out,
-                                  double *magnitude, pool_visit each)
+static inline void pool_reference(const optune_call *call, pool_walk w, const optune_region *r,
+                                  pool_visit each)
 {
-    const pool_walk w = {*s, call->output[0].dtype, in, out, magnitude};
+    w.dtype = call->output[0].dtype;
     const int64_t lanes_lo = r->rank == 5 ? r->lo[4] : 0,
                   lanes_hi = r->rank == 5 ? r->hi[4] : 1, channels = call->output[0].dim[1].min;
     int64_t k = 0;
