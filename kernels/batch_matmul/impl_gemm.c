@@ -22,7 +22,7 @@ static bool applies(const optune_task *task, char *why)
 static void space(const optune_task *task, optune_space *space)
 {
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    const int64_t vectors = matmul_ceil(s.n, matmul_lanes(task, s.f64));
+    const int64_t vectors = host_ceil(s.n, matmul_lanes(task, s.f64));
     matmul_tile_knobs(space, s.m, vectors);
     matmul_up_to(space, "block_k", depths, 6, s.k);
     optune_space_words(space, "pack_y", s.transpose_b ? 2 : 3,
@@ -36,7 +36,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t nv = optune_config_int(config, "tile_n");
     const int64_t nr = nv * matmul_lanes(task, s.f64);
     return matmul_tile_fits(task, mr, nv, why) &&
-           matmul_scratch_fits((s.b + matmul_threads(task)) * matmul_ceil(s.n, nr) * nr * s.k *
+           matmul_scratch_fits((s.b + matmul_threads(task)) * host_ceil(s.n, nr) * nr * s.k *
                                    batch_matmul_elem(&s),
                                why);
 }
@@ -44,7 +44,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    matmul_choose_tile(task, space, config, s.m, matmul_ceil(s.n, matmul_lanes(task, s.f64)));
+    matmul_choose_tile(task, space, config, s.m, host_ceil(s.n, matmul_lanes(task, s.f64)));
     optune_config_choose_int(config, space, "block_k", s.k);
     optune_config_choose_word(config, space, "pack_y",
                               s.y_const       ? "before"
@@ -78,7 +78,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     if (before) {
         const int64_t batches = s.y_shared ? 1 : s.b;
         const optune_arg packed = optune_scratch_arg(
-            optune_plan_scratch(plan, "y", batches * matmul_ceil(s.n, nr) * panel, s.y_const));
+            optune_plan_scratch(plan, "y", batches * host_ceil(s.n, nr) * panel, s.y_const));
         stage.arg[1] = packed;
         optune_stage packing = {
             .phase = s.y_const ? OPTUNE_PREPACK : OPTUNE_TIMED,

@@ -77,8 +77,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     /* The block that multiplies most for what it loads; lanes count in the second form. */
     int64_t best_y = 1, best_x = 1;
     double best = 0;
-    for (int64_t y = 1; y <= matmul_min(s.m, 16); y++)
-        for (int64_t x = 1; x <= matmul_min(s.n, 4 * lanes); x++) {
+    for (int64_t y = 1; y <= host_min(s.m, 16); y++)
+        for (int64_t x = 1; x <= host_min(s.n, 4 * lanes); x++) {
             if (s.m % y || s.n % x || needed(task, &s, y, x, k) > matmul_registers(task))
                 continue;
             const int64_t loads = along_depth(&s) ? x : x / lanes_of(x, lanes);
@@ -104,7 +104,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     batch_matmul_define(plan, module, &s);
     optune_plan_define(plan, module, "YI", optune_config_split(config, "tile_y")[1]);
     optune_plan_define(plan, module, "XI", x);
-    optune_plan_define(plan, module, "KI", depth ? k : matmul_min(k, MAX_UNROLL));
+    optune_plan_define(plan, module, "KI", depth ? k : host_min(k, MAX_UNROLL));
     optune_plan_define(plan, module, "ALONG_K", depth);
     optune_plan_define(plan, module, "LANES",
                        lanes_of(depth ? k : x, matmul_lanes(task, s.f64)));

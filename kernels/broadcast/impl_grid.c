@@ -24,7 +24,7 @@ static int64_t longest(const optune_call *call, const pattern_loops *l)
     for (int t = 0; t < l->tensors; t++) {
         if (l->stride[t][l->rank - 1] == 0)
             continue;
-        v = gpu_min(v, 16 / pattern_bytes(dtype_of(call, t)));
+        v = host_min(v, 16 / pattern_bytes(dtype_of(call, t)));
         for (int d = 0; d < l->rank - 1; d++)
             while (l->stride[t][d] % v != 0)
                 v /= 2;
@@ -44,9 +44,10 @@ static void space(const optune_task *task, optune_space *space)
 
 static int64_t blocks_of(const optune_call *call, const optune_config *config)
 {
-    return gpu_ceil(optune_tensor_elements(&call->output[0]),
-                    optune_config_int(config, "threads") * optune_config_int(config, "vector") *
-                        optune_config_int(config, "each"));
+    return host_ceil(optune_tensor_elements(&call->output[0]),
+                     optune_config_int(config, "threads") *
+                         optune_config_int(config, "vector") *
+                         optune_config_int(config, "each"));
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

@@ -158,6 +158,11 @@ static inline int64_t host_min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static inline int64_t host_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static inline int64_t host_ceil(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;

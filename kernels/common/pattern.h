@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "optune/define.h"
+#include "kernels/common/host.h"
 
 enum { PATTERN_TENSORS = OPTUNE_MAX_OPERANDS + 1 };
 

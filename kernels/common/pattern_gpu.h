@@ -88,16 +88,6 @@ static inline void gpu_define_index(optune_plan *plan, int m, const optune_call 
     optune_plan_define_text(plan, m, "INDEX", wide ? "i64" : "u32");
 }
 
-static inline int64_t gpu_ceil(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static inline int64_t gpu_min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The least power of two that is not below n. */
 static inline int64_t gpu_power2(int64_t n)
 {

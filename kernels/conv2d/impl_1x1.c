@@ -109,10 +109,10 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
         .vec_bytes = lanes * conv2d_elem(s),
         .ov = c->vecs,
         .th = 1,
-        .tw = conv2d_min(c->tile, s->ow),
+        .tw = host_min(c->tile, s->ow),
         .ici = conv2d_tile_ici(s),
         .ic_chunk = c->ic_chunk,
-        .ot_chunk = conv2d_ceil_div(c->oc_chunk, c->vecs * lanes),
+        .ot_chunk = host_ceil(c->oc_chunk, c->vecs * lanes),
         .oh_block = 1,
         .unroll_ic = conv2d_tile_unroll_ic(s),
         .unroll_kw = 1,
@@ -139,7 +139,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     int64_t tile = (registers - 1 - vecs) / vecs;
     if (!along_pixels) {
         /* Tiles of nearly equal size: the last one is as good as the others. */
-        tile = conv2d_ceil_div(pixels, conv2d_ceil_div(pixels, tile));
+        tile = host_ceil(pixels, host_ceil(pixels, tile));
         tile = tile < 4 ? 4 : tile;
     }
     optune_config_choose_int(config, space, "tile", tile);
@@ -184,10 +184,10 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
                         optune_plan *plan)
 {
     const int64_t elem = conv2d_elem(s), lanes = conv2d_lanes(task, s);
-    const int64_t tm = conv2d_min(c->tile, s->co_g), tiles = conv2d_ceil_div(s->co_g, tm);
+    const int64_t tm = host_min(c->tile, s->co_g), tiles = host_ceil(s->co_g, tm);
     const int64_t width = c->vecs * lanes;
-    const int64_t panels = conv2d_min(conv2d_ceil_div(s->oh * s->ow, width),
-                                      c->block < width ? 1 : c->block / width);
+    const int64_t panels =
+        host_min(host_ceil(s->oh * s->ow, width), c->block < width ? 1 : c->block / width);
     const int64_t threads = task->device->threads > 0 ? task->device->threads : 1;
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, s);
@@ -197,8 +197,7 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
     optune_plan_define(plan, module, "TM", tm);
     optune_plan_define(plan, module, "TV", c->vecs);
     optune_plan_define(plan, module, "IC_CHUNK", c->ic_chunk);
-    optune_plan_define(plan, module, "OT_CHUNK",
-                       conv2d_min(tiles, conv2d_ceil_div(c->oc_chunk, tm)));
+    optune_plan_define(plan, module, "OT_CHUNK", host_min(tiles, host_ceil(c->oc_chunk, tm)));
     optune_plan_define(plan, module, "PANELS", panels);
     optune_plan_define(plan, module, "PACK", c->pack);
     optune_plan_define(plan, module, "UNROLL_IC", 2);

@@ -65,7 +65,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     for (int64_t block = 1; block <= s.co && block <= 4 * lanes; block++) {
         const int64_t wide = s.co % block == 0 ? lanes_of(task, &s, block) : 0;
         for (int64_t tw = 1; wide && tw <= s.ow && tw <= 64; tw++) {
-            const int64_t ov = conv2d_ceil_div(block, wide);
+            const int64_t ov = host_ceil(block, wide);
             if ((s.ow % tw && (tw & (tw - 1))) || ov * tw + ov + 1 > registers)
                 continue;
             const double cost = conv2d_tile_cost(&s, wide, ov, 1, tw);
@@ -94,13 +94,13 @@ static void read_config(const optune_task *task, const optune_config *config, co
     const bool one = is_1x1(s);
     const bool unroll = one || optune_config_bool(config, "unroll_kw");
     t->vec_bytes = lanes * conv2d_elem(s);
-    t->ov = lanes ? conv2d_ceil_div(oc, lanes) : 0;
+    t->ov = lanes ? host_ceil(oc, lanes) : 0;
     t->th = one ? optune_config_int(config, "tile_oh") : 1;
-    t->tw = conv2d_min(optune_config_split(config, "tile_ow")[1], s->ow);
+    t->tw = host_min(optune_config_split(config, "tile_ow")[1], s->ow);
     t->ici = ic;
     t->ic_chunk = s->ci;
     t->ot_chunk = s->co;
-    t->oh_block = conv2d_min(conv2d_ceil_div(t->oh_block, t->th) * t->th, s->oh);
+    t->oh_block = host_min(host_ceil(t->oh_block, t->th) * t->th, s->oh);
     t->unroll_ic = one && ic % 4 == 0 ? 4 : 1;
     t->unroll_kw = unroll && s->kw <= 16 ? s->kw : 1;
     t->copy = !conv2d_clips(s, t->th, t->tw);

@@ -6,16 +6,6 @@
  */
 #include "kernels/conv2d/conv2d.h"
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
@@ -39,7 +29,7 @@ static void space(const optune_task *task, optune_space *space)
     int64_t rows[4];
     int n = 0;
     for (int i = 3; i >= 0; i--) {
-        const int64_t r = ceil_div(s.oh, part[i]);
+        const int64_t r = host_ceil(s.oh, part[i]);
         if (n == 0 || rows[n - 1] != r)
             rows[n++] = r;
     }
@@ -54,7 +44,7 @@ static void space(const optune_task *task, optune_space *space)
 static int64_t lanes_of(const optune_task *task, const conv2d_shape *s)
 {
     int64_t lanes = conv2d_lanes(task, s);
-    const int64_t block = max64(s->data_block, s->out_block);
+    const int64_t block = host_max(s->data_block, s->out_block);
     while (block > 0 && lanes > block && lanes * conv2d_elem(s) > 16)
         lanes /= 2;
     return lanes;
@@ -67,10 +57,10 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     /* The fewest tiles that leave registers for a row of inputs and of weights. */
     const int64_t most = conv2d_registers(task) >= 32 ? 14 : 6;
     optune_config_choose_int(config, space, "tile_oh", 1);
-    optune_config_choose_int(config, space, "tile_ow", ceil_div(s.ow, ceil_div(s.ow, most)));
+    optune_config_choose_int(config, space, "tile_ow", host_ceil(s.ow, host_ceil(s.ow, most)));
     const bool copies = s.data_block == 0 || s.out_block == 0;
     optune_config_choose_int(config, space, "block_oh",
-                             copies && s.oh * s.ow > 1024 ? ceil_div(s.oh, 4) : s.oh);
+                             copies && s.oh * s.ow > 1024 ? host_ceil(s.oh, 4) : s.oh);
 }
 
 static int64_t band(const optune_task *task, const conv2d_shape *s, int64_t rows)
@@ -78,7 +68,7 @@ static int64_t band(const optune_task *task, const conv2d_shape *s, int64_t rows
     int64_t in = (rows - 1) * s->sh + (s->kh - 1) * s->dh + 1;
     if (in > s->h)
         in = s->h;
-    return max64(in * s->w, rows * s->ow) * lanes_of(task, s);
+    return host_max(in * s->w, rows * s->ow) * lanes_of(task, s);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -121,7 +111,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 
     const int threads = task->device->threads > 1 ? task->device->threads : 1;
     const optune_arg packed = conv2d_pack(task, plan, module, "pack_weight",
-                                          ceil_div(s.co, lanes) * lanes * s.kh * s.kw);
+                                          host_ceil(s.co, lanes) * lanes * s.kh * s.kw);
     const int bands =
         optune_plan_scratch(plan, "bands", 2 * band(task, &s, rows) * threads * elem, false);
     conv2d_finish(task, plan,

@@ -7,11 +7,6 @@
  */
 #include "kernels/conv2d/conv2d.h"
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
@@ -39,7 +34,7 @@ static void space(const optune_task *task, optune_space *space)
         if (l <= s.ow)
             lanes[n++] = l;
     for (int i = 3; i >= 0; i--) {
-        const int64_t r = ceil_div(s.oh, part[i]);
+        const int64_t r = host_ceil(s.oh, part[i]);
         if (n_rows == 0 || rows[n_rows - 1] != r)
             rows[n_rows++] = r;
     }
@@ -55,7 +50,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape_of(task->call, &s);
     optune_config_choose_int(config, space, "tile_oh", s.oh < 4 ? s.oh : 4);
     optune_config_choose_int(config, space, "block_oh",
-                             s.oh * s.ow > 4096 ? ceil_div(s.oh, 4) : s.oh);
+                             s.oh * s.ow > 4096 ? host_ceil(s.oh, 4) : s.oh);
 }
 
 /* Columns of one phase, with what whole vectors read beyond the last. */

@@ -56,7 +56,7 @@ static void space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "ic_chunk", n, list);
 
     n = 0;
-    const int64_t vecs = conv2d_ceil_div(s.co_g, lanes);
+    const int64_t vecs = host_ceil(s.co_g, lanes);
     for (int64_t v = 4; v < vecs; v *= 2)
         n = add(list, n, v);
     n = add(list, n, vecs);
@@ -96,7 +96,7 @@ static void read_config(const optune_task *task, const optune_config *config, co
         .tw = optune_config_int(config, "tile_ow"),
         .ici = conv2d_tile_ici(s),
         .ic_chunk = optune_config_int(config, "ic_chunk"),
-        .ot_chunk = conv2d_ceil_div(optune_config_int(config, "oc_chunk"), ov),
+        .ot_chunk = host_ceil(optune_config_int(config, "oc_chunk"), ov),
         .oh_block = optune_config_int(config, "oh_block"),
         .unroll_ic = conv2d_tile_unroll_ic(s),
         .prefetch = optune_config_int(config, "prefetch"),
@@ -105,7 +105,7 @@ static void read_config(const optune_task *task, const optune_config *config, co
     };
     /* Whole tiles of rows, unless the block is the whole plane. */
     if (t->oh_block < s->oh)
-        t->oh_block = conv2d_min(conv2d_ceil_div(t->oh_block, t->th) * t->th, s->oh);
+        t->oh_block = host_min(host_ceil(t->oh_block, t->th) * t->th, s->oh);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

@@ -6,16 +6,6 @@
  */
 #include "kernels/conv2d/conv2d.h"
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t depth_of(const conv2d_shape *s)
 {
     return s->ci_g * s->kh * s->kw;
@@ -63,7 +53,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape_of(task->call, &s);
     const int64_t area = s.oh * s.ow, lanes = conv2d_lanes(task, &s);
     /* The widest panel that wastes no vector of the plane, columns in half of the L2. */
-    const int64_t vecs = ceil_div(area, lanes);
+    const int64_t vecs = host_ceil(area, lanes);
     const int64_t nv = conv2d_registers(task) < 32 ? 1
                        : vecs % 2 == 0             ? 2
                        : vecs % 3 == 0             ? 3
@@ -72,7 +62,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
     const int64_t room = l2 / 2 / conv2d_elem(&s);
     optune_config_choose_int(config, space, "tile_co",
-                             ceil_div(s.co_g, ceil_div(s.co_g, min64(most, 14))));
+                             host_ceil(s.co_g, host_ceil(s.co_g, host_min(most, 14))));
     optune_config_choose_int(config, space, "tile_pixel", nv);
     optune_config_choose_int(config, space, "block_k", 512);
     const int64_t depth = optune_config_int(config, "block_k");
@@ -84,7 +74,7 @@ static int64_t pitch_of(const optune_task *task, const conv2d_shape *s,
                         const optune_config *config)
 {
     const int64_t nv = optune_config_int(config, "tile_pixel"), lanes = conv2d_lanes(task, s);
-    return (ceil_div(optune_config_int(config, "block_pixel"), nv * lanes) * nv | 1) * lanes;
+    return (host_ceil(optune_config_int(config, "block_pixel"), nv * lanes) * nv | 1) * lanes;
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -117,8 +107,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int64_t pixels = optune_config_int(config, "block_pixel");
     const int64_t depth = optune_config_int(config, "block_k");
     const int threads = task->device->threads > 1 ? task->device->threads : 1;
-    const int64_t tiles = ceil_div(s.co_g, mr);
-    const int64_t tasks = s.n * s.groups * ceil_div(s.oh * s.ow, pixels);
+    const int64_t tiles = host_ceil(s.co_g, mr);
+    const int64_t tasks = s.n * s.groups * host_ceil(s.oh * s.ow, pixels);
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, &s);
     conv2d_light(plan, module);
@@ -127,9 +117,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "GEMM_KU", optune_config_int(config, "unroll"));
     optune_plan_define(plan, module, "PIXELS", pixels);
     optune_plan_define(plan, module, "DEPTH", depth);
-    optune_plan_define(plan, module, "CO_PARTS", min64(tiles, ceil_div(threads, tasks)));
+    optune_plan_define(plan, module, "CO_PARTS", host_min(tiles, host_ceil(threads, tasks)));
 
-    const int64_t tile = ceil_div(depth_of(&s) * mr, lanes) * lanes + lanes;
+    const int64_t tile = host_ceil(depth_of(&s) * mr, lanes) * lanes + lanes;
     const optune_arg packed =
         conv2d_pack(task, plan, module, "pack_weight", s.groups * tiles * tile);
     const int columns = optune_plan_scratch(

@@ -66,9 +66,9 @@ typedef struct sizes {
 static sizes sizes_of(const optune_call *call, const conv2d_shape *s, const matmul_gpu_mma *c)
 {
     sizes z = {.ci_pad = implicit_mma_channels(call, s)};
-    z.co_pad = matmul_ceil(s->co_g, c->bm) * c->bm;
+    z.co_pad = host_ceil(s->co_g, c->bm) * c->bm;
     z.depth = c->kb / implicit_mma_size(call);
-    z.tiles = matmul_ceil(z.ci_pad * s->kh * s->kw, z.depth);
+    z.tiles = host_ceil(z.ci_pad * s->kh * s->kw, z.depth);
     z.turned = s->n * s->h * s->w * s->groups * z.ci_pad;
     z.packed = s->groups * z.co_pad * z.tiles * z.depth;
     z.outputs = s->n * s->co * s->oh * s->ow;
@@ -112,18 +112,18 @@ static void add_layouts(const optune_task *task, optune_plan *plan, int m,
                                             .function = "pack",
                                             .n_args = 2,
                                             .arg = {optune_input_arg(CONV2D_WEIGHT), *packed},
-                                            .grid = {matmul_ceil(z->packed, FLAT)},
+                                            .grid = {host_ceil(z->packed, FLAT)},
                                             .block = {FLAT}});
-    optune_plan_stage(
-        plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                              .module = m,
-                              .function = "turn",
-                              .n_args = 2,
-                              .arg = {optune_input_arg(CONV2D_DATA), *turned},
-                              .grid = {matmul_ceil(s->h * s->w, SQUARE),
-                                       matmul_ceil(z->ci_pad, SQUARE), s->n * s->groups},
-                              .block = {SQUARE, LINES},
-                              .shared = SQUARE * (SQUARE + 1) * size});
+    optune_plan_stage(plan,
+                      &(optune_stage){.phase = OPTUNE_TIMED,
+                                      .module = m,
+                                      .function = "turn",
+                                      .n_args = 2,
+                                      .arg = {optune_input_arg(CONV2D_DATA), *turned},
+                                      .grid = {host_ceil(s->h * s->w, SQUARE),
+                                               host_ceil(z->ci_pad, SQUARE), s->n * s->groups},
+                                      .block = {SQUARE, LINES},
+                                      .shared = SQUARE * (SQUARE + 1) * size});
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -144,8 +144,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                               .function = "convolve",
                               .n_args = 3,
                               .arg = {turned, packed, sums},
-                              .grid = {z.co_pad / c.bm * matmul_ceil(s.n * s.oh * s.ow, c.bn),
-                                       1, s.groups * c.splits},
+                              .grid = {z.co_pad / c.bm * host_ceil(s.n * s.oh * s.ow, c.bn), 1,
+                                       s.groups * c.splits},
                               .block = {matmul_gpu_mma_threads(&c)},
                               .shared = matmul_gpu_mma_shared(&c)});
     if (c.splits > 1)
@@ -154,7 +154,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                                                 .function = "finish",
                                                 .n_args = 2,
                                                 .arg = {sums, optune_output_arg(0)},
-                                                .grid = {matmul_ceil(z.outputs, FLAT)},
+                                                .grid = {host_ceil(z.outputs, FLAT)},
                                                 .block = {FLAT}});
 }
 

@@ -18,21 +18,6 @@ typedef struct sizes {
     bool split_blocks;
 } sizes;
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
@@ -47,7 +32,7 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs groups=1, these are %ld", (long)s.groups);
     /* A tile spreads its rounding errors over all its outputs: one that sums up few products,
      * or none, cannot keep its own bound. */
-    if (max64(max64(s.pt, s.pb), max64(s.pl, s.pr)) > 2)
+    if (host_max(host_max(s.pt, s.pb), host_max(s.pl, s.pr)) > 2)
         return optune_refuse(why, "needs a padding of at most 2");
     if (s.ci < 8)
         return optune_refuse(why, "needs 8 input channels, these are %ld", (long)s.ci);
@@ -64,7 +49,7 @@ static int block_rows(const conv2d_shape *s, int64_t value[])
     int n = 0;
     for (int t = 0; t < TILES; t++)
         for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
-            const int64_t rows = ceil_div(s->n * ceil_div(s->oh, tile_sizes[t]), part[i]);
+            const int64_t rows = host_ceil(s->n * host_ceil(s->oh, tile_sizes[t]), part[i]);
             int at = 0;
             while (at < n && value[at] < rows)
                 at++;
@@ -116,20 +101,20 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
     if (z.threads < 1)
         z.threads = 1;
     z.points = points_of(tile_h, s->sh) * points_of(tile_w, s->sw);
-    const int64_t image_rows = ceil_div(s->oh, tile_h);
+    const int64_t image_rows = host_ceil(s->oh, tile_h);
     z.all_rows = s->n * image_rows;
-    z.cols = ceil_div(s->ow, tile_w);
+    z.cols = host_ceil(s->ow, tile_w);
     z.tiles = rows * z.cols;
-    z.panels = ceil_div(s->co, tile_co * z.lanes);
-    z.chunks = ceil_div(z.panels, chunk);
-    z.split_blocks = ceil_div(z.all_rows, rows) >= 2 * z.threads;
-    const int64_t v_row = (ceil_div(s->ci, z.lanes) + 1) * z.lanes;
+    z.panels = host_ceil(s->co, tile_co * z.lanes);
+    z.chunks = host_ceil(z.panels, chunk);
+    z.split_blocks = host_ceil(z.all_rows, rows) >= 2 * z.threads;
+    const int64_t v_row = (host_ceil(s->ci, z.lanes) + 1) * z.lanes;
     z.v = z.points * (z.tiles * v_row + z.lanes);
     z.m = chunk * z.points * (z.tiles * tile_co * z.lanes + z.lanes);
     z.u = z.panels * weights_of(tile_h) * weights_of(tile_w) * s->ci * tile_co * z.lanes;
-    const int64_t band = min64(rows, image_rows) * tile_h;
-    z.band = max64(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes +
-             s->w * max64(z.lanes, s->data_block);
+    const int64_t band = host_min(rows, image_rows) * tile_h;
+    z.band = host_max(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes +
+             s->w * host_max(z.lanes, s->data_block);
     return z;
 }
 
@@ -146,9 +131,9 @@ static bool precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
 static int64_t steps(const conv2d_shape *s, int64_t lanes, int64_t tiles, int64_t p, int64_t co)
 {
     const int64_t rest = tiles % p;
-    const int64_t whole = max64(max64(p * co, p + co), 8) + 1;
-    const int64_t last = rest ? max64(max64(rest * co, rest + co), 8) + 1 : 0;
-    return ceil_div(s->co, co * lanes) * (tiles / p * whole + last);
+    const int64_t whole = host_max(host_max(p * co, p + co), 8) + 1;
+    const int64_t last = rest ? host_max(host_max(rest * co, rest + co), 8) + 1 : 0;
+    return host_ceil(s->co, co * lanes) * (tiles / p * whole + last);
 }
 
 /* The register tile that covers `tiles` best; two vectors of channels where that is as good. */
@@ -160,7 +145,8 @@ static void best_tile(const optune_task *task, const conv2d_shape *s, int64_t ti
     double least = INFINITY;
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         const int64_t v = order[i];
-        const int64_t most = min64((conv2d_registers(task) - 1) / v - 1, min64(tiles, MOST_P));
+        const int64_t most =
+            host_min((conv2d_registers(task) - 1) / v - 1, host_min(tiles, MOST_P));
         double mine = INFINITY;
         int64_t best = 1;
         for (int64_t q = 1; q <= most && (v - 1) * lanes < s->co; q++)
@@ -199,11 +185,11 @@ static double cost(const optune_task *task, const conv2d_shape *s, const choice 
 {
     const sizes z = sizes_of(task, s, c->tile_h, c->tile_w, c->rows, c->tile_co, c->chunk);
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
-    const int64_t elem = conv2d_elem(s), blocks = ceil_div(z.all_rows, c->rows);
+    const int64_t elem = conv2d_elem(s), blocks = host_ceil(z.all_rows, c->rows);
     const double step = (double)steps(s, z.lanes, z.tiles, c->tile_p, c->tile_co) / 2;
     const double products = (double)(blocks * z.points * (s->ci + 6)) * step;
     const double vectors = (double)(z.all_rows * z.cols * z.points) *
-                           (double)(ceil_div(s->ci, z.lanes) + z.panels * c->tile_co);
+                           (double)(host_ceil(s->ci, z.lanes) + z.panels * c->tile_co);
     const double slow = (z.v + z.m) * elem > 4 * l2 ? 4 : 1;
     double far = 0;
     if ((z.v + z.m) * elem > l2 * 3 / 4)
@@ -215,7 +201,7 @@ static double cost(const optune_task *task, const conv2d_shape *s, const choice 
         weights *= 1.5;
     /* Threads share blocks, or the chunks of each. */
     const int64_t parts = z.split_blocks ? blocks : z.chunks;
-    const double rounds = (double)(ceil_div(parts, z.threads) * z.threads) / (double)parts;
+    const double rounds = (double)(host_ceil(parts, z.threads) * z.threads) / (double)parts;
     return (products + 2 * vectors + (far + weights) * (double)elem / 32) * rounds;
 }
 
@@ -235,11 +221,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                     .rows = rows[i / (2 * TILES * TILES)],
                     .tile_p = 1,
                     .tile_co = 1};
-        const int64_t tiles = c.rows * ceil_div(s.ow, c.tile_w);
-        if (c.rows > s.n * ceil_div(s.oh, c.tile_h) || !precise(&s, c.tile_h, c.tile_w))
+        const int64_t tiles = c.rows * host_ceil(s.ow, c.tile_w);
+        if (c.rows > s.n * host_ceil(s.oh, c.tile_h) || !precise(&s, c.tile_h, c.tile_w))
             continue;
         best_tile(task, &s, tiles, &c.tile_p, &c.tile_co);
-        if (c.chunk > 1 && c.chunk > ceil_div(s.co, c.tile_co * lanes))
+        if (c.chunk > 1 && c.chunk > host_ceil(s.co, c.tile_co * lanes))
             continue;
         const double cycles = cost(task, &s, &c);
         if (cycles < least) {
@@ -297,7 +283,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (chunk > 1 && chunk > z.panels)
         return optune_refuse(why, "only %ld panels of output channels", (long)z.panels);
     const int64_t most = (INT64_C(1) << 30) / conv2d_elem(&s);
-    if (max64(max64(z.v, z.m), z.band) * z.threads > most || z.u > most)
+    if (host_max(host_max(z.v, z.m), z.band) * z.threads > most || z.u > most)
         return optune_refuse(why, "more than 1 GiB of scratch");
     return true;
 }

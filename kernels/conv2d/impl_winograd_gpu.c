@@ -16,20 +16,15 @@ typedef struct sizes {
     int64_t u, v, m; /* elements */
 } sizes;
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int64_t padded(int64_t n, int64_t block)
 {
-    return ceil_div(n, block) * block;
+    return host_ceil(n, block) * block;
 }
 
 static sizes sizes_of(const conv2d_shape *s, int64_t tile, const gpu_tile *t)
 {
     sizes z = {.points = (tile + 2) * (tile + 2)};
-    z.p = s->n * ceil_div(s->oh, tile) * ceil_div(s->ow, tile);
+    z.p = s->n * host_ceil(s->oh, tile) * host_ceil(s->ow, tile);
     z.ci_pad = padded(s->ci, t->bk);
     z.co_pad = padded(s->co, t->bn);
     z.p_pad = padded(z.p, t->bm);
@@ -139,7 +134,7 @@ static void add_flat(optune_plan *plan, int m, optune_phase phase, const char *f
                                             .function = function,
                                             .n_args = 2,
                                             .arg = {from, to},
-                                            .grid = {ceil_div(threads, FLAT)},
+                                            .grid = {host_ceil(threads, FLAT)},
                                             .block = {FLAT}});
 }
 

@@ -15,16 +15,6 @@ typedef struct sizes {
     int threads;
 } sizes;
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Points, infinity included, of the taps of one residue of the stride. */
 static int64_t points_of(const conv2d_shape *s, int64_t tile, int64_t part)
 {
@@ -46,7 +36,7 @@ static bool applies(const optune_task *task, char *why)
     if (s.data_block)
         return optune_refuse(why, "needs NCHW input");
     /* A tile spreads its rounding errors over all its outputs: each must sum up some taps. */
-    if (max64(s.pl, s.pr) > s.kw / 2 || max64(s.pt, s.pb) > s.kh / 2)
+    if (host_max(s.pl, s.pr) > s.kw / 2 || host_max(s.pt, s.pb) > s.kh / 2)
         return optune_refuse(why, "needs a padding of at most half the kernel");
     return true;
 }
@@ -71,19 +61,19 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s,
     const int64_t tile = optune_config_int(config, "tile"), lanes = conv2d_lanes(task, s);
     const int64_t nr = optune_config_int(config, "tile_co") * lanes;
     const int64_t rows = optune_config_int(config, "block_rows");
-    const int64_t step = tile * s->sw, nq = ceil_div(s->ow, tile);
-    const int64_t qp = ceil_div(nq, lanes) * lanes;
+    const int64_t step = tile * s->sw, nq = host_ceil(s->ow, tile);
+    const int64_t qp = host_ceil(nq, lanes) * lanes;
     sizes z = {.threads = task->device->threads < 1 ? 1 : task->device->threads};
     z.points = points_of(s, tile, 0);
     z.shared = points_of(s, tile, s->sw - 1);
-    z.panels = ceil_div(s->co, nr);
+    z.panels = host_ceil(s->co, nr);
     const int64_t units = z.shared * s->sw + z.points - z.shared;
     z.u = z.panels * units * s->kh * s->ci * nr;
     z.v = units * ((rows - 1) * s->sh + s->kh) * s->ci * qp + z.points * lanes;
     z.m = z.points * (nq * nr + lanes);
-    const int64_t phase = qp + ceil_div(s->kw, step) + 1;
-    const int64_t split = ceil_div(phase * step, 2 * lanes * step) * 2 * lanes * step;
-    z.band = max64(2 * split, nq * tile * lanes);
+    const int64_t phase = qp + host_ceil(s->kw, step) + 1;
+    const int64_t split = host_ceil(phase * step, 2 * lanes * step) * 2 * lanes * step;
+    z.band = host_max(2 * split, nq * tile * lanes);
     return z;
 }
 
@@ -93,13 +83,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape_of(task->call, &s);
     const int64_t lanes = conv2d_lanes(task, &s);
     const bool large = s.ow > 4 * lanes && points_of(&s, 6, 0) <= MOST_POINTS;
-    const int64_t tile = large ? 6 : s.ow > 2 * lanes ? 4 : 2, nq = ceil_div(s.ow, tile);
+    const int64_t tile = large ? 6 : s.ow > 2 * lanes ? 4 : 2, nq = host_ceil(s.ow, tile);
     const int64_t co = conv2d_registers(task) >= 32 && s.co > lanes ? 2 : 1;
     const int64_t most = (conv2d_registers(task) - 2) / co - 1;
     optune_config_choose_int(config, space, "tile", tile);
     optune_config_choose_int(config, space, "tile_co", co);
     optune_config_choose_int(config, space, "tile_q",
-                             ceil_div(nq, ceil_div(nq, most < nq ? most : nq)));
+                             host_ceil(nq, host_ceil(nq, most < nq ? most : nq)));
     optune_config_choose_int(config, space, "unroll", 2);
     /* The transformed rows of a block in half of the L2. */
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
@@ -116,7 +106,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const sizes z = sizes_of(task, &s, config);
     const int64_t q = optune_config_int(config, "tile_q");
     const int64_t co = optune_config_int(config, "tile_co");
-    const int64_t tiles = ceil_div(s.ow, optune_config_int(config, "tile"));
+    const int64_t tiles = host_ceil(s.ow, optune_config_int(config, "tile"));
     if (z.points > MOST_POINTS)
         return optune_refuse(why, "%ld points lose too many digits", (long)z.points);
     if (q > tiles && q > 1)
@@ -127,7 +117,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (co > 1 && (co - 1) * conv2d_lanes(task, &s) >= s.co)
         return optune_refuse(why, "only %ld output channels", (long)s.co);
     const int64_t most = (INT64_C(1) << 28) / conv2d_elem(&s);
-    if (max64(z.v, z.m) * z.threads > most || z.u > most)
+    if (host_max(z.v, z.m) * z.threads > most || z.u > most)
         return optune_refuse(why, "more than 256 MiB of scratch");
     return true;
 }

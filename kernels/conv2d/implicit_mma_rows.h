@@ -19,7 +19,7 @@ static inline int64_t implicit_mma_size(const optune_call *call)
 static inline int64_t implicit_mma_channels(const optune_call *call, const conv2d_shape *s)
 {
     const int64_t each = 16 / implicit_mma_size(call);
-    return matmul_ceil(s->ci_g, each) * each;
+    return host_ceil(s->ci_g, each) * each;
 }
 
 static inline matmul_gpu implicit_mma_product(const optune_call *call, const conv2d_shape *s)

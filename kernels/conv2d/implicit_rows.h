@@ -12,11 +12,6 @@
 
 enum { IMPLICIT_MOST_SPLITS = 32, IMPLICIT_PACK_THREADS = 256 };
 
-static inline int64_t implicit_ceil(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* The product of one group. */
 static inline gpu_product implicit_product(const conv2d_shape *s)
 {
@@ -33,13 +28,13 @@ static inline gpu_product implicit_product(const conv2d_shape *s)
 /* Channels of a tap in the depth: whole tiles where that adds little. */
 static inline int64_t implicit_ci_pad(const conv2d_shape *s, int64_t bk)
 {
-    const int64_t whole = implicit_ceil(s->ci_g, bk) * bk;
+    const int64_t whole = host_ceil(s->ci_g, bk) * bk;
     return whole * 8 <= s->ci_g * 9 ? whole : s->ci_g;
 }
 
 static inline int64_t implicit_depth(const conv2d_shape *s, int64_t bk)
 {
-    return implicit_ceil(implicit_ci_pad(s, bk) * s->kh * s->kw, bk) * bk;
+    return host_ceil(implicit_ci_pad(s, bk) * s->kh * s->kw, bk) * bk;
 }
 
 static inline int64_t implicit_outputs(const conv2d_shape *s)
@@ -53,7 +48,7 @@ static inline bool implicit_applies(const conv2d_shape *s, char *why)
         return optune_refuse(why, "needs NCHW");
     if (s->groups * IMPLICIT_MOST_SPLITS > 65535)
         return optune_refuse(why, "%" PRId64 " groups are more than a grid's depth", s->groups);
-    if (implicit_ceil(s->co_g, 16) > 65535)
+    if (host_ceil(s->co_g, 16) > 65535)
         return optune_refuse(why, "more output channels than a grid's height");
     if (s->h * s->w > INT32_MAX / 2 || s->oh * s->ow > INT32_MAX / 2)
         return optune_refuse(why, "one plane is too large for 32-bit offsets");
@@ -76,7 +71,7 @@ static inline bool implicit_valid(const optune_task *task, const conv2d_shape *s
     if (split > 1 && steps < 2 * split)
         return optune_refuse(why, "%" PRId64 " steps do not make %" PRId64 " parts", steps,
                              split);
-    if ((split - 1) * implicit_ceil(steps, split) >= steps)
+    if ((split - 1) * host_ceil(steps, split) >= steps)
         return optune_refuse(why, "%" PRId64 " parts of %" PRId64 " steps leave one empty",
                              split, steps);
     if (split * implicit_outputs(s) * p.elem > INT64_C(1) << 30 && split > 1)
@@ -122,7 +117,7 @@ static inline void implicit_define(optune_plan *plan, int m, const conv2d_shape 
     gpu_tile_define(plan, m, &t, config, conv2d_elem(s));
     optune_plan_define(plan, m, "CI_PAD", implicit_ci_pad(s, t.bk));
     optune_plan_define(plan, m, "DEPTH", implicit_depth(s, t.bk));
-    optune_plan_define(plan, m, "CO_PAD", implicit_ceil(s->co_g, t.bn) * t.bn);
+    optune_plan_define(plan, m, "CO_PAD", host_ceil(s->co_g, t.bn) * t.bn);
     optune_plan_define(plan, m, "SPLIT", optune_config_int(config, "split_k"));
     optune_plan_define(plan, m, "VA", implicit_fetch(s, transposed, &t));
     optune_plan_define(plan, m, "PACK_THREADS", IMPLICIT_PACK_THREADS);
@@ -137,7 +132,7 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
     const gpu_tile t = gpu_tile_of(config);
     const gpu_product p = implicit_product(s);
     const int64_t split = optune_config_int(config, "split_k");
-    const int64_t co_pad = implicit_ceil(s->co_g, t.bn) * t.bn;
+    const int64_t co_pad = host_ceil(s->co_g, t.bn) * t.bn;
     const int64_t weights = s->groups * implicit_depth(s, t.bk) * co_pad;
     const bool constant = task->call->input[weight].is_const;
     const int m = optune_plan_module(plan);
@@ -148,31 +143,30 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
     if (split > 1)
         sums = optune_scratch_arg(
             optune_plan_scratch(plan, "parts", split * implicit_outputs(s) * p.elem, false));
-    optune_plan_stage(plan,
-                      &(optune_stage){.phase = constant ? OPTUNE_PREPACK : OPTUNE_TIMED,
-                                      .module = m,
-                                      .function = "pack",
-                                      .n_args = 2,
-                                      .arg = {optune_input_arg(weight), packed},
-                                      .grid = {implicit_ceil(weights, IMPLICIT_PACK_THREADS)},
-                                      .block = {IMPLICIT_PACK_THREADS}});
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
+    optune_plan_stage(plan, &(optune_stage){.phase = constant ? OPTUNE_PREPACK : OPTUNE_TIMED,
                                             .module = m,
-                                            .function = "convolve",
-                                            .n_args = 3,
-                                            .arg = {optune_input_arg(data), packed, sums},
-                                            .grid = {implicit_ceil(p.m, t.bm), co_pad / t.bn,
-                                                     s->groups * split},
-                                            .block = {gpu_tile_threads(&t)},
-                                            .shared = gpu_tile_shared(&t, p.elem, 0)});
+                                            .function = "pack",
+                                            .n_args = 2,
+                                            .arg = {optune_input_arg(weight), packed},
+                                            .grid = {host_ceil(weights, IMPLICIT_PACK_THREADS)},
+                                            .block = {IMPLICIT_PACK_THREADS}});
+    optune_plan_stage(
+        plan, &(optune_stage){.phase = OPTUNE_TIMED,
+                              .module = m,
+                              .function = "convolve",
+                              .n_args = 3,
+                              .arg = {optune_input_arg(data), packed, sums},
+                              .grid = {host_ceil(p.m, t.bm), co_pad / t.bn, s->groups * split},
+                              .block = {gpu_tile_threads(&t)},
+                              .shared = gpu_tile_shared(&t, p.elem, 0)});
     if (split > 1)
         optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                                 .module = m,
                                                 .function = "add_parts",
                                                 .n_args = 2,
                                                 .arg = {sums, optune_output_arg(0)},
-                                                .grid = {implicit_ceil(implicit_outputs(s),
-                                                                       IMPLICIT_PACK_THREADS)},
+                                                .grid = {host_ceil(implicit_outputs(s),
+                                                                   IMPLICIT_PACK_THREADS)},
                                                 .block = {IMPLICIT_PACK_THREADS}});
 }
 

@@ -22,16 +22,6 @@ typedef struct conv2d_tile {
     bool gather;      /* a 1x1 convolution over gathered pixels */
 } conv2d_tile;
 
-static inline int64_t conv2d_ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static inline int64_t conv2d_min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static inline int64_t conv2d_gcd(int64_t a, int64_t b)
 {
     return b ? conv2d_gcd(b, a % b) : a;
@@ -40,7 +30,7 @@ static inline int64_t conv2d_gcd(int64_t a, int64_t b)
 /* The largest divisor of n that is at most limit. */
 static inline int64_t conv2d_divisor(int64_t n, int64_t limit)
 {
-    for (int64_t d = conv2d_min(n, limit); d > 1; d--)
+    for (int64_t d = host_min(n, limit); d > 1; d--)
         if (n % d == 0)
             return d;
     return 1;
@@ -71,7 +61,7 @@ static inline bool conv2d_pads_rows(const conv2d_shape *s)
 /* Clipping knows edges at compile time, so only the first and the last tile may touch one. */
 static inline bool conv2d_clips(const conv2d_shape *s, int64_t th, int64_t tw)
 {
-    const int64_t tiles = conv2d_ceil_div(s->ow, tw);
+    const int64_t tiles = host_ceil(s->ow, tw);
     if (th > 1 && conv2d_pads_rows(s))
         return false;
     return tiles == 1 || (tw * s->sw >= s->pl &&
@@ -112,7 +102,7 @@ static inline bool conv2d_tile_valid(const optune_task *task, const conv2d_shape
 /* Widths worth trying: those that cover a row with tiles of nearly equal size. */
 static inline bool conv2d_even_width(const conv2d_shape *s, int64_t tw)
 {
-    return conv2d_ceil_div(s->ow, conv2d_ceil_div(s->ow, tw)) == tw;
+    return host_ceil(s->ow, host_ceil(s->ow, tw)) == tw;
 }
 
 /* Estimated time of a register tile over the whole output, in cycles of one step of the
@@ -129,7 +119,7 @@ static inline double conv2d_tile_cost(const conv2d_shape *s, int64_t lanes, int6
         const double work = sums > loads ? sums : loads;
         total += (double)(down * across) * ((work > 8 ? work : 8) / 2 + 0.5);
     }
-    return total * (double)conv2d_ceil_div(s->co_g, ov * lanes);
+    return total * (double)host_ceil(s->co_g, ov * lanes);
 }
 
 /* Planes of whole pages put all channels of a pixel into the same sets of a cache. */
@@ -171,14 +161,14 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
     t->ici = conv2d_tile_ici(s);
     t->unroll_ic = conv2d_tile_unroll_ic(s);
     t->unroll_kw = conv2d_tile_unroll_kw(s);
-    t->ot_chunk = conv2d_ceil_div(s->co_g, t->ov * lanes);
+    t->ot_chunk = host_ceil(s->co_g, t->ov * lanes);
     /* One tile's weights of a chunk stay in the second-level cache; when all weights together do
      * not fit it, they come from afar and are fetched earlier. */
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
     const int64_t channel = s->kh * s->kw * t->ov * t->vec_bytes;
     t->ic_chunk = s->ci_g;
     while (t->ic_chunk > 64 && t->ic_chunk * channel > l2 / 4 * 3)
-        t->ic_chunk = conv2d_ceil_div(t->ic_chunk, 2);
+        t->ic_chunk = host_ceil(t->ic_chunk, 2);
     t->prefetch = s->ci_g * s->co * s->kh * s->kw * conv2d_elem(s) > l2 / 2 ? 128 : 48;
     /* Rows of a block: their input fits half of that cache. */
     const int64_t row = s->ci_g * s->w * s->sh * conv2d_elem(s);
@@ -219,11 +209,11 @@ static inline void conv2d_tile_plan(const optune_task *task, const conv2d_shape 
                                     const conv2d_tile *t, optune_plan *plan)
 {
     const int64_t lanes = t->vec_bytes / conv2d_elem(s), oct = t->ov * lanes;
-    const int64_t tiles = conv2d_ceil_div(s->co_g, oct), icos = s->ci_g / t->ici;
-    const int64_t chunk = conv2d_min(icos, conv2d_ceil_div(t->ic_chunk, t->ici));
+    const int64_t tiles = host_ceil(s->co_g, oct), icos = s->ci_g / t->ici;
+    const int64_t chunk = host_min(icos, host_ceil(t->ic_chunk, t->ici));
     const int64_t threads = task->device->threads > 0 ? task->device->threads : 1;
-    const int64_t ot_chunk = conv2d_min(t->ot_chunk, tiles);
-    const int64_t oh_block = conv2d_min(t->oh_block, s->oh);
+    const int64_t ot_chunk = host_min(t->ot_chunk, tiles);
+    const int64_t oh_block = host_min(t->oh_block, s->oh);
 
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, s);

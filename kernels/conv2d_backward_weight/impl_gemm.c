@@ -17,7 +17,7 @@ static bool applies(const optune_task *task, char *why)
 
 static int64_t vectors(const optune_task *task, const conv2d_shape *s)
 {
-    return matmul_ceil(s->ci_g * s->kh * s->kw, matmul_lanes(task, s->f64));
+    return host_ceil(s->ci_g * s->kh * s->kw, matmul_lanes(task, s->f64));
 }
 
 static void space(const optune_task *task, optune_space *space)

@@ -13,8 +13,7 @@
 
 static inline bool scan_gpu_applies(const optune_task *task, char *why)
 {
-    return scan_applies(task, why) &&
-           gpu_computes(task->call->input[0].type.dtype, why) &&
+    return scan_applies(task, why) && gpu_computes(task->call->input[0].type.dtype, why) &&
            gpu_computes(task->call->output[0].dtype, why);
 }
 
@@ -97,8 +96,8 @@ static inline int64_t scan_team_shared(const scan_shape *s, int64_t threads)
 
 static inline int64_t scan_team_blocks(const scan_shape *s, const optune_config *config)
 {
-    return gpu_ceil(s->at.outer,
-                    optune_config_int(config, "threads") / optune_config_int(config, "team"));
+    return host_ceil(s->at.outer,
+                     optune_config_int(config, "threads") / optune_config_int(config, "team"));
 }
 
 static inline bool scan_team_valid(const optune_task *task, const optune_config *config,
@@ -158,7 +157,7 @@ static inline void scan_across_space(const optune_task *task, optune_space *spac
 
 static inline int64_t scan_across_blocks(const scan_shape *s, int64_t threads)
 {
-    return gpu_ceil(s->at.outer * s->at.inner, threads);
+    return host_ceil(s->at.outer * s->at.inner, threads);
 }
 
 static inline bool scan_across_valid(const optune_task *task, const optune_config *config,
@@ -185,7 +184,7 @@ static inline void scan_across_fallback(const optune_task *task, const optune_sp
     const scan_shape s = scan_shape_of(task->call);
     const int64_t lines = s.at.outer * s.at.inner;
     int64_t threads = gpu_threads(task, 256);
-    while (threads > 64 && gpu_ceil(lines, threads) < 4 * gpu_cores(task))
+    while (threads > 64 && host_ceil(lines, threads) < 4 * gpu_cores(task))
         threads /= 2;
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_choose_int(config, space, "each", s.at.n < 8 ? 1 : 8);

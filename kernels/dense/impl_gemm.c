@@ -19,7 +19,7 @@ static bool applies(const optune_task *task, char *why)
 static void space(const optune_task *task, optune_space *space)
 {
     const dense_shape s = dense_shape_of(task->call);
-    const int64_t vectors = matmul_ceil(s.n, matmul_lanes(task, s.f64));
+    const int64_t vectors = host_ceil(s.n, matmul_lanes(task, s.f64));
     matmul_tile_knobs(space, s.m, vectors);
     matmul_up_to(space, "block_k", depths, 8, s.k);
     matmul_up_to(space, "block_m", counts, 7, s.m);
@@ -32,14 +32,14 @@ static void space(const optune_task *task, optune_space *space)
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const dense_shape s = dense_shape_of(task->call);
-    const int64_t elem = dense_elem(&s), vectors = matmul_ceil(s.n, matmul_lanes(task, s.f64));
+    const int64_t elem = dense_elem(&s), vectors = host_ceil(s.n, matmul_lanes(task, s.f64));
     int64_t mr, nv;
     matmul_best_tile(task, s.m, vectors, &mr, &nv);
     /* A task is one panel, which meets all rows of its block. */
-    const int64_t held = matmul_block_rows(task, s.m, s.k * elem, matmul_ceil(vectors, nv));
-    int64_t tiles = matmul_ceil(held, mr);
+    const int64_t held = matmul_block_rows(task, s.m, s.k * elem, host_ceil(vectors, nv));
+    int64_t tiles = host_ceil(held, mr);
     if (tiles < 8) /* fewer would not pay for reading the panel */
-        tiles = matmul_min(8, matmul_ceil(s.m, mr));
+        tiles = host_min(8, host_ceil(s.m, mr));
     const bool far = s.n * s.k * elem > matmul_l2(task);
     optune_config_choose_int(config, space, "tile_m", mr);
     optune_config_choose_int(config, space, "tile_n", nv);
@@ -58,14 +58,14 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 static int64_t weight_bytes(const optune_task *task, const dense_shape *s, int64_t nv)
 {
     const int64_t nr = nv * matmul_lanes(task, s->f64);
-    return matmul_ceil(s->n, nr) * nr * s->k * dense_elem(s);
+    return host_ceil(s->n, nr) * nr * s->k * dense_elem(s);
 }
 
 static int64_t data_bytes(const optune_task *task, const dense_shape *s, int64_t mr)
 {
     const int64_t lanes = matmul_lanes(task, s->f64);
-    const int64_t strip = (matmul_ceil(s->k * mr, lanes) + 1) * lanes;
-    return matmul_ceil(s->m, mr) * strip * dense_elem(s);
+    const int64_t strip = (host_ceil(s->k * mr, lanes) + 1) * lanes;
+    return host_ceil(s->m, mr) * strip * dense_elem(s);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

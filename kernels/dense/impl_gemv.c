@@ -77,7 +77,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 
     optune_arg weight = optune_input_arg(DENSE_WEIGHT);
     if (packed) {
-        const int64_t bytes = matmul_ceil(s.n, rows) * rows * s.k * dense_elem(&s);
+        const int64_t bytes = host_ceil(s.n, rows) * rows * s.k * dense_elem(&s);
         weight = dense_pack(plan, module, &s, bytes);
     }
     dense_compute(task, plan, module, "gemv", &s, optune_input_arg(DENSE_DATA), weight);

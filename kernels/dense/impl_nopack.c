@@ -55,8 +55,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     while (step < lanes && s.k % (2 * step) == 0)
         step *= 2;
     int64_t y = 1, x = 1;
-    for (int64_t i = 1; i <= matmul_min(s.m, 8); i++)
-        for (int64_t j = 1; j <= matmul_min(s.n, 8); j++)
+    for (int64_t i = 1; i <= host_min(s.m, 8); i++)
+        for (int64_t j = 1; j <= host_min(s.n, 8); j++)
             if (s.m % i == 0 && s.n % j == 0 && fits(task, i, j, 1) &&
                 i * j * (x + y) > x * y * (i + j)) {
                 y = i;

@@ -34,8 +34,8 @@ static int64_t register_rows(const optune_task *task, int64_t inner, int64_t yi,
 {
     const int64_t most = (matmul_registers(task) - nv - 1) / nv;
     if (inner > 1)
-        return matmul_min(inner, yi) <= most ? matmul_min(inner, yi) : 0;
-    return matmul_min(yi, most);
+        return host_min(inner, yi) <= most ? host_min(inner, yi) : 0;
+    return host_min(yi, most);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -44,11 +44,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t yi = optune_config_split(config, "tile_y")[2];
     const int64_t xi = optune_config_split(config, "tile_x")[2];
     const int64_t inner = optune_config_split(config, "tile_inner")[1];
-    const int64_t lanes = matmul_lanes(task, s.f64), nv = matmul_ceil(xi, lanes);
+    const int64_t lanes = matmul_lanes(task, s.f64), nv = host_ceil(xi, lanes);
     if (register_rows(task, inner, yi, nv) < 1)
         return optune_refuse(
             why, "%" PRId64 " rows of %" PRId64 " vectors do not fit %" PRId64 " registers",
-            matmul_min(inner, yi), nv, matmul_registers(task));
+            host_min(inner, yi), nv, matmul_registers(task));
     return matmul_scratch_fits(s.n / xi * nv * lanes * s.k * dense_elem(&s), why);
 }
 
@@ -56,15 +56,15 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static int64_t pack_width(int64_t n, int64_t lanes, int64_t limit)
 {
     int64_t best = 1;
-    for (int64_t d = 2; d <= matmul_min(n, limit); d++)
-        if (n % d == 0 && matmul_ceil(d, lanes) * best <= matmul_ceil(best, lanes) * d)
+    for (int64_t d = 2; d <= host_min(n, limit); d++)
+        if (n % d == 0 && host_ceil(d, lanes) * best <= host_ceil(best, lanes) * d)
             best = d;
     return best;
 }
 
 static int64_t largest_divisor(int64_t n, int64_t limit, int64_t multiple_of)
 {
-    for (int64_t d = matmul_min(n, limit); d > multiple_of; d--)
+    for (int64_t d = host_min(n, limit); d > multiple_of; d--)
         if (n % d == 0 && d % multiple_of == 0)
             return d;
     return multiple_of;
@@ -75,8 +75,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const dense_shape s = dense_shape_of(task->call);
     const int64_t lanes = matmul_lanes(task, s.f64), registers = matmul_registers(task);
     const int64_t width = pack_width(s.n, lanes, (registers >= 32 ? 3 : 2) * lanes);
-    const int64_t nv = matmul_ceil(width, lanes);
-    int64_t inner = largest_divisor(s.m, matmul_min(16, (registers - nv - 1) / nv), 1);
+    const int64_t nv = host_ceil(width, lanes);
+    int64_t inner = largest_divisor(s.m, host_min(16, (registers - nv - 1) / nv), 1);
     if (inner * nv < 8)
         inner = 1; /* no useful divisor: the plan cuts blocks into ragged groups */
     /* A task is one panel, which meets all rows of its block. */
@@ -95,7 +95,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int64_t *x = optune_config_split(config, "tile_x");
     const int64_t ki = optune_config_split(config, "tile_k")[1];
     const int64_t inner = optune_config_split(config, "tile_inner")[1];
-    const int64_t lanes = matmul_lanes(task, s.f64), nv = matmul_ceil(x[2], lanes);
+    const int64_t lanes = matmul_lanes(task, s.f64), nv = host_ceil(x[2], lanes);
     const int module = optune_plan_module(plan);
     dense_define(plan, module, &s);
     optune_plan_define(plan, module, "YO", y[1]);
@@ -103,7 +103,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "XO", x[1]);
     optune_plan_define(plan, module, "XI", x[2]);
     optune_plan_define(plan, module, "KC", ki < UNROLL_LIMIT ? s.k : ki);
-    optune_plan_define(plan, module, "GEMM_KU", ki < UNROLL_LIMIT ? matmul_min(ki, 16) : 2);
+    optune_plan_define(plan, module, "GEMM_KU", ki < UNROLL_LIMIT ? host_min(ki, 16) : 2);
     optune_plan_define(plan, module, "GEMM_MR", register_rows(task, inner, y[2], nv));
     optune_plan_define(plan, module, "GEMM_NV", nv);
 

@@ -117,11 +117,6 @@ static inline int64_t matmul_threads(const optune_task *task)
     return task->device->threads > 0 ? task->device->threads : 1;
 }
 
-static inline int64_t matmul_ceil(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Rows of data in one block: those that fit half of the L2, and fewer where too few tasks of
  * other columns would leave threads idle. */
 static inline int64_t matmul_block_rows(const optune_task *task, int64_t m, int64_t row_bytes,
@@ -129,14 +124,9 @@ static inline int64_t matmul_block_rows(const optune_task *task, int64_t m, int6
 {
     const int64_t threads = matmul_threads(task);
     int64_t rows = matmul_l2(task) / 2 / row_bytes;
-    if (column_tasks < 4 * threads && rows > matmul_ceil(m, threads))
-        rows = matmul_ceil(m, threads);
+    if (column_tasks < 4 * threads && rows > host_ceil(m, threads))
+        rows = host_ceil(m, threads);
     return rows < 1 ? 1 : rows > m ? m : rows;
-}
-
-static inline int64_t matmul_min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 static inline bool matmul_float(optune_dtype dtype)
@@ -186,7 +176,7 @@ static inline void matmul_best_tile(const optune_task *task, int64_t m, int64_t 
             int64_t column = m / r * matmul_tile_cost(r, v);
             if (m % r > 0)
                 column += matmul_tile_cost(m % r, v) + 16; /* shorter chains, more code */
-            const int64_t cost = column * matmul_ceil(vectors, v);
+            const int64_t cost = column * host_ceil(vectors, v);
             if (cost < best) {
                 best = cost;
                 *mr = r;
@@ -235,7 +225,7 @@ static inline void matmul_tile_knobs(optune_space *space, int64_t m, int64_t vec
     while (n < 12 && rows[n] <= m)
         n++;
     optune_space_ints(space, "tile_m", n, rows);
-    optune_space_ints(space, "tile_n", (int)matmul_min(4, vectors), (int64_t[]){1, 2, 3, 4});
+    optune_space_ints(space, "tile_n", (int)host_min(4, vectors), (int64_t[]){1, 2, 3, 4});
     optune_space_ints(space, "unroll_k", 4, (int64_t[]){1, 2, 4, 8});
 }
 

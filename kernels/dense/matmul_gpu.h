@@ -61,7 +61,7 @@ static inline bool matmul_gpu_splits_fit(const matmul_gpu *p, int64_t splits, in
 {
     if (splits == 1)
         return true;
-    if (matmul_ceil(p->k, step) < 2 * splits)
+    if (host_ceil(p->k, step) < 2 * splits)
         return optune_refuse(why, "less than two steps of depth for each of %" PRId64 " blocks",
                              splits);
     return matmul_scratch_fits(splits * matmul_gpu_outputs(p) * matmul_gpu_elem(p), why);
@@ -69,7 +69,7 @@ static inline bool matmul_gpu_splits_fit(const matmul_gpu *p, int64_t splits, in
 
 static inline int64_t matmul_gpu_sum_threads(const optune_task *task)
 {
-    return matmul_min(128, gpu_max_threads(task));
+    return host_min(128, gpu_max_threads(task));
 }
 
 static inline void matmul_gpu_define(const optune_task *task, optune_plan *plan, int m,
@@ -141,7 +141,7 @@ static inline void matmul_gpu_stages(const optune_task *task, optune_plan *plan,
         .function = "add_splits",
         .n_args = 2,
         .arg = {to, optune_output_arg(0)},
-        .grid = {matmul_ceil(matmul_gpu_outputs(p), threads * vn), 1, 1},
+        .grid = {host_ceil(matmul_gpu_outputs(p), threads * vn), 1, 1},
         .block = {threads, 1, 1},
     };
     matmul_gpu_dims(&sum, p, true);

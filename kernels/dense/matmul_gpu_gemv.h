@@ -51,7 +51,7 @@ static inline bool matmul_gpu_gemv_valid(const optune_task *task, const matmul_g
     const matmul_gpu_team t = matmul_gpu_team_of(config), *const c = &t;
     const int64_t words = matmul_gpu_elem(p) / 4, v = matmul_gpu_vector(p, p->k, 4);
     const int64_t block[3] = {c->lanes * c->teams, 1, 1};
-    if (block[0] < matmul_min(32, (int64_t)task->device->warp))
+    if (block[0] < host_min(32, (int64_t)task->device->warp))
         return optune_refuse(why, "%" PRId64 " threads are less than a warp", block[0]);
     if (c->lanes > 8 && c->lanes / 2 * v >= p->k)
         return optune_refuse(why, "half of a team lies outside the depth");
@@ -113,8 +113,8 @@ static inline void matmul_gpu_gemv_plan(const optune_task *task, const matmul_gp
     optune_plan_define(plan, m, "VN", vn);
     const optune_stage stage = {
         .module = m,
-        .grid = {matmul_ceil(p->n, c.teams * c.each_n), p->b,
-                 c.splits * matmul_ceil(p->m, c.each_m)},
+        .grid = {host_ceil(p->n, c.teams * c.each_n), p->b,
+                 c.splits * host_ceil(p->m, c.each_m)},
         .block = {c.lanes * c.teams, 1, 1},
         .shared = matmul_gpu_team_shared(task, p, &c),
     };

@@ -133,12 +133,12 @@ static inline bool matmul_gpu_mma_fits(const optune_task *task, const matmul_gpu
                              threads);
     if ((c->bm + c->bn) * chunks > 16 * threads) /* their addresses would spill */
         return optune_refuse(why, "a thread copies more than 16 chunks of a tile");
-    const int64_t blocks_m = matmul_ceil(p->m, c->bm);
+    const int64_t blocks_m = host_ceil(p->m, c->bm);
     if (c->group > 1 && c->group / 2 >= blocks_m)
         return optune_refuse(why, "%" PRId64 " rows of blocks make no groups of %" PRId64,
                              blocks_m, c->group);
-    const int64_t depth = c->kb / size, tiles = matmul_ceil(p->k, depth);
-    const int64_t each = matmul_ceil(tiles, c->splits);
+    const int64_t depth = c->kb / size, tiles = host_ceil(p->k, depth);
+    const int64_t each = host_ceil(tiles, c->splits);
     if (c->splits > 1 &&
         (each < 2 || each * (c->splits - 1) >= tiles || p->b * c->splits > 65535))
         return optune_refuse(why,
@@ -176,13 +176,12 @@ static inline double matmul_gpu_mma_cost(const optune_task *task, const matmul_g
     };
     const int64_t size = task->call->input[0].type.dtype.bits / 8;
     const int64_t units = task->device->cores > 0 ? task->device->cores : UNITS;
-    const int64_t steps = matmul_ceil(matmul_ceil(p->k, c->kb / size), c->splits);
-    const int64_t blocks =
-        matmul_ceil(p->m, c->bm) * matmul_ceil(p->n, c->bn) * p->b * c->splits;
-    const int64_t queue = matmul_ceil(blocks, units); /* blocks that one core computes */
+    const int64_t steps = host_ceil(host_ceil(p->k, c->kb / size), c->splits);
+    const int64_t blocks = host_ceil(p->m, c->bm) * host_ceil(p->n, c->bn) * p->b * c->splits;
+    const int64_t queue = host_ceil(blocks, units); /* blocks that one core computes */
     const int64_t warps = matmul_gpu_mma_threads(c) / 32;
     const int64_t by_shared = gpu_max_shared(task) / matmul_gpu_mma_shared(c);
-    const int64_t resident = matmul_min(queue, by_shared < 1 ? 1 : by_shared);
+    const int64_t resident = host_min(queue, by_shared < 1 ? 1 : by_shared);
     const double products = (double)(c->bm * c->bn * c->kb) / PRODUCTS;
     const double shared = (double)((warps * (c->wm + c->wn) + c->bm + c->bn) * c->kb) / BYTES;
     const double busy = (products > shared ? products : shared) * (double)queue;
@@ -221,7 +220,7 @@ static inline void matmul_gpu_mma_fallback(const optune_task *task, const matmul
                     best = c;
                 }
             }
-    best.group = matmul_ceil(p->m, best.bm) >= 8 ? 8 : 1;
+    best.group = host_ceil(p->m, best.bm) >= 8 ? 8 : 1;
     optune_config_choose_int(config, space, "block_m", best.bm);
     optune_config_choose_int(config, space, "block_n", best.bn);
     optune_config_choose_int(config, space, "warp_m", best.wm);
@@ -325,7 +324,7 @@ static inline void matmul_gpu_mma_plan(const optune_task *task, const matmul_gpu
         .function = "product",
         .n_args = 3,
         .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
-        .grid = {matmul_ceil(p->m, c.bm) * matmul_ceil(p->n, c.bn), 1, p->b * c.splits},
+        .grid = {host_ceil(p->m, c.bm) * host_ceil(p->n, c.bn), 1, p->b * c.splits},
         .block = {matmul_gpu_mma_threads(&c), 1, 1},
         .shared = matmul_gpu_mma_shared(&c),
     };
@@ -335,7 +334,7 @@ static inline void matmul_gpu_mma_plan(const optune_task *task, const matmul_gpu
         .function = "finish",
         .n_args = 2,
         .arg = {{0}, optune_output_arg(0)},
-        .grid = {matmul_ceil(matmul_gpu_outputs(p), FINISH_THREADS), 1, 1},
+        .grid = {host_ceil(matmul_gpu_outputs(p), FINISH_THREADS), 1, 1},
         .block = {FINISH_THREADS, 1, 1},
     };
     optune_stage *last = c.splits > 1 ? &finish : &stage;

@@ -41,7 +41,7 @@ static inline int64_t matmul_gpu_lanes(const matmul_gpu_tile *c, int64_t lanes)
     const int64_t tx = c->t.bn / c->t.tn, ty = c->t.bm / c->t.tm;
     if (lanes * ty < 32)
         lanes = 32 / ty;
-    return matmul_min(lanes, tx);
+    return host_min(lanes, tx);
 }
 
 static inline int64_t matmul_gpu_vx(const matmul_gpu *p, const matmul_gpu_tile *c)
@@ -77,7 +77,7 @@ static inline int64_t matmul_gpu_shared(const matmul_gpu *p, const matmul_gpu_ti
 static inline int64_t matmul_gpu_staged(const matmul_gpu *p, const matmul_gpu_tile *c)
 {
     return matmul_gpu_elem(p) / 4 *
-           matmul_ceil((c->t.bm + c->t.bn) * c->t.bk, matmul_gpu_threads(c));
+           host_ceil((c->t.bm + c->t.bn) * c->t.bk, matmul_gpu_threads(c));
 }
 
 static inline bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gpu *p,
@@ -85,7 +85,7 @@ static inline bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gp
 {
     const gpu_tile *t = &c->t;
     const int64_t elem = matmul_gpu_elem(p), threads = matmul_gpu_threads(c);
-    const int64_t least = matmul_min(32, (int64_t)task->device->warp);
+    const int64_t least = host_min(32, (int64_t)task->device->warp);
     const int64_t least_m = c->skinny ? 8 : 16; /* of a block */
     if (t->tm > t->bm || t->tn > t->bn)
         return optune_refuse(why, "a thread computes more than its block");
@@ -145,7 +145,7 @@ static inline void matmul_gpu_tiles(const optune_task *task, const matmul_gpu *p
     matmul_gpu_define(task, plan, m, p, c->splits);
     gpu_tile_define(plan, m, &c->t, config, elem);
     optune_plan_define(plan, m, "LX", lanes);
-    optune_plan_define(plan, m, "LY", matmul_min(matmul_ceil(32, lanes), c->t.bm / c->t.tm));
+    optune_plan_define(plan, m, "LY", host_min(host_ceil(32, lanes), c->t.bm / c->t.tm));
     optune_plan_define(plan, m, "SLICES", c->slices);
     optune_plan_define(plan, m, "RESIDENT", c->resident);
     optune_plan_define(plan, m, "VX", matmul_gpu_vx(p, c));
@@ -153,7 +153,7 @@ static inline void matmul_gpu_tiles(const optune_task *task, const matmul_gpu *p
     optune_plan_define(plan, m, "VN", vn);
     const optune_stage stage = {
         .module = m,
-        .grid = {matmul_ceil(p->n, c->t.bn) * matmul_ceil(p->m, c->t.bm), p->b, c->splits},
+        .grid = {host_ceil(p->n, c->t.bn) * host_ceil(p->m, c->t.bm), p->b, c->splits},
         .block = {matmul_gpu_threads(c), 1, 1},
         .shared = matmul_gpu_shared(p, c),
     };
@@ -238,9 +238,9 @@ static inline void matmul_gpu_skinny_fallback(const optune_task *task, const mat
         c.t.tm /= 2;
     while (c.t.bk > 8 && !matmul_gpu_tile_fits(task, p, &c, NULL)) {
         c.t.bk /= 2; /* doubles: less at once */
-        c.slices = matmul_min(c.slices, c.t.bk / 4);
+        c.slices = host_min(c.slices, c.t.bk / 4);
     }
-    const int64_t blocks = matmul_ceil(p->n, c.t.bn) * matmul_ceil(p->m, c.t.bm) * p->b;
+    const int64_t blocks = host_ceil(p->n, c.t.bn) * host_ceil(p->m, c.t.bm) * p->b;
     while (c.splits < 32 && blocks * c.splits < 2 * units && p->k >= 8 * c.t.bk * c.splits)
         c.splits *= 2;
     matmul_gpu_choose(config, space, &c);

@@ -137,7 +137,7 @@ static inline int64_t matmul_gpu_wgmma_cores(const optune_task *task)
 
 static inline int64_t matmul_gpu_wgmma_tiles(const matmul_gpu *p, const matmul_gpu_wgmma *w)
 {
-    return p->b * matmul_ceil(p->m, w->bm * w->cluster) * matmul_ceil(p->n, w->bn) * w->cluster;
+    return p->b * host_ceil(p->m, w->bm * w->cluster) * host_ceil(p->n, w->bn) * w->cluster;
 }
 
 /* Whole clusters of them. */
@@ -146,7 +146,7 @@ static inline int64_t matmul_gpu_wgmma_blocks(const optune_task *task, const mat
 {
     const int64_t tiles = matmul_gpu_wgmma_tiles(p, w), cores = matmul_gpu_wgmma_cores(task);
     const int64_t together = cores < w->cluster ? w->cluster : cores / w->cluster * w->cluster;
-    return w->persistent ? matmul_min(tiles, together) : tiles;
+    return w->persistent ? host_min(tiles, together) : tiles;
 }
 
 static inline int64_t matmul_gpu_wgmma_shared(const matmul_gpu_wgmma *w)
@@ -165,7 +165,7 @@ static inline bool matmul_gpu_wgmma_deep(const optune_task *task, const matmul_g
                                          const matmul_gpu_wgmma *w)
 {
     const int64_t bytes = p->k * matmul_gpu_wgmma_kind_of(task->call).element;
-    return w->stages > 2 && !w->persistent && w->stages > matmul_ceil(bytes, w->kb) + 1;
+    return w->stages > 2 && !w->persistent && w->stages > host_ceil(bytes, w->kb) + 1;
 }
 
 static inline bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,

@@ -28,7 +28,7 @@ static void space(const optune_task *task, optune_space *space)
 
 static int64_t blocks_of(const global_shape *s, int64_t along)
 {
-    return s->planes * gpu_ceil(s->block, along);
+    return s->planes * host_ceil(s->block, along);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

@@ -78,11 +78,11 @@ static inline int64_t moves_blocks(const moves_piece *p, const moves_launch *by)
     const pattern_loops *l = &p->loops;
     if (p->mode == MOVES_TILES) {
         const int64_t rows = l->extent[l->rank - 2], cols = l->extent[l->rank - 1];
-        return moves_elements(p) / (rows * cols) * gpu_ceil(rows, by->tile) *
-               gpu_ceil(cols, by->tile);
+        return moves_elements(p) / (rows * cols) * host_ceil(rows, by->tile) *
+               host_ceil(cols, by->tile);
     }
     const int64_t items = moves_elements(p) / moves_vector(p, by->vector);
-    return gpu_ceil(items, by->threads * by->each);
+    return host_ceil(items, by->threads * by->each);
 }
 
 static inline int64_t moves_all_blocks(const moves *m, const moves_launch *by)

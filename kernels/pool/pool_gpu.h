@@ -44,8 +44,8 @@ static inline void pool_gpu_space(const optune_task *task, optune_space *space)
 
 static inline int64_t pool_gpu_blocks(int64_t items, const optune_config *config)
 {
-    return gpu_ceil(items,
-                    optune_config_int(config, "threads") * optune_config_int(config, "each"));
+    return host_ceil(items,
+                     optune_config_int(config, "threads") * optune_config_int(config, "each"));
 }
 
 static inline bool pool_gpu_valid(const optune_task *task, const optune_config *config,

@@ -32,7 +32,7 @@ static void space(const optune_task *task, optune_space *space)
 /* Blocks along one row. */
 static int64_t tiles_of(const reduce_loops *r, int64_t along, int64_t vector)
 {
-    return gpu_ceil(row(r), along * vector);
+    return host_ceil(row(r), along * vector);
 }
 
 static int64_t shared_of(const optune_task *task, const optune_config *config)
@@ -51,7 +51,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t most = reduce_vector(&r, row(&r), 8);
     if (vector > most || vector * reduce_bytes(task->call) > 16)
         return optune_refuse(why, "vectors of %" PRId64 ", the rows allow %" PRId64, vector,
-                             gpu_min(most, 16 / reduce_bytes(task->call)));
+                             host_min(most, 16 / reduce_bytes(task->call)));
     if (along > 8 && along / 2 * vector >= row(&r))
         return optune_refuse(why, "half of the threads lie outside a row");
     if (across > 1 && across > r.count)
@@ -69,7 +69,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t bytes = reduce_bytes(task->call);
-    int64_t vector = gpu_min(reduce_vector(&r, row(&r), 4), 16 / bytes);
+    int64_t vector = host_min(reduce_vector(&r, row(&r), 4), 16 / bytes);
     while (vector > 1 && r.outputs / vector < 128 * gpu_cores(task))
         vector /= 2;
     int64_t along = 32;

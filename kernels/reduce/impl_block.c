@@ -33,7 +33,7 @@ static int64_t rows_of(const reduce_loops *r, const optune_config *config)
 {
     const int64_t at_once =
         optune_config_int(config, "threads") / optune_config_int(config, "team");
-    return gpu_ceil(r->outputs, at_once);
+    return host_ceil(r->outputs, at_once);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -51,7 +51,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
         return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " values", team, r.count);
     if (vector > most || vector * bytes > 16)
         return optune_refuse(why, "vectors of %" PRId64 ", the rows allow %" PRId64, vector,
-                             gpu_min(most, 16 / bytes));
+                             host_min(most, 16 / bytes));
     if (!reduce_parts_fit(&r, parts, 8 * vector, why) ||
         !gpu_grid_fits(rows_of(&r, config) * parts, why))
         return false;
@@ -63,13 +63,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t bytes = reduce_bytes(task->call);
-    const int64_t vector = gpu_min(reduce_vector(&r, row(&r), 8), 16 / bytes);
+    const int64_t vector = host_min(reduce_vector(&r, row(&r), 8), 16 / bytes);
     const int64_t threads = gpu_threads(task, 256);
     int64_t team = threads;
     while (team > 32 && team * vector * 2 > r.count)
         team /= 2;
     team = r.count < 16 ? 1 : team;
-    const int64_t blocks = gpu_ceil(r.outputs, threads / team);
+    const int64_t blocks = host_ceil(r.outputs, threads / team);
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_choose_int(config, space, "team", team);
     optune_config_choose_int(config, space, "vector", vector);

@@ -42,7 +42,7 @@ static inline void reduce_gpu_define(optune_plan *plan, int m, const optune_call
 /* Threads that join the parts of one output. */
 static inline int64_t reduce_team(const optune_task *task, const reduce_loops *r, int64_t parts)
 {
-    return r->outputs >= 1024 ? 1 : gpu_min(gpu_power2(parts), gpu_threads(task, 256));
+    return r->outputs >= 1024 ? 1 : host_min(gpu_power2(parts), gpu_threads(task, 256));
 }
 
 /* `first` has its grid and block and neither function nor arguments. */
@@ -72,7 +72,7 @@ static inline void reduce_gpu_stages(const optune_task *task, optune_plan *plan,
                                                 .function = "join",
                                                 .n_args = 2,
                                                 .arg = {to, optune_output_arg(0)},
-                                                .grid = {gpu_ceil(r->outputs, joining / team)},
+                                                .grid = {host_ceil(r->outputs, joining / team)},
                                                 .block = {joining},
                                                 .shared = joining * bytes});
 }

@@ -28,7 +28,7 @@ static void space(const optune_task *task, optune_space *space)
 
 static int64_t blocks_of(const softmax_shape *s, int64_t along)
 {
-    return s->outer * gpu_ceil(s->inner, along);
+    return s->outer * host_ceil(s->inner, along);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

@@ -33,7 +33,7 @@ static void space(const optune_task *task, optune_space *space)
 /* Vectors of a row that one thread of its team takes. */
 static int64_t each_of(const softmax_shape *s, int64_t team, int64_t vector)
 {
-    return gpu_ceil(s->n / vector, team);
+    return host_ceil(s->n / vector, team);
 }
 
 static int64_t longest(const softmax_shape *s)
@@ -62,7 +62,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (held > HELD)
         return optune_refuse(why, "a thread would keep %" PRId64 " elements, at most %d", held,
                              (int)HELD);
-    return gpu_grid_fits(gpu_ceil(s.outer, threads / team), why) &&
+    return gpu_grid_fits(host_ceil(s.outer, threads / team), why) &&
            gpu_fits(task, (const int64_t[]){threads, 1, 1}, threads * softmax_elem(&s),
                     16 + held * softmax_elem(&s) / 4, why);
 }
@@ -100,7 +100,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "HELD",
                        optune_config_int(config, "hold") ? each_of(&s, team, vector) : 0);
     softmax_gpu_stage(plan, (optune_stage){.module = m,
-                                           .grid = {gpu_ceil(s.outer, threads / team)},
+                                           .grid = {host_ceil(s.outer, threads / team)},
                                            .block = {threads},
                                            .shared = threads * softmax_elem(&s)});
 }

@@ -26,7 +26,7 @@ static inline int order_gpu_module(const optune_task *task, const optune_config 
     optune_plan_define(plan, m, "PIECE", piece);
     optune_plan_define(plan, m, "THREADS", order_threads_of(config));
     optune_plan_define(plan, m, "TEAM", team);
-    optune_plan_define(plan, m, "PIECES", gpu_ceil(s.at.n, piece));
+    optune_plan_define(plan, m, "PIECES", host_ceil(s.at.n, piece));
     return m;
 }
 
@@ -67,7 +67,7 @@ static inline bool order_piece_fits(const optune_task *task, const optune_config
         return optune_refuse(why, "%" PRId64 " threads for a piece of %" PRId64, threads,
                              piece);
     const int64_t bytes = order_item_bytes(&s);
-    return gpu_grid_fits(order_lines(&s) * gpu_ceil(s.at.n, piece), why) &&
+    return gpu_grid_fits(order_lines(&s) * host_ceil(s.at.n, piece), why) &&
            gpu_fits(task, (const int64_t[]){threads, 1, 1}, piece * bytes,
                     16 + each * bytes / 4, why);
 }
@@ -114,7 +114,7 @@ static inline void order_bitonic_space(const optune_task *task, optune_space *sp
 
 static inline int64_t order_bitonic_team(const order_shape *s, int64_t threads)
 {
-    return gpu_min(threads, order_padded(s) / 2);
+    return host_min(threads, order_padded(s) / 2);
 }
 
 static inline int64_t order_bitonic_shared(const order_shape *s, int64_t threads)
@@ -130,7 +130,7 @@ static inline bool order_bitonic_valid(const optune_task *task, const optune_con
     const int64_t lines = threads / order_bitonic_team(&s, threads);
     if (threads > 32 && lines > 1 && lines >= 2 * order_lines(&s))
         return optune_refuse(why, "half of the threads have no line");
-    return gpu_grid_fits(gpu_ceil(order_lines(&s), lines), why) &&
+    return gpu_grid_fits(host_ceil(order_lines(&s), lines), why) &&
            gpu_fits(task, (const int64_t[]){threads, 1, 1}, order_bitonic_shared(&s, threads),
                     24, why);
 }
@@ -154,7 +154,7 @@ static inline void order_bitonic_plan(const optune_task *task, const optune_conf
     const int64_t team = order_bitonic_team(&s, threads);
     const int m = order_gpu_module(task, config, plan, order_padded(&s), team);
     optune_stage stage =
-        order_gpu_stage(config, m, "order", gpu_ceil(order_lines(&s), threads / team),
+        order_gpu_stage(config, m, "order", host_ceil(order_lines(&s), threads / team),
                         order_bitonic_shared(&s, threads));
     order_gpu_outputs(task, &stage);
     optune_plan_stage(plan, &stage);
@@ -183,7 +183,7 @@ static inline void order_runs_space(const optune_task *task, optune_space *space
 static inline int order_passes(const order_shape *s, int64_t piece)
 {
     int passes = 0;
-    for (int64_t run = piece; run < gpu_ceil(s->at.n, piece) * piece; run *= 2)
+    for (int64_t run = piece; run < host_ceil(s->at.n, piece) * piece; run *= 2)
         passes++;
     return passes;
 }
@@ -211,7 +211,7 @@ static inline void order_runs_plan(const optune_task *task, const optune_config 
 {
     const order_shape s = order_shape_of(task->call);
     const int64_t piece = optune_config_int(config, "piece"), bytes = order_item_bytes(&s);
-    const int64_t pieces = gpu_ceil(s.at.n, piece), blocks = order_lines(&s) * pieces;
+    const int64_t pieces = host_ceil(s.at.n, piece), blocks = order_lines(&s) * pieces;
     const int m = order_gpu_module(task, config, plan, piece, order_threads_of(config));
     optune_plan_define(plan, m, "KEEP", piece);
     optune_arg from =
@@ -250,7 +250,7 @@ static inline bool order_rounds_applies(const optune_task *task, char *why)
     const order_shape s = order_shape_of(task->call);
     if (s.at.n <= ORDER_PIECE_LEAST)
         return optune_refuse(why, "is for lines of more than %d", (int)ORDER_PIECE_LEAST);
-    return 4 * s.k <= gpu_min(gpu_power2(s.at.n), ORDER_PIECE_MOST) ||
+    return 4 * s.k <= host_min(gpu_power2(s.at.n), ORDER_PIECE_MOST) ||
            optune_refuse(why, "keeps %" PRId64 " of pieces of at most %d", s.k,
                          (int)ORDER_PIECE_MOST);
 }
@@ -259,13 +259,13 @@ static inline bool order_rounds_applies(const optune_task *task, char *why)
 static inline int64_t order_round(const order_shape *s, int64_t piece, int64_t items)
 {
     const int64_t whole = piece / s->k * s->k;
-    return gpu_ceil(items, whole) * s->k;
+    return host_ceil(items, whole) * s->k;
 }
 
 static inline int order_rounds(const order_shape *s, int64_t piece)
 {
     int rounds = 1;
-    for (int64_t items = gpu_ceil(s->at.n, piece) * s->k; items > s->k; rounds++)
+    for (int64_t items = host_ceil(s->at.n, piece) * s->k; items > s->k; rounds++)
         items = order_round(s, piece, items);
     return rounds;
 }
@@ -295,7 +295,7 @@ static inline void order_rounds_plan(const optune_task *task, const optune_confi
 {
     const order_shape s = order_shape_of(task->call);
     const int64_t piece = optune_config_int(config, "piece"), bytes = order_item_bytes(&s);
-    const int64_t lines = order_lines(&s), pieces = gpu_ceil(s.at.n, piece);
+    const int64_t lines = order_lines(&s), pieces = host_ceil(s.at.n, piece);
     const int m = order_gpu_module(task, config, plan, piece, order_threads_of(config));
     optune_plan_define(plan, m, "KEEP", s.k);
     int64_t items = pieces * s.k;
