@@ -17,7 +17,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cores=$(nproc)
 chmod -R u+rx "$bundle/bin" "$bundle/lib" "$bundle/tests" 2>/dev/null
-PATH=$PATH:/usr/local/cuda/bin:/usr/local/nvidia/bin # where the sanitizer and nvidia-smi may lie
+PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer:/usr/local/nvidia/bin # where the sanitizer and nvidia-smi may lie
 export HOME=$work OPTUNE_DB=$work/db OPTUNE_CACHE=$work/cache TMPDIR=$work
 export OPTUNE_WORKER=$bundle/lib/optune/optune-worker OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
 optune=$bundle/bin/optune
@@ -88,13 +88,15 @@ ours() { # OP
     "$optune" impls "$1" | awk '/^[^ ]/ { name = $1 } /^ .*gpu, plevel/ && !/; calls / { print "--impl", name }'
 }
 sanitize() { # NUMBER TOOL OP WORKLOAD
+    local ports=$((49152 + 100 * $1)) options=() # each needs its own ports, one for every process that opens a device
+    [[ $2 == racecheck ]] && options=(--racecheck-num-workers 2)
     mkdir -p "$work/san$1"
     {
         printf '\n$ %s: %s\n' "$2" "$4"
-        XDG_RUNTIME_DIR=$work/san$1 OPTUNE_DB=$work/san$1/db timeout -k 5 "$(share 30)" \
-            compute-sanitizer --tool "$2" --target-processes all --error-exitcode 9 \
-            --log-file "$work/san$1/log" "$optune" --target "$target" run "$3" "$4" $(ours "$3") \
-            --trials 10 --time "$(share 20)" 2>/dev/null
+        XDG_RUNTIME_DIR=$work/san$1 OPTUNE_DB=$work/san$1/db timeout -k 5 "$(share 45)" \
+            compute-sanitizer --tool "$2" "${options[@]}" --target-processes all --port "$ports" \
+            --max-connections 100 --error-exitcode 9 --log-file "$work/san$1/log" \
+            "$optune" --target "$target" run "$3" "$4" $(ours "$3") --trials 10 --time "$(share 30)" 2>/dev/null
         echo "[exit $?]"
         tail -n 40 "$work/san$1/log" 2>/dev/null
     } >"$work/san$1.txt"
@@ -112,7 +114,7 @@ topk|topk(f32[3,517],k=5)
 sort|sort(f32[3,301])
 transpose|transpose(f32[33,65])'
 if command -v compute-sanitizer >/dev/null; then
-    number=0 stop=$(($(left) - $(share 70))) at_once=$((cores < 8 ? 4 : cores - 4))
+    number=0 stop=$(($(left) - $(share 80))) at_once=$((cores < 8 ? 4 : cores - 4))
     while IFS='|' read -r op workload; do
         for tool in memcheck racecheck; do
             while (($(jobs -rp | wc -l) >= at_once)); do sleep 0.2; done
