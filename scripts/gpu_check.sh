@@ -17,13 +17,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cores=$(nproc)
 chmod -R u+rx "$bundle/bin" "$bundle/lib" "$bundle/tests" 2>/dev/null
-PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer:/usr/local/nvidia/bin # where the sanitizer and nvidia-smi may lie
+# Where the sanitizer and nvidia-smi may lie.
+PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer:/usr/local/nvidia/bin
 export HOME=$work OPTUNE_DB=$work/db OPTUNE_CACHE=$work/cache TMPDIR=$work
 export OPTUNE_WORKER=$bundle/lib/optune/optune-worker OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
 optune=$bundle/bin/optune
 keep=15 # for the export at the end
 left() { echo $((limit - keep - ($(date +%s) - started))); }
 share() { echo $(($1 * limit / 510)); } # of a step that is worth so many seconds of the usual 510
+
+# What a command told beside its output: each sentence once, the most frequent first, without figures.
+told() { # FILE
+    tr '\r' '\n' <"$1" | grep -a '^optune: ' | cut -c1-240 | sed 's/[0-9.]*[0-9]/#/g' | sort | uniq -c | sort -rn | head -12
+}
 
 # run FILE SECONDS COMMAND...: at most that long, and never past the whole; how it ended is the last line.
 run() {
@@ -35,8 +41,9 @@ run() {
         echo "[no time is left]" >>"$file"
         return 1
     fi
-    timeout -k 5 "$seconds" "$@" >>"$file" 2>>"$work/progress"
+    timeout -k 5 "$seconds" "$@" >>"$file" 2>"$work/told"
     status=$?
+    told "$work/told" >>"$file"
     echo "[exit $status, $(left) s left]" >>"$file"
     return $status
 }
@@ -96,8 +103,10 @@ sanitize() { # NUMBER TOOL OP WORKLOAD
         XDG_RUNTIME_DIR=$work/san$1 OPTUNE_DB=$work/san$1/db timeout -k 5 "$(share 45)" \
             compute-sanitizer --tool "$2" "${options[@]}" --target-processes all --port "$ports" \
             --max-connections 100 --error-exitcode 9 --log-file "$work/san$1/log" \
-            "$optune" --target "$target" run "$3" "$4" $(ours "$3") --trials 10 --time "$(share 30)" 2>/dev/null
+            "$optune" --target "$target" --log-level info run "$3" "$4" $(ours "$3") --trials 10 \
+            --time "$(share 30)" 2>"$work/san$1/told"
         echo "[exit $?]"
+        told "$work/san$1/told"
         tail -n 40 "$work/san$1/log" 2>/dev/null
     } >"$work/san$1.txt"
 }
@@ -140,7 +149,8 @@ bench() { # FILE SECONDS OP [WORKLOAD...] [OPTION...]
     (($(left) < seconds + 10)) && seconds=$(($(left) - 10)) # it ends by itself and says how it went
     shift 2
     ((seconds > 0)) || seconds=1
-    run "$file" $((seconds + 20)) "$optune" --target "$target" --policy "${policy:-cold}" run "$@" --time "$seconds"
+    run "$file" $((seconds + 20)) "$optune" --target "$target" --policy "${policy:-cold}" --log-level info \
+        run "$@" --time "$seconds"
 }
 explain() { # FILE WORKLOAD: the best of every implementation
     run "$1" 15 "$optune" --target "$target" --policy cold select --explain "$2"
@@ -153,7 +163,7 @@ for workload in "$(square f32 4096)" "$(square bf16 8192)"; do explain dense.txt
 bench conv2d.txt 75 conv2d --preset resnet50 --trials 40
 point='conv2d(f32[1,256,14,14], f32[256,256,3,3], padding=[1,1,1,1])'
 explain conv2d.txt "$point"
-run trials.txt "$(share 45)" "$optune" --target "$target" run --time "$(share 25)" conv2d "$point" --trials 2000
+run trials.txt "$(share 45)" "$optune" --target "$target" --log-level info run --time "$(share 25)" conv2d "$point" --trials 2000
 sed -n 's/^\([0-9]*\) new trials, .* failed, \([0-9.]*\) s on.*/\1 \2/p' "$out/trials.txt" |
     while read -r trials seconds; do
         awk "BEGIN { printf \"%.1f verified trials per second, finals included\n\", $trials / $seconds }"
