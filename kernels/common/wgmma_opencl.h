@@ -71,12 +71,12 @@ INLINE void mbarrier_init(const warpgroups *w, u32 address, int threads)
     b->bytes = 0;
 }
 
+/* Many threads arrive between two barriers, and a compiler may run them side by side. */
 INLINE void ot_count(const warpgroups *w, u32 address, int threads, int bytes)
 {
     LOCAL ot_barrier *b = ot_barrier_at(w, address);
-    b->pending -= (u32)threads;
-    b->bytes += bytes;
-    if (b->pending == 0 && b->bytes == 0) {
+    const int left = atomic_add(&b->bytes, bytes) + bytes;
+    if (atomic_sub(&b->pending, (u32)threads) == (u32)threads && left == 0) {
         b->pending = b->expected;
         b->phase ^= 1;
     }

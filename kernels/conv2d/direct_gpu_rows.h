@@ -67,7 +67,14 @@ static inline int64_t direct_outputs(const direct_tiles *t) /* of a thread */
     return direct_each(t->f) * direct_each(t->y) * direct_each(t->x);
 }
 
-/* Whether a block can be launched whose threads hold `words` values beside their outputs. */
+/* Blocks lie along x, along y, and along the channels of all images: the last two are short. */
+static inline bool direct_grid_fits(const conv2d_shape *s, const direct_tiles *t, char *why)
+{
+    return (t->y[0] <= 65535 && s->n * t->f[0] <= 65535) ||
+           optune_refuse(why, "more blocks than a grid's height or depth");
+}
+
+/* Whether blocks can be launched whose threads hold `words` values beside their outputs. */
 static inline bool direct_fits(const optune_task *task, const conv2d_shape *s,
                                const direct_tiles *t, int64_t shared, int64_t words, char *why)
 {
@@ -75,7 +82,8 @@ static inline bool direct_fits(const optune_task *task, const conv2d_shape *s,
     if (outputs > DIRECT_MOST_OUTPUTS)
         return optune_refuse(why, "a thread computes %" PRId64 " outputs, at most %d", outputs,
                              (int)DIRECT_MOST_OUTPUTS);
-    return gpu_fits(task, block, shared, conv2d_elem(s) / 4 * (outputs + words) + 12, why);
+    return direct_grid_fits(s, t, why) &&
+           gpu_fits(task, block, shared, conv2d_elem(s) / 4 * (outputs + words) + 12, why);
 }
 
 /* How a body unrolls `steps` multiply-adds of a thread, by AutoTVM's two knobs. */

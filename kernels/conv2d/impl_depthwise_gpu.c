@@ -48,8 +48,6 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const direct_tiles t = direct_tiles_of(config);
-    if (t.y[0] > 65535 || s.n * t.f[0] > 65535)
-        return optune_refuse(why, "more blocks than a grid's height or depth");
     return direct_fits(task, &s, &t, shared_of(&s, &t), 2, why);
 }
 

@@ -66,10 +66,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return direct_fits(task, &s, &t.out, shared_of(&s, &t), direct_each(t.out.f), why);
 }
 
-/* About 128 threads of 4 x 2 outputs, fewer where the output is small, and as many channels in
- * shared memory as 24 KiB hold. */
+/* About 128 threads of 4 x 2 outputs, fewer where the output is small, more outputs where the
+ * blocks would be too many, and as many channels in shared memory as 24 KiB hold. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
+    enum { MOST_CHANNELS = 32 };
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const int64_t most = gpu_max_shared(task) < 24 << 10 ? gpu_max_shared(task) : 24 << 10;
@@ -79,8 +80,14 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_split(config, space, "tile_y",
                                (const int64_t[]){0, 1, wide < 8 ? 4 : 2, 1});
     const int64_t threads_y = optune_config_split(config, "tile_y")[2];
-    optune_config_choose_split(config, space, "tile_f",
-                               (const int64_t[]){0, 1, 128 / (threads_x * threads_y), 4});
+    for (int64_t each = 4; each <= MOST_CHANNELS; each *= 2) {
+        optune_config_choose_split(
+            config, space, "tile_f",
+            (const int64_t[]){0, 1, 128 / (threads_x * threads_y), each});
+        const tiles t = tiles_of(config);
+        if (direct_grid_fits(&s, &t.out, NULL))
+            break;
+    }
     optune_config_choose_split(config, space, "tile_ry", (const int64_t[]){0, s.kh});
     optune_config_choose_split(config, space, "tile_rx", (const int64_t[]){0, s.kw});
     for (int64_t channels = 16; channels >= 1; channels /= 2) {

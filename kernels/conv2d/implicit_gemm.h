@@ -27,13 +27,13 @@
 
 #if WEIGHT_GRADIENT /* images are input channels of a group, channels are images */
 #define IMAGE_STEP PLANE_IN
-#define CHANNEL_STEP (GROUPS * N * PLANE_IN)
-#define GROUP_STEP (N * PLANE_IN)
+#define CHANNEL_STEP ((INDEX)GROUPS * N * PLANE_IN)
+#define GROUP_STEP ((INDEX)N * PLANE_IN)
 #define OUTPUT_AT(image, channel) (((INDEX)(channel)*N + (image)) * PLANE_OUT)
 #else
-#define IMAGE_STEP (CI * PLANE_IN)
+#define IMAGE_STEP ((INDEX)CI * PLANE_IN)
 #define CHANNEL_STEP PLANE_IN
-#define GROUP_STEP (CI_G * PLANE_IN)
+#define GROUP_STEP ((INDEX)CI_G * PLANE_IN)
 #define OUTPUT_AT(image, channel) (((INDEX)(image)*CO + (channel)) * PLANE_OUT)
 #endif
 #define OUTPUTS ((INDEX)N * CO * PLANE_OUT)

@@ -91,6 +91,24 @@ static bool takes_tile(const char *impl, const char *text, const char *knob, int
     return fits;
 }
 
+/* Channels of all images lie along a grid's depth, of which a GPU has 65535. */
+static void test_direct(void **state)
+{
+    (void)state;
+    static const char impl[] = "conv2d_nchw.cuda";
+    char why[OPTUNE_WHY_SIZE] = "";
+    static const char most[] = "conv2d(f32[21845,8,4,4], f32[48,8,3,3])";
+    assert_true(takes_tile(impl, most, "tile_f", 2, 8, why));
+    static const char more[] = "conv2d(f32[21846,8,4,4], f32[48,8,3,3])";
+    assert_false(takes_tile(impl, more, "tile_f", 2, 8, why));
+    check_contains(why, "depth");
+    check_takes(impl, more, NULL, 0);
+    static const char high[] = "conv2d(f32[1,8,65538,3], f32[8,8,3,3])";
+    assert_false(takes_tile(impl, high, "tile_y", 1, 1, why));
+    check_contains(why, "height");
+    check_takes(impl, high, NULL, 0);
+}
+
 static void test_depthwise(void **state)
 {
     (void)state;
@@ -144,8 +162,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_implicit_gemm), cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_winograd),      cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_tensor_cores),
+        cmocka_unit_test(test_winograd),      cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_depthwise),     cmocka_unit_test(test_tensor_cores),
     };
     return cmocka_run_group_tests(tests, assume_sm_80, NULL);
 }
