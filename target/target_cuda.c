@@ -54,7 +54,7 @@ typedef struct loaded { /* a module */
 /* Notes what an error means here: after a fault nothing works any more. */
 static int failed(cuda_state *s, int rc, const char *doing, optune_err *err)
 {
-    static const int harmless[] = {1, 2, 200, 209, 500, 701}; /* refused before it ran */
+    static const int harmless[] = {1, 2, 200, 209, 500, 701, 801, 912}; /* nothing ran */
     bool sticky = true;
     for (int i = 0; i < OT_COUNT(harmless); i++)
         sticky = sticky && rc != harmless[i];
@@ -116,7 +116,7 @@ static int flush(void *state)
     const size_t bytes = s->device.l2 > 0 ? 2 * (size_t)s->device.l2 : (size_t)256 << 20;
     int rc = s->filler ? 0 : here(s)->cuMemAlloc(&s->filler, bytes);
     if (!rc)
-        rc = s->cu->cuMemsetD8(s->filler, 1, bytes);
+        rc = s->cu->cuMemsetD8Async(s->filler, 1, bytes, s->stream);
     s->flushing = !rc;
     return rc ? failed(s, rc, "flushing", NULL) : OPTUNE_OK;
 }

@@ -281,6 +281,11 @@ API cuMemsetD8_v2(uint64_t pointer, unsigned char value, size_t bytes)
     return sticky;
 }
 
+API cuMemsetD8Async(uint64_t pointer, unsigned char value, size_t bytes, void *stream)
+{
+    return stream ? cuMemsetD8_v2(pointer, value, bytes) : INVALID;
+}
+
 /* ---- streams, events, graphs ------------------------------------------------------------- */
 
 API cuStreamCreate(void **stream, unsigned flags)
