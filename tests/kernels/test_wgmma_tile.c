@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products by warpgroups: what their rows refuse, each limit from both sides, and configs whose
+ * Products by warpgroups: what their rows refuse, each limit from both sides, configs whose
  * blocks go over several tiles of several batches with partial edges, on the emulated target,
- * where a wait for what never comes is a wrong result. The contract tests' samples are too
- * small for either.
+ * where a wait for what never comes is a wrong result (the contract tests' samples are too
+ * small for either), and that there are the registers for which warpgroups ask.
  */
 #include "support/check.h"
 
@@ -11,6 +11,7 @@
 
 #include "support/assumed.h"
 #include "support/workbench.h"
+#include "target/cuda.h"
 #include "tuner/tuner.h"
 
 typedef struct knobs {
@@ -208,13 +209,74 @@ static void test_tiles(void **state)
     workbench_close(&b);
 }
 
+/* ---- registers --------------------------------------------------------------------------- */
+
+/* What ptxas says the kernel is launched with. */
+static int64_t registers_of(ot_builder *builder, const optune_impl *impl, const knobs *k)
+{
+    static optune_plan plan;
+    static ot_job job;
+    optune_err err = {0};
+    optune_config config;
+    optune_space *space;
+    char why[OPTUNE_WHY_SIZE] = "", text[2048] = "";
+    check_ok(ot_space_open(&assumed.task, impl, &space, &err));
+    ot_space_fallback(space, &config);
+    set(&config, space, k);
+    if (!ot_space_valid(space, &config, why))
+        fail_msg("%s", why);
+    check_ok(ot_plan_make(&assumed.task, impl, &config, &plan, &err));
+    ot_space_close(space);
+    check_ok(ot_builder_submit(builder, &assumed.task, &plan, &job, &err));
+    while (!job.done)
+        ot_builder_wait(builder, &job, 1);
+    assert_int_equal(job.outcome, OPTUNE_OUTCOME_OK);
+    check_ok(ot_gpu_module_resources(job.module[0], text, sizeof text, &err));
+    assert_null(strstr(text, "warning="));
+    const char *at = strstr(text, "registers=");
+    assert_non_null(at);
+    return strtoll(at + strlen("registers="), NULL, 10);
+}
+
+/* Two warpgroups that compute take 232 registers a thread, the one that copies keeps 40. Those of
+ * the block were shared out at its launch, and who asks for more than there are waits for ever,
+ * so that a small tile must be launched with as many as a large one. */
+static void test_registers(void **state)
+{
+    (void)state;
+    static const knobs table[] = {
+        {128, 64, 128, 3, 2, 4, 1, 0, false, true},
+        {128, 64, 128, 3, 2, 4, 2, 1, false, false},
+        {256, 192, 128, 3, 2, 4, 1, 0, false, true},
+    };
+    optune_err err = {0};
+    char version[OPTUNE_TEXT_SIZE], dir[4096];
+    if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+    ot_builder *builder;
+    assume("cuda -arch=sm_90", "dense(f16[8192,512], f16[8192,512])");
+    check_ok(ot_temp_dir(dir, sizeof dir, &err));
+    const ot_build_options build = {.target = &assumed.target,
+                                    .device = &assumed.device,
+                                    .row = ot_target_find("cuda"),
+                                    .cache_dir = dir,
+                                    .limit_s = 120};
+    check_ok(ot_builder_open(&build, &builder, &err));
+    for (int i = 0; i < OT_COUNT(table); i++)
+        assert_true(3 * registers_of(builder, ot_impl_find("dense_wgmma.cuda"), &table[i]) >=
+                    2 * 232 + 40);
+    ot_builder_close(builder);
+    ot_remove_tree(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_applies),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_fallback),
-        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_applies),   cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_fallback),  cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
