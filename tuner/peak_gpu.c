@@ -69,7 +69,7 @@ static int64_t copy_bytes(const optune_device *device)
 
 /* The shortest run of AWAKE_S and of some repeats, in seconds; 0: it fails. */
 static double fastest(ot_session *s, void *module, const char *function, void *const *buffer,
-                      int64_t n, int64_t blocks)
+                      int64_t n, int64_t blocks, optune_err *err)
 {
     optune_stage stage = {
         .phase = OPTUNE_TIMED,
@@ -81,11 +81,15 @@ static double fastest(ot_session *s, void *module, const char *function, void *c
     };
     optune_launch launch = {.stage = &stage, .arg = {buffer[0], buffer[1], &n}};
     launch.function = s->row->symbol(s->state, module, function);
+    if (!launch.function)
+        optune_fail(err, OPTUNE_EIO, "the device's driver finds no '%s'", function);
     const double start = ot_now();
     double best = 0;
     for (int i = 0; launch.function && (i < REPEATS || ot_now() < start + AWAKE_S); i++) {
-        const double t = s->row->time(s->state, &launch, 1, 1, NULL);
-        if (t > 0 && (best == 0 || t < best))
+        const double t = s->row->time(s->state, &launch, 1, 1, err);
+        if (t < 0)
+            return 0;
+        if (best == 0 || t < best)
             best = t;
     }
     return best;
@@ -101,11 +105,13 @@ int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth, optune_err *err
     for (int i = 0; i < 2 && status >= 0; i++)
         status = s->row->alloc(s->state, bytes, false, &buffer[i], err);
     if (status >= 0) {
-        const double copy = fastest(s, module, "peak_copy", buffer, vectors, blocks);
-        const double fma = fastest(s, module, "peak_fma", buffer, ITERATIONS, blocks);
+        const double copy = fastest(s, module, "peak_copy", buffer, vectors, blocks, err);
+        const double fma = fastest(s, module, "peak_fma", buffer, ITERATIONS, blocks, err);
         const double operations = 2.0 * SUMS * ITERATIONS * (double)blocks * THREADS;
         *bandwidth = copy > 0 ? 2 * (double)bytes / copy : 0;
         *flops = fma > 0 ? operations / fma : 0;
+        if (copy == 0 || fma == 0)
+            status = OPTUNE_EIO;
     }
     for (int i = 0; i < 2; i++)
         if (buffer[i])

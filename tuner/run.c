@@ -278,7 +278,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         status = ot_compile_only(run, result, err);
     } else if (status >= 0) {
         tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
-        ot_worker_peak(run->worker, &run->peak_flops, &run->peak_bandwidth, NULL);
+        optune_err unknown = {0};
+        if (ot_worker_peak(run->worker, &run->peak_flops, &run->peak_bandwidth, &unknown) < 0)
+            ot_context_log(run->o, OPTUNE_LOG_INFO, "the peak is not known: %s", unknown.text);
     }
     bool first = false;
     for (int i = 0; i < run->n_workloads && status >= 0 && run->worker; i++) {
