@@ -14,7 +14,7 @@ target=${3:-cuda}
 started=$(date +%s)
 limit=${GPU_CHECK_SECONDS:-510}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'kill "$(cat "$work/holder" 2>/dev/null)" 2>/dev/null; rm -rf "$work"' EXIT
 cores=$(nproc)
 chmod -R u+rx "$bundle/bin" "$bundle/lib" "$bundle/tests" 2>/dev/null
 # Where the sanitizer and nvidia-smi may lie.
@@ -77,7 +77,11 @@ tests_shared() { # NAME SECONDS ARGUMENT...
 
 rm -f "$out"/*.txt "$out"/records.log
 { date -u; uname -srm; nproc; } >"$out/device.txt"
-command -v nvidia-smi >/dev/null && run device.txt 10 nvidia-smi
+if command -v nvidia-smi >/dev/null; then
+    run device.txt 10 nvidia-smi
+    # A driver forgets the device when its last user ends, and takes seconds to find it again.
+    (nvidia-smi --loop=60 >/dev/null 2>&1 & echo $! >"$work/holder")
+fi
 run device.txt 30 "$optune" devices
 for library in "" cublas cublaslt cudnn; do # what is found; reading it from a cold disk is not for a trial to pay
     run device.txt 60 "$OPTUNE_WORKER" --compile cuda --version $library
