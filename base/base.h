@@ -137,6 +137,11 @@ void ot_record_copy(optune_record *to, const optune_record *from);
 void ot_config_print_short(const optune_config *config, ot_text *to);
 
 /* ---- child.c: processes, started with argument vectors, never through a shell ------------ */
+enum { OT_SPAWN_FILES = 4 };
+/* Starts argv[0] (found on PATH) as the leader of a process group with default signals and, as
+ * its files 0 to n - 1, these and no others; -1: /dev/null. Returns 0 or an errno. */
+int ot_spawn(pid_t *pid, char *const *argv, const int *file, int n);
+
 typedef struct ot_child {
     pid_t pid;       /* 0: none */
     int out;         /* its stdout and stderr, non-blocking; -1 when not captured */

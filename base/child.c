@@ -27,28 +27,44 @@ extern char **environ;
 
 enum { TEXT_LIMIT = 64 << 10, MOST_WAITED = 256 };
 
-static int spawn(pid_t *pid, char *const *argv, int in, int out)
+/* Files that the child gets lie above the numbers they are given: none is overwritten by another,
+ * even where the caller's standard files are closed. */
+static int lift(int fd, int n)
+{
+    return fd < 0 || fd >= n ? fd : fcntl(fd, F_DUPFD_CLOEXEC, n);
+}
+
+int ot_spawn(pid_t *pid, char *const *argv, const int *file, int n)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
+    int lifted[OT_SPAWN_FILES], why = 0;
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawn_file_actions_init(&actions);
-    if (in < 0)
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    else
-        posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out, STDERR_FILENO);
-    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+    for (int i = 0; i < n; i++) {
+        lifted[i] = lift(file[i], n);
+        if (file[i] < 0)
+            posix_spawn_file_actions_addopen(&actions, i, "/dev/null", i ? O_WRONLY : O_RDONLY,
+                                             0);
+        else if (lifted[i] < 0)
+            why = errno;
+        else
+            posix_spawn_file_actions_adddup2(&actions, lifted[i], i);
+    }
+    posix_spawn_file_actions_addclosefrom_np(&actions, n);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                               POSIX_SPAWN_SETSIGDEF);
-    int why = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
+    if (!why)
+        why = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
+    for (int i = 0; i < n; i++)
+        if (lifted[i] >= 0 && lifted[i] != file[i])
+            close(lifted[i]);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return why;
@@ -66,7 +82,7 @@ static int start(ot_child *child, char *const *argv, int in, optune_err *err)
     int pipe_end[2];
     if (pipe2(pipe_end, O_CLOEXEC) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot make a pipe: %s", strerror(errno));
-    int why = spawn(&child->pid, argv, in, pipe_end[1]);
+    int why = ot_spawn(&child->pid, argv, (int[]){in, pipe_end[1], pipe_end[1]}, 3);
     close(pipe_end[1]);
     if (why) {
         close(pipe_end[0]);

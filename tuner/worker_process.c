@@ -7,10 +7,8 @@
  * own, so that one kill ends everything a candidate may have started.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,38 +17,17 @@
 
 #include "tuner/worker_process.h"
 
-extern char **environ;
-
 enum { SOCKET = 3, SLICE_MS = 100, IDLE_MS = 5 };
 static const double MESSAGE_S = 10; /* for the rest of a message that has begun */
 
+/* What a candidate or a library prints must not end up in the caller's output. */
 static int spawn(const char *program, int fd, pid_t *pid)
 {
     char number[16], parent[24], option[] = "--serve", *path = ot_strdup(program);
     snprintf(number, sizeof number, "%d", (int)SOCKET);
     snprintf(parent, sizeof parent, "%d", (int)getpid());
     char *argv[] = {path, option, number, parent, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, fd, SOCKET);
-    /* What a candidate or a library prints must not end up in the caller's output. */
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addclosefrom_np(&actions, SOCKET + 1);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
-    const int why = posix_spawn(pid, program, &actions, &attributes, argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    const int why = ot_spawn(pid, argv, (int[]){-1, -1, -1, [SOCKET] = fd}, SOCKET + 1);
     free(path);
     return why;
 }
@@ -61,16 +38,8 @@ int ot_process_start(ot_process *p, const char *program, optune_err *err)
     *p = (ot_process){.fd = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot make a socket pair: %s", strerror(errno));
-    /* Standard files may be closed here: the socket must not take a number that they are
-     * given. */
-    int theirs = end[1];
-    if (theirs <= SOCKET) {
-        theirs = fcntl(end[1], F_DUPFD_CLOEXEC, SOCKET + 1);
-        close(end[1]);
-    }
-    const int why = theirs < 0 ? errno : spawn(program, theirs, &p->pid);
-    if (theirs >= 0)
-        close(theirs);
+    const int why = spawn(program, end[1], &p->pid);
+    close(end[1]);
     if (why) {
         close(end[0]);
         p->pid = 0;

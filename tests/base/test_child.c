@@ -106,6 +106,27 @@ static void inherits_nothing(void **state)
     ot_text_release(&text);
 }
 
+/* A caller may have closed its standard files: the pipe to the child then has such a number. */
+static void standard_files_may_be_closed(void **state)
+{
+    (void)state;
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        optune_err err;
+        ot_text text = {0};
+        for (int fd = 0; fd <= 2; fd++)
+            close(fd);
+        const int status =
+            ot_run_program(ARGV("sh", "-c", "echo out; echo err >&2; cat"), 30, &text, &err);
+        _exit(status == OPTUNE_OK && strcmp(ot_text_str(&text), "out\nerr\n") == 0 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void long_output_is_bounded(void **state)
 {
     (void)state;
@@ -220,6 +241,7 @@ int main(void)
         cmocka_unit_test(time_limit_kills_the_group),
         cmocka_unit_test(leftovers_die_with_the_leader),
         cmocka_unit_test(inherits_nothing),
+        cmocka_unit_test(standard_files_may_be_closed),
         cmocka_unit_test(long_output_is_bounded),
         cmocka_unit_test(waiting_for_any),
         cmocka_unit_test(messages_round_trip),
