@@ -31,11 +31,19 @@ static int64_t blocks_of(const global_shape *s, int64_t along)
     return s->planes * host_ceil(s->block, along);
 }
 
+/* Shuffles name every thread of a warp. */
+static int64_t least_threads(const optune_task *task)
+{
+    return host_min(32, task->device->warp);
+}
+
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const global_shape s = shape(task);
     const int64_t along = optune_config_int(config, "along");
     const int64_t across = optune_config_int(config, "across");
+    if (along * across < least_threads(task))
+        return optune_refuse(why, "%" PRId64 " threads are less than a warp", along * across);
     if (along > 1 && along >= 2 * s.block)
         return optune_refuse(why, "half of the threads lie outside the channels");
     if (across > 32 && across > 2 * s.pixels)
@@ -53,7 +61,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t along = optune_config_int(config, "along");
     int64_t across = 8;
     while (across * along < gpu_threads(task, 256) && across < 256 &&
-           (across * along < 32 || 4 * across <= s.pixels) && across <= s.pixels)
+           (across * along < least_threads(task) ||
+            (across <= s.pixels && (across * along < 32 || 4 * across <= s.pixels))))
         across *= 2;
     optune_config_choose_int(config, space, "across", across);
 }

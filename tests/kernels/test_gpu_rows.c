@@ -171,6 +171,10 @@ static void test_products(void **state)
     check_takes("dense_tile.gpu", call_2048, "resident", 2);
     check_refuses("dense_tile.gpu", "dense(f64[2048,2048], f64[2048,2048])", "resident", 2,
                   "too many for 2 blocks");
+    static const char pool[] = "global_avg_pool2d(f32[2,3,2,2])";
+    check_takes("global_avg_pool2d_block.gpu", pool, NULL, 0);
+    check_takes("global_avg_pool2d_block.gpu", pool, "across", 32);
+    check_refuses("global_avg_pool2d_block.gpu", pool, "across", 16, "less than a warp");
     check_takes("dense_skinny.gpu", skinny, "block_m", 32);
     check_refuses("dense_skinny.gpu", "dense(f32[8,8], f32[64,8])", "slices", 16,
                   "more slices than depth");
