@@ -82,12 +82,13 @@ static bool write_all(int fd, const char *data, size_t n)
     return true;
 }
 
-int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
+/* Into a new file, which then takes the place of what was there. */
+static bool replace(const char *path, const char *data, size_t n)
 {
     static atomic_int serial;
     ot_text fresh = {0};
     ot_text_printf(&fresh, "%s.%ld.%d.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
-    int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool good = fd >= 0 && write_all(fd, data, n) && fsync(fd) == 0;
     int why = errno;
     if (fd >= 0 && close(fd) < 0 && good) {
@@ -98,13 +99,37 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
         good = false;
         why = errno;
     }
-    int status = OPTUNE_OK;
-    if (!good) {
-        if (fd >= 0)
-            unlink(fresh.s);
-        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(why));
-    }
+    if (!good && fd >= 0)
+        unlink(fresh.s);
     ot_text_release(&fresh);
+    errno = why;
+    return good;
+}
+
+static bool write_into(const char *path, const char *data, size_t n)
+{
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const bool good = write_all(fd, data, n);
+    const int why = errno;
+    close(fd);
+    errno = why;
+    return good;
+}
+
+/* A device or a pipe stays what it is, and so does a link: what it names is written. */
+int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
+{
+    struct stat info;
+    char *named = realpath(path, NULL);
+    const char *place = named ? named : path;
+    const bool special = stat(place, &info) == 0 && !S_ISREG(info.st_mode);
+    int status = OPTUNE_OK;
+    if (!(special && !S_ISDIR(info.st_mode) ? write_into(place, data, n)
+                                            : replace(place, data, n)))
+        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
+    free(named);
     return status;
 }
 

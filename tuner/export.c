@@ -119,9 +119,10 @@ int optune_export(optune *o, const char *op, bool best, const char *path,
     if (status >= 0)
         status = add_devices(o, &log, err);
     if (status >= 0) {
-        if (best)
+        if (best && l.n)
             keep_best(&l);
-        qsort(l.item, (size_t)l.n, sizeof *l.item, by_time);
+        if (l.n)
+            qsort(l.item, (size_t)l.n, sizeof *l.item, by_time);
         for (int i = 0; i < l.n; i++)
             ot_text_add(&log, l.item[i].line);
         if (path)

@@ -175,6 +175,38 @@ static void programs(void **state)
     free(kept);
 }
 
+/* As root, a file put in the place of /dev/null would be everybody's loss. */
+static void a_device_or_a_link_stays_what_it_is(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    struct stat info;
+    ot_text text = {0};
+    char pipe[2048], link[2048], file[2048];
+    snprintf(pipe, sizeof pipe, "%s", in_dir("pipe"));
+    snprintf(link, sizeof link, "%s", in_dir("link"));
+    snprintf(file, sizeof file, "%s", in_dir("named"));
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    const int fd = open(pipe, O_RDWR | O_NONBLOCK);
+    assert_true(fd >= 0);
+    check_ok(ot_write_file(pipe, "word", 4, &err));
+    char got[8] = {0};
+    assert_int_equal(read(fd, got, sizeof got), 4);
+    assert_string_equal(got, "word");
+    close(fd);
+    assert_int_equal(stat(pipe, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+
+    check_ok(ot_write_file(file, "old", 3, &err));
+    assert_int_equal(symlink("named", link), 0);
+    check_ok(ot_write_file(link, "new", 3, &err));
+    assert_int_equal(lstat(link, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    check_ok(ot_read_file(file, &text, 100, &err));
+    assert_string_equal(text.s, "new");
+    ot_text_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +218,7 @@ int main(void)
         cmocka_unit_test(leftovers_of_the_dead_go),
         cmocka_unit_test(own_directory),
         cmocka_unit_test(programs),
+        cmocka_unit_test(a_device_or_a_link_stays_what_it_is),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
