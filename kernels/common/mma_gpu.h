@@ -19,8 +19,8 @@
  *
  * OpenCL poisons the destination of a copy at once and fills it when its group is waited for: a
  * wait that is missing, and a copy into what is still being read, both show. A barrier that is
- * missing does not, since words have barriers of their own: that is what compute-sanitizer's
- * racecheck is for.
+ * missing does not, since words have barriers of their own, unless OT_WARP_BARRIER is defined as
+ * one of a warp alone (tests/races/words.h).
  */
 #ifndef OPTUNE_KERNELS_COMMON_MMA_GPU_H
 #define OPTUNE_KERNELS_COMMON_MMA_GPU_H
@@ -28,6 +28,13 @@
 #include "kernels/common/gpu.h"
 
 #ifdef OT_OPENCL
+
+#ifndef OT_WARP_BARRIER
+#define OT_WARP_BARRIER() BARRIER()
+#endif
+#ifndef OT_READ_AHEAD /* what is read may be nobody's, and is not used then */
+#define OT_READ_AHEAD(p, at) (p)[at]
+#endif
 
 /* A barrier in each word: unrolling multiplies what the compiler has to cut apart. */
 #undef UNROLL
@@ -75,13 +82,13 @@ INLINE void ot_ldmatrix(lanes *l, u32 *r, int n, int trans, LOCAL const void *ro
     ot_next_turn(l);
     *ot_word(l, lane, 0) = (u32)(u64)row;
     *ot_word(l, lane, 1) = (u32)((u64)row >> 32);
-    BARRIER();
+    OT_WARP_BARRIER();
     for (int m = 0; m < n; m++) {
         u16 pair[2];
         for (int i = 0; i < 2; i++) {
             const int from = 8 * m + (trans ? 2 * t + i : g), at = trans ? g : 2 * t + i;
             const u64 address = *ot_word(l, from, 0) | (u64)*ot_word(l, from, 1) << 32;
-            pair[i] = ((LOCAL const u16 *)address)[at];
+            pair[i] = OT_READ_AHEAD((LOCAL const u16 *)address, at);
         }
         r[m] = pair[0] | (u32)pair[1] << 16;
     }
@@ -102,7 +109,7 @@ INLINE void ot_publish(lanes *l, const u32 *a, int n_a, const u32 *b, int n_b)
         *ot_word(l, lane, i) = a[i];
     for (int i = 0; i < n_b; i++)
         *ot_word(l, lane, n_a + i) = b[i];
-    BARRIER();
+    OT_WARP_BARRIER();
 }
 
 /* Word w, 0 .. 7, of row `row` of A whose words start at `i`, and of column `col` of B. */

@@ -4,7 +4,8 @@
  * here, whatever it holds; teams are powers of two and lie side by side. CUDA combines within
  * warps by shuffles, so that only what warps leave meets in shared memory; OpenCL 1.2 has no
  * such word and builds a tree there. A test defines TEAM_SHUFFLES for OpenCL, too: a shuffle is
- * then one through shared memory, and what CUDA computes is computed.
+ * then one through shared memory, and what CUDA computes is computed. It may bring a TEAM_SWAP of
+ * its own, for which a warp is enough (tests/races/words.h).
  */
 #ifndef OPTUNE_KERNELS_COMMON_TEAM_H
 #define OPTUNE_KERNELS_COMMON_TEAM_H
@@ -18,6 +19,7 @@
 #define TEAM_SWAP(y, pool, t, x, reach) (y) = __shfl_xor_sync(~0u, x, reach)
 #elif defined(TEAM_SHUFFLES)
 #define TEAM_COPY(y, x) __typeof__(x) y = x
+#ifndef TEAM_SWAP
 #define TEAM_SWAP(y, pool, t, x, reach)                                                        \
     do {                                                                                       \
         (pool)[t] = x;                                                                         \
@@ -25,6 +27,7 @@
         (y) = (pool)[(t) ^ (reach)];                                                           \
         BARRIER();                                                                             \
     } while (0)
+#endif
 #endif
 
 /* The tree: pool[at] of this thread, number `lane` of `n`, is the place of `x`; members of a

@@ -4,8 +4,10 @@
  * swizzle and zeros, a barrier's phases, what a matrix descriptor points at, the layout of the
  * result. Included by wgmma_gpu.h only.
  *
- * OpenCL runs the threads between two barriers one after the other (PoCL does). A thread that would
- * wait for ever there goes on, and every product from then on is no number.
+ * OpenCL runs the threads between two barriers one after the other (PoCL does), so that a body's
+ * roles have to take turns. A thread that would wait for ever there goes on, and every product from
+ * then on is no number. OT_EXTERN_WORDS says that a test brings words of its own instead, for which
+ * roles run side by side as on a GPU (tests/races/words.h).
  */
 #ifndef OPTUNE_KERNELS_COMMON_WGMMA_OPENCL_H
 #define OPTUNE_KERNELS_COMMON_WGMMA_OPENCL_H
@@ -14,6 +16,10 @@
 
 #undef UNROLL
 #define UNROLL UNROLL_BY(1)
+
+#ifndef OT_EXTERN_WORDS
+
+#define ROLES_TAKE_TURNS 1
 
 typedef struct warpgroups {
     LOCAL uchar *pool;
@@ -223,6 +229,8 @@ OT_WGMMA(ot_wgmma_s8, int, INT_MIN,
 #define wgmma_keep(d, n) ((void)0)
 #define REGISTERS_MORE(n) ((void)0)
 #define REGISTERS_LESS(n) ((void)0)
+
+#endif
 
 #endif
 

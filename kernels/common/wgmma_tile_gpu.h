@@ -151,7 +151,7 @@ INLINE place place_of(int tile, int rank)
 #define PLUS(a, b) (a)
 #endif
 
-#ifdef OT_OPENCL
+#ifdef ROLES_TAKE_TURNS
 #define CONSUMES (group < CONSUMERS)
 #else
 #define CONSUMES 1 /* who does not is elsewhere */
@@ -302,7 +302,7 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
     ALL_BARRIER();
     ring r = {0, 0};
     int turn = 0;
-#ifdef OT_OPENCL
+#ifdef ROLES_TAKE_TURNS
     enum { AHEAD = STAGES - 2 };
     ring in = {0, 0};
     SUM acc[MINE][BN / 2];
@@ -382,7 +382,7 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
                 made++;
                 next(&in);
             }
-            __syncwarp();
+            WARP_BARRIER();
         }
         COLLECT(r)
         next(&r);

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words of kernels/common/wgmma_gpu.h for roles that run side by side, by what the PTX ISA
+ * says. A copy poisons its place at once and lands between two rounds, the later ones sometimes
+ * before the earlier; a product computes when it is waited for, a store reads then. So what is
+ * read before it is there, or written while it is still read, is wrong or reported. The
+ * blocks of a cluster are at work at once, each with shared memory of its own, which only
+ * these words read and write; its addresses start at 0.
+ */
+#include "races.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BARRIERS = 256, COPIES = 4096, STORES = 4096, PRODUCTS = 64, ROW = 128 };
+enum { MOST_BYTES = (1 << 20) - 1 /* a barrier counts */ };
+
+typedef struct map {
+    int64_t rank, element, swizzle, tf32, dim[5], stride[5], box[5];
+} map;
+
+typedef struct barrier {
+    int rank;
+    uint32_t address, expected, pending, phase;
+    int64_t bytes;
+} barrier;
+
+/* A box of a tensor and where it lies in shared memory; a store's until its wait. */
+typedef struct box {
+    int rank, thread, group; /* group -1: not committed */
+    unsigned char *tensor;
+    map map;
+    int x, y, z;
+    uint32_t at, barrier;
+} box;
+
+typedef struct product {
+    int type, n, add, group;
+    void *d;
+    uint64_t a, b;
+} product;
+
+static unsigned char *pool[RACES_CLUSTER];
+static int pool_bytes;
+static barrier barriers[BARRIERS];
+static box copies[COPIES], stores[STORES];
+static int n_barriers, n_copies, n_stores;
+static struct {
+    product list[PRODUCTS];
+    int n, group, stores; /* groups committed */
+} of[RACES_THREADS];
+static bool counted; /* since the last round */
+
+float races_float_of_half(uint16_t bits);
+uint16_t races_half_of_float(float f);
+
+static const void *here; /* where the body calls a word; NULL: the copy engine is at work */
+#define REPORT(what, number) races_report(what, here, 0, number)
+
+void races_warpgroups_begin(void)
+{
+    memset(of, 0, sizeof of);
+    n_barriers = n_copies = n_stores = 0;
+}
+
+void races_warpgroups_end(void)
+{
+    bool products = false;
+    for (int t = 0; t < RACES_THREADS; t++)
+        products = products || of[t].n;
+    races_thread = 0;
+    if (n_copies)
+        races_report("left with copies under way", NULL, 0, n_copies);
+    if (n_stores)
+        races_report("left with stores under way", NULL, 0, n_stores);
+    if (products)
+        races_report("left with products under way", NULL, 0, -1);
+    races_thread = -1;
+    for (int r = 0; r < RACES_CLUSTER; r++) {
+        free(pool[r]);
+        pool[r] = NULL;
+    }
+}
+
+bool races_in_pool(const char *p)
+{
+    for (int r = 0; r < races_now.blocks; r++)
+        if (pool[r] && p >= (char *)pool[r] && p < (char *)pool[r] + pool_bytes)
+            return true;
+    return false;
+}
+
+void races_pool(int bytes);
+
+void races_pool(int bytes)
+{
+    const int r = races_rank();
+    if (pool[r])
+        return;
+    pool_bytes = bytes;
+    pool[r] = malloc((size_t)bytes);
+    if (!pool[r])
+        abort();
+    memset(pool[r], 255, (size_t)bytes);
+}
+
+/* ---- barriers in shared memory ----------------------------------------------------------- */
+
+static barrier *barrier_at(int rank, uint32_t address)
+{
+    static barrier none;
+    for (int i = 0; i < n_barriers; i++)
+        if (barriers[i].rank == rank && barriers[i].address == address)
+            return &barriers[i];
+    REPORT("an mbarrier that nobody initialised", (int)address);
+    return &none;
+}
+
+static void count(int rank, uint32_t address, int threads, int64_t bytes)
+{
+    barrier *b = barrier_at(rank, address);
+    if (races_block_gone(rank))
+        REPORT("an arrival at a block that left", rank);
+    if ((int64_t)b->pending < threads)
+        REPORT("more arrivals than an mbarrier expects", (int)address);
+    b->pending -= (uint32_t)threads;
+    b->bytes += bytes;
+    counted = true;
+    if (b->bytes > MOST_BYTES || b->bytes < -MOST_BYTES)
+        REPORT("more bytes than an mbarrier can count", (int)address);
+    if (b->pending == 0 && b->bytes == 0) {
+        b->pending = b->expected;
+        b->phase ^= 1;
+    }
+}
+
+void races_mbarrier_init(uint32_t address, int threads);
+void races_mbarrier_count(int block, uint32_t address, int threads, int bytes);
+void races_mbarrier_wait(uint32_t address, uint32_t parity);
+
+void races_mbarrier_init(uint32_t address, int threads)
+{
+    here = RACES_HERE;
+    if (n_barriers == BARRIERS)
+        abort();
+    if (address % 8 || (int64_t)address + 8 > pool_bytes)
+        REPORT("an mbarrier outside or misaligned", (int)address);
+    barriers[n_barriers++] = (barrier){.rank = races_rank(),
+                                       .address = address,
+                                       .expected = (uint32_t)threads,
+                                       .pending = (uint32_t)threads};
+}
+
+void races_mbarrier_count(int block, uint32_t address, int threads, int bytes)
+{
+    here = RACES_HERE;
+    count(block < 0 ? races_rank() : block, address, threads, bytes);
+}
+
+void races_mbarrier_wait(uint32_t address, uint32_t parity)
+{
+    if (races_random() % 4 == 0)
+        races_pause(RACES_WAITS, RACES_HERE);
+    for (;;) {
+        here = RACES_HERE;
+        if (barrier_at(races_rank(), address)->phase != parity)
+            return;
+        races_pause(RACES_WAITS, RACES_HERE);
+    }
+}
+
+/* ---- boxes ------------------------------------------------------------------------------- */
+
+static int bytes_of(const map *m)
+{
+    return (int)(m->element * m->box[0] * m->box[1] * (m->rank > 2 ? m->box[2] : 1));
+}
+
+static bool meets(uint32_t a, int a_bytes, uint32_t b, int b_bytes)
+{
+    return a < b + (uint32_t)b_bytes && b < a + (uint32_t)a_bytes;
+}
+
+/* Where byte `at` of a box lies. */
+static unsigned char *byte_of(const box *b, int at)
+{
+    const uint32_t address = b->at + (uint32_t)at;
+    return &pool[b->rank][b->map.swizzle == 128 ? address ^ (address >> 7 & 7) << 4 : address];
+}
+
+/* Element (i, j, k) of the tensor in bytes; negative: outside. */
+static int64_t element_of(const map *m, int64_t i, int64_t j, int64_t k)
+{
+    const bool inside = i >= 0 && i < m->dim[0] && j >= 0 && j < m->dim[1] && k >= 0 &&
+                        (m->rank < 3 || k < m->dim[2]);
+    return inside ? i * m->element + j * m->stride[1] + k * m->stride[2] : -1;
+}
+
+static uint32_t rounded_to_tf32(uint32_t w)
+{
+    return (w & 0x7F800000) == 0x7F800000 ? w : (w + 0x1000) & 0xFFFFE000;
+}
+
+/* One element of the box between the tensor and shared memory; `at`, its byte there. */
+static void move_element(const box *b, int64_t element, int at, bool out)
+{
+    const int n = (int)b->map.element;
+    uint32_t word = 0;
+    for (int i = 0; out && i < n && element >= 0; i++)
+        b->tensor[element + i] = *byte_of(b, at + i);
+    if (out)
+        return;
+    if (element >= 0)
+        memcpy(&word, b->tensor + element, (size_t)n);
+    if (b->map.tf32)
+        word = rounded_to_tf32(word);
+    for (int i = 0; i < n; i++)
+        *byte_of(b, at + i) = (unsigned char)(word >> 8 * i);
+}
+
+static void move_box(const box *b, bool out)
+{
+    const map *m = &b->map;
+    const int64_t deep = m->rank > 2 ? m->box[2] : 1;
+    int at = 0;
+    for (int64_t k = b->z; k < b->z + deep; k++)
+        for (int64_t j = b->y; j < b->y + m->box[1]; j++)
+            for (int64_t i = b->x; i < b->x + m->box[0]; i++, at += (int)m->element)
+                move_element(b, element_of(m, i, j, k), at, out);
+}
+
+static void drop(box *list, int *n, int i)
+{
+    memmove(&list[i], &list[i + 1], (size_t)(--*n - i) * sizeof *list);
+}
+
+/* ---- copies and stores ------------------------------------------------------------------- */
+
+void races_copy(int blocks, uint32_t to, unsigned char *tensor, const map *m, int x, int y,
+                int z, uint32_t bar);
+void races_store(unsigned char *tensor, const map *m, int x, int y, int z, uint32_t from);
+void races_stores_commit(void);
+void races_stores_wait(int newest);
+void races_shared_write(uint32_t address, uint32_t word);
+
+/* The tile of a product's operand, from the fields of its descriptor. */
+static uint32_t start_of(uint64_t rows)
+{
+    return (uint32_t)(rows & 0x3FFF) << 4;
+}
+
+static uint32_t group_of(uint64_t rows)
+{
+    return (uint32_t)(rows >> 32 & 0x3FFF) << 4;
+}
+
+static bool reads_of(const product *p, uint32_t at, int bytes)
+{
+    const uint32_t first = ~(uint32_t)(ROW - 1);
+    return meets(start_of(p->a) & first, 64 * ROW, at, bytes) ||
+           meets(start_of(p->b) & first, p->n * ROW, at, bytes);
+}
+
+/* Products and stores of a block that still read there. */
+static void check_free(int rank, uint32_t at, int bytes)
+{
+    for (int t = rank * races_now.threads; t < (rank + 1) * races_now.threads; t++)
+        for (int i = 0; i < of[t].n; i++)
+            if (reads_of(&of[t].list[i], at, bytes))
+                REPORT("a write to what a product still reads", t);
+    for (int i = 0; i < n_stores; i++)
+        if (stores[i].rank == rank && meets(stores[i].at, bytes_of(&stores[i].map), at, bytes))
+            REPORT("a write to what a store still reads", stores[i].thread);
+}
+
+void races_copy(int blocks, uint32_t to, unsigned char *tensor, const map *m, int x, int y,
+                int z, uint32_t bar)
+{
+    here = RACES_HERE;
+    const int bytes = bytes_of(m);
+    if (to % 128 || (int64_t)to + bytes > pool_bytes) {
+        REPORT("a copy to outside or to a misaligned place", (int)to);
+        return;
+    }
+    if (m->box[0] * m->element > 128 || m->box[0] * m->element % 16 || m->box[1] > 256)
+        REPORT("a box that the copy engine does not take", (int)m->box[0]);
+    for (int r = 0; r < races_now.blocks; r++) {
+        if (blocks == 1 && r != races_rank())
+            continue;
+        if (!pool[r]) {
+            REPORT("a copy into a block that has not begun", r);
+            continue;
+        }
+        check_free(r, to, bytes);
+        if (n_copies == COPIES)
+            abort();
+        copies[n_copies++] = (box){.rank = r,
+                                   .thread = races_thread,
+                                   .tensor = tensor,
+                                   .map = *m,
+                                   .x = x,
+                                   .y = y,
+                                   .z = z,
+                                   .at = to,
+                                   .barrier = bar};
+        memset(pool[r] + to, 255, (size_t)bytes);
+    }
+    counted = true;
+}
+
+bool races_copies_left(void)
+{
+    return n_copies > 0;
+}
+
+bool races_land(void)
+{
+    const uint64_t chance = 1 + races_random() % 4;
+    here = NULL;
+    for (int i = 0; i < n_copies;) {
+        if (races_random() % chance) {
+            i++;
+            continue;
+        }
+        const box b = copies[i];
+        drop(copies, &n_copies, i);
+        races_thread = b.thread;
+        if (races_block_gone(b.rank))
+            REPORT("a copy into a block that left", b.rank);
+        move_box(&b, false);
+        count(b.rank, b.barrier, 0, -bytes_of(&b.map));
+        races_thread = -1;
+    }
+    const bool any = counted;
+    counted = false;
+    return any;
+}
+
+void races_store(unsigned char *tensor, const map *m, int x, int y, int z, uint32_t from)
+{
+    here = RACES_HERE;
+    if (from % 128 || (int64_t)from + bytes_of(m) > pool_bytes) {
+        REPORT("a store from outside or from a misaligned place", (int)from);
+        return;
+    }
+    if (n_stores == STORES)
+        abort();
+    stores[n_stores++] = (box){.rank = races_rank(),
+                               .thread = races_thread,
+                               .group = -1,
+                               .tensor = tensor,
+                               .map = *m,
+                               .x = x,
+                               .y = y,
+                               .z = z,
+                               .at = from};
+}
+
+void races_stores_commit(void)
+{
+    const int group = of[races_thread].stores++;
+    for (int i = 0; i < n_stores; i++)
+        if (stores[i].thread == races_thread && stores[i].group < 0)
+            stores[i].group = group;
+}
+
+void races_stores_wait(int newest)
+{
+    const int end = of[races_thread].stores - newest;
+    for (int i = 0; i < n_stores;) {
+        const box *s = &stores[i];
+        if (s->thread != races_thread || s->group < 0 || s->group >= end) {
+            i++;
+            continue;
+        }
+        move_box(s, true);
+        drop(stores, &n_stores, i);
+    }
+}
+
+void races_shared_write(uint32_t address, uint32_t word)
+{
+    here = RACES_HERE;
+    if (address % 4 || (int64_t)address + 4 > pool_bytes) {
+        REPORT("a write of shared memory outside or misaligned", (int)address);
+        return;
+    }
+    check_free(races_rank(), address, 4);
+    memcpy(pool[races_rank()] + address, &word, 4);
+}
+
+/* ---- products ---------------------------------------------------------------------------- */
+
+void races_product(int type, int n, void *d, uint64_t a, uint64_t b, int add);
+void races_products_commit(void);
+void races_products_wait(int newest);
+
+/* 4 bytes at depth 4 k of a row. */
+static uint32_t word_at(uint64_t rows, int row, int k)
+{
+    uint32_t word, address = start_of(rows) + (uint32_t)(row / 8) * group_of(rows) +
+                             (uint32_t)(row % 8) * ROW + 4 * (uint32_t)k;
+    address ^= (address >> 7 & 7) << 4;
+    memcpy(&word, pool[races_rank()] + address, 4);
+    return word;
+}
+
+static float as_float(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+typedef union sum {
+    float f;
+    int32_t i;
+} sum;
+
+/* 4 bytes of depth: words_type is f16, bf16, tf32 or s8, as words.h numbers them. */
+static sum step(int type, sum s, uint32_t a, uint32_t b)
+{
+    for (int h = 0; type == 0 && h < 32; h += 16)
+        s.f = fmaf(races_float_of_half((uint16_t)(a >> h)),
+                   races_float_of_half((uint16_t)(b >> h)), s.f);
+    for (int h = 0; type == 1 && h < 32; h += 16)
+        s.f = fmaf(as_float(a >> h << 16), as_float(b >> h << 16), s.f);
+    if (type == 2)
+        s.f = fmaf(as_float(a & 0xFFFFE000), as_float(b & 0xFFFFE000), s.f);
+    for (int h = 0; type == 3 && h < 32; h += 8)
+        s.i += (int8_t)(a >> h) * (int8_t)(b >> h);
+    return s;
+}
+
+/* Of a warpgroup's result, what this thread holds. */
+static void compute(const product *p)
+{
+    const int warp = races_thread / 32 % 4, lane = races_thread % 32;
+    sum *d = p->d;
+    for (int i = 0; i < n_copies; i++)
+        if (copies[i].rank == races_rank() &&
+            reads_of(p, copies[i].at, bytes_of(&copies[i].map)))
+            REPORT("a product of what a copy has not brought yet", copies[i].thread);
+    for (int r = 0; r < p->n / 2; r++) {
+        const int row = 16 * warp + lane / 4 + r / 2 % 2 * 8;
+        const int col = r / 4 * 8 + lane % 4 * 2 + r % 2;
+        sum s = {0};
+        if (p->add)
+            s = d[r];
+        for (int k = 0; k < 8; k++)
+            s = step(p->type, s, word_at(p->a, row, k), word_at(p->b, col, k));
+        d[r] = s;
+    }
+}
+
+void races_product(int type, int n, void *d, uint64_t a, uint64_t b, int add)
+{
+    here = RACES_HERE;
+    const product p = {.type = type, .n = n, .add = add, .group = -1, .d = d, .a = a, .b = b};
+    const int64_t end_a = (int64_t)start_of(a) / ROW * ROW + 64 * ROW;
+    const int64_t end_b = (int64_t)start_of(b) / ROW * ROW + n * ROW;
+    if (a >> 62 != 1 || b >> 62 != 1 || end_a > pool_bytes || end_b > pool_bytes) {
+        REPORT("a product of what is no tile", n);
+        return;
+    }
+    if (of[races_thread].n == PRODUCTS)
+        abort();
+    of[races_thread].list[of[races_thread].n++] = p;
+}
+
+void races_products_commit(void)
+{
+    const int group = of[races_thread].group++;
+    for (int i = 0; i < of[races_thread].n; i++)
+        if (of[races_thread].list[i].group < 0)
+            of[races_thread].list[i].group = group;
+}
+
+void races_products_wait(int newest)
+{
+    product *list = of[races_thread].list;
+    const int n = of[races_thread].n, end = of[races_thread].group - newest;
+    int done = 0;
+    here = RACES_HERE;
+    for (; done < n && list[done].group >= 0 && list[done].group < end; done++)
+        compute(&list[done]);
+    memmove(list, list + done, (size_t)(n - done) * sizeof *list);
+    of[races_thread].n = n - done;
+    races_pause(RACES_WARPS, RACES_HERE);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions that bodies call: OpenCL's own under the names that clang gives them (each type of
+ * argument has its own, hence the names in quotes), and words.h's of a warp.
+ */
+#include "races.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AS(name) __asm__(name)
+
+size_t local_id(uint32_t d) AS("_Z12get_local_idj");
+size_t group_id(uint32_t d) AS("_Z12get_group_idj");
+size_t local_size(uint32_t d) AS("_Z14get_local_sizej");
+size_t num_groups(uint32_t d) AS("_Z14get_num_groupsj");
+void block_barrier(uint32_t flags) AS("_Z7barrierj");
+
+size_t local_id(uint32_t d)
+{
+    const size_t *n = races_now.block, t = (size_t)(races_thread % races_now.threads);
+    return d == 0 ? t % n[0] : d == 1 ? t / n[0] % n[1] : t / (n[0] * n[1]);
+}
+
+size_t group_id(uint32_t d)
+{
+    return races_now.at[d] + (d == 0 ? (size_t)races_rank() : 0);
+}
+
+size_t local_size(uint32_t d)
+{
+    return races_now.block[d];
+}
+
+size_t num_groups(uint32_t d)
+{
+    return races_now.grid[d];
+}
+
+/* ---- waiting ----------------------------------------------------------------------------- */
+
+void races_warp_barrier(void);
+void races_cluster_barrier(void);
+void races_swap(void *y, const void *x, int bytes, int reach);
+
+void block_barrier(uint32_t flags)
+{
+    (void)flags;
+    races_pause(RACES_BARRIER, RACES_HERE);
+}
+
+void races_cluster_barrier(void)
+{
+    races_pause(RACES_ALL, RACES_HERE);
+}
+
+void races_warp_barrier(void)
+{
+    races_pause(RACES_WARPS, RACES_HERE);
+}
+
+/* *y = what the thread `reach` away in the warp has in *x. */
+void races_swap(void *y, const void *x, int bytes, int reach)
+{
+    static unsigned char of[RACES_THREADS][16];
+    const int me = races_thread;
+    if (races_now.threads % RACES_WARP)
+        races_report("a shuffle in a part of a warp", RACES_HERE, 0, -1);
+    memcpy(of[me], x, (size_t)bytes);
+    races_pause(RACES_WARPS, RACES_HERE);
+    memcpy(y, of[me ^ reach], (size_t)bytes);
+    races_pause(RACES_WARPS, RACES_HERE);
+}
+
+/* ---- 16-bit floats ----------------------------------------------------------------------- */
+
+float races_float_of_half(uint16_t bits);
+uint16_t races_half_of_float(float f);
+
+float races_float_of_half(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const float f = exponent == 31  ? fraction ? NAN : INFINITY
+                    : exponent == 0 ? ldexpf((float)fraction, -24)
+                                    : ldexpf((float)(fraction + 1024), exponent - 25);
+    return bits >> 15 ? -f : f;
+}
+
+/* To nearest, ties to even: scaled so that a unit is the last place. */
+uint16_t races_half_of_float(float f)
+{
+    const int sign = signbit(f) ? 0x8000 : 0;
+    int exponent;
+    if (isnan(f))
+        return 0x7E00;
+    if (f == 0)
+        return (uint16_t)sign;
+    frexpf(f, &exponent);
+    const int place = exponent - 11 < -24 ? -24 : exponent - 11;
+    const float whole = isinf(f) ? 1e9f : rintf(ldexpf(fabsf(f), -place));
+    if (isinf(f) || ldexpf(whole, place) >= 65536)
+        return (uint16_t)(sign | 0x7C00);
+    return (uint16_t)(sign | ((int)whole + ((place + 24) << 10)));
+}
+
+/* ---- arithmetic -------------------------------------------------------------------------- */
+
+#define UNARY(name, length)                                                                    \
+    float races_##name##_f(float x) AS("_Z" length #name "f");                                 \
+    double races_##name##_d(double x) AS("_Z" length #name "d");                               \
+    float races_##name##_f(float x)                                                            \
+    {                                                                                          \
+        return name##f(x);                                                                     \
+    }                                                                                          \
+    double races_##name##_d(double x)                                                          \
+    {                                                                                          \
+        return name(x);                                                                        \
+    }
+#define BINARY(name, length)                                                                   \
+    float races_##name##_ff(float x, float y) AS("_Z" length #name "ff");                      \
+    double races_##name##_dd(double x, double y) AS("_Z" length #name "dd");                   \
+    float races_##name##_ff(float x, float y)                                                  \
+    {                                                                                          \
+        return name##f(x, y);                                                                  \
+    }                                                                                          \
+    double races_##name##_dd(double x, double y)                                               \
+    {                                                                                          \
+        return name(x, y);                                                                     \
+    }
+UNARY(exp, "3")
+UNARY(log, "3")
+UNARY(sqrt, "4")
+UNARY(tanh, "4")
+UNARY(fabs, "4")
+UNARY(ceil, "4")
+UNARY(floor, "5")
+BINARY(pow, "3")
+BINARY(fmax, "4")
+BINARY(fmin, "4")
+
+float fma_f(float x, float y, float z) AS("_Z3fmafff");
+double fma_d(double x, double y, double z) AS("_Z3fmaddd");
+
+float fma_f(float x, float y, float z)
+{
+    return fmaf(x, y, z);
+}
+
+double fma_d(double x, double y, double z)
+{
+    return fma(x, y, z);
+}
