@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -139,9 +140,19 @@ int ot_place_sound(const char *dir, const char *data, optune_err *err)
     return status == OPTUNE_EDAMAGED && err ? ot_place_damaged(dir, err->text, err) : status;
 }
 
+/* LMDB calls a write that a full disk cut short an input or output error. */
+static bool is_full(const char *path)
+{
+    enum { LEAST_BYTES = 64 << 10 };
+    struct statvfs disk;
+    return statvfs(path, &disk) == 0 && disk.f_bavail * disk.f_frsize < LEAST_BYTES;
+}
+
 int ot_place_refused(const char *path, const char *doing, int number, optune_err *err)
 {
     const char *remedy = "";
+    if (number == EIO && is_full(path))
+        number = ENOSPC;
     if (number == EACCES || number == EPERM || number == EROFS)
         remedy = "; reading, too, needs write permission on its lock file; give it, or choose "
                  "another directory with --db";

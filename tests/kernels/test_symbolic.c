@@ -3,7 +3,8 @@
  * The contract of every implementation that takes dims at run time: each sample of its operator,
  * with those dims made ranges, is planned once for the whole range, and the one plan computes
  * every size in it right: the ends, the sample's own size and random ones. A library that is not
- * installed is skipped. OPTUNE_TEST_CONFIGS and OPTUNE_TEST_IMPL work as in test_impl.
+ * installed is skipped. OPTUNE_TEST_CONFIGS, OPTUNE_TEST_THIN and OPTUNE_TEST_IMPL work as in
+ * test_impl.
  */
 #include "support/check.h"
 
@@ -177,6 +178,7 @@ static bool in_question(const optune_impl *impl)
 static void every_impl(const char *target, int configs)
 {
     const char *only = getenv("OPTUNE_TEST_IMPL");
+    const int asked = only ? 1 : workbench_asked("OPTUNE_TEST_THIN", 1), thin = asked ? asked : 1;
     int n;
     const optune_impl *const *impl = ot_impls(&n);
     t.configs = configs;
@@ -190,10 +192,11 @@ static void every_impl(const char *target, int configs)
             !ot_impl_runs_on(impl[i], &t.at.device, NULL) ||
             !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]))
             continue;
-        int taken = 0;
+        int taken = 0, turn = 0;
         const optune_op *op = ot_op_find(impl[i]->op);
-        for (const char *const *sample = op->samples; *sample; sample++)
-            taken += sample_of(impl[i], *sample);
+        for (const char *const *sample = op->samples; *sample; sample++, turn++)
+            if (taken == 0 || turn % thin == 0)
+                taken += sample_of(impl[i], *sample);
         if (!taken)
             fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
     }
