@@ -39,9 +39,6 @@ cl_program clCreateProgramWithSource(cl_context c, cl_uint n, const char **text,
                                      const size_t *length, cl_int *rc)
 {
     cl_program p = ot_alloc(sizeof *p);
-    (void)(c);
-    (void)(n);
-    (void)(length);
     *p = (struct cl_program_tag){.source = strdup(text[0]), .file = -1};
     *rc = CL_SUCCESS;
     return p;
@@ -52,9 +49,6 @@ cl_program clCreateProgramWithBinary(cl_context c, cl_uint n, const cl_device_id
                                      cl_int *each, cl_int *rc)
 {
     cl_program p = ot_alloc(sizeof *p);
-    (void)(c);
-    (void)(n);
-    (void)(id);
     *p = (struct cl_program_tag){.binary = ot_alloc(*length + 1), .size = *length, .file = -1};
     memcpy(p->binary, binary[0], *length);
     *each = *rc = CL_SUCCESS;
@@ -100,7 +94,6 @@ static int compile(cl_program p, const char *options, const char *dir, optune_er
 static int find_variables(struct dl_phdr_info *info, size_t n, void *user)
 {
     cl_program p = user;
-    (void)(n);
     if (info->dlpi_addr != p->base)
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -138,10 +131,6 @@ cl_int clBuildProgram(cl_program p, cl_uint n, const cl_device_id *id, const cha
 {
     char dir[4096];
     optune_err err = {0};
-    (void)(n);
-    (void)(id);
-    (void)(notify);
-    (void)(user);
     if (!p->source)
         return load(p);
     int status = ot_temp_dir(dir, sizeof dir, &err);
@@ -163,8 +152,6 @@ cl_int clGetProgramInfo(cl_program p, cl_uint what, size_t size, void *to, size_
 cl_int clGetProgramBuildInfo(cl_program p, cl_device_id id, cl_uint what, size_t size, void *to,
                              size_t *needs)
 {
-    (void)(id);
-    (void)(what);
     return races_give_text(ot_text_str(&p->log), size, to, needs);
 }
 

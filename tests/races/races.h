@@ -4,7 +4,8 @@
  * with clang, which calls a function here for every access to memory (-fsanitize=thread), and
  * runs a block with one fiber for each thread, in an order of its own. opencl.c and programs.c are
  * the API, fibers.c switches and schedules, shadow.c knows who read and wrote what and reports,
- * words.c has the functions that bodies call, warpgroups.c those of compute capability 9.0.
+ * words.c has the functions that bodies call, warpgroups.c and products.c those of compute
+ * capability 9.0.
  *
  * A launch with a report fails. Reports go to the file that OPTUNE_RACES names, else to stderr.
  * x86-64 alone: a kernel's arguments are passed as its calling convention has them.
@@ -145,5 +146,21 @@ bool races_land(void);
 bool races_copies_left(void);
 /* Shared memory that only the words here read and write. */
 bool races_in_pool(const char *p);
+/* This of a block, and its bytes. */
+const unsigned char *races_pool_of(int rank, int *bytes);
+/* Whose copy into these bytes is under way; -1: nobody's. */
+int races_copying(int rank, uint32_t at, int bytes);
+
+/* ---- products.c -------------------------------------------------------------------------- */
+
+void races_products_begin(void);
+bool races_products_left(void);
+/* Whose product of these bytes is under way; -1: nobody's. */
+int races_multiplying(int rank, uint32_t at, int bytes);
+
+/* ---- words.c ----------------------------------------------------------------------------- */
+
+float races_float_of_half(uint16_t bits);
+uint16_t races_half_of_float(float f);
 
 #endif

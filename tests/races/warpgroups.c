@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of kernels/common/wgmma_gpu.h for roles that run side by side, by what the PTX ISA
- * says. A copy poisons its place at once and lands between two rounds, the later ones sometimes
- * before the earlier; a product computes when it is waited for, a store reads then. So what is
- * read before it is there, or written while it is still read, is wrong or reported. The
+ * says; products.c has those that multiply. A copy poisons its place at once and lands between two
+ * rounds, later ones sometimes before earlier ones; a store reads when it is waited for. So what
+ * is read before it is there, or written while it is still read, is wrong or reported. The
  * blocks of a cluster are at work at once, each with shared memory of its own, which only
  * these words read and write; its addresses start at 0.
  */
 #include "races.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BARRIERS = 256, COPIES = 4096, STORES = 4096, PRODUCTS = 64, ROW = 128 };
+enum { BARRIERS = 256, COPIES = 4096, STORES = 4096 };
 enum { MOST_BYTES = (1 << 20) - 1 /* a barrier counts */ };
 
 typedef struct map {
@@ -35,52 +34,44 @@ typedef struct box {
     uint32_t at, barrier;
 } box;
 
-typedef struct product {
-    int type, n, add, group;
-    void *d;
-    uint64_t a, b;
-} product;
-
 static unsigned char *pool[RACES_CLUSTER];
 static int pool_bytes;
 static barrier barriers[BARRIERS];
 static box copies[COPIES], stores[STORES];
 static int n_barriers, n_copies, n_stores;
-static struct {
-    product list[PRODUCTS];
-    int n, group, stores; /* groups committed */
-} of[RACES_THREADS];
-static bool counted; /* since the last round */
-
-float races_float_of_half(uint16_t bits);
-uint16_t races_half_of_float(float f);
+static int committed[RACES_THREADS]; /* groups of stores */
+static bool counted;                 /* since the last round */
 
 static const void *here; /* where the body calls a word; NULL: the copy engine is at work */
 #define REPORT(what, number) races_report(what, here, 0, number)
 
 void races_warpgroups_begin(void)
 {
-    memset(of, 0, sizeof of);
+    memset(committed, 0, sizeof committed);
     n_barriers = n_copies = n_stores = 0;
+    for (int r = 0; r < RACES_CLUSTER; r++) {
+        free(pool[r]);
+        pool[r] = NULL;
+    }
+    races_products_begin();
 }
 
 void races_warpgroups_end(void)
 {
-    bool products = false;
-    for (int t = 0; t < RACES_THREADS; t++)
-        products = products || of[t].n;
     races_thread = 0;
     if (n_copies)
         races_report("left with copies under way", NULL, 0, n_copies);
     if (n_stores)
         races_report("left with stores under way", NULL, 0, n_stores);
-    if (products)
+    if (races_products_left())
         races_report("left with products under way", NULL, 0, -1);
     races_thread = -1;
-    for (int r = 0; r < RACES_CLUSTER; r++) {
-        free(pool[r]);
-        pool[r] = NULL;
-    }
+}
+
+const unsigned char *races_pool_of(int rank, int *bytes)
+{
+    *bytes = pool_bytes;
+    return pool[rank];
 }
 
 bool races_in_pool(const char *p)
@@ -244,31 +235,20 @@ void races_stores_commit(void);
 void races_stores_wait(int newest);
 void races_shared_write(uint32_t address, uint32_t word);
 
-/* The tile of a product's operand, from the fields of its descriptor. */
-static uint32_t start_of(uint64_t rows)
+int races_copying(int rank, uint32_t at, int bytes)
 {
-    return (uint32_t)(rows & 0x3FFF) << 4;
-}
-
-static uint32_t group_of(uint64_t rows)
-{
-    return (uint32_t)(rows >> 32 & 0x3FFF) << 4;
-}
-
-static bool reads_of(const product *p, uint32_t at, int bytes)
-{
-    const uint32_t first = ~(uint32_t)(ROW - 1);
-    return meets(start_of(p->a) & first, 64 * ROW, at, bytes) ||
-           meets(start_of(p->b) & first, p->n * ROW, at, bytes);
+    for (int i = 0; i < n_copies; i++)
+        if (copies[i].rank == rank && meets(copies[i].at, bytes_of(&copies[i].map), at, bytes))
+            return copies[i].thread;
+    return -1;
 }
 
 /* Products and stores of a block that still read there. */
 static void check_free(int rank, uint32_t at, int bytes)
 {
-    for (int t = rank * races_now.threads; t < (rank + 1) * races_now.threads; t++)
-        for (int i = 0; i < of[t].n; i++)
-            if (reads_of(&of[t].list[i], at, bytes))
-                REPORT("a write to what a product still reads", t);
+    const int multiplies = races_multiplying(rank, at, bytes);
+    if (multiplies >= 0)
+        REPORT("a write to what a product still reads", multiplies);
     for (int i = 0; i < n_stores; i++)
         if (stores[i].rank == rank && meets(stores[i].at, bytes_of(&stores[i].map), at, bytes))
             REPORT("a write to what a store still reads", stores[i].thread);
@@ -359,7 +339,7 @@ void races_store(unsigned char *tensor, const map *m, int x, int y, int z, uint3
 
 void races_stores_commit(void)
 {
-    const int group = of[races_thread].stores++;
+    const int group = committed[races_thread]++;
     for (int i = 0; i < n_stores; i++)
         if (stores[i].thread == races_thread && stores[i].group < 0)
             stores[i].group = group;
@@ -367,7 +347,7 @@ void races_stores_commit(void)
 
 void races_stores_wait(int newest)
 {
-    const int end = of[races_thread].stores - newest;
+    const int end = committed[races_thread] - newest;
     for (int i = 0; i < n_stores;) {
         const box *s = &stores[i];
         if (s->thread != races_thread || s->group < 0 || s->group >= end) {
@@ -388,104 +368,4 @@ void races_shared_write(uint32_t address, uint32_t word)
     }
     check_free(races_rank(), address, 4);
     memcpy(pool[races_rank()] + address, &word, 4);
-}
-
-/* ---- products ---------------------------------------------------------------------------- */
-
-void races_product(int type, int n, void *d, uint64_t a, uint64_t b, int add);
-void races_products_commit(void);
-void races_products_wait(int newest);
-
-/* 4 bytes at depth 4 k of a row. */
-static uint32_t word_at(uint64_t rows, int row, int k)
-{
-    uint32_t word, address = start_of(rows) + (uint32_t)(row / 8) * group_of(rows) +
-                             (uint32_t)(row % 8) * ROW + 4 * (uint32_t)k;
-    address ^= (address >> 7 & 7) << 4;
-    memcpy(&word, pool[races_rank()] + address, 4);
-    return word;
-}
-
-static float as_float(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, 4);
-    return f;
-}
-
-typedef union sum {
-    float f;
-    int32_t i;
-} sum;
-
-/* 4 bytes of depth: words_type is f16, bf16, tf32 or s8, as words.h numbers them. */
-static sum step(int type, sum s, uint32_t a, uint32_t b)
-{
-    for (int h = 0; type == 0 && h < 32; h += 16)
-        s.f = fmaf(races_float_of_half((uint16_t)(a >> h)),
-                   races_float_of_half((uint16_t)(b >> h)), s.f);
-    for (int h = 0; type == 1 && h < 32; h += 16)
-        s.f = fmaf(as_float(a >> h << 16), as_float(b >> h << 16), s.f);
-    if (type == 2)
-        s.f = fmaf(as_float(a & 0xFFFFE000), as_float(b & 0xFFFFE000), s.f);
-    for (int h = 0; type == 3 && h < 32; h += 8)
-        s.i += (int8_t)(a >> h) * (int8_t)(b >> h);
-    return s;
-}
-
-/* Of a warpgroup's result, what this thread holds. */
-static void compute(const product *p)
-{
-    const int warp = races_thread / 32 % 4, lane = races_thread % 32;
-    sum *d = p->d;
-    for (int i = 0; i < n_copies; i++)
-        if (copies[i].rank == races_rank() &&
-            reads_of(p, copies[i].at, bytes_of(&copies[i].map)))
-            REPORT("a product of what a copy has not brought yet", copies[i].thread);
-    for (int r = 0; r < p->n / 2; r++) {
-        const int row = 16 * warp + lane / 4 + r / 2 % 2 * 8;
-        const int col = r / 4 * 8 + lane % 4 * 2 + r % 2;
-        sum s = {0};
-        if (p->add)
-            s = d[r];
-        for (int k = 0; k < 8; k++)
-            s = step(p->type, s, word_at(p->a, row, k), word_at(p->b, col, k));
-        d[r] = s;
-    }
-}
-
-void races_product(int type, int n, void *d, uint64_t a, uint64_t b, int add)
-{
-    here = RACES_HERE;
-    const product p = {.type = type, .n = n, .add = add, .group = -1, .d = d, .a = a, .b = b};
-    const int64_t end_a = (int64_t)start_of(a) / ROW * ROW + 64 * ROW;
-    const int64_t end_b = (int64_t)start_of(b) / ROW * ROW + n * ROW;
-    if (a >> 62 != 1 || b >> 62 != 1 || end_a > pool_bytes || end_b > pool_bytes) {
-        REPORT("a product of what is no tile", n);
-        return;
-    }
-    if (of[races_thread].n == PRODUCTS)
-        abort();
-    of[races_thread].list[of[races_thread].n++] = p;
-}
-
-void races_products_commit(void)
-{
-    const int group = of[races_thread].group++;
-    for (int i = 0; i < of[races_thread].n; i++)
-        if (of[races_thread].list[i].group < 0)
-            of[races_thread].list[i].group = group;
-}
-
-void races_products_wait(int newest)
-{
-    product *list = of[races_thread].list;
-    const int n = of[races_thread].n, end = of[races_thread].group - newest;
-    int done = 0;
-    here = RACES_HERE;
-    for (; done < n && list[done].group >= 0 && list[done].group < end; done++)
-        compute(&list[done]);
-    memmove(list, list + done, (size_t)(n - done) * sizeof *list);
-    of[races_thread].n = n - done;
-    races_pause(RACES_WARPS, RACES_HERE);
 }

@@ -75,9 +75,6 @@ void races_swap(void *y, const void *x, int bytes, int reach)
 
 /* ---- 16-bit floats ----------------------------------------------------------------------- */
 
-float races_float_of_half(uint16_t bits);
-uint16_t races_half_of_float(float f);
-
 float races_float_of_half(uint16_t bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
