@@ -96,7 +96,8 @@ static void test_blocks(void **state)
         skip();
     for (int i = 0; i < OT_COUNT(table); i++) {
         const words_array arrays[] = {WORDS_ARRAY(in), WORDS_ARRAY(out)};
-        const bool ran = words_try(&finder, table[i].kernel, N, arrays, 2);
+        optune_err err = {0};
+        const bool ran = words_try(&finder, table[i].kernel, N, arrays, 2, &err) >= 0;
         expect(table[i].kernel, ran, table[i].report);
     }
 }
@@ -133,7 +134,8 @@ static void test_rings(void **state)
     for (int i = 0; i < OT_COUNT(table); i++) {
         memset(d, 0, sizeof d);
         const words_array arrays[] = {{x, sizeof x, &map}, {y, sizeof y, &map}, WORDS_ARRAY(d)};
-        const bool ran = words_try(&finder, table[i].kernel, RING, arrays, 3);
+        optune_err err = {0};
+        const bool ran = words_try(&finder, table[i].kernel, RING, arrays, 3, &err) >= 0;
         expect(table[i].kernel, ran, table[i].report);
         for (int t = 0; t < 128 && !table[i].report; t++)
             for (int r = 0; r < 32; r++)

@@ -100,7 +100,8 @@ void words_compile_cuda(const char *target, const char *const *files)
     ot_remove_tree(w.dir);
 }
 
-bool words_try(words *w, const char *kernel, int threads, const words_array *arrays, int n)
+int words_try(words *w, const char *kernel, int threads, const words_array *arrays, int n,
+              optune_err *failure)
 {
     optune_err err = {0};
     void *buffer[OPTUNE_MAX_ARGS];
@@ -125,16 +126,17 @@ bool words_try(words *w, const char *kernel, int threads, const words_array *arr
             launch.arg[i] = &map[i];
         }
     }
-    const int status = w->row->run(w->state, &launch, 1, &err);
+    const int status = w->row->run(w->state, &launch, 1, failure);
     for (int i = 0; i < n; i++) {
         check_ok(w->row->read(w->state, buffer[i], arrays[i].data, (int64_t)arrays[i].bytes));
         assert_true(status < 0 || w->row->intact(w->state, buffer[i]));
         w->row->free(w->state, buffer[i]);
     }
-    return status >= 0;
+    return status;
 }
 
 void words_run(words *w, const char *kernel, int threads, const words_array *arrays, int n)
 {
-    assert_true(words_try(w, kernel, threads, arrays, n));
+    optune_err err = {0};
+    check_ok(words_try(w, kernel, threads, arrays, n, &err));
 }

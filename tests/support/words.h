@@ -38,7 +38,8 @@ void words_compile_cuda(const char *target, const char *const *files);
 /* Runs one block of a kernel on guarded copies of these arrays and reads all of them back. Skips
  * where nothing is loaded. */
 void words_run(words *w, const char *kernel, int threads, const words_array *arrays, int n);
-/* The same, where a launch may fail: whether it did not. */
-bool words_try(words *w, const char *kernel, int threads, const words_array *arrays, int n);
+/* The same, where a launch may fail: what it was answered with. */
+int words_try(words *w, const char *kernel, int threads, const words_array *arrays, int n,
+              optune_err *failure);
 
 #endif
