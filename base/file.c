@@ -124,10 +124,10 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
     struct stat info;
     char *named = realpath(path, NULL);
     const char *place = named ? named : path;
-    const bool special = stat(place, &info) == 0 && !S_ISREG(info.st_mode);
+    const bool special =
+        stat(place, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
     int status = OPTUNE_OK;
-    if (!(special && !S_ISDIR(info.st_mode) ? write_into(place, data, n)
-                                            : replace(place, data, n)))
+    if (!(special ? write_into : replace)(place, data, n))
         status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
     free(named);
     return status;

@@ -124,12 +124,13 @@ void ot_say_log(void *unused, optune_log_level level, const char *text);
 /* A result to stdout, ending in a newline. */
 void ot_print_text(const char *text);
 void ot_print_result(const optune_result *result, bool json);
+/* What a command takes whose one option is --json. */
+typedef struct ot_json_values {
+    bool json;
+} ot_json_values;
+extern const ot_option ot_json_options[];
 /* Commands that list a table are their row and these: optune_list of the command's own name, with
  * the first word narrowing it. */
-typedef struct ot_list_values {
-    bool json;
-} ot_list_values;
-extern const ot_option ot_list_options[];
 int ot_list_run(const ot_cli *cli);
 /* Flushes stdout; a reader that went away is fine, a full disk is not. */
 int ot_print_finish(int code);

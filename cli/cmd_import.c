@@ -5,19 +5,10 @@
  */
 #include "cli/cli.h"
 
-typedef struct import_values {
-    bool json;
-} import_values;
-
-static const ot_option options[] = {
-    OT_JSON_OPTION(import_values),
-    {.name = NULL},
-};
-
 /* As JSON, an array with an object for each source that could be read. */
 static int run(const ot_cli *cli)
 {
-    const import_values *values = cli->values;
+    const ot_json_values *values = cli->values;
     int code = OT_EXIT_DONE, n = 0;
     for (int i = 0; i < cli->n_words; i++) {
         optune_err err = {0};
@@ -44,8 +35,8 @@ OT_CMD(import) = {
     .min_words = 1,
     .max_words = -1,
     .missing = "a log: a file or an https address",
-    .options = options,
-    .values_size = sizeof(import_values),
+    .options = ot_json_options,
+    .values_size = sizeof(ot_json_values),
     .notes = "Says line by line what was not taken and why. Exits with 1 when a source could "
              "not be\n"
              "read.\n",

@@ -5,18 +5,9 @@
  */
 #include "cli/cli.h"
 
-typedef struct query_values {
-    bool json;
-} query_values;
-
-static const ot_option options[] = {
-    OT_JSON_OPTION(query_values),
-    {.name = NULL},
-};
-
 static int run(const ot_cli *cli)
 {
-    const query_values *values = cli->values;
+    const ot_json_values *values = cli->values;
     optune_err err = {0};
     optune_result *result = NULL;
     if (optune_query(cli->handle, cli->words[0], &result, &err) < 0)
@@ -33,8 +24,8 @@ OT_CMD(query) = {
     .min_words = 1,
     .max_words = 1,
     .missing = "a workload, such as 'dense(f32[128,768], const f32[3072,768])'",
-    .options = options,
-    .values_size = sizeof(query_values),
+    .options = ot_json_options,
+    .values_size = sizeof(ot_json_values),
     .notes = "Exits with 3 when there is none; the message says what is stale and why.\n",
     .run = run,
 };

@@ -88,14 +88,14 @@ void ot_print_result(const optune_result *result, bool json)
     ot_print_text(json ? optune_result_json(result) : optune_result_text(result));
 }
 
-const ot_option ot_list_options[] = {
-    OT_JSON_OPTION(ot_list_values),
+const ot_option ot_json_options[] = {
+    OT_JSON_OPTION(ot_json_values),
     {.name = NULL},
 };
 
 int ot_list_run(const ot_cli *cli)
 {
-    const ot_list_values *values = cli->values;
+    const ot_json_values *values = cli->values;
     optune_err err = {0};
     optune_result *result = NULL;
     const char *name = cli->n_words ? cli->words[0] : NULL;

@@ -175,7 +175,7 @@ sed -n 's/^\([0-9]*\) new trials, .* failed, \([0-9.]*\) s on.*/\1 \2/p' "$out/t
 while IFS='|' read -r op workload; do
     policy=warm bench bandwidth.txt 5 "$op" "$workload" --trials 12 </dev/null
 done <<'END'
-add|add(f32[33554432],f32[33554432])
+add|add(f32[67108864],f32[67108864])
 relu|relu(f32[67108864])
 add|add(f32[8192,8192],f32[8192])
 sum|sum(f32[8192,8192],axis=[1])

@@ -92,7 +92,10 @@ bool ot_compiler_done(ot_compiler *c)
     if (!c->child.ended || c->child.timed_out || c->served <= 1)
         return true;
     ot_child_release(&c->child);
-    return start_new(c, true, &err) < 0;
+    if (start_new(c, true, &err) >= 0)
+        return false;
+    ot_text_add(&c->child.text, err.text);
+    return true;
 }
 
 bool ot_compiler_succeeded(const ot_compiler *c)

@@ -205,9 +205,8 @@ static bool tested[1024]; /* by position in the table: it was checked or skipped
 
 static void every_impl(const char *target, int configs, int thin)
 {
-    const int thinner = workbench_asked("OPTUNE_TEST_THIN", 1);
     bench b = {.configs = workbench_asked("OPTUNE_TEST_CONFIGS", 3),
-               .thin = thin * (thinner ? thinner : 1),
+               .thin = workbench_thin(thin),
                .part = workbench_asked("OPTUNE_TEST_PART", 0),
                .parts = workbench_asked("OPTUNE_TEST_PARTS", 1)};
     if (b.parts < 1)
@@ -218,8 +217,6 @@ static void every_impl(const char *target, int configs, int thin)
         skip();
     workbench_start(&b.at);
     const char *only = getenv("OPTUNE_TEST_IMPL");
-    if (only)
-        b.thin = 1;
     uint64_t rng = 12345;
     int n;
     const optune_impl *const *impl = ot_impls(&n);
@@ -251,13 +248,8 @@ static void two_threads(void **state)
     every_impl("cpu -threads=2", 1, 3);
 }
 
-/* What the first argument names: GPUs are tests of their own. */
-typedef struct contract {
-    const char *word, *target;
-    int configs, thin;
-} contract;
-
-static const contract contracts[] = {
+/* GPUs are tests of their own. */
+static const workbench_contract contracts[] = {
     {"opencl", "opencl", 1, 4}, /* PoCL takes half a second for each */
     {"unoptimized", "opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'", 1, 1}, /* a third of it */
     {"emulated", "emulated", 1, 1},
@@ -266,7 +258,7 @@ static const contract contracts[] = {
 
 static void as_asked(void **state)
 {
-    const contract *c = *state;
+    const workbench_contract *c = *state;
     every_impl(c->target, c->configs, c->thin);
 }
 
@@ -324,13 +316,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_threads),
         cmocka_unit_test(none_is_forgotten),
     };
-    for (int i = 0; argc > 1 && i < OT_COUNT(contracts); i++) {
-        const struct CMUnitTest one[] = {
-            {argv[1], as_asked, NULL, NULL, (void *)&contracts[i]}};
-        if (strcmp(argv[1], contracts[i].word) == 0)
-            return cmocka_run_group_tests_name(argv[1], one, NULL, NULL);
-    }
-    if (argc > 1)
-        return 2;
+    const int code =
+        workbench_contract_run(argc, argv, contracts, OT_COUNT(contracts), as_asked);
+    if (code >= 0)
+        return code;
     return cmocka_run_group_tests(on_cpu, NULL, NULL);
 }

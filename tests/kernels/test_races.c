@@ -58,9 +58,15 @@ static int teardown(void **state)
     return 0;
 }
 
-/* `report` NULL: there is nothing to say. */
-static void expect(const char *kernel, bool ran, const char *report)
+typedef struct planted {
+    const char *kernel, *report; /* NULL: there is nothing to say */
+} planted;
+
+static void expect(const planted *p, int threads, const words_array *arrays, int n)
 {
+    optune_err err = {0};
+    const char *kernel = p->kernel, *report = p->report;
+    const bool ran = words_try(&finder, kernel, threads, arrays, n, &err) >= 0;
     ot_text text = {0};
     said(&text);
     if (ran != (report == NULL) || (report && !strstr(ot_text_str(&text), report)))
@@ -76,9 +82,7 @@ static void expect(const char *kernel, bool ran, const char *report)
 static void test_blocks(void **state)
 {
     (void)state;
-    static const struct {
-        const char *kernel, *report;
-    } table[] = {
+    static const planted table[] = {
         {"sound", NULL},
         {"no_barrier", "shared memory unordered with its"},
         {"barrier_of_a_part", "a barrier that some have left"},
@@ -96,9 +100,7 @@ static void test_blocks(void **state)
         skip();
     for (int i = 0; i < OT_COUNT(table); i++) {
         const words_array arrays[] = {WORDS_ARRAY(in), WORDS_ARRAY(out)};
-        optune_err err = {0};
-        const bool ran = words_try(&finder, table[i].kernel, N, arrays, 2, &err) >= 0;
-        expect(table[i].kernel, ran, table[i].report);
+        expect(&table[i], N, arrays, 2);
     }
 }
 
@@ -106,9 +108,7 @@ static void test_blocks(void **state)
 static void test_rings(void **state)
 {
     (void)state;
-    static const struct {
-        const char *kernel, *report;
-    } table[] = {
+    static const planted table[] = {
         {"ring_sound", NULL},
         {"ring_no_wait_for_full", "a product of what a copy has not brought yet"},
         {"ring_too_few_bytes", "nobody can go on"},
@@ -134,9 +134,7 @@ static void test_rings(void **state)
     for (int i = 0; i < OT_COUNT(table); i++) {
         memset(d, 0, sizeof d);
         const words_array arrays[] = {{x, sizeof x, &map}, {y, sizeof y, &map}, WORDS_ARRAY(d)};
-        optune_err err = {0};
-        const bool ran = words_try(&finder, table[i].kernel, RING, arrays, 3, &err) >= 0;
-        expect(table[i].kernel, ran, table[i].report);
+        expect(&table[i], RING, arrays, 3);
         for (int t = 0; t < 128 && !table[i].report; t++)
             for (int r = 0; r < 32; r++)
                 assert_true(d[t][r] == DEPTH);

@@ -175,13 +175,13 @@ static bool in_question(const optune_impl *impl)
     return yes;
 }
 
-static void every_impl(const char *target, int configs)
+static void every_impl(const char *target, int configs, int thin)
 {
     const char *only = getenv("OPTUNE_TEST_IMPL");
-    const int asked = only ? 1 : workbench_asked("OPTUNE_TEST_THIN", 1), thin = asked ? asked : 1;
     int n;
     const optune_impl *const *impl = ot_impls(&n);
     t.configs = configs;
+    thin = workbench_thin(thin);
     t.checked = t.skipped = t.failed = 0;
     if (!workbench_find(&t.at, target))
         skip();
@@ -214,30 +214,25 @@ static int configs(int otherwise)
 static void one_thread(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=1", configs(2));
+    every_impl("cpu -threads=1", configs(2), 1);
 }
 
 static void two_threads(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=2", 1);
+    every_impl("cpu -threads=2", 1, 1);
 }
 
-typedef struct contract { /* what the first argument names */
-    const char *word, *target;
-    int configs;
-} contract;
-
-static const contract contracts[] = {
-    {"opencl", "opencl", 0},
-    {"emulated", "emulated", 0},
-    {"cuda", "cuda", 2},
+static const workbench_contract contracts[] = {
+    {"opencl", "opencl", 0, 1},
+    {"emulated", "emulated", 0, 1},
+    {"cuda", "cuda", 2, 1},
 };
 
 static void as_asked(void **state)
 {
-    const contract *c = *state;
-    every_impl(c->target, configs(c->configs));
+    const workbench_contract *c = *state;
+    every_impl(c->target, configs(c->configs), c->thin);
 }
 
 int main(int argc, char **argv)
@@ -246,13 +241,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_thread),
         cmocka_unit_test(two_threads),
     };
-    for (int i = 0; argc > 1 && i < OT_COUNT(contracts); i++) {
-        const struct CMUnitTest one[] = {
-            {argv[1], as_asked, NULL, NULL, (void *)&contracts[i]}};
-        if (strcmp(argv[1], contracts[i].word) == 0)
-            return cmocka_run_group_tests_name(argv[1], one, NULL, NULL);
-    }
-    if (argc > 1)
-        return 2;
+    const int code =
+        workbench_contract_run(argc, argv, contracts, OT_COUNT(contracts), as_asked);
+    if (code >= 0)
+        return code;
     return cmocka_run_group_tests_name("kernels/symbolic", on_cpu, NULL, NULL);
 }

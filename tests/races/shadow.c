@@ -252,14 +252,6 @@ OF_SIZE(16)
 void __tsan_init(void);
 void __tsan_func_entry(void *p);
 void __tsan_func_exit(void);
-/* Copies of structures: the linker gives bodies these for memcpy, memmove and memset. */
-void *__wrap_memcpy(void *to, const void *from, size_t n);
-void *__wrap_memmove(void *to, const void *from, size_t n);
-void *__wrap_memset(void *to, int value, size_t n);
-void *__tsan_memcpy(void *to, const void *from, size_t n);
-void *__tsan_memmove(void *to, const void *from, size_t n);
-void *__tsan_memset(void *to, int value, size_t n);
-
 void __tsan_init(void)
 {
 }
@@ -286,32 +278,23 @@ static void *set(void *to, int value, size_t n, const void *place)
     return memset(to, value, n);
 }
 
-void *__wrap_memcpy(void *to, const void *from, size_t n)
-{
-    return move(to, from, n, RACES_HERE);
-}
-
-void *__wrap_memmove(void *to, const void *from, size_t n)
-{
-    return move(to, from, n, RACES_HERE);
-}
-
-void *__wrap_memset(void *to, int value, size_t n)
-{
-    return set(to, value, n, RACES_HERE);
-}
-
-void *__tsan_memcpy(void *to, const void *from, size_t n)
-{
-    return move(to, from, n, RACES_HERE);
-}
-
-void *__tsan_memmove(void *to, const void *from, size_t n)
-{
-    return move(to, from, n, RACES_HERE);
-}
-
-void *__tsan_memset(void *to, int value, size_t n)
-{
-    return set(to, value, n, RACES_HERE);
-}
+/* Copies of structures: clang calls the ones, the linker gives bodies the others for memcpy,
+ * memmove and memset. */
+#define COPIES(prefix)                                                                         \
+    void *prefix##_memcpy(void *to, const void *from, size_t n);                               \
+    void *prefix##_memmove(void *to, const void *from, size_t n);                              \
+    void *prefix##_memset(void *to, int value, size_t n);                                      \
+    void *prefix##_memcpy(void *to, const void *from, size_t n)                                \
+    {                                                                                          \
+        return move(to, from, n, RACES_HERE);                                                  \
+    }                                                                                          \
+    void *prefix##_memmove(void *to, const void *from, size_t n)                               \
+    {                                                                                          \
+        return move(to, from, n, RACES_HERE);                                                  \
+    }                                                                                          \
+    void *prefix##_memset(void *to, int value, size_t n)                                       \
+    {                                                                                          \
+        return set(to, value, n, RACES_HERE);                                                  \
+    }
+COPIES(__tsan)
+COPIES(__wrap)

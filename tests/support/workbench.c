@@ -58,6 +58,23 @@ void workbench_close(workbench *b)
     ot_remove_tree(b->dir);
 }
 
+int workbench_contract_run(int argc, char **argv, const workbench_contract *contracts, int n,
+                           void (*test)(void **state))
+{
+    for (int i = 0; argc > 1 && i < n; i++) {
+        const struct CMUnitTest one[] = {{argv[1], test, NULL, NULL, (void *)&contracts[i]}};
+        if (strcmp(argv[1], contracts[i].word) == 0)
+            return cmocka_run_group_tests_name(argv[1], one, NULL, NULL);
+    }
+    return argc > 1 ? 2 : -1;
+}
+
+int workbench_thin(int thin)
+{
+    const int thinner = workbench_asked("OPTUNE_TEST_THIN", 1);
+    return getenv("OPTUNE_TEST_IMPL") ? 1 : thinner ? thin * thinner : thin;
+}
+
 int workbench_asked(const char *name, int otherwise)
 {
     int64_t n;

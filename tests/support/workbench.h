@@ -26,9 +26,22 @@ bool workbench_find(workbench *b, const char *target);
 void workbench_start(workbench *b);
 void workbench_close(workbench *b);
 
+/* What the first argument of a contract's program names: a target, with how much of it is done. */
+typedef struct workbench_contract {
+    const char *word, *target;
+    int configs, thin;
+} workbench_contract;
+/* The test that the first argument names, called with its contract as its state; the exit code of a
+ * program. -1: no argument; 2: none has that name. */
+int workbench_contract_run(int argc, char **argv, const workbench_contract *contracts, int n,
+                           void (*test)(void **state));
+
 /* For tests to which only correctness matters: measures as little as possible. */
 extern const ot_measure_policy workbench_quick;
 
+/* One sample in so many: `thin` times OPTUNE_TEST_THIN, and all of one implementation that
+ * OPTUNE_TEST_IMPL names. */
+int workbench_thin(int thin);
 /* The number in this variable of the environment, where there is one from 0 to 59. */
 int workbench_asked(const char *name, int otherwise);
 
