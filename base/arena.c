@@ -2,7 +2,8 @@
 /*
  * Memory. An arena hands out many small pieces and gives all back at once; nothing is ever
  * freed alone. Running out of memory aborts: no caller could do anything sensible about a
- * few kilobytes, and the paths would never be tested. Large buffers are not allocated here.
+ * few kilobytes, and the paths would never be tested. Buffers whose size somebody else chose are
+ * got with ot_try_alloc, and are no part of an arena.
  */
 #include <assert.h>
 #include <stdalign.h>
@@ -32,6 +33,15 @@ char *ot_strdup(const char *s)
 {
     size_t size = strlen(s) + 1;
     return memcpy(ot_alloc(size), s, size);
+}
+
+void *ot_try_alloc(size_t size, const char *what, optune_err *err)
+{
+    void *memory = size < SIZE_MAX / 2 ? calloc(1, size ? size : 1) : NULL;
+    if (!memory)
+        optune_fail(err, OPTUNE_ENOMEM, "no memory for the %.3g GB of %s", (double)size * 1e-9,
+                    what);
+    return memory;
 }
 
 void *ot_arena_alloc(ot_arena *arena, size_t size)
@@ -70,13 +80,13 @@ char *ot_arena_printf(ot_arena *arena, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    int n = vsnprintf(NULL, 0, format, list);
+    int n = ot_format_list(NULL, 0, format, list);
     va_end(list);
     if (n < 0)
         return ot_arena_copy(arena, "");
     char *s = ot_arena_alloc(arena, (size_t)n + 1);
     va_start(list, format);
-    vsnprintf(s, (size_t)n + 1, format, list);
+    ot_format_list(s, (size_t)n + 1, format, list);
     va_end(list);
     return s;
 }

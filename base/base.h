@@ -7,6 +7,7 @@
 #ifndef OPTUNE_BASE_H
 #define OPTUNE_BASE_H
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -16,6 +17,22 @@
 
 /* ---- err.c: optune_fail, optune_refuse -------------------------------------------------- */
 const char *ot_status_sentence(int status);
+/* What a public function was given. EUSAGE names the first that is NULL: "optune_select: workload
+ * is NULL". */
+typedef struct ot_given {
+    const char *name; /* as the header calls it */
+    const void *value;
+} ot_given;
+int ot_check_given(optune_err *err, const char *function, const ot_given *given, int n);
+#define OT_GIVEN(err, ...)                                                                     \
+    ot_check_given(err, __func__, (const ot_given[]){__VA_ARGS__},                             \
+                   OT_COUNT(((const ot_given[]){__VA_ARGS__})))
+#define OT_RETURN_UNLESS_OK(call)                                                              \
+    do {                                                                                       \
+        const int ot_status_of_call = (call);                                                  \
+        if (ot_status_of_call < 0)                                                             \
+            return ot_status_of_call;                                                          \
+    } while (0)
 const char *ot_outcome_name(int outcome); /* "wrong"; "unknown" for a bad number */
 int ot_outcome_named(const char *name);   /* -1: none */
 
@@ -32,13 +49,13 @@ void ot_text_printf(ot_text *t, const char *format, ...) OPTUNE_PRINTF(2, 3);
 const char *ot_text_str(const ot_text *t); /* never NULL */
 /* s as a JSON string, quotes included; bytes that are no UTF-8 become U+FFFD. */
 void ot_text_add_json(ot_text *t, const char *s);
+bool ot_text_is_utf8(const char *s);
 /* The shortest text that reads back as the same double, never like an integer: "1.0"; "null"
  * when it is not finite. */
 void ot_text_add_real(ot_text *t, double value);
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */
 bool ot_copy(char *to, size_t size, const char *s);
 bool ot_parse_int(const char *s, int64_t *value);               /* whole text, no overflow */
-bool ot_parse_real(const char *s, double *value);               /* whole text, finite */
 bool ot_parse_dtype(const char *s, optune_dtype *dtype);        /* f32, bf16, i8, u1 ... and
                                                                   AutoTVM's float32, int8, bool */
 void ot_print_dtype(optune_dtype dtype, char *to, size_t size); /* "f32", "f32x4" */
@@ -49,8 +66,36 @@ const char *ot_nearest(const char *word, const char *const *names, int n);
  * you mean 'conv2d'?"; where none is near, some of those there are. */
 int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
                int n);
+/* The same where every name has a text about it, or NULL, that says what else it is called. */
+int ot_no_such_about(optune_err *err, const char *kind, const char *word,
+                     const char *const *names, const char *const *about, int n);
 /* "name=value" lines: the value of one name copied into to[size]; false when absent. */
 bool ot_lines_get(const char *lines, const char *name, char *to, size_t size);
+
+/* ---- rows.c: tables of rows that grow ----------------------------------------------------- */
+typedef struct ot_rows {
+    const void **row;
+    int n, capacity;
+} ot_rows; /* zero to start */
+void ot_rows_push(ot_rows *rows, const void *row);
+/* ECONFLICT: `kind` 'name' exists already. */
+int ot_row_taken(optune_err *err, const char *kind, const char *name);
+/* EUSAGE: a row of that kind has no name; ELIMIT: a name that is too long. */
+int ot_row_check_name(const char *kind, const char *name, optune_err *err);
+
+/* ---- locale.c: numbers as text, in the C locale ------------------------------------------ */
+/* For this thread, until it is left: what code of others may print or read in between. */
+typedef struct ot_locale {
+    void *own;
+} ot_locale;
+ot_locale ot_locale_enter(void);
+void ot_locale_leave(ot_locale before);
+/* snprintf and vsnprintf in it: wherever a number with a point may be printed. */
+int ot_format(char *to, size_t size, const char *format, ...) OPTUNE_PRINTF(3, 4);
+int ot_format_list(char *to, size_t size, const char *format, va_list list) OPTUNE_PRINTF(3, 0);
+/* The decimal number, inf or nan that starts here; returns its length, 0: there is none. */
+size_t ot_read_real(const char *s, double *value);
+bool ot_parse_real(const char *s, double *value); /* whole text, decimal, finite */
 
 /* ---- arena.c: many allocations, one release ---------------------------------------------- */
 typedef struct ot_arena {
@@ -63,6 +108,8 @@ char *ot_arena_printf(ot_arena *arena, const char *format, ...) OPTUNE_PRINTF(2,
 void ot_arena_release(ot_arena *arena);
 /* malloc that aborts when out of memory; zeroed. */
 void *ot_alloc(size_t size);
+/* Zeroed; NULL, with ENOMEM in `err`, when there is none: for elements of tensors. */
+void *ot_try_alloc(size_t size, const char *what, optune_err *err);
 char *ot_strdup(const char *s);
 
 /* ---- hash.c: stable digests (XXH3, 128 bits, big-endian) --------------------------------- */
@@ -91,6 +138,8 @@ typedef struct ot_interval {
 /* Median with its distribution-free confidence interval (order statistics, binomial), 95 %.
  * Fewer than 6 samples cannot give 95 %: then low and high are the extremes. */
 ot_interval ot_median_interval(const double *sample, int n);
+/* The interval's ends are this smallest and this largest of n samples, counted from 1. */
+int ot_median_rank(int n);
 double ot_geomean(const double *value, int n);
 
 /* ---- clock.c: monotonic raw -------------------------------------------------------------- */

@@ -17,7 +17,7 @@ enum { LARGEST = OPTUNE_ERR_SIZE > OPTUNE_WHY_SIZE ? OPTUNE_ERR_SIZE : OPTUNE_WH
 static void write_line(char *to, size_t size, const char *format, va_list list)
 {
     char line[LARGEST];
-    if (vsnprintf(line, size, format, list) < 0)
+    if (ot_format_list(line, size, format, list) < 0)
         line[0] = 0;
     for (char *c = line; *c; c++)
         if ((unsigned char)*c < ' ')
@@ -36,6 +36,14 @@ int optune_fail(optune_err *err, int status, const char *format, ...)
         err->status = status;
     }
     return status;
+}
+
+int ot_check_given(optune_err *err, const char *function, const ot_given *given, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!given[i].value)
+            return optune_fail(err, OPTUNE_EUSAGE, "%s: %s is NULL", function, given[i].name);
+    return OPTUNE_OK;
 }
 
 bool optune_refuse(char *why, const char *format, ...)

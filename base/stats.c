@@ -19,7 +19,7 @@ static int compare(const void *left, const void *right)
 }
 
 /* The largest k with P(Binomial(n, 1/2) < k) <= 2.5 %, at least 1. */
-static int interval_rank(int n)
+int ot_median_rank(int n)
 {
     double log_term = -n * log(2); /* of P(X = 0); logarithms, as 2^-n underflows */
     double sum = 0;
@@ -42,7 +42,7 @@ ot_interval ot_median_interval(const double *sample, int n)
     double *sorted = ot_alloc((size_t)n * sizeof(*sorted));
     memcpy(sorted, sample, (size_t)n * sizeof(*sorted));
     qsort(sorted, (size_t)n, sizeof(*sorted), compare);
-    int k = interval_rank(n);
+    int k = ot_median_rank(n);
     /* The two middle samples are the same one when n is odd. */
     double below = sorted[(n - 1) / 2], above = sorted[n / 2];
     ot_interval interval = {

@@ -1,42 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A string that grows; strict reading and writing of numbers, dtypes and "name=value" lines.
- * Never depends on the locale of the program that hosts the library: a host that writes 3,14
- * must not change what is stored. Memory that runs out aborts, so adding cannot fail.
+ * Memory that runs out aborts, so adding cannot fail.
  */
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-
-/* ---- the C locale, for this thread, for the moment --------------------------------------- */
-
-static locale_t c_locale;
-static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
-
-static void make_c_locale(void)
-{
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-}
-
-static locale_t enter_c_locale(void)
-{
-    pthread_once(&c_locale_once, make_c_locale);
-    return c_locale ? uselocale(c_locale) : (locale_t)0;
-}
-
-static void leave_c_locale(locale_t before)
-{
-    if (before)
-        uselocale(before);
-}
 
 /* ---- a growing string -------------------------------------------------------------------- */
 
@@ -85,19 +60,17 @@ void ot_text_add(ot_text *t, const char *s)
 
 void ot_text_printf(ot_text *t, const char *format, ...)
 {
-    locale_t before = enter_c_locale();
     va_list list;
     va_start(list, format);
-    int n = vsnprintf(NULL, 0, format, list);
+    int n = ot_format_list(NULL, 0, format, list);
     va_end(list);
     if (n > 0) {
         reserve(t, (size_t)n);
         va_start(list, format);
-        vsnprintf(t->s + t->n, (size_t)n + 1, format, list);
+        ot_format_list(t->s + t->n, (size_t)n + 1, format, list);
         va_end(list);
         t->n += (size_t)n;
     }
-    leave_c_locale(before);
 }
 
 const char *ot_text_str(const ot_text *t)
@@ -121,6 +94,17 @@ static int utf8_length(const unsigned char *s)
     if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
         return 0;
     return n;
+}
+
+bool ot_text_is_utf8(const char *s)
+{
+    while (*s) {
+        const int n = utf8_length((const unsigned char *)s);
+        if (n == 0)
+            return false;
+        s += n;
+    }
+    return true;
 }
 
 void ot_text_add_json(ot_text *t, const char *s)
@@ -152,13 +136,12 @@ void ot_text_add_real(ot_text *t, double value)
         return;
     }
     char s[40];
-    locale_t before = enter_c_locale();
+    double same = 0;
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(s, sizeof(s), "%.*g", digits, value);
-        if (strtod(s, NULL) == value)
+        ot_format(s, sizeof(s), "%.*g", digits, value);
+        if (ot_read_real(s, &same) && same == value)
             break;
     }
-    leave_c_locale(before);
     ot_text_add(t, s);
     if (!strpbrk(s, ".e"))
         ot_text_add(t, ".0");
@@ -186,23 +169,6 @@ bool ot_parse_int(const char *s, int64_t *value)
     errno = 0;
     long long parsed = strtoll(s, &end, 10);
     if (errno || *end)
-        return false;
-    *value = parsed;
-    return true;
-}
-
-bool ot_parse_real(const char *s, double *value)
-{
-    /* Keeps out white space, hexadecimal, infinities and everything else strtod would take. */
-    if (!*s || s[strspn(s, "0123456789.eE+-")])
-        return false;
-    if (*s == '+')
-        return false;
-    char *end;
-    locale_t before = enter_c_locale();
-    double parsed = strtod(s, &end);
-    leave_c_locale(before);
-    if (end == s || *end || !isfinite(parsed))
         return false;
     *value = parsed;
     return true;
@@ -295,83 +261,7 @@ void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size)
     print_dtype(dtype, names, "bool", to, size);
 }
 
-/* ---- words ------------------------------------------------------------------------------- */
-
-enum { WORD_LIMIT = 64 };
-
-/* Edits (insert, delete, replace, swap two neighbours) from a to b, case aside. */
-static int edit_distance(const char *a, const char *b)
-{
-    int na = (int)strlen(a), nb = (int)strlen(b);
-    int row[3][WORD_LIMIT + 1];
-    int *before = row[0], *last = row[1], *now = row[2];
-    for (int j = 0; j <= nb; j++)
-        last[j] = j;
-    for (int i = 1; i <= na; i++) {
-        now[0] = i;
-        for (int j = 1; j <= nb; j++) {
-            int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
-            int best = last[j - 1] + (ca != cb);
-            if (last[j] + 1 < best)
-                best = last[j] + 1;
-            if (now[j - 1] + 1 < best)
-                best = now[j - 1] + 1;
-            if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
-                cb == tolower((unsigned char)a[i - 2]) && before[j - 2] + 1 < best)
-                best = before[j - 2] + 1;
-            now[j] = best;
-        }
-        int *oldest = before;
-        before = last;
-        last = now;
-        now = oldest;
-    }
-    return last[nb];
-}
-
-const char *ot_nearest(const char *word, const char *const *names, int n)
-{
-    int length = (int)strlen(word);
-    if (length == 0 || length > WORD_LIMIT)
-        return NULL;
-    int limit = (length + 2) / 3;
-    if (limit >= length)
-        limit = length - 1;
-    const char *nearest = NULL;
-    for (int i = 0; i < n; i++) {
-        if (strlen(names[i]) > WORD_LIMIT)
-            continue;
-        int distance = edit_distance(word, names[i]);
-        if (distance <= limit) {
-            nearest = names[i];
-            limit = distance - 1; /* the first of equally near ones stays */
-        }
-    }
-    return nearest;
-}
-
-int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
-               int n)
-{
-    enum { SHOWN = 100 }; /* characters of names */
-    const char *near = ot_nearest(word, names, n);
-    if (near)
-        return optune_fail(err, OPTUNE_ENOENT, "no %s '%s'; did you mean '%s'?", kind, word,
-                           near);
-    ot_text known = {0};
-    int i = 0;
-    for (; i < n && known.n < SHOWN; i++)
-        ot_text_printf(&known, "%s%s",
-                       i        ? ", "
-                       : n == 1 ? "; there is "
-                                : "; there are ",
-                       names[i]);
-    if (i < n)
-        ot_text_printf(&known, " and %d more", n - i);
-    optune_fail(err, OPTUNE_ENOENT, "no %s '%s'%s", kind, word, ot_text_str(&known));
-    ot_text_release(&known);
-    return OPTUNE_ENOENT;
-}
+/* ---- lines ------------------------------------------------------------------------------- */
 
 bool ot_lines_get(const char *lines, const char *name, char *to, size_t size)
 {

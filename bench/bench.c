@@ -38,17 +38,6 @@ void bench_missing(const char *why)
     exit(BENCH_MISSING);
 }
 
-void bench_needs(const char *library)
-{
-    char text[OPTUNE_TEXT_SIZE];
-    optune_err err = {0};
-    const int status = ot_cpu_library_ask(library, text, sizeof text, &err);
-    if (status == OPTUNE_ENODEV)
-        bench_missing(err.text);
-    else if (status < 0)
-        bench_die("%s", err.text);
-}
-
 /* ---- the command line -------------------------------------------------------------------- */
 
 static _Noreturn void usage(const char *text, const char *subject)
@@ -197,12 +186,6 @@ void bench_open(bench *b, const bench_about *about, int argc, char **argv)
     snprintf(cache, sizeof cache, "%s/modules", b->db);
     setenv("OPTUNE_CACHE", cache, 0);
     setenv("OPTUNE_WORKER", OT_WORKER, 0);
-    ot_cpu_features features;
-    ot_cpu_features_here(&features);
-    /* OpenBLAS takes many a CPU for an old one, and an environment may say so, too. */
-    unsetenv("OPENBLAS_L2_SIZE");
-    if (features.avx512)
-        setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 1);
     snprintf(b->target, sizeof b->target, "cpu -threads=%d", b->threads);
     const optune_options options = {.size = sizeof options, .target = b->target, .db = b->db};
     if (optune_open(&options, &b->o, &err) < 0 || ot_context_device(b->o, &err) < 0)
@@ -280,28 +263,36 @@ static void turn(side *s, int round)
     s->sample[round] = timed(s, s->count) / (double)s->count;
 }
 
+void bench_compare_all(const bench *b, ot_timer ours, void *ours_arg, ot_timer peer,
+                       void *const *peer_arg, int n, bench_row *row)
+{
+    side *s = ot_alloc((size_t)(n + 1) * sizeof *s);
+    double ratio[MOST_ROUNDS];
+    for (int k = 0; k <= n; k++) {
+        s[k].timer = k ? peer : ours;
+        s[k].arg = k ? peer_arg[k - 1] : ours_arg;
+        grow(&s[k]);
+    }
+    for (int i = 0; i < b->rounds; i++)
+        for (int k = 0; k <= n; k++)
+            turn(&s[(i + k) % (n + 1)], i);
+    for (int k = 1; k <= n; k++) {
+        for (int i = 0; i < b->rounds; i++)
+            ratio[i] = s[k].sample[i] / s[0].sample[i];
+        row[k - 1] = (bench_row){
+            .ours = ot_median_interval(s[0].sample, b->rounds),
+            .peer = ot_median_interval(s[k].sample, b->rounds),
+            .ratio = ot_median_interval(ratio, b->rounds),
+        };
+    }
+    free(s);
+}
+
 bench_row bench_compare(const bench *b, ot_timer ours, void *ours_arg, ot_timer peer,
                         void *peer_arg)
 {
-    side *s = ot_alloc(2 * sizeof *s);
-    double ratio[MOST_ROUNDS];
-    s[0].timer = ours;
-    s[0].arg = ours_arg;
-    s[1].timer = peer;
-    s[1].arg = peer_arg;
-    grow(&s[0]);
-    grow(&s[1]);
-    for (int i = 0; i < b->rounds; i++) {
-        turn(&s[i % 2], i);
-        turn(&s[1 - i % 2], i);
-        ratio[i] = s[1].sample[i] / s[0].sample[i];
-    }
-    const bench_row row = {
-        .ours = ot_median_interval(s[0].sample, b->rounds),
-        .peer = ot_median_interval(s[1].sample, b->rounds),
-        .ratio = ot_median_interval(ratio, b->rounds),
-    };
-    free(s);
+    bench_row row;
+    bench_compare_all(b, ours, ours_arg, peer, &peer_arg, 1, &row);
     return row;
 }
 

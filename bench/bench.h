@@ -11,7 +11,8 @@
 #ifndef OPTUNE_BENCH_H
 #define OPTUNE_BENCH_H
 
-#include "tuner/worker.h"
+#include "answer/answer.h"
+#include "run/worker.h"
 
 enum { BENCH_MOST = 128, BENCH_MISSING = 77 };
 
@@ -54,8 +55,6 @@ void bench_open(bench *b, const bench_about *about, int argc, char **argv);
 void bench_close(bench *b);
 _Noreturn void bench_die(const char *format, ...) OPTUNE_PRINTF(1, 2);
 _Noreturn void bench_missing(const char *why); /* exits with 77 */
-/* A library of the target's, before anything costs time. */
-void bench_needs(const char *library);
 
 /* The canonical text without attributes at their defaults: as short as it can be read. */
 void bench_label(const optune_call *call, char *to, size_t size);
@@ -69,6 +68,9 @@ typedef struct bench_row {
 /* Both must already have run once. Timers return the seconds of `count` runs. */
 bench_row bench_compare(const bench *b, ot_timer ours, void *ours_arg, ot_timer peer,
                         void *peer_arg);
+/* Ours and several in turn, all in every round; a row for each. */
+void bench_compare_all(const bench *b, ot_timer ours, void *ours_arg, ot_timer peer,
+                       void *const *peer_arg, int n, bench_row *row);
 /* Index of the fastest of several, measured interleaved. */
 int bench_fastest(ot_timer timer, void *const *arg, int n);
 

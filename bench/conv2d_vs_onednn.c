@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/peer_onednn.h"
+#include "bench/peer.h"
 
 enum { VARIANTS = 4 };
 
-static const char *layout = "both";
+static const char *layout = "both", *wanted = "onednn";
 static const bench_option options[] = {
+    {"peer", "P", "onednn (all that are there), or a path (default onednn)", &wanted},
     {"layout", "L", "plain, free or both tables (default both)", &layout},
     {NULL, NULL, NULL, NULL},
 };
@@ -38,6 +39,9 @@ typedef struct shape {
     int n;
     bench_ours plain, free;
 } shape;
+
+static const bench_peer_kind *const kinds[] = {&bench_peer_onednn2, &bench_peer_onednn3, NULL};
+static bench_peers peers;
 
 /* ---- layouts ----------------------------------------------------------------------------- */
 
@@ -189,17 +193,15 @@ static void run_table(bench *b, shape *s, bool free_layout, const char *title)
     for (int i = 0; i < b->n; i++) {
         bench_ours *ours = free_layout ? &s[i].free : &s[i].plain;
         char label[OPTUNE_TEXT_SIZE], how[OPTUNE_TEXT_SIZE], words[OPTUNE_WORD_SIZE * 3];
-        char line[3 * OPTUNE_TEXT_SIZE];
-        bench_buffers(b, b->workload[i]);
-        peer_onednn *peer = peer_onednn_open(b, free_layout);
-        if (strcmp(ours->call, b->workload[i]) != 0)
-            bench_buffers(b, ours->call);
+        char line[3 * OPTUNE_TEXT_SIZE], peer[OPTUNE_TEXT_SIZE];
+        bench_peers_open(b, &peers, i, free_layout);
+        bench_buffers(b, ours->call);
         bench_bind(ours);
-        const bench_row row = bench_compare(b, bench_ours_time, ours, peer_onednn_time, peer);
+        const bench_row row = bench_peers_compare(b, ours, &peers, peer, sizeof peer);
         bench_label(&s[i].call, label, sizeof label);
         bench_ours_how(ours, how, sizeof how);
         snprintf(line, sizeof line, "%s, %s | %s", how,
-                 layouts_of(&b->session.call, words, sizeof words), peer_onednn_how(peer));
+                 layouts_of(&b->session.call, words, sizeof words), peer);
         bench_print(&all, label, &row, line);
         if (is_3x3(&s[i].call)) {
             winograd.median[winograd.n] = row.ratio.median;
@@ -207,7 +209,6 @@ static void run_table(bench *b, shape *s, bool free_layout, const char *title)
             winograd.high[winograd.n++] = row.ratio.high;
         }
         bench_unbind(ours);
-        peer_onednn_close(peer);
     }
     if (winograd.n && winograd.n < all.n) {
         char name[64];
@@ -220,15 +221,13 @@ static void run_table(bench *b, shape *s, bool free_layout, const char *title)
 int main(int argc, char **argv)
 {
     static bench b;
-    char text[512];
+    char text[OPTUNE_TEXT_SIZE];
     bench_open(&b, &about, argc, argv);
     const bool plain = strcmp(layout, "free") != 0, any = strcmp(layout, "plain") != 0;
     if (plain && any && strcmp(layout, "both") != 0)
         bench_die("--layout is plain, free or both, not '%s'", layout);
     optune_err err = {0};
-    if (!peer_onednn_built(text, sizeof text))
-        bench_missing(text);
-    bench_needs("dnnl");
+    bench_peers_find(&peers, kinds, wanted);
     shape *s = ot_alloc((size_t)b.n * sizeof *s);
     for (int i = 0; i < b.n; i++) {
         if (ot_call_parse(b.workload[i], &s[i].call, &err) < 0)
@@ -252,8 +251,8 @@ int main(int argc, char **argv)
             bench_select(&b, cheapest(&b, &s[i], b.workload[i]), &s[i].free);
     }
     bench_measuring(&b);
-    if (!peer_onednn_there(&b, text, sizeof text))
-        bench_missing(text);
+    bench_peers_start(&b, &peers);
+    bench_peers_names(&peers, text, sizeof text);
     bench_heading(&b, text);
     if (plain)
         run_table(&b, s, false, "plain: data and output in NCHW on both sides");
@@ -263,6 +262,7 @@ int main(int argc, char **argv)
         for (int k = 0; k < s[i].n; k++)
             free(s[i].variant[k]);
     free(s);
+    bench_peers_stop(&peers);
     bench_close(&b);
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "tuner/dispatch.h"
+#include "answer/dispatch.h"
 
 enum { SIZES = 4096, SAMPLES = 2000, CALLS = 1000 };
 

@@ -90,8 +90,8 @@ static void choose(bench *b, const char *workload, tile *t)
                           : ot_space_open(&task, gemm, &space, &err);
     if (status < 0)
         bench_die("%s", err.text);
-    if (space)
-        ot_space_fallback(space, &t->config);
+    if (space && !ot_space_fallback(space, &t->config, why))
+        bench_die("%s: %s", workload, why);
     ot_space_close(space);
     optune_selection_free(s);
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oneDNN 2.x through its C interface: types from its header, functions by name from the library
- * that the target opens, so that a bench runs, and says so, where it is not installed.
+ * oneDNN 2.x as a peer of conv2d, through its C interface: types from its header, functions by
+ * name from the library that the target opens, so that a bench runs, and says so, where it is not
+ * installed. The peer is the fastest of the algorithms direct, winograd (asked for explicitly, its
+ * `auto` never takes it) and auto, with the formats it prefers and with plain ones; a constant
+ * weight is reordered beforehand, as ours is packed.
  *
  * The one idea: a way is an algorithm and a choice of formats, complete with its memories and
  * reorders; all ways that oneDNN implements are opened, verified by their result, measured
  * interleaved, and the fastest is the peer.
  */
-#include "bench/peer_onednn.h"
+#include "bench/peer.h"
 
 #ifdef OT_ONEDNN
 #include <dnnl_version.h>
@@ -52,14 +55,7 @@ static struct {
 static dnnl_engine_t engine;
 static dnnl_stream_t stream;
 
-bool peer_onednn_built(char *why, size_t size)
-{
-    (void)why;
-    (void)size;
-    return true;
-}
-
-bool peer_onednn_there(bench *b, char *text, size_t size)
+static bool start(bench *b, char *text, size_t size)
 {
     const ot_session *s = &b->session;
     optune_err err = {0};
@@ -74,7 +70,6 @@ bool peer_onednn_there(bench *b, char *text, size_t size)
     FUNCTIONS(LOAD)
 #undef LOAD
     const dnnl_version_t *v = f.version();
-    snprintf(text, size, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
     if (v->major != DNNL_VERSION_MAJOR ||
         f.engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
         f.stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success) {
@@ -152,10 +147,6 @@ typedef struct way {
     char how[OPTUNE_NAME_SIZE * 2];
 } way;
 
-struct peer_onednn {
-    way way;
-};
-
 static double time_way(void *arg, int64_t count)
 {
     const way *w = arg;
@@ -174,17 +165,6 @@ static double time_way(void *arg, int64_t count)
     }
     f.stream_wait(stream);
     return (double)(ot_now_ns() - start) * 1e-9;
-}
-
-double peer_onednn_time(void *arg, int64_t count)
-{
-    peer_onednn *peer = arg;
-    return time_way(&peer->way, count);
-}
-
-const char *peer_onednn_how(const peer_onednn *peer)
-{
-    return peer->way.how;
 }
 
 typedef struct problem { /* the call in oneDNN's words */
@@ -301,7 +281,7 @@ static void check(bench *b, way *w)
     bench_check(b, "conv2d_dnnl.x86", name);
 }
 
-peer_onednn *peer_onednn_open(bench *b, bool free_layout)
+static void *open_peer(bench *b, bool free_layout, char *how, size_t size)
 {
     static const dnnl_alg_kind_t algorithm[] = {
         dnnl_convolution_direct, dnnl_convolution_winograd, dnnl_convolution_auto};
@@ -324,8 +304,10 @@ peer_onednn *peer_onednn_open(bench *b, bool free_layout)
             else
                 check(b, &w[n++]);
         }
-    if (!n)
-        bench_die("oneDNN does not do this convolution");
+    if (!n) {
+        snprintf(how, size, "no primitive for this convolution");
+        return NULL;
+    }
     void *arg[WAYS];
     for (int i = 0; i < n; i++)
         arg[i] = &w[i];
@@ -333,54 +315,53 @@ peer_onednn *peer_onednn_open(bench *b, bool free_layout)
     for (int i = 0; i < n; i++)
         if (i != best)
             close_way(&w[i]);
-    peer_onednn *peer = ot_alloc(sizeof *peer);
-    peer->way = w[best];
+    way *peer = ot_alloc(sizeof *peer);
+    *peer = w[best];
+    snprintf(how, size, "%s", peer->how);
     return peer;
 }
 
-void peer_onednn_close(peer_onednn *peer)
+static void close_peer(void *peer)
 {
-    close_way(&peer->way);
+    close_way(peer);
     free(peer);
 }
 
 #else
 
-bool peer_onednn_built(char *why, size_t size)
+static bool start(bench *b, char *text, size_t size)
 {
-    snprintf(why, size, "built without oneDNN 2.x; install libdnnl-dev and configure again");
+    (void)b;
+    snprintf(text, size, "built without oneDNN 2.x; install libdnnl-dev and configure again");
     return false;
 }
 
-bool peer_onednn_there(bench *b, char *text, size_t size)
+static void *open_peer(bench *b, bool free_layout, char *how, size_t size)
 {
-    (void)b;
-    return peer_onednn_built(text, size);
-}
-
-peer_onednn *peer_onednn_open(bench *b, bool free_layout)
-{
-    (void)b;
     (void)free_layout;
+    start(b, how, size);
     return NULL;
 }
 
-void peer_onednn_close(peer_onednn *peer)
+static void close_peer(void *peer)
 {
     (void)peer;
 }
 
-double peer_onednn_time(void *peer, int64_t count)
+static double time_way(void *peer, int64_t count)
 {
     (void)peer;
     (void)count;
     return -1;
 }
 
-const char *peer_onednn_how(const peer_onednn *peer)
-{
-    (void)peer;
-    return "";
-}
-
 #endif
+
+const bench_peer_kind bench_peer_onednn2 = {
+    .library = "dnnl",
+    .major = 2,
+    .start = start,
+    .open = open_peer,
+    .close = close_peer,
+    .time = time_way,
+};

@@ -70,7 +70,7 @@ static void store(optune *o, const optune_task *task, const ot_candidate *c, int
     optune_space *space;
     optune_err err = {0};
     uint64_t rng = 1;
-    static const double sample[6] = {1e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3};
+    double sample[6];
     ot_question question;
     ot_context_question(o, task, &question, arena);
     if (ot_space_open(task, c->impl, &space, &err) < 0)
@@ -94,6 +94,8 @@ static void store(optune *o, const optune_task *task, const ot_candidate *c, int
         if (!ot_space_valid(space, &r.config, NULL))
             continue;
         r.cost = r.low = r.high = 1e-3 * (1 + optune_random_unit(&rng));
+        for (int k = 0; k < OT_COUNT(sample); k++)
+            sample[k] = r.cost;
         if (ot_store_put(o->store, &r, 1, NULL, &err) < 0)
             bench_die("%s", err.text);
     }

@@ -8,6 +8,8 @@
 #ifndef OPTUNE_CLI_H
 #define OPTUNE_CLI_H
 
+#include <stdio.h>
+
 #include "optune/optune.h"
 
 /* A contract: scripts rely on these. */
@@ -89,6 +91,7 @@ typedef struct ot_cmd {
     const ot_option *options;      /* ends at a NULL name; NULL: none */
     size_t values_size;            /* zeroed before parsing */
     const char *notes;             /* paragraphs for its help page; NULL: none */
+    bool offline;                  /* asks the library nothing: no handle is opened */
     int (*run)(const ot_cli *cli); /* returns an exit code; its message is printed already */
 } ot_cmd;
 extern const ot_cmd *const ot_cmd_table[]; /* generated, by name; ends with NULL */
@@ -124,6 +127,8 @@ void ot_say_log(void *unused, optune_log_level level, const char *text);
 /* A result to stdout, ending in a newline. */
 void ot_print_text(const char *text);
 void ot_print_result(const optune_result *result, bool json);
+/* Columns that a table on stdout may have: the terminal's; 0: it is none, as wide as it wants. */
+int ot_output_width(void);
 /* What a command takes whose one option is --json. */
 typedef struct ot_json_values {
     bool json;
@@ -134,6 +139,15 @@ extern const ot_option ot_json_options[];
 int ot_list_run(const ot_cli *cli);
 /* Flushes stdout; a reader that went away is fine, a full disk is not. */
 int ot_print_finish(int code);
+
+/* ---- batch.c: many questions, an answer a line ------------------------------------------- */
+/* Prints the answer of one line as JSON on one line, without its end; or nothing, and fails. */
+typedef int (*ot_batch_answer)(const ot_cli *cli, const char *workload, optune_err *err);
+int ot_batch_run(const ot_cli *cli, ot_batch_answer answer);
+void ot_json_text(const char *text, FILE *to); /* as a JSON string, quotes included */
+void ot_json_line(const char *json,
+                  FILE *to); /* a document without its line ends and indents */
+#define OT_BATCH_HELP "a workload a line on stdin, a line of JSON for each on stdout"
 
 /* The progress of a run on stderr: one line rewritten in place on a terminal, else a plain line
  * per change of workload or phase. ot_progress_end removes the live line. */

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `optune export`: records as a tuning log, to a file or to stdout. AutoTVM reads the same
- * lines. Never changes the database.
+ * lines. The global options --target, --threads, --device and --policy say which records, when
+ * they are given. Never changes the database.
  */
 #include "cli/cli.h"
 
 typedef struct export_values {
-    bool best, json;
-    const char *output;
+    bool best, tvm, json;
+    const char *impl, *output;
 } export_values;
 
 static const ot_option options[] = {
     {.name = "best",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(export_values, best),
-     .help = "only the best record of each device and workload"},
+     .help = "only what would be selected for each device, target and workload"},
+    {.name = "impl",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(export_values, impl),
+     .argument = "NAME",
+     .help = "only records of this implementation"},
+    {.name = "tvm",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(export_values, tvm),
+     .help = "only what AutoTVM can use: its templates, measured warm"},
     {.name = "output",
      .letter = 'o',
      .type = OT_OPTION_TEXT,
@@ -33,8 +43,19 @@ static int run(const ot_cli *cli)
                                       "of JSON, is what goes to stdout");
     optune_err err = {0};
     optune_result *result = NULL;
-    const char *op = cli->n_words ? cli->words[0] : NULL;
-    if (optune_export(cli->handle, op, values->best, values->output, &result, &err) < 0)
+    const optune_export_options wanted = {
+        .size = sizeof(wanted),
+        .op = cli->n_words ? cli->words[0] : NULL,
+        .impl = values->impl,
+        .target = cli->globals->target,
+        .threads = cli->globals->threads,
+        .device = cli->globals->device,
+        .policy = cli->globals->policy,
+        .best = values->best,
+        .tvm = values->tvm,
+        .path = values->output,
+    };
+    if (optune_export_records(cli->handle, &wanted, &result, &err) < 0)
         return ot_say_failure(&err);
     ot_print_result(result, values->json);
     optune_result_free(result);
@@ -49,5 +70,9 @@ OT_CMD(export) = {
     .max_words = 1,
     .options = options,
     .values_size = sizeof(export_values),
+    .notes =
+        "--target, --threads, --device and --policy, when given, say which records; without\n"
+        "them all are written. With --best, -libs of the target says which libraries may be\n"
+        "best, as in 'optune select'.\n",
     .run = run,
 };

@@ -36,12 +36,15 @@ static const ot_option options[] = {
     {.name = NULL},
 };
 
-static int execute(optune_partition *partition, bool json, optune_err *err)
+static int execute(optune_partition *partition, bool json, bool *wrong, optune_err *err)
 {
     optune_result *result = NULL;
     const int status = optune_partition_execute(partition, 1, &result, err);
+    *wrong = status == 1;
     if (status >= 0)
         ot_print_result(result, json);
+    if (*wrong)
+        ot_say("what was computed is not within its error bound");
     optune_result_free(result);
     return status;
 }
@@ -55,7 +58,7 @@ static void print_groups(optune_partition *partition, bool json)
                optune_partition_workload(partition, i));
 }
 
-static int on_target(const ot_cli *cli, optune_graph *graph, optune_err *err)
+static int on_target(const ot_cli *cli, optune_graph *graph, bool *wrong, optune_err *err)
 {
     const graph_values *values = cli->values;
     optune_partition *partition = NULL;
@@ -63,7 +66,7 @@ static int on_target(const ot_cli *cli, optune_graph *graph, optune_err *err)
     if (status >= 0 && values->groups)
         print_groups(partition, values->json);
     else if (status >= 0)
-        status = execute(partition, values->json, err);
+        status = execute(partition, values->json, wrong, err);
     optune_partition_close(partition);
     return status;
 }
@@ -87,16 +90,17 @@ static int run(const ot_cli *cli)
     optune_graph *graph = NULL;
     if (values->groups && values->execute)
         return ot_say_usage(cli->cmd, "--groups and --execute exclude each other");
+    bool wrong = false;
     int status = ot_open_graph(cli->words[0], &values->bind, &graph, &err);
     if (status >= 0 && values->gradient)
         status = differentiate(&graph, &err);
     if (status >= 0 && (values->groups || values->execute))
-        status = on_target(cli, graph, &err);
+        status = on_target(cli, graph, &wrong, &err);
     else if (status >= 0)
         ot_print_text(values->json ? optune_graph_json(graph)
                                    : optune_graph_text(graph, !values->plain));
     optune_graph_close(graph);
-    return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
+    return status < 0 ? ot_say_failure(&err) : wrong ? OT_EXIT_FAILED : OT_EXIT_DONE;
 }
 
 OT_CMD(graph) = {
@@ -110,6 +114,9 @@ OT_CMD(graph) = {
     .values_size = sizeof(graph_values),
     .notes =
         "What is unknown (`?`, `?m`) is solved where consumers or producers tell it.\n"
+        "--execute ends with 1 when what a group computes is outside its error bound, and "
+        "names "
+        "it.\n"
         "--grad prints a graph that computes, after the outputs, the gradient of the sum of "
         "all\n"
         "their elements with respect to every variable and constant of a floating type.\n"

@@ -15,7 +15,7 @@ typedef struct run_values {
     int trials;
     double seconds;
     uint64_t seed;
-    bool again, json, compile_only;
+    bool again, json, csv, markdown, compile_only;
 } run_values;
 
 static const ot_option options[] = {
@@ -43,7 +43,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_TEXT,
      .offset = offsetof(run_values, search),
      .argument = "NAME",
-     .help = "how configs are chosen (default genetic), see 'optune searches'"},
+     .help = "how configs are chosen (default forest), see 'optune searches'"},
     {.name = "trials",
      .type = OT_OPTION_COUNT,
      .offset = offsetof(run_values, trials),
@@ -73,6 +73,14 @@ static const ot_option options[] = {
      .offset = offsetof(run_values, compile_only),
      .help = "build the candidates and say what they use; no device: 'cuda -arch=sm_90'"},
     OT_JSON_OPTION(run_values),
+    {.name = "csv",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(run_values, csv),
+     .help = "the table as comma-separated values"},
+    {.name = "markdown",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(run_values, markdown),
+     .help = "the table in Markdown"},
     {.name = NULL},
 };
 
@@ -88,6 +96,15 @@ static int check_op(const ot_cli *cli)
              "run needs the operator before its workloads: optune run %.*s '%s'", (int)n, word,
              word);
     return ot_say_usage(cli->cmd, message);
+}
+
+/* What was measured is printed whatever ended it; the exit code says that something did. */
+static int finish(int status, const optune_err *err, bool printed)
+{
+    if (status == OPTUNE_OK)
+        return OT_EXIT_DONE;
+    const int code = ot_say_failure(err);
+    return printed && status != OPTUNE_EINTERRUPTED ? OT_EXIT_FAILED : code;
 }
 
 static int tune(const ot_cli *cli, const char *op, const char *const *workloads)
@@ -107,6 +124,10 @@ static int tune(const ot_cli *cli, const char *op, const char *const *workloads)
         .log = values->log,
         .progress = ot_progress_show,
         .compile_only = values->compile_only,
+        .table = values->csv        ? "csv"
+                 : values->markdown ? "markdown"
+                                    : "text",
+        .width = ot_output_width(),
     };
     optune_err err = {0};
     optune_result *result = NULL;
@@ -116,8 +137,10 @@ static int tune(const ot_cli *cli, const char *op, const char *const *workloads)
     ot_progress_end();
     if (result)
         ot_print_result(result, values->json);
+    fflush(stdout); /* in front of why it ended, where both go to one terminal */
+    const bool printed = result != NULL;
     optune_result_free(result);
-    return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
+    return finish(status, &err, printed);
 }
 
 static int tune_graph(const ot_cli *cli)
@@ -128,6 +151,7 @@ static int tune_graph(const ot_cli *cli)
     optune_partition *partition = NULL;
     const char *const *workloads;
     int code = OT_EXIT_DONE;
+    ot_progress_show(NULL, &(optune_progress){.phase = "starting", .left = -1});
     int status = ot_open_graph(values->graph, &values->bind, &graph, &err);
     if (status >= 0)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
@@ -142,6 +166,10 @@ static int tune_graph(const ot_cli *cli)
 static int run(const ot_cli *cli)
 {
     const run_values *values = cli->values;
+    if (values->json + values->csv + values->markdown > 1)
+        return ot_say_usage(cli->cmd, "--json, --csv and --markdown exclude each other");
+    if (values->compile_only && (values->csv || values->markdown))
+        return ot_say_usage(cli->cmd, "--compile-only prints text or --json");
     if (values->graph && (cli->n_words || values->preset))
         return ot_say_usage(cli->cmd,
                             "--graph names all workloads: no operator, workload or preset");
@@ -168,6 +196,11 @@ OT_CMD(run) = {
     .notes =
         "Without a WORKLOAD the operator's default preset is taken. Ctrl-C ends the run with\n"
         "everything measured so far stored; the same command goes on where it stopped and\n"
-        "measures no config twice, unless --again is given.\n",
+        "measures no config twice, unless --again is given. --time T is kept to: first trials\n"
+        "come first, the default's before the libraries'; then the search. Exit codes: 1 when "
+        "a\n"
+        "workload failed or has no time (the others are tuned, the table says why), 130 after\n"
+        "Ctrl-C. The table fits the terminal, or $COLUMNS; in a pipe it is as wide as it "
+        "wants.\n",
     .run = run,
 };

@@ -3,12 +3,14 @@
  * `optune select`: which implementation and config would be used for a workload, and why. Reads
  * the store only: it measures nothing and changes nothing.
  */
+#include <math.h>
+
 #include "cli/graph_words.h"
 
 typedef struct select_values {
     const char *graph;
     ot_repeats bind;
-    bool explain, json;
+    bool explain, batch, json;
 } select_values;
 
 static const ot_option options[] = {
@@ -26,6 +28,10 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(select_values, explain),
      .help = "every implementation with its cost, or why it was refused"},
+    {.name = "batch",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(select_values, batch),
+     .help = OT_BATCH_HELP},
     OT_JSON_OPTION(select_values),
     {.name = NULL},
 };
@@ -48,9 +54,37 @@ static int select_graph(const ot_cli *cli, const select_values *values)
     return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
 }
 
+/* What a program needs to go on; with --explain all that there is to say. */
+static int answer(const ot_cli *cli, const char *workload, optune_err *err)
+{
+    const select_values *values = cli->values;
+    optune_selection *s = NULL;
+    const int status = optune_select(cli->handle, workload, &s, err);
+    if (status < 0)
+        return status;
+    fputs("{\"workload\":", stdout);
+    ot_json_text(workload, stdout);
+    if (values->explain) {
+        fputs(",\"answer\":", stdout);
+        ot_json_line(optune_selection_json(s), stdout);
+    } else {
+        printf(",\"impl\":\"%s\",\"tier\":\"%s\",\"config\":%s,\"cost\":",
+               optune_selection_impl(s), optune_selection_tier(s), optune_selection_config(s));
+        printf(isfinite(optune_selection_cost(s)) ? "%.9g" : "null", optune_selection_cost(s));
+    }
+    putchar('}');
+    optune_selection_free(s);
+    return status;
+}
+
 static int run(const ot_cli *cli)
 {
     const select_values *values = cli->values;
+    if (values->batch && (values->graph || cli->n_words || values->bind.n))
+        return ot_say_usage(cli->cmd,
+                            "--batch reads workloads from stdin: no word, --graph or --bind");
+    if (values->batch)
+        return ot_batch_run(cli, answer);
     if (!values->graph == !cli->n_words)
         return ot_say_usage(
             cli->cmd, values->graph ? "--graph FILE and a workload exclude each other"
@@ -73,7 +107,7 @@ static int run(const ot_cli *cli)
 OT_CMD(select) = {
     .name = "select",
     .summary = "print which implementation would be used, and why",
-    .arguments = "WORKLOAD | --graph FILE",
+    .arguments = "WORKLOAD | --graph FILE | --batch",
     .max_words = 1,
     .options = options,
     .values_size = sizeof(select_values),
@@ -82,6 +116,7 @@ OT_CMD(select) = {
         "implementation of the highest priority level with its fallback config. "
         "--log-level=info\n"
         "prints the cost of every implementation that has one, and the choice, for each\n"
-        "operator.\n",
+        "operator. With --batch failures are lines with `status` and `error`, and the exit\n"
+        "code is 0.\n",
     .run = run,
 };

@@ -88,7 +88,9 @@ static int execute(const ot_cmd *cmd, ot_cli *cli)
     };
     optune_err err = {0};
     int code = OT_EXIT_DONE;
-    if (optune_open(&options, &cli->handle, &err) < 0)
+    if (cmd->offline)
+        code = cmd->run(cli);
+    else if (optune_open(&options, &cli->handle, &err) < 0)
         code = ot_say_failure(&err);
     else
         code = cmd->run(cli);

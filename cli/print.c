@@ -153,7 +153,7 @@ static void print_best(const optune_progress *p, bool with_impl, char *to, size_
     snprintf(to, size, "%s%s%s%s", time, rate, named ? " " : "", named ? p->best_impl : "");
 }
 
-enum { PARTS = 8, PART_SIZE = 160 };
+enum { PARTS = 8, PART_SIZE = 160, NARROWEST = 40 };
 
 /* In the order they are shown; when there is no room the least important goes first. */
 typedef struct part {
@@ -210,12 +210,28 @@ void ot_progress_line(const optune_progress *p, int width, char *to, size_t size
             n += snprintf(to + n, (size_t)(room - n) + 1, "%s%s", n ? "  " : "", parts[i].text);
 }
 
-static int terminal_width(void)
+/* Of the terminal that this file is; 0: it does not say. */
+static int width_of(int file)
 {
     struct winsize window;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)
-        return window.ws_col;
-    return 80;
+    return ioctl(file, TIOCGWINSZ, &window) == 0 ? window.ws_col : 0;
+}
+
+static int terminal_width(void)
+{
+    const int width = width_of(STDERR_FILENO);
+    return width > 0 ? width : 80;
+}
+
+int ot_output_width(void)
+{
+    if (!isatty(STDOUT_FILENO))
+        return 0;
+    /* Who sets it means it; below this a table is no table. */
+    const char *columns = getenv("COLUMNS");
+    const int asked = columns ? atoi(columns) : 0, told = width_of(STDOUT_FILENO);
+    const int width = asked > 0 ? asked : told > 0 ? told : 80;
+    return width < NARROWEST ? NARROWEST : width;
 }
 
 static double now(void)
@@ -265,6 +281,19 @@ static void draw(const optune_progress *p, bool waiting)
     line_shown = true;
 }
 
+/* The first word, before anything is known of the work. */
+static void show_start(void)
+{
+    static const char text[] = "starting: looking at this machine and its libraries";
+    if (!is_terminal()) {
+        fprintf(stderr, "%s\n", text);
+        return;
+    }
+    fprintf(stderr, "\r%.*s\033[K", terminal_width() - 1, text);
+    fflush(stderr);
+    line_shown = true;
+}
+
 void ot_progress_show(void *unused, const optune_progress *p)
 {
     (void)unused;
@@ -284,8 +313,13 @@ void ot_progress_show(void *unused, const optune_progress *p)
         ot_say("%s", p->note);
     if (waiting)
         waited_at = p->workload;
-    if (p->workload < 1 || strcmp(phase, "done") == 0)
+    if (strcmp(phase, "done") == 0)
         return;
+    if (p->workload < 1) {
+        if (changed)
+            show_start();
+        return;
+    }
     if (!is_terminal()) {
         if (changed)
             show_plain(p);

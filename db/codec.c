@@ -292,6 +292,9 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
         *texts[i] = get_text(&in);
     if (in.bad || in.at != in.end || !record->call || !record->target || !record->device)
         return optune_fail(err, OPTUNE_EDAMAGED, "stored record is not laid out like one");
+    char why[OPTUNE_WHY_SIZE];
+    if (!ot_record_figures(record, why))
+        return optune_fail(err, OPTUNE_EDAMAGED, "stored record contradicts itself: %s", why);
     return OPTUNE_OK;
 }
 

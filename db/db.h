@@ -8,6 +8,7 @@
 #define OPTUNE_DB_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 
 #include "base/base.h"
 
@@ -18,7 +19,8 @@ enum { OT_STORE_READ = 0, OT_STORE_WRITE = 1 };
  * system, EDAMAGED, EVERSION, each with the remedy. */
 int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err);
 void ot_store_close(ot_store *store);
-/* All in one transaction; a record already there (same content) counts as known. */
+/* All in one transaction; a record already there (same content) counts as known. EUSAGE: one is
+ * not sound. */
 int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
                  optune_err *err);
 /* Whether exactly this record is there, whole. */
@@ -45,6 +47,7 @@ typedef struct ot_store_stats {
 int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err);
 /* Devices are kept so that any host can answer for them. */
 int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err);
+int ot_store_put_devices(ot_store *store, const optune_device *device, int n, optune_err *err);
 /* ENOENT names the keys that are known. */
 int ot_store_device(ot_store *store, const char *key, optune_device *device, optune_err *err);
 int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, int *n,
@@ -76,9 +79,22 @@ int ot_place_refused(const char *path, const char *doing, int number, optune_err
  * would crash. Large files are followed to their branch pages only. Reads without a lock. */
 int ot_check_pages(const char *path, optune_err *err);
 
+/* ---- sound.c: can this record be what it says ------------------------------------------- */
+enum {
+    OT_MOST_RECORD_SAMPLES = 16384,
+    OT_SHORT_TEXT = 4096,      /* bytes of a call, a target, a device, a name */
+    OT_LONG_TEXT = 32768,      /* of what else is text */
+    OT_LONGEST_LINE = 2 << 20, /* more than any sound record's line needs */
+};
+/* Whether its figures agree with one another; false with a sentence in why[OPTUNE_WHY_SIZE]. */
+bool ot_record_figures(const optune_record *record, char *why);
+/* And whether its own line can be read back to the same record. */
+bool ot_record_sound(const optune_record *record, char *why);
+
 /* ---- codec.c: record <-> versioned, checksummed bytes ------------------------------------ */
 int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err);
-/* Texts and samples are copied into the arena. EDAMAGED, EVERSION. */
+/* Texts and samples are copied into the arena. EDAMAGED, contradicting figures among it;
+ * EVERSION. */
 int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record *record,
                      optune_err *err);
 /* Identity of a record's content: equal for the same trial wherever it was imported. */
@@ -92,7 +108,8 @@ typedef struct ot_log ot_log;
 /* Appends to `path`, made when absent, with O_APPEND. A half line left by a crash is closed off
  * with a newline first. */
 int ot_log_open(const char *path, ot_log **log, optune_err *err);
-int ot_log_append(ot_log *log, const optune_record *record, optune_err *err); /* one write(2) */
+/* One write(2). EUSAGE: the record is not sound. */
+int ot_log_append(ot_log *log, const optune_record *record, optune_err *err);
 void ot_log_device(ot_log *log, const optune_device *device); /* a comment line describing it */
 int ot_log_sync(ot_log *log, optune_err *err);
 void ot_log_close(ot_log *log);
@@ -103,7 +120,7 @@ void ot_record_line(const optune_record *record, ot_text *to); /* with its newli
  * config, cost, samples, time, outcome, tool; `task_name`, `target_text` and `args` say the
  * rest); a problem. */
 typedef struct ot_log_line {
-    int number; /* from 1 */
+    int64_t number; /* from 1 */
     bool ours;
     const char *problem; /* NULL: none; else one sentence */
     optune_record record;
@@ -112,7 +129,15 @@ typedef struct ot_log_line {
     const optune_device *device;                        /* a device line of ours, else NULL */
 } ot_log_line;
 typedef int (*ot_log_fn)(void *arg, const ot_log_line *line);
-/* Reads comments away; never stops at a bad or half line: it is passed on as a problem. */
+typedef struct ot_log_source {
+    const char *path;        /* a file, or a pipe that somebody writes to */
+    const atomic_bool *stop; /* when it becomes true, EINTERRUPTED; NULL: never */
+    double patience_s;       /* a pipe that is silent for so long is given up; 0: 60 */
+} ot_log_source;
+/* Reads comments away; never stops at a bad or half line: it is passed on as a problem. EUSAGE:
+ * what is no log at all (a folder, a device, something compressed, a "line" without an end, a
+ * pipe of which a million lines in a row were no records). */
+int ot_log_read_from(const ot_log_source *source, ot_log_fn fn, void *arg, optune_err *err);
 int ot_log_read(const char *path, ot_log_fn fn, void *arg, optune_err *err);
 
 /* ---- http.c: the only file that includes curl -------------------------------------------- */

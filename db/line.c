@@ -12,7 +12,6 @@
 #include "db/line.h"
 
 enum { LINE_VERSION = 1 };
-static const char device_prefix[] = "# optune device ";
 static const char input_prefix[] = "{\"input\":";
 
 /* ---- writing ----------------------------------------------------------------------------- */
@@ -171,24 +170,24 @@ static const char *copy_lines(json_t *object, ot_arena *arena)
     return copy;
 }
 
-/* Length of the JSON value at s, which is known to be well-formed. */
-static size_t value_length(const char *s)
+/* Length of the JSON value at the start of s[n]; 0: it does not end there. */
+static size_t value_length(const char *s, size_t n)
 {
-    int depth = 0;
+    int64_t depth = 0;
     bool quoted = false;
-    const char *at = s;
-    for (;; at++) {
+    for (size_t i = 0; i < n; i++) {
         if (quoted) {
-            at += *at == '\\';
-            quoted = *at != '"';
-        } else if (*at == '"') {
+            i += s[i] == '\\';
+            quoted = i >= n || s[i] != '"';
+        } else if (s[i] == '"') {
             quoted = true;
-        } else if (*at == '[' || *at == '{') {
+        } else if (s[i] == '[' || s[i] == '{') {
             depth++;
-        } else if ((*at == ']' || *at == '}') && --depth == 0) {
-            return (size_t)(at + 1 - s);
+        } else if ((s[i] == ']' || s[i] == '}') && --depth <= 0) {
+            return i + 1;
         }
     }
+    return 0;
 }
 
 static const char *copy_json(const json_t *json, ot_arena *arena)
@@ -207,6 +206,9 @@ static const char *read_costs(const json_t *costs, ot_arena *arena, optune_recor
         return "it has no costs";
     if (record->outcome != OPTUNE_OUTCOME_OK)
         return NULL;
+    if (n > OT_MOST_RECORD_SAMPLES)
+        return ot_arena_printf(arena, "it has %zu costs, at most %d are possible", n,
+                               OT_MOST_RECORD_SAMPLES);
     double *sample = ot_arena_alloc(arena, n * sizeof(*sample));
     for (size_t i = 0; i < n; i++) {
         const json_t *cost = json_array_get(costs, i);
@@ -236,7 +238,11 @@ static const char *read_result(const json_t *result, ot_arena *arena, optune_rec
     record->all_cost = json_number_value(all);
     record->time = json_number_value(time);
     record->cost = record->low = record->high = INFINITY;
-    return read_costs(json_array_get(result, 0), arena, record);
+    const char *problem = read_costs(json_array_get(result, 0), arena, record);
+    char why[OPTUNE_WHY_SIZE];
+    if (!problem && !ot_record_figures(record, why))
+        problem = ot_arena_copy(arena, why);
+    return problem;
 }
 
 static const char *read_config(const json_t *entity, const json_t *index, ot_arena *arena,
@@ -254,7 +260,10 @@ static const char *read_config(const json_t *entity, const json_t *index, ot_are
 static const char *read_input(const json_t *input, size_t items, ot_arena *arena,
                               ot_log_line *line)
 {
-    const char *target = json_string_value(json_array_get(input, 0));
+    /* TVM writes a target as its text; as a JSON object, too, it can be read. */
+    const json_t *first = json_array_get(input, 0);
+    const char *target =
+        json_is_object(first) ? copy_json(first, arena) : json_string_value(first);
     const char *task = json_string_value(json_array_get(input, 1));
     const json_t *args = json_array_get(input, 2);
     if (json_array_size(input) != items || !target || !task || !json_is_array(args))
@@ -266,6 +275,15 @@ static const char *read_input(const json_t *input, size_t items, ot_arena *arena
 }
 
 /* ---- the three kinds of lines ------------------------------------------------------------ */
+
+static bool read_seed(const char *text, uint64_t *seed)
+{
+    const size_t n = text ? strspn(text, "0123456789abcdefABCDEF") : 0;
+    if (n == 0 || n > 16 || text[n])
+        return false;
+    *seed = strtoull(text, NULL, 16);
+    return true;
+}
 
 /* What AutoTVM's fields have told already is set; the rest comes from our own key. */
 static const char *read_ours(const json_t *ours, ot_arena *arena, ot_log_line *line)
@@ -293,22 +311,23 @@ static const char *read_ours(const json_t *ours, ot_arena *arena, ot_log_line *l
         return "its outcome and its error number disagree";
     const json_t *seed = json_object_get(ours, "seed"), *inner = json_object_get(ours, "inner");
     record->inner = json_integer_value(inner);
-    if (json_is_string(seed))
-        record->seed = strtoull(json_string_value(seed), NULL, 16);
+    if (seed && !read_seed(json_string_value(seed), &record->seed))
+        return "its seed is no hexadecimal number of 64 bits";
     record->cost = real_of(json_object_get(ours, "cost"));
     record->low = real_of(json_object_get(ours, "low"));
     record->high = real_of(json_object_get(ours, "high"));
     record->error = real_of(json_object_get(ours, "error"));
     record->final = json_is_true(json_object_get(ours, "final"));
-    if (record->outcome == OPTUNE_OUTCOME_OK && !(record->cost > 0 && isfinite(record->cost)))
-        return "its cost is no positive number";
+    char why[OPTUNE_WHY_SIZE];
+    if (!ot_record_sound(record, why))
+        return ot_arena_copy(arena, why);
     line->ours = true;
     line->target_text = line->task_name = NULL;
     line->args = NULL;
     return NULL;
 }
 
-static const char *read_new(const json_t *root, const char *text, ot_arena *arena,
+static const char *read_new(const json_t *root, const char *text, size_t n, ot_arena *arena,
                             ot_log_line *line)
 {
     optune_record *record = &line->record;
@@ -327,14 +346,12 @@ static const char *read_new(const json_t *root, const char *text, ot_arena *aren
         return problem;
     record->tool = copy_text(root, "tvm_version", arena);
     /* Ours begins so, and then its text is kept as it is; of others it is written anew. */
-    size_t prefix = sizeof(input_prefix) - 1;
-    if (strncmp(text, input_prefix, prefix) == 0 && text[prefix] == '[') {
-        char *task = ot_arena_copy(arena, text + prefix);
-        task[value_length(task)] = 0;
-        record->task = task;
-    } else {
-        record->task = copy_json(input, arena);
-    }
+    const size_t prefix = sizeof(input_prefix) - 1;
+    const size_t length = n > prefix && memcmp(text, input_prefix, prefix) == 0
+                              ? value_length(text + prefix, n - prefix)
+                              : 0;
+    record->task = length ? ot_arena_printf(arena, "%.*s", (int)length, text + prefix)
+                          : copy_json(input, arena);
     const json_t *ours = json_object_get(root, "optune");
     return ours ? read_ours(ours, arena, line) : NULL;
 }
@@ -365,130 +382,51 @@ static const char *read_old(json_t *root, ot_arena *arena, ot_log_line *line)
     return NULL;
 }
 
-/* ---- devices ----------------------------------------------------------------------------- */
-
-typedef struct number_field {
-    const char *name;
-    size_t offset;
-    bool wide; /* int64_t, else int */
-} number_field;
-
-#define NARROW(name)                                                                           \
-    {                                                                                          \
-#name, offsetof(optune_device, name), false                                            \
-    }
-#define WIDE(name)                                                                             \
-    {                                                                                          \
-#name, offsetof(optune_device, name), true                                             \
-    }
-static const number_field device_numbers[] = {
-    NARROW(cores),
-    NARROW(threads),
-    NARROW(vector_bytes),
-    NARROW(vector_registers),
-    WIDE(l1),
-    WIDE(l2),
-    WIDE(l3),
-    WIDE(memory),
-    NARROW(warp),
-    NARROW(max_threads_per_block),
-    {"max_block_x", offsetof(optune_device, max_block), false},
-    {"max_block_y", offsetof(optune_device, max_block) + sizeof(int), false},
-    {"max_block_z", offsetof(optune_device, max_block) + 2 * sizeof(int), false},
-    WIDE(max_shared),
-    NARROW(registers),
-    NARROW(cc_major),
-    NARROW(cc_minor),
-};
-#undef NARROW
-#undef WIDE
-
-void ot_device_line(const optune_device *device, ot_text *to)
-{
-    ot_text_printf(to, "%s{", device_prefix);
-    add_text(to, "key", device->key);
-    add_text(to, "name", device->name);
-    add_text(to, "kind", device->kind);
-    add_text(to, "arch", device->arch);
-    for (int i = 0; i < OT_COUNT(device_numbers); i++) {
-        const number_field *f = &device_numbers[i];
-        const char *at = (const char *)device + f->offset;
-        int64_t value =
-            f->wide ? *(const int64_t *)(const void *)at : *(const int *)(const void *)at;
-        if (value) /* zero is what unknown means */
-            ot_text_printf(to, ",\"%s\":%lld", f->name, (long long)value);
-    }
-    ot_text_add(to, "}\n");
-}
-
-static const char *read_device(const json_t *json, ot_arena *arena, ot_log_line *line)
-{
-    optune_device *device = ot_arena_alloc(arena, sizeof(*device));
-    const struct {
-        const char *name;
-        char *to;
-        size_t size;
-    } texts[] = {
-        {"key", device->key, sizeof(device->key)},
-        {"name", device->name, sizeof(device->name)},
-        {"kind", device->kind, sizeof(device->kind)},
-        {"arch", device->arch, sizeof(device->arch)},
-    };
-    for (int i = 0; i < OT_COUNT(texts); i++) {
-        const char *value = json_string_value(json_object_get(json, texts[i].name));
-        if (!ot_copy(texts[i].to, texts[i].size, value ? value : ""))
-            return "a text of the device is too long";
-    }
-    if (!*device->key)
-        return "the device has no key";
-    for (int i = 0; i < OT_COUNT(device_numbers); i++) {
-        const number_field *f = &device_numbers[i];
-        json_int_t value = json_integer_value(json_object_get(json, f->name));
-        char *at = (char *)device + f->offset;
-        if (value < 0 || (!f->wide && value > INT32_MAX))
-            return "a number of the device is out of range";
-        if (f->wide)
-            *(int64_t *)(void *)at = value;
-        else
-            *(int *)(void *)at = (int)value;
-    }
-    line->device = device;
-    return NULL;
-}
-
 /* ---- any line ---------------------------------------------------------------------------- */
+
+static const char *parse(const char *text, size_t n, bool is_device, ot_arena *arena,
+                         ot_log_line *line, json_t **root)
+{
+    json_error_t error;
+    if (n > OT_LONGEST_LINE)
+        return "it is too long";
+    if (memchr(text, 0, n))
+        return "it holds a NUL, which is in no JSON";
+    *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
+    if (!*root)
+        return ot_arena_printf(arena, "it is no JSON: %s", error.text);
+    if (!json_is_object(*root))
+        return "it is no JSON object";
+    if (is_device)
+        return ot_device_read(*root, arena, &line->device);
+    if (json_object_get(*root, "input"))
+        return read_new(*root, text, n, arena, line);
+    if (json_object_get(*root, "i"))
+        return read_old(*root, arena, line);
+    return "it is no tuning record";
+}
 
 bool ot_line_parse(const char *text, size_t n, const char *source, ot_arena *arena,
                    ot_log_line *line, json_t **root)
 {
     *line = (ot_log_line){.record = {.config = {.index = -1}}};
     *root = NULL;
-    size_t blank = strspn(text, " \t\r");
-    bool is_device = strncmp(text, device_prefix, sizeof(device_prefix) - 1) == 0;
+    size_t blank = 0;
+    while (blank < n && strchr(" \t\r", text[blank]) && text[blank])
+        blank++;
+    const size_t prefix = sizeof(OT_DEVICE_PREFIX) - 1;
+    const bool is_device = n >= prefix && memcmp(text, OT_DEVICE_PREFIX, prefix) == 0;
     if (blank == n || (text[blank] == '#' && !is_device))
         return false;
-    if (is_device) {
-        text += sizeof(device_prefix) - 1;
-        n -= sizeof(device_prefix) - 1;
-    }
-    json_error_t error;
-    *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
-    if (!*root)
-        line->problem = ot_arena_printf(arena, "it is no JSON: %s", error.text);
-    else if (!json_is_object(*root))
-        line->problem = "it is no JSON object";
-    else if (is_device)
-        line->problem = read_device(*root, arena, line);
-    else if (json_object_get(*root, "input"))
-        line->problem = read_new(*root, text, arena, line);
-    else if (json_object_get(*root, "i"))
-        line->problem = read_old(*root, arena, line);
+    if (is_device)
+        line->problem = parse(text + prefix, n - prefix, true, arena, line, root);
     else
-        line->problem = "it is no tuning record";
+        line->problem = parse(text, n, false, arena, line, root);
     line->record.source = source;
     if (line->problem) {
         line->ours = false;
         line->args = NULL;
+        line->device = NULL;
     }
     return true;
 }

@@ -13,8 +13,6 @@
 
 #include "db/line.h"
 
-enum { LONGEST_LINE = 16 << 20 };
-
 struct ot_log {
     int fd;
     bool half; /* the last write stopped inside a line */
@@ -79,6 +77,10 @@ int ot_log_open(const char *path, ot_log **log, optune_err *err)
 int ot_log_append(ot_log *log, const optune_record *record, optune_err *err)
 {
     ot_text line = {0};
+    char why[OPTUNE_WHY_SIZE];
+    if (!ot_record_sound(record, why))
+        return optune_fail(err, OPTUNE_EUSAGE, "a record cannot be written to log '%s': %s",
+                           log->path, why);
     ot_record_line(record, &line);
     int status = append(log, &line, err);
     ot_text_release(&line);
@@ -113,63 +115,18 @@ void ot_log_close(ot_log *log)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-typedef struct input {
-    int fd;
-    char data[65536];
-    size_t at, n;
-    bool failed;
-} input;
-
-/* The next line without its newline, and what is wrong with its form. False at the end. */
-static bool next_line(input *in, ot_text *line, const char **problem, bool *ended)
-{
-    bool any = false;
-    *problem = NULL;
-    *ended = false;
-    ot_text_clear(line);
-    ot_text_add(line, "");
-    for (;;) {
-        if (in->at == in->n) {
-            ssize_t n;
-            do
-                n = read(in->fd, in->data, sizeof(in->data));
-            while (n < 0 && errno == EINTR);
-            in->failed = n < 0;
-            in->at = 0;
-            in->n = n > 0 ? (size_t)n : 0;
-            if (n <= 0)
-                return any;
-        }
-        any = true;
-        const char *start = in->data + in->at;
-        const char *newline = memchr(start, '\n', in->n - in->at);
-        size_t n = newline ? (size_t)(newline - start) : in->n - in->at;
-        if (line->n + n > LONGEST_LINE)
-            *problem = "it is too long";
-        else
-            ot_text_add_n(line, start, n);
-        in->at += n + (newline != NULL);
-        if (newline) {
-            *ended = true;
-            return true;
-        }
-    }
-}
-
-static int pass_line(const ot_text *text, const char *problem, bool ended, const char *source,
-                     ot_log_line *line, ot_log_fn fn, void *arg)
+static int pass_line(const ot_text *text, bool ended, const char *source, ot_log_line *line,
+                     ot_log_fn fn, void *arg)
 {
     ot_arena arena = {0};
     json_t *root = NULL;
-    int number = line->number, answer = 0;
+    const int64_t number = line->number;
+    int answer = 0;
     /* Some editors put a byte order mark in front. */
-    size_t mark =
+    const size_t mark =
         number == 1 && text->n >= 3 && memcmp(text->s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    bool told = true;
-    if (problem)
-        *line = (ot_log_line){.problem = problem, .record.source = source};
-    else
-        told = ot_line_parse(text->s + mark, text->n - mark, source, &arena, line, &root);
+    const bool told =
+        ot_line_parse(text->s + mark, text->n - mark, source, &arena, line, &root);
     line->number = number;
     if (told && line->problem && !ended)
         line->problem = "the log ends in the middle of it";
@@ -180,31 +137,34 @@ static int pass_line(const ot_text *text, const char *problem, bool ended, const
     return answer;
 }
 
-int ot_log_read(const char *path, ot_log_fn fn, void *arg, optune_err *err)
+int ot_log_read_from(const ot_log_source *source, ot_log_fn fn, void *arg, optune_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return optune_fail(err, errno == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO,
-                           "cannot open log '%s': %s", path, strerror(errno));
-    const char *slash = strrchr(path, '/');
-    const char *source = slash ? slash + 1 : path;
-    input *in = ot_alloc(sizeof(*in));
+    const char *slash = strrchr(source->path, '/');
+    const char *name = slash ? slash + 1 : source->path;
+    ot_input *in;
+    int answer = ot_input_open(source, &in, err);
+    if (answer < 0)
+        return answer;
     ot_log_line *line = ot_alloc(sizeof(*line));
-    in->fd = fd;
     ot_text text = {0};
-    const char *problem;
     bool ended;
-    int answer = 0;
-    for (int number = 1; answer == 0 && next_line(in, &text, &problem, &ended); number++) {
-        line->number = number;
-        answer = pass_line(&text, problem, ended, source, line, fn, arg);
+    int status = OPTUNE_OK;
+    for (int64_t number = 1; answer == 0; number++) {
+        status = ot_input_line(in, &text, &ended, err);
+        if (status)
+            break;
+        *line = (ot_log_line){.number = number};
+        answer = pass_line(&text, ended, name, line, fn, arg);
+        if (line->ours || line->device || line->target_text)
+            ot_input_good(in);
     }
-    if (answer == 0 && in->failed)
-        answer =
-            optune_fail(err, OPTUNE_EIO, "cannot read log '%s': %s", path, strerror(errno));
     ot_text_release(&text);
     free(line);
-    free(in);
-    close(fd);
-    return answer;
+    ot_input_close(in);
+    return status < 0 ? status : answer;
+}
+
+int ot_log_read(const char *path, ot_log_fn fn, void *arg, optune_err *err)
+{
+    return ot_log_read_from(&(ot_log_source){.path = path}, fn, arg, err);
 }

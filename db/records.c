@@ -49,7 +49,12 @@ static bool is_damaged(ot_bytes value)
 static int put_one(ot_writer *writer, const optune_record *record, ot_text *text, int *added,
                    optune_err *err)
 {
-    int status = ot_record_encode(record, text, err);
+    char why[OPTUNE_WHY_SIZE];
+    int status =
+        ot_record_sound(record, why)
+            ? ot_record_encode(record, text, err)
+            : optune_fail(err, OPTUNE_EUSAGE, "a record of '%.200s' cannot be stored: %s",
+                          record->call, why);
     if (status < 0)
         return status;
     ot_digest digest = ot_record_digest(record);
@@ -109,24 +114,31 @@ bool ot_store_knows(ot_store *store, const optune_record *record)
     return known;
 }
 
-int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err)
+int ot_store_put_devices(ot_store *store, const optune_device *device, int n, optune_err *err)
 {
     ot_writer writer;
     ot_text text = {0};
-    int status = ot_device_encode(device, &text, err);
-    if (status == OPTUNE_OK)
-        status = ot_writer_begin(store, &writer, err);
-    if (status == OPTUNE_OK) {
-        status = ot_writer_put(&writer, OT_TABLE_DEVICE,
-                               (ot_bytes){device->key, strlen(device->key)},
-                               (ot_bytes){text.s, text.n}, NULL, err);
+    int status = ot_writer_begin(store, &writer, err);
+    if (status < 0)
+        return status;
+    for (int i = 0; status == OPTUNE_OK && i < n; i++) {
+        status = ot_device_encode(&device[i], &text, err);
         if (status == OPTUNE_OK)
-            status = ot_writer_commit(&writer, err);
-        else
-            ot_writer_abort(&writer);
+            status = ot_writer_put(&writer, OT_TABLE_DEVICE,
+                                   (ot_bytes){device[i].key, strlen(device[i].key)},
+                                   (ot_bytes){text.s, text.n}, NULL, err);
     }
+    if (status == OPTUNE_OK)
+        status = ot_writer_commit(&writer, err);
+    else
+        ot_writer_abort(&writer);
     ot_text_release(&text);
     return status;
+}
+
+int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err)
+{
+    return ot_store_put_devices(store, device, 1, err);
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -170,6 +182,14 @@ static bool of_question(const ot_bytes *key, const ot_digest *asked)
     return key->n == BEST_KEY && memcmp(key->data, asked->byte, DIGEST) == 0;
 }
 
+/* An entry that another, mended record left behind stands at that one's cost. */
+static bool at_cost(const ot_bytes *key, const optune_record *record)
+{
+    unsigned char cost[8];
+    sortable(record->outcome == OPTUNE_OUTCOME_OK ? record->cost : INFINITY, cost);
+    return memcmp((const char *)key->data + DIGEST, cost, sizeof(cost)) == 0;
+}
+
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
                   optune_record **record, int *n, optune_err *err)
 {
@@ -197,7 +217,7 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
             break;
         if (status == OPTUNE_OK &&
             ot_record_decode(value.data, value.n, arena, &one, NULL) == OPTUNE_OK &&
-            answers(&one, question))
+            answers(&one, question) && at_cost(&key, &one))
             ot_record_copy(&(*record)[(*n)++], &one);
         status = ot_reader_next(&reader, OT_TABLE_BEST, &key, &value, err);
     }
@@ -315,25 +335,35 @@ int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, i
     return status < 0 ? status : OPTUNE_OK;
 }
 
-int ot_store_device(ot_store *store, const char *key, optune_device *device, optune_err *err)
+static int no_device(ot_store *store, const char *key, optune_err *err)
 {
     ot_arena arena = {0};
     optune_device *known;
+    ot_text keys = {0};
     int n;
     int status = ot_store_devices(store, &arena, &known, &n, err);
-    ot_text keys = {0};
-    for (int i = 0; status == OPTUNE_OK && i < n; i++) {
-        if (strcmp(known[i].key, key) == 0) {
-            *device = known[i];
-            goto out;
-        }
+    for (int i = 0; status == OPTUNE_OK && i < n; i++)
         ot_text_printf(&keys, "%s'%s'", i ? ", " : "", known[i].key);
-    }
     if (status == OPTUNE_OK)
         status = optune_fail(err, OPTUNE_ENOENT, "device '%s' is not known; known are: %s", key,
                              n ? keys.s : "none");
-out:
     ot_text_release(&keys);
     ot_arena_release(&arena);
     return status;
+}
+
+int ot_store_device(ot_store *store, const char *key, optune_device *device, optune_err *err)
+{
+    ot_reader reader;
+    ot_bytes value;
+    int status =
+        *key && strlen(key) < sizeof(device->key) ? ot_reader_begin(store, &reader, err) : 1;
+    if (status == OPTUNE_OK) {
+        status =
+            ot_reader_get(&reader, OT_TABLE_DEVICE, (ot_bytes){key, strlen(key)}, &value, err);
+        if (status == OPTUNE_OK && ot_device_decode(value.data, value.n, device, NULL) < 0)
+            status = 1;
+        ot_reader_end(&reader);
+    }
+    return status == 1 ? err ? no_device(store, key, err) : OPTUNE_ENOENT : status;
 }

@@ -5,98 +5,10 @@
  * inference does that.
  */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
-
-/* ---- following values -------------------------------------------------------------------- */
-
-/* The node behind `get`s of tuples; *output is set when it is one output of a call. */
-static int resolve(const optune_graph *g, int id, int *output)
-{
-    *output = -1;
-    while (g->node[id].kind == OT_NODE_GET) {
-        int inner;
-        const int tuple = resolve(g, g->node[id].field[0], &inner);
-        if (g->node[tuple].kind == OT_NODE_CALL) {
-            *output = g->node[id].index;
-            return tuple;
-        }
-        id = g->node[tuple].field[g->node[id].index];
-    }
-    return id;
-}
-
-int ot_graph_tensors(const optune_graph *g, int node, ot_value *value, int most)
-{
-    int output;
-    const int id = resolve(g, node, &output);
-    const ot_node *at = &g->node[id];
-    if (output >= 0 || at->n_out == 1) {
-        if (most > 0)
-            value[0] = (ot_value){id, output < 0 ? 0 : output};
-        return 1;
-    }
-    int n = 0;
-    if (at->kind == OT_NODE_CALL) {
-        for (; n < at->n_out; n++)
-            if (n < most)
-                value[n] = (ot_value){id, n};
-        return n;
-    }
-    for (int i = 0; i < at->n_fields; i++)
-        n += ot_graph_tensors(g, at->field[i], n < most ? value + n : value,
-                              n < most ? most - n : 0);
-    return n;
-}
-
-bool ot_graph_tensor(const optune_graph *g, int node, ot_value *value)
-{
-    int output;
-    const int id = resolve(g, node, &output);
-    if (output < 0 && g->node[id].n_out != 1)
-        return false;
-    *value = (ot_value){id, output < 0 ? 0 : output};
-    return true;
-}
-
-optune_tensor *ot_graph_type_of(const optune_graph *g, ot_value value)
-{
-    return &g->node[value.node].out[value.output];
-}
-
-bool ot_value_constant(const optune_graph *g, ot_value value)
-{
-    return g->node[value.node].kind == OT_NODE_CONST;
-}
-
-int ot_graph_output_values(const optune_graph *g, ot_value *value, int most)
-{
-    int n = 0;
-    for (int i = 0; i < g->n_outputs; i++)
-        n += ot_graph_tensors(g, g->output[i], n < most ? value + n : value,
-                              n < most ? most - n : 0);
-    return n;
-}
-
-void ot_graph_call_of(const optune_graph *g, int node, optune_call *call)
-{
-    const ot_node *at = &g->node[node];
-    *call = *at->call;
-    call->n_inputs = at->n_in;
-    for (int i = 0; i < at->n_in; i++)
-        call->input[i] = (optune_input){.type = *ot_graph_type_of(g, at->in[i]),
-                                        .is_const = ot_value_constant(g, at->in[i])};
-    for (int i = 0; i < at->n_out; i++)
-        call->output[i] = at->out[i];
-}
-
-ot_spot ot_graph_place(const optune_graph *g, int node, int argument)
-{
-    const ot_node *at = &g->node[node];
-    return argument >= 0 && argument < at->n_in && at->in_place ? at->in_place[argument]
-                                                                : at->place;
-}
 
 /* ---- making nodes ------------------------------------------------------------------------ */
 
@@ -107,6 +19,7 @@ optune_graph *ot_graph_new(void)
 
 int optune_graph_open(optune_graph **graph, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", graph}));
     (void)err;
     *graph = ot_graph_new();
     return OPTUNE_OK;
@@ -116,10 +29,14 @@ void optune_graph_close(optune_graph *g)
 {
     if (!g)
         return;
-    for (int i = 0; i < g->n; i++)
+    for (int i = 0; i < g->n; i++) {
         free(g->node[i].call);
+        free(g->node[i].data);
+    }
     free(g->node);
     free(g->output);
+    ot_names_release(&g->names);
+    ot_names_release(&g->stems);
     ot_arena_release(&g->arena);
     ot_text_release(&g->text);
     free(g);
@@ -135,29 +52,43 @@ static bool is_name(const char *s)
     return !s[n] && n < OPTUNE_NAME_SIZE;
 }
 
-static int check_name(const optune_graph *g, const char *name, optune_err *err)
+static bool is_word(const char *name)
 {
     static const char *const words[] = {"var", "const", "tuple", "output"};
+    for (int i = 0; i < OT_COUNT(words); i++)
+        if (!strcmp(words[i], name))
+            return true;
+    return false;
+}
+
+static int check_name(const optune_graph *g, const char *name, optune_err *err)
+{
     if (!is_name(name))
         return optune_fail(err, OPTUNE_ESYNTAX,
                            "'%.80s' is no name: letters, digits and '_', no digit first, at "
                            "most %d",
                            name, OPTUNE_NAME_SIZE - 1);
-    for (int i = 0; i < OT_COUNT(words); i++)
-        if (!strcmp(words[i], name))
-            return optune_fail(err, OPTUNE_ESYNTAX, "'%s' is a word of the language", name);
+    if (is_word(name))
+        return optune_fail(err, OPTUNE_ESYNTAX, "'%s' is a word of the language", name);
     if (optune_graph_find(g, name) >= 0)
         return optune_fail(err, OPTUNE_ECONFLICT, "'%s' exists already", name);
     return OPTUNE_OK;
 }
 
-/* `stem`, or stem_2, stem_3 ...: readable, and the same for the same graph. */
+/* `stem`, or stem_2, stem_3 ...: readable, and the same for the same graph. The stem remembers
+ * the next number, so that thousands of nodes of one operator do not try all of them again. */
 static const char *fresh_name(optune_graph *g, const char *stem)
 {
     char name[OPTUNE_NAME_SIZE];
     snprintf(name, sizeof name, "%.40s", stem);
-    for (int i = 2; check_name(g, name, NULL) < 0; i++)
-        snprintf(name, sizeof name, "%.40s_%d", stem, i);
+    int *next = ot_names_find(&g->stems, name);
+    if (!next)
+        next = ot_names_add(&g->stems, ot_arena_copy(&g->arena, name), 1);
+    do {
+        if (*next > 1)
+            snprintf(name, sizeof name, "%.40s_%d", stem, *next);
+        ++*next;
+    } while (is_word(name) || optune_graph_find(g, name) >= 0);
     return ot_arena_copy(&g->arena, name);
 }
 
@@ -182,10 +113,13 @@ static const char *stem_of(const optune_graph *g, const ot_node *node, char *to,
 
 void ot_graph_name_all(optune_graph *g)
 {
-    for (int i = 0; i < g->n; i++) {
+    for (; g->n_named < g->n; g->n_named++) {
+        ot_node *node = &g->node[g->n_named];
         char stem[OPTUNE_NAME_SIZE];
-        if (!*g->node[i].name)
-            g->node[i].name = fresh_name(g, stem_of(g, &g->node[i], stem, sizeof stem));
+        if (*node->name)
+            continue;
+        node->name = fresh_name(g, stem_of(g, node, stem, sizeof stem));
+        ot_names_add(&g->names, node->name, g->n_named);
     }
 }
 
@@ -206,6 +140,8 @@ static int add(optune_graph *g, const char *name, const ot_node *like, optune_er
     ot_node *node = &g->node[g->n];
     *node = *like;
     node->name = name ? ot_arena_copy(&g->arena, name) : "";
+    if (name)
+        ot_names_add(&g->names, node->name, g->n);
     g->n++;
     if (!g->reading)
         ot_graph_name_all(g);
@@ -240,49 +176,61 @@ static int read_type(const char *text, optune_tensor *type, optune_err *err)
 
 int optune_graph_variable(optune_graph *g, const char *name, const char *type, optune_err *err)
 {
-    ot_node node = {.kind = OT_NODE_VAR, .n_out = 1, .out = types(g, 1)};
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"type", type}));
+    ot_node node = {.kind = OT_NODE_VAR, .n_out = 1, .n_tensors = 1, .out = types(g, 1)};
     const int status = read_type(type, node.out, err);
     return status < 0 ? status : add(g, name, &node, err);
+}
+
+static int copy_data(ot_node *node, const void *data, optune_err *err)
+{
+    const size_t bytes = (size_t)optune_tensor_bytes(&node->out[0]);
+    node->data = ot_try_alloc(bytes + 1, "this constant", err);
+    if (!node->data)
+        return OPTUNE_ENOMEM;
+    memcpy(node->data, data, bytes);
+    return OPTUNE_OK;
 }
 
 int optune_graph_constant(optune_graph *g, const char *name, const char *type, const void *data,
                           optune_err *err)
 {
-    ot_node node = {.kind = OT_NODE_CONST, .n_out = 1, .out = types(g, 1)};
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"type", type}));
+    ot_node node = {.kind = OT_NODE_CONST, .n_out = 1, .n_tensors = 1, .out = types(g, 1)};
     const int status = read_type(type, node.out, err);
     if (status < 0)
         return status;
     if (data && !optune_tensor_known(node.out))
         return optune_fail(err, OPTUNE_EUSAGE,
                            "a constant with data needs a known type, not '%s'", type);
-    if (data) {
-        const size_t bytes = (size_t)optune_tensor_bytes(node.out);
-        node.data = ot_arena_alloc(&g->arena, bytes + 1);
-        memcpy(node.data, data, bytes);
-    }
-    return add(g, name, &node, err);
+    const int copied = data ? copy_data(&node, data, err) : OPTUNE_OK;
+    const int id = copied < 0 ? copied : add(g, name, &node, err);
+    if (id < 0)
+        free(node.data);
+    return id;
 }
 
 int optune_graph_set_data(optune_graph *g, int node, const void *data, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
     const int status = check_node(g, node, err);
     if (status < 0)
         return status;
     ot_node *at = &g->node[node];
     if (at->kind != OT_NODE_CONST || (data && !optune_tensor_known(&at->out[0])))
         return optune_fail(err, OPTUNE_EUSAGE, "'%s' is no constant of a known type", at->name);
+    free(at->data);
     at->data = NULL;
-    if (data) {
-        const size_t bytes = (size_t)optune_tensor_bytes(&at->out[0]);
-        at->data = ot_arena_alloc(&g->arena, bytes + 1);
-        memcpy(at->data, data, bytes);
-    }
-    return OPTUNE_OK;
+    return data ? copy_data(at, data, err) : OPTUNE_OK;
 }
 
 int optune_graph_call_like(optune_graph *g, const char *name, const optune_call *call,
                            const int *inputs, int n, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(ot_call_check(call, err));
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
+    if (n < 0 || (n > 0 && !inputs))
+        return optune_fail(err, OPTUNE_EUSAGE, "%d inputs are no list of nodes", n);
     const optune_op *op = call->op;
     ot_value in[OPTUNE_MAX_INPUTS];
     int n_in = 0;
@@ -292,6 +240,8 @@ int optune_graph_call_like(optune_graph *g, const char *name, const optune_call 
             return status;
         n_in += ot_graph_tensors(g, inputs[i], n_in < OPTUNE_MAX_INPUTS ? in + n_in : in,
                                  n_in < OPTUNE_MAX_INPUTS ? OPTUNE_MAX_INPUTS - n_in : 0);
+        if (n_in > OPTUNE_MAX_INPUTS)
+            break; /* too many, however many more there are */
     }
     const int most = ot_op_input_count(op);
     if (n_in > most)
@@ -313,6 +263,7 @@ int optune_graph_call_like(optune_graph *g, const char *name, const optune_call 
                     .n_in = n_in,
                     .in = ot_arena_alloc(&g->arena, (size_t)(n_in + 1) * sizeof *node.in),
                     .n_out = n_out,
+                    .n_tensors = n_out,
                     .out = types(g, n_out)};
     for (int i = 0; i < n_in; i++)
         node.in[i] = in[i];
@@ -363,6 +314,7 @@ static int set_attrs(optune_call *call, const char *attrs, optune_err *err)
 int optune_graph_call(optune_graph *g, const char *name, const char *op, const int *inputs,
                       int n, const char *attrs, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"op", op}));
     optune_call *call = ot_alloc(sizeof *call);
     int status = optune_call_start(call, op, err);
     if (status >= 0)
@@ -376,15 +328,31 @@ int optune_graph_call(optune_graph *g, const char *name, const char *op, const i
 int optune_graph_tuple(optune_graph *g, const char *name, const int *fields, int n,
                        optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"fields", fields}));
+    if (n < 1)
+        return optune_fail(err, OPTUNE_ESYNTAX, "a tuple has at least one field");
+    int depth = 0, tensors = 0;
     for (int i = 0; i < n; i++) {
         const int status = check_node(g, fields[i], err);
         if (status < 0)
             return status;
+        int output;
+        const ot_node *at = &g->node[ot_graph_behind(g, fields[i], &output)];
+        const int own = output >= 0 || at->n_out == 1 ? 0
+                        : at->kind == OT_NODE_CALL    ? 1
+                                                      : at->depth;
+        depth = own > depth ? own : depth;
+        tensors += g->node[fields[i]].n_tensors;
+        if (tensors > OT_TUPLE_TENSORS || depth >= OT_TUPLE_DEPTH)
+            return optune_fail(err, OPTUNE_ELIMIT,
+                               "a tuple holds at most %d tensors, and tuples in tuples at most "
+                               "%d deep",
+                               OT_TUPLE_TENSORS, OT_TUPLE_DEPTH);
     }
-    if (n < 1)
-        return optune_fail(err, OPTUNE_ESYNTAX, "a tuple has at least one field");
     ot_node node = {.kind = OT_NODE_TUPLE,
                     .n_fields = n,
+                    .depth = depth + 1,
+                    .n_tensors = tensors,
                     .field = ot_arena_alloc(&g->arena, (size_t)n * sizeof *node.field)};
     for (int i = 0; i < n; i++)
         node.field[i] = fields[i];
@@ -393,11 +361,12 @@ int optune_graph_tuple(optune_graph *g, const char *name, const int *fields, int
 
 int optune_graph_get(optune_graph *g, const char *name, int tuple, int index, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
     int status = check_node(g, tuple, err);
     if (status < 0)
         return status;
     int output;
-    const int id = resolve(g, tuple, &output);
+    const int id = ot_graph_behind(g, tuple, &output);
     const ot_node *at = &g->node[id];
     const int fields = output >= 0 || at->n_out == 1 ? 0
                        : at->kind == OT_NODE_CALL    ? at->n_out
@@ -413,16 +382,28 @@ int optune_graph_get(optune_graph *g, const char *name, int tuple, int index, op
                     .n_fields = 1,
                     .field = ot_arena_alloc(&g->arena, sizeof *node.field),
                     .index = index,
-                    .nameless = !name};
+                    .nameless = !name,
+                    .behind = id,
+                    .behind_output = index,
+                    .n_tensors = 1};
     node.field[0] = tuple;
+    if (at->kind == OT_NODE_TUPLE) {
+        node.behind = ot_graph_behind(g, at->field[index], &node.behind_output);
+        node.n_tensors = g->node[at->field[index]].n_tensors;
+    }
     return add(g, name, &node, err);
 }
 
 int optune_graph_output(optune_graph *g, int node, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
     const int status = check_node(g, node, err);
     if (status < 0)
         return status;
+    if (g->node[node].n_tensors > OT_GRAPH_OUTPUTS - g->n_output_tensors)
+        return optune_fail(err, OPTUNE_ELIMIT, "a graph has at most %d tensors as its outputs",
+                           OT_GRAPH_OUTPUTS);
+    g->n_output_tensors += g->node[node].n_tensors;
     if (g->n_outputs == g->outputs_capacity) {
         const int capacity = g->outputs_capacity ? 2 * g->outputs_capacity : 8;
         int *output = ot_alloc((size_t)capacity * sizeof *output);
@@ -470,6 +451,7 @@ int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, c
 
 int optune_graph_annotate(optune_graph *g, int node, const char *text, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"type", text}));
     const int status = check_node(g, node, err);
     ot_value value;
     if (status < 0)

@@ -18,14 +18,14 @@ static optune_dtype wide_of(optune_dtype dtype)
     return is_narrow(dtype) ? (optune_dtype){OPTUNE_DTYPE_FLOAT, 64, dtype.lanes} : dtype;
 }
 
-static void *copy_data(optune_graph *to, const ot_node *from, bool wide)
+static void *copy_data(const ot_node *from, bool wide)
 {
     const optune_tensor *type = &from->out[0];
     const bool convert = wide && is_narrow(type->dtype);
     const int64_t n = optune_tensor_elements(type) * type->dtype.lanes;
     const size_t bytes =
         convert ? (size_t)n * sizeof(double) : (size_t)optune_tensor_bytes(type);
-    void *data = ot_arena_alloc(&to->arena, bytes + 1);
+    void *data = ot_alloc(bytes + 1);
     if (convert)
         ot_elements(type->dtype, from->data, 0, n, data);
     else
@@ -52,7 +52,7 @@ static void copy_node(optune_graph *to, const ot_node *from, bool wide, ot_node 
     node->field = copy_list(to, from->field, (size_t)from->n_fields * sizeof *node->field);
     node->out = copy_list(to, from->out, (size_t)from->n_out * sizeof *node->out);
     if (from->data)
-        node->data = copy_data(to, from, wide);
+        node->data = copy_data(from, wide);
     for (int i = 0; i < from->n_out && wide; i++)
         node->out[i].dtype = wide_of(node->out[i].dtype);
     if (!from->call)
@@ -73,6 +73,10 @@ optune_graph *ot_graph_copy(const optune_graph *g, bool wide)
     to->node = ot_alloc((size_t)to->capacity * sizeof *to->node);
     for (; to->n < g->n; to->n++)
         copy_node(to, &g->node[to->n], wide, &to->node[to->n]);
+    to->n_named = g->n;
+    for (int i = 0; i < g->n; i++)
+        ot_names_add(&to->names, to->node[i].name, i);
+    to->n_output_tensors = g->n_output_tensors;
     to->outputs_capacity = g->n_outputs + 1;
     to->output = ot_alloc((size_t)to->outputs_capacity * sizeof *to->output);
     for (; to->n_outputs < g->n_outputs; to->n_outputs++)
@@ -82,6 +86,7 @@ optune_graph *ot_graph_copy(const optune_graph *g, bool wide)
 
 int optune_graph_copy(const optune_graph *g, bool wide, optune_graph **copy, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"copy", copy}));
     (void)err;
     *copy = ot_graph_copy(g, wide);
     return OPTUNE_OK;

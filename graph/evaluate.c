@@ -4,6 +4,7 @@
  * rounded to its dtype. Slow and exact as the references are; nothing is compiled. Shapes that
  * depend on values are settled on the way, by the operator's shape function.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
@@ -37,12 +38,16 @@ void optune_values_free(optune_values *v)
 
 const optune_tensor *optune_values_type(const optune_values *v, int i)
 {
+    if (!v)
+        return NULL;
     return i < 0 || i >= v->n_outputs ? NULL
                                       : &v->node[v->output[i].node][v->output[i].output].type;
 }
 
 const void *optune_values_data(const optune_values *v, int i)
 {
+    if (!v)
+        return NULL;
     return i < 0 || i >= v->n_outputs ? NULL
                                       : v->node[v->output[i].node][v->output[i].output].data;
 }
@@ -75,20 +80,31 @@ static int settle_types(const optune_values *v, int id, optune_call *call,
     return OPTUNE_OK;
 }
 
-static void compute(const optune_call *call, const void *const *in, int output, held *to)
+static int compute(const optune_call *call, const void *const *in, int output, held *to,
+                   optune_err *err)
 {
     const optune_tensor *type = &call->output[output];
     const int64_t n = optune_tensor_elements(type);
-    double *value = ot_alloc((size_t)(n + 1) * sizeof *value);
-    double *magnitude = ot_alloc((size_t)(n + 1) * sizeof *magnitude);
+    const size_t bytes = (size_t)(n + 1) * sizeof(double);
+    double *value = ot_try_alloc(bytes, "its output", err);
+    double *magnitude = value ? ot_try_alloc(bytes, "its output", err) : NULL;
+    void *own = magnitude
+                    ? ot_try_alloc((size_t)optune_tensor_bytes(type) + 1, "its output", err)
+                    : NULL;
     optune_region whole;
+    if (!own) {
+        free(value);
+        free(magnitude);
+        return OPTUNE_ENOMEM;
+    }
     if (n > 0)
         call->op->reference(call, in, output, ot_region_whole(type, &whole), value, magnitude);
-    *to = (held){.type = *type, .own = ot_alloc((size_t)optune_tensor_bytes(type) + 1)};
+    *to = (held){.type = *type, .own = own};
     ot_elements_set(type->dtype, to->own, 0, n, value);
     to->data = to->own;
     free(value);
     free(magnitude);
+    return OPTUNE_OK;
 }
 
 static int evaluate_call(optune_values *v, int id, optune_err *err)
@@ -102,9 +118,13 @@ static int evaluate_call(optune_values *v, int id, optune_err *err)
         call->input[i].type = value->type;
         in[i] = value->data;
     }
-    const int status = settle_types(v, id, call, in, err);
-    for (int o = 0; status >= 0 && o < node->n_out; o++)
-        compute(call, in, o, &v->node[id][o]);
+    int status = settle_types(v, id, call, in, err);
+    for (int o = 0; status >= 0 && o < node->n_out; o++) {
+        optune_err inner = {0};
+        status = compute(call, in, o, &v->node[id][o], &inner);
+        if (status < 0)
+            fail(v, id, status, inner.text, err);
+    }
     free(call);
     return status;
 }
@@ -132,6 +152,8 @@ static int take_input(optune_values *v, int id, const optune_tensor *given, cons
 int optune_graph_evaluate(const optune_graph *g, const void *const *inputs,
                           const optune_tensor *types, optune_values **values, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"values", values}));
+    *values = NULL;
     optune_values *v = ot_alloc(sizeof *v);
     v->g = g;
     v->node = ot_alloc((size_t)(g->n + 1) * sizeof *v->node);
@@ -143,7 +165,8 @@ int optune_graph_evaluate(const optune_graph *g, const void *const *inputs,
         const ot_node *node = &g->node[id];
         v->node[id] = ot_alloc((size_t)(node->n_out + 1) * sizeof **v->node);
         if (node->kind == OT_NODE_VAR) {
-            status = take_input(v, id, types ? &types[n_inputs] : NULL, inputs[n_inputs], err);
+            status = take_input(v, id, types ? &types[n_inputs] : NULL,
+                                inputs ? inputs[n_inputs] : NULL, err);
             n_inputs++;
         } else if (node->kind == OT_NODE_CONST) {
             status = take_input(v, id, NULL, node->data, err);

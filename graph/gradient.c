@@ -5,6 +5,7 @@
  * have. Nothing here knows an operator but add, ones_like, zeros_like and collapse_sum_like.
  */
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
@@ -65,7 +66,7 @@ int optune_grad_call(optune_grad *grad, const char *op, int n, const int *inputs
     if (format) {
         va_list list;
         va_start(list, format);
-        const int length = vsnprintf(attrs, sizeof attrs, format, list);
+        const int length = ot_format_list(attrs, sizeof attrs, format, list);
         va_end(list);
         if (length < 0 || (size_t)length >= sizeof attrs)
             return note(grad, OPTUNE_ELIMIT, "attributes of a gradient are too long");
@@ -113,7 +114,7 @@ int optune_grad_same(optune_grad *grad, const char *op, int n, const int *inputs
     if (format) {
         va_list list;
         va_start(list, format);
-        vsnprintf(own, sizeof own, format, list);
+        ot_format_list(own, sizeof own, format, list);
         va_end(list);
     }
     ot_text attrs = {0};
@@ -302,7 +303,9 @@ static int give(optune_grad *grad, const int *wrt, int n, optune_err *err)
             optune_fail(err, grad->status, "%s", grad->err.text);
             return grad->status;
         }
-        optune_graph_output(grad->g, id, NULL);
+        const int status = optune_graph_output(grad->g, id, err);
+        if (status < 0)
+            return status;
     }
     return OPTUNE_OK;
 }
@@ -346,6 +349,10 @@ static int all_leaves(const optune_graph *g, int *wrt)
 int optune_graph_gradient(const optune_graph *graph, const int *wrt, int n,
                           optune_graph **gradient, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", graph}, {"gradient", gradient}));
+    *gradient = NULL;
+    if (wrt && (n < 0 || n > OT_GRAPH_OUTPUTS))
+        return optune_fail(err, OPTUNE_EUSAGE, "%d is no number of nodes", n);
     optune_grad grad = {.g = ot_graph_copy(graph, false), .n = graph->n};
     int *leaves = ot_alloc((size_t)(graph->n + 1) * sizeof *leaves);
     int status = optune_graph_infer(grad.g, err);

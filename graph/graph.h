@@ -9,8 +9,8 @@
 #ifndef OPTUNE_GRAPH_ROOM_H
 #define OPTUNE_GRAPH_ROOM_H
 
+#include "call/call.h"
 #include "optune/graph.h"
-#include "strategy/strategy.h"
 
 typedef enum ot_node_kind {
     OT_NODE_VAR,
@@ -29,6 +29,24 @@ typedef struct ot_spot {
     int line, column; /* from 1 on */
 } ot_spot;
 
+/* names.c: names, which outlive it, to numbers. */
+typedef struct ot_named {
+    const char *name; /* NULL: a free slot */
+    int number;
+} ot_named;
+typedef struct ot_names {
+    ot_named *slot;
+    size_t n, capacity;
+} ot_names; /* zero to start */
+/* The number of a name, to be read or changed until the next is added; NULL: there is none. */
+int *ot_names_find(const ot_names *names, const char *name);
+/* The same; a name that is new gets `number`. */
+int *ot_names_add(ot_names *names, const char *name, int number);
+void ot_names_release(ot_names *names);
+
+/* A tuple may hold tuples; more than this is refused, so that what walks them ends. */
+enum { OT_TUPLE_DEPTH = 32, OT_TUPLE_TENSORS = 4096, OT_GRAPH_OUTPUTS = 1 << 20 };
+
 typedef struct ot_node {
     ot_node_kind kind;
     const char *name;
@@ -39,9 +57,13 @@ typedef struct ot_node {
     int n_fields;      /* CALL: its arguments as they were given */
     int *field;        /* TUPLE: its nodes; GET: the tuple */
     int index;         /* GET */
+    int behind; /* GET: the node that makes what it takes, a call's output or a tuple ... */
+    int behind_output; /* ... which output; -1: all of the node */
+    int depth;         /* TUPLE: of tuples in it, itself included; others: 0 */
+    int n_tensors;     /* that it stands for */
     int n_out;
     optune_tensor *out; /* VAR, CONST: one; CALL: its outputs; others: NULL */
-    void *data;         /* CONST: its elements, or NULL */
+    void *data;         /* CONST: its elements, or NULL; owned */
     bool nameless;      /* GET: printed where it is used */
     ot_spot place;
 } ot_node;
@@ -50,15 +72,20 @@ struct optune_graph {
     ot_arena arena;
     ot_node *node; /* each is made after what it uses */
     int n, capacity;
-    int *output; /* nodes, tuples as they were named */
-    int n_outputs, outputs_capacity;
+    int n_named;    /* the first of them have names */
+    ot_names names; /* of nodes */
+    ot_names stems; /* the last number that was given behind each */
+    int *output;    /* nodes, tuples as they were named */
+    int n_outputs, outputs_capacity, n_output_tensors;
     bool reading;       /* names are given at the end, when those of the file are known */
     const char *file;   /* what messages call it; NULL: made by code */
     const char *source; /* its text; NULL: made by code */
     ot_text text;       /* what optune_graph_text gave last */
 };
 
-/* ---- build.c ----------------------------------------------------------------------------- */
+/* ---- value.c ----------------------------------------------------------------------------- */
+/* The node behind what is taken out of tuples; *output: of a call's; -1: it is the whole node. */
+int ot_graph_behind(const optune_graph *g, int id, int *output);
 /* The tensors that a node stands for, in order, at most `most`; returns how many there are. */
 int ot_graph_tensors(const optune_graph *g, int node, ot_value *value, int most);
 /* The one tensor of a node; false when it is a tuple. */
@@ -78,6 +105,7 @@ int ot_graph_fail(const optune_graph *g, int node, int argument, int status, con
                   optune_err *err);
 int ot_graph_fail_at(const optune_graph *g, ot_spot place, int status, const char *reason,
                      optune_err *err);
+/* ---- build.c ----------------------------------------------------------------------------- */
 optune_graph *ot_graph_new(void);
 void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */
 int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, const char *text,

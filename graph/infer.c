@@ -71,19 +71,53 @@ static int learn(inference *in, const char *name, const optune_dim *learned)
     return OPTUNE_OK;
 }
 
+/* What was seen under each name. Most dims of a name agree: only one that differs is worth a walk
+ * over the whole graph. */
+typedef struct seen_dims {
+    ot_names names;
+    ot_arena arena;
+    int n, capacity;
+    optune_dim *dim;
+} seen_dims;
+
+static int join_one(inference *in, seen_dims *seen, const optune_dim *dim)
+{
+    const optune_dim is = *dim;
+    const int *found = ot_names_find(&seen->names, is.name);
+    if (found) {
+        optune_dim *known = &seen->dim[*found], both = *known, other = is;
+        if (ot_dim_same(known, &is))
+            return OPTUNE_OK;
+        /* What does not fit is found, with its place, by whoever learns. */
+        *known = optune_dim_unify(&both, &other) ? both : *known;
+        return learn(in, is.name, known);
+    }
+    if (seen->n == seen->capacity) {
+        seen->capacity = seen->capacity ? 2 * seen->capacity : 16;
+        optune_dim *more = ot_arena_alloc(&seen->arena, (size_t)seen->capacity * sizeof *more);
+        for (int i = 0; i < seen->n; i++)
+            more[i] = seen->dim[i];
+        seen->dim = more;
+    }
+    seen->dim[seen->n] = is;
+    ot_names_add(&seen->names, ot_arena_copy(&seen->arena, is.name), seen->n++);
+    return OPTUNE_OK;
+}
+
 /* Dims of one name, written with different ranges, are one from the start. */
 static int join_names(inference *in)
 {
     optune_graph *g = in->g;
+    seen_dims seen = {0};
+    int status = OPTUNE_OK;
     for (int id = 0; id < g->n; id++)
         for (int o = 0; o < g->node[id].n_out; o++)
-            for (int d = 0; d < g->node[id].out[o].rank; d++) {
-                const optune_dim dim = g->node[id].out[o].dim[d];
-                const int status = dim.name[0] ? learn(in, dim.name, &dim) : OPTUNE_OK;
-                if (status < 0)
-                    return status;
-            }
-    return OPTUNE_OK;
+            for (int d = 0; d < g->node[id].out[o].rank && status >= 0; d++)
+                if (g->node[id].out[o].dim[d].name[0])
+                    status = join_one(in, &seen, &g->node[id].out[o].dim[d]);
+    ot_names_release(&seen.names);
+    ot_arena_release(&seen.arena);
+    return status;
 }
 
 /* ---- one call ---------------------------------------------------------------------------- */
@@ -192,6 +226,7 @@ static bool all_known(const optune_graph *g)
 
 int optune_graph_infer(optune_graph *g, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
     inference in = {.g = g, .changed = true, .err = err};
     for (int round = 0; in.changed; round++) {
         if (round == MAX_ROUNDS)
@@ -211,7 +246,12 @@ int optune_graph_infer(optune_graph *g, optune_err *err)
 
 int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
     inference in = {.g = g, .err = err};
+    if (value < 0 || value > OPTUNE_MAX_DIM)
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "dim '?%.80s' cannot be %lld: 0 to %lld is possible", name,
+                           (long long)value, (long long)OPTUNE_MAX_DIM);
     const optune_dim number = optune_dim_of(value);
     char own[OPTUNE_DIM_NAME_SIZE]; /* the caller's may be one of those that change */
     if (!ot_copy(own, sizeof own, name))

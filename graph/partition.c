@@ -4,6 +4,7 @@
  * broadcast ones behind it, while each value has no other use and somebody can compute the whole.
  * The patterns decide what may join; whether it can be computed is asked of the caller.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"

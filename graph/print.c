@@ -4,7 +4,9 @@
  * workload's text. With types, a call is annotated with what was inferred, and a variable is
  * printed with its inferred type. Reading it back gives the same graph.
  */
+#include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
@@ -13,24 +15,30 @@ enum { MOST_ELEMENTS = 64 }; /* of a constant that is printed with its data */
 
 const char *optune_graph_name(const optune_graph *g, int node)
 {
+    if (!g || node < 0 || node >= g->n)
+        return NULL;
     return g->node[node].name;
 }
 
 int optune_graph_size(const optune_graph *g)
 {
+    if (!g)
+        return 0;
     return g->n;
 }
 
 int optune_graph_find(const optune_graph *g, const char *name)
 {
-    for (int i = 0; i < g->n; i++)
-        if (!strcmp(g->node[i].name, name))
-            return i;
-    return -1;
+    if (!g || !name)
+        return -1;
+    const int *id = ot_names_find(&g->names, name);
+    return id ? *id : -1;
 }
 
 int optune_graph_inputs(const optune_graph *g)
 {
+    if (!g)
+        return 0;
     int n = 0;
     for (int i = 0; i < g->n; i++)
         n += g->node[i].kind == OT_NODE_VAR;
@@ -39,6 +47,8 @@ int optune_graph_inputs(const optune_graph *g)
 
 int optune_graph_input_node(const optune_graph *g, int i)
 {
+    if (!g || i < 0)
+        return -1;
     for (int id = 0; id < g->n; id++)
         if (g->node[id].kind == OT_NODE_VAR && i-- == 0)
             return id;
@@ -47,11 +57,15 @@ int optune_graph_input_node(const optune_graph *g, int i)
 
 int optune_graph_outputs(const optune_graph *g)
 {
+    if (!g)
+        return 0;
     return ot_graph_output_values(g, NULL, 0);
 }
 
 const optune_tensor *optune_graph_type(const optune_graph *g, int node)
 {
+    if (!g)
+        return NULL;
     ot_value value;
     return node >= 0 && node < g->n && ot_graph_tensor(g, node, &value)
                ? ot_graph_type_of(g, value)
@@ -60,11 +74,15 @@ const optune_tensor *optune_graph_type(const optune_graph *g, int node)
 
 const optune_tensor *optune_graph_input_type(const optune_graph *g, int i)
 {
+    if (!g)
+        return NULL;
     return optune_graph_type(g, optune_graph_input_node(g, i));
 }
 
 const optune_tensor *optune_graph_output_type(const optune_graph *g, int i)
 {
+    if (!g)
+        return NULL;
     const int n = ot_graph_output_values(g, NULL, 0);
     if (i < 0 || i >= n)
         return NULL;
@@ -192,6 +210,8 @@ static void print_node(const optune_graph *g, const ot_node *node, bool types, o
 
 const char *optune_graph_text(optune_graph *g, bool types)
 {
+    if (!g)
+        return NULL;
     ot_text_clear(&g->text);
     for (int i = 0; i < g->n; i++)
         print_node(g, &g->node[i], types, &g->text);
@@ -249,6 +269,8 @@ static json_t *graph_json(const optune_graph *g)
 
 const char *optune_graph_json(optune_graph *g)
 {
+    if (!g)
+        return NULL;
     json_t *json = graph_json(g);
     char *text = json_dumps(json, JSON_INDENT(2));
     ot_text_clear(&g->text);

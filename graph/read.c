@@ -5,6 +5,7 @@
  * failure shows its place.
  */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/reader.h"
@@ -12,6 +13,7 @@
 enum {
     MAX_FIELDS = 64,
     FILE_LIMIT = 16 << 20,
+    MAX_DEPTH = 128, /* of calls in calls: reading one inside another takes stack */
 };
 
 /* ---- types and elements ------------------------------------------------------------------ */
@@ -46,24 +48,27 @@ static int take_elements(ot_reader *r, const char *text, void **data)
     if (!optune_tensor_known(&type) || type.dtype.lanes != 1)
         return ot_read_fail(r, at, OPTUNE_ETYPE, "elements need a known type, not %s", text);
     const int64_t n = optune_tensor_elements(&type);
-    if (n > FILE_LIMIT)
-        return ot_read_fail(r, at, OPTUNE_ELIMIT, "too many elements for a file");
+    if (n > FILE_LIMIT - r->elements) /* one number may stand for millions */
+        return ot_read_fail(r, at, OPTUNE_ELIMIT,
+                            "too many elements for a file: at most %d in all constants",
+                            (int)FILE_LIMIT);
+    r->elements += n;
     double *value = ot_alloc((size_t)(n + 1) * sizeof *value);
     int64_t k = 0;
     int status = OPTUNE_OK;
     do {
         ot_read_skip(r);
         const char *from = r->p;
-        char *behind;
-        const double x = strtod(from, &behind);
-        if (behind == from)
+        double x = 0;
+        const size_t length = ot_read_real(from, &x);
+        if (!length)
             status = ot_read_fail(r, from, OPTUNE_ESYNTAX, "a number is expected");
         else if (k == n)
             status = ot_read_fail(r, from, OPTUNE_ETYPE, "%s has only %lld elements", text,
                                   (long long)n);
         else
             value[k++] = x;
-        r->p = behind;
+        r->p = from + length;
     } while (status >= 0 && ot_read_eat(r, ','));
     if (status >= 0 && !ot_read_close(r, '}'))
         status = ot_read_fail(r, r->p, OPTUNE_ESYNTAX, "',' or '}' is expected after a number");
@@ -310,6 +315,10 @@ static int take_value(ot_reader *r, const char *name)
     int status = ot_read_word(r, "a value", word);
     if (status < 0)
         return status;
+    if (r->depth > MAX_DEPTH)
+        return ot_read_fail(r, at, OPTUNE_ELIMIT,
+                            "values are nested more than %d deep: give some of them names",
+                            (int)MAX_DEPTH);
     if (!strcmp(word, "var") || !strcmp(word, "const"))
         status = take_tensor(r, name, at, *word == 'c');
     else if (ot_read_open(r, '('))
@@ -394,7 +403,10 @@ static int take_outputs(ot_reader *r)
         const int id = take_value(r, NULL);
         if (id < 0)
             return id;
-        optune_graph_output(r->g, id, NULL);
+        optune_err inner = {0};
+        const int status = optune_graph_output(r->g, id, &inner);
+        if (status < 0)
+            return ot_read_pass_on(r, r->p, status, &inner);
     } while (ot_read_eat(r, ','));
     return OPTUNE_OK;
 }
@@ -418,11 +430,14 @@ static int take_statement(ot_reader *r)
 int optune_graph_parse(const char *text, const char *name, optune_graph **graph,
                        optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"text", text}, {"graph", graph}));
+    *graph = NULL;
     ot_reader r = {.g = ot_graph_new(), .err = err};
     r.g->file = ot_arena_copy(&r.g->arena, name ? name : "graph");
     r.g->source = ot_arena_copy(&r.g->arena, text);
     r.g->reading = true;
     r.p = r.g->source;
+    ot_read_find_lines(&r);
     int status = OPTUNE_OK;
     while (status >= 0) {
         ot_read_skip(&r);
@@ -437,6 +452,7 @@ int optune_graph_parse(const char *text, const char *name, optune_graph **graph,
     if (status >= 0 && !r.g->n_outputs)
         status =
             ot_read_fail(&r, r.p, OPTUNE_ESYNTAX, "no output: a graph ends with 'output NAME'");
+    free(r.line);
     if (status < 0) {
         optune_graph_close(r.g);
         return status;
@@ -449,6 +465,8 @@ int optune_graph_parse(const char *text, const char *name, optune_graph **graph,
 
 int optune_graph_read(const char *path, optune_graph **graph, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"graph", graph}));
+    *graph = NULL;
     ot_text text = {0};
     int status = ot_read_file(path, &text, FILE_LIMIT, err);
     if (status >= 0 && strlen(ot_text_str(&text)) != text.n)

@@ -8,15 +8,31 @@
 
 /* ---- places ------------------------------------------------------------------------------ */
 
+void ot_read_find_lines(ot_reader *r)
+{
+    const char *const source = r->g->source;
+    int n = 1;
+    for (const char *c = source; *c; c++)
+        n += *c == '\n';
+    r->line = ot_alloc((size_t)n * sizeof *r->line);
+    for (const char *c = source; *c; c++)
+        if (*c == '\n')
+            r->line[++r->n_lines] = (size_t)(c - source) + 1;
+    r->n_lines++;
+}
+
 ot_spot ot_read_place(const ot_reader *r, const char *at)
 {
-    ot_spot place = {1, 1};
-    for (const char *c = r->g->source; c < at; c++) {
-        place.column++;
-        if (*c == '\n')
-            place = (ot_spot){place.line + 1, 1};
+    const size_t offset = (size_t)(at - r->g->source);
+    int line = 0;
+    for (int behind = r->n_lines; behind - line > 1;) {
+        const int middle = line + (behind - line) / 2;
+        if (r->line[middle] <= offset)
+            line = middle;
+        else
+            behind = middle;
     }
-    return place;
+    return (ot_spot){line + 1, (int)(offset - r->line[line]) + 1};
 }
 
 int ot_read_fail(const ot_reader *r, const char *at, int status, const char *format, ...)
@@ -24,7 +40,7 @@ int ot_read_fail(const ot_reader *r, const char *at, int status, const char *for
     char reason[OPTUNE_ERR_SIZE];
     va_list list;
     va_start(list, format);
-    vsnprintf(reason, sizeof reason, format, list);
+    ot_format_list(reason, sizeof reason, format, list);
     va_end(list);
     return ot_graph_fail_at(r->g, ot_read_place(r, at), status, reason, r->err);
 }

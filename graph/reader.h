@@ -8,10 +8,14 @@
 typedef struct ot_reader {
     optune_graph *g;
     const char *p;
-    int depth; /* open brackets: a newline is then a space */
+    int depth;    /* open brackets: a newline is then a space */
+    size_t *line; /* where each starts; freed by who reads */
+    int n_lines;
+    int64_t elements; /* of all constants so far */
     optune_err *err;
 } ot_reader;
 
+void ot_read_find_lines(ot_reader *r);
 ot_spot ot_read_place(const ot_reader *r, const char *at);
 /* Fails and shows the place; returns status. */
 int ot_read_fail(const ot_reader *r, const char *at, int status, const char *format, ...)

@@ -143,6 +143,8 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
         return OT_REFUSED_MATH;
     if (row->when && !refuse_when(task, strategy, row->when, why))
         return OT_REFUSED_WHEN;
+    if (!ot_call_static(task->call) && !ot_impl_takes(impl, task->call, why))
+        return OT_REFUSED_APPLIES; /* a condition would only stumble over what is unknown */
     if (row->condition && !row->condition(task, why))
         return OT_REFUSED_CONDITION;
     if (!ot_impl_applies(impl, task, why))
@@ -154,6 +156,11 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
         return OT_REFUSED_LIBRARY;
     }
     return OT_VALID;
+}
+
+int ot_row_plevel(const optune_strategy_row *row)
+{
+    return row->plevel == OPTUNE_PLEVEL_ZERO ? 0 : row->plevel ? row->plevel : OPTUNE_PLEVEL;
 }
 
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)
@@ -178,8 +185,7 @@ int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optu
                                "implementations",
                                op->name, OT_MAX_CANDIDATES);
         ot_candidate *c = &candidate[*n];
-        *c = (ot_candidate){
-            .impl = impl, .plevel = row->plevel ? row->plevel : OPTUNE_PLEVEL, .order = *n};
+        *c = (ot_candidate){.impl = impl, .plevel = ot_row_plevel(row), .order = *n};
         c->refusal = refusal(task, strategy, row, impl, c->why);
         ++*n;
     }

@@ -67,11 +67,11 @@ static const char *time_text(double seconds, char text[32])
     while (i < OT_COUNT(unit) - 1 && seconds < unit[i].unit)
         i++;
     const double value = seconds / unit[i].unit;
-    snprintf(text, 32,
-             value < 10    ? "%.3f %s"
-             : value < 100 ? "%.2f %s"
-                           : "%.1f %s",
-             value, unit[i].name);
+    ot_format(text, 32,
+              value < 10    ? "%.3f %s"
+              : value < 100 ? "%.2f %s"
+                            : "%.1f %s",
+              value, unit[i].name);
     return text;
 }
 
@@ -81,13 +81,13 @@ static const char *age_text(double time, char text[32])
     if (time <= 0)
         return "of unknown age";
     if (age < 90)
-        snprintf(text, 32, "just now");
+        ot_format(text, 32, "just now");
     else if (age < 90 * 60)
-        snprintf(text, 32, "%.0f min old", age / 60);
+        ot_format(text, 32, "%.0f min old", age / 60);
     else if (age < 36 * 3600)
-        snprintf(text, 32, "%.0f h old", age / 3600);
+        ot_format(text, 32, "%.0f h old", age / 3600);
     else
-        snprintf(text, 32, "%.0f days old", age / 86400);
+        ot_format(text, 32, "%.0f days old", age / 86400);
     return text;
 }
 
@@ -116,7 +116,7 @@ static void wrap_printf(ot_text *to, int indent, const char *format, ...)
     char text[4 * OPTUNE_TEXT_SIZE];
     va_list list;
     va_start(list, format);
-    vsnprintf(text, sizeof(text), format, list);
+    ot_format_list(text, sizeof(text), format, list);
     va_end(list);
     wrap(to, indent, text);
 }
@@ -169,6 +169,8 @@ static void print_detail(const ot_choice_row *row, ot_text *to)
                     r->source ? r->source : "an unnamed source");
         wrap(to, 8, row->stale_why);
     }
+    if (row->fallback_why[0])
+        wrap_printf(to, 6, "its fallback config is refused: %s", row->fallback_why);
     if (!fact && row->failed)
         wrap_printf(to, 6, "%d trials failed, the last as '%s': %s", row->n_failed,
                     ot_outcome_name(row->failed->record.outcome),
@@ -181,6 +183,8 @@ static const char *standing(const ot_choice_row *row)
         return "chosen";
     if (row->candidate.refusal != OT_VALID)
         return row->fact ? "refused, measured" : "refused";
+    if (row->fallback_why[0])
+        return "passed over";
     if (row->fact)
         return row->tied ? "tied" : "slower";
     if (row->stale)
@@ -209,11 +213,16 @@ static void print_reasons(const ot_choice *choice, ot_text *to)
     const ot_choice_row *winner = &choice->row[choice->winner];
     const int second = runner_up(choice);
     int tied = 0;
-    for (int i = 0; i < choice->n; i++)
+    for (int i = 0; i < choice->n; i++) {
         tied += choice->row[i].tied;
+        if (choice->row[i].fallback_why[0])
+            wrap_printf(to, 2, "warning: %s is passed over: it refuses its own fallback config",
+                        choice->row[i].candidate.impl->name);
+    }
     if (tied > 1)
         wrap_printf(to, 2,
-                    "%d implementations are tied (their intervals overlap the fastest's): "
+                    "%d implementations are tied (within 3 %% of the fastest, and their "
+                    "intervals overlap): "
                     "the highest plevel wins, then the first",
                     tied);
     if (second >= 0)
@@ -274,6 +283,18 @@ void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to
     else
         ot_text_printf(to, "Using %s for %s based on lowest cost (%.2e)\n",
                        winner->candidate.impl->name, op, winner->fact->record.cost);
+}
+
+void ot_choice_warnings(const ot_choice *choice, ot_text *to)
+{
+    for (int i = 0; i < choice->n; i++) {
+        const ot_choice_row *row = &choice->row[i];
+        if (row->fallback_why[0])
+            ot_text_printf(to,
+                           "%s (plevel %d) is passed over: it refuses its own fallback config: "
+                           "%s\n",
+                           row->candidate.impl->name, row->candidate.plevel, row->fallback_why);
+    }
 }
 
 /* ---- for programs ------------------------------------------------------------------------ */
@@ -341,7 +362,23 @@ static json_t *row_json(const ot_choice_row *row)
                   "winner", row->winner, "tied", row->tied, "record",
                   fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
                   fact_json(row->stale, row->stale_why), "failed", failed_json(row));
+    json_object_set_new(json, "fallback_refused",
+                        text_json(row->fallback_why[0] ? row->fallback_why : NULL));
     return json;
+}
+
+static json_t *warnings_json(const ot_choice *choice)
+{
+    json_t *list = json_array();
+    ot_text text = {0};
+    ot_choice_warnings(choice, &text);
+    const char *line = ot_text_str(&text);
+    for (size_t n; *line; line += n + 1) {
+        n = strcspn(line, "\n");
+        json_array_append_new(list, json_stringn(line, n));
+    }
+    ot_text_release(&text);
+    return list;
 }
 
 json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
@@ -371,6 +408,7 @@ json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
                         margin(choice, second)),
         "by_plevel", "impl", plain->candidate.impl->name, "plevel", plain->candidate.plevel,
         "candidates", rows);
+    json_object_set_new(json, "warnings", warnings_json(choice));
     ot_text_release(&call);
     return json;
 }

@@ -14,7 +14,7 @@
 
 #include "strategy/range.h"
 
-enum { MAX_CLAUSES = 64, MAX_LITERALS = 16, MAX_DEPTH = 64 };
+enum { MAX_CLAUSES = 64, MAX_LITERALS = 16, MAX_DEPTH = 64, MAX_NODES = 1024 };
 
 typedef enum operation {
     NUMBER,
@@ -64,12 +64,12 @@ typedef struct parser {
     const char *text, *p;
     ot_arena *arena;
     optune_err *err;
-    int depth;
+    int depth, joins;
 } parser;
 
 static const node *wrong(const parser *c, const char *what)
 {
-    optune_fail(c->err, OPTUNE_ESYNTAX, "condition '%s' is wrong at column %d: %s", c->text,
+    optune_fail(c->err, OPTUNE_ESYNTAX, "condition '%.200s' is wrong at column %d: %s", c->text,
                 (int)(c->p - c->text) + 1, what);
     return NULL;
 }
@@ -177,6 +177,8 @@ static const node *parse_level(parser *c, int level)
     const node *e = parse_level(c, level + 1);
     const struct binary *binary;
     while (e && (binary = next_binary(c, level))) {
+        if (++c->joins > MAX_NODES)
+            return wrong(c, "it is too long");
         c->p += strlen(binary->text);
         const node *right = parse_level(c, level + 1);
         e = right ? join(c, binary->op, e, right) : NULL;

@@ -2,7 +2,7 @@
 /*
  * Dispatch tables: ordered rows, each a condition over the symbolic dims of one call and what is
  * used where it holds. A table is read, checked and compiled here, and asked in nanoseconds; how
- * its rows were found is the tuner's business. docs/formats.md has its text.
+ * its rows were found is the business of answer/ and tuner/. docs/formats.md has its text.
  */
 #ifndef OPTUNE_DISPATCH_H
 #define OPTUNE_DISPATCH_H

@@ -175,7 +175,7 @@ static void print_step(const optune_task *task, int i, ot_text *to)
         if (!strstr(e->op->scalar->text, name))
             continue;
         ot_text_printf(to, " const SCALAR %s = (SCALAR)", name);
-        print_number(number[k], on_gpu(task), to);
+        print_number(optune_number_in(call->output[0].dtype, number[k]), on_gpu(task), to);
         ot_text_add(to, ";");
     }
     ot_text_printf(to, " (v) = (SCALAR)(%s); }", e->op->scalar->text);

@@ -36,16 +36,9 @@ int ot_space_knob(const optune_space *space, const char *name);
 /* The digit of the entity with these values, or -1; value[0] of a split may be -1. */
 int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
 
-/* attr.c */
-int ot_attr_default(const optune_op_attr *row, optune_attr *attr, optune_err *err);
-/* infer.c: ot_call_infer with the misfit of ot_call_settle. */
-int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err);
-/* fuse.c: optune_call_fuse before any type is looked at, and the type relation of a fused
- * operator over the whole call. */
-int ot_call_append(optune_call *call, const optune_call *next, int chain, optune_err *err);
-int ot_fused_types(optune_call *call, int i, optune_err *err);
-/* call_print.c */
-void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */
+/* refuse.c: ENOENT: of these candidates nobody computes the call, and why not. */
+int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int n,
+                     optune_err *err);
 
 /* pattern.c: rows of patterns become rows of ops. What is made lives for ever. */
 enum { OT_MAX_PATTERN_ROWS = 64 };

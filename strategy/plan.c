@@ -255,11 +255,33 @@ static int check(const optune_task *task, const optune_plan *plan, optune_err *e
     return OPTUNE_OK;
 }
 
+/* A row reads the knobs that it declared, and divides by them: a config of anybody else's making (a
+ * record's, a log's) is first looked up in its space. */
+static int check_config(const optune_task *task, const optune_impl *impl,
+                        const optune_config *config, optune_err *err)
+{
+    char why[OPTUNE_WHY_SIZE] = "";
+    optune_space *space = NULL;
+    optune_config found = *config;
+    int status = ot_space_open(task, impl, &space, err);
+    if (status >= 0 && ot_space_index_of(space, &found, err) < 0)
+        status = OPTUNE_ENOENT;
+    if (status >= 0 && !ot_space_valid(space, &found, why))
+        status = optune_fail(err, OPTUNE_EUSAGE, "%s refuses this config: %s", impl->name, why);
+    ot_space_close(space);
+    return status;
+}
+
 int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_config *config,
                  optune_plan *plan, optune_err *err)
 {
     *plan = (optune_plan){.impl = impl};
+    const int status = check_config(task, impl, config, err);
+    if (status < 0)
+        return status;
+    const ot_locale before = ot_locale_enter(); /* rows print numbers into source */
     impl->plan(task, config, plan);
+    ot_locale_leave(before);
     ot_epilogue_close(task, plan);
     return check(task, plan, err);
 }

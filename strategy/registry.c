@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows there are: those in tree, in the order the build lists them, then those added by
- * plugins. Rows in tree are judged by the contract tests; rows added here are checked at once,
- * since nobody tested them with us. Rows are added before the first query, never during one.
+ * The strategies, implementations and searches there are: those in tree, in the order the build
+ * lists them, then those added by plugins. Rows in tree are judged by the contract tests; rows
+ * added here are checked at once, since nobody tested them with us. Rows are added before the
+ * first query, never during one.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -12,29 +13,7 @@
 #include "base/embedded.h"
 #include "strategy/inside.h"
 
-#define KIND_MAP(X)                                                                            \
-    X(op, optune_op)                                                                           \
-    X(strategy, optune_strategy)                                                               \
-    X(impl, optune_impl)                                                                       \
-    X(search, optune_search)
-
-#define DEFINE_LIST(kind, type)                                                                \
-    static const type **kind##_row;                                                            \
-    static int kind##_n, kind##_capacity;                                                      \
-    static void kind##_push(const type *row)                                                   \
-    {                                                                                          \
-        if (kind##_n == kind##_capacity) {                                                     \
-            kind##_capacity = kind##_capacity ? 2 * kind##_capacity : 64;                      \
-            const type **more = ot_alloc((size_t)kind##_capacity * sizeof(*more));             \
-            for (int i = 0; i < kind##_n; i++)                                                 \
-                more[i] = kind##_row[i];                                                       \
-            free(kind##_row);                                                                  \
-            kind##_row = more;                                                                 \
-        }                                                                                      \
-        kind##_row[kind##_n++] = row;                                                          \
-    }
-KIND_MAP(DEFINE_LIST)
-
+static ot_rows strategies, impls, searches;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int in_tree_impls;
 
@@ -60,66 +39,67 @@ static void expand_op(const optune_op *op)
 {
     for (int i = 0; i < n_pattern_impls; i++)
         if (ot_pattern_serves(pattern_impl[i]->pattern, op))
-            impl_push(ot_pattern_impl(pattern_impl[i], op));
+            ot_rows_push(&impls, ot_pattern_impl(pattern_impl[i], op));
     for (int i = 0; i < n_pattern_strategies; i++)
         if (ot_pattern_serves(pattern_strategy[i]->pattern, op))
-            strategy_push(ot_pattern_strategy(pattern_strategy[i], op));
+            ot_rows_push(&strategies, ot_pattern_strategy(pattern_strategy[i], op));
 }
 
 /* What patterns give comes first: a later strategy, the op's own, wins. */
 static void load(void)
 {
-    for (const optune_op *const *row = ot_op_table; *row; row++)
-        op_push(*row);
     for (const optune_search *const *row = ot_search_table; *row; row++)
-        search_push(*row);
+        ot_rows_push(&searches, *row);
     for (const optune_impl *const *row = ot_impl_table; *row; row++)
         if (!(*row)->op)
             keep_pattern_impl(*row);
     for (const optune_strategy *const *row = ot_strategy_table; *row; row++)
         if (!(*row)->op)
             keep_pattern_strategy(*row);
-    for (int i = 0; i < op_n; i++)
-        expand_op(op_row[i]);
+    int n;
+    const optune_op *const *op = ot_ops(&n);
+    for (int i = 0; i < n; i++)
+        expand_op(op[i]);
     for (const optune_impl *const *row = ot_impl_table; *row; row++)
         if ((*row)->op)
-            impl_push(*row);
+            ot_rows_push(&impls, *row);
     for (const optune_strategy *const *row = ot_strategy_table; *row; row++)
         if ((*row)->op)
-            strategy_push(*row);
-    in_tree_impls = impl_n;
+            ot_rows_push(&strategies, *row);
+    in_tree_impls = impls.n;
 }
 
-#define DEFINE_ALL(function, kind, type)                                                       \
+#define DEFINE_ALL(function, rows, type)                                                       \
     const type *const *function(int *n)                                                        \
     {                                                                                          \
         pthread_once(&once, load);                                                             \
-        *n = kind##_n;                                                                         \
-        return kind##_row;                                                                     \
+        *n = (rows).n;                                                                         \
+        return (const type *const *)(rows).row;                                                \
     }
-DEFINE_ALL(ot_ops, op, optune_op)
-DEFINE_ALL(ot_impls, impl, optune_impl)
-DEFINE_ALL(ot_strategies, strategy, optune_strategy)
-DEFINE_ALL(ot_searches, search, optune_search)
+DEFINE_ALL(ot_impls, impls, optune_impl)
+DEFINE_ALL(ot_strategies, strategies, optune_strategy)
+DEFINE_ALL(ot_searches, searches, optune_search)
 
-#define DEFINE_FIND(function, kind, type)                                                      \
+#define DEFINE_FIND(function, all, type)                                                       \
     const type *function(const char *name)                                                     \
     {                                                                                          \
-        pthread_once(&once, load);                                                             \
-        for (int i = 0; i < kind##_n; i++)                                                     \
-            if (strcmp(kind##_row[i]->name, name) == 0)                                        \
-                return kind##_row[i];                                                          \
+        int n;                                                                                 \
+        const type *const *row = all(&n);                                                      \
+        for (int i = 0; i < n; i++)                                                            \
+            if (strcmp(row[i]->name, name) == 0)                                               \
+                return row[i];                                                                 \
         return NULL;                                                                           \
     }
-DEFINE_FIND(ot_op_find, op, optune_op)
-DEFINE_FIND(ot_impl_find, impl, optune_impl)
-DEFINE_FIND(ot_search_find, search, optune_search)
+DEFINE_FIND(ot_impl_find, ot_impls, optune_impl)
+DEFINE_FIND(ot_search_find, ot_searches, optune_search)
 
 static const optune_strategy *strategy_of(const char *op, const char *key)
 {
-    for (int i = strategy_n - 1; i >= 0; i--)
-        if (strcmp(strategy_row[i]->op, op) == 0 && strcmp(strategy_row[i]->key, key) == 0)
-            return strategy_row[i];
+    for (int i = strategies.n - 1; i >= 0; i--) {
+        const optune_strategy *row = strategies.row[i];
+        if (strcmp(row->op, op) == 0 && strcmp(row->key, key) == 0)
+            return row;
+    }
     return NULL;
 }
 
@@ -134,15 +114,17 @@ const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target
     return strategy_of(op->name, "generic");
 }
 
-int ot_op_get(const char *name, const optune_op **op, optune_err *err)
+int ot_impl_get(const char *name, const optune_impl **impl, optune_err *err)
 {
-    *op = ot_op_find(name);
-    if (*op)
+    *impl = ot_impl_find(name);
+    if (*impl)
         return OPTUNE_OK;
-    const char **names = ot_alloc((size_t)(op_n + 1) * sizeof(*names));
-    for (int i = 0; i < op_n; i++)
-        names[i] = op_row[i]->name;
-    const int rc = ot_no_such(err, "operator", name, names, op_n);
+    int n;
+    const optune_impl *const *row = ot_impls(&n);
+    const char **names = ot_alloc((size_t)(n + 1) * sizeof(*names));
+    for (int i = 0; i < n; i++)
+        names[i] = row[i]->name;
+    const int rc = ot_no_such(err, "implementation", name, names, n);
     free(names);
     return rc;
 }
@@ -152,72 +134,25 @@ int ot_search_get(const char *name, const optune_search **search, optune_err *er
     *search = ot_search_find(name);
     if (*search)
         return OPTUNE_OK;
-    const char **names = ot_alloc((size_t)(search_n + 1) * sizeof(*names));
-    for (int i = 0; i < search_n; i++)
-        names[i] = search_row[i]->name;
-    const int rc = ot_no_such(err, "search", name, names, search_n);
+    int n;
+    const optune_search *const *row = ot_searches(&n);
+    const char **names = ot_alloc((size_t)(n + 1) * sizeof(*names));
+    for (int i = 0; i < n; i++)
+        names[i] = row[i]->name;
+    const int rc = ot_no_such(err, "search", name, names, n);
     free(names);
     return rc;
 }
 
 /* ---- rows of others ---------------------------------------------------------------------- */
 
-static int taken(optune_err *err, const char *kind, const char *name)
-{
-    return optune_fail(err, OPTUNE_ECONFLICT, "%s '%s' exists already", kind, name);
-}
-
-static int check_name(const char *kind, const char *name, optune_err *err)
-{
-    if (!name || !name[0])
-        return optune_fail(err, OPTUNE_EUSAGE, "%s without a name", kind);
-    if (strlen(name) >= OPTUNE_NAME_SIZE)
-        return optune_fail(err, OPTUNE_ELIMIT, "name of %s '%s' is too long", kind, name);
-    return OPTUNE_OK;
-}
-
-static int check_attrs(const optune_op *op, optune_err *err)
-{
-    const int n = ot_op_attr_count(op);
-    if (n > OPTUNE_MAX_ATTRS)
-        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes",
-                           op->name);
-    for (int i = 0; i < n; i++) {
-        const optune_op_attr *row = ot_op_attr_at(op, i);
-        for (int j = 0; j < i; j++)
-            if (strcmp(ot_op_attr_at(op, j)->name, row->name) == 0)
-                return optune_fail(err, OPTUNE_ECONFLICT,
-                                   "operator '%s' has two attributes '%s'", op->name,
-                                   row->name);
-        optune_attr attr;
-        const int rc = row->value ? ot_attr_default(row, &attr, err) : OPTUNE_OK;
-        if (rc < 0)
-            return rc;
-    }
-    return OPTUNE_OK;
-}
-
 int ot_op_add(const optune_op *op, optune_err *err)
 {
     pthread_once(&once, load);
-    int rc = check_name("operator", op->name, err);
-    if (rc < 0)
-        return rc;
-    if (ot_op_find(op->name))
-        return taken(err, "operator", op->name);
-    if (!op->inputs || !op->types)
-        return optune_fail(err, OPTUNE_EUSAGE, "operator '%s' lacks inputs or a type relation",
-                           op->name);
-    if (op->n_outputs < 1 || op->n_outputs > OPTUNE_MAX_OUTPUTS ||
-        ot_op_input_count(op) > OPTUNE_MAX_INPUTS)
-        return optune_fail(err, OPTUNE_ELIMIT,
-                           "operator '%s' has too many arguments or no output", op->name);
-    rc = check_attrs(op, err);
-    if (rc < 0)
-        return rc;
-    op_push(op);
-    expand_op(op);
-    return OPTUNE_OK;
+    const int rc = ot_ops_add(op, err);
+    if (rc >= 0)
+        expand_op(op);
+    return rc;
 }
 
 /* An implementation of a pattern: one for every op there is, and for those to come. */
@@ -231,15 +166,16 @@ static int add_pattern_impl(const optune_impl *impl, optune_err *err)
     for (int i = 0; i < n_pattern_impls; i++)
         if (strcmp(pattern_impl[i]->name, impl->name) == 0 &&
             pattern_impl[i]->pattern == impl->pattern)
-            return taken(err, "implementation", impl->name);
-    for (int i = 0; i < op_n; i++) {
-        const optune_impl *made = ot_pattern_serves(impl->pattern, op_row[i])
-                                      ? ot_pattern_impl(impl, op_row[i])
-                                      : NULL;
+            return ot_row_taken(err, "implementation", impl->name);
+    int n;
+    const optune_op *const *op = ot_ops(&n);
+    for (int i = 0; i < n; i++) {
+        const optune_impl *made =
+            ot_pattern_serves(impl->pattern, op[i]) ? ot_pattern_impl(impl, op[i]) : NULL;
         if (made && ot_impl_find(made->name))
-            return taken(err, "implementation", made->name);
+            return ot_row_taken(err, "implementation", made->name);
         if (made)
-            impl_push(made);
+            ot_rows_push(&impls, made);
     }
     keep_pattern_impl(impl);
     return OPTUNE_OK;
@@ -249,20 +185,28 @@ int ot_impl_add(const optune_impl *impl, optune_err *err)
 {
     pthread_once(&once, load);
     const optune_op *op;
-    int rc = check_name("implementation", impl->name, err);
+    int rc = ot_row_check_name("implementation", impl->name, err);
     if (rc < 0)
         return rc;
     if (!impl->op)
         return add_pattern_impl(impl, err);
     if (ot_impl_find(impl->name))
-        return taken(err, "implementation", impl->name);
+        return ot_row_taken(err, "implementation", impl->name);
     rc = ot_op_get(impl->op, &op, err);
     if (rc < 0)
         return rc;
     if (!impl->plan)
         return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' lacks `plan`", impl->name);
-    impl_push(impl);
+    ot_rows_push(&impls, impl);
     return OPTUNE_OK;
+}
+
+static int check_when(const optune_strategy_row *row, optune_err *err)
+{
+    ot_condition *condition = NULL;
+    const int rc = row->when ? ot_condition_parse(row->when, &condition, err) : OPTUNE_OK;
+    ot_condition_free(condition);
+    return rc;
 }
 
 static int check_row(const optune_strategy *strategy, const optune_strategy_row *row,
@@ -274,12 +218,7 @@ static int check_row(const optune_strategy *strategy, const optune_strategy_row 
             err, OPTUNE_ENOENT,
             "strategy of '%s' for '%s' names '%s', which is no implementation of it",
             strategy->op, strategy->key, row->impl);
-    if (!row->when)
-        return OPTUNE_OK;
-    ot_condition *condition = NULL;
-    const int rc = ot_condition_parse(row->when, &condition, err);
-    ot_condition_free(condition);
-    return rc;
+    return check_when(row, err);
 }
 
 /* A strategy of a pattern: for ops that have only a pattern's for this key. */
@@ -298,13 +237,23 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
                                "strategy of a pattern for '%s' names '%s', which is no "
                                "implementation of that pattern",
                                strategy->key, row->impl);
+        const int rc = check_when(row, err);
+        if (rc < 0)
+            return rc;
     }
-    for (int i = 0; i < op_n; i++) {
-        if (!ot_pattern_serves(strategy->pattern, op_row[i]))
+    int n;
+    const optune_op *const *op = ot_ops(&n);
+    for (int i = 0; i < n; i++) {
+        if (!ot_pattern_serves(strategy->pattern, op[i]))
             continue;
-        const optune_strategy *own = strategy_of(op_row[i]->name, strategy->key);
-        if (!own || ot_pattern_made(own))
-            strategy_push(ot_pattern_strategy(strategy, op_row[i]));
+        const optune_strategy *own = strategy_of(op[i]->name, strategy->key);
+        if (own && !ot_pattern_made(own))
+            continue;
+        const optune_strategy *made = ot_pattern_strategy(strategy, op[i]);
+        const int rc = ot_strategy_names(made, err);
+        if (rc < 0)
+            return rc;
+        ot_rows_push(&strategies, made);
     }
     keep_pattern_strategy(strategy);
     return OPTUNE_OK;
@@ -313,7 +262,7 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
 int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
 {
     pthread_once(&once, load);
-    int rc = check_name("strategy key", strategy->key, err);
+    int rc = ot_row_check_name("strategy key", strategy->key, err);
     if (rc < 0)
         return rc;
     if (!strategy->op)
@@ -330,31 +279,36 @@ int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
         return optune_fail(err, n ? OPTUNE_ELIMIT : OPTUNE_EUSAGE,
                            "strategy of '%s' for '%s' has %s rows", strategy->op, strategy->key,
                            n ? "too many" : "no");
-    strategy_push(strategy);
+    rc = ot_strategy_names(strategy, err);
+    if (rc < 0)
+        return rc;
+    ot_rows_push(&strategies, strategy);
     return OPTUNE_OK;
 }
 
 int ot_search_add(const optune_search *search, optune_err *err)
 {
     pthread_once(&once, load);
-    const int rc = check_name("search", search->name, err);
+    const int rc = ot_row_check_name("search", search->name, err);
     if (rc < 0)
         return rc;
     if (ot_search_find(search->name))
-        return taken(err, "search", search->name);
+        return ot_row_taken(err, "search", search->name);
     if (!search->ask)
         return optune_fail(err, OPTUNE_EUSAGE, "search '%s' lacks `ask`", search->name);
-    search_push(search);
+    ot_rows_push(&searches, search);
     return OPTUNE_OK;
 }
 
 ot_registry_mark ot_registry_now(void)
 {
     pthread_once(&once, load);
-    return (ot_registry_mark){.op = op_n,
-                              .strategy = strategy_n,
-                              .impl = impl_n,
-                              .search = search_n,
+    int n;
+    ot_ops(&n);
+    return (ot_registry_mark){.op = n,
+                              .strategy = strategies.n,
+                              .impl = impls.n,
+                              .search = searches.n,
                               .pattern_impl = n_pattern_impls,
                               .pattern_strategy = n_pattern_strategies};
 }
@@ -362,10 +316,10 @@ ot_registry_mark ot_registry_now(void)
 void ot_registry_rewind(ot_registry_mark mark)
 {
     assert(mark.impl >= in_tree_impls);
-    op_n = mark.op;
-    strategy_n = mark.strategy;
-    impl_n = mark.impl;
-    search_n = mark.search;
+    ot_ops_rewind(mark.op);
+    strategies.n = mark.strategy;
+    impls.n = mark.impl;
+    searches.n = mark.search;
     n_pattern_impls = mark.pattern_impl;
     n_pattern_strategies = mark.pattern_strategy;
 }

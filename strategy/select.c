@@ -3,9 +3,9 @@
  * Selection: Relay's policy with its holes closed. Among the valid implementations the tied set
  * of the smallest usable costs, broken by plevel, then by order; when nothing usable is known,
  * the highest plevel with its fallback config. It is handed what is known and judges only
- * whether a record's config still means something in the present space.
+ * whether a config means something in the present space: neither a record's nor a fallback is ever
+ * returned that its implementation refuses.
  */
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,17 +84,18 @@ static int best_usable(const gathering *g, const optune_impl *impl)
 }
 
 /* The best fact that can be used; those that no longer fit are set aside as stale. */
-static int find_fact(gathering *g, ot_choice_row *row, optune_err *err)
+static void find_fact(gathering *g, ot_choice_row *row)
 {
     const optune_impl *impl = row->candidate.impl;
     optune_space *space = NULL;
-    int best = best_usable(g, impl), rc = OPTUNE_OK;
+    int best = best_usable(g, impl);
     if (g->strict && best >= 0 && has_space(&row->candidate)) {
-        rc = ot_space_open(g->task, impl, &space, err);
-        while (rc >= 0 && best >= 0) {
+        optune_err err = {0};
+        const bool open = ot_space_open(g->task, impl, &space, &err) >= 0;
+        while (best >= 0) {
             char why[OPTUNE_WHY_SIZE] = "";
             optune_config config = g->fact[best].record.config;
-            if (fits(space, &config, why))
+            if (open ? fits(space, &config, why) : optune_refuse(why, "%s", err.text))
                 break;
             set_aside(g, best, why);
             best = best_usable(g, impl);
@@ -102,7 +103,6 @@ static int find_fact(gathering *g, ot_choice_row *row, optune_err *err)
     }
     ot_space_close(space);
     row->fact = best < 0 ? NULL : &g->fact[best];
-    return rc;
 }
 
 static void find_others(const gathering *g, ot_choice_row *row)
@@ -148,12 +148,14 @@ static double high_of(const optune_record *r)
     return r->high >= r->cost ? r->high : r->cost;
 }
 
-/* The first of the highest plevel; `sound`: of those that have not only failed. */
+/* The first of the highest plevel whose fallback was not refused; `sound`: of those that have not
+ * only failed. */
 static int by_level(const ot_choice *choice, bool sound)
 {
     int best = -1;
     for (int i = 0; i < choice->n; i++)
-        if (choice->row[i].candidate.refusal == OT_VALID && !(sound && choice->row[i].failed) &&
+        if (choice->row[i].candidate.refusal == OT_VALID && !choice->row[i].fallback_why[0] &&
+            !(sound && choice->row[i].failed) &&
             (best < 0 || precedes(&choice->row[i].candidate, &choice->row[best].candidate)))
             best = i;
     return best;
@@ -162,6 +164,16 @@ static int by_level(const ot_choice *choice, bool sound)
 static bool competes(const ot_choice_row *row)
 {
     return row->candidate.refusal == OT_VALID && row->fact;
+}
+
+/* Medians that differ by more are no tie, however wide noise has made their intervals. Measuring
+ * goes on until an interval is 2 % wide: intervals that got there and overlap have such medians. */
+static const double TIE = 1.03;
+
+static bool ties(const optune_record *r, const optune_record *fastest)
+{
+    return low_of(r) <= high_of(fastest) && high_of(r) >= low_of(fastest) &&
+           r->cost <= fastest->cost * TIE;
 }
 
 /* Marks the tied set and returns the winner in it; -1: nothing is known. */
@@ -177,24 +189,28 @@ static int by_cost(ot_choice *choice)
         ot_choice_row *row = &choice->row[i];
         if (!competes(row))
             continue;
-        row->tied = low_of(&row->fact->record) <= high_of(fastest) &&
-                    high_of(&row->fact->record) >= low_of(fastest);
+        row->tied = ties(&row->fact->record, fastest);
         if (row->tied && (best < 0 || precedes(&row->candidate, &choice->row[best].candidate)))
             best = i;
     }
     return best;
 }
 
+/* Every refusal, that of a fallback config by its own implementation among them. */
 static int nothing_valid(const optune_task *task, const ot_choice *choice, optune_err *err)
 {
-    ot_text text = {0};
-    for (int i = 0; i < choice->n; i++)
-        ot_text_printf(&text, "%s%s: %s", i ? "; " : "", choice->row[i].candidate.impl->name,
-                       choice->row[i].candidate.why);
-    const int rc =
-        optune_fail(err, OPTUNE_ENOENT, "no valid implementation of '%s' for target '%s'; %s",
-                    task->call->op->name, task->target->kind, ot_text_str(&text));
-    ot_text_release(&text);
+    ot_candidate *candidate = ot_alloc((size_t)(choice->n + 1) * sizeof *candidate);
+    for (int i = 0; i < choice->n; i++) {
+        const ot_choice_row *row = &choice->row[i];
+        candidate[i] = row->candidate;
+        if (row->fallback_why[0]) {
+            candidate[i].refusal = OT_REFUSED_APPLIES;
+            optune_refuse(candidate[i].why, "its fallback config is refused: %.160s",
+                          row->fallback_why);
+        }
+    }
+    const int rc = ot_nothing_valid(task, candidate, choice->n, err);
+    free(candidate);
     return rc;
 }
 
@@ -208,18 +224,35 @@ static bool in_space(const optune_task *task, const ot_choice_row *row, optune_c
     return fit;
 }
 
-/* The winner's config: of its record, or its fallback. */
-static int settle(const optune_task *task, ot_choice *choice, optune_err *err)
+/* The fallback of an implementation, asked once: false when it cannot be used. */
+static bool has_fallback(const optune_task *task, ot_choice_row *row, optune_config *config)
 {
-    const ot_choice_row *winner = &choice->row[choice->winner];
     optune_space *space = NULL;
-    if (choice->tier != OT_TIER_PLEVEL)
-        return in_space(task, winner, &choice->config) ? OPTUNE_OK : 1;
-    const int rc = ot_space_open(task, winner->candidate.impl, &space, err);
-    if (rc >= 0)
-        ot_space_fallback(space, &choice->config);
+    optune_err err = {0};
+    char why[OPTUNE_WHY_SIZE] = "";
+    const bool usable = ot_space_open(task, row->candidate.impl, &space, &err) < 0
+                            ? optune_refuse(why, "%s", err.text)
+                            : ot_space_fallback(space, config, why);
     ot_space_close(space);
-    return rc;
+    if (!usable)
+        optune_refuse(row->fallback_why, "%s", why[0] ? why : "its `valid` does not say why");
+    return usable;
+}
+
+/* Nothing usable is known: by plevel, whoever has a fallback that it accepts itself. Only who would
+ * be chosen is asked, as opening a space costs more than all the rest. */
+static int choose_untuned(const optune_task *task, ot_choice *choice, optune_err *err)
+{
+    choice->tier = OT_TIER_PLEVEL;
+    do {
+        const int sound = by_level(choice, true);
+        choice->default_row = by_level(choice, false);
+        choice->winner = sound < 0 ? choice->default_row : sound;
+        if (choice->winner < 0)
+            return nothing_valid(task, choice, err);
+    } while (!has_fallback(task, &choice->row[choice->winner], &choice->config));
+    choice->row[choice->winner].winner = true;
+    return OPTUNE_OK;
 }
 
 /* The tied set is drawn around the fastest, so it has to fit as well as the winner. */
@@ -241,27 +274,23 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
     *choice = (ot_choice){.winner = -1, .n = n};
     for (int i = 0; i < n; i++) {
         choice->row[i].candidate = candidate[i];
-        const int rc = find_fact(g, &choice->row[i], err);
-        if (rc < 0)
-            return rc;
+        find_fact(g, &choice->row[i]);
         find_others(g, &choice->row[i]);
     }
     choice->default_row = by_level(choice, false);
     if (choice->default_row < 0)
         return nothing_valid(g->task, choice, err);
     choice->winner = by_cost(choice);
-    choice->tier = OT_TIER_TUNED;
-    if (choice->winner < 0) {
-        const int sound = by_level(choice, true);
-        choice->winner = sound < 0 ? choice->default_row : sound;
-        choice->tier = OT_TIER_PLEVEL;
-    } else if (!g->strict && !fastest_fits(g->task, choice)) {
+    if (choice->winner < 0)
+        return choose_untuned(g->task, choice, err);
+    ot_choice_row *winner = &choice->row[choice->winner];
+    if (!in_space(g->task, winner, &choice->config) ||
+        (!g->strict && !fastest_fits(g->task, choice)))
         return 1;
-    } else if (choice->row[choice->winner].fact->currency == OT_UNVERIFIABLE) {
-        choice->tier = OT_TIER_UNVERIFIED;
-    }
-    choice->row[choice->winner].winner = true;
-    return settle(g->task, choice, err);
+    choice->tier =
+        winner->fact->currency == OT_UNVERIFIABLE ? OT_TIER_UNVERIFIED : OT_TIER_TUNED;
+    winner->winner = true;
+    return OPTUNE_OK;
 }
 
 /* A usable fact is of the present implementation, call and device, so its config fits the
@@ -280,7 +309,10 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
     if (rc == 1) {
         g.strict = true;
         rc = choose(&g, candidate, n, choice, err);
-        assert(rc != 1);
+        if (rc == 1)
+            rc = optune_fail(err, OPTUNE_ENOENT,
+                             "the space of '%s' is another each time it is opened",
+                             choice->row[choice->winner].candidate.impl->name);
     }
     free(candidate);
     free(g.unfit);

@@ -107,6 +107,36 @@ int ot_space_knob(const optune_space *space, const char *name)
     return -1;
 }
 
+/* ---- values as numbers ------------------------------------------------------------------- */
+
+bool optune_space_ordered(const optune_space *space, int knob)
+{
+    assert(knob >= 0 && knob < space->n_knobs);
+    const ot_knob *k = &space->knob[knob];
+    double number;
+    if (k->kind == OPTUNE_KNOB_REORDER || k->kind == OPTUNE_KNOB_ANNOTATE)
+        return false;
+    for (int64_t i = 0; k->word && i < k->n; i++)
+        if (!ot_parse_real(k->word[i], &number))
+            return false;
+    return true;
+}
+
+int optune_space_numbers(const optune_space *space, int knob, int64_t digit, double *number)
+{
+    assert(knob >= 0 && knob < space->n_knobs);
+    const ot_knob *k = &space->knob[knob];
+    assert(digit >= 0 && digit < k->n);
+    if (k->word) {
+        if (!ot_parse_real(k->word[digit], number))
+            *number = (double)digit;
+        return 1;
+    }
+    for (int i = 0; i < k->parts; i++)
+        number[i] = (double)k->value[digit * k->parts + i];
+    return k->parts;
+}
+
 /* ---- configs ----------------------------------------------------------------------------- */
 
 void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_entity *entity)
@@ -224,13 +254,16 @@ bool ot_space_valid(const optune_space *space, const optune_config *config, char
     return !space->impl || !space->impl->valid || space->impl->valid(space->task, config, why);
 }
 
-void ot_space_fallback(const optune_space *space, optune_config *config)
+bool ot_space_fallback(const optune_space *space, optune_config *config, char *why)
 {
+    optune_err err = {0};
     ot_space_nth(space, 0, config);
     if (space->impl && space->impl->fallback) {
         space->impl->fallback(space->task, space, config);
-        const int rc = ot_space_index_of(space, config, NULL);
-        assert(rc == OPTUNE_OK);
-        (void)rc;
+        if (ot_space_index_of(space, config, &err) < 0) {
+            ot_space_nth(space, 0, config);
+            return optune_refuse(why, "it is not in its own space: %s", err.text);
+        }
     }
+    return ot_space_valid(space, config, why);
 }

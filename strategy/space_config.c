@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What implementations do with a config: read a knob by name, and choose the entities of a
- * fallback. A knob that is not there is the implementation's bug and asserts.
+ * What implementations do with a config: read a knob by name, choose the entities of a fallback,
+ * and step to the nearest config that their own rules accept. A knob that is not there is the
+ * implementation's bug and asserts.
  */
 #include <assert.h>
 #include <string.h>
@@ -125,4 +126,62 @@ void optune_config_choose_word(optune_config *config, const optune_space *space,
             found = i;
     assert(found >= 0);
     choose(config, space, name, found);
+}
+
+/* ---- the nearest valid one --------------------------------------------------------------- */
+
+enum {
+    MOST_TOGETHER = 3, /* knobs that differ from what was chosen */
+    MOST_ASKED = 1 << 15,
+    FEW = 16, /* entities of one knob that are tried together with others' */
+};
+
+typedef struct nearing {
+    const optune_space *space;
+    optune_config *config;
+    int64_t chosen[OPTUNE_MAX_KNOBS]; /* digits */
+    int asked;
+} nearing;
+
+static bool change(nearing *n, int from, int knobs);
+
+static bool try_digit(nearing *n, int knob, int64_t digit, int knobs)
+{
+    if (digit < 0 || digit >= n->space->knob[knob].n || n->asked >= MOST_ASKED)
+        return false;
+    ot_space_entity(n->space, knob, digit, &n->config->entity[knob]);
+    if (knobs > 1)
+        return change(n, knob + 1, knobs - 1);
+    n->asked++;
+    return ot_space_valid(n->space, n->config, NULL);
+}
+
+/* Changes exactly so many knobs from this one on, each to the nearest entities first. Of a long
+ * list only one in twice as far is tried, unless the knob is changed alone. */
+static bool change(nearing *n, int from, int knobs)
+{
+    for (int k = from; k + knobs <= n->space->n_knobs; k++) {
+        const int64_t all = n->space->knob[k].n, digit = n->chosen[k];
+        const bool each = all <= FEW || (knobs == 1 && from == 0);
+        for (int64_t step = 1; step < all; step = each ? step + 1 : 2 * step)
+            if (try_digit(n, k, digit - step, knobs) || try_digit(n, k, digit + step, knobs))
+                return true;
+        ot_space_entity(n->space, k, digit, &n->config->entity[k]);
+    }
+    return false;
+}
+
+void optune_config_nearest(optune_config *config, const optune_space *space)
+{
+    optune_config own = *config;
+    if (!space->impl || ot_space_index_of(space, &own, NULL) < 0 ||
+        ot_space_valid(space, &own, NULL))
+        return;
+    nearing n = {.space = space, .config = &own};
+    optune_space_digits(space, own.index, n.chosen);
+    for (int knobs = 1; knobs <= MOST_TOGETHER; knobs++)
+        if (change(&n, 0, knobs)) {
+            *config = own;
+            return;
+        }
 }

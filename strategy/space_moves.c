@@ -139,7 +139,7 @@ static void knob_steps(steps *s, const ot_knob *knob)
         next_in_list(s, knob);
 }
 
-int ot_space_neighbours(const optune_space *space, int64_t index, int64_t *out, int max)
+int optune_space_neighbours(const optune_space *space, int64_t index, int64_t *out, int max)
 {
     int64_t digit[OPTUNE_MAX_KNOBS], weight = 1;
     int n = 0;

@@ -8,25 +8,28 @@
 
 #include <jansson.h>
 
-#include "base/base.h"
+#include "call/call.h"
 
 /* ---- registry.c: rows in tree, then those of plugins ------------------------------------- */
-const optune_op *const *ot_ops(int *n);
 const optune_impl *const *ot_impls(int *n);
 const optune_strategy *const *ot_strategies(int *n);
 const optune_search *const *ot_searches(int *n);
-const optune_op *ot_op_find(const char *name);
-/* The same, or ENOENT with the nearest name. */
-int ot_op_get(const char *name, const optune_op **op, optune_err *err);
+int ot_impl_get(const char *name, const optune_impl **impl, optune_err *err); /* or ENOENT */
+/* The search of that name, or ENOENT with the nearest one. */
 int ot_search_get(const char *name, const optune_search **search, optune_err *err);
 const optune_impl *ot_impl_find(const char *name);
 const optune_search *ot_search_find(const char *name);
 /* The strategy of an op for a target's keys, then "generic"; a later plugin's wins over an
  * earlier row of the same key. NULL: none. */
 const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target *target);
+/* The operator, and the rows that patterns give it. */
 int ot_op_add(const optune_op *op, optune_err *err);
 int ot_impl_add(const optune_impl *impl, optune_err *err);
+/* ENOENT, with the names that are known, when a condition names what is no dim of it. */
 int ot_strategy_add(const optune_strategy *strategy, optune_err *err);
+int ot_strategy_names(const optune_strategy *strategy, optune_err *err); /* only that check */
+int ot_row_plevel(
+    const optune_strategy_row *row); /* with the default; OPTUNE_PLEVEL_ZERO is 0 */
 int ot_search_add(const optune_search *search, optune_err *err);
 /* The flattened body of an implementation and the digest of all it is made of (row, body,
  * headers); a plugin's source is its body and its digest is of that text and its row's name. */
@@ -45,65 +48,6 @@ bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why
  * targets, because targets are kept elsewhere. Not during queries. */
 int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                    optune_err *err);
-
-/* ---- types.c, attr.c, infer.c, fuse.c, call.c, call_print.c: text <-> call, types -------- */
-/* Parses, fills defaults and infers types. Errors point at the place: the message holds the
- * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
-int ot_call_parse(const char *text, optune_call *call, optune_err *err);
-void ot_call_print(const optune_call *call, ot_text *to);
-/* Reads a tensor type at the start of `text`; *end is behind it, or where it is wrong. */
-int ot_tensor_parse(const char *text, optune_tensor *type, const char **end, optune_err *err);
-/* An operator with all attributes at their defaults, no inputs and unknown outputs. Required
- * attributes have n = OT_ATTR_UNSET until they are given. */
-enum { OT_ATTR_UNSET = 255 };
-int ot_call_start(const optune_op *op, optune_call *call, optune_err *err);
-/* Infers, brings the call to its canonical form (a dtype attribute that says what would be
- * inferred anyway is left out) and checks its length. On ETYPE *misfit, unless NULL, is the fused
- * operator that does not fit, -1 for the call's own. */
-int ot_call_settle(optune_call *call, int *misfit, optune_err *err);
-/* An operator's inputs, and its attributes, `math` included. */
-int ot_op_input_count(const optune_op *op);
-int ot_op_attr_count(const optune_op *op);
-const optune_op_attr *ot_op_attr_at(const optune_op *op, int i);
-/* Parses one value as a call's text would hold it. ESYNTAX with the reason. */
-int ot_attr_parse(const optune_op_attr *row, const char *text, optune_attr *attr,
-                  optune_err *err);
-/* Repeats a short list, checks the length and the range. */
-int ot_attr_settle(const optune_op_attr *row, optune_attr *attr, optune_err *err);
-bool ot_attr_equal(const optune_attr *a, const optune_attr *b);
-/* What a call's text would hold of it: nothing when it is at a default that is not shown. */
-bool ot_attr_shown(const optune_op_attr *row, const optune_attr *attr);
-void ot_attr_print(const optune_attr *attr, ot_text *to); /* name=value */
-/* The call's inputs, those of fused operators too, then its outputs; returns how many. */
-enum { OT_MAX_TENSORS = OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS };
-int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS]);
-/* The same in all that is known of them, names of dims included. */
-bool ot_dim_same(const optune_dim *a, const optune_dim *b);
-bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b);
-/* Runs the type relation until it settles; OK, 1 when something is unknown, or ETYPE. */
-int ot_call_infer(optune_call *call, optune_err *err);
-bool ot_call_static(const optune_call *call); /* every dim of every tensor is a constant */
-void ot_tensor_print(const optune_tensor *type, ot_text *to); /* f32[1,?m:1..64] */
-/* What its operator, or the fused one whose input it is, calls it. */
-const char *ot_call_input_name(const optune_call *call, int input);
-double ot_call_bytes(const optune_call *call);
-double ot_call_flops(const optune_call *call);
-const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
-
-/* ---- symbols.c: calls whose dims are named ranges ----------------------------------------- */
-enum { OT_MAX_SYMBOLS = 4 };
-typedef struct ot_symbols {
-    int n;
-    optune_dim dim[OT_MAX_SYMBOLS]; /* in the order of the inputs; names differ */
-} ot_symbols;
-/* The symbolic dims of a call's inputs. EUSAGE, with what to write instead: there is none, one has
- * no name or no upper bound, or more than the inputs' dims is unknown; ELIMIT: too many. */
-int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err);
-/* The call with every dim narrowed to what `to` says of its name; lo == hi makes a constant. */
-int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
-                   optune_err *err);
-/* Whether the implementation takes at run time all that is no constant in the inputs. */
-bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why);
 
 /* ---- task_args.c: AutoTVM's task arguments <-> call -------------------------------------- */
 /* The positional args of this implementation's task, as AutoTVM writes them. New reference. */
@@ -143,12 +87,11 @@ void ot_space_nth(const optune_space *space, int64_t index, optune_config *confi
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err);
 /* Whole-config validity, by arithmetic. */
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why);
-void ot_space_fallback(const optune_space *space,
-                       optune_config *config); /* always valid, or our bug */
+/* What the implementation uses untuned. False, with a sentence: its own `valid` refuses that, so it
+ * must not be used; every implementation in tree is tested never to do so. */
+bool ot_space_fallback(const optune_space *space, optune_config *config, char *why);
 int64_t ot_space_random(const optune_space *space,
                         uint64_t *rng); /* any index, maybe invalid */
-/* All indices that differ from this one by one step of one knob; returns how many (<= max). */
-int ot_space_neighbours(const optune_space *space, int64_t index, int64_t *out, int max);
 int64_t ot_space_mutate(const optune_space *space, int64_t index, double rate, uint64_t *rng);
 int64_t ot_space_cross(const optune_space *space, int64_t a, int64_t b, uint64_t *rng);
 
@@ -181,8 +124,8 @@ struct optune_plan {
     bool fused;         /* its modules compute what is fused behind the call */
     optune_err problem; /* the first misuse; status 0: none */
 };
-/* Fills `plan`. EUSAGE when the implementation misused the builder (bad index, too many, a TIMED
- * stage missing, PREPACK reading a var input, an output nobody writes). */
+/* Fills `plan`. EUSAGE when the implementation refuses the config, or misused the builder (bad
+ * index, too many, a TIMED stage missing, PREPACK reading a var input, an output nobody writes). */
 int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_config *config,
                  optune_plan *plan, optune_err *err);
 /* The complete source of one module: defines of the target and the plan, then the body. */
@@ -240,7 +183,10 @@ typedef struct ot_choice_row {
     const ot_fact *failed; /* its latest failed trial, when there is no usable fact */
     int n_failed;
     char stale_why[OPTUNE_WHY_SIZE]; /* what made `stale` stale */
-    bool tied;                       /* in the tied set of the fastest */
+    /* Why its fallback config cannot be used, where that was asked: it would have been chosen
+     * untuned but for this. Empty otherwise. */
+    char fallback_why[OPTUNE_WHY_SIZE];
+    bool tied; /* in the tied set of the fastest */
     bool winner;
 } ot_choice_row;
 typedef struct ot_choice {
@@ -255,6 +201,9 @@ typedef struct ot_choice {
  * ENOENT: no valid implementation, with every refusal in the message. */
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err);
+/* A line for each row that was passed over because its fallback config cannot be used: that is a
+ * mistake in the implementation, and somebody should hear of it. */
+void ot_choice_warnings(const ot_choice *choice, ot_text *to);
 json_t *ot_choice_json(const optune_task *task, const ot_choice *choice); /* new reference */
 void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain,
                     ot_text *to);

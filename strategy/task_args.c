@@ -189,7 +189,7 @@ static int read_tensor(const json_t *json, const char *what, optune_tensor *type
     for (int i = 0; i < type->rank; i++) {
         const json_t *dim = json_array_get(dims, (size_t)i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 0 ||
-            json_integer_value(dim) == OPTUNE_DIM_MAX)
+            json_integer_value(dim) > OPTUNE_MAX_DIM)
             return optune_fail(err, OPTUNE_ETYPE, "dim %d of tensor '%s' is not a size", i,
                                what);
         type->dim[i] = optune_dim_of(json_integer_value(dim));

@@ -3,31 +3,37 @@
  * Libraries that implementations call, opened by name at run time. Nothing is linked: a
  * machine without them builds and runs, and says what is missing when a candidate asks.
  *
- * The one idea: what a library will be is decided before it is loaded. OpenBLAS picks its
- * kernels when it is opened and takes many a virtual or new CPU for an old one, so it is
- * opened once to see which it picked, and again with OPENBLAS_CORETYPE when that wastes
- * AVX-512. Its threads inherit the binding of the one that opens it, so they are bound one
- * by one.
+ * The one idea: what a library will be is decided before it is loaded, and what it is, is asked
+ * of itself (library_identity.c). OpenBLAS picks its kernels when it is opened and takes many a
+ * virtual or new CPU for an old one, so it is opened once to see which it picked, and again with
+ * OPENBLAS_CORETYPE when that is older than the CPU. Its threads inherit the binding of the one
+ * that opens it, so they are bound one by one.
  */
 #include <dirent.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "target/target.h"
+#include "target/library.h"
 
 typedef struct library {
     const char *name;
-    const char *file[4]; /* tried in order */
+    const char *path;    /* the environment's word on which file it is */
+    const char *symbol;  /* that any of them has */
+    const char *file[8]; /* tried in order, fast ones first */
     const char *package;
 } library;
 
 static const library known[] = {
-    {"cblas", {"libopenblas.so.0", "libcblas.so.3", "libblas.so.3"}, "libopenblas0-pthread"},
-    {"dnnl", {"libdnnl.so.2", "libdnnl.so.3"}, "libdnnl-dev"},
+    {"cblas",
+     "OPTUNE_CBLAS",
+     "cblas_sgemm",
+     {"libopenblas.so.0", "libmkl_rt.so.3", "libmkl_rt.so.2", "libblis.so.4",
+      "libflexiblas.so.3", "libcblas.so.3", "libblas.so.3"},
+     "libopenblas0-pthread"},
+    {"dnnl", "OPTUNE_DNNL", "dnnl_version", {"libdnnl.so.2"}, "libdnnl-dev"},
 };
 
 static const library *find_known(const char *name, optune_err *err)
@@ -45,59 +51,128 @@ static const library *find_known(const char *name, optune_err *err)
     return NULL;
 }
 
-static void *open_first(const library *lib, optune_err *err)
+/* ---- opening a file ---------------------------------------------------------------------- */
+
+/* Opens a file. What it needs and the system does not have is taken from beside it: libraries
+ * that come as wheels bring what they need, and say nowhere that it lies in their folder. */
+static void *open_file(const char *path, int depth, ot_text *why)
 {
-    ot_text tried = {0};
-    void *handle = NULL;
-    for (int i = 0; i < OT_COUNT(lib->file) && lib->file[i] && !handle; i++) {
-        handle = dlopen(lib->file[i], RTLD_NOW | RTLD_LOCAL);
-        ot_text_printf(&tried, "%s%s", i ? ", " : "", lib->file[i]);
+    enum { MOST_NEEDED = 64, DEEPEST = 8 };
+    const char *slash = strrchr(path, '/');
+    char last[256] = "";
+    for (int i = 0; i < MOST_NEEDED; i++) {
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        const char *said = handle ? NULL : dlerror(); /* "libtbb.so.12: cannot open ..." */
+        if (handle)
+            return handle;
+        ot_text_clear(why);
+        ot_text_add(why, said ? said : "cannot be opened");
+        const size_t n = strcspn(ot_text_str(why), ":");
+        char needed[256], beside[4096];
+        snprintf(needed, sizeof needed, "%.*s", (int)n, ot_text_str(why));
+        if (!slash || depth == DEEPEST || strchr(needed, '/') || strcmp(needed, last) == 0)
+            return NULL;
+        snprintf(beside, sizeof beside, "%.*s/%s", (int)(slash - path), path, needed);
+        if (!ot_exists(beside) || !open_file(beside, depth + 1, why))
+            return NULL;
+        ot_copy(last, sizeof last, needed);
     }
-    if (!handle)
-        optune_fail(err, OPTUNE_ENODEV, "library '%s' is not there (tried %s); install %s",
-                    lib->name, ot_text_str(&tried), lib->package);
-    ot_text_release(&tried);
-    return handle;
+    return NULL;
 }
 
-/* A symbol as a function pointer of the caller's type, without a cast that ISO C forbids. */
-static bool function(void *handle, const char *name, void *pointer)
+/* Whether its functions are the ones that bodies call. */
+static bool usable(const library *lib, void *handle, const ot_library_identity *is,
+                   ot_text *why)
 {
-    void *symbol = dlsym(handle, name);
-    memcpy(pointer, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
-static bool uses_avx512(const char *core)
-{
-    static const char *const cores[] = {"SkylakeX", "Cooperlake", "SapphireRapids", "Zen4",
-                                        "Zen5"};
-    for (int i = 0; i < OT_COUNT(cores); i++)
-        if (strcasecmp(core, cores[i]) == 0)
-            return true;
+    char wide[64];
+    snprintf(wide, sizeof wide, "%s64_", lib->symbol);
+    const bool there = ot_library_function(handle, lib->symbol) != NULL;
+    if (there && !is->wide_integers)
+        return true;
+    ot_text_clear(why);
+    if (there || ot_library_function(handle, wide))
+        ot_text_printf(why, "%s takes 64-bit sizes; its build with 32-bit ones is called",
+                       is->file);
+    else
+        ot_text_printf(why, "%s has no %s", is->file, lib->symbol);
     return false;
 }
 
-/* Opens OpenBLAS with kernels that use this CPU. A baseline is the library at its best, so an
- * OPENBLAS_CORETYPE of the environment that wastes AVX-512 is overruled, and so is a cache size
- * meant for another core; OPTUNE_OPENBLAS_CORETYPE is the way to insist on one. */
-static void *open_blas(const library *lib, optune_err *err)
+/* The file that the environment names and no other; else the first that is not the reference
+ * BLAS, which counts only where nothing else does. */
+static void *open_first(const library *lib, ot_library_identity *is, optune_err *err)
 {
+    const char *path = getenv(lib->path);
+    const bool named = path && *path;
+    ot_text tried = {0}, why = {0};
+    void *handle = NULL, *slow = NULL;
+    ot_library_identity reference = {0};
+    for (int i = 0; !handle && (named ? i < 1 : i < OT_COUNT(lib->file) && lib->file[i]); i++) {
+        const char *file = named ? path : lib->file[i];
+        handle = open_file(file, 0, &why);
+        ot_text_printf(&tried, "%s%s", i ? ", " : "", file);
+        if (handle)
+            ot_library_identify(handle, lib->symbol, is);
+        if (handle && !usable(lib, handle, is, &why)) {
+            ot_text_printf(&tried, " (%s)", why.s);
+            dlclose(handle);
+            handle = NULL;
+        } else if (handle && is->reference && !named && !slow) {
+            slow = handle;
+            reference = *is;
+            handle = NULL;
+        }
+    }
+    if (handle && slow) {
+        dlclose(slow);
+    } else if (!handle && slow) {
+        handle = slow;
+        *is = reference;
+    }
+    if (!handle && named)
+        optune_fail(err, OPTUNE_ENODEV, "library '%s' is not what %s names: %s", lib->name,
+                    lib->path, ot_text_str(&why));
+    else if (!handle)
+        optune_fail(err, OPTUNE_ENODEV,
+                    "library '%s' is not there (tried %s); install %s, or name a file in %s",
+                    lib->name, ot_text_str(&tried), lib->package, lib->path);
+    ot_text_release(&tried);
+    ot_text_release(&why);
+    return handle;
+}
+
+/* ---- its kernels ------------------------------------------------------------------------- */
+
+/* Opens it with kernels that use this CPU. A baseline is the library at its best, so what the
+ * environment says of kernels and cache sizes is taken away, its own choice comes first, and
+ * OpenBLAS is opened once more where that is older than the CPU: `core` then says what it was.
+ * OPTUNE_OPENBLAS_CORETYPE is the way to insist on one. */
+static void *open_best(const library *lib, ot_library_identity *is, char *was, size_t size,
+                       optune_err *err)
+{
+    static const char *const narrowing[] = {
+        "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",   "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR",
+        "BLIS_ARCH_TYPE",    "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA",
+    };
     ot_cpu_features features;
-    const char *(*core)(void) = NULL;
     const char *insisted = getenv("OPTUNE_OPENBLAS_CORETYPE");
+    *was = '\0';
+    for (int i = 0; i < OT_COUNT(narrowing); i++)
+        unsetenv(narrowing[i]);
     if (insisted)
         setenv("OPENBLAS_CORETYPE", insisted, 1);
-    else
-        unsetenv("OPENBLAS_L2_SIZE");
-    void *handle = open_first(lib, err);
+    void *handle = open_first(lib, is, err);
     ot_cpu_features_here(&features);
-    if (!handle || !features.avx512 || insisted ||
-        !function(handle, "openblas_get_corename", &core) || uses_avx512(core()))
+    const char *better = handle ? ot_library_newer_core(is->core, &features) : NULL;
+    if (!better || insisted || strcmp(is->name, "OpenBLAS") != 0)
         return handle;
+    ot_copy(was, size, is->core);
     dlclose(handle);
-    setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 1);
-    return open_first(lib, err);
+    setenv("OPENBLAS_CORETYPE", better, 1);
+    handle = open_first(lib, is, err);
+    if (handle && strcmp(was, is->core) == 0)
+        *was = '\0'; /* a build that has no other kernels */
+    return handle;
 }
 
 /* ---- threads ----------------------------------------------------------------------------- */
@@ -125,26 +200,33 @@ static bool listed(const pid_t *thread, int n, pid_t one)
     return false;
 }
 
-int ot_cpu_library_open(const char *name, int threads, void **handle, optune_err *err)
+/* The variables by which libraries learn how many threads there are. MKL takes the OpenMP that
+ * candidates use, so that a process has one; idle threads of OpenBLAS sleep soon (2^20 cycles),
+ * so that they do not spin into what is measured next. */
+static void say_threads(int threads)
 {
-    const library *lib = find_known(name, err);
-    if (!lib)
-        return OPTUNE_ENOENT;
-    const bool blas = strcmp(name, "cblas") == 0;
+    static const char *const counts[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+                                         "MKL_NUM_THREADS", "BLIS_NUM_THREADS"};
     char count[16];
     snprintf(count, sizeof count, "%d", threads);
-    setenv("OMP_NUM_THREADS", count, 1);
-    setenv("OPENBLAS_NUM_THREADS", count, 1);
-    /* Its idle threads sleep soon (2^20 cycles), so that they do not spin into what is
-     * measured next. */
+    for (int i = 0; i < OT_COUNT(counts); i++)
+        setenv(counts[i], count, 1);
     setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);
+    setenv("MKL_INTERFACE_LAYER", "LP64", 1);
+    setenv("MKL_THREADING_LAYER", threads > 1 ? "GNU" : "SEQUENTIAL", 1);
+}
+
+static int open_known(const library *lib, int threads, void **handle, ot_library_identity *is,
+                      char *was, size_t size, optune_err *err)
+{
+    say_threads(threads);
     pid_t *before = ot_alloc(2 * MOST_THREADS * sizeof *before), *after = before + MOST_THREADS;
     const int n_before = list_threads(before);
     optune_err bound;
     const bool bind = ot_cpu_bind(0, threads, &bound) >= 0;
-    *handle = blas ? open_blas(lib, err) : open_first(lib, err);
+    *handle = open_best(lib, is, was, size, err);
     void (*set_threads)(int);
-    if (*handle && blas && function(*handle, "openblas_set_num_threads", &set_threads))
+    if (*handle && ot_library_bind(*handle, "openblas_set_num_threads", &set_threads))
         set_threads(threads);
     const int n_after = list_threads(after);
     int core = 1;
@@ -157,71 +239,50 @@ int ot_cpu_library_open(const char *name, int threads, void **handle, optune_err
     return *handle ? OPTUNE_OK : OPTUNE_ENODEV;
 }
 
+int ot_cpu_library_open(const char *name, int threads, void **handle, optune_err *err)
+{
+    const library *lib = find_known(name, err);
+    ot_library_identity is;
+    char was[sizeof is.core];
+    return lib ? open_known(lib, threads, handle, &is, was, sizeof was, err) : OPTUNE_ENOENT;
+}
+
+void *ot_cpu_library_function(const char *name, void *handle, const char *function,
+                              optune_err *err)
+{
+    void *found = ot_library_function(handle, function);
+    if (!found) {
+        ot_library_identity is;
+        char full[400];
+        ot_library_identify(handle, NULL, &is);
+        ot_library_name(&is, full, sizeof full);
+        optune_fail(err, OPTUNE_ENOENT, "library '%s' (%s) has no function '%s'", name, full,
+                    function);
+    }
+    return found;
+}
+
 /* ---- what it is -------------------------------------------------------------------------- */
-
-/* OpenBLAS's config text is `OpenBLAS 0.3.21 FLAG ... CoreName MAX_THREADS=64`. */
-static void describe_blas(void *handle, ot_text *to)
-{
-    const char *(*config)(void), *(*core)(void);
-    int (*parallel)(void);
-    if (!function(handle, "openblas_get_config", &config) ||
-        !function(handle, "openblas_get_corename", &core))
-        return;
-    static const char *const threading[] = {"serial", "pthread", "openmp"};
-    const int kind = function(handle, "openblas_get_parallel", &parallel) ? parallel() : -1;
-    char *copy = ot_strdup(config()), *rest = NULL;
-    const char *name = strtok_r(copy, " ", &rest), *version = strtok_r(NULL, " ", &rest);
-    ot_text_printf(to, "build=%s", kind >= 0 && kind < 3 ? threading[kind] : "unknown");
-    for (const char *word; (word = strtok_r(NULL, " ", &rest));)
-        if (strcmp(word, core()) != 0)
-            ot_text_printf(to, " %s", word);
-    ot_text_printf(to, "\ncore=%s\nlibrary=%s %s\n", core(), name ? name : "OpenBLAS",
-                   version ? version : "unknown");
-    free(copy);
-}
-
-typedef struct dnnl_version_info { /* the head of dnnl_version_t, stable since 1.0 */
-    int major, minor, patch;
-    const char *hash;
-    unsigned cpu_runtime;
-} dnnl_version_info;
-
-static void describe_dnnl(void *handle, ot_text *to)
-{
-    const dnnl_version_info *(*version)(void);
-    int (*isa)(void);
-    if (!function(handle, "dnnl_version", &version))
-        return;
-    const dnnl_version_info *v = version();
-    ot_text_printf(to, "build=%s runtime %u\n", v->hash ? v->hash : "", v->cpu_runtime);
-    if (function(handle, "dnnl_get_effective_cpu_isa", &isa))
-        ot_text_printf(to, "core=isa 0x%x\n", (unsigned)isa());
-    ot_text_printf(to, "library=oneDNN %d.%d.%d\n", v->major, v->minor, v->patch);
-}
-
-/* A library that cannot say its version is known by its file, links followed:
- * libblas.so.3.11.0. */
-static void describe_file(void *handle, ot_text *to)
-{
-    struct link_map *map = NULL;
-    char path[4096];
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) < 0 || !map || !realpath(map->l_name, path))
-        return;
-    const char *slash = strrchr(path, '/');
-    ot_text_printf(to, "library=%s\n", slash ? slash + 1 : path);
-}
 
 int ot_cpu_library_describe(const char *name, char *text, size_t size, optune_err *err)
 {
+    const library *lib = find_known(name, err);
+    ot_library_identity is;
+    char was[sizeof is.core], full[400];
     void *handle;
-    int status = ot_cpu_library_open(name, 1, &handle, err);
+    int status = lib ? open_known(lib, 1, &handle, &is, was, sizeof was, err) : OPTUNE_ENOENT;
     if (status < 0)
         return status;
+    ot_cpu_features features;
+    ot_cpu_features_here(&features);
+    const char *unused = ot_library_unused(is.core, &features);
     ot_text lines = {0};
-    describe_blas(handle, &lines);
-    describe_dnnl(handle, &lines);
-    if (!lines.n)
-        describe_file(handle, &lines);
+    ot_library_name(&is, full, sizeof full);
+    ot_text_printf(&lines, "library=%s\nlibrary_build=%s\n", full, is.build);
+    if (*is.core)
+        ot_text_printf(&lines, "library_core=%s%s%s%s%s\n", is.core, *was ? " instead of " : "",
+                       was, unused ? ", which leaves this CPU unused: " : "",
+                       unused ? unused : "");
     if (!ot_copy(text, size, ot_text_str(&lines)))
         status = optune_fail(err, OPTUNE_ELIMIT, "the description of library '%s' is too long",
                              name);
@@ -234,6 +295,7 @@ int ot_cpu_library_describe(const char *name, char *text, size_t size, optune_er
 static struct answer {
     bool known;
     int status;
+    char path[4096]; /* what the environment named */
     char text[OPTUNE_TEXT_SIZE];
 } answers[OT_COUNT(known)];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -268,8 +330,11 @@ int ot_cpu_library_ask(const char *name, char *text, size_t size, optune_err *er
         return OPTUNE_ENOENT;
     struct answer *answer = &answers[lib - known];
     pthread_mutex_lock(&lock);
-    if (!answer->known)
+    const char *path = getenv(lib->path);
+    if (!answer->known || strcmp(answer->path, path ? path : "") != 0) {
+        snprintf(answer->path, sizeof answer->path, "%s", path ? path : "");
         ask(name, answer);
+    }
     pthread_mutex_unlock(&lock);
     if (answer->status < 0)
         return optune_fail(err, answer->status, "%s", answer->text);

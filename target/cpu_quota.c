@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "target/target.h"
 
@@ -24,13 +23,15 @@ static int read_words(const char *path, char first[32], char second[32])
 
 static double share(const char *quota, const char *period)
 {
-    const double q = atof(quota), p = atof(period);
+    double q = 0, p = 0;
+    ot_parse_real(quota, &q);
+    ot_parse_real(period, &p);
     return q > 0 && p > 0 ? q / p : 0; /* "max" and -1: no limit */
 }
 
-/* The limit of one group, 0: none. */
-static double limit_of(const char *folder, bool unified)
+static void look(void *arg, const char *folder, bool unified)
 {
+    double *least = arg;
     char quota[32] = "", period[32] = "", unused[32];
     ot_text path = {0};
     ot_text_printf(&path, "%s/%s", folder, unified ? "cpu.max" : "cpu.cfs_quota_us");
@@ -42,69 +43,14 @@ static double limit_of(const char *folder, bool unified)
             quota[0] = '\0';
     }
     ot_text_release(&path);
-    return share(quota, period);
-}
-
-/* The smallest limit from this group up to the root of its hierarchy; 0: none. */
-static double limit_up(const char *base, const char *group, bool unified)
-{
-    char *at = ot_strdup(group);
-    double least = 0;
-    for (;;) {
-        ot_text folder = {0};
-        ot_text_printf(&folder, "%s%s", base, at);
-        const double limit = limit_of(ot_text_str(&folder), unified);
-        ot_text_release(&folder);
-        if (limit > 0 && (least == 0 || limit < least))
-            least = limit;
-        char *slash = strrchr(at, '/');
-        if (!slash)
-            break;
-        *slash = '\0';
-    }
-    free(at);
-    return least;
-}
-
-static bool names_cpu(const char *controllers)
-{
-    for (const char *p = controllers; *p; p += *p == ',') {
-        const size_t n = strcspn(p, ",");
-        if (n == 3 && strncmp(p, "cpu", 3) == 0)
-            return true;
-        p += n;
-    }
-    return false;
+    const double limit = share(quota, period);
+    if (limit > 0 && (*least == 0 || limit < *least))
+        *least = limit;
 }
 
 double ot_cpu_quota(const char *groups, const char *mount)
 {
-    FILE *file = fopen(groups, "re");
-    char *line = NULL;
-    size_t room = 0;
     double least = 0;
-    while (file && getline(&line, &room, file) > 0) {
-        /* "0::/path" or "4:cpu,cpuacct:/path" */
-        line[strcspn(line, "\n")] = '\0';
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group)
-            continue;
-        *group++ = '\0';
-        controllers++;
-        const bool unified = !*controllers;
-        if (!unified && !names_cpu(controllers))
-            continue;
-        ot_text base = {0};
-        ot_text_printf(&base, "%s%s%s", mount, unified ? "" : "/", controllers);
-        const double limit =
-            limit_up(ot_text_str(&base), strcmp(group, "/") == 0 ? "" : group, unified);
-        if (limit > 0 && (least == 0 || limit < least))
-            least = limit;
-        ot_text_release(&base);
-    }
-    free(line);
-    if (file)
-        fclose(file);
+    ot_cpu_groups(groups, mount, "cpu", look, &least);
     return least;
 }

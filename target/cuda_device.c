@@ -177,6 +177,6 @@ void ot_cuda_clocks(const ot_cuda *cu, int device, char *text, size_t size, char
     nvml->nvmlDeviceGetTemperature(handle, TEMPERATURE_GPU, &celsius);
     nvml->nvmlDeviceGetPowerUsage(handle, &milliwatts);
     nvml->nvmlDeviceGetCurrentClocksThrottleReasons(handle, &held);
-    snprintf(text, size, "sm_mhz=%u\nmemory_mhz=%u\ncelsius=%u\nwatts=%.1f\nclocks_held=%llu\n",
+    ot_format(text, size, "sm_mhz=%u\nmemory_mhz=%u\ncelsius=%u\nwatts=%.1f\nclocks_held=%llu\n",
              sm, memory, celsius, milliwatts / 1000.0, held);
 }

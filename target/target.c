@@ -267,12 +267,22 @@ int ot_target_parse(const char *text, optune_target *target, optune_err *err)
         if (!row) {
             row = ot_target_find(word);
             if (!row) {
-                const char *name[MOST_TARGETS];
+                const char *name[MOST_TARGETS], *about[MOST_TARGETS];
+                ot_text keys[MOST_TARGETS] = {0};
                 int n;
                 const optune_target_row *const *rows = ot_targets(&n);
                 for (int i = 0; i < n; i++)
                     name[i] = rows[i]->name;
-                return ot_no_such(err, "target", word, name, n);
+                for (int i = 0; i < n; i++) {
+                    for (const char *const *key = rows[i]->keys; *key; key++)
+                        ot_text_printf(&keys[i], "%s ", *key);
+                    ot_text_add(&keys[i], rows[i]->summary ? rows[i]->summary : "");
+                    about[i] = ot_text_str(&keys[i]);
+                }
+                ot_no_such_about(err, "target", word, name, about, n);
+                for (int i = 0; i < n; i++)
+                    ot_text_release(&keys[i]);
+                return OPTUNE_ENOENT;
             }
             ot_copy(found.kind, sizeof found.kind, row->name);
             continue;

@@ -21,6 +21,15 @@ int ot_target_parse(const char *text, optune_target *target, optune_err *err);
  * -keys); that one is part of every record, and names the number of threads once the device
  * is known. */
 void ot_target_print(const optune_target *target, bool measured, ot_text *to);
+/* tvm.c */
+/* A target as TVM 0.6 to 0.19 write it in a log: words, a JSON object, a tag. Each option that
+ * means nothing here is passed over and told to `ignored` (may be NULL). */
+int ot_target_from_tvm(const char *text, optune_target *target,
+                       void (*ignored)(void *arg, const char *option), void *arg,
+                       optune_err *err);
+/* The reverse, as TVM 0.19 takes it: `llvm -mcpu=x86-64-v4 -num-cores=2`. `device`, when not NULL,
+ * fills in what the target leaves open. False: TVM has no such kind. */
+bool ot_target_to_tvm(const optune_target *target, const optune_device *device, ot_text *to);
 /* Finds the device and settles target->threads (0 becomes the device's cores). */
 int ot_target_probe(optune_target *target, optune_device *device, optune_err *err);
 
@@ -33,9 +42,58 @@ int ot_cpu_bind(int first_core, int n, optune_err *err);
 int ot_cpu_bind_thread(pid_t thread, int core, optune_err *err); /* by its kernel id */
 int ot_cpu_place(int core); /* its hardware thread as the system numbers it; -1: none */
 
+/* cpu_group.c: calls `look` with the folder, below `mount` (/sys/fs/cgroup), of every control group
+ * that the file `groups` (/proc/self/cgroup) names, and of its parents: of the unified hierarchy
+ * and of version 1's that has this controller. */
+void ot_cpu_groups(const char *groups, const char *mount, const char *controller,
+                   void (*look)(void *arg, const char *folder, bool unified), void *arg);
+
 /* cpu_quota.c: the cores' worth of time that the control groups named in `groups`
  * (/proc/self/cgroup), found under `mount` (/sys/fs/cgroup), allow; 0: no limit. */
 double ot_cpu_quota(const char *groups, const char *mount);
+
+/* memory.c: bytes that a process may still take: what the system has left, or less where a control
+ * group says so. `root` is in front of /proc and /sys, "" but in tests; -1: nobody tells. */
+int64_t ot_memory_available(const char *root);
+
+/* cpu_load.c: whose the machine was for a while. Counters of the kernel at one moment; the
+ * difference of two says what came in between. */
+enum { OT_LOAD_THREADS = 512, OT_LOAD_PROCESSES = 64 };
+typedef struct ot_cpu_load {
+    double at;           /* ot_now() */
+    int cores;           /* that were looked at */
+    double busy, stolen; /* seconds of these together */
+    double own;          /* processor seconds of the processes */
+    double throttled;    /* seconds that their control groups were stopped */
+    int64_t heat;        /* how often these cores were slowed by heat */
+    bool tells_waits;    /* the threads' waiting is known: */
+    int n_processes, n_threads;
+    struct {
+        int process; /* its number among the pids */
+        pid_t id;
+        double waited; /* seconds it could have run and did not */
+    } thread[OT_LOAD_THREADS];
+} ot_cpu_load;
+/* Of processes, of which one works at a time, on these cores (the system's numbers). What the
+ * kernel does not tell stays 0. `root` is in front of /proc and /sys, "" but in tests. */
+void ot_cpu_load_read(const char *root, const pid_t *pid, int n_pids, const int *core, int n,
+                      ot_cpu_load *load);
+/* Shares of a time in which the machine was not the process's, 0 .. 1. */
+typedef struct ot_disturbance {
+    double seconds;   /* the time */
+    double stolen;    /* by the machine below this virtual one */
+    double waited;    /* by the thread that waited longest for its core */
+    double shared;    /* of the cores, with other processes; only where `waited` is not told */
+    double throttled; /* stopped, as the control group had used up its time */
+    double hot;       /* 1: slowed by heat */
+} ot_disturbance;
+void ot_cpu_load_between(const ot_cpu_load *before, const ot_cpu_load *after,
+                         ot_disturbance *disturbance);
+void ot_disturbance_add(ot_disturbance *to,
+                        const ot_disturbance *more);  /* one time after another */
+double ot_disturbance_share(const ot_disturbance *d); /* the largest of them */
+/* The largest of them is too much for a measurement to be believed. */
+bool ot_disturbed(const ot_disturbance *d);
 
 /* cpu_features.c: what instructions there are. */
 typedef struct ot_cpu_features {
@@ -63,6 +121,9 @@ bool ot_cpu_buffer_intact(const ot_cpu_buffer *b);
 /* Opens one for this many threads; ENODEV says which names were tried and what to install. Sets
  * environment variables: for the worker process only. */
 int ot_cpu_library_open(const char *lib, int threads, void **handle, optune_err *err);
+/* A function of it by its plain name; NULL says what the library is that has none. */
+void *ot_cpu_library_function(const char *lib, void *handle, const char *function,
+                              optune_err *err);
 /* "name=value" lines of what is really there: opens it here. */
 int ot_cpu_library_describe(const char *lib, char *text, size_t size, optune_err *err);
 /* The same, asked of the worker program (`optune-worker --library LIB`), kept for the

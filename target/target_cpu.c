@@ -282,10 +282,7 @@ static void *library(void *state, const char *name, const char *function, optune
         ot_copy(s->library[s->n_libraries].name, OPTUNE_NAME_SIZE, name);
         s->library[s->n_libraries++].handle = handle;
     }
-    void *found = dlsym(handle, function);
-    if (!found)
-        optune_fail(err, OPTUNE_ENOENT, "library '%s' has no function '%s'", name, function);
-    return found;
+    return ot_cpu_library_function(name, handle, function, err);
 }
 
 static int alloc(void *state, int64_t bytes, bool guarded, void **buffer, optune_err *err)

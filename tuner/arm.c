@@ -57,26 +57,10 @@ static void mark(ot_arm *arm, int64_t index)
 static bool valid_index(const ot_arm *arm, int64_t index)
 {
     optune_config config;
+    if (!arm->impl->valid)
+        return true;
     ot_space_nth(arm->space, index, &config);
     return ot_space_valid(arm->space, &config, NULL);
-}
-
-int64_t optune_search_draw(const optune_search_view *view, uint64_t *rng)
-{
-    enum { DRAWS = 64, WALK = 100000 };
-    const int64_t size = optune_space_size(view->space);
-    int64_t index = 0;
-    for (int draw = 0; draw < DRAWS; draw++) {
-        index = optune_random_below(rng, size);
-        if (view->fresh(view, index))
-            return index;
-    }
-    for (int64_t step = 0; step < size && step < WALK; step++) {
-        index = (index + 1) % size;
-        if (view->fresh(view, index))
-            return index;
-    }
-    return -1;
 }
 
 static bool fresh(const optune_search_view *view, int64_t index)
@@ -103,9 +87,9 @@ int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candid
         .fresh = fresh,
         .core = arm,
     };
-    optune_config fallback;
-    ot_space_fallback(arm->space, &fallback);
-    ot_arm_hint(arm, &fallback);
+    arm->has_fallback = ot_space_fallback(arm->space, &arm->fallback, arm->fallback_why);
+    if (arm->has_fallback)
+        ot_arm_hint(arm, &arm->fallback);
     if (search->start)
         status = search->start(&arm->view);
     if (status < 0) {
@@ -123,30 +107,66 @@ void ot_arm_close(ot_arm *arm)
         arm->search->stop(&arm->view);
     free(arm->view.state);
     free(arm->queue);
+    free(arm->asked);
+    free(arm->unseen);
     free(arm->seen);
     ot_space_close(arm->space);
     *arm = (ot_arm){.best = INFINITY};
 }
 
-static void note_cost(ot_arm *arm, const optune_config *config, double cost)
+static void note(ot_arm *arm, const optune_config *config, const optune_told *how)
 {
-    if (cost < arm->best) {
-        arm->best = cost;
+    if (how->cost < arm->best) {
+        arm->best = how->cost;
         arm->best_config = *config;
     }
+    optune_told told = *how;
+    told.index = config->index;
     if (arm->search->tell)
-        arm->search->tell(&arm->view, config->index, cost);
+        arm->search->tell(&arm->view, &told);
 }
 
-bool ot_arm_know(ot_arm *arm, const optune_config *config, double cost)
+bool ot_arm_know(ot_arm *arm, const optune_config *config, const optune_told *how)
 {
     optune_config own = *config;
-    if (ot_space_index_of(arm->space, &own, NULL) < 0 || seen(arm, own.index))
+    if (ot_space_index_of(arm->space, &own, NULL) < 0 || seen(arm, own.index) ||
+        !ot_space_valid(arm->space, &own, NULL))
         return false;
     mark(arm, own.index);
     arm->trials++;
-    note_cost(arm, &own, cost);
+    note(arm, &own, how);
     return true;
+}
+
+static void show_pending(ot_arm *arm)
+{
+    arm->view.n_pending = arm->pending;
+    arm->view.pending = arm->asked;
+}
+
+static void add_pending(ot_arm *arm, int64_t index)
+{
+    if (arm->pending == arm->asked_capacity) {
+        arm->asked_capacity = arm->asked_capacity ? 2 * arm->asked_capacity : 8;
+        int64_t *asked = ot_alloc((size_t)arm->asked_capacity * sizeof *asked);
+        for (int i = 0; i < arm->pending; i++)
+            asked[i] = arm->asked[i];
+        free(arm->asked);
+        arm->asked = asked;
+    }
+    arm->asked[arm->pending++] = index;
+    show_pending(arm);
+}
+
+static void drop_pending(ot_arm *arm, int64_t index)
+{
+    int at = 0;
+    while (at < arm->pending - 1 && arm->asked[at] != index)
+        at++;
+    arm->pending--;
+    for (; at < arm->pending; at++)
+        arm->asked[at] = arm->asked[at + 1];
+    show_pending(arm);
 }
 
 void ot_arm_hint(ot_arm *arm, const optune_config *config)
@@ -182,14 +202,14 @@ bool ot_arm_next(ot_arm *arm, optune_config *config)
         return false;
     }
     mark(arm, index);
-    arm->pending++;
+    add_pending(arm, index);
     ot_space_nth(arm->space, index, config);
     return true;
 }
 
-void ot_arm_tell(ot_arm *arm, const optune_config *config, double cost)
+void ot_arm_tell(ot_arm *arm, const optune_config *config, const optune_told *how)
 {
-    arm->pending--;
+    drop_pending(arm, config->index);
     arm->trials++;
-    note_cost(arm, config, cost);
+    note(arm, config, how);
 }

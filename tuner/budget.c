@@ -11,6 +11,21 @@
 
 enum { FIRST_TRIALS = 2 }; /* of each, before promises count */
 
+/* Which first trials say most: the plevel default among what may be selected, which every table
+ * compares with, then the libraries, then all others. */
+static double rank(const ot_arm *arm, int n, int i)
+{
+    const ot_candidate *c = arm[i].candidate;
+    if (!c)
+        return 0;
+    bool is_default = c->refusal == OT_VALID;
+    for (int k = 0; k < n && is_default; k++)
+        is_default = k == i || !arm[k].candidate || arm[k].candidate->refusal != OT_VALID ||
+                     arm[k].candidate->plevel < c->plevel ||
+                     (arm[k].candidate->plevel == c->plevel && k > i);
+    return c->plevel + (is_default ? 2e5 : c->impl->library ? 1e5 : 0);
+}
+
 static double weight(const ot_arm *arm, double best)
 {
     if (!isfinite(best))
@@ -30,11 +45,10 @@ int ot_budget_next(const ot_arm *arm, int n)
         if (arm[i].exhausted)
             continue;
         const int taken = arm[i].trials + arm[i].pending;
-        /* First rounds by plevel, so that a run cut short knows the default and the libraries;
-         * then stride scheduling: the smallest share so far. */
-        const int plevel = arm[i].candidate ? arm[i].candidate->plevel : 0;
-        const double share =
-            taken < FIRST_TRIALS ? -1e9 + taken * 1e6 - plevel : taken / weight(&arm[i], best);
+        /* First rounds by rank, so that a run cut short has an answer and what to compare it
+         * with; then stride scheduling: the smallest share so far. */
+        const double share = taken < FIRST_TRIALS ? -1e9 + taken * 1e6 - rank(arm, n, i)
+                                                  : taken / weight(&arm[i], best);
         if (share < least) {
             least = share;
             next = i;

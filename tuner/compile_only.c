@@ -150,8 +150,11 @@ static int build(ot_run *run, const optune_task *task, built *b, int wanted, opt
     int status = ot_space_open(task, b->impl, &space, err);
     if (status < 0)
         return status;
-    ot_space_fallback(space, &config);
-    status = submit(run, task, b, &config, &list, err);
+    char refusal[OPTUNE_WHY_SIZE] = "";
+    if (ot_space_fallback(space, &config, refusal))
+        status = submit(run, task, b, &config, &list, err);
+    else if (!b->failed++)
+        optune_refuse(b->failure, "its fallback config is refused: %.200s", refusal);
     for (int have = 1; have < wanted && b->drawn < DRAWS * wanted && status >= 0; b->drawn++) {
         char why[OPTUNE_WHY_SIZE] = "";
         ot_space_nth(space, ot_space_random(space, &rng), &config);

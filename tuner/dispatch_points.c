@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/dispatch.h"
+#include "tuner/shaping.h"
 
 #define AS_GOOD 1.03 /* a config found elsewhere is kept when it is within this of the best */
 
@@ -88,6 +88,7 @@ static int judge(ot_shaping *s, const place *p, ot_pool *pool, ot_point *point, 
     if (status >= 0)
         status = ot_select(&p->task, fact, n, choice, err);
     if (status >= 0) {
+        ot_context_warn(s->o, choice);
         const ot_choice_row *row = &choice->row[choice->winner];
         point->cost =
             row->fact && choice->tier != OT_TIER_PLEVEL ? row->fact->record.cost : INFINITY;

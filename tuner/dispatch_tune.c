@@ -14,11 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/dispatch.h"
+#include "tuner/shaping.h"
 
 enum { DEFAULT_POINTS = 8, DEFAULT_TRIALS = 48, DEFAULT_SHAPES = 4, MOST_POINTS = 64 };
 #define DEFAULT_SECONDS 240.0
-#define DEFAULT_SEARCH "genetic"
 #define COMPARE_S 0.15
 #define NEAR_SIZES 1.15 /* neighbours within this need no closer look */
 
@@ -295,8 +294,8 @@ static int prepare(ot_shaping *s, optune_err *err)
                 optune_fail(err, OPTUNE_EUSAGE, "dim '%s' starts at %lld: sizes are 1 or more",
                             s->table->dims.dim[i].name, (long long)s->table->dims.dim[i].min);
     if (status >= 0)
-        status = ot_search_get(options->search ? options->search : DEFAULT_SEARCH, &run->search,
-                               err);
+        status = ot_search_get(options->search ? options->search : OT_DEFAULT_SEARCH,
+                               &run->search, err);
     if (status >= 0)
         status = ot_context_device(s->o, err);
     if (status >= 0 && options->output && s->o->device.warp > 0)
@@ -403,6 +402,7 @@ static json_t *result_json(const ot_shaping *s, bool interrupted)
 int optune_dispatch_tune(optune *o, const optune_dispatch_options *options,
                          optune_result **result, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
     *result = NULL;
     if (o->policy->cold)
         return optune_fail(err, OPTUNE_EUNSUPPORTED, "a dispatch is measured warm only");

@@ -10,7 +10,9 @@
 #include "tuner/tune.h"
 
 enum { MAX_FINALISTS = 16, RUNNERS_UP = 3 };
-#define NEAR 1.15 /* a runner-up is within this of the fastest */
+static const double LATE_S = 1; /* a compiler may be late by */
+static const double FAR = 2;    /* beyond this times the fastest nothing is close */
+#define NEAR 1.15               /* a runner-up is within this of the fastest */
 
 typedef struct finalist {
     const optune_impl *impl;
@@ -36,6 +38,21 @@ static void add(field *f, const optune_impl *impl, const optune_config *config, 
 {
     if (f->n < MAX_FINALISTS && !find(f, impl, config))
         f->item[f->n++] = (finalist){impl, *config, cost, false};
+}
+
+/* One that takes most of the time that there is, and is far behind, would keep all others from
+ * being measured well; its first figure says enough. */
+static void drop_slow(field *f, double seconds)
+{
+    double best = INFINITY;
+    int n = 0;
+    for (int i = 0; i < f->n; i++)
+        best = fmin(best, f->item[i].cost);
+    for (int i = 0; i < f->n; i++)
+        if (!(isfinite(f->item[i].cost) && f->item[i].cost > FAR * best &&
+              f->item[i].cost * OT_FINAL_RUNS > seconds))
+            f->item[n++] = f->item[i];
+    f->n = n;
 }
 
 static bool usable(const ot_fact *fact)
@@ -69,15 +86,11 @@ static void choose(const ot_spot *spot, field *f, const ot_arm *arm, int n, cons
             add(f, spot->hint[i], spot->hint_config[i], INFINITY);
     int next = -1; /* the plevel default among what may be selected */
     for (int i = 0; i < n; i++)
-        if (arm[i].candidate->refusal == OT_VALID &&
+        if (arm[i].candidate->refusal == OT_VALID && arm[i].has_fallback &&
             (next < 0 || arm[i].candidate->plevel > arm[next].candidate->plevel))
             next = i;
-    if (next >= 0) {
-        optune_config fallback;
-        ot_space_fallback(arm[next].space, &fallback);
-        if (!failed(fact, n_facts, arm[next].impl, &fallback))
-            add(f, arm[next].impl, &fallback, INFINITY);
-    }
+    if (next >= 0 && !failed(fact, n_facts, arm[next].impl, &arm[next].fallback))
+        add(f, arm[next].impl, &arm[next].fallback, INFINITY);
     int runners = 0;
     for (int i = 0; i < n_facts && runners < RUNNERS_UP; i++) {
         const optune_record *r = &fact[i].record;
@@ -116,7 +129,8 @@ int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_a
                      : ot_builder_submit(run->builder, who[i].task, plan, &job[i], err);
     }
     for (int i = 0; i < n && status >= 0; i++) {
-        while (job[i].work && !job[i].done && !ot_context_stopped(run->o))
+        while (job[i].work && !job[i].done && !ot_context_stopped(run->o) &&
+               ot_now() < run->end + LATE_S)
             ot_builder_wait(run->builder, &job[i], 0.2);
         if (ot_context_stopped(run->o))
             status = OPTUNE_EINTERRUPTED;
@@ -136,8 +150,7 @@ int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_a
         ot_text_release(&call);
     }
     if (status >= 0 && m)
-        status =
-            ot_worker_finals(run->worker, trial, m, run->o->policy, seconds, arena, raced, err);
+        status = ot_watched_finals(run, trial, m, seconds, arena, raced, err);
     for (int k = 0; k < m && status >= 0; k++) {
         result[index[k]] = raced[k];
         status = ot_record_trial(run, &who[index[k]], &raced[k], raced[k].seconds, true, err);
@@ -183,6 +196,7 @@ int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double s
     bool all_measured = true;
     if (status >= 0) {
         choose(&run->spot, f, arm, n, fact, n_facts);
+        drop_slow(f, seconds);
         for (int i = 0; i < f->n; i++)
             all_measured = all_measured && f->item[i].measured;
     }

@@ -7,11 +7,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "tuner/table.h"
 #include "tuner/tune.h"
 
 enum { DEFAULT_TRIALS = 64 };
 #define DEFAULT_SECONDS 150.0
-#define DEFAULT_SEARCH "genetic"
+static const double FIRST_S = 1; /* a first trial, before one was seen: most of it compiling */
 
 static const optune_preset *find_preset(const optune_op *op, const char *name, optune_err *err)
 {
@@ -136,6 +137,11 @@ static int cheaper(const void *a, const void *b)
 static void waiting(void *arg, double seconds)
 {
     ot_run *run = arg;
+    const double more = seconds - (seconds > run->waiting_s ? run->waiting_s : 0);
+    run->waiting_s = seconds;
+    run->waited_s += more;
+    run->last += more; /* first trials still get their time */
+    run->first_last += more;
     snprintf(run->waiting_note, sizeof run->waiting_note,
              "another run is measuring on this device; waiting for a turn (%.0f s)", seconds);
     ot_run_report(run, "waiting", run->waiting_note);
@@ -157,6 +163,13 @@ static void alone(void *arg, bool begins)
 {
     ot_run *run = arg;
     ot_builder_allow(run->builder, begins ? spare(run) : INT_MAX);
+    if (begins)
+        ot_watch_begin(run);
+}
+
+static void measured(void *arg)
+{
+    ot_watch_end(arg);
 }
 
 static int open_builder(ot_run *run, optune_err *err)
@@ -182,6 +195,7 @@ static int open_tools(ot_run *run, optune_err *err)
                                       .waiting = waiting,
                                       .idle = idle,
                                       .alone = alone,
+                                      .measured = measured,
                                       .spare = spare(run) > 0,
                                       .arg = run};
     if (status >= 0)
@@ -215,8 +229,12 @@ int ot_run_open(ot_run *run, optune_err *err)
     if (*run->o->device_key)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "a run measures this machine: --device is for asking about others");
+    run->memory_root = "";
     const int status = ot_context_device(run->o, err);
-    return status < 0 ? status : open_tools(run, err);
+    if (status < 0)
+        return status;
+    ot_watch_open(run);
+    return open_tools(run, err);
 }
 
 void ot_run_close(ot_run *run)
@@ -234,86 +252,126 @@ void ot_run_close(ot_run *run)
 static int start(ot_run *run, optune_err *err)
 {
     const optune_run_options *options = run->options;
-    int status = options->op ? ot_op_get(options->op, &run->op, err) : OPTUNE_OK;
+    ot_table_form form;
+    int status = ot_table_form_named(options->table, &form, err);
+    if (status >= 0 && options->op)
+        status = ot_op_get(options->op, &run->op, err);
     if (status >= 0)
-        status = ot_search_get(options->search ? options->search : DEFAULT_SEARCH, &run->search,
-                               err);
+        status = ot_search_get(options->search ? options->search : OT_DEFAULT_SEARCH,
+                               &run->search, err);
     if (status >= 0)
         status = gather(run, err);
     if (status >= 0)
         status = check_impls(run, err);
-    if (status >= 0 && options->compile_only) {
+    if (status < 0)
+        return status;
+    ot_run_report(run, "starting", NULL); /* what follows may take seconds */
+    if (options->compile_only) {
         status = ot_compile_device(run, err);
         return status < 0 ? status : open_builder(run, err);
     }
-    return status < 0 ? status : ot_run_open(run, err);
+    return ot_run_open(run, err);
 }
 
 /* The first trials of the workloads from i on would take a good part of their time. */
 static bool is_scarce(const ot_run *run, int i)
 {
     const int left = run->n_workloads - i;
-    return left > 1 && left * run->first_s > (run->end - ot_now()) / 4;
+    const double each = fmax(run->first_s, FIRST_S);
+    return left > 1 && left * each > (run->end - ot_now()) / 4;
+}
+
+/* Whatever else befalls a workload is its own problem: the others go on. */
+bool ot_run_ends_all(const ot_run *run, int status)
+{
+    return status == OPTUNE_EINTERRUPTED || status == OPTUNE_ETOOL || run->broken;
+}
+
+void ot_run_fail_alone(ot_run *run, ot_tuned *tuned, const optune_err *err)
+{
+    tuned->failed = true;
+    ot_copy(tuned->problem, sizeof tuned->problem, err->text);
+    ot_run_report(run, run->progress.phase ? run->progress.phase : "preparing", tuned->problem);
+}
+
+static int tune_all(ot_run *run, ot_tuned *tuned, optune_err *err)
+{
+    bool first = false;
+    for (int i = 0; i < run->n_workloads; i++) {
+        optune_err own = {0};
+        int status = OPTUNE_OK;
+        if (!first && is_scarce(run, i)) {
+            first = true;
+            status = ot_tune_first(run, i, tuned, &own);
+        }
+        if (status >= 0 && !tuned[i].failed) {
+            /* What one workload leaves, the others share. */
+            const double share = fmax(0, run->end - ot_now()) / (run->n_workloads - i);
+            status = ot_tune(run, i, isfinite(run->end) ? share : 1e9, &tuned[i], &own);
+        }
+        if (status < 0 && ot_run_ends_all(run, status))
+            return optune_fail(err, status, "%s", own.text);
+        if (status < 0)
+            ot_run_fail_alone(run, &tuned[i], &own);
+    }
+    return OPTUNE_OK;
+}
+
+/* The table of what is known, however it ended. */
+static int conclude(ot_run *run, const ot_tuned *tuned, int status, optune_result **result,
+                    optune_err *err)
+{
+    char why[OPTUNE_ERR_SIZE] = "";
+    int missing = 0;
+    ot_run_report(run, "done", NULL);
+    *result = ot_run_result(run, tuned, &missing, why);
+    if (status == OPTUNE_EINTERRUPTED)
+        return optune_fail(err, status, "interrupted%s; the same command goes on from here",
+                           run->new_trials ? ": everything measured so far is stored"
+                                           : " before a first new trial ended");
+    if (status < 0 && missing == run->n_workloads) {
+        optune_result_free(*result);
+        *result = NULL;
+    }
+    if (status >= 0 && missing)
+        return run->n_workloads == 1
+                   ? optune_fail(err, OPTUNE_EPARTIAL, "%s", why)
+                   : optune_fail(err, OPTUNE_EPARTIAL,
+                                 "%d of %d workloads failed or have no time, the first: %s",
+                                 missing, run->n_workloads, why);
+    return status;
 }
 
 int optune_run(optune *o, const optune_run_options *options, optune_result **result,
                optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
     *result = NULL;
     if (options->size != sizeof *options)
         return optune_fail(
             err, OPTUNE_EVERSION,
             "optune_run_options has another size: compiled against another version");
     ot_run *run = ot_alloc(sizeof *run);
-    ot_tuned *tuned = NULL;
     run->o = o;
     run->options = options;
     run->trials = options->trials > 0 ? options->trials : DEFAULT_TRIALS;
     run->started = ot_now();
-    int status = start(run, err);
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
-    run->end = seconds > 0 ? ot_now() + seconds : INFINITY;
-    run->last = run->end + seconds / 2;
+    run->end = seconds > 0 ? run->started + seconds : INFINITY;
+    int status = start(run, err);
+    /* Getting started is no fault of the workloads: the very first trial has all the time. */
+    run->last = run->end + 0.2 * seconds;
+    run->first_last = seconds > 0 ? fmax(run->last, ot_now() + seconds) : INFINITY;
     if (status >= 0 && options->compile_only) {
         status = ot_compile_only(run, result, err);
     } else if (status >= 0) {
-        tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
-        optune_err unknown = {0};
-        if (ot_worker_peak(run->worker, &run->peak_flops, &run->peak_bandwidth, &unknown) < 0)
-            ot_context_log(run->o, OPTUNE_LOG_INFO, "the peak is not known: %s", unknown.text);
-    }
-    bool first = false;
-    for (int i = 0; i < run->n_workloads && status >= 0 && run->worker; i++) {
-        if (!first && is_scarce(run, i)) {
-            first = true;
-            status = ot_tune_first(run, i, tuned, err);
-            if (status < 0)
-                break;
-        }
-        /* What one workload leaves, the others share. */
-        const double share = fmax(0, run->end - ot_now()) / (run->n_workloads - i);
-        optune_err own = {0};
-        status = ot_tune(run, i, isfinite(run->end) ? share : 1e9, &tuned[i], &own);
-        if (status == OPTUNE_ENOENT || status == OPTUNE_ENOMEM) {
-            /* Nothing computes this one here, or the device has no room for it: said in the report,
-             * and the others go on. */
-            ot_copy(tuned[i].problem, sizeof tuned[i].problem, own.text);
-            ot_run_report(run, "searching", tuned[i].problem);
-            status = OPTUNE_OK;
-        }
-        if (status < 0 && err)
-            *err = own;
-    }
-    if (status == OPTUNE_EINTERRUPTED)
-        optune_fail(err, status,
-                    "interrupted: everything measured so far is stored; the same "
-                    "command goes on from here");
-    if (tuned && (status >= 0 || status == OPTUNE_EINTERRUPTED)) {
-        ot_run_report(run, "done", NULL);
-        *result = ot_run_result(run, tuned);
+        ot_tuned *tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
+        ot_peak_begin(run);
+        status = tune_all(run, tuned, err);
+        status = conclude(run, tuned, status, result, err);
+        free(tuned);
     }
     ot_run_close(run);
-    free(tuned);
     free(run);
     if (status == OPTUNE_EINTERRUPTED)
         atomic_store(&o->stop, false); /* it was this run that was asked to end */

@@ -77,9 +77,11 @@ static int64_t ask(optune_search_view *view)
     return w->proposed;
 }
 
-static void tell(optune_search_view *view, int64_t index, double cost)
+static void tell(optune_search_view *view, const optune_told *told)
 {
     state *s = view->state;
+    const int64_t index = told->index;
+    const double cost = told->cost;
     if (cost < s->best_cost) {
         s->best = index;
         s->best_cost = cost;
@@ -102,7 +104,7 @@ static void tell(optune_search_view *view, int64_t index, double cost)
 
 OPTUNE_SEARCH(anneal) = {
     .name = "anneal",
-    .summary = "simulated annealing on measured costs, four walkers",
+    .summary = "simulated annealing, four walkers; for spaces where neighbours cost alike",
     .state_size = sizeof(state),
     .start = start,
     .ask = ask,

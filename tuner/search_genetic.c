@@ -31,9 +31,11 @@ static int start(optune_search_view *view)
     return OPTUNE_OK;
 }
 
-static void tell(optune_search_view *view, int64_t index, double cost)
+static void tell(optune_search_view *view, const optune_told *told)
 {
     state *s = view->state;
+    const int64_t index = told->index;
+    const double cost = told->cost;
     if (!isfinite(cost))
         return;
     s->told++;
@@ -88,7 +90,8 @@ static int64_t ask(optune_search_view *view)
 
 OPTUNE_SEARCH(genetic) = {
     .name = "genetic",
-    .summary = "crossover and mutation of the best configs so far",
+    .summary = "crossover and mutation of the best configs so far; for long runs, costs next "
+               "to no time",
     .state_size = sizeof(state),
     .start = start,
     .ask = ask,

@@ -17,7 +17,7 @@ static int64_t ask(optune_search_view *view)
 
 OPTUNE_SEARCH(grid) = {
     .name = "grid",
-    .summary = "every config in index order",
+    .summary = "every config in index order; for spaces that are tried as a whole",
     .state_size = sizeof(state),
     .ask = ask,
 };

@@ -21,7 +21,7 @@ static int64_t ask(optune_search_view *view)
 
 OPTUNE_SEARCH(random) = {
     .name = "random",
-    .summary = "uniform sampling without repetition",
+    .summary = "uniform sampling without repetition; the yardstick of all others",
     .state_size = sizeof(state),
     .start = start,
     .ask = ask,

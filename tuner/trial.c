@@ -12,7 +12,8 @@
 static char *task_text(const optune_task *task, const optune_impl *impl, ot_arena *arena)
 {
     ot_text target = {0};
-    ot_target_print(task->target, true, &target);
+    if (!ot_target_to_tvm(task->target, task->device, &target))
+        ot_target_print(task->target, true, &target);
     json_t *input = json_pack("[s,s,o,{}]", ot_text_str(&target), impl->name,
                               ot_task_args(task->call, impl));
     char *text = input ? json_dumps(input, JSON_COMPACT) : NULL;
@@ -76,6 +77,7 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
                         "once this is mended",
                         refused.text, run->o->db);
     ot_arena_release(&arena);
+    run->broken = run->broken || status < 0;
     return status;
 }
 

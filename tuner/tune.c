@@ -8,34 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "tuner/tune.h"
+#include "tuner/tuning.h"
 
-enum { QUEUE = 8 };
-
-typedef struct slot {
-    int arm;
-    optune_config config;
-    ot_job job;
-} slot;
-
-typedef struct tuning {
-    ot_run *run;
-    optune_task task;
-    ot_candidate candidate[OT_MAX_CANDIDATES];
-    ot_arm arm[OT_MAX_CANDIDATES];
-    int n_arms;
-    slot *queue[QUEUE];
-    int n_queued;
-    int workload;
-    ot_text call;
-    double start, seconds; /* ot_now(); its share of the time */
-    double end;            /* ot_now() by which it is over, finals included */
-    double finals_s;       /* to be spent on sampling the finalists */
-    double told_s;         /* telling the worker the workload took */
-    double load_s;         /* the longest that a candidate took before its first sample */
-    ot_tuned *tuned;
-    optune_plan *plan;
-} tuning;
+enum { AHEAD = 2 }; /* candidates that compile before the worker knows the workload */
 
 static bool wanted(const ot_run *run, const optune_impl *impl)
 {
@@ -67,7 +42,7 @@ static bool is_there(const ot_run *run, ot_candidate *c)
     return false;
 }
 
-static int open_arms(tuning *t, optune_err *err)
+static int open_arms(ot_tuning *t, optune_err *err)
 {
     ot_run *run = t->run;
     int n = 0;
@@ -80,6 +55,11 @@ static int open_arms(tuning *t, optune_err *err)
                              run->options->seed, err);
         if (status < 0)
             break;
+        if (!t->arm[t->n_arms].has_fallback)
+            ot_context_log(run->o, OPTUNE_LOG_WARNING,
+                           "%s refuses its own fallback config, so its first trial is another: "
+                           "%s",
+                           t->arm[t->n_arms].impl->name, t->arm[t->n_arms].fallback_why);
         const int64_t size = optune_space_size(t->arm[t->n_arms].space);
         t->tuned->space += size;
         t->n_arms++;
@@ -97,7 +77,7 @@ static int open_arms(tuning *t, optune_err *err)
     return status;
 }
 
-static ot_arm *arm_of(tuning *t, const char *impl)
+static ot_arm *arm_of(ot_tuning *t, const char *impl)
 {
     for (int i = 0; i < t->n_arms; i++)
         if (!strcmp(t->arm[i].impl->name, impl))
@@ -105,7 +85,7 @@ static ot_arm *arm_of(tuning *t, const char *impl)
     return NULL;
 }
 
-static void count(tuning *t, int outcome)
+static void count(ot_tuning *t, int outcome)
 {
     t->tuned->trials++;
     if (outcome != OPTUNE_OUTCOME_OK && outcome < (int)OT_COUNT(t->tuned->failures))
@@ -113,7 +93,7 @@ static void count(tuning *t, int outcome)
 }
 
 /* Current records count as done; stale ones and other devices' are tried first. */
-static int recall(tuning *t, optune_err *err)
+static int recall(ot_tuning *t, optune_err *err)
 {
     ot_arena arena = {0};
     ot_fact *fact;
@@ -132,7 +112,9 @@ static int recall(tuning *t, optune_err *err)
             continue;
         }
         /* Cheapest first: of several records of one config, the best is what counts. */
-        if (ot_arm_know(arm, &r->config, r->cost))
+        const optune_told told = {
+            .cost = r->cost, .outcome = r->outcome, .seconds = r->all_cost};
+        if (ot_arm_know(arm, &r->config, &told))
             count(t, r->outcome);
     }
     ot_arena_release(&arena);
@@ -151,7 +133,7 @@ static int recall(tuning *t, optune_err *err)
     return status;
 }
 
-static void best_so_far(tuning *t)
+static void best_so_far(ot_tuning *t)
 {
     optune_progress *p = &t->run->progress;
     p->best = INFINITY;
@@ -165,7 +147,7 @@ static void best_so_far(tuning *t)
 }
 
 /* Writes one outcome down and tells everybody. */
-static int conclude(tuning *t, slot *s, const ot_trial_result *result, double seconds,
+static int conclude(ot_tuning *t, ot_slot *s, const ot_trial_result *result, double seconds,
                     optune_err *err)
 {
     ot_arm *arm = &t->arm[s->arm];
@@ -176,8 +158,11 @@ static int conclude(tuning *t, slot *s, const ot_trial_result *result, double se
                               .at = t->run->spot.at,
                               .policy = t->run->spot.policy};
     const int status = ot_record_trial(t->run, &who, result, seconds, false, err);
-    ot_arm_tell(arm, &s->config, ok ? result->cost : INFINITY);
+    const optune_told told = {
+        .cost = ok ? result->cost : INFINITY, .outcome = result->outcome, .seconds = seconds};
+    ot_arm_tell(arm, &s->config, &told);
     count(t, result->outcome);
+    t->run->begun += !t->tuned->new_trials;
     if (!t->tuned->new_trials++)
         t->run->first_s = fmax(t->run->first_s, ot_now() - t->start);
     t->run->new_trials++;
@@ -199,21 +184,34 @@ static int conclude(tuning *t, slot *s, const ot_trial_result *result, double se
     return status;
 }
 
-/* Asks for one more config and sends it to the compilers. 0: nothing is left to ask for. */
-static int enqueue(tuning *t, optune_err *err)
+/* How many more trials an arm can expect: its part so far of what trials and time leave. */
+static double left_for(const ot_tuning *t, const ot_arm *arm)
 {
-    slot *s = ot_alloc(sizeof *s);
+    const int out = t->tuned->trials + t->n_queued;
+    const double now = ot_now(), each = (now - t->start) / fmax(1, t->tuned->new_trials);
+    double left = t->run->trials - out;
+    if (t->tuned->new_trials)
+        left = fmin(left, (t->end - now) / each);
+    return fmax(1, left * (arm->trials + arm->pending + 1) / (out + t->n_arms));
+}
+
+int ot_tuning_enqueue(ot_tuning *t, optune_err *err)
+{
+    ot_slot *s = ot_alloc(sizeof *s);
     for (;;) {
         s->arm = ot_budget_next(t->arm, t->n_arms);
         if (s->arm < 0) {
             free(s);
             return 0;
         }
+        t->arm[s->arm].view.left = left_for(t, &t->arm[s->arm]);
         if (ot_arm_next(&t->arm[s->arm], &s->config))
             break;
     }
     optune_err misuse = {0};
     int status = ot_plan_make(&t->task, t->arm[s->arm].impl, &s->config, t->plan, &misuse);
+    if (status >= 0)
+        status = ot_room_scratch(t->run, t->plan, &misuse);
     if (status < 0) {
         const ot_trial_result refused = {.outcome = OPTUNE_OUTCOME_INSTANTIATION,
                                          .message = misuse.text};
@@ -243,56 +241,62 @@ static int enqueue(tuning *t, optune_err *err)
 
 /* What the finals of the workload will take, as far as can be told: every finalist is loaded and
  * verified again. */
-static double reserve(const tuning *t)
+static double reserve(const ot_tuning *t)
 {
     int n = 2; /* the default's fallback, a runner-up */
+    double runs = 0;
     if (t->tuned->trials < 2)
         return 0; /* another trial is worth more than finals of one */
-    for (int i = 0; i < t->n_arms; i++)
+    for (int i = 0; i < t->n_arms; i++) {
         n += isfinite(t->arm[i].best);
-    return fmin(t->finals_s + t->told_s + n * t->load_s, t->seconds * 0.4);
+        runs += isfinite(t->arm[i].best) ? OT_FINAL_RUNS * t->arm[i].best : 0;
+    }
+    return fmin(fmax(t->finals_s, runs) + t->told_s + n * t->load_s, t->seconds * 0.4);
 }
 
-/* No more trials: but a workload's first one may take what is left of the whole run, and half
- * as much again, as a table without it says nothing. */
-static bool is_over(const tuning *t)
+bool ot_tuning_is_over(const ot_tuning *t)
 {
     const double now = ot_now();
     const bool known = isfinite(t->run->progress.best);
     return now >= t->end - (known ? reserve(t) : 0) &&
-           (t->tuned->trials > 0 || now >= t->run->last);
+           (t->tuned->trials > 0 ||
+            now >= (t->run->new_trials ? t->run->last : t->run->first_last));
 }
 
 /* The oldest queued trial that is built, waiting for one; -1: there is none, and it is over. The
  * very first is the plevel default, which every table compares with. */
-static int next_built(tuning *t)
+static int next_built(ot_tuning *t)
 {
     for (;;) {
         const int n = t->tuned->trials ? t->n_queued : 1;
         for (int i = 0; i < n; i++)
             if (t->queue[i]->job.done)
                 return i;
-        if (ot_context_stopped(t->run->o) || is_over(t))
+        if (ot_context_stopped(t->run->o) || ot_tuning_is_over(t))
             return -1;
         ot_builder_wait(t->run->builder, NULL, 0.1);
     }
 }
 
-static void note_load(tuning *t, const ot_trial_result *result)
+static void note_load(ot_tuning *t, const ot_trial_result *result)
 {
     const double sampled = result->cost * (double)(result->inner * (result->n_samples + 1));
     if (result->outcome == OPTUNE_OUTCOME_OK)
         t->load_s = fmax(t->load_s, fmin(result->seconds - sampled, t->finals_s));
 }
 
-/* Runs one queued trial. */
-static int measure(tuning *t, int at, optune_err *err)
+int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
 {
-    slot *s = t->queue[at];
+    ot_slot *s = t->queue[at];
     ot_arena arena = {0};
-    ot_trial_result result = {.outcome = s->job.outcome, .message = s->job.message};
     int status = OPTUNE_OK;
     if (s->job.outcome == OPTUNE_OUTCOME_OK) {
+        status = ot_plan_make(&t->task, t->arm[s->arm].impl, &s->config, t->plan, err);
+        if (status >= 0)
+            status = ot_builder_renew(t->run->builder, &t->task, t->plan, &s->job, err);
+    }
+    ot_trial_result result = {.outcome = s->job.outcome, .message = s->job.message};
+    if (status >= 0 && s->job.outcome == OPTUNE_OUTCOME_OK) {
         double best = INFINITY;
         for (int i = 0; i < t->n_arms; i++)
             best = fmin(best, t->arm[i].best);
@@ -304,8 +308,7 @@ static int measure(tuning *t, int at, optune_err *err)
                                 .job = &s->job,
                                 .best = best,
                                 .range = t->run->spot.range};
-        status =
-            ot_worker_trial(t->run->worker, &trial, t->run->o->policy, &arena, &result, err);
+        status = ot_watched_trial(t->run, &trial, &arena, &result, err);
         note_load(t, &result);
     }
     if (status >= 0)
@@ -317,29 +320,34 @@ static int measure(tuning *t, int at, optune_err *err)
     return status;
 }
 
-static int search(tuning *t, optune_err *err)
+/* Compiling runs ahead by at most this many. */
+static int fill_queue(ot_tuning *t, int most, optune_err *err)
+{
+    int status = 1;
+    while (status > 0 && t->n_queued < most && t->tuned->trials + t->n_queued < t->run->trials)
+        status = ot_tuning_enqueue(t, err);
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+static int search(ot_tuning *t, optune_err *err)
 {
     int status = OPTUNE_OK;
-    bool more = true;
     while (status >= 0) {
-        const bool over = is_over(t);
+        const bool over = ot_tuning_is_over(t);
         if (ot_context_stopped(t->run->o))
             return OPTUNE_EINTERRUPTED;
-        while (more && !over && status >= 0 && t->n_queued < QUEUE &&
-               t->tuned->trials + t->n_queued < t->run->trials) {
-            status = enqueue(t, err);
-            more = status != 0;
-        }
+        if (!over)
+            status = fill_queue(t, OT_QUEUE, err);
         if (status < 0 || over || !t->n_queued)
             break;
         const int built = next_built(t);
         if (built >= 0)
-            status = measure(t, built, err);
+            status = ot_tuning_measure(t, built, err);
     }
     return status < 0 ? status : OPTUNE_OK;
 }
 
-static void forget_queue(tuning *t)
+static void forget_queue(ot_tuning *t)
 {
     for (int i = 0; i < t->n_queued; i++) {
         ot_builder_forget(t->run->builder, &t->queue[i]->job);
@@ -348,7 +356,7 @@ static void forget_queue(tuning *t)
     t->n_queued = 0;
 }
 
-static void close_tuning(tuning *t)
+void ot_tuning_close(ot_tuning *t)
 {
     forget_queue(t);
     for (int i = 0; i < t->n_arms; i++)
@@ -358,11 +366,10 @@ static void close_tuning(tuning *t)
     free(t);
 }
 
-/* What is known of the workload, ready to be asked for trials; NULL: nothing computes it. */
-static tuning *open_tuning(ot_run *run, int workload, double seconds, ot_tuned *tuned,
-                           optune_err *err)
+ot_tuning *ot_tuning_open(ot_run *run, int workload, double seconds, ot_tuned *tuned,
+                          optune_err *err)
 {
-    tuning *t = ot_alloc(sizeof *t);
+    ot_tuning *t = ot_alloc(sizeof *t);
     t->run = run;
     t->workload = workload;
     t->task = (optune_task){&run->call[workload], &run->o->target, &run->o->device};
@@ -375,12 +382,11 @@ static tuning *open_tuning(ot_run *run, int workload, double seconds, ot_tuned *
     ot_call_print(run->spot.at ? run->spot.at : t->task.call, &t->call);
     if (open_arms(t, err) >= 0 && recall(t, err) >= 0)
         return t;
-    close_tuning(t);
+    ot_tuning_close(t);
     return NULL;
 }
 
-/* From here on, progress is this workload's. */
-static void enter(tuning *t)
+void ot_tuning_enter(ot_tuning *t)
 {
     optune_progress *p = &t->run->progress;
     p->workload = t->workload + 1;
@@ -393,37 +399,80 @@ static void enter(tuning *t)
     ot_run_report(t->run, "preparing", NULL);
 }
 
-static void leave(tuning *t)
+void ot_tuning_leave(ot_tuning *t)
 {
     t->run->progress.call = t->run->progress.impl = t->run->progress.best_impl = NULL;
 }
 
-static int tell(tuning *t, optune_err *err)
+int ot_tuning_tell(ot_tuning *t, optune_err *err)
 {
+    const optune_call *call = t->run->spot.at ? t->run->spot.at : t->task.call;
     const double asked = ot_now();
-    const int status =
-        ot_worker_workload(t->run->worker, ot_text_str(&t->call), t->run->options->seed, err);
+    double on_device;
+    int status = ot_room_check(t->run, call, err);
+    if (status >= 0)
+        status = ot_worker_workload(t->run->worker, ot_text_str(&t->call),
+                                    t->run->options->seed, err);
+    t->run->held = status < 0 ? 0 : ot_room_needed(call, &t->run->o->device, &on_device);
     t->told_s = ot_now() - asked;
     return status;
+}
+
+void ot_tuning_say_unfinished(const ot_tuning *t)
+{
+    const ot_run *run = t->run;
+    const double spent = ot_now() - t->start, all = ot_now() - run->started;
+    /* What first trials took until now, or what this one did, for every workload, and more. */
+    const double each = fmax(run->begun ? all / run->begun : 0, spent + 1);
+    const double enough = ceil(1.5 * each * run->n_workloads);
+    char doing[OPTUNE_WHY_SIZE];
+    if (t->run->waited_s > spent / 2)
+        snprintf(doing, sizeof doing, "other runs measured on this device for %.0f s",
+                 t->run->waited_s);
+    else if (!t->n_queued)
+        snprintf(doing, sizeof doing, "its turn did not come");
+    else if (!t->queue[0]->job.done)
+        snprintf(doing, sizeof doing, "%s was still compiling after %.1f s",
+                 t->arm[t->queue[0]->arm].impl->name, spent);
+    else
+        snprintf(doing, sizeof doing, "%s was about to be measured, preparing took %.1f s",
+                 t->arm[t->queue[0]->arm].impl->name, spent);
+    snprintf(t->tuned->problem, sizeof t->tuned->problem,
+             "nothing measured within the limits: %s; --time %.0f would do", doing, enough);
+}
+
+/* The finals fit into the time, or there are none: first trials rank as well, if less sharply. */
+static bool has_finals(const ot_tuning *t)
+{
+    const double now = ot_now();
+    const double end = fmax(t->end, isfinite(t->run->end) ? t->run->end : 0);
+    /* One alone, when its share is over, has nobody to be compared with. */
+    return isfinite(t->run->progress.best) && now < end &&
+           !(t->tuned->trials == 1 && now >= t->end);
 }
 
 int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err)
 {
     optune_err own = {0};
-    tuning *t = open_tuning(run, workload, seconds, tuned, &own);
+    ot_tuning *t = ot_tuning_open(run, workload, seconds, tuned, &own);
     if (!t)
         return optune_fail(err, own.status, "%s", own.text);
     int status = OPTUNE_OK;
-    enter(t);
-    if (tuned->trials < run->trials && !is_over(t)) {
-        status = tell(t, err);
+    ot_tuning_enter(t);
+    if (tuned->trials < run->trials && !ot_tuning_is_over(t)) {
+        /* The first candidates compile while the reference is computed. */
+        status = ot_room_check(run, run->spot.at ? run->spot.at : t->task.call, err);
+        if (status >= 0)
+            status = fill_queue(t, AHEAD, err);
+        if (status >= 0)
+            status = ot_tuning_tell(t, err);
         if (status >= 0)
             status = search(t, err);
     }
+    if (status >= 0 && !tuned->trials && !tuned->problem[0])
+        ot_tuning_say_unfinished(t);
     forget_queue(t); /* nothing compiles beside the finals */
-    /* One alone, when the time is over, has nobody to be compared with. */
-    const bool alone = tuned->trials == 1 && ot_now() >= t->end;
-    if (status >= 0 && isfinite(run->progress.best) && !alone)
+    if (status >= 0 && has_finals(t))
         status = ot_finals(run, &t->task, t->arm, t->n_arms, t->finals_s, err);
     if (!isfinite(run->progress.best) && tuned->trials && !tuned->problem[0])
         snprintf(tuned->problem, sizeof tuned->problem,
@@ -431,55 +480,7 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
                  tuned->trials);
     tuned->done = true;
     tuned->interrupted = status == OPTUNE_EINTERRUPTED;
-    leave(t);
-    close_tuning(t);
+    ot_tuning_leave(t);
+    ot_tuning_close(t);
     return status;
-}
-
-/* One trial of one that has none yet. */
-static int tune_first(tuning *t, optune_err *err)
-{
-    int status = OPTUNE_OK;
-    enter(t);
-    while (status >= 0 && t->n_queued && !t->queue[0]->job.done && !is_over(t) &&
-           !ot_context_stopped(t->run->o))
-        ot_builder_wait(t->run->builder, &t->queue[0]->job, 0.1);
-    if (ot_context_stopped(t->run->o))
-        status = OPTUNE_EINTERRUPTED;
-    else if (t->n_queued && t->queue[0]->job.done) {
-        status = tell(t, err);
-        if (status >= 0)
-            status = measure(t, 0, err);
-    }
-    leave(t);
-    return status;
-}
-
-int ot_tune_first(ot_run *run, int from, ot_tuned *tuned, optune_err *err)
-{
-    const int n = run->n_workloads - from;
-    tuning **all = ot_alloc((size_t)n * sizeof *all);
-    int status = OPTUNE_OK;
-    for (int i = 0; i < n && status >= 0; i++) {
-        all[i] = open_tuning(run, from + i, 0, &tuned[from + i], NULL);
-        if (all[i] && !tuned[from + i].trials)
-            status = enqueue(all[i], err);
-    }
-    for (int i = 0; i < n && status >= 0; i++) {
-        if (all[i])
-            status = tune_first(all[i], err);
-        if (status == OPTUNE_ENOMEM)
-            status = OPTUNE_OK; /* the search proper says so */
-    }
-    for (int i = 0; i < n; i++) {
-        if (all[i])
-            close_tuning(all[i]);
-        /* What it found is stored: the search proper recalls it. */
-        ot_tuned *t = &tuned[from + i];
-        memset(t->failures, 0, sizeof t->failures);
-        t->trials = 0;
-        t->space = 0;
-    }
-    free(all);
-    return status < 0 ? status : OPTUNE_OK;
 }

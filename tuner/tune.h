@@ -3,7 +3,8 @@
 #ifndef OPTUNE_TUNE_H
 #define OPTUNE_TUNE_H
 
-#include "tuner/tuner.h"
+#include "answer/answer.h"
+#include "run/run.h"
 
 /* One implementation of one workload: its space, its search, and how it did so far. */
 typedef struct ot_arm {
@@ -12,29 +13,42 @@ typedef struct ot_arm {
     optune_space *space;
     const optune_search *search;
     optune_search_view view;
-    int trials;     /* known and done, of this question */
-    int pending;    /* asked for, not yet told */
+    int trials;  /* known and done, of this question */
+    int pending; /* asked for, not yet told: asked[0..pending-1] */
+    int64_t *asked;
+    int asked_capacity;
     bool exhausted; /* nothing fresh is left */
-    double best;    /* cost; infinity: none */
+    bool has_fallback;
+    optune_config fallback;
+    char fallback_why[OPTUNE_WHY_SIZE]; /* why it has none that may be used */
+    double best;                        /* cost; infinity: none */
     optune_config best_config;
     int64_t *queue; /* indices to try before the search is asked: fallback, hints */
     int n_queue, next_queue, queue_capacity;
     int64_t *seen; /* open-addressing set of indices; -1: empty */
     int64_t seen_capacity, n_seen;
+    int64_t *unseen; /* draw.c: valid ones, once they had to be listed; seen ones leave late */
+    int64_t n_unseen;
 } ot_arm;
+
+/* The search of runs that name none. */
+#define OT_DEFAULT_SEARCH "forest"
+/* Trials of a workload that are out at once: asked for, and not told yet. */
+enum { OT_QUEUE = 8 };
 
 /* arm.c */
 int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candidate,
                 const optune_search *search, uint64_t seed, optune_err *err);
 void ot_arm_close(ot_arm *arm);
 /* A config known from a record: counts as seen; told to the search. False when it was known
- * already, or is no config of the space. */
-bool ot_arm_know(ot_arm *arm, const optune_config *config, double cost);
+ * already, or is no valid config of the space. */
+bool ot_arm_know(ot_arm *arm, const optune_config *config, const optune_told *how);
 /* A config to try before the search is asked, unless seen or invalid. */
 void ot_arm_hint(ot_arm *arm, const optune_config *config);
 /* The next config, marked seen; false when nothing is left. */
 bool ot_arm_next(ot_arm *arm, optune_config *config);
-void ot_arm_tell(ot_arm *arm, const optune_config *config, double cost);
+/* How the trial of a config ended; `how` may leave its index out. */
+void ot_arm_tell(ot_arm *arm, const optune_config *config, const optune_told *how);
 
 /* budget.c: index of the arm that gets the next trial; -1: all are exhausted. */
 int ot_budget_next(const ot_arm *arm, int n);
@@ -59,6 +73,16 @@ typedef struct ot_spot {
     const optune_config *const *hint_config;
 } ot_spot;
 
+/* watch.c: whose the machine was while the worker measured. */
+typedef struct ot_watch {
+    const char *root; /* in front of /proc and /sys: "" but in tests */
+    int core[256], n; /* that kernels run on; none: nothing is watched */
+    bool watching;    /* the worker measures: */
+    ot_cpu_load before;
+    ot_disturbance sum; /* of the trial, or of the finals, at hand */
+    int in_vain;        /* repetitions in a row that were disturbed, too */
+} ot_watch;
+
 /* run.c: what one run shares among its workloads. */
 typedef struct ot_run {
     optune *o;
@@ -71,11 +95,15 @@ typedef struct ot_run {
     int n_workloads;
     optune_call *call;
     ot_spot spot;
-    int trials;  /* per workload */
-    double end;  /* ot_now() by which the run is over; infinity: none */
-    double last; /* by which it is over even for workloads that have no trial yet */
+    int trials;        /* per workload */
+    double end;        /* ot_now() by which the run is over; infinity: none */
+    double last;       /* by which it is over even for workloads that have no trial yet */
+    double first_last; /* and even where there is no trial at all */
+    int begun;         /* workloads that had a new trial */
     int new_trials, failures;
-    double peak_flops, peak_bandwidth;
+    bool broken;                       /* an outcome could not be written down: the run ends */
+    double peak_flops, peak_bandwidth; /* 0: not known */
+    bool peak_settled;                 /* measured while the machine was ours */
     optune_progress progress;
     ot_arena arena;      /* texts that live as long as the run: hints */
     optune_record *hint; /* of other devices or stale, for any of the workloads */
@@ -83,6 +111,10 @@ typedef struct ot_run {
     double started;
     double first_s; /* the longest that a workload's first trial took, from its beginning */
     char waiting_note[OPTUNE_WHY_SIZE];
+    double waited_s, waiting_s; /* for other runs' measurements: all, this time so far */
+    ot_watch watch;
+    const char *memory_root; /* see ot_memory_available */
+    double held;             /* bytes that the worker holds for its present workload */
 } ot_run;
 
 /* How one workload went. */
@@ -93,13 +125,43 @@ typedef struct ot_tuned {
     int trials;       /* stored ones included */
     int64_t space;    /* configs in all spaces together */
     bool interrupted;
-    char problem[OPTUNE_ERR_SIZE]; /* why nothing is known; empty: fine */
+    bool failed;                   /* it ended before its time, for its own problem */
+    char problem[OPTUNE_ERR_SIZE]; /* why that is, or why nothing is known; empty: fine */
 } ot_tuned;
 
 /* trial.c: one outcome becomes a record, in the log and then in the store. */
 int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result *result,
                     double seconds, bool final, optune_err *err);
 void ot_run_report(ot_run *run, const char *phase, const char *note);
+
+/* watch.c */
+void ot_watch_open(ot_run *run);
+void ot_watch_begin(ot_run *run); /* a measurement begins */
+void ot_watch_end(ot_run *run);   /* and is over, its processes still there */
+/* ot_worker_trial and ot_worker_finals, again where the machine was not ours; what stays so is
+ * noted among the result's counters. */
+int ot_watched_trial(ot_run *run, const ot_trial *trial, ot_arena *arena,
+                     ot_trial_result *result, optune_err *err);
+int ot_watched_finals(ot_run *run, const ot_trial *trial, int n, double seconds,
+                      ot_arena *arena, ot_trial_result *result, optune_err *err);
+/* The lines of a record's counters that say so, and back; false: there are none. */
+void ot_disturbance_lines(const ot_disturbance *d, ot_text *to);
+bool ot_disturbance_of(const char *counters, ot_disturbance *d);
+void ot_disturbance_say(const ot_disturbance *d, ot_text *to); /* for people */
+
+/* peaks.c: what the device can do, remembered or, where there is time, measured. */
+void ot_peak_begin(ot_run *run);
+/* At the end of a run: `fastest` is the most that a kernel (`whose`) did, which the peak cannot be
+ * below; 0: none. */
+void ot_peak_end(ot_run *run, double fastest, const char *whose);
+
+/* room.c */
+/* Bytes of this machine's memory that the workload takes at once; on a GPU its buffers are the
+ * device's. */
+double ot_room_needed(const optune_call *call, const optune_device *device, double *on_device);
+/* ENOMEM, with how much is needed and how much is there. */
+int ot_room_check(const ot_run *run, const optune_call *call, optune_err *err);
+int ot_room_scratch(const ot_run *run, const optune_plan *plan, optune_err *err);
 
 /* compile_only.c */
 /* This machine's device, or the one that the target's options describe. */
@@ -108,10 +170,10 @@ int ot_compile_only(ot_run *run, optune_result **result, optune_err *err);
 
 /* tune.c, finals.c */
 int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err);
-/* One trial for each workload from `from` on that has none: the plevel default's fallback. All
- * compile beside each other. For devices so slow that a share of the time may be over before it
- * is measured. */
+/* tune_first.c: one trial for each workload from `from` on that has none: the plevel default's
+ * fallback. */
 int ot_tune_first(ot_run *run, int from, ot_tuned *tuned, optune_err *err);
+enum { OT_FINAL_RUNS = 12 }; /* of a finalist, at least: verified, warmed up, in turns */
 /* Measures the best of every arm, the plevel default's fallback and the runners-up interleaved. */
 int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double seconds,
               optune_err *err);
@@ -122,10 +184,36 @@ int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_a
                ot_trial_result *result, optune_err *err);
 
 /* run.c: the device, the worker, the compilers, the logs; `o`, `options` and `op` are set. */
+bool ot_run_ends_all(const ot_run *run, int status); /* a failure that no workload has alone */
+/* A workload failed for a reason of its own; the run goes on. */
+void ot_run_fail_alone(ot_run *run, ot_tuned *tuned, const optune_err *err);
 int ot_run_open(ot_run *run, optune_err *err);
 void ot_run_close(ot_run *run);
 
+/* baseline.c: the libraries that a table compares with, each under its own name. */
+typedef struct ot_baseline {
+    char name[256]; /* "OpenBLAS 0.3.21 SkylakeX" */
+    char core[256]; /* more than a word: what is to be said of its kernels */
+    bool reference; /* the reference BLAS */
+    double log_sum;
+    int rows;
+} ot_baseline;
+typedef struct ot_baselines {
+    int n;
+    ot_baseline item[8];
+} ot_baselines;
+/* What a library's record says it was measured with. */
+void ot_baseline_name(const optune_record *library, char *to, size_t size);
+bool ot_baseline_is_reference(const optune_record *library);
+void ot_baseline_add(ot_baselines *b, const optune_record *library, double ratio);
+/* "; over MKL 2026.2: 1.30x ..."; `first`: nothing has begun the line of means yet. */
+void ot_baseline_means(const ot_baselines *b, bool first, ot_text *line);
+/* What is to be said of one below the table; nothing of most. */
+void ot_baseline_note(const ot_baseline *one, ot_text *line);
+
 /* report.c */
-optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned);
+/* `missing`: how many workloads have no time, or failed; the first one's reason is in `why`. */
+optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
+                             char why[OPTUNE_ERR_SIZE]);
 
 #endif

@@ -16,15 +16,17 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 3
+#define OPTUNE_ABI 4
 
 /* ---- strategy: which implementations for one target key ---------------------------------- */
 
-#define OPTUNE_PLEVEL 10 /* the default priority level */
+#define OPTUNE_PLEVEL 10 /* the default priority level: what a row that says none has */
+/* Says level 0 in a row or to optune_strategy_add, since a 0 is what a field left out holds. */
+#define OPTUNE_PLEVEL_ZERO (-2147483647 - 1)
 
 typedef struct optune_strategy_row {
     const char *impl; /* the implementation's name */
-    int plevel;       /* 0: OPTUNE_PLEVEL */
+    int plevel;       /* left out (0): OPTUNE_PLEVEL; OPTUNE_PLEVEL_ZERO: 0; may be negative */
     const char *when; /* specialization: conjunctive normal form over named dims,
                            "m > 16 && (k % 32 == 0 || n % 32 == 0)"; NULL: always */
     bool (*condition)(const optune_task *task,
@@ -37,8 +39,9 @@ typedef struct optune_strategy {
     const char *op;
     const char *key;                 /* "cpu", "cuda", "gpu", "generic" ... */
     const optune_strategy_row *rows; /* ends at a NULL impl */
-    /* Names that `when` may use: values of the call's dims. Returns false for an unknown name.
-     * NULL: only named symbolic dims of the call itself. */
+    /* Names that `when` may use: values of the call's dims. Returns false for an unknown name; it
+     * is asked about the op's samples when the strategy is added, and a condition with a name that
+     * it knows of none of them is refused. NULL: only named symbolic dims of the call itself. */
     bool (*dim)(const optune_call *call, const char *name, optune_dim *value);
     /* With `op` NULL: of every op of this pattern that declares it and has no strategy of its
      * own for the key. OPTUNE_BROADCAST serves elementwise ops too. Rows name implementations of
@@ -63,7 +66,8 @@ typedef struct optune_impl {
     const char *math;      /* numerics classes it is right for, space separated; NULL: "ieee" */
     const char *task_args; /* AutoTVM's positional args of this template, as names of inputs and
                               attributes, "out_shape" and "null" among them; a trailing '?' makes
-                              one null when absent. NULL: all inputs, then all attributes */
+                              one null when absent. NULL: it is no template of TVM's, and its
+                              args are all inputs, then all attributes */
     double error_scale;    /* of the op's error bound; 0: 1, plain summation */
     bool
         fewer_operations; /* does fewer than the op's flops (winograd): its rates are effective */
@@ -103,10 +107,10 @@ typedef struct optune_impl {
 /* The strategy of an op for exactly this key, the latest; NULL: none. */
 OPTUNE_API const optune_strategy *optune_strategy_of(const char *op, const char *key);
 /* Adds an implementation behind the others of that op and key, at run time; `strategy` may be
- * one in tree, a plugin's, or the caller's own first one with `op`, `key` and no rows. plevel
- * 0: OPTUNE_PLEVEL. ECONFLICT: it is there, or its name is another's. Before any handle is
- * asked; trials run in a process of their own, so what is to be tuned, too, belongs in a
- * plugin. */
+ * one in tree, a plugin's, or the caller's own first one with `op`, `key` and no rows. plevel as
+ * in a row: 0 is OPTUNE_PLEVEL. ECONFLICT: it is there, or its name is another's. Before any
+ * handle is asked; trials run in a process of their own, so what is to be tuned, too, belongs in
+ * a plugin. */
 OPTUNE_API int optune_strategy_add(const optune_strategy *strategy, const optune_impl *impl,
                                    int plevel, optune_err *err);
 
@@ -168,6 +172,12 @@ OPTUNE_API void optune_config_choose_int(optune_config *config, const optune_spa
 /* For fallback: choose this word, which must be one of the knob's. */
 OPTUNE_API void optune_config_choose_word(optune_config *config, const optune_space *space,
                                           const char *name, const char *word);
+
+/* For fallback, at its end: where the implementation's own `valid` refuses what was chosen, chooses
+ * the nearest config that it accepts, with as few other knobs as can be, so that no formula has to
+ * repeat every rule. Costs one question when the choice is valid. A bounded number is looked at:
+ * when nothing is found the choice stays as it is, and selection passes the implementation over. */
+OPTUNE_API void optune_config_nearest(optune_config *config, const optune_space *space);
 
 /* Plans. A plan is modules (a body with macros), scratch buffers and ordered stages. The
  * functions never fail: the first excess or misuse is kept in the plan and reported when it is
@@ -285,19 +295,31 @@ typedef struct optune_search_view {
     /* True when this config is known to be valid by arithmetic and was not asked before. */
     bool (*fresh)(const struct optune_search_view *view, int64_t index);
     void *core;
+    int n_pending;          /* asked and not told yet; they are no longer fresh */
+    const int64_t *pending; /* which, oldest first */
+    double left;            /* how many more this search will be asked for, this one included, as
+                               far as trials and time tell; 0: nothing is known */
 } optune_search_view;
+
+/* How one trial ended. */
+typedef struct optune_told {
+    int64_t index;
+    double cost;    /* seconds; infinity for a bad candidate */
+    int outcome;    /* optune_outcome_kind: how it failed, where it did */
+    double seconds; /* what the trial took, compiling and verifying included; 0: unknown */
+} optune_told;
 
 typedef struct optune_search {
     const char *name;
-    const char *summary;
+    const char *summary; /* what it is and what it is good for, one line */
     size_t state_size;
     int (*start)(optune_search_view *view); /* 0, or a negative status; NULL: nothing to do */
     /* One fresh index; -1 when nothing is left, which ends the search. Asked again before it is
      * told: what it gave is no longer fresh. */
     int64_t (*ask)(optune_search_view *view);
-    /* One trial ended: `cost` in seconds, or infinity for a bad candidate. Also called for
-     * configs the search did not ask for (hints from earlier records). NULL: ignored. */
-    void (*tell)(optune_search_view *view, int64_t index, double cost);
+    /* One trial ended. Also called for configs the search did not ask for (hints from earlier
+     * records). NULL: ignored. */
+    void (*tell)(optune_search_view *view, const optune_told *told);
     void (*stop)(optune_search_view *view); /* NULL: nothing to release */
 } optune_search;
 
@@ -305,8 +327,8 @@ typedef struct optune_search {
     extern const optune_search optune_search_##id;                                             \
     const optune_search optune_search_##id
 
-/* A fresh index drawn at random. When draws keep missing (a nearly exhausted space, or one full
- * of holes) it walks on from the last draw; -1 when nothing fresh was found. */
+/* A fresh index drawn at random, each valid one as likely as the others however rare they are.
+ * -1: nothing fresh is left, or so little in so large a space that it was not found. */
 OPTUNE_API int64_t optune_search_draw(const optune_search_view *view, uint64_t *rng);
 
 /* What a search needs of a space. Indices are 0 .. size-1; some may be invalid. */
@@ -316,6 +338,18 @@ OPTUNE_API int optune_space_knobs(const optune_space *space);
 OPTUNE_API int64_t optune_space_radix(const optune_space *space, int knob);
 OPTUNE_API void optune_space_digits(const optune_space *space, int64_t index, int64_t *digit);
 OPTUNE_API int64_t optune_space_index(const optune_space *space, const int64_t *digit);
+/* Whether the entities of a knob are numbers, of which more or less means something: sizes,
+ * counts, words that are numbers. Not so for other words, annotations and permutations. */
+OPTUNE_API bool optune_space_ordered(const optune_space *space, int knob);
+/* The numbers that an entity is made of, the same count for every entity of the knob: the sizes of
+ * a split, the value of a scalar, one for each axis of an annotation or a permutation; for a word
+ * that is no number, its digit. Returns the count, at most OPTUNE_MAX_LIST. */
+OPTUNE_API int optune_space_numbers(const optune_space *space, int knob, int64_t digit,
+                                    double *number);
+/* All indices, maybe invalid ones, that differ from this one by one step of one knob; returns how
+ * many, at most `max`. */
+OPTUNE_API int optune_space_neighbours(const optune_space *space, int64_t index, int64_t *out,
+                                       int max);
 /* A seeded generator; the only randomness in the house. */
 OPTUNE_API uint64_t optune_random(uint64_t *state);                 /* advances; 64 bits */
 OPTUNE_API int64_t optune_random_below(uint64_t *state, int64_t n); /* uniform 0 .. n-1 */

@@ -131,7 +131,8 @@ typedef struct optune_op {
 
     /* Type relation: sees inputs and outputs together, fills what it can in both, in either
      * direction. Returns OPTUNE_OK when all is known, 1 when something is still unknown, or a
-     * negative status with a message that names the argument and both types. */
+     * negative status with a message that names the argument and both types. Where attributes can
+     * say one thing in several ways (an axis counted from the end), it writes one of them. */
     int (*types)(optune_call *call, optune_err *err);
 
     double (*flops)(const optune_call *call); /* NULL: 0, and no rate is shown */
@@ -220,7 +221,7 @@ OPTUNE_API void optune_call_step(const optune_call *call, int i, optune_call *st
 OPTUNE_API int optune_call_fuse(optune_call *call, const optune_call *next, int chain,
                                 optune_err *err);
 OPTUNE_API bool optune_dim_known(const optune_dim *dim); /* it is a constant */
-OPTUNE_API optune_dim optune_dim_of(int64_t value);       /* a constant */
+OPTUNE_API optune_dim optune_dim_of(int64_t value);      /* a constant */
 OPTUNE_API bool
 optune_tensor_known(const optune_tensor *type); /* dtype, rank, all dims constant */
 OPTUNE_API int64_t optune_tensor_elements(const optune_tensor *type); /* of a known type */
@@ -257,6 +258,9 @@ OPTUNE_API int optune_types_differ(optune_err *err, const char *why, const char 
                                    const optune_tensor *b);
 /* a0, a1 ...: the op's own attributes as numbers; all OPTUNE_MAX_NUMBERS are written. */
 OPTUNE_API void optune_call_numbers(const optune_call *call, double *number);
+/* The nearest value that an integer type has: a limit beyond all of them is no limit. Of other
+ * types the value as it is. */
+OPTUNE_API double optune_number_in(optune_dtype dtype, double value);
 /* Which dims of the first input a reduction reduces, as bits; its rank must be known. */
 OPTUNE_API uint32_t optune_reduce_axes(const optune_call *call);
 

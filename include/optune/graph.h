@@ -7,7 +7,8 @@
  *
  * Functions that make a node return its number, or a negative optune_status with `err` filled.
  * Names may be NULL: then the node gets one. Nothing here measures or knows a machine. A graph
- * belongs to one thread.
+ * belongs to one thread. Other arguments that are NULL, and numbers of nodes that there are not,
+ * are met as optune/optune.h says.
  */
 #ifndef OPTUNE_GRAPH_H
 #define OPTUNE_GRAPH_H
@@ -215,7 +216,9 @@ OPTUNE_API void optune_program_close(optune_program *program); /* NULL is fine *
 OPTUNE_API int optune_graph_execute(struct optune *handle, optune_graph *graph,
                                     const void *const *inputs, void *const *outputs,
                                     optune_err *err);
-/* For looking at: made-up elements, one run compared with the references, and its time. */
+/* For looking at: made-up elements, one run compared with the references, and its time. Returns 1
+ * when some group's output is outside its error bound, or an output is infinite or no number where
+ * the references' is not; the result names the group. */
 OPTUNE_API int optune_partition_execute(optune_partition *partition, uint64_t seed,
                                         struct optune_result **result, optune_err *err);
 

@@ -4,6 +4,10 @@
  * it may be used by several threads at once for query and select. Nothing here prints, exits or
  * installs a signal handler. Every function that can fail returns an optune_status, 0 or
  * positive for success, and fills `err` (may be NULL) on failure.
+ *
+ * A handle, a text or a place for a result that is NULL is EUSAGE, and `err` names it, unless a
+ * function says what NULL means. Functions without a status then return what says nothing: NULL,
+ * 0 of a count, -1 of a number, infinity of a time. Results are set to NULL on failure.
  */
 #ifndef OPTUNE_OPTUNE_H
 #define OPTUNE_OPTUNE_H
@@ -59,8 +63,8 @@ OPTUNE_API void optune_result_free(optune_result *result);              /* NULL 
 /* ---- tuning ------------------------------------------------------------------------------ */
 
 typedef struct optune_progress {
-    const char *phase;       /* "preparing", "searching", "waiting", "finals", "done" */
-    int workload, workloads; /* 1-based, and how many */
+    const char *phase; /* "starting", "preparing", "searching", "waiting", "finals", "done" */
+    int workload, workloads; /* 1-based, and how many; 0: none of them yet */
     const char *call;        /* its canonical text */
     const char *impl;        /* of the trial that just ended; NULL: none */
     int trial, trials;       /* done for this workload, and its budget */
@@ -86,15 +90,35 @@ typedef struct optune_run_options {
     const char *log; /* also append every record to this file; NULL: no */
     void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
     void *progress_arg;
-    bool compile_only; /* build `trials` configs of each workload and say what they use; measures
+    bool
+        compile_only; /* build `trials` configs of each workload and say what they use; measures
                           and stores nothing; needs no device where the target names an -arch */
+    const char *table; /* the result's text is a table: "csv", "markdown", or "text": NULL */
+    int width;         /* columns that a text fits into; 0: as wide as it wants */
 } optune_run_options;
 
-/* Tunes. On OPTUNE_OK and OPTUNE_EINTERRUPTED *result is set (the caller frees it). ENOENT names an
- * operator, preset, implementation or search that is not there; EUSAGE a workload that is no call
- * of `op` or has unknown dims; ENODEV: the target has no device here. */
+/* Tunes. *result is set on OPTUNE_OK, on EPARTIAL (a workload has no time or failed: its row says
+ * why, and the others went on) and on EINTERRUPTED; on other failures where something had been
+ * measured before, else it is NULL. The caller frees it. ENOENT names an operator, preset,
+ * implementation or search that is not there; EUSAGE a workload that is no call of `op` or has
+ * unknown dims; ENODEV: the target has no device here. */
 OPTUNE_API int optune_run(optune *handle, const optune_run_options *options,
                           optune_result **result, optune_err *err);
+
+typedef struct optune_simulate_options {
+    size_t size;
+    const char *const *files;    /* Kernel Tuner caches or T4 results, NULL-terminated */
+    const char *const *searches; /* NULL-terminated; NULL: the default of optune_run */
+    int repeats;                 /* of each search on each space; 0: the default */
+    uint64_t seed;               /* of the first; the others count on */
+    void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
+    void *progress_arg;
+} optune_simulate_options;
+
+/* Replays searches on recorded spaces and scores them: docs/search.md. ENOENT, ESYNTAX, ELIMIT: a
+ * file that cannot be read, with what is wrong where, or no such search. */
+OPTUNE_API int optune_simulate(optune *handle, const optune_simulate_options *options,
+                               optune_result **result, optune_err *err);
 
 /* ---- asking ------------------------------------------------------------------------------ */
 
@@ -130,8 +154,10 @@ optune_selection_json(optune_selection *selection); /* schema: docs/formats.md *
 
 typedef struct optune_dispatch_options {
     size_t size;
-    const char *workload; /* with named ranges: "dense(f32[?m:1..4096,768], const f32[64,768])" */
-    const char *output; /* FILE.c: also write C source, FILE.h, and the table as FILE.json; NULL */
+    const char
+        *workload; /* with named ranges: "dense(f32[?m:1..4096,768], const f32[64,768])" */
+    const char
+        *output; /* FILE.c: also write C source, FILE.h, and the table as FILE.json; NULL */
     const char *search; /* NULL: the default */
     int trials;         /* per tuned shape; 0: the default */
     double seconds;     /* all; 0: the default; negative: no limit */
@@ -178,8 +204,29 @@ OPTUNE_API const char *optune_dispatch_json(const optune_dispatch *dispatch);
  * a dim is not constant; EUNSUPPORTED: the target is a GPU's. */
 OPTUNE_API int optune_emit(optune *handle, const char *workload, const char *dir,
                            optune_result **result, optune_err *err);
-/* Writes records as a log. `op` NULL: all; `best`: one per device and workload. `path` NULL: the
- * log is the result's text. The caller frees the result. */
+/* Which records are written; zero and NULL mean all, and all conditions must hold. */
+typedef struct optune_export_options {
+    size_t size; /* sizeof(optune_export_options) */
+    const char *op, *impl;
+    const char
+        *target; /* what it says of a record's target must be so: "cuda", "cpu -mcpu=x" */
+    int threads;
+    const char *device; /* a key */
+    const char *policy; /* "warm", "cold" */
+    /* One per question (device, target, workload, policy): what optune_select would choose for it
+     * from what the other conditions leave, with the libraries that the handle's target names. What
+     * is stale or only a hint is none. */
+    bool best;
+    /* What AutoTVM of TVM 0.19 can use: its templates, its targets, calls that its arguments say
+     * in full; measured warm unless `policy` says otherwise. */
+    bool tvm;
+    const char *path; /* NULL: the log is the result's text */
+} optune_export_options;
+/* Writes records as a log, oldest first, in which targets are TVM's. The caller frees the
+ * result. */
+OPTUNE_API int optune_export_records(optune *handle, const optune_export_options *options,
+                                     optune_result **result, optune_err *err);
+/* The same with `op`, `best` and `path` alone. */
 OPTUNE_API int optune_export(optune *handle, const char *op, bool best, const char *path,
                              optune_result **result, optune_err *err);
 /* Reads a log, ours or AutoTVM's, from a file or an https URL. The result says, line by line,
@@ -194,7 +241,8 @@ OPTUNE_API int optune_import(optune *handle, const char *source, optune_result *
  * or the implementations of one op; NULL: all. */
 OPTUNE_API int optune_list(optune *handle, const char *what, const char *name,
                            optune_result **result, optune_err *err);
-/* The entry of names[] nearest to a misspelt word; NULL when none is near. */
+/* The entry of names[] that a word of a person's most likely means, misspelt or cut short; NULL
+ * when none is near. */
 OPTUNE_API const char *optune_nearest(const char *word, const char *const *names, int n);
 
 #ifdef __cplusplus

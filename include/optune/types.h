@@ -66,7 +66,8 @@ enum {
     X(EINTERRUPTED, -15, "interrupted")                                                        \
     X(EUNSUPPORTED, -16, "not supported")                                                      \
     X(ENET, -17, "network transfer failed")                                                    \
-    X(ECONFLICT, -18, "conflicts with something that exists")
+    X(ECONFLICT, -18, "conflicts with something that exists")                                  \
+    X(EPARTIAL, -19, "done in part")
 
 enum optune_status {
 #define OPTUNE_STATUS_ENUM(name, value, sentence) OPTUNE_##name = (value),
@@ -98,6 +99,10 @@ typedef struct optune_dtype {
 } optune_dtype;
 
 #define OPTUNE_DIM_MAX INT64_MAX
+
+/* The largest size that a dim may have. A tensor's elements, in double precision or its own type,
+ * take less than 2^63 bytes. What is larger is refused where it is read, or where it follows. */
+#define OPTUNE_MAX_DIM ((int64_t)1 << 40)
 
 /* A dim is constant (min == max), a range, or unknown (0 .. OPTUNE_DIM_MAX). Equal names in
  * one call are equal dims. */
@@ -298,7 +303,8 @@ typedef struct optune_record {
     const char *impl;
     const char *digest; /* of the implementation's row, bodies and headers; hex */
     optune_config config;
-    /* what it depends on, "name=value" lines, sorted: compiler, library, library core, driver */
+    /* what it depends on, "name=value" lines, sorted: compiler, library, library_build,
+     * library_core, driver */
     const char *depends;
     /* how it ended */
     int outcome;         /* optune_outcome_kind */

@@ -34,11 +34,14 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
     const int64_t mr = optune_config_int(config, "tile_m");
     const int64_t nv = optune_config_int(config, "tile_n");
-    const int64_t nr = nv * matmul_lanes(task, s.f64);
-    return matmul_tile_fits(task, mr, nv, why) &&
-           matmul_scratch_fits((s.b + matmul_threads(task)) * host_ceil(s.n, nr) * nr * s.k *
-                                   batch_matmul_elem(&s),
-                               why);
+    const int64_t nr = nv * matmul_lanes(task, s.f64), elem = batch_matmul_elem(&s);
+    if (!matmul_tile_fits(task, mr, nv, why))
+        return false;
+    const int64_t batches = s.y_shared ? 1 : s.b;
+    return strcmp(optune_config_word(config, "pack_y"), "before") == 0
+               ? matmul_packed_fits(batches * host_ceil(s.n, nr) * nr * s.k * elem,
+                                    batches * s.n * s.k * elem, why)
+               : nv == 1 || matmul_scratch_fits(matmul_threads(task) * nr * s.k * elem, why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -50,6 +53,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                               s.y_const       ? "before"
                               : s.transpose_b ? "task"
                                               : "none");
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

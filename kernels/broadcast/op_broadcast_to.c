@@ -10,7 +10,12 @@ static const optune_op_input inputs[] = {
 };
 
 static const optune_op_attr attrs[] = {
-    {.name = "shape", .kind = OPTUNE_ATTR_INTS, .description = "the output's", .shown = true},
+    {.name = "shape",
+     .kind = OPTUNE_ATTR_INTS,
+     .description = "the output's",
+     .min = 0,
+     .max = OPTUNE_MAX_DIM,
+     .shown = true},
     {.name = NULL},
 };
 

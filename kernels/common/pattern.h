@@ -145,7 +145,7 @@ static inline void pattern_define_scalar_as(optune_plan *plan, int m, const optu
 
 enum { PATTERN_NUMBER_TEXT = 28 };
 
-/* Attribute i as a number in C; false: it is none. */
+/* Attribute i as a number in C, in the type of the expression; false: it is none. */
 static inline bool pattern_number(const optune_call *call, int i,
                                   char text[PATTERN_NUMBER_TEXT])
 {
@@ -155,7 +155,8 @@ static inline bool pattern_number(const optune_call *call, int i,
          call->attr[i].kind != OPTUNE_ATTR_BOOL))
         return false;
     optune_call_numbers(call, number);
-    snprintf(text, PATTERN_NUMBER_TEXT, "%.17g", number[i]);
+    snprintf(text, PATTERN_NUMBER_TEXT, "%.17g",
+             optune_number_in(call->input[call->n_inputs - 1].type.dtype, number[i]));
     return true;
 }
 

@@ -26,6 +26,18 @@ static inline direct_tiles direct_tiles_of(const optune_config *config)
     };
 }
 
+enum { DIRECT_MOST_BLOCKS = 65535 }; /* of a grid's height and depth */
+
+/* The least block, of at most 64, that makes `n` times the extent short enough; 0: a long prime
+ * has none. */
+static inline int64_t direct_least_block(int64_t extent, int64_t n)
+{
+    for (int64_t block = 1; block <= 64; block++)
+        if (extent % block == 0 && extent / block * n <= DIRECT_MOST_BLOCKS)
+            return block;
+    return 0;
+}
+
 /* What these bodies ask of a call beside its groups. */
 static inline bool direct_applies(const conv2d_shape *s, char *why)
 {
@@ -34,6 +46,8 @@ static inline bool direct_applies(const conv2d_shape *s, char *why)
     if (s->ci * s->h * s->w > INT32_MAX || s->co * s->ci_g * s->kh * s->kw > INT32_MAX ||
         s->co * s->oh * s->ow > INT32_MAX)
         return optune_refuse(why, "one image is too large for 32-bit offsets");
+    if (!direct_least_block(s->oh, 1) || !direct_least_block(s->co, s->n))
+        return optune_refuse(why, "no tiles of rows and channels make a grid small enough");
     return (s->oh > 0 && s->ow > 0 && s->n > 0 && s->ci > 0 && s->co > 0) ||
            optune_refuse(why, "nothing to compute");
 }
@@ -70,7 +84,7 @@ static inline int64_t direct_outputs(const direct_tiles *t) /* of a thread */
 /* Blocks lie along x, along y, and along the channels of all images: the last two are short. */
 static inline bool direct_grid_fits(const conv2d_shape *s, const direct_tiles *t, char *why)
 {
-    return (t->y[0] <= 65535 && s->n * t->f[0] <= 65535) ||
+    return (t->y[0] <= DIRECT_MOST_BLOCKS && s->n * t->f[0] <= DIRECT_MOST_BLOCKS) ||
            optune_refuse(why, "more blocks than a grid's height or depth");
 }
 

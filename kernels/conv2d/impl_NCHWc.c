@@ -8,6 +8,30 @@
  */
 #include "kernels/conv2d/tile_plan.h"
 
+/* Lanes of the widest vectors that fill a block of channels; 0 when none does. A block of all
+ * channels may be padded. */
+static int64_t lanes_of(const optune_task *task, const conv2d_shape *s, int64_t block)
+{
+    const int64_t least = 16 / conv2d_elem(s);
+    for (int64_t lanes = conv2d_lanes(task, s); lanes >= least; lanes /= 2)
+        if (block % lanes == 0 || (block == s->co && lanes / 2 < block))
+            return lanes;
+    return block == s->co ? least : 0;
+}
+
+/* Blocks divide the channels and fill whole vectors, and a column of pixels and its weights stay in
+ * registers: of 255 channels no block does. */
+static bool has_block(const optune_task *task, const conv2d_shape *s)
+{
+    const int64_t most = (conv2d_registers(task) - 1) / 2 * conv2d_lanes(task, s);
+    for (int64_t block = 1; block <= s->co && block <= most; block++) {
+        const int64_t lanes = s->co % block == 0 ? lanes_of(task, s, block) : 0;
+        if (lanes && 2 * host_ceil(block, lanes) + 1 <= conv2d_registers(task))
+            return true;
+    }
+    return false;
+}
+
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
@@ -15,7 +39,9 @@ static bool applies(const optune_task *task, char *why)
         return false;
     if (s.groups != 1)
         return optune_refuse(why, "there are %lld groups, not 1", (long long)s.groups);
-    return true;
+    return has_block(task, &s) ||
+           optune_refuse(why, "no block of %lld output channels fills vectors",
+                         (long long)s.co);
 }
 
 static bool is_1x1(const conv2d_shape *s)
@@ -41,17 +67,6 @@ static void space(const optune_task *task, optune_space *space)
         optune_space_ints(space, "tile_oh", s.oh > 1 ? 2 : 1, (const int64_t[]){1, 2});
     else
         optune_space_bools(space, "unroll_kw", 2, (const bool[]){true, false});
-}
-
-/* Lanes of the widest vectors that fill a block of channels; 0 when none does. A block of all
- * channels may be padded. */
-static int64_t lanes_of(const optune_task *task, const conv2d_shape *s, int64_t block)
-{
-    const int64_t least = 16 / conv2d_elem(s);
-    for (int64_t lanes = conv2d_lanes(task, s); lanes >= least; lanes /= 2)
-        if (block % lanes == 0 || (block == s->co && lanes / 2 < block))
-            return lanes;
-    return block == s->co ? least : 0;
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -81,6 +96,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                                (const int64_t[]){0, conv2d_divisor(s.ci, ic)});
     optune_config_choose_split(config, space, "tile_oc", (const int64_t[]){0, oc});
     optune_config_choose_split(config, space, "tile_ow", (const int64_t[]){0, ow});
+    optune_config_nearest(config, space);
 }
 
 static void read_config(const optune_task *task, const optune_config *config, conv2d_shape *s,
@@ -104,6 +120,8 @@ static void read_config(const optune_task *task, const optune_config *config, co
     t->unroll_ic = one && ic % 4 == 0 ? 4 : 1;
     t->unroll_kw = unroll && s->kw <= 16 ? s->kw : 1;
     t->copy = !conv2d_clips(s, t->th, t->tw);
+    while (t->ov && t->oh_block > t->th && !conv2d_tile_scratch_fits(task, s, t))
+        t->oh_block = host_max(t->oh_block / 2 / t->th * t->th, t->th);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

@@ -6,6 +6,8 @@
  */
 #include "kernels/conv2d/conv2d.h"
 
+enum { MOST_PARTS = 8 }; /* blocks of rows in a plane */
+
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
@@ -24,7 +26,7 @@ static void space(const optune_task *task, optune_space *space)
     conv2d_shape_of(task->call, &s);
     static const int64_t th[] = {1, 2, 3, 4};
     static const int64_t tw[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28};
-    static const int part[] = {1, 2, 4, 8};
+    static const int part[] = {1, 2, 4, MOST_PARTS};
     static const bool unroll[] = {false, true};
     int64_t rows[4];
     int n = 0;
@@ -61,6 +63,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const bool copies = s.data_block == 0 || s.out_block == 0;
     optune_config_choose_int(config, space, "block_oh",
                              copies && s.oh * s.ow > 1024 ? host_ceil(s.oh, 4) : s.oh);
+    optune_config_nearest(config, space);
 }
 
 static int64_t band(const optune_task *task, const conv2d_shape *s, int64_t rows)
@@ -86,7 +89,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (th > 1 && (th - 1) * s.sh + (s.kh - 1) * s.dh >= 16)
         return optune_refuse(why, "a tile of %ld rows spans more than 16 input rows", (long)th);
     const int threads = task->device->threads > 1 ? task->device->threads : 1;
-    if (2 * band(task, &s, rows) * threads * conv2d_elem(&s) > INT64_C(1) << 30)
+    if (2 * band(task, &s, rows) * threads * conv2d_elem(&s) > INT64_C(1) << 30 &&
+        rows > host_ceil(s.oh, MOST_PARTS))
         return optune_refuse(why, "more than 1 GiB of scratch");
     return true;
 }

@@ -8,16 +8,6 @@
  */
 #include "kernels/conv2d/direct_gpu_rows.h"
 
-static bool applies(const optune_task *task, char *why)
-{
-    conv2d_shape s;
-    if (!conv2d_applies(task, &s, why))
-        return false;
-    if (!conv2d_is_depthwise(&s))
-        return optune_refuse(why, "it is not depthwise");
-    return direct_applies(&s, why);
-}
-
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
@@ -41,6 +31,21 @@ static int64_t shared_of(const conv2d_shape *s, const direct_tiles *t)
     const int64_t cols = (direct_block(t->x) - 1) * s->sw + (s->kw - 1) * s->dw + 1;
     return (channels_of(s, t) * rows * cols + direct_block(t->f) * s->kh * s->kw) *
            conv2d_elem(s);
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    if (!conv2d_applies(task, &s, why))
+        return false;
+    if (!conv2d_is_depthwise(&s))
+        return optune_refuse(why, "it is not depthwise");
+    if (!direct_applies(&s, why))
+        return false;
+    const int64_t f[] = {0, 1, 1, direct_least_block(s.co, s.n)};
+    const int64_t y[] = {0, 1, 1, direct_least_block(s.oh, 1)}, x[] = {0, 1, 1, 1};
+    return shared_of(&s, &(direct_tiles){f, y, x}) <= gpu_max_shared(task) ||
+           optune_refuse(why, "what the smallest block sees is more than shared memory");
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -73,6 +78,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                 if (valid(task, config, NULL))
                     return;
             }
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -7,6 +7,8 @@
  */
 #include "kernels/conv2d/conv2d.h"
 
+enum { MOST_PARTS = 8 }; /* bands of a plane */
+
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
@@ -27,7 +29,7 @@ static void space(const optune_task *task, optune_space *space)
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     static const int64_t tiles[] = {1, 2, 3, 4, 6, 8};
-    static const int part[] = {1, 2, 4, 8};
+    static const int part[] = {1, 2, 4, MOST_PARTS};
     int64_t lanes[8], rows[4];
     int n = 0, n_rows = 0;
     for (int64_t l = conv2d_lanes(task, &s); n < 8 && l * conv2d_elem(&s) >= 16; l /= 2)
@@ -51,6 +53,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "tile_oh", s.oh < 4 ? s.oh : 4);
     optune_config_choose_int(config, space, "block_oh",
                              s.oh * s.ow > 4096 ? host_ceil(s.oh, 4) : s.oh);
+    optune_config_nearest(config, space);
 }
 
 /* Columns of one phase, with what whole vectors read beyond the last. */
@@ -87,7 +90,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                              conv2d_registers(task));
     if (th > 1 && (th - 1) * s.sh + (s.kh - 1) * s.dh >= 24)
         return optune_refuse(why, "a tile of %ld rows spans more than 24 input rows", (long)th);
-    if (band(&s, rows, lanes) * threads_of(task) * conv2d_elem(&s) > INT64_C(1) << 30)
+    if (band(&s, rows, lanes) * threads_of(task) * conv2d_elem(&s) > INT64_C(1) << 30 &&
+        rows > host_ceil(s.oh, MOST_PARTS))
         return optune_refuse(why, "more than 1 GiB of scratch");
     return true;
 }

@@ -82,6 +82,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "oc_chunk", t.ot_chunk * t.ov);
     optune_config_choose_int(config, space, "prefetch", t.prefetch);
     optune_config_choose_word(config, space, "pad", t.copy ? "copy" : "clip");
+    optune_config_nearest(config, space);
 }
 
 static void read_config(const optune_task *task, const optune_config *config, conv2d_shape *s,

@@ -21,6 +21,8 @@ static bool applies(const optune_task *task, char *why)
     conv2d_shape s;
     if (!conv2d_shape_of(task->call, &s))
         return optune_refuse(why, "needs constant shapes");
+    if (!matmul_gpu_mma_takes(task->call, why)) /* a chunk of 16 bytes holds some of them */
+        return false;
     const matmul_gpu p = implicit_mma_product(task->call, &s);
     if (s.data_block || s.out_block)
         return optune_refuse(why, "needs NCHW");

@@ -71,6 +71,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     enum { MOST_CHANNELS = 32 };
+    const int64_t threads = gpu_max_threads(task) < 128 ? gpu_max_threads(task) : 128;
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const int64_t most = gpu_max_shared(task) < 24 << 10 ? gpu_max_shared(task) : 24 << 10;
@@ -83,7 +84,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     for (int64_t each = 4; each <= MOST_CHANNELS; each *= 2) {
         optune_config_choose_split(
             config, space, "tile_f",
-            (const int64_t[]){0, 1, 128 / (threads_x * threads_y), each});
+            (const int64_t[]){0, 1, threads / (threads_x * threads_y), each});
         const tiles t = tiles_of(config);
         if (direct_grid_fits(&s, &t.out, NULL))
             break;
@@ -103,6 +104,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     }
     optune_config_choose_int(config, space, "auto_unroll_max_step", 512);
     optune_config_choose_int(config, space, "unroll_explicit", 1);
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -9,7 +9,7 @@
  */
 #include <math.h>
 
-#include "kernels/conv2d/conv2d.h"
+#include "kernels/conv2d/winograd_error.h"
 
 typedef struct sizes {
     int64_t lanes, points, all_rows, cols, tiles, panels, chunks;
@@ -36,7 +36,8 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs a padding of at most 2");
     if (s.ci < 8)
         return optune_refuse(why, "needs 8 input channels, these are %ld", (long)s.ci);
-    return true;
+    return winograd_three_precise(&s, 1, 2) || winograd_three_precise(&s, 2, 1) ||
+           optune_refuse(why, "sums of so few products are too imprecise by any tile");
 }
 
 enum { TILES = 4, MOST_ROWS = 32, MOST_P = 28 };
@@ -121,8 +122,7 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
 /* Tiles of 7 lose digits, the more the fewer products hide them; two tiles of 1 save nothing. */
 static bool precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
 {
-    const int sevens = (tile_h == 7) + (tile_w == 7);
-    return (tile_h > 1 || tile_w > 1) && s->ci >= (sevens == 2 ? 128 : sevens ? 32 : 0);
+    return (tile_h > 1 || tile_w > 1) && winograd_three_precise(s, tile_h, tile_w);
 }
 
 /* Estimated cycles of two steps of the reduction over all tiles of a block and all channels: two
@@ -214,6 +214,9 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int n = block_rows(&s, rows);
     choice best = {0};
     double least = 1e300;
+    bool good[TILES][TILES];
+    for (int i = 0; i < TILES * TILES; i++)
+        good[i / TILES][i % TILES] = precise(&s, tile_sizes[i / TILES], tile_sizes[i % TILES]);
     for (int i = 0; i < n * TILES * TILES * 2; i++) {
         choice c = {.tile_h = tile_sizes[i / 2 % TILES],
                     .tile_w = tile_sizes[i / 2 / TILES % TILES],
@@ -222,7 +225,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                     .tile_p = 1,
                     .tile_co = 1};
         const int64_t tiles = c.rows * host_ceil(s.ow, c.tile_w);
-        if (c.rows > s.n * host_ceil(s.oh, c.tile_h) || !precise(&s, c.tile_h, c.tile_w))
+        if (c.rows > s.n * host_ceil(s.oh, c.tile_h) ||
+            !good[i / 2 % TILES][i / 2 / TILES % TILES])
             continue;
         best_tile(task, &s, tiles, &c.tile_p, &c.tile_co);
         if (c.chunk > 1 && c.chunk > host_ceil(s.co, c.tile_co * lanes))
@@ -244,6 +248,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, best.tile_co, best.chunk);
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
     optune_config_choose_int(config, space, "prefetch", z.u * conv2d_elem(&s) > l2 ? 128 : 0);
+    optune_config_nearest(config, space);
 }
 
 static sizes sizes_with(const optune_task *task, const conv2d_shape *s,
@@ -333,7 +338,7 @@ OPTUNE_IMPL(conv2d, winograd) = {
     /* The largest error of F(4x4,3x3), as a multiple of the bound of plain summation: 0.035
      * with 512 input channels, 0.3 with 8, 1.3 with 8 at corners padded by 2, which sum up one
      * tap. */
-    .error_scale = 4,
+    .error_scale = WINOGRAD_SCALE,
     .fewer_operations = true,
     .applies = applies,
     .space = space,

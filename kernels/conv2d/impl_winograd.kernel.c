@@ -69,9 +69,7 @@
  * at four pairs, F(7,2) at three and 0. */
 INLINE DTYPE pair(const int stride, const int i)
 {
-    if (stride == 2)
-        return i == 0 ? 0.625 : i == 1 ? 0.875 : 1.75;
-    return i == 0 ? 0.25 : i == 1 ? 0.75 : i == 2 ? 1.125 : 2;
+    return stride == 2 ? PAIR_2(i) : PAIR_1(i);
 }
 
 /* The j-th of the pairs other than i, squared. */

@@ -6,7 +6,7 @@
  * memory between the stages is taken. Serves CUDA and OpenCL.
  */
 #include "kernels/common/product_tile.h"
-#include "kernels/conv2d/conv2d.h"
+#include "kernels/conv2d/winograd_error.h"
 
 enum { FLAT = 128, MOST_PADDING = 2, LEAST_CHANNELS = 8 };
 
@@ -58,7 +58,8 @@ static bool applies(const optune_task *task, char *why)
                              s.ci);
     if (s.h * s.w > INT32_MAX / 2 || s.oh * s.ow > INT32_MAX / 2 || s.co > 16 * 65535)
         return optune_refuse(why, "one plane is too large for 32-bit offsets");
-    return true;
+    return winograd_three_precise(&s, 2, 2) ||
+           optune_refuse(why, "sums of so few products are too imprecise by any tile");
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -74,6 +75,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape_of(task->call, &s);
     const gpu_tile t = gpu_tile_of(config);
     const sizes z = sizes_of(&s, optune_config_int(config, "tile"), &t);
+    const int64_t tile = optune_config_int(config, "tile");
+    if (!winograd_three_precise(&s, tile, tile))
+        return optune_refuse(why, "tiles of %" PRId64 " are too imprecise", tile);
     if (t.bk > 8 && t.bk / 2 >= s.ci)
         return optune_refuse(why, "half of a tile lies outside the input channels");
     if ((z.u + z.v + z.m) * conv2d_elem(&s) > INT64_C(4) << 30)
@@ -88,6 +92,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape_of(task->call, &s);
     double least = 1e300;
     for (int64_t tile = 2; tile <= 4; tile += 2) {
+        if (tile > 2 && !winograd_three_precise(&s, tile, tile))
+            break;
         const sizes z = sizes_of(&s, tile, &(gpu_tile){.bm = 1, .bn = 1, .bk = 1});
         const gpu_product p = {.m = z.p,
                                .n = s.co,
@@ -106,6 +112,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
             gpu_tile_choose_unroll(task, config, space, &t);
         }
     }
+    optune_config_nearest(config, space);
 }
 
 static void define(optune_plan *plan, int m, const conv2d_shape *s, const sizes *z,
@@ -174,7 +181,7 @@ OPTUNE_IMPL(conv2d, winograd_gpu) = {
     .name = "conv2d_winograd.gpu",
     .summary = "3x3 of stride 1, F(2x2,3x3) or F(4x4,3x3), a product for each point",
     /* The same transforms as conv2d_winograd.cpu's, and the same largest error. */
-    .error_scale = 4,
+    .error_scale = WINOGRAD_SCALE,
     .fewer_operations = true,
     .applies = applies,
     .space = space,

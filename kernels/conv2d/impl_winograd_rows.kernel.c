@@ -20,6 +20,7 @@
  * 1980. Point 0 is infinity.
  */
 #include "kernels/conv2d/planes.h"
+#include "kernels/conv2d/winograd_numbers.h"
 
 #define PARTS SW /* taps and inputs of each residue of the stride */
 #define TAPS(p) ((KW - (p) + SW - 1) / SW)
@@ -49,26 +50,19 @@
 
 /* ---- the transform ------------------------------------------------------------------------ */
 
-/* Finite points in use order: near one another in magnitude, few bits, with opposite signs. */
+/* Finite points in use order. */
 INLINE DTYPE point(const int i)
 {
 #if POINTS <= 4
-    return i == 0 ? 0 : i == 1 ? 1 : -1;
+    return ROW_POINT_4(i);
 #elif POINTS == 5
-    return i == 0 ? 0 : i == 1 ? 0.625 : i == 2 ? -0.625 : 2.5;
+    return ROW_POINT_5(i);
 #elif POINTS == 6
-    return i == 0 ? 0 : i == 1 ? 0.5 : i == 2 ? -0.5 : i == 3 ? 1.75 : -1.75;
+    return ROW_POINT_6(i);
 #elif POINTS == 7
-    return i == 0 ? 0 : i == 1 ? 1 : i == 2 ? -1 : i == 3 ? 1.5 : i == 4 ? -1.5 : 0.25;
+    return ROW_POINT_7(i);
 #else
-    return i == 0   ? 0
-           : i == 1 ? 0.625
-           : i == 2 ? -0.625
-           : i == 3 ? 1.25
-           : i == 4 ? -1.25
-           : i == 5 ? 1.5
-           : i == 6 ? -1.5
-                    : 0.25;
+    return ROW_POINT_9(i);
 #endif
 }
 

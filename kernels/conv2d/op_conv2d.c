@@ -77,6 +77,10 @@ static int types(optune_call *call, optune_err *err)
                            "conv2d: out_layout=%s is neither NCHW nor NCHW<c>c",
                            optune_call_word(call, "out_layout"));
 
+    /* The data's layout, spelt out, is what leaving it out means. */
+    if (strcmp(optune_call_word(call, "out_layout"), layout) == 0)
+        memset(host_attr(call, "out_layout")->word, 0, OPTUNE_WORD_SIZE);
+
     if (!optune_tensor_set_rank(data, in_block ? 5 : 4))
         return misfit(call, CONV2D_DATA,
                       in_block ? "a blocked layout has 5 dimensions" : "NCHW has 4 dimensions",

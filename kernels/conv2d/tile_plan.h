@@ -77,6 +77,28 @@ static inline int64_t conv2d_tile_copy_size(const conv2d_shape *s, const conv2d_
            ((s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1);
 }
 
+/* Elements that one thread works in, as planned below. */
+static inline int64_t conv2d_tile_scratch(const conv2d_shape *s, const conv2d_tile *t)
+{
+    const int64_t oct = t->ov * t->vec_bytes / conv2d_elem(s);
+    const int64_t tiles = host_ceil(s->co_g, oct), rows = host_min(t->oh_block, s->oh);
+    const conv2d_tile sized = {.oh_block = rows};
+    return (t->ic_chunk < s->ci_g ? host_min(t->ot_chunk, tiles) * rows * s->ow * oct : 0) +
+           (t->copy ? conv2d_tile_copy_size(s, &sized) : 0);
+}
+
+/* In 1 GiB, or in what a single row takes: some config must compute what is that large. */
+static inline bool conv2d_tile_scratch_fits(const optune_task *task, const conv2d_shape *s,
+                                            const conv2d_tile *t)
+{
+    const conv2d_tile row = {.oh_block = 1};
+    const int64_t threads = task->device->threads > 0 ? task->device->threads : 1;
+    const int64_t bytes = conv2d_tile_scratch(s, t) * conv2d_elem(s) * threads;
+    return bytes <= (int64_t)1 << 30 ||
+           (t->oh_block <= t->th &&
+            conv2d_tile_scratch(s, t) <= conv2d_tile_copy_size(s, &row));
+}
+
 static inline bool conv2d_tile_valid(const optune_task *task, const conv2d_shape *s,
                                      const conv2d_tile *t, char *why)
 {
@@ -91,12 +113,8 @@ static inline bool conv2d_tile_valid(const optune_task *task, const conv2d_shape
     if (!t->copy && !conv2d_clips(s, t->th, t->tw))
         return optune_refuse(why, "tiles of %lldx%lld pixels cannot clip this padding",
                              (long long)t->th, (long long)t->tw);
-    const int64_t oct = t->ov * t->vec_bytes / conv2d_elem(s);
-    const int64_t part = t->ot_chunk * t->oh_block * s->ow * oct;
-    if ((part + conv2d_tile_copy_size(s, t)) * conv2d_elem(s) * task->device->threads >
-        (int64_t)1 << 30)
-        return optune_refuse(why, "needs more than 1 GiB of scratch");
-    return true;
+    return conv2d_tile_scratch_fits(task, s, t) ||
+           optune_refuse(why, "needs more than 1 GiB of scratch");
 }
 
 /* Widths worth trying: those that cover a row with tiles of nearly equal size. */

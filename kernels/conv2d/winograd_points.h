@@ -11,11 +11,8 @@
 #ifndef OPTUNE_KERNELS_CONV2D_WINOGRAD_POINTS_H
 #define OPTUNE_KERNELS_CONV2D_WINOGRAD_POINTS_H
 
-/* F(2,3) interpolates at 0, 1, -1 and infinity; F(4,3) at 0, +-P, +-Q and infinity. These two
- * numbers are exact and keep the entries of all three matrices close to one another, which
- * makes a quarter of the error of 1 and 2. */
-#define POINT_P 0.625
-#define POINT_Q 1.5
+#include "kernels/conv2d/winograd_numbers.h"
+
 #define P1 ((DTYPE)(POINT_P))
 #define P2 ((DTYPE)(POINT_P * POINT_P))
 #define P3 ((DTYPE)(POINT_P * POINT_P * POINT_P))

@@ -48,7 +48,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t mr = optune_config_int(config, "tile_m");
     if (mr > optune_config_int(config, "block_co") * s.kh * s.kw)
         return optune_refuse(why, "%ld rows exceed a block's", (long)mr);
-    return matmul_tile_fits(task, mr, optune_config_int(config, "tile_n"), why) &&
+    const int64_t nv = optune_config_int(config, "tile_n");
+    if (!matmul_tile_fits(task, mr, nv, why))
+        return false;
+    /* Something must compute what is that large: the smallest block always may. */
+    return (optune_config_int(config, "block_co") == 1 && nv == 1) ||
            matmul_scratch_fits(gradient_gemm_bytes(task, &s, memory(task, &s, config)), why);
 }
 
@@ -62,6 +66,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "block_co", block);
     block = optune_config_int(config, "block_co");
     matmul_choose_tile(task, space, config, block * s.kh * s.kw, vectors(task, &s));
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -78,7 +78,6 @@ OPTUNE_IMPL(dense, cublaslt) = {
     .summary = "matmul of cuBLASLt, rank of its heuristic as the knob",
     .library = "cublaslt",
     .math = "ieee tf32",
-    .task_args = "data weight bias? out_dtype",
     .applies = applies,
     .space = space,
     .plan = plan,

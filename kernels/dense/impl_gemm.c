@@ -11,9 +11,31 @@ static const int64_t counts[] = {1, 2, 4, 8, 16, 32, 64};
 
 enum { NEAR_STEPS = 8 };
 
+/* Bytes of packed operands; data strips have room for what packing writes beyond them. */
+static int64_t weight_bytes(const optune_task *task, const dense_shape *s, int64_t nv)
+{
+    const int64_t nr = nv * matmul_lanes(task, s->f64);
+    return host_ceil(s->n, nr) * nr * s->k * dense_elem(s);
+}
+
+static int64_t data_bytes(const optune_task *task, const dense_shape *s, int64_t mr)
+{
+    const int64_t lanes = matmul_lanes(task, s->f64);
+    const int64_t strip = (host_ceil(s->k * mr, lanes) + 1) * lanes;
+    return host_ceil(s->m, mr) * strip * dense_elem(s);
+}
+
+static bool packs(const optune_task *task, const dense_shape *s, int64_t nv, char *why)
+{
+    return matmul_packed_fits(weight_bytes(task, s, nv), s->n * s->k * dense_elem(s), why);
+}
+
 static bool applies(const optune_task *task, char *why)
 {
-    return dense_applies(task, why);
+    if (!dense_applies(task, why))
+        return false;
+    const dense_shape s = dense_shape_of(task->call);
+    return packs(task, &s, 1, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -52,20 +74,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                               !far         ? "none"
                               : tiles >= 8 ? "panel"
                                            : "near");
-}
-
-/* Bytes of packed operands; data strips have room for what packing writes beyond them. */
-static int64_t weight_bytes(const optune_task *task, const dense_shape *s, int64_t nv)
-{
-    const int64_t nr = nv * matmul_lanes(task, s->f64);
-    return host_ceil(s->n, nr) * nr * s->k * dense_elem(s);
-}
-
-static int64_t data_bytes(const optune_task *task, const dense_shape *s, int64_t mr)
-{
-    const int64_t lanes = matmul_lanes(task, s->f64);
-    const int64_t strip = (host_ceil(s->k * mr, lanes) + 1) * lanes;
-    return host_ceil(s->m, mr) * strip * dense_elem(s);
+    optune_config_nearest(config, space);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -73,8 +82,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const dense_shape s = dense_shape_of(task->call);
     const int64_t mr = optune_config_int(config, "tile_m");
     const int64_t nv = optune_config_int(config, "tile_n");
-    return matmul_tile_fits(task, mr, nv, why) &&
-           matmul_scratch_fits(weight_bytes(task, &s, nv) + data_bytes(task, &s, mr), why);
+    return matmul_tile_fits(task, mr, nv, why) && packs(task, &s, nv, why) &&
+           (!optune_config_bool(config, "pack_data") ||
+            matmul_packed_fits(data_bytes(task, &s, mr), s.m * s.k * dense_elem(&s), why));
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

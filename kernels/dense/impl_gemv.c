@@ -15,6 +15,9 @@ static bool applies(const optune_task *task, char *why)
     if (s.m > MAX_ROWS)
         return optune_refuse(why, "is for at most %d rows of data, not %" PRId64, MAX_ROWS,
                              s.m);
+    if (2 * s.m + 1 > matmul_registers(task))
+        return optune_refuse(why, "%" PRId64 " rows of data do not fit %" PRId64 " registers",
+                             s.m, matmul_registers(task));
     return true;
 }
 
@@ -43,7 +46,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                              need, registers);
     if (vectors > 1 && vectors * matmul_lanes(task, s.f64) > s.k)
         return optune_refuse(why, "%" PRId64 " vectors are longer than the depth", vectors);
-    return matmul_scratch_fits((s.n + rows) * s.k * dense_elem(&s), why);
+    return strcmp(optune_config_word(config, "weight"), "plain") == 0 ||
+           matmul_scratch_fits((s.n + rows) * s.k * dense_elem(&s), why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -61,6 +65,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     if (s.weight_phase == OPTUNE_PREPACK)
         optune_config_choose_word(config, space, "weight", "packed");
     optune_config_choose_int(config, space, "prefetch", 2048);
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

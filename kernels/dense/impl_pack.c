@@ -9,9 +9,36 @@
 
 enum { UNROLL_LIMIT = 32 };
 
+/* The divisor of `n` up to `limit` that wastes the fewest lanes, the largest among equals. */
+static int64_t pack_width(int64_t n, int64_t lanes, int64_t limit)
+{
+    int64_t best = 1;
+    for (int64_t d = 2; d <= host_min(n, limit); d++)
+        if (n % d == 0 && host_ceil(d, lanes) * best <= host_ceil(best, lanes) * d)
+            best = d;
+    return best;
+}
+
+/* Bytes of the packed weight. */
+static int64_t packed(const optune_task *task, const dense_shape *s, int64_t width)
+{
+    const int64_t lanes = matmul_lanes(task, s->f64);
+    return s->n / width * host_ceil(width, lanes) * lanes * s->k * dense_elem(s);
+}
+
+static int64_t fallback_width(const optune_task *task, const dense_shape *s)
+{
+    return pack_width(s->n, matmul_lanes(task, s->f64),
+                      (matmul_registers(task) >= 32 ? 3 : 2) * matmul_lanes(task, s->f64));
+}
+
 static bool applies(const optune_task *task, char *why)
 {
-    return dense_applies(task, why);
+    if (!dense_applies(task, why))
+        return false;
+    const dense_shape s = dense_shape_of(task->call);
+    return matmul_packed_fits(packed(task, &s, fallback_width(task, &s)),
+                              s.n * s.k * dense_elem(&s), why);
 }
 
 static bool inner_rows(const int64_t *sizes, int parts, const void *arg)
@@ -49,17 +76,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
         return optune_refuse(
             why, "%" PRId64 " rows of %" PRId64 " vectors do not fit %" PRId64 " registers",
             host_min(inner, yi), nv, matmul_registers(task));
-    return matmul_scratch_fits(s.n / xi * nv * lanes * s.k * dense_elem(&s), why);
-}
-
-/* The divisor of `n` up to `limit` that wastes the fewest lanes, the largest among equals. */
-static int64_t pack_width(int64_t n, int64_t lanes, int64_t limit)
-{
-    int64_t best = 1;
-    for (int64_t d = 2; d <= host_min(n, limit); d++)
-        if (n % d == 0 && host_ceil(d, lanes) * best <= host_ceil(best, lanes) * d)
-            best = d;
-    return best;
+    return matmul_packed_fits(packed(task, &s, xi), s.n * s.k * dense_elem(&s), why);
 }
 
 static int64_t largest_divisor(int64_t n, int64_t limit, int64_t multiple_of)
@@ -74,7 +91,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const dense_shape s = dense_shape_of(task->call);
     const int64_t lanes = matmul_lanes(task, s.f64), registers = matmul_registers(task);
-    const int64_t width = pack_width(s.n, lanes, (registers >= 32 ? 3 : 2) * lanes);
+    const int64_t width = fallback_width(task, &s);
     const int64_t nv = host_ceil(width, lanes);
     int64_t inner = largest_divisor(s.m, host_min(16, (registers - nv - 1) / nv), 1);
     if (inner * nv < 8)
@@ -86,6 +103,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_split(config, space, "tile_x", (int64_t[]){0, 1, width});
     optune_config_choose_split(config, space, "tile_k", (int64_t[]){0, s.k});
     optune_config_choose_split(config, space, "tile_inner", (int64_t[]){0, inner});
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -107,7 +125,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "GEMM_MR", register_rows(task, inner, y[2], nv));
     optune_plan_define(plan, module, "GEMM_NV", nv);
 
-    const int64_t bytes = s.n / x[2] * nv * lanes * s.k * dense_elem(&s);
+    const int64_t bytes = packed(task, &s, x[2]);
     dense_compute(task, plan, module, "dense", &s, optune_input_arg(DENSE_DATA),
                   dense_pack(plan, module, &s, bytes));
 }

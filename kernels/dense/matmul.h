@@ -204,6 +204,12 @@ static inline bool matmul_scratch_fits(int64_t bytes, char *why)
            optune_refuse(why, "packing needs %" PRId64 " bytes, more than 1 GiB", bytes);
 }
 
+/* The same, or little more than the operand that is packed takes itself. */
+static inline bool matmul_packed_fits(int64_t bytes, int64_t operand, char *why)
+{
+    return bytes <= operand + operand / 4 || matmul_scratch_fits(bytes, why);
+}
+
 /* Declares a knob of the values below `limit`, and `limit` itself last. */
 static inline void matmul_up_to(optune_space *space, const char *name, const int64_t *values,
                                 int n, int64_t limit)

@@ -95,6 +95,7 @@ static inline void matmul_gpu_gemv_fallback(const optune_task *task, const matmu
     optune_config_choose_int(config, space, "each_n", c.each_n);
     optune_config_choose_int(config, space, "deep", c.deep);
     optune_config_choose_int(config, space, "splits", 1);
+    optune_config_nearest(config, space);
 }
 
 static inline void matmul_gpu_gemv_plan(const optune_task *task, const matmul_gpu *p,

@@ -63,18 +63,21 @@ static inline const char *matmul_gpu_mma_word(const optune_call *call)
                                                             : NULL;
 }
 
+static inline bool matmul_gpu_mma_takes(const optune_call *call, char *why)
+{
+    return (matmul_gpu_mma_word(call) &&
+            optune_dtype_equal(call->input[0].type.dtype, call->input[1].type.dtype)) ||
+           optune_refuse(why, "needs float16 or bfloat16 with sums of that type or float32, "
+                              "int8 with int32, or float32");
+}
+
 /* For `applies` of a call of known types. */
 static inline bool matmul_gpu_mma_applies(const optune_task *task, const matmul_gpu *p,
                                           char *why)
 {
     const optune_call *call = task->call;
-    const char *word = matmul_gpu_mma_word(call);
-    if (!gpu_is_cuda(task, 80, why))
+    if (!gpu_is_cuda(task, 80, why) || !matmul_gpu_mma_takes(call, why))
         return false;
-    if (!word || !optune_dtype_equal(call->input[0].type.dtype, call->input[1].type.dtype))
-        return optune_refuse(why,
-                             "needs float16 or bfloat16 with sums of that type or float32, "
-                             "int8 with int32, or float32");
     if (call->input[0].type.dtype.bits == 32 &&
         strcmp(optune_call_word(call, "math"), "tf32") != 0)
         return optune_refuse(why, "tensor cores round float32 to tf32, the call asks for %s",

@@ -133,6 +133,7 @@ static inline void matmul_gpu_choose(optune_config *config, const optune_space *
         optune_config_choose_int(config, space, "slices", c->slices);
     else
         optune_config_choose_int(config, space, "resident", c->resident);
+    optune_config_nearest(config, space);
 }
 
 static inline void matmul_gpu_tiles(const optune_task *task, const matmul_gpu *p,

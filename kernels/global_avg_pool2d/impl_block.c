@@ -3,11 +3,18 @@
 #include "kernels/common/pattern_gpu.h"
 #include "kernels/global_avg_pool2d/global_avg_pool2d.h"
 
+enum { MOST_ALONG = 32 }; /* channels of a block of threads */
+
 static global_shape shape(const optune_task *task)
 {
     global_shape s;
     global_shape_of(task->call, &s);
     return s;
+}
+
+static int64_t blocks_of(const global_shape *s, int64_t along)
+{
+    return s->planes * host_ceil(s->block, along);
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -16,19 +23,16 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs constant shapes, and something to average");
     if (!tensor_is_float(&task->call->output[0]))
         return optune_refuse(why, "needs float32 or float64");
-    return gpu_computes(task->call->output[0].dtype, why);
+    const global_shape s = shape(task);
+    return gpu_grid_fits(blocks_of(&s, MOST_ALONG), why) &&
+           gpu_computes(task->call->output[0].dtype, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     (void)task;
-    optune_space_ints(space, "along", 5, (const int64_t[]){1, 4, 8, 16, 32});
+    optune_space_ints(space, "along", 5, (const int64_t[]){1, 4, 8, 16, MOST_ALONG});
     optune_space_ints(space, "across", 6, (const int64_t[]){8, 16, 32, 64, 128, 256});
-}
-
-static int64_t blocks_of(const global_shape *s, int64_t along)
-{
-    return s->planes * host_ceil(s->block, along);
 }
 
 /* Shuffles name every thread of a warp. */
@@ -65,6 +69,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
             (across <= s.pixels && (across * along < 32 || 4 * across <= s.pixels))))
         across *= 2;
     optune_config_choose_int(config, space, "across", across);
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

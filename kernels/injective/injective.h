@@ -70,6 +70,12 @@ static inline int injective_axis(const optune_call *call, int64_t axis, int rank
                        (long long)axis, rank);
 }
 
+/* To write an attribute that could be said in several ways as one of them. */
+static inline optune_attr *injective_attr(optune_call *call, const char *name)
+{
+    return &call->attr[optune_call_attr(call, name) - call->attr];
+}
+
 static inline int injective_known(const optune_call *call)
 {
     for (int i = 0; i < call->n_inputs; i++)

@@ -76,6 +76,7 @@ static int types(optune_call *call, optune_err *err)
     const int axis = injective_axis(call, optune_call_int(call, "axis"), rank, err);
     if (axis < 0)
         return axis;
+    injective_attr(call, "axis")->i[0] = axis;
     bool fits = optune_tensor_set_rank(out, rank);
     for (int i = 0; i < 2 * call->n_inputs && fits; i++) {
         optune_tensor *in = &call->input[i % call->n_inputs].type;

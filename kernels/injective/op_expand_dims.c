@@ -44,6 +44,7 @@ static int types(optune_call *call, optune_err *err)
     const int at = first_new(call, rank, err);
     if (at < 0)
         return at;
+    injective_attr(call, "axis")->i[0] = more ? at : 0;
     bool fits = optune_tensor_set_rank(in, rank) && optune_tensor_set_rank(out, rank + more);
     optune_dim one = optune_dim_of(1);
     for (int d = 0; d < rank && fits; d++)

@@ -14,6 +14,8 @@ static const optune_op_attr attrs[] = {
     {.name = "newshape",
      .kind = OPTUNE_ATTR_INTS,
      .description = "dims; 0: as data's at that place, -1: what is left",
+     .min = -1,
+     .max = OPTUNE_MAX_DIM,
      .shown = true},
     {.name = NULL},
 };
@@ -36,7 +38,9 @@ static int wanted(const optune_call *call, int64_t dim[OPTUNE_MAX_LIST], optune_
             return optune_fail(err, OPTUNE_ETYPE, "'newshape' has more than one -1");
         else if (dim[d] == -1)
             open = d;
-        product *= dim[d] < 0 ? 1 : dim[d];
+        if (__builtin_mul_overflow(product, dim[d] < 0 ? 1 : dim[d], &product))
+            return optune_fail(err, OPTUNE_ELIMIT,
+                               "'newshape' has more elements than can be counted");
     }
     if (!known)
         return 1;
@@ -54,6 +58,7 @@ static int types(optune_call *call, optune_err *err)
     int64_t dim[OPTUNE_MAX_LIST];
     optune_tensor *out = &call->output[0];
     const int n = optune_call_attr(call, "newshape")->n;
+    bool known = true;
     int status = injective_dtypes(call, err);
     if (status < 0 || (status = wanted(call, dim, err)) < 0)
         return status;
@@ -65,7 +70,11 @@ static int types(optune_call *call, optune_err *err)
         if (dim[d] >= 0 && !optune_dim_unify(&out->dim[d], &want))
             return optune_types_differ(err, "the output has the shape of newshape", "data",
                                        &call->input[0].type, "output", out);
+        known = known && dim[d] > 0;
     }
+    /* The dims themselves, once they are known: 0 and -1 stand for some of them. */
+    for (int d = 0; d < n && known; d++)
+        injective_attr(call, "newshape")->i[d] = dim[d];
     return injective_known(call);
 }
 

@@ -23,7 +23,10 @@ static int types(optune_call *call, optune_err *err)
     if (status < 0 || rank < 0)
         return status;
     const int axis = injective_axis(call, optune_call_int(call, "axis"), rank, err);
-    return axis < 0 ? axis : status;
+    if (axis < 0)
+        return axis;
+    injective_attr(call, "axis")->i[0] = axis;
+    return status;
 }
 
 static int pieces(const optune_call *call, optune_piece *piece)

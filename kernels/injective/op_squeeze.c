@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* squeeze: data without the dims of 1 that axis names; no axis: without all of them. */
+#include <string.h>
+
 #include "kernels/injective/injective.h"
 
 static const optune_op_input inputs[] = {
@@ -40,9 +42,21 @@ static int types(optune_call *call, optune_err *err)
             return 1; /* whether it goes is not known */
         gone |= (uint32_t)(in->dim[d].min == 1 && in->dim[d].max == 1) << d;
     }
-    int rank = 0;
+    /* All dims of 1, by name, is what no name means. */
+    optune_attr *said = injective_attr(call, "axis");
+    bool all = optune_tensor_known(in) || !axis->n;
     for (int d = 0; d < in->rank; d++)
+        all = all && (in->dim[d].max == 1) == (gone >> d & 1);
+    int rank = 0;
+    said->n = 0;
+    memset(said->i, 0, sizeof said->i);
+    for (int d = 0; d < in->rank; d++) {
         rank += !(gone >> d & 1);
+        if (!all && (gone >> d & 1))
+            said->i[said->n++] = d;
+    }
+    if (said->n == 1 && said->i[0] == in->rank - 1)
+        said->i[0] = -1; /* as of reductions */
     bool fits = optune_tensor_set_rank(out, rank);
     for (int d = 0, k = 0; d < in->rank && fits; d++)
         if (!(gone >> d & 1))

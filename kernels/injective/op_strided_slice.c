@@ -4,6 +4,8 @@
  * a negative stride). Negative positions count from the end, and what lies outside is cut off;
  * dims that the lists leave out are whole.
  */
+#include <string.h>
+
 #include "kernels/injective/injective.h"
 
 static const optune_op_input inputs[] = {
@@ -23,6 +25,8 @@ static const optune_op_attr attrs[] = {
     {.name = "strides",
      .kind = OPTUNE_ATTR_INTS,
      .value = "[1]",
+     .min = -OPTUNE_MAX_DIM,
+     .max = OPTUNE_MAX_DIM,
      .description = "step of each dim",
      .shown = true},
     {.name = NULL},
@@ -58,6 +62,43 @@ static range range_of(const optune_call *call, int d, int64_t extent)
     return r;
 }
 
+/* One way of saying the slice of dims that are known: positions from the front, within the dim,
+ * one stride where all are the same, and no dims at the end that are whole. Backwards down to
+ * the first element needs an end before it, which can only be said by one that lies outside. */
+static void settle_ranges(optune_call *call, int n)
+{
+    optune_attr *begin = injective_attr(call, "begin"), *end = injective_attr(call, "end");
+    optune_attr *strides = injective_attr(call, "strides");
+    optune_attr from = {.n = 0}, to = {.n = 0}, step = {.n = 0};
+    bool whole = true, same = true;
+    for (int d = n - 1; d >= 0; d--) {
+        const int64_t extent = call->input[0].type.dim[d].min;
+        range r = range_of(call, d, extent);
+        if (r.n <= 1)
+            r.step = 1;
+        if (r.n == 0)
+            r.begin = 0;
+        const int64_t behind = r.begin + r.n * r.step;
+        whole = whole && r.begin == 0 && r.n == extent && r.step == 1;
+        if (whole)
+            continue;
+        from.n = from.n ? from.n : (uint8_t)(d + 1);
+        from.i[d] = r.begin;
+        to.i[d] = behind < 0 ? -extent - 1 : behind > extent ? extent : behind;
+        step.i[d] = r.step;
+        same = same && r.step == step.i[from.n - 1];
+    }
+    step.n = same ? 1 : from.n;
+    step.i[0] = from.n ? step.i[0] : 1;
+    for (int d = step.n; d < from.n; d++)
+        step.i[d] = 0;
+    begin->n = end->n = from.n;
+    strides->n = step.n;
+    memcpy(begin->i, from.i, sizeof begin->i);
+    memcpy(end->i, to.i, sizeof end->i);
+    memcpy(strides->i, step.i, sizeof strides->i);
+}
+
 static int types(optune_call *call, optune_err *err)
 {
     optune_tensor *in = &call->input[0].type, *out = &call->output[0];
@@ -73,8 +114,10 @@ static int types(optune_call *call, optune_err *err)
     if (n > rank || !optune_tensor_set_rank(in, rank) || !optune_tensor_set_rank(out, rank))
         return optune_types_differ(err, "they have one rank, and 'begin' is no longer", "data",
                                    in, "output", out);
+    bool known = true;
     for (int d = 0; d < rank; d++) {
         bool fits = true;
+        known = known && (d >= n || optune_dim_known(&in->dim[d]));
         if (d >= n) {
             fits = optune_dim_unify(&in->dim[d], &out->dim[d]);
         } else if (optune_dim_known(&in->dim[d])) {
@@ -85,6 +128,8 @@ static int types(optune_call *call, optune_err *err)
             return optune_types_differ(err, "the slice has another shape", "data", in, "output",
                                        out);
     }
+    if (known)
+        settle_ranges(call, n);
     return injective_known(call);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transpose: dims in another order: output dim i is data's dim axes[i]; no axes: reversed. */
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/injective/injective.h"
 
@@ -48,6 +49,17 @@ static int types(optune_call *call, optune_err *err)
         if (!optune_dim_unify(&in->dim[from], &out->dim[d]))
             return optune_types_differ(err, "a dim changes by moving", "data", in, "output",
                                        out);
+    }
+    /* Counted from the front; reversed is what no axes mean. */
+    optune_attr *said = injective_attr(call, "axes");
+    bool reversed = true;
+    for (int d = 0; d < said->n; d++) {
+        said->i[d] = axis_of(call, d);
+        reversed = reversed && said->i[d] == rank - 1 - d;
+    }
+    if (reversed) {
+        said->n = 0;
+        memset(said->i, 0, sizeof said->i);
     }
     return injective_known(call);
 }

@@ -383,6 +383,7 @@ static inline void pool_block_fallback(const optune_task *task, const optune_spa
 {
     (void)task;
     optune_config_choose_int(config, space, "tile_ow", 4);
+    optune_config_nearest(config, space);
 }
 
 static inline bool pool_block_valid(const optune_task *task, const optune_config *config,

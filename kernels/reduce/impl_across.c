@@ -6,6 +6,8 @@
  */
 #include "kernels/reduce/reduce_gpu.h"
 
+enum { LEAST_THREADS = 32 }; /* of a block, idle ones among them where there is little to do */
+
 static bool applies(const optune_task *task, char *why)
 {
     if (!gpu_applies(task, why))
@@ -52,11 +54,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (vector > most || vector * reduce_bytes(task->call) > 16)
         return optune_refuse(why, "vectors of %" PRId64 ", the rows allow %" PRId64, vector,
                              host_min(most, 16 / reduce_bytes(task->call)));
-    if (along > 8 && along / 2 * vector >= row(&r))
+    if (along > 8 && along / 2 * vector >= row(&r) && along / 2 * across >= LEAST_THREADS)
         return optune_refuse(why, "half of the threads lie outside a row");
     if (across > 1 && across > r.count)
         return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " lines", across, r.count);
-    if (along * across < 32)
+    if (along * across < LEAST_THREADS)
         return optune_refuse(why, "%" PRId64 " threads in a block are too few", along * across);
     if (!reduce_parts_fit(&r, parts, 4, why) ||
         !gpu_grid_fits(tiles_of(&r, along, vector) * (r.outputs / row(&r)) * parts, why))
@@ -79,7 +81,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     int64_t across = 1;
     while (2 * across <= most && 2 * across <= 32 && 8 * across <= r.count)
         across *= 2;
-    while (along * across < 32)
+    while (along * across < LEAST_THREADS)
         along *= 2;
     while (along > 8 && along / 2 * vector >= row(&r) && 2 * across <= r.count && across < 32) {
         along /= 2;
@@ -92,6 +94,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "unroll", 4);
     optune_config_choose_int(config, space, "parts",
                              reduce_parts(task, &r, blocks, 16 * across));
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

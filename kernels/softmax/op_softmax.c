@@ -43,7 +43,8 @@ static int types(optune_call *call, optune_err *err)
                            host_type_text(data, text),
                            (long long)optune_call_int(call, "axis"));
     }
-    return optune_tensor_known(data) ? OPTUNE_OK : 1;
+    const int status = data->rank < 0 ? OPTUNE_OK : host_axis_settle(call, data, err);
+    return status < 0 ? status : optune_tensor_known(data) ? OPTUNE_OK : 1;
 }
 
 /* For each element a subtraction, an exp counted as one, an addition, a comparison and a

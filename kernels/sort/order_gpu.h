@@ -72,6 +72,19 @@ static inline bool order_piece_fits(const optune_task *task, const optune_config
                     16 + each * bytes / 4, why);
 }
 
+/* Whether a piece of at least so many elements fits this device at all. */
+static inline bool order_some_piece(const optune_task *task, int64_t least, char *why)
+{
+    const order_shape s = order_shape_of(task->call);
+    for (int64_t piece = ORDER_PIECE_LEAST; piece <= ORDER_PIECE_MOST && piece < s.at.n;
+         piece *= 2)
+        if (piece >= least && piece <= 16 * gpu_max_threads(task) &&
+            piece * order_item_bytes(&s) <= gpu_max_shared(task))
+            return true;
+    return optune_refuse(why, "%s has no room for pieces of %" PRId64 " elements",
+                         task->device->name, least);
+}
+
 static inline void order_piece_fallback(const optune_task *task, const optune_space *space,
                                         optune_config *config, int64_t least)
 {
@@ -87,6 +100,7 @@ static inline void order_piece_fallback(const optune_task *task, const optune_sp
         threads /= 2;
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_choose_int(config, space, "piece", piece);
+    optune_config_nearest(config, space);
 }
 
 /* ---- bitonic: a line in shared memory ------------------------------------------------------ */
@@ -169,6 +183,8 @@ static inline bool order_runs_applies(const optune_task *task, char *why)
     const order_shape s = order_shape_of(task->call);
     if (s.at.n <= ORDER_PIECE_LEAST)
         return optune_refuse(why, "is for lines of more than %d", (int)ORDER_PIECE_LEAST);
+    if (!order_some_piece(task, host_ceil(s.at.n, INT64_C(1) << ORDER_MOST_PASSES), why))
+        return false;
     return order_scratch_fits(
         2 * order_lines(&s) * (s.at.n + ORDER_PIECE_MOST) * order_item_bytes(&s), why);
 }
@@ -250,9 +266,10 @@ static inline bool order_rounds_applies(const optune_task *task, char *why)
     const order_shape s = order_shape_of(task->call);
     if (s.at.n <= ORDER_PIECE_LEAST)
         return optune_refuse(why, "is for lines of more than %d", (int)ORDER_PIECE_LEAST);
-    return 4 * s.k <= host_min(gpu_power2(s.at.n), ORDER_PIECE_MOST) ||
-           optune_refuse(why, "keeps %" PRId64 " of pieces of at most %d", s.k,
-                         (int)ORDER_PIECE_MOST);
+    if (4 * s.k > host_min(gpu_power2(s.at.n), ORDER_PIECE_MOST))
+        return optune_refuse(why, "keeps %" PRId64 " of pieces of at most %d", s.k,
+                             (int)ORDER_PIECE_MOST);
+    return order_some_piece(task, 2 * s.k, why);
 }
 
 /* Items of a line after a round over `items` of them. */

@@ -64,6 +64,7 @@ static inline void order_block_fallback(const optune_task *task, const optune_sp
     while (block > 1 && block * s.at.n * order_item_bytes(&s) > host_l2(task))
         block /= 2;
     optune_config_choose_int(config, space, "block", block);
+    optune_config_nearest(config, space);
 }
 
 static inline int order_module(const optune_task *task, optune_plan *plan)
@@ -123,6 +124,14 @@ static inline int64_t order_lines_bytes(const optune_task *task, int64_t block, 
     return (share ? 1 : host_threads(task)) * ((block + 1) * line + more);
 }
 
+/* Something must sort what is that long: line after line is never refused. */
+static inline bool order_lines_fit(const optune_task *task, const optune_config *config,
+                                   int64_t more, bool share, char *why)
+{
+    const int64_t block = optune_config_int(config, "block");
+    return block == 1 || order_scratch_fits(order_lines_bytes(task, block, more, share), why);
+}
+
 static inline void order_lines_plan(const optune_task *task, const optune_config *config,
                                     optune_plan *plan, int module, int64_t more, bool share)
 {
@@ -165,10 +174,8 @@ static inline bool order_radix_valid(const optune_task *task, const optune_confi
         return optune_refuse(why, "one thread has nobody to share a line with");
     if (optune_config_int(config, "digit") > 11 && s.at.n < 1 << 16)
         return optune_refuse(why, "counting 65536 digits takes longer than sorting");
-    return order_scratch_fits(order_lines_bytes(task, optune_config_int(config, "block"),
-                                                order_radix_more(task, config),
-                                                order_share(config)),
-                              why);
+    return order_lines_fit(task, config, order_radix_more(task, config), order_share(config),
+                           why);
 }
 
 static inline void order_radix_fallback(const optune_task *task, const optune_space *space,
@@ -202,8 +209,7 @@ static inline void order_quick_space(const optune_task *task, optune_space *spac
 static inline bool order_quick_valid(const optune_task *task, const optune_config *config,
                                      char *why)
 {
-    return order_scratch_fits(
-        order_lines_bytes(task, optune_config_int(config, "block"), 0, false), why);
+    return order_lines_fit(task, config, 0, false, why);
 }
 
 /* What the widest vectors hold in registers; narrow ones count, which is for fewer. */

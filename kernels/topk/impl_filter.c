@@ -42,7 +42,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const order_shape s = order_shape_of(task->call);
     if (optune_config_int(config, "buffer") > 2 && capacity(task, config) > 2 * s.at.n)
         return optune_refuse(why, "the buffer is twice as long as a line");
-    return order_scratch_fits(bytes(task, config), why);
+    /* Something must serve what is that long: the smallest buffer is never refused. */
+    return (optune_config_int(config, "buffer") == 2 &&
+            optune_config_int(config, "vectors") == 1 &&
+            optune_config_int(config, "block") == 1) ||
+           order_scratch_fits(bytes(task, config), why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -54,6 +58,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     order_block_fallback(task, space, config);
     if (capacity(task, config) > 2 * s.at.n)
         optune_config_choose_int(config, space, "buffer", 2);
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -30,6 +30,23 @@ static int outputs(const optune_call *call)
     return strcmp(optune_call_word(call, "ret_type"), "both") == 0 ? 2 : 1;
 }
 
+/* All of a line is k=0, whichever way it is said; indices that are not given have no type. */
+static int types(optune_call *call, optune_err *err)
+{
+    const int status = order_types(call, err);
+    const optune_tensor *data = &call->input[0].type;
+    optune_attr *k = host_attr(call, "k");
+    if (status < 0 || data->rank < 0)
+        return status;
+    const int64_t axis = optune_call_int(call, "axis");
+    const optune_dim *along = &data->dim[axis < 0 ? axis + data->rank : axis];
+    if (k->i[0] < 1 || (optune_dim_known(along) && along->min == k->i[0]))
+        k->i[0] = 0;
+    if (order_indices(call) < 0)
+        host_attr(call, "dtype")->dtype = (optune_dtype){OPTUNE_DTYPE_INT, 32, 1};
+    return status;
+}
+
 static const char *const vocabulary[] = {
     "topk(f32[1,32000], k=50)",
     "topk(f32[1,50257], k=50)",
@@ -95,7 +112,7 @@ OPTUNE_OP(topk) = {
     .output_names = output_names,
     .pattern = OPTUNE_OPAQUE,
     .support_level = 6,
-    .types = order_types,
+    .types = types,
     .flops = order_flops,
     .reference = order_reference,
     .presets = presets,

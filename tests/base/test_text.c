@@ -177,6 +177,27 @@ static void nearest_word(void **state)
     assert_null(ot_nearest("softmax", names, 4));
     assert_null(ot_nearest("", names, 4));
     assert_null(ot_nearest("x", names, 4));
+    assert_string_equal(ot_nearest("matmul", names, 4), "batch_matmul");
+    assert_string_equal(ot_nearest("dense_nopack", names, 4), "dense");
+}
+
+static void no_such_word(void **state)
+{
+    (void)state;
+    const char *const names[] = {"cpu", "cuda", "opencl", "less", "conv2d", "conv2d_grad"};
+    const char *const about[] = {"cpu x86", "cuda gpu", "opencl gpu", NULL, NULL, NULL};
+    static const char *const said[][2] = {
+        {"gpu", "no thing 'gpu'; did you mean 'cuda' or 'opencl'?"},
+        {"conv", "no thing 'conv'; did you mean 'conv2d' or 'conv2d_grad'?"},
+        {"cpuu", "no thing 'cpuu'; did you mean 'cpu'?"},
+        {"lstm", "no thing 'lstm'; there are cpu, cuda, opencl, less, conv2d, conv2d_grad"},
+    };
+    for (int i = 0; i < OT_COUNT(said); i++) {
+        optune_err err = {0};
+        assert_int_equal(ot_no_such_about(&err, "thing", said[i][0], names, about, 6),
+                         OPTUNE_ENOENT);
+        assert_string_equal(err.text, said[i][1]);
+    }
 }
 
 static void lines(void **state)
@@ -208,6 +229,7 @@ int main(void)
         cmocka_unit_test(reals_are_strict),
         cmocka_unit_test(dtypes_both_ways),
         cmocka_unit_test(nearest_word),
+        cmocka_unit_test(no_such_word),
         cmocka_unit_test(lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

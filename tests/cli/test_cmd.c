@@ -18,6 +18,7 @@ typedef struct contract {
 } contract;
 
 static const contract commands[] = {
+    {"completion", "completion bash|zsh|fish|man", {NULL}},
     {"devices", "devices", {"--json"}},
     {"dispatch",
      "dispatch WORKLOAD [-o FILE.c] | --load WORKLOAD|FILE",
@@ -29,13 +30,15 @@ static const contract commands[] = {
     {"impls", "impls [OP]", {"--json"}},
     {"import", "import FILE-or-https-URL...", {"--json"}},
     {"ops", "ops [NAME]", {"--json"}},
-    {"query", "query WORKLOAD", {"--json"}},
+    {"query", "query WORKLOAD | --batch", {"--batch", "--json"}},
     {"run",
      "run OP [WORKLOAD...] | --graph FILE",
      {"--preset", "--impl", "--search", "--trials", "--time", "--seed", "--again", "--log",
       "--json", "--graph", "--bind"}},
     {"searches", "searches", {"--json"}},
-    {"select", "select WORKLOAD | --graph FILE", {"--explain", "--json", "--graph", "--bind"}},
+    {"select",
+     "select WORKLOAD | --graph FILE | --batch",
+     {"--explain", "--json", "--graph", "--bind", "--batch"}},
     {"targets", "targets", {"--json"}},
 };
 static const char *const everywhere[] = {"--target", "--threads",   "--device", "--db",
@@ -120,6 +123,7 @@ static void wrong_commands_and_options_name_the_nearest(void **state)
             "3");
     refused(2, "did you mean '--trials'?", "run", "dense", "-trials", "3");
     refused(2, "no option '--jsn'; did you mean '--json'?", "ops", "--jsn");
+    refused(2, "exclude each other", "run", "dense", "--json", "--csv");
     refused(2, "did you mean '--target'?", "--taget=cpu", "ops");
     refused(2, "see 'optune query --help'", "query", "--best", "x");
     refused(2, "no option '-x'", "ops", "-x");
@@ -246,6 +250,10 @@ static void one_op_is_printed_in_full(void **state)
     release(&o);
     refused(3, "no operator 'conv3d'; did you mean 'conv2d'?", "ops", "conv3d");
     refused(3, "no operator 'dens'; did you mean 'dense'?", "impls", "dens");
+    refused(3, "'conv2d', 'conv2d_backward_weight' or 'conv2d_transpose'?", "ops", "conv");
+    refused(3, "'dense'?", "ops", "lstm");
+    refused(3, "no target 'gpu'; did you mean 'cuda' or 'opencl'?", "select", "relu(f32[4])",
+            "--target", "gpu");
 }
 
 static void impls_name_their_strategies(void **state)

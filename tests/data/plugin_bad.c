@@ -11,6 +11,12 @@
  *   bad_input.cpu    right, but changes its data
  *   bad_compile.cpu  does not compile
  *   bad_exit.cpu     ends the process as if nothing was wrong
+ *   bad_forks.cpu    leaves a process in a session of its own behind
+ *   bad_stops.cpu    stops its process
+ *   bad_writes.cpu   writes to every file that is open
+ *   bad_closes.cpu   closes them all
+ *   bad_spoils.cpu   right; then changes what it can of inputs that are timed, and its priority
+ *   bad_lazy.cpu     computes twice, then no more
  *   bad_killed.cpu   kills its process; only the first time when OPTUNE_PLANTED_MARK names a
  *                    file, which it makes
  *
@@ -27,6 +33,9 @@ static const char body[] =
     "extern char *getenv(const char *);\n"
     "extern int open(const char *, int, ...);\n"
     "extern int access(const char *, int);\n"
+    "extern int fork(void), setsid(void), close(int), nice(int);\n"
+    "extern unsigned sleep(unsigned);\n"
+    "extern long write(int, const void *, unsigned long);\n"
     "#ifdef BAD_COMPILE\n"
     "#error planted: this candidate does not compile\n"
     "#endif\n"
@@ -54,6 +63,23 @@ static const char body[] =
     "        raise(9);\n"
     "    }\n"
     "#endif\n"
+    "#ifdef BAD_FORKS\n"
+    "    static int forked;\n"
+    "    if (!forked++ && fork() == 0) { setsid(); sleep(60); exit(0); }\n"
+    "#endif\n"
+    "#ifdef BAD_STOPS\n"
+    "    raise(19);\n"
+    "#endif\n"
+    "#ifdef BAD_WRITES\n"
+    "    for (int i = 0; i < 64; i++) write(i, \"{}\", 2);\n"
+    "#endif\n"
+    "#ifdef BAD_CLOSES\n"
+    "    for (int i = 0; i < 64; i++) close(i);\n"
+    "#endif\n"
+    "#ifdef BAD_LAZY\n"
+    "    static int calls;\n"
+    "    if (calls++ >= 2) return;\n"
+    "#endif\n"
     "    for (long i = 0; i < M; i++)\n"
     "        for (long j = 0; j < N; j++) {\n"
     "            float sum = 0;\n"
@@ -65,6 +91,10 @@ static const char body[] =
     "#endif\n"
     "#ifdef BAD_BOUNDS\n"
     "    out[M * N] = 0;\n"
+    "#endif\n"
+    "#ifdef BAD_SPOILS\n"
+    "    static int spoilt;\n"
+    "    if (spoilt++ == 1) { nice(19); data[0] = 7; }\n"
     "#endif\n"
     "#ifdef BAD_INPUT\n"
     "    data[0] += 1;\n"
@@ -132,11 +162,18 @@ PLANTED(input, "BAD_INPUT", applies)
 PLANTED(compile, "BAD_COMPILE", applies)
 PLANTED(exit, "BAD_EXIT", applies)
 PLANTED(killed, "BAD_KILLED", applies)
+PLANTED(forks, "BAD_FORKS", applies)
+PLANTED(stops, "BAD_STOPS", applies)
+PLANTED(writes, "BAD_WRITES", applies)
+PLANTED(closes, "BAD_CLOSES", applies)
+PLANTED(spoils, "BAD_SPOILS", applies)
+PLANTED(lazy, "BAD_LAZY", applies)
 PLANTED(forgets, "BAD_FORGETS", forgets)
 
 static const optune_impl *const impls[] = {
-    &impl_crash,   &impl_mute, &impl_hang,   &impl_lie,     &impl_bounds, &impl_input,
-    &impl_compile, &impl_exit, &impl_killed, &impl_forgets, NULL,
+    &impl_crash,   &impl_mute,   &impl_hang,   &impl_lie,     &impl_bounds, &impl_input,
+    &impl_compile, &impl_exit,   &impl_killed, &impl_forgets, &impl_forks,  &impl_stops,
+    &impl_writes,  &impl_closes, &impl_spoils, &impl_lazy,    NULL,
 };
 
 static const optune_strategy_row rows[] = {

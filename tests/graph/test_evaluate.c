@@ -3,6 +3,7 @@
  * What graphs mean: values by the references, dtypes kept, dims bound by the data given, and
  * shapes that depend on values settled by an operator's shape function.
  */
+#include "strategy/strategy.h"
 #include "support/check.h"
 
 #include "graph/graph.h"

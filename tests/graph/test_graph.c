@@ -128,6 +128,9 @@ static void test_bind(void **state)
     assert_int_equal(optune_graph_bind(graph, "m", 65, &err), OPTUNE_ETYPE);
     check_contains(err.text, "'?m' cannot be 65 and 1..64");
     assert_int_equal(optune_graph_bind(graph, "mm", 6, &err), OPTUNE_ENOENT);
+    assert_int_equal(optune_graph_bind(graph, "m", -1, &err), OPTUNE_ETYPE);
+    assert_int_equal(optune_graph_bind(graph, "m", INT64_MAX, &err), OPTUNE_ETYPE);
+    check_contains(err.text, "0 to 1099511627776 is possible");
     check_ok(optune_graph_bind(graph, "m", 64, &err));
     assert_int_equal(optune_graph_infer(graph, &err), OPTUNE_OK);
     assert_int_equal(optune_graph_output_type(graph, 0)->dim[0].min, 64);
@@ -174,6 +177,115 @@ static void test_misread(void **state)
         check_contains(err.text, "^");
         assert_null(graph);
     }
+}
+
+/* Reading one call inside another takes stack: deep nesting is refused, at its place. */
+static void test_nesting(void **state)
+{
+    (void)state;
+    for (int depth = 100; depth <= 100000; depth *= 10) {
+        optune_err err = {0};
+        optune_graph *graph = NULL;
+        ot_text text = {0};
+        ot_text_add(&text, "x = var f32[4]\noutput ");
+        for (int i = 0; i < depth; i++)
+            ot_text_add(&text, i % 3 ? "relu(" : "tuple(");
+        ot_text_add(&text, "x");
+        for (int i = 0; i < depth; i++)
+            ot_text_add(&text, ")");
+        ot_text_add(&text, "\n");
+        const int status = optune_graph_parse(ot_text_str(&text), "test", &graph, &err);
+        if (depth == 100) {
+            assert_int_equal(status, OPTUNE_OK);
+        } else {
+            assert_int_equal(status, OPTUNE_ELIMIT);
+            check_contains(err.text, "test:2:");
+            check_contains(err.text, "nested more than 128 deep");
+        }
+        optune_graph_close(graph);
+        ot_text_release(&text);
+    }
+}
+
+/* By name, tuples can hold one another without a bracket being open. */
+static void test_tuples_of_tuples(void **state)
+{
+    (void)state;
+    static const char *const line[] = {"t%d = tuple(t%d)\n", "t%d = tuple(t%d, t%d)\n"};
+    for (int wide = 0; wide < 2; wide++) {
+        optune_err err = {0};
+        optune_graph *graph = NULL;
+        ot_text text = {0};
+        ot_text_add(&text, "t0 = var f32[4]\n");
+        for (int i = 1; i < 2000; i++)
+            ot_text_printf(&text, line[wide], i, i - 1, i - 1);
+        ot_text_add(&text, "output t1999\n");
+        assert_int_equal(optune_graph_parse(ot_text_str(&text), "test", &graph, &err),
+                         OPTUNE_ELIMIT);
+        check_contains(err.text, "tuples in tuples at most 32 deep");
+        ot_text_release(&text);
+    }
+    optune_graph *graph = parse("a = var f32[4]\nb = var f32[5]\n"
+                                "t = tuple(tuple(a, b), tuple(b, tuple(a)))\n"
+                                "u = t.1\noutput u.1.0, t.0.1, u\n");
+    assert_int_equal(optune_graph_outputs(graph), 4);
+    static const int64_t size[] = {4, 5, 5, 4};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(optune_graph_output_type(graph, i)->dim[0].min, size[i]);
+    optune_graph_close(graph);
+}
+
+/* Names, places and types of many nodes: a step each, not one for all the others. The work is
+ * counted in nodes that would take minutes if any of it were done for every pair. */
+static void test_many_nodes(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_graph *gradient = NULL;
+    ot_text text = {0};
+    ot_text_add(&text, "v0 = var f32[?n:1..64]\n");
+    for (int i = 1; i <= 4000; i++)
+        ot_text_printf(&text, "v%d = relu(v%d)\n", i, i - 1);
+    ot_text_add(&text, "output v4000\n");
+    optune_graph *graph = parse(ot_text_str(&text));
+    assert_int_equal(optune_graph_infer(graph, &err), 1);
+    check_ok(optune_graph_gradient(graph, NULL, 0, &gradient, &err));
+    assert_true(optune_graph_size(gradient) > 8000);
+    for (int i = 0; i < optune_graph_size(gradient); i++)
+        assert_int_equal(optune_graph_find(gradient, optune_graph_name(gradient, i)), i);
+    optune_graph_close(gradient);
+    optune_graph_close(graph);
+    ot_text_release(&text);
+}
+
+/* Elements that no memory holds are an error of the node, not the end of the process. */
+static void test_more_than_memory(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_values *values = NULL;
+    const float one = 1;
+    optune_graph *graph = parse("x = var f32[1]\n"
+                                "y = broadcast_to(x, shape=[1073741824,1048576])\n"
+                                "output y\n");
+    assert_int_equal(
+        optune_graph_evaluate(graph, (const void *const[]){&one}, NULL, &values, &err),
+        OPTUNE_ENOMEM);
+    check_contains(err.text, "test:2:5: node 'y': no memory");
+    assert_int_equal(optune_graph_constant(graph, NULL, "f32[1099511627776,1024]", &one, &err),
+                     OPTUNE_ENOMEM);
+    assert_int_equal(optune_graph_fill(graph, 1, &err), OPTUNE_OK);
+    optune_graph_close(graph);
+    graph = NULL;
+    assert_int_equal(optune_graph_parse("a = const f32[16777216] {0}\nb = const f32[1] {0}\n"
+                                        "output b\n",
+                                        "test", &graph, &err),
+                     OPTUNE_ELIMIT);
+    check_contains(err.text, "test:2:17: too many elements");
+    graph = parse("a = const f32[1099511627776,1024]\noutput a\n");
+    assert_int_equal(optune_graph_fill(graph, 1, &err), OPTUNE_ENOMEM);
+    check_contains(err.text, "test:1:5: node 'a': no memory");
+    optune_graph_close(graph);
 }
 
 static void test_conflict(void **state)
@@ -272,10 +384,18 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward),   cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_bind),
-        cmocka_unit_test(test_misread),   cmocka_unit_test(test_conflict),
-        cmocka_unit_test(test_from_code), cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_forward),
+        cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_bind),
+        cmocka_unit_test(test_misread),
+        cmocka_unit_test(test_nesting),
+        cmocka_unit_test(test_tuples_of_tuples),
+        cmocka_unit_test(test_many_nodes),
+        cmocka_unit_test(test_more_than_memory),
+        cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_from_code),
+        cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

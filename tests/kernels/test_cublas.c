@@ -9,8 +9,9 @@
 #include <dlfcn.h>
 #include <math.h>
 
+#include "answer/answer.h"
+#include "run/run.h"
 #include "target/cuda.h"
-#include "tuner/tuner.h"
 
 /* ---- the stand-in ------------------------------------------------------------------------ */
 

@@ -7,10 +7,11 @@
  */
 #include "support/check.h"
 
+#include "answer/answer.h"
+#include "run/run.h"
 #include "support/belongs.h"
 #include "support/workbench.h"
 #include "target/cuda.h"
-#include "tuner/tuner.h"
 
 enum { MOST = 4096 };
 
@@ -65,7 +66,7 @@ static bool sample_of(bench *b, const optune_impl *impl, const char *sample, boo
     if (b->turn++ % b->thin && !first)
         return true;
     check_ok(ot_space_open(&task, impl, &space, &err));
-    ot_space_fallback(space, &config);
+    assert_true(ot_space_fallback(space, &config, NULL));
     submit(b, &task, impl, &config, sample);
     for (int i = 0, drawn = 0; i < 200 && drawn < b->configs; i++) {
         ot_space_nth(space, ot_space_random(space, rng), &config);

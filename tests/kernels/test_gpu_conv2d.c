@@ -82,7 +82,7 @@ static bool takes_tile(const char *impl, const char *text, const char *knob, int
     optune_config config;
     assume(NULL, text);
     check_ok(ot_space_open(&assumed.task, ot_impl_find(impl), &space, &err));
-    ot_space_fallback(space, &config);
+    assert_true(ot_space_fallback(space, &config, NULL));
     optune_config_choose_split(&config, space, knob, (const int64_t[]){0, 1, threads, each});
     assert_int_equal(optune_config_split(&config, knob)[2], threads);
     assert_int_equal(optune_config_split(&config, knob)[3], each);

@@ -20,6 +20,7 @@
 
 #include "strategy/inside.h"
 #include "support/belongs.h"
+#include "support/random_call.h"
 #include "support/workbench.h"
 
 typedef struct bench {
@@ -111,7 +112,7 @@ static void try_sample(bench *b, const optune_impl *impl, const char *sample, in
     pending *list = ot_alloc(MOST * sizeof *list);
     optune_plan *plan = ot_alloc(sizeof *plan);
     int n = 1;
-    ot_space_fallback(space, &list[0].config);
+    assert_true(ot_space_fallback(space, &list[0].config, NULL));
     for (int t = 0; t < 200 && n <= configs && n < MOST; t++) {
         ot_space_nth(space, ot_space_random(space, rng), &list[n].config);
         n += ot_space_valid(space, &list[n].config, NULL);
@@ -136,47 +137,6 @@ static void try_sample(bench *b, const optune_impl *impl, const char *sample, in
     ot_space_close(space);
 }
 
-static void add_type(const optune_tensor *type, int first, int last, ot_text *to)
-{
-    optune_tensor part = {.dtype = type->dtype, .rank = type->rank - first};
-    for (int d = first; d < type->rank; d++)
-        part.dim[d - first] = d <= last ? type->dim[d] : optune_dim_of(1);
-    ot_tensor_print(&part, to);
-}
-
-/* The sample with something fused behind it, a different kind each time: a constant for each
- * channel, the whole shape, the value as second operand, one for each row. */
-static void fuse(const char *sample, int variant, ot_text *to)
-{
-    optune_err err = {0};
-    static optune_call call;
-    check_ok(ot_call_parse(sample, &call, &err));
-    const optune_tensor *out = &call.output[0];
-    const int last = out->rank - 1, channel = out->rank < 4 ? last : 1;
-    const bool whole =
-        out->dtype.code == OPTUNE_DTYPE_INT || out->dtype.code == OPTUNE_DTYPE_UINT;
-    ot_text_clear(to);
-    ot_text_printf(to, "%s -> ", sample);
-    switch (variant % 3) {
-    case 0:
-        ot_text_add(to, "add(const ");
-        add_type(out, channel, channel, to);
-        ot_text_add(to, ") -> relu()");
-        break;
-    case 1:
-        ot_text_add(to, "multiply(");
-        add_type(out, 0, last, to);
-        ot_text_add(to, ") -> subtract(");
-        add_type(out, last, last, to);
-        ot_text_add(to, whole ? ", _) -> relu()" : ", _) -> sigmoid()");
-        break;
-    default:
-        ot_text_add(to, "add(");
-        add_type(out, 0, last - 1, to);
-        ot_text_add(to, ")");
-    }
-}
-
 static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, uint64_t *rng)
 {
     ot_text fused = {0};
@@ -194,7 +154,7 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
             continue;
         try_sample(b, impl, *sample, turn / b->thin % 3 ? 0 : b->configs, rng);
         if (fuses) {
-            fuse(*sample, variant, &fused);
+            random_call_fuse(*sample, variant, &fused);
             try_sample(b, impl, ot_text_str(&fused), 1, rng);
         }
     }

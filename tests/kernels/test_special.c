@@ -8,8 +8,9 @@
 
 #include <math.h>
 
-#include "tuner/tuner.h"
-#include "tuner/worker.h"
+#include "answer/answer.h"
+#include "run/run.h"
+#include "run/worker.h"
 
 /* ---- references -------------------------------------------------------------------------- */
 
@@ -256,7 +257,7 @@ static void try_sample(bench *b, const char *sample, unsigned special)
         optune_space *space;
         optune_config config;
         check_ok(ot_space_open(&s->task, impls[i], &space, &err));
-        ot_space_fallback(space, &config);
+        assert_true(ot_space_fallback(space, &config, NULL));
         try_config(b, impls[i], &config);
         for (int k = 0, tries = 0; k < b->random && tries < 100; tries++) {
             ot_space_nth(space, ot_space_random(space, &rng), &config);

@@ -137,7 +137,7 @@ static bool sample_of(const optune_impl *impl, const char *sample)
         ot_text text = {0};
         ot_call_print(range, &text);
         check_ok(ot_space_open(&task, impl, &space, &err));
-        ot_space_fallback(space, config);
+        assert_true(ot_space_fallback(space, config, NULL));
         try_config(impl, &task, config, text.s);
         for (int n = 0, tries = 0; n < t.configs && tries < 200; tries++) {
             ot_space_nth(space, ot_space_random(space, &t.rng), config);

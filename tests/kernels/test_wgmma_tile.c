@@ -9,10 +9,11 @@
 
 #include <math.h>
 
+#include "answer/answer.h"
+#include "run/run.h"
 #include "support/assumed.h"
 #include "support/workbench.h"
 #include "target/cuda.h"
-#include "tuner/tuner.h"
 
 typedef struct knobs {
     int64_t bm, bn, kb, stages, consumers, group, cluster, persistent;
@@ -76,7 +77,7 @@ static void expect_valid(const knobs *k, const char *reason)
     optune_config config;
     optune_space *space;
     check_ok(ot_space_open(&assumed.task, impl, &space, &err));
-    ot_space_fallback(space, &config);
+    assert_true(ot_space_fallback(space, &config, NULL));
     set(&config, space, k);
     const bool valid = ot_space_valid(space, &config, why);
     if (valid != (reason == NULL))
@@ -136,7 +137,7 @@ static void test_fallback(void **state)
                          (int)sizes[j], k);
                 assume("cuda -arch=sm_90", text);
                 check_ok(ot_space_open(&assumed.task, impl, &space, &err));
-                ot_space_fallback(space, &config);
+                assert_true(ot_space_fallback(space, &config, NULL));
                 if (!ot_space_valid(space, &config, why))
                     fail_msg("%s: %s", text, why);
                 ot_space_close(space);
@@ -159,7 +160,7 @@ static void compute(workbench *b, const char *workload, const char *name, const 
     assume(NULL, workload);
     check_ok(ot_worker_workload(b->worker, workload, 5, &err));
     check_ok(ot_space_open(&here, impl, &space, &err));
-    ot_space_fallback(space, &config);
+    assert_true(ot_space_fallback(space, &config, NULL));
     set(&config, space, k);
     if (!ot_space_valid(space, &config, why))
         fail_msg("%s", why);
@@ -221,7 +222,7 @@ static int64_t registers_of(ot_builder *builder, const optune_impl *impl, const 
     optune_space *space;
     char why[OPTUNE_WHY_SIZE] = "", text[2048] = "";
     check_ok(ot_space_open(&assumed.task, impl, &space, &err));
-    ot_space_fallback(space, &config);
+    assert_true(ot_space_fallback(space, &config, NULL));
     set(&config, space, k);
     if (!ot_space_valid(space, &config, why))
         fail_msg("%s", why);

@@ -148,7 +148,7 @@ static void check_moves(const optune_space *space)
     int64_t at = ot_space_random(space, &rng);
     for (int i = 0; i < 200; i++) {
         const int64_t other = ot_space_random(space, &rng);
-        const int n = ot_space_neighbours(space, at, out, OT_COUNT(out));
+        const int n = optune_space_neighbours(space, at, out, OT_COUNT(out));
         assert_true(n > 0 || size == 1);
         const int64_t moved[] = {other, ot_space_mutate(space, at, 0.2, &rng),
                                  ot_space_cross(space, at, other, &rng),
@@ -166,10 +166,8 @@ static void check_space(const optune_task *task, const optune_impl *impl)
     check_ok(ot_space_open(task, impl, &space, &err));
     optune_config config;
     char why[OPTUNE_WHY_SIZE] = "";
-    ot_space_fallback(space, &config);
-    if (!ot_space_valid(space, &config, why))
-        print_error("%s: fallback is not valid: %s\n", impl->name, why);
-    assert_true(ot_space_valid(space, &config, why));
+    if (!ot_space_fallback(space, &config, why))
+        fail_msg("%s: fallback is not valid: %s", impl->name, why);
     assert_true(config.index >= 0 && config.index < optune_space_size(space));
     check_plan(task, impl, &config);
     check_moves(space);

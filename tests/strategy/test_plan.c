@@ -53,6 +53,39 @@ static void good(optune_plan *plan)
     add(plan, OPTUNE_TIMED, module, optune_scratch_arg(packed), optune_output_arg(0));
 }
 
+static void one_knob(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    optune_space_ints(space, "k", 2, (const int64_t[]){2, 4});
+}
+
+static bool divides(const optune_task *task, const optune_config *config, char *why)
+{
+    (void)task;
+    return 4 % optune_config_int(config, "k") == 0 || optune_refuse(why, "4 is no multiple");
+}
+
+/* A record's or a log's config may lack what the row reads and divides by. */
+static void test_strange_config(void **state)
+{
+    (void)state;
+    static const optune_impl knobbed = {.op = "fake_mm",
+                                        .name = "fake_knob",
+                                        .space = one_knob,
+                                        .valid = divides,
+                                        .plan = plan_row};
+    optune_err err = {0};
+    optune_config config;
+    fake_task f;
+    fake_task_set(&f, "fake_mm(f32[4,8], f32[16,8])");
+    check_ok(make("fake_mm(f32[4,8], f32[16,8])", good, &err)); /* what plan_row does */
+    check_ok(ot_config_parse("[[\"k\",\"ot\",4]]", &config, &err));
+    check_ok(ot_plan_make(&f.task, &knobbed, &config, &made, &err));
+    snprintf(config.entity[0].name, sizeof config.entity[0].name, "gone");
+    assert_true(ot_plan_make(&f.task, &knobbed, &config, &made, &err) < 0);
+    assert_true(ot_plan_make(&f.task, &knobbed, &(optune_config){0}, &made, &err) < 0);
+}
+
 static void test_good(void **state)
 {
     (void)state;
@@ -414,15 +447,11 @@ static void test_fused_digest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_prepack_of_var),
-        cmocka_unit_test(test_tensor_maps),
-        cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_fused_in_registers),
-        cmocka_unit_test(test_fused_behind),
-        cmocka_unit_test(test_fused_on_gpu),
-        cmocka_unit_test(test_fused_in_half),
-        cmocka_unit_test(test_fused_digest),
+        cmocka_unit_test(test_good),           cmocka_unit_test(test_strange_config),
+        cmocka_unit_test(test_prepack_of_var), cmocka_unit_test(test_tensor_maps),
+        cmocka_unit_test(test_misuse),         cmocka_unit_test(test_fused_in_registers),
+        cmocka_unit_test(test_fused_behind),   cmocka_unit_test(test_fused_on_gpu),
+        cmocka_unit_test(test_fused_in_half),  cmocka_unit_test(test_fused_digest),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
 }

@@ -39,6 +39,24 @@ static bool bias_only(const optune_task *task, char *why)
     return task->call->n_inputs > 2 || optune_refuse(why, "there is no bias");
 }
 
+/* Two mistakes of an implementation, at m = 13 only, so that others are chosen elsewhere. */
+static bool at_13(const optune_task *task, char *why)
+{
+    return task->call->input[0].type.dim[0].min == 13 || optune_refuse(why, "m is not 13");
+}
+
+static bool whole_only(const optune_task *task, const optune_config *config, char *why)
+{
+    (void)task;
+    return optune_config_split(config, "tile")[1] == 13 || optune_refuse(why, "only 13");
+}
+
+static void foreign(const optune_task *task, const optune_space *from, optune_config *config)
+{
+    (void)task, (void)from;
+    config->entity[0].v[1] = 5;
+}
+
 static const optune_impl impls[] = {
     {.op = "fake_mm",
      .name = "low",
@@ -57,8 +75,20 @@ static const optune_impl impls[] = {
      .math = "tf32 fast",
      .symbolic = "weight.1 data.0"},
     {.op = "fake_mm", .name = "vendor", .plan = plan, .library = "fakeblas"},
+    {.op = "fake_mm",
+     .name = "choosy",
+     .plan = plan,
+     .space = space,
+     .applies = at_13,
+     .valid = whole_only},
+    {.op = "fake_mm",
+     .name = "foreign",
+     .plan = plan,
+     .space = space,
+     .applies = at_13,
+     .fallback = foreign},
 };
-enum { LOW, FIRST, SECOND, LARGE, BIASED, NEVER, ROUGH, VENDOR };
+enum { LOW, FIRST, SECOND, LARGE, BIASED, NEVER, ROUGH, VENDOR, CHOOSY, FOREIGN };
 
 static bool dim(const optune_call *call, const char *name, optune_dim *value)
 {
@@ -77,6 +107,8 @@ static const optune_strategy_row rows[] = {
     {.impl = "never", .plevel = 40},
     {.impl = "rough", .plevel = 50},
     {.impl = "vendor", .plevel = 60},
+    {.impl = "choosy", .plevel = 70},
+    {.impl = "foreign", .plevel = 65},
     {0},
 };
 static const optune_strategy strategy = {
@@ -152,6 +184,8 @@ static void test_refusals(void **state)
         {OT_REFUSED_APPLIES, "it never does"},
         {OT_REFUSED_MATH, "its arithmetic is tf32 fast, the call asks for ieee"},
         {OT_REFUSED_LIBRARY, "library 'fakeblas' is not named in -libs"},
+        {OT_REFUSED_APPLIES, "m is not 13"},
+        {OT_REFUSED_APPLIES, "m is not 13"},
     };
     assert_int_equal(n, OT_COUNT(expected));
     for (int i = 0; i < n; i++) {
@@ -205,6 +239,41 @@ static void test_plevel_when_nothing_is_known(void **state)
     check_winner(LARGE, OT_TIER_PLEVEL);
     check_contains(explained(), "by plevel 20, with its fallback config");
     check_contains(explained(), "never measured");
+}
+
+/* Whoever refuses its own fallback is passed over and named; a record of its own is believed. */
+static void test_no_config_that_is_refused(void **state)
+{
+    (void)state;
+    fake_task_set(&f, "fake_mm(f32[13,8], f32[16,8])");
+    choose(NULL, 0);
+    check_winner(FIRST, OT_TIER_PLEVEL);
+    assert_int_equal(choice.default_row, choice.winner);
+    check_contains(choice.row[CHOOSY].fallback_why, "only 13");
+    check_contains(choice.row[FOREIGN].fallback_why, "not in its own space");
+    check_contains(explained(), "warning: choosy is passed over");
+    check_contains(explained(), "its fallback config is refused: only 13");
+    ot_text warnings = {0};
+    ot_choice_warnings(&choice, &warnings);
+    check_contains(ot_text_str(&warnings), "choosy (plevel 70) is passed over");
+    check_contains(ot_text_str(&warnings), "foreign (plevel 65) is passed over");
+    ot_text_release(&warnings);
+    json_t *json = ot_choice_json(&f.task, &choice);
+    assert_int_equal(json_array_size(json_object_get(json, "warnings")), 2);
+    json_decref(json);
+
+    ot_fact facts[] = {fact(CHOOSY, 3e-6, 0.01), fact(CHOOSY, 2e-6, 0.01)};
+    for (int i = 0; i < OT_COUNT(facts); i++) {
+        facts[i].record.config.n = 1;
+        facts[i].record.config.entity[0] =
+            (optune_entity){.name = "tile", .n = 2, .v = {-1, i ? 1 : 13}};
+    }
+    choose(facts, OT_COUNT(facts)); /* the faster one is no longer valid */
+    check_winner(CHOOSY, OT_TIER_TUNED);
+    assert_int_equal(optune_config_split(&choice.config, "tile")[1], 13);
+    choose(&facts[1], 1);
+    check_winner(FIRST, OT_TIER_PLEVEL);
+    check_contains(choice.row[CHOOSY].stale_why, "no longer valid");
 }
 
 static void test_lowest_cost(void **state)
@@ -397,7 +466,7 @@ static void test_json(void **state)
     const json_t *config = json_object_get(json, "config");
     assert_int_equal(json_array_size(config), 1);
     const json_t *list = json_object_get(json, "candidates");
-    assert_int_equal(json_array_size(list), 8);
+    assert_int_equal(json_array_size(list), OT_COUNT(impls));
     const json_t *low = json_array_get(list, LOW), *large = json_array_get(list, LARGE);
     const json_t *second = json_array_get(list, SECOND);
     assert_true(json_is_true(json_object_get(low, "winner")));
@@ -449,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_symbolic_dims_must_hold_for_every_size),
         cmocka_unit_test(test_plevel_when_nothing_is_known),
+        cmocka_unit_test(test_no_config_that_is_refused),
         cmocka_unit_test(test_lowest_cost),
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_finalists_are_preferred),

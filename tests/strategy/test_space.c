@@ -200,7 +200,7 @@ static void test_large(void **state)
         config.index = -1;
         check_ok(ot_space_index_of(made, &config, &err));
         assert_int_equal(config.index, index);
-        const int n = ot_space_neighbours(made, index, out, OT_COUNT(out));
+        const int n = optune_space_neighbours(made, index, out, OT_COUNT(out));
         assert_in_range(n, 1, OT_COUNT(out) - 1);
     }
 }
@@ -234,7 +234,7 @@ static void test_split_neighbours(void **state)
     optune_err err = {0};
     check_ok(ot_space_index_of(made, &config, &err));
     int64_t out[64];
-    const int n = ot_space_neighbours(made, config.index, out, OT_COUNT(out));
+    const int n = optune_space_neighbours(made, config.index, out, OT_COUNT(out));
     const int64_t expected[][3] = {{3, 4, 2},  {3, 2, 4}, {2, 6, 2},  {2, 2, 6},
                                    {12, 1, 2}, {6, 1, 4}, {12, 2, 1}, {6, 4, 1}};
     assert_int_equal(n, OT_COUNT(expected));
@@ -251,18 +251,18 @@ static void test_neighbours(void **state)
     fill();
     int64_t out[64];
     for (int64_t i = 0; i < optune_space_size(made); i++) {
-        const int n = ot_space_neighbours(made, i, out, OT_COUNT(out));
+        const int n = optune_space_neighbours(made, i, out, OT_COUNT(out));
         for (int j = 0; j < n; j++) {
             assert_int_equal(digits_that_differ(i, out[j]), 1);
             assert_false(listed(out, j, out[j]));
             /* a step can be taken back */
             int64_t back[64];
-            assert_true(listed(back, ot_space_neighbours(made, out[j], back, 64), i));
+            assert_true(listed(back, optune_space_neighbours(made, out[j], back, 64), i));
         }
-        assert_int_equal(ot_space_neighbours(made, i, out, 2), 2);
+        assert_int_equal(optune_space_neighbours(made, i, out, 2), 2);
     }
     /* the first step has one neighbour in the list, the bool one, the words two */
-    assert_int_equal(ot_space_neighbours(made, 0, out, OT_COUNT(out)), 4 + 1 + 1 + 2);
+    assert_int_equal(optune_space_neighbours(made, 0, out, OT_COUNT(out)), 4 + 1 + 1 + 2);
 }
 
 static void test_neighbours_of_a_list_with_gaps(void **state)
@@ -274,7 +274,7 @@ static void test_neighbours_of_a_list_with_gaps(void **state)
                                        .candidate = list,
                                        .n_candidates = 3});
     int64_t out[8];
-    assert_int_equal(ot_space_neighbours(made, 1, out, 8), 2);
+    assert_int_equal(optune_space_neighbours(made, 1, out, 8), 2);
 }
 
 static void test_mutate_and_cross(void **state)
@@ -307,7 +307,7 @@ static void test_no_knobs(void **state)
     assert_int_equal(optune_space_size(made), 1);
     assert_int_equal(ot_space_random(made, &rng), 0);
     assert_int_equal(ot_space_mutate(made, 0, 1.0, &rng), 0);
-    assert_int_equal(ot_space_neighbours(made, 0, out, 4), 0);
+    assert_int_equal(optune_space_neighbours(made, 0, out, 4), 0);
     ot_space_nth(made, 0, &config);
     assert_int_equal(config.n, 0);
     check_ok(ot_space_index_of(made, &config, &err));
@@ -319,7 +319,7 @@ static void test_choose(void **state)
     (void)state;
     fill();
     optune_config config;
-    ot_space_fallback(made, &config);
+    assert_true(ot_space_fallback(made, &config, NULL));
     optune_config_choose_split(&config, made, "tile", LIST(0, 4, 3));
     assert_int_equal(optune_config_split(&config, "tile")[2], 3);
     assert_int_equal(optune_config_split(&config, "tile")[1], 4);
@@ -391,6 +391,70 @@ static void test_misuse_is_kept(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
+/* ---- the nearest valid config ------------------------------------------------------------ */
+
+static void two_knobs(const optune_task *task, optune_space *to)
+{
+    (void)task;
+    optune_space_ints(to, "a", 6, (const int64_t[]){1, 2, 4, 8, 16, 32});
+    optune_space_ints(to, "b", 6, (const int64_t[]){1, 2, 4, 8, 16, 32});
+}
+
+static int64_t least, most; /* of the product of both */
+
+static bool product_fits(const optune_task *task, const optune_config *config, char *why)
+{
+    (void)task;
+    const int64_t n = optune_config_int(config, "a") * optune_config_int(config, "b");
+    return (n >= least && n <= most) || optune_refuse(why, "%d", (int)n);
+}
+
+static void prefers_16_8(const optune_task *task, const optune_space *from,
+                         optune_config *config)
+{
+    (void)task;
+    optune_config_choose_int(config, from, "a", 16);
+    optune_config_choose_int(config, from, "b", 8);
+    optune_config_nearest(config, from);
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    static const optune_impl impl = {
+        .name = "nearest", .space = two_knobs, .valid = product_fits, .fallback = prefers_16_8};
+    static const struct {
+        int64_t least, most, a, b;
+    } want[] = {
+        {1, 1024, 16, 8}, /* as it was */
+        {1, 64, 8, 8},    /* one knob, one step */
+        {1, 16, 2, 8},    /* still one knob */
+        {1, 2, 2, 1},     /* both */
+        {1024, 1024, 32, 32},
+    };
+    for (int i = 0; i < OT_COUNT(want); i++) {
+        optune_err err = {0};
+        optune_space *opened;
+        optune_config config;
+        least = want[i].least;
+        most = want[i].most;
+        check_ok(ot_space_open(NULL, &impl, &opened, &err));
+        assert_true(ot_space_fallback(opened, &config, NULL));
+        assert_int_equal(optune_config_int(&config, "a"), want[i].a);
+        assert_int_equal(optune_config_int(&config, "b"), want[i].b);
+        ot_space_close(opened);
+    }
+    optune_err err = {0};
+    optune_space *opened;
+    optune_config config;
+    char why[OPTUNE_WHY_SIZE] = "";
+    least = most = 3; /* nothing is: what was chosen stays, and is refused */
+    check_ok(ot_space_open(NULL, &impl, &opened, &err));
+    assert_false(ot_space_fallback(opened, &config, why));
+    assert_string_equal(why, "128");
+    ot_space_close(opened);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +471,7 @@ int main(void)
         TEST(test_no_knobs),
         TEST(test_choose),
         TEST(test_misuse_is_kept),
+        cmocka_unit_test(test_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ bool assumed_takes(const char *impl, const char *call, const char *knob, int64_t
     if (!ot_impl_applies(row, &assumed.task, why))
         return false;
     check_ok(ot_space_open(&assumed.task, row, &space, &err));
-    ot_space_fallback(space, &config);
+    assert_true(ot_space_fallback(space, &config, NULL));
     assert_true(ot_space_valid(space, &config, why));
     if (knob) {
         optune_config_choose_int(&config, space, knob, value);

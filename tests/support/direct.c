@@ -59,7 +59,7 @@ direct *direct_open(const optune_impl *impl, const char *call, int random)
     optune_space *space;
     optune_config config;
     check_ok(ot_space_open(&task, impl, &space, &err));
-    ot_space_fallback(space, &config);
+    assert_true(ot_space_fallback(space, &config, NULL));
     uint64_t rng = 99;
     for (int t = 0, n = 0; t < 500 && n < random; t++) {
         optune_config drawn;

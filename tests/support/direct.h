@@ -6,7 +6,8 @@
 #ifndef OPTUNE_TESTS_DIRECT_H
 #define OPTUNE_TESTS_DIRECT_H
 
-#include "tuner/tuner.h"
+#include "answer/answer.h"
+#include "run/run.h"
 
 typedef struct direct direct;
 

@@ -2,8 +2,8 @@
 /* The plugin is compiled when a test asks for it, as a stranger's would be. */
 #include "support/emulated.h"
 
+#include "answer/answer.h"
 #include "support/check.h"
-#include "tuner/tuner.h"
 
 char *emulated_plugin(const char *dir)
 {

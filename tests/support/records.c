@@ -44,6 +44,26 @@ optune_record some_record(int number)
     return record;
 }
 
+void record_cost(optune_record *record, double cost)
+{
+    static double pool[1 << 18];
+    static int used;
+    enum { SAMPLES = 5 };
+    assert_true(used + SAMPLES <= OT_COUNT(pool));
+    double *sample = pool + used;
+    used += SAMPLES;
+    for (int i = 0; i < SAMPLES; i++)
+        sample[i] = cost * (1 + 1e-3 * (i - SAMPLES / 2));
+    record->outcome = OPTUNE_OUTCOME_OK;
+    record->sample = sample;
+    record->n_samples = SAMPLES;
+    if (record->inner < 1000)
+        record->inner = 1000; /* whatever the cost is, a clock could tell a sample of it */
+    record->cost = cost;
+    record->low = sample[0];
+    record->high = sample[SAMPLES - 1];
+}
+
 static void check_same_text(const char *a, const char *b)
 {
     assert_int_equal(a == NULL, b == NULL);

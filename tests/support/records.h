@@ -7,6 +7,9 @@
 
 /* A full record; equal numbers give equal records, others differ. The texts live for ever. */
 optune_record some_record(int number);
+/* Makes it a good record of this cost: five samples around it, and their interval. They live for
+ * ever. */
+void record_cost(optune_record *record, double cost);
 /* Fails the test unless both say the same in every field but `source`. */
 void check_same_record(const optune_record *a, const optune_record *b);
 optune_device some_device(const char *key);

@@ -8,7 +8,8 @@
 
 #include <jansson.h>
 
-#include "tuner/tuner.h"
+#include "answer/answer.h"
+#include "run/run.h"
 
 extern char tuning_dir[1024];
 int tuning_setup(void **state); /* of a group */

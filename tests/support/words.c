@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "support/check.h"
 #include "support/emulated.h"
 #include "target/cuda.h"
-#include "tuner/tuner.h"
 
 /* The files with what the harness defines in front. */
 static void write_source(const char *path, const optune_device *device,

@@ -6,7 +6,8 @@
 #ifndef OPTUNE_TESTS_WORKBENCH_H
 #define OPTUNE_TESTS_WORKBENCH_H
 
-#include "tuner/tuner.h"
+#include "answer/answer.h"
+#include "run/run.h"
 
 typedef struct workbench {
     optune_target target;

@@ -7,7 +7,8 @@
 #define OPTUNE_TESTS_PLANTED_H
 
 #include "support/check.h"
-#include "tuner/tuner.h"
+#include "answer/answer.h"
+#include "run/run.h"
 
 static char planted_dir[1024], planted_plugin[1100];
 static optune_target planted_target;
@@ -50,7 +51,7 @@ static inline const optune_impl *planted_plan(const char *name, optune_config *c
     const optune_impl *impl = ot_impl_find(name);
     assert_non_null(impl);
     check_ok(ot_space_open(&planted_task, impl, &space, &err));
-    ot_space_fallback(space, config);
+    assert_true(ot_space_fallback(space, config, NULL));
     ot_space_close(space);
     check_ok(ot_plan_make(&planted_task, impl, config, plan, &err));
     return impl;

@@ -12,7 +12,7 @@
 #include "support/check.h"
 #include "support/stand_in.h"
 #include "target/cuda.h"
-#include "tuner/worker.h"
+#include "run/worker.h"
 
 static const char text[] = "dense(f32[24,12],f32[33,12])";
 static char dir[1024], plugin[1100];
@@ -106,7 +106,7 @@ static void expect(bench *b, const char *name, double limit_s, int outcome, cons
     const optune_impl *impl = ot_impl_find(name);
     assert_non_null(impl);
     check_ok(ot_space_open(&b->task, impl, &space, &err));
-    ot_space_fallback(space, &config);
+    assert_true(ot_space_fallback(space, &config, NULL));
     check_ok(ot_plan_make(&b->task, impl, &config, &plan, &err));
     check_ok(ot_builder_submit(b->builder, &b->task, &plan, &job, &err));
     ot_builder_wait(b->builder, &job, 60);

@@ -86,7 +86,7 @@ static void explore(const optune_search *search, const optune_impl *impl, uint64
         w->path[w->n++] = config.index;
         const double c = cost(&config);
         w->best = fmin(w->best, c);
-        ot_arm_tell(&arm, &config, c);
+        ot_arm_tell(&arm, &config, &(optune_told){.cost = c});
     }
     ot_arm_close(&arm);
 }
@@ -178,7 +178,7 @@ static void spaces_without_knobs(void **state)
 static void guided_beats_random(void **state)
 {
     (void)state;
-    static const char *const guided[] = {"genetic", "anneal"};
+    static const char *const guided[] = {"forest", "genetic", "anneal"};
     for (int g = 0; g < OT_COUNT(guided); g++) {
         int wins = 0;
         for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -189,6 +189,111 @@ static void guided_beats_random(void **state)
         }
         assert_true(wins >= 15);
     }
+}
+
+static bool six_in_a_million(const optune_task *task, const optune_config *config, char *why)
+{
+    (void)task;
+    return config->index < 5 || config->index == 999000 || optune_refuse(why, "not one of six");
+}
+
+static const optune_impl sparse = {
+    .op = "test", .name = "sparse.test", .space = wide, .valid = six_in_a_million};
+
+/* However rare the valid ones, a draw prefers none: what lies behind a gap comes no more often. */
+static void draws_are_uniform(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    const optune_task task = {0};
+    const ot_candidate candidate = {.impl = &sparse};
+    ot_arm arm;
+    check_ok(ot_arm_open(&arm, &task, &candidate, ot_search_find("random"), 1, &err));
+    uint64_t rng = 1;
+    int count[6] = {0};
+    for (int i = 0; i < 6000; i++) {
+        const int64_t index = optune_search_draw(&arm.view, &rng);
+        assert_true(index >= 0);
+        count[index == 999000 ? 5 : index]++;
+    }
+    for (int i = 0; i < 6; i++)
+        assert_in_range(count[i], 850, 1150);
+    /* All six come, each once, and then it is over. */
+    optune_config config;
+    for (int i = 0; i < 6; i++)
+        assert_true(ot_arm_next(&arm, &config));
+    assert_false(ot_arm_next(&arm, &config));
+    ot_arm_close(&arm);
+}
+
+static int64_t watched_pending[4];
+static int watched_outcome, watched_n;
+
+static int64_t watch_ask(optune_search_view *view)
+{
+    watched_n = view->n_pending;
+    for (int i = 0; i < view->n_pending; i++)
+        watched_pending[i] = view->pending[i];
+    for (int64_t i = 0; i < optune_space_size(view->space); i++)
+        if (view->fresh(view, i))
+            return i;
+    return -1;
+}
+
+static void watch_tell(optune_search_view *view, const optune_told *told)
+{
+    (void)view;
+    watched_outcome = told->outcome;
+}
+
+static void searches_see_what_is_out_and_how_it_ended(void **state)
+{
+    (void)state;
+    static const optune_search watch = {.name = "watch", .ask = watch_ask, .tell = watch_tell};
+    optune_err err = {0};
+    const optune_task task = {0};
+    const ot_candidate candidate = {.impl = &big};
+    ot_arm arm;
+    optune_config config[3];
+    check_ok(ot_arm_open(&arm, &task, &candidate, &watch, 1, &err));
+    for (int i = 0; i < 3; i++)
+        assert_true(ot_arm_next(&arm, &config[i])); /* the fallback, then two of the search */
+    assert_int_equal(watched_n, 2);
+    ot_arm_tell(&arm, &config[1],
+                &(optune_told){.cost = INFINITY, .outcome = OPTUNE_OUTCOME_WRONG});
+    assert_int_equal(watched_outcome, OPTUNE_OUTCOME_WRONG);
+    assert_true(ot_arm_next(&arm, &config[1]));
+    assert_int_equal(watched_n, 2);
+    assert_int_equal(watched_pending[0], config[0].index);
+    assert_int_equal(watched_pending[1], config[2].index);
+    ot_arm_close(&arm);
+}
+
+/* A third of the space fails, by a knob that says nothing about cost. */
+static double third_fails(const optune_config *config)
+{
+    return config->entity[2].v[0] % 3 == 1 ? INFINITY : bowl(config);
+}
+
+static void forest_learns_failures(void **state)
+{
+    (void)state;
+    static const optune_task task = {0};
+    int failed = 0;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        walk w;
+        optune_config config;
+        optune_space *space;
+        optune_err err = {0};
+        explore(ot_search_find("forest"), &big, seed, 120, third_fails, &w);
+        check_ok(ot_space_open(&task, &big, &space, &err));
+        for (int i = 60; i < 120; i++) {
+            ot_space_nth(space, w.path[i], &config);
+            failed += isinf(third_fails(&config));
+        }
+        ot_space_close(space);
+    }
+    assert_true(failed < 300 / 6); /* by chance: 90 */
 }
 
 static void hints_start_first(void **state)
@@ -208,7 +313,7 @@ static void hints_start_first(void **state)
     }
     ot_space_nth(arm.space, valid[1], &hint);
     ot_space_nth(arm.space, valid[2], &known);
-    ot_arm_know(&arm, &known, 2.0);
+    ot_arm_know(&arm, &known, &(optune_told){.cost = 2.0});
     ot_arm_hint(&arm, &hint);
     ot_arm_hint(&arm, &known);
     assert_true(ot_arm_next(&arm, &config));
@@ -245,10 +350,16 @@ static void budget_starves_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_seed_same_path), cmocka_unit_test(ends_with_the_best),
-        cmocka_unit_test(survives_failure),    cmocka_unit_test(spaces_without_knobs),
-        cmocka_unit_test(guided_beats_random), cmocka_unit_test(hints_start_first),
+        cmocka_unit_test(same_seed_same_path),
+        cmocka_unit_test(ends_with_the_best),
+        cmocka_unit_test(survives_failure),
+        cmocka_unit_test(spaces_without_knobs),
+        cmocka_unit_test(guided_beats_random),
+        cmocka_unit_test(hints_start_first),
         cmocka_unit_test(budget_starves_none),
+        cmocka_unit_test(draws_are_uniform),
+        cmocka_unit_test(searches_see_what_is_out_and_how_it_ended),
+        cmocka_unit_test(forest_learns_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known and what is chosen: the handle, facts from the store, answers, lists, logs in and
+ * out, programs made of what was selected. Never searches.
+ */
+#ifndef OPTUNE_ANSWER_H
+#define OPTUNE_ANSWER_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+
+#include "base/base.h"
+#include "db/db.h"
+#include "optune/optune.h"
+#include "strategy/strategy.h"
+#include "target/target.h"
+
+/* ---- context.c: the handle --------------------------------------------------------------- */
+struct optune {
+    char db[4096];
+    char target_text[OPTUNE_TEXT_SIZE];
+    char device_key[OPTUNE_NAME_SIZE * 2]; /* asked for with --device; empty: this machine */
+    optune_target target;                  /* threads settled once the device is known */
+    optune_device device;
+    const optune_target_row *row;
+    const struct ot_measure_policy *policy;
+    bool have_device;
+    ot_store *store;          /* NULL until needed */
+    int store_mode, n_opened; /* how it was opened, and how often one was */
+    char **plugins;           /* loaded, NULL-terminated */
+    optune_log_level log_level;
+    void (*log)(void *arg, optune_log_level level, const char *text);
+    void *log_arg;
+    atomic_bool stop;
+    void *lock; /* pthread mutex over the lazy parts */
+    struct ot_answers *answers;
+    int verbose; /* where OPTUNE_VERBOSE wants a line for each selection; 0: nowhere */
+};
+/* verbose.c */
+int ot_verbose_open(void);
+void ot_verbose_close(int fd);
+int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
+int ot_context_store(optune *o, int mode, optune_err *err); /* opens; WRITE upgrades */
+/* A fresh name under DB/logs, which is made: <utc time>-<pid><suffix>.log. */
+int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t size,
+                        optune_err *err);
+/* Where compiled modules are kept. */
+void ot_context_cache(const optune *o, char *path, size_t size);
+void ot_context_log(const optune *o, optune_log_level level, const char *format, ...)
+    OPTUNE_PRINTF(3, 4);
+/* Says who was passed over because it refuses its own fallback config. */
+void ot_context_warn(const optune *o, const ot_choice *choice);
+bool ot_context_stopped(const optune *o);
+/* The calling process's view of what generated code and libraries depend on; "name=value" lines
+ * in the arena; NULL when it cannot be told here (another device's key). */
+const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena);
+/* Everything the store knows of a task, judged for currency. */
+int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
+                     int *n, optune_err *err);
+/* The same as measured under another policy; NULL: "warm". */
+int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                        ot_fact **fact, int *n, optune_err *err);
+/* What is best, from those facts: the one answer that select, query, the table of a run and
+ * export give. */
+int ot_context_choose(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
+                      int *n, ot_choice *choice, optune_err *err);
+/* facts.c: the store's key of a task; texts in the arena. */
+int ot_context_question(optune *o, const optune_task *task, ot_question *question,
+                        ot_arena *arena);
+/* Settles what a stored device leaves open in the target. */
+void ot_context_settle(optune *o);
+/* export_tvm.c: whether AutoTVM would take this record for what it is, and its `input` with a
+ * target that TVM knows; in the arena or the record's own. */
+bool ot_record_for_tvm(const optune_record *record);
+const char *ot_task_for_tvm(ot_store *store, const optune_record *record, ot_arena *arena);
+/* answers.c: what would be used for a call, kept as long as the store does not change. */
+typedef struct ot_answer {
+    atomic_int users;
+    optune_call call;
+    optune_target target;
+    optune_device device;
+    optune_task task; /* of the three above */
+    ot_arena arena;   /* the facts that the choice refers to, and `config` */
+    int n_facts;      /* there were */
+    ot_choice choice;
+    const char *config; /* the winner's, canonical */
+} ot_answer;
+void ot_verbose_say(const optune *o, const ot_answer *answer, double seconds);
+struct ot_answers *ot_answers_open(void);
+void ot_answers_close(struct ot_answers *answers);
+/* Thread-safe. The caller owns one use of *answer and ends it with ot_answer_drop. */
+int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
+int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
+                   optune_err *err);
+void ot_answer_drop(const ot_answer *answer);           /* NULL is fine */
+optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers, and the table in which a handle keeps them. An answer is a choice with the facts that
+ * it refers to; it never changes once made and is shared by all who hold it. It is found again by
+ * the text it was asked with, or by the bytes of the call; two keys of one question lead to one
+ * answer by way of its canonical text.
+ *
+ * The one idea: the table is as old as one state of the store. Whoever comes looks at the number
+ * of the store's last commit, whichever process made it, and another number empties the table. So
+ * an answer is never older than what the store knew when it was asked for.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer/answer.h"
+
+enum { SLOTS = 4096, MOST_KEYS = SLOTS / 2 }; /* a power of two */
+
+typedef struct key {
+    const void *data;
+    size_t n;
+    uint64_t hash;
+} key;
+
+typedef struct slot {
+    key key; /* data NULL: empty; owned */
+    ot_answer *answer;
+} slot;
+
+/* What an answer follows from beside the question. */
+typedef struct state {
+    int opened;            /* how often the handle opened a store; 0: there is none */
+    int64_t commit;        /* the store's last */
+    int impls, strategies; /* plugins may add some */
+} state;
+
+struct ot_answers {
+    pthread_mutex_t lock;
+    state state;
+    int n;
+    slot slot[SLOTS];
+};
+
+struct ot_answers *ot_answers_open(void)
+{
+    struct ot_answers *all = ot_alloc(sizeof *all);
+    pthread_mutex_init(&all->lock, NULL);
+    return all;
+}
+
+void ot_answer_drop(const ot_answer *answer)
+{
+    ot_answer *a = (ot_answer *)answer;
+    if (!a || atomic_fetch_sub(&a->users, 1) > 1)
+        return;
+    ot_arena_release(&a->arena);
+    free(a);
+}
+
+static void clear(struct ot_answers *all)
+{
+    for (int i = 0; i < SLOTS && all->n; i++)
+        if (all->slot[i].key.data) {
+            free((void *)all->slot[i].key.data);
+            ot_answer_drop(all->slot[i].answer);
+            all->slot[i] = (slot){0};
+        }
+    all->n = 0;
+}
+
+void ot_answers_close(struct ot_answers *all)
+{
+    if (!all)
+        return;
+    clear(all);
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+/* ---- the table --------------------------------------------------------------------------- */
+
+static key key_of(const void *data, size_t n)
+{
+    return (key){.data = data, .n = n, .hash = ot_hash64(data, n)};
+}
+
+/* Its slot, or the empty one where it belongs. */
+static slot *find(struct ot_answers *all, const key *k)
+{
+    for (size_t i = k->hash % SLOTS;; i = (i + 1) % SLOTS) {
+        slot *s = &all->slot[i];
+        if (!s->key.data || (s->key.hash == k->hash && s->key.n == k->n &&
+                             memcmp(s->key.data, k->data, k->n) == 0))
+            return s;
+    }
+}
+
+static bool same_state(const state *a, const state *b)
+{
+    return a->opened == b->opened && a->commit == b->commit && a->impls == b->impls &&
+           a->strategies == b->strategies;
+}
+
+static ot_answer *look_up(struct ot_answers *all, const state *now, const key *k)
+{
+    pthread_mutex_lock(&all->lock);
+    ot_answer *answer = same_state(&all->state, now) ? find(all, k)->answer : NULL;
+    if (answer)
+        atomic_fetch_add(&answer->users, 1);
+    pthread_mutex_unlock(&all->lock);
+    return answer;
+}
+
+/* An answer made in a later state than the table's begins a new table; one made in an earlier
+ * state is given and not kept. */
+static void keep(struct ot_answers *all, const state *made, const key *k, ot_answer *answer)
+{
+    pthread_mutex_lock(&all->lock);
+    const bool later = made->opened != all->state.opened || made->commit > all->state.commit ||
+                       made->impls > all->state.impls ||
+                       made->strategies > all->state.strategies;
+    if (later || all->n >= MOST_KEYS) {
+        clear(all);
+        all->state = *made;
+    }
+    slot *s = find(all, k);
+    if (same_state(&all->state, made) && !s->key.data) {
+        void *copy = ot_alloc(k->n);
+        memcpy(copy, k->data, k->n);
+        *s = (slot){.key = {copy, k->n, k->hash}, .answer = answer};
+        atomic_fetch_add(&answer->users, 1);
+        all->n++;
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* ---- making one -------------------------------------------------------------------------- */
+
+static const ot_fact *keep_fact(ot_arena *arena, const ot_fact *fact)
+{
+    if (!fact)
+        return NULL;
+    ot_fact *kept = ot_arena_alloc(arena, sizeof *kept);
+    *kept = *fact;
+    optune_record *r = &kept->record;
+    const char **const text[] = {&r->call, &r->op,     &r->target,  &r->device,  &r->policy,
+                                 &r->impl, &r->digest, &r->depends, &r->message, &r->tool,
+                                 &r->task, &r->source, &r->counters};
+    for (int i = 0; i < OT_COUNT(text); i++)
+        *text[i] = ot_arena_copy(arena, *text[i]);
+    if (r->n_samples > 0 && r->sample) {
+        double *sample = ot_arena_alloc(arena, (size_t)r->n_samples * sizeof *sample);
+        memcpy(sample, r->sample, (size_t)r->n_samples * sizeof *sample);
+        r->sample = sample;
+    }
+    return kept;
+}
+
+/* Of all that is known only what the choice refers to outlives the question. */
+static void settle(ot_answer *a, int n_facts)
+{
+    ot_choice *choice = &a->choice;
+    a->n_facts = n_facts;
+    for (int i = 0; i < choice->n; i++) {
+        ot_choice_row *row = &choice->row[i];
+        row->fact = keep_fact(&a->arena, row->fact);
+        row->stale = keep_fact(&a->arena, row->stale);
+        row->failed = keep_fact(&a->arena, row->failed);
+    }
+    ot_text config = {0};
+    ot_config_print(&choice->config, &config);
+    a->config = ot_arena_copy(&a->arena, ot_text_str(&config));
+    ot_text_release(&config);
+}
+
+static int make(optune *o, const optune_call *call, ot_answer **answer, optune_err *err)
+{
+    ot_answer *a = ot_alloc(sizeof *a);
+    ot_arena facts = {0};
+    ot_fact *fact = NULL;
+    int n = 0;
+    atomic_init(&a->users, 1);
+    a->call = *call;
+    a->target = o->target;
+    a->device = o->device;
+    a->task = (optune_task){&a->call, &a->target, &a->device};
+    const int status = ot_context_choose(o, &a->task, &facts, &fact, &n, &a->choice, err);
+    if (status >= 0) {
+        settle(a, n);
+        ot_context_warn(o, &a->choice);
+    }
+    ot_arena_release(&facts);
+    if (status < 0) {
+        ot_answer_drop(a);
+        return status;
+    }
+    *answer = a;
+    return OPTUNE_OK;
+}
+
+/* ---- asking ------------------------------------------------------------------------------ */
+
+/* Before anything is looked up or read: the state that the answer will be good for. */
+static int begin(optune *o, state *now, optune_err *err)
+{
+    int status = ot_context_device(o, err);
+    *now = (state){0};
+    if (status >= 0)
+        status = ot_context_store(o, OT_STORE_READ, err);
+    if (status >= 0)
+        *now = (state){.opened = o->n_opened, .commit = ot_store_last(o->store)};
+    else if (status == OPTUNE_ENOENT)
+        status = OPTUNE_OK; /* nothing was ever stored here */
+    ot_impls(&now->impls);
+    ot_strategies(&now->strategies);
+    return status;
+}
+
+static int by_canonical_text(optune *o, state *now, const key *asked, const optune_call *call,
+                             ot_answer **answer, optune_err *err)
+{
+    ot_text text = {0};
+    int status = OPTUNE_OK;
+    ot_call_print(call, &text);
+    const key canonical = key_of(ot_text_str(&text), text.n);
+    *answer = look_up(o->answers, now, &canonical);
+    if (!*answer) {
+        if (now->opened)
+            now->commit = ot_store_snapshot(o->store);
+        status = make(o, call, answer, err);
+        if (status >= 0)
+            keep(o->answers, now, &canonical, *answer);
+    }
+    if (status >= 0)
+        keep(o->answers, now, asked, *answer);
+    ot_text_release(&text);
+    return status;
+}
+
+int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err)
+{
+    state now;
+    ot_answer *found = NULL;
+    const double start = o->verbose ? ot_now() : 0;
+    const key asked = key_of(workload, strlen(workload));
+    int status = begin(o, &now, err);
+    if (status >= 0 && !(found = look_up(o->answers, &now, &asked))) {
+        optune_call *call = ot_alloc(sizeof *call);
+        status = ot_call_parse(workload, call, err);
+        if (status >= 0)
+            status = by_canonical_text(o, &now, &asked, call, &found, err);
+        free(call);
+    }
+    *answer = found;
+    if (found && o->verbose)
+        ot_verbose_say(o, found, ot_now() - start);
+    return status;
+}
+
+/* Calls that are equal but for bytes that mean nothing are found by their text. */
+int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
+                   optune_err *err)
+{
+    state now;
+    ot_answer *found = NULL;
+    const double start = o->verbose ? ot_now() : 0;
+    const key asked = key_of(call, sizeof *call);
+    int status = begin(o, &now, err);
+    if (status >= 0 && !(found = look_up(o->answers, &now, &asked)))
+        status = by_canonical_text(o, &now, &asked, call, &found, err);
+    *answer = found;
+    if (found && o->verbose)
+        ot_verbose_say(o, found, ot_now() - start);
+    return status;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the store knows of a task, judged against the present: each thing a record depends on is
+ * the same (current), has changed (stale: history and a hint, never selected), or cannot be told
+ * here (unverifiable: selected, and labelled so). What was refuted or measured again later is
+ * history, too.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer/answer.h"
+#include "run/run.h"
+
+/* Compares the "name=value" lines that `names` has; the first difference goes to `why`. */
+static bool same_values(const char *names, const char *then, const char *now, char *why)
+{
+    for (const char *line = names; line && *line;) {
+        const size_t n = strcspn(line, "\n");
+        char name[OPTUNE_NAME_SIZE], was[512], is[512];
+        const size_t eq = strcspn(line, "=\n");
+        snprintf(name, sizeof name, "%.*s", (int)(eq < n ? eq : n), line);
+        if (!ot_lines_get(then, name, was, sizeof was))
+            ot_copy(was, sizeof was, "nothing");
+        if (!ot_lines_get(now, name, is, sizeof is))
+            ot_copy(is, sizeof is, "nothing");
+        if (strcmp(was, is))
+            return optune_refuse(why, "%s was %.80s, is %.80s", name, was, is);
+        line += n + (line[n] == '\n');
+    }
+    return true;
+}
+
+static bool same_depends(const char *then, const char *now, char *why)
+{
+    then = then ? then : "";
+    return same_values(then, then, now, why) && same_values(now, then, now, why);
+}
+
+/* What is asked for once per implementation and question; dependencies once per library. */
+typedef struct known {
+    const optune_impl *impl;
+    char digest[33];
+    const char *depends;
+} known;
+typedef struct knowing {
+    optune *o;
+    const optune_task *task;
+    ot_arena *arena;
+    int n;
+    known item[OT_MAX_CANDIDATES];
+} knowing;
+
+static bool same_library(const optune_impl *a, const optune_impl *b)
+{
+    return a->library == b->library ||
+           (a->library && b->library && strcmp(a->library, b->library) == 0);
+}
+
+/* NULL: there is no such implementation in this version. */
+static const known *know(knowing *all, const char *name)
+{
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->item[i].impl->name, name) == 0)
+            return &all->item[i];
+    const optune_impl *impl = ot_impl_find(name);
+    if (!impl)
+        return NULL;
+    known *k = &all->item[all->n < OT_MAX_CANDIDATES ? all->n++ : OT_MAX_CANDIDATES - 1];
+    k->impl = impl;
+    ot_call_digest(all->task, impl, k->digest);
+    for (const known *other = all->item; other < k; other++)
+        if (same_library(other->impl, impl)) {
+            k->depends = other->depends;
+            return k;
+        }
+    k->depends = ot_context_depends(all->o, impl, all->arena);
+    return k;
+}
+
+static void judge(knowing *all, ot_fact *fact)
+{
+    const optune_record *r = &fact->record;
+    const known *k = know(all, r->impl);
+    fact->currency = OT_STALE;
+    if (!k) {
+        optune_refuse(fact->why, "no implementation '%s' in this version", r->impl);
+    } else if (!r->digest || strcmp(k->digest, r->digest)) {
+        optune_refuse(fact->why, "implementation '%s' has changed: digest was %.8s, is %.8s",
+                      r->impl, r->digest ? r->digest : "unknown", k->digest);
+    } else if (!k->depends) {
+        fact->currency = OT_UNVERIFIABLE;
+        optune_refuse(fact->why, "what it depends on cannot be told on this host");
+    } else if (same_depends(r->depends, k->depends, fact->why)) {
+        fact->currency = OT_CURRENT;
+    }
+}
+
+/* The finals verify with a second seed: what fails there is refuted, however fast it was. */
+static void refute(ot_fact *fact, int n)
+{
+    for (int k = 0; k < n; k++) {
+        const optune_record *failed = &fact[k].record;
+        if (!failed->final || failed->outcome == OPTUNE_OUTCOME_OK ||
+            fact[k].currency == OT_STALE)
+            continue;
+        for (int i = 0; i < n; i++) {
+            const optune_record *r = &fact[i].record;
+            if (r->outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
+                r->time <= failed->time && !strcmp(r->impl, failed->impl) &&
+                ot_config_equal(&r->config, &failed->config)) {
+                fact[i].currency = OT_STALE;
+                optune_refuse(fact[i].why, "it failed when verified again: %.160s",
+                              failed->message ? failed->message
+                                              : ot_outcome_name(failed->outcome));
+            }
+        }
+    }
+}
+
+/* ---- measured again ---------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t hash, const void *data, size_t n)
+{
+    return hash * 0x9e3779b97f4a7c15u + ot_hash64(data, n);
+}
+
+static uint64_t hash_of(const optune_record *r)
+{
+    uint64_t hash = ot_hash64(r->impl, strlen(r->impl));
+    for (int i = 0; i < r->config.n; i++) {
+        const optune_entity *e = &r->config.entity[i];
+        const bool word = e->kind == OPTUNE_KNOB_OTHER && e->scalar == OPTUNE_SCALAR_WORD;
+        hash = mix(hash, e->name, strlen(e->name));
+        hash =
+            word ? mix(hash, e->word, strlen(e->word))
+                 : mix(hash, e->v, (e->kind == OPTUNE_KNOB_OTHER ? 1 : e->n) * sizeof e->v[0]);
+    }
+    return hash;
+}
+
+static bool same_config(const optune_record *a, const optune_record *b)
+{
+    return !strcmp(a->impl, b->impl) && ot_config_equal(&a->config, &b->config);
+}
+
+static void overtake(ot_fact *fact, const optune_record *newer)
+{
+    fact->currency = OT_STALE;
+    optune_refuse(fact->why, "it was measured again later: %.4g us, not %.4g us",
+                  newer->cost * 1e6, fact->record.cost * 1e6);
+}
+
+/* Of several measurements of one config the newest counts, however fast an older one claims to
+ * be. What was measured among finalists tells more than the trial before it, which stays: it is
+ * the search's. */
+typedef struct newest {
+    int trial, final; /* the newest of each; -1: none */
+} newest;
+
+static void supersede(ot_fact *fact, int n)
+{
+    size_t size = 16;
+    while (size < 4 * (size_t)n)
+        size *= 2;
+    newest *table = ot_alloc(size * sizeof *table);
+    int *slot = ot_alloc((size_t)(n + 1) * sizeof *slot);
+    for (size_t i = 0; i < size; i++)
+        table[i] = (newest){-1, -1};
+    for (int i = 0; i < n; i++) {
+        const optune_record *r = &fact[i].record;
+        slot[i] = -1;
+        if (r->outcome != OPTUNE_OUTCOME_OK || fact[i].currency == OT_STALE)
+            continue;
+        size_t at = hash_of(r) % size;
+        for (;; at = (at + 1) % size) {
+            const int other = table[at].trial < 0 ? table[at].final : table[at].trial;
+            if (other < 0 || same_config(r, &fact[other].record))
+                break;
+        }
+        int *last = r->final ? &table[at].final : &table[at].trial;
+        if (*last < 0 || r->time > fact[*last].record.time)
+            *last = i;
+        slot[i] = (int)at;
+    }
+    for (int i = 0; i < n; i++) {
+        const newest *of = slot[i] < 0 ? NULL : &table[slot[i]];
+        if (!of)
+            continue;
+        const int same = fact[i].record.final ? of->final : of->trial;
+        if (fact[same].record.time > fact[i].record.time)
+            overtake(&fact[i], &fact[same].record);
+        else if (fact[i].record.final && of->trial >= 0 &&
+                 fact[of->trial].record.time > fact[i].record.time)
+            overtake(&fact[i], &fact[of->trial].record);
+    }
+    free(table);
+    free(slot);
+}
+
+/* ---- questions --------------------------------------------------------------------------- */
+
+int ot_context_question(optune *o, const optune_task *task, ot_question *question,
+                        ot_arena *arena)
+{
+    ot_text target = {0}, call = {0};
+    ot_target_print(task->target, true, &target);
+    ot_call_print(task->call, &call);
+    *question = (ot_question){
+        .device = ot_arena_copy(arena, o->device.key),
+        .target = ot_arena_copy(arena, ot_text_str(&target)),
+        .call = ot_arena_copy(arena, ot_text_str(&call)),
+        .policy = o->policy->name,
+    };
+    ot_text_release(&target);
+    ot_text_release(&call);
+    return OPTUNE_OK;
+}
+
+int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
+                     int *n, optune_err *err)
+{
+    return ot_context_facts_at(o, task, NULL, arena, fact, n, err);
+}
+
+int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                        ot_fact **fact, int *n, optune_err *err)
+{
+    *fact = NULL;
+    *n = 0;
+    int status = ot_context_store(o, OT_STORE_READ, err);
+    if (status == OPTUNE_ENOENT)
+        return OPTUNE_OK; /* nothing was ever stored here */
+    if (status < 0)
+        return status;
+    ot_question question;
+    ot_context_question(o, task, &question, arena);
+    if (policy)
+        question.policy = policy;
+    optune_record *record = NULL;
+    int n_records = 0;
+    status = ot_store_find(o->store, &question, 0, arena, &record, &n_records, err);
+    if (status < 0)
+        return status;
+    knowing *all = ot_alloc(sizeof *all);
+    *all = (knowing){.o = o, .task = task, .arena = arena};
+    *fact = ot_arena_alloc(arena, (size_t)(n_records + 1) * sizeof **fact);
+    for (int i = 0; i < n_records; i++) {
+        if (!record[i].impl)
+            continue;
+        ot_record_copy(&(*fact)[*n].record, &record[i]);
+        judge(all, &(*fact)[(*n)++]);
+    }
+    free(all);
+    refute(*fact, *n);
+    supersede(*fact, *n);
+    return OPTUNE_OK;
+}
+
+int ot_context_choose(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
+                      int *n, ot_choice *choice, optune_err *err)
+{
+    const int status = ot_context_facts(o, task, arena, fact, n, err);
+    return status < 0 ? status : ot_select(task, *fact, *n, choice, err);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A graph on a machine: its groups as workloads, and what would be used for each. A group is
+ * fused only when some implementation that may be selected here computes the whole of it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "answer/graph.h"
+
+static bool accepts(void *arg, const optune_call *call)
+{
+    optune *o = arg;
+    const optune_task task = {call, &o->target, &o->device};
+    ot_candidate *candidate = ot_alloc(OT_MAX_CANDIDATES * sizeof *candidate);
+    int n = 0;
+    bool valid = false;
+    if (ot_candidates(&task, candidate, &n, NULL) >= 0)
+        for (int i = 0; i < n && !valid; i++)
+            valid = candidate[i].refusal == OT_VALID;
+    free(candidate);
+    return valid;
+}
+
+static const char *node_names(optune_partition *p, const ot_group *group)
+{
+    ot_text names = {0};
+    for (int i = 0; i < group->n_nodes; i++)
+        ot_text_printf(&names, "%s%s", i ? " " : "",
+                       optune_graph_name(p->graph, group->node[i]));
+    const char *kept = ot_arena_copy(&p->arena, ot_text_str(&names));
+    ot_text_release(&names);
+    return kept;
+}
+
+/* Equal workloads get one number. */
+static void find_distinct(optune_partition *p)
+{
+    p->workloads = ot_arena_alloc(&p->arena, (size_t)(p->groups.n + 1) * sizeof(char *));
+    for (int i = 0; i < p->groups.n; i++) {
+        ot_text text = {0};
+        ot_call_print(&p->groups.group[i].call, &text);
+        int k = 0;
+        while (k < p->n_workloads && strcmp(p->workloads[k], ot_text_str(&text)))
+            k++;
+        if (k == p->n_workloads)
+            p->workloads[p->n_workloads++] = ot_arena_copy(&p->arena, ot_text_str(&text));
+        p->row[i].workload = k;
+        ot_text_release(&text);
+    }
+}
+
+int optune_partition_open(optune *o, optune_graph *graph, optune_partition **partition,
+                          optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(
+        OT_GIVEN(err, {"handle", o}, {"graph", graph}, {"partition", partition}));
+    *partition = NULL;
+    int status = optune_graph_infer(graph, err);
+    if (status >= 0)
+        status = ot_context_device(o, err);
+    if (status < 0)
+        return status;
+    optune_partition *p = ot_alloc(sizeof *p);
+    p->o = o;
+    p->graph = graph;
+    status = ot_graph_partition(graph, accepts, o, &p->groups, err);
+    if (status < 0) {
+        free(p);
+        return status;
+    }
+    p->row = ot_arena_alloc(&p->arena, (size_t)(p->groups.n + 1) * sizeof *p->row);
+    for (int i = 0; i < p->groups.n; i++) {
+        p->row[i].nodes = node_names(p, &p->groups.group[i]);
+        p->n_nodes += p->groups.group[i].n_nodes;
+    }
+    find_distinct(p);
+    *partition = p;
+    return OPTUNE_OK;
+}
+
+static void drop_selections(optune_partition *p)
+{
+    for (int i = 0; i < p->groups.n; i++) {
+        optune_selection_free(p->row[i].selection);
+        p->row[i].selection = NULL;
+    }
+}
+
+void optune_partition_close(optune_partition *p)
+{
+    if (!p)
+        return;
+    drop_selections(p);
+    ot_groups_release(&p->groups);
+    ot_arena_release(&p->arena);
+    ot_text_release(&p->text);
+    free(p);
+}
+
+int optune_partition_size(const optune_partition *p)
+{
+    if (!p)
+        return 0;
+    return p->groups.n;
+}
+
+const char *optune_partition_workload(const optune_partition *p, int i)
+{
+    if (!p || i < 0 || i >= p->groups.n)
+        return NULL;
+    return p->workloads[p->row[i].workload];
+}
+
+const char *optune_partition_nodes(const optune_partition *p, int i)
+{
+    if (!p || i < 0 || i >= p->groups.n)
+        return NULL;
+    return p->row[i].nodes;
+}
+
+optune_selection *optune_partition_selection(const optune_partition *p, int i)
+{
+    if (!p || i < 0 || i >= p->groups.n)
+        return NULL;
+    return p->row[i].selection;
+}
+
+int optune_partition_workloads(const optune_partition *p, const char *const **workloads,
+                               optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"workloads", workloads}));
+    for (int i = 0; i < p->groups.n; i++)
+        if (!ot_call_static(&p->groups.group[i].call)) {
+            ot_text text = {0};
+            ot_text_printf(&text, "%s has unknown dims: give them values with --bind",
+                           optune_partition_workload(p, i));
+            const int status = ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
+                                             OPTUNE_ETYPE, ot_text_str(&text), err);
+            ot_text_release(&text);
+            return status;
+        }
+    *workloads = (const char *const *)p->workloads;
+    return OPTUNE_OK;
+}
+
+int optune_partition_select(optune_partition *p, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}));
+    drop_selections(p);
+    for (int i = 0; i < p->groups.n; i++) {
+        optune_err inner = {0};
+        const ot_group *group = &p->groups.group[i];
+        const int status = optune_select_call(p->o, &group->call, &p->row[i].selection, &inner);
+        if (status < 0) {
+            drop_selections(p);
+            return ot_graph_fail(p->graph, group->node[0], -1, status, inner.text, err);
+        }
+    }
+    return OPTUNE_OK;
+}
+
+/* ---- what people and programs see -------------------------------------------------------- */
+
+static const char *time_text(double seconds, char to[32])
+{
+    if (isfinite(seconds))
+        ot_format(to, 32, "%.4g us", seconds * 1e6);
+    else
+        ot_copy(to, 32, "-");
+    return to;
+}
+
+/* `impl {knobs}` without the config when it has no knobs. */
+static void add_row(const optune_partition *p, int i, int width, ot_text *to)
+{
+    const ot_partition_row *row = &p->row[i];
+    char time[32];
+    ot_text config = {0};
+    optune_config parsed;
+    if (ot_config_parse(optune_selection_config(row->selection), &parsed, NULL) >= 0)
+        ot_config_print_short(&parsed, &config);
+    ot_text_printf(to, "%-*s  %-24s %12s  %-10s %s\n", width, row->nodes,
+                   optune_selection_impl(row->selection),
+                   time_text(optune_selection_cost(row->selection), time),
+                   optune_selection_tier(row->selection), ot_text_str(&config));
+    ot_text_release(&config);
+}
+
+static int names_width(const optune_partition *p)
+{
+    int width = 5;
+    for (int i = 0; i < p->groups.n; i++) {
+        const int n = (int)strlen(p->row[i].nodes);
+        width = n > width ? n : width;
+    }
+    return width > 40 ? 40 : width;
+}
+
+static void add_sum(const optune_partition *p, ot_text *to)
+{
+    double sum = 0;
+    int known = 0;
+    for (int i = 0; i < p->groups.n; i++) {
+        const double cost = optune_selection_cost(p->row[i].selection);
+        if (isfinite(cost)) {
+            sum += cost;
+            known++;
+        }
+    }
+    ot_text_printf(to, "\n%d operator%s in %d group%s, %d distinct workload%s", p->n_nodes,
+                   p->n_nodes == 1 ? "" : "s", p->groups.n, p->groups.n == 1 ? "" : "s",
+                   p->n_workloads, p->n_workloads == 1 ? "" : "s");
+    if (known == p->groups.n && known)
+        ot_text_printf(to, "; together %.4g us\n", sum * 1e6);
+    else
+        ot_text_printf(to, "; %d of %d measured\n", known, p->groups.n);
+}
+
+/* Every implementation of each distinct workload, under the names of the nodes it stands for. */
+static void add_explanations(optune_partition *p, ot_text *to)
+{
+    for (int k = 0; k < p->n_workloads; k++) {
+        optune_selection *selection = NULL;
+        const char *comma = "";
+        for (int i = 0; i < p->groups.n; i++)
+            if (p->row[i].workload == k) {
+                ot_text_printf(to, "%s%s", comma, p->row[i].nodes);
+                comma = ", ";
+                selection = p->row[i].selection;
+            }
+        ot_text_printf(to, ":\n%s\n", optune_selection_text(selection, true));
+    }
+}
+
+const char *optune_partition_text(optune_partition *p, bool explain)
+{
+    if (!p)
+        return NULL;
+    ot_text_clear(&p->text);
+    if (p->groups.n && !p->row[0].selection)
+        return "";
+    if (explain)
+        add_explanations(p, &p->text);
+    const int width = names_width(p);
+    ot_text_printf(&p->text, "%-*s  %-24s %12s  %-10s %s\n", width, "nodes", "implementation",
+                   "time", "tier", "config");
+    for (int i = 0; i < p->groups.n; i++)
+        add_row(p, i, width, &p->text);
+    add_sum(p, &p->text);
+    return ot_text_str(&p->text);
+}
+
+static json_t *group_json(const optune_partition *p, int i)
+{
+    json_t *json = json_object(), *nodes = json_array();
+    const ot_group *group = &p->groups.group[i];
+    for (int k = 0; k < group->n_nodes; k++)
+        json_array_append_new(nodes, json_string(optune_graph_name(p->graph, group->node[k])));
+    json_object_set_new(json, "nodes", nodes);
+    json_object_set_new(json, "workload", json_string(optune_partition_workload(p, i)));
+    json_object_set_new(json, "selection",
+                        p->row[i].selection
+                            ? json_loads(optune_selection_json(p->row[i].selection), 0, NULL)
+                            : json_null());
+    return json;
+}
+
+const char *optune_partition_json(optune_partition *p)
+{
+    if (!p)
+        return NULL;
+    json_t *json = json_object(), *groups = json_array(), *workloads = json_array();
+    for (int i = 0; i < p->groups.n; i++)
+        json_array_append_new(groups, group_json(p, i));
+    for (int k = 0; k < p->n_workloads; k++)
+        json_array_append_new(workloads, json_string(p->workloads[k]));
+    json_object_set_new(json, "groups", groups);
+    json_object_set_new(json, "workloads", workloads);
+    char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_decref(json);
+    ot_text_clear(&p->text);
+    ot_text_add(&p->text, text);
+    free(text);
+    return ot_text_str(&p->text);
+}

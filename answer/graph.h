@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A graph on a machine: what graph.c, function.c and program.c share. */
+#ifndef OPTUNE_ANSWER_GRAPH_H
+#define OPTUNE_ANSWER_GRAPH_H
+
+#include "answer/answer.h"
+#include "graph/graph.h"
+#include "run/worker.h"
+
+typedef struct ot_partition_row {
+    const char *nodes; /* names, separated by spaces */
+    int workload;
+    optune_selection *selection; /* NULL: not asked yet */
+} ot_partition_row;
+
+struct optune_partition {
+    optune *o;
+    optune_graph *graph;
+    ot_groups groups;
+    ot_partition_row *row; /* of each group */
+    int n_workloads, n_nodes;
+    const char **workloads; /* distinct, NULL-terminated */
+    ot_arena arena;
+    ot_text text;
+};
+
+/* machine.c: a target opened in this process, and what compiles for it. */
+typedef struct ot_machine {
+    optune *o;
+    const optune_target_row *row;
+    void *state;
+    ot_builder *builder;
+} ot_machine;
+int ot_machine_open(optune *o, ot_machine *m, optune_err *err);
+void ot_machine_close(ot_machine *m);
+
+/* One selected workload on a machine, over buffers of the machine. In three steps, so that many
+ * compile at once: choose, then put the buffers into session.in and session.out [OT_ALIGNED], and
+ * load. */
+typedef struct ot_kernel {
+    ot_machine *machine;
+    const ot_answer *answer;
+    ot_session session; /* borrows the machine's state */
+    ot_job job;
+    ot_loaded *loaded;
+    ot_bound *bound;
+} ot_kernel;
+int ot_kernel_choose(ot_machine *m, const optune_call *call, ot_kernel *kernel,
+                     optune_err *err);
+int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
+int ot_kernel_run(ot_kernel *kernel, optune_err *err);
+void ot_kernel_release(ot_kernel *kernel);
+
+/* program.c: a whole graph on a machine. */
+struct optune_program {
+    optune_partition *partition;
+    ot_machine machine;
+    void ***buffer; /* by node, then by output: whose it is at its time; NULL inside a group */
+    void **own;     /* every buffer once */
+    int n_own;
+    ot_kernel *kernel; /* of each group */
+    int n_outputs;
+    ot_value *output;
+};
+/* program_check.c: runs each group once more on what its inputs hold and judges it as a trial is
+ * judged. Returns how many are wrong: a line for each in `text`, and { "nodes", "impl", "message" }
+ * in `list`. */
+int ot_program_check(optune_program *p, ot_text *text, json_t *list, optune_err *err);
+/* program_memory.c: one buffer for every variable, constant and output; what is only used between
+ * groups shares buffers with what is no longer needed. */
+int ot_program_make_buffers(optune_program *p, optune_err *err);
+void ot_program_free_buffers(optune_program *p);
+void *ot_program_buffer(const optune_program *p, ot_value value);
+int64_t ot_program_bytes(const optune_program *p, ot_value value);
+
+#endif

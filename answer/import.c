@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logs come in. Ours are taken as they are; AutoTVM's are translated, and since they name no
+ * device and no digest they can only be hints. A line that cannot be taken is said, with its
+ * number and the reason; none is loaded silently and none ends the import. What is new is
+ * appended to a log of this database first, so that the logs stay the truth.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "answer/answer.h"
+#include "run/run.h"
+
+enum {
+    BATCH = 256,
+    SAID = 20,     /* problems that the text tells */
+    LISTED = 1000, /* and that the JSON lists */
+    MOST_OPTIONS = 64,
+};
+static const double DAY_S = 86400;
+
+typedef struct importing {
+    optune *o;
+    char source[4096]; /* as it is told and stored: an address without what is secret in it */
+    char log_path[4096 + 96]; /* empty: the source is one of this database's own logs */
+    ot_log *log;              /* opened for the first thing that is new */
+    double now;
+    ot_arena arena;
+    optune_record batch[BATCH];
+    optune_device device[BATCH];
+    int n_batch, n_device;
+    int64_t taken, added, refused, mismatched, devices, problems;
+    int64_t options; /* words of TVM's targets that say nothing here */
+    ot_text said;
+    json_t *listed, *ignored;
+    optune_err *err;
+} importing;
+
+static void say(importing *im, int64_t number, const char *what)
+{
+    if (im->problems < SAID)
+        ot_text_printf(&im->said, "  line %lld: %s\n", (long long)number, what);
+    if (im->problems++ < LISTED)
+        json_array_append_new(
+            im->listed, json_pack("{s:I, s:s}", "line", (json_int_t)number, "problem", what));
+}
+
+static int refuse(importing *im, int64_t number, const char *why)
+{
+    im->refused++;
+    say(im, number, why);
+    return 0;
+}
+
+static void pass_over(void *arg, const char *option)
+{
+    importing *im = arg;
+    im->options++;
+    const json_t *known = json_object_get(im->ignored, option);
+    if (known || json_object_size(im->ignored) < MOST_OPTIONS)
+        json_object_set_new(im->ignored, option, json_integer(json_integer_value(known) + 1));
+}
+
+static int need_log(importing *im)
+{
+    return im->log ? OPTUNE_OK : ot_log_open(im->log_path, &im->log, im->err);
+}
+
+static int append_new(importing *im, const optune_record *record)
+{
+    if (!*im->log_path || ot_store_knows(im->o->store, record))
+        return OPTUNE_OK;
+    const int status = need_log(im);
+    return status < 0 ? status : ot_log_append(im->log, record, im->err);
+}
+
+static int flush_devices(importing *im)
+{
+    int status = im->n_device && *im->log_path ? need_log(im) : OPTUNE_OK;
+    for (int i = 0; i < im->n_device && status >= 0 && im->log; i++)
+        ot_log_device(im->log, &im->device[i]);
+    if (status >= 0 && im->n_device)
+        status = ot_store_put_devices(im->o->store, im->device, im->n_device, im->err);
+    im->n_device = 0;
+    return status;
+}
+
+static int flush(importing *im)
+{
+    int added = 0, status = flush_devices(im);
+    for (int i = 0; i < im->n_batch && status >= 0; i++)
+        status = append_new(im, &im->batch[i]);
+    if (status >= 0 && im->n_batch)
+        status = ot_store_put(im->o->store, im->batch, im->n_batch, &added, im->err);
+    im->added += added;
+    im->n_batch = 0;
+    ot_arena_release(&im->arena);
+    return status;
+}
+
+static bool same_device(const optune_device *a, const optune_device *b)
+{
+    ot_text one = {0}, two = {0};
+    ot_device_line(a, &one);
+    ot_device_line(b, &two);
+    const bool same = strcmp(one.s, two.s) == 0;
+    ot_text_release(&one);
+    ot_text_release(&two);
+    return same;
+}
+
+/* What the store will say of it once all that waits is there. */
+static bool knows_device(importing *im, const optune_device *device)
+{
+    optune_device stored;
+    for (int i = im->n_device - 1; i >= 0; i--)
+        if (strcmp(im->device[i].key, device->key) == 0)
+            return same_device(&im->device[i], device);
+    return ot_store_device(im->o->store, device->key, &stored, NULL) >= 0 &&
+           same_device(&stored, device);
+}
+
+static int take_device(importing *im, const optune_device *device)
+{
+    im->devices++;
+    if (knows_device(im, device))
+        return OPTUNE_OK;
+    im->device[im->n_device++] = *device;
+    return im->n_device == BATCH ? flush_devices(im) : OPTUNE_OK;
+}
+
+/* The line's texts live for the call only; the batch keeps its own. */
+static int take(importing *im, int64_t number, const optune_record *record)
+{
+    char why[OPTUNE_WHY_SIZE];
+    if (!ot_record_sound(record, why))
+        return refuse(im, number, why);
+    /* Our own logs are believed about the time: this machine's clock may be the wrong one. */
+    if (*im->log_path && record->time > im->now + DAY_S) {
+        optune_refuse(why, "its time is %.0f days from now", (record->time - im->now) / DAY_S);
+        return refuse(im, number, why);
+    }
+    ot_arena *a = &im->arena;
+    optune_record *r = &im->batch[im->n_batch++];
+    *r = *record;
+    const char **text[] = {&r->call,    &r->op,       &r->target, &r->device,
+                           &r->policy,  &r->impl,     &r->digest, &r->depends,
+                           &r->message, &r->counters, &r->tool,   &r->task};
+    for (int i = 0; i < OT_COUNT(text); i++)
+        *text[i] = ot_arena_copy(a, *text[i]);
+    double *sample = ot_arena_alloc(a, (size_t)(r->n_samples + 1) * sizeof *sample);
+    for (int i = 0; i < r->n_samples; i++)
+        sample[i] = record->sample[i];
+    r->sample = sample;
+    r->source = ot_arena_copy(a, im->source);
+    im->taken++;
+    return im->n_batch == BATCH ? flush(im) : OPTUNE_OK;
+}
+
+/* Recomputes the index of a foreign config in the space of its call. */
+static int check_config(importing *im, const optune_task *task, const optune_impl *impl,
+                        optune_config *config, int64_t number, optune_err *err)
+{
+    const int64_t claimed = config->index;
+    optune_space *space = NULL;
+    int status = ot_space_open(task, impl, &space, err);
+    if (status >= 0)
+        status = ot_space_index_of(space, config, err);
+    if (status >= 0 && claimed >= 0 && claimed != config->index) {
+        char what[OPTUNE_WHY_SIZE];
+        optune_refuse(what, "index %lld is %lld in this version's space; the entity is trusted",
+                      (long long)claimed, (long long)config->index);
+        im->mismatched++;
+        say(im, number, what);
+    }
+    ot_space_close(space);
+    return status;
+}
+
+static int take_foreign(importing *im, const ot_log_line *line)
+{
+    optune_err err = {0};
+    const optune_impl *impl = ot_impl_find(line->task_name);
+    if (!impl) {
+        char what[OPTUNE_WHY_SIZE];
+        optune_refuse(what, "no implementation '%s' here", line->task_name);
+        return refuse(im, line->number, what);
+    }
+    optune_target target;
+    optune_call call;
+    if (ot_target_from_tvm(line->target_text, &target, pass_over, im, &err) < 0 ||
+        ot_call_from_args(impl, line->args, &call, &err) < 0)
+        return refuse(im, line->number, err.text);
+    target.threads = target.threads ? target.threads : im->o->device.cores;
+    const optune_task task = {&call, &target, &im->o->device};
+    char why[OPTUNE_WHY_SIZE];
+    if (impl->applies && !impl->applies(&task, why))
+        return refuse(im, line->number, why);
+    optune_record r = line->record;
+    if (check_config(im, &task, impl, &r.config, line->number, &err) < 0)
+        return refuse(im, line->number, err.text);
+    ot_text call_text = {0}, target_text = {0}, device = {0};
+    ot_call_print(&call, &call_text);
+    ot_target_print(&target, true, &target_text);
+    ot_text_printf(&device, "autotvm:%s", line->target_text);
+    r.call = ot_text_str(&call_text);
+    r.op = call.op->name;
+    r.target = ot_text_str(&target_text);
+    r.device = ot_text_str(&device);
+    r.policy = ot_policy_warm.name;
+    r.impl = impl->name;
+    r.digest = r.depends = "";
+    const int status = take(im, line->number, &r);
+    ot_text_release(&call_text);
+    ot_text_release(&target_text);
+    ot_text_release(&device);
+    return status;
+}
+
+static int on_line(void *arg, const ot_log_line *line)
+{
+    importing *im = arg;
+    if (line->device)
+        return take_device(im, line->device);
+    if (line->problem)
+        return refuse(im, line->number, line->problem);
+    return line->ours ? take(im, line->number, &line->record) : take_foreign(im, line);
+}
+
+/* Whether a file is one of this database's own logs: appending it again would only repeat it. */
+static bool own_log(const optune *o, const char *path)
+{
+    char logs[4096 + 16], *real_logs = NULL, *real = realpath(path, NULL);
+    snprintf(logs, sizeof logs, "%s/logs", o->db);
+    real_logs = realpath(logs, NULL);
+    const bool own = real && real_logs && !strncmp(real, real_logs, strlen(real_logs)) &&
+                     real[strlen(real_logs)] == '/';
+    free(real);
+    free(real_logs);
+    return own;
+}
+
+static int name_log(importing *im, const char *path)
+{
+    if (own_log(im->o, path))
+        return OPTUNE_OK;
+    return ot_context_log_path(im->o, "-import", im->log_path, sizeof im->log_path, im->err);
+}
+
+/* An address may hold a password in front of its host and a token behind its path: neither is
+ * told or stored. */
+static void name_source(importing *im, const char *source)
+{
+    const char *scheme = strstr(source, "://"), *host = scheme ? scheme + 3 : source;
+    if (scheme) {
+        const char *end = host + strcspn(host, "/?#");
+        for (const char *at = host; at < end; at++)
+            if (*at == '@')
+                host = at + 1;
+    }
+    const size_t head = scheme ? (size_t)(scheme + 3 - source) : 0;
+    snprintf(im->source, sizeof im->source, "%.*s%.*s", (int)head, source,
+             scheme ? (int)strcspn(host, "?#") : (int)strlen(host), host);
+}
+
+static optune_result *summary(importing *im)
+{
+    ot_text text = {0};
+    ot_text_printf(&text, "%s: %lld records taken, %lld new, %lld lines not taken", im->source,
+                   (long long)im->taken, (long long)im->added, (long long)im->refused);
+    if (im->mismatched)
+        ot_text_printf(&text, ", %lld with another index", (long long)im->mismatched);
+    ot_text_add(&text, "\n");
+    ot_text_add(&text, ot_text_str(&im->said));
+    if (im->problems > SAID)
+        ot_text_printf(&text, "  and %lld more (--json lists %s)\n",
+                       (long long)im->problems - SAID,
+                       im->problems > LISTED ? "the first thousand" : "all");
+    if (im->options) {
+        ot_text_printf(&text,
+                       "  %lld target options that say nothing here:", (long long)im->options);
+        const char *name;
+        json_t *times;
+        json_object_foreach(im->ignored, name, times) ot_text_printf(&text, " -%s", name);
+        ot_text_add(&text, "\n");
+    }
+    json_t *json = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:O, s:I, s:O}", "source", im->source, "taken",
+        (json_int_t)im->taken, "new", (json_int_t)im->added, "refused", (json_int_t)im->refused,
+        "index_mismatches", (json_int_t)im->mismatched, "devices", (json_int_t)im->devices,
+        "problems", im->listed, "problems_not_listed",
+        (json_int_t)(im->problems > LISTED ? im->problems - LISTED : 0), "ignored_options",
+        im->ignored);
+    return ot_result_new(text.s, json);
+}
+
+int optune_import(optune *o, const char *source, optune_result **result, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"source", source}, {"result", result}));
+    *result = NULL;
+    char dir[4096] = "", fetched[4096 + 16];
+    const char *path = source;
+    importing *im = ot_alloc(sizeof *im);
+    im->o = o;
+    im->err = err;
+    im->now = ot_unix_time();
+    im->listed = json_array();
+    im->ignored = json_object();
+    name_source(im, source);
+    int status = OPTUNE_OK;
+    if (strstr(source, "://")) {
+        const char *ca = getenv("OPTUNE_CA_FILE");
+        const ot_fetch how = {.ca_file = ca && *ca ? ca : NULL};
+        status = ot_temp_dir(dir, sizeof dir, err);
+        snprintf(fetched, sizeof fetched, "%s/log", dir);
+        path = fetched;
+        if (status >= 0)
+            status = ot_http_fetch(source, fetched, &how, err);
+    }
+    if (status >= 0)
+        status = ot_context_store(o, OT_STORE_WRITE, err);
+    if (status >= 0 && !o->have_device)
+        ot_context_device(o, NULL); /* only sizes of spaces may depend on it */
+    if (status >= 0)
+        status = name_log(im, path);
+    if (status >= 0) {
+        const ot_log_source log = {.path = path, .stop = &o->stop};
+        status = ot_log_read_from(&log, on_line, im, err);
+        /* However it ended: what was taken is taken. */
+        im->err = status < 0 ? NULL : err;
+        const int last = flush(im);
+        status = status < 0 ? status : last;
+    }
+    if (status >= 0)
+        *result = summary(im);
+    ot_log_close(im->log);
+    if (*dir)
+        ot_remove_tree(dir);
+    json_decref(im->listed);
+    json_decref(im->ignored);
+    ot_text_release(&im->said);
+    ot_arena_release(&im->arena);
+    free(im);
+    if (status == OPTUNE_EINTERRUPTED)
+        atomic_store(&o->stop, false); /* it was this import that was asked to end */
+    return status;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Selected workloads in the calling process: the target's own hooks, as the worker uses them,
+ * over buffers that others own. Nothing is verified or measured here: what is selected was.
+ */
+#include <sched.h>
+#include <string.h>
+
+#include "answer/graph.h"
+
+int ot_machine_open(optune *o, ot_machine *m, optune_err *err)
+{
+    *m = (ot_machine){.o = o};
+    int status = ot_context_device(o, err);
+    if (status < 0)
+        return status;
+    if (*o->device_key)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "computing needs this machine: --device is for asking about others");
+    char cache[4096 + 64];
+    ot_context_cache(o, cache, sizeof cache);
+    const ot_build_options build = {
+        .target = &o->target, .device = &o->device, .row = o->row, .cache_dir = cache};
+    status = ot_builder_open(&build, &m->builder, err);
+    if (status < 0)
+        return status;
+    /* The worker gives its process to the target; here the caller's thread stays where it may
+     * be. */
+    cpu_set_t before;
+    const bool known = sched_getaffinity(0, sizeof before, &before) == 0;
+    m->row = o->row;
+    m->state = ot_alloc(o->row->state_size + 16);
+    status = o->row->open(m->state, &o->target, &o->device, err);
+    if (known)
+        sched_setaffinity(0, sizeof before, &before);
+    if (status < 0) {
+        free(m->state);
+        m->state = NULL;
+        ot_machine_close(m);
+    }
+    return status;
+}
+
+void ot_machine_close(ot_machine *m)
+{
+    if (m->state && m->row->close)
+        m->row->close(m->state);
+    free(m->state);
+    ot_builder_close(m->builder);
+    *m = (ot_machine){0};
+}
+
+int ot_kernel_choose(ot_machine *m, const optune_call *call, ot_kernel *k, optune_err *err)
+{
+    k->machine = m;
+    int status = ot_answer_call(m->o, call, &k->answer, err);
+    if (status < 0)
+        return status;
+    const ot_choice *choice = &k->answer->choice;
+    k->session = (ot_session){.row = m->row,
+                              .state = m->state,
+                              .target = m->o->target,
+                              .device = m->o->device,
+                              .call = *call};
+    k->session.task = (optune_task){&k->session.call, &k->session.target, &k->session.device};
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    status = ot_plan_make(&k->session.task, choice->row[choice->winner].candidate.impl,
+                          &choice->config, plan, err);
+    if (status >= 0)
+        status = ot_builder_submit(m->builder, &k->session.task, plan, &k->job, err);
+    free(plan);
+    return status;
+}
+
+int ot_kernel_load(ot_kernel *k, optune_err *err)
+{
+    const ot_choice *choice = &k->answer->choice;
+    const char *impl = choice->row[choice->winner].candidate.impl->name;
+    while (!k->job.done)
+        ot_builder_wait(k->machine->builder, &k->job, 60);
+    if (k->job.outcome != OPTUNE_OUTCOME_OK)
+        return optune_fail(err, OPTUNE_ETOOL, "'%s' does not compile: %.600s", impl,
+                           k->job.message);
+    json_t *modules = json_array();
+    for (int i = 0; i < k->job.n_modules; i++)
+        json_array_append_new(modules, json_string(k->job.module[i]));
+    int outcome;
+    int status = ot_loaded_open(&k->session, impl, k->answer->config, "", modules, &k->loaded,
+                                &outcome, err);
+    json_decref(modules);
+    if (status >= 0)
+        status = ot_bound_open(&k->session, k->loaded, OT_ALIGNED, &k->bound, err);
+    return status < 0 ? status : ot_bound_prepack(k->bound, err);
+}
+
+int ot_kernel_run(ot_kernel *k, optune_err *err)
+{
+    return k->machine->row->run(k->machine->state, k->bound->launch[OPTUNE_TIMED],
+                                k->bound->n[OPTUNE_TIMED], err);
+}
+
+void ot_kernel_release(ot_kernel *k)
+{
+    ot_bound_close(k->bound);
+    if (k->loaded)
+        ot_loaded_close(&k->session, k->loaded);
+    if (k->machine && !k->job.done && k->job.work)
+        ot_builder_forget(k->machine->builder, &k->job);
+    if (k->answer)
+        ot_answer_drop(k->answer);
+    k->bound = NULL;
+    k->loaded = NULL;
+    k->answer = NULL;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole graph with what was selected for each of its groups: one kernel for every group, run
+ * in order, over the buffers of program_memory.c. Constants are written and packed once;
+ * between groups nothing leaves the target's memory.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "answer/graph.h"
+
+/* Weights shrink with what is summed over, so that deep graphs stay within their dtype's range. */
+static void scale_weights(const optune_tensor *type, void *data)
+{
+    const int64_t n = optune_tensor_elements(type);
+    const bool is_float =
+        type->dtype.code == OPTUNE_DTYPE_FLOAT || type->dtype.code == OPTUNE_DTYPE_BFLOAT;
+    if (!is_float || type->rank < 2 || type->dtype.lanes != 1 || n <= 3 * type->dim[0].min)
+        return;
+    const double scale = sqrt(3.0 * (double)type->dim[0].min / (double)n);
+    for (int64_t i = 0; i < n; i++) {
+        double value;
+        ot_elements(type->dtype, data, i, 1, &value);
+        value *= scale;
+        ot_elements_set(type->dtype, data, i, 1, &value);
+    }
+}
+
+int optune_graph_fill(optune_graph *g, uint64_t seed, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
+    for (int id = 0; id < g->n; id++) {
+        const ot_node *node = &g->node[id];
+        if (node->kind != OT_NODE_CONST || node->data)
+            continue;
+        if (!optune_tensor_known(&node->out[0]))
+            return ot_graph_fail(g, id, -1, OPTUNE_ETYPE, "its type is not known", err);
+        optune_err inner = {0};
+        void *data = ot_try_alloc((size_t)optune_tensor_bytes(&node->out[0]) + 1,
+                                  "this constant", &inner);
+        if (!data)
+            return ot_graph_fail(g, id, -1, OPTUNE_ENOMEM, inner.text, err);
+        ot_fill_input(&node->out[0], seed, id, data);
+        scale_weights(&node->out[0], data);
+        const int status = optune_graph_set_data(g, id, data, err);
+        free(data);
+        if (status < 0)
+            return status;
+    }
+    return OPTUNE_OK;
+}
+
+static int load_group(optune_program *p, int i, optune_err *err)
+{
+    const ot_group *group = &p->partition->groups.group[i];
+    const int last = group->node[group->n_nodes - 1];
+    ot_session *s = &p->kernel[i].session;
+    for (int k = 0; k < group->n_in; k++)
+        s->in[OT_ALIGNED][k] = ot_program_buffer(p, group->in[k]);
+    for (int o = 0; o < group->call.n_outputs; o++)
+        s->out[OT_ALIGNED][o] = ot_program_buffer(p, (ot_value){last, o});
+    return ot_kernel_load(&p->kernel[i], err);
+}
+
+int optune_program_open(optune_partition *partition, optune_program **program, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", partition}, {"program", program}));
+    const optune_graph *g = partition->graph;
+    const ot_groups *groups = &partition->groups;
+    *program = NULL;
+    optune_program *p = ot_alloc(sizeof *p);
+    p->partition = partition;
+    p->kernel = ot_alloc((size_t)(groups->n + 1) * sizeof *p->kernel);
+    p->n_outputs = ot_graph_output_values(g, NULL, 0);
+    p->output = ot_alloc((size_t)(p->n_outputs + 1) * sizeof *p->output);
+    ot_graph_output_values(g, p->output, p->n_outputs);
+    int status = ot_machine_open(partition->o, &p->machine, err);
+    if (status >= 0)
+        status = ot_program_make_buffers(p, err);
+    for (int i = 0; i < groups->n && status >= 0; i++) {
+        optune_err inner = {0};
+        status = ot_kernel_choose(&p->machine, &groups->group[i].call, &p->kernel[i], &inner);
+        if (status < 0)
+            ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
+    }
+    for (int i = 0; i < groups->n && status >= 0; i++) {
+        optune_err inner = {0};
+        status = load_group(p, i, &inner);
+        if (status < 0)
+            ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
+    }
+    if (status < 0) {
+        optune_program_close(p);
+        return status;
+    }
+    *program = p;
+    return OPTUNE_OK;
+}
+
+static int run_groups(optune_program *p, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    for (int i = 0; i < p->partition->groups.n && status >= 0; i++)
+        status = ot_kernel_run(&p->kernel[i], err);
+    return status;
+}
+
+int optune_program_run(optune_program *p, const void *const *inputs, void *const *outputs,
+                       optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", p}));
+    const optune_graph *g = p->partition->graph;
+    int status = OPTUNE_OK, n = 0;
+    for (int i = 0; i < p->n_outputs; i++)
+        if (!outputs || (!outputs[i] && ot_program_bytes(p, p->output[i])))
+            return optune_fail(err, OPTUNE_EUSAGE, "there is no room for output %d", i + 1);
+    for (int id = 0; id < g->n && status >= 0; id++)
+        if (g->node[id].kind == OT_NODE_VAR) {
+            const ot_value value = {id, 0};
+            if (!inputs || (!inputs[n] && ot_program_bytes(p, value)))
+                return ot_graph_fail(g, id, -1, OPTUNE_EUSAGE, "it has no data", err);
+            status = p->machine.row->write(p->machine.state, ot_program_buffer(p, value),
+                                           inputs[n++], ot_program_bytes(p, value));
+        }
+    if (status >= 0)
+        status = run_groups(p, err);
+    for (int i = 0; i < p->n_outputs && status >= 0; i++)
+        status = p->machine.row->read(p->machine.state, ot_program_buffer(p, p->output[i]),
+                                      outputs[i], ot_program_bytes(p, p->output[i]));
+    return status;
+}
+
+static double time_runs(void *arg, int64_t count)
+{
+    const double start = ot_now();
+    for (int64_t i = 0; i < count; i++)
+        if (run_groups(arg, NULL) < 0)
+            return -1;
+    return ot_now() - start;
+}
+
+int optune_program_time(optune_program *p, double *median, double *low, double *high,
+                        optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(
+        OT_GIVEN(err, {"program", p}, {"median", median}, {"low", low}, {"high", high}));
+    ot_measured *m = ot_alloc(sizeof *m);
+    ot_measure(&ot_policy_warm, INFINITY, time_runs, p, m);
+    *median = m->interval.median;
+    *low = m->interval.low;
+    *high = m->interval.high;
+    const bool failed = m->failed;
+    free(m);
+    return failed ? optune_fail(err, OPTUNE_EIO, "a group of the graph failed") : OPTUNE_OK;
+}
+
+void optune_program_close(optune_program *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->partition->groups.n; i++)
+        ot_kernel_release(&p->kernel[i]);
+    ot_program_free_buffers(p);
+    ot_machine_close(&p->machine);
+    free(p->kernel);
+    free(p->output);
+    free(p);
+}
+
+int optune_graph_execute(optune *o, optune_graph *graph, const void *const *inputs,
+                         void *const *outputs, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"graph", graph}));
+    optune_partition *partition = NULL;
+    optune_program *program = NULL;
+    int status = optune_partition_open(o, graph, &partition, err);
+    if (status >= 0)
+        status = optune_program_open(partition, &program, err);
+    if (status >= 0)
+        status = optune_program_run(program, inputs, outputs, err);
+    optune_program_close(program);
+    optune_partition_close(partition);
+    return status;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A graph executed for somebody to look at: made-up elements, one run compared with the composed
+ * references in double precision and group by group with their own, then its time against the
+ * sum of what its groups were measured to take.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "answer/graph.h"
+
+typedef struct execution {
+    optune_partition *partition;
+    const optune_graph *g;
+    uint64_t seed;
+    int n_in, n_out;
+    void **in, **out;
+    double *error, *largest; /* of each output: largest difference and largest value */
+    double median, low, high, sum;
+    ot_text wrong; /* a line for each group outside its bound */
+    json_t *wrongs;
+    int n_wrong;
+} execution;
+
+static int make_elements(execution *e, optune_err *err)
+{
+    e->n_in = optune_graph_inputs(e->g);
+    e->n_out = optune_graph_outputs(e->g);
+    e->in = ot_alloc((size_t)(e->n_in + 1) * sizeof *e->in);
+    e->out = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->out);
+    e->error = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->error);
+    e->largest = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->largest);
+    for (int i = 0; i < e->n_in; i++) {
+        const optune_tensor *type = optune_graph_input_type(e->g, i);
+        e->in[i] = ot_try_alloc((size_t)optune_tensor_bytes(type) + 1, "an input", err);
+        if (!e->in[i])
+            return OPTUNE_ENOMEM;
+        ot_fill_input(type, e->seed, i, e->in[i]);
+    }
+    for (int i = 0; i < e->n_out; i++)
+        if (!(e->out[i] = ot_try_alloc(
+                  (size_t)optune_tensor_bytes(optune_graph_output_type(e->g, i)) + 1,
+                  "an output", err)))
+            return OPTUNE_ENOMEM;
+    return OPTUNE_OK;
+}
+
+static void release(execution *e)
+{
+    for (int i = 0; i < e->n_in; i++)
+        free(e->in[i]);
+    for (int i = 0; i < e->n_out; i++)
+        free(e->out[i]);
+    free(e->in);
+    free(e->out);
+    free(e->error);
+    free(e->largest);
+    ot_text_release(&e->wrong);
+    json_decref(e->wrongs);
+}
+
+static double *as_double(const optune_tensor *type, const void *data)
+{
+    const int64_t n = optune_tensor_elements(type);
+    double *value = ot_alloc((size_t)(n + 1) * sizeof *value);
+    ot_elements(type->dtype, data, 0, n, value);
+    return value;
+}
+
+static double compare(const optune_tensor *type, const void *data, const double *want,
+                      double *most)
+{
+    const int64_t n = optune_tensor_elements(type);
+    double *got = as_double(type, data), largest = 0, off = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (isfinite(want[i]))
+            largest = fmax(largest, fabs(want[i]));
+        if (got[i] != want[i] && !(isnan(got[i]) && isnan(want[i])))
+            off = fmax(off, isnan(got[i] - want[i]) ? INFINITY : fabs(got[i] - want[i]));
+    }
+    free(got);
+    *most = largest;
+    return off;
+}
+
+/* Evaluates a wide copy: what exact arithmetic would give, but for integers. */
+static int check(execution *e, optune_err *err)
+{
+    optune_graph *wide = ot_graph_copy(e->g, true);
+    optune_values *values = NULL;
+    const void **in = ot_alloc((size_t)(e->n_in + 1) * sizeof *in);
+    for (int i = 0; i < e->n_in; i++) {
+        const optune_tensor *type = optune_graph_input_type(e->g, i);
+        const bool same =
+            optune_dtype_equal(optune_graph_input_type(wide, i)->dtype, type->dtype);
+        in[i] = same ? e->in[i] : as_double(type, e->in[i]);
+    }
+    const int status = optune_graph_evaluate(wide, in, NULL, &values, err);
+    for (int i = 0; i < e->n_out && status >= 0; i++) {
+        double *want = as_double(optune_values_type(values, i), optune_values_data(values, i));
+        e->error[i] =
+            compare(optune_graph_output_type(e->g, i), e->out[i], want, &e->largest[i]);
+        free(want);
+    }
+    optune_values_free(values);
+    for (int i = 0; i < e->n_in; i++)
+        if (in[i] != e->in[i])
+            free((void *)(uintptr_t)in[i]);
+    free(in);
+    optune_graph_close(wide);
+    return status;
+}
+
+static int compute(execution *e, optune_err *err)
+{
+    optune_program *program = NULL;
+    int status = optune_program_open(e->partition, &program, err);
+    if (status >= 0)
+        status = optune_program_run(program, (const void *const *)e->in, e->out, err);
+    if (status >= 0)
+        status = check(e, err);
+    if (status >= 0)
+        status = e->n_wrong = ot_program_check(program, &e->wrong, e->wrongs, err);
+    if (status >= 0)
+        status = optune_program_time(program, &e->median, &e->low, &e->high, err);
+    optune_program_close(program);
+    for (int i = 0; i < e->partition->groups.n; i++)
+        e->sum += e->partition->row[i].selection
+                      ? optune_selection_cost(e->partition->row[i].selection)
+                      : INFINITY;
+    return status;
+}
+
+static optune_result *report(const execution *e)
+{
+    ot_text text = {0};
+    json_t *json = json_object(), *outputs = json_array();
+    for (int i = 0; i < e->n_out; i++) {
+        ot_text type = {0};
+        ot_tensor_print(optune_graph_output_type(e->g, i), &type);
+        ot_text_printf(&text, "output %d  %-28s ", i, ot_text_str(&type));
+        if (isfinite(e->error[i]))
+            ot_text_printf(&text, "off by %.1e at most, largest value %.3g\n", e->error[i],
+                           e->largest[i]);
+        else
+            ot_text_add(&text, "wrong: infinite or no number where it should not be\n");
+        json_array_append_new(
+            outputs, json_pack("{s:s, s:o, s:f}", "type", ot_text_str(&type), "error",
+                               isfinite(e->error[i]) ? json_real(e->error[i]) : json_null(),
+                               "largest", e->largest[i]));
+        ot_text_release(&type);
+    }
+    ot_text_add(&text, ot_text_str(&e->wrong));
+    ot_text_printf(&text, "%d groups in %.4g us [%.4g, %.4g]", e->partition->groups.n,
+                   e->median * 1e6, e->low * 1e6, e->high * 1e6);
+    if (isfinite(e->sum))
+        ot_text_printf(&text, "; measured one by one they take %.4g us", e->sum * 1e6);
+    ot_text_add(&text, "\n");
+    json_object_set_new(json, "outputs", outputs);
+    json_object_set(json, "wrong", e->wrongs);
+    json_object_set_new(json, "groups", json_integer(e->partition->groups.n));
+    json_object_set_new(json, "seconds", json_real(e->median));
+    json_object_set_new(json, "low", json_real(e->low));
+    json_object_set_new(json, "high", json_real(e->high));
+    json_object_set_new(json, "sum", isfinite(e->sum) ? json_real(e->sum) : json_null());
+    return ot_result_new(text.s, json);
+}
+
+int optune_partition_execute(optune_partition *p, uint64_t seed, optune_result **result,
+                             optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"result", result}));
+    *result = NULL;
+    const char *const *known;
+    int status = optune_partition_workloads(p, &known, err);
+    if (status >= 0)
+        status = optune_graph_fill(p->graph, seed, err);
+    if (status >= 0)
+        status = optune_partition_select(p, err);
+    if (status < 0)
+        return status;
+    execution e = {.partition = p, .g = p->graph, .seed = seed, .wrongs = json_array()};
+    status = make_elements(&e, err);
+    if (status >= 0)
+        status = compute(&e, err);
+    bool wrong = e.n_wrong > 0;
+    for (int i = 0; i < e.n_out && status >= 0; i++)
+        wrong = wrong || !isfinite(e.error[i]);
+    if (status >= 0)
+        *result = report(&e);
+    release(&e);
+    return status < 0 ? status : wrong;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a public call says: a text for people and one JSON document, owned by the result. */
+#include "answer/answer.h"
+
+struct optune_result {
+    char *text;
+    char *json;
+};
+
+optune_result *ot_result_new(char *text, json_t *json)
+{
+    optune_result *result = ot_alloc(sizeof *result);
+    result->text = text ? text : ot_strdup("");
+    result->json = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    if (!result->json)
+        result->json = ot_strdup("null");
+    json_decref(json);
+    return result;
+}
+
+const char *optune_result_text(const optune_result *result)
+{
+    if (!result)
+        return NULL;
+    return result->text;
+}
+
+const char *optune_result_json(const optune_result *result)
+{
+    if (!result)
+        return NULL;
+    return result->json;
+}
+
+void optune_result_free(optune_result *result)
+{
+    if (!result)
+        return;
+    free(result->text);
+    free(result->json);
+    free(result);
+}
+
+const char *optune_version(void)
+{
+    return OT_VERSION;
+}

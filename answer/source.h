@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels as C text; shared by what writes one kernel and what writes several. */
+#ifndef OPTUNE_ANSWER_SOURCE_H
+#define OPTUNE_ANSWER_SOURCE_H
+
+#include "answer/answer.h"
+#include "run/run.h"
+
+typedef struct ot_kernel {
+    optune_task task;
+    const optune_impl *impl;
+    const optune_config *config;
+    optune_plan *plan;
+    char name[OPTUNE_NAME_SIZE * 2]; /* prefix of all its functions */
+    int64_t offset[OPTUNE_MAX_SCRATCH], workspace;
+} ot_kernel;
+
+void ot_kernel_layout(ot_kernel *kernel); /* places scratch in the workspace */
+/* " * Build: cc ...": the command that built it for measuring. */
+void ot_kernel_build(const ot_kernel *kernel, ot_text *to);
+/* Later modules and what follows must undo its macros. */
+void ot_kernel_module(const ot_kernel *kernel, int module, ot_text *to);
+/* All modules, leaving neither macros nor names behind but those of its stages. */
+void ot_kernel_apart(const ot_kernel *kernel, ot_text *to);
+void ot_kernel_prototypes(const ot_kernel *kernel, ot_text *to);
+/* The calls of one phase, as statements over `workspace`, `input`, `output` and the dims. */
+void ot_kernel_phase(const ot_kernel *kernel, optune_phase phase, ot_text *to);
+
+#endif

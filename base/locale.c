@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers as text, whatever the locale of the program that hosts the library: where 3,14 is
+ * written, what is stored, compiled or read again must stay 3.14. The C locale is entered by one
+ * thread for a moment; the program's own is never touched.
+ */
+#include <ctype.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+
+static locale_t c_locale;
+static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
+
+static void make_c_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+ot_locale ot_locale_enter(void)
+{
+    pthread_once(&c_locale_once, make_c_locale);
+    return (ot_locale){c_locale ? uselocale(c_locale) : NULL};
+}
+
+void ot_locale_leave(ot_locale before)
+{
+    if (before.own)
+        uselocale(before.own);
+}
+
+int ot_format_list(char *to, size_t size, const char *format, va_list list)
+{
+    const ot_locale before = ot_locale_enter();
+    const int n = vsnprintf(to, size, format, list);
+    ot_locale_leave(before);
+    return n;
+}
+
+int ot_format(char *to, size_t size, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int n = ot_format_list(to, size, format, list);
+    va_end(list);
+    return n;
+}
+
+size_t ot_read_real(const char *s, double *value)
+{
+    const char *digits = s + (*s == '-' || *s == '+');
+    if (isspace((unsigned char)*s) || (digits[0] == '0' && (digits[1] | 32) == 'x'))
+        return 0;
+    char *end;
+    const ot_locale before = ot_locale_enter();
+    const double read = strtod(s, &end);
+    ot_locale_leave(before);
+    if (end != s)
+        *value = read;
+    return (size_t)(end - s);
+}
+
+bool ot_parse_real(const char *s, double *value)
+{
+    /* Keeps out infinities, a plus sign, and everything else strtod would take. */
+    double read;
+    if (!*s || s[strspn(s, "0123456789.eE+-")] || *s == '+')
+        return false;
+    if (ot_read_real(s, &read) != strlen(s) || !isfinite(read))
+        return false;
+    *value = read;
+    return true;
+}

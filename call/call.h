@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a call is: the table of operators, types, attributes, their text, inference of types, fused
+ * operators, dims known as ranges. Knows no implementation and no device.
+ */
+#ifndef OPTUNE_CALL_H
+#define OPTUNE_CALL_H
+
+#include "base/base.h"
+
+/* ---- ops.c: operators in tree, then those of plugins ---------------------------------------- */
+const optune_op *const *ot_ops(int *n);
+const optune_op *ot_op_find(const char *name);
+/* The same, or ENOENT with the nearest name. */
+int ot_op_get(const char *name, const optune_op **op, optune_err *err);
+/* Checks a plugin's operator and keeps it; rows that patterns give it are the registry's. */
+int ot_ops_add(const optune_op *op, optune_err *err);
+void ot_ops_rewind(int n); /* back to the first n: a plugin is added whole or not at all */
+
+/* ---- types.c, attr.c, infer.c, fuse.c, call.c, call_print.c: text <-> call, types -------- */
+/* Parses, fills defaults and infers types. Errors point at the place: the message holds the
+ * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
+int ot_call_parse(const char *text, optune_call *call, optune_err *err);
+void ot_call_print(const optune_call *call, ot_text *to);
+/* Reads a tensor type at the start of `text`; *end is behind it, or where it is wrong. */
+int ot_tensor_parse(const char *text, optune_tensor *type, const char **end, optune_err *err);
+/* An operator with all attributes at their defaults, no inputs and unknown outputs. Required
+ * attributes have n = OT_ATTR_UNSET until they are given. */
+enum { OT_ATTR_UNSET = 255 };
+int ot_call_start(const optune_op *op, optune_call *call, optune_err *err);
+/* Infers, brings the call to its canonical form (a dtype attribute that says what would be
+ * inferred anyway is left out) and checks its length. On ETYPE *misfit, unless NULL, is the fused
+ * operator that does not fit, -1 for the call's own. */
+int ot_call_settle(optune_call *call, int *misfit, optune_err *err);
+/* An operator's inputs, and its attributes, `math` included. */
+int ot_op_input_count(const optune_op *op);
+int ot_op_attr_count(const optune_op *op);
+const optune_op_attr *ot_op_attr_at(const optune_op *op, int i);
+/* Parses one value as a call's text would hold it. ESYNTAX with the reason. */
+int ot_attr_parse(const optune_op_attr *row, const char *text, optune_attr *attr,
+                  optune_err *err);
+/* Repeats a short list, checks the length and the range. */
+int ot_attr_settle(const optune_op_attr *row, optune_attr *attr, optune_err *err);
+bool ot_attr_equal(const optune_attr *a, const optune_attr *b);
+/* What a call's text would hold of it: nothing when it is at a default that is not shown. */
+bool ot_attr_shown(const optune_op_attr *row, const optune_attr *attr);
+void ot_attr_print(const optune_attr *attr, ot_text *to); /* name=value */
+/* The call's inputs, those of fused operators too, then its outputs; returns how many. */
+enum { OT_MAX_TENSORS = OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS };
+int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS]);
+/* The same in all that is known of them, names of dims included. */
+bool ot_dim_same(const optune_dim *a, const optune_dim *b);
+bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b);
+/* Runs the type relation until it settles; OK, 1 when something is unknown, or ETYPE. */
+int ot_call_infer(optune_call *call, optune_err *err);
+/* Whether its sizes can be computed with: every dim at most OPTUNE_MAX_DIM, and its elements in
+ * double precision take fewer bytes than an int64_t can say. A range counts with its least. */
+bool ot_tensor_fits(const optune_tensor *type);
+/* EUSAGE unless it is a call that was started and whose counts, attributes and types are within
+ * what its operator and the structs allow: what a caller's own code may have written into it. */
+int ot_call_check(const optune_call *call, optune_err *err);
+bool ot_call_static(const optune_call *call); /* every dim of every tensor is a constant */
+void ot_tensor_print(const optune_tensor *type, ot_text *to); /* f32[1,?m:1..64] */
+/* What its operator, or the fused one whose input it is, calls it. */
+const char *ot_call_input_name(const optune_call *call, int input);
+double ot_call_bytes(const optune_call *call);
+double ot_call_flops(const optune_call *call);
+const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
+
+/* ---- symbols.c: calls whose dims are named ranges ----------------------------------------- */
+enum { OT_MAX_SYMBOLS = 4 };
+typedef struct ot_symbols {
+    int n;
+    optune_dim dim[OT_MAX_SYMBOLS]; /* in the order of the inputs; names differ */
+} ot_symbols;
+/* The symbolic dims of a call's inputs. EUSAGE, with what to write instead: there is none, one has
+ * no name or no upper bound, or more than the inputs' dims is unknown; ELIMIT: too many. */
+int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err);
+/* The call with every dim narrowed to what `to` says of its name; lo == hi makes a constant. */
+int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
+                   optune_err *err);
+/* Whether the implementation takes at run time all that is no constant in the inputs. */
+bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why);
+void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */
+
+#endif

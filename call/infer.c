@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a type relation until it settles. The relation sees one call and knows nothing of
+ * names; here equal names are made equal dims, and two names that the relation unified become
+ * one. Never knows what an operator means.
+ */
+#include <string.h>
+
+#include "call/inside.h"
+
+enum { MAX_ROUNDS = 64 }; /* a relation that has not settled by then oscillates, and is a bug */
+
+int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS])
+{
+    int n = 0;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        tensor[n++] = &call->input[i].type;
+    for (int i = 0; i < call->n_outputs; i++)
+        tensor[n++] = &call->output[i];
+    return n;
+}
+
+bool ot_dim_same(const optune_dim *a, const optune_dim *b)
+{
+    return a->min == b->min && a->max == b->max && strcmp(a->name, b->name) == 0;
+}
+
+bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b)
+{
+    if (!optune_dtype_equal(a->dtype, b->dtype) || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!ot_dim_same(&a->dim[i], &b->dim[i]))
+            return false;
+    return true;
+}
+
+static void rename_dims(optune_tensor *const *tensor, int n, const char *from, const char *to)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++)
+            if (strcmp(tensor[t]->dim[i].name, from) == 0)
+                ot_copy(tensor[t]->dim[i].name, OPTUNE_DIM_NAME_SIZE, to);
+}
+
+/* The relation replaced one name by another: then they are one everywhere. */
+static void follow_renames(optune_tensor *const *tensor, const optune_tensor *before, int n)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < before[t].rank && i < tensor[t]->rank; i++) {
+            const char *was = before[t].dim[i].name;
+            const char *is = tensor[t]->dim[i].name;
+            if (was[0] && is[0] && strcmp(was, is) != 0) {
+                const optune_dim now = tensor[t]->dim[i];
+                rename_dims(tensor, n, was, now.name);
+            }
+        }
+}
+
+/* Dims of one name get the intersection of their ranges. */
+static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++) {
+            optune_dim *first = &tensor[t]->dim[i];
+            if (!first->name[0])
+                continue;
+            for (int u = t; u < n; u++)
+                for (int j = u == t ? i + 1 : 0; j < tensor[u]->rank; j++) {
+                    optune_dim *other = &tensor[u]->dim[j];
+                    if (strcmp(first->name, other->name) != 0 ||
+                        (first->min == other->min && first->max == other->max))
+                        continue;
+                    if (!optune_dim_unify(first, other))
+                        return optune_fail(
+                            err, OPTUNE_ETYPE, "dim '?%s' cannot be %lld..%lld and %lld..%lld",
+                            first->name, (long long)first->min, (long long)first->max,
+                            (long long)other->min, (long long)other->max);
+                }
+        }
+    return OPTUNE_OK;
+}
+
+/* One round over the operator and what is fused behind it. */
+static int relate(optune_call *call, int *misfit, optune_err *err)
+{
+    int rc = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
+    for (int i = 0; i < call->n_epilogues && rc >= 0; i++) {
+        const int fused = ot_fused_types(call, i, err);
+        if (fused < 0)
+            *misfit = i;
+        rc = fused == OPTUNE_OK ? rc : fused;
+    }
+    return rc;
+}
+
+/* What was read fits; what follows from it, or was put together by code, may not. */
+static int check_sizes(const optune_call *call, optune_err *err)
+{
+    for (int i = 0; i < optune_call_inputs(call) + call->n_outputs; i++) {
+        const int output = i - optune_call_inputs(call);
+        const optune_tensor *type = output < 0 ? &call->input[i].type : &call->output[output];
+        if (ot_tensor_fits(type))
+            continue;
+        const char *const *names = call->op->output_names;
+        ot_text text = {0};
+        ot_tensor_print(type, &text);
+        optune_fail(err, OPTUNE_ELIMIT,
+                    "'%s' would be %.200s, which is too large: a dim is at most 2^40, and the "
+                    "bytes of all elements in double precision less than 2^63",
+                    output < 0 ? ot_call_input_name(call, i)
+                    : names    ? names[output]
+                               : "output",
+                    ot_text_str(&text));
+        ot_text_release(&text);
+        return OPTUNE_ELIMIT;
+    }
+    return OPTUNE_OK;
+}
+
+int ot_call_infer(optune_call *call, optune_err *err)
+{
+    int misfit;
+    return ot_call_infer_at(call, &misfit, err);
+}
+
+int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err)
+{
+    optune_tensor *tensor[OT_MAX_TENSORS], before[OT_MAX_TENSORS];
+    const int n = ot_call_tensors(call, tensor);
+    int rc = OPTUNE_OK;
+    bool settled = false;
+    *misfit = -1;
+    for (int round = 0; round < MAX_ROUNDS && !settled; round++) {
+        rc = join_names(tensor, n, err);
+        if (rc < 0)
+            return rc;
+        for (int t = 0; t < n; t++)
+            before[t] = *tensor[t];
+        rc = relate(call, misfit, err);
+        if (rc < 0)
+            return rc;
+        follow_renames(tensor, before, n);
+        rc = join_names(tensor, n, err) < 0 ? OPTUNE_ETYPE : rc;
+        if (rc < 0)
+            return rc;
+        settled = true;
+        for (int t = 0; t < n; t++)
+            settled = settled && ot_tensor_same(tensor[t], &before[t]);
+    }
+    if (!settled)
+        return optune_fail(err, OPTUNE_ETYPE, "the type relation of '%s' does not settle",
+                           call->op->name);
+    /* A name has done its work once its dim is a constant. */
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++)
+            if (optune_dim_known(&tensor[t]->dim[i]))
+                tensor[t]->dim[i] = optune_dim_of(tensor[t]->dim[i].min);
+    const int sizes = check_sizes(call, err);
+    return sizes < 0 ? sizes : rc;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls whose dims are named ranges: which symbols there are, the same call over a part of their
+ * ranges, and whether an implementation takes them at run time. A symbol is known by its name;
+ * outputs are always inferred anew, since a relation may compute them from the inputs.
+ */
+#include <string.h>
+
+#include "call/inside.h"
+
+static const optune_dim *find(const ot_symbols *symbols, const char *name)
+{
+    for (int i = 0; i < symbols->n; i++)
+        if (strcmp(symbols->dim[i].name, name) == 0)
+            return &symbols->dim[i];
+    return NULL;
+}
+
+static int add(ot_symbols *symbols, const char *input, int at, const optune_dim *dim,
+               optune_err *err)
+{
+    if (!dim->name[0])
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "dim %d of '%s' has no name: write ?m:1..4096, with a name of yours",
+                           at, input);
+    if (dim->max == OPTUNE_DIM_MAX)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "dim '%s' has no upper bound: write ?%s:%lld..4096, with a bound of "
+                           "yours",
+                           dim->name, dim->name, (long long)(dim->min > 1 ? dim->min : 1));
+    if (find(symbols, dim->name))
+        return OPTUNE_OK;
+    if (symbols->n == OT_MAX_SYMBOLS)
+        return optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims", OT_MAX_SYMBOLS);
+    symbols->dim[symbols->n++] = *dim;
+    return OPTUNE_OK;
+}
+
+int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
+{
+    *symbols = (ot_symbols){0};
+    for (int i = 0; i < optune_call_inputs(call); i++) {
+        const optune_tensor *type = &call->input[i].type;
+        const char *name = ot_call_input_name(call, i);
+        if (type->rank < 0 || type->dtype.code == OPTUNE_DTYPE_UNKNOWN)
+            return optune_fail(err, OPTUNE_EUSAGE, "the type of '%s' is unknown", name);
+        for (int d = 0; d < type->rank; d++) {
+            if (optune_dim_known(&type->dim[d]))
+                continue;
+            const int status = add(symbols, name, d, &type->dim[d], err);
+            if (status < 0)
+                return status;
+        }
+    }
+    if (!symbols->n)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "no dim is symbolic: write ?m:1..4096 for one that varies");
+    return OPTUNE_OK;
+}
+
+int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
+                   optune_err *err)
+{
+    if (narrowed != call)
+        *narrowed = *call;
+    for (int i = 0; i < optune_call_inputs(call); i++) {
+        optune_tensor *type = &narrowed->input[i].type;
+        for (int d = 0; d < type->rank; d++) {
+            const optune_dim *dim = find(to, type->dim[d].name);
+            if (dim && type->dim[d].name[0])
+                type->dim[d] = dim->min == dim->max ? optune_dim_of(dim->min) : *dim;
+        }
+    }
+    for (int i = 0; i < narrowed->n_outputs; i++)
+        narrowed->output[i] = (optune_tensor){.rank = -1};
+    const int status = ot_call_infer(narrowed, err);
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+/* "data.0" in "x.1 data.0" */
+static bool listed(const char *list, const char *input, int dim)
+{
+    char word[OPTUNE_NAME_SIZE];
+    const int n = snprintf(word, sizeof(word), "%s.%d", input, dim);
+    for (const char *p = list; p && *p; p += strspn(p, " ")) {
+        const size_t length = strcspn(p, " ");
+        if ((int)length == n && strncmp(p, word, length) == 0)
+            return true;
+        p += length;
+    }
+    return false;
+}
+
+bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why)
+{
+    for (int i = 0; i < optune_call_inputs(call); i++) {
+        const optune_tensor *type = &call->input[i].type;
+        const char *input = ot_call_input_name(call, i);
+        if (type->rank < 0 || type->dtype.code == OPTUNE_DTYPE_UNKNOWN)
+            return optune_refuse(why, "the type of '%s' is unknown", input);
+        for (int d = 0; d < type->rank; d++) {
+            const optune_dim *dim = &type->dim[d];
+            if (optune_dim_known(dim))
+                continue;
+            if (call->n_epilogues)
+                return optune_refuse(why, "fuses operators for constant shapes only");
+            if (!listed(impl->symbolic, input, d))
+                return optune_refuse(why, "needs dim %d of '%s' to be a constant", d, input);
+            if (dim->max == OPTUNE_DIM_MAX)
+                return optune_refuse(why, "needs an upper bound of dim %d of '%s'", d, input);
+        }
+    }
+    return true;
+}

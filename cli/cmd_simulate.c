@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `optune simulate`: how searches do on spaces that were recorded before. Measures nothing and
+ * touches no database.
+ */
+#include "cli/cli.h"
+
+typedef struct simulate_values {
+    ot_repeats searches;
+    int repeats;
+    uint64_t seed;
+    bool json;
+} simulate_values;
+
+static const ot_option options[] = {
+    {.name = "search",
+     .type = OT_OPTION_REPEATS,
+     .offset = offsetof(simulate_values, searches),
+     .argument = "NAME",
+     .help = "a search to replay (default: that of 'optune run'); may be repeated"},
+    {.name = "repeats",
+     .type = OT_OPTION_COUNT,
+     .offset = offsetof(simulate_values, repeats),
+     .argument = "N",
+     .help = "runs of each search on each space (default 25)"},
+    {.name = "seed",
+     .type = OT_OPTION_SEED,
+     .offset = offsetof(simulate_values, seed),
+     .argument = "N",
+     .help = "of the first run; the others count on from it (default 0)"},
+    OT_JSON_OPTION(simulate_values),
+    {.name = NULL},
+};
+
+static int run(const ot_cli *cli)
+{
+    const simulate_values *values = cli->values;
+    const optune_simulate_options how = {
+        .size = sizeof(how),
+        .files = cli->words,
+        .searches = values->searches.n ? values->searches.item : NULL,
+        .repeats = values->repeats,
+        .seed = values->seed,
+        .progress = ot_progress_show,
+    };
+    optune_err err = {0};
+    optune_result *result = NULL;
+    ot_on_interrupt(cli->handle);
+    const int status = optune_simulate(cli->handle, &how, &result, &err);
+    ot_on_interrupt(NULL);
+    ot_progress_end();
+    if (result)
+        ot_print_result(result, values->json);
+    optune_result_free(result);
+    return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
+}
+
+OT_CMD(simulate) = {
+    .name = "simulate",
+    .summary = "replay searches on recorded spaces and score them",
+    .arguments = "CACHE...",
+    .min_words = 1,
+    .max_words = -1,
+    .missing = "a recorded space",
+    .options = options,
+    .values_size = sizeof(simulate_values),
+    .notes =
+        "A CACHE is a Kernel Tuner cache file or T4 results, gzipped or not. The score is 0\n"
+        "for random search and 1 for the optimum at once: docs/search.md.\n",
+    .run = run,
+};

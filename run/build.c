@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Candidates to modules: one compiler process for each distinct source, several at once, at
+ * lower priority than what measures. Nothing here blocks but ot_builder_wait; its owner
+ * pumps it.
+ *
+ * The one idea: a unit is one module to make, named by the digest of all that decides its
+ * bytes (source, command line, compiler, device). Jobs point at units, so equal ones are
+ * compiled once, in this run and in the next.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/cache.h"
+#include "run/compiler.h"
+#include "run/run.h"
+
+enum { MOST_AT_ONCE = 64, TRIM_EVERY = 256 };
+static const double IDLE_S = 10; /* then a compiler's memory is worth more than its start */
+
+typedef enum unit_state { WAITING, RUNNING, DONE } unit_state;
+typedef struct unit {
+    struct unit *next; /* all units, oldest first */
+    char key[33];
+    unit_state state;
+    int outcome;
+    double seconds;
+    double limit_s;
+    optune_argv argv;
+    ot_compiler *compiler;      /* while it runs */
+    double stopped_at;          /* ot_now(); 0: going on */
+    char *source, *made, *path; /* the source file, the module under construction, its place */
+    char message[OPTUNE_ERR_SIZE];
+} unit;
+
+typedef struct work { /* of one job */
+    struct work *next;
+    ot_job *job;
+    unit *unit[OPTUNE_MAX_MODULES];
+} work;
+
+struct ot_builder {
+    ot_build_options options;
+    char *dir;
+    char depends[OPTUNE_TEXT_SIZE];
+    ot_compilers compilers;
+    unit *first, **last;
+    work *works; /* of jobs not done */
+    int running;
+    bool patient; /* nobody named a limit */
+    int allowed;  /* compilers that may go on; the others are stopped */
+    int64_t compiles, finished, serial;
+};
+
+int ot_builder_open(const ot_build_options *options, ot_builder **builder, optune_err *err)
+{
+    int status = ot_cache_open(options->cache_dir, err);
+    if (status < 0)
+        return status;
+    ot_builder *b = ot_alloc(sizeof *b);
+    *b = (ot_builder){.options = *options, .dir = ot_strdup(options->cache_dir)};
+    b->last = &b->first;
+    if (!b->options.cache_bytes)
+        b->options.cache_bytes = (int64_t)512 << 20;
+    b->patient = b->options.limit_s <= 0;
+    if (b->patient)
+        b->options.limit_s = 20;
+    if (b->options.jobs <= 0)
+        b->options.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (b->options.jobs > MOST_AT_ONCE)
+        b->options.jobs = MOST_AT_ONCE;
+    b->allowed = b->options.jobs;
+    status =
+        options->row->dependencies(options->target, NULL, b->depends, sizeof b->depends, err);
+    if (status < 0) {
+        ot_builder_close(b);
+        return status;
+    }
+    ot_cache_trim(b->dir, options->row->module_suffix, b->options.cache_bytes);
+    *builder = b;
+    return OPTUNE_OK;
+}
+
+static void unit_free(ot_builder *b, unit *u)
+{
+    if (u->state == RUNNING)
+        ot_compiler_put(&b->compilers, u->compiler);
+    if (u->state != DONE && u->source) {
+        unlink(u->source);
+        unlink(u->made);
+    }
+    optune_argv_release(&u->argv);
+    free(u->source);
+    free(u->made);
+    free(u->path);
+    free(u);
+}
+
+void ot_builder_close(ot_builder *b)
+{
+    if (!b)
+        return;
+    for (unit *u = b->first, *next; u; u = next) {
+        next = u->next;
+        unit_free(b, u);
+    }
+    ot_compilers_end_idle(&b->compilers, 0);
+    for (work *w = b->works, *next; w; w = next) {
+        next = w->next;
+        w->job->work = NULL;
+        free(w);
+    }
+    if (b->compiles)
+        ot_cache_trim(b->dir, b->options.row->module_suffix, b->options.cache_bytes);
+    free(b->dir);
+    free(b);
+}
+
+int64_t ot_builder_compiles(const ot_builder *builder)
+{
+    return builder->compiles;
+}
+
+/* ---- units ------------------------------------------------------------------------------- */
+
+static int command(const ot_builder *b, const ot_module *module, const char *source,
+                   const char *made, optune_argv *argv, optune_err *err)
+{
+    const char *flag[OT_COUNT(module->flag)];
+    for (int i = 0; i < module->n_flags; i++)
+        flag[i] = module->flag[i];
+    return b->options.row->compile(b->options.target, b->options.device, flag, module->n_flags,
+                                   source, made, argv, err);
+}
+
+/* The digest of everything that decides a module's bytes; file names do not. */
+static int key_of(const ot_builder *b, const ot_module *module, const char *text, char key[33],
+                  optune_err *err)
+{
+    optune_argv argv = {0};
+    const int status = command(b, module, "", "", &argv, err);
+    if (status >= 0) {
+        const char *part[OT_COUNT(argv.word) + 3] = {text, b->depends, b->options.device->key};
+        for (int i = 0; i < argv.n; i++)
+            part[3 + i] = argv.word[i];
+        ot_digest_hex(ot_digest_texts(part, 3 + argv.n), key);
+    }
+    optune_argv_release(&argv);
+    return status;
+}
+
+/* One whose module somebody damaged behind its compiler is forgotten: it is built again. */
+static unit *find_unit(const ot_builder *b, const char *key)
+{
+    for (unit *u = b->first; u; u = u->next)
+        if (strcmp(u->key, key) == 0) {
+            if (u->state != DONE || u->outcome != OPTUNE_OUTCOME_OK || ot_cache_hit(u->path))
+                return u;
+            u->key[0] = '\0';
+        }
+    return NULL;
+}
+
+static char *join(const char *format, ...) OPTUNE_PRINTF(1, 2);
+static char *join(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        abort();
+    va_end(args);
+    return text;
+}
+
+/* A new unit: found in the cache, or its source written and its command made ready. */
+static int add_unit(ot_builder *b, const ot_module *module, const char *key,
+                    const ot_text *text, unit **added, optune_err *err)
+{
+    const optune_target_row *row = b->options.row;
+    unit *u = ot_alloc(sizeof *u);
+    int status = OPTUNE_OK;
+    ot_copy(u->key, sizeof u->key, key);
+    u->path = join("%s/%s%s", b->dir, key, row->module_suffix);
+    if (ot_cache_hit(u->path)) {
+        u->state = DONE;
+    } else {
+        uint64_t word = (uint64_t)b->serial++; /* a name that nobody foresees */
+        if (getrandom(&word, sizeof word, 0) < 0)
+            word += (uint64_t)ot_now_ns();
+        u->source = join("%s/%s.%d.%016llx%s", b->dir, key, (int)getpid(),
+                         (unsigned long long)word, row->source_suffix);
+        u->made =
+            join("%s/%s.%d.%016llx.tmp", b->dir, key, (int)getpid(), (unsigned long long)word);
+        status = command(b, module, u->source, u->made, &u->argv, err);
+        if (status >= 0)
+            status = ot_write_file(u->source, text->s, text->n, err);
+    }
+    if (status < 0) {
+        unit_free(b, u);
+        return status;
+    }
+    *b->last = u;
+    b->last = &u->next;
+    *added = u;
+    return OPTUNE_OK;
+}
+
+/* ---- the compiler's answer --------------------------------------------------------------- */
+
+/* Compilers name the temporary file; a person should read `body.c:12`. */
+static void add_line(ot_text *to, const unit *u, const char *line, size_t n)
+{
+    const size_t skip = strlen(u->source);
+    const char *suffix = strrchr(u->source, '.');
+    for (size_t i = 0; i < n;) {
+        if (n - i >= skip && strncmp(line + i, u->source, skip) == 0) {
+            ot_text_printf(to, "body%s", suffix);
+            i += skip;
+        } else {
+            ot_text_add_n(to, line + i++, 1);
+        }
+    }
+}
+
+/* The first line that names an error, else the last three lines. */
+static void take_message(unit *u)
+{
+    const ot_child *child = &u->compiler->child;
+    const char *text = ot_text_str(&child->text), *error = strstr(text, "error:");
+    ot_text line = {0};
+    if (error) {
+        while (error > text && error[-1] != '\n')
+            error--;
+        add_line(&line, u, error, strcspn(error, "\n"));
+    } else {
+        const char *start = text + strlen(text);
+        for (int lines = 0; start > text; start--)
+            if (start[-1] == '\n' && start[0] && ++lines == 3)
+                break;
+        for (const char *p = start; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+            if (line.n)
+                ot_text_add(&line, "; ");
+            add_line(&line, u, p, strcspn(p, "\n"));
+        }
+    }
+    if (!line.n && child->ended && WIFSIGNALED(child->status))
+        ot_text_printf(&line, "the compiler was ended by signal %d", WTERMSIG(child->status));
+    else if (!line.n)
+        ot_text_printf(&line, "the compiler failed and said nothing");
+    snprintf(u->message, sizeof u->message, "%.*s", (int)sizeof u->message - 1, line.s);
+    ot_text_release(&line);
+}
+
+static void finish(ot_builder *b, unit *u)
+{
+    optune_err err = {0};
+    u->seconds = ot_now() - u->compiler->child.started;
+    u->state = DONE;
+    b->running--;
+    b->finished++;
+    if (u->compiler->child.timed_out) {
+        u->outcome = OPTUNE_OUTCOME_BUILD_TIMEOUT;
+        ot_format(u->message, sizeof u->message, "the compiler did not end within %.3g s",
+                  u->limit_s);
+    } else if (!ot_compiler_succeeded(u->compiler)) {
+        u->outcome = OPTUNE_OUTCOME_COMPILE;
+        take_message(u);
+    } else if (ot_cache_keep(u->made, u->path, &err) < 0) {
+        u->outcome = OPTUNE_OUTCOME_COMPILE;
+        ot_copy(u->message, sizeof u->message, err.text);
+    }
+    unlink(u->source);
+    unlink(u->made);
+    ot_compiler_put(&b->compilers, u->compiler);
+    optune_argv_release(&u->argv);
+    if (b->compiles % TRIM_EVERY == 0)
+        ot_cache_trim(b->dir, b->options.row->module_suffix, b->options.cache_bytes);
+}
+
+/* On a machine where more wants to run than there are cores, a compiler waits most of its time:
+ * it gets that much longer, unless somebody said how long. */
+static double patience(const ot_builder *b)
+{
+    double load = 0;
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    if (!b->patient || getloadavg(&load, 1) != 1)
+        return b->options.limit_s;
+    return b->options.limit_s * fmax(1, load / cores);
+}
+
+static void start(ot_builder *b, unit *u)
+{
+    optune_err err = {0};
+    u->limit_s = patience(b);
+    if (ot_compiler_start(&b->compilers, &u->argv, u->limit_s, &u->compiler, &err) < 0) {
+        u->state = DONE;
+        u->outcome = OPTUNE_OUTCOME_COMPILE;
+        snprintf(u->message, sizeof u->message, "%s", err.text);
+        unlink(u->source);
+        return;
+    }
+    u->state = RUNNING;
+    b->running++;
+    b->compiles++;
+}
+
+/* ---- jobs -------------------------------------------------------------------------------- */
+
+int ot_builder_submit(ot_builder *b, const optune_task *task, const optune_plan *plan,
+                      ot_job *job, optune_err *err)
+{
+    ot_text text = {0};
+    int status = OPTUNE_OK;
+    work *w = ot_alloc(sizeof *w);
+    *job = (ot_job){.n_modules = plan->n_modules, .cached = true, .work = w};
+    w->job = job;
+    for (int i = 0; i < plan->n_modules && status >= 0; i++) {
+        char key[33];
+        ot_text_clear(&text);
+        ot_plan_source(task, plan, i, &text);
+        status = key_of(b, &plan->module[i], ot_text_str(&text), key, err);
+        if (status < 0)
+            break;
+        w->unit[i] = find_unit(b, key);
+        if (!w->unit[i]) {
+            status = add_unit(b, &plan->module[i], key, &text, &w->unit[i], err);
+            if (status < 0)
+                break;
+            if (w->unit[i]->state == WAITING) /* a compiler of its own, not another job's */
+                job->cached = false;
+        }
+        if (!ot_copy(job->module[i], sizeof job->module[i], w->unit[i]->path))
+            status = optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", w->unit[i]->path);
+    }
+    ot_text_release(&text);
+    w->next = b->works;
+    b->works = w;
+    if (status < 0)
+        ot_builder_forget(b, job);
+    else
+        ot_builder_pump(b);
+    return status;
+}
+
+int ot_builder_renew(ot_builder *b, const optune_task *task, const optune_plan *plan,
+                     ot_job *job, optune_err *err)
+{
+    bool whole = true;
+    for (int i = 0; i < job->n_modules; i++)
+        whole = whole && ot_cache_hit(job->module[i]);
+    const int status = whole ? OPTUNE_OK : ot_builder_submit(b, task, plan, job, err);
+    while (status >= 0 && !job->done)
+        ot_builder_wait(b, job, 1);
+    return status;
+}
+
+/* True when every unit of a job is done; then the job has its outcome. */
+static bool settle(work *w)
+{
+    ot_job *job = w->job;
+    double seconds = 0;
+    for (int i = 0; i < job->n_modules; i++) {
+        if (w->unit[i]->state != DONE)
+            return false;
+        seconds += w->unit[i]->seconds;
+    }
+    for (int i = job->n_modules - 1; i >= 0; i--)
+        if (w->unit[i]->outcome != OPTUNE_OUTCOME_OK) {
+            job->outcome = w->unit[i]->outcome;
+            ot_copy(job->message, sizeof job->message, w->unit[i]->message);
+        }
+    job->seconds = job->cached ? 0 : seconds;
+    job->work = NULL;
+    job->done = true;
+    return true;
+}
+
+static bool wanted(const ot_builder *b, const unit *u)
+{
+    for (const work *w = b->works; w; w = w->next)
+        for (int i = 0; i < w->job->n_modules; i++)
+            if (w->unit[i] == u)
+                return true;
+    return false;
+}
+
+void ot_builder_forget(ot_builder *b, ot_job *job)
+{
+    work **at = &b->works;
+    while (*at && *at != job->work)
+        at = &(*at)->next;
+    if (!job->work || !*at)
+        return;
+    work *w = *at;
+    *at = w->next;
+    job->work = NULL;
+    free(w);
+    b->last = &b->first;
+    for (unit *u; (u = *b->last);) {
+        if (u->state == DONE || wanted(b, u)) {
+            b->last = &u->next;
+            continue;
+        }
+        *b->last = u->next;
+        b->running -= u->state == RUNNING;
+        unit_free(b, u);
+    }
+}
+
+void ot_builder_pump(ot_builder *b)
+{
+    for (unit *u = b->first; u; u = u->next) {
+        if (u->state == RUNNING && !u->stopped_at && ot_compiler_done(u->compiler))
+            finish(b, u);
+        if (u->state == WAITING && b->running < b->options.jobs && b->running < b->allowed)
+            start(b, u);
+    }
+    ot_compilers_end_idle(&b->compilers, IDLE_S);
+    for (work **at = &b->works; *at;) {
+        work *w = *at;
+        if (settle(w)) {
+            *at = w->next;
+            free(w);
+        } else {
+            at = &w->next;
+        }
+    }
+}
+
+void ot_builder_wait(ot_builder *b, ot_job *job, double seconds)
+{
+    const double until = ot_now() + seconds;
+    const int64_t before = b->finished;
+    for (;;) {
+        ot_builder_pump(b);
+        const double left = until - ot_now();
+        if ((job ? job->done : b->finished > before) || left <= 0)
+            return;
+        ot_child *child[MOST_AT_ONCE];
+        int n = 0;
+        for (unit *u = b->first; u; u = u->next)
+            if (u->state == RUNNING && !u->stopped_at)
+                child[n++] = &u->compiler->child;
+        if (n == 0)
+            return; /* all are stopped: only the owner can let them go on */
+        ot_child_wait_any(child, n, left);
+    }
+}
+
+/* The whole process group, as compilers start others; time stands still for its deadline. */
+void ot_builder_allow(ot_builder *b, int most)
+{
+    const double now = ot_now();
+    int going = 0;
+    b->allowed = most;
+    for (unit *u = b->first; u; u = u->next) {
+        if (u->state != RUNNING)
+            continue;
+        const bool go = going < most;
+        going += go;
+        if (go == !u->stopped_at)
+            continue;
+        ot_child *child = &u->compiler->child;
+        kill(-child->pid, go ? SIGCONT : SIGSTOP);
+        if (go) {
+            child->deadline += now - u->stopped_at;
+            child->started += now - u->stopped_at;
+        }
+        u->stopped_at = go ? 0 : now;
+    }
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reference of what is fused behind a call: the scalar expressions in double precision over
+ * the operator's own reference, and what they make of its error bound. Never rounds in between:
+ * a fused body keeps its values in registers.
+ *
+ * The one idea: an error of at most B * m in x, where B is the candidate's bound and unknown
+ * here, becomes at most B * D(h m) / h in f(x), where D is how far f moves over that distance
+ * and h is not below B; so D(h m) / h, plus the rounding of f itself, is the new magnitude m. Of
+ * a sum that is the sum of magnitudes, of a product the product.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "run/worker.h"
+
+/* Larger than the bound of any honest sum in the call's type and numerics class. */
+static double reach_of(const optune_call *call)
+{
+    const optune_dtype dtype = call->output[0].dtype;
+    double reach = 0x1p-11;
+    if (dtype.bits == 16)
+        reach = dtype.code == OPTUNE_DTYPE_BFLOAT ? 0x1p-6 : 0x1p-9;
+    for (int i = 0; i < call->n_attrs; i++)
+        if (strcmp(call->attr[i].name, "math") == 0 && strcmp(call->attr[i].word, "tf32") == 0)
+            reach = fmax(reach, 0x1p-9);
+    return reach;
+}
+
+typedef struct step {
+    const optune_epilogue *e;
+    double reach;
+    double number[OPTUNE_MAX_NUMBERS];
+    const optune_tensor
+        *type[OPTUNE_MAX_OPERANDS]; /* of the operands; NULL: the chain's value */
+    const void *data[OPTUNE_MAX_OPERANDS];
+    int64_t stride[OPTUNE_MAX_OPERANDS][OPTUNE_MAX_RANK]; /* along the output's dims */
+} step;
+
+static void prepare(const optune_call *call, const void *const *in, int i, step *s)
+{
+    const optune_epilogue *e = &call->epilogue[i];
+    const int rank = call->output[0].rank;
+    optune_call alone;
+    *s = (step){.e = e, .reach = reach_of(call)};
+    optune_call_step(call, i, &alone);
+    optune_call_numbers(&alone, s->number);
+    for (int k = 0, from = e->extra; k <= e->n_extra; k++) {
+        if (k == e->chain)
+            continue;
+        const optune_tensor *type = &call->input[from].type;
+        int64_t below = 1;
+        s->type[k] = type;
+        s->data[k] = in[from++];
+        for (int d = rank - 1, at = type->rank - 1; at >= 0; d--, at--) {
+            s->stride[k][d] = type->dim[at].min == 1 ? 0 : below;
+            below *= type->dim[at].min;
+        }
+    }
+}
+
+static double at(const step *s, double *x, double value)
+{
+    x[s->e->chain] = value;
+    return s->e->op->scalar->value(x, s->number);
+}
+
+/* Whether f jumps between a and b: halving towards the larger change keeps most of it. */
+static bool jumps(const step *s, double *x, double a, double b)
+{
+    double fa = at(s, x, a), fb = at(s, x, b);
+    const double whole = fabs(fb - fa);
+    for (int i = 0; i < 24; i++) {
+        const double middle = a + (b - a) / 2, fm = at(s, x, middle);
+        if (fabs(fm - fa) > fabs(fb - fm)) {
+            b = middle;
+            fb = fm;
+        } else {
+            a = middle;
+            fa = fm;
+        }
+    }
+    return fabs(fb - fa) > whole / 4;
+}
+
+/* How far f moves when x does by as much as `reach`; infinity where it jumps: then nothing can
+ * be said of the result. */
+static double spread(const step *s, double *x, double value, double here, double reach)
+{
+    const double up = fabs(at(s, x, value + reach) - here);
+    const double down = fabs(at(s, x, value - reach) - here);
+    if (up > 2 * reach && jumps(s, x, value, value + reach))
+        return INFINITY;
+    if (down > 2 * reach && jumps(s, x, value, value - reach))
+        return INFINITY;
+    return fmax(up, down);
+}
+
+static void apply(const step *s, const int64_t *place, int rank, double *value,
+                  double *magnitude)
+{
+    double x[OPTUNE_MAX_OPERANDS] = {0};
+    for (int k = 0; k <= s->e->n_extra; k++) {
+        int64_t offset = 0;
+        for (int d = 0; d < rank && s->type[k]; d++)
+            offset += s->stride[k][d] * place[d];
+        if (s->type[k])
+            ot_elements(s->type[k]->dtype, s->data[k], offset, 1, &x[k]);
+    }
+    const double before = *value;
+    const double result = at(s, x, before);
+    const double moved = spread(s, x, before, result, s->reach * *magnitude);
+    const int ulps = s->e->op->scalar->ulps;
+    *magnitude =
+        (isnan(moved) ? INFINITY : moved / s->reach) + (ulps > 0 ? ulps : 1) * fabs(result);
+    *value = result;
+}
+
+void ot_reference_fused(const optune_call *call, const void *const *in,
+                        const optune_region *region, double *value, double *magnitude)
+{
+    int64_t place[OPTUNE_MAX_RANK], n = 1;
+    for (int i = 0; i < region->rank; i++)
+        n *= region->hi[i] - region->lo[i];
+    for (int i = 0; i < call->n_epilogues; i++) {
+        step s;
+        prepare(call, in, i, &s);
+        memcpy(place, region->lo, sizeof place);
+        for (int64_t k = 0; k < n; k++) {
+            apply(&s, place, region->rank, &value[k], &magnitude[k]);
+            for (int d = region->rank - 1; d >= 0 && ++place[d] == region->hi[d]; d--)
+                place[d] = region->lo[d];
+        }
+    }
+}

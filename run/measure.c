@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a time becomes a cost: samples, each long against the clock, until the confidence
+ * interval of their median is narrow. It runs what it is given and adds up what that
+ * returns; it reads no clock of its own, so the same times always give the same decision.
+ *
+ * The one idea: spend time where it can change the answer. A candidate whose interval lies
+ * above the best is left early; finalists are measured in turns, so that what drifts (clock
+ * rate, neighbours) hits all alike.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "run/worker.h"
+
+/* Before an interleaved sample the candidate runs for about this long, so that it finds its own
+ * data in the caches and other candidates' idle threads asleep. */
+static const double WARM_S = 2e-3;
+
+enum { FEWEST = 3, ROUNDS = 10 };
+
+const ot_measure_policy ot_policy_warm = {
+    .name = "warm",
+    .sample_s = 200e-6,
+    .min_samples = 6,
+    .max_samples = 60,
+    .width = 0.02,
+    .budget_s = 0.25,
+    .give_up = 1.25,
+};
+
+/* One run is one sample: nothing is left in the caches for a second one. */
+const ot_measure_policy ot_policy_cold = {
+    .name = "cold",
+    .sample_s = 0,
+    .min_samples = 6,
+    .max_samples = 60,
+    .width = 0.02,
+    .budget_s = 0.25,
+    .give_up = 1.25,
+    .cold = true,
+};
+
+static void add(ot_measured *m, double seconds)
+{
+    if (m->n < OT_MAX_SAMPLES)
+        m->sample[m->n++] = seconds / (double)m->inner;
+    m->interval = ot_median_interval(m->sample, m->n);
+}
+
+static bool narrow(const ot_measure_policy *policy, const ot_measured *m)
+{
+    const ot_interval *i = &m->interval;
+    return m->n >= policy->min_samples && i->high - i->low <= policy->width * i->median;
+}
+
+/* Runs once for warmth, then more and more at a time until a sample is long enough: that one is
+ * the first sample. Returns the seconds spent; negative: failed. */
+static double grow(const ot_measure_policy *policy, ot_timer timer, void *arg, ot_measured *m)
+{
+    *m = (ot_measured){.inner = 1};
+    double spent = timer(arg, 1);
+    while (spent >= 0) {
+        const double t = timer(arg, m->inner);
+        if (t < 0)
+            break;
+        spent += t;
+        if (t >= policy->sample_s || m->inner >= (int64_t)1 << 40) {
+            add(m, t);
+            return spent;
+        }
+        const double times = t > 0 ? policy->sample_s * 1.2 / t : 10;
+        m->inner = (int64_t)ceil((double)m->inner * fmin(fmax(times, 1.5), 10));
+    }
+    m->failed = true;
+    return -1;
+}
+
+/* One or two samples say little, so they must be far off. */
+static bool hopeless(const ot_measure_policy *policy, double best, const ot_measured *m)
+{
+    const double margin = m->n >= FEWEST ? 1 : 2;
+    return m->interval.low > best * policy->give_up * margin;
+}
+
+void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, void *arg,
+                ot_measured *m)
+{
+    double spent = grow(policy, timer, arg, m);
+    while (!m->failed) {
+        m->gave_up = hopeless(policy, best, m);
+        if (m->gave_up || narrow(policy, m) || m->n >= policy->max_samples ||
+            m->n >= OT_MAX_SAMPLES || (spent >= policy->budget_s && m->n >= FEWEST))
+            return;
+        const double t = timer(arg, m->inner);
+        m->failed = t < 0;
+        spent += t;
+        if (!m->failed)
+            add(m, t);
+    }
+}
+
+/* ---- finals ------------------------------------------------------------------------------ */
+
+static void shuffle(int *order, int n, uint64_t *rng)
+{
+    for (int i = n - 1; i > 0; i--) {
+        const int k = (int)optune_random_below(rng, i + 1), swap = order[i];
+        order[i] = order[k];
+        order[k] = swap;
+    }
+}
+
+void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
+                         int n, double seconds, uint64_t seed, ot_measured *m)
+{
+    uint64_t rng = seed;
+    double spent = 0;
+    int *order = ot_alloc((size_t)(n + 1) * sizeof *order);
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+        const double t = grow(policy, timer, arg[i], &m[i]);
+        spent += t > 0 ? t : 0;
+        m[i].n = 0; /* not taken in turn */
+    }
+    for (int round = 1;; round++) {
+        bool settled = true;
+        shuffle(order, n, &rng);
+        for (int k = 0; k < n; k++) {
+            const int i = order[k];
+            if (m[i].failed)
+                continue;
+            const double once =
+                m[i].n ? m[i].interval.median : policy->sample_s / (double)m[i].inner;
+            const double warm =
+                policy->cold ? 0 : timer(arg[i], (int64_t)fmax(1, ceil(WARM_S / once)));
+            const double t = warm < 0 ? -1 : timer(arg[i], m[i].inner);
+            m[i].failed = t < 0;
+            if (m[i].failed)
+                continue;
+            add(&m[i], t);
+            spent += warm + t;
+            settled = settled && narrow(policy, &m[i]);
+        }
+        /* Slow candidates end it before ten rounds, or it would take minutes. */
+        if (round >= OT_MAX_SAMPLES || (round >= ROUNDS && (settled || spent >= seconds)) ||
+            (round >= FEWEST && spent >= 3 * seconds))
+            break;
+    }
+    free(order);
+}

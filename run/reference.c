@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the outputs should be, in double precision, by the operator's own reference.
+ * Computed once per workload and seed into a file, so that a worker started again maps it.
+ *
+ * The one idea: an output is cut into runs of consecutive elements that keep whole trailing
+ * dims, and the first, the last, then random ones are computed until all are done or it has
+ * cost enough. So every border is in it however large the output is.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run/worker.h"
+
+enum { MOST_BLOCKS = 1024, MOST_THREADS = 64, BLOCK_ELEMENTS = 4096 };
+static const uint64_t MAGIC = 0x6f70745265663031;
+
+typedef struct header {
+    uint64_t magic;
+    int64_t n_blocks, whole;
+} header;
+typedef struct file_head {
+    header header;
+    ot_block block[MOST_BLOCKS];
+} file_head;
+
+/* How one output is cut: dims before `axis` are single indices, `axis` is cut into pieces of
+ * `step`, dims after it are whole. */
+typedef struct cut {
+    int output, axis;
+    int64_t step, pieces; /* of the axis */
+    int64_t blocks;
+    int64_t inner; /* elements of one index of the axis */
+} cut;
+
+static cut cut_output(const optune_call *call, int output, int most)
+{
+    const optune_tensor *type = &call->output[output];
+    const int64_t elements = optune_tensor_elements(type);
+    int64_t want = elements / BLOCK_ELEMENTS + 1, outer = 1;
+    if (want > most)
+        want = most;
+    cut c = {.output = output, .inner = elements};
+    for (c.axis = 0; c.axis < type->rank; c.axis++) {
+        const int64_t extent = type->dim[c.axis].min;
+        c.inner /= extent ? extent : 1;
+        /* The axis where there are enough pieces; one more would be more than the table
+         * holds. */
+        if (outer * extent >= want || c.axis + 1 == type->rank ||
+            outer * extent * type->dim[c.axis + 1].min > most) {
+            int64_t pieces = (want + outer - 1) / outer;
+            pieces = pieces < 1 ? 1 : pieces > extent ? extent : pieces;
+            c.step = (extent + pieces - 1) / pieces;
+            break;
+        }
+        outer *= extent;
+    }
+    if (type->rank == 0) {
+        c.blocks = c.pieces = c.step = 1;
+        return c;
+    }
+    c.pieces = c.step ? (type->dim[c.axis].min + c.step - 1) / c.step : 0;
+    c.blocks = outer * c.pieces;
+    return c;
+}
+
+static ot_block region_of(const optune_call *call, const cut *c, int64_t k,
+                          optune_region *region)
+{
+    const optune_tensor *type = &call->output[c->output];
+    ot_block block = {.output = c->output, .count = 1};
+    *region = (optune_region){.rank = type->rank};
+    int64_t rest = k / c->pieces;
+    const int64_t piece = k % c->pieces;
+    for (int d = type->rank - 1; d >= 0; d--) {
+        const int64_t extent = type->dim[d].min;
+        if (d > c->axis) {
+            region->hi[d] = extent;
+        } else if (d == c->axis) {
+            region->lo[d] = piece * c->step;
+            region->hi[d] = region->lo[d] + c->step < extent ? region->lo[d] + c->step : extent;
+        } else {
+            region->lo[d] = rest % extent;
+            region->hi[d] = region->lo[d] + 1;
+            rest /= extent;
+        }
+    }
+    for (int d = 0; d < type->rank; d++) {
+        block.offset = block.offset * type->dim[d].min + region->lo[d];
+        block.count *= region->hi[d] - region->lo[d];
+    }
+    return block;
+}
+
+/* ---- computing --------------------------------------------------------------------------- */
+
+typedef struct making {
+    const optune_call *call;
+    const void *const *in;
+    const cut *cut;
+    const int64_t *order;
+    double deadline;
+    int64_t most_elements;
+    int fd;
+    pthread_mutex_t lock;
+    /* under the lock */
+    int64_t next, elements, end; /* end of the file */
+    file_head *head;
+    int failed; /* errno */
+} making;
+
+static int write_all(int fd, const void *data, size_t n, int64_t offset)
+{
+    const char *p = data;
+    while (n > 0) {
+        const ssize_t put = pwrite(fd, p, n, offset);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return put < 0 ? errno : ENOSPC;
+        p += put;
+        n -= (size_t)put;
+        offset += put;
+    }
+    return 0;
+}
+
+/* Takes the next block: true until all are done, or time or memory is up. The first two, the
+ * edges, are always computed. */
+static bool take(making *m, int64_t *which)
+{
+    pthread_mutex_lock(&m->lock);
+    const bool more =
+        m->next < m->cut->blocks && !m->failed &&
+        (m->next < 2 || (ot_now() < m->deadline && m->elements < m->most_elements));
+    if (more)
+        *which = m->order[m->next++];
+    pthread_mutex_unlock(&m->lock);
+    return more;
+}
+
+static void *make_blocks(void *arg)
+{
+    making *m = arg;
+    int64_t k;
+    while (take(m, &k)) {
+        optune_region region;
+        ot_block block = region_of(m->call, m->cut, k, &region);
+        const size_t n = (size_t)block.count;
+        double *value = ot_alloc((n + 1) * sizeof *value);
+        double *magnitude = ot_alloc((n + 1) * sizeof *magnitude);
+        const void *own[OPTUNE_MAX_INPUTS] = {0}; /* one left out is NULL */
+        memcpy(own, m->in, sizeof *own * (size_t)m->call->n_inputs);
+        m->call->op->reference(m->call, own, m->cut->output, &region, value, magnitude);
+        ot_reference_fused(m->call, m->in, &region, value, magnitude);
+        float *narrow = (float *)magnitude;
+        for (size_t i = 0; i < n;
+             i++) { /* in place: a float is never wider than what it replaces */
+            const double from = magnitude[i];
+            const float to = nextafterf((float)from, INFINITY);
+            memcpy(&narrow[i], &to, sizeof to);
+        }
+        pthread_mutex_lock(&m->lock);
+        block.value = m->end;
+        block.magnitude = m->end + (int64_t)(n * sizeof *value);
+        m->end = (block.magnitude + (int64_t)(n * sizeof *narrow) + 7) / 8 * 8;
+        m->elements += block.count;
+        m->head->block[m->head->header.n_blocks++] = block;
+        pthread_mutex_unlock(&m->lock);
+        int failed = write_all(m->fd, value, n * sizeof *value, block.value);
+        if (!failed)
+            failed = write_all(m->fd, narrow, n * sizeof *narrow, block.magnitude);
+        if (failed) {
+            pthread_mutex_lock(&m->lock);
+            m->failed = failed;
+            pthread_mutex_unlock(&m->lock);
+        }
+        free(value);
+        free(magnitude);
+    }
+    return NULL;
+}
+
+/* First, last, then the others at random. */
+static int64_t *block_order(int64_t n, uint64_t seed)
+{
+    int64_t *order = ot_alloc((size_t)(n + 2) * sizeof *order);
+    uint64_t rng = seed;
+    for (int64_t i = 0; i < n; i++)
+        order[i] = i;
+    if (n > 2) {
+        order[1] = n - 1;
+        order[n - 1] = 1;
+    }
+    for (int64_t i = n - 1; i > 2; i--) {
+        const int64_t k = 2 + optune_random_below(&rng, i - 1), swap = order[i];
+        order[i] = order[k];
+        order[k] = swap;
+    }
+    return order;
+}
+
+static void make_output(making *m, int threads, uint64_t seed)
+{
+    pthread_t thread[MOST_THREADS];
+    int started = 0;
+    int64_t *order = block_order(m->cut->blocks, seed);
+    m->order = order;
+    m->next = 0;
+    m->elements = 0;
+    while (started + 1 < threads && started < MOST_THREADS &&
+           pthread_create(&thread[started], NULL, make_blocks, m) == 0)
+        started++;
+    make_blocks(m);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    if (m->next < m->cut->blocks)
+        m->head->header.whole = 0;
+    free(order);
+}
+
+int ot_reference_make(const optune_call *call, const void *const *in, int threads,
+                      uint64_t seed, const ot_reference_limits *limits, const char *path,
+                      optune_err *err)
+{
+    char temp[4096];
+    if (snprintf(temp, sizeof temp, "%s.%d.tmp", path, (int)getpid()) >= (int)sizeof temp)
+        return optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", path);
+    const int fd = open(temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(errno));
+    file_head *head = ot_alloc(sizeof *head);
+    head->header = (header){.magic = MAGIC, .whole = 1};
+    making m = {
+        .call = call,
+        .in = in,
+        .most_elements = (limits && limits->elements ? limits->elements : 4 << 20),
+        .fd = fd,
+        .end = sizeof *head,
+        .head = head,
+    };
+    m.most_elements /= call->n_outputs;
+    pthread_mutex_init(&m.lock, NULL);
+    for (int i = 0; i < call->n_outputs; i++) {
+        const cut c = cut_output(call, i, MOST_BLOCKS / call->n_outputs);
+        m.cut = &c;
+        m.deadline = ot_now() + (limits && limits->seconds > 0 ? limits->seconds : 2);
+        make_output(&m, threads, seed + (uint64_t)i);
+    }
+    pthread_mutex_destroy(&m.lock);
+    if (!m.failed)
+        m.failed = write_all(fd, head, sizeof *head, 0);
+    if (!m.failed && ftruncate(fd, m.end) < 0)
+        m.failed = errno;
+    if (close(fd) < 0 && !m.failed)
+        m.failed = errno;
+    if (!m.failed && rename(temp, path) < 0)
+        m.failed = errno;
+    free(head);
+    if (!m.failed)
+        return OPTUNE_OK;
+    unlink(temp);
+    return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(m.failed));
+}
+
+/* ---- using ------------------------------------------------------------------------------- */
+
+int ot_reference_open(const char *path, ot_reference *reference, optune_err *err)
+{
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return optune_fail(err, OPTUNE_ENOENT, "cannot read '%s': %s", path, strerror(errno));
+    void *map = MAP_FAILED;
+    if (fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof(file_head))
+        map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    const file_head *head = map;
+    if (map != MAP_FAILED)
+        madvise(map, (size_t)info.st_size, MADV_DONTFORK);
+    if (map == MAP_FAILED || head->header.magic != MAGIC) {
+        if (map != MAP_FAILED)
+            munmap(map, (size_t)info.st_size);
+        return optune_fail(err, OPTUNE_EDAMAGED, "'%s' holds no reference outputs", path);
+    }
+    *reference = (ot_reference){
+        .map = map,
+        .bytes = (size_t)info.st_size,
+        .n_blocks = head->header.n_blocks,
+        .block = head->block,
+        .whole = head->header.whole,
+    };
+    return OPTUNE_OK;
+}
+
+void ot_reference_close(ot_reference *reference)
+{
+    if (reference->map)
+        munmap((void *)reference->map, reference->bytes);
+    *reference = (ot_reference){0};
+}

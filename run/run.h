@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a plan to an outcome: compiling candidates, running them in a process of their own,
+ * verifying and measuring them there. Knows no store and no search.
+ */
+#ifndef OPTUNE_RUN_H
+#define OPTUNE_RUN_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+
+#include "optune/optune.h"
+#include "strategy/strategy.h"
+#include "target/target.h"
+
+/* ---- build.c, cache.c: candidates to modules --------------------------------------------- */
+/* Jobs run in parallel in processes of their own; equal sources are compiled once and kept in a
+ * content-addressed cache with a size limit. Not thread-safe: one owner pumps it. */
+typedef struct ot_builder ot_builder;
+typedef struct ot_build_options {
+    const optune_target *target;
+    const optune_device *device;
+    const optune_target_row *row;
+    const char *cache_dir; /* made when absent */
+    int64_t cache_bytes;   /* 0: 512 MiB */
+    int jobs;              /* compilers at once; 0: the machine's cores */
+    double limit_s;        /* per compile; 0: 20, more where the machine is busy */
+} ot_build_options;
+int ot_builder_open(const ot_build_options *options, ot_builder **builder, optune_err *err);
+void ot_builder_close(ot_builder *builder); /* kills what still runs */
+typedef struct ot_job {                     /* one plan's modules */
+    int outcome;                            /* OK, COMPILE, BUILD_TIMEOUT; valid once done */
+    bool done, cached;                      /* cached: no compiler ran for it */
+    double seconds;                         /* compiling */
+    int n_modules;
+    char module[OPTUNE_MAX_MODULES][4096]; /* paths */
+    char message[OPTUNE_ERR_SIZE];         /* the compiler's first error, when not OK */
+    void *work;                            /* the builder's */
+} ot_job;
+/* Queues a plan; the job must stay where it is until done or the builder is closed. Fails only
+ * when no compiler can be run at all (ETOOL, with what to install) or the disk refuses. */
+int ot_builder_submit(ot_builder *builder, const optune_task *task, const optune_plan *plan,
+                      ot_job *job, optune_err *err);
+/* Of a job that is done: builds again what somebody damaged since, so that a candidate that writes
+ * into the cache harms no other. */
+int ot_builder_renew(ot_builder *builder, const optune_task *task, const optune_plan *plan,
+                     ot_job *job, optune_err *err);
+/* The job is no longer wanted and may go away; its compiler is stopped unless another job
+ * shares it. */
+void ot_builder_forget(ot_builder *builder, ot_job *job);
+void ot_builder_pump(
+    ot_builder *builder); /* collects what ended, starts what waits; never blocks */
+/* Pumps until the job is done; NULL: until any compiler ended. */
+void ot_builder_wait(ot_builder *builder, ot_job *job, double seconds);
+/* Lets at most this many compilers go on and stops the others where they are; their time limits
+ * wait with them. */
+void ot_builder_allow(ot_builder *builder, int most);
+int64_t ot_builder_compiles(const ot_builder *builder); /* how many compilers ran */
+
+/* ---- worker_client.c: trials in a process of their own ----------------------------------- */
+typedef struct ot_measure_policy {
+    char name[OPTUNE_NAME_SIZE]; /* "warm"; part of the record's key */
+    double sample_s;             /* a sample is at least this long: 200e-6 */
+    int min_samples;             /* 6 */
+    int max_samples;             /* 60 */
+    double width;                /* stop when (high-low)/median is below: 0.02 */
+    double budget_s;             /* of sampling one candidate: 0.25 */
+    double give_up;              /* stop early when the low end exceeds best * this: 1.25 */
+    bool cold;                   /* caches are flushed before every run */
+} ot_measure_policy;
+extern const ot_measure_policy ot_policy_warm, ot_policy_cold;
+
+typedef struct ot_trial {
+    const optune_impl *impl;
+    const optune_config *config;
+    const ot_job *job; /* built, outcome OK */
+    double best;       /* cost to beat; infinity: none */
+    double limit_s;    /* deadline of the whole trial; 0: 20 */
+    const char
+        *range; /* the call that the plan is for, wider than the workload; NULL: it is not */
+} ot_trial;
+typedef struct ot_trial_result {
+    int outcome;
+    const char *message; /* in the arena */
+    double cost, low, high, error;
+    int n_samples;
+    const double *sample; /* in the arena */
+    int64_t inner;
+    uint64_t seed;
+    const char *counters; /* lines, in the arena; NULL: none */
+    double seconds;       /* wall time of the trial in the worker */
+} ot_trial_result;
+
+typedef struct ot_worker ot_worker;
+typedef struct ot_worker_options {
+    const char *target_text; /* parsed again on the other side */
+    const optune_target *target;
+    const optune_device *device;
+    char *const *plugins;    /* NULL-terminated, or NULL */
+    const atomic_bool *stop; /* when it becomes true, calls return EINTERRUPTED; NULL: never */
+    void (*waiting)(void *arg, double seconds); /* the device is locked by another run; NULL */
+    void (*idle)(
+        void *arg); /* something useful to do every few ms while the worker works; NULL */
+    void *arg;
+    void (*alone)(
+        void *arg,
+        bool begins); /* a measurement begins, or is over: nothing may disturb it; NULL */
+    void (*measured)(void *arg); /* it is over, and its processes are still there; NULL */
+    bool spare; /* a measurement leaves cores free: idle work goes on beside it */
+} ot_worker_options;
+/* Starts lazily and restarts after a crash, a deadline, or 200 modules. ETOOL: the worker program
+ * cannot be found (where it was looked for, and OPTUNE_WORKER). */
+int ot_worker_open(const ot_worker_options *options, ot_worker **worker, optune_err *err);
+void ot_worker_close(ot_worker *worker);
+/* Sets the workload of the trials that follow: inputs from the seed, the reference (computed
+ * once, kept across restarts). Repeated by itself after a restart. */
+int ot_worker_workload(ot_worker *worker, const char *call, uint64_t seed, optune_err *err);
+/* Verify, then measure. A bad candidate is a result, not an error. A worker killed from
+ * outside: the trial is repeated once. Holds the device's advisory lock while it runs. */
+int ot_worker_trial(ot_worker *worker, const ot_trial *trial, const ot_measure_policy *policy,
+                    ot_arena *arena, ot_trial_result *result, optune_err *err);
+/* Verifies each with a second seed, then measures all interleaved for about `seconds`, then reads
+ * counters in a pass of their own. result[i] belongs to trial[i]. One that crashes costs itself
+ * only: the others are measured again. */
+int ot_worker_finals(ot_worker *worker, const ot_trial *trial, int n,
+                     const ot_measure_policy *policy, double seconds, ot_arena *arena,
+                     ot_trial_result *result, optune_err *err);
+/* Why there are no hardware counters; empty when there are. Known after the first finals. */
+const char *ot_worker_counters_why(const ot_worker *worker);
+/* The processes that candidates of the request at hand run in, for a callback: those that were told
+ * of; returns how many. */
+int ot_worker_pids(const ot_worker *worker, pid_t *pid, int most);
+/* Measured peak of this device at these threads: FMA rate in FLOP/s and read bandwidth in
+ * bytes/s; 0 where it cannot be told. */
+int ot_worker_peak(ot_worker *worker, double *flops, double *bandwidth, optune_err *err);
+
+/* ---- worker_serve.c: the other side ------------------------------------------------------ */
+int ot_worker_serve(int fd); /* main loop of optune-worker; returns its exit code */
+
+/* verify.c: double-precision bound for one output element, as a multiple of magnitude */
+double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_index);
+void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to);
+
+#endif

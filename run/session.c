@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A workload in the worker: its inputs and outputs twice over (guarded for verifying,
+ * aligned for timing), made once; and a candidate: plan, modules, and its stages bound to
+ * one of the two. Nothing here judges or measures.
+ *
+ * The one idea: every process that handles a config makes the plan again from the config's
+ * text, so no plan ever crosses the socket.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run/worker.h"
+
+int ot_session_open(ot_session *s, const optune_target *target, const optune_device *device,
+                    optune_err *err)
+{
+    *s = (ot_session){.target = *target, .device = *device};
+    s->row = ot_target_find(target->kind);
+    if (!s->row)
+        return optune_fail(err, OPTUNE_ENOENT, "no target '%s' in the worker", target->kind);
+    s->state = ot_alloc(s->row->state_size + 16);
+    s->task = (optune_task){.call = &s->call, .target = &s->target, .device = &s->device};
+    return s->row->open(s->state, &s->target, &s->device, err);
+}
+
+/* ---- buffers ----------------------------------------------------------------------------- */
+
+static void name_zone(const ot_session *s, void *buffer, int64_t bytes, const char *name)
+{
+    const char *start = s->row->address ? s->row->address(s->state, buffer) : NULL;
+    if (start)
+        ot_crash_zone_add(start, bytes, name);
+}
+
+static int open_buffer(ot_session *s, int kind, int64_t bytes, const char *what, int index,
+                       void **buffer, optune_err *err)
+{
+    char name[OPTUNE_NAME_SIZE];
+    const int status = s->row->alloc(s->state, bytes, kind == OT_GUARDED, buffer, err);
+    if (status < 0) {
+        *buffer = NULL;
+        return status;
+    }
+    snprintf(name, sizeof name, "%s %d", what, index);
+    if (kind == OT_GUARDED)
+        name_zone(s, *buffer, bytes, name);
+    return OPTUNE_OK;
+}
+
+static void close_buffer(ot_session *s, void **buffer)
+{
+    if (!*buffer)
+        return;
+    if (s->row->address)
+        ot_crash_zone_remove(s->row->address(s->state, *buffer));
+    s->row->free(s->state, *buffer);
+    *buffer = NULL;
+}
+
+void ot_session_drop(ot_session *s, int kind)
+{
+    for (int i = 0; i < OPTUNE_MAX_INPUTS; i++)
+        close_buffer(s, &s->in[kind][i]);
+    for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++)
+        close_buffer(s, &s->out[kind][i]);
+}
+
+int ot_session_buffers(ot_session *s, int kind, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++)
+        if (!s->in[kind][i])
+            status = open_buffer(s, kind, s->in_bytes[i], "input", i, &s->in[kind][i], err);
+    for (int i = 0; i < s->call.n_outputs && status >= 0; i++)
+        if (!s->out[kind][i])
+            status = open_buffer(s, kind, s->out_bytes[i], "output", i, &s->out[kind][i], err);
+    return status;
+}
+
+int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_err *err)
+{
+    if (s->row->write(s->state, s->in[kind][input], from, s->in_bytes[input]) < 0)
+        return optune_fail(err, OPTUNE_EIO, "cannot write to input %d", input);
+    s->in_hash[kind][input] = ot_hash64(from, (size_t)s->in_bytes[input]);
+    return OPTUNE_OK;
+}
+
+/* With the inputs of the session's seed. */
+static int open_kind(ot_session *s, int kind, optune_err *err)
+{
+    int status = ot_session_buffers(s, kind, err);
+    for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
+        ot_fill_input(&s->call.input[i].type, s->seed, i, s->host);
+        status = ot_session_put(s, kind, i, s->host, err);
+    }
+    return status;
+}
+
+int ot_session_renew(ot_session *s, optune_err *err)
+{
+    ot_session_drop(s, OT_GUARDED);
+    return open_kind(s, OT_GUARDED, err);
+}
+
+bool ot_session_intact(ot_session *s, int kind, char *message, size_t size)
+{
+    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
+        bool same = s->row->intact(s->state, s->in[kind][i]);
+        if (same && s->row->read(s->state, s->in[kind][i], s->host, s->in_bytes[i]) >= 0)
+            same = ot_hash64(s->host, (size_t)s->in_bytes[i]) == s->in_hash[kind][i];
+        if (!same) {
+            snprintf(message, size,
+                     kind == OT_GUARDED ? "wrote to input %d or in front of it"
+                                        : "wrote to input %d while it was measured",
+                     i);
+            return false;
+        }
+    }
+    for (int i = 0; i < s->call.n_outputs; i++)
+        if (!s->row->intact(s->state, s->out[kind][i])) {
+            snprintf(message, size, "wrote outside output %d, in front of it", i);
+            return false;
+        }
+    return true;
+}
+
+int ot_session_poison(ot_session *s, int kind, optune_err *err)
+{
+    for (int i = 0; i < s->call.n_outputs; i++) {
+        memset(s->host, 0xff, (size_t)s->out_bytes[i]);
+        if (s->row->write(s->state, s->out[kind][i], s->host, s->out_bytes[i]) < 0)
+            return optune_fail(err, OPTUNE_EIO, "cannot write to output %d", i);
+    }
+    return OPTUNE_OK;
+}
+
+static void drop_workload(ot_session *s)
+{
+    if (s->row && s->state) {
+        ot_session_drop(s, OT_GUARDED);
+        ot_session_drop(s, OT_ALIGNED);
+    }
+    ot_reference_close(&s->reference);
+    free(s->host);
+    s->host = NULL;
+    s->ready = false;
+}
+
+void ot_session_close(ot_session *s)
+{
+    drop_workload(s);
+    if (s->row && s->state && s->row->close)
+        s->row->close(s->state);
+    free(s->state);
+    *s = (ot_session){0};
+}
+
+/* ---- the workload ------------------------------------------------------------------------ */
+
+static int make_reference(ot_session *s, const char *path, optune_err *err)
+{
+    void *in[OPTUNE_MAX_INPUTS] = {0};
+    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
+        in[i] = ot_alloc((size_t)s->in_bytes[i] + 1);
+        ot_fill_input(&s->call.input[i].type, s->seed, i, in[i]);
+    }
+    /* A GPU has no threads, and this machine's cores are idle while it works. */
+    const int threads =
+        s->device.threads > 0 ? s->device.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const int status =
+        ot_reference_make(&s->call, (const void *const *)in, threads, s->seed, NULL, path, err);
+    for (int i = 0; i < optune_call_inputs(&s->call); i++)
+        free(in[i]);
+    return status;
+}
+
+int ot_session_shape(ot_session *s, const char *text, optune_err *err)
+{
+    drop_workload(s);
+    const int status = ot_call_parse(text, &s->call, err);
+    if (status < 0)
+        return status;
+    if (!ot_call_static(&s->call))
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "only calls with constant shapes can be measured: '%s'", text);
+    int64_t most = 0;
+    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
+        s->in_bytes[i] = optune_tensor_bytes(&s->call.input[i].type);
+        most = s->in_bytes[i] > most ? s->in_bytes[i] : most;
+    }
+    for (int i = 0; i < s->call.n_outputs; i++) {
+        s->out_bytes[i] = optune_tensor_bytes(&s->call.output[i]);
+        most = s->out_bytes[i] > most ? s->out_bytes[i] : most;
+    }
+    s->host = calloc(1, (size_t)most + 64);
+    if (!s->host)
+        return optune_fail(err, OPTUNE_ENOMEM, "no memory for a tensor of %lld bytes",
+                           (long long)most);
+    s->ready = true;
+    return OPTUNE_OK;
+}
+
+int ot_session_workload(ot_session *s, const char *text, uint64_t seed, const char *reference,
+                        optune_err *err)
+{
+    int status = ot_session_shape(s, text, err);
+    s->seed = seed;
+    if (status >= 0 && !ot_exists(reference))
+        status = make_reference(s, reference, err);
+    if (status >= 0)
+        status = ot_reference_open(reference, &s->reference, err);
+    if (status >= 0)
+        status = open_kind(s, OT_GUARDED, err);
+    if (status >= 0)
+        status = open_kind(s, OT_ALIGNED, err);
+    if (status < 0)
+        drop_workload(s);
+    return status;
+}
+
+/* ---- a candidate ------------------------------------------------------------------------- */
+
+/* The plan is made for the whole range, as its modules were, and run at the workload's sizes. */
+static int make_plan(ot_session *s, ot_loaded *l, const char *range, optune_err *err)
+{
+    if (!*range)
+        return ot_plan_make(&s->task, l->impl, &l->config, &l->plan, err);
+    optune_call *call = ot_alloc(sizeof *call);
+    const optune_task task = {.call = call, .target = &s->target, .device = &s->device};
+    int status = ot_call_parse(range, call, err);
+    if (status >= 0)
+        status = ot_plan_make(&task, l->impl, &l->config, &l->plan, err);
+    free(call);
+    return status;
+}
+
+int ot_loaded_open(ot_session *s, const char *impl, const char *config, const char *range,
+                   const json_t *modules, ot_loaded **loaded, int *outcome, optune_err *err)
+{
+    ot_loaded *l = ot_alloc(sizeof *l);
+    int status = OPTUNE_OK;
+    *outcome = OPTUNE_OUTCOME_INSTANTIATION;
+    l->impl = ot_impl_find(impl);
+    if (!l->impl)
+        status =
+            optune_fail(err, OPTUNE_ENOENT, "the worker knows no implementation '%s'", impl);
+    if (status >= 0)
+        status = ot_config_parse(config, &l->config, err);
+    if (status >= 0)
+        status = make_plan(s, l, range, err);
+    if (status >= 0 && l->plan.n_modules != (int)json_array_size(modules))
+        status = optune_fail(err, OPTUNE_EUSAGE, "the plan has %d modules, %d were built",
+                             l->plan.n_modules, (int)json_array_size(modules));
+    for (int i = 0; status >= 0 && i < l->plan.n_modules; i++) {
+        *outcome = OPTUNE_OUTCOME_RUNTIME;
+        const char *path = json_string_value(json_array_get(modules, (size_t)i));
+        status = s->row->load(s->state, path ? path : "", &l->module[i], err);
+    }
+    if (status < 0) {
+        ot_loaded_close(s, l);
+        return status;
+    }
+    *outcome = OPTUNE_OUTCOME_OK;
+    *loaded = l;
+    return OPTUNE_OK;
+}
+
+void ot_loaded_close(ot_session *s, ot_loaded *loaded)
+{
+    for (int i = 0; i < OPTUNE_MAX_MODULES; i++)
+        if (loaded->module[i])
+            s->row->unload(s->state, loaded->module[i]);
+    free(loaded);
+}
+
+/* The address or handle that an argument of a stage stands for. */
+static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
+{
+    const ot_session *s = b->session;
+    optune_tensor_map *map;
+    switch (arg->kind) {
+    case OPTUNE_ARG_INPUT: /* one left out is NULL */
+        *to = arg->index < optune_call_inputs(&s->call) ? s->in[b->kind][arg->index] : NULL;
+        return OPTUNE_OK;
+    case OPTUNE_ARG_OUTPUT:
+        *to = s->out[b->kind][arg->index];
+        return OPTUNE_OK;
+    case OPTUNE_ARG_SCRATCH:
+        *to = b->scratch[arg->index];
+        return OPTUNE_OK;
+    case OPTUNE_ARG_INT:
+        *to = &arg->value;
+        return OPTUNE_OK;
+    case OPTUNE_ARG_FLOAT:
+        *to = &arg->real;
+        return OPTUNE_OK;
+    case OPTUNE_ARG_SYMBOL:
+        *to = b->loaded->impl->library
+                  ? s->row->library(s->state, b->loaded->impl->library, arg->symbol, err)
+                  : NULL;
+        if (!*to && !b->loaded->impl->library)
+            return optune_fail(err, OPTUNE_EUSAGE, "'%s' asks for '%s' but names no library",
+                               b->loaded->impl->name, arg->symbol);
+        return *to ? OPTUNE_OK : OPTUNE_ENODEV;
+    case OPTUNE_ARG_DIM:
+        arg->value = s->call.input[arg->index / OPTUNE_MAX_RANK]
+                         .type.dim[arg->index % OPTUNE_MAX_RANK]
+                         .min;
+        *to = &arg->value;
+        return OPTUNE_OK;
+    case OPTUNE_ARG_TENSOR_MAP:
+        map = &b->map[arg->index];
+        *map = b->loaded->plan.map[arg->index];
+        *to = map;
+        return resolve(b, &map->tensor, &map->buffer, err);
+    }
+    return OPTUNE_OK;
+}
+
+/* Scratch is promised on 64 bytes, so a guarded one, whose end is flush with its guard, is
+ * rounded up. */
+static int64_t scratch_bytes(const ot_bound *b, int i)
+{
+    return (b->loaded->plan.scratch[i].bytes + 63) / 64 * 64;
+}
+
+static int bind(ot_bound *b, optune_err *err)
+{
+    ot_session *s = b->session;
+    optune_plan *plan = &b->loaded->plan;
+    for (int i = 0; i < plan->n_scratch; i++) {
+        const int status = s->row->alloc(s->state, scratch_bytes(b, i), b->kind == OT_GUARDED,
+                                         &b->scratch[i], err);
+        if (status < 0)
+            return status;
+        if (b->kind == OT_GUARDED)
+            name_zone(s, b->scratch[i], scratch_bytes(b, i), plan->scratch[i].name);
+    }
+    for (int i = 0; i < plan->n_stages; i++) {
+        optune_stage *stage = &plan->stage[i];
+        optune_launch *launch = &b->launch[stage->phase][b->n[stage->phase]++];
+        launch->stage = stage;
+        launch->function =
+            s->row->symbol(s->state, b->loaded->module[stage->module], stage->function);
+        if (!launch->function)
+            return optune_fail(err, OPTUNE_ENOENT, "the module has no function '%s'",
+                               stage->function);
+        for (int k = 0; k < stage->n_args; k++) {
+            const int status = resolve(b, &stage->arg[k], &launch->arg[k], err);
+            if (status < 0)
+                return status;
+        }
+    }
+    return OPTUNE_OK;
+}
+
+int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound, optune_err *err)
+{
+    ot_bound *b = ot_alloc(sizeof *b);
+    *b = (ot_bound){.session = s, .loaded = loaded, .kind = kind};
+    const int status = bind(b, err);
+    if (status < 0) {
+        ot_bound_close(b);
+        return status;
+    }
+    *bound = b;
+    return OPTUNE_OK;
+}
+
+int ot_bound_prepack(ot_bound *b, optune_err *err)
+{
+    b->prepacked = true;
+    return b->session->row->run(b->session->state, b->launch[OPTUNE_PREPACK],
+                                b->n[OPTUNE_PREPACK], err);
+}
+
+bool ot_bound_intact(const ot_bound *b, char *message, size_t size)
+{
+    const ot_session *s = b->session;
+    for (int i = 0; i < b->loaded->plan.n_scratch; i++)
+        if (!s->row->intact(s->state, b->scratch[i])) {
+            snprintf(message, size, "wrote outside scratch '%s', in front of it",
+                     b->loaded->plan.scratch[i].name);
+            return false;
+        }
+    return true;
+}
+
+void ot_bound_close(ot_bound *b)
+{
+    if (!b)
+        return;
+    ot_session *s = b->session;
+    if (b->prepacked)
+        s->row->run(s->state, b->launch[OPTUNE_TEARDOWN], b->n[OPTUNE_TEARDOWN], NULL);
+    for (int i = 0; i < b->loaded->plan.n_scratch; i++)
+        if (b->scratch[i])
+            close_buffer(s, &b->scratch[i]);
+    free(b);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the two sides of the worker share, and the parts of its inner side.
+ *
+ * The worker is two processes. The keeper (worker_serve.c) speaks with the asking process, holds
+ * inputs and references, judges and decides; it never loads a candidate. Its runner
+ * (worker_runner.c) loads candidates and does single deeds that the keeper orders: load, run once,
+ * run so many times. Where a kernel runs in the runner's own memory every candidate has a runner
+ * of its own, and whatever it did to that process ends with it.
+ *
+ * Protocol between asker and keeper: JSON objects, one answer to each request, on one stream
+ * socket. Requests have "do":
+ *   hello     version, abi, target, device, plugins             -> ok
+ *   workload  call, seed, reference (a path)                    -> ok
+ *   trial     impl, config, range, modules, best, policy, limit -> a result
+ *   finals    candidates [], policy, seconds, limit             -> results [], counters_why
+ *   peak                                                        -> flops, bandwidth
+ *   bye                                                         -> (ends)
+ * An answer may be preceded by {"at": i, "pid"}: candidate i of the finals runs now, in that
+ * process; and by {"doing": text, "pid"}: what begins now, so that the end of a worker can be told
+ * with its phase, whatever ended it. With "alone" it is a measurement, and begins when {"go": true}
+ * says that no compiler runs beside it; {"measured": true} ends it, and waits for another
+ * {"go": true}, so that its processes can be looked at before they end. {"error", "text"} is a
+ * failure that is no candidate's.
+ */
+#ifndef OPTUNE_WORKER_H
+#define OPTUNE_WORKER_H
+
+#include "run/run.h"
+
+/* ---- protocol.c -------------------------------------------------------------------------- */
+int ot_wire_send(int fd, json_t *message, optune_err *err); /* takes the message */
+int ot_wire_receive(int fd, double seconds, json_t **message, optune_err *err);
+json_t *ot_wire_device(const optune_device *device); /* new reference */
+int ot_wire_read_device(const json_t *object, optune_device *device, optune_err *err);
+json_t *ot_wire_policy(const ot_measure_policy *policy);
+int ot_wire_read_policy(const json_t *object, ot_measure_policy *policy, optune_err *err);
+json_t *ot_wire_u64(uint64_t value); /* as text: JSON integers are signed here */
+uint64_t ot_wire_read_u64(const json_t *text);
+const char *ot_wire_text(const json_t *object, const char *name); /* "" when absent */
+double ot_wire_real(const json_t *object, const char *name);      /* infinity when absent */
+
+/* ---- worker_lock.c: one measuring run per physical device -------------------------------- */
+/* Waits its turn, telling `waiting` about once a second. OK with *fd -1 when no lock can be
+ * kept (it is advisory); EINTERRUPTED. */
+int ot_device_lock(const ot_worker_options *options, int *fd, optune_err *err);
+void ot_device_unlock(int fd);
+
+/* ---- reference.c: what the outputs should be --------------------------------------------- */
+/* Runs of consecutive elements of an output. All of it, or, when that costs too much, its first
+ * and last rows and random ones. */
+typedef struct ot_block {
+    int64_t output, offset, count;
+    int64_t value, magnitude; /* byte offsets in the file: double[], float[] */
+} ot_block;
+typedef struct ot_reference {
+    const char *map;
+    size_t bytes;
+    int64_t n_blocks;
+    const ot_block *block;
+    bool whole; /* every element is there */
+} ot_reference;
+typedef struct ot_reference_limits {
+    double seconds;   /* 0: 2 */
+    int64_t elements; /* 0: 4 Mi */
+} ot_reference_limits;
+/* Computes into `path`, atomically. in[i]: host copies of the inputs. ENOMEM: it needs more than
+ * there is. */
+int ot_reference_make(const optune_call *call, const void *const *in, int threads,
+                      uint64_t seed, const ot_reference_limits *limits, const char *path,
+                      optune_err *err);
+/* fused.c: applies what is fused behind the call to a region of its own reference, in place. */
+void ot_reference_fused(const optune_call *call, const void *const *in,
+                        const optune_region *region, double *value, double *magnitude);
+/* Mapped so that processes forked from this one do not have it. */
+int ot_reference_open(const char *path, ot_reference *reference, optune_err *err);
+void ot_reference_close(ot_reference *reference);
+
+/* ---- session.c: a workload's buffers, and a candidate bound to them ---------------------- */
+typedef struct ot_session {
+    const optune_target_row *row;
+    void *state;
+    optune_target target;
+    optune_device device;
+    optune_call call;
+    optune_task task; /* of the three above */
+    uint64_t seed;
+    bool ready;
+    /* [0]: guarded, for verifying; [1]: aligned, for timing */
+    void *in[2][OPTUNE_MAX_INPUTS];
+    void *out[2][OPTUNE_MAX_OUTPUTS];
+    int64_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes[OPTUNE_MAX_OUTPUTS];
+    uint64_t in_hash[2][OPTUNE_MAX_INPUTS]; /* of what was written to them */
+    void *host;                             /* as large as the largest of them */
+    ot_reference reference;
+} ot_session;
+int ot_session_open(ot_session *s, const optune_target *target, const optune_device *device,
+                    optune_err *err);
+void ot_session_close(ot_session *s);
+int ot_session_workload(ot_session *s, const char *call, uint64_t seed, const char *reference,
+                        optune_err *err);
+
+/* The workload's sizes only: neither inputs nor a reference. */
+int ot_session_shape(ot_session *s, const char *call, optune_err *err);
+/* Buffers of one kind, inputs unwritten; nothing is done where they are there. */
+int ot_session_buffers(ot_session *s, int kind, optune_err *err);
+void ot_session_drop(ot_session *s, int kind); /* and without them again */
+int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_err *err);
+/* False says which buffer of this kind is not as it was: written to, or around. */
+bool ot_session_intact(ot_session *s, int kind, char *message, size_t size);
+/* New guarded buffers, after a candidate wrote where it must not. */
+int ot_session_renew(ot_session *s, optune_err *err);
+
+/* A candidate in this process: its plan and its modules. */
+typedef struct ot_loaded {
+    const optune_impl *impl;
+    optune_config config;
+    optune_plan plan;
+    void *module[OPTUNE_MAX_MODULES];
+} ot_loaded;
+/* `range`: the call that the plan is made for, when it is wider than the workload; else "". On
+ * failure *outcome says how the candidate failed and err why. */
+int ot_loaded_open(ot_session *s, const char *impl, const char *config, const char *range,
+                   const json_t *modules, ot_loaded **loaded, int *outcome, optune_err *err);
+void ot_loaded_close(ot_session *s, ot_loaded *loaded);
+
+enum { OT_GUARDED = 0, OT_ALIGNED = 1 };
+typedef struct ot_bound { /* its launches over one set of buffers */
+    ot_session *session;
+    ot_loaded *loaded;
+    int kind; /* OT_GUARDED or OT_ALIGNED */
+    void *scratch[OPTUNE_MAX_SCRATCH];
+    optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS]; /* the plan's, of these buffers */
+    int n[3];                                      /* by optune_phase */
+    optune_launch launch[3][OPTUNE_MAX_STAGES];
+    bool prepacked;
+} ot_bound;
+int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound,
+                  optune_err *err);
+int ot_bound_prepack(ot_bound *b, optune_err *err);
+bool ot_bound_intact(const ot_bound *b, char *message, size_t size); /* its scratch */
+void ot_bound_close(ot_bound *b);                                    /* runs its TEARDOWN */
+/* Fills the outputs with a pattern that no right answer has (NaN for floats). */
+int ot_session_poison(ot_session *s, int kind, optune_err *err);
+
+/* ---- verify.c ---------------------------------------------------------------------------- */
+/* Compares outputs in this process's memory with a reference: all that is known of it, and then
+ * also whether each element was written; or, with `most` above 0, about so many elements from a
+ * place that `where` decides. false: wrong, with the first bad element in `message`; *error is the
+ * largest error so far as a fraction of its bound. */
+bool ot_judge(const optune_call *call, const optune_impl *impl, const ot_reference *reference,
+              const void *const *out, int64_t most, uint64_t where, double *error,
+              char *message, size_t size);
+/* Compares what is in the outputs with the reference. false: wrong, with the first bad
+ * element in `message`; *error is the largest error as a fraction of its bound. */
+bool ot_verify_outputs(ot_session *s, int kind, const optune_impl *impl, double *error,
+                       char *message, size_t size);
+/* Runs a candidate once over guarded buffers and checks everything. Returns an outcome. */
+int ot_verify(ot_session *s, ot_loaded *loaded, double *error, char *message, size_t size);
+
+/* ---- measure.c --------------------------------------------------------------------------- */
+/* Runs something `count` times and returns the seconds; negative: failed. */
+typedef double (*ot_timer)(void *arg, int64_t count);
+enum { OT_MAX_SAMPLES = 256 };
+typedef struct ot_measured {
+    int n;
+    double sample[OT_MAX_SAMPLES]; /* seconds of one run */
+    int64_t inner;
+    ot_interval interval;
+    bool gave_up; /* it cannot win */
+    bool failed;
+} ot_measured;
+void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, void *arg,
+                ot_measured *m);
+/* All interleaved; a timer that fails drops out. */
+void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
+                         int n, double seconds, uint64_t seed, ot_measured *m);
+
+/* ---- peak.c ------------------------------------------------------------------------------ */
+/* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not
+ * told. */
+int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+/* Compiles `text` for the session's target and loads it; the caller unloads *module. */
+int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err);
+int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth,
+                optune_err *err); /* peak_gpu.c */
+
+/* ---- worker_crash.c: the last word of a dying runner ------------------------------------- */
+#define OT_LAST_WORD "crash "
+/* Installs handlers for the signals of a crash, which send one packet, OT_LAST_WORD and a text;
+ * only runners do. */
+void ot_crash_install(int fd);
+/* What begins now, a static text: "verifying", "measuring". Handlers are installed again, as code
+ * that ran meanwhile may have replaced them. */
+void ot_crash_at(const char *doing);
+/* Memory that belongs to a guarded buffer, guards included; `name` is copied. */
+void ot_crash_zone_add(const void *start, int64_t bytes, const char *name);
+void ot_crash_zone_remove(const void *start);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One candidate as the keeper sees it: what is ordered for it, and what that makes of it. */
+#ifndef OPTUNE_WORKER_CONTEST_H
+#define OPTUNE_WORKER_CONTEST_H
+
+#include "run/worker_keeper.h"
+
+typedef struct ot_keeper {
+    int fd; /* to the asking process */
+    bool open, ready;
+    bool gone;  /* the asking process is */
+    bool fresh; /* every candidate has a runner of its own */
+    const optune_target_row *row;
+    optune_target target;
+    optune_device device;
+    char *tray, *call;
+    int64_t tray_bytes;
+    ot_inputs inputs;
+    ot_runner runner[OT_MOST_SLOTS]; /* the first one may be lasting */
+    bool told;                       /* the lasting one knows the workload */
+    int at;                          /* the finalist that was announced last, */
+    double at_time;                  /* and when */
+} ot_keeper;
+
+enum { OT_LAGS = 64 };
+typedef struct ot_contestant {
+    ot_keeper *keeper;
+    ot_runner *runner;
+    const json_t *request;
+    const optune_impl *impl;
+    const ot_measure_policy *policy;
+    int index, slot; /* in the finals; index -1: a trial */
+    double limit_s, deadline;
+    const char *doing;
+    int outcome;
+    bool lost, killed; /* its runner is; by somebody's kill */
+    double error;
+    char text[OPTUNE_ERR_SIZE];
+    char counters[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
+    uint64_t rng;
+    int shakes;          /* in front of each timed run */
+    int turns, look_at;  /* times measured; when it is looked at in between */
+    double lag[OT_LAGS]; /* of the latest samples: the keeper's time less what was reported */
+    int n_lags;
+    bool passed; /* everything behind its samples */
+} ot_contestant;
+
+/* ---- worker_contest.c -------------------------------------------------------------------- */
+/* To the asking process: what begins now. `alone`: waits until nothing else runs. */
+void ot_keeper_say(ot_keeper *k, const char *doing, bool alone, const ot_runner *runner);
+/* The measurement is over, and its runners are still there to be looked at by the other side: waits
+ * until that was done. */
+void ot_keeper_measured(ot_keeper *k);
+/* A runner that is ready, for this slot. */
+int ot_keeper_runner(ot_keeper *k, int slot, ot_runner **runner, optune_err *err);
+/* Loads, verifies with the far and the true inputs, and binds for timing. A negative status is no
+ * candidate's. */
+int ot_contest_prepare(ot_contestant *c, optune_err *err);
+double ot_contest_time(void *contestant, int64_t count); /* an ot_timer */
+/* What is asked of one that was measured before its time is believed. */
+void ot_contest_verdict(ot_contestant *c, const ot_measured *m);
+void ot_contest_counters(ot_contestant *c);
+/* Ends it, and its runner where it had one of its own. */
+void ot_contest_end(ot_contestant *c);
+/* worker_limits.c: seconds that no device needs less than for one run; what rules it out in
+ * `why`. */
+double ot_least_seconds(const optune_call *call, const optune_device *device, char *why,
+                        size_t size);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keeper's parts, and what keeper and runner say to each other: one order, one report, each a
+ * packet of its own. Tensors do not travel in packets but through the tray, memory that both map:
+ * inputs on their way in, outputs on their way out.
+ */
+#ifndef OPTUNE_WORKER_KEEPER_H
+#define OPTUNE_WORKER_KEEPER_H
+
+#include "run/worker.h"
+
+/* ---- orders and reports ------------------------------------------------------------------ */
+typedef enum ot_deed {
+    OT_DO_START,    /* nothing: says that target and workload are open */
+    OT_DO_WORKLOAD, /* text: the call. A runner that is forked for one candidate knows it */
+    OT_DO_LOAD,     /* text: the candidate, as JSON */
+    OT_DO_PUT,      /* tray -> the inputs in `mask`, of buffers of this kind */
+    OT_DO_BIND,     /* over buffers of this kind; runs what prepacks */
+    OT_DO_TIME,     /* `count` runs in turn, over outputs poisoned if `poison`, inputs shaken in
+                       between (worker_runner.c); with `settle` not before the last one, whose
+                       outputs then go to the tray at once; with `look`: were inputs and
+                       surroundings left alone? */
+    OT_DO_UNBIND,   /* ends what BIND began */
+    OT_DO_COUNTERS,
+    OT_DO_UNLOAD,
+    OT_DO_PEAK,
+} ot_deed;
+
+enum {
+    OT_PACKET_BYTES = 64 << 10,
+    OT_MOST_SLOTS = 64,
+    OT_EXIT_CLOSED = 119, /* of a runner that finds its connection closed */
+};
+
+typedef struct ot_order { /* a text of the rest of the packet follows */
+    uint64_t serial, seed;
+    int64_t count;
+    int deed, slot, kind, shakes;
+    uint32_t mask;
+    bool poison, settle, look, cold;
+} ot_order;
+
+typedef struct ot_report {
+    uint64_t seal; /* of the rest, with the runner's secret; first in it */
+    uint64_t serial;
+    int status;  /* negative: `text` says why */
+    int outcome; /* then: what that makes of the candidate */
+    double seconds;
+    double real[2]; /* TIME: with shaking; PEAK: its two rates */
+    char text[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
+} ot_report;
+
+/* The secret, and what is sealed with it, in pages that only sending and checking may touch. */
+typedef struct ot_seal {
+    uint8_t key[32];
+    ot_report report;
+} ot_seal;
+uint64_t ot_seal_of(const ot_seal *seal);
+
+/* ---- worker_inputs.c: what goes in, and what should come out ------------------------------ */
+/* The true inputs, which are timed; near ones, the same but for a few elements of those that are
+ * not constant; and far ones, of another seed and twice as large. */
+typedef enum ot_set { OT_SET_TRUE, OT_SET_NEAR, OT_SET_FAR, OT_SETS } ot_set;
+typedef struct ot_inputs {
+    optune_call call;
+    uint64_t seed;
+    int64_t in_at[OPTUNE_MAX_INPUTS], out_at[OPTUNE_MAX_OUTPUTS]; /* in the tray */
+    int64_t in_bytes, out_bytes;                                  /* altogether */
+    void *kept[OT_SETS][OPTUNE_MAX_INPUTS]; /* NULL: large, made again each time */
+    ot_reference reference[OT_SETS];
+    uint32_t variable, all; /* inputs as bits: not constant; every one */
+} ot_inputs;
+/* References into `path` and files beside it, where they are not there already. ENOMEM before
+ * anything is touched when the workload is too large for this machine. */
+int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *path,
+                   int threads, optune_err *err);
+void ot_inputs_close(ot_inputs *in);
+/* The inputs in `mask`, each at its place in the tray. */
+void ot_inputs_put(const ot_inputs *in, ot_set set, uint32_t mask, char *tray);
+
+/* ---- worker_runner.c: the process in which candidates run, from inside ------------------- */
+typedef struct ot_runner_setup {
+    const optune_target *target;
+    const optune_device *device;
+    const char *call; /* NULL: told later */
+    char *tray;
+    pid_t keeper, client;
+    bool once;     /* for one candidate */
+    int64_t bytes; /* of the workload's tensors */
+} ot_runner_setup;
+/* worker_fence.c: keeps it from other processes; `above` are those that run it. */
+void ot_runner_fence(const pid_t *above, int n);
+_Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setup);
+
+/* ---- worker_runs.c: the same from outside ------------------------------------------------ */
+typedef struct ot_runner {
+    pid_t pid; /* 0: none */
+    int fd, pidfd;
+    int modules; /* loaded by it */
+    uint64_t serial;
+    ot_seal *seal;  /* not in the memory of what is forked */
+    char *state;    /* what it may not change, as it was when fresh; NULL: not looked at */
+    int status;     /* as waitpid gives it, once it ended */
+    char word[512]; /* its last one; empty: none */
+} ot_runner;
+typedef enum ot_end { /* why there is no report */
+                      OT_END_NONE,
+                      OT_END_DIED,
+                      OT_END_LATE,    /* the deadline passed */
+                      OT_END_STOPPED, /* it was stopped, and nobody will let it go on */
+                      OT_END_FORGED,  /* something else came than its report */
+                      OT_END_CLOSED,  /* it closed its connection */
+                      OT_END_ALONE,   /* the asking process is gone */
+} ot_end;
+int ot_runner_start(ot_runner *r, const ot_runner_setup *setup, optune_err *err);
+/* Sends an order and waits for its report, until ot_now() is `deadline` or the other end of
+ * `asker` closes; *wall: how long that took. Other than OT_END_NONE: the runner is of no use any
+ * more. */
+ot_end ot_runner_ask(ot_runner *r, ot_order *order, const char *text, double deadline,
+                     int asker, ot_report *report, double *wall);
+/* By force, with all processes that it or theirs started; `others` are runners that go on. Returns
+ * how many of those there were. */
+int ot_runner_end(ot_runner *r, const ot_runner *others, int n_others);
+/* Between two candidates: false, with what, when the last one changed its process. */
+bool ot_runner_unchanged(ot_runner *r, char *what, size_t size);
+/* How it ended, in a few words, with what it did at the time. */
+void ot_runner_end_text(const ot_runner *r, ot_end end, const char *doing, char *text,
+                        size_t size);
+bool ot_runner_was_killed(const ot_runner *r, ot_end end); /* by somebody, it seems */
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a loaded library of host code is. Between target/'s files that open libraries. */
+#ifndef OPTUNE_TARGET_LIBRARY_H
+#define OPTUNE_TARGET_LIBRARY_H
+
+#include "target/target.h"
+
+typedef struct ot_library_identity {
+    char name[160];     /* OpenBLAS, MKL, BLIS, ATLAS, oneDNN, reference BLAS ... */
+    char version[64];   /* empty: it does not say */
+    char core[64];      /* the kernels that it chose; empty: it does not say */
+    char build[512];    /* how it was built, or a digest of its file */
+    char file[4096];    /* links followed */
+    bool reference;     /* the reference BLAS: correct, never fast */
+    bool wide_integers; /* its functions take 64-bit sizes */
+} ot_library_identity;
+
+/* `symbol`: a function that will be called; the file that has it is the one that counts. */
+void ot_library_identify(void *handle, const char *symbol, ot_library_identity *is);
+/* "OpenBLAS 0.3.21 SkylakeX" */
+void ot_library_name(const ot_library_identity *is, char *to, size_t size);
+
+/* A function by its plain name, also where a build puts a prefix before all names. */
+void *ot_library_function(void *handle, const char *name);
+/* The same into a pointer of the caller's type, without a cast that ISO C forbids. */
+bool ot_library_bind(void *handle, const char *name, void *pointer);
+
+/* The core whose kernels OpenBLAS should take instead of an older one; NULL: `core` is new
+ * enough for this CPU, or nobody knows it. */
+const char *ot_library_newer_core(const char *core, const ot_cpu_features *f);
+/* The instructions that a core's kernels leave unused here: "AVX-512"; NULL: none. */
+const char *ot_library_unused(const char *core, const ot_cpu_features *f);
+
+#endif

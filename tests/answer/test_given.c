@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program may hand to the library by mistake: NULL where a text, a handle or a place for a
+ * result is expected, numbers of nodes that there are not, negative counts, structs of garbage.
+ * Every public function is here; one that is added to the headers and not to this file fails.
+ */
+#include <ctype.h>
+#include <math.h>
+
+#include "optune/graph.h"
+#include "optune/optune.h"
+#include "support/check.h"
+#include "support/command.h"
+
+enum { MOST = 256 };
+
+static const char *met[MOST];
+static int n_met;
+
+static void meet(const char *function)
+{
+    for (int i = 0; i < n_met; i++)
+        if (!strcmp(met[i], function))
+            return;
+    assert_true(n_met < MOST);
+    met[n_met++] = function;
+}
+
+/* Fails with EUSAGE, a message, and the same without a place for one. */
+#define REFUSED(function, ...)                                                                 \
+    do {                                                                                       \
+        optune_err said = {0};                                                                 \
+        meet(#function);                                                                       \
+        const int got = function(__VA_ARGS__, &said);                                          \
+        if (got != OPTUNE_EUSAGE || said.status != got || !*said.text)                         \
+            fail_msg("%s(%s): %d, '%s'", #function, #__VA_ARGS__, got, said.text);             \
+        assert_int_equal(function(__VA_ARGS__, NULL), OPTUNE_EUSAGE);                          \
+    } while (0)
+/* Any failure with a message. */
+#define FAILS(function, ...)                                                                   \
+    do {                                                                                       \
+        optune_err said = {0};                                                                 \
+        meet(#function);                                                                       \
+        const int got = function(__VA_ARGS__, &said);                                          \
+        if (got >= 0 || said.status != got || !*said.text)                                     \
+            fail_msg("%s(%s): %d, '%s'", #function, #__VA_ARGS__, got, said.text);             \
+    } while (0)
+#define GIVES(want, function, ...)                                                             \
+    do {                                                                                       \
+        meet(#function);                                                                       \
+        assert_true(function(__VA_ARGS__) == (want));                                          \
+    } while (0)
+#define NOTHING(function, ...)                                                                 \
+    do {                                                                                       \
+        meet(#function);                                                                       \
+        function(__VA_ARGS__);                                                                 \
+    } while (0)
+
+static optune *open_handle(void)
+{
+    optune *o = NULL;
+    optune_err err = {0};
+    const optune_options options = {.size = sizeof options, .db = command_path("given")};
+    check_ok(optune_open(&options, &o, &err));
+    return o;
+}
+
+static void calls(void **state)
+{
+    (void)state;
+    optune_call call, garbage, *const none = NULL;
+    optune_err err = {0};
+    char text[OPTUNE_TEXT_SIZE];
+    const int64_t one = 1;
+    optune_call zero = {0};
+    memset(&garbage, 0x5a, sizeof garbage);
+    REFUSED(optune_call_start, none, "relu");
+    REFUSED(optune_call_start, &call, NULL);
+    check_ok(optune_call_start(&call, "conv2d", &err));
+    garbage.op = call.op;
+    optune_call *const bad[] = {none, &zero, &garbage};
+    for (int i = 0; i < 3; i++) {
+        REFUSED(optune_call_add_input, bad[i], "f32[4]");
+        REFUSED(optune_call_set, bad[i], "groups", "1");
+        REFUSED(optune_call_set_int, bad[i], "groups", 1);
+        REFUSED(optune_call_set_float, bad[i], "groups", 1);
+        REFUSED(optune_call_set_ints, bad[i], "strides", 1, &one);
+        REFUSED(optune_call_settle, bad[i]);
+        REFUSED(optune_call_write, bad[i], text, sizeof text);
+    }
+    REFUSED(optune_call_add_input, &call, NULL);
+    REFUSED(optune_call_set, &call, NULL, "1");
+    REFUSED(optune_call_set, &call, "groups", NULL);
+    REFUSED(optune_call_set_int, &call, NULL, 1);
+    REFUSED(optune_call_set_float, &call, NULL, 1);
+    REFUSED(optune_call_set_ints, &call, NULL, 1, &one);
+    REFUSED(optune_call_set_ints, &call, "strides", 1, NULL);
+    FAILS(optune_call_set_ints, &call, "strides", -1, &one);
+    FAILS(optune_call_set_ints, &call, "strides", 1 << 30, &one);
+    FAILS(optune_call_set_ints, &call, "strides", 0, NULL);
+    REFUSED(optune_call_read, none, "relu(f32[4])");
+    REFUSED(optune_call_read, &call, NULL);
+    check_ok(optune_call_read(&call, "relu(f32[4])", &err));
+    REFUSED(optune_call_write, &call, NULL, 10);
+    FAILS(optune_call_write, &call, text, 0);
+    FAILS(optune_call_write, &call, text, 3);
+    call.input[0].type.dim[0].max = call.input[0].type.dim[0].min = -4;
+    REFUSED(optune_call_write, &call, text, sizeof text);
+}
+
+static void graphs(void **state)
+{
+    (void)state;
+    optune_graph *g = NULL, *other = NULL, *const none = NULL;
+    optune_err err = {0};
+    optune_values *values = NULL;
+    optune_call call;
+    const int id[] = {0};
+    REFUSED(optune_graph_open, NULL);
+    REFUSED(optune_graph_read, NULL, &g);
+    REFUSED(optune_graph_read, "x", NULL);
+    REFUSED(optune_graph_parse, NULL, "name", &g);
+    REFUSED(optune_graph_parse, "x", NULL, NULL);
+    check_ok(optune_graph_open(&g, &err));
+    FAILS(optune_graph_parse, "x", NULL, &other);
+    assert_null(other);
+    FAILS(optune_graph_parse, "", "", &other);
+    FAILS(optune_graph_read, "", &other);
+    REFUSED(optune_graph_variable, none, "x", "f32[4]");
+    REFUSED(optune_graph_variable, g, "x", NULL);
+    REFUSED(optune_graph_constant, none, "x", "f32[4]", NULL);
+    REFUSED(optune_graph_constant, g, "x", NULL, NULL);
+    assert_int_equal(optune_graph_variable(g, NULL, "f32[4]", &err), 0);
+    REFUSED(optune_graph_call, none, NULL, "relu", id, 1, NULL);
+    REFUSED(optune_graph_call, g, NULL, NULL, id, 1, NULL);
+    REFUSED(optune_graph_call, g, NULL, "relu", NULL, 1, NULL);
+    REFUSED(optune_graph_call, g, NULL, "relu", id, -1, NULL);
+    FAILS(optune_graph_call, g, NULL, "relu", NULL, 0, NULL);
+    FAILS(optune_graph_call, g, NULL, "relu", (const int[]){7}, 1, NULL);
+    FAILS(optune_graph_call, g, NULL, "relu", (const int[]){-7}, 1, NULL);
+    check_ok(optune_call_start(&call, "relu", &err));
+    REFUSED(optune_graph_call_like, none, NULL, &call, id, 1);
+    REFUSED(optune_graph_call_like, g, NULL, NULL, id, 1);
+    REFUSED(optune_graph_call_like, g, NULL, &call, NULL, 1);
+    REFUSED(optune_graph_tuple, none, NULL, id, 1);
+    REFUSED(optune_graph_tuple, g, NULL, NULL, 1);
+    FAILS(optune_graph_tuple, g, NULL, id, -1);
+    FAILS(optune_graph_tuple, g, NULL, id, 0);
+    REFUSED(optune_graph_get, none, NULL, 0, 0);
+    REFUSED(optune_graph_get, g, NULL, 9, 0);
+    REFUSED(optune_graph_output, none, 0);
+    REFUSED(optune_graph_output, g, -1);
+    REFUSED(optune_graph_annotate, none, 0, "f32[4]");
+    REFUSED(optune_graph_annotate, g, 0, NULL);
+    REFUSED(optune_graph_annotate, g, 4, "f32[4]");
+    REFUSED(optune_graph_infer, none);
+    REFUSED(optune_graph_bind, none, "m", 1);
+    REFUSED(optune_graph_bind, g, NULL, 1);
+    FAILS(optune_graph_bind, g, "m", INT64_MAX);
+    FAILS(optune_graph_bind, g, "m", INT64_MIN);
+    REFUSED(optune_graph_gradient, none, NULL, 0, &other);
+    REFUSED(optune_graph_gradient, g, NULL, 0, NULL);
+    REFUSED(optune_graph_gradient, g, id, -1, &other);
+    REFUSED(optune_graph_gradient, g, (const int[]){99}, 1, &other);
+    REFUSED(optune_graph_copy, none, false, &other);
+    REFUSED(optune_graph_copy, g, false, NULL);
+    REFUSED(optune_graph_set_data, none, 0, NULL);
+    REFUSED(optune_graph_set_data, g, 9, NULL);
+    REFUSED(optune_graph_fill, none, 1);
+    REFUSED(optune_graph_evaluate, none, NULL, NULL, &values);
+    REFUSED(optune_graph_evaluate, g, NULL, NULL, NULL);
+    REFUSED(optune_graph_evaluate, g, NULL, NULL, &values);
+    assert_null(values);
+    GIVES(0, optune_graph_size, none);
+    GIVES(0, optune_graph_inputs, none);
+    GIVES(0, optune_graph_outputs, none);
+    GIVES(-1, optune_graph_find, none, "x");
+    GIVES(-1, optune_graph_find, g, NULL);
+    GIVES(-1, optune_graph_input_node, none, 0);
+    GIVES(-1, optune_graph_input_node, g, -1);
+    GIVES(-1, optune_graph_input_node, g, 1);
+    const optune_graph *const both[] = {none, g};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            const int node = k ? INT32_MAX : INT32_MIN;
+            GIVES(NULL, optune_graph_name, both[i], node);
+            GIVES(NULL, optune_graph_type, both[i], node);
+            GIVES(NULL, optune_graph_input_type, both[i], node);
+            GIVES(NULL, optune_graph_output_type, both[i], node);
+        }
+    GIVES(NULL, optune_graph_text, none, true);
+    GIVES(NULL, optune_graph_json, none);
+    GIVES(NULL, optune_values_type, NULL, 0);
+    GIVES(NULL, optune_values_data, NULL, 0);
+    NOTHING(optune_values_free, NULL);
+    NOTHING(optune_graph_close, NULL);
+    optune_graph_close(g);
+}
+
+static void handles(void **state)
+{
+    (void)state;
+    optune *o = NULL, *const none = NULL;
+    optune_result *result = NULL;
+    optune_selection *selection = NULL;
+    optune_dispatch *dispatch = NULL;
+    optune_call call, zero = {0};
+    optune_err err = {0};
+    const optune_run_options run = {.size = sizeof run};
+    const optune_dispatch_options how = {.size = sizeof how};
+    REFUSED(optune_open, NULL, NULL);
+    FAILS(optune_open, (&(const optune_options){.size = 3}), &o);
+    FAILS(optune_open, (&(const optune_options){.size = sizeof(optune_options), .target = ""}),
+          &o);
+    assert_null(o);
+    o = open_handle();
+    check_ok(optune_call_read(&call, "relu(f32[4])", &err));
+    REFUSED(optune_run, none, &run, &result);
+    REFUSED(optune_run, o, NULL, &result);
+    REFUSED(optune_run, o, &run, NULL);
+    REFUSED(optune_dispatch_tune, none, &how, &result);
+    REFUSED(optune_dispatch_tune, o, NULL, &result);
+    REFUSED(optune_dispatch_tune, o, &how, NULL);
+    REFUSED(optune_dispatch_tune, o, &how, &result);
+    REFUSED(optune_query, none, "relu(f32[4])", &result);
+    REFUSED(optune_query, o, NULL, &result);
+    REFUSED(optune_query, o, "relu(f32[4])", NULL);
+    REFUSED(optune_select, none, "relu(f32[4])", &selection);
+    REFUSED(optune_select, o, NULL, &selection);
+    REFUSED(optune_select, o, "relu(f32[4])", NULL);
+    REFUSED(optune_select_call, none, &call, &selection);
+    REFUSED(optune_select_call, o, NULL, &selection);
+    REFUSED(optune_select_call, o, &zero, &selection);
+    REFUSED(optune_select_call, o, &call, NULL);
+    REFUSED(optune_dispatch_open, none, "x", &dispatch);
+    REFUSED(optune_dispatch_open, o, NULL, &dispatch);
+    REFUSED(optune_dispatch_open, o, "x", NULL);
+    REFUSED(optune_emit, none, "relu(f32[4])", "/tmp", &result);
+    REFUSED(optune_emit, o, NULL, "/tmp", &result);
+    REFUSED(optune_emit, o, "relu(f32[4])", NULL, &result);
+    REFUSED(optune_emit, o, "relu(f32[4])", "/tmp", NULL);
+    REFUSED(optune_export, none, NULL, false, NULL, &result);
+    REFUSED(optune_export, o, NULL, false, NULL, NULL);
+    const optune_export_options exporting = {.size = sizeof exporting};
+    REFUSED(optune_export_records, none, &exporting, &result);
+    REFUSED(optune_export_records, o, NULL, &result);
+    REFUSED(optune_export_records, o, &exporting, NULL);
+    const optune_simulate_options nothing = {.size = sizeof nothing};
+    REFUSED(optune_simulate, none, &nothing, &result);
+    REFUSED(optune_simulate, o, NULL, &result);
+    REFUSED(optune_simulate, o, &nothing, &result);
+    REFUSED(optune_import, none, "x", &result);
+    REFUSED(optune_import, o, NULL, &result);
+    REFUSED(optune_import, o, "x", NULL);
+    REFUSED(optune_list, none, "ops", NULL, &result);
+    REFUSED(optune_list, o, NULL, NULL, &result);
+    REFUSED(optune_list, o, "ops", NULL, NULL);
+    REFUSED(optune_list, o, "x", NULL, &result);
+    assert_null(result);
+    assert_null(selection);
+    NOTHING(optune_interrupt, none);
+    NOTHING(optune_close, none);
+    NOTHING(optune_result_free, NULL);
+    NOTHING(optune_selection_free, NULL);
+    NOTHING(optune_dispatch_close, NULL);
+    meet("optune_version");
+    assert_non_null(optune_version());
+    GIVES(NULL, optune_result_text, NULL);
+    GIVES(NULL, optune_result_json, NULL);
+    GIVES(NULL, optune_selection_impl, NULL);
+    GIVES(NULL, optune_selection_tier, NULL);
+    GIVES(NULL, optune_selection_config, NULL);
+    GIVES(INFINITY, optune_selection_cost, NULL);
+    GIVES(NULL, optune_selection_text, NULL, true);
+    GIVES(NULL, optune_selection_json, NULL);
+    GIVES(-1, optune_dispatch_select, NULL, NULL);
+    GIVES(0, optune_dispatch_dims, NULL);
+    GIVES(0, optune_dispatch_rows, NULL);
+    GIVES(NULL, optune_dispatch_dim, NULL, 0);
+    GIVES(NULL, optune_dispatch_impl, NULL, 0);
+    GIVES(NULL, optune_dispatch_config, NULL, 0);
+    GIVES(NULL, optune_dispatch_text, NULL);
+    GIVES(NULL, optune_dispatch_json, NULL);
+    GIVES(NULL, optune_nearest, NULL, (const char *const[]){"a"}, 1);
+    GIVES(NULL, optune_nearest, "word", NULL, 1);
+    GIVES(NULL, optune_nearest, "word", (const char *const[]){"word"}, -1);
+    GIVES(NULL, optune_nearest, "word", (const char *const[]){NULL}, 1);
+    optune_close(o);
+}
+
+static void on_a_machine(void **state)
+{
+    (void)state;
+    optune *o = open_handle(), *const none = NULL;
+    optune_graph *g = NULL;
+    optune_partition *p = NULL;
+    optune_program *program = NULL;
+    optune_function *function = NULL;
+    optune_result *result = NULL;
+    optune_call call, zero = {0};
+    optune_err err = {0};
+    const char *const *workloads = NULL;
+    double time;
+    check_ok(optune_graph_parse("x = var f32[4]\noutput relu(x)\n", NULL, &g, &err));
+    check_ok(optune_call_read(&call, "relu(f32[4])", &err));
+    REFUSED(optune_partition_open, none, g, &p);
+    REFUSED(optune_partition_open, o, NULL, &p);
+    REFUSED(optune_partition_open, o, g, NULL);
+    REFUSED(optune_partition_workloads, NULL, &workloads);
+    REFUSED(optune_partition_select, NULL);
+    REFUSED(optune_partition_execute, NULL, 1, &result);
+    REFUSED(optune_program_open, NULL, &program);
+    REFUSED(optune_program_run, NULL, NULL, NULL);
+    REFUSED(optune_program_time, NULL, &time, &time, &time);
+    REFUSED(optune_graph_execute, none, g, NULL, NULL);
+    REFUSED(optune_graph_execute, o, NULL, NULL, NULL);
+    REFUSED(optune_function_open, none, &call, NULL, &function);
+    REFUSED(optune_function_open, o, NULL, NULL, &function);
+    REFUSED(optune_function_open, o, &zero, NULL, &function);
+    REFUSED(optune_function_open, o, &call, NULL, NULL);
+    REFUSED(optune_function_run, NULL, NULL, NULL);
+    GIVES(NULL, optune_function_impl, NULL);
+    NOTHING(optune_function_close, NULL);
+    NOTHING(optune_program_close, NULL);
+    NOTHING(optune_partition_close, NULL);
+    check_ok(optune_partition_open(o, g, &p, &err));
+    const optune_partition *const both[] = {NULL, p};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            const int group = k ? 1 : -1;
+            GIVES(NULL, optune_partition_workload, both[i], group);
+            GIVES(NULL, optune_partition_nodes, both[i], group);
+            GIVES(NULL, optune_partition_selection, both[i], group);
+        }
+    GIVES(0, optune_partition_size, NULL);
+    GIVES(NULL, optune_partition_text, NULL, false);
+    GIVES(NULL, optune_partition_json, NULL);
+    REFUSED(optune_partition_workloads, p, NULL);
+    REFUSED(optune_partition_execute, p, 1, NULL);
+    REFUSED(optune_program_open, p, NULL);
+    check_ok(optune_program_open(p, &program, &err));
+    const float in[4] = {0};
+    float out[4];
+    REFUSED(optune_program_run, program, NULL, (void *const[]){out});
+    REFUSED(optune_program_run, program, (const void *const[]){NULL}, (void *const[]){out});
+    REFUSED(optune_program_run, program, (const void *const[]){in}, NULL);
+    REFUSED(optune_program_run, program, (const void *const[]){in}, (void *const[]){NULL});
+    REFUSED(optune_program_time, program, NULL, &time, &time);
+    REFUSED(optune_program_time, program, &time, NULL, &time);
+    REFUSED(optune_program_time, program, &time, &time, NULL);
+    optune_program_close(program);
+    check_ok(optune_function_open(o, &call, NULL, &function, &err));
+    REFUSED(optune_function_run, function, NULL, (void *const[]){out});
+    REFUSED(optune_function_run, function, (const void *const[]){NULL}, (void *const[]){out});
+    REFUSED(optune_function_run, function, (const void *const[]){in}, NULL);
+    REFUSED(optune_function_run, function, (const void *const[]){in}, (void *const[]){NULL});
+    optune_function_close(function);
+    optune_partition_close(p);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
+/* Every function of the headers stands above. */
+static void all_of_them(void **state)
+{
+    (void)state;
+    static const char *const header[] = {"optune.h", "graph.h"};
+    int n = 0;
+    for (int i = 0; i < 2; i++) {
+        optune_err err = {0};
+        ot_text path = {0}, text = {0};
+        ot_text_printf(&path, "%s/include/optune/%s", OT_SOURCE_DIR, header[i]);
+        check_ok(ot_read_file(ot_text_str(&path), &text, 1 << 20, &err));
+        for (const char *p = text.s; (p = strstr(p, "OPTUNE_API"));) {
+            p += strlen("OPTUNE_API");
+            const char *bracket = strchr(p, '(');
+            const char *name = bracket;
+            while (name > p && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
+                name--;
+            char word[OPTUNE_NAME_SIZE];
+            snprintf(word, sizeof word, "%.*s", (int)(bracket - name), name);
+            bool known = false;
+            for (int k = 0; k < n_met; k++)
+                known = known || !strcmp(met[k], word);
+            if (!known)
+                fail_msg("'%s' of %s is not in this test", word, header[i]);
+            n++;
+        }
+        ot_text_release(&path);
+        ot_text_release(&text);
+    }
+    assert_true(n > 80);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls),       cmocka_unit_test(graphs),
+        cmocka_unit_test(handles),     cmocka_unit_test(on_a_machine),
+        cmocka_unit_test(all_of_them),
+    };
+    return cmocka_run_group_tests(tests, command_setup, command_teardown);
+}

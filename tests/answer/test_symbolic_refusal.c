@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a person is told when nothing takes a dim that is known only at run time: who would take
+ * a constant there, that it is this dim which is refused, and what can be asked instead; nobody
+ * who would refuse the constant, too.
+ */
+#include "support/tuning.h"
+
+#include "support/check.h"
+
+static void check_said(optune *o, const char *workload, const char *const *said,
+                       const char *const *unsaid)
+{
+    optune_err err = {0};
+    optune_selection *selection = NULL;
+    assert_int_equal(optune_select(o, workload, &selection, &err), OPTUNE_ENOENT);
+    for (; *said; said++)
+        check_contains(err.text, *said);
+    for (; *unsaid; unsaid++)
+        if (strstr(err.text, *unsaid))
+            fail_msg("'%s' in: %s", *unsaid, err.text);
+}
+
+static void true_reasons(void **state)
+{
+    (void)state;
+    optune *o = tuning_open("refusals");
+    check_said(o, "conv2d(f32[?n:1..8,64,56,56], const f32[64,64,3,3], padding=[1])",
+               (const char *const[]){"with ?n:1..8 known only at run time",
+                                     "needs dim 0 of 'data' to be a constant",
+                                     "with dim 0 of 'data' as 8 it is computed by conv2d_",
+                                     NULL},
+               (const char *const[]){"winograd needs", "depthwise", "1x1", NULL});
+    check_said(o, "dense(f32[?m,64], const f32[64,64])",
+               (const char *const[]){"?m known only at run time", "write an upper bound", NULL},
+               (const char *const[]){"clause", NULL});
+    check_said(o, "relu(f32[...])",
+               (const char *const[]){"the type of 'data' is unknown", NULL},
+               (const char *const[]){"known only at run time", NULL});
+    optune_close(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(true_reasons)};
+    return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text to call and back: the canonical form, types both ways, and messages that point. */
+#include "strategy/fake.h"
+
+static void check_canonical(const char *text, const char *expected)
+{
+    optune_err err = {0};
+    optune_call call;
+    check_ok(ot_call_parse(text, &call, &err));
+    ot_text first = {0}, second = {0};
+    ot_call_print(&call, &first);
+    assert_string_equal(ot_text_str(&first), expected);
+    check_ok(ot_call_parse(ot_text_str(&first), &call, &err));
+    ot_call_print(&call, &second);
+    assert_string_equal(ot_text_str(&second), expected);
+    ot_text_release(&first);
+    ot_text_release(&second);
+}
+
+static void test_canonical(void **state)
+{
+    (void)state;
+    check_canonical("fake_mm(f32[4,8],f32[16,8])",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0])");
+    check_canonical("  fake_mm ( const float32[ 4, 8 ] , var f32[16,8], groups = 2 ) ",
+                    "fake_mm(const f32[4,8], var f32[16,8], padding=[0,0,0,0], groups=2)");
+    check_canonical(
+        "fake_mm(f32[4,8], f32[16,8], math=tf32, mode=linear, flip=1, alpha=0.5, "
+        "padding=[1,2], axes=3)",
+        "fake_mm(f32[4,8], const f32[16,8], padding=[1,2,1,2], axes=[3], alpha=0.5, "
+        "flip=true, mode=linear, math=tf32)");
+    check_canonical("fake_mm(f32[4,8], f32[16,8], f32[16], padding=1, math=ieee, axes=[])",
+                    "fake_mm(f32[4,8], const f32[16,8], f32[16], padding=[1,1,1,1])");
+    /* what would be inferred anyway is not part of the text; what would not is */
+    check_canonical("fake_mm(f32[4,8], f32[16,8], out_dtype=f32)",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0])");
+    check_canonical("fake_mm(bf16[4,8], bf16[16,8], out_dtype=float32)",
+                    "fake_mm(bf16[4,8], const bf16[16,8], padding=[0,0,0,0], out_dtype=f32)");
+    check_canonical("fake_mm(f32[4,8], f32[16,8], out_layout=MN)",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0], out_layout=MN)");
+}
+
+static void test_symbolic(void **state)
+{
+    (void)state;
+    check_canonical("fake_mm(f32[?m:1..64,8], f32[16,?])",
+                    "fake_mm(f32[?m:1..64,8], const f32[16,8], padding=[0,0,0,0])");
+    check_canonical("fake_mm(f32[?,?k], f32[16,?j:32..])",
+                    "fake_mm(f32[?,?k:32..], const f32[16,?k:32..], padding=[0,0,0,0])");
+    check_canonical("fake_mm(f32[?m:5..5,8], f32[?m,8])",
+                    "fake_mm(f32[5,8], const f32[5,8], padding=[0,0,0,0])");
+    check_canonical("fake_mm(?, f32[16,8])",
+                    "fake_mm(f32[?,8], const f32[16,8], padding=[0,0,0,0])");
+    check_canonical("fake_mm(?[4,8], f32[...])",
+                    "fake_mm(f32[4,8], const f32[?,8], padding=[0,0,0,0])");
+    check_canonical("fake_mm(?, ?)", "fake_mm(?[?,?], const ?[?,?], padding=[0,0,0,0])");
+}
+
+static void test_unified_names_become_one(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    /* k unifies with j, and so does the other j, which becomes the output's n */
+    check_ok(ot_call_parse("fake_mm(f32[4,?k:2..9], f32[?j,?j:1..5])", &call, &err));
+    assert_string_equal(call.input[1].type.dim[0].name, "k");
+    assert_int_equal(call.input[0].type.dim[1].max, 5);
+    assert_int_equal(call.output[0].dim[1].min, 2);
+    assert_int_equal(call.output[0].dim[1].max, 5);
+    assert_false(ot_call_static(&call));
+}
+
+static void test_infer_says_what_is_missing(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    check_ok(ot_call_parse("fake_mm(f32[4,8], f32[16,8])", &call, &err));
+    assert_int_equal(ot_call_infer(&call, &err), OPTUNE_OK);
+    assert_true(ot_call_static(&call));
+    assert_int_equal(call.output[0].dim[0].min, 4);
+    assert_int_equal(call.output[0].dim[1].min, 16);
+    assert_true(ot_call_flops(&call) == 2.0 * 4 * 8 * 16);
+    assert_true(ot_call_bytes(&call) == 4.0 * (4 * 8 + 16 * 8 + 4 * 16));
+    check_ok(ot_call_parse("fake_mm(f32[?,8], f32[16,8])", &call, &err));
+    assert_int_equal(ot_call_infer(&call, &err), 1);
+    /* and backwards: a known output tells the input */
+    call.output[0].dim[0] = optune_dim_of(7);
+    assert_int_equal(ot_call_infer(&call, &err), OPTUNE_OK);
+    assert_int_equal(call.input[0].type.dim[0].min, 7);
+}
+
+static void check_error(const char *text, int status, const char *reason, const char *at)
+{
+    optune_err err = {0};
+    optune_call call;
+    assert_int_equal(ot_call_parse(text, &call, &err), status);
+    assert_int_equal(err.status, status);
+    check_contains(err.text, reason);
+    if (!at)
+        return;
+    /* the caret stands under the place */
+    const char *line = strchr(err.text, '\n');
+    assert_non_null(line);
+    const char *second = strchr(line + 1, '\n');
+    assert_non_null(second);
+    const char *caret = strchr(second + 1, '^');
+    assert_non_null(caret);
+    const char *under = line + (caret - second);
+    if (strncmp(under, at, strlen(at)) != 0)
+        print_error("%s\n", err.text);
+    assert_int_equal(strncmp(under, at, strlen(at)), 0);
+}
+
+static void test_errors_point(void **state)
+{
+    (void)state;
+    check_error("fake_nm(f32[4])", OPTUNE_ENOENT, "did you mean 'fake_mm'", "fake_nm");
+    check_error("", OPTUNE_ESYNTAX, "is expected", NULL);
+    check_error("fake_mm", OPTUNE_ESYNTAX, "'(' is expected", "");
+    check_error("fake_mm(f32[4,8], f32[16,8], paddin=[1])", OPTUNE_ESYNTAX,
+                "no attribute 'paddin'; did you mean 'padding'?", "paddin=");
+    check_error("fake_mm(f32[4,8], f32[16,8], math=tf23)", OPTUNE_ESYNTAX,
+                "did you mean 'tf32'", "tf23");
+    check_error("fake_mm(f32[4,8], f32[16,8], mode=zzzzzz)", OPTUNE_ESYNTAX,
+                "nearest linear cubic", "zzzzzz");
+    check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,2,3])", OPTUNE_ESYNTAX,
+                "has 3 integers, it takes 4", "[1,2,3]");
+    check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,2,3,4,5])", OPTUNE_ESYNTAX,
+                "has 5 integers", "[1,2,3,4,5]");
+    check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,-2])", OPTUNE_ESYNTAX,
+                "outside 0..100", "[1,-2]");
+    check_error("fake_mm(f32[4,8], f32[16,8], padding=[1,])", OPTUNE_ESYNTAX, "missing",
+                "[1,]");
+    check_error("fake_mm(f32[4,8], f32[16,8], groups=two)", OPTUNE_ESYNTAX, "an integer",
+                "two");
+    check_error("fake_mm(f32[4,8], f32[16,8], groups=65)", OPTUNE_ESYNTAX, "outside 1..64",
+                "65");
+    check_error("fake_mm(f32[4,8], f32[16,8], groups=1, groups=2)", OPTUNE_ESYNTAX, "twice",
+                "groups=2");
+    check_error("fake_mm(f32[4,8], f32[16,8], groups=)", OPTUNE_ESYNTAX, "no value", ")");
+    check_error("fake_mm(f32[4,8])", OPTUNE_ESYNTAX, "input 'weight' of 'fake_mm' is missing",
+                ")");
+    check_error("fake_mm(f32[4,8], f32[16,8], f32[16], f32[3])", OPTUNE_ESYNTAX,
+                "too many inputs", "f32[3]");
+    check_error("fake_mm(f32[4,8], groups=1, f32[16,8])", OPTUNE_ESYNTAX, "before attributes",
+                "f32[16,8]");
+    check_error("fake_mm(f33[4,8], f32[16,8])", OPTUNE_ESYNTAX, "no dtype 'f33'", "f33");
+    check_error("fake_mm(f32[4,x], f32[16,8])", OPTUNE_ESYNTAX, "a dim is expected", "x]");
+    check_error("fake_mm(f32[4,8, f32[16,8])", OPTUNE_ESYNTAX, "a dim is expected", "f32[16");
+    check_error("fake_mm(f32(4,8), f32[16,8])", OPTUNE_ESYNTAX, "'[' is expected", "(4,8)");
+    check_error("fake_mm(f32[?m:9..3,8], f32[16,8])", OPTUNE_ESYNTAX, "range is empty", "9..3");
+    check_error("fake_mm(f32[1,1,1,1,1,1,1,1,1], f32[16,8])", OPTUNE_ELIMIT, "at most 8 dims",
+                NULL);
+    check_error("fake_mm(f32[99999999999999999999,8], f32[16,8])", OPTUNE_ELIMIT, "too large",
+                "9999");
+    check_error("fake_mm(f32[4,8], f32[16,8]) x", OPTUNE_ESYNTAX, "may follow", "x");
+    check_error("fake_mm(f32[4,8], f32[16,8]", OPTUNE_ESYNTAX, "',' or ')' is expected", "");
+    check_error("fake_mm(f32[4,8], f32[16,9])", OPTUNE_ETYPE, "does not fit data", "f32[16,9]");
+    check_error("fake_mm(f32[4,?a:1..3], f32[?a:5..9,8])", OPTUNE_ETYPE, "dim '?a'", NULL);
+}
+
+static void test_fused(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call, step;
+    check_canonical("fake_mm(f32[4,8],f32[16,8])->fake_relu()",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0]) -> fake_relu()");
+    check_canonical("fake_mm(f32[4,8],f32[16,8]) -> fake_add(_, const f32[16])->fake_relu( _ )",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0]) -> "
+                    "fake_add(const f32[16]) -> fake_relu()");
+    check_canonical("fake_mm(f32[4,8],f32[16,8]) -> fake_add(f32[4,1], _) -> "
+                    "fake_relu(slope=0.5, math=ieee)",
+                    "fake_mm(f32[4,8], const f32[16,8], padding=[0,0,0,0]) -> "
+                    "fake_add(f32[4,1], _) -> fake_relu(slope=0.5)");
+    /* a fused operator's inputs are solved from the output, and the output from them */
+    check_canonical("fake_mm(f32[?m:1..64,8], f32[16,8]) -> fake_add(?[?m,16])",
+                    "fake_mm(f32[?m:1..64,8], const f32[16,8], padding=[0,0,0,0]) -> "
+                    "fake_add(f32[?m:1..64,16])");
+    check_canonical("fake_mm(f32[?m,8], f32[16,8]) -> fake_add(f32[5,16])",
+                    "fake_mm(f32[5,8], const f32[16,8], padding=[0,0,0,0]) -> "
+                    "fake_add(f32[5,16])");
+
+    check_ok(ot_call_parse("fake_mm(f32[4,8], f32[16,8]) -> fake_add(f32[4,1], _) -> "
+                           "fake_add(const f32[16])",
+                           &call, &err));
+    assert_int_equal(call.n_inputs, 2);
+    assert_int_equal(optune_call_inputs(&call), 4);
+    assert_int_equal(call.n_epilogues, 2);
+    assert_int_equal(call.epilogue[0].chain, 1);
+    assert_int_equal(call.epilogue[1].extra, 3);
+    assert_true(call.input[3].is_const);
+    assert_true(ot_call_static(&call));
+    optune_call_step(&call, 0, &step);
+    assert_int_equal(step.n_inputs, 2);
+    assert_int_equal(step.input[0].type.dim[1].min, 1);
+    assert_int_equal(step.input[1].type.dim[1].min, 16);
+    assert_string_equal(optune_call_word(&step, "math"), "ieee");
+}
+
+static void test_fusing(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call, next;
+    check_ok(ot_call_parse("fake_mm(f32[4,8], f32[16,8])", &call, &err));
+    check_ok(ot_call_parse("fake_relu(f32[4,16])", &next, &err));
+    check_ok(optune_call_fuse(&call, &next, 0, &err));
+    ot_text text = {0};
+    ot_call_print(&call, &text);
+    assert_string_equal(ot_text_str(&text), "fake_mm(f32[4,8], const f32[16,8], "
+                                            "padding=[0,0,0,0]) -> fake_relu()");
+    const optune_call before = call;
+    check_ok(ot_call_parse("fake_mm(f32[4,16], f32[16,16])", &next, &err));
+    assert_int_equal(optune_call_fuse(&call, &next, 0, &err), OPTUNE_ETYPE);
+    check_contains(err.text, "neither elementwise nor broadcast");
+    assert_memory_equal(&call, &before, sizeof(call));
+    ot_text_release(&text);
+}
+
+#define MM "fake_mm(f32[4,8], f32[16,8]) "
+static void test_fused_errors_point(void **state)
+{
+    (void)state;
+    check_error(MM "-> fake_add(f32[16,1])", OPTUNE_ETYPE, "fused 'fake_add'", "f32[16,1]");
+    check_error(MM "-> fake_relu() -> fake_add(f32[15], _)", OPTUNE_ETYPE, "does not fit",
+                "f32[15]");
+    check_error(MM "-> fake_add(f64[16])", OPTUNE_ETYPE, "dtypes differ", "f64[16]");
+    check_error(MM "-> fake_odd()", OPTUNE_ETYPE, "declares no expression", "fake_odd");
+    check_error(MM "-> fake_add()", OPTUNE_ESYNTAX, "input 'rhs' of 'fake_add' is missing",
+                ")");
+    check_error(MM "-> fake_add(_, _)", OPTUNE_ESYNTAX, "'_' is given twice", "_)");
+    check_error(MM "-> fake_relu(f32[4,16])", OPTUNE_ESYNTAX, "too many inputs", "f32[4,16]");
+    check_error(MM "-> fake_mm(f32[16,16])", OPTUNE_ETYPE, "cannot be fused",
+                "fake_mm(f32[16,");
+    check_error(MM "-> fake_rely()", OPTUNE_ENOENT, "did you mean 'fake_relu'", "fake_rely");
+    check_error(MM "-> ", OPTUNE_ESYNTAX, "a call like", "");
+    check_error(MM "- fake_relu()", OPTUNE_ESYNTAX, "may follow", "- fake");
+    check_error("fake_mm(_, f32[16,8])", OPTUNE_ESYNTAX, "in a fused call only", "_,");
+    check_error(MM "-> fake_relu(math=tf32)", OPTUNE_ETYPE, "'math'", "fake_relu");
+    check_error(MM "-> fake_relu() -> fake_relu() -> fake_relu() -> fake_relu() -> "
+                   "fake_relu(slope=1)",
+                OPTUNE_ELIMIT, "at most 4", "fake_relu(slope=1)");
+}
+
+static void test_long_texts_are_cut_around_the_place(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    char text[2000];
+    int n = snprintf(text, sizeof(text), "fake_mm(f32[4,8], f32[16,8], axes=[");
+    for (int i = 0; i < 300; i++)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%d,", i % 10);
+    snprintf(text + n, sizeof(text) - (size_t)n, "1], bogus=1)");
+    assert_true(ot_call_parse(text, &call, &err) < 0);
+    assert_true(strlen(err.text) < 400);
+    check_contains(err.text, "...");
+}
+
+static void test_regions(void **state)
+{
+    (void)state;
+    const optune_tensor type = {.rank = 2, .dim = {{.min = 3, .max = 3}, {.min = 5, .max = 5}}};
+    optune_region region;
+    assert_ptr_equal(ot_region_whole(&type, &region), &region);
+    assert_int_equal(region.rank, 2);
+    assert_int_equal(region.lo[1], 0);
+    assert_int_equal(region.hi[0], 3);
+    assert_int_equal(region.hi[1], 5);
+}
+
+static void test_unify(void **state)
+{
+    (void)state;
+    optune_dim a = {.min = 1, .max = 10, .name = "m"}, b = {.min = 5, .max = 50};
+    assert_true(optune_dim_unify(&a, &b));
+    assert_int_equal(b.min, 5);
+    assert_int_equal(b.max, 10);
+    assert_string_equal(b.name, "m");
+    optune_dim c = optune_dim_of(11), before = a;
+    assert_false(optune_dim_unify(&a, &c));
+    assert_memory_equal(&a, &before, sizeof(a));
+    assert_int_equal(c.min, 11);
+    const optune_dim endless = {.min = OPTUNE_DIM_MAX, .max = OPTUNE_DIM_MAX};
+    assert_false(optune_dim_known(&endless));
+    optune_tensor type = {.rank = -1};
+    assert_true(optune_tensor_set_rank(&type, 2));
+    assert_false(optune_tensor_set_rank(&type, 3));
+    assert_int_equal(type.dim[1].max, OPTUNE_DIM_MAX);
+    const optune_tensor huge = {
+        .dtype = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1},
+        .rank = 2,
+        .dim = {{.min = 1LL << 40, .max = 1LL << 40}, {.min = 1LL << 40, .max = 1LL << 40}}};
+    assert_true(optune_tensor_bytes(&huge) == INT64_MAX);
+}
+
+/* Elementwise, and nothing says how it is computed. */
+static const optune_op fake_odd = {.name = "fake_odd",
+                                   .summary = "a riddle",
+                                   .inputs = (const optune_op_input[]){{.name = "data"}, {0}},
+                                   .n_outputs = 1,
+                                   .pattern = OPTUNE_ELEMWISE,
+                                   .types = fake_relu_types};
+
+static int add_rows(void **state)
+{
+    (void)state;
+    return ot_op_add(&fake_op, NULL) < 0 || ot_op_add(&fake_relu, NULL) < 0 ||
+           ot_op_add(&fake_add, NULL) < 0 || ot_op_add(&fake_odd, NULL) < 0;
+}
+
+/* What cannot be computed with is refused where it is read, or where it follows. */
+static void test_sizes_that_overflow(void **state)
+{
+    (void)state;
+    check_error("fake_mm(f32[1099511627777,8], f32[16,8])", OPTUNE_ELIMIT,
+                "at most 1099511627776", "1099511627777");
+    check_error("fake_mm(f32[?m:1..1099511627777,8], f32[16,8])", OPTUNE_ELIMIT, "too large",
+                "1099511627777");
+    check_error("fake_mm(f32[4,8], f32[1099511627776,8388608])", OPTUNE_ELIMIT,
+                "more elements than can be counted", "8388608");
+    check_error("fake_mm(f32[4,8], f32[0,1099511627776,8388608])", OPTUNE_ELIMIT,
+                "more elements than can be counted", "8388608");
+    check_error("fake_mm(f64x65535[1099511627776,32], f64x65535[16,32])", OPTUNE_ELIMIT,
+                "more elements than can be counted", "32]");
+    check_error("fake_mm(f32[1099511627776,8], f32[1099511627776,8])", OPTUNE_ELIMIT,
+                "'output' would be f32[1099511627776,1099511627776]", NULL);
+    optune_call call;
+    optune_err err = {0};
+    check_ok(ot_call_parse("fake_mm(f32[1099511627776,8], f32[16,8])", &call, &err));
+    check_ok(ot_call_check(&call, &err));
+    call.input[0].type.dim[0] = optune_dim_of(INT64_MAX - 1);
+    assert_int_equal(ot_call_check(&call, &err), OPTUNE_EUSAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_canonical),
+        cmocka_unit_test(test_symbolic),
+        cmocka_unit_test(test_unified_names_become_one),
+        cmocka_unit_test(test_infer_says_what_is_missing),
+        cmocka_unit_test(test_errors_point),
+        cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_fusing),
+        cmocka_unit_test(test_fused_errors_point),
+        cmocka_unit_test(test_long_texts_are_cut_around_the_place),
+        cmocka_unit_test(test_sizes_that_overflow),
+        cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_unify),
+    };
+    return cmocka_run_group_tests(tests, add_rows, NULL);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asked by programs: workloads a line, answers a line, what is wrong as a line; a program that
+ * waits for each answer gets it; OPTUNE_VERBOSE; what shells are told; no HOME.
+ */
+#include <errno.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/command.h"
+
+extern char **environ;
+
+static const char *write_lines(const char *name, const char *text, size_t n)
+{
+    const char *path = command_path(name);
+    optune_err err = {0};
+    check_ok(ot_write_file(path, text, n, &err));
+    return path;
+}
+
+/* Through a shell, which redirects; nothing of the test's text stands in the command. */
+static outcome with_stdin(const char *path, const char *words)
+{
+    char command[4096], out[512];
+    snprintf(out, sizeof out, "%s", command_path("out"));
+    snprintf(command, sizeof command, "exec '%s' %s < '%s' > '%s' 2> '%s.err'", OT_CLI, words,
+             path, out, out);
+    outcome o = {0};
+    const int status = system(command);
+    o.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    command_slurp(out, &o.out);
+    strcat(out, ".err");
+    command_slurp(out, &o.err);
+    return o;
+}
+
+static json_t *line_at(const outcome *o, int line)
+{
+    const char *p = ot_text_str(&o->out);
+    for (; line > 0 && p; line--)
+        p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL;
+    assert_non_null(p);
+    json_t *json = json_loadb(p, strcspn(p, "\n"), 0, NULL);
+    if (!json)
+        fail_msg("no JSON: %.200s", p);
+    return json;
+}
+
+static int count_lines(const outcome *o)
+{
+    int n = 0;
+    for (const char *p = ot_text_str(&o->out); *p; p++)
+        n += *p == '\n';
+    return n;
+}
+
+static const char *text_of(const json_t *json, const char *name)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    return text ? text : "";
+}
+
+static void one_line_each(void **state)
+{
+    (void)state;
+    static const char lines[] = "relu(f32[4])\n"
+                                "relu(f32[4]\n"
+                                "\n"
+                                "nothing \"at\" all\n"
+                                "relu(f32[\0004])\n"
+                                "relu(f64[9])\r\n"
+                                "relu(f32[?n])\n"
+                                "relu(f32[\xff])\n"
+                                "softmax(f32[3,4])";
+    const char *path = write_lines("lines", lines, sizeof lines - 1);
+    static const char *const status[] = {"", "ESYNTAX", "ESYNTAX", "ENOENT", "ESYNTAX",
+                                         "", "ENOENT",  "ESYNTAX", ""};
+    char kept[512];
+    snprintf(kept, sizeof kept, "%s", path);
+    outcome o = with_stdin(kept, "select --batch --threads 1");
+    assert_int_equal(o.code, 0);
+    assert_string_equal(ot_text_str(&o.err), "");
+    assert_int_equal(count_lines(&o), OT_COUNT(status));
+    for (int i = 0; i < OT_COUNT(status); i++) {
+        json_t *json = line_at(&o, i);
+        assert_string_equal(text_of(json, "status"), status[i]);
+        assert_int_equal(*text_of(json, "error") == '\0', *status[i] == '\0');
+        assert_int_equal(*text_of(json, "impl") != '\0', *status[i] == '\0');
+        json_decref(json);
+    }
+    json_t *json = line_at(&o, 8);
+    assert_string_equal(text_of(json, "workload"), "softmax(f32[3,4])");
+    assert_true(json_is_array(json_object_get(json, "config")));
+    assert_true(json_is_null(json_object_get(json, "cost")));
+    json_decref(json);
+    release(&o);
+    o = with_stdin(kept, "query --batch --threads 1");
+    assert_int_equal(o.code, 0);
+    assert_int_equal(count_lines(&o), OT_COUNT(status));
+    json = line_at(&o, 0);
+    assert_string_equal(text_of(json, "status"), "ENOENT");
+    json_decref(json);
+    release(&o);
+    o = with_stdin(kept, "select --batch --explain --threads 1");
+    json = line_at(&o, 0);
+    assert_string_equal(text_of(json_object_get(json, "answer"), "call"), "relu(f32[4])");
+    json_decref(json);
+    release(&o);
+    o = with_stdin("/dev/zero", "select --batch --threads 1");
+    assert_int_equal(o.code, 1);
+    check_contains(ot_text_str(&o.err), "is no text");
+    release(&o);
+    refused(2, "reads workloads from stdin", "select", "--batch", "relu(f32[4])");
+    refused(2, "reads workloads from stdin", "query", "--batch", "relu(f32[4])");
+    refused(2, "query needs a workload", "query");
+}
+
+/* A program at the other end of two pipes gets every answer before it asks again. */
+static void answers_at_once(void **state)
+{
+    (void)state;
+    int in[2], out[2];
+    assert_int_equal(pipe(in), 0);
+    assert_int_equal(pipe(out), 0);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, in[0], 0);
+    posix_spawn_file_actions_adddup2(&files, out[1], 1);
+    posix_spawn_file_actions_addclose(&files, in[1]);
+    posix_spawn_file_actions_addclose(&files, out[0]);
+    char name[] = "optune", select[] = "select", batch[] = "--batch";
+    char *argv[] = {name, select, batch, NULL};
+    pid_t pid;
+    assert_int_equal(posix_spawn(&pid, OT_CLI, &files, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&files);
+    close(in[0]);
+    close(out[1]);
+    FILE *answers = fdopen(out[0], "r");
+    for (int i = 1; i <= 3; i++) {
+        char line[4096], want[64];
+        const int n = snprintf(line, sizeof line, "relu(f32[%d])\n", i);
+        assert_int_equal(write(in[1], line, (size_t)n), n);
+        assert_non_null(fgets(line, sizeof line, answers));
+        snprintf(want, sizeof want, "{\"workload\":\"relu(f32[%d])\",\"impl\"", i);
+        check_contains(line, want);
+    }
+    close(in[1]);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    fclose(answers);
+}
+
+static void selections_are_told(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", command_path("verbose"));
+    setenv("OPTUNE_VERBOSE", path, 1);
+    outcome o = optune("select", "relu( f32[4] )", "--threads", "1");
+    assert_string_equal(ot_text_str(&o.err), "");
+    release(&o);
+    ot_text said = {0};
+    command_slurp(path, &said);
+    check_contains(ot_text_str(&said),
+                   "optune\tselect\trelu(f32[4])\trelu_vector.cpu\tplevel\t[");
+    ot_text_release(&said);
+    setenv("OPTUNE_VERBOSE", "1", 1);
+    o = optune("select", "relu(f32[4])", "--threads", "1");
+    check_contains(ot_text_str(&o.err), "optune\tselect\trelu(f32[4])\t");
+    release(&o);
+    setenv("OPTUNE_VERBOSE", "0", 1);
+    o = optune("select", "relu(f32[4])", "--threads", "1");
+    assert_string_equal(ot_text_str(&o.err), "");
+    release(&o);
+    unsetenv("OPTUNE_VERBOSE");
+}
+
+static void shells_are_told(void **state)
+{
+    (void)state;
+    static const char *const shell[] = {"bash", "zsh", "fish", "man"};
+    static const char *const say[] = {"--", "--", "-l ", "\\-\\-"};
+    for (int i = 0; i < OT_COUNT(shell); i++) {
+        static const char *const parts[] = {"select", "trials", "target", "completion",
+                                            "regret"};
+        outcome o = optune("completion", shell[i], "--db", "/nowhere/at/all");
+        assert_int_equal(o.code, 0);
+        for (int k = 0; k < OT_COUNT(parts); k++)
+            check_contains(ot_text_str(&o.out), parts[k]);
+        char option[32];
+        snprintf(option, sizeof option, "%sbatch", say[i]);
+        check_contains(ot_text_str(&o.out), option);
+        release(&o);
+    }
+    refused(2, "bash, zsh or fish", "completion", "csh");
+    /* what bash does with it */
+    char file[512];
+    outcome o = optune("completion", "bash");
+    ot_text script = {0};
+    ot_text_add(&script, ot_text_str(&o.out));
+    ot_text_add(&script, "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _optune;\n"
+                         "echo \"${COMPREPLY[@]}\"; }\n"
+                         "ask optune se; ask optune select --ba; ask optune --thr\n");
+    optune_err err = {0};
+    snprintf(file, sizeof file, "%s", command_path("complete"));
+    check_ok(ot_write_file(file, script.s, script.n, &err));
+    char *const argv[] = {(char[]){"bash"}, file, NULL};
+    ot_text said = {0};
+    check_ok(ot_run_program(argv, 30, &said, &err));
+    assert_string_equal(ot_text_str(&said), "searches select\n--batch\n--threads\n");
+    ot_text_release(&said);
+    ot_text_release(&script);
+    release(&o);
+}
+
+static void without_home(void **state)
+{
+    (void)state;
+    char *home = getenv("HOME") ? ot_strdup(getenv("HOME")) : NULL;
+    char *db = ot_strdup(getenv("OPTUNE_DB"));
+    unsetenv("HOME");
+    unsetenv("OPTUNE_DB");
+    outcome o = optune("ops", "relu");
+    assert_int_equal(o.code, 0);
+    release(&o);
+    o = optune("select", "relu(f32[4])", "--threads", "1");
+    assert_int_equal(o.code, 0);
+    release(&o);
+    setenv("OPTUNE_DB", db, 1);
+    if (home)
+        setenv("HOME", home, 1);
+    free(home);
+    free(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_line_each),       cmocka_unit_test(answers_at_once),
+        cmocka_unit_test(selections_are_told), cmocka_unit_test(shells_are_told),
+        cmocka_unit_test(without_home),
+    };
+    return cmocka_run_group_tests(tests, command_setup, command_teardown);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring decisions, driven by times that a test makes up: no clock is read. */
+#include <math.h>
+
+#include "run/worker.h"
+#include "support/check.h"
+
+/* Something that takes `once` seconds and a little more now and then. */
+typedef struct fake {
+    double once, noise;
+    int64_t calls, runs;
+    int64_t fail_at; /* the call that fails; 0: none */
+    double spent;
+    uint64_t rng;
+    int *order, *n_order, name; /* who was called, in turns */
+} fake;
+
+static double run(void *arg, int64_t count)
+{
+    fake *f = arg;
+    f->calls++;
+    f->runs += count;
+    if (f->order)
+        f->order[(*f->n_order)++] = f->name;
+    if (f->fail_at && f->calls >= f->fail_at)
+        return -1;
+    const double t = (double)count * f->once * (1 + f->noise * optune_random_unit(&f->rng));
+    f->spent += t;
+    return t;
+}
+
+static void test_steady(void **state)
+{
+    (void)state;
+    fake f = {.once = 1e-6};
+    ot_measured m;
+    ot_measure(&ot_policy_warm, INFINITY, run, &f, &m);
+    assert_false(m.failed || m.gave_up);
+    assert_int_equal(m.n, ot_policy_warm.min_samples); /* nothing to wait for */
+    assert_true((double)m.inner * f.once >= ot_policy_warm.sample_s);
+    assert_true((double)m.inner * f.once < 3 * ot_policy_warm.sample_s);
+    assert_true(fabs(m.interval.median - 1e-6) < 1e-12);
+}
+
+static void test_noisy_takes_more_samples(void **state)
+{
+    (void)state;
+    fake f = {.once = 1e-4, .noise = 0.5, .rng = 3};
+    ot_measured m;
+    ot_measure(&ot_policy_warm, INFINITY, run, &f, &m);
+    assert_true(m.n > ot_policy_warm.min_samples);
+    assert_true(m.n <= ot_policy_warm.max_samples);
+    assert_true(m.interval.low <= m.interval.median && m.interval.median <= m.interval.high);
+}
+
+static void test_slow_ends_with_its_budget(void **state)
+{
+    (void)state;
+    fake f = {.once = 0.5, .noise = 0.3, .rng = 5};
+    ot_measured m;
+    ot_measure(&ot_policy_warm, INFINITY, run, &f, &m);
+    assert_int_equal(m.inner, 1);
+    assert_int_equal(m.n, 3);
+    assert_int_equal(f.calls, 4); /* once for warmth */
+}
+
+static void test_hopeless_is_left(void **state)
+{
+    (void)state;
+    fake far = {.once = 1e-2}, near = {.once = 1.5e-2}, close = {.once = 1.1e-2};
+    ot_measured m;
+    ot_measure(&ot_policy_warm, 1e-3, run, &far, &m);
+    assert_true(m.gave_up);
+    assert_int_equal(m.n, 1);
+    ot_measure(&ot_policy_warm, 1e-2, run, &near, &m);
+    assert_true(m.gave_up);
+    assert_int_equal(m.n, 3); /* no less, so near */
+    ot_measure(&ot_policy_warm, 1e-2, run, &close, &m);
+    assert_false(m.gave_up);
+    assert_int_equal(m.n, 6);
+}
+
+static void test_failure(void **state)
+{
+    (void)state;
+    ot_measured m;
+    for (int call = 1; call < 8; call++) {
+        fake f = {.once = 1e-3, .noise = 0.5, .fail_at = call};
+        ot_measure(&ot_policy_warm, INFINITY, run, &f, &m);
+        assert_true(m.failed);
+        assert_int_equal(f.calls, call);
+    }
+}
+
+/* A clock too coarse for one run must not divide by zero or run for ever. */
+static void test_takes_no_time(void **state)
+{
+    (void)state;
+    fake f = {.once = 0};
+    ot_measured m;
+    ot_measure(&ot_policy_warm, INFINITY, run, &f, &m);
+    assert_false(m.failed);
+    assert_true(m.n > 0);
+    assert_true(f.calls < 100);
+}
+
+static void test_together(void **state)
+{
+    (void)state;
+    static int order[1 << 14];
+    static ot_measured m[3];
+    int n_order = 0;
+    fake f[3] = {
+        {.once = 1e-5, .noise = 0.1, .rng = 1, .order = order, .n_order = &n_order, .name = 0},
+        {.once = 2e-3, .noise = 0.1, .rng = 2, .order = order, .n_order = &n_order, .name = 1},
+        {.once = 3e-4, .noise = 0.1, .rng = 3, .order = order, .n_order = &n_order, .name = 2},
+    };
+    void *arg[3] = {&f[0], &f[1], &f[2]};
+    ot_measure_together(&ot_policy_warm, run, arg, 3, 0.5, 9, m);
+    for (int i = 0; i < 3; i++) {
+        assert_false(m[i].failed);
+        assert_true(m[i].n >= 10);
+        assert_int_equal(m[i].n, m[0].n);
+        assert_true(m[i].interval.median >= f[i].once &&
+                    m[i].interval.median <= 1.1 * f[i].once);
+    }
+    /* Every turn is one run for warmth and one sample; rounds are not all in the same order. */
+    const int turns = 3 * m[0].n;
+    const int *turn = order + n_order - 2 * turns;
+    bool mixed = false;
+    for (int i = 0; i < turns; i++)
+        assert_int_equal(turn[2 * i], turn[2 * i + 1]);
+    for (int i = 3; i < turns; i++)
+        mixed = mixed || turn[2 * i] != turn[2 * (i - 3)];
+    assert_true(mixed);
+}
+
+static void test_together_with_a_failure(void **state)
+{
+    (void)state;
+    static ot_measured m[2];
+    fake f[2] = {{.once = 1e-3}, {.once = 1e-3, .fail_at = 9}};
+    void *arg[2] = {&f[0], &f[1]};
+    ot_measure_together(&ot_policy_warm, run, arg, 2, 0.1, 1, m);
+    assert_false(m[0].failed);
+    assert_true(m[0].n >= 10);
+    assert_true(m[1].failed);
+    assert_int_equal(f[1].calls, 9); /* never again */
+}
+
+static void test_together_slow(void **state)
+{
+    (void)state;
+    static ot_measured m[1];
+    fake f = {.once = 2, .noise = 0.5};
+    void *arg[1] = {&f};
+    ot_measure_together(&ot_policy_warm, run, arg, 1, 1, 1, m);
+    assert_int_equal(m[0].n, 3);
+    ot_measure_together(&ot_policy_warm, run, arg, 0, 1, 1, m); /* nobody: ends */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_noisy_takes_more_samples),
+        cmocka_unit_test(test_slow_ends_with_its_budget),
+        cmocka_unit_test(test_hopeless_is_left),
+        cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_takes_no_time),
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_together_with_a_failure),
+        cmocka_unit_test(test_together_slow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What verification is made of: inputs from seeds, dtypes, bounds, reference files,
+ * comparison. */
+#include <float.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "run/worker.h"
+#include "tests/tuner/planted.h"
+
+static optune_tensor tensor(const char *dtype, int64_t n)
+{
+    optune_tensor t = {.rank = 1, .dim = {optune_dim_of(n)}};
+    assert_true(ot_parse_dtype(dtype, &t.dtype));
+    return t;
+}
+
+static void test_inputs(void **state)
+{
+    (void)state;
+    static const char *const dtypes[] = {"f32", "f64", "f16", "bf16", "i8", "u8", "i32", "i64"};
+    for (int d = 0; d < OT_COUNT(dtypes); d++) {
+        const optune_tensor t = tensor(dtypes[d], 4001);
+        char a[8 * 4001], b[8 * 4001];
+        double x[4001], sum = 0;
+        memset(a, 0, sizeof a);
+        memset(b, 0, sizeof b);
+        ot_fill_input(&t, 42, 1, a);
+        ot_fill_input(&t, 42, 1, b);
+        assert_memory_equal(a, b, sizeof a); /* the same from the same seed */
+        ot_fill_input(&t, 43, 1, b);
+        assert_memory_not_equal(a, b, sizeof a);
+        ot_fill_input(&t, 42, 0, b);
+        assert_memory_not_equal(a, b, sizeof a);
+        ot_elements(t.dtype, a, 0, 4001, x);
+        const bool real = d < 4;
+        for (int i = 0; i < 4001; i++) {
+            assert_true(isfinite(x[i]));
+            assert_true(real ? x[i] >= -1 && x[i] <= 1 : fabs(x[i]) <= 1000);
+            sum += x[i];
+        }
+        if (real)
+            assert_true(fabs(sum / 4001) < 0.05); /* centred */
+    }
+}
+
+static void test_elements(void **state)
+{
+    (void)state;
+    const uint16_t half[] = {0x3c00, 0xc000, 0x7bff, 0x0001, 0x7c00, 0x7e00};
+    const uint16_t bfloat[] = {0x3f80, 0xc000, 0x7f80};
+    const int8_t bytes[] = {-128, 127, -1};
+    double x[6];
+    ot_elements(tensor("f16", 6).dtype, half, 0, 6, x);
+    assert_true(x[0] == 1 && x[1] == -2 && x[2] == 65504 && x[3] == 0x1p-24);
+    assert_true(isinf(x[4]) && isnan(x[5]));
+    ot_elements(tensor("bf16", 3).dtype, bfloat, 0, 3, x);
+    assert_true(x[0] == 1 && x[1] == -2 && isinf(x[2]));
+    ot_elements(tensor("i8", 3).dtype, bytes, 1, 2, x);
+    assert_true(x[0] == 127 && x[1] == -1);
+    ot_elements(tensor("u8", 3).dtype, bytes, 0, 1, x);
+    assert_true(x[0] == 128);
+}
+
+static void test_bound(void **state)
+{
+    (void)state;
+    optune_impl impl = {.name = "x"};
+    const double terms = 64; /* of planted_text */
+    const double plain = ot_error_bound(&planted_call, &impl, 0);
+    assert_true(fabs(plain - (2 * sqrt(terms) + 4) * FLT_EPSILON) < 1e-12);
+    impl.error_scale = 8;
+    assert_true(fabs(ot_error_bound(&planted_call, &impl, 0) - 8 * plain) < 1e-12);
+    optune_call exact = planted_call;
+    exact.output[0].dtype = tensor("i32", 1).dtype;
+    assert_true(ot_error_bound(&exact, &impl, 0) == 0);
+    /* Of 16 bits: sums in float32 are rounded once, others at every addition. */
+    optune_op op = *planted_call.op;
+    optune_call half = planted_call;
+    impl.error_scale = 0;
+    half.op = &op;
+    half.output[0].dtype = tensor("f16", 1).dtype;
+    op.float32_sums = true;
+    assert_true(fabs(ot_error_bound(&half, &impl, 0) - plain - 0x1p-10) < 1e-12);
+    op.float32_sums = false;
+    assert_true(ot_error_bound(&half, &impl, 0) > 10 * 0x1p-10);
+}
+
+static ot_session session;
+static char reference_path[1100];
+
+static int setup(void **state)
+{
+    optune_err err = {0};
+    planted_setup(state);
+    snprintf(reference_path, sizeof reference_path, "%s/reference", planted_dir);
+    check_ok(ot_session_open(&session, &planted_target, &planted_device, &err));
+    check_ok(ot_session_workload(&session, planted_text, 7, reference_path, &err));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    ot_session_close(&session);
+    return planted_teardown(state);
+}
+
+static void *output(void)
+{
+    return session.row->address(session.state, session.out[OT_ALIGNED][0]);
+}
+
+/* Puts the right answer, rounded to the output's dtype, where a candidate would. */
+static void put_right(void)
+{
+    float *out = output();
+    for (int64_t i = 0; i < session.reference.n_blocks; i++) {
+        const ot_block *b = &session.reference.block[i];
+        const double *value = (const double *)(session.reference.map + b->value);
+        for (int64_t k = 0; k < b->count; k++)
+            out[b->offset + k] = (float)value[k];
+    }
+}
+
+static bool judge(double *error, char *message, size_t size)
+{
+    const optune_impl impl = {.name = "x"};
+    *error = 0;
+    return ot_verify_outputs(&session, OT_ALIGNED, &impl, error, message, size);
+}
+
+static void test_comparison(void **state)
+{
+    (void)state;
+    char message[256] = "";
+    double error;
+    float *out = output();
+    put_right();
+    assert_true(judge(&error, message, sizeof message));
+    assert_true(error > 0 && error < 0.5); /* the rounding to float */
+
+    out[5 * 48 + 7] += 1e-3f;
+    assert_false(judge(&error, message, sizeof message));
+    check_contains(message, "output 0[5,7]: got ");
+    check_contains(message, "(1 of 1584 wrong)");
+    assert_true(error > 1);
+
+    put_right();
+    out[32 * 48 + 47] = NAN;
+    assert_false(judge(&error, message, sizeof message));
+    check_contains(message, "output 0[32,47]: got nan");
+    put_right();
+    out[0] = INFINITY;
+    assert_false(judge(&error, message, sizeof message));
+    check_contains(message, "output 0[0,0]: got inf");
+}
+
+static void test_poison_is_wrong(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char message[256];
+    double error;
+    check_ok(ot_session_poison(&session, OT_ALIGNED, &err));
+    assert_false(judge(&error, message, sizeof message));
+    check_contains(message, "output 0[0,0]: got ");
+    check_contains(message, "nan");
+    check_contains(message, "(1584 of 1584 wrong)");
+}
+
+static void make_partial(const char *text, const ot_reference_limits *limits, ot_reference *r,
+                         optune_call *call)
+{
+    char path[1200];
+    optune_err err = {0};
+    const void *in[OPTUNE_MAX_INPUTS] = {0};
+    check_ok(ot_call_parse(text, call, &err));
+    for (int i = 0; i < call->n_inputs; i++) {
+        void *data = ot_alloc((size_t)optune_tensor_bytes(&call->input[i].type));
+        ot_fill_input(&call->input[i].type, 3, i, data);
+        in[i] = data;
+    }
+    snprintf(path, sizeof path, "%s/partial", planted_dir);
+    check_ok(ot_reference_make(call, in, 2, 3, limits, path, &err));
+    check_ok(ot_reference_open(path, r, &err));
+    for (int i = 0; i < call->n_inputs; i++)
+        free((void *)in[i]);
+    unlink(path);
+}
+
+/* Every element once, whatever the shape. */
+static void test_reference_is_whole(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "dense(f32[1,3], f32[1,3])",
+        "dense(f32[1,8], f32[70001,8])",
+        "dense(f32[5003,2], f32[3,2])",
+        "dense(f32[300,4], f32[301,4])",
+        "conv2d(f32[2,3,17,19], f32[5,3,3,3])",
+    };
+    for (int t = 0; t < OT_COUNT(texts); t++) {
+        optune_call call;
+        ot_reference r;
+        make_partial(texts[t], &(ot_reference_limits){.seconds = 1000, .elements = 1 << 30}, &r,
+                     &call);
+        const int64_t n = optune_tensor_elements(&call.output[0]);
+        char *seen = ot_alloc((size_t)n);
+        memset(seen, 0, (size_t)n);
+        for (int64_t i = 0; i < r.n_blocks; i++)
+            for (int64_t k = 0; k < r.block[i].count; k++)
+                seen[r.block[i].offset + k]++;
+        for (int64_t i = 0; i < n; i++)
+            assert_int_equal(seen[i], 1);
+        assert_true(r.whole);
+        free(seen);
+        ot_reference_close(&r);
+    }
+}
+
+/* A block's values are those of its own place, in whichever dim it was cut. */
+static void test_reference_values(void **state)
+{
+    (void)state;
+    optune_call call;
+    ot_reference r;
+    make_partial("conv2d(f32[1,8,40,40], f32[16,8,3,3])", NULL, &r, &call);
+    assert_true(r.n_blocks > 1);
+    const int64_t n = optune_tensor_elements(&call.output[0]);
+    double *value = ot_alloc((size_t)n * sizeof *value), *magnitude = ot_alloc((size_t)n * 8);
+    float *in[2];
+    for (int i = 0; i < 2; i++) {
+        in[i] = ot_alloc((size_t)optune_tensor_bytes(&call.input[i].type));
+        ot_fill_input(&call.input[i].type, 3, i, in[i]);
+    }
+    optune_region whole;
+    call.op->reference(&call, (const void *const[]){in[0], in[1]}, 0,
+                       ot_region_whole(&call.output[0], &whole), value, magnitude);
+    for (int64_t i = 0; i < r.n_blocks; i++) {
+        const ot_block *b = &r.block[i];
+        const double *got = (const double *)(r.map + b->value);
+        const float *bound = (const float *)(r.map + b->magnitude);
+        for (int64_t k = 0; k < b->count; k++) {
+            assert_true(fabs(got[k] - value[b->offset + k]) <= 1e-12);
+            assert_true((double)bound[k] >= magnitude[b->offset + k] * (1 - 1e-12));
+        }
+    }
+    free(value);
+    free(magnitude);
+    free(in[0]);
+    free(in[1]);
+    ot_reference_close(&r);
+}
+
+/* When time or memory is up the first and the last elements are in it all the same. */
+static void test_reference_is_cut_short(void **state)
+{
+    (void)state;
+    const ot_reference_limits limits = {.seconds = 1000, .elements = 9000};
+    optune_call call;
+    ot_reference r;
+    make_partial("dense(f32[400,4], f32[401,4])", &limits, &r, &call);
+    const int64_t n = optune_tensor_elements(&call.output[0]);
+    bool first = false, last = false;
+    int64_t seen = 0;
+    for (int64_t i = 0; i < r.n_blocks; i++) {
+        first = first || r.block[i].offset == 0;
+        last = last || r.block[i].offset + r.block[i].count == n;
+        seen += r.block[i].count;
+    }
+    assert_false(r.whole);
+    assert_true(first && last);
+    assert_true(seen >= 9000 && seen < n);
+    ot_reference_close(&r);
+}
+
+static void test_unwritten_is_found_in_a_partial_reference(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char message[256];
+    double error;
+    ot_reference kept = session.reference;
+    session.reference.n_blocks = 0; /* nothing is known */
+    session.reference.whole = false;
+    memset(output(), 0, (size_t)session.out_bytes[0]);
+    assert_true(judge(&error, message, sizeof message));
+    check_ok(ot_session_poison(&session, OT_ALIGNED, &err));
+    memset(output(), 0, 48 * 4 * 2);
+    assert_false(judge(&error, message, sizeof message));
+    check_contains(message, "output 0[2,0] was never written");
+    session.reference = kept;
+}
+
+static void test_bad_reference_file(void **state)
+{
+    (void)state;
+    char path[1100];
+    optune_err err = {0};
+    ot_reference r;
+    snprintf(path, sizeof path, "%s/garbage", planted_dir);
+    assert_int_equal(ot_reference_open(path, &r, &err), OPTUNE_ENOENT);
+    check_ok(ot_write_file(path, "garbage", 7, &err));
+    assert_int_equal(ot_reference_open(path, &r, &err), OPTUNE_EDAMAGED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_comparison),
+        cmocka_unit_test(test_poison_is_wrong),
+        cmocka_unit_test(test_reference_is_whole),
+        cmocka_unit_test(test_reference_values),
+        cmocka_unit_test(test_reference_is_cut_short),
+        cmocka_unit_test(test_unwritten_is_found_in_a_partial_reference),
+        cmocka_unit_test(test_bad_reference_file),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

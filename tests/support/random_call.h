@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random typed calls of any operator of the table, made from what its row says: its samples and
+ * presets give ranks, layouts and list lengths, its attributes their words and ranges, and its
+ * type relation what fits together. So an operator that is added is met, too.
+ */
+#ifndef OPTUNE_TESTS_RANDOM_CALL_H
+#define OPTUNE_TESTS_RANDOM_CALL_H
+
+#include "strategy/strategy.h"
+
+typedef struct random_limits {
+    double elements; /* of all tensors together, at most */
+    double flops;    /* at most */
+} random_limits;
+
+/* A call whose types are known, in *text, too, which reads back as the same call. False: this draw
+ * came to nothing. Fails the test when a call's text is not read back. */
+bool random_call(uint64_t *rng, const optune_op *op, const random_limits *limits,
+                 optune_call *call, ot_text *text);
+
+/* An operator of the table: those with implementations of their own more often than the many that
+ * share a pattern's; always the one that OPTUNE_TEST_OP names. */
+const optune_op *random_op(uint64_t *rng);
+
+/* The sample with something fused behind it, a different kind for each `variant`: a constant for
+ * each channel, the whole shape, the value as second operand, one for each row. */
+void random_call_fuse(const char *sample, int variant, ot_text *to);
+
+/* The seed in OPTUNE_TEST_SEED, else one of the time; says which. */
+uint64_t random_seed(void);
+/* The positive number in this variable of the environment, where there is one. */
+int random_asked(const char *variable, int otherwise);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole replays on a small space of our own: what is told, that a search that learns is told apart
+ * from one that does not, and what is said about files and names that do not serve.
+ */
+#include "support/check.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "tuner/simulate.h"
+
+static char dir[4096], path[8192];
+
+/* 1,536 configs of a kernel that likes blocks of 128 threads and tiles of 4 and fails where both
+ * are large; every trial takes about a second. */
+static void write_space(void)
+{
+    static const int x[] = {8, 16, 32, 64, 128, 256}, y[] = {1, 2, 4, 8}, tile[] = {1, 2, 3, 4};
+    ot_text text = {0};
+    optune_err err = {0};
+    ot_text_add(&text,
+                "{\"tune_params_keys\": [\"x\", \"y\", \"tile_x\", \"tile_y\", \"flag\"],"
+                "\"tune_params\": {\"x\": [8, 16, 32, 64, 128, 256], \"y\": [1, 2, 4, 8],"
+                "\"tile_x\": [1, 2, 3, 4], \"tile_y\": [1, 2, 3, 4],"
+                "\"flag\": [\"a\", \"b\", \"c\", \"d\"]}, \"cache\": {");
+    for (int i = 0; i < 6 * 4 * 4 * 4 * 4; i++) {
+        const int a = x[i % 6], b = y[i / 6 % 4], t = tile[i / 24 % 4], u = tile[i / 96 % 4];
+        const int flag = i / 384;
+        if (a * b < 16 || a * b > 1024)
+            continue;
+        const double threads = log2(a * b / 128.0), work = log2(t * u / 4.0);
+        const double cost = (1 + threads * threads / 4 + work * work / 3) *
+                            (flag == 2 ? 0.8 : 1 + 0.1 * flag) * (1 + (i * 7919 % 97) / 2000.0);
+        ot_text_printf(
+            &text,
+            "%s\"%d\": {\"x\": %d, \"y\": %d, \"tile_x\": %d, \"tile_y\": %d, "
+            "\"flag\": \"%c\", \"compile_time\": 900, \"benchmark_time\": %.3f, \"time\": ",
+            text.s[text.n - 1] == '{' ? "" : ",\n", i, a, b, t, u, 'a' + flag, 32 * cost);
+        if (a * b * t * u > 8192)
+            ot_text_add(&text, "\"RuntimeFailedConfig\"}");
+        else
+            ot_text_printf(&text, "%.6f}", cost);
+    }
+    ot_text_add(&text, "}}");
+    check_ok(ot_write_file(path, text.s, text.n, &err));
+    ot_text_release(&text);
+}
+
+static optune *handle;
+
+static double number(json_t *json, int space, int search, const char *name)
+{
+    json_t *s = json_array_get(json_object_get(json, "spaces"), (size_t)space);
+    return json_number_value(
+        json_object_get(json_array_get(json_object_get(s, "searches"), (size_t)search), name));
+}
+
+static void searches_are_told_apart(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_result *result;
+    const optune_simulate_options options = {
+        .size = sizeof options,
+        .files = (const char *const[]){path, NULL},
+        .searches = (const char *const[]){"random", "forest", NULL},
+        .repeats = 30,
+    };
+    check_ok(optune_simulate(handle, &options, &result, &err));
+    json_t *json = json_loads(optune_result_json(result), 0, NULL);
+    json_t *space = json_array_get(json_object_get(json, "spaces"), 0);
+    assert_int_equal(json_integer_value(json_object_get(json, "repeats")), 30);
+    assert_true(json_integer_value(json_object_get(space, "failing")) > 0);
+    assert_true(fabs(number(json, 0, 0, "score")) < 0.6);
+    assert_true(number(json, 0, 1, "score") > number(json, 0, 0, "score") + 0.1);
+    assert_true(number(json, 0, 1, "best_ratio") >= 1);
+    assert_true(number(json, 0, 1, "error") > 0);
+    check_contains(optune_result_text(result), "forest");
+    check_contains(optune_result_text(result), "mean");
+    json_decref(json);
+    optune_result_free(result);
+}
+
+static void what_cannot_be_replayed_is_said(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_result *result;
+    optune_simulate_options options = {
+        .size = sizeof options,
+        .files = (const char *const[]){"/no/such.json", NULL},
+        .repeats = 2,
+    };
+    assert_int_equal(optune_simulate(handle, &options, &result, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "/no/such.json");
+    options.files = (const char *const[]){path, NULL};
+    options.searches = (const char *const[]){"forrest", NULL};
+    assert_int_equal(optune_simulate(handle, &options, &result, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "did you mean 'forest'");
+    options.files = NULL;
+    options.searches = NULL;
+    assert_int_equal(optune_simulate(handle, &options, &result, &err), OPTUNE_EUSAGE);
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    const optune_options options = {.size = sizeof options};
+    if (ot_temp_dir(dir, sizeof dir, &err) < 0 || optune_open(&options, &handle, &err) < 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/own.json", dir);
+    write_space();
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    optune_close(handle);
+    ot_remove_tree(dir);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(searches_are_told_apart),
+        cmocka_unit_test(what_cannot_be_replayed_is_said),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

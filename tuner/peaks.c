@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a share of the peak is a share of: measured once for a device at a number of threads, and
+ * remembered in the database's folder, so that two runs compare with the same figure and a short
+ * one need not spend its time on it.
+ *
+ * The one idea: a peak is the most that was ever seen, so a kernel that beats it shows that it was
+ * measured at a bad moment: then it is measured again. What was measured while the machine was
+ * shared is shown, and measured again by the next run.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tuner/tune.h"
+
+enum { VERSION = 1, TRIES = 2 };
+static const double AMPLE_S = 10;      /* a run this long has the time at its beginning */
+static const double COSTS_S = 0.5;     /* about what a measurement takes */
+static const double OF_THE_REST = 0.1; /* of the run's time, for one more try */
+static const double DOUBTFUL = 1.25; /* a kernel this far beyond has not been measured right */
+
+static void path_of(const ot_run *run, char *path, size_t size)
+{
+    ot_text target = {0};
+    char hex[33];
+    ot_target_print(&run->o->target, true, &target);
+    const char *const part[] = {run->o->device.key, ot_text_str(&target)};
+    ot_digest_hex(ot_digest_texts(part, OT_COUNT(part)), hex);
+    snprintf(path, size, "%s/peaks/%s.json", run->o->db, hex);
+    ot_text_release(&target);
+}
+
+static double positive(const json_t *object, const char *name)
+{
+    const double value = json_number_value(json_object_get(object, name));
+    return isfinite(value) && value > 0 ? value : 0;
+}
+
+/* A file that is not there, or no such file, is as good as none. */
+static void recall(ot_run *run)
+{
+    char path[4096 + 64];
+    ot_text text = {0};
+    path_of(run, path, sizeof path);
+    if (ot_read_file(path, &text, 1 << 16, NULL) >= 0) {
+        json_t *json = json_loads(ot_text_str(&text), JSON_REJECT_DUPLICATES, NULL);
+        if (json_integer_value(json_object_get(json, "optune_peak")) == VERSION) {
+            run->peak_flops = positive(json, "flops");
+            run->peak_bandwidth = positive(json, "bandwidth");
+            run->peak_settled = !json_is_true(json_object_get(json, "disturbed"));
+        }
+        json_decref(json);
+    }
+    ot_text_release(&text);
+}
+
+static void remember(const ot_run *run)
+{
+    char path[4096 + 64];
+    ot_text target = {0};
+    optune_err err = {0};
+    path_of(run, path, sizeof path);
+    ot_target_print(&run->o->target, true, &target);
+    json_t *json = json_pack("{s:i, s:s, s:s, s:f, s:f, s:b, s:f}", "optune_peak", (int)VERSION,
+                             "device", run->o->device.key, "target", ot_text_str(&target),
+                             "flops", run->peak_flops, "bandwidth", run->peak_bandwidth,
+                             "disturbed", (int)!run->peak_settled, "time", ot_unix_time());
+    char *text = json_dumps(json, JSON_INDENT(2));
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    int status = ot_make_dirs(path, &err);
+    *slash = '/';
+    if (status >= 0)
+        status = ot_write_file(path, text, strlen(text), &err);
+    if (status < 0)
+        ot_context_log(run->o, OPTUNE_LOG_INFO, "the peak is not remembered: %s", err.text);
+    free(text);
+    json_decref(json);
+    ot_text_release(&target);
+}
+
+static void measure(ot_run *run)
+{
+    optune_err err = {0};
+    int status = OPTUNE_OK;
+    const double began = ot_now();
+    for (int tries = 1; tries <= TRIES && status >= 0; tries++) {
+        double flops = 0, bandwidth = 0;
+        run->watch.sum = (ot_disturbance){0};
+        status = ot_worker_peak(run->worker, &flops, &bandwidth, &err);
+        if (status < 0)
+            break;
+        run->peak_flops = fmax(run->peak_flops, flops);
+        run->peak_bandwidth = fmax(run->peak_bandwidth, bandwidth);
+        run->peak_settled = !ot_disturbed(&run->watch.sum);
+        const double each = (ot_now() - began) / tries;
+        if (run->peak_settled || each > OF_THE_REST * (run->end - ot_now()))
+            break;
+    }
+    if (status < 0)
+        ot_context_log(run->o, OPTUNE_LOG_INFO, "the peak is not known: %s", err.text);
+    else
+        remember(run);
+}
+
+void ot_peak_begin(ot_run *run)
+{
+    recall(run);
+    if ((!run->peak_settled || run->options->again) && run->end - ot_now() > AMPLE_S)
+        measure(run);
+}
+
+void ot_peak_end(ot_run *run, double fastest, const char *whose)
+{
+    const bool may =
+        !ot_context_stopped(run->o) && !run->broken && ot_now() + COSTS_S < run->end;
+    if (may && (run->peak_flops == 0 || fastest > run->peak_flops))
+        measure(run);
+    if (run->peak_flops > 0 && fastest > run->peak_flops * DOUBTFUL)
+        ot_context_log(run->o, OPTUNE_LOG_WARNING,
+                       "%s computes %.0f GFLOP/s, and the peak measured here is %.0f: one of "
+                       "the two was measured at a bad moment; --again measures both once more",
+                       whose, fastest * 1e-9, run->peak_flops * 1e-9);
+    if (run->peak_flops > 0)
+        run->peak_flops = fmax(run->peak_flops, fastest);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What report.c finds out of a workload for the end of a run, and report_table.c prints. */
+#ifndef OPTUNE_REPORT_H
+#define OPTUNE_REPORT_H
+
+#include "tuner/tune.h"
+
+typedef struct ot_row {
+    char label[OPTUNE_TEXT_SIZE];
+    ot_arena arena; /* the facts that the choice refers to */
+    ot_choice choice;
+    bool chosen;                   /* there is a choice */
+    const optune_record *best;     /* the winner's */
+    const optune_record *fallback; /* plevel default with its fallback config */
+    const optune_record *library;  /* the fastest library */
+    const optune_record *known;    /* the fastest of all that were measured */
+    double flops, bytes;
+    bool moves;             /* less than one operation a byte: its rate is bytes per second */
+    double units;           /* its peak as a part of the measured one; 0: it has another one */
+    ot_disturbance trouble; /* while its figures were measured */
+    bool troubled;
+} ot_row;
+
+bool ot_row_effective(const ot_row *r); /* fewer operations are done than its rate counts */
+double
+ot_row_rate(const ot_row *r); /* what one run moves or computes in a second; 0: unknown */
+/* Of the measured peak; 0: unknown. Above 1 only where fewer operations are done, or where the data
+ * stays in caches, whose bandwidth is another. */
+double ot_row_share(const ot_run *run, const ot_row *r);
+/* The worst of what disturbed the figures of all; false: nothing did. */
+bool ot_rows_trouble(const ot_row *all, int n, ot_disturbance *worst);
+
+/* report_table.c: in the form that the run's options name; to be released with free. */
+char *ot_run_table(const ot_run *run, const ot_row *all, const ot_tuned *tuned);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The search that learns: a forest over the values of the knobs predicts what a config costs and
+ * how little is known of it; of many proposals (neighbours and crossings of the best, random ones)
+ * the one with the largest expected improvement is tried next. It starts with configs far from each
+ * other, fewer of them the shorter the run is. Failures count as the worst of all; what is out is
+ * taken to cost what the model expects, so that asking again before being told leads elsewhere.
+ * Hutter, Hoos and Leyton-Brown, "Sequential model-based optimization for general algorithm
+ * configuration", LION 5 (2011).
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tuner/forest.h"
+
+enum {
+    MAX_ROWS = 400,   /* that the model is fitted to */
+    MAX_PENDING = 64, /* that it takes into account */
+    REFIT = 20,       /* when a 20th more is known */
+    BEST = 8,         /* configs whose neighbours are proposed */
+    PER_KNOB = 8,     /* neighbours by one knob */
+    PARENTS = 24,
+    CROSSINGS = 100,
+    DRAWS = 120,
+    POOL = 1024,     /* proposals at most */
+    FAR_DRAWS = 40,  /* of which the farthest is taken */
+    FEW = 40,        /* trials, up to which every ask weighs proposals anew; then every third */
+    BEGIN_LEAST = 3, /* configs of the beginning, and a share of all that are to come */
+    BEGIN_MOST = 8,
+};
+#define BEGIN_SHARE 0.04
+#define DOUBT 0.5      /* of what the trees disagree by; all of it explores too long */
+#define EXPLORING 0.05 /* share of far configs, after a tenth of all trials without progress */
+
+typedef struct row {
+    int64_t index;
+    double cost; /* infinity: failed */
+} row;
+
+typedef struct learner {
+    uint64_t rng;
+    int n_features;
+    int first[OPTUNE_MAX_KNOBS + 1]; /* feature of each knob */
+    float *value[OPTUNE_MAX_KNOBS];  /* its features, of each digit */
+    float low[OT_MAX_FEATURES], high[OT_MAX_FEATURES];
+    ot_forest *forest[2]; /* of ranks, of logarithms */
+    int model;            /* the one fitted last */
+    int n_pool, left_in_pool;
+    row *row; /* told, in the order of telling */
+    int n, capacity, good;
+    int *order; /* row numbers by cost, best first */
+    int fitted; /* rows there were when the model was fitted */
+    int fits;
+    int since; /* trials told since the best one */
+    double best;
+    double worst;
+    float goal; /* the best target among rows, as the model sees it */
+    int64_t pool[POOL];
+    float *x; /* POOL configs as features, and more than the rows of a fit */
+    float y[MAX_ROWS + MAX_PENDING], mean[POOL], deviation[POOL];
+    double score[POOL];
+} learner;
+
+typedef struct state {
+    learner *learner;
+} state;
+
+/* ---- configs as features --------------------------------------------------------------------- */
+
+static int add_knob(learner *l, const optune_space *space, int knob, ot_feature_kind *kind)
+{
+    const int64_t radix = optune_space_radix(space, knob);
+    double number[OPTUNE_MAX_LIST];
+    const int parts = optune_space_numbers(space, knob, 0, number);
+    const bool ordered = optune_space_ordered(space, knob);
+    l->first[knob] = l->n_features;
+    if (radix < 2)
+        return 0;
+    int kept[OPTUNE_MAX_LIST], n = 0;
+    for (int p = 0; p < parts && l->n_features + n < OT_MAX_FEATURES; p++) {
+        double least = INFINITY, most = -INFINITY;
+        for (int64_t d = 0; d < radix; d++) {
+            optune_space_numbers(space, knob, d, number);
+            least = fmin(least, number[p]);
+            most = fmax(most, number[p]);
+        }
+        if (least == most)
+            continue;
+        kind[l->n_features + n] = !ordered                 ? OT_FEATURE_WORD
+                                  : least > 0 && radix > 2 ? OT_FEATURE_LOG
+                                                           : OT_FEATURE_ORDERED;
+        kept[n++] = p;
+    }
+    l->value[knob] = ot_alloc((size_t)(radix * n + 1) * sizeof(float));
+    for (int64_t d = 0; d < radix; d++) {
+        optune_space_numbers(space, knob, d, number);
+        for (int p = 0; p < n; p++) {
+            const int f = l->n_features + p;
+            const float v =
+                (float)(kind[f] == OT_FEATURE_LOG ? log2(number[kept[p]]) : number[kept[p]]);
+            l->value[knob][d * n + p] = v;
+            l->low[f] = d ? fminf(l->low[f], v) : v;
+            l->high[f] = d ? fmaxf(l->high[f], v) : v;
+        }
+    }
+    l->n_features += n;
+    return n;
+}
+
+static void features(const learner *l, const optune_space *space, int64_t index, float *to)
+{
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    optune_space_digits(space, index, digit);
+    for (int k = 0; k < optune_space_knobs(space); k++) {
+        const int n = l->first[k + 1] - l->first[k];
+        for (int p = 0; p < n; p++)
+            *to++ = l->value[k][digit[k] * n + p];
+    }
+}
+
+static int start(optune_search_view *view)
+{
+    state *s = view->state;
+    learner *l = s->learner = ot_alloc(sizeof *l);
+    ot_feature_kind kind[OT_MAX_FEATURES];
+    const int knobs = optune_space_knobs(view->space);
+    l->rng = view->seed;
+    l->best = INFINITY;
+    for (int k = 0; k < knobs; k++)
+        add_knob(l, view->space, k, kind);
+    l->first[knobs] = l->n_features;
+    l->x = ot_alloc((size_t)(POOL * l->n_features + 1) * sizeof *l->x);
+    for (int m = 0; m < 2; m++)
+        l->forest[m] = ot_forest_open(l->n_features, kind);
+    return OPTUNE_OK;
+}
+
+static void stop(optune_search_view *view)
+{
+    learner *l = ((state *)view->state)->learner;
+    if (!l)
+        return;
+    for (int k = 0; k < OPTUNE_MAX_KNOBS; k++)
+        free(l->value[k]);
+    for (int m = 0; m < 2; m++)
+        ot_forest_close(l->forest[m]);
+    free(l->x);
+    free(l->row);
+    free(l->order);
+    free(l);
+}
+
+/* ---- hearing --------------------------------------------------------------------------------- */
+
+static void tell(optune_search_view *view, const optune_told *told)
+{
+    learner *l = ((state *)view->state)->learner;
+    if (l->n == l->capacity) {
+        l->capacity = l->capacity ? 2 * l->capacity : 64;
+        l->row = realloc(l->row, (size_t)l->capacity * sizeof *l->row);
+        l->order = realloc(l->order, (size_t)l->capacity * sizeof *l->order);
+        if (!l->row || !l->order)
+            abort();
+    }
+    int at = l->n;
+    while (at > 0 && l->row[l->order[at - 1]].cost > told->cost)
+        at--;
+    memmove(&l->order[at + 1], &l->order[at], (size_t)(l->n - at) * sizeof *l->order);
+    l->order[at] = l->n;
+    l->row[l->n++] = (row){told->index, told->cost};
+    l->since = told->cost < l->best ? 0 : l->since + 1;
+    l->best = fmin(l->best, told->cost);
+    if (isfinite(told->cost)) {
+        l->good++;
+        l->worst = fmax(l->worst, told->cost);
+    }
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static double distance(const learner *l, const float *a, const float *b)
+{
+    double sum = 0;
+    for (int f = 0; f < l->n_features; f++)
+        sum += fabs((double)(a[f] - b[f])) / (double)(l->high[f] - l->low[f]);
+    return sum;
+}
+
+/* Of some draws the one farthest from all that was tried or is out, or from a sample of them. */
+static int64_t far_from_all(optune_search_view *view, learner *l)
+{
+    enum { OTHERS = 64 };
+    float other[OTHERS][OT_MAX_FEATURES], x[OT_MAX_FEATURES];
+    const int all = l->n + view->n_pending, n = all < OTHERS ? all : OTHERS;
+    for (int i = 0; i < n; i++) {
+        const int64_t k = all > OTHERS ? optune_random_below(&l->rng, all) : i;
+        features(l, view->space, k < l->n ? l->row[k].index : view->pending[k - l->n],
+                 other[i]);
+    }
+    int64_t best = -1;
+    double most = -1;
+    for (int i = 0; i < FAR_DRAWS; i++) {
+        const int64_t index = optune_search_draw(view, &l->rng);
+        if (index < 0)
+            break;
+        features(l, view->space, index, x);
+        double nearest = INFINITY;
+        for (int k = 0; k < n; k++)
+            nearest = fmin(nearest, distance(l, x, other[k]));
+        if (nearest > most) {
+            most = nearest;
+            best = index;
+        }
+    }
+    return best;
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+/* Rows for the model: all, or the best half and a sample of the others. */
+static int choose_rows(learner *l, const optune_space *space, bool rank)
+{
+    int n = 0;
+    const int all = l->n;
+    for (int i = 0; i < all && n < MAX_ROWS; i++) {
+        const int left = all - i, room = MAX_ROWS - n;
+        if (i >= MAX_ROWS / 2 && all > MAX_ROWS && optune_random_below(&l->rng, left) >= room)
+            continue;
+        const row *r = &l->row[l->order[i]];
+        features(l, space, r->index, l->x + (size_t)n * (size_t)l->n_features);
+        /* Failures are all alike: as bad as the worst. */
+        if (rank)
+            l->y[n] = (float)((isfinite(r->cost) ? i : all - 1) / (double)all);
+        else
+            l->y[n] = (float)log(isfinite(r->cost) ? r->cost : l->worst * 1.5);
+        n++;
+    }
+    return n;
+}
+
+static void fit(optune_search_view *view, learner *l)
+{
+    l->model = l->fits % 2;
+    ot_forest *forest = l->forest[l->model];
+    int n = choose_rows(l, view->space, l->model == 0);
+    l->goal = l->y[0];
+    /* What is out costs what the model expected of it when it was fitted last. */
+    if (l->fits >= 2) {
+        float *x = l->x + (size_t)n * (size_t)l->n_features;
+        const int out = view->n_pending < MAX_PENDING ? view->n_pending : MAX_PENDING;
+        for (int i = 0; i < out; i++)
+            features(l, view->space, view->pending[i], x + (size_t)i * (size_t)l->n_features);
+        ot_forest_predict(forest, x, out, l->y + n, l->deviation);
+        n += out;
+    }
+    ot_forest_fit(forest, l->x, l->y, n, &l->rng);
+    l->fitted = l->n;
+    l->fits++;
+    l->left_in_pool = 0;
+}
+
+/* ---- proposals ------------------------------------------------------------------------------- */
+
+static void propose(optune_search_view *view, learner *l, int *n, int64_t index)
+{
+    if (*n == POOL || !view->fresh(view, index))
+        return;
+    for (int i = 0; i < *n; i++)
+        if (l->pool[i] == index)
+            return;
+    l->pool[(*n)++] = index;
+}
+
+static void propose_neighbours(optune_search_view *view, learner *l, int *n, int64_t of)
+{
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    optune_space_digits(view->space, of, digit);
+    for (int k = 0; k < optune_space_knobs(view->space); k++) {
+        const int64_t radix = optune_space_radix(view->space, k), own = digit[k];
+        for (int64_t i = 1; i < radix && i <= PER_KNOB; i++) {
+            /* All others where they are few, else the two beside it and some at random. */
+            digit[k] = radix <= PER_KNOB + 1 ? (own + i) % radix
+                       : i == 1              ? (own + 1 < radix ? own + 1 : own - 1)
+                       : i == 2              ? (own ? own - 1 : 1)
+                                             : optune_random_below(&l->rng, radix);
+            propose(view, l, n, optune_space_index(view->space, digit));
+        }
+        digit[k] = own;
+    }
+}
+
+static int64_t cross(const optune_search_view *view, learner *l, int parents)
+{
+    int64_t one[OPTUNE_MAX_KNOBS], two[OPTUNE_MAX_KNOBS];
+    const int knobs = optune_space_knobs(view->space);
+    optune_space_digits(view->space,
+                        l->row[l->order[optune_random_below(&l->rng, parents)]].index, one);
+    optune_space_digits(view->space,
+                        l->row[l->order[optune_random_below(&l->rng, parents)]].index, two);
+    for (int k = 0; k < knobs; k++) {
+        if (optune_random_below(&l->rng, 2))
+            one[k] = two[k];
+        if (optune_random_below(&l->rng, 2 * knobs) == 0)
+            one[k] = optune_random_below(&l->rng, optune_space_radix(view->space, k));
+    }
+    return optune_space_index(view->space, one);
+}
+
+static int propose_all(optune_search_view *view, learner *l)
+{
+    int n = 0;
+    const int best = l->good < BEST ? l->good : BEST;
+    for (int i = 0; i < best; i++)
+        propose_neighbours(view, l, &n, l->row[l->order[i]].index);
+    const int parents = l->good < PARENTS ? l->good : PARENTS;
+    for (int i = 0; i < CROSSINGS && parents > 1; i++)
+        propose(view, l, &n, cross(view, l, parents));
+    for (int i = 0; i < DRAWS; i++) {
+        const int64_t index = optune_search_draw(view, &l->rng);
+        if (index < 0)
+            break;
+        propose(view, l, &n, index);
+    }
+    return n;
+}
+
+static double improvement(double goal, double mean, double deviation)
+{
+    if (deviation < 1e-9)
+        return fmax(0, goal - mean);
+    const double z = (goal - mean) / deviation;
+    return deviation * (z * 0.5 * erfc(-z * M_SQRT1_2) + exp(-z * z / 2) * 0.3989422804014327);
+}
+
+/* Fills the pool with proposals and what each promises. */
+static void weigh(optune_search_view *view, learner *l)
+{
+    const int n = l->n_pool = propose_all(view, l);
+    for (int i = 0; i < n; i++)
+        features(l, view->space, l->pool[i], l->x + (size_t)i * (size_t)l->n_features);
+    ot_forest_predict(l->forest[l->model], l->x, n, l->mean, l->deviation);
+    for (int i = 0; i < n; i++)
+        /* Where nothing promises an improvement, the lowest expectation decides. */
+        l->score[i] =
+            improvement((double)l->goal, (double)l->mean[i], DOUBT * (double)l->deviation[i]) -
+            1e-6 * (double)l->mean[i];
+    l->left_in_pool = l->n < FEW ? 1 : 3;
+}
+
+static int64_t best_proposal(optune_search_view *view, learner *l)
+{
+    if (!l->left_in_pool)
+        weigh(view, l);
+    l->left_in_pool--;
+    int best = -1;
+    for (int i = 0; i < l->n_pool; i++)
+        if ((best < 0 || l->score[i] > l->score[best]) && view->fresh(view, l->pool[i]))
+            best = i;
+    return best < 0 ? -1 : l->pool[best];
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static int64_t next(optune_search_view *view, learner *l)
+{
+    const int known = l->n + view->n_pending;
+    const double total = view->left > 0 ? known + view->left : INFINITY;
+    if (l->good < 2 || known < fmin(BEGIN_MOST, BEGIN_LEAST + BEGIN_SHARE * total))
+        return far_from_all(view, l);
+    if (optune_random_unit(&l->rng) < EXPLORING * fmin(1, l->since / (0.1 * total)))
+        return far_from_all(view, l);
+    if (!l->fits || l->n - l->fitted >= fmax(1, l->n / REFIT))
+        fit(view, l);
+    return best_proposal(view, l);
+}
+
+static int64_t ask(optune_search_view *view)
+{
+    learner *l = ((state *)view->state)->learner;
+    const int64_t index = next(view, l);
+    return index >= 0 ? index : optune_search_draw(view, &l->rng);
+}
+
+OPTUNE_SEARCH(forest) = {
+    .name = "forest",
+    .summary =
+        "learns which knobs matter from every trial; the best for most spaces and budgets",
+    .state_size = sizeof(state),
+    .start = start,
+    .ask = ask,
+    .tell = tell,
+    .stop = stop,
+};

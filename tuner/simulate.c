@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `optune simulate`: searches replayed on recorded spaces, many times each, and scored. Nothing is
+ * compiled or measured, and no database is touched.
+ */
+#include "tuner/simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_REPEATS = 25, MAX_SEARCHES = 64 };
+
+typedef struct outcome {
+    double score, error;
+    double trials; /* per run */
+    double ratio;  /* of the best found to the best there is, median over runs */
+    double cpu;    /* seconds of our own per trial */
+} outcome;
+
+typedef struct simulation {
+    optune *o;
+    const optune_simulate_options *options;
+    int repeats;
+    int n_searches;
+    const optune_search *search[MAX_SEARCHES];
+    int n_spaces;
+    ot_recorded **space;
+    ot_yardstick *yardstick;
+    outcome *outcome; /* n_spaces x n_searches */
+} simulation;
+
+static int by_time(const void *a, const void *b)
+{
+    const ot_score_point *x = a, *y = b;
+    return x->time != y->time ? (x->time > y->time) - (x->time < y->time)
+                              : (x->run > y->run) - (x->run < y->run);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void report(const simulation *s, int space, int search, int run)
+{
+    const optune_progress progress = {
+        .phase = "replaying",
+        .workload = space + 1,
+        .workloads = s->n_spaces,
+        .call = s->space[space]->name,
+        .impl = s->search[search]->name,
+        .trial = run,
+        .trials = s->repeats,
+        .best = INFINITY,
+        .left = -1,
+    };
+    if (s->options->progress)
+        s->options->progress(s->options->progress_arg, &progress);
+}
+
+/* All runs of one search on one space. */
+static int play(simulation *s, int space, int search)
+{
+    const ot_recorded *recorded = s->space[space];
+    const ot_yardstick *y = &s->yardstick[space];
+    outcome *to = &s->outcome[space * s->n_searches + search];
+    ot_score_point *points = NULL;
+    double *ratio = ot_alloc((size_t)s->repeats * sizeof *ratio);
+    double trials = 0, cpu = 0;
+    int n = 0, capacity = 0, status = OPTUNE_OK;
+    for (int run = 0; run < s->repeats && status >= 0; run++) {
+        if (capacity - n < recorded->n_trials) {
+            capacity = 2 * n + recorded->n_trials;
+            points = realloc(points, (size_t)capacity * sizeof *points);
+            if (!points)
+                abort();
+        }
+        ot_replay replay;
+        report(s, space, search, run);
+        const int more =
+            ot_replay_run(recorded, y, s->search[search], s->options->seed + (uint64_t)run, run,
+                          points + n, recorded->n_trials, &replay);
+        if (more < 0 || ot_context_stopped(s->o)) {
+            status = more < 0 ? more : OPTUNE_EINTERRUPTED;
+            break;
+        }
+        n += more;
+        trials += replay.trials;
+        cpu += replay.cpu;
+        ratio[run] = replay.best / y->best;
+    }
+    if (status >= 0) {
+        qsort(points, (size_t)n, sizeof *points, by_time);
+        qsort(ratio, (size_t)s->repeats, sizeof *ratio, ascending);
+        *to = (outcome){.score = ot_score(y, points, n, s->repeats, 1, -1, NULL),
+                        .error = ot_score_error(y, points, n, s->repeats),
+                        .trials = trials / s->repeats,
+                        .ratio = ratio[s->repeats / 2],
+                        .cpu = trials > 0 ? cpu / trials : 0};
+    }
+    free(points);
+    free(ratio);
+    return status;
+}
+
+/* Over all spaces: the mean score, its standard error, and our own time per trial. */
+static outcome mean_of(const simulation *s, int search, double *lowest)
+{
+    outcome mean = {0};
+    double cpu = 0;
+    *lowest = INFINITY;
+    for (int i = 0; i < s->n_spaces; i++) {
+        const outcome *o = &s->outcome[i * s->n_searches + search];
+        mean.score += o->score / s->n_spaces;
+        mean.error += o->error * o->error;
+        mean.trials += o->trials;
+        cpu += o->cpu * o->trials;
+        *lowest = fmin(*lowest, o->score);
+    }
+    mean.error = sqrt(mean.error) / s->n_spaces;
+    mean.cpu = mean.trials > 0 ? cpu / mean.trials : 0;
+    return mean;
+}
+
+/* ---- telling ------------------------------------------------------------------------------- */
+
+static void cell(ot_text *to, double score, double error)
+{
+    if (isfinite(error))
+        ot_text_printf(to, "  %6.3f +- %.3f", score, error);
+    else
+        ot_text_printf(to, "  %6.3f         ", score);
+}
+
+static void tell_rest(const simulation *s, ot_text *to)
+{
+    double lowest;
+    ot_text_printf(to, "%-34s %7s %8s", "lowest", "", "");
+    for (int k = 0; k < s->n_searches; k++) {
+        mean_of(s, k, &lowest);
+        cell(to, lowest, NAN);
+    }
+    ot_text_printf(to, "\n%-34s %7s %8s", "own CPU time, ms a trial", "", "");
+    for (int k = 0; k < s->n_searches; k++)
+        ot_text_printf(to, "  %6.3f         ", 1e3 * mean_of(s, k, &lowest).cpu);
+    ot_text_printf(
+        to,
+        "\n\nscore: 0 is random search, 1 the optimum at once; %d runs each, %d trials out "
+        "at a time.\ntrials: what random search needs for 95 %% of the way from the "
+        "median to the best.\n",
+        s->repeats, OT_QUEUE);
+}
+
+static char *text_of(const simulation *s)
+{
+    ot_text text = {0};
+    double lowest;
+    ot_text_printf(&text, "%-34s %7s %8s", "space", "configs", "trials");
+    for (int k = 0; k < s->n_searches; k++)
+        ot_text_printf(&text, "  %-15.15s", s->search[k]->name);
+    for (int i = 0; i < s->n_spaces; i++) {
+        const ot_recorded *r = s->space[i];
+        ot_text_printf(&text, "\n%-34s %7d %8d", r->name, r->n_trials, s->yardstick[i].trials);
+        for (int k = 0; k < s->n_searches; k++) {
+            const outcome *o = &s->outcome[i * s->n_searches + k];
+            cell(&text, o->score, o->error);
+        }
+    }
+    ot_text_printf(&text, "\n%-34s %7s %8s", "mean", "", "");
+    for (int k = 0; k < s->n_searches; k++) {
+        const outcome mean = mean_of(s, k, &lowest);
+        cell(&text, mean.score, mean.error);
+    }
+    ot_text_add(&text, "\n");
+    tell_rest(s, &text);
+    return text.s;
+}
+
+static json_t *real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *json_of(const simulation *s)
+{
+    json_t *spaces = json_array(), *searches = json_array();
+    for (int i = 0; i < s->n_spaces; i++) {
+        const ot_recorded *r = s->space[i];
+        const ot_yardstick *y = &s->yardstick[i];
+        json_t *scores = json_array();
+        for (int k = 0; k < s->n_searches; k++) {
+            const outcome *o = &s->outcome[i * s->n_searches + k];
+            json_array_append_new(scores, json_pack("{s:s,s:o,s:o,s:f,s:o,s:f}", "search",
+                                                    s->search[k]->name, "score", real(o->score),
+                                                    "error", real(o->error), "trials",
+                                                    o->trials, "best_ratio", real(o->ratio),
+                                                    "cpu_seconds_per_trial", o->cpu));
+        }
+        json_array_append_new(
+            spaces,
+            json_pack("{s:s,s:s?,s:s?,s:i,s:i,s:i,s:f,s:f,s:f,s:o}", "name", r->name, "kernel",
+                      r->kernel, "device", r->device, "configs", r->n_trials, "failing",
+                      r->n_trials - r->n_good, "random_trials", y->trials, "budget_seconds",
+                      y->budget, "best", y->best, "median", y->median, "searches", scores));
+    }
+    for (int k = 0; k < s->n_searches; k++) {
+        double lowest;
+        const outcome mean = mean_of(s, k, &lowest);
+        json_array_append_new(
+            searches, json_pack("{s:s,s:o,s:o,s:o,s:f}", "search", s->search[k]->name, "score",
+                                real(mean.score), "error", real(mean.error), "lowest",
+                                real(lowest), "cpu_seconds_per_trial", mean.cpu));
+    }
+    return json_pack("{s:i,s:I,s:i,s:o,s:o}", "repeats", s->repeats, "seed",
+                     (json_int_t)s->options->seed, "pending", OT_QUEUE, "spaces", spaces,
+                     "mean", searches);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static int open_all(simulation *s, optune_err *err)
+{
+    const optune_simulate_options *options = s->options;
+    static const char *const fallback[] = {OT_DEFAULT_SEARCH, NULL};
+    const char *const *names =
+        options->searches && options->searches[0] ? options->searches : fallback;
+    int status = OPTUNE_OK, n = 0;
+    for (; status >= 0 && names[s->n_searches]; s->n_searches++) {
+        if (s->n_searches == MAX_SEARCHES)
+            return optune_fail(err, OPTUNE_ELIMIT, "more than %d searches", MAX_SEARCHES);
+        status = ot_search_get(names[s->n_searches], &s->search[s->n_searches], err);
+    }
+    while (options->files && options->files[n])
+        n++;
+    if (status >= 0 && !n)
+        return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
+    s->space = ot_alloc((size_t)n * sizeof *s->space);
+    s->yardstick = ot_alloc((size_t)n * sizeof *s->yardstick);
+    s->outcome = ot_alloc((size_t)(n * s->n_searches) * sizeof *s->outcome);
+    for (; status >= 0 && s->n_spaces < n; s->n_spaces++) {
+        status = ot_recorded_read(options->files[s->n_spaces], &s->space[s->n_spaces], err);
+        if (status >= 0)
+            status = ot_yardstick_open(s->space[s->n_spaces], &s->yardstick[s->n_spaces], err);
+    }
+    return status;
+}
+
+static int check_space(const ot_recorded *recorded, optune_err *err)
+{
+    const ot_recorded_task task = {{NULL, NULL, NULL}, recorded};
+    optune_space *space;
+    optune_err own = {0};
+    const int status = ot_space_open(&task.task, &ot_recorded_impl, &space, &own);
+    if (status < 0)
+        return optune_fail(err, status, "'%s': %s", recorded->name, own.text);
+    ot_space_close(space);
+    return status;
+}
+
+int optune_simulate(optune *handle, const optune_simulate_options *options,
+                    optune_result **result, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(
+        OT_GIVEN(err, {"handle", handle}, {"options", options}, {"result", result}));
+    *result = NULL;
+    if (options->size != sizeof *options)
+        return optune_fail(err, OPTUNE_EVERSION,
+                           "optune_simulate_options has another size: compiled against another "
+                           "version");
+    if (!options->files || !options->files[0])
+        return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
+    simulation s = {.o = handle,
+                    .options = options,
+                    .repeats = options->repeats ? options->repeats : DEFAULT_REPEATS};
+    int status = open_all(&s, err);
+    for (int i = 0; i < s.n_spaces && status >= 0; i++)
+        status = check_space(s.space[i], err);
+    for (int i = 0; i < s.n_spaces && status >= 0; i++)
+        for (int k = 0; k < s.n_searches && status >= 0; k++)
+            status = play(&s, i, k);
+    if (status >= 0)
+        *result = ot_result_new(text_of(&s), json_of(&s));
+    else if (status == OPTUNE_EINTERRUPTED)
+        optune_fail(err, status, "interrupted");
+    for (int i = 0; i < s.n_spaces; i++) {
+        ot_recorded_free(s.space[i]);
+        ot_yardstick_close(&s.yardstick[i]);
+    }
+    free(s.space);
+    free(s.yardstick);
+    free(s.outcome);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recorded space as one more implementation, so that arms and searches work on it as in a run:
+ * its knobs are those of the file, and what the file does not have is no valid config.
+ */
+#ifndef OPTUNE_SIMULATE_H
+#define OPTUNE_SIMULATE_H
+
+#include "tuner/score.h"
+#include "tuner/tune.h"
+
+typedef struct ot_recorded_task {
+    optune_task task; /* first: what the implementation is handed */
+    const ot_recorded *recorded;
+} ot_recorded_task;
+extern const optune_impl ot_recorded_impl; /* works on ot_recorded_task only */
+
+/* How one search went once. */
+typedef struct ot_replay {
+    int trials;
+    double best, cpu; /* cost of the best config; seconds of our own in ask and tell */
+} ot_replay;
+/* Points go behind `points` with their run's number; returns how many, at most `most`. */
+int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
+                  const optune_search *search, uint64_t seed, int run, ot_score_point *points,
+                  int most, ot_replay *replay);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A workload while it is searched: what tune.c and tune_first.c share. */
+#ifndef OPTUNE_TUNING_H
+#define OPTUNE_TUNING_H
+
+#include "tuner/tune.h"
+
+typedef struct ot_slot {
+    int arm;
+    optune_config config;
+    ot_job job;
+} ot_slot;
+
+typedef struct ot_tuning {
+    ot_run *run;
+    optune_task task;
+    ot_candidate candidate[OT_MAX_CANDIDATES];
+    ot_arm arm[OT_MAX_CANDIDATES];
+    int n_arms;
+    ot_slot *queue[OT_QUEUE];
+    int n_queued;
+    int workload;
+    ot_text call;
+    double start, seconds; /* ot_now(); its share of the time */
+    double end;            /* ot_now() by which it is over, finals included */
+    double finals_s;       /* to be spent on sampling the finalists */
+    double told_s;         /* telling the worker the workload took */
+    double load_s;         /* the longest that a candidate took before its first sample */
+    ot_tuned *tuned;
+    optune_plan *plan;
+} ot_tuning;
+
+/* What is known of the workload, ready to be asked for trials; NULL: nothing computes it. */
+ot_tuning *ot_tuning_open(ot_run *run, int workload, double seconds, ot_tuned *tuned,
+                          optune_err *err);
+void ot_tuning_close(ot_tuning *t);
+void ot_tuning_enter(ot_tuning *t); /* from here on, progress is this workload's */
+void ot_tuning_leave(ot_tuning *t);
+/* Asks for one more config and sends it to the compilers. 0: nothing is left to ask for. */
+int ot_tuning_enqueue(ot_tuning *t, optune_err *err);
+int ot_tuning_tell(ot_tuning *t, optune_err *err);            /* the worker, the workload */
+int ot_tuning_measure(ot_tuning *t, int at, optune_err *err); /* runs one queued trial */
+/* No more trials: but a workload's first one may take what is left of the whole run and a fifth of
+ * it more, and the run's first one as much as it takes within its time, as a table without it
+ * says nothing. */
+bool ot_tuning_is_over(const ot_tuning *t);
+/* The time is over: why no trial has ended, and what to give, as the workload's problem. */
+void ot_tuning_say_unfinished(const ot_tuning *t);
+
+#endif
