@@ -84,13 +84,12 @@ static bool read_own(const char *path, ot_text *to)
     return good;
 }
 
-static bool digest_of(const char *path, char hex[33])
+/* All of it, and its digest. */
+static bool read_module(const char *path, ot_text *bytes, char hex[33])
 {
-    ot_text all = {0};
-    const bool good = read_own(path, &all) && all.n > 0;
+    const bool good = read_own(path, bytes) && bytes->n > 0;
     if (good)
-        ot_digest_hex(ot_digest_of(all.s, all.n), hex);
-    ot_text_release(&all);
+        ot_digest_hex(ot_digest_of(bytes->s, bytes->n), hex);
     return good;
 }
 
@@ -102,10 +101,13 @@ static bool sum_path(const char *path, char *to, size_t size)
 int ot_cache_keep(const char *made, const char *path, optune_err *err)
 {
     char hex[33], sum[4096];
+    ot_text bytes = {0};
     chmod(made, 0600); /* whatever the compiler's umask is */
     if (!sum_path(path, sum, sizeof sum))
         return optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", path);
-    if (!digest_of(made, hex))
+    const bool good = read_module(made, &bytes, hex);
+    ot_text_release(&bytes);
+    if (!good)
         return optune_fail(err, OPTUNE_EIO, "the compiler left no module");
     /* First the digest: a module without it, or with another's, is made again. */
     const int status = ot_write_file(sum, hex, strlen(hex), err);
@@ -117,13 +119,21 @@ int ot_cache_keep(const char *made, const char *path, optune_err *err)
     return OPTUNE_OK;
 }
 
-bool ot_cache_hit(const char *path)
+bool ot_cache_read(const char *path, ot_text *bytes)
 {
     char hex[33], sum[4096];
     ot_text kept = {0};
-    const bool good = sum_path(path, sum, sizeof sum) && digest_of(path, hex) &&
+    const bool good = sum_path(path, sum, sizeof sum) && read_module(path, bytes, hex) &&
                       read_own(sum, &kept) && strcmp(ot_text_str(&kept), hex) == 0;
     ot_text_release(&kept);
+    return good;
+}
+
+bool ot_cache_hit(const char *path)
+{
+    ot_text bytes = {0};
+    const bool good = ot_cache_read(path, &bytes);
+    ot_text_release(&bytes);
     if (!good)
         return false;
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};

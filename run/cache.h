@@ -13,6 +13,8 @@ enum { OT_CACHE_KEEP_S = 3600 };
 int ot_cache_open(const char *dir, optune_err *err);
 /* The module `made` becomes `path`, with its digest beside it. */
 int ot_cache_keep(const char *made, const char *path, optune_err *err);
+/* The bytes of the module at `path`; false: it is not there, or not as it was made. */
+bool ot_cache_read(const char *path, ot_text *bytes);
 /* True when `path` holds a module as it was made; it then counts as used now. */
 bool ot_cache_hit(const char *path);
 /* Removes the modules used longest ago until at most `limit` bytes are left; never one used in

@@ -114,12 +114,12 @@ static bool lose(ot_contestant *c, ot_end end)
     return false;
 }
 
-static bool order_timed(ot_contestant *c, ot_order *order, const char *text, ot_report *report,
-                        double *wall)
+static bool order_timed(ot_contestant *c, ot_order *order, const ot_enclosed *enclosed,
+                        ot_report *report, double *wall)
 {
     order->slot = c->slot;
     const ot_end end =
-        ot_runner_ask(c->runner, order, text, c->deadline, c->keeper->fd, report, wall);
+        ot_runner_ask(c->runner, order, enclosed, c->deadline, c->keeper->fd, report, wall);
     if (end != OT_END_NONE)
         return lose(c, end);
     if (report->status >= 0)
@@ -129,11 +129,11 @@ static bool order_timed(ot_contestant *c, ot_order *order, const char *text, ot_
     return false;
 }
 
-static bool order(ot_contestant *c, ot_order what, const char *text)
+static bool order(ot_contestant *c, ot_order what, const ot_enclosed *enclosed)
 {
     static ot_report report;
     double wall;
-    return order_timed(c, &what, text, &report, &wall);
+    return order_timed(c, &what, enclosed, &report, &wall);
 }
 
 static bool put(ot_contestant *c, ot_set set, int kind, uint32_t mask)
@@ -189,7 +189,9 @@ static int plain(ot_keeper *k, ot_runner *r, int deed, const char *text, optune_
     char why[OPTUNE_ERR_SIZE];
     double wall;
     ot_order what = {.deed = deed};
-    const ot_end end = ot_runner_ask(r, &what, text, ot_now() + START_S, k->fd, &report, &wall);
+    const ot_enclosed enclosed = {.text = text};
+    const ot_end end =
+        ot_runner_ask(r, &what, &enclosed, ot_now() + START_S, k->fd, &report, &wall);
     if (end == OT_END_NONE)
         return report.status < 0 ? optune_fail(err, report.status, "%s", report.text)
                                  : OPTUNE_OK;
@@ -226,15 +228,26 @@ int ot_keeper_runner(ot_keeper *k, int slot, ot_runner **runner, optune_err *err
 
 /* ---- before measuring -------------------------------------------------------------------- */
 
+static bool load(ot_contestant *c)
+{
+    int file[OPTUNE_MAX_MODULES], n;
+    begin(c, "loading");
+    if (!ot_modules_files(c->keeper, c->request, file, &n, c->text, sizeof c->text)) {
+        c->outcome = OPTUNE_OUTCOME_RUNTIME;
+        return false;
+    }
+    char *text = json_dumps(c->request, JSON_COMPACT);
+    const ot_enclosed enclosed = {.text = text, .file = file, .n_files = n};
+    c->runner->modules += (int)json_array_size(json_object_get(c->request, "modules"));
+    const bool loaded = order(c, (ot_order){.deed = OT_DO_LOAD}, &enclosed);
+    free(text);
+    return loaded;
+}
+
 static bool verify(ot_contestant *c)
 {
     const uint32_t all = c->keeper->inputs.all;
-    char *text = json_dumps(c->request, JSON_COMPACT);
-    begin(c, "loading");
-    c->runner->modules += (int)json_array_size(json_object_get(c->request, "modules"));
-    const bool loaded = order(c, (ot_order){.deed = OT_DO_LOAD}, text);
-    free(text);
-    if (!loaded)
+    if (!load(c))
         return false;
     begin(c, "verifying");
     if (!put(c, OT_SET_FAR, OT_GUARDED, all) ||

@@ -5,6 +5,13 @@
 
 #include "run/worker_keeper.h"
 
+enum { OT_HELD = 2 * OT_MOST_SLOTS * OPTUNE_MAX_MODULES };
+typedef struct ot_held { /* a module */
+    char *path;          /* NULL: none */
+    int fd;              /* -1: this machine has no sealed files, it is loaded by its path */
+    uint64_t used;
+} ot_held;
+
 typedef struct ot_keeper {
     int fd; /* to the asking process */
     bool open, ready;
@@ -18,8 +25,10 @@ typedef struct ot_keeper {
     ot_inputs inputs;
     ot_runner runner[OT_MOST_SLOTS]; /* the first one may be lasting */
     bool told;                       /* the lasting one knows the workload */
-    int at;                          /* the finalist that was announced last, */
-    double at_time;                  /* and when */
+    ot_held held[OT_HELD];
+    uint64_t uses;
+    int at;         /* the finalist that was announced last, */
+    double at_time; /* and when */
 } ot_keeper;
 
 enum { OT_LAGS = 64 };
@@ -62,6 +71,13 @@ void ot_contest_verdict(ot_contestant *c, const ot_measured *m);
 void ot_contest_counters(ot_contestant *c);
 /* Ends it, and its runner where it had one of its own. */
 void ot_contest_end(ot_contestant *c);
+/* worker_modules.c: reads the modules of a candidate that are not held yet. */
+void ot_modules_hold(ot_keeper *k, const json_t *candidate);
+/* Their files in the plan's order; *n is 0 where they are to be loaded by path. false: one is not
+ * held, as it was not what was built when it was read. */
+bool ot_modules_files(ot_keeper *k, const json_t *candidate, int *file, int *n, char *why,
+                      size_t size);
+void ot_modules_close(ot_keeper *k);
 /* worker_limits.c: seconds that no device needs less than for one run; what rules it out in
  * `why`. */
 double ot_least_seconds(const optune_call *call, const optune_device *device, char *why,

@@ -13,7 +13,7 @@
 typedef enum ot_deed {
     OT_DO_START,    /* nothing: says that target and workload are open */
     OT_DO_WORKLOAD, /* text: the call. A runner that is forked for one candidate knows it */
-    OT_DO_LOAD,     /* text: the candidate, as JSON */
+    OT_DO_LOAD,     /* text: the candidate, as JSON; files: its modules, none: by their paths */
     OT_DO_PUT,      /* tray -> the inputs in `mask`, of buffers of this kind */
     OT_DO_BIND,     /* over buffers of this kind; runs what prepacks */
     OT_DO_TIME,     /* `count` runs in turn, over outputs poisoned if `poison`, inputs shaken in
@@ -56,6 +56,11 @@ typedef struct ot_seal {
     ot_report report;
 } ot_seal;
 uint64_t ot_seal_of(const ot_seal *seal);
+
+/* worker_packet.c: one packet with `n_files` open files in it, at most OPTUNE_MAX_MODULES. */
+bool ot_packet_send(int fd, const void *packet, size_t n, const int *file, int n_files);
+/* As recv(); `file` has room for OPTUNE_MAX_MODULES, which are the caller's to close. */
+ssize_t ot_packet_take(int fd, void *packet, size_t size, int flags, int *file, int *n_files);
 
 /* ---- worker_inputs.c: what goes in, and what should come out ------------------------------ */
 /* The true inputs, which are timed; near ones, the same but for a few elements of those that are
@@ -113,11 +118,16 @@ typedef enum ot_end { /* why there is no report */
                       OT_END_ALONE,   /* the asking process is gone */
 } ot_end;
 int ot_runner_start(ot_runner *r, const ot_runner_setup *setup, optune_err *err);
-/* Sends an order and waits for its report, until ot_now() is `deadline` or the other end of
- * `asker` closes; *wall: how long that took. Other than OT_END_NONE: the runner is of no use any
- * more. */
-ot_end ot_runner_ask(ot_runner *r, ot_order *order, const char *text, double deadline,
-                     int asker, ot_report *report, double *wall);
+typedef struct ot_enclosed { /* in an order's packet, behind it */
+    const char *text;
+    const int *file; /* open files; the runner has them from then on, too */
+    int n_files;     /* <= OPTUNE_MAX_MODULES */
+} ot_enclosed;
+/* Sends an order, with what is enclosed (NULL: nothing), and waits for its report, until ot_now()
+ * is `deadline` or the other end of `asker` closes; *wall: how long that took. Other than
+ * OT_END_NONE: the runner is of no use any more. */
+ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
+                     double deadline, int asker, ot_report *report, double *wall);
 /* By force, with all processes that it or theirs started; `others` are runners that go on. Returns
  * how many of those there were. */
 int ot_runner_end(ot_runner *r, const ot_runner *others, int n_others);

@@ -50,6 +50,7 @@ typedef struct seat { /* a candidate */
 
 typedef struct runner {
     int fd;
+    int file[OPTUNE_MAX_MODULES], n_files; /* that came with the order */
     ot_seal *seal;
     ot_runner_setup setup;
     ot_session session;
@@ -216,14 +217,17 @@ static int open_workload(runner *r, const char *call, optune_err *err)
     return status;
 }
 
+/* Files that came with the order are loaded in place of what their names say now. */
 static int load(runner *r, seat *at, const char *text, ot_report *report, optune_err *err)
 {
     json_t *candidate = json_loads(text, 0, NULL);
+    json_t *modules = json_object_get(candidate, "modules");
     at->shake_s = -1;
+    for (int i = 0; i < r->n_files; i++)
+        json_array_set_new(modules, (size_t)i, json_sprintf("/proc/self/fd/%d", r->file[i]));
     const int status = ot_loaded_open(
         &r->session, ot_wire_text(candidate, "impl"), ot_wire_text(candidate, "config"),
-        ot_wire_text(candidate, "range"), json_object_get(candidate, "modules"), &at->loaded,
-        &report->outcome, err);
+        ot_wire_text(candidate, "range"), modules, &at->loaded, &report->outcome, err);
     json_decref(candidate);
     return status;
 }
@@ -393,20 +397,29 @@ static int do_deed(runner *r, const ot_order *order, const char *text, ot_report
 /* ---- the loop ---------------------------------------------------------------------------- */
 
 /* A sample is over sooner than a process falls asleep and wakes up again. */
-static ssize_t receive(int fd, char *packet, size_t size)
+static ssize_t receive(runner *r, char *packet, size_t size)
 {
     const double until = ot_now() + SPIN_S;
     for (;;) {
-        const ssize_t n = recv(fd, packet, size, MSG_DONTWAIT);
+        const ssize_t n =
+            ot_packet_take(r->fd, packet, size, MSG_DONTWAIT, r->file, &r->n_files);
         if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
             return n;
         if (ot_now() > until)
             break;
     }
     ssize_t n;
-    while ((n = recv(fd, packet, size, 0)) < 0 && errno == EINTR)
+    while ((n = ot_packet_take(r->fd, packet, size, 0, r->file, &r->n_files)) < 0 &&
+           errno == EINTR)
         continue;
     return n;
+}
+
+static void close_files(runner *r)
+{
+    for (int i = 0; i < r->n_files; i++)
+        close(r->file[i]);
+    r->n_files = 0;
 }
 
 static bool send_report(const runner *r, const ot_report *report)
@@ -447,7 +460,7 @@ _Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setu
     for (;;) {
         ot_order order;
         ot_report report = {.status = opened};
-        const ssize_t n = receive(fd, packet, OT_PACKET_BYTES);
+        const ssize_t n = receive(&r, packet, OT_PACKET_BYTES);
         if (n < (ssize_t)sizeof order)
             _exit(n < 0 ? OT_EXIT_CLOSED : 0);
         memcpy(&order, packet, sizeof order);
@@ -456,6 +469,7 @@ _Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setu
             err = (optune_err){0};
             report.status = do_deed(&r, &order, packet + sizeof order, &report, &err);
         }
+        close_files(&r);
         if (report.status < 0)
             ot_copy(report.text, sizeof report.text, err.text);
         report.serial = order.serial;

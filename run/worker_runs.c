@@ -177,11 +177,12 @@ static ot_end wait_report(ot_runner *r, uint64_t serial, double deadline, int as
     }
 }
 
-ot_end ot_runner_ask(ot_runner *r, ot_order *order, const char *text, double deadline,
-                     int asker, ot_report *report, double *wall)
+ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
+                     double deadline, int asker, ot_report *report, double *wall)
 {
     static char packet[OT_PACKET_BYTES];
-    const size_t n = text ? strlen(text) : 0;
+    const char *text = enclosed && enclosed->text ? enclosed->text : "";
+    const size_t n = strlen(text);
     bool got = false;
     *report = (ot_report){0};
     *wall = 0;
@@ -193,9 +194,10 @@ ot_end ot_runner_ask(ot_runner *r, ot_order *order, const char *text, double dea
         return OT_END_FORGED;
     order->serial = ++r->serial;
     memcpy(packet, order, sizeof *order);
-    memcpy(packet + sizeof *order, text ? text : "", n);
+    memcpy(packet + sizeof *order, text, n);
     const double start = ot_now();
-    if (send(r->fd, packet, sizeof *order + n, MSG_NOSIGNAL) < 0)
+    if (!ot_packet_send(r->fd, packet, sizeof *order + n, enclosed ? enclosed->file : NULL,
+                        enclosed ? enclosed->n_files : 0))
         return closed(r);
     const ot_end end = wait_report(r, order->serial, deadline, asker);
     *wall = ot_now() - start;

@@ -191,6 +191,7 @@ static json_t *trial(ot_keeper *k, const json_t *request, optune_err *err)
     ot_measured *m = ot_alloc(sizeof *m);
     ot_contestant c = {0};
     for (int tries = 0; status >= 0 && tries < 2; tries++) {
+        ot_modules_hold(k, request);
         c = contestant(k, request, -1, 0, &policy, limit_of(request));
         status = run_trial(&c, ot_wire_real(request, "best"), m, err);
         if (!c.killed)
@@ -329,6 +330,8 @@ static json_t *finals(ot_keeper *k, const json_t *request, optune_err *err)
     f.c = ot_alloc((size_t)(n + 1) * sizeof *f.c);
     f.m = ot_alloc((size_t)(n + 1) * sizeof *f.m);
     f.result = ot_alloc((size_t)(n + 1) * sizeof(json_t *));
+    for (int i = 0; i < n; i++)
+        ot_modules_hold(k, json_array_get(candidates, (size_t)i));
     status = run_finals(&f, candidates, limit_of(request), err);
     json_t *results = json_array();
     const char *why = "";
@@ -440,6 +443,7 @@ int ot_worker_serve(int fd)
     for (int i = 0; i < OT_MOST_SLOTS; i++)
         ot_runner_end(&k->runner[i], k->runner, OT_MOST_SLOTS);
     ot_inputs_close(&k->inputs);
+    ot_modules_close(k);
     free(k->call);
     free(k);
     /* A caller that is gone is how most workers end. */
