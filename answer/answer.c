@@ -55,8 +55,14 @@ int optune_select_call(optune *o, const optune_call *call, optune_selection **se
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"selection", selection}));
+    return ot_selection_of(o, call, NULL, selection, err);
+}
+
+int ot_selection_of(optune *o, const optune_call *call, const char *policy,
+                    optune_selection **selection, optune_err *err)
+{
     const ot_answer *answer = NULL;
-    const int status = ot_answer_call(o, call, &answer, err);
+    const int status = ot_answer_call_at(o, call, policy, &answer, err);
     return give(o, status, answer, selection);
 }
 

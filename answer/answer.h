@@ -23,7 +23,7 @@ struct optune {
     optune_target target;                  /* threads settled once the device is known */
     optune_device device;
     const optune_target_row *row;
-    const struct ot_measure_policy *policy;
+    struct ot_measure_policy *policy; /* owned */
     bool have_device;
     ot_store *store;          /* NULL until needed */
     int store_mode, n_opened; /* how it was opened, and how often one was */
@@ -57,13 +57,13 @@ const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *are
 /* Everything the store knows of a task, judged for currency. */
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
                      int *n, optune_err *err);
-/* The same as measured under another policy; NULL: "warm". */
+/* The same as measured under another policy; NULL: the handle's. */
 int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                         ot_fact **fact, int *n, optune_err *err);
 /* What is best, from those facts: the one answer that select, query, the table of a run and
  * export give. */
-int ot_context_choose(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
-                      int *n, ot_choice *choice, optune_err *err);
+int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                      ot_fact **fact, int *n, ot_choice *choice, optune_err *err);
 /* facts.c: the store's key of a task; texts in the arena. */
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,
                         ot_arena *arena);
@@ -92,6 +92,12 @@ void ot_answers_close(struct ot_answers *answers);
 int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
 int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
                    optune_err *err);
+/* As measured under this policy; where nothing usable was, as ot_answer_call. NULL: the handle's.
+ */
+int ot_answer_call_at(optune *o, const optune_call *call, const char *policy,
+                      const ot_answer **answer, optune_err *err);
+int ot_selection_of(optune *o, const optune_call *call, const char *policy,
+                    optune_selection **selection, optune_err *err);
 void ot_answer_drop(const ot_answer *answer);           /* NULL is fine */
 optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */
 

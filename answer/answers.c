@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "run/run.h"
 
 enum { SLOTS = 4096, MOST_KEYS = SLOTS / 2 }; /* a power of two */
 
@@ -174,7 +175,8 @@ static void settle(ot_answer *a, int n_facts)
     ot_text_release(&config);
 }
 
-static int make(optune *o, const optune_call *call, ot_answer **answer, optune_err *err)
+static int make(optune *o, const optune_call *call, const char *policy, ot_answer **answer,
+                optune_err *err)
 {
     ot_answer *a = ot_alloc(sizeof *a);
     ot_arena facts = {0};
@@ -185,7 +187,8 @@ static int make(optune *o, const optune_call *call, ot_answer **answer, optune_e
     a->target = o->target;
     a->device = o->device;
     a->task = (optune_task){&a->call, &a->target, &a->device};
-    const int status = ot_context_choose(o, &a->task, &facts, &fact, &n, &a->choice, err);
+    const int status =
+        ot_context_choose(o, &a->task, policy, &facts, &fact, &n, &a->choice, err);
     if (status >= 0) {
         settle(a, n);
         ot_context_warn(o, &a->choice);
@@ -228,7 +231,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     if (!*answer) {
         if (now->opened)
             now->commit = ot_store_snapshot(o->store);
-        status = make(o, call, answer, err);
+        status = make(o, call, NULL, answer, err);
         if (status >= 0)
             keep(o->answers, now, &canonical, *answer);
     }
@@ -269,6 +272,38 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     int status = begin(o, &now, err);
     if (status >= 0 && !(found = look_up(o->answers, &now, &asked)))
         status = by_canonical_text(o, &now, &asked, call, &found, err);
+    *answer = found;
+    if (found && o->verbose)
+        ot_verbose_say(o, found, ot_now() - start);
+    return status;
+}
+
+/* Kept under policy and text, which no workload's text is like; a miss is kept, too. */
+int ot_answer_call_at(optune *o, const optune_call *call, const char *policy,
+                      const ot_answer **answer, optune_err *err)
+{
+    if (!policy || !strcmp(policy, o->policy->name))
+        return ot_answer_call(o, call, answer, err);
+    state now;
+    ot_text text = {0};
+    ot_answer *found = NULL;
+    const double start = o->verbose ? ot_now() : 0;
+    ot_text_printf(&text, "%s\n", policy);
+    ot_call_print(call, &text);
+    const key asked = key_of(ot_text_str(&text), text.n);
+    int status = begin(o, &now, err);
+    if (status >= 0 && !(found = look_up(o->answers, &now, &asked))) {
+        if (now.opened)
+            now.commit = ot_store_snapshot(o->store);
+        status = make(o, call, policy, &found, err);
+        if (status >= 0)
+            keep(o->answers, &now, &asked, found);
+    }
+    ot_text_release(&text);
+    if (status >= 0 && found->choice.tier == OT_TIER_PLEVEL) {
+        ot_answer_drop(found);
+        return ot_answer_call(o, call, answer, err);
+    }
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);

@@ -172,14 +172,11 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     o->row = ot_target_find(o->target.kind);
     check_libs(o);
     const char *policy = options->policy ? options->policy : "warm";
-    const bool cold = !strcmp(policy, "cold");
-    o->policy = cold ? &ot_policy_cold : &ot_policy_warm;
-    if (!cold && strcmp(policy, "warm")) {
-        status = optune_fail(err, OPTUNE_EUSAGE,
-                             "no measuring policy '%s': there are warm and cold", policy);
+    o->policy = ot_alloc(sizeof *o->policy);
+    status = ot_policy_find(policy, o->policy, err);
+    if (status < 0)
         goto out;
-    }
-    if (cold && !o->row->flush) {
+    if (o->policy->cold && !o->row->flush) {
         status = optune_fail(err, OPTUNE_EUNSUPPORTED, "'%s' cannot flush its caches",
                              o->target.kind);
         goto out;
@@ -208,6 +205,7 @@ void optune_close(optune *o)
     ot_answers_close(o->answers);
     ot_verbose_close(o->verbose);
     ot_store_close(o->store);
+    free(o->policy);
     for (int i = 0; o->plugins && o->plugins[i]; i++)
         free(o->plugins[i]);
     free(o->plugins);

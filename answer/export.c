@@ -321,8 +321,7 @@ static int check(exporting *e, optune_err *err)
 int optune_export_records(optune *o, const optune_export_options *options,
                           optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
     *result = NULL;
     if (options->size != sizeof *options)
         return optune_fail(err, OPTUNE_EVERSION,

@@ -256,9 +256,9 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
     return OPTUNE_OK;
 }
 
-int ot_context_choose(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
-                      int *n, ot_choice *choice, optune_err *err)
+int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                      ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
 {
-    const int status = ot_context_facts(o, task, arena, fact, n, err);
+    const int status = ot_context_facts_at(o, task, policy, arena, fact, n, err);
     return status < 0 ? status : ot_select(task, *fact, *n, choice, err);
 }

@@ -51,7 +51,7 @@ int optune_function_open(optune *o, const optune_call *call, const void *const *
     optune_function *f = ot_alloc(sizeof *f);
     int status = ot_machine_open(o, &f->machine, err);
     if (status >= 0)
-        status = ot_kernel_choose(&f->machine, call, &f->kernel, err);
+        status = ot_kernel_choose(&f->machine, call, NULL, &f->kernel, err);
     if (status >= 0)
         status = make_buffers(f, constants, err);
     if (status >= 0)

@@ -50,6 +50,45 @@ static void find_distinct(optune_partition *p)
     }
 }
 
+/* ---- in which situation its groups are used ---------------------------------------------- */
+
+static double known_bytes(const optune_graph *g, ot_value value)
+{
+    const optune_tensor *type = ot_graph_type_of(g, value);
+    return optune_tensor_known(type) ? (double)optune_tensor_bytes(type) : 0;
+}
+
+/* Between two uses of a constant all the others are read, and what flows between groups passes
+ * through buffers that are used again and again. */
+static void name_policy(optune_partition *p)
+{
+    const optune_graph *g = p->graph;
+    double constants = 0, flow = 0;
+    for (int id = 0; id < g->n; id++)
+        if (g->node[id].kind == OT_NODE_CONST)
+            constants += known_bytes(g, (ot_value){id, 0});
+    for (int i = 0; i < p->groups.n; i++) {
+        const ot_group *group = &p->groups.group[i];
+        const int last = group->node[group->n_nodes - 1];
+        double own = 0;
+        for (int k = 0; k < group->n_in; k++)
+            if (g->node[group->in[k].node].kind != OT_NODE_CONST)
+                own += known_bytes(g, group->in[k]);
+        for (int k = 0; k < group->call.n_outputs; k++)
+            own += known_bytes(g, (ot_value){last, k});
+        flow = fmax(flow, own);
+    }
+    if (p->o->row->address && !strcmp(p->o->policy->name, ot_policy_warm.name))
+        ot_policy_of_model(constants + 2 * flow, p->policy, sizeof p->policy);
+}
+
+const char *optune_partition_policy(const optune_partition *p)
+{
+    if (!p)
+        return NULL;
+    return *p->policy ? p->policy : p->o->policy->name;
+}
+
 int optune_partition_open(optune *o, optune_graph *graph, optune_partition **partition,
                           optune_err *err)
 {
@@ -75,6 +114,7 @@ int optune_partition_open(optune *o, optune_graph *graph, optune_partition **par
         p->n_nodes += p->groups.group[i].n_nodes;
     }
     find_distinct(p);
+    name_policy(p);
     *partition = p;
     return OPTUNE_OK;
 }
@@ -151,7 +191,8 @@ int optune_partition_select(optune_partition *p, optune_err *err)
     for (int i = 0; i < p->groups.n; i++) {
         optune_err inner = {0};
         const ot_group *group = &p->groups.group[i];
-        const int status = optune_select_call(p->o, &group->call, &p->row[i].selection, &inner);
+        const int status = ot_selection_of(p->o, &group->call, optune_partition_policy(p),
+                                           &p->row[i].selection, &inner);
         if (status < 0) {
             drop_selections(p);
             return ot_graph_fail(p->graph, group->node[0], -1, status, inner.text, err);

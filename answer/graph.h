@@ -19,7 +19,8 @@ struct optune_partition {
     ot_groups groups;
     ot_partition_row *row; /* of each group */
     int n_workloads, n_nodes;
-    const char **workloads; /* distinct, NULL-terminated */
+    const char **workloads;        /* distinct, NULL-terminated */
+    char policy[OPTUNE_NAME_SIZE]; /* "model-128M"; empty: the handle's */
     ot_arena arena;
     ot_text text;
 };
@@ -45,8 +46,9 @@ typedef struct ot_kernel {
     ot_loaded *loaded;
     ot_bound *bound;
 } ot_kernel;
-int ot_kernel_choose(ot_machine *m, const optune_call *call, ot_kernel *kernel,
-                     optune_err *err);
+/* `policy`: as measured under it; NULL: the handle's. */
+int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *policy,
+                     ot_kernel *kernel, optune_err *err);
 int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
 int ot_kernel_run(ot_kernel *kernel, optune_err *err);
 void ot_kernel_release(ot_kernel *kernel);

@@ -50,10 +50,11 @@ void ot_machine_close(ot_machine *m)
     *m = (ot_machine){0};
 }
 
-int ot_kernel_choose(ot_machine *m, const optune_call *call, ot_kernel *k, optune_err *err)
+int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *policy, ot_kernel *k,
+                     optune_err *err)
 {
     k->machine = m;
-    int status = ot_answer_call(m->o, call, &k->answer, err);
+    int status = ot_answer_call_at(m->o, call, policy, &k->answer, err);
     if (status < 0)
         return status;
     const ot_choice *choice = &k->answer->choice;

@@ -79,7 +79,8 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
         status = ot_program_make_buffers(p, err);
     for (int i = 0; i < groups->n && status >= 0; i++) {
         optune_err inner = {0};
-        status = ot_kernel_choose(&p->machine, &groups->group[i].call, &p->kernel[i], &inner);
+        status = ot_kernel_choose(&p->machine, &groups->group[i].call,
+                                  optune_partition_policy(partition), &p->kernel[i], &inner);
         if (status < 0)
             ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
     }

@@ -107,7 +107,8 @@ static int finish(int status, const optune_err *err, bool printed)
     return printed && status != OPTUNE_EINTERRUPTED ? OT_EXIT_FAILED : code;
 }
 
-static int tune(const ot_cli *cli, const char *op, const char *const *workloads)
+static int tune(const ot_cli *cli, const char *op, const char *const *workloads,
+                const char *policy)
 {
     const run_values *values = cli->values;
     const optune_run_options how = {
@@ -128,6 +129,7 @@ static int tune(const ot_cli *cli, const char *op, const char *const *workloads)
                  : values->markdown ? "markdown"
                                     : "text",
         .width = ot_output_width(),
+        .policy = policy,
     };
     optune_err err = {0};
     optune_result *result = NULL;
@@ -157,7 +159,8 @@ static int tune_graph(const ot_cli *cli)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
     if (status >= 0)
         status = optune_partition_workloads(partition, &workloads, &err);
-    code = status < 0 ? ot_say_failure(&err) : tune(cli, NULL, workloads);
+    code = status < 0 ? ot_say_failure(&err)
+                      : tune(cli, NULL, workloads, optune_partition_policy(partition));
     optune_partition_close(partition);
     optune_graph_close(graph);
     return code;
@@ -183,7 +186,7 @@ static int run(const ot_cli *cli)
     const int code = check_op(cli);
     return code != OT_EXIT_DONE
                ? code
-               : tune(cli, cli->words[0], cli->n_words > 1 ? cli->words + 1 : NULL);
+               : tune(cli, cli->words[0], cli->n_words > 1 ? cli->words + 1 : NULL, NULL);
 }
 
 OT_CMD(run) = {

@@ -43,7 +43,8 @@ const ot_option ot_global_options[] = {
      .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, policy),
      .argument = "P",
-     .help = "measured warm (default), or cold: caches are flushed before every run"},
+     .help = "measured warm (default), cold: caches are flushed before every run, or "
+             "model-<N>M: as in a model of N MiB (default with --graph)"},
     {.name = "db",
      .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, db),

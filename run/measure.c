@@ -19,28 +19,6 @@ static const double WARM_S = 2e-3;
 
 enum { FEWEST = 3, ROUNDS = 10 };
 
-const ot_measure_policy ot_policy_warm = {
-    .name = "warm",
-    .sample_s = 200e-6,
-    .min_samples = 6,
-    .max_samples = 60,
-    .width = 0.02,
-    .budget_s = 0.25,
-    .give_up = 1.25,
-};
-
-/* One run is one sample: nothing is left in the caches for a second one. */
-const ot_measure_policy ot_policy_cold = {
-    .name = "cold",
-    .sample_s = 0,
-    .min_samples = 6,
-    .max_samples = 60,
-    .width = 0.02,
-    .budget_s = 0.25,
-    .give_up = 1.25,
-    .cold = true,
-};
-
 static void add(ot_measured *m, double seconds)
 {
     if (m->n < OT_MAX_SAMPLES)

@@ -81,10 +81,11 @@ int ot_wire_read_device(const json_t *object, optune_device *device, optune_err 
 
 json_t *ot_wire_policy(const ot_measure_policy *policy)
 {
-    return json_pack("{s:s, s:f, s:i, s:i, s:f, s:f, s:f, s:b}", "name", policy->name,
+    return json_pack("{s:s, s:f, s:i, s:i, s:f, s:f, s:f, s:b, s:I}", "name", policy->name,
                      "sample_s", policy->sample_s, "min_samples", policy->min_samples,
                      "max_samples", policy->max_samples, "width", policy->width, "budget_s",
-                     policy->budget_s, "give_up", policy->give_up, "cold", policy->cold);
+                     policy->budget_s, "give_up", policy->give_up, "cold", policy->cold,
+                     "footprint", (json_int_t)policy->footprint);
 }
 
 int ot_wire_read_policy(const json_t *object, ot_measure_policy *policy, optune_err *err)
@@ -96,6 +97,7 @@ int ot_wire_read_policy(const json_t *object, ot_measure_policy *policy, optune_
                     &policy->budget_s, "give_up", &policy->give_up) < 0)
         return optune_fail(err, OPTUNE_EWORKER, "a measuring policy lacks a number");
     policy->cold = json_is_true(json_object_get(object, "cold"));
+    policy->footprint = json_integer_value(json_object_get(object, "footprint"));
     ot_copy(policy->name, sizeof policy->name, ot_wire_text(object, "name"));
     return OPTUNE_OK;
 }

@@ -369,6 +369,14 @@ int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound, 
     return OPTUNE_OK;
 }
 
+optune_launch ot_launch_of(ot_entry function, void *arg)
+{
+    static const optune_stage stage = {.n_args = 1, .arg = {{.kind = OPTUNE_ARG_INT}}};
+    optune_launch launch = {.stage = &stage, .arg = {arg}};
+    memcpy(&launch.function, &function, sizeof launch.function);
+    return launch;
+}
+
 int ot_bound_prepack(ot_bound *b, optune_err *err)
 {
     b->prepacked = true;

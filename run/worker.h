@@ -140,6 +140,16 @@ int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound,
 int ot_bound_prepack(ot_bound *b, optune_err *err);
 bool ot_bound_intact(const ot_bound *b, char *message, size_t size); /* its scratch */
 void ot_bound_close(ot_bound *b);                                    /* runs its TEARDOWN */
+/* A function of this process as a launch: it gets { arg }. */
+typedef void (*ot_entry)(void *const *arg);
+optune_launch ot_launch_of(ot_entry function, void *arg);
+/* rotate.c: each run gets the next of many copies of what is constant. After prepacking; NULL:
+ * nothing is, or the target's memory is not of this process. */
+typedef struct ot_rotation ot_rotation;
+int ot_rotation_open(ot_bound *b, int64_t footprint, ot_rotation **rotation, optune_err *err);
+void ot_rotation_close(ot_rotation *rotation); /* before its bound; NULL is fine */
+/* What is launched in place of what the bound times; one more than those. Returns how many. */
+int ot_rotation_launches(ot_rotation *rotation, optune_launch *launch);
 /* Fills the outputs with a pattern that no right answer has (NaN for floats). */
 int ot_session_poison(ot_session *s, int kind, optune_err *err);
 

@@ -258,7 +258,10 @@ static bool verify(ot_contestant *c)
     begin(c, "preparing to measure");
     /* A body may take another path over aligned buffers. */
     return put(c, OT_SET_TRUE, OT_ALIGNED, all) &&
-           order(c, (ot_order){.deed = OT_DO_BIND, .kind = OT_ALIGNED}, NULL) &&
+           order(c,
+                 (ot_order){
+                     .deed = OT_DO_BIND, .kind = OT_ALIGNED, .footprint = c->policy->footprint},
+                 NULL) &&
            run_once(c, OT_ALIGNED, true, true) && judge(c, OT_SET_TRUE, 0);
 }
 

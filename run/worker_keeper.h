@@ -15,12 +15,13 @@ typedef enum ot_deed {
     OT_DO_WORKLOAD, /* text: the call. A runner that is forked for one candidate knows it */
     OT_DO_LOAD,     /* text: the candidate, as JSON; files: its modules, none: by their paths */
     OT_DO_PUT,      /* tray -> the inputs in `mask`, of buffers of this kind */
-    OT_DO_BIND,     /* over buffers of this kind; runs what prepacks */
-    OT_DO_TIME,     /* `count` runs in turn, over outputs poisoned if `poison`, inputs shaken in
+    OT_DO_BIND,   /* over buffers of this kind; runs what prepacks; with a footprint, constants
+                       are other copies in each run from then on */
+    OT_DO_TIME,   /* `count` runs in turn, over outputs poisoned if `poison`, inputs shaken in
                        between (worker_runner.c); with `settle` not before the last one, whose
                        outputs then go to the tray at once; with `look`: were inputs and
                        surroundings left alone? */
-    OT_DO_UNBIND,   /* ends what BIND began */
+    OT_DO_UNBIND, /* ends what BIND began */
     OT_DO_COUNTERS,
     OT_DO_UNLOAD,
     OT_DO_PEAK,
@@ -34,7 +35,7 @@ enum {
 
 typedef struct ot_order { /* a text of the rest of the packet follows */
     uint64_t serial, seed;
-    int64_t count;
+    int64_t count, footprint;
     int deed, slot, kind, shakes;
     uint32_t mask;
     bool poison, settle, look, cold;
@@ -56,6 +57,27 @@ typedef struct ot_seal {
     ot_report report;
 } ot_seal;
 uint64_t ot_seal_of(const ot_seal *seal);
+
+/* ---- worker_shake.c: no timed run has the inputs of the one before ------------------------ */
+enum { OT_MOST_SHAKES = 64, OT_WIDEST = 16 };
+typedef struct ot_shaken {
+    char *base;
+    int64_t elements, at[OT_MOST_SHAKES];
+    size_t size;
+    char kept[OT_MOST_SHAKES][OT_WIDEST];
+} ot_shaken;
+typedef struct ot_shaker {
+    int64_t left; /* runs to come that are shaken, this one included */
+    int n, times, done;
+    uint64_t rng;
+    ot_shaken input[OPTUNE_MAX_INPUTS];
+} ot_shaker;
+
+void ot_shaker_open(ot_shaker *s, const ot_session *session, const ot_order *order);
+optune_launch ot_shaker_launch(ot_shaker *s); /* to be in front of what is timed */
+void ot_shaker_settle(ot_shaker *s);          /* every element its own value again */
+/* Seconds that shaking adds to a run, measured with nothing behind it. */
+double ot_shaker_cost(const ot_session *session, const ot_order *order);
 
 /* worker_packet.c: one packet with `n_files` open files in it, at most OPTUNE_MAX_MODULES. */
 bool ot_packet_send(int fd, const void *packet, size_t n, const int *file, int n_files);

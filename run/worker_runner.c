@@ -25,27 +25,15 @@
 
 #include "run/worker_keeper.h"
 
-enum { CONNECTION = 3, MOST_SHAKES = 64, WIDEST = 16, CALIBRATE = 2000 };
+enum { CONNECTION = 3 };
 static const double SPIN_S = 200e-6; /* then it sleeps until an order comes */
 static const double SHORT_S = 20e-6; /* of a run where shaking shows in its time */
-
-typedef struct shaken {
-    char *base;
-    int64_t elements, at[MOST_SHAKES];
-    size_t size;
-    char kept[MOST_SHAKES][WIDEST];
-} shaken;
-typedef struct shaker {
-    int64_t left; /* runs to come that are shaken, this one included */
-    int n, times, done;
-    uint64_t rng;
-    shaken input[OPTUNE_MAX_INPUTS];
-} shaker;
 
 typedef struct seat { /* a candidate */
     ot_loaded *loaded;
     ot_bound *bound[2];
-    double shake_s; /* what shaking costs a run; negative: not known yet */
+    ot_rotation *rotation; /* of the aligned one; NULL: none */
+    double shake_s;        /* what shaking costs a run; negative: not known yet */
 } seat;
 
 typedef struct runner {
@@ -55,7 +43,7 @@ typedef struct runner {
     ot_runner_setup setup;
     ot_session session;
     int64_t in_at[OPTUNE_MAX_INPUTS], out_at[OPTUNE_MAX_OUTPUTS];
-    shaker shaking;
+    ot_shaker shaking;
     bool damaged; /* what surrounds guarded buffers */
     seat seat[OT_MOST_SLOTS];
 } runner;
@@ -117,85 +105,6 @@ static void become(int *fd, const ot_runner_setup *setup)
     set_limits(setup);
 }
 
-/* ---- shaking ----------------------------------------------------------------------------- */
-
-/* In front of every timed run some elements of the inputs become what others are; those of the run
- * before get their own values again. Where the outputs of the last run are judged, all do before
- * that one, else before the next deed. */
-static inline void copy_element(char *to, const char *from, size_t size)
-{
-    if (size == 4)
-        memcpy(to, from, 4);
-    else if (size == 2)
-        memcpy(to, from, 2);
-    else
-        memcpy(to, from, size);
-}
-
-static void settle(shaker *s)
-{
-    for (int i = 0; i < s->n; i++) {
-        shaken *in = &s->input[i];
-        for (int k = s->done - 1; k >= 0; k--)
-            copy_element(in->base + in->at[k] * (int64_t)in->size, in->kept[k], in->size);
-    }
-    s->done = 0;
-}
-
-static void shake(void *const *arg)
-{
-    shaker *s = arg[0];
-    settle(s);
-    if (s->left-- <= 0)
-        return;
-    for (int i = 0; i < s->n; i++) {
-        shaken *in = &s->input[i];
-        for (int k = 0; k < s->times; k++) {
-            s->rng += 0x9e3779b97f4a7c15;
-            const uint64_t r = (s->rng ^ s->rng >> 29) * 0xbf58476d1ce4e5b9;
-            const uint64_t n = (uint64_t)in->elements;
-            const uint64_t to = (uint64_t)((unsigned __int128)r * n >> 64);
-            const uint64_t from =
-                (uint64_t)((unsigned __int128)(r * 0x94d049bb133111eb) * n >> 64);
-            char *place = in->base + (int64_t)to * (int64_t)in->size;
-            in->at[k] = (int64_t)to;
-            copy_element(in->kept[k], place, in->size);
-            copy_element(place, in->base + (int64_t)from * (int64_t)in->size, in->size);
-        }
-    }
-    s->done = s->times;
-}
-
-static const optune_stage shake_stage = {.n_args = 1, .arg = {{.kind = OPTUNE_ARG_INT}}};
-
-static optune_launch shake_launch(shaker *s)
-{
-    void (*function)(void *const *) = shake;
-    optune_launch launch = {.stage = &shake_stage, .arg = {s}};
-    memcpy(&launch.function, &function, sizeof function);
-    return launch;
-}
-
-/* Kernels on a device of their own have inputs that cannot be touched between two runs. */
-static void shaker_open(const runner *r, const ot_order *order, shaker *s)
-{
-    const ot_session *session = &r->session;
-    *s = (shaker){.left = order->count - order->settle,
-                  .times = order->shakes < MOST_SHAKES ? order->shakes : MOST_SHAKES,
-                  .rng = order->seed};
-    for (int i = 0; session->row->address && i < optune_call_inputs(&session->call); i++) {
-        const optune_tensor *type = &session->call.input[i].type;
-        const int64_t n = optune_tensor_elements(type);
-        const size_t size = n ? (size_t)(session->in_bytes[i] / n) : 0;
-        if (session->call.input[i].is_const || n < 2 || size == 0 || size > WIDEST)
-            continue;
-        shaken *in = &s->input[s->n++];
-        in->base = session->row->address(session->state, session->in[order->kind][i]);
-        in->elements = n;
-        in->size = size;
-    }
-}
-
 /* ---- deeds ------------------------------------------------------------------------------- */
 
 static int open_workload(runner *r, const char *call, optune_err *err)
@@ -244,9 +153,13 @@ static int put(runner *r, const ot_order *order, optune_err *err)
 
 static int bind_buffers(runner *r, seat *at, const ot_order *order, optune_err *err)
 {
-    const int status =
-        ot_bound_open(&r->session, at->loaded, order->kind, &at->bound[order->kind], err);
-    return status < 0 ? status : ot_bound_prepack(at->bound[order->kind], err);
+    ot_bound **bound = &at->bound[order->kind];
+    int status = ot_bound_open(&r->session, at->loaded, order->kind, bound, err);
+    if (status >= 0)
+        status = ot_bound_prepack(*bound, err);
+    if (status >= 0 && order->footprint > 0)
+        status = ot_rotation_open(*bound, order->footprint, &at->rotation, err);
+    return status;
 }
 
 static int fetch(runner *r, const seat *at, const ot_order *order, ot_report *report,
@@ -268,7 +181,8 @@ static int fetch(runner *r, const seat *at, const ot_order *order, ot_report *re
     return OPTUNE_OK;
 }
 
-static double time_cold(runner *r, const ot_bound *b, int64_t count, optune_err *err)
+static double time_cold(runner *r, const optune_launch *launch, int n, int64_t count,
+                        optune_err *err)
 {
     ot_session *s = &r->session;
     double sum = 0;
@@ -277,8 +191,7 @@ static double time_cold(runner *r, const ot_bound *b, int64_t count, optune_err 
             optune_fail(err, OPTUNE_EIO, "the caches cannot be flushed");
             return -1;
         }
-        const double t =
-            s->row->time(s->state, b->launch[OPTUNE_TIMED], b->n[OPTUNE_TIMED], 1, err);
+        const double t = s->row->time(s->state, launch, n, 1, err);
         if (t < 0)
             return -1;
         sum += t;
@@ -286,37 +199,33 @@ static double time_cold(runner *r, const ot_bound *b, int64_t count, optune_err 
     return sum;
 }
 
-/* What shaking adds to a run, measured with nothing behind it. */
-static double shaking_time(runner *r, const ot_order *order)
+static int launches(const seat *at, int kind, optune_launch *to)
 {
-    static shaker s;
-    shaker_open(r, order, &s);
-    s.left = CALIBRATE;
-    const optune_launch launch = shake_launch(&s);
-    const double t = r->session.row->time(r->session.state, &launch, 1, CALIBRATE, NULL);
-    return t > 0 ? t / CALIBRATE : 0;
+    const ot_bound *b = at->bound[kind];
+    if (kind == OT_ALIGNED && at->rotation)
+        return ot_rotation_launches(at->rotation, to);
+    memcpy(to, b->launch[OPTUNE_TIMED], (size_t)b->n[OPTUNE_TIMED] * sizeof *to);
+    return b->n[OPTUNE_TIMED];
 }
 
 static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *report,
                      optune_err *err)
 {
-    static optune_launch launch[OPTUNE_MAX_STAGES];
-    shaker *shaking = &r->shaking;
+    static optune_launch launch[OPTUNE_MAX_STAGES + 2]; /* [0]: shaking */
+    ot_shaker *shaking = &r->shaking;
     ot_session *s = &r->session;
-    const ot_bound *b = at->bound[order->kind];
-    const int n = b->n[OPTUNE_TIMED];
+    const int n = launches(at, order->kind, launch + 1);
     if (order->poison && ot_session_poison(s, order->kind, err) < 0)
         return OPTUNE_EIO;
-    shaker_open(r, order, shaking);
+    ot_shaker_open(shaking, s, order);
     if (order->cold) {
-        report->seconds = time_cold(r, b, order->count, err);
+        report->seconds = time_cold(r, launch + 1, n, order->count, err);
     } else if (!shaking->n || n + 1 > OPTUNE_MAX_STAGES) {
-        report->seconds = s->row->time(s->state, b->launch[OPTUNE_TIMED], n, order->count, err);
+        report->seconds = s->row->time(s->state, launch + 1, n, order->count, err);
     } else {
         if (at->shake_s < 0)
-            at->shake_s = shaking_time(r, order);
-        launch[0] = shake_launch(shaking);
-        memcpy(&launch[1], b->launch[OPTUNE_TIMED], (size_t)n * sizeof *launch);
+            at->shake_s = ot_shaker_cost(s, order);
+        launch[0] = ot_shaker_launch(shaking);
         report->seconds = s->row->time(s->state, launch, n + 1, order->count, err);
         report->real[0] = report->seconds;
         if (report->seconds < SHORT_S * (double)order->count)
@@ -328,10 +237,18 @@ static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *repo
     return order->settle ? fetch(r, at, order, report, err) : OPTUNE_OK;
 }
 
-static void unbind(runner *r, seat *at, int kind)
+static void close_bound(seat *at, int kind)
 {
+    if (kind == OT_ALIGNED)
+        ot_rotation_close(at->rotation);
+    at->rotation = kind == OT_ALIGNED ? NULL : at->rotation;
     ot_bound_close(at->bound[kind]);
     at->bound[kind] = NULL;
+}
+
+static void unbind(runner *r, seat *at, int kind)
+{
+    close_bound(at, kind);
     if (r->setup.once) /* others of a device's buffers are wanted again by the next one */
         ot_session_drop(&r->session, kind);
 }
@@ -339,7 +256,7 @@ static void unbind(runner *r, seat *at, int kind)
 static void unload(runner *r, seat *at)
 {
     for (int kind = 0; kind < 2; kind++)
-        ot_bound_close(at->bound[kind]);
+        close_bound(at, kind);
     if (at->loaded)
         ot_loaded_close(&r->session, at->loaded);
     if (r->damaged)
@@ -361,7 +278,7 @@ static int do_deed(runner *r, const ot_order *order, const char *text, ot_report
     ot_session *s = &r->session;
     seat *at = &r->seat[order->slot];
     ot_crash_at(order->settle ? "verifying" : doing[order->deed]);
-    settle(&r->shaking);
+    ot_shaker_settle(&r->shaking);
     report->outcome = OPTUNE_OUTCOME_RUNTIME;
     switch ((ot_deed)order->deed) {
     case OT_DO_START:

@@ -289,16 +289,16 @@ static int measure_some(final *f, int from, int n, bool *again, optune_err *err)
 
 /* Each has buffers of its own where it has a process of its own: as many at once as there is
  * memory for. */
-static int at_once(const ot_keeper *k, int n)
+static int at_once(const ot_keeper *k, int64_t footprint, int n)
 {
     const double free_bytes = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    const double each = (double)(k->inputs.in_bytes + k->inputs.out_bytes) + 1;
+    const double each = (double)(k->inputs.in_bytes + k->inputs.out_bytes + footprint) + 1;
     return k->fresh ? (int)fmax(1, fmin(n, free_bytes / 2 / each)) : n;
 }
 
 static int run_finals(final *f, const json_t *candidates, double limit_s, optune_err *err)
 {
-    const int most = at_once(f->keeper, f->n);
+    const int most = at_once(f->keeper, f->policy.footprint, f->n);
     int status = OPTUNE_OK;
     for (int from = 0; from < f->n && status >= 0; from += most) {
         const int n = f->n - from < most ? f->n - from : most;

@@ -337,6 +337,7 @@ static int prepare(ot_shaping *s, optune_err *err)
                          sizeof *run->call);
     for (int i = 0; i < run->n_workloads; i++)
         run->call[i].op = s->call.op; /* whose records are hints; the rest follows */
+    run->policy = *s->o->policy;
     return ot_run_open(run, err);
 }
 
@@ -404,7 +405,7 @@ int optune_dispatch_tune(optune *o, const optune_dispatch_options *options,
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
     *result = NULL;
-    if (o->policy->cold)
+    if (strcmp(o->policy->name, ot_policy_warm.name))
         return optune_fail(err, OPTUNE_EUNSUPPORTED, "a dispatch is measured warm only");
     if (options->size != sizeof *options)
         return optune_fail(

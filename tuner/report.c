@@ -144,7 +144,8 @@ static void open_row(const ot_run *run, const optune_call *call, ot_row *r)
     r->bytes = ot_call_bytes(call);
     r->moves = moves(call);
     r->units = units(&run->o->device, call);
-    r->chosen = ot_context_choose(run->o, &task, &r->arena, &fact, &n, &r->choice, NULL) >= 0;
+    r->chosen = ot_context_choose(run->o, &task, run->policy.name, &r->arena, &fact, &n,
+                                  &r->choice, NULL) >= 0;
     for (int i = 0; i < n; i++)
         if (fact[i].currency != OT_STALE && fact[i].record.outcome == OPTUNE_OUTCOME_OK &&
             (!r->known || fact[i].record.cost < r->known->cost))

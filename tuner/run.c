@@ -101,7 +101,8 @@ static int check_impls(const ot_run *run, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* Records of other devices are where a search starts; TVM's logs come in this way, too. */
+/* Records of other devices, or measured here in another situation, are where a search starts; TVM's
+ * logs come in this way, too. */
 typedef struct collecting {
     ot_run *run;
     int capacity;
@@ -112,7 +113,8 @@ static int collect(void *arg, const optune_record *record)
     collecting *c = arg;
     ot_run *run = c->run;
     if (!has_op(run, record->op) || record->outcome != OPTUNE_OUTCOME_OK || record->final ||
-        !strcmp(record->device, run->o->device.key))
+        (!strcmp(record->device, run->o->device.key) &&
+         !strcmp(record->policy ? record->policy : ot_policy_warm.name, run->policy.name)))
         return 0;
     if (run->n_hints == c->capacity) {
         c->capacity = c->capacity ? 2 * c->capacity : 64;
@@ -254,6 +256,8 @@ static int start(ot_run *run, optune_err *err)
     const optune_run_options *options = run->options;
     ot_table_form form;
     int status = ot_table_form_named(options->table, &form, err);
+    if (status >= 0 && options->policy)
+        status = ot_policy_find(options->policy, &run->policy, err);
     if (status >= 0 && options->op)
         status = ot_op_get(options->op, &run->op, err);
     if (status >= 0)
@@ -354,6 +358,8 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     ot_run *run = ot_alloc(sizeof *run);
     run->o = o;
     run->options = options;
+    run->policy = *o->policy;
+    run->spot.policy = run->policy.name;
     run->trials = options->trials > 0 ? options->trials : DEFAULT_TRIALS;
     run->started = ot_now();
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;

@@ -61,14 +61,15 @@ typedef struct ot_contender {
     const optune_config *config;
     const optune_call *at; /* constants throughout; NULL: the task's call */
     const char *range;     /* with `at`: the task's call as text */
-    const char *policy;    /* of its records: "warm m=128"; NULL: "warm" */
+    const char *policy;    /* of its records: "warm m=128"; NULL: the handle's */
 } ot_contender;
 
 /* Where the workload at hand is measured, when its call has ranges, and what else to try there. */
 typedef struct ot_spot {
-    const optune_call *at; /* NULL: at the call itself, and the rest is empty */
-    const char *range, *policy;
-    int n_hints; /* configs to try first and to measure among the finalists */
+    const optune_call *at; /* NULL: at the call itself */
+    const char *range;
+    const char *policy; /* of its records; NULL: the handle's */
+    int n_hints;        /* configs to try first and to measure among the finalists */
     const optune_impl *const *hint;
     const optune_config *const *hint_config;
 } ot_spot;
@@ -95,6 +96,7 @@ typedef struct ot_run {
     int n_workloads;
     optune_call *call;
     ot_spot spot;
+    ot_measure_policy policy;
     int trials;        /* per workload */
     double end;        /* ot_now() by which the run is over; infinity: none */
     double last;       /* by which it is over even for workloads that have no trial yet */

@@ -144,8 +144,7 @@ int ot_watched_trial(ot_run *run, const ot_trial *trial, ot_arena *arena,
     for (int tries = 1;; tries++) {
         ot_trial_result mine = {0};
         run->watch.sum = (ot_disturbance){0};
-        const int status =
-            ot_worker_trial(run->worker, trial, run->o->policy, arena, &mine, err);
+        const int status = ot_worker_trial(run->worker, trial, &run->policy, arena, &mine, err);
         const double before = tries > 1 ? result->seconds : 0;
         if (status < 0)
             return status;
@@ -173,7 +172,7 @@ int ot_watched_finals(ot_run *run, const ot_trial *trial, int n, double seconds,
     for (int tries = 1; status >= 0; tries++) {
         run->watch.sum = (ot_disturbance){0};
         status =
-            ot_worker_finals(run->worker, trial, n, run->o->policy, seconds, arena, mine, err);
+            ot_worker_finals(run->worker, trial, n, &run->policy, seconds, arena, mine, err);
         if (status < 0)
             break;
         const bool better =

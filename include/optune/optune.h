@@ -41,8 +41,10 @@ typedef struct optune_options {
     optune_log_level log_level; /* messages above it are not made */
     void (*log)(void *arg, optune_log_level level, const char *text); /* NULL: dropped */
     void *log_arg;
-    const char *policy; /* how runs measure, and whose records answer: "warm", or "cold": before
-                           every run the caches are flushed; NULL: "warm" */
+    const char *policy; /* how runs measure, and whose records answer: "warm"; "cold": before every
+                           run the caches are flushed; "model-<N>M": constants come from where a
+                           model of N MiB (a power of two up to 1024) finds them, as so much else
+                           is touched between two uses; NULL: "warm" */
 } optune_options;
 
 /* Opens lazily: the device is probed and the store opened by the first call that needs them. */
@@ -95,6 +97,7 @@ typedef struct optune_run_options {
                           and stores nothing; needs no device where the target names an -arch */
     const char *table; /* the result's text is a table: "csv", "markdown", or "text": NULL */
     int width;         /* columns that a text fits into; 0: as wide as it wants */
+    const char *policy; /* measured and recorded so; NULL: the handle's (optune_options) */
 } optune_run_options;
 
 /* Tunes. *result is set on OPTUNE_OK, on EPARTIAL (a workload has no time or failed: its row says
@@ -212,7 +215,7 @@ typedef struct optune_export_options {
         *target; /* what it says of a record's target must be so: "cuda", "cpu -mcpu=x" */
     int threads;
     const char *device; /* a key */
-    const char *policy; /* "warm", "cold" */
+    const char *policy; /* as in optune_options */
     /* One per question (device, target, workload, policy): what optune_select would choose for it
      * from what the other conditions leave, with the libraries that the handle's target names. What
      * is stale or only a hint is none. */

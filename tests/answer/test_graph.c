@@ -107,6 +107,68 @@ static void test_run_and_select(void **state)
     optune_close(o);
 }
 
+/* A model is measured as it is used, and falls back to what was measured warm. */
+static void test_policy_of_a_model(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune *o = tuning_open("model");
+    optune_partition *p = NULL;
+    optune_graph *graph = parse(two_ops);
+    check_ok(optune_partition_open(o, graph, &p, &err));
+    assert_string_equal(optune_partition_policy(p), "warm"); /* it fits into any cache */
+    optune_partition_close(p);
+    optune_graph_close(graph);
+    graph = parse("a = dense(var f32[4,512], const f32[512,512])\n"
+                  "b = dense(a, const f32[512,512])\n"
+                  "output b\n");
+    check_ok(optune_partition_open(o, graph, &p, &err));
+    assert_string_equal(optune_partition_policy(p), "model-2M");
+    const char *const *workloads;
+    check_ok(optune_partition_workloads(p, &workloads, &err));
+    const char *const impls[] = {"dense_nopack.x86", "dense_pack.x86", NULL};
+    optune_run_options how = {.workloads = workloads, .impls = impls, .trials = 2};
+    for (int i = 0; i < 2; i++) {
+        how.policy = i ? optune_partition_policy(p) : NULL;
+        json_t *run = tuning_run(o, how, 0);
+        assert_int_equal(tuning_int(run, "new_trials"), 2);
+        json_decref(run);
+        check_ok(optune_partition_select(p, &err));
+        json_t *json = tuning_parse(optune_partition_json(p));
+        const json_t *first = json_array_get(json_object_get(json, "groups"), 0);
+        assert_string_equal(tuning_text(json_object_get(first, "selection"), "tier"), "tuned");
+        json_decref(json);
+    }
+    int n[2] = {0};
+    tuning_records all;
+    tuning_read("model", &all);
+    for (int i = 0; i < all.n; i++)
+        n[!strcmp(all.record[i].policy, "model-2M")] +=
+            all.record[i].outcome == OPTUNE_OUTCOME_OK && !all.record[i].final;
+    assert_int_equal(n[0], 2);
+    assert_int_equal(n[1], 2);
+    ot_arena_release(&all.arena);
+    optune_selection *by_model = NULL, *warm = NULL;
+    check_ok(optune_select(o, workloads[0], &warm, &err));
+    optune_call *call = ot_alloc(sizeof *call);
+    check_ok(ot_call_parse(workloads[0], call, &err));
+    check_ok(ot_selection_of(o, call, "model-2M", &by_model, &err));
+    assert_true(optune_selection_cost(warm) != optune_selection_cost(by_model));
+    assert_true(optune_selection_cost(optune_partition_selection(p, 0)) ==
+                optune_selection_cost(by_model));
+    free(call);
+    optune_selection_free(warm);
+    optune_selection_free(by_model);
+    how.policy = "tepid";
+    how.size = sizeof how;
+    optune_result *result = NULL;
+    assert_int_equal(optune_run(o, &how, &result, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "no measuring policy 'tepid'");
+    optune_partition_close(p);
+    optune_graph_close(graph);
+    optune_close(o);
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -127,6 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_workloads),
         cmocka_unit_test(test_run_and_select),
+        cmocka_unit_test(test_policy_of_a_model),
         cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
