@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/list.h"
+#include "base/device.h"
 
 /* ---- small helpers ----------------------------------------------------------------------- */
 
@@ -197,35 +198,19 @@ static int list_searches(optune *o, const char *name, ot_text *text, json_t **js
 static void add_device(const optune_device *d, bool here, bool stored, ot_text *text,
                        json_t *list)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } limit[] = {
-        {"cores", d->cores},
-        {"threads", d->threads},
-        {"vector_bytes", d->vector_bytes},
-        {"vector_registers", d->vector_registers},
-        {"l1", d->l1},
-        {"l2", d->l2},
-        {"l3", d->l3},
-        {"memory", d->memory},
-        {"warp", d->warp},
-        {"max_threads_per_block", d->max_threads_per_block},
-        {"max_shared", d->max_shared},
-        {"registers", d->registers},
-        {"cc_major", d->cc_major},
-        {"cc_minor", d->cc_minor},
-    };
     json_t *json = json_object();
-    ot_set_text(json, "key", d->key);
-    ot_set_text(json, "name", d->name);
-    ot_set_text(json, "kind", d->kind);
-    ot_set_text(json, "arch", d->arch);
     ot_set_bool(json, "here", here);
     ot_set_bool(json, "stored", stored);
-    for (int i = 0; i < OT_COUNT(limit); i++)
-        if (limit[i].value)
-            ot_set_int(json, limit[i].name, limit[i].value);
+    for (int i = 0; i < OT_DEVICE_FIELDS; i++) {
+        const ot_device_field *f = &ot_device_fields[i];
+        const int64_t number = ot_device_number(d, f);
+        if (f->kind == OT_FIELD_TEXT)
+            ot_set_text(json, f->name, ot_device_text(d, f));
+        else if (number && f->kind == OT_FIELD_BOOL)
+            ot_set_bool(json, f->name, true);
+        else if (number)
+            ot_set_int(json, f->name, number);
+    }
     json_array_append_new(list, json);
 
     ot_text_printf(text, "%s\n  %s%s: %s%s%s\n  %d cores", d->key,

@@ -60,6 +60,7 @@ static _Noreturn void help(const bench_about *about)
     printf(
         "  --time S          tune every workload for S seconds (default: only those without a\n"
         "                    current record, for as long as a few minutes in all allow)\n"
+        "  --trials N        and for at most N trials\n"
         "  --no-tune         use what the database knows, or what would be used untuned\n"
         "  --rounds N        turns of either side (default 31)\n"
         "  --db DIR          records (default $OPTUNE_DB, else bench-db in the build "
@@ -111,6 +112,8 @@ static void parse(bench *b, words *w, int argc, char **argv)
             b->threads = (int)count_of("--threads is not", value, 4096);
         else if (strcmp(name, "--rounds") == 0)
             b->rounds = (int)count_of("--rounds is 1 to 999, not", value, MOST_ROUNDS);
+        else if (strcmp(name, "--trials") == 0)
+            b->trials = (int)count_of("--trials is not", value, b->trials);
         else if (strcmp(name, "--time") == 0)
             w->time = value;
         else if (strcmp(name, "--db") == 0)
@@ -171,8 +174,12 @@ void bench_open(bench *b, const bench_about *about, int argc, char **argv)
     words w = {0};
     optune_err err = {0};
     program = about->name;
-    *b = (bench){
-        .about = about, .threads = about->threads, .rounds = 31, .tune = true, .lock = -1};
+    *b = (bench){.about = about,
+                 .threads = about->threads,
+                 .rounds = 31,
+                 .trials = 1 << 30,
+                 .tune = true,
+                 .lock = -1};
     parse(b, &w, argc, argv);
     take_workloads(b, &w);
     b->seconds = fmin(about->seconds, WHOLE_S / (b->n * (about->rows ? about->rows : 1)));

@@ -39,6 +39,7 @@ typedef struct bench_about {
 typedef struct bench {
     const bench_about *about;
     int threads, rounds;
+    int trials; /* of one row, at most */
     bool tune;
     bool time_given; /* --time: known workloads are tuned again, too */
     double seconds;  /* tuning one row */

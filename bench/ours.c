@@ -53,7 +53,7 @@ static void tune_op(bench *b, const char *op, const char *const *workload, int n
         .op = op,
         .workloads = workload,
         .impls = only,
-        .trials = 1 << 30, /* the time decides */
+        .trials = b->trials,
         .seconds = seconds * n,
         .progress = tell,
     };

@@ -43,8 +43,7 @@ const ot_option ot_global_options[] = {
      .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, policy),
      .argument = "P",
-     .help = "measured warm (default), cold: caches are flushed before every run, or "
-             "model-<N>M: as in a model of N MiB (default with --graph)"},
+     .help = "measured warm (default), cold, or as in a model of N MiB: model-<N>M (--graph's)"},
     {.name = "db",
      .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, db),

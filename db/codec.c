@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/device.h"
 #include "db/db.h"
 
 enum {
@@ -353,27 +354,22 @@ ot_digest ot_question_digest(const ot_question *question)
 
 /* ---- devices ----------------------------------------------------------------------------- */
 
+/* Stores of the first days end here; what was added since is unknown in them. */
+enum { FIRST_FIELDS = 21 };
+
 int ot_device_encode(const optune_device *device, ot_text *to, optune_err *err)
 {
     if (!*device->key)
         return optune_fail(err, OPTUNE_EUSAGE, "a device without a key cannot be stored");
     begin(to);
-    put_text(to, device->key);
-    put_text(to, device->name);
-    put_text(to, device->kind);
-    put_text(to, device->arch);
-    const int64_t numbers[] = {
-        device->cores,        device->threads,
-        device->vector_bytes, device->vector_registers,
-        device->l1,           device->l2,
-        device->l3,           device->memory,
-        device->warp,         device->max_threads_per_block,
-        device->max_block[0], device->max_block[1],
-        device->max_block[2], device->max_shared,
-        device->registers,    device->cc_major,
-        device->cc_minor,
-    };
-    put(to, numbers, sizeof(numbers));
+    for (int i = 0; i < OT_DEVICE_FIELDS; i++) {
+        const ot_device_field *f = &ot_device_fields[i];
+        const int64_t number = ot_device_number(device, f);
+        if (f->kind == OT_FIELD_TEXT)
+            put_text(to, ot_device_text(device, f));
+        else
+            put(to, &number, sizeof number);
+    }
     finish(to, DEVICE_MAGIC);
     return OPTUNE_OK;
 }
@@ -385,27 +381,15 @@ int ot_device_decode(const void *data, size_t n, optune_device *device, optune_e
     if (status < 0)
         return status;
     *device = (optune_device){0};
-    get_word(&in, device->key, sizeof(device->key));
-    get_word(&in, device->name, sizeof(device->name));
-    get_word(&in, device->kind, sizeof(device->kind));
-    get_word(&in, device->arch, sizeof(device->arch));
-    device->cores = (int)get_i64(&in);
-    device->threads = (int)get_i64(&in);
-    device->vector_bytes = (int)get_i64(&in);
-    device->vector_registers = (int)get_i64(&in);
-    device->l1 = get_i64(&in);
-    device->l2 = get_i64(&in);
-    device->l3 = get_i64(&in);
-    device->memory = get_i64(&in);
-    device->warp = (int)get_i64(&in);
-    device->max_threads_per_block = (int)get_i64(&in);
-    for (int i = 0; i < 3; i++)
-        device->max_block[i] = (int)get_i64(&in);
-    device->max_shared = get_i64(&in);
-    device->registers = (int)get_i64(&in);
-    device->cc_major = (int)get_i64(&in);
-    device->cc_minor = (int)get_i64(&in);
-    if (in.bad || in.at != in.end || !*device->key)
+    bool sound = true;
+    for (int i = 0; i < OT_DEVICE_FIELDS; i++) {
+        const ot_device_field *f = &ot_device_fields[i];
+        if (f->kind == OT_FIELD_TEXT)
+            get_word(&in, (char *)device + f->offset, f->size);
+        else if (i < FIRST_FIELDS || in.at != in.end)
+            sound = ot_device_set_number(device, f, get_i64(&in)) && sound;
+    }
+    if (in.bad || !sound || in.at != in.end || !*device->key)
         return optune_fail(err, OPTUNE_EDAMAGED, "stored device is not laid out like one");
     return OPTUNE_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/device.h"
 #include "run/worker.h"
 
 int ot_wire_send(int fd, json_t *message, optune_err *err)
@@ -41,39 +42,30 @@ int ot_wire_receive(int fd, double seconds, json_t **message, optune_err *err)
 
 /* ---- a device ---------------------------------------------------------------------------- */
 
-#define TEXTS(X) X(key) X(name) X(kind) X(arch)
-/* clang-format off */
-#define INTS(X)                                                                                \
-    X(cores) X(threads) X(vector_bytes) X(vector_registers) X(l1) X(l2) X(l3) X(memory)        \
-    X(warp) X(max_threads_per_block) X(max_block[0]) X(max_block[1]) X(max_block[2])           \
-    X(max_shared) X(registers) X(cc_major) X(cc_minor)
-/* clang-format on */
-
 json_t *ot_wire_device(const optune_device *device)
 {
     json_t *object = json_object();
-#define PUT_TEXT(field) json_object_set_new(object, #field, json_string(device->field));
-    TEXTS(PUT_TEXT)
-#undef PUT_TEXT
-#define PUT_INT(field) json_object_set_new(object, #field, json_integer(device->field));
-    INTS(PUT_INT)
-#undef PUT_INT
+    for (int i = 0; i < OT_DEVICE_FIELDS; i++) {
+        const ot_device_field *f = &ot_device_fields[i];
+        json_object_set_new(object, f->name,
+                            f->kind == OT_FIELD_TEXT
+                                ? json_string(ot_device_text(device, f))
+                                : json_integer(ot_device_number(device, f)));
+    }
     return object;
 }
 
 int ot_wire_read_device(const json_t *object, optune_device *device, optune_err *err)
 {
     *device = (optune_device){0};
-#define GET_TEXT(field)                                                                        \
-    if (!ot_copy(device->field, sizeof device->field, ot_wire_text(object, #field)))           \
-        return optune_fail(err, OPTUNE_EWORKER, "a device's '%s' is too long", #field);
-    TEXTS(GET_TEXT)
-#undef GET_TEXT
-#define GET_INT(field)                                                                         \
-    device->field =                                                                            \
-        (__typeof__(device->field))json_integer_value(json_object_get(object, #field));
-    INTS(GET_INT)
-#undef GET_INT
+    for (int i = 0; i < OT_DEVICE_FIELDS; i++) {
+        const ot_device_field *f = &ot_device_fields[i];
+        const json_t *value = json_object_get(object, f->name);
+        if (f->kind == OT_FIELD_TEXT
+                ? !ot_device_set_text(device, f, json_string_value(value))
+                : !ot_device_set_number(device, f, json_integer_value(value)))
+            return optune_fail(err, OPTUNE_EWORKER, "a device's '%s' cannot be", f->name);
+    }
     return OPTUNE_OK;
 }
 

@@ -42,7 +42,7 @@ void workbench_start(workbench *b)
                                     .device = &b->device,
                                     .row = b->row,
                                     .cache_dir = b->dir,
-                                    .limit_s = 60};
+                                    .limit_s = 300};
     const ot_worker_options worker = {.target_text = b->text,
                                       .target = &b->target,
                                       .device = &b->device,
