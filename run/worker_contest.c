@@ -272,8 +272,6 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
     c->impl = ot_impl_find(name);
     if (c->impl) {
         verify(c);
-        if (!c->lost)
-            c->children = ot_runner_children(c->runner);
     } else {
         c->outcome = OPTUNE_OUTCOME_INSTANTIATION;
         snprintf(c->text, sizeof c->text, "the worker knows no implementation '%s'", name);
@@ -313,9 +311,9 @@ bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *second
     if (!order_timed(c, &what, NULL, &report, &spent))
         return false;
     const double wall = spent.wall;
+    c->row = spent;
     c->spent.wall += wall;
     c->spent.cpu += spent.cpu;
-    c->spent.waited += spent.waited;
     const double whole = fmax(report.seconds, fmin(report.real[0], 2.1 * report.seconds));
     *seconds = report.seconds;
     *lag = wall - whole;

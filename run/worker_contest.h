@@ -46,10 +46,9 @@ typedef struct ot_contestant {
     char text[OPTUNE_ERR_SIZE];
     char counters[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
     uint64_t rng;
-    int shakes;           /* in front of each timed run */
-    int turns, look_at;   /* times measured; when it is looked at in between */
-    ot_spent spent;       /* by its rows of runs */
-    ot_children children; /* when the first of them began */
+    int shakes;          /* in front of each timed run */
+    int turns, look_at;  /* times measured; when it is looked at in between */
+    ot_spent spent, row; /* by its rows of runs, and by the last of them */
 } ot_contestant;
 
 /* ---- worker_contest.c -------------------------------------------------------------------- */

@@ -131,13 +131,17 @@ typedef struct ot_enclosed { /* in an order's packet, behind it */
 typedef struct ot_spent { /* seconds */
     double wall;
     double cpu;    /* of all threads of the runner; 0 where that is not told */
-    double waited; /* its first thread, which has the orders, for a core; 0 likewise */
+    double waited; /* its first thread, which has the orders, for a core; 0 likewise; what it
+                      waited before is in it unless it rested */
 } ot_spent;
 /* Sends an order, with what is enclosed (NULL: nothing), and waits for its report, until ot_now()
  * is `deadline` or the other end of `asker` closes; *spent: how long that took. Other than
  * OT_END_NONE: the runner is of no use any more. */
 ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
                      double deadline, int asker, ot_report *report, ot_spent *spent);
+/* Waits until it sleeps, as it does soon after a report. false: there is always something for it to
+ * do, or no core to do it on. */
+bool ot_runner_rest(const ot_runner *r);
 /* What the processes did that it started and waited for. */
 typedef struct ot_children {
     double cpu;  /* seconds, to a hundredth */

@@ -23,7 +23,7 @@
 
 #include "run/worker_keeper.h"
 
-enum { SLICE_MS = 100, MOST_DESCENDANTS = 4096 };
+enum { SLICE_MS = 100, MOST_DESCENDANTS = 4096, MOST_RESTS = 100, REST_NS = 400000 };
 static const double SWEEP_S = 5;
 
 uint64_t ot_seal_of(const ot_seal *seal)
@@ -250,8 +250,9 @@ enum {
     MOST_FIELDS = 20
 };
 
-/* The numbers of /proc/PID/stat, counted as in proc(5); all 0 where there is no such process. */
-static void read_stat(pid_t pid, long *field)
+/* The numbers of /proc/PID/stat, counted as in proc(5); all 0 where there is no such process.
+ * Returns its state. */
+static char read_stat(pid_t pid, long *field)
 {
     char path[64], line[1024];
     memset(field, 0, MOST_FIELDS * sizeof *field);
@@ -262,10 +263,12 @@ static void read_stat(pid_t pid, long *field)
         fclose(file);
     char *at = got ? strrchr(line, ')') : NULL; /* a name may hold anything */
     if (!at || strlen(at) < 4)
-        return;
-    at += 4; /* ") S " */
+        return 0;
+    const char state = at[2]; /* ") S " */
+    at += 4;
     for (int i = PARENT; i < MOST_FIELDS; i++)
         field[i] = strtol(at, &at, 10);
+    return state;
 }
 
 static pid_t parent_of(pid_t pid)
@@ -273,6 +276,17 @@ static pid_t parent_of(pid_t pid)
     long field[MOST_FIELDS];
     read_stat(pid, field);
     return (pid_t)field[PARENT];
+}
+
+bool ot_runner_rest(const ot_runner *r)
+{
+    long field[MOST_FIELDS];
+    for (int i = 0; i < MOST_RESTS; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        if (read_stat(r->pid, field) == 'S')
+            return true;
+    }
+    return false;
 }
 
 ot_children ot_runner_children(const ot_runner *r)

@@ -20,7 +20,7 @@ static const double BUSY = 1.05;    /* threads for each one of the target, */
 static const double BUSY_S = 3e-3;  /* and what clocks may be off */
 /* Two of the steps in which it is told what children did, and what they are little against. */
 static const double CHILD_S = 20e-3, CHILDREN_S = 0.2;
-enum { ROWS = 8 };
+enum { ROWS = 8, CONFIRMED = 2 };
 
 /* A row of about so many seconds. */
 static bool row_of(ot_contestant *c, const ot_measured *m, double wanted, double *seconds,
@@ -62,36 +62,45 @@ static bool honest_clock(ot_contestant *c, const ot_measured *m)
     return false;
 }
 
-/* Seconds that its rows computed, in its process and in others that it waited for, or that it could
- * have if it had not had to wait for a core. */
-static double claimed(const ot_contestant *c, bool *children)
+/* However busy the machine is, each of as many threads as the target has computes for no longer
+ * than all of it took, and the first one neither computes nor waits for longer: seconds of a row
+ * that are left beyond that, at most 0 of an honest one. What others compute for it later is seen
+ * as a process that it left behind. */
+static bool excess(ot_contestant *c, const ot_measured *m, double wanted, double *left,
+                   bool *children)
 {
-    const ot_children now = ot_runner_children(c->runner);
-    *children = now.faults != c->children.faults;
-    return c->spent.cpu + c->spent.waited + now.cpu - c->children.cpu;
+    double seconds, lag;
+    const bool rested = ot_runner_rest(c->runner);
+    const ot_children before = ot_runner_children(c->runner);
+    if (!row_of(c, m, wanted, &seconds, &lag))
+        return false;
+    const ot_children after = ot_runner_children(c->runner);
+    *children = after.faults != before.faults;
+    const double used = c->row.cpu + (rested ? c->row.waited : 0) + after.cpu - before.cpu;
+    *left = used - BUSY * c->keeper->device.threads * c->row.wall;
+    return true;
 }
 
-/* However busy the machine is, of as many threads as the target has none computes, and the first one
- * neither computes nor waits, for longer than all of it took. What others compute for it later is
- * seen as a process that it left behind. */
 static bool within_threads(ot_contestant *c, const ot_measured *m)
 {
     const double threads = c->keeper->device.threads;
-    double seconds, lag;
-    bool children;
+    bool children = false;
+    double left = 0;
     if (!c->keeper->fresh || threads < 1)
         return true;
-    if (claimed(c, &children) <= BUSY * threads * c->spent.wall && !children)
-        return true;
-    const double wanted = children ? CHILDREN_S : LONG_S;
-    if (c->spent.wall < wanted && !row_of(c, m, wanted, &seconds, &lag))
+    if (!excess(c, m, ROW_S, &left, &children))
         return false;
-    const double used = claimed(c, &children), wall = c->spent.wall;
-    if (used <= BUSY * threads * wall + (children ? CHILD_S : BUSY_S))
+    if (left <= 0 && !children && c->spent.cpu <= BUSY * threads * c->spent.wall)
         return true;
+    for (int i = 0; i < CONFIRMED; i++) {
+        if (!excess(c, m, children ? CHILDREN_S : LONG_S, &left, &children))
+            return false;
+        if (left <= (children ? CHILD_S : BUSY_S))
+            return true;
+    }
     c->outcome = OPTUNE_OUTCOME_RUNTIME;
     snprintf(c->text, sizeof c->text, "it used %.2f threads where the target has %.0f",
-             used / wall, threads);
+             left / c->row.wall + BUSY * threads, threads);
     return false;
 }
 

@@ -18,9 +18,9 @@
 
 /* A cheat's outcome must be bad; one that is right whenever its inputs are new ones, or that finds
  * nothing to fake or to steal, may also have gained nothing: its time is the honest one, then. A
- * quarter of it in three tries of three, measured in turns, is no noise. One that cheats by less has
- * gained little where it takes four fifths of the honest time: on a busy machine it may get no more,
- * and is right to be believed. */
+ * quarter of it in three tries of three, measured in turns, is no noise. One that could gain less
+ * has gained little where it takes four fifths of the honest time: a busy machine may give it no
+ * more, and then it is rightly believed. */
 typedef enum verdict { CAUGHT, NOTHING_GAINED, LITTLE_GAINED } verdict;
 
 static plant_result last;
