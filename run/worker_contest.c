@@ -7,7 +7,8 @@
  * The one idea: a candidate cannot tell a timed run from one that is judged. Inputs are shaken
  * between timed runs; at a moment drawn by lot, and behind the last sample, it is asked about near
  * inputs at the same addresses with the old answer still in its outputs, about the true ones with
- * nothing in them, and to run in a row once more, with what the last run left being judged.
+ * nothing in them, and to run in a row once more (worker_verdict.c), with what the last run left
+ * being judged.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,18 +21,13 @@
 static const double SHAKEN = 0.004, SHAKE_S = 20e-9;
 enum {
     MOST_SHAKES = 64,
-    SPOT_ELEMENTS = 64 << 10,
     MOST_LOADED = 200,
     LOOKS = 5,
-    ROW_SHAKES = 16
+    ROW_SHAKES = 16,
 };
 static const double START_S = 30;
-static const double ROW_S = 3e-3;        /* of runs in a row behind the last sample */
-static const double LONG_S = 5e-3;       /* runs from here on are not looked at in between */
-static const double WAY_S = 5e-3;        /* a message's way, on a busy machine */
-static const double LAG_S = 150e-6;      /* that a sample's way to the keeper may take */
-static const double MUCH_S = 20e-3;      /* a run this long is not done once more for that */
-static const double LONG_SAMPLE = 50e-3; /* where that does not matter any more */
+static const double LONG_S = 5e-3; /* runs from here on are not looked at in between */
+static const double WAY_S = 5e-3;  /* a message's way, on a busy machine */
 
 /* ---- words ------------------------------------------------------------------------------- */
 
@@ -58,7 +54,7 @@ void ot_keeper_measured(ot_keeper *k)
 }
 
 /* Tells whose turn it is: the other side wakes up for it, which must not happen in a sample. */
-static void announce(ot_contestant *c)
+void ot_contest_announce(ot_contestant *c)
 {
     ot_keeper *k = c->keeper;
     const double now = ot_now();
@@ -75,7 +71,7 @@ static void announce(ot_contestant *c)
 
 static void begin(ot_contestant *c, const char *doing)
 {
-    announce(c);
+    ot_contest_announce(c);
     c->doing = doing;
     ot_keeper_say(c->keeper, doing, false, c->runner);
 }
@@ -115,11 +111,11 @@ static bool lose(ot_contestant *c, ot_end end)
 }
 
 static bool order_timed(ot_contestant *c, ot_order *order, const ot_enclosed *enclosed,
-                        ot_report *report, double *wall)
+                        ot_report *report, ot_spent *spent)
 {
     order->slot = c->slot;
     const ot_end end =
-        ot_runner_ask(c->runner, order, enclosed, c->deadline, c->keeper->fd, report, wall);
+        ot_runner_ask(c->runner, order, enclosed, c->deadline, c->keeper->fd, report, spent);
     if (end != OT_END_NONE)
         return lose(c, end);
     if (report->status >= 0)
@@ -132,8 +128,8 @@ static bool order_timed(ot_contestant *c, ot_order *order, const ot_enclosed *en
 static bool order(ot_contestant *c, ot_order what, const ot_enclosed *enclosed)
 {
     static ot_report report;
-    double wall;
-    return order_timed(c, &what, enclosed, &report, &wall);
+    ot_spent spent;
+    return order_timed(c, &what, enclosed, &report, &spent);
 }
 
 static bool put(ot_contestant *c, ot_set set, int kind, uint32_t mask)
@@ -156,7 +152,7 @@ static bool run_once(ot_contestant *c, int kind, bool poison, bool look_around)
 }
 
 /* What a run left in the tray, against what this set's answer is. `most` 0: all of it. */
-static bool judge(ot_contestant *c, ot_set set, int64_t most)
+bool ot_contest_judge(ot_contestant *c, ot_set set, int64_t most)
 {
     const ot_inputs *in = &c->keeper->inputs;
     const void *out[OPTUNE_MAX_OUTPUTS] = {0};
@@ -187,11 +183,11 @@ static int plain(ot_keeper *k, ot_runner *r, int deed, const char *text, optune_
 {
     static ot_report report;
     char why[OPTUNE_ERR_SIZE];
-    double wall;
+    ot_spent spent;
     ot_order what = {.deed = deed};
     const ot_enclosed enclosed = {.text = text};
     const ot_end end =
-        ot_runner_ask(r, &what, &enclosed, ot_now() + START_S, k->fd, &report, &wall);
+        ot_runner_ask(r, &what, &enclosed, ot_now() + START_S, k->fd, &report, &spent);
     if (end == OT_END_NONE)
         return report.status < 0 ? optune_fail(err, report.status, "%s", report.text)
                                  : OPTUNE_OK;
@@ -252,7 +248,7 @@ static bool verify(ot_contestant *c)
     begin(c, "verifying");
     if (!put(c, OT_SET_FAR, OT_GUARDED, all) ||
         !order(c, (ot_order){.deed = OT_DO_BIND, .kind = OT_GUARDED}, NULL) ||
-        !run_once(c, OT_GUARDED, true, true) || !judge(c, OT_SET_FAR, 0) ||
+        !run_once(c, OT_GUARDED, true, true) || !ot_contest_judge(c, OT_SET_FAR, 0) ||
         !order(c, (ot_order){.deed = OT_DO_UNBIND, .kind = OT_GUARDED}, NULL))
         return false;
     begin(c, "preparing to measure");
@@ -262,7 +258,7 @@ static bool verify(ot_contestant *c)
                  (ot_order){
                      .deed = OT_DO_BIND, .kind = OT_ALIGNED, .footprint = c->policy->footprint},
                  NULL) &&
-           run_once(c, OT_ALIGNED, true, true) && judge(c, OT_SET_TRUE, 0);
+           run_once(c, OT_ALIGNED, true, true) && ot_contest_judge(c, OT_SET_TRUE, 0);
 }
 
 int ot_contest_prepare(ot_contestant *c, optune_err *err)
@@ -289,21 +285,20 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
 /* ---- while measuring --------------------------------------------------------------------- */
 
 /* Near inputs in place of the true ones, whose answer is still in the outputs; then these again. */
-static bool look(ot_contestant *c)
+bool ot_contest_look(ot_contestant *c)
 {
     const uint32_t variable = c->keeper->inputs.variable;
-    const bool told =
-        !variable ||
-        (put(c, OT_SET_NEAR, OT_ALIGNED, variable) && run_once(c, OT_ALIGNED, false, false) &&
-         judge(c, OT_SET_NEAR, SPOT_ELEMENTS) && put(c, OT_SET_TRUE, OT_ALIGNED, variable));
-    return told && run_once(c, OT_ALIGNED, true, true) && judge(c, OT_SET_TRUE, SPOT_ELEMENTS);
+    const bool told = !variable || (put(c, OT_SET_NEAR, OT_ALIGNED, variable) &&
+                                    run_once(c, OT_ALIGNED, false, false) &&
+                                    ot_contest_judge(c, OT_SET_NEAR, OT_SPOT_ELEMENTS) &&
+                                    put(c, OT_SET_TRUE, OT_ALIGNED, variable));
+    return told && run_once(c, OT_ALIGNED, true, true) &&
+           ot_contest_judge(c, OT_SET_TRUE, OT_SPOT_ELEMENTS);
 }
 
-/* *lag: the keeper's time less what was reported, shaking included. */
-static bool row_of_runs(ot_contestant *c, int64_t count, bool judged, double *seconds,
-                        double *lag)
+bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *seconds, double *lag)
 {
-    double wall;
+    ot_spent spent;
     static ot_report report;
     ot_order what = {
         .deed = OT_DO_TIME,
@@ -316,8 +311,12 @@ static bool row_of_runs(ot_contestant *c, int64_t count, bool judged, double *se
         .look = judged,
         .cold = c->policy->cold,
     };
-    if (!order_timed(c, &what, NULL, &report, &wall))
+    if (!order_timed(c, &what, NULL, &report, &spent))
         return false;
+    const double wall = spent.wall;
+    c->row = spent;
+    c->spent.wall += wall;
+    c->spent.cpu += spent.cpu;
     const double whole = fmax(report.seconds, fmin(report.real[0], 2.1 * report.seconds));
     *seconds = report.seconds;
     *lag = wall - whole;
@@ -332,110 +331,31 @@ double ot_contest_time(void *contestant, int64_t count)
 {
     ot_contestant *c = contestant;
     double seconds = -1, lag = 0;
-    announce(c);
-    if (!row_of_runs(c, count, false, &seconds, &lag))
+    ot_contest_announce(c);
+    if (!ot_contest_row(c, count, false, &seconds, &lag))
         return -1;
     /* Where a sample is long against a message's way, the keeper's own clock has the last word. */
     const double wall = seconds + lag;
     if (c->keeper->fresh && !c->policy->cold)
         seconds = fmax(seconds, wall - fmax(WAY_S, wall / 10));
-    c->lag[c->n_lags++ % OT_LAGS] = lag;
     c->shakes = (int)fmin(SHAKEN * seconds / (double)count / SHAKE_S, MOST_SHAKES);
     c->shakes = c->shakes < 1 ? 1 : c->shakes;
-    if (++c->turns == c->look_at && seconds / (double)count < LONG_S && !look(c))
+    if (++c->turns == c->look_at && seconds / (double)count < LONG_S && !ot_contest_look(c))
         return -1;
     return seconds;
-}
-
-/* ---- behind the last sample --------------------------------------------------------------- */
-
-/* A reported time that is far from the keeper's own: asked again about runs that take so long that
- * a message's way does not matter, it is either near for once or never. */
-static bool honest_clock(ot_contestant *c, const ot_measured *m)
-{
-    double lag[OT_LAGS], least = INFINITY, reported = 0;
-    int64_t count = m->inner;
-    const int n = c->n_lags < OT_LAGS ? c->n_lags : OT_LAGS;
-    const double share = 0.5, sample = m->interval.median * (double)m->inner;
-    memcpy(lag, c->lag, (size_t)n * sizeof *lag);
-    const double usual = ot_median_interval(lag, n).median;
-    /* The clock of a device counts less than what brings runs to it, and is its driver's. */
-    if (c->policy->cold || !c->keeper->fresh || usual < LAG_S + share * sample)
-        return true;
-    for (int i = 0; i < LOOKS;) {
-        double seconds, late;
-        announce(c);
-        if (!row_of_runs(c, count, false, &seconds, &late))
-            return false;
-        if (late < share * seconds)
-            return true;
-        if (late + seconds < LONG_SAMPLE) {
-            count *= late + seconds < LONG_SAMPLE / 8 ? 8 : 2;
-            continue;
-        }
-        i++;
-        if (late < least) {
-            least = late;
-            reported = seconds;
-        }
-    }
-    c->outcome = OPTUNE_OUTCOME_RUNTIME;
-    snprintf(c->text, sizeof c->text,
-             "too fast to be true: it says that runs took %.3g s which lasted %.3g s", reported,
-             reported + least);
-    return false;
-}
-
-static bool possible(ot_contestant *c, const ot_measured *m)
-{
-    char why[OPTUNE_WHY_SIZE];
-    const double least =
-        ot_least_seconds(&c->keeper->inputs.call, &c->keeper->device, why, sizeof why);
-    if (m->interval.median >= least)
-        return true;
-    c->outcome = OPTUNE_OUTCOME_RUNTIME;
-    snprintf(c->text, sizeof c->text,
-             "too fast to be true: %.3g s, and %s take %.3g s at least", m->interval.median,
-             why, least);
-    return false;
-}
-
-/* Once more as in a sample, over outputs with nothing in them. */
-static bool last_row(ot_contestant *c, const ot_measured *m)
-{
-    double seconds, lag;
-    const double runs = fmin((double)m->inner, ROW_S / fmax(m->interval.median, 1e-9));
-    if (runs < 2 && m->interval.median > MUCH_S)
-        return true; /* a look says nearly the same */
-    return row_of_runs(c, runs < 2 ? 2 : (int64_t)runs, true, &seconds, &lag) &&
-           judge(c, OT_SET_TRUE, SPOT_ELEMENTS);
-}
-
-void ot_contest_verdict(ot_contestant *c, const ot_measured *m)
-{
-    announce(c);
-    c->doing = "verifying what was measured";
-    if (c->outcome == OPTUNE_OUTCOME_OK && m->failed) {
-        c->outcome = OPTUNE_OUTCOME_RUNTIME;
-        ot_copy(c->text, sizeof c->text, "it could not be measured");
-    }
-    /* Of one that is slower than the best anyway, a look between its samples is enough. */
-    if (c->outcome == OPTUNE_OUTCOME_OK)
-        c->passed =
-            possible(c, m) && honest_clock(c, m) && (m->gave_up || (last_row(c, m) && look(c)));
 }
 
 void ot_contest_counters(ot_contestant *c)
 {
     static ot_report report;
-    double wall;
+    ot_spent spent;
     if (!c->keeper->row->counters)
         return;
-    announce(c);
+    ot_contest_announce(c);
     c->doing = "counting events";
     ot_keeper_say(c->keeper, c->doing, true, c->runner);
     ot_order what = {.deed = OT_DO_COUNTERS, .kind = OT_ALIGNED};
-    if (order_timed(c, &what, NULL, &report, &wall)) {
+    if (order_timed(c, &what, NULL, &report, &spent)) {
         ot_copy(c->counters, sizeof c->counters, report.text);
         ot_copy(c->why, sizeof c->why, report.why);
     }

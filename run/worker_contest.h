@@ -31,7 +31,6 @@ typedef struct ot_keeper {
     double at_time; /* and when */
 } ot_keeper;
 
-enum { OT_LAGS = 64 };
 typedef struct ot_contestant {
     ot_keeper *keeper;
     ot_runner *runner;
@@ -49,9 +48,7 @@ typedef struct ot_contestant {
     uint64_t rng;
     int shakes;          /* in front of each timed run */
     int turns, look_at;  /* times measured; when it is looked at in between */
-    double lag[OT_LAGS]; /* of the latest samples: the keeper's time less what was reported */
-    int n_lags;
-    bool passed; /* everything behind its samples */
+    ot_spent spent, row; /* by its rows of runs, and by the last of them */
 } ot_contestant;
 
 /* ---- worker_contest.c -------------------------------------------------------------------- */
@@ -66,7 +63,19 @@ int ot_keeper_runner(ot_keeper *k, int slot, ot_runner **runner, optune_err *err
  * candidate's. */
 int ot_contest_prepare(ot_contestant *c, optune_err *err);
 double ot_contest_time(void *contestant, int64_t count); /* an ot_timer */
-/* What is asked of one that was measured before its time is believed. */
+/* Once per turn: tells whose it is. */
+void ot_contest_announce(ot_contestant *c);
+/* Timed runs in a row; *lag: the keeper's time less what was reported, shaking included. `judged`:
+ * over outputs with nothing in them, and what the last one left goes to the tray. */
+bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *seconds, double *lag);
+/* One run over near inputs in place of the true ones, whose answer is still in the outputs, and one
+ * over these again. */
+bool ot_contest_look(ot_contestant *c);
+/* What a run left in the tray, against what this set's answer is: all of it, or about `most`
+ * elements. */
+enum { OT_SPOT_ELEMENTS = 64 << 10 };
+bool ot_contest_judge(ot_contestant *c, ot_set set, int64_t most);
+/* worker_verdict.c: what is asked of one that was measured before its time is believed. */
 void ot_contest_verdict(ot_contestant *c, const ot_measured *m);
 void ot_contest_counters(ot_contestant *c);
 /* Ends it, and its runner where it had one of its own. */

@@ -13,6 +13,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -62,6 +63,16 @@ static void only_own(filter *f, long number, int argument)
     load(f, offsetof(struct seccomp_data, args) + 8 * (size_t)argument);
     add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0);
     add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 1, 0);
+    refuse(f);
+    load(f, offsetof(struct seccomp_data, nr));
+}
+
+/* It is refused where its argument is this one. */
+static void not_with(filter *f, long number, int argument, uint32_t value)
+{
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
+    load(f, offsetof(struct seccomp_data, args) + 8 * (size_t)argument);
+    add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
     refuse(f);
     load(f, offsetof(struct seccomp_data, nr));
 }
@@ -120,6 +131,9 @@ void ot_runner_fence(const pid_t *above, int n)
     only_own(&f, SYS_prlimit64, 0);
     only_own(&f, SYS_setpriority, 1);
     only_own(&f, SYS_ioprio_set, 1);
+    /* What a child computed is added to its parent's account where that one waits for it: nobody
+     * may have its children reaped unseen. */
+    not_with(&f, SYS_rt_sigaction, 0, SIGCHLD);
     not_for(&f, SYS_sched_setaffinity, above, n);
     not_for(&f, SYS_sched_setscheduler, above, n);
     not_for(&f, SYS_sched_setparam, above, n);

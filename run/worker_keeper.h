@@ -7,6 +7,8 @@
 #ifndef OPTUNE_WORKER_KEEPER_H
 #define OPTUNE_WORKER_KEEPER_H
 
+#include <time.h>
+
 #include "run/worker.h"
 
 /* ---- orders and reports ------------------------------------------------------------------ */
@@ -123,7 +125,10 @@ _Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setu
 typedef struct ot_runner {
     pid_t pid; /* 0: none */
     int fd, pidfd;
-    int modules; /* loaded by it */
+    clockid_t clock; /* of the time that all its threads computed, ended ones included; */
+    bool clocked;    /* is it known? */
+    int waits;       /* /proc/PID/schedstat, open; -1: not there */
+    int modules;     /* loaded by it */
     uint64_t serial;
     ot_seal *seal;  /* not in the memory of what is forked */
     char *state;    /* what it may not change, as it was when fresh; NULL: not looked at */
@@ -145,11 +150,26 @@ typedef struct ot_enclosed { /* in an order's packet, behind it */
     const int *file; /* open files; the runner has them from then on, too */
     int n_files;     /* <= OPTUNE_MAX_MODULES */
 } ot_enclosed;
+typedef struct ot_spent { /* seconds */
+    double wall;
+    double cpu;    /* of all threads of the runner; 0 where that is not told */
+    double waited; /* its first thread, which has the orders, for a core; 0 likewise; what it
+                      waited before is in it unless it rested */
+} ot_spent;
 /* Sends an order, with what is enclosed (NULL: nothing), and waits for its report, until ot_now()
- * is `deadline` or the other end of `asker` closes; *wall: how long that took. Other than
+ * is `deadline` or the other end of `asker` closes; *spent: how long that took. Other than
  * OT_END_NONE: the runner is of no use any more. */
 ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
-                     double deadline, int asker, ot_report *report, double *wall);
+                     double deadline, int asker, ot_report *report, ot_spent *spent);
+/* Waits until it sleeps, as it does soon after a report. false: there is always something for it to
+ * do, or no core to do it on. */
+bool ot_runner_rest(const ot_runner *r);
+/* What the processes did that it started and waited for. */
+typedef struct ot_children {
+    double cpu;  /* seconds, to a hundredth */
+    long faults; /* of pages: there is no process without any */
+} ot_children;
+ot_children ot_runner_children(const ot_runner *r);
 /* By force, with all processes that it or theirs started; `others` are runners that go on. Returns
  * how many of those there were. */
 int ot_runner_end(ot_runner *r, const ot_runner *others, int n_others);

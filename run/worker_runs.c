@@ -8,6 +8,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,7 +23,7 @@
 
 #include "run/worker_keeper.h"
 
-enum { SLICE_MS = 100, MOST_DESCENDANTS = 4096 };
+enum { SLICE_MS = 100, MOST_DESCENDANTS = 4096, MOST_RESTS = 100, REST_NS = 400000 };
 static const double SWEEP_S = 5;
 
 uint64_t ot_seal_of(const ot_seal *seal)
@@ -58,7 +59,8 @@ static bool draw(void *to, size_t n)
 int ot_runner_start(ot_runner *r, const ot_runner_setup *setup, optune_err *err)
 {
     int end[2];
-    *r = (ot_runner){.fd = -1, .pidfd = -1};
+    char path[64];
+    *r = (ot_runner){.fd = -1, .pidfd = -1, .waits = -1};
     ot_runner_setup mine = *setup;
     mine.keeper = getpid();
     mine.client = getppid();
@@ -88,6 +90,9 @@ int ot_runner_start(ot_runner *r, const ot_runner_setup *setup, optune_err *err)
         return optune_fail(err, OPTUNE_ETOOL, "cannot fork for a candidate: %s", strerror(why));
     }
     r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+    r->clocked = clock_getcpuclockid(r->pid, &r->clock) == 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)r->pid);
+    r->waits = open(path, O_RDONLY | O_CLOEXEC);
     draw(&r->serial, sizeof r->serial);
     return OPTUNE_OK;
 }
@@ -177,15 +182,38 @@ static ot_end wait_report(ot_runner *r, uint64_t serial, double deadline, int as
     }
 }
 
+static double seconds_waited(const ot_runner *r)
+{
+    char text[128];
+    unsigned long long waited = 0;
+    const ssize_t n = r->waits < 0 ? 0 : pread(r->waits, text, sizeof text - 1, 0);
+    if (n > 0) {
+        text[n] = '\0';
+        if (sscanf(text, "%*u %llu", &waited) != 1)
+            waited = 0;
+    }
+    return (double)waited * 1e-9;
+}
+
+static ot_spent spent_until_now(const ot_runner *r)
+{
+    struct timespec t = {0};
+    if (r->clocked && clock_gettime(r->clock, &t) < 0)
+        t = (struct timespec){0};
+    return (ot_spent){.wall = ot_now(),
+                      .cpu = (double)t.tv_sec + (double)t.tv_nsec * 1e-9,
+                      .waited = seconds_waited(r)};
+}
+
 ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
-                     double deadline, int asker, ot_report *report, double *wall)
+                     double deadline, int asker, ot_report *report, ot_spent *spent)
 {
     static char packet[OT_PACKET_BYTES];
     const char *text = enclosed && enclosed->text ? enclosed->text : "";
     const size_t n = strlen(text);
     bool got = false;
     *report = (ot_report){0};
-    *wall = 0;
+    *spent = (ot_spent){0};
     if (n + sizeof *order > sizeof packet)
         return OT_END_CLOSED;
     /* What nobody asked for is not an answer. */
@@ -195,12 +223,15 @@ ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
     order->serial = ++r->serial;
     memcpy(packet, order, sizeof *order);
     memcpy(packet + sizeof *order, text, n);
-    const double start = ot_now();
+    const ot_spent before = spent_until_now(r);
     if (!ot_packet_send(r->fd, packet, sizeof *order + n, enclosed ? enclosed->file : NULL,
                         enclosed ? enclosed->n_files : 0))
         return closed(r);
     const ot_end end = wait_report(r, order->serial, deadline, asker);
-    *wall = ot_now() - start;
+    const ot_spent after = spent_until_now(r);
+    *spent = (ot_spent){.wall = after.wall - before.wall,
+                        .cpu = fmax(after.cpu - before.cpu, 0),
+                        .waited = fmax(after.waited - before.waited, 0)};
     if (end == OT_END_NONE) {
         *report = r->seal->report;
         report->text[sizeof report->text - 1] = report->why[sizeof report->why - 1] = '\0';
@@ -208,23 +239,65 @@ ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
     return end;
 }
 
-/* ---- ending ------------------------------------------------------------------------------ */
+/* ---- what the kernel says of a process --------------------------------------------------- */
+
+enum {
+    PARENT = 4,
+    CHILDREN_FAULTS = 11,
+    CHILDREN_USER = 16,
+    CHILDREN_SYSTEM = 17,
+    NICE = 19,
+    MOST_FIELDS = 20
+};
+
+/* The numbers of /proc/PID/stat, counted as in proc(5); all 0 where there is no such process.
+ * Returns its state. */
+static char read_stat(pid_t pid, long *field)
+{
+    char path[64], line[1024];
+    memset(field, 0, MOST_FIELDS * sizeof *field);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    const bool got = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    char *at = got ? strrchr(line, ')') : NULL; /* a name may hold anything */
+    if (!at || strlen(at) < 4)
+        return 0;
+    const char state = at[2]; /* ") S " */
+    at += 4;
+    for (int i = PARENT; i < MOST_FIELDS; i++)
+        field[i] = strtol(at, &at, 10);
+    return state;
+}
 
 static pid_t parent_of(pid_t pid)
 {
-    char path[64], line[1024];
-    long parent = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file && fgets(line, sizeof line, file)) {
-        const char *name = strrchr(line, ')'); /* a name may hold anything */
-        if (name && sscanf(name + 1, " %*c %ld", &parent) != 1)
-            parent = 0;
-    }
-    if (file)
-        fclose(file);
-    return (pid_t)parent;
+    long field[MOST_FIELDS];
+    read_stat(pid, field);
+    return (pid_t)field[PARENT];
 }
+
+bool ot_runner_rest(const ot_runner *r)
+{
+    long field[MOST_FIELDS];
+    for (int i = 0; i < MOST_RESTS; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        if (read_stat(r->pid, field) == 'S')
+            return true;
+    }
+    return false;
+}
+
+ot_children ot_runner_children(const ot_runner *r)
+{
+    long field[MOST_FIELDS];
+    read_stat(r->pid, field);
+    const double ticks = (double)(field[CHILDREN_USER] + field[CHILDREN_SYSTEM]);
+    return (ot_children){ticks / (double)sysconf(_SC_CLK_TCK), field[CHILDREN_FAULTS]};
+}
+
+/* ---- ending ------------------------------------------------------------------------------ */
 
 static bool is_one_of(pid_t pid, const ot_runner *runners, int n)
 {
@@ -294,7 +367,9 @@ int ot_runner_end(ot_runner *r, const ot_runner *others, int n_others)
     close(r->fd);
     if (r->pidfd >= 0)
         close(r->pidfd);
-    r->fd = r->pidfd = -1;
+    if (r->waits >= 0)
+        close(r->waits);
+    r->fd = r->pidfd = r->waits = -1;
     free_seal(r->seal);
     r->seal = NULL;
     free(r->state);
@@ -321,19 +396,9 @@ static char *read_state(const ot_runner *r)
                 ot_text_add(&text, line);
     if (file)
         fclose(file);
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)r->pid);
-    file = fopen(path, "re");
-    long nice = 0;
-    if (file && fgets(line, sizeof line, file)) {
-        const char *name = strrchr(line, ')');
-        if (name &&
-            sscanf(name + 1,
-                   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %ld",
-                   &nice) == 1)
-            ot_text_printf(&text, "priority: %ld\n", nice);
-    }
-    if (file)
-        fclose(file);
+    long field[MOST_FIELDS];
+    read_stat(r->pid, field);
+    ot_text_printf(&text, "priority: %ld\n", field[NICE]);
     snprintf(path, sizeof path, "/proc/%d/cwd", (int)r->pid);
     const ssize_t n = readlink(path, place, sizeof place - 1);
     ot_text_printf(&text, "folder: %.*s\n", n > 0 ? (int)n : 0, place);

@@ -357,14 +357,14 @@ static json_t *peak(ot_keeper *k, optune_err *err)
     ot_runner *runner;
     ot_order what = {.deed = OT_DO_PEAK};
     char why[OPTUNE_WHY_SIZE];
-    double wall;
+    ot_spent spent;
     const bool ready = k->ready;
     k->ready = k->ready && !k->fresh; /* a runner that is no candidate's */
     int status = ot_keeper_runner(k, 0, &runner, err);
     if (status >= 0) {
         ot_keeper_say(k, "measuring the peak", true, runner);
         const ot_end end =
-            ot_runner_ask(runner, &what, NULL, ot_now() + PEAK_S, k->fd, &report, &wall);
+            ot_runner_ask(runner, &what, NULL, ot_now() + PEAK_S, k->fd, &report, &spent);
         ot_keeper_measured(k);
         if (end != OT_END_NONE || k->fresh)
             ot_runner_end(runner, k->runner, OT_MOST_SLOTS);

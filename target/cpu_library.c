@@ -323,6 +323,13 @@ static void ask(const char *name, struct answer *answer)
     ot_text_release(&said);
 }
 
+const char *ot_cpu_library_named(const char *name)
+{
+    const library *lib = find_known(name, NULL);
+    const char *path = lib ? getenv(lib->path) : NULL;
+    return path && *path ? lib->path : NULL;
+}
+
 int ot_cpu_library_ask(const char *name, char *text, size_t size, optune_err *err)
 {
     const library *lib = find_known(name, err);

@@ -195,11 +195,11 @@ static bool is_reference(void *handle, ot_library_identity *is)
 
 enum { LARGEST_FILE = 512 << 20 };
 
-/* `libblas.so.3.11.0` -> `3.11.0` */
+/* `libblas.so.3.11.0` -> `3.11.0`; one number is an interface's, no version. */
 static const char *version_in(const char *file)
 {
     const char *at = strstr(file, ".so.");
-    return at ? at + strlen(".so.") : "";
+    return at && strchr(at + strlen(".so."), '.') ? at + strlen(".so.") : "";
 }
 
 /* Of the file that has `symbol`, links followed. */

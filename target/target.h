@@ -129,6 +129,8 @@ int ot_cpu_library_describe(const char *lib, char *text, size_t size, optune_err
 /* The same, asked of the worker program (`optune-worker --library LIB`), kept for the
  * process. */
 int ot_cpu_library_ask(const char *lib, char *text, size_t size, optune_err *err);
+/* The environment variable that names this library's file here; NULL: none does. */
+const char *ot_cpu_library_named(const char *lib);
 
 /* library_word.c: what loaded modules of host code say of the libraries they call. */
 typedef struct ot_library_word {

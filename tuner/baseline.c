@@ -57,10 +57,11 @@ void ot_baseline_means(const ot_baselines *b, bool first, ot_text *line)
 void ot_baseline_note(const ot_baseline *one, ot_text *line)
 {
     if (one->reference)
-        ot_text_printf(line,
-                       "\"r\": over %s, which is no baseline: no tuned BLAS was found; "
-                       "install libopenblas0-pthread, or name a file in OPTUNE_CBLAS",
-                       one->name);
+        ot_text_printf(line, "\"r\": over %s, which is no baseline: %s", one->name,
+                       ot_cpu_library_named("cblas")
+                           ? "OPTUNE_CBLAS names it"
+                           : "no tuned BLAS was found; install libopenblas0-pthread, or name a "
+                             "file in OPTUNE_CBLAS");
     else if (strchr(one->core, ' '))
         ot_text_printf(line, "%s: kernels of %s", one->name, one->core);
 }

@@ -27,16 +27,31 @@ static bool measurable(const ot_candidate *c)
     return c->refusal == OT_VALID || c->refusal == OT_REFUSED_LIBRARY;
 }
 
-/* One whose library is missing here costs no trial; said loudly where -libs asks for it. */
-static bool is_there(const ot_run *run, ot_candidate *c)
+/* Once in a run; loudly where -libs asks for the library, or the environment names it. */
+static void say_left_out(ot_run *run, const ot_candidate *c, const char *why)
+{
+    char name[OPTUNE_NAME_SIZE + 2];
+    const size_t n = strlen(run->left_out);
+    const bool wanted = c->refusal == OT_VALID || (strcmp(run->o->target.kind, "cpu") == 0 &&
+                                                   ot_cpu_library_named(c->impl->library));
+    snprintf(name, sizeof name, "%s ", c->impl->name);
+    if (strstr(run->left_out, name))
+        return;
+    if (n + strlen(name) < sizeof run->left_out)
+        memcpy(run->left_out + n, name, strlen(name) + 1);
+    ot_context_log(run->o, wanted ? OPTUNE_LOG_WARNING : OPTUNE_LOG_INFO, "%s is left out: %s",
+                   c->impl->name, why);
+}
+
+/* One whose library is missing here costs no trial. */
+static bool is_there(ot_run *run, ot_candidate *c)
 {
     char text[OPTUNE_TEXT_SIZE];
     optune_err err = {0};
     if (!c->impl->library || !run->o->row->dependencies ||
         run->o->row->dependencies(&run->o->target, c->impl, text, sizeof text, &err) >= 0)
         return true;
-    ot_context_log(run->o, c->refusal == OT_VALID ? OPTUNE_LOG_WARNING : OPTUNE_LOG_INFO,
-                   "%s is left out: %s", c->impl->name, err.text);
+    say_left_out(run, c, err.text);
     c->refusal = OT_REFUSED_LIBRARY;
     snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, err.text);
     return false;

@@ -117,6 +117,7 @@ typedef struct ot_run {
     ot_watch watch;
     const char *memory_root; /* see ot_memory_available */
     double held;             /* bytes that the worker holds for its present workload */
+    char left_out[1024];     /* implementations whose missing library was told, each with a space */
 } ot_run;
 
 /* How one workload went. */

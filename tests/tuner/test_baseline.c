@@ -64,7 +64,7 @@ static void test_reference(void **state)
     char *text = run("reference", built("libopenblas.so.3.11.0", "-DREFERENCE"), &json);
     assert_string_equal(name_in(json), REFERENCE);
     check_contains(text, "over reference BLAS 3.11.0: ");
-    check_contains(text, "is no baseline");
+    check_contains(text, "is no baseline: OPTUNE_CBLAS names it");
     check_contains(text, "xr "); /* in the row, too */
     assert_null(strstr(text, "OpenBLAS"));
     assert_null(strstr(text, "best library"));
@@ -117,6 +117,32 @@ static void test_changed(void **state)
     expect_history("/nosuch/libblas.so", "is nothing"); /* it is gone */
 }
 
+static void count_warnings(void *arg, optune_log_level level, const char *text)
+{
+    if (level == OPTUNE_LOG_WARNING && strstr(text, "dense_cblas.x86 is left out") &&
+        strstr(text, "OPTUNE_CBLAS") && strstr(text, "/nosuch/"))
+        ++*(int *)arg;
+}
+
+/* Nobody names a file in vain: where it cannot be had, that is said, once for all workloads. */
+static void test_named_in_vain(void **state)
+{
+    (void)state;
+    int warnings = 0;
+    const char *const list[] = {workload, "dense(f32[9,64], const f32[32,64])", NULL};
+    static const char *const impls[] = {"dense_cblas.x86", "dense_gemm.cpu", NULL};
+    setenv("OPTUNE_CBLAS", "/nosuch/libopenblas.so.0", 1);
+    optune *o = tuning_open_with("vain", (optune_options){.target = "cpu -threads=1",
+                                                          .log = count_warnings,
+                                                          .log_arg = &warnings,
+                                                          .log_level = OPTUNE_LOG_WARNING});
+    json_decref(tuning_run(
+        o, (optune_run_options){.op = "dense", .workloads = list, .impls = impls, .trials = 1},
+        OPTUNE_OK));
+    optune_close(o);
+    assert_int_equal(warnings, 1);
+}
+
 /* A file that is none is left out, with its reason, and nothing else is taken for it. */
 static void test_left_out(void **state)
 {
@@ -132,9 +158,8 @@ static void test_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_named),
-        cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_named),    cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_changed),  cmocka_unit_test(test_named_in_vain),
         cmocka_unit_test(test_left_out),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);

@@ -13,7 +13,9 @@
     X(beginning)                                                                               \
     X(shm) X(unchanged) X(poison) X(first_poison) X(one_row) X(twice) X(tenth) X(odd) X(burst) \
         X(patient) X(aligned) X(caller) X(gap) X(tolerant)
-#define AWAY(X) X(thread) X(helpers) X(sibling) X(child) X(fault) X(signal)
+#define AWAY(X)                                                                                \
+    X(thread)                                                                                  \
+    X(helpers) X(children) X(unseen_children) X(sibling) X(child) X(fault) X(signal)
 #define FAKE(X)                                                                                \
     X(vdso)                                                                                    \
     X(stack)                                                                                   \
