@@ -178,6 +178,8 @@ int optune_query(optune *o, const char *workload, optune_result **result, optune
         return status;
     if (a->choice.tier != OT_TIER_PLEVEL) {
         *result = record_result(a);
+    } else if (a->choice.unread) {
+        status = optune_fail(err, a->choice.unread, "%s", a->choice.unread_why);
     } else {
         const char *why = a->n_facts ? "no trial of what may be selected here succeeded"
                                      : "it was never tuned here; `optune run` does that";

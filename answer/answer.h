@@ -25,9 +25,14 @@ struct optune {
     const optune_target_row *row;
     struct ot_measure_policy *policy; /* owned */
     bool have_device;
-    ot_store *store;          /* NULL until needed */
+    ot_store *store;          /* of `db`; NULL until needed, or there is none */
     int store_mode, n_opened; /* how it was opened, and how often one was */
-    char **plugins;           /* loaded, NULL-terminated */
+    char **other;           /* directories consulted after `db`, NULL-terminated; NULL: none */
+    ot_store **other_store; /* of the same; NULL: could not be opened */
+    bool other_told;        /* why not */
+    ot_store *retired[8];   /* replaced; another thread may still read from them */
+    int n_retired;
+    char **plugins; /* loaded, NULL-terminated */
     optune_log_level log_level;
     void (*log)(void *arg, optune_log_level level, const char *text);
     void *log_arg;
@@ -40,7 +45,17 @@ struct optune {
 int ot_verbose_open(void);
 void ot_verbose_close(int fd);
 int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
-int ot_context_store(optune *o, int mode, optune_err *err); /* opens; WRITE upgrades */
+/* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
+ * be o->store. */
+int ot_context_store(optune *o, int mode, optune_err *err);
+ot_store *ot_context_nth(optune *o, int i); /* of those that are open; NULL: no more */
+/* Whether a status means that there are records nobody can read here. */
+bool ot_context_unreadable(int status);
+/* Grows with every commit to one of them. */
+int64_t ot_context_last(optune *o);
+int64_t ot_context_snapshot(optune *o);
+/* A stored device, from the first of the list that knows it. */
+int ot_context_stored(optune *o, const char *key, optune_device *device, optune_err *err);
 /* A fresh name under DB/logs, which is made: <utc time>-<pid><suffix>.log. */
 int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t size,
                         optune_err *err);

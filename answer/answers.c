@@ -32,7 +32,7 @@ typedef struct slot {
 /* What an answer follows from beside the question. */
 typedef struct state {
     int opened;            /* how often the handle opened a store; 0: there is none */
-    int64_t commit;        /* the store's last */
+    int64_t commit;        /* the last of its stores */
     int impls, strategies; /* plugins may add some */
 } state;
 
@@ -212,9 +212,9 @@ static int begin(optune *o, state *now, optune_err *err)
     if (status >= 0)
         status = ot_context_store(o, OT_STORE_READ, err);
     if (status >= 0)
-        *now = (state){.opened = o->n_opened, .commit = ot_store_last(o->store)};
-    else if (status == OPTUNE_ENOENT)
-        status = OPTUNE_OK; /* nothing was ever stored here */
+        *now = (state){.opened = o->n_opened, .commit = ot_context_last(o)};
+    else if (status == OPTUNE_ENOENT || ot_context_unreadable(status))
+        status = OPTUNE_OK; /* nothing was ever stored here; or the choice will say why */
     ot_impls(&now->impls);
     ot_strategies(&now->strategies);
     return status;
@@ -230,7 +230,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     *answer = look_up(o->answers, now, &canonical);
     if (!*answer) {
         if (now->opened)
-            now->commit = ot_store_snapshot(o->store);
+            now->commit = ot_context_snapshot(o);
         status = make(o, call, NULL, answer, err);
         if (status >= 0)
             keep(o->answers, now, &canonical, *answer);
@@ -294,7 +294,7 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *policy,
     int status = begin(o, &now, err);
     if (status >= 0 && !(found = look_up(o->answers, &now, &asked))) {
         if (now.opened)
-            now.commit = ot_store_snapshot(o->store);
+            now.commit = ot_context_snapshot(o);
         status = make(o, call, policy, &found, err);
         if (status >= 0)
             keep(o->answers, &now, &asked, found);

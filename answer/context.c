@@ -35,14 +35,11 @@ static int need_db(const optune *o, optune_err *err)
 
 static int default_db(char *to, size_t size, optune_err *err)
 {
-    const char *db = getenv("OPTUNE_DB");
     const char *data = getenv("XDG_DATA_HOME");
     const char *home = getenv("HOME");
     char own[4096];
     int n = 0;
-    if (db && *db)
-        n = snprintf(to, size, "%s", db);
-    else if (data && *data)
+    if (data && *data)
         n = snprintf(to, size, "%s/optune", data);
     else if (home && *home)
         n = snprintf(to, size, "%s/.local/share/optune", home);
@@ -52,6 +49,34 @@ static int default_db(char *to, size_t size, optune_err *err)
         n = snprintf(to, size, "%s", ""); /* who needs it is told, see need_db */
     if (n < 0 || (size_t)n >= size)
         return optune_fail(err, OPTUNE_ELIMIT, "database path too long");
+    return OPTUNE_OK;
+}
+
+/* "DIR:DIR...": the first is written, and may be empty: the default; the others are only read. */
+static int set_db(optune *o, const char *list, optune_err *err)
+{
+    int n = 0;
+    const size_t first = strcspn(list, ":");
+    if (first >= sizeof o->db)
+        return optune_fail(err, OPTUNE_ELIMIT, "database path too long");
+    if (!first)
+        OT_RETURN_UNLESS_OK(default_db(o->db, sizeof o->db, err));
+    else
+        snprintf(o->db, sizeof o->db, "%.*s", (int)first, list);
+    for (const char *at = list + first; *at;) {
+        const size_t length = strcspn(++at, ":");
+        if (length) {
+            char **more = realloc(o->other, (size_t)(n + 2) * sizeof *more);
+            if (!more)
+                return optune_fail(err, OPTUNE_ENOMEM, "out of memory for '%s'", list);
+            o->other = more;
+            o->other[n] = ot_alloc(length + 1);
+            memcpy(o->other[n++], at, length);
+            o->other[n] = NULL;
+        }
+        at += length;
+    }
+    o->other_store = ot_alloc((size_t)(n + 1) * sizeof *o->other_store);
     return OPTUNE_OK;
 }
 
@@ -185,10 +210,8 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
         status = optune_fail(err, OPTUNE_ELIMIT, "device key too long");
         goto out;
     }
-    if (options->db && !ot_copy(o->db, sizeof o->db, options->db))
-        status = optune_fail(err, OPTUNE_ELIMIT, "database path too long");
-    else if (!options->db)
-        status = default_db(o->db, sizeof o->db, err);
+    const char *db = options->db ? options->db : getenv("OPTUNE_DB");
+    status = set_db(o, db ? db : "", err);
 out:
     if (status < 0) {
         optune_close(o);
@@ -206,6 +229,14 @@ void optune_close(optune *o)
     ot_verbose_close(o->verbose);
     ot_store_close(o->store);
     free(o->policy);
+    for (int i = 0; i < o->n_retired; i++)
+        ot_store_close(o->retired[i]);
+    for (int i = 0; o->other && o->other[i]; i++) {
+        ot_store_close(o->other_store[i]);
+        free(o->other[i]);
+    }
+    free(o->other);
+    free(o->other_store);
     for (int i = 0; o->plugins && o->plugins[i]; i++)
         free(o->plugins[i]);
     free(o->plugins);
@@ -283,20 +314,59 @@ void ot_context_settle(optune *o)
     o->device.threads = o->target.threads;
 }
 
+/* Another thread may still be reading from it: it stays for a while. */
+static void retire(optune *o, ot_store *store)
+{
+    if (!store)
+        return;
+    if (o->n_retired == OT_COUNT(o->retired)) {
+        ot_store_close(o->retired[0]);
+        memmove(o->retired, o->retired + 1, sizeof o->retired - sizeof *o->retired);
+        o->n_retired--;
+    }
+    o->retired[o->n_retired++] = store;
+}
+
+/* One of the list; what it was before is kept as long as it is still that store. */
+static int open_one(optune *o, const char *dir, int mode, ot_store **store, optune_err *err)
+{
+    ot_store *fresh = NULL;
+    if (*store && !ot_store_gone(*store) && (store != &o->store || o->store_mode >= mode))
+        return OPTUNE_OK;
+    const int status = ot_store_open(dir, mode, &fresh, err);
+    const bool gone = *store && ot_store_gone(*store);
+    if (status < 0 && !gone)
+        return status;
+    retire(o, *store);
+    *store = fresh;
+    o->n_opened++;
+    return status;
+}
+
+static int open_others(optune *o)
+{
+    int n = 0;
+    for (int i = 0; o->other && o->other[i]; i++) {
+        optune_err err = {0};
+        const int status = open_one(o, o->other[i], OT_STORE_READ, &o->other_store[i], &err);
+        if (status < 0 && !o->other_told)
+            ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", err.text);
+        n += status >= 0;
+    }
+    o->other_told = true;
+    return n;
+}
+
 static int open_store(optune *o, int mode, optune_err *err)
 {
-    if (o->store && o->store_mode >= mode)
-        return OPTUNE_OK;
-    ot_store *store = NULL;
     OT_RETURN_UNLESS_OK(need_db(o, err));
-    const int status = ot_store_open(o->db, mode, &store, err);
-    if (status < 0)
-        return status;
-    ot_store_close(o->store);
-    o->store = store;
-    o->store_mode = mode;
-    o->n_opened++;
-    return OPTUNE_OK;
+    const int status = open_one(o, o->db, mode, &o->store, err);
+    if (status >= 0 && o->store_mode < mode)
+        o->store_mode = mode;
+    if (!o->store)
+        o->store_mode = 0;
+    const int others = mode == OT_STORE_READ ? open_others(o) : 0;
+    return status < 0 && others ? OPTUNE_OK : status;
 }
 
 int ot_context_store(optune *o, int mode, optune_err *err)
@@ -304,6 +374,48 @@ int ot_context_store(optune *o, int mode, optune_err *err)
     pthread_mutex_lock(o->lock);
     const int status = open_store(o, mode, err);
     pthread_mutex_unlock(o->lock);
+    return status;
+}
+
+ot_store *ot_context_nth(optune *o, int i)
+{
+    if (o->store && i-- == 0)
+        return o->store;
+    for (int k = 0; o->other && o->other[k]; k++)
+        if (o->other_store[k] && i-- == 0)
+            return o->other_store[k];
+    return NULL;
+}
+
+bool ot_context_unreadable(int status)
+{
+    return status == OPTUNE_ESTORE || status == OPTUNE_EDAMAGED || status == OPTUNE_EVERSION;
+}
+
+int64_t ot_context_last(optune *o)
+{
+    int64_t sum = 0;
+    ot_store *store;
+    for (int i = 0; (store = ot_context_nth(o, i)); i++)
+        sum += ot_store_last(store);
+    return sum;
+}
+
+int64_t ot_context_snapshot(optune *o)
+{
+    int64_t sum = 0;
+    ot_store *store;
+    for (int i = 0; (store = ot_context_nth(o, i)); i++)
+        sum += ot_store_snapshot(store);
+    return sum;
+}
+
+int ot_context_stored(optune *o, const char *key, optune_device *device, optune_err *err)
+{
+    int status = OPTUNE_ENOENT;
+    ot_store *store;
+    for (int i = 0; status == OPTUNE_ENOENT && (store = ot_context_nth(o, i)); i++)
+        status = ot_store_device(store, key, device, err);
     return status;
 }
 
@@ -318,7 +430,7 @@ int ot_context_device(optune *o, optune_err *err)
                 optune_fail(err, OPTUNE_ENODEV, "no device '%s': the database '%s' is empty",
                             o->device_key, o->db);
         else if (status >= 0)
-            status = ot_store_device(o->store, o->device_key, &o->device, err);
+            status = ot_context_stored(o, o->device_key, &o->device, err);
         if (status == OPTUNE_ENOENT)
             status = OPTUNE_ENODEV;
         if (err && status < 0)

@@ -201,7 +201,7 @@ static int look(exporting *e, const question *q, optune_err *err)
     if (is_here(e, q))
         return OPTUNE_OK;
     v->target = asked;
-    status = ot_store_device(e->o->store, q->device, &v->device, err);
+    status = ot_context_stored(e->o, q->device, &v->device, err);
     if (status < 0)
         return status;
     ot_copy(v->device_key, sizeof v->device_key, q->device);
@@ -313,6 +313,8 @@ static int check(exporting *e, optune_err *err)
         status = ot_target_parse(o->target, &e->target, err);
     if (status >= 0)
         status = ot_context_store(e->o, OT_STORE_READ, err);
+    if (status >= 0 && !e->o->store) /* there are others, which are not this one's to give */
+        status = optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", e->o->db);
     if (status >= 0 && o->device)
         status = ot_store_device(e->o->store, o->device, &device, err);
     return status;

@@ -222,6 +222,36 @@ int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fac
     return ot_context_facts_at(o, task, NULL, arena, fact, n, err);
 }
 
+static bool has_usable(const ot_fact *fact, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (fact[i].record.outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE)
+            return true;
+    return false;
+}
+
+/* Of one store, behind those that are there. */
+static int add_facts(knowing *all, ot_store *store, const ot_question *question, ot_fact **fact,
+                     int *n, optune_err *err)
+{
+    optune_record *record = NULL;
+    int n_records = 0;
+    const int status = ot_store_find(store, question, 0, all->arena, &record, &n_records, err);
+    if (status < 0)
+        return status;
+    ot_fact *more = ot_arena_alloc(all->arena, (size_t)(*n + n_records + 1) * sizeof *more);
+    if (*n)
+        memcpy(more, *fact, (size_t)*n * sizeof *more);
+    *fact = more;
+    for (int i = 0; i < n_records; i++) {
+        if (!record[i].impl)
+            continue;
+        ot_record_copy(&more[*n].record, &record[i]);
+        judge(all, &more[(*n)++]);
+    }
+    return OPTUNE_OK;
+}
+
 int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                         ot_fact **fact, int *n, optune_err *err)
 {
@@ -236,21 +266,18 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
     ot_context_question(o, task, &question, arena);
     if (policy)
         question.policy = policy;
-    optune_record *record = NULL;
-    int n_records = 0;
-    status = ot_store_find(o->store, &question, 0, arena, &record, &n_records, err);
-    if (status < 0)
-        return status;
     knowing *all = ot_alloc(sizeof *all);
     *all = (knowing){.o = o, .task = task, .arena = arena};
-    *fact = ot_arena_alloc(arena, (size_t)(n_records + 1) * sizeof **fact);
-    for (int i = 0; i < n_records; i++) {
-        if (!record[i].impl)
-            continue;
-        ot_record_copy(&(*fact)[*n].record, &record[i]);
-        judge(all, &(*fact)[(*n)++]);
-    }
+    ot_store *store;
+    /* The next of the list is asked when those before it have nothing that may be used. */
+    for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
+        if (!has_usable(*fact, *n))
+            status = add_facts(all, store, &question, fact, n, err);
     free(all);
+    if (status < 0) {
+        *n = 0;
+        return status;
+    }
     refute(*fact, *n);
     supersede(*fact, *n);
     return OPTUNE_OK;
@@ -259,6 +286,13 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
 {
-    const int status = ot_context_facts_at(o, task, policy, arena, fact, n, err);
-    return status < 0 ? status : ot_select(task, *fact, *n, choice, err);
+    optune_err why = {0};
+    int status = ot_context_facts_at(o, task, policy, arena, fact, n, &why);
+    const int unread = ot_context_unreadable(status) ? status : 0;
+    if (status < 0 && !unread)
+        return optune_fail(err, status, "%s", why.text);
+    status = ot_select(task, *fact, *n, choice, err);
+    choice->unread = unread;
+    snprintf(choice->unread_why, sizeof choice->unread_why, "%s", unread ? why.text : "");
+    return status;
 }

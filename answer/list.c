@@ -259,7 +259,7 @@ static int list_devices(optune *o, const char *name, ot_text *text, json_t **jso
     optune_device *stored = NULL;
     int n_stored = 0, n_found = 0, n;
     int status = ot_context_store(o, OT_STORE_READ, err);
-    if (status >= 0)
+    if (status >= 0 && o->store)
         status = ot_store_devices(o->store, &arena, &stored, &n_stored, err);
     if (status < 0 && status != OPTUNE_ENOENT) {
         ot_arena_release(&arena);

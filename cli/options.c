@@ -47,8 +47,9 @@ const ot_option ot_global_options[] = {
     {.name = "db",
      .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, db),
-     .argument = "DIR",
-     .help = "database (default $OPTUNE_DB, else $XDG_DATA_HOME/optune)"},
+     .argument = "DIR[:DIR...]",
+     .help = "database; others are read after it (default $OPTUNE_DB, else "
+             "$XDG_DATA_HOME/optune)"},
     {.name = "plugin",
      .type = OT_OPTION_REPEATS,
      .offset = offsetof(ot_globals, plugins),

@@ -8,49 +8,31 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "db/db.h"
+#include "db/format.h"
 
 enum {
-    META_MAGIC = 0xbeefc0de,
-    FORMAT = 1,
-    PAGE_HEADER = 16, /* number 8, pad 2, flags 2, lower 2, upper 2 (or overflow pages 4) */
-    NODE_HEADER = 8,  /* low 2, high 2, flags 2, key size 2 */
-    TREE_SIZE = 48,   /* pad 4, flags 2, depth 2, three page counts 24, entries 8, root 8 */
-    META_TREES = 24,  /* offset in the meta: magic 4, version 4, address 8, map size 8 */
-    PAGE_BRANCH = 1,
-    PAGE_LEAF = 2,
-    PAGE_OVERFLOW = 4,
-    PAGE_META = 8,
-    PAGE_FIXED = 0x20, /* a leaf of equally long keys, without nodes */
-    NODE_BIG = 1,
-    NODE_TREE = 2,
-    NODE_DUPLICATES = 4,
-    DEPTH_LIMIT = 32,
-};
+    MOST_UNWRITTEN = 65536
+}; /* pages that a file may lack at its end: free, never written */
 static const int64_t leaf_limit = 64 << 20; /* larger files: branch pages only */
 
 typedef struct pages {
     const char *data;
-    uint64_t size, page_size, n_pages;
-    uint64_t txn, last; /* the newer meta's */
+    uint64_t size, n_pages;
+    ot_meta meta; /* the newer one */
     uint64_t visited;
-    bool leaves, other_format;
+    bool leaves;
+    bool numbers;        /* in the table of free pages */
+    bool lists;          /* whose lists are looked at, too */
+    unsigned char *used; /* a bit for each page that holds something; with `leaves` */
     const char *why;
 } pages;
-
-static uint64_t field(const char *at, int size)
-{
-    uint64_t value = 0;
-    memcpy(&value, at, (size_t)size); /* LMDB writes the machine's own order */
-    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-        value >>= 8 * (8 - size);
-    return value;
-}
 
 static bool damaged(pages *p, const char *why)
 {
@@ -58,138 +40,143 @@ static bool damaged(pages *p, const char *why)
     return false;
 }
 
-static bool check_tree(pages *p, const char *tree);
-
-static bool check_overflow(pages *p, uint64_t page, uint64_t bytes)
+static bool inside(const pages *p, uint64_t page)
 {
-    if (page < 2 || page >= p->n_pages)
-        return damaged(p, "a large value lies behind the end of the file");
-    const char *at = p->data + page * p->page_size;
-    uint64_t count = field(at + 12, 4);
-    if (field(at, 8) != page || !(field(at + 10, 2) & PAGE_OVERFLOW) || count == 0 ||
-        count > p->n_pages - page || bytes > count * p->page_size - PAGE_HEADER)
-        return damaged(p, "the page of a large value is no such page");
+    return page >= 2 && page < p->n_pages && page <= p->meta.last;
+}
+
+static void use(pages *p, uint64_t page, uint64_t n)
+{
+    for (uint64_t i = page; p->used && i < page + n; i++)
+        p->used[i / 8] |= (unsigned char)(1 << i % 8);
+}
+
+/* Who writes takes these pages for free: none may be in use, or twice in a list. */
+static bool check_list(pages *p, const char *list, size_t bytes)
+{
+    uint64_t n, page, before = UINT64_MAX;
+    if (bytes < sizeof n)
+        return damaged(p, "a list of free pages is cut off");
+    memcpy(&n, list, sizeof n);
+    if (n > bytes / sizeof n - 1)
+        return damaged(p, "a list of free pages is longer than its value");
+    for (uint64_t i = 1; i <= n; i++, before = page) {
+        memcpy(&page, list + i * sizeof n, sizeof page);
+        if (page < 2 || page > p->meta.last || page >= before)
+            return damaged(p, "a list of free pages is none");
+        if (p->used && page < p->n_pages && p->used[page / 8] & (1 << page % 8))
+            return damaged(p, "a page in use is called free");
+    }
     return true;
 }
 
 static bool check_page(pages *p, uint64_t page, int depth);
 
-static bool check_node(pages *p, const char *at, uint64_t node, bool branch, int depth)
+static bool check_tree(pages *p, uint64_t root, int depth)
 {
-    const char *start = at + node;
-    uint64_t low = field(start, 2), high = field(start + 2, 2), flags = field(start + 4, 2);
-    uint64_t key = field(start + 6, 2), room = p->page_size - node - NODE_HEADER;
-    if (key > room)
-        return damaged(p, "a key reaches out of its page");
-    if (branch) {
-        uint64_t child = low | high << 16 | flags << 32;
-        if (p->leaves || depth > 2)
-            return check_page(p, child, depth - 1);
-        return child >= 2 && child < p->n_pages
-                   ? true
-                   : damaged(p, "a page lies behind the end of the file");
-    }
-    uint64_t bytes = low | high << 16;
-    const char *value = start + NODE_HEADER + key;
-    if (flags & NODE_BIG)
-        return 8 <= room - key ? check_overflow(p, field(value, 8), bytes)
-                               : damaged(p, "a value reaches out of its page");
-    if (bytes > room - key)
-        return damaged(p, "a value reaches out of its page");
-    if (flags & NODE_TREE)
-        return bytes == TREE_SIZE ? check_tree(p, value)
-                                  : damaged(p, "a tree has a wrong size");
-    return flags & NODE_DUPLICATES ? damaged(p, "there are duplicate keys") : true;
+    if (depth == 0)
+        return true;
+    if (p->leaves || depth > 1)
+        return check_page(p, root, depth);
+    return inside(p, root) || damaged(p, "a page lies behind the end of the file");
+}
+
+static bool check_overflow(pages *p, const ot_entry *entry)
+{
+    const uint64_t page = entry->overflow, size = p->meta.page_size;
+    const uint64_t count = (entry->value_bytes + OT_PAGE_HEADER + size - 1) / size;
+    if (!inside(p, page) || count > p->n_pages - page)
+        return damaged(p, "a large value lies behind the end of the file");
+    const char *why =
+        ot_overflow_check(p->data + page * size, page, (size_t)size, entry->value_bytes);
+    if (why)
+        return damaged(p, why);
+    use(p, page, count);
+    return !p->lists ||
+           check_list(p, p->data + page * size + OT_PAGE_HEADER, entry->value_bytes);
+}
+
+static bool check_entry(pages *p, const ot_entry *entry, bool branch, int depth)
+{
+    if (branch && (p->leaves || depth > 2))
+        return check_page(p, entry->child, depth - 1);
+    if (branch)
+        return inside(p, entry->child) || damaged(p, "a page lies behind the end of the file");
+    if (entry->overflow)
+        return check_overflow(p, entry);
+    uint64_t root;
+    int deep;
+    if (p->lists)
+        return check_list(p, entry->value, entry->value_bytes);
+    if (!entry->tree)
+        return true;
+    const char *why = entry->value_bytes == OT_TREE_BYTES
+                          ? ot_tree_read(entry->value, &root, &deep)
+                          : "a tree has a wrong size";
+    return why ? damaged(p, why) : check_tree(p, root, deep);
 }
 
 static bool check_page(pages *p, uint64_t page, int depth)
 {
-    if (page < 2 || page >= p->n_pages)
+    const size_t size = (size_t)p->meta.page_size;
+    if (!inside(p, page))
         return damaged(p, "a page lies behind the end of the file");
     if (depth < 1 || ++p->visited > p->n_pages)
         return damaged(p, "pages go round in a circle");
-    const char *at = p->data + page * p->page_size;
-    uint64_t flags = field(at + 10, 2), lower = field(at + 12, 2), upper = field(at + 14, 2);
-    bool branch = flags & PAGE_BRANCH;
-    if (field(at, 8) != page || (flags & 0x2f) != (branch ? PAGE_BRANCH : PAGE_LEAF) ||
-        branch != (depth > 1) || lower < PAGE_HEADER || lower > upper || upper > p->page_size)
-        return damaged(p, "a page has a wrong header");
-    uint64_t n = (lower - PAGE_HEADER) / 2;
-    if (n < 1)
-        return damaged(p, "a page is empty");
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t node = field(at + PAGE_HEADER + 2 * i, 2);
-        if (node < upper || node > p->page_size - NODE_HEADER || node % 2)
-            return damaged(p, "an entry lies outside its page");
-        if (!check_node(p, at, node, branch, depth))
+    use(p, page, 1);
+    const char *at = p->data + page * size;
+    const bool branch = depth > 1;
+    const char *why = ot_page_check(at, page, size, branch);
+    const int n = why ? 0 : ot_page_entries(at);
+    ot_entry entry, before = {0};
+    for (int i = 0; !why && i < n; i++, before = entry) {
+        why = ot_page_entry(at, size, i, &entry);
+        /* The free pages' table has numbers for keys, in the machine's order. */
+        if (!why && !p->numbers && i > branch && ot_key_order(&before, &entry) >= 0)
+            why = "its keys are out of order";
+        if (!why && !check_entry(p, &entry, branch, depth))
             return false;
     }
-    return true;
+    return !why || damaged(p, why);
 }
 
-static bool check_tree(pages *p, const char *tree)
+static bool check_metas(pages *p)
 {
-    uint64_t depth = field(tree + 6, 2), root = field(tree + 40, 8);
-    if (root == UINT64_MAX)
-        return depth == 0 ? true : damaged(p, "an empty tree has a depth");
-    if (depth < 1 || depth > DEPTH_LIMIT)
-        return damaged(p, "a tree has an impossible depth");
-    if (!p->leaves && depth == 1)
-        return root >= 2 && root < p->n_pages
-                   ? true
-                   : damaged(p, "a page lies behind the end of the file");
-    return check_page(p, root, (int)depth);
-}
-
-/* The newer of the two meta pages, or NULL. */
-static const char *check_metas(pages *p)
-{
-    const char *newer = NULL;
-    if (p->size < 2 * 512)
-        return damaged(p, "the file is too short"), NULL;
-    /* The page size stands in the meta page itself. */
-    const char *first = p->data + PAGE_HEADER;
-    p->page_size = field(first + META_TREES, 4);
-    if (field(first, 4) != META_MAGIC)
-        return damaged(p, "the file does not begin like a database"), NULL;
-    p->other_format = field(first + 4, 4) != FORMAT;
-    if (p->other_format)
-        return NULL;
-    if (p->page_size < 512 || p->page_size > 65536 || (p->page_size & (p->page_size - 1)) ||
-        p->size < 2 * p->page_size)
-        return damaged(p, "the first page is wrong or alone"), NULL;
-    p->n_pages = p->size / p->page_size;
-    uint64_t txn[2];
-    for (uint64_t i = 0; i < 2; i++) {
-        const char *at = p->data + i * p->page_size;
-        const char *meta = at + PAGE_HEADER;
-        uint64_t last = field(meta + META_TREES + 2 * TREE_SIZE, 8);
-        txn[i] = field(meta + META_TREES + 2 * TREE_SIZE + 8, 8);
-        if (!(field(at + 10, 2) & PAGE_META) || field(meta, 4) != META_MAGIC ||
-            field(meta + 4, 4) != FORMAT || last < 1)
-            return damaged(p, "a meta page is wrong"), NULL;
-        if (!newer || txn[i] > p->txn) {
-            newer = meta;
-            p->txn = txn[i];
-            p->last = last;
-        }
+    ot_meta each[2] = {0};
+    const char *why =
+        p->size < OT_META_BYTES ? "the file is too short" : ot_meta_read(p->data, 0, &each[0]);
+    p->meta = each[0];
+    if (!why && p->size < 2 * each[0].page_size)
+        why = "the first page is alone";
+    if (!why)
+        why = ot_meta_read(p->data + each[0].page_size, 1, &each[1]);
+    if (!why)
+        why = ot_meta_newer(each, &p->meta);
+    if (!why) {
+        p->n_pages = p->size / p->meta.page_size;
+        if (p->meta.last > p->n_pages + MOST_UNWRITTEN)
+            why = "a meta page tells of more pages than there are";
     }
-    /* Transactions take the pages in turn, even numbers the first; a new file has 0 twice. */
-    if (p->txn &&
-        (txn[0] % 2 || !(txn[1] % 2) || (txn[0] - txn[1] != 1 && txn[1] - txn[0] != 1)))
-        return damaged(p, "the meta pages do not follow one another"), NULL;
-    return newer;
+    return !why || damaged(p, why);
 }
 
 static bool check_snapshot(pages *p)
 {
-    const char *meta = check_metas(p);
-    if (!meta)
+    if (!check_metas(p))
         return false;
     /* A file may end before its last page when that page is free and was never written; then
      * only following every page tells whether it was cut. */
-    p->leaves = p->size <= (uint64_t)leaf_limit || p->n_pages <= p->last;
-    return check_tree(p, meta + META_TREES) && check_tree(p, meta + META_TREES + TREE_SIZE);
+    p->leaves = p->size <= (uint64_t)leaf_limit || p->n_pages <= p->meta.last;
+    p->used = p->leaves ? ot_alloc((size_t)p->n_pages / 8 + 1) : NULL;
+    bool good = check_tree(p, p->meta.root, p->meta.depth);
+    for (int pass = 0; good && pass < 2; pass++) {
+        p->numbers = true;
+        p->visited = 0;
+        p->lists = pass == 1 && p->leaves;
+        good = check_tree(p, p->meta.free_root, p->meta.free_depth);
+    }
+    free(p->used);
+    return good;
 }
 
 int ot_check_pages(const char *path, optune_err *err)
@@ -217,14 +204,14 @@ int ot_check_pages(const char *path, optune_err *err)
         good = info.st_size ? check_snapshot(&p) : damaged(&p, "the file is empty");
         if (map != MAP_FAILED)
             munmap(map, p.size);
-        if (tries > 0 && p.txn == seen)
+        if (tries > 0 && p.meta.txn == seen)
             break; /* the same snapshot looked wrong twice */
-        seen = p.txn;
+        seen = p.meta.txn;
     }
     close(fd);
     if (good)
         return OPTUNE_OK;
-    if (p.other_format)
+    if (p.meta.other_format)
         return optune_fail(err, OPTUNE_EVERSION, "database file '%s' has another LMDB format",
                            path);
     return optune_fail(err, OPTUNE_EDAMAGED, "database file '%s' is damaged: %s", path,

@@ -19,6 +19,12 @@ enum { OT_STORE_READ = 0, OT_STORE_WRITE = 1 };
  * system, EDAMAGED, EVERSION, each with the remedy. */
 int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err);
 void ot_store_close(ot_store *store);
+/* What ends waiting for one's turn to write when it becomes true; NULL: nothing. */
+void ot_store_stop(ot_store *store, const atomic_bool *stop);
+/* Whether what was opened is no longer the store of its directory: removed, replaced, rebuilt, cut
+ * off, or opened before a fork. Looks at the file at most every OT_LOOK_MS. */
+enum { OT_LOOK_MS = 20 };
+bool ot_store_gone(ot_store *store);
 /* All in one transaction; a record already there (same content) counts as known. EUSAGE: one is
  * not sound. */
 int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,

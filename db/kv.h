@@ -2,7 +2,8 @@
 /*
  * Between store.c, which knows LMDB and no record, and records.c, which knows records and no
  * LMDB: tables of keys and values in key order, read in snapshots, written in transactions.
- * Nothing outside db/ includes this. Bytes read are valid until the reader ends.
+ * Nothing outside db/ includes this. Bytes read are valid until the reader ends, or is asked for more of
+ * their table.
  */
 #ifndef OPTUNE_DB_KV_H
 #define OPTUNE_DB_KV_H
@@ -25,7 +26,8 @@ typedef struct ot_bytes {
 typedef struct ot_reader {
     ot_store *store;
     void *txn, *cursor[OT_TABLES];
-    bool live[OT_TABLES]; /* this snapshot has used the cursor */
+    bool live[OT_TABLES];      /* this snapshot has used the cursor */
+    struct ot_peek_view *view; /* instead of all that: see peek.h */
 } ot_reader;
 
 /* All returning int: 0, a negative status with its message, or 1: there is no such entry. */
@@ -38,6 +40,31 @@ int ot_reader_seek(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *v
                    optune_err *err);
 int ot_reader_next(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
                    optune_err *err);
+
+/* ---- sight.c: what becomes of a store's file while it is open ------------------------------- */
+typedef struct ot_sight ot_sight;
+struct ot_peek;
+int ot_sight_open(const char *path, ot_sight **sight, optune_err *err); /* of DIR/store */
+void ot_sight_close(ot_sight *sight);                                   /* NULL is fine */
+struct ot_peek *ot_sight_peek(const ot_sight *sight);                   /* its own */
+bool ot_sight_look(ot_sight *sight);    /* now; false: it is gone */
+bool ot_sight_gone(ot_sight *sight);    /* as ot_store_gone, fork apart */
+bool ot_sight_whole(ot_sight *sight);   /* nothing was cut off: it may be read in a map */
+int64_t ot_sight_last(ot_sight *sight); /* the last commit */
+void ot_sight_count(ot_sight *sight);   /* there is one more */
+
+/* ---- write_lock.c: whose turn it is to write ------------------------------------------------ */
+/* LMDB's own lock waits for ever, also for a stopped process. This one, in DIR/write.lock, is taken
+ * first; it ends with its process. For one thread at a time, too. */
+typedef struct ot_write_lock ot_write_lock;
+extern double ot_write_patience_s; /* tests are less patient */
+int ot_write_lock_open(const char *dir, ot_write_lock **lock, optune_err *err);
+void ot_write_lock_close(ot_write_lock *lock); /* NULL is fine */
+/* ETIMEOUT names who has it; EINTERRUPTED: *stop (may be NULL) became true. */
+int ot_write_lock_take(ot_write_lock *lock, const atomic_bool *stop, optune_err *err);
+void ot_write_lock_give(ot_write_lock *lock);
+/* How often this process is a child of fork, counted from its start. */
+unsigned ot_forks(void);
 
 typedef struct ot_writer {
     ot_store *store;

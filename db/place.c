@@ -154,8 +154,7 @@ int ot_place_refused(const char *path, const char *doing, int number, optune_err
     if (number == EIO && is_full(path))
         number = ENOSPC;
     if (number == EACCES || number == EPERM || number == EROFS)
-        remedy = "; reading, too, needs write permission on its lock file; give it, or choose "
-                 "another directory with --db";
+        remedy = "; choose another directory with --db, or be given the right to";
     else if (number == ENOSPC || number == EDQUOT)
         remedy = "; free some, nothing stored before is lost";
     return optune_fail(err, OPTUNE_ESTORE, "cannot %s database '%s': %s%s", doing, path,

@@ -16,6 +16,7 @@
 #include <lmdb.h>
 
 #include "db/kv.h"
+#include "db/peek.h"
 
 enum {
     SCHEMA = 1,
@@ -37,10 +38,13 @@ typedef struct env {
     MDB_env *mdb;
     MDB_dbi table[OT_TABLES];
     dev_t device_number; /* of the data file: what "the same store" means */
-    ino_t inode;
+    ino_t inode, lock_inode;
     pid_t pid;
     int users;
-    bool read_only;
+    bool read_only; /* this process may only read: there is no mdb */
+    ot_sight *sight;
+    ot_write_lock *write_lock;
+    unsigned forks;
     char path[4096]; /* DIR/store */
     char dir[4096];
     pthread_mutex_t lock; /* over the pool */
@@ -51,6 +55,7 @@ typedef struct env {
 struct ot_store {
     env *env;
     int mode;
+    const atomic_bool *stop;
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -98,6 +103,19 @@ static int fail(const env *e, int rc, const char *doing, optune_err *err)
     return optune_fail(err, status, "cannot %s database '%s': %s", doing, e->path, why);
 }
 
+static int check_here(env *e, optune_err *err)
+{
+    if (e->forks != ot_forks())
+        return optune_fail(err, OPTUNE_ESTORE,
+                           "database '%s' was opened before fork: open it again", e->path);
+    if (!ot_sight_whole(e->sight))
+        return optune_fail(err, OPTUNE_ESTORE,
+                           "database '%s' was removed, replaced or cut off while it was open: "
+                           "open it again",
+                           e->path);
+    return OPTUNE_OK;
+}
+
 /* ---- reading ----------------------------------------------------------------------------- */
 
 static void drop_reader(ot_reader *r)
@@ -121,9 +139,23 @@ static int begin_fresh(env *e, ot_reader *r)
     return rc;
 }
 
+static int begin_peek(ot_store *store, ot_reader *reader, optune_err *err)
+{
+    optune_err why = {0};
+    ot_peek_view *view;
+    const int status =
+        ot_peek_begin(ot_sight_peek(store->env->sight), table_names, &view, &why);
+    *reader = (ot_reader){.store = store, .view = view};
+    return status < 0 ? ot_place_damaged(store->env->dir, why.text, err) : status;
+}
+
 int ot_reader_begin(ot_store *store, ot_reader *reader, optune_err *err)
 {
     env *e = store->env;
+    *reader = (ot_reader){.store = store};
+    OT_RETURN_UNLESS_OK(check_here(e, err));
+    if (e->read_only)
+        return begin_peek(store, reader, err);
     *reader = (ot_reader){0};
     pthread_mutex_lock(&e->lock);
     if (e->n_idle > 0)
@@ -141,6 +173,10 @@ int ot_reader_begin(ot_store *store, ot_reader *reader, optune_err *err)
 void ot_reader_end(ot_reader *reader)
 {
     env *e = reader->store->env;
+    if (reader->view) {
+        ot_peek_end(reader->view);
+        return;
+    }
     mdb_txn_reset(reader->txn);
     memset(reader->live, 0, sizeof(reader->live));
     pthread_mutex_lock(&e->lock);
@@ -162,10 +198,23 @@ static ot_bytes bytes_of(MDB_val value)
     return (ot_bytes){.data = value.mv_data, .n = value.mv_size};
 }
 
+static int peek(ot_reader *reader, ot_table table, ot_bytes from, bool behind, ot_bytes *key,
+                ot_bytes *value, optune_err *err)
+{
+    optune_err why = {0};
+    const int status = ot_peek_seek(reader->view, table, from, behind, key, value, &why);
+    return status < 0 ? ot_place_damaged(reader->store->env->dir, why.text, err) : status;
+}
+
 int ot_reader_get(ot_reader *reader, ot_table table, ot_bytes key, ot_bytes *value,
                   optune_err *err)
 {
     env *e = reader->store->env;
+    if (reader->view) {
+        ot_bytes at;
+        const int status = peek(reader, table, key, false, &at, value, err);
+        return status ? status : at.n != key.n || memcmp(at.data, key.data, key.n) != 0;
+    }
     MDB_val wanted = value_of(key), got;
     int rc = mdb_get(reader->txn, e->table[table], &wanted, &got);
     if (rc == MDB_NOTFOUND)
@@ -181,6 +230,8 @@ static int move(ot_reader *reader, ot_table table, MDB_cursor_op op, ot_bytes *k
 {
     env *e = reader->store->env;
     int rc = 0;
+    if (reader->view)
+        return peek(reader, table, *key, op == MDB_NEXT, key, value, err);
     if (!reader->cursor[table]) {
         MDB_cursor *cursor = NULL;
         rc = mdb_cursor_open(reader->txn, e->table[table], &cursor);
@@ -220,12 +271,16 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
     env *e = store->env;
     assert(store->mode == OT_STORE_WRITE);
     *writer = (ot_writer){.store = store};
-    if (e->pid != getpid())
-        return optune_fail(err, OPTUNE_ESTORE, "the database was opened before fork");
+    OT_RETURN_UNLESS_OK(check_here(e, err));
+    OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, store->stop, err));
     MDB_txn *txn = NULL;
-    int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+    int status = ot_sight_look(e->sight) ? OPTUNE_OK : check_here(e, err);
+    int rc = status < 0 ? 0 : mdb_txn_begin(e->mdb, NULL, 0, &txn);
     writer->txn = txn;
-    return rc ? fail(e, rc, "write to", err) : OPTUNE_OK;
+    status = rc ? fail(e, rc, "write to", err) : status;
+    if (status < 0)
+        ot_write_lock_give(e->write_lock);
+    return status;
 }
 
 int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes value,
@@ -243,31 +298,38 @@ int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes valu
 
 int ot_writer_commit(ot_writer *writer, optune_err *err)
 {
-    int rc = mdb_txn_commit(writer->txn);
+    env *e = writer->store->env;
+    const int rc = mdb_txn_commit(writer->txn);
+    ot_sight_count(e->sight);
+    ot_write_lock_give(e->write_lock);
     return rc ? fail(writer->store->env, rc, "write to", err) : OPTUNE_OK;
 }
 
 void ot_writer_abort(ot_writer *writer)
 {
     mdb_txn_abort(writer->txn);
+    ot_write_lock_give(writer->store->env->write_lock);
 }
 
 int64_t ot_store_bytes(ot_store *store)
 {
     MDB_envinfo info;
     MDB_stat size;
+    if (store->env->read_only)
+        return ot_peek_bytes(ot_sight_peek(store->env->sight));
     mdb_env_info(store->env->mdb, &info);
     mdb_env_stat(store->env->mdb, &size);
     return (int64_t)(info.me_last_pgno + 1) * size.ms_psize;
 }
 
-/* LMDB shows a commit in its meta page a moment before readers begin with it, so `last` may run
- * ahead of a snapshot, and never behind. */
+bool ot_store_gone(ot_store *store)
+{
+    return store->env->forks != ot_forks() || ot_sight_gone(store->env->sight);
+}
+
 int64_t ot_store_last(const ot_store *store)
 {
-    MDB_envinfo info;
-    mdb_env_info(store->env->mdb, &info);
-    return (int64_t)info.me_last_txnid;
+    return ot_sight_last(store->env->sight);
 }
 
 int64_t ot_store_snapshot(ot_store *store)
@@ -275,7 +337,8 @@ int64_t ot_store_snapshot(ot_store *store)
     ot_reader reader;
     if (ot_reader_begin(store, &reader, NULL) < 0)
         return -1;
-    const int64_t snapshot = (int64_t)mdb_txn_id(reader.txn);
+    const int64_t snapshot =
+        reader.view ? ot_peek_snapshot(reader.view) : (int64_t)mdb_txn_id(reader.txn);
     ot_reader_end(&reader);
     return snapshot;
 }
@@ -364,68 +427,109 @@ static int ensure(env *e, const char *data, optune_err *err)
     return status;
 }
 
-static int check_schema(env *e, optune_err *err)
+static int check_schema(env *e, const ot_bytes *value, optune_err *err)
+{
+    uint32_t schema = 0;
+    if (value->n != sizeof(schema))
+        return fail(e, MDB_INVALID, "open", err);
+    memcpy(&schema, value->data, sizeof(schema));
+    if (schema == SCHEMA)
+        return OPTUNE_OK;
+    return optune_fail(err, OPTUNE_EVERSION,
+                       "database '%s' has layout %u, this version of optune knows %d; update "
+                       "optune, or move it away and import the logs under '%s/logs'",
+                       e->path, schema, SCHEMA, e->dir);
+}
+
+/* Tables are opened once, for all transactions of the process. */
+static int load_tables(env *e, optune_err *err)
 {
     MDB_txn *txn;
     int rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
     if (rc)
         return fail(e, rc, "open", err);
     MDB_val key = value_of((ot_bytes){"schema", 6}), value;
-    uint32_t schema = 0;
     rc = open_tables(e, txn, 0);
     if (rc == 0)
         rc = mdb_get(txn, e->table[OT_TABLE_META], &key, &value);
-    if (rc == 0 && value.mv_size != sizeof(schema))
-        rc = MDB_INVALID;
-    if (rc) {
+    const ot_bytes schema = bytes_of(value);
+    const int status = rc ? fail(e, rc, "open", err) : check_schema(e, &schema, err);
+    if (status < 0)
         mdb_txn_abort(txn);
-        return fail(e, rc, "open", err);
-    }
-    memcpy(&schema, value.mv_data, sizeof(schema));
-    mdb_txn_commit(txn); /* keeps the tables open */
-    if (schema != SCHEMA)
-        return optune_fail(
-            err, OPTUNE_EVERSION,
-            "database '%s' has layout %u, this version of optune knows %d; update "
-            "optune, or move it away and import the logs under '%s/logs'",
-            e->path, schema, SCHEMA, e->dir);
-    return OPTUNE_OK;
+    else
+        mdb_txn_commit(txn); /* keeps the tables open */
+    return status;
+}
+
+/* Who may only read does without LMDB. */
+static int open_peek(env *e, optune_err *err)
+{
+    ot_store store = {.env = e};
+    ot_reader reader;
+    ot_bytes value;
+    e->read_only = true;
+    int status = ot_reader_begin(&store, &reader, err);
+    if (status < 0)
+        return status;
+    status = ot_reader_get(&reader, OT_TABLE_META, (ot_bytes){"schema", 6}, &value, err);
+    if (status >= 0)
+        status = status == 1 ? fail(e, MDB_INVALID, "open", err) : check_schema(e, &value, err);
+    ot_reader_end(&reader);
+    return status;
+}
+
+/* Whether the lock file that this environment uses is still in place: closing it would give away
+ * the places of another environment of this process in it. */
+static bool shares_lock(const env *e)
+{
+    struct stat now;
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/lock.mdb", e->path);
+    const bool shared = stat(path.s, &now) == 0 && now.st_ino == e->lock_inode;
+    ot_text_release(&path);
+    return shared;
 }
 
 static void env_release(env *e)
 {
     /* A child of fork must leave its parent's environment alone: closing it would give the
      * parent's places in the lock file away. */
-    if (e->mdb && e->pid == getpid()) {
+    if (e->mdb && e->pid == getpid() &&
+        !(e->sight && ot_sight_gone(e->sight) && shares_lock(e))) {
         for (int i = 0; i < e->n_idle; i++)
             drop_reader(&e->idle[i]);
         mdb_env_close(e->mdb);
     }
+    ot_write_lock_close(e->write_lock);
+    ot_sight_close(e->sight);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }
 
 static int env_open(env *e, int mode, const char *data, optune_err *err)
 {
-    const int status = ot_place_sound(e->dir, data, err);
-    if (status < 0)
-        return status;
-    int rc = open_mdb(e->path, 0, &e->mdb);
-    if (mode == OT_STORE_READ && (rc == EACCES || rc == EROFS)) {
-        /* On read-only media LMDB reads without its lock file. */
-        e->read_only = true;
-        rc = open_mdb(e->path, MDB_RDONLY, &e->mdb);
-    }
+    struct stat info;
+    OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, err));
+    OT_RETURN_UNLESS_OK(ot_sight_open(e->path, &e->sight, err));
+    const int rc = open_mdb(e->path, 0, &e->mdb);
+    if (mode == OT_STORE_READ && (rc == EACCES || rc == EROFS || rc == EPERM))
+        return open_peek(e, err);
     if (rc)
         return fail(e, rc, "open", err);
+    ot_text lock = {0};
+    ot_text_printf(&lock, "%s/lock.mdb", e->path);
+    e->lock_inode = stat(lock.s, &info) == 0 ? info.st_ino : 0;
+    ot_text_release(&lock);
     mdb_reader_check(e->mdb, NULL);
-    return check_schema(e, err);
+    return load_tables(e, err);
 }
 
-static env *find_open(const struct stat *info)
+static env *find_open(const struct stat *info, int mode)
 {
     for (env *e = open_envs; e; e = e->next)
-        if (e->inode == info->st_ino && e->device_number == info->st_dev && e->pid == getpid())
+        if (e->inode == info->st_ino && e->device_number == info->st_dev &&
+            e->pid == getpid() && !ot_sight_gone(e->sight) &&
+            (mode == OT_STORE_READ || !e->read_only))
             return e;
     return NULL;
 }
@@ -440,6 +544,7 @@ int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
     int status = OPTUNE_OK;
     pthread_mutex_init(&e->lock, NULL);
     e->pid = getpid();
+    e->forks = ot_forks();
     if (!ot_copy(e->dir, sizeof(e->dir), dir) || strlen(dir) + 8 > sizeof(e->path)) {
         status = optune_fail(err, OPTUNE_ELIMIT, "database directory has too long a name");
         goto out;
@@ -455,7 +560,7 @@ int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
     pthread_mutex_lock(&table_lock);
     if (stat(data.s, &info) < 0) {
         status = fail(e, errno, "open", err);
-    } else if (!(opened = find_open(&info))) {
+    } else if (!(opened = find_open(&info, mode))) {
         e->device_number = info.st_dev;
         e->inode = info.st_ino;
         status = env_open(e, mode, data.s, err);
@@ -465,9 +570,12 @@ int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
             open_envs = e;
         }
     }
-    if (opened && mode == OT_STORE_WRITE && opened->read_only) {
-        status = fail(opened, EACCES, "write to", err);
-        opened = NULL;
+    if (opened && mode == OT_STORE_WRITE && !opened->write_lock) {
+        status = ot_write_lock_open(dir, &opened->write_lock, err);
+        if (status < 0 && opened == e)
+            open_envs = e->next;
+        if (status < 0)
+            opened = NULL;
     }
     if (opened) {
         opened->users++;
@@ -480,6 +588,11 @@ out:
         env_release(e);
     ot_text_release(&data);
     return status;
+}
+
+void ot_store_stop(ot_store *store, const atomic_bool *stop)
+{
+    store->stop = stop;
 }
 
 void ot_store_close(ot_store *store)

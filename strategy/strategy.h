@@ -196,13 +196,16 @@ typedef struct ot_choice {
     optune_config config; /* the winner's: tuned, or its fallback */
     int n;
     ot_choice_row row[OT_MAX_CANDIDATES];
+    int unread; /* the status with which records could not be read; 0: they were */
+    char unread_why[OPTUNE_ERR_SIZE];
 } ot_choice;
 /* Relay's policy with its holes closed, see docs/architecture.md. `fact` must outlive the choice.
  * ENOENT: no valid implementation, with every refusal in the message. */
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err);
 /* A line for each row that was passed over because its fallback config cannot be used: that is a
- * mistake in the implementation, and somebody should hear of it. */
+ * mistake in the implementation, and somebody should hear of it; and one when no record could be
+ * read. */
 void ot_choice_warnings(const ot_choice *choice, ot_text *to);
 json_t *ot_choice_json(const optune_task *task, const ot_choice *choice); /* new reference */
 void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain,

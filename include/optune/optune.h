@@ -32,8 +32,9 @@ typedef enum optune_log_level {
 typedef struct optune_options {
     size_t size;        /* sizeof(optune_options) */
     const char *target; /* NULL: "cpu" */
-    const char *db;     /* directory; NULL: $OPTUNE_DB, else $XDG_DATA_HOME/optune, else
-                           $HOME/.local/share/optune */
+    const char *db;     /* "DIR[:DIR...]": the first is written, the others are consulted when
+                           those before them have no answer; NULL: $OPTUNE_DB. An empty
+                           first one: $XDG_DATA_HOME/optune, else $HOME/.local/share/optune */
     const char
         *device; /* answer for this stored device key instead of probing; NULL: this machine */
     const char *const

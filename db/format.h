@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LMDB's format 1 as bytes: what check.c follows and peek.c reads. Nothing that is read is
+ * believed before it is checked; each function says what is wrong, or NULL.
+ */
+#ifndef OPTUNE_DB_FORMAT_H
+#define OPTUNE_DB_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    OT_PAGE_HEADER = 16, /* number 8, pad 2, flags 2, lower 2, upper 2 (or overflow pages 4) */
+    OT_TREE_BYTES = 48,  /* pad 4, flags 2, depth 2, three page counts 24, entries 8, root 8 */
+    OT_META_BYTES = 16 + 24 + 2 * OT_TREE_BYTES + 16,
+    OT_DEEPEST = 32,
+};
+
+typedef struct ot_meta {
+    uint64_t page_size, txn, last; /* its last page */
+    uint64_t root;                 /* of the tree of tables */
+    uint64_t free_root;            /* of the free pages' */
+    int depth, free_depth;         /* 0: it is empty */
+    bool other_format;
+} ot_meta;
+
+typedef struct ot_entry {
+    const char *key, *value;
+    size_t key_bytes, value_bytes;
+    uint64_t child;    /* of a branch page */
+    uint64_t overflow; /* first page of a large value; 0: it lies here */
+    bool tree;         /* the value is a table */
+} ot_entry;
+
+/* The meta page `number` (0, 1) from its first OT_META_BYTES. */
+const char *ot_meta_read(const char *head, uint64_t number, ot_meta *meta);
+/* Which of two counts, and whether they belong together. */
+const char *ot_meta_newer(const ot_meta each[2], ot_meta *newer);
+const char *ot_tree_read(const char *tree, uint64_t *root, int *depth);
+const char *ot_page_check(const char *page, uint64_t number, size_t size, bool branch);
+int ot_page_entries(const char *page); /* of a checked one */
+const char *ot_page_entry(const char *page, size_t size, int i, ot_entry *entry);
+/* As memcmp: LMDB's order of keys. */
+int ot_key_order(const ot_entry *a, const ot_entry *b);
+const char *ot_overflow_check(const char *page, uint64_t number, size_t size, size_t bytes);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader of LMDB's format 1 that trusts nothing and waits for nobody. A snapshot T stays whole
+ * until transaction T+3 begins, and that cannot begin before T+2 is committed; so what was read
+ * counts when the file's last commit is still T or T+1 afterwards, and is read again else.
+ */
+#include "db/peek.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "db/format.h"
+
+enum {
+    CACHED = 64,       /* pages that a view keeps */
+    TRIES = 1000,      /* snapshots that may be overtaken in a row */
+    LARGEST = 8 << 20, /* bytes of a value */
+};
+
+struct ot_peek {
+    int fd;
+    char *path;
+};
+
+typedef struct table_view {
+    uint64_t root;
+    int depth; /* 0: it is empty */
+    char *key, *value;
+    size_t key_room, value_room;
+} table_view;
+
+struct ot_peek_view {
+    ot_peek *peek;
+    const char *const *names;
+    ot_meta meta;
+    const char *why; /* something is damaged */
+    table_view table[OT_TABLES];
+    uint64_t cached[CACHED]; /* page numbers; 0: none */
+    char *page;              /* CACHED of them */
+};
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+int ot_peek_open(const char *data, ot_peek **peek, optune_err *err)
+{
+    *peek = NULL;
+    const int fd = open(data, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return optune_fail(err, OPTUNE_ESTORE, "cannot read database file '%s': %s", data,
+                           strerror(errno));
+    *peek = ot_alloc(sizeof **peek);
+    **peek = (ot_peek){.fd = fd, .path = ot_strdup(data)};
+    return OPTUNE_OK;
+}
+
+void ot_peek_close(ot_peek *peek)
+{
+    if (!peek)
+        return;
+    close(peek->fd);
+    free(peek->path);
+    free(peek);
+}
+
+int64_t ot_peek_size(const ot_peek *peek)
+{
+    struct stat info;
+    return fstat(peek->fd, &info) == 0 ? info.st_size : -1;
+}
+
+static const char *read_meta(const ot_peek *peek, ot_meta *meta)
+{
+    char head[OT_META_BYTES];
+    ot_meta each[2];
+    const char *why = "the file is too short";
+    for (int i = 0; i < 2; i++) {
+        const off_t at = i ? (off_t)each[0].page_size : 0;
+        if (pread(peek->fd, head, sizeof head, at) != (ssize_t)sizeof head)
+            return why;
+        why = ot_meta_read(head, (uint64_t)i, &each[i]);
+        if (why)
+            return why;
+    }
+    return ot_meta_newer(each, meta);
+}
+
+int64_t ot_peek_last(const ot_peek *peek)
+{
+    ot_meta meta;
+    return read_meta(peek, &meta) ? -1 : (int64_t)meta.txn;
+}
+
+int64_t ot_peek_bytes(const ot_peek *peek)
+{
+    ot_meta meta;
+    return read_meta(peek, &meta) ? -1 : (int64_t)((meta.last + 1) * meta.page_size);
+}
+
+/* ---- pages ------------------------------------------------------------------------------- */
+
+static void *damaged(ot_peek_view *v, const char *why)
+{
+    v->why = why;
+    return NULL;
+}
+
+/* A copy, valid until CACHED others have been asked for; NULL: damaged. */
+static const char *page_at(ot_peek_view *v, uint64_t number)
+{
+    const size_t size = v->meta.page_size, slot = number % CACHED;
+    char *page = v->page + slot * size;
+    if (number < 2 || number > v->meta.last)
+        return damaged(v, "a page lies behind the end of the file");
+    if (v->cached[slot] == number)
+        return page;
+    v->cached[slot] = 0;
+    if (pread(v->peek->fd, page, size, (off_t)(number * size)) != (ssize_t)size)
+        return damaged(v, "a page is missing");
+    v->cached[slot] = number;
+    return page;
+}
+
+/* An entry of a page, all of it inside; false: damaged. */
+static bool entry_of(ot_peek_view *v, const char *page, int i, ot_entry *entry)
+{
+    const char *why = ot_page_entry(page, v->meta.page_size, i, entry);
+    if (why)
+        v->why = why;
+    return !why;
+}
+
+static int compare(ot_bytes a, const ot_entry *b)
+{
+    const ot_entry own = {.key = a.data, .key_bytes = a.n};
+    return ot_key_order(&own, b);
+}
+
+static void keep(char **to, size_t *room, const void *from, size_t n)
+{
+    if (n + 1 > *room || !*to) {
+        free(*to);
+        *room = n + 1;
+        *to = ot_alloc(*room);
+    }
+    if (n)
+        memcpy(*to, from, n);
+}
+
+static bool keep_large(ot_peek_view *v, table_view *t, const ot_entry *entry)
+{
+    const size_t size = v->meta.page_size;
+    const uint64_t first = entry->overflow;
+    const char *head = page_at(v, first);
+    const char *why = head ? ot_overflow_check(head, first, size, entry->value_bytes) : v->why;
+    if (!why && entry->value_bytes > LARGEST)
+        why = "a value is larger than any";
+    if (why) {
+        v->why = why;
+        return false;
+    }
+    keep(&t->value, &t->value_room, NULL, 0);
+    if (entry->value_bytes + 1 > t->value_room) {
+        free(t->value);
+        t->value_room = entry->value_bytes + 1;
+        t->value = ot_alloc(t->value_room);
+    }
+    const ssize_t n = pread(v->peek->fd, t->value, entry->value_bytes,
+                            (off_t)(first * size + OT_PAGE_HEADER));
+    if (n == (ssize_t)entry->value_bytes)
+        return true;
+    v->why = "a large value is cut off";
+    return false;
+}
+
+/* 0 found, kept in the table's own room; 1 not below this page; -1 damaged. */
+static int seek(ot_peek_view *v, table_view *t, uint64_t number, int depth, ot_bytes from,
+                bool behind, ot_entry *found)
+{
+    const char *page = page_at(v, number);
+    const char *why = page ? ot_page_check(page, number, v->meta.page_size, depth > 1) : v->why;
+    if (why) {
+        v->why = why;
+        return -1;
+    }
+    const int n = ot_page_entries(page);
+    ot_entry entry;
+    int low = depth > 1 ? 1 : 0, high = n; /* the first that is at or behind */
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (!entry_of(v, page, middle, &entry))
+            return -1;
+        const int order = compare(from, &entry);
+        if (depth > 1 ? order < 0 : (order < 0 || (order == 0 && !behind)))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (depth <= 1) {
+        if (low == n)
+            return 1;
+        if (!entry_of(v, page, low, found))
+            return -1;
+        keep(&t->key, &t->key_room, found->key, found->key_bytes);
+        if (!found->overflow)
+            keep(&t->value, &t->value_room, found->value, found->value_bytes);
+        return found->overflow && !keep_large(v, t, found) ? -1 : 0;
+    }
+    for (int i = low - 1; i < n; i++) {
+        page = page_at(v, number); /* a deeper one may have taken its room */
+        if (!page || !entry_of(v, page, i, &entry))
+            return -1;
+        const int answer = seek(v, t, entry.child, depth - 1, from, behind, found);
+        if (answer != 1)
+            return answer;
+    }
+    return 1;
+}
+
+/* ---- snapshots --------------------------------------------------------------------------- */
+
+/* -1: damaged, or overtaken. */
+static int open_tables(ot_peek_view *v)
+{
+    table_view *own = &v->table[OT_TABLE_META]; /* its room serves until it is known itself */
+    uint64_t root[OT_TABLES];
+    int depth[OT_TABLES];
+    for (int i = 0; i < OT_TABLES; i++) {
+        ot_entry entry;
+        const ot_bytes name = {v->names[i], strlen(v->names[i])};
+        root[i] = 0;
+        depth[i] = 0;
+        const int answer =
+            v->meta.depth ? seek(v, own, v->meta.root, v->meta.depth, name, false, &entry) : 1;
+        if (answer < 0)
+            return -1;
+        if (answer == 1 || entry.key_bytes != name.n || memcmp(own->key, name.data, name.n))
+            continue; /* made by a version that did not have it */
+        const char *why = entry.tree && !entry.overflow && entry.value_bytes == OT_TREE_BYTES
+                              ? ot_tree_read(own->value, &root[i], &depth[i])
+                              : "a table is none";
+        if (why) {
+            v->why = why;
+            return -1;
+        }
+    }
+    for (int i = 0; i < OT_TABLES; i++) {
+        v->table[i].root = root[i];
+        v->table[i].depth = depth[i];
+    }
+    return 0;
+}
+
+/* Whether what was read since the snapshot began is what it was. */
+static bool holds(const ot_peek_view *v)
+{
+    ot_meta now;
+    return !read_meta(v->peek, &now) && now.txn >= v->meta.txn && now.txn <= v->meta.txn + 1 &&
+           now.page_size == v->meta.page_size;
+}
+
+static int refresh(ot_peek_view *v)
+{
+    const size_t before = v->meta.page_size;
+    v->why = read_meta(v->peek, &v->meta);
+    if (v->why)
+        return -1;
+    memset(v->cached, 0, sizeof v->cached);
+    if (before != v->meta.page_size || !v->page) {
+        free(v->page);
+        v->page = ot_alloc(CACHED * v->meta.page_size);
+    }
+    return open_tables(v);
+}
+
+static int fail(const ot_peek_view *v, optune_err *err)
+{
+    return optune_fail(err, OPTUNE_EDAMAGED, "database file '%s' is damaged: %s", v->peek->path,
+                       v->why ? v->why : "it changes all the time");
+}
+
+int ot_peek_begin(ot_peek *peek, const char *const names[OT_TABLES], ot_peek_view **view,
+                  optune_err *err)
+{
+    ot_peek_view *v = ot_alloc(sizeof *v);
+    *v = (ot_peek_view){.peek = peek, .names = names};
+    for (int i = 0; i < TRIES; i++) {
+        const int status = refresh(v);
+        if (status == 0 && holds(v)) {
+            *view = v;
+            return OPTUNE_OK;
+        }
+        if (status < 0 && (!v->page || holds(v)))
+            break; /* nobody wrote meanwhile: it is so */
+        v->why = NULL;
+    }
+    const int status = fail(v, err);
+    ot_peek_end(v);
+    *view = NULL;
+    return status;
+}
+
+void ot_peek_end(ot_peek_view *v)
+{
+    for (int i = 0; i < OT_TABLES; i++) {
+        free(v->table[i].key);
+        free(v->table[i].value);
+    }
+    free(v->page);
+    free(v);
+}
+
+int64_t ot_peek_snapshot(const ot_peek_view *v)
+{
+    return (int64_t)v->meta.txn;
+}
+
+int ot_peek_seek(ot_peek_view *v, ot_table table, ot_bytes from, bool behind, ot_bytes *key,
+                 ot_bytes *value, optune_err *err)
+{
+    table_view *t = &v->table[table];
+    char *copy = NULL; /* `from` may lie in the room that the answer is written to */
+    if (from.n) {
+        copy = ot_alloc(from.n);
+        memcpy(copy, from.data, from.n);
+        from.data = copy;
+    }
+    int answer = -1;
+    for (int i = 0; i < TRIES; i++) {
+        ot_entry entry = {0};
+        v->why = NULL;
+        answer = t->depth ? seek(v, t, t->root, t->depth, from, behind, &entry) : 1;
+        if (holds(v)) {
+            if (answer == 0) {
+                *key = (ot_bytes){t->key, entry.key_bytes};
+                *value = (ot_bytes){t->value, entry.value_bytes};
+            }
+            break;
+        }
+        answer = -1;
+        if (refresh(v) < 0 && !v->page)
+            break;
+    }
+    free(copy);
+    return answer < 0 ? fail(v, err) : answer;
+}

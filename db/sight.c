@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What becomes of a store's file while it is open: who commits to it, and whether it is still the
+ * store of its directory. Asked with every answer, so it costs nanoseconds: writers count their
+ * commits in shared memory, and the file itself is looked at every OT_LOOK_MS.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "db/peek.h"
+
+struct ot_sight {
+    ot_peek *peek; /* the file, whatever is at its name now */
+    char *data;    /* its name */
+    dev_t device;
+    ino_t inode;
+    _Atomic uint64_t *commits; /* NULL: none */
+    bool counts;               /* `commits` may be written */
+    _Atomic uint64_t seen;     /* of them, when `last` was read */
+    _Atomic int64_t last, looked_ms, size;
+    atomic_bool gone;
+};
+
+static int64_t coarse_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A counter of eight bytes in a file of its own, mapped. */
+static void map_commits(ot_sight *s, const char *path)
+{
+    static const char zeros[8];
+    struct stat info;
+    int protection = PROT_READ | PROT_WRITE;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
+    if (fd < 0) {
+        protection = PROT_READ;
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    } else if (fstat(fd, &info) == 0 && info.st_size < (off_t)sizeof zeros) {
+        (void)!pwrite(fd, zeros, sizeof zeros, 0);
+    }
+    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof zeros &&
+        S_ISREG(info.st_mode)) {
+        void *map = mmap(NULL, sizeof zeros, protection, MAP_SHARED, fd, 0);
+        s->commits = map == MAP_FAILED ? NULL : map;
+        s->counts = s->commits && protection & PROT_WRITE;
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+int ot_sight_open(const char *path, ot_sight **sight, optune_err *err)
+{
+    ot_text name = {0};
+    struct stat info;
+    ot_text_printf(&name, "%s/data.mdb", path);
+    ot_sight *s = ot_alloc(sizeof *s);
+    s->data = name.s;
+    int status = ot_peek_open(s->data, &s->peek, err);
+    if (status >= 0 && stat(s->data, &info) < 0)
+        status = ot_place_refused(path, "open", errno, err);
+    if (status < 0) {
+        ot_sight_close(s);
+        return status;
+    }
+    s->device = info.st_dev;
+    s->inode = info.st_ino;
+    ot_text commits = {0};
+    ot_text_printf(&commits, "%s/commits", path);
+    map_commits(s, commits.s);
+    ot_text_release(&commits);
+    ot_sight_look(s);
+    *sight = s;
+    return OPTUNE_OK;
+}
+
+void ot_sight_close(ot_sight *s)
+{
+    if (!s)
+        return;
+    if (s->commits)
+        munmap(s->commits, sizeof *s->commits);
+    ot_peek_close(s->peek);
+    free(s->data);
+    free(s);
+}
+
+ot_peek *ot_sight_peek(const ot_sight *s)
+{
+    return s->peek;
+}
+
+bool ot_sight_look(ot_sight *s)
+{
+    struct stat info;
+    const uint64_t commits = s->commits ? atomic_load(s->commits) : 0;
+    const int64_t before = atomic_load(&s->last);
+    const bool there = stat(s->data, &info) == 0 && info.st_ino == s->inode &&
+                       info.st_dev == s->device && info.st_size >= atomic_load(&s->size);
+    const int64_t last = there ? ot_peek_last(s->peek) : -1;
+    if (!there || (last < before && ot_peek_last(s->peek) < before)) {
+        /* Another look, as a meta page may have been written during the first. */
+        atomic_store(&s->gone, true);
+        return false;
+    }
+    if (last >= before) {
+        atomic_store(&s->size, info.st_size);
+        atomic_store(&s->last, last);
+        atomic_store(&s->seen, commits);
+    }
+    atomic_store(&s->looked_ms, coarse_ms());
+    return !atomic_load(&s->gone);
+}
+
+bool ot_sight_whole(ot_sight *s)
+{
+    if (!atomic_load(&s->gone) && ot_peek_size(s->peek) < atomic_load(&s->size))
+        atomic_store(&s->gone, true);
+    return !atomic_load(&s->gone);
+}
+
+static bool looked_lately(const ot_sight *s)
+{
+    const int64_t ago = coarse_ms() - atomic_load(&s->looked_ms);
+    return ago >= 0 && ago < OT_LOOK_MS;
+}
+
+bool ot_sight_gone(ot_sight *s)
+{
+    return atomic_load(&s->gone) || (!looked_lately(s) && !ot_sight_look(s));
+}
+
+/* A writer that was killed between its commit and the count, and one of a version that did not
+ * count, are seen when the file is looked at. */
+int64_t ot_sight_last(ot_sight *s)
+{
+    if (!s->commits || atomic_load(s->commits) != atomic_load(&s->seen) || !looked_lately(s))
+        ot_sight_look(s);
+    return atomic_load(&s->last);
+}
+
+void ot_sight_count(ot_sight *s)
+{
+    if (s->counts)
+        atomic_fetch_add(s->commits, 1);
+}

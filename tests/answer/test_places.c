@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where answers come from: a list of databases, one that cannot be read, one that changes under an
+ * open handle. One run feeds all tests.
+ */
+#include "support/check.h"
+#include "support/forged.h"
+#include "support/records.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static optune_record record_of(const char *impl, double cost)
+{
+    for (int i = 0; i < forged_run.n; i++)
+        if (forged_run.record[i].outcome == OPTUNE_OUTCOME_OK &&
+            !strcmp(forged_run.record[i].impl, impl)) {
+            optune_record r = forged_run.record[i];
+            record_cost(&r, cost);
+            r.final = true;
+            return r;
+        }
+    fail_msg("no record of %s", impl);
+    return (optune_record){0};
+}
+
+static void put(const char *db, const char *impl, double cost)
+{
+    const optune_record r = record_of(impl, cost);
+    forged_put(db, &r, 1, NULL);
+}
+
+static optune *open_list(const char *list)
+{
+    optune *o = NULL;
+    optune_err err = {0};
+    const optune_options options = {
+        .size = sizeof options, .db = list, .target = "cpu -threads=1"};
+    check_ok(optune_open(&options, &o, &err));
+    return o;
+}
+
+/* Looks are made every OT_LOOK_MS. */
+static void wait_for_a_look(void)
+{
+    usleep(3 * 1000 * OT_LOOK_MS);
+}
+
+static bool answers(optune *o, const char *impl, double cost)
+{
+    optune_selection *s = NULL;
+    optune_err err = {0};
+    if (optune_select(o, FORGED_WORKLOAD, &s, &err) < 0) {
+        print_error("%s\n", err.text);
+        return false;
+    }
+    const bool right =
+        !strcmp(optune_selection_impl(s), impl) && optune_selection_cost(s) == cost;
+    if (!right)
+        print_error("%s, %g\n", optune_selection_impl(s), optune_selection_cost(s));
+    optune_selection_free(s);
+    return right;
+}
+
+static void the_first_of_a_list_counts(void **state)
+{
+    (void)state;
+    char list[3100];
+    optune_err err = {0};
+    optune_result *result = NULL;
+    put("system", "dense_pack.x86", 1e-6);
+    put("shared", "dense_gemm.cpu", 1e-7);
+    snprintf(list, sizeof list, "%s:%s:%s", tuning_path("mine"), tuning_path("system"),
+             tuning_path("shared"));
+    optune *o = open_list(list);
+    assert_true(answers(o, "dense_pack.x86", 1e-6)); /* there is none of mine */
+    assert_false(ot_exists(tuning_path("mine/store")));
+    check_ok(optune_query(o, FORGED_WORKLOAD, &result, &err));
+    optune_result_free(result);
+    put("mine", "dense_nopack.x86", 2e-6);
+    wait_for_a_look();
+    assert_true(answers(o, "dense_nopack.x86", 2e-6)); /* slower, and mine */
+    put("system", "dense_pack.x86", 5e-7);
+    assert_true(answers(o, "dense_nopack.x86", 2e-6));
+    optune_close(o);
+    /* One of another device's, or broken, does not keep the others out. */
+    snprintf(list, sizeof list, "%s:%s:%s", tuning_path("none"), tuning_path("nowhere"),
+             tuning_path("system"));
+    o = open_list(list);
+    assert_true(answers(o, "dense_pack.x86", 5e-7));
+    optune_close(o);
+}
+
+/* ---- not to be read ---------------------------------------------------------------------- */
+
+static int ask_unreadable(void)
+{
+    optune_err err = {0};
+    optune_selection *s = NULL;
+    optune_result *result = NULL;
+    optune *o = open_list(tuning_path("private"));
+    if (optune_select(o, FORGED_WORKLOAD, &s, &err) < 0)
+        return 2;
+    const bool told = !strcmp(optune_selection_tier(s), "plevel") &&
+                      strstr(optune_selection_json(s), "none can be read") &&
+                      strstr(optune_selection_json(s), "private");
+    const bool refused = optune_query(o, FORGED_WORKLOAD, &result, &err) == OPTUNE_ESTORE &&
+                         strstr(err.text, "private");
+    if (!told || !refused)
+        print_error("%s\n%s\n", optune_selection_json(s), err.text);
+    optune_selection_free(s);
+    optune_close(o);
+    return told && refused ? 0 : 3;
+}
+
+static void unreadable_is_told(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    int status;
+    put("private", "dense_pack.x86", 1e-6);
+    assert_int_equal(chmod(tuning_dir, 0755), 0);
+    assert_int_equal(chmod(tuning_path("private/store"), 0700), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(setgid(65534) < 0 || setuid(65534) < 0 ? 99 : ask_unreadable());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* ---- under a handle ---------------------------------------------------------------------- */
+
+static void rebuilt_under_a_handle(void **state)
+{
+    (void)state;
+    put("moving", "dense_pack.x86", 1e-6);
+    optune *o = open_list(tuning_path("moving"));
+    assert_true(answers(o, "dense_pack.x86", 1e-6));
+    ot_remove_tree(tuning_path("moving/store"));
+    wait_for_a_look();
+    assert_true(answers(o, "dense_gemm.cpu", INFINITY)); /* nothing is known */
+    put("moving", "dense_nopack.x86", 3e-6);
+    wait_for_a_look();
+    assert_true(answers(o, "dense_nopack.x86", 3e-6));
+    optune_close(o);
+}
+
+static void cut_off_under_a_handle(void **state)
+{
+    (void)state;
+    put("cut", "dense_pack.x86", 1e-6);
+    optune *o = open_list(tuning_path("cut"));
+    assert_true(answers(o, "dense_pack.x86", 1e-6));
+    for (off_t n = 8192; n >= 0; n -= 4096) {
+        assert_int_equal(truncate(tuning_path("cut/store/data.mdb"), n), 0);
+        wait_for_a_look();
+        optune_selection *s = NULL;
+        optune_err err = {0};
+        check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
+        assert_string_equal(optune_selection_tier(s), "plevel");
+        check_contains(optune_selection_json(s), "damaged");
+        optune_selection_free(s);
+    }
+    optune_close(o);
+}
+
+static void overwritten_under_a_handle(void **state)
+{
+    (void)state;
+    ot_text other = {0};
+    optune_err err = {0};
+    put("over", "dense_pack.x86", 1e-6);
+    put("over", "dense_pack.x86", 2e-6);
+    put("over", "dense_pack.x86", 3e-6);
+    put("other", "dense_nopack.x86", 5e-6);
+    check_ok(ot_read_file(tuning_path("other/store/data.mdb"), &other, 64 << 20, &err));
+    optune *o = open_list(tuning_path("over"));
+    assert_true(answers(o, "dense_pack.x86", 1e-6));
+    FILE *file = fopen(tuning_path("over/store/data.mdb"), "r+"); /* as cp does */
+    assert_int_equal(fwrite(other.s, 1, other.n, file), other.n);
+    assert_int_equal(ftruncate(fileno(file), (off_t)other.n), 0);
+    fclose(file);
+    wait_for_a_look();
+    assert_true(answers(o, "dense_nopack.x86", 5e-6));
+    optune_close(o);
+    ot_text_release(&other);
+}
+
+static void fork_after_open(void **state)
+{
+    (void)state;
+    put("forked", "dense_pack.x86", 1e-6);
+    optune *o = open_list(tuning_path("forked"));
+    assert_true(answers(o, "dense_pack.x86", 1e-6));
+    for (int i = 0; i < 20; i++) {
+        int status;
+        const pid_t child = fork();
+        if (child == 0) {
+            const bool right = answers(o, "dense_pack.x86", 1e-6);
+            optune_close(o);
+            _exit(right ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_true(answers(o, "dense_pack.x86", 1e-6));
+    }
+    put("forked", "dense_nopack.x86", 5e-7);
+    assert_true(answers(o, "dense_nopack.x86", 5e-7));
+    optune_close(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_of_a_list_counts), cmocka_unit_test(unreadable_is_told),
+        cmocka_unit_test(rebuilt_under_a_handle),     cmocka_unit_test(cut_off_under_a_handle),
+        cmocka_unit_test(overwritten_under_a_handle), cmocka_unit_test(fork_after_open),
+    };
+    return cmocka_run_group_tests_name("answer/places", tests, forged_setup, forged_teardown);
+}
