@@ -15,14 +15,14 @@
 #include "base/base.h"
 
 /* Where a text begins: the first byte of it is in this column. A NULL file: only columns are told. */
-typedef struct ot_place {
+typedef struct ot_spot {
     const char *file;
     int line, column; /* from 1 */
-} ot_place;
+} ot_spot;
 /* Where in a text that begins at the place its byte `at` is. */
-ot_place ot_place_in(const ot_place *place, const char *text, size_t at);
+ot_spot ot_spot_in(const ot_spot *place, const char *text, size_t at);
 /* Formats "file:line:column: ..." into err and returns the status; without a file, "column ...". */
-int ot_fail_at(ot_place place, int status, optune_err *err, const char *format, ...)
+int ot_fail_at(ot_spot place, int status, optune_err *err, const char *format, ...)
     OPTUNE_PRINTF(4, 5);
 
 typedef enum ot_value_kind {
@@ -60,7 +60,7 @@ enum {
 typedef struct ot_expr ot_expr;
 /* ESYNTAX with the place. The text is copied; place->file must outlive the expression. NULL place:
  * columns only. */
-int ot_expr_parse(const char *text, const ot_place *place, ot_expr **expr, optune_err *err);
+int ot_expr_parse(const char *text, const ot_spot *place, ot_expr **expr, optune_err *err);
 void ot_expr_free(ot_expr *expr);
 const char *ot_expr_text(const ot_expr *expr);
 /* The names that it needs, in the order of their first use. */
@@ -117,7 +117,7 @@ enum { OT_EXPR_MOST_LOCALS = 4 };
 struct ot_expr {
     ot_arena arena;
     char *text;
-    ot_place place;
+    ot_spot place;
     int root, n_nodes, n_names;
     const char *name[OT_EXPR_MOST_NAMES];
     ot_node *node; /* [0] is none */

@@ -19,9 +19,9 @@ typedef struct evaluation {
 
 static bool eval(evaluation *e, int node, ot_value *to);
 
-static ot_place place_of(const evaluation *e, const ot_node *node)
+static ot_spot place_of(const evaluation *e, const ot_node *node)
 {
-    return ot_place_in(&e->expr->place, e->expr->text, (size_t)node->at);
+    return ot_spot_in(&e->expr->place, e->expr->text, (size_t)node->at);
 }
 
 static bool fail(evaluation *e, const ot_node *node, int status, const char *what)

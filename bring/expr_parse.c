@@ -19,9 +19,9 @@ typedef struct parser {
     const char *local[OT_EXPR_MOST_LOCALS];
 } parser;
 
-ot_place ot_place_in(const ot_place *place, const char *text, size_t at)
+ot_spot ot_spot_in(const ot_spot *place, const char *text, size_t at)
 {
-    ot_place here = place ? *place : (ot_place){.line = 1, .column = 1};
+    ot_spot here = place ? *place : (ot_spot){.line = 1, .column = 1};
     for (size_t i = 0; i < at; i++) {
         here.column = text[i] == '\n' ? 1 : here.column + 1;
         here.line += text[i] == '\n';
@@ -29,7 +29,7 @@ ot_place ot_place_in(const ot_place *place, const char *text, size_t at)
     return here;
 }
 
-int ot_fail_at(ot_place place, int status, optune_err *err, const char *format, ...)
+int ot_fail_at(ot_spot place, int status, optune_err *err, const char *format, ...)
 {
     char text[OPTUNE_ERR_SIZE];
     va_list args;
@@ -42,7 +42,7 @@ int ot_fail_at(ot_place place, int status, optune_err *err, const char *format, 
 }
 
 #define FAIL(s, where, ...)                                                                    \
-    (ot_fail_at(ot_place_in(&(s)->expr->place, (s)->text, (size_t)((where) - (s)->text)),      \
+    (ot_fail_at(ot_spot_in(&(s)->expr->place, (s)->text, (size_t)((where) - (s)->text)),       \
                 OPTUNE_ESYNTAX, (s)->err, __VA_ARGS__),                                        \
      0)
 
@@ -548,11 +548,11 @@ static int parse_any(parser *s)
 
 /* ---- whole ------------------------------------------------------------------------------- */
 
-int ot_expr_parse(const char *text, const ot_place *place, ot_expr **expr, optune_err *err)
+int ot_expr_parse(const char *text, const ot_spot *place, ot_expr **expr, optune_err *err)
 {
     *expr = NULL;
     ot_expr *e = ot_alloc(sizeof *e);
-    e->place = place ? *place : (ot_place){.line = 1, .column = 1};
+    e->place = place ? *place : (ot_spot){.line = 1, .column = 1};
     e->text = ot_arena_copy(&e->arena, text);
     parser s = {.expr = e, .text = e->text, .p = e->text, .err = err, .capacity = 32};
     e->node = ot_alloc((size_t)s.capacity * sizeof *e->node);

@@ -63,9 +63,12 @@ typedef struct ot_reference {
 typedef struct ot_reference_limits {
     double seconds;   /* 0: 2 */
     int64_t elements; /* 0: 4 Mi */
+    /* Where an operator's `standard` runs (standard.c); NULL: such operators are refused. */
+    const optune_target *target;
+    const optune_device *device;
 } ot_reference_limits;
 /* Computes into `path`, atomically. in[i]: host copies of the inputs. ENOMEM: it needs more than
- * there is. */
+ * there is; whatever befalls a `standard`. */
 int ot_reference_make(const optune_call *call, const void *const *in, int threads,
                       uint64_t seed, const ot_reference_limits *limits, const char *path,
                       optune_err *err);

@@ -78,7 +78,7 @@ static int hello(ot_keeper *k, const json_t *request, optune_err *err)
     int status = OPTUNE_OK;
     json_array_foreach(json_object_get(request, "plugins"), i, plugin)
     {
-        status = ot_plugin_load(json_string_value(plugin), ot_target_add, err);
+        status = ot_rows_load(json_string_value(plugin), ot_target_add, err);
         if (status < 0)
             return status;
     }
@@ -120,7 +120,8 @@ static int workload(ot_keeper *k, const json_t *request, optune_err *err)
     madvise(k->tray, (size_t)k->tray_bytes, MADV_REMOVE);
     int status =
         ot_inputs_open(&k->inputs, k->call, ot_wire_read_u64(json_object_get(request, "seed")),
-                       ot_wire_text(request, "reference"), threads, err);
+                       ot_wire_text(request, "reference"), threads,
+                       &(optune_task){.target = &k->target, .device = &k->device}, err);
     if (status >= 0 &&
         (k->inputs.in_bytes > k->tray_bytes || k->inputs.out_bytes > k->tray_bytes))
         status = optune_fail(err, OPTUNE_ENOMEM, "the workload's tensors take %.3g GB",

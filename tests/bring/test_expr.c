@@ -193,7 +193,7 @@ static void places(void **state)
     (void)state;
     ot_expr *expr;
     optune_err err = {0};
-    const ot_place place = {.file = "k.c", .line = 12, .column = 10};
+    const ot_spot place = {.file = "k.c", .line = 12, .column = 10};
     assert_int_equal(ot_expr_parse("1 + $", &place, &expr, &err), OPTUNE_ESYNTAX);
     assert_string_equal(err.text, "k.c:12:14: a value is expected");
     assert_int_equal(ot_expr_parse("8 % n", &place, &expr, &err), OPTUNE_OK);
