@@ -412,12 +412,16 @@ static const char *statement_in(const char *line)
     return NULL;
 }
 
-static int depth_of(const char *text)
+/* A bracket is open, or a comma is the last that it says. */
+static bool goes_on(const char *text)
 {
     int depth = 0;
-    for (; *text; text++)
+    bool comma = false;
+    for (; *text; text++) {
         depth += (*text == '(' || *text == '[') - (*text == ')' || *text == ']');
-    return depth;
+        comma = isspace((unsigned char)*text) ? comma : *text == ',';
+    }
+    return depth > 0 || comma;
 }
 
 static void add_line(ot_text *to, const char *from, const char *line, size_t length)
@@ -429,7 +433,7 @@ static void add_line(ot_text *to, const char *from, const char *line, size_t len
     ot_text_add_n(to, from, n);
 }
 
-/* A statement goes on in the next one's line while a bracket is open. */
+/* A statement goes on in the next line's comment while a bracket is open, or behind a comma. */
 int ot_notation_read(ot_brought *b, const char *text, optune_err *err)
 {
     ot_text open = {0};
@@ -447,7 +451,7 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err)
             add_line(&open, from, line, length);
         }
         line += length + (line[length] == '\n');
-        if (open.n && (depth_of(open.s) <= 0 || !from || !*line)) {
+        if (open.n && (!goes_on(open.s) || !from || !*line)) {
             s.text = s.p = ot_arena_copy(&b->arena, open.s);
             ot_text_clear(&open);
             status = read_statement(&s);
