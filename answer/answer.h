@@ -41,6 +41,10 @@ struct optune {
     struct ot_answers *answers;
     int verbose; /* where OPTUNE_VERBOSE wants a line for each selection; 0: nowhere */
 };
+int ot_context_load(const char *path, optune_err *err); /* rows, once in a process */
+int ot_context_plugin(optune *o, const char *path, optune_err *err); /* and tell workers */
+/* brought.c: the kernels that are remembered beside the database. */
+void ot_context_recall(optune *o);
 /* verbose.c */
 int ot_verbose_open(void);
 void ot_verbose_close(int fd);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "answer/answer.h"
+#include "bring/bring.h"
 #include "run/run.h"
 
 /* Of who runs this, where the environment does not say. */
@@ -81,7 +82,7 @@ static int set_db(optune *o, const char *list, optune_err *err)
 }
 
 /* Rows are the process's: what one handle has loaded, another of the same process has, too. */
-static int load_once(const char *path, optune_err *err)
+int ot_context_load(const char *path, optune_err *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct loaded {
@@ -95,7 +96,7 @@ static int load_once(const char *path, optune_err *err)
     while (l && (!real || strcmp(l->path, real)))
         l = l->next;
     if (!l)
-        status = ot_plugin_load(path, ot_target_add, err);
+        status = ot_rows_load(path, ot_target_add, err);
     if (!l && status >= 0 && real) {
         struct loaded *entry = ot_alloc(sizeof *entry);
         *entry = (struct loaded){loaded, real};
@@ -107,14 +108,15 @@ static int load_once(const char *path, optune_err *err)
     return status;
 }
 
-static int add_plugin(optune *o, const char *path, optune_err *err)
+int ot_context_plugin(optune *o, const char *path, optune_err *err)
 {
-    const int status = load_once(path, err);
+    const int status = ot_context_load(path, err);
     if (status < 0)
         return status;
     int n = 0;
-    while (o->plugins && o->plugins[n])
-        n++;
+    for (; o->plugins && o->plugins[n]; n++)
+        if (strcmp(o->plugins[n], path) == 0)
+            return OPTUNE_OK;
     char **list = realloc(o->plugins, (size_t)(n + 2) * sizeof *list);
     if (!list)
         return optune_fail(err, OPTUNE_ENOMEM, "out of memory for plugin '%s'", path);
@@ -127,7 +129,7 @@ static int add_plugin(optune *o, const char *path, optune_err *err)
 static int load_plugins(optune *o, const char *const *paths, optune_err *err)
 {
     for (int i = 0; paths && paths[i]; i++) {
-        const int status = add_plugin(o, paths[i], err);
+        const int status = ot_context_plugin(o, paths[i], err);
         if (status < 0)
             return status;
     }
@@ -140,7 +142,7 @@ static int load_plugins(optune *o, const char *const *paths, optune_err *err)
         memcpy(path, all, n);
         path[n] = 0;
         if (n) {
-            const int status = add_plugin(o, path, err);
+            const int status = ot_context_plugin(o, path, err);
             if (status < 0)
                 return status;
         }
@@ -183,9 +185,13 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     pthread_mutex_init(o->lock, NULL);
     o->answers = ot_answers_open();
     o->verbose = ot_verbose_open();
-    int status = load_plugins(o, options->plugins, err);
+    const char *db = options->db ? options->db : getenv("OPTUNE_DB");
+    int status = set_db(o, db ? db : "", err);
+    if (status >= 0)
+        status = load_plugins(o, options->plugins, err);
     if (status < 0)
         goto out;
+    ot_context_recall(o);
     const char *target = options->target ? options->target : "cpu";
     if (!ot_copy(o->target_text, sizeof o->target_text, target)) {
         status = optune_fail(err, OPTUNE_ELIMIT, "target text too long");
@@ -206,12 +212,8 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
                              o->target.kind);
         goto out;
     }
-    if (options->device && !ot_copy(o->device_key, sizeof o->device_key, options->device)) {
+    if (options->device && !ot_copy(o->device_key, sizeof o->device_key, options->device))
         status = optune_fail(err, OPTUNE_ELIMIT, "device key too long");
-        goto out;
-    }
-    const char *db = options->db ? options->db : getenv("OPTUNE_DB");
-    status = set_db(o, db ? db : "", err);
 out:
     if (status < 0) {
         optune_close(o);

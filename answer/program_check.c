@@ -30,7 +30,8 @@ static int judge(ot_kernel *k, const void *const *in, const char *path, double *
 {
     ot_session *s = &k->session;
     const ot_choice *choice = &k->answer->choice;
-    const ot_reference_limits limits = {.seconds = 1};
+    const ot_reference_limits limits = {
+        .seconds = 1, .target = &s->target, .device = &s->device};
     const int threads = s->device.threads > 0 ? s->device.threads : 1;
     int64_t largest = 1;
     int status = ot_reference_make(&s->call, in, threads, 1, &limits, path, err);

@@ -91,7 +91,7 @@ typedef struct ot_cmd {
     const ot_option *options;      /* ends at a NULL name; NULL: none */
     size_t values_size;            /* zeroed before parsing */
     const char *notes;             /* paragraphs for its help page; NULL: none */
-    bool offline;                  /* asks the library nothing: no handle is opened */
+    bool offline;                  /* opens a handle of its own, or asks nothing of one */
     int (*run)(const ot_cli *cli); /* returns an exit code; its message is printed already */
 } ot_cmd;
 extern const ot_cmd *const ot_cmd_table[]; /* generated, by name; ends with NULL */
@@ -158,6 +158,9 @@ void ot_progress_line(const optune_progress *progress, int width, char *to, size
 
 /* ---- main.c ------------------------------------------------------------------------------ */
 
+/* A handle as the global options say; `target` where they name none. */
+int ot_open_handle(const ot_globals *globals, const char *target, optune **handle,
+                   optune_err *err);
 /* While `handle` is not NULL the first Ctrl-C asks its run to end, and the second one exits. */
 void ot_on_interrupt(optune *handle);
 

@@ -8,14 +8,12 @@
 #include <string.h>
 
 #include "cli/graph_words.h"
+#include "cli/tuning.h"
 
 typedef struct run_values {
-    const char *preset, *search, *log, *graph;
+    const char *preset, *graph;
     ot_repeats impls, bind;
-    int trials;
-    double seconds;
-    uint64_t seed;
-    bool again, json, csv, markdown, compile_only;
+    ot_tuning how;
 } run_values;
 
 static const ot_option options[] = {
@@ -39,49 +37,7 @@ static const ot_option options[] = {
      .offset = offsetof(run_values, bind),
      .argument = "DIM=N",
      .help = "give the graph's symbolic dim ?DIM a value; may be repeated"},
-    {.name = "search",
-     .type = OT_OPTION_TEXT,
-     .offset = offsetof(run_values, search),
-     .argument = "NAME",
-     .help = "how configs are chosen (default forest), see 'optune searches'"},
-    {.name = "trials",
-     .type = OT_OPTION_COUNT,
-     .offset = offsetof(run_values, trials),
-     .argument = "N",
-     .help = "trials per workload, shared among its implementations (default 64)"},
-    {.name = "time",
-     .type = OT_OPTION_SECONDS,
-     .offset = offsetof(run_values, seconds),
-     .argument = "SECONDS",
-     .help = "time for the whole run (default 150); 0: no limit"},
-    {.name = "seed",
-     .type = OT_OPTION_SEED,
-     .offset = offsetof(run_values, seed),
-     .argument = "N",
-     .help = "of the search (default 0)"},
-    {.name = "again",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(run_values, again),
-     .help = "measure configs once more that have records"},
-    {.name = "log",
-     .type = OT_OPTION_TEXT,
-     .offset = offsetof(run_values, log),
-     .argument = "FILE",
-     .help = "also append every record to this file"},
-    {.name = "compile-only",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(run_values, compile_only),
-     .help = "build the candidates and say what they use; no device: 'cuda -arch=sm_90'"},
-    OT_JSON_OPTION(run_values),
-    {.name = "csv",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(run_values, csv),
-     .help = "the table as comma-separated values"},
-    {.name = "markdown",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(run_values, markdown),
-     .help = "the table in Markdown"},
-    {.name = NULL},
+    OT_TUNING_OPTIONS(run_values),
 };
 
 /* `optune run 'dense(...)'` is a slip that deserves better than "no such operator". */
@@ -98,51 +54,19 @@ static int check_op(const ot_cli *cli)
     return ot_say_usage(cli->cmd, message);
 }
 
-/* What was measured is printed whatever ended it; the exit code says that something did. */
-static int finish(int status, const optune_err *err, bool printed)
-{
-    if (status == OPTUNE_OK)
-        return OT_EXIT_DONE;
-    const int code = ot_say_failure(err);
-    return printed && status != OPTUNE_EINTERRUPTED ? OT_EXIT_FAILED : code;
-}
-
 static int tune(const ot_cli *cli, const char *op, const char *const *workloads,
                 const char *policy)
 {
     const run_values *values = cli->values;
-    const optune_run_options how = {
+    optune_run_options how = {
         .size = sizeof(how),
         .op = op,
         .workloads = workloads,
         .preset = values->preset,
         .impls = values->impls.n ? values->impls.item : NULL,
-        .search = values->search,
-        .trials = values->trials,
-        .seconds = values->seconds,
-        .seed = values->seed,
-        .again = values->again,
-        .log = values->log,
-        .progress = ot_progress_show,
-        .compile_only = values->compile_only,
-        .table = values->csv        ? "csv"
-                 : values->markdown ? "markdown"
-                                    : "text",
-        .width = ot_output_width(),
         .policy = policy,
     };
-    optune_err err = {0};
-    optune_result *result = NULL;
-    ot_on_interrupt(cli->handle);
-    int status = optune_run(cli->handle, &how, &result, &err);
-    ot_on_interrupt(NULL);
-    ot_progress_end();
-    if (result)
-        ot_print_result(result, values->json);
-    fflush(stdout); /* in front of why it ended, where both go to one terminal */
-    const bool printed = result != NULL;
-    optune_result_free(result);
-    return finish(status, &err, printed);
+    return ot_tuning_run(cli->handle, &values->how, &how, false);
 }
 
 static int tune_graph(const ot_cli *cli)
@@ -169,10 +93,9 @@ static int tune_graph(const ot_cli *cli)
 static int run(const ot_cli *cli)
 {
     const run_values *values = cli->values;
-    if (values->json + values->csv + values->markdown > 1)
-        return ot_say_usage(cli->cmd, "--json, --csv and --markdown exclude each other");
-    if (values->compile_only && (values->csv || values->markdown))
-        return ot_say_usage(cli->cmd, "--compile-only prints text or --json");
+    int code = ot_tuning_check(cli, &values->how);
+    if (code != OT_EXIT_DONE)
+        return code;
     if (values->graph && (cli->n_words || values->preset))
         return ot_say_usage(cli->cmd,
                             "--graph names all workloads: no operator, workload or preset");
@@ -183,7 +106,7 @@ static int run(const ot_cli *cli)
                             "run needs an operator; 'optune ops' lists them; or --graph FILE");
     if (values->bind.n)
         return ot_say_usage(cli->cmd, "--bind goes with --graph");
-    const int code = check_op(cli);
+    code = check_op(cli);
     return code != OT_EXIT_DONE
                ? code
                : tune(cli, cli->words[0], cli->n_words > 1 ? cli->words + 1 : NULL, NULL);

@@ -54,9 +54,9 @@ void ot_on_interrupt(optune *handle)
 /* ---- one command ------------------------------------------------------------------------- */
 
 /* What the user's target is with `--threads` in it; free() it. */
-static char *target_text(const ot_globals *globals)
+static char *target_text(const ot_globals *globals, const char *otherwise)
 {
-    const char *target = globals->target ? globals->target : "cpu";
+    const char *target = globals->target ? globals->target : otherwise;
     size_t size = strlen(target) + 32;
     char *text = malloc(size);
     if (!text)
@@ -68,17 +68,17 @@ static char *target_text(const ot_globals *globals)
     return text;
 }
 
-static int execute(const ot_cmd *cmd, ot_cli *cli)
+int ot_open_handle(const ot_globals *globals, const char *target, optune **handle,
+                   optune_err *err)
 {
-    const ot_globals *globals = cli->globals;
-    char *target = target_text(globals);
-    if (!target) {
-        ot_say("out of memory");
-        return OT_EXIT_FAILED;
+    char *text = target_text(globals, target);
+    if (!text) {
+        snprintf(err->text, sizeof err->text, "out of memory");
+        return err->status = OPTUNE_ENOMEM;
     }
     const optune_options options = {
         .size = sizeof(options),
-        .target = target,
+        .target = text,
         .db = globals->db,
         .device = globals->device,
         .policy = globals->policy,
@@ -86,16 +86,22 @@ static int execute(const ot_cmd *cmd, ot_cli *cli)
         .log_level = globals->log_level,
         .log = ot_say_log,
     };
+    const int status = optune_open(&options, handle, err);
+    free(text);
+    return status;
+}
+
+static int execute(const ot_cmd *cmd, ot_cli *cli)
+{
     optune_err err = {0};
     int code = OT_EXIT_DONE;
     if (cmd->offline)
         code = cmd->run(cli);
-    else if (optune_open(&options, &cli->handle, &err) < 0)
+    else if (ot_open_handle(cli->globals, "cpu", &cli->handle, &err) < 0)
         code = ot_say_failure(&err);
     else
         code = cmd->run(cli);
     optune_close(cli->handle);
-    free(target);
     return code;
 }
 

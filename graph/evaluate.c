@@ -77,6 +77,9 @@ static int settle_types(const optune_values *v, int id, optune_call *call,
                     call->op->shape ? "its shape function left a dim unknown"
                                     : "its shape depends on what is unknown",
                     err);
+    if (!call->op->reference)
+        return fail(v, id, OPTUNE_EUNSUPPORTED,
+                    "what is right of it is code, which only a run runs", err);
     return OPTUNE_OK;
 }
 

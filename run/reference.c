@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/worker.h"
+#include "run/standard.h"
 
 enum { MOST_BLOCKS = 1024, MOST_THREADS = 64, BLOCK_ELEMENTS = 4096 };
 static const uint64_t MAGIC = 0x6f70745265663031;
@@ -105,6 +105,7 @@ static ot_block region_of(const optune_call *call, const cut *c, int64_t k,
 typedef struct making {
     const optune_call *call;
     const void *const *in;
+    void *standard[OPTUNE_MAX_OUTPUTS]; /* whole outputs, where the operator has one */
     const cut *cut;
     const int64_t *order;
     double deadline;
@@ -147,6 +148,28 @@ static bool take(making *m, int64_t *which)
     return more;
 }
 
+/* By the operator's own reference and those of what is fused behind it. */
+static void compute_block(const making *m, const optune_region *region, double *value,
+                          double *magnitude)
+{
+    const void *own[OPTUNE_MAX_INPUTS] = {0}; /* one left out is NULL */
+    memcpy(own, m->in, sizeof *own * (size_t)m->call->n_inputs);
+    m->call->op->reference(m->call, own, m->cut->output, region, value, magnitude);
+    ot_reference_fused(m->call, m->in, region, value, magnitude);
+}
+
+/* From what its standard computed: magnitudes are such that the bound is the operator's own. */
+static void copy_block(const making *m, const ot_block *block, double *value, double *magnitude)
+{
+    const optune_op *op = m->call->op;
+    const optune_dtype dtype = m->call->output[block->output].dtype;
+    const double factor =
+        ot_error_bound(m->call, ot_impl_find(op->standard), (int)block->output);
+    ot_elements(dtype, m->standard[block->output], block->offset, block->count, value);
+    for (int64_t i = 0; i < block->count; i++)
+        magnitude[i] = factor > 0 ? (op->absolute + op->relative * fabs(value[i])) / factor : 0;
+}
+
 static void *make_blocks(void *arg)
 {
     making *m = arg;
@@ -157,10 +180,10 @@ static void *make_blocks(void *arg)
         const size_t n = (size_t)block.count;
         double *value = ot_alloc((n + 1) * sizeof *value);
         double *magnitude = ot_alloc((n + 1) * sizeof *magnitude);
-        const void *own[OPTUNE_MAX_INPUTS] = {0}; /* one left out is NULL */
-        memcpy(own, m->in, sizeof *own * (size_t)m->call->n_inputs);
-        m->call->op->reference(m->call, own, m->cut->output, &region, value, magnitude);
-        ot_reference_fused(m->call, m->in, &region, value, magnitude);
+        if (m->call->op->standard)
+            copy_block(m, &block, value, magnitude);
+        else
+            compute_block(m, &region, value, magnitude);
         float *narrow = (float *)magnitude;
         for (size_t i = 0; i < n;
              i++) { /* in place: a float is never wider than what it replaces */
@@ -227,10 +250,10 @@ static void make_output(making *m, int threads, uint64_t seed)
     free(order);
 }
 
-int ot_reference_make(const optune_call *call, const void *const *in, int threads,
-                      uint64_t seed, const ot_reference_limits *limits, const char *path,
-                      optune_err *err)
+static int write_reference(making *m, int threads, uint64_t seed,
+                           const ot_reference_limits *limits, const char *path, optune_err *err)
 {
+    const optune_call *call = m->call;
     char temp[4096];
     if (snprintf(temp, sizeof temp, "%s.%d.tmp", path, (int)getpid()) >= (int)sizeof temp)
         return optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", path);
@@ -239,38 +262,66 @@ int ot_reference_make(const optune_call *call, const void *const *in, int thread
         return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(errno));
     file_head *head = ot_alloc(sizeof *head);
     head->header = (header){.magic = MAGIC, .whole = 1};
-    making m = {
-        .call = call,
-        .in = in,
-        .most_elements = (limits && limits->elements ? limits->elements : 4 << 20),
-        .fd = fd,
-        .end = sizeof *head,
-        .head = head,
-    };
-    m.most_elements /= call->n_outputs;
-    pthread_mutex_init(&m.lock, NULL);
+    m->most_elements =
+        (limits && limits->elements ? limits->elements : 4 << 20) / call->n_outputs;
+    m->fd = fd;
+    m->end = sizeof *head;
+    m->head = head;
+    pthread_mutex_init(&m->lock, NULL);
     for (int i = 0; i < call->n_outputs; i++) {
         const cut c = cut_output(call, i, MOST_BLOCKS / call->n_outputs);
-        m.cut = &c;
-        m.deadline = ot_now() + (limits && limits->seconds > 0 ? limits->seconds : 2);
-        make_output(&m, threads, seed + (uint64_t)i);
+        m->cut = &c;
+        m->deadline = ot_now() + (limits && limits->seconds > 0 ? limits->seconds : 2);
+        make_output(m, threads, seed + (uint64_t)i);
     }
-    pthread_mutex_destroy(&m.lock);
-    if (!m.failed)
-        m.failed = write_all(fd, head, sizeof *head, 0);
-    if (!m.failed && ftruncate(fd, m.end) < 0)
-        m.failed = errno;
-    if (close(fd) < 0 && !m.failed)
-        m.failed = errno;
-    if (!m.failed && rename(temp, path) < 0)
-        m.failed = errno;
+    pthread_mutex_destroy(&m->lock);
+    if (!m->failed)
+        m->failed = write_all(fd, head, sizeof *head, 0);
+    if (!m->failed && ftruncate(fd, m->end) < 0)
+        m->failed = errno;
+    if (close(fd) < 0 && !m->failed)
+        m->failed = errno;
+    if (!m->failed && rename(temp, path) < 0)
+        m->failed = errno;
     free(head);
-    if (!m.failed)
+    if (!m->failed)
         return OPTUNE_OK;
     unlink(temp);
-    return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(m.failed));
+    return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(m->failed));
 }
 
+static void release_standard(making *m)
+{
+    for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++)
+        free(m->standard[i]);
+}
+
+static int run_standard(making *m, const ot_reference_limits *limits, const char *path,
+                        optune_err *err)
+{
+    for (int i = 0; i < m->call->n_outputs; i++) {
+        const size_t bytes = (size_t)optune_tensor_bytes(&m->call->output[i]);
+        m->standard[i] = ot_try_alloc(bytes + 1, "right outputs", err);
+        if (!m->standard[i])
+            return OPTUNE_ENOMEM;
+    }
+    return ot_standard_run(m->call, m->in, limits ? limits->target : NULL,
+                           limits ? limits->device : NULL, path, m->standard, err);
+}
+
+int ot_reference_make(const optune_call *call, const void *const *in, int threads,
+                      uint64_t seed, const ot_reference_limits *limits, const char *path,
+                      optune_err *err)
+{
+    making m = {.call = call, .in = in};
+    if (call->op->standard && run_standard(&m, limits, path, err) < 0) {
+        release_standard(&m);
+        return err ? err->status : OPTUNE_EUSAGE;
+    }
+    const int status = write_reference(&m, threads, seed, limits, path, err);
+    release_standard(&m);
+    return status;
+}
 /* ---- using ------------------------------------------------------------------------------- */
 
 int ot_reference_open(const char *path, ot_reference *reference, optune_err *err)

@@ -169,8 +169,9 @@ static int make_reference(ot_session *s, const char *path, optune_err *err)
     /* A GPU has no threads, and this machine's cores are idle while it works. */
     const int threads =
         s->device.threads > 0 ? s->device.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const int status =
-        ot_reference_make(&s->call, (const void *const *)in, threads, s->seed, NULL, path, err);
+    const ot_reference_limits limits = {.target = &s->target, .device = &s->device};
+    const int status = ot_reference_make(&s->call, (const void *const *)in, threads, s->seed,
+                                         &limits, path, err);
     for (int i = 0; i < optune_call_inputs(&s->call); i++)
         free(in[i]);
     return status;

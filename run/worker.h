@@ -10,7 +10,7 @@
  *
  * Protocol between asker and keeper: JSON objects, one answer to each request, on one stream
  * socket. Requests have "do":
- *   hello     version, abi, target, device, plugins             -> ok
+ *   hello     version, abi, target, device, plugins, digests    -> ok
  *   workload  call, seed, reference (a path)                    -> ok
  *   trial     impl, config, range, modules, best, policy, limit -> a result
  *   finals    candidates [], policy, seconds, limit             -> results [], counters_why
@@ -63,9 +63,12 @@ typedef struct ot_reference {
 typedef struct ot_reference_limits {
     double seconds;   /* 0: 2 */
     int64_t elements; /* 0: 4 Mi */
+    /* Where an operator's `standard` runs (standard.c); NULL: such operators are refused. */
+    const optune_target *target;
+    const optune_device *device;
 } ot_reference_limits;
 /* Computes into `path`, atomically. in[i]: host copies of the inputs. ENOMEM: it needs more than
- * there is. */
+ * there is; whatever befalls a `standard`. */
 int ot_reference_make(const optune_call *call, const void *const *in, int threads,
                       uint64_t seed, const ot_reference_limits *limits, const char *path,
                       optune_err *err);

@@ -103,8 +103,11 @@ static void *own_memory(int64_t bytes)
 }
 
 static int make_references(ot_inputs *in, ot_set set, const char *path, int threads,
-                           optune_err *err)
+                           const optune_task *where, optune_err *err)
 {
+    ot_reference_limits limits = less[set];
+    limits.target = where ? where->target : NULL;
+    limits.device = where ? where->device : NULL;
     void *data[OPTUNE_MAX_INPUTS] = {0};
     char file[4096];
     int status = OPTUNE_OK;
@@ -125,7 +128,7 @@ static int make_references(ot_inputs *in, ot_set set, const char *path, int thre
         }
         if (status >= 0)
             status = ot_reference_make(&in->call, (const void *const *)data, threads, in->seed,
-                                       set == OT_SET_TRUE ? NULL : &less[set], file, err);
+                                       &limits, file, err);
         for (int i = 0; i < n; i++)
             if (data[i] && !in->kept[set][i])
                 munmap(data[i], (size_t)optune_tensor_bytes(&in->call.input[i].type) + 1);
@@ -147,7 +150,7 @@ static int fits(const ot_inputs *in, optune_err *err)
 }
 
 int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *path,
-                   int threads, optune_err *err)
+                   int threads, const optune_task *where, optune_err *err)
 {
     *in = (ot_inputs){.seed = seed};
     int status = ot_call_parse(call, &in->call, err);
@@ -172,7 +175,7 @@ int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *p
             if (in->kept[set][i])
                 make(in, (ot_set)set, i, in->kept[set][i]);
         }
-        status = make_references(in, (ot_set)set, path, threads, err);
+        status = make_references(in, (ot_set)set, path, threads, where, err);
     }
     if (status < 0)
         ot_inputs_close(in);

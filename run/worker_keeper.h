@@ -100,9 +100,10 @@ typedef struct ot_inputs {
     uint32_t variable, all; /* inputs as bits: not constant; every one */
 } ot_inputs;
 /* References into `path` and files beside it, where they are not there already. ENOMEM before
- * anything is touched when the workload is too large for this machine. */
+ * anything is touched when the workload is too large for this machine. `where`: the target and
+ * device that an operator's `standard` may need; NULL: there are none. */
 int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *path,
-                   int threads, optune_err *err);
+                   int threads, const optune_task *where, optune_err *err);
 void ot_inputs_close(ot_inputs *in);
 /* The inputs in `mask`, each at its place in the tray. */
 void ot_inputs_put(const ot_inputs *in, ot_set set, uint32_t mask, char *tray);

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "bring/bring.h"
 #include "run/worker_contest.h"
 
 static const double PEAK_S = 60;
@@ -66,6 +67,27 @@ static int open_tray(ot_keeper *k, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* A kernel's file that was edited since the asking process read it would make other plans. */
+static int load_rows(const json_t *request, optune_err *err)
+{
+    size_t i;
+    json_t *plugin;
+    const json_t *digests = json_object_get(request, "digests");
+    json_array_foreach(json_object_get(request, "plugins"), i, plugin)
+    {
+        const char *path = json_string_value(plugin);
+        const char *digest = json_string_value(json_array_get(digests, i));
+        OT_RETURN_UNLESS_OK(ot_rows_load(path, ot_target_add, err));
+        const ot_brought *brought = ot_brought_of_path(path);
+        if (digest && *digest && (!brought || strcmp(brought->digest, digest) != 0))
+            return optune_fail(err, OPTUNE_ECONFLICT,
+                               "'%s' was edited while it is tuned; start again: what was "
+                               "measured is stored",
+                               path);
+    }
+    return OPTUNE_OK;
+}
+
 static int hello(ot_keeper *k, const json_t *request, optune_err *err)
 {
     const int64_t abi = json_integer_value(json_object_get(request, "abi"));
@@ -73,15 +95,9 @@ static int hello(ot_keeper *k, const json_t *request, optune_err *err)
         return optune_fail(err, OPTUNE_EVERSION,
                            "the worker is version %s (ABI %d), its caller is %s (ABI %d)",
                            OT_VERSION, OPTUNE_ABI, ot_wire_text(request, "version"), (int)abi);
-    size_t i;
-    json_t *plugin;
-    int status = OPTUNE_OK;
-    json_array_foreach(json_object_get(request, "plugins"), i, plugin)
-    {
-        status = ot_plugin_load(json_string_value(plugin), ot_target_add, err);
-        if (status < 0)
-            return status;
-    }
+    int status = load_rows(request, err);
+    if (status < 0)
+        return status;
     status = ot_target_parse(ot_wire_text(request, "target"), &k->target, err);
     if (status >= 0)
         status = ot_wire_read_device(json_object_get(request, "device"), &k->device, err);
@@ -120,7 +136,8 @@ static int workload(ot_keeper *k, const json_t *request, optune_err *err)
     madvise(k->tray, (size_t)k->tray_bytes, MADV_REMOVE);
     int status =
         ot_inputs_open(&k->inputs, k->call, ot_wire_read_u64(json_object_get(request, "seed")),
-                       ot_wire_text(request, "reference"), threads, err);
+                       ot_wire_text(request, "reference"), threads,
+                       &(optune_task){.target = &k->target, .device = &k->device}, err);
     if (status >= 0 &&
         (k->inputs.in_bytes > k->tray_bytes || k->inputs.out_bytes > k->tray_bytes))
         status = optune_fail(err, OPTUNE_ENOMEM, "the workload's tensors take %.3g GB",

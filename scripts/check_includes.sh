@@ -5,7 +5,7 @@
 # each foreign library has one door. Prints every breach as file:line and fails.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
-find answer base bench call cli db graph include kernels run strategy target tuner -name '*.[ch]' -type f | sort |
+find answer base bench bring call cli db graph include kernels run strategy target tuner -name '*.[ch]' -type f | sort |
     xargs grep -Hn '^[[:space:]]*#[[:space:]]*include' |
     awk '
 function breach(why) {
@@ -21,15 +21,16 @@ BEGIN {
     allowed["strategy"] = "^(base|call|strategy)/"
     allowed["graph"] = "^(base|call|graph)/"
     allowed["db"] = "^(base|db)/"
-    allowed["run"] = "^(base|target|call|strategy|run)/|" public
-    allowed["answer"] = "^(base|target|call|strategy|graph|db|run|answer)/|" public
-    allowed["tuner"] = "^(base|target|call|strategy|graph|db|run|answer|tuner)/|" public
+    allowed["bring"] = "^(base|call|strategy|bring)/"
+    allowed["run"] = "^(base|target|call|strategy|bring|run)/|" public
+    allowed["answer"] = "^(base|target|call|strategy|graph|db|bring|run|answer)/|" public
+    allowed["tuner"] = "^(base|target|call|strategy|graph|db|bring|run|answer|tuner)/|" public
     allowed["cli"] = "^cli/|^optune/(types|optune|graph)\\.h$"
     allowed["kernels"] = "^kernels/|^optune/define\\.h$"
     allowed["include"] = public "|^optune/define_op\\.h$"
-    allowed["bench"] = "^(base|target|call|strategy|graph|db|run|answer|tuner|bench)/|" public
+    allowed["bench"] = "^(base|target|call|strategy|graph|db|bring|run|answer|tuner|bench)/|" public
     for (room in allowed)
-        if (room ~ /^(base|target|call|strategy|db)$/)
+        if (room ~ /^(base|target|call|strategy|bring|db)$/)
             allowed[room] = allowed[room] "|" plain
     allowed["graph"] = allowed["graph"] "|^optune/(types|define|graph)\\.h$"
 
@@ -39,7 +40,7 @@ BEGIN {
     door["^hwloc"] = "^target/cpu_topology\\.c$"
     door["^zlib\\.h$"] = "^db/recorded\\.c$"
     door["^xxhash\\.h$"] = "^base/hash\\.c$"
-    door["^jansson\\.h$"] = "^(base|target|call|strategy|graph|db|run|answer|tuner|bench)/"
+    door["^jansson\\.h$"] = "^(base|target|call|strategy|graph|db|bring|run|answer|tuner|bench)/"
     door["^(cuda|nvrtc|cudnn|cublas)"] = "^target/cuda_api\\.[ch]$"
     door["^CL/"] = "^target/opencl_api\\.[ch]$"
     door["^(cblas|dnnl|oneapi/)"] = "^bench/"

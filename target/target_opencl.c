@@ -11,7 +11,7 @@
 
 #include "target/opencl.h"
 
-enum { MOST_KERNELS = 32, FLUSH_EVERY = 256 };
+enum { MOST_KERNELS = 32, FLUSH_EVERY = 256, INVALID_ARG_SIZE = -51 };
 
 static const char *const keys[] = {"opencl", "gpu", NULL};
 
@@ -278,6 +278,15 @@ static cl_int set_map(const opencl_state *s, cl_kernel kernel, int slot,
                : rc;
 }
 
+/* A parameter is as wide as the kernel declares it; OpenCL knows, and refuses other sizes. */
+static cl_int set_int(const opencl_state *s, cl_kernel kernel, int at, const void *value)
+{
+    cl_int rc = INVALID_ARG_SIZE;
+    for (size_t size = sizeof(int64_t); size > 0 && rc == INVALID_ARG_SIZE; size /= 2)
+        rc = s->cl->clSetKernelArg(kernel, (cl_uint)at, size, value);
+    return rc;
+}
+
 /* Argument i, from the kernel's parameter *slot on. */
 static cl_int set_arg(const opencl_state *s, const optune_launch *launch, int i, int *slot)
 {
@@ -291,7 +300,7 @@ static cl_int set_arg(const opencl_state *s, const optune_launch *launch, int i,
         return set_buffer(s, kernel, at, launch->arg[i]);
     case OPTUNE_ARG_INT:
     case OPTUNE_ARG_DIM:
-        return s->cl->clSetKernelArg(kernel, (cl_uint)at, sizeof(int64_t), launch->arg[i]);
+        return set_int(s, kernel, at, launch->arg[i]);
     case OPTUNE_ARG_FLOAT: {
         const float value = (float)*(const double *)launch->arg[i];
         return s->cl->clSetKernelArg(kernel, (cl_uint)at, sizeof value, &value);

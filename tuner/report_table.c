@@ -174,6 +174,23 @@ static void add_means(const ot_row *all, int n, int width, ot_text *to)
     free(to_default);
 }
 
+/* Of an operator whose meaning is code: which config won, and what its outputs were compared with. */
+static void add_standard(const optune_call *call, const ot_row *r, int width, ot_text *to)
+{
+    ot_text line = {0};
+    if (!call->op->standard || !r->best)
+        return;
+    ot_text_printf(&line, "best of %s: ", call->op->name);
+    ot_config_print_short(&r->best->config, &line);
+    ot_text_printf(&line, "; outputs checked against %s, within ", call->op->standard);
+    ot_text_add_real(&line, call->op->absolute);
+    ot_text_add(&line, " + ");
+    ot_text_add_real(&line, call->op->relative);
+    ot_text_add(&line, " of it");
+    add_line(&line, width, to);
+    ot_text_release(&line);
+}
+
 static void footer(const ot_run *run, const ot_row *all, ot_table_form form, int width,
                    ot_text *to)
 {
@@ -186,6 +203,8 @@ static void footer(const ot_run *run, const ot_row *all, ot_table_form form, int
     }
     ot_text_add(to, "\n");
     add_means(all, n, width, to);
+    for (int i = 0; i < n; i++)
+        add_standard(&run->call[i], &all[i], width, to);
     ot_text_printf(&line, "%d new trials, %d failed, %.1f s on %s", run->new_trials,
                    run->failures, ot_now() - run->started, run->o->device.name);
     if (threads) /* a GPU has none to choose */

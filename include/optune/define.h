@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 4
+#define OPTUNE_ABI 5
 
 /* ---- strategy: which implementations for one target key ---------------------------------- */
 

@@ -176,6 +176,12 @@ typedef struct optune_op {
      * the bound grows with float32's rounding. False: every addition may round to the output's
      * type. */
     bool float32_sums;
+    /* Instead of `reference`, for an operator whose meaning is somebody's code: the implementation
+     * whose outputs are right, with its fallback config. It is built for `standard_target` (NULL:
+     * the target at hand) and run once for each set of inputs, in a process of its own. A result is
+     * right within absolute + relative * |right|, integers where they are equal. */
+    const char *standard, *standard_target;
+    double absolute, relative;
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,

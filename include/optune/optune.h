@@ -109,6 +109,36 @@ typedef struct optune_run_options {
 OPTUNE_API int optune_run(optune *handle, const optune_run_options *options,
                           optune_result **result, optune_err *err);
 
+/* ---- kernels of one's own ---------------------------------------------------------------- */
+
+/* What a kernel's file, a source or a T1, says of itself for one workload. */
+typedef struct optune_brought {
+    size_t size; /* sizeof(optune_brought) */
+    char op[OPTUNE_NAME_SIZE], impl[OPTUNE_NAME_SIZE];
+    char target[OPTUNE_NAME_SIZE];   /* whose language it is in: "cpu", "opencl", "cuda" */
+    char workload[OPTUNE_TEXT_SIZE]; /* the call of the sizes that the file names */
+    char reference[OPTUNE_WHY_SIZE]; /* what its outputs are compared with, for people */
+    double absolute, relative;       /* and how near they must be */
+    double combinations;             /* of all knobs' values */
+    int64_t valid;     /* of these, as far as constraints tell; a device may refuse more */
+    int64_t undefined; /* for so many a constraint cannot be computed; they are not valid */
+    bool counted;      /* false: there are more valid ones, and no time to count them */
+} optune_brought;
+
+/* Reads a kernel's file (docs/tune.md): from then on its operator is one more in this process. A
+ * path among the plugins of optune_open does the same. `workload` NULL: the file's. ESYNTAX and
+ * ETYPE: what is wrong, with its place; ECONFLICT: the operator's name is taken; ENOENT: no such
+ * file, or no config is valid, with the constraints that refuse them. */
+OPTUNE_API int optune_bring(const char *path, const char *workload, optune_brought *brought,
+                            optune_err *err);
+/* Has this handle's runs know a brought file, and notes beside the database where it is, so that
+ * every later handle on this database knows its operator. */
+OPTUNE_API int optune_remember(optune *handle, const char *path, optune_err *err);
+/* The config that would be used for a workload, as text of this format: "header" (C macros),
+ * "json", "csv". */
+OPTUNE_API int optune_best_config(optune *handle, const char *workload, const char *format,
+                                  optune_result **result, optune_err *err);
+
 typedef struct optune_simulate_options {
     size_t size;
     const char *const *files;    /* Kernel Tuner caches or T4 results, NULL-terminated */

@@ -76,7 +76,7 @@ static float first_datum(uint64_t seed)
     ot_inputs in;
     char path[1200];
     snprintf(path, sizeof path, "%s/reference-%llu", tuning_dir, (unsigned long long)seed);
-    check_ok(ot_inputs_open(&in, WORKLOAD, seed, path, 1, &err));
+    check_ok(ot_inputs_open(&in, WORKLOAD, seed, path, 1, NULL, &err));
     float least = INFINITY;
     for (int set = 0; set < OT_SETS; set++)
         least = fminf(least, *(const float *)in.kept[set][0]);

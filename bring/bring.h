@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels that somebody brings: one file that says of itself which knobs, constraints, arguments and
+ * launch it has becomes rows like those in tree: an operator, an implementation with its space and
+ * plan, a strategy. From there on nobody asks whose kernel it is.
+ *
+ * The one idea: a file is read to the same rows in every process that is told its path, as a plugin is
+ * loaded, so nothing but the path travels. Its notation is docs/tune.md's.
+ */
+#ifndef OPTUNE_BRING_H
+#define OPTUNE_BRING_H
+
+#include "bring/expr.h"
+#include "strategy/strategy.h"
+
+typedef enum ot_language { OT_LANGUAGE_C, OT_LANGUAGE_OPENCL, OT_LANGUAGE_CUDA } ot_language;
+
+enum {
+    OT_BROUGHT_ARGS = 24,
+    OT_BROUGHT_SIZES = 16,
+    OT_BROUGHT_WHERE = 64,
+    OT_BROUGHT_FLAGS = 8,
+    OT_BROUGHT_VALUES = OT_BROUGHT_SIZES + OPTUNE_MAX_KNOBS,
+};
+
+/* An expression over sizes and knobs; `slot` says which value each of its names is. */
+typedef struct ot_formula {
+    ot_expr *expr; /* NULL: there is none */
+    uint8_t slot[OT_EXPR_MOST_NAMES];
+} ot_formula;
+
+/* A number that the call decides: a dim of an input, where one has it as its name alone, else an
+ * attribute of the call with this default. */
+typedef struct ot_brought_size {
+    const char *name;
+    ot_spot place;
+    bool list; /* several, and always an attribute: T1's ProblemSize */
+    int n;
+    int64_t value[OPTUNE_MAX_LIST];
+    int input, dim; /* input -1: attribute `dim` */
+} ot_brought_size;
+
+typedef struct ot_brought_knob {
+    const char *name;
+    ot_spot place;
+    ot_value list;           /* its values */
+    const char *const *text; /* how each is written in source */
+    uint8_t scalar;          /* optune_scalar_kind, as the space keeps it */
+    int standard;            /* which one is used untuned */
+} ot_brought_knob;
+
+typedef enum ot_brought_role { OT_ROLE_IN, OT_ROLE_OUT, OT_ROLE_SCALAR } ot_brought_role;
+typedef struct ot_brought_arg {
+    const char *name;
+    ot_spot place;
+    ot_brought_role role;
+    optune_dtype dtype;
+    int rank;
+    ot_formula dim[OPTUNE_MAX_RANK];
+    ot_formula value; /* SCALAR */
+    int index;        /* among inputs, or among outputs */
+} ot_brought_arg;
+
+typedef struct ot_brought {
+    optune_op op; /* first: a call's op is this */
+    optune_impl impl, checker;
+    optune_strategy strategy;
+    optune_strategy_row row[2];
+    optune_preset preset[2];
+    const char *workload[2];
+    optune_op_input input[OPTUNE_MAX_INPUTS + 1];
+    optune_op_attr attr[OPTUNE_MAX_ATTRS + 1];
+
+    ot_arena arena;
+    const char *path, *file; /* whole, and its last part */
+    const char *function;
+    ot_language language;
+    ot_text source;  /* with quoted includes in place */
+    char digest[33]; /* of all that was read */
+    int n_args, n_sizes, n_knobs, n_where, n_flags;
+    ot_brought_arg arg[OT_BROUGHT_ARGS];
+    ot_brought_size size[OT_BROUGHT_SIZES];
+    ot_brought_knob knob[OPTUNE_MAX_KNOBS];
+    ot_formula where[OT_BROUGHT_WHERE];
+    ot_formula grid, block, shared, flops, bytes;
+    bool grid_in_threads; /* `grid` counts threads, as OpenCL's global size does */
+    const char *flag[OT_BROUGHT_FLAGS];
+    const char *reference;        /* a C function; NULL: the default config is what is right */
+    const char *reference_source; /* of it, when it is not in the file itself */
+    double absolute, relative;    /* negative: not said */
+} ot_brought;
+
+/* ---- load.c ------------------------------------------------------------------------------ */
+/* Adds the rows of a plugin or of a kernel's file, by what it is called; all or none. ENOENT, EIO,
+ * ESYNTAX with the place, ECONFLICT: an operator of that name exists. See ot_plugin_load. */
+int ot_rows_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
+                 optune_err *err);
+/* Whether it would be read as a kernel's file. */
+bool ot_is_brought_path(const char *path);
+/* What this process has read from that path, or as that operator; NULL: nothing. */
+const ot_brought *ot_brought_of_path(const char *path);
+const ot_brought *ot_brought_of_op(const char *op);
+
+/* ---- source.c ---------------------------------------------------------------------------- */
+/* The file's text with what it includes in quotes put in place, so that it is whole wherever it is
+ * compiled, and says its own lines to compilers. `within`: a folder (real path) that nothing is
+ * read outside of; NULL: anywhere. */
+int ot_source_read(const char *path, const char *within, ot_text *to, optune_err *err);
+
+/* ---- notation.c, t1.c: what a file says of itself ---------------------------------------- */
+int ot_notation_read(ot_brought *b, const char *text, optune_err *err);
+int ot_t1_read(ot_brought *b, const char *text, optune_err *err);
+
+/* ---- declare.c: what both of them say ---------------------------------------------------- */
+int ot_declare_size(ot_brought *b, const char *name, ot_spot place, const ot_value *value,
+                    optune_err *err);
+/* `standard` NULL: its first value. The list may belong to anyone. */
+int ot_declare_knob(ot_brought *b, const char *name, ot_spot place, const ot_value *list,
+                    const ot_value *standard, optune_err *err);
+int ot_declare_where(ot_brought *b, const char *text, ot_spot place, optune_err *err);
+/* The value of a text that knows only the sizes declared so far. */
+int ot_declared_value(ot_brought *b, const char *text, ot_spot place, ot_value *value,
+                      optune_err *err);
+
+/* ---- settle.c ---------------------------------------------------------------------------- */
+/* Once all is declared: what names mean, which sizes are dims and which attributes; and the rows. */
+int ot_brought_settle(ot_brought *b, optune_err *err);
+
+/* ---- values.c ---------------------------------------------------------------------------- */
+/* What names mean for a call and a config. */
+typedef struct ot_values {
+    ot_value value[OT_BROUGHT_VALUES];
+    ot_value item[OPTUNE_MAX_LIST]; /* of sizes that are lists */
+} ot_values;
+/* config NULL: knobs have their defaults. */
+void ot_values_of(const ot_brought *b, const optune_call *call, const optune_config *config,
+                  ot_values *values);
+int ot_formula_value(const ot_formula *f, const ot_values *values, ot_arena *arena,
+                     ot_value *value, optune_err *err);
+/* As an integer; ETYPE with the place. */
+int ot_formula_int(const ot_formula *f, const ot_values *values, int64_t *value,
+                   optune_err *err);
+/* An integer, or a list of up to three; the others are 1. */
+int ot_formula_three(const ot_formula *f, const ot_values *values, int64_t value[3],
+                     optune_err *err);
+
+/* ---- rows.c: hooks of the rows; they find the file's declaration at the call's op ---------- */
+void ot_brought_rows(ot_brought *b);
+
+/* ---- count.c ----------------------------------------------------------------------------- */
+typedef struct ot_brought_count {
+    double combinations;
+    int64_t valid;
+    bool whole;                        /* false: time was up, there are at least so many */
+    int64_t refused[OT_BROUGHT_WHERE]; /* by each constraint, those before it having agreed */
+    int64_t undefined;                 /* of those: it could not be computed, by a zero say */
+} ot_brought_count;
+/* By constraints alone, each tested as soon as its last knob has a value. */
+void ot_brought_count_valid(const ot_brought *b, const optune_call *call, double seconds,
+                            ot_brought_count *count);
+/* ENOENT: there is no valid config, with the constraints that leave none. */
+int ot_brought_check_count(const ot_brought *b, const ot_brought_count *count, optune_err *err);
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows of a kernel that was brought. Their hooks find the file's declaration behind the call's
+ * operator, which is its first field.
+ */
+#include <string.h>
+
+#include "bring/bring.h"
+
+static const ot_brought *brought(const optune_call *call)
+{
+    return (const ot_brought *)call->op;
+}
+
+/* ---- the operator ------------------------------------------------------------------------ */
+
+/* The size that a dim is called by, and nothing more; -1: it is computed. */
+static int size_of(const ot_brought *b, const ot_formula *f)
+{
+    const bool name = f->expr->node[f->expr->root].kind == OT_NODE_NAME;
+    return name && f->slot[0] < OT_BROUGHT_SIZES && b->size[f->slot[0]].input >= 0 ? f->slot[0]
+                                                                                   : -1;
+}
+
+/* A dim that is computed, where all that it is computed from is known. */
+static int compute_dim(const ot_brought *b, const ot_formula *f, const ot_values *values,
+                       optune_dim *dim, optune_err *err)
+{
+    const char *const *name;
+    int64_t is;
+    for (int i = ot_expr_names(f->expr, &name) - 1; i >= 0; i--)
+        if (values->value[f->slot[i]].kind == OT_VALUE_NONE)
+            return 1;
+    OT_RETURN_UNLESS_OK(ot_formula_int(f, values, &is, err));
+    optune_dim wanted = optune_dim_of(is);
+    if (is < 0 || is > OPTUNE_MAX_DIM)
+        return ot_fail_at(f->expr->place, OPTUNE_ETYPE, err, "'%s' is %lld, no dim's size",
+                          f->expr->text, (long long)is);
+    if (optune_dim_unify(dim, &wanted))
+        return OPTUNE_OK;
+    (void)b;
+    return optune_fail(err, OPTUNE_ETYPE, "it is %lld, and '%s' is %lld", (long long)dim->min,
+                       f->expr->text, (long long)is);
+}
+
+static int relate(const ot_brought *b, const ot_brought_arg *arg, optune_tensor *type,
+                  optune_dim *size, const ot_values *values, optune_err *err)
+{
+    optune_dtype dtype = arg->dtype;
+    int unknown = 0;
+    if (!optune_dtype_unify(&type->dtype, &dtype) || !optune_tensor_set_rank(type, arg->rank)) {
+        char wanted[OPTUNE_WORD_SIZE];
+        ot_print_dtype(arg->dtype, wanted, sizeof wanted);
+        return optune_fail(err, OPTUNE_ETYPE, "'%s' is %s with %d dims", arg->name, wanted,
+                           arg->rank);
+    }
+    for (int d = 0; d < arg->rank; d++) {
+        const int k = size_of(b, &arg->dim[d]);
+        optune_err inner = {0};
+        int status = OPTUNE_OK;
+        if (k < 0)
+            status = compute_dim(b, &arg->dim[d], values, &type->dim[d], &inner);
+        else if (!optune_dim_unify(&type->dim[d], &size[k]))
+            status = optune_fail(&inner, OPTUNE_ETYPE, "it is %lld, and %s is %lld",
+                                 (long long)type->dim[d].min, b->size[k].name,
+                                 (long long)size[k].min);
+        if (status < 0)
+            return optune_fail(err, OPTUNE_ETYPE, "dim %d of '%s': %s", d, arg->name,
+                               inner.text);
+        unknown = unknown || !optune_dim_known(&type->dim[d]);
+    }
+    return unknown;
+}
+
+static int types(optune_call *call, optune_err *err)
+{
+    const ot_brought *b = brought(call);
+    optune_dim size[OT_BROUGHT_SIZES];
+    int unknown = 0;
+    for (int k = 0; k < b->n_sizes; k++)
+        size[k] = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
+    for (int turn = 0; turn < 3; turn++) { /* names first, then what is computed from them */
+        ot_values values = {0};
+        ot_values_of(b, call, NULL, &values);
+        for (int k = 0; k < b->n_knobs; k++) /* a dim sees all values of a knob */
+            values.value[OT_BROUGHT_SIZES + k] = b->knob[k].list;
+        unknown = 0;
+        for (int i = 0; i < b->n_args; i++) {
+            const ot_brought_arg *arg = &b->arg[i];
+            if (arg->role == OT_ROLE_SCALAR)
+                continue;
+            optune_tensor *type = arg->role == OT_ROLE_IN ? &call->input[arg->index].type
+                                                          : &call->output[arg->index];
+            const int status = relate(b, arg, type, size, &values, err);
+            if (status < 0)
+                return status;
+            unknown = unknown || status;
+        }
+    }
+    return unknown;
+}
+
+static double amount(const optune_call *call, const ot_formula *f)
+{
+    ot_values values = {0};
+    ot_arena arena = {0};
+    ot_value value;
+    ot_values_of(brought(call), call, NULL, &values);
+    const int status = ot_formula_value(f, &values, &arena, &value, NULL);
+    const double is = status >= 0 && ot_value_number(&value) ? ot_value_real(&value) : 0;
+    ot_arena_release(&arena);
+    return is > 0 ? is : 0;
+}
+
+static double flops(const optune_call *call)
+{
+    return amount(call, &brought(call)->flops);
+}
+
+static double bytes(const optune_call *call)
+{
+    return amount(call, &brought(call)->bytes);
+}
+
+/* ---- the implementation ------------------------------------------------------------------ */
+
+static bool applies(const optune_task *task, char *why)
+{
+    return ot_call_static(task->call) || optune_refuse(why, "needs constant shapes");
+}
+
+static void space(const optune_task *task, optune_space *to)
+{
+    const ot_brought *b = brought(task->call);
+    for (int k = 0; k < b->n_knobs; k++) {
+        const ot_brought_knob *knob = &b->knob[k];
+        const int n = knob->list.n;
+        int64_t *ints = ot_alloc((size_t)n * sizeof *ints);
+        bool *bools = ot_alloc((size_t)n * sizeof *bools);
+        for (int i = 0; i < n && knob->scalar != OPTUNE_SCALAR_WORD; i++) {
+            ints[i] = knob->list.item[i].i;
+            bools[i] = ints[i] != 0;
+        }
+        if (knob->scalar == OPTUNE_SCALAR_INT)
+            optune_space_ints(to, knob->name, n, ints);
+        else if (knob->scalar == OPTUNE_SCALAR_BOOL)
+            optune_space_bools(to, knob->name, n, bools);
+        else
+            optune_space_words(to, knob->name, n, knob->text);
+        free(ints);
+        free(bools);
+    }
+}
+
+static void fallback(const optune_task *task, const optune_space *from, optune_config *config)
+{
+    const ot_brought *b = brought(task->call);
+    for (int k = 0; k < b->n_knobs; k++)
+        ot_space_entity(from, k, b->knob[k].standard, &config->entity[k]);
+    optune_config_nearest(config, from);
+}
+
+typedef struct shape { /* of a launch */
+    int64_t grid[3], block[3], shared;
+} shape;
+
+static int shape_of(const ot_brought *b, const ot_values *values, shape *to, optune_err *err)
+{
+    *to = (shape){.grid = {1, 1, 1}, .block = {1, 1, 1}};
+    OT_RETURN_UNLESS_OK(ot_formula_three(&b->grid, values, to->grid, err));
+    OT_RETURN_UNLESS_OK(ot_formula_three(&b->block, values, to->block, err));
+    if (b->shared.expr)
+        OT_RETURN_UNLESS_OK(ot_formula_int(&b->shared, values, &to->shared, err));
+    for (int i = 0; i < 3; i++) {
+        if (to->block[i] < 1 || to->grid[i] < 1 || to->block[i] > 1 << 16 ||
+            to->grid[i] > INT32_MAX || to->shared < 0)
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "the launch has %lld threads in %lld blocks along dim %d",
+                               (long long)to->block[i], (long long)to->grid[i], i);
+        if (b->grid_in_threads && to->grid[i] % to->block[i] != 0)
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "%lld threads along dim %d are no blocks of %lld",
+                               (long long)to->grid[i], i, (long long)to->block[i]);
+        if (b->grid_in_threads)
+            to->grid[i] /= to->block[i];
+    }
+    return OPTUNE_OK;
+}
+
+static bool launches(const optune_task *task, const ot_values *values, char *why)
+{
+    const optune_device *device = task->device;
+    optune_err err = {0};
+    shape s;
+    if (shape_of(brought(task->call), values, &s, &err) < 0)
+        return optune_refuse(why, "%s", err.text);
+    const int64_t threads = s.block[0] * s.block[1] * s.block[2];
+    if (device->max_threads_per_block && threads > device->max_threads_per_block)
+        return optune_refuse(why, "%lld threads in a block, the device has %d",
+                             (long long)threads, device->max_threads_per_block);
+    for (int i = 0; i < 3; i++)
+        if (device->max_block[i] && s.block[i] > device->max_block[i])
+            return optune_refuse(why, "%lld threads along dim %d of a block, the device has %d",
+                                 (long long)s.block[i], i, device->max_block[i]);
+    if (device->max_shared && s.shared > device->max_shared)
+        return optune_refuse(why, "%lld bytes of shared memory, the device has %lld",
+                             (long long)s.shared, (long long)device->max_shared);
+    return true;
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    const ot_brought *b = brought(task->call);
+    ot_values values;
+    ot_arena arena = {0};
+    bool agreed = true;
+    ot_values_of(b, task->call, config, &values);
+    for (int i = 0; i < b->n_where && agreed; i++) {
+        optune_err err = {0};
+        ot_value value;
+        if (ot_formula_value(&b->where[i], &values, &arena, &value, &err) < 0)
+            agreed = optune_refuse(why, "%s", err.text);
+        else if (!ot_value_true(&value))
+            agreed = optune_refuse(why, "%s:%d: '%s' is false", b->file,
+                                   b->where[i].expr->place.line, b->where[i].expr->text);
+    }
+    ot_arena_release(&arena);
+    return agreed && (b->language == OT_LANGUAGE_C || launches(task, &values, why));
+}
+
+/* ---- plans ------------------------------------------------------------------------------- */
+
+static bool is_parameter(const ot_brought *b, const char *name)
+{
+    for (int i = 0; i < b->n_args; i++)
+        if (strcmp(b->arg[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A size that is a parameter, too, is no macro: it would replace the parameter's name. */
+static void define_sizes(const ot_brought *b, const ot_values *values, optune_plan *plan,
+                         int module)
+{
+    char name[OPTUNE_KNOB_NAME_SIZE + 16];
+    for (int k = 0; k < b->n_sizes; k++) {
+        const ot_value *value = &values->value[k];
+        if (value->kind == OT_VALUE_INT && !is_parameter(b, b->size[k].name))
+            optune_plan_define(plan, module, b->size[k].name, value->i);
+        for (int i = 0; value->kind == OT_VALUE_LIST && i < value->n; i++) {
+            snprintf(name, sizeof name, "%s_%d", b->size[k].name, i);
+            optune_plan_define(plan, module, name, value->item[i].i);
+        }
+    }
+}
+
+static void define_knobs(const ot_brought *b, const ot_values *values, optune_plan *plan,
+                         int module)
+{
+    for (int k = 0; k < b->n_knobs; k++) {
+        const ot_value *value = &values->value[OT_BROUGHT_SIZES + k];
+        if (value->kind == OT_VALUE_INT || value->kind == OT_VALUE_BOOL)
+            optune_plan_define(plan, module, b->knob[k].name, value->i);
+        else if (value->kind == OT_VALUE_WORD)
+            optune_plan_define_text(plan, module, b->knob[k].name, value->s);
+        else {
+            ot_text text = {0};
+            ot_value_print(value, &text);
+            optune_plan_define_text(plan, module, b->knob[k].name, ot_text_str(&text));
+            ot_text_release(&text);
+        }
+    }
+}
+
+/* The bytes that a parameter of this type has, little end first, as an integer. */
+static int64_t bits_of(optune_dtype type, const ot_value *value)
+{
+    const double real = ot_value_real(value);
+    const float narrow = (float)real;
+    int64_t bits = 0;
+    if (type.code != OPTUNE_DTYPE_FLOAT)
+        return value->kind == OT_VALUE_REAL ? (int64_t)real : value->i;
+    if (type.bits == 64)
+        memcpy(&bits, &real, sizeof real);
+    else
+        memcpy(&bits, &narrow, sizeof narrow);
+    return bits;
+}
+
+static void add_scalar(const ot_brought *b, int i, const ot_values *values, bool called,
+                       optune_plan *plan, int module, optune_stage *stage)
+{
+    const ot_brought_arg *arg = &b->arg[i];
+    ot_arena arena = {0};
+    ot_value value;
+    optune_err err = {0};
+    if (ot_formula_value(&arg->value, values, &arena, &value, &err) < 0 ||
+        !ot_value_number(&value)) {
+        plan->problem = (optune_err){0};
+        optune_fail(&plan->problem, OPTUNE_EUSAGE, "'%s' has no number: %s", arg->name,
+                    err.text);
+    } else if (called) {
+        char name[32], text[64];
+        snprintf(name, sizeof name, "OPTUNE_ARG_%d", i);
+        if (value.kind == OT_VALUE_REAL)
+            ot_format(text, sizeof text, "(%.17g)", value.f);
+        else
+            snprintf(text, sizeof text, "(%lldLL)", (long long)value.i);
+        optune_plan_define_text(plan, module, name, text);
+    } else {
+        stage->arg[stage->n_args++] = optune_int_arg(bits_of(arg->dtype, &value));
+    }
+    ot_arena_release(&arena);
+}
+
+static void plan_of(const ot_brought *b, const ot_values *values, bool called,
+                    const char *function, optune_plan *plan)
+{
+    const int module = optune_plan_module(plan);
+    optune_stage stage = {.phase = OPTUNE_TIMED, .module = module, .function = function};
+    define_sizes(b, values, plan, module);
+    define_knobs(b, values, plan, module);
+    for (int i = 0; i < b->n_args; i++) {
+        const ot_brought_arg *arg = &b->arg[i];
+        if (arg->role == OT_ROLE_SCALAR)
+            add_scalar(b, i, values, called, plan, module, &stage);
+        else
+            stage.arg[stage.n_args++] = arg->role == OT_ROLE_IN ? optune_input_arg(arg->index)
+                                                                : optune_output_arg(arg->index);
+    }
+    shape s;
+    if (!called && shape_of(b, values, &s, &plan->problem) >= 0) {
+        memcpy(stage.grid, s.grid, sizeof s.grid);
+        memcpy(stage.block, s.block, sizeof s.block);
+        stage.shared = s.shared;
+    }
+    optune_plan_stage(plan, &stage);
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *to)
+{
+    const ot_brought *b = brought(task->call);
+    const bool called = b->language == OT_LANGUAGE_C;
+    ot_values values;
+    ot_values_of(b, task->call, config, &values);
+    plan_of(b, &values, called, called ? "optune_entry" : b->function, to);
+    for (int i = 0; i < b->n_flags; i++)
+        optune_plan_flag(to, 0, b->flag[i]);
+}
+
+/* The reference: a C function whatever the kernel is, called with the defaults of all knobs. */
+static void checker_plan(const optune_task *task, const optune_config *config, optune_plan *to)
+{
+    const ot_brought *b = brought(task->call);
+    ot_values values;
+    (void)config;
+    ot_values_of(b, task->call, NULL, &values);
+    plan_of(b, &values, true, "optune_entry", to);
+}
+
+/* ---- all --------------------------------------------------------------------------------- */
+
+void ot_brought_rows(ot_brought *b)
+{
+    static const char *const key[] = {"cpu", "opencl", "cuda"};
+    static const char *const suffix[] = {"c", "opencl", "cuda"};
+    b->preset[0] = (optune_preset){.name = "file",
+                                   .description = "the sizes that the file names",
+                                   .workloads = b->workload};
+    b->op.summary = ot_arena_printf(&b->arena, "brought from %s", b->path);
+    b->op.inputs = b->input;
+    b->op.attrs = b->attr;
+    b->op.pattern = OPTUNE_OPAQUE;
+    b->op.support_level = 10;
+    b->op.types = types;
+    b->op.flops = b->flops.expr ? flops : NULL;
+    b->op.bytes = b->bytes.expr ? bytes : NULL;
+    b->op.presets = b->preset;
+    b->op.samples = b->workload;
+    b->op.absolute = b->absolute;
+    b->op.relative = b->relative;
+    b->impl.op = b->checker.op = b->op.name;
+    b->impl.name = ot_arena_printf(&b->arena, "%s.%s", b->op.name, suffix[b->language]);
+    b->impl.summary = b->op.summary;
+    b->impl.applies = applies;
+    b->impl.space = b->n_knobs ? space : NULL;
+    b->impl.fallback = b->n_knobs ? fallback : NULL;
+    b->impl.valid = valid;
+    b->impl.plan = plan;
+    b->op.standard = b->impl.name;
+    if (b->reference) {
+        b->checker.name = ot_arena_printf(&b->arena, "%s.reference", b->op.name);
+        b->checker.summary = ot_arena_printf(&b->arena, "%s, which checks it", b->reference);
+        b->checker.plan = checker_plan;
+        b->op.standard = b->checker.name;
+        b->op.standard_target = "cpu";
+    }
+    b->row[0] = (optune_strategy_row){.impl = b->impl.name};
+    b->strategy = (optune_strategy){.op = b->op.name, .key = key[b->language], .rows = b->row};
+}

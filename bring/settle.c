@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Once a file has declared all: what the names in its expressions mean, which sizes follow from the
+ * inputs and which are attributes of the call, what the source is, and the rows that stand for it.
+ */
+#include <string.h>
+
+#include "bring/bring.h"
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static int slot_of(const ot_brought *b, const char *name)
+{
+    for (int i = 0; i < b->n_sizes; i++)
+        if (strcmp(b->size[i].name, name) == 0)
+            return i;
+    for (int i = 0; i < b->n_knobs; i++)
+        if (strcmp(b->knob[i].name, name) == 0)
+            return OT_BROUGHT_SIZES + i;
+    return -1;
+}
+
+static int no_such_name(const ot_brought *b, const ot_formula *f, const char *name,
+                        optune_err *err)
+{
+    const char *names[OT_BROUGHT_VALUES];
+    int n = 0;
+    optune_err inner = {0};
+    for (int i = 0; i < b->n_sizes; i++)
+        names[n++] = b->size[i].name;
+    for (int i = 0; i < b->n_knobs; i++)
+        names[n++] = b->knob[i].name;
+    ot_no_such(&inner, "size or knob", name, names, n);
+    const char *at = strstr(f->expr->text, name);
+    return ot_fail_at(
+        ot_spot_in(&f->expr->place, f->expr->text, at ? (size_t)(at - f->expr->text) : 0),
+        OPTUNE_ENOENT, err, "%s", inner.text);
+}
+
+static int settle_formula(const ot_brought *b, ot_formula *f, optune_err *err)
+{
+    if (!f->expr)
+        return OPTUNE_OK;
+    const char *const *name;
+    const int n = ot_expr_names(f->expr, &name);
+    for (int i = 0; i < n; i++) {
+        const int slot = slot_of(b, name[i]);
+        if (slot < 0)
+            return no_such_name(b, f, name[i], err);
+        f->slot[i] = (uint8_t)slot;
+    }
+    return OPTUNE_OK;
+}
+
+static int settle_formulas(ot_brought *b, optune_err *err)
+{
+    ot_formula *const one[] = {&b->grid, &b->block, &b->shared, &b->flops, &b->bytes};
+    for (int i = 0; i < OT_COUNT(one); i++)
+        OT_RETURN_UNLESS_OK(settle_formula(b, one[i], err));
+    for (int i = 0; i < b->n_where; i++)
+        OT_RETURN_UNLESS_OK(settle_formula(b, &b->where[i], err));
+    for (int i = 0; i < b->n_args; i++) {
+        OT_RETURN_UNLESS_OK(settle_formula(b, &b->arg[i].value, err));
+        for (int d = 0; d < b->arg[i].rank; d++)
+            OT_RETURN_UNLESS_OK(settle_formula(b, &b->arg[i].dim[d], err));
+    }
+    return OPTUNE_OK;
+}
+
+/* ---- parameters -------------------------------------------------------------------------- */
+
+static int settle_args(ot_brought *b, optune_err *err)
+{
+    int in = 0, out = 0;
+    static const char *const types[] = {"scalar", "tensor", "matrix"};
+    for (int i = 0; i < b->n_args; i++) {
+        ot_brought_arg *arg = &b->arg[i];
+        for (int k = 0; k < i; k++)
+            if (strcmp(b->arg[k].name, arg->name) == 0)
+                return ot_fail_at(arg->place, OPTUNE_ECONFLICT, err,
+                                  "there are two parameters '%s'", arg->name);
+        if (arg->role == OT_ROLE_SCALAR)
+            continue;
+        arg->index = arg->role == OT_ROLE_IN ? in++ : out++;
+        if (in > OPTUNE_MAX_INPUTS || out > OPTUNE_MAX_OUTPUTS)
+            return ot_fail_at(arg->place, OPTUNE_ELIMIT, err,
+                              "more than %d inputs or %d outputs", OPTUNE_MAX_INPUTS,
+                              OPTUNE_MAX_OUTPUTS);
+        if (arg->role == OT_ROLE_IN)
+            b->input[arg->index] =
+                (optune_op_input){.name = arg->name, .type = types[1], .description = ""};
+    }
+    b->op.n_outputs = out;
+    return out ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_EUSAGE,
+                             "%s: '%s' has no output: no parameter is marked 'out'", b->file,
+                             b->function);
+}
+
+/* A size is the first dim of an input that is nothing but its name. */
+static void bind_size(ot_brought *b, int k)
+{
+    for (int i = 0; i < b->n_args && !b->size[k].list; i++)
+        for (int d = 0; b->arg[i].role == OT_ROLE_IN && d < b->arg[i].rank; d++) {
+            const ot_formula *f = &b->arg[i].dim[d];
+            if (f->expr->node[f->expr->root].kind == OT_NODE_NAME && f->slot[0] == k) {
+                b->size[k].input = b->arg[i].index;
+                b->size[k].dim = d;
+                return;
+            }
+        }
+}
+
+static const char *numbers(ot_brought *b, const ot_brought_size *size)
+{
+    ot_text text = {0};
+    ot_text_add(&text, size->list ? "[" : "");
+    for (int i = 0; i < size->n; i++)
+        ot_text_printf(&text, "%s%lld", i ? "," : "", (long long)size->value[i]);
+    ot_text_add(&text, size->list ? "]" : "");
+    const char *copy = ot_arena_copy(&b->arena, ot_text_str(&text));
+    ot_text_release(&text);
+    return copy;
+}
+
+static void settle_sizes(ot_brought *b)
+{
+    int n = 0;
+    for (int k = 0; k < b->n_sizes; k++) {
+        ot_brought_size *size = &b->size[k];
+        bind_size(b, k);
+        if (size->input >= 0)
+            continue;
+        size->dim = n;
+        b->attr[n++] = (optune_op_attr){.name = size->name,
+                                        .kind = size->list ? OPTUNE_ATTR_INTS : OPTUNE_ATTR_INT,
+                                        .value = numbers(b, size),
+                                        .description = "a size",
+                                        .length = size->list ? size->n : 0,
+                                        .min = 0,
+                                        .max = OPTUNE_MAX_DIM,
+                                        .shown = true};
+    }
+}
+
+/* ---- launch, tolerance ------------------------------------------------------------------- */
+
+static int settle_launch(const ot_brought *b, optune_err *err)
+{
+    const bool gpu = b->language != OT_LANGUAGE_C;
+    if (gpu && (!b->grid.expr || !b->block.expr))
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "%s: a kernel for GPUs needs its launch: 'launch grid = (N + BLOCK "
+                           "- 1) // BLOCK, block = BLOCK'",
+                           b->file);
+    const ot_formula *said = b->grid.expr ? &b->grid : b->block.expr ? &b->block : &b->shared;
+    if (!gpu && said->expr)
+        return ot_fail_at(said->expr->place, OPTUNE_EUSAGE, err,
+                          "a C function is called, not launched");
+    return OPTUNE_OK;
+}
+
+/* Unless the file says: what sums in the output's type lose. */
+static void settle_tolerance(ot_brought *b)
+{
+    double least = 0;
+    for (int i = 0; i < b->n_args; i++) {
+        const optune_dtype type = b->arg[i].dtype;
+        const bool real = type.code == OPTUNE_DTYPE_FLOAT || type.code == OPTUNE_DTYPE_BFLOAT;
+        if (b->arg[i].role == OT_ROLE_OUT && real)
+            least = type.bits == 64 ? 1e-10 : type.bits == 32 ? 1e-4 : 2e-2;
+    }
+    b->absolute = b->absolute < 0 ? least : b->absolute;
+    b->relative = b->relative < 0 ? least : b->relative;
+}
+
+/* ---- source ------------------------------------------------------------------------------ */
+
+static const char *c_type(optune_dtype type)
+{
+    if (type.code == OPTUNE_DTYPE_FLOAT)
+        return type.bits == 64 ? "double" : "float";
+    return type.bits == 64   ? "long long"
+           : type.bits == 32 ? "int"
+           : type.bits == 16 ? "short"
+                             : "char";
+}
+
+/* The one function that the harness calls, and in it the kernel with its own parameters. */
+static void add_entry(const ot_brought *b, const char *function, ot_text *to)
+{
+    ot_text_printf(to, "\n#line 1 \"entry\"\nvoid optune_entry(void *const *arg)\n{\n    %s(",
+                   function);
+    for (int i = 0, k = 0; i < b->n_args; i++) {
+        const ot_brought_arg *arg = &b->arg[i];
+        ot_text_add(to, i ? ", " : "");
+        if (arg->role == OT_ROLE_SCALAR)
+            ot_text_printf(to, "(%s%s)OPTUNE_ARG_%d",
+                           arg->dtype.code == OPTUNE_DTYPE_UINT ? "unsigned " : "",
+                           c_type(arg->dtype), i);
+        else
+            ot_text_printf(to, "arg[%d]", k++);
+    }
+    ot_text_add(to, ");\n}\n");
+}
+
+static const char *keep(ot_brought *b, ot_text *text)
+{
+    const char *copy = ot_arena_copy(&b->arena, ot_text_str(text));
+    ot_text_release(text);
+    return copy;
+}
+
+static const char *kernel_source(ot_brought *b)
+{
+    ot_text text = {0};
+    /* CUDA's names are C's, so that the driver finds them. */
+    const bool wrap =
+        b->language == OT_LANGUAGE_CUDA && !strstr(ot_text_str(&b->source), "extern \"C\"");
+    ot_text_printf(&text, "/* %s %s */\n%s", b->file, b->digest,
+                   wrap ? "extern \"C\" {\n" : "");
+    ot_text_add_n(&text, b->source.s, b->source.n);
+    if (wrap)
+        ot_text_add(&text, "\n}\n");
+    if (b->language == OT_LANGUAGE_C)
+        add_entry(b, b->function, &text);
+    return keep(b, &text);
+}
+
+/* As C, with OPTUNE_REFERENCE defined, so that a file can hide its kernel from the C compiler. */
+static int reference_source(ot_brought *b, optune_err *err)
+{
+    ot_text text = {0};
+    ot_text_add(&text, "#define OPTUNE_REFERENCE 1\n");
+    if (b->reference_source) {
+        const char *slash = strrchr(b->path, '/');
+        const char *path = b->reference_source[0] == '/' || !slash
+                               ? b->reference_source
+                               : ot_arena_printf(&b->arena, "%.*s/%s", (int)(slash - b->path),
+                                                 b->path, b->reference_source);
+        const int status = ot_source_read(path, NULL, &text, err);
+        if (status < 0) {
+            ot_text_release(&text);
+            return status;
+        }
+    } else {
+        ot_text_add_n(&text, b->source.s, b->source.n);
+    }
+    if (!strstr(ot_text_str(&text), b->reference)) {
+        ot_text_release(&text);
+        return optune_fail(err, OPTUNE_ENOENT, "%s: there is no reference function '%s'",
+                           b->file, b->reference);
+    }
+    add_entry(b, b->reference, &text);
+    b->checker.source = keep(b, &text);
+    return OPTUNE_OK;
+}
+
+/* ---- all --------------------------------------------------------------------------------- */
+
+/* The call that the file's own sizes make. */
+static int default_workload(ot_brought *b, optune_err *err)
+{
+    ot_values values = {0};
+    ot_value item[OPTUNE_MAX_LIST];
+    ot_text text = {0};
+    int status = OPTUNE_OK, n = 0;
+    for (int k = 0; k < b->n_sizes; k++) {
+        for (int i = 0; i < b->size[k].n && b->size[k].list; i++)
+            item[i] = ot_int_value(b->size[k].value[i]);
+        values.value[k] =
+            b->size[k].list ? (ot_value){.kind = OT_VALUE_LIST, .n = b->size[k].n, .item = item}
+                            : ot_int_value(b->size[k].value[0]);
+    }
+    for (int k = 0; k < b->n_knobs; k++)
+        values.value[OT_BROUGHT_SIZES + k] = b->knob[k].list;
+    ot_text_printf(&text, "%s(", b->op.name);
+    for (int i = 0; i < b->n_args && status >= 0; i++) {
+        const ot_brought_arg *arg = &b->arg[i];
+        char dtype[OPTUNE_WORD_SIZE];
+        if (arg->role != OT_ROLE_IN)
+            continue;
+        ot_print_dtype(arg->dtype, dtype, sizeof dtype);
+        ot_text_printf(&text, "%s%s[", n++ ? ", " : "", dtype);
+        for (int d = 0; d < arg->rank && status >= 0; d++) {
+            int64_t dim = 0;
+            status = ot_formula_int(&arg->dim[d], &values, &dim, err);
+            ot_text_printf(&text, "%s%lld", d ? "," : "", (long long)dim);
+        }
+        ot_text_add(&text, "]");
+    }
+    ot_text_add(&text, ")");
+    b->workload[0] = keep(b, &text);
+    return status;
+}
+
+int ot_brought_settle(ot_brought *b, optune_err *err)
+{
+    if (!b->op.name)
+        b->op.name = b->function;
+    if (strlen(b->op.name) > OPTUNE_NAME_SIZE - 16)
+        return optune_fail(err, OPTUNE_ELIMIT,
+                           "%s: the name '%s' is too long; 'name ...' gives a shorter one",
+                           b->file, b->op.name);
+    OT_RETURN_UNLESS_OK(settle_formulas(b, err));
+    OT_RETURN_UNLESS_OK(settle_args(b, err));
+    settle_sizes(b);
+    OT_RETURN_UNLESS_OK(settle_launch(b, err));
+    settle_tolerance(b);
+    if (b->reference && strcmp(b->reference, "default") == 0)
+        b->reference = NULL;
+    if (b->reference)
+        OT_RETURN_UNLESS_OK(reference_source(b, err));
+    const char *const all[] = {ot_text_str(&b->source), b->checker.source, b->digest};
+    ot_digest_hex(ot_digest_texts(all, OT_COUNT(all)), b->digest);
+    b->impl.source = kernel_source(b);
+    OT_RETURN_UNLESS_OK(default_workload(b, err));
+    ot_brought_rows(b);
+    return OPTUNE_OK;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run for a command line: its options, its progress, its end. */
+#include "cli/tuning.h"
+
+int ot_tuning_check(const ot_cli *cli, const ot_tuning *how)
+{
+    if (how->json + how->csv + how->markdown > 1)
+        return ot_say_usage(cli->cmd, "--json, --csv and --markdown exclude each other");
+    if (how->compile_only && (how->csv || how->markdown))
+        return ot_say_usage(cli->cmd, "--compile-only prints text or --json");
+    return OT_EXIT_DONE;
+}
+
+/* What was measured is printed whatever ended it; the exit code says that something did. */
+static int finish(int status, const optune_err *err, bool printed)
+{
+    if (status == OPTUNE_OK)
+        return OT_EXIT_DONE;
+    const int code = ot_say_failure(err);
+    return printed && status != OPTUNE_EINTERRUPTED ? OT_EXIT_FAILED : code;
+}
+
+int ot_tuning_run(optune *handle, const ot_tuning *how, optune_run_options *options, bool quiet)
+{
+    options->search = how->search;
+    options->trials = how->trials;
+    options->seconds = how->seconds;
+    options->seed = how->seed;
+    options->again = how->again;
+    options->log = how->log;
+    options->progress = ot_progress_show;
+    options->compile_only = how->compile_only;
+    options->table = how->csv ? "csv" : how->markdown ? "markdown" : "text";
+    options->width = ot_output_width();
+    optune_err err = {0};
+    optune_result *result = NULL;
+    ot_on_interrupt(handle);
+    const int status = optune_run(handle, options, &result, &err);
+    ot_on_interrupt(NULL);
+    ot_progress_end();
+    if (result && !quiet)
+        ot_print_result(result, how->json);
+    fflush(stdout); /* in front of why it ended, where both go to one terminal */
+    const bool printed = result != NULL;
+    optune_result_free(result);
+    return finish(status, &err, printed);
+}

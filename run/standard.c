@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The right outputs of an operator whose meaning is code (its `standard`): that implementation with
+ * its fallback config, built and run once over given inputs.
+ *
+ * The one idea: it is code that nobody has checked, so it runs as candidates do, behind guard pages,
+ * over poisoned outputs, in a process of its own with a deadline; only what it says is believed.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/standard.h"
+
+static const double COMPILE_S = 60, MOST_S = 60;
+
+typedef struct setup {
+    const optune_call *call;
+    const optune_impl *impl;
+    optune_target target;
+    optune_device device;
+    optune_task task; /* of these */
+    char text[OPTUNE_TEXT_SIZE], config[OPTUNE_TEXT_SIZE];
+    json_t *modules;
+} setup;
+
+/* What both processes map: a verdict, the inputs, the outputs. */
+typedef struct shared {
+    int status; /* 1: it did not end */
+    char text[OPTUNE_ERR_SIZE];
+    int64_t in_at[OPTUNE_MAX_INPUTS], out_at[OPTUNE_MAX_OUTPUTS];
+} shared;
+
+/* ---- building ---------------------------------------------------------------------------- */
+
+static int find_place(setup *s, const optune_target *target, const optune_device *device,
+                      optune_err *err)
+{
+    const char *kind = s->call->op->standard_target;
+    s->target = *target;
+    s->device = *device;
+    if (!kind || strcmp(kind, target->kind) == 0)
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_target_parse(kind, &s->target, err));
+    OT_RETURN_UNLESS_OK(ot_target_probe(&s->target, &s->device, err));
+    s->target.threads = s->device.threads;
+    return OPTUNE_OK;
+}
+
+/* Compiled once for all inputs of a workload. */
+static int build_module(setup *s, const optune_plan *plan, int i, const char *path,
+                        optune_err *err)
+{
+    const optune_target_row *row = ot_target_find(s->target.kind);
+    const ot_module *module = &plan->module[i];
+    const char *flag[OT_COUNT(module->flag)];
+    char name[4096], source[4096 + 16], hex[33];
+    ot_text text = {0};
+    optune_argv argv = {0};
+    const char *slash = strrchr(path, '/');
+    ot_plan_source(&s->task, plan, i, &text);
+    ot_digest_hex(ot_digest_of(text.s, text.n), hex);
+    const int n =
+        snprintf(name, sizeof name, "%.*s/standard-%s%s", slash ? (int)(slash - path) : 1,
+                 slash ? path : ".", hex, row->module_suffix);
+    snprintf(source, sizeof source, "%s%s", name, row->source_suffix);
+    for (int k = 0; k < module->n_flags; k++)
+        flag[k] = module->flag[k];
+    int status = n < (int)sizeof name
+                     ? OPTUNE_OK
+                     : optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", path);
+    if (status >= 0 && !ot_exists(name)) {
+        ot_text said = {0};
+        status = ot_write_file(source, text.s, text.n, err);
+        if (status >= 0)
+            status = row->compile(&s->target, &s->device, flag, module->n_flags, source, name,
+                                  &argv, err);
+        if (status >= 0 && ot_run_program(argv.word, COMPILE_S, &said, err) < 0) {
+            const char *error = strstr(ot_text_str(&said), "error:");
+            status = optune_fail(err, OPTUNE_ETOOL, "it cannot be compiled: %.*s",
+                                 (int)strcspn(error ? error : ot_text_str(&said), "\n"),
+                                 error ? error : ot_text_str(&said));
+        }
+        ot_text_release(&said);
+        unlink(source);
+    }
+    if (status >= 0)
+        json_array_append_new(s->modules, json_string(name));
+    optune_argv_release(&argv);
+    ot_text_release(&text);
+    return status;
+}
+
+static int build(setup *s, const char *path, optune_err *err)
+{
+    char why[OPTUNE_WHY_SIZE] = "";
+    optune_space *space = NULL;
+    optune_config *config = ot_alloc(sizeof *config);
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    ot_text text = {0};
+    int status = ot_space_open(&s->task, s->impl, &space, err);
+    if (status >= 0 && !ot_space_fallback(space, config, why))
+        status = optune_fail(err, OPTUNE_EUSAGE, "its default config is refused: %s", why);
+    if (status >= 0)
+        status = ot_plan_make(&s->task, s->impl, config, plan, err);
+    for (int i = 0; status >= 0 && i < plan->n_modules; i++)
+        status = build_module(s, plan, i, path, err);
+    if (status >= 0) {
+        ot_config_print(config, &text);
+        if (!ot_copy(s->config, sizeof s->config, ot_text_str(&text)))
+            status = optune_fail(err, OPTUNE_ELIMIT, "its config is too long");
+    }
+    ot_text_release(&text);
+    ot_space_close(space);
+    free(config);
+    free(plan);
+    return status;
+}
+
+/* ---- running ----------------------------------------------------------------------------- */
+
+static int run_guarded(const setup *s, ot_session *session, shared *to, optune_err *err)
+{
+    char *base = (char *)to, what[OPTUNE_WHY_SIZE];
+    ot_loaded *loaded;
+    ot_bound *bound = NULL;
+    int outcome;
+    OT_RETURN_UNLESS_OK(ot_session_open(session, &s->target, &s->device, err));
+    OT_RETURN_UNLESS_OK(ot_session_shape(session, s->text, err));
+    OT_RETURN_UNLESS_OK(ot_session_buffers(session, OT_GUARDED, err));
+    for (int i = 0; i < session->call.n_inputs; i++)
+        OT_RETURN_UNLESS_OK(ot_session_put(session, OT_GUARDED, i, base + to->in_at[i], err));
+    OT_RETURN_UNLESS_OK(ot_session_poison(session, OT_GUARDED, err));
+    OT_RETURN_UNLESS_OK(ot_loaded_open(session, s->impl->name, s->config, "", s->modules,
+                                       &loaded, &outcome, err));
+    OT_RETURN_UNLESS_OK(ot_bound_open(session, loaded, OT_GUARDED, &bound, err));
+    OT_RETURN_UNLESS_OK(ot_bound_prepack(bound, err));
+    OT_RETURN_UNLESS_OK(session->row->run(session->state, bound->launch[OPTUNE_TIMED],
+                                          bound->n[OPTUNE_TIMED], err));
+    if (!ot_session_intact(session, OT_GUARDED, what, sizeof what))
+        return optune_fail(err, OPTUNE_EUSAGE, "it %s", what);
+    for (int i = 0; i < session->call.n_outputs; i++)
+        if (session->row->read(session->state, session->out[OT_GUARDED][i],
+                               base + to->out_at[i], session->out_bytes[i]) < 0)
+            return optune_fail(err, OPTUNE_EIO, "its output %d cannot be read back", i);
+    return OPTUNE_OK;
+}
+
+static _Noreturn void run_inside(const setup *s, shared *to)
+{
+    static ot_session session;
+    optune_err err = {0};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int number = 1; number < 32; number++)
+        signal(number, SIG_DFL);
+    const int status = run_guarded(s, &session, to, &err);
+    memcpy(to->text, err.text, sizeof to->text);
+    to->status = status;
+    _exit(0);
+}
+
+/* How it ended, if it ended by itself; killed when its time is over. */
+static int wait_for(pid_t pid, const shared *from, optune_err *err)
+{
+    const double end = ot_now() + MOST_S;
+    int how = 0;
+    pid_t ended;
+    while ((ended = waitpid(pid, &how, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
+        if (ot_now() > end) {
+            kill(pid, SIGKILL);
+            waitpid(pid, &how, 0);
+            return optune_fail(err, OPTUNE_ETIMEOUT, "it took more than %.0f s", MOST_S);
+        }
+        usleep(500);
+    }
+    if (ended == pid && WIFSIGNALED(how))
+        return optune_fail(err, OPTUNE_EUSAGE, "it crashed: %s", strsignal(WTERMSIG(how)));
+    if (from->status > 0)
+        return optune_fail(err, OPTUNE_EUSAGE, "it ended its process");
+    return from->status < 0 ? optune_fail(err, from->status, "%s", from->text) : OPTUNE_OK;
+}
+
+static int64_t lay(int64_t *at, int64_t bytes)
+{
+    const int64_t here = *at;
+    *at = (here + bytes + 63) / 64 * 64;
+    return here;
+}
+
+static int run_apart(const setup *s, const void *const *in, void *const *out, optune_err *err)
+{
+    const optune_call *call = s->call;
+    int64_t bytes = 0;
+    shared plan = {.status = 1};
+    lay(&bytes, sizeof plan);
+    for (int i = 0; i < call->n_inputs; i++)
+        plan.in_at[i] = lay(&bytes, optune_tensor_bytes(&call->input[i].type));
+    for (int i = 0; i < call->n_outputs; i++)
+        plan.out_at[i] = lay(&bytes, optune_tensor_bytes(&call->output[i]));
+    char *map =
+        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return optune_fail(err, OPTUNE_ENOMEM, "no memory for its inputs and outputs");
+    memcpy(map, &plan, sizeof plan);
+    for (int i = 0; i < call->n_inputs; i++)
+        memcpy(map + plan.in_at[i], in[i], (size_t)optune_tensor_bytes(&call->input[i].type));
+    const pid_t pid = fork();
+    if (pid == 0)
+        run_inside(s, (shared *)map);
+    int status = pid < 0 ? optune_fail(err, OPTUNE_EWORKER, "no process can be made: %s",
+                                       strerror(errno))
+                         : wait_for(pid, (const shared *)map, err);
+    for (int i = 0; i < call->n_outputs && status >= 0; i++)
+        memcpy(out[i], map + plan.out_at[i], (size_t)optune_tensor_bytes(&call->output[i]));
+    munmap(map, (size_t)bytes);
+    return status;
+}
+
+/* ---- all --------------------------------------------------------------------------------- */
+
+int ot_standard_run(const optune_call *call, const void *const *in, const optune_target *target,
+                    const optune_device *device, const char *path, void *const *out,
+                    optune_err *err)
+{
+    optune_err inner = {0};
+    ot_text text = {0};
+    setup *s = ot_alloc(sizeof *s);
+    s->call = call;
+    s->impl = ot_impl_find(call->op->standard);
+    s->task = (optune_task){.call = call, .target = &s->target, .device = &s->device};
+    s->modules = json_array();
+    ot_call_print(call, &text);
+    ot_copy(s->text, sizeof s->text, ot_text_str(&text));
+    int status = s->impl
+                     ? OPTUNE_OK
+                     : optune_fail(&inner, OPTUNE_ENOENT, "there is no such implementation");
+    if (status >= 0 && !target)
+        status = optune_fail(&inner, OPTUNE_EUNSUPPORTED, "it runs beside a worker only");
+    if (status >= 0)
+        status = find_place(s, target, device, &inner);
+    if (status >= 0)
+        status = build(s, path, &inner);
+    if (status >= 0)
+        status = run_apart(s, in, out, &inner);
+    if (status < 0)
+        optune_fail(err, status, "'%s', which says what is right of '%s': %s",
+                    call->op->standard, call->op->name, inner.text);
+    ot_text_release(&text);
+    json_decref(s->modules);
+    free(s);
+    return status;
+}

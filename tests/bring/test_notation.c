@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The notation of source files: what a good file becomes, and where and how each mistake is named.
+ */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bring/bring.h"
+#include "support/check.h"
+#include "target/target.h"
+
+static char folder[2048], path[2100];
+static int serial;
+
+static int setup(void **state)
+{
+    (void)state;
+    optune_err err;
+    return ot_temp_dir(folder, sizeof folder, &err);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ot_remove_tree(folder);
+    return 0;
+}
+
+/* A new file of this text; @ in it is a name that no other file has. */
+static int bring(const char *suffix, const char *text, optune_err *err)
+{
+    char name[32];
+    ot_text whole = {0};
+    snprintf(name, sizeof name, "f%d", ++serial);
+    for (; *text; text++)
+        if (*text == '@')
+            ot_text_add(&whole, name);
+        else
+            ot_text_add_n(&whole, text, 1);
+    snprintf(path, sizeof path, "%s/k%s", folder, suffix);
+    assert_int_equal(ot_write_file(path, ot_text_str(&whole), whole.n, err), OPTUNE_OK);
+    ot_text_release(&whole);
+    return ot_rows_load(path, ot_target_add, err);
+}
+
+static void a_good_file(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char name[2100];
+    check_ok(bring("1.c",
+                   "/*\n"
+                   " * optune: kernel @(in A: f32[M, K + 1],\n"
+                   " * optune:          out B: f64[M], out C: i32[max(T)],\n"
+                   " * optune:          n: u32 = T * K)\n"
+                   " */\n"
+                   "/* optune: size M = 6, K = M // 2 */\n"
+                   "#pragma optune knob T = [2**i for i in range(4)] default 4\n"
+                   "#pragma optune: knob W = ['a', 'b'], F = [0.5, 1], B = [True, False]\n"
+                   "// optune: where T < 8 or W == 'a' and B\n"
+                   "// optune: tolerance absolute=1e-3\n"
+                   "// optune: flops M * K\n"
+                   "// optune: flags -O1 -fno-builtin\n"
+                   "// a comment that says optune: nothing\n",
+                   &err));
+    snprintf(name, sizeof name, "f%d", serial);
+    const ot_brought *b = ot_brought_of_op(name);
+    assert_non_null(b);
+    assert_ptr_equal(b, ot_brought_of_path(path));
+    assert_int_equal(b->n_knobs, 4);
+    assert_int_equal(b->knob[0].standard, 2);
+    assert_int_equal(b->knob[1].scalar, OPTUNE_SCALAR_WORD);
+    assert_string_equal(b->knob[2].text[0], "0.5");
+    assert_int_equal(b->knob[3].scalar, OPTUNE_SCALAR_BOOL);
+    assert_true(b->absolute == 1e-3);
+    assert_int_equal(b->n_flags, 2);
+    /* M follows from A, K is an attribute: no dim is called K and nothing more. */
+    assert_int_equal(b->size[0].input, 0);
+    assert_int_equal(b->size[1].input, -1);
+    optune_call call;
+    ot_text text = {0};
+    check_ok(ot_call_parse(b->workload[0], &call, &err));
+    ot_call_print(&call, &text);
+    assert_string_equal(ot_text_str(&text) + strlen(name), "(f32[6,4], K=3)");
+    assert_int_equal(call.output[1].dim[0].min, 8);
+    ot_text_release(&text);
+    ot_brought_count count;
+    ot_brought_count_valid(b, &call, 1, &count);
+    assert_true(count.whole && count.combinations == 32);
+    assert_int_equal(count.valid, 24 + 2);
+}
+
+static void sizes_follow(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    char text[256];
+    check_ok(bring("2.c",
+                   "// optune: kernel @(A: f32[M,K], B: f32[K,N], out C: f32[M,N])\n"
+                   "// optune: size M = 2, K = 3, N = 4\n",
+                   &err));
+    snprintf(text, sizeof text, "f%d(f32[5,?], f32[7,9])", serial);
+    check_ok(ot_call_parse(text, &call, &err));
+    assert_int_equal(call.input[0].type.dim[1].min, 7);
+    assert_int_equal(call.output[0].dim[1].min, 9);
+    snprintf(text, sizeof text, "f%d(f32[5,6], f32[7,9])", serial);
+    assert_int_equal(ot_call_parse(text, &call, &err), OPTUNE_ETYPE);
+    check_contains(err.text, "dim 0 of 'B': it is 7, and K is 6");
+    snprintf(text, sizeof text, "f%d(f64[5,6], f32[6,9])", serial);
+    assert_int_equal(ot_call_parse(text, &call, &err), OPTUNE_ETYPE);
+    check_contains(err.text, "'A' is f32 with 2 dims");
+}
+
+#define KERNEL "// optune: kernel @(A: f32[N], out B: f32[N])\n// optune: size N = 8\n"
+
+static void mistakes(void **state)
+{
+    (void)state;
+    static const char *const known[][3] = {
+        {".c", "int x;\n", "k.c declares no kernel"},
+        {".c", "", "k.c declares no kernel"},
+        {".c", "// optune: kernal f()\n",
+         "k.c:1:12: no statement 'kernal'; did you mean 'kernel'?"},
+        {".c", "// optune: kernel\n", "k.c:1:18: the kernel's name is expected"},
+        {".c", "// optune: kernel @\n", "'(' and the parameters are expected"},
+        {".c", "// optune: kernel @(A)\n", "':' and a type are expected behind 'A'"},
+        {".c", "// optune: kernel @(A: f33[N])\n", "'f33' is no element type"},
+        {".c", "// optune: kernel @(A: f32)\n", "'A' has neither dims"},
+        {".c", "// optune: kernel @(inout A: f32[1])\n", "':' is expected behind 'inout'"},
+        {".c", "// optune: kernel @(A: f32[N)\n", "k.c:1:"},
+        {".c", "// optune: kernel @(A: f32[1],\n", "a parameter's name is expected"},
+        {".c", "// optune: kernel @(A: f32[1])\n", "has no output"},
+        {".c", "// optune: kernel @(A: f32[X], out B: f32[1])\n", "k.c:1:"},
+        {".c", "// optune: kernel @(A: f32[1], out A: f32[1])\n", "two parameters 'A'"},
+        {".c", KERNEL "// optune: kernel g(out B: f32[1])\n", "there is a kernel already"},
+        {".c", KERNEL "// optune: size N = 9\n", "k.c:3:17: 'N' is a size already, see line 2"},
+        {".c", KERNEL "// optune: size M = [1]\n", "size 'M' is a list"},
+        {".c", KERNEL "// optune: size M = 1.5\n", "is a real number, not an integer"},
+        {".c", KERNEL "// optune: size M = -1\n", "is -1, not 0 to 2^40"},
+        {".c", KERNEL "// optune: size M = L\n", "k.c:3:21: 'L' has no value"},
+        {".c", KERNEL "// optune: knob T = 4\n", "are an integer, not a list"},
+        {".c", KERNEL "// optune: knob T = []\n", "knob 'T' has no values"},
+        {".c", KERNEL "// optune: knob T = [1, 2, 1]\n", "knob 'T' has 1 twice"},
+        {".c", KERNEL "// optune: knob T = [1, [2]]\n", "value 2 is a list"},
+        {".c", KERNEL "// optune: knob T = [1, 2] default 3\n", "3, is none of its values"},
+        {".c", KERNEL "// optune: knob T = [1, 2] defalt 2\n", "what follows here"},
+        {".c", KERNEL "// optune: knob T [1, 2]\n", "'=' and a list of values"},
+        {".c", KERNEL "// optune: knob math = [1]\n", "'math' is taken"},
+        {".c", KERNEL "// optune: knob OT_WARP = [1]\n", "is taken"},
+        {".c", KERNEL "// optune: knob T = [2**70]\n", "k.c:3:23: the result does not fit"},
+        {".c", KERNEL "// optune: knob T = [1, 2]\n// optune: where U % 2 == 0\n",
+         "k.c:4:18: no size or knob 'U'"},
+        {".c", KERNEL "// optune: where N =\n", "'==' is meant"},
+        {".c", KERNEL "// optune: where __import__('os').system('x')\n", "is not called here"},
+        {".c", KERNEL "// optune: launch grid = 1\n", "is called, not launched"},
+        {".c", KERNEL "// optune: reference gone\n", "no reference function 'gone'"},
+        {".c", KERNEL "// optune: reference f in \"away.c\"\n", "away.c"},
+        {".c", KERNEL "// optune: reference f in away.c\n", "a file in quotes"},
+        {".c", KERNEL "// optune: tolerance -1\n", "0 or more"},
+        {".c", KERNEL "// optune: tolerance 'x'\n", "is a number"},
+        {".c", KERNEL "// optune: name\n", "a name is expected"},
+        {".c", KERNEL "// optune: name dense\n", "there is an operator 'dense' already"},
+        {".c", KERNEL "// optune: flags -f12345678901234567890123456789012345\n", "letters"},
+        {".cl", KERNEL, "k.cl: a kernel for GPUs needs its launch"},
+        {".cu", KERNEL "// optune: launch grid = 1, blok = 2\n", "no 'blok'"},
+        {".cu", KERNEL "// optune: launch grid = 1, grid = 2\n", "this is said already"},
+    };
+    for (int i = 0; i < OT_COUNT(known); i++) {
+        optune_err err = {0};
+        int n;
+        const optune_op *const *before = ot_ops(&n);
+        (void)before;
+        const int ops = n;
+        if (bring(known[i][0], known[i][1], &err) >= 0)
+            fail_msg("taken: %s", known[i][1]);
+        check_contains(err.text, known[i][2]);
+        ot_ops(&n);
+        assert_int_equal(n, ops); /* all or nothing */
+    }
+}
+
+static void nothing_valid(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    ot_brought_count count;
+    check_ok(bring("3.c",
+                   KERNEL "// optune: knob T = [0, 3, 5, 16]\n"
+                          "// optune: where N % T == 0\n"
+                          "// optune: where T == 1\n",
+                   &err));
+    const ot_brought *b = ot_brought_of_path(path);
+    check_ok(ot_call_parse(b->workload[0], &call, &err));
+    ot_brought_count_valid(b, &call, 1, &count);
+    assert_int_equal(count.valid, 0);
+    assert_int_equal(count.undefined, 1);
+    assert_int_equal(ot_brought_check_count(b, &count, &err), OPTUNE_ENOENT);
+    check_contains(err.text,
+                   "k3.c: none of its 4 configs is valid: line 4, 'N % T == 0', refuses 4");
+    check_contains(err.text, "1 of these cannot be computed");
+}
+
+/* 22.2 million combinations are counted without looking at each. */
+static void large(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    ot_brought_count count;
+    check_ok(bring("4.c",
+                   KERNEL "// optune: knob X = [1, 2, 4, 8, 16] + list(range(32, 1025, 32))\n"
+                          "// optune: knob Y = [2**i for i in range(6)]\n"
+                          "// optune: knob A = list(range(1, 11)), B = list(range(1, 11))\n"
+                          "// optune: knob C = list(range(1, 11)), D = list(range(1, 11))\n"
+                          "// optune: knob E = list(range(1, 11))\n"
+                          "// optune: where 32 <= X * Y <= 1024\n"
+                          "// optune: where A % B == 0 and A > 1\n",
+                   &err));
+    const ot_brought *b = ot_brought_of_path(path);
+    check_ok(ot_call_parse(b->workload[0], &call, &err));
+    ot_brought_count_valid(b, &call, 60, &count);
+    assert_true(count.whole && count.combinations == 22.2e6);
+    int64_t blocks = 0, tiles = 0;
+    for (int x = 1; x <= 1024; x += x < 16 ? x : x == 16 ? 16 : 32)
+        for (int y = 1; y <= 32; y *= 2)
+            blocks += x * y >= 32 && x * y <= 1024;
+    for (int p = 2; p <= 10; p++)
+        for (int q = 1; q <= 10; q++)
+            tiles += p % q == 0;
+    assert_int_equal(count.valid, blocks * tiles * 1000);
+}
+
+static void includes(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char header[2100];
+    snprintf(header, sizeof header, "%s/part.h", folder);
+    static const char text[] = "int from_the_part;\n";
+    check_ok(ot_write_file(header, text, sizeof text - 1, &err));
+    check_ok(bring("5.c",
+                   KERNEL "#include \"part.h\"\n#include \"not_there.h\"\n#include <math.h>\n",
+                   &err));
+    const ot_brought *b = ot_brought_of_path(path);
+    check_contains(b->impl.source,
+                   "#line 1 \"part.h\"\nint from_the_part;\n#line 4 \"k5.c\"\n");
+    check_contains(b->impl.source, "#include \"not_there.h\"\n");
+    char before[33];
+    memcpy(before, b->digest, sizeof before);
+    static const char loop[] = "#include \"part.h\"\n";
+    check_ok(ot_write_file(header, loop, sizeof loop - 1, &err));
+    assert_true(bring("6.c", KERNEL "#include \"part.h\"\n", &err) < 0);
+    check_contains(err.text, "includes without end");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_good_file), cmocka_unit_test(sizes_follow),
+        cmocka_unit_test(mistakes),    cmocka_unit_test(nothing_valid),
+        cmocka_unit_test(large),       cmocka_unit_test(includes),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

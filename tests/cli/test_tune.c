@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `optune tune`: the examples, what is known of them afterwards, and what is said of files that are
+ * wrong, edited, or gone. Nothing here depends on which config is fastest.
+ */
+#include <unistd.h>
+
+#include "support/command.h"
+
+#define EXAMPLE(name) OT_SOURCE_DIR "/examples/tune/" name
+#define ONE "--threads", "1"
+#define MATMUL "matmul(f32[192,192], f32[192,192])"
+
+static const char *text_at(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    assert_non_null(text);
+    return text;
+}
+
+static json_t *workload(json_t *json)
+{
+    return json_array_get(json_object_get(json, "workloads"), 0);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    optune_err err;
+    check_ok(ot_write_file(command_path(name), text, strlen(text), &err));
+}
+
+static void a_loop_nest_in_c(void **state)
+{
+    (void)state;
+    outcome o =
+        optune("tune", EXAMPLE("matmul.c"), "--trials", "3", "--time", "60", "--json", ONE);
+    check_contains(ot_text_str(&o.err),
+                   "matmul: 608 of 800 configs are valid; outputs are checked "
+                   "against the reference function 'plain'");
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    assert_int_equal(json_integer_value(json_object_get(workload(json), "new_trials")), 3);
+    assert_string_equal(text_at(workload(json), "call"), MATMUL);
+    assert_string_equal(text_at(workload(json), "standard"), "matmul.reference");
+    json_decref(json);
+    /* It goes on where it was, and the answer is there for whoever asks. */
+    o = optune("tune", EXAMPLE("matmul.c"), "--trials", "3", "--time", "60", ONE);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "0 new trials");
+    check_contains(ot_text_str(&o.out), "best of matmul: TILE_M=");
+    check_contains(ot_text_str(&o.out), "checked against matmul.reference, within 0.0001 +");
+    release(&o);
+    o = optune("query", MATMUL, "--json", ONE);
+    json = json_of(&o);
+    assert_string_equal(text_at(json, "impl"), "matmul.c");
+    json_decref(json);
+    o = optune("select", MATMUL, "--explain", ONE);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "tuned");
+    release(&o);
+    o = optune("export", "matmul", ONE);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "TILE_K");
+    release(&o);
+    refused(2, "--format is header, json or csv", "tune", EXAMPLE("matmul.c"), "--format",
+            "xml");
+}
+
+static void formats(void **state)
+{
+    (void)state;
+    outcome o = optune("tune", EXAMPLE("matmul.c"), "--trials", "3", "--format", "header", ONE);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "#define TILE_M ");
+    check_contains(ot_text_str(&o.out), "#define ORDER ");
+    release(&o);
+    o = optune("tune", EXAMPLE("matmul.c"), "--trials", "3", "--format", "csv", ONE);
+    check_contains(ot_text_str(&o.out), "TILE_M,TILE_N,TILE_K,UNROLL,ORDER,seconds\n");
+    release(&o);
+    o = optune("tune", EXAMPLE("matmul.c"), "--trials", "3", "--format", "json", ONE);
+    json_t *json = json_of(&o);
+    assert_true(json_is_integer(json_object_get(json, "TILE_M")));
+    assert_true(json_is_string(json_object_get(json, "ORDER")));
+    json_decref(json);
+}
+
+static void a_reduction_in_opencl(void **state)
+{
+    (void)state;
+    outcome o =
+        optune("tune", EXAMPLE("row_sums.cl"), "--trials", "2", "--time", "60", "--json");
+    if (o.code == 4) { /* no device of OpenCL here */
+        release(&o);
+        skip();
+    }
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    assert_true(json_is_object(json_object_get(workload(json), "winner")));
+    json_decref(json);
+}
+
+static void a_stencil_in_cuda(void **state)
+{
+    (void)state;
+    outcome o = optune("tune", EXAMPLE("stencil.cu"), "--target", "cuda -arch=sm_80",
+                       "--compile-only", "--trials", "2", "--json");
+    if (o.code != 0 && strstr(ot_text_str(&o.err), "nvrtc")) { /* no compiler here */
+        release(&o);
+        skip();
+    }
+    check_contains(ot_text_str(&o.err), "stencil: 128 of 160 configs are valid");
+    json_t *json = json_of(&o);
+    json_decref(json);
+}
+
+#define SCALE                                                                                  \
+    "// optune: kernel scale2(x: f32[N], out y: f32[N])\n"                                     \
+    "// optune: size N = 64\n"                                                                 \
+    "// optune: knob STEP = [1, 2]\n"
+#define BODY                                                                                   \
+    "void scale2(const float *x, float *y)\n"                                                  \
+    "{\n    for (int i = 0; i < N; i += STEP)\n        for (int k = 0; k < STEP; k++)\n"       \
+    "            y[i + k] = 2 * x[i + k];\n}\n"
+#define QUICK "--trials", "2", "--time", "60", ONE
+
+static void an_edit_makes_records_stale(void **state)
+{
+    (void)state;
+    char file[512];
+    snprintf(file, sizeof file, "%s", command_path("scale2.c"));
+    write_text("scale2.c", SCALE BODY);
+    outcome o = optune("tune", file, QUICK);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.err),
+                   "2 of 2 configs are valid; outputs are checked against the "
+                   "output of its own default config");
+    release(&o);
+    o = optune("query", "scale2(f32[64])", ONE);
+    assert_int_equal(o.code, 0);
+    release(&o);
+    write_text("scale2.c", SCALE BODY "/* edited */\n");
+    refused(3, "has changed: digest was", "query", "scale2(f32[64])", ONE);
+    unlink(file);
+    refused(3, "operator 'scale2' was brought from", "query", "scale2(f32[64])", ONE);
+    unlink(command_path("brought/scale2"));
+    refused(3, "no operator 'scale2'", "query", "scale2(f32[64])", ONE);
+}
+
+/* The file, what it is tuned with, and what its table or stderr then says. */
+static void bad(const char *name, const char *text, int code, const char *says)
+{
+    char file[512];
+    snprintf(file, sizeof file, "%s", command_path(name));
+    write_text(name, text);
+    outcome o = optune("tune", file, QUICK);
+    ot_text_add(&o.err, ot_text_str(&o.out));
+    expect(name, &o, code, says);
+    ot_text path = {0};
+    ot_text_printf(&path, "brought/%.*s", (int)strcspn(name, "."), name);
+    unlink(command_path(ot_text_str(&path)));
+    ot_text_release(&path);
+}
+
+static void kernels_that_are_wrong(void **state)
+{
+    (void)state;
+#define REFERENCE "// optune: reference right\n"
+#define RIGHT                                                                                  \
+    "void right(const float *x, float *y) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
+#define HEAD(f) "// optune: kernel " f "(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+    bad("wrong1.c",
+        HEAD("wrong1") REFERENCE RIGHT
+        "void wrong1(const float *x, float *y) { for (int i = 0; i < N; i++) y[i] = x[i]; }\n",
+        1, "wrong");
+    bad("wrong2.c",
+        HEAD("wrong2") REFERENCE RIGHT "void wrong2(const float *x, float *y) { for (int i = "
+                                       "0; i <= N; i++) y[i] = 2 * x[i]; }\n",
+        1, "crash");
+    bad("wrong3.c",
+        HEAD("wrong3") REFERENCE RIGHT "void wrong3(const float *x) { syntax error }\n", 1,
+        "compile");
+    /* A reference that crashes, does not compile, writes too much. */
+    bad("wrong4.c",
+        HEAD("wrong4") REFERENCE
+        "void right(const float *x, float *y) { *(volatile int *)8 = 1; }\n"
+        "void wrong4(const float *x, float *y) { y[0] = 1; }\n",
+        1, "'wrong4.reference', which says what is right of 'wrong4': it crashed");
+    bad("wrong5.c",
+        HEAD("wrong5") REFERENCE
+        "void right(const float *x, float *y) { for (int i = 0; i <= N; i++) "
+        "y[i] = 1; }\n"
+        "void wrong5(const float *x, float *y) { y[0] = 1; }\n",
+        1, "it crashed");
+    bad("wrong6.c", HEAD("wrong6") "// optune: knob A = [0, 1]\n// optune: where A > 1\n" BODY,
+        3, "wrong6.c: none of its 2 configs is valid: line 4, 'A > 1', refuses 2");
+    refused(3, "no such file", "tune", "/not/there.c");
+    refused(2, "neither C (.c)", "tune", "/not/there.py");
+    refused(2, "tune needs a file", "tune");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loop_nest_in_c),
+        cmocka_unit_test(formats),
+        cmocka_unit_test(a_reduction_in_opencl),
+        cmocka_unit_test(a_stencil_in_cuda),
+        cmocka_unit_test(an_edit_makes_records_stale),
+        cmocka_unit_test(kernels_that_are_wrong),
+    };
+    return cmocka_run_group_tests(tests, command_setup, command_teardown);
+}
