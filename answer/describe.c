@@ -7,6 +7,7 @@
 
 #include "answer/list.h"
 #include "call/call.h"
+#include "optune/graph.h"
 
 /* A size where it is known, else null. */
 static json_t *shape_of(const optune_tensor *type)
