@@ -74,7 +74,7 @@ class Numpy:
         import numpy
         cls.ndarray = numpy.ndarray
         head = object.__basicsize__
-        samples = [numpy.zeros((2, 3), numpy.float32), numpy.ones(5)[1:],
+        samples: List[Any] = [numpy.zeros((2, 3), numpy.float32), numpy.ones(5)[1:],
                    numpy.zeros((4, 4, 4), numpy.int8)[::2]]
         cls.head = head if sys.implementation.name == "cpython" and all(
             c_void_p.from_address(id(a) + head).value == a.__array_interface__["data"][0]
@@ -258,14 +258,14 @@ def empty(type: TensorType, like: Any = None) -> Any:
     try:
         import numpy
     except ImportError:
-        letter = _LETTERS.get(DTYPE_NAMES.get(type.dtype, ""))
+        letter: Any = _LETTERS.get(DTYPE_NAMES.get(type.dtype, ""))
         if letter is None:
             raise UnsupportedError(f"without numpy there is no array of {type}: pass out=") \
                 from None
         shape = [int(n or 0) for n in type.shape or ()]
         return memoryview(bytearray(max(type.nbytes, 0))).cast("B").cast(letter, shape) \
             if type.size else memoryview(bytearray(0)).cast(letter)
-    return numpy.empty(type.shape, numpy_dtype(type.dtype))
+    return numpy.empty([dim or 0 for dim in type.shape or ()], numpy_dtype(type.dtype))
 
 
 def overlap(spans: List[Tuple[int, int]], written: List[Tuple[int, int]]) -> bool:

@@ -57,7 +57,7 @@ class Dispatch:
                              + ", ".join(self.dims))
         given = [*sizes, *(named[dim] for dim in self.dims[len(sizes):])]
         with self._counted as table:
-            row = lib.optune_dispatch_select(table, (c_int64 * (len(given) + 1))(*given))
+            row: int = lib.optune_dispatch_select(table, (c_int64 * (len(given) + 1))(*given))
         if row < 0:
             told = ", ".join(f"{d}={n}" for d, n in zip(self.dims, given))
             raise WorkloadTypeError(f"{told} is outside the ranges of "

@@ -133,7 +133,7 @@ class PartialError(Error):
 
 
 _BY_STATUS: Dict[int, Type[BaseException]] = {
-    kind.status: kind  # type: ignore[attr-defined]
+    kind.status: kind
     for kind in (
         UsageError, WorkloadSyntaxError, WorkloadTypeError, NotFoundError, DeviceError,
         OutOfMemoryError, LimitError, InputOutputError, StoreError, DamagedError, VersionError,
@@ -146,7 +146,8 @@ _BY_STATUS: Dict[int, Type[BaseException]] = {
 def failure(status: int, text: str, result: Any = None) -> BaseException:
     """The exception of a negative status."""
     made = _BY_STATUS.get(status, Error)(text)
-    made.status = status  # type: ignore[attr-defined]
+    if isinstance(made, Error):
+        made.status = status
     if result is not None or isinstance(made, (Interrupted, PartialError)):
         made.result = result  # type: ignore[attr-defined]
     return made

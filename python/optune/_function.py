@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ._arrays import Numpy, empty, memory, numpy_dtype, overlap
 from ._errors import UnsupportedError, UsageError, WorkloadTypeError, failure, text_of
-from ._library import Counted, Err, Forks, encode, lib, opened
+from ._library import Counted, Err, Forks, computing, encode, lib, opened
 from ._types import CallType, TensorType
 
 
@@ -127,7 +127,7 @@ class Function:
         self._inputs = (c_void_p * (len(call.type.inputs) + 1))()
         self._outputs = (c_void_p * (len(call.type.outputs) + 1))()
         self._places = [i for i, t in enumerate(call.type.inputs) if not t.const]
-        self._run = lib.optune_function_run
+        self._run = computing(lib.optune_function_run)
         self._args = (self._pointer, ctypes.addressof(self._inputs),
                       ctypes.addressof(self._outputs), ctypes.addressof(self._err))
         self._fast: Optional[Callable[..., Any]] = None
@@ -236,7 +236,7 @@ class Function:
         import numpy
         wanted = [(i, dtype, self.type.inputs[i].shape, self.type.inputs[i].itemsize - 1)
                   for i, dtype in zip(places, dtypes)]
-        shape = self.type.outputs[0].shape
+        shape = tuple(dim or 0 for dim in self.type.outputs[0].shape or ())
         new, ndarray, address = numpy.empty, numpy.ndarray, Numpy.address
         head, at = Numpy.head, c_void_p.from_address
         inputs, outputs, run, args = self._inputs, self._outputs, self._run, self._args

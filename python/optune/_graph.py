@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from ._arrays import empty, memory, overlap
 from ._errors import NotFoundError, UsageError, WorkloadTypeError, text_of
-from ._library import Counted, Err, check, encode, lib, opened
+from ._library import Counted, Err, check, computing, encode, lib, opened
 from ._types import TensorType
 
 
@@ -194,7 +194,7 @@ class Graph:
             outs = (c_void_p * (len(targets) + 1))(*[t[0] for t in targets])
             err = Err()
             with self._live(self._program) as program:
-                check(lib.optune_program_run(program, ctypes.addressof(ins),
+                check(computing(lib.optune_program_run)(program, ctypes.addressof(ins),
                                              ctypes.addressof(outs), byref(err)), err)
         return made[0] if len(made) == 1 else tuple(made)
 
@@ -206,7 +206,7 @@ class Graph:
             if self._program is None:
                 self.compile()
             with self._live(self._program) as program:
-                check(lib.optune_program_time(program, *map(byref, at), byref(err)), err)
+                check(computing(lib.optune_program_time)(program, *map(byref, at), byref(err)), err)
         return at[0].value, at[1].value, at[2].value
 
     # ---- the end ----

@@ -190,7 +190,8 @@ class Optune:
             size=sizeof(RunOptions), op=encode(op), workloads=texts(workloads),
             preset=encode(preset), impls=texts(impls), search=encode(search), trials=trials,
             seconds=seconds, seed=seed, again=again, log=_path(log))
-        return self._long(lib.optune_run, options, progress, Tuning.of)
+        tuning: Tuning = self._long(lib.optune_run, options, progress, Tuning.of)
+        return tuning
 
     def _long(self, function: Any, options: Any, progress: Optional[ProgressCallback],
               made_of: Callable[[str, Any], Any]) -> Any:

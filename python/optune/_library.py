@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import ctypes
 import os
 import sys
@@ -10,7 +11,7 @@ import threading
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int,
                     c_int64, c_size_t, c_uint64, c_void_p)
 from pathlib import Path
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 from ._errors import InputOutputError, UsageError, VersionError, failure, text_of
 from ._version import __version__
@@ -257,13 +258,36 @@ class Forks:
     """Counts the forks behind this process: what was opened before one is the parent's."""
 
     generation = 0
+    computed = False  # something was compiled to be run in this process, or in its parent
+    stale_thread: Optional[int] = None
 
 
 def _forked() -> None:
     Forks.generation += 1
+    if Forks.computed:
+        Forks.stale_thread = threading.get_ident()
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+def computing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the library that runs kernels.
+
+    GNU's OpenMP keeps a team for each thread that ever computed, and a fork loses the team's
+    threads but not the knowledge of them: the thread that forked would wait for them for ever.
+    In the child such a function runs in another thread, which has no such memory.
+    """
+    Forks.computed = True
+    if Forks.stale_thread is None:
+        return function
+    elsewhere = concurrent.futures.ThreadPoolExecutor(1, "optune")
+
+    def run(*args: Any) -> Any:
+        if threading.get_ident() != Forks.stale_thread:
+            return function(*args)
+        return elsewhere.submit(function, *args).result()
+    return run
 
 
 class Counted:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -39,7 +38,10 @@ class TensorType:
         """How many elements there are; the shape must be known."""
         if self.shape is None:
             raise ValueError(f"the size of {self} is not known")
-        return math.prod(int(n) for n in self.shape)  # type: ignore[arg-type]
+        n = 1
+        for dim in self.shape:
+            n *= dim or 0
+        return n
 
     @property
     def nbytes(self) -> int:
