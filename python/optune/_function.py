@@ -7,10 +7,11 @@ import ctypes
 import json
 import threading
 from ctypes import c_void_p
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._arrays import Numpy, empty, memory, numpy_dtype, overlap
+from ._arrays import empty, memory, overlap
 from ._errors import UnsupportedError, UsageError, WorkloadTypeError, failure, text_of
+from ._fast import Way, ways
 from ._library import Counted, Err, Forks, computing, encode, lib, opened
 from ._types import CallType, TensorType
 
@@ -130,7 +131,7 @@ class Function:
         self._run = computing(lib.optune_function_run)
         self._args = (self._pointer, ctypes.addressof(self._inputs),
                       ctypes.addressof(self._outputs), ctypes.addressof(self._err))
-        self._fast: Optional[Callable[..., Any]] = None
+        self._ways: Dict[Any, Optional[Way]] = {}  # by the kind of the first array
 
     # ---- looking ----
 
@@ -204,8 +205,10 @@ class Function:
 
     def __call__(self, *arrays: Any, out: Any = None) -> Any:
         """Computes; see the class. ``out``: an array, or one for each output in a tuple."""
-        if out is None and self._fast is not None:
-            made = self._fast(*arrays)
+        kind = type(arrays[0]) if arrays else None
+        way = self._ways.get(kind)
+        if way is not None:
+            made = way(arrays, out)
             if made is not None:
                 return made
         sources, targets, made, kept = self._prepare(arrays, out)
@@ -218,57 +221,9 @@ class Function:
             if status < 0:
                 raise failure(status, text_of(self._err.text))
         del kept
-        if self._fast is None and Numpy.load():
-            self._fast = self._make_fast()
+        if kind not in self._ways:
+            ways(self, self._ways, kind)
         return made
-
-    def _make_fast(self) -> Callable[..., Any]:
-        """The same for numpy arrays that are all as they should be and one new output; None where
-        they are not, so that the slow way says why."""
-        places, n = self._places, len(self._places)
-        try:
-            dtypes = [numpy_dtype(self.type.inputs[i].dtype) for i in places]
-            made_dtype = numpy_dtype(self.type.outputs[0].dtype)
-        except UnsupportedError:
-            return lambda *arrays: None
-        if len(self.type.outputs) != 1:
-            return lambda *arrays: None
-        import numpy
-        wanted = [(i, dtype, self.type.inputs[i].shape, self.type.inputs[i].itemsize - 1)
-                  for i, dtype in zip(places, dtypes)]
-        shape = tuple(dim or 0 for dim in self.type.outputs[0].shape or ())
-        new, ndarray, address = numpy.empty, numpy.ndarray, Numpy.address
-        head, at = Numpy.head, c_void_p.from_address
-        inputs, outputs, run, args = self._inputs, self._outputs, self._run, self._args
-        lock, counted, err = self._lock, self._use(), self._err
-
-        def fast(*arrays: Any) -> Any:
-            if len(arrays) != n:
-                return None
-            made = new(shape, made_dtype)
-            if counted.generation != Forks.generation:
-                counted.refuse()  # in front of the lock, which may have been held at the fork
-            with lock:
-                if counted.closed:
-                    counted.refuse()
-                k = 0
-                for i, dtype, size, mask in wanted:
-                    a = arrays[k]
-                    k += 1
-                    if type(a) is not ndarray or a.shape != size or (
-                            a.dtype is not dtype and a.dtype != dtype) or \
-                            not a.flags.c_contiguous:
-                        return None
-                    source = (at(id(a) + head).value or 0) if head else address(a)
-                    if source & mask:
-                        return None
-                    inputs[i] = source
-                outputs[0] = (at(id(made) + head).value or 0) if head else address(made)
-                status = run(*args)
-                if status < 0:
-                    raise failure(status, text_of(err.text))
-            return made
-        return fast
 
     def bind(self, *arrays: Any, out: Any = None) -> "Bound":
         """Checks the arrays once; what it gives runs on them again and again, for loops in which
