@@ -64,6 +64,20 @@ int optune_function_open(optune *o, const optune_call *call, const void *const *
     return OPTUNE_OK;
 }
 
+int optune_function_open_text(optune *o, const char *workload, const void *const *constants,
+                              optune_function **function, optune_err *err)
+{
+    optune_call *call = NULL;
+    OT_RETURN_UNLESS_OK(
+        OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"function", function}));
+    *function = NULL;
+    int status = optune_call_open(workload, &call, err);
+    if (status >= 0)
+        status = optune_function_open(o, call, constants, function, err);
+    optune_call_close(call);
+    return status;
+}
+
 int optune_function_run(optune_function *f, const void *const *inputs, void *const *outputs,
                         optune_err *err)
 {

@@ -145,3 +145,21 @@ int optune_call_write(const optune_call *call, char *text, size_t size, optune_e
                 : optune_fail(err, OPTUNE_ELIMIT, "the text of this call of '%s' is too long",
                               call->op->name);
 }
+
+int optune_call_open(const char *text, optune_call **call, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"text", text}, {"call", call}));
+    *call = NULL;
+    optune_call *made = ot_alloc(sizeof *made);
+    const int status = optune_call_read(made, text, err);
+    if (status >= 0)
+        *call = made;
+    else
+        free(made);
+    return status;
+}
+
+void optune_call_close(optune_call *call)
+{
+    free(call);
+}

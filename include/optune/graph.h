@@ -44,6 +44,10 @@ OPTUNE_API int optune_call_read(optune_call *call, const char *text, optune_err 
 /* The canonical text of a settled call: its identity. ELIMIT when it does not fit. */
 OPTUNE_API int optune_call_write(const optune_call *call, char *text, size_t size,
                                  optune_err *err);
+/* A call by its address, for languages that know no structs of C: from text, settled; the caller
+ * closes it. Every function that takes a call takes this one. */
+OPTUNE_API int optune_call_open(const char *text, optune_call **call, optune_err *err);
+OPTUNE_API void optune_call_close(optune_call *call); /* NULL is fine */
 
 /* ---- graphs ------------------------------------------------------------------------------ */
 
@@ -181,6 +185,11 @@ optune_partition_selection(const optune_partition *partition, int i);
 OPTUNE_API const char *optune_partition_text(optune_partition *partition, bool explain);
 OPTUNE_API const char *optune_partition_json(optune_partition *partition);
 
+/* What a settled call takes and gives, so that memory can be made for it: as text its canonical
+ * form, as JSON the types of its inputs and outputs (docs/formats.md). The caller frees it. */
+OPTUNE_API int optune_call_describe(const optune_call *call, struct optune_result **result,
+                                    optune_err *err);
+
 /* ---- computing in this process ----------------------------------------------------------- */
 
 /*
@@ -198,6 +207,10 @@ OPTUNE_API int optune_function_open(struct optune *handle, const optune_call *ca
 /* inputs[i]: as the call's inputs, dense; those of constants are not read. */
 OPTUNE_API int optune_function_run(optune_function *function, const void *const *inputs,
                                    void *const *outputs, optune_err *err);
+/* The same for a workload's text. ESYNTAX, ETYPE: what is wrong in it, with its place. */
+OPTUNE_API int optune_function_open_text(struct optune *handle, const char *workload,
+                                         const void *const *constants,
+                                         optune_function **function, optune_err *err);
 OPTUNE_API const char *optune_function_impl(const optune_function *function);
 OPTUNE_API void optune_function_close(optune_function *function); /* NULL is fine */
 

@@ -101,6 +101,16 @@ static void calls(void **state)
     REFUSED(optune_call_read, none, "relu(f32[4])");
     REFUSED(optune_call_read, &call, NULL);
     check_ok(optune_call_read(&call, "relu(f32[4])", &err));
+    optune_call *opened = &call;
+    optune_result *told = NULL;
+    REFUSED(optune_call_open, NULL, &opened);
+    REFUSED(optune_call_open, "relu(f32[4])", NULL);
+    FAILS(optune_call_open, "relu(f32[", &opened);
+    assert_null(opened);
+    NOTHING(optune_call_close, NULL);
+    REFUSED(optune_call_describe, NULL, &told);
+    REFUSED(optune_call_describe, &garbage, &told);
+    REFUSED(optune_call_describe, &call, NULL);
     REFUSED(optune_call_write, &call, NULL, 10);
     FAILS(optune_call_write, &call, text, 0);
     FAILS(optune_call_write, &call, text, 3);
@@ -318,6 +328,10 @@ static void on_a_machine(void **state)
     REFUSED(optune_function_open, o, NULL, NULL, &function);
     REFUSED(optune_function_open, o, &zero, NULL, &function);
     REFUSED(optune_function_open, o, &call, NULL, NULL);
+    REFUSED(optune_function_open_text, none, "relu(f32[4])", NULL, &function);
+    REFUSED(optune_function_open_text, o, NULL, NULL, &function);
+    REFUSED(optune_function_open_text, o, "relu(f32[4])", NULL, NULL);
+    FAILS(optune_function_open_text, o, "relu(f32[?])", NULL, &function);
     REFUSED(optune_function_run, NULL, NULL, NULL);
     GIVES(NULL, optune_function_impl, NULL);
     NOTHING(optune_function_close, NULL);

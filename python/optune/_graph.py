@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph of operators: read from a file, selected, tuned and run."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import threading
+from ctypes import byref, c_double, c_void_p
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+
+from ._arrays import empty, memory, overlap
+from ._errors import NotFoundError, UsageError, WorkloadTypeError, text_of
+from ._library import Counted, Err, check, computing, encode, lib, opened
+from ._types import TensorType
+
+
+def _type(text: str, const: bool) -> TensorType:
+    """From "f32[1,?n:1..64]"; an open dim is None."""
+    dtype, _, rest = text.partition("[")
+    dims = rest.rstrip("]")
+    if not rest or dims == "...":
+        return TensorType(dtype, None, const)
+    shape = tuple(int(d) if d.strip().isdigit() else None for d in dims.split(",")) \
+        if dims else ()
+    return TensorType(dtype, shape, const)
+
+
+class Graph:
+    """A graph on a handle. Made by :meth:`optune.Optune.graph`.
+
+    ``inputs``, ``constants`` and ``outputs`` are types by name, in order. Elements of constants
+    come from the file, from ``g["weight"] = array`` or from ``fill()``; then ``g(x)`` computes,
+    with one array for each input, by position or by name, and gives an array for each output::
+
+        g = o.graph("mlp.graph", bind={"batch": 64})
+        g.fill(seed=1)
+        y = g(x)
+    """
+
+    def __init__(self, handle: Counted, source: Union[str, Path],
+                 bind: Optional[Mapping[str, int]] = None) -> None:
+        self._graph: Optional[Counted] = None
+        self._partition: Optional[Counted] = None
+        self._program: Optional[Counted] = None
+        self._used: Optional[Counted] = None
+        self._lock = threading.RLock()
+        if isinstance(source, str) and "\n" in source:
+            pointer = opened(lib.optune_graph_parse, encode(source), b"graph")
+        else:
+            pointer = opened(lib.optune_graph_read, encode(str(source)))
+        self._graph = Counted("graph", pointer, lib.optune_graph_close)
+        err = Err()
+        with self._graph as g, handle as o:
+            for dim, value in (bind or {}).items():
+                check(lib.optune_graph_bind(g, encode(dim), int(value), byref(err)), err)
+            check(lib.optune_graph_infer(g, byref(err)), err)
+            self._read(json.loads(lib.optune_graph_json(g)))
+            self._partition = Counted(
+                "graph", opened(lib.optune_partition_open, o, g),
+                lib.optune_partition_close, self._graph)
+        handle.__enter__()  # until close()
+        self._used = handle
+
+    def _read(self, told: Dict[str, Any]) -> None:
+        nodes = {node["name"]: node for node in told["nodes"]}
+        #: Types by name, in order.
+        self.inputs: Dict[str, TensorType] = {
+            name: _type(node["types"][0], False) for name, node in nodes.items()
+            if node["kind"] == "var"}
+        self.constants: Dict[str, TensorType] = {
+            name: _type(node["types"][0], True) for name, node in nodes.items()
+            if node["kind"] == "const"}
+        #: Of the tensors that come out, tuples taken apart.
+        self.outputs: Tuple[TensorType, ...] = tuple(
+            _type(text, False) for name in told["outputs"]
+            for text in self._of(nodes, name))
+        self._open_types = [str(t) for t in (*self.inputs.values(), *self.outputs)
+                            if t.shape is None or None in t.shape]
+
+    @staticmethod
+    def _of(nodes: Dict[str, Any], name: str) -> List[str]:
+        return list(nodes[name]["types"])
+
+    @property
+    def text(self) -> str:
+        """The graph as a file, with every inferred type."""
+        with self._lock, self._live(self._graph) as g:
+            return text_of(lib.optune_graph_text(g, True))
+
+    @staticmethod
+    def _live(part: Optional[Counted]) -> Counted:
+        if part is None:
+            raise UsageError("this graph is closed")
+        return part
+
+    @property
+    def workloads(self) -> List[str]:
+        """The distinct workloads of what is computed as one."""
+        with self._lock, self._live(self._partition) as p:
+            groups = [text_of(lib.optune_partition_workload(p, i))
+                      for i in range(lib.optune_partition_size(p))]
+        return list(dict.fromkeys(groups))
+
+    def select(self, explain: bool = False) -> Dict[str, Any]:
+        """What would be used for each group now: `optune select --graph --json` of
+        docs/formats.md, and under "text" the same for people."""
+        err = Err()
+        with self._lock, self._live(self._partition) as p:
+            check(lib.optune_partition_select(p, byref(err)), err)
+            told: Dict[str, Any] = json.loads(lib.optune_partition_json(p))
+            told["text"] = text_of(lib.optune_partition_text(p, explain))
+        return told
+
+    # ---- constants ----
+
+    def __setitem__(self, name: str, array: Any) -> None:
+        """Elements of a constant, copied. The graph is compiled anew at the next call."""
+        if name not in self.constants:
+            raise NotFoundError(f"no constant '{name}' in this graph; there are: "
+                                + (", ".join(self.constants) or "none"))
+        address, keep = memory(array, self.constants[name], f"constant '{name}'")
+        err = Err()
+        with self._lock, self._live(self._graph) as g:
+            self._forget()
+            node = lib.optune_graph_find(g, encode(name))
+            check(lib.optune_graph_set_data(g, node, address or 1, byref(err)), err)
+        del keep
+
+    def fill(self, seed: int = 0) -> "Graph":
+        """Made-up elements for the constants that have none."""
+        err = Err()
+        with self._lock, self._live(self._graph) as g:
+            self._forget()
+            check(lib.optune_graph_fill(g, seed, byref(err)), err)
+        return self
+
+    # ---- running ----
+
+    def _forget(self) -> None:
+        if self._program:
+            self._program.close()
+        self._program = None
+
+    def compile(self) -> "Graph":
+        """Selects for every group what the database says now, compiles it and packs the constants.
+        The first call does it, too; after tuning, this takes up what was found."""
+        with self._lock, self._live(self._partition) as p:
+            if self._open_types:
+                raise WorkloadTypeError("types of this graph are not known: "
+                                        + ", ".join(self._open_types)
+                                        + "; give its dims numbers with bind=")
+            self._forget()
+            self._program = Counted("graph", opened(lib.optune_program_open, p),
+                                    lib.optune_program_close, self._partition)
+        return self
+
+    def _arrays(self, arrays: Tuple[Any, ...], named: Mapping[str, Any]) -> List[Any]:
+        names = list(self.inputs)
+        for name in named:
+            if name not in names:
+                raise NotFoundError(f"no input '{name}' in this graph; there are: "
+                                    + ", ".join(names))
+        given = dict(zip(names, arrays))
+        if len(arrays) > len(names) or set(given) & set(named) \
+                or len(given) + len(named) != len(names):
+            raise UsageError(f"{len(arrays) + len(named)} arrays are given, the graph takes one "
+                             f"for each of {len(names)} inputs: " + ", ".join(
+                                 f"{name}: {t}" for name, t in self.inputs.items()))
+        given.update(named)
+        return [given[name] for name in names]
+
+    def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """Computes the outputs: an array, or a tuple of several; see the class."""
+        with self._lock:
+            if self._program is None:
+                self.compile()
+            types = list(self.inputs.values())
+            given = self._arrays(arrays, named)
+            sources = [memory(a, t, f"input '{name}'")
+                       for a, (name, t) in zip(given, self.inputs.items())]
+            made = [empty(t, given[0] if given else None) for t in self.outputs] \
+                if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
+            if len(made) != len(self.outputs):
+                raise UsageError(f"out has {len(made)} arrays, the graph has "
+                                 f"{len(self.outputs)} outputs")
+            targets = [memory(a, t, f"output {i}", writable=True)
+                       for i, (a, t) in enumerate(zip(made, self.outputs))]
+            if overlap([(s[0], t.nbytes) for s, t in zip(sources, types)],
+                       [(s[0], t.nbytes) for s, t in zip(targets, self.outputs)]):
+                raise UsageError("out shares memory with an input, or with itself")
+            ins = (c_void_p * (len(sources) + 1))(*[s[0] for s in sources])
+            outs = (c_void_p * (len(targets) + 1))(*[t[0] for t in targets])
+            err = Err()
+            with self._live(self._program) as program:
+                check(computing(lib.optune_program_run)(program, ctypes.addressof(ins),
+                                             ctypes.addressof(outs), byref(err)), err)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def time(self) -> Tuple[float, float, float]:
+        """Seconds of one run over the last call's inputs: median, and its 95 % interval."""
+        at = [c_double() for _ in range(3)]
+        err = Err()
+        with self._lock:
+            if self._program is None:
+                self.compile()
+            with self._live(self._program) as program:
+                check(computing(lib.optune_program_time)(program, *map(byref, at), byref(err)), err)
+        return at[0].value, at[1].value, at[2].value
+
+    # ---- the end ----
+
+    def close(self) -> None:
+        """Frees it. Calling it again is fine."""
+        if self._graph is None or self._graph.closed or self._graph.refused_here():
+            return
+        with self._lock:
+            self._forget()
+            for part in (self._partition, self._graph):
+                if part:
+                    part.close()
+            if self._used:
+                self._used.__exit__()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except AttributeError:
+            pass
+
+    def __enter__(self) -> "Graph":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

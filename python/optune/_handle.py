@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The handle: a target, a database, and all that is asked of them."""
+
+from __future__ import annotations
+
+
+import json
+import logging
+import math
+import os
+from ctypes import byref, c_void_p, sizeof
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from ._dispatch import Dispatch
+from ._errors import Interrupted, PartialError, UsageError, text_of
+from ._function import Constants, Function, result_json
+from ._graph import Graph
+from ._library import (Counted, DispatchOptions, ExportOptions, LogFn, Options, RunOptions,
+                       SimulateOptions, encode, lib, opened, share_symbols, texts)
+from ._run import LongCall, ProgressCallback
+from ._types import Record, Selection, Tuning
+
+_logger = logging.getLogger("optune")
+_LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO, 3: logging.DEBUG}
+_NAMES = {"error": 0, "warning": 1, "info": 2, "debug": 3}
+
+#: The path of a file or folder.
+Path = Union[str, "os.PathLike[str]"]
+
+
+def _path(path: Optional[Path]) -> Optional[bytes]:
+    return None if path is None else os.fsencode(path)
+
+
+def _paths(paths: Union[None, Path, Sequence[Path]]) -> Optional[List[str]]:
+    if paths is None:
+        return None
+    if isinstance(paths, (str, os.PathLike)):
+        return [os.fspath(paths)]
+    return [os.fspath(path) for path in paths]
+
+
+def _log_to(log: Optional[Callable[[str, str], Any]]) -> Any:
+    names = {number: name for name, number in _NAMES.items()}
+
+    def say(_: Any, level: int, raw: bytes) -> None:
+        try:
+            if log:
+                log(names.get(level, "debug"), text_of(raw))
+            else:
+                _logger.log(_LEVELS.get(level, logging.DEBUG), "%s", text_of(raw))
+        except Exception:  # it must not leave a callback of C
+            _logger.exception("a log callback failed")
+    return LogFn(say)
+
+
+class Optune:
+    """A target, a database and what was found behind them. Made by :func:`optune.open`.
+
+    Several threads may use one handle at once; runs take turns. It is a context manager; functions
+    and graphs made from it go on after it is closed.
+    """
+
+    def __init__(self, db: Optional[Path] = None, target: Optional[str] = None, *,
+                 device: Optional[str] = None, policy: Optional[str] = None,
+                 plugins: Union[None, Path, Sequence[Path]] = None,
+                 log: Optional[Callable[[str, str], Any]] = None,
+                 log_level: str = "warning") -> None:
+        if log_level not in _NAMES:
+            raise UsageError(f"no log level '{log_level}': there are {', '.join(_NAMES)}")
+        if plugins is not None or os.environ.get("OPTUNE_PLUGINS"):
+            share_symbols()
+        self._log = _log_to(log)
+        options = Options(size=sizeof(Options), target=encode(target), db=_path(db),
+                          device=encode(device), plugins=texts(_paths(plugins)),
+                          log_level=_NAMES[log_level], log=self._log, policy=encode(policy))
+        self._counted = Counted("handle", opened(lib.optune_open, byref(options)),
+                                self._free_with(self._log))
+        self._run = LongCall(self._counted)
+
+    @staticmethod
+    def _free_with(log: Any) -> Callable[[c_void_p], None]:
+        """Frees the handle; until then its callback lives."""
+        def free(pointer: c_void_p, _log: Any = log) -> None:
+            lib.optune_close(pointer)
+        return free
+
+    # ---- asking ----
+
+    def select(self, workload: str, explain: bool = False) -> Selection:
+        """What would be used for a workload, and why: from records, else by priority level.
+
+        ``explain``: ``why`` tells of every implementation, and ``details`` is the whole document.
+        """
+        with self._counted as o:
+            s = opened(lib.optune_select, o, encode(workload))
+        try:
+            cost = lib.optune_selection_cost(s)
+            return Selection(
+                workload=workload, impl=text_of(lib.optune_selection_impl(s)),
+                tier=text_of(lib.optune_selection_tier(s)),
+                config=json.loads(lib.optune_selection_config(s) or b"[]"),
+                cost=cost if math.isfinite(cost) else None,
+                why=text_of(lib.optune_selection_text(s, explain)),
+                details=json.loads(lib.optune_selection_json(s)) if explain else None)
+        finally:
+            lib.optune_selection_free(s)
+
+    def query(self, workload: str) -> Record:
+        """The best current record of a workload. NotFoundError: there is none; the message says
+        whether it was never tuned or what made its records stale."""
+        with self._counted as o:
+            told = result_json(opened(lib.optune_query, o, encode(workload)))
+        return Record.from_line(told["record"])
+
+    def records(self, op: Optional[str] = None, *, impl: Optional[str] = None,
+                target: Optional[str] = None, threads: int = 0, device: Optional[str] = None,
+                policy: Optional[str] = None, best: bool = False,
+                workload: Optional[str] = None) -> List[Dict[str, Any]]:
+        """Records as flat rows, oldest first: ``pandas.DataFrame(o.records("dense"))``.
+
+        All conditions must hold; ``best``: one for each question, what select would choose. Knobs
+        are in columns ``knob.NAME``, times in seconds.
+        """
+        return [record.row() for record in self.trials(
+            op, impl=impl, target=target, threads=threads, device=device, policy=policy,
+            best=best, workload=workload)]
+
+    def trials(self, op: Optional[str] = None, *, impl: Optional[str] = None,
+               target: Optional[str] = None, threads: int = 0, device: Optional[str] = None,
+               policy: Optional[str] = None, best: bool = False,
+               workload: Optional[str] = None) -> List[Record]:
+        """The same as :class:`optune.Record`, samples and configs included."""
+        if workload is not None:
+            from ._function import workload_type
+            workload = workload_type(workload).workload
+        with self._counted as o:
+            result = self._export(o, op, impl, target, threads, device, policy, best, None)
+            try:
+                log = lib.optune_result_text(result)
+            finally:
+                lib.optune_result_free(result)
+        found = (Record.from_line(json.loads(line)) for line in log.splitlines()
+                 if line and not line.startswith(b"#"))
+        return [r for r in found if workload is None or r.workload == workload]
+
+    @staticmethod
+    def _export(o: c_void_p, op: Optional[str], impl: Optional[str], target: Optional[str],
+                threads: int, device: Optional[str], policy: Optional[str], best: bool,
+                path: Optional[Path], tvm: bool = False) -> c_void_p:
+        options = ExportOptions(
+            size=sizeof(ExportOptions), op=encode(op), impl=encode(impl),
+            target=encode(target), threads=threads, device=encode(device),
+            policy=encode(policy), best=best, tvm=tvm, path=_path(path))
+        return opened(lib.optune_export_records, o, byref(options))
+
+    # ---- tuning ----
+
+    def tune(self, what: Union[str, Sequence[str], Graph], *, preset: Optional[str] = None,
+             impls: Optional[Sequence[str]] = None, search: Optional[str] = None,
+             trials: int = 0, seconds: float = 0, seed: int = 0, again: bool = False,
+             log: Optional[Path] = None,
+             progress: Optional[ProgressCallback] = None) -> Tuning:
+        """Measures and stores. ``what``: a workload, several, a graph (each of its workloads
+        once), or an operator's name for its ``preset``.
+
+        ``trials`` of each workload and ``seconds`` for all: 0 is the default, negative seconds are
+        no limit. ``progress`` is called in this thread with an :class:`optune.Progress` for every
+        event; what it raises ends the run and comes out here.
+
+        Ctrl-C ends the run with everything measured so far stored and raises
+        :class:`optune.Interrupted`, a KeyboardInterrupt whose ``result`` is what there is; calling
+        again goes on from there. PartialError: some workload has no time; its ``result`` has the
+        others.
+        """
+        op, workloads = None, None
+        if isinstance(what, Graph):
+            workloads = what.workloads
+        elif not isinstance(what, str):
+            workloads = list(what)
+        elif "(" in what:
+            workloads = [what]
+        else:
+            op = what
+        if workloads is not None and preset is not None:
+            raise UsageError("a preset goes with an operator's name, not with workloads")
+        if workloads is not None and not workloads:
+            raise UsageError("there are no workloads to tune")
+        options = RunOptions(
+            size=sizeof(RunOptions), op=encode(op), workloads=texts(workloads),
+            preset=encode(preset), impls=texts(impls), search=encode(search), trials=trials,
+            seconds=seconds, seed=seed, again=again, log=_path(log))
+        tuning: Tuning = self._long(lib.optune_run, options, progress, Tuning.of)
+        return tuning
+
+    def _long(self, function: Any, options: Any, progress: Optional[ProgressCallback],
+              made_of: Callable[[str, Any], Any]) -> Any:
+        def take(result: Optional[c_void_p]) -> Any:
+            if not result:
+                return None
+            try:
+                return made_of(text_of(lib.optune_result_text(result)),
+                               json.loads(lib.optune_result_json(result)))
+            finally:
+                lib.optune_result_free(result)
+        try:
+            return take(self._run(function, options, progress))
+        except (Interrupted, PartialError) as ended:
+            ended.result = take(getattr(ended, "pointer", None))
+            raise
+
+    def interrupt(self) -> None:
+        """Asks a run of this handle in another thread to end soon; nothing is lost. It raises
+        :class:`optune.Interrupted` there. Does nothing when none is under way."""
+        self._run.interrupt()
+
+    # ---- computing ----
+
+    def function(self, workload: str, constants: Constants = None) -> Function:
+        """The selected implementation as something to call on arrays, see
+        :class:`optune.Function`. ``constants``: an array for each constant input, in order, or by
+        the input's number."""
+        return Function(self._counted, workload, constants)
+
+    def graph(self, source: Path, bind: Optional[Mapping[str, int]] = None) -> Graph:
+        """A graph from a file, or from text that has a line break; ``bind`` gives its symbolic dims
+        numbers. See :class:`optune.Graph`."""
+        return Graph(self._counted, os.fspath(source), bind)
+
+    # ---- symbolic shapes ----
+
+    def dispatch(self, workload_or_file: str) -> Dispatch:
+        """The table of a workload with ranges, or of a file. NotFoundError: there is none yet,
+        :meth:`tune_dispatch` makes one."""
+        return Dispatch(self._counted, os.fspath(workload_or_file))
+
+    def tune_dispatch(self, workload: str, *, output: Optional[Path] = None,
+                      search: Optional[str] = None, trials: int = 0, seconds: float = 0,
+                      points: int = 0, regret: int = 0, seed: int = 0,
+                      log: Optional[Path] = None,
+                      progress: Optional[ProgressCallback] = None) -> Dict[str, Any]:
+        """Chooses shapes of a workload with ranges, tunes them, keeps the table in the database,
+        and as C in ``output`` (FILE.c). 0 is the default of a number. Ends like :meth:`tune`."""
+        options = DispatchOptions(
+            size=sizeof(DispatchOptions), workload=encode(workload), output=_path(output),
+            search=encode(search), trials=trials, seconds=seconds, points=points,
+            regret=regret, seed=seed, log=_path(log))
+        told: Dict[str, Any] = self._long(lib.optune_dispatch_tune, options, progress,
+                                          lambda _, document: document)
+        return told
+
+    # ---- the rest ----
+
+    def simulate(self, files: Union[Path, Sequence[Path]], *,
+                 searches: Optional[Sequence[str]] = None, repeats: int = 0, seed: int = 0,
+                 progress: Optional[ProgressCallback] = None) -> Dict[str, Any]:
+        """Replays searches on recorded spaces and scores them: docs/search.md."""
+        options = SimulateOptions(size=sizeof(SimulateOptions), files=texts(_paths(files)),
+                                  searches=texts(searches), repeats=repeats, seed=seed)
+        told: Dict[str, Any] = self._long(
+            lib.optune_simulate, options, progress, lambda _, document: document)
+        return told
+
+    def emit(self, workload: str, folder: Path) -> Dict[str, Any]:
+        """Writes what is selected as C that builds without optune; the answer lists the files."""
+        with self._counted as o:
+            told: Dict[str, Any] = result_json(
+                opened(lib.optune_emit, o, encode(workload), _path(folder)))
+        return told
+
+    def export(self, path: Path, op: Optional[str] = None, *, impl: Optional[str] = None,
+               target: Optional[str] = None, threads: int = 0, device: Optional[str] = None,
+               policy: Optional[str] = None, best: bool = False,
+               tvm: bool = False) -> Dict[str, Any]:
+        """Writes records as a log that other databases read; ``tvm``: only what AutoTVM can use."""
+        with self._counted as o:
+            told: Dict[str, Any] = result_json(self._export(
+                o, op, impl, target, threads, device, policy, best, path, tvm))
+        return told
+
+    def import_(self, source: Path) -> Dict[str, Any]:
+        """Reads a log of ours or AutoTVM's, a file or an https URL; the answer says line by line
+        what was not taken and why."""
+        with self._counted as o:
+            told: Dict[str, Any] = result_json(opened(lib.optune_import, o, _path(source)))
+        return told
+
+    def list(self, what: str, name: Optional[str] = None) -> Dict[str, Any]:
+        """What there is: "ops", "impls", "targets", "devices", "searches"; ``name`` narrows it."""
+        with self._counted as o:
+            told: Dict[str, Any] = result_json(
+                opened(lib.optune_list, o, encode(what), encode(name)))
+        return told
+
+    # ---- the end ----
+
+    @property
+    def closed(self) -> bool:
+        return self._counted.closed
+
+    def close(self) -> None:
+        """Closes it once nobody is in it any more. Calling it again is fine."""
+        self._counted.close()
+
+    def __enter__(self) -> "Optune":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by scripts/build, bundle and wheel: a tree of bin, lib, lib/optune and include that runs
+# wherever it is put, with the shared libraries it needs inside, but for the C library.
+
+# What is installed finds its libraries beside itself. Old-fashioned run paths serve the libraries of
+# libraries, too.
+relocatable_options=(-DCMAKE_INSTALL_LIBDIR=lib
+    '-DCMAKE_INSTALL_RPATH=$ORIGIN/../lib:$ORIGIN/..:$ORIGIN'
+    -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags
+    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--disable-new-dtags)
+
+# relocatable_install BUILD-DIR OUT [PROGRAM...]: the tree, with what these programs of OUT's need, too.
+# Libraries whose names match $relocatable_outside are left to the system.
+relocatable_install() {
+    local build=$1 out=$2 staging
+    shift 2
+    staging=$(mktemp -d)
+    DESTDIR=$staging cmake --install "$build" --prefix /b >/dev/null 2>&1 || {
+        echo "cmake --install fails; see: cmake --install $build --prefix /tmp/b" >&2
+        exit 1
+    }
+    mkdir -p "$out/bin" "$out/lib/optune"
+    install -m 755 -s "$staging/b/bin/optune" "$out/bin/optune"
+    install -m 755 -s "$staging/b/lib/optune/optune-worker" "$out/lib/optune/optune-worker"
+    cp -P "$staging"/b/lib/liboptune.so* "$out/lib/"
+    cp -R "$staging/b/include" "$out/"
+    rm -rf "$staging"
+    # What they need and the C library does not bring.
+    ldd "$out/bin/optune" "$out/lib/optune/optune-worker" "$@" |
+        awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+        grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so' |
+        while read -r library; do
+            [[ $library =~ liboptune${relocatable_outside:+|$relocatable_outside} ]] || cp -L "$library" "$out/lib/"
+        done
+    strip --strip-unneeded "$out"/lib/*.so* 2>/dev/null || true
+}
+
+# relocatable_check OUT: it must run from elsewhere, and from itself alone.
+relocatable_check() {
+    local moved
+    moved=$(mktemp -d)
+    cp -a "$1" "$moved/b"
+    env -i PATH=/usr/bin:/bin HOME="$moved" "$moved/b/bin/optune" targets >/dev/null
+    if env -i PATH=/usr/bin:/bin HOME="$moved" LD_LIBRARY_PATH="$moved/b/lib" \
+        sh -c "ldd $moved/b/lib/optune/optune-worker | grep -q 'not found'"; then
+        echo "the worker lacks a library" >&2
+        exit 1
+    fi
+    rm -rf "$moved"
+}
+
+# relocatable_glibc OUT: the newest version of the C library that anything in it asks for: 2.34
+relocatable_glibc() {
+    objdump -T "$1"/bin/optune "$1"/lib/*.so* "$1"/lib/optune/optune-worker |
+        grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1 | sed 's/GLIBC_//'
+}

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions and graphs on arrays: what they compute, and which arrays they refuse."""
+
+import array
+import gc
+import threading
+
+import optune
+import pytest
+from conftest import DENSE, ROOT
+from optune._arrays import empty, memory
+
+numpy = pytest.importorskip("numpy")
+
+
+def close(a, b, tolerance=1e-4):
+    return numpy.allclose(numpy.asarray(a, float), numpy.asarray(b, float), atol=tolerance,
+                          rtol=tolerance)
+
+
+def test_numpy(o, dense):
+    x, w, want = dense
+    with o.function(DENSE, [w]) as f:
+        assert f.inputs == (optune.TensorType("f32", (16, 32)),) and "dense" in f.impl
+        w[:] = 0  # it was packed
+        for _ in range(3):
+            y = f(x)
+            assert close(y, want) and y.dtype == numpy.float32
+        out = numpy.empty_like(y)
+        assert f(x, out=out) is out and close(out, want)
+        step = f.bind(x, out=out)
+        out[:] = 0
+        assert step() is out and close(out, want)
+        x *= 2
+        assert close(step(), 2 * want)
+    with pytest.raises(optune.UsageError, match="closed"):
+        f(x)
+    with pytest.raises(optune.UsageError, match="closed"):
+        step()
+    assert "closed" in repr(f)
+
+
+def test_it_outlives_its_handle(dense, tmp_path):
+    x, w, want = dense
+    o = optune.open(db=tmp_path)
+    f = o.function(DENSE, {1: w})
+    o.close()
+    del o
+    gc.collect()
+    assert close(f(x), want)
+
+
+def test_other_arrays(o, dense):
+    x, w, want = dense
+    f = o.function(DENSE, [w])
+    plain = memoryview(array.array("f", x.ravel())).cast("B").cast("f", (16, 32))
+    out = memoryview(bytearray(16 * 8 * 4)).cast("f", (16, 8))
+    f(plain, out=out)
+    assert close(out, want)
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    assert close(f(read_only), want)  # by its own address; DLPack would refuse it
+
+    class Dlpack:
+        """Only what the protocol asks for."""
+
+        def __dlpack__(self, **_):
+            return x.__dlpack__()
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+    assert close(f(Dlpack()), want)
+
+
+@pytest.mark.parametrize("why, make", [
+    ("of dtype float64", lambda x: x.astype("f8")),
+    ("of dtype byte-swapped float32", lambda x: x.astype(">f4")),
+    (r"of shape \(32, 16\)", lambda x: x.reshape(32, 16)),
+    ("of shape", lambda x: x[:8]),
+    ("not contiguous", lambda x: numpy.asfortranarray(x)),
+    ("not contiguous", lambda x: numpy.repeat(x, 2, 1)[:, ::2]),
+    ("not aligned", lambda x: numpy.frombuffer(b"\0" + x.tobytes(), "u1")[1:].view("f4")
+     .reshape(x.shape)),
+    ("no array", lambda x: x.tolist()),
+    ("no array", lambda x: None),
+    ("of dtype .*format", lambda x: memoryview(x.tobytes())[::1].cast("c", (16, 128))),
+])
+def test_arrays_that_do_not_fit(o, dense, why, make):
+    x, w, _ = dense
+    f = o.function(DENSE, [w])
+    for _ in range(2):  # the slow way, and then the fast one
+        with pytest.raises(optune.UsageError, match=why):
+            f(make(x))
+        f(x)
+
+
+def test_calls_that_do_not_fit(o, dense):
+    x, w, _ = dense
+    f = o.function(DENSE, [w])
+    with pytest.raises(optune.UsageError, match="2 arrays are given"):
+        f(x, w)
+    with pytest.raises(optune.UsageError, match="read-only"):
+        out = numpy.empty((16, 8), "f4")
+        out.flags.writeable = False
+        f(x, out=out)
+    square = o.function("relu(f32[64])")
+    z = numpy.ones(64, "f4")
+    with pytest.raises(optune.UsageError, match="shares memory"):
+        square(z, out=z)
+    with pytest.raises(optune.UsageError, match="input 1 .* is a constant"):
+        o.function(DENSE)
+    with pytest.raises(optune.UsageError, match="2 constants are given"):
+        o.function(DENSE, [w, w])
+    with pytest.raises(optune.UsageError, match="no constant input"):
+        o.function(DENSE, {0: x, 1: w})
+    with pytest.raises(optune.UsageError, match="constant 1 is of shape"):
+        o.function(DENSE, [w.T])
+    with pytest.raises(optune.WorkloadTypeError, match="known sizes"):
+        o.function("relu(f32[?n:1..4])")
+
+
+@pytest.mark.parametrize("dtype", ["f64", "i8", "i32", "i64", "u8"])
+def test_dtypes(o, dtype):
+    name = {"f": "float", "i": "int", "u": "uint"}[dtype[0]] + dtype[1:]
+    f = o.function(f"copy({dtype}[3,5])")
+    x = numpy.arange(15).reshape(3, 5).astype(name)
+    y = f(x)
+    assert y.dtype == x.dtype and (y == x).all()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_half_precision(dtype):
+    """Processors have no implementation for it yet: the arrays alone."""
+    name = "float16" if dtype == "f16" else pytest.importorskip("ml_dtypes").bfloat16
+    x = numpy.arange(16).reshape(2, 8).astype(name)
+    wanted = optune.TensorType(dtype, (2, 8))
+    assert memory(x, wanted, "x")[0] == x.__array_interface__["data"][0]
+    assert empty(wanted).dtype == x.dtype
+    with pytest.raises(optune.UsageError, match="of dtype float32"):
+        memory(x.astype("f4"), wanted, "x")
+
+
+def test_several_outputs_and_scalars(o):
+    x = numpy.random.default_rng(2).permutation(50).astype("f4").reshape(1, 50)
+    values, indices = o.function("topk(f32[1,50], k=4)")(x)
+    assert (values[0] == [49, 48, 47, 46]).all()
+    assert (x[0][indices[0].astype(int)] == values[0]).all()
+    total = o.function("sum(f32[1,50], axis=[0,1])")(x)
+    assert total.shape == () and abs(float(total) - 49 * 25) < 1e-2
+
+
+def test_torch(o, dense):
+    torch = pytest.importorskip("torch")
+    x, w, want = dense
+    f = o.function(DENSE, [torch.from_numpy(w)])
+    y = f(torch.from_numpy(x))
+    assert isinstance(y, torch.Tensor) and close(y.numpy(), want)
+    with pytest.raises(optune.UsageError, match="gradient"):
+        f(torch.ones(16, 32, requires_grad=True))
+    with pytest.raises(optune.UsageError, match="not contiguous"):
+        f(torch.ones(32, 16).T)
+    b = torch.arange(16).reshape(2, 8).to(torch.bfloat16)
+    assert memory(b, optune.TensorType("bf16", (2, 8)), "b")[0] == b.data_ptr()
+
+
+def test_threads_call_one_function(o, dense):
+    x, w, want = dense
+    f = o.function(DENSE, [w])
+    wrong = []
+
+    def work(scale):
+        mine = x * scale
+        for _ in range(100):
+            if not close(f(mine), want * scale, 1e-3):
+                wrong.append(scale)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+
+
+def test_close_while_others_call(o, dense):
+    x, w, _ = dense
+    f = o.function(DENSE, [w])
+    ended = []
+
+    def work():
+        try:
+            while True:
+                f(x)
+        except optune.UsageError as error:
+            ended.append(str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    [t.start() for t in threads]
+    f.close()
+    [t.join(60) for t in threads]
+    assert len(ended) == 3 and all("closed" in text for text in ended)
+
+
+def test_graph(o, dense):
+    x, w, want = dense
+    text = ("x = var f32[?n:1..64,32]\nw = const f32[8,32]\n"
+            "y = relu(dense(x, w))\noutput y, x\n")
+    with o.graph(text, bind={"n": 16}) as g:
+        assert list(g.inputs) == ["x"] and g.inputs["x"].shape == (16, 32)
+        assert len(g.workloads) == 1 and "f32[16,8]" in g.text
+        with pytest.raises(optune.UsageError, match="w.*no elements"):
+            g(x)
+        g["w"] = w
+        y, again = g(x)
+        assert close(y, numpy.maximum(want, 0)) and close(again, x)
+        g["w"] = -w
+        assert close(g(x=x)[0], numpy.maximum(-want, 0))
+        assert g.select()["groups"] and g.time()[0] > 0
+        with pytest.raises(optune.NotFoundError, match="no input 'q'"):
+            g(q=x)
+        with pytest.raises(optune.UsageError, match="0 arrays are given"):
+            g()
+        with pytest.raises(optune.UsageError, match="input 'x' is of shape"):
+            g(x[:3])
+        with pytest.raises(optune.NotFoundError, match="no constant"):
+            g["v"] = w
+    with pytest.raises(optune.UsageError, match="closed"):
+        g(x)
+    with pytest.raises(optune.Error):
+        o.graph(text, bind={"q": 1})
+    with o.graph(text) as g:
+        with pytest.raises(optune.WorkloadTypeError, match="bind="):
+            g.fill()(x)
+
+
+def test_graph_file(o):
+    g = o.graph(ROOT / "examples" / "mlp.graph", bind={"batch": 2}).fill(seed=3)
+    y = g(numpy.zeros(g.inputs["data"].shape, "f4"))
+    assert y.shape == (2, 10)
+    with pytest.raises(optune.Error):
+        o.graph("/nonexistent.graph")

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning: progress, Ctrl-C, interruptions, exceptions; processes that fork."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import optune
+import pytest
+from conftest import DENSE, ROOT
+
+
+def test_tuning(o):
+    seen = []
+    t = o.tune(DENSE, trials=3, seconds=30, progress=seen.append)
+    row = t.workloads[0]
+    assert row.winner.cost > 0 and row.default.cost > 0 and row.speedup and not t.interrupted
+    assert t.new_trials > 0 and row.winner.impl in t.text
+    assert seen[-1].phase == "done" and any(p.trial == 3 for p in seen)
+    assert all(p.best is None or p.best > 0 for p in seen)
+    record = o.query(DENSE)
+    assert record.impl == row.winner.impl and record.samples and record.outcome == "ok"
+    assert o.select(DENSE).tier == "tuned"
+    assert len(o.records("dense", workload=DENSE)) >= 3
+    assert o.tune([DENSE], trials=3, seconds=30).new_trials == 0
+
+
+def test_what_a_callback_raises_comes_out(o):
+    class Enough(Exception):
+        pass
+
+    def progress(p):
+        if p.trial:
+            raise Enough
+
+    with pytest.raises(Enough):
+        o.tune(DENSE, trials=500, seconds=60, progress=progress)
+    assert o.records("dense")  # nothing was lost
+    assert o.tune(DENSE, trials=2, seconds=30).workloads  # nor is the next run interrupted
+
+
+def test_interrupt_from_another_thread(o):
+    o.interrupt()  # meets no run
+    ended = []
+
+    def progress(p):
+        if p.trial == 1 and not ended:
+            ended.append(True)
+            threading.Thread(target=o.interrupt).start()
+
+    with pytest.raises(optune.Interrupted) as info:
+        o.tune(DENSE, trials=500, seconds=60, progress=progress)
+    assert info.value.result.interrupted and o.records("dense")
+
+
+CTRL_C = """
+import os, sys, optune
+o = optune.open(db=sys.argv[1], target="cpu -threads=1")
+try:
+    o.tune(%r, trials=1000, seconds=120,
+           progress=lambda p: p.trial == 2 and (print("now", flush=True)))
+except KeyboardInterrupt as end:
+    print("ended", type(end).__name__, end.result.interrupted, len(o.records()), flush=True)
+""" % DENSE
+
+
+def test_ctrl_c_loses_nothing(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    child = subprocess.Popen([sys.executable, "-c", CTRL_C, str(tmp_path / "db")], env=env,
+                             stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert child.stdout.readline().strip() == "now"
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does: the compilers get it, too
+    said = [line.split() for line in child.communicate(timeout=120)[0].splitlines()
+            if line.startswith("ended")]
+    assert said and said[0][1:3] == ["Interrupted", "True"] and int(said[0][3]) >= 2
+
+
+def test_no_compiler(tmp_path):
+    code = ("import optune\n"
+            "o = optune.open(db='db')\n"
+            "try: o.function('relu(f32[7])')\n"
+            "except optune.ToolError as error: print(error)")
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PATH": str(tmp_path),
+           "OPTUNE_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=tmp_path, text=True,
+                          capture_output=True)
+    assert "no C compiler" in done.stdout, done.stdout + done.stderr
+
+
+def in_child(work):
+    """What `work` returns in a forked child; fails when it does not end."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            os.write(writer, repr(work()).encode())
+        except BaseException as error:
+            os.write(writer, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_fork(tmp_path, threads):
+    numpy = pytest.importorskip("numpy")
+    target = f"cpu -threads={threads}"
+    o = optune.open(db=tmp_path, target=target)
+    f = o.function("relu(f32[100000])")
+    x = numpy.linspace(-1, 1, 100000, dtype="f4")
+    assert (f(x) == numpy.maximum(x, 0)).all()
+    want = o.select(DENSE).impl
+    assert "UsageError" in in_child(lambda: o.select(DENSE))
+    assert "before the process was forked" in in_child(lambda: f(x))
+    assert in_child(lambda: optune.open(db=tmp_path, target=target).select(DENSE).impl) \
+        == repr(want)
+
+    def anew():
+        g = optune.open(db=tmp_path, target=target).function("relu(f32[100000])")
+        return bool((g(x) == numpy.maximum(x, 0)).all())
+    assert in_child(anew) == "True"
+    assert in_child(lambda: (f.close(), o.close())) == "(None, None)"
+    assert (f(x) == numpy.maximum(x, 0)).all()
+
+
+def test_module_functions(places):
+    assert optune.select(DENSE).impl
+    assert os.path.exists(os.path.join(optune.get_include(), "optune", "optune.h"))
+    assert optune.tune("relu(f32[32])", trials=1, seconds=20).workloads
+    assert optune.query("relu(f32[32])").op == "relu"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel, as a stranger meets it: a fresh environment without numpy, another working directory,
+nothing of this tree in sight."""
+
+import os
+import pathlib
+import subprocess
+import venv
+import zipfile
+
+import pytest
+from conftest import ROOT
+
+STRANGER = """
+import array, os, pathlib, optune
+assert "_native" in optune.library_path, optune.library_path
+assert pathlib.Path(optune.get_include(), "optune", "optune.h").exists()
+W = "dense(f32[16,32], f32[8,32])"
+assert optune.select(W).tier == "plevel"
+t = optune.tune(W, trials=2, seconds=30)
+assert t.workloads[0].winner and optune.select(W).tier == "tuned"
+w = memoryview(array.array("f", [1] * 8 * 32)).cast("B").cast("f", (8, 32))
+x = memoryview(array.array("f", range(16 * 32))).cast("B").cast("f", (16, 32))
+with optune.function(W, [w]) as f:
+    y = f(x)
+for row in range(16):
+    assert y[row, 3] == sum(range(32 * row, 32 * row + 32))
+print("fine", f"{t.seconds:.0f} s")
+"""
+
+
+def build_dir():
+    library = os.environ.get("OPTUNE_LIBRARY")
+    return pathlib.Path(library).parent if library else ROOT / "build"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    out = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run([ROOT / "scripts" / "wheel", out, build_dir()], text=True,
+                          capture_output=True)
+    if done.returncode and "no Python package 'wheel'" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return pathlib.Path(done.stdout.strip().splitlines()[-1])
+
+
+def test_what_is_inside(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("optune/py.typed", "optune/_native/lib/liboptune.so.0",
+                 "optune/_native/lib/optune/optune-worker", "optune/_native/bin/optune",
+                 "optune/_native/include/optune/graph.h"):
+        assert name in names
+    assert not any("__pycache__" in name or "libz.so" in name for name in names)
+    assert wheel.stat().st_size < 30e6
+
+
+def test_a_fresh_environment(wheel, tmp_path):
+    try:
+        venv.create(tmp_path / "env", with_pip=True)
+    except subprocess.CalledProcessError:
+        pytest.skip("no virtual environments here: apt-get install python3-venv")
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(("OPTUNE_", "PYTHON"))}
+    env["HOME"] = str(tmp_path)
+    python = tmp_path / "env" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "-q", "install", "--no-index", "--no-deps", wheel],
+                   check=True, env=env)
+    done = subprocess.run([python, "-c", STRANGER], cwd=tmp_path, env=env, text=True,
+                          capture_output=True)
+    assert done.returncode == 0 and done.stdout.startswith("fine"), done.stderr
+    done = subprocess.run([tmp_path / "env" / "bin" / "optune", "query",
+                           "dense(f32[16,32], f32[8,32])"], cwd="/", env=env, text=True,
+                          capture_output=True)
+    assert done.returncode == 0 and "us" in done.stdout, done.stderr
