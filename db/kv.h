@@ -2,8 +2,8 @@
 /*
  * Between store.c, which knows LMDB and no record, and records.c, which knows records and no
  * LMDB: tables of keys and values in key order, read in snapshots, written in transactions.
- * Nothing outside db/ includes this. Bytes read are valid until the reader ends, or is asked for more of
- * their table.
+ * Nothing outside db/ includes this. Bytes read are valid until the reader ends, or is asked for
+ * more of their table.
  */
 #ifndef OPTUNE_DB_KV_H
 #define OPTUNE_DB_KV_H

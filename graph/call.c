@@ -3,6 +3,7 @@
  * Calls built from code: each step checks what it is given, so that a failure names the step and
  * not the whole call. The end is the same canonical form that text gives.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
