@@ -14,7 +14,8 @@
 
 #include "base/base.h"
 
-/* Where a text begins: the first byte of it is in this column. A NULL file: only columns are told. */
+/* Where a text begins: the first byte of it is in this column. Without a line (0), `file` goes on to
+ * say where, as a path in a document; without a file only columns are told. */
 typedef struct ot_spot {
     const char *file;
     int line, column; /* from 1 */

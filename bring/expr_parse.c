@@ -36,6 +36,8 @@ int ot_fail_at(ot_spot place, int status, optune_err *err, const char *format, .
     va_start(args, format);
     ot_format_list(text, sizeof text, format, args);
     va_end(args);
+    if (place.file && !place.line)
+        return optune_fail(err, status, "%s, column %d: %s", place.file, place.column, text);
     return place.file ? optune_fail(err, status, "%s:%d:%d: %s", place.file, place.line,
                                     place.column, text)
                       : optune_fail(err, status, "column %d: %s", place.column, text);
