@@ -227,6 +227,17 @@ static const char *kernel_source(ot_brought *b)
     return keep(b, &text);
 }
 
+/* The name stands in front of a parenthesis somewhere, as a function's does. */
+static bool names_function(const char *text, const char *name)
+{
+    for (const char *p = strstr(text, name); p; p = strstr(p + 1, name)) {
+        const char *after = p + strlen(name);
+        if (after[strspn(after, " \t\n")] == '(')
+            return true;
+    }
+    return false;
+}
+
 /* As C, with OPTUNE_REFERENCE defined, so that a file can hide its kernel from the C compiler. */
 static int reference_source(ot_brought *b, optune_err *err)
 {
@@ -246,7 +257,7 @@ static int reference_source(ot_brought *b, optune_err *err)
     } else {
         ot_text_add_n(&text, b->source.s, b->source.n);
     }
-    if (!strstr(ot_text_str(&text), b->reference)) {
+    if (!names_function(ot_text_str(&text), b->reference)) {
         ot_text_release(&text);
         return optune_fail(err, OPTUNE_ENOENT, "%s: there is no reference function '%s'",
                            b->file, b->reference);

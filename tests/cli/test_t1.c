@@ -39,7 +39,7 @@ static void those_of_the_hub(void **state)
             "gemm_milo.json: KernelSpecification.LocalSize, column 3: no size or knob "
             "'block_size_x'",
             "tune", HUB "/gemm_milo.json", "--compile-only");
-    refused(1, "dedispersion_milo.json: KernelSpecification.KernelFile: cannot open", "tune",
+    refused(2, "dedispersion_milo.json: KernelSpecification.KernelFile: cannot open", "tune",
             HUB "/dedispersion_milo.json", "--compile-only");
 }
 
