@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that somebody brings: one file that says of itself which knobs, constraints, arguments and
+ * Kernels that somebody brings: one file that says of itself which knobs, constraints, arguments
+ * and
  * launch it has becomes rows like those in tree: an operator, an implementation with its space and
  * plan, a strategy. From there on nobody asks whose kernel it is.
  *
- * The one idea: a file is read to the same rows in every process that is told its path, as a plugin is
- * loaded, so nothing but the path travels. Its notation is docs/tune.md's.
+ * The one idea: a file is read to the same rows in every process that is told its path, as a
+ * plugin is loaded, so nothing but the path travels. Its notation is docs/tune.md's.
  */
 #ifndef OPTUNE_BRING_H
 #define OPTUNE_BRING_H
@@ -125,7 +126,8 @@ int ot_declared_value(ot_brought *b, const char *text, ot_spot spot, ot_value *v
                       optune_err *err);
 
 /* ---- settle.c ---------------------------------------------------------------------------- */
-/* Once all is declared: what names mean, which sizes are dims and which attributes; and the rows. */
+/* Once all is declared: what names mean, which sizes are dims and which attributes; and the
+ * rows. */
 int ot_brought_settle(ot_brought *b, optune_err *err);
 
 /* ---- values.c ---------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
  *     // optune: size M = 512, N = 512, K = 512
  *     // optune: knob TILE = [8, 16, 32]
  *
- * The one idea: a statement keeps its text at the lines and columns that it has in the file, so that
- * every part of it, expressions too, can say its own place.
+ * The one idea: a statement keeps its text at the lines and columns that it has in the file, so
+ * that every part of it, expressions too, can say its own place.
  */
 #include <ctype.h>
 #include <string.h>

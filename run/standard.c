@@ -3,10 +3,12 @@
  * The right outputs of an operator whose meaning is code (its `standard`): that implementation with
  * its fallback config, built and run once over given inputs.
  *
- * The one idea: it is code that nobody has checked, so it runs as candidates do, behind guard pages,
+ * The one idea: it is code that nobody has checked, so it runs as candidates do, behind guard
+ * pages,
  * over poisoned outputs, in a process of its own with a deadline; only what it says is believed.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +223,30 @@ static int run_apart(const setup *s, const void *const *in, void *const *out, op
     return status;
 }
 
+/* Over poison, what reads its own outputs gives no number at all; comparing that says nothing. */
+static int check_numbers(const optune_call *call, void *const *out, optune_err *err)
+{
+    for (int i = 0; i < call->n_outputs; i++) {
+        const optune_dtype dtype = call->output[i].dtype;
+        const int64_t n = optune_tensor_elements(&call->output[i]);
+        bool number = n == 0;
+        if (dtype.code != OPTUNE_DTYPE_FLOAT && dtype.code != OPTUNE_DTYPE_BFLOAT)
+            continue;
+        for (int64_t k = 0; k < n && !number; k++) {
+            double value;
+            ot_elements(dtype, out[i], k, 1, &value);
+            number = !isnan(value);
+        }
+        if (!number)
+            return optune_fail(
+                err, OPTUNE_EUSAGE,
+                "no element of its output %d is a number: it reads what it should "
+                "write, or writes nothing",
+                i);
+    }
+    return OPTUNE_OK;
+}
+
 /* ---- all --------------------------------------------------------------------------------- */
 
 int ot_standard_run(const optune_call *call, const void *const *in, const optune_target *target,
@@ -247,6 +273,8 @@ int ot_standard_run(const optune_call *call, const void *const *in, const optune
         status = build(s, path, &inner);
     if (status >= 0)
         status = run_apart(s, in, out, &inner);
+    if (status >= 0)
+        status = check_numbers(call, out, &inner);
     if (status < 0)
         optune_fail(err, status, "'%s', which says what is right of '%s': %s",
                     call->op->standard, call->op->name, inner.text);

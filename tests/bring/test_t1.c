@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * T1 files: what one becomes, and that every field that is missing or of another type is refused with
- * its path, or was not needed.
+ * T1 files: what one becomes, and that every field that is missing or of another type is refused
+ * with its path, or was not needed.
  */
 #include <jansson.h>
 #include <unistd.h>
