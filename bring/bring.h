@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels that somebody brings: one file that says of itself which knobs, constraints, arguments
- * and
- * launch it has becomes rows like those in tree: an operator, an implementation with its space and
- * plan, a strategy. From there on nobody asks whose kernel it is.
+ * and launch it has becomes rows like those in tree: an operator, an implementation with its space
+ * and plan, a strategy. From there on nobody asks whose kernel it is.
  *
  * The one idea: a file is read to the same rows in every process that is told its path, as a
  * plugin is loaded, so nothing but the path travels. Its notation is docs/tune.md's.

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * T1, the autotuning community's input format: a JSON file beside its kernel. Read as it is
- * found: a
- * field that is missing, of another type, or names what is not there is told with its path in the
- * document. Nothing outside the document's own folder is read.
+ * found: a field that is missing, of another type, or names what is not there is told with its
+ * path in the document. Nothing outside the document's own folder is read.
  */
 #include <jansson.h>
 #include <limits.h>
@@ -269,8 +268,7 @@ static int add_division(t1 *t, int axis, int n_sizes, ot_text *to)
 }
 
 /* Where a problem's size and divisors are given, as Kernel Tuner writes them, they decide; else
- * it is
- * GlobalSize, in blocks or, with OpenCL's way of counting, in threads. */
+ * it is GlobalSize, in blocks or, with OpenCL's way of counting, in threads. */
 static int add_launch(t1 *t)
 {
     ot_brought *b = t->b;

@@ -4,8 +4,8 @@
  * its fallback config, built and run once over given inputs.
  *
  * The one idea: it is code that nobody has checked, so it runs as candidates do, behind guard
- * pages,
- * over poisoned outputs, in a process of its own with a deadline; only what it says is believed.
+ * pages, over poisoned outputs, in a process of its own with a deadline; only what it says is
+ * believed.
  */
 #include <errno.h>
 #include <math.h>
