@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that somebody brings: one file that says of itself which knobs, constraints, arguments and
- * launch it has becomes rows like those in tree: an operator, an implementation with its space and
- * plan, a strategy. From there on nobody asks whose kernel it is.
+ * Kernels that somebody brings: one file that says of itself which knobs, constraints, arguments
+ * and launch it has becomes rows like those in tree: an operator, an implementation with its space
+ * and plan, a strategy. From there on nobody asks whose kernel it is.
  *
- * The one idea: a file is read to the same rows in every process that is told its path, as a plugin is
- * loaded, so nothing but the path travels. Its notation is docs/tune.md's.
+ * The one idea: a file is read to the same rows in every process that is told its path, as a
+ * plugin is loaded, so nothing but the path travels. Its notation is docs/tune.md's.
  */
 #ifndef OPTUNE_BRING_H
 #define OPTUNE_BRING_H
@@ -33,7 +33,7 @@ typedef struct ot_formula {
  * attribute of the call with this default. */
 typedef struct ot_brought_size {
     const char *name;
-    ot_spot place;
+    ot_spot spot;
     bool list; /* several, and always an attribute: T1's ProblemSize */
     int n;
     int64_t value[OPTUNE_MAX_LIST];
@@ -42,7 +42,7 @@ typedef struct ot_brought_size {
 
 typedef struct ot_brought_knob {
     const char *name;
-    ot_spot place;
+    ot_spot spot;
     ot_value list;           /* its values */
     const char *const *text; /* how each is written in source */
     uint8_t scalar;          /* optune_scalar_kind, as the space keeps it */
@@ -52,7 +52,7 @@ typedef struct ot_brought_knob {
 typedef enum ot_brought_role { OT_ROLE_IN, OT_ROLE_OUT, OT_ROLE_SCALAR } ot_brought_role;
 typedef struct ot_brought_arg {
     const char *name;
-    ot_spot place;
+    ot_spot spot;
     ot_brought_role role;
     optune_dtype dtype;
     int rank;
@@ -87,6 +87,7 @@ typedef struct ot_brought {
     const char *flag[OT_BROUGHT_FLAGS];
     const char *reference;        /* a C function; NULL: the default config is what is right */
     const char *reference_source; /* of it, when it is not in the file itself */
+    const char *reference_folder; /* that it must lie in; NULL: anywhere */
     double absolute, relative;    /* negative: not said */
 } ot_brought;
 
@@ -112,18 +113,20 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err);
 int ot_t1_read(ot_brought *b, const char *text, optune_err *err);
 
 /* ---- declare.c: what both of them say ---------------------------------------------------- */
-int ot_declare_size(ot_brought *b, const char *name, ot_spot place, const ot_value *value,
+bool ot_is_identifier(const char *s); /* as C has them */
+int ot_declare_size(ot_brought *b, const char *name, ot_spot spot, const ot_value *value,
                     optune_err *err);
 /* `standard` NULL: its first value. The list may belong to anyone. */
-int ot_declare_knob(ot_brought *b, const char *name, ot_spot place, const ot_value *list,
+int ot_declare_knob(ot_brought *b, const char *name, ot_spot spot, const ot_value *list,
                     const ot_value *standard, optune_err *err);
-int ot_declare_where(ot_brought *b, const char *text, ot_spot place, optune_err *err);
+int ot_declare_where(ot_brought *b, const char *text, ot_spot spot, optune_err *err);
 /* The value of a text that knows only the sizes declared so far. */
-int ot_declared_value(ot_brought *b, const char *text, ot_spot place, ot_value *value,
+int ot_declared_value(ot_brought *b, const char *text, ot_spot spot, ot_value *value,
                       optune_err *err);
 
 /* ---- settle.c ---------------------------------------------------------------------------- */
-/* Once all is declared: what names mean, which sizes are dims and which attributes; and the rows. */
+/* Once all is declared: what names mean, which sizes are dims and which attributes; and the
+ * rows. */
 int ot_brought_settle(ot_brought *b, optune_err *err);
 
 /* ---- values.c ---------------------------------------------------------------------------- */

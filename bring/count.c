@@ -90,9 +90,8 @@ int ot_brought_check_count(const ot_brought *b, const ot_brought_count *count, o
                    count->combinations);
     for (int i = 0, n = 0; i < b->n_where; i++)
         if (count->refused[i])
-            ot_text_printf(&text, "%s line %d, '%s', refuses %lld", n++ ? "," : ":",
-                           b->where[i].expr->place.line, b->where[i].expr->text,
-                           (long long)count->refused[i]);
+            ot_text_printf(&text, "%s '%s' refuses %lld", n++ ? "," : ":",
+                           b->where[i].expr->text, (long long)count->refused[i]);
     if (count->undefined)
         ot_text_printf(&text, " (%lld of these cannot be computed, by a division by zero, say)",
                        (long long)count->undefined);

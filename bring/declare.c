@@ -10,7 +10,7 @@
 
 enum { MOST_NAME = OPTUNE_KNOB_NAME_SIZE - 1 };
 
-static bool is_identifier(const char *s)
+bool ot_is_identifier(const char *s)
 {
     if (!isalpha((unsigned char)*s) && *s != '_')
         return false;
@@ -22,7 +22,7 @@ static bool is_identifier(const char *s)
 static int check_name(const ot_brought *b, const char *what, const char *name, ot_spot place,
                       optune_err *err)
 {
-    if (!is_identifier(name))
+    if (!ot_is_identifier(name))
         return ot_fail_at(place, OPTUNE_ESYNTAX, err, "'%.40s' is no name for a %s", name,
                           what);
     if (strlen(name) > MOST_NAME)
@@ -37,12 +37,12 @@ static int check_name(const ot_brought *b, const char *what, const char *name, o
         if (strcmp(b->size[i].name, name) == 0)
             return ot_fail_at(place, OPTUNE_ECONFLICT, err,
                               "'%s' is a size already, see line %d", name,
-                              b->size[i].place.line);
+                              b->size[i].spot.line);
     for (int i = 0; i < b->n_knobs; i++)
         if (strcmp(b->knob[i].name, name) == 0)
             return ot_fail_at(place, OPTUNE_ECONFLICT, err,
                               "'%s' is a knob already, see line %d", name,
-                              b->knob[i].place.line);
+                              b->knob[i].spot.line);
     return OPTUNE_OK;
 }
 
@@ -65,7 +65,7 @@ int ot_declare_size(ot_brought *b, const char *name, ot_spot place, const ot_val
         return ot_fail_at(place, OPTUNE_ELIMIT, err, "more than %d sizes", OT_BROUGHT_SIZES);
     ot_brought_size *size = &b->size[b->n_sizes];
     *size = (ot_brought_size){.name = ot_arena_copy(&b->arena, name),
-                              .place = place,
+                              .spot = place,
                               .list = value->kind == OT_VALUE_LIST,
                               .n = value->kind == OT_VALUE_LIST ? value->n : 1,
                               .input = -1};
@@ -124,7 +124,7 @@ static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_value *lis
     for (int i = 0; i < list->n; i++) {
         const ot_value *value = &list->item[i];
         if (value->kind == OT_VALUE_LIST || value->kind == OT_VALUE_NONE)
-            return ot_fail_at(knob->place, OPTUNE_ETYPE, err,
+            return ot_fail_at(knob->spot, OPTUNE_ETYPE, err,
                               "knob '%s': value %d is %s; numbers, words and truth values are "
                               "possible",
                               knob->name, i + 1, ot_value_kind_name(value->kind));
@@ -133,12 +133,12 @@ static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_value *lis
         if (value->kind == OT_VALUE_WORD)
             item[i].s = text[i];
         if (strlen(text[i]) >= OPTUNE_WORD_SIZE)
-            return ot_fail_at(knob->place, OPTUNE_ELIMIT, err,
+            return ot_fail_at(knob->spot, OPTUNE_ELIMIT, err,
                               "knob '%s': the value '%.40s' has more than %d letters",
                               knob->name, text[i], OPTUNE_WORD_SIZE - 1);
         const ot_value before = {.kind = OT_VALUE_LIST, .n = i, .item = item};
         if (list->n <= 4096 && find(&before, text, text[i]) >= 0)
-            return ot_fail_at(knob->place, OPTUNE_ESYNTAX, err, "knob '%s' has %s twice",
+            return ot_fail_at(knob->spot, OPTUNE_ESYNTAX, err, "knob '%s' has %s twice",
                               knob->name, text[i]);
     }
     knob->list = (ot_value){.kind = OT_VALUE_LIST, .n = list->n, .item = item};
@@ -160,7 +160,7 @@ int ot_declare_knob(ot_brought *b, const char *name, ot_spot place, const ot_val
     if (list->n < 1)
         return ot_fail_at(place, OPTUNE_EUSAGE, err, "knob '%s' has no values", name);
     ot_brought_knob *knob = &b->knob[b->n_knobs];
-    *knob = (ot_brought_knob){.name = ot_arena_copy(&b->arena, name), .place = place};
+    *knob = (ot_brought_knob){.name = ot_arena_copy(&b->arena, name), .spot = place};
     OT_RETURN_UNLESS_OK(take_values(b, knob, list, err));
     if (standard) {
         knob->standard = find(&knob->list, knob->text, source_text(b, standard));

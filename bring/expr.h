@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expressions as autotuners write them, a subset of Python's: integers, reals, words, lists, ranges,
- * one comprehension, arithmetic with `//`, `%` and `**`, comparisons in chains, `in`, `and`, `or`,
- * `not`, `min`, `max`, and values picked from lists. Read once, evaluated often, by us alone: whatever
- * else is written is refused at its place.
+ * Expressions as autotuners write them, a subset of Python's: integers, reals, words, lists,
+ * ranges, one comprehension, arithmetic with `//`, `%` and `**`, comparisons in chains, `in`,
+ * `and`, `or`, `not`, `min`, `max`, and values picked from lists. Read once, evaluated often, by
+ * us alone: whatever else is written is refused at its place.
  *
- * The one idea: values mean what they mean in Python (a quotient is floored, `and` gives an operand),
- * but an integer that leaves 64 bits, a list that grows long and a computation that takes long are
- * errors, so that text from anywhere costs little.
+ * The one idea: values mean what they mean in Python (a quotient is floored, `and` gives an
+ * operand), but an integer that leaves 64 bits, a list that grows long and a computation that
+ * takes long are errors, so that text from anywhere costs little.
  */
 #ifndef OPTUNE_BRING_EXPR_H
 #define OPTUNE_BRING_EXPR_H
 
 #include "base/base.h"
 
-/* Where a text begins: the first byte of it is in this column. A NULL file: only columns are told. */
+/* Where a text begins: the first byte of it is in this column. Without a line (0), `file` goes
+ * on to say where, as a path in a document; without a file only columns are told. */
 typedef struct ot_spot {
     const char *file;
     int line, column; /* from 1 */
@@ -83,7 +84,8 @@ typedef enum ot_node_kind {
     OT_NODE_NOT,
     OT_NODE_AND,
     OT_NODE_OR,
-    OT_NODE_CHAIN, /* a child for each operand; `what` of the second and later says how it compares */
+    OT_NODE_CHAIN, /* a child for each operand; `what` of the second and later says how it
+                      compares */
     OT_NODE_ADD,
     OT_NODE_SUBTRACT,
     OT_NODE_TIMES,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expression to value. Errors say where in the text they come from, so that a condition that divides
- * by zero for some configs can be found.
+ * Expression to value. Errors say where in the text they come from, so that a condition that
+ * divides by zero for some configs can be found.
  */
 #include <math.h>
 #include <string.h>
@@ -32,70 +32,9 @@ static bool fail(evaluation *e, const ot_node *node, int status, const char *wha
 
 /* ---- values ------------------------------------------------------------------------------ */
 
-const char *ot_value_kind_name(int kind)
-{
-    static const char *const name[] = {"nothing",       "a truth value", "an integer",
-                                       "a real number", "a word",        "a list"};
-    return kind >= 0 && kind < OT_COUNT(name) ? name[kind] : "nothing";
-}
-
-bool ot_value_number(const ot_value *value)
-{
-    return value->kind == OT_VALUE_BOOL || value->kind == OT_VALUE_INT ||
-           value->kind == OT_VALUE_REAL;
-}
-
 static bool whole(const ot_value *value)
 {
     return value->kind == OT_VALUE_BOOL || value->kind == OT_VALUE_INT;
-}
-
-double ot_value_real(const ot_value *value)
-{
-    return value->kind == OT_VALUE_REAL ? value->f : (double)value->i;
-}
-
-bool ot_value_true(const ot_value *value)
-{
-    switch (value->kind) {
-    case OT_VALUE_BOOL:
-    case OT_VALUE_INT:
-        return value->i != 0;
-    case OT_VALUE_REAL:
-        return value->f != 0;
-    case OT_VALUE_WORD:
-        return value->s[0] != '\0';
-    case OT_VALUE_LIST:
-        return value->n > 0;
-    }
-    return false;
-}
-
-void ot_value_print(const ot_value *value, ot_text *to)
-{
-    switch (value->kind) {
-    case OT_VALUE_BOOL:
-        ot_text_add(to, value->i ? "True" : "False");
-        return;
-    case OT_VALUE_INT:
-        ot_text_printf(to, "%lld", (long long)value->i);
-        return;
-    case OT_VALUE_REAL:
-        ot_text_add_real(to, value->f);
-        return;
-    case OT_VALUE_WORD:
-        ot_text_printf(to, "'%s'", value->s);
-        return;
-    case OT_VALUE_LIST:
-        ot_text_add(to, "[");
-        for (int i = 0; i < value->n; i++) {
-            ot_text_add(to, i ? ", " : "");
-            ot_value_print(&value->item[i], to);
-        }
-        ot_text_add(to, "]");
-        return;
-    }
-    ot_text_add(to, "nothing");
 }
 
 static ot_value truth(bool value)

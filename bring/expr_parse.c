@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text to expression, by precedence from `or` down to what binds tightest. What Python has and we do
- * not is told from what is no Python, as the remedies differ.
+ * Text to expression, by precedence from `or` down to what binds tightest. What Python has and
+ * we do not is told from what is no Python, as the remedies differ.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -18,28 +18,6 @@ typedef struct parser {
     int depth, n_locals, capacity;
     const char *local[OT_EXPR_MOST_LOCALS];
 } parser;
-
-ot_spot ot_spot_in(const ot_spot *place, const char *text, size_t at)
-{
-    ot_spot here = place ? *place : (ot_spot){.line = 1, .column = 1};
-    for (size_t i = 0; i < at; i++) {
-        here.column = text[i] == '\n' ? 1 : here.column + 1;
-        here.line += text[i] == '\n';
-    }
-    return here;
-}
-
-int ot_fail_at(ot_spot place, int status, optune_err *err, const char *format, ...)
-{
-    char text[OPTUNE_ERR_SIZE];
-    va_list args;
-    va_start(args, format);
-    ot_format_list(text, sizeof text, format, args);
-    va_end(args);
-    return place.file ? optune_fail(err, status, "%s:%d:%d: %s", place.file, place.line,
-                                    place.column, text)
-                      : optune_fail(err, status, "column %d: %s", place.column, text);
-}
 
 #define FAIL(s, where, ...)                                                                    \
     (ot_fail_at(ot_spot_in(&(s)->expr->place, (s)->text, (size_t)((where) - (s)->text)),       \
@@ -571,24 +549,4 @@ int ot_expr_parse(const char *text, const ot_spot *place, ot_expr **expr, optune
     }
     ot_expr_free(e);
     return OPTUNE_ESYNTAX;
-}
-
-void ot_expr_free(ot_expr *expr)
-{
-    if (!expr)
-        return;
-    free(expr->node);
-    ot_arena_release(&expr->arena);
-    free(expr);
-}
-
-const char *ot_expr_text(const ot_expr *expr)
-{
-    return expr->text;
-}
-
-int ot_expr_names(const ot_expr *expr, const char *const **names)
-{
-    *names = expr->name;
-    return expr->n_names;
 }

@@ -137,6 +137,10 @@ static int bring(const char *path, optune_err *err)
     if (status >= 0 && (status = add_rows(b, err)) < 0)
         ot_registry_rewind(mark);
     if (status < 0) {
+        if (err && !strstr(err->text, b->file)) {
+            const optune_err inner = *err;
+            optune_fail(err, status, "%s: %s", b->file, inner.text);
+        }
         forget(b);
         return status;
     }

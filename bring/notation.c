@@ -7,8 +7,8 @@
  *     // optune: size M = 512, N = 512, K = 512
  *     // optune: knob TILE = [8, 16, 32]
  *
- * The one idea: a statement keeps its text at the lines and columns that it has in the file, so that
- * every part of it, expressions too, can say its own place.
+ * The one idea: a statement keeps its text at the lines and columns that it has in the file, so
+ * that every part of it, expressions too, can say its own place.
  */
 #include <ctype.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static int take_arg(statement *s)
     if (b->n_args == OT_BROUGHT_ARGS)
         return FAIL(s, s->p, "more than %d parameters", OT_BROUGHT_ARGS);
     ot_brought_arg *arg = &b->arg[b->n_args];
-    *arg = (ot_brought_arg){.place = place_at(s, s->p), .role = OT_ROLE_IN};
+    *arg = (ot_brought_arg){.spot = place_at(s, s->p), .role = OT_ROLE_IN};
     arg->name = take_word(s, "a parameter's name");
     skip(s);
     if (arg->name && word_length(s->p)) {
@@ -159,7 +159,7 @@ static int take_arg(statement *s)
             arg->role = OT_ROLE_OUT;
         else if (strcmp(arg->name, "in") != 0)
             return FAIL(s, s->p, "':' is expected behind '%s'", arg->name);
-        arg->place = place_at(s, s->p);
+        arg->spot = place_at(s, s->p);
         arg->name = take_word(s, "a parameter's name");
     }
     if (!arg->name)

@@ -221,8 +221,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
         if (ot_formula_value(&b->where[i], &values, &arena, &value, &err) < 0)
             agreed = optune_refuse(why, "%s", err.text);
         else if (!ot_value_true(&value))
-            agreed = optune_refuse(why, "%s:%d: '%s' is false", b->file,
-                                   b->where[i].expr->place.line, b->where[i].expr->text);
+            agreed = optune_refuse(why, "'%s' is false", b->where[i].expr->text);
     }
     ot_arena_release(&arena);
     return agreed && (b->language == OT_LANGUAGE_C || launches(task, &values, why));

@@ -77,13 +77,13 @@ static int settle_args(ot_brought *b, optune_err *err)
         ot_brought_arg *arg = &b->arg[i];
         for (int k = 0; k < i; k++)
             if (strcmp(b->arg[k].name, arg->name) == 0)
-                return ot_fail_at(arg->place, OPTUNE_ECONFLICT, err,
+                return ot_fail_at(arg->spot, OPTUNE_ECONFLICT, err,
                                   "there are two parameters '%s'", arg->name);
         if (arg->role == OT_ROLE_SCALAR)
             continue;
         arg->index = arg->role == OT_ROLE_IN ? in++ : out++;
         if (in > OPTUNE_MAX_INPUTS || out > OPTUNE_MAX_OUTPUTS)
-            return ot_fail_at(arg->place, OPTUNE_ELIMIT, err,
+            return ot_fail_at(arg->spot, OPTUNE_ELIMIT, err,
                               "more than %d inputs or %d outputs", OPTUNE_MAX_INPUTS,
                               OPTUNE_MAX_OUTPUTS);
         if (arg->role == OT_ROLE_IN)
@@ -227,6 +227,17 @@ static const char *kernel_source(ot_brought *b)
     return keep(b, &text);
 }
 
+/* The name stands in front of a parenthesis somewhere, as a function's does. */
+static bool names_function(const char *text, const char *name)
+{
+    for (const char *p = strstr(text, name); p; p = strstr(p + 1, name)) {
+        const char *after = p + strlen(name);
+        if (after[strspn(after, " \t\n")] == '(')
+            return true;
+    }
+    return false;
+}
+
 /* As C, with OPTUNE_REFERENCE defined, so that a file can hide its kernel from the C compiler. */
 static int reference_source(ot_brought *b, optune_err *err)
 {
@@ -238,7 +249,7 @@ static int reference_source(ot_brought *b, optune_err *err)
                                ? b->reference_source
                                : ot_arena_printf(&b->arena, "%.*s/%s", (int)(slash - b->path),
                                                  b->path, b->reference_source);
-        const int status = ot_source_read(path, NULL, &text, err);
+        const int status = ot_source_read(path, b->reference_folder, &text, err);
         if (status < 0) {
             ot_text_release(&text);
             return status;
@@ -246,7 +257,7 @@ static int reference_source(ot_brought *b, optune_err *err)
     } else {
         ot_text_add_n(&text, b->source.s, b->source.n);
     }
-    if (!strstr(ot_text_str(&text), b->reference)) {
+    if (!names_function(ot_text_str(&text), b->reference)) {
         ot_text_release(&text);
         return optune_fail(err, OPTUNE_ENOENT, "%s: there is no reference function '%s'",
                            b->file, b->reference);
@@ -298,6 +309,11 @@ int ot_brought_settle(ot_brought *b, optune_err *err)
 {
     if (!b->op.name)
         b->op.name = b->function;
+    const char *const names[] = {b->op.name, b->function, b->reference ? b->reference : "f"};
+    for (int i = 0; i < OT_COUNT(names); i++)
+        if (!ot_is_identifier(names[i]))
+            return optune_fail(err, OPTUNE_ESYNTAX, "%s: '%.40s' is no name of a kernel",
+                               b->file, names[i]);
     if (strlen(b->op.name) > OPTUNE_NAME_SIZE - 16)
         return optune_fail(err, OPTUNE_ELIMIT,
                            "%s: the name '%s' is too long; 'name ...' gives a shorter one",

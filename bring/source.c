@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel's text, whole: what it includes in quotes is put in its place, as the compiler's file lies
- * in another folder. Compilers are told the lines that a person sees.
+ * A kernel's text, whole: what it includes in quotes is put in its place, as the compiler's file
+ * lies in another folder. Compilers are told the lines that a person sees.
  */
 #include <limits.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune tune`: tunes the kernel of a file that somebody brings. The file becomes an operator of
- * this process and is remembered beside the database; from there on it is a run like any other.
+ * `optune tune`: tunes the kernel of a file that somebody brings. The file becomes an operator
+ * of this process and is remembered beside the database; from there on it is a run like any other.
  */
 #include <stdio.h>
 #include <string.h>

@@ -8,6 +8,7 @@
  * believed.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +223,30 @@ static int run_apart(const setup *s, const void *const *in, void *const *out, op
     return status;
 }
 
+/* Over poison, what reads its own outputs gives no number at all; comparing that says nothing. */
+static int check_numbers(const optune_call *call, void *const *out, optune_err *err)
+{
+    for (int i = 0; i < call->n_outputs; i++) {
+        const optune_dtype dtype = call->output[i].dtype;
+        const int64_t n = optune_tensor_elements(&call->output[i]);
+        bool number = n == 0;
+        if (dtype.code != OPTUNE_DTYPE_FLOAT && dtype.code != OPTUNE_DTYPE_BFLOAT)
+            continue;
+        for (int64_t k = 0; k < n && !number; k++) {
+            double value;
+            ot_elements(dtype, out[i], k, 1, &value);
+            number = !isnan(value);
+        }
+        if (!number)
+            return optune_fail(
+                err, OPTUNE_EUSAGE,
+                "no element of its output %d is a number: it reads what it should "
+                "write, or writes nothing",
+                i);
+    }
+    return OPTUNE_OK;
+}
+
 /* ---- all --------------------------------------------------------------------------------- */
 
 int ot_standard_run(const optune_call *call, const void *const *in, const optune_target *target,
@@ -248,6 +273,8 @@ int ot_standard_run(const optune_call *call, const void *const *in, const optune
         status = build(s, path, &inner);
     if (status >= 0)
         status = run_apart(s, in, out, &inner);
+    if (status >= 0)
+        status = check_numbers(call, out, &inner);
     if (status < 0)
         optune_fail(err, status, "'%s', which says what is right of '%s': %s",
                     call->op->standard, call->op->name, inner.text);

@@ -174,8 +174,8 @@ static void add_means(const ot_row *all, int n, int width, ot_text *to)
     free(to_default);
 }
 
-/* Of an operator whose meaning is code: which config won, and what its outputs were compared with.
- */
+/* Of an operator whose meaning is code: which config won, and what its outputs were compared
+ * with. */
 static void add_standard(const optune_call *call, const ot_row *r, int width, ot_text *to)
 {
     ot_text line = {0};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What expressions are made of: places, values, and what can be asked of one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bring/expr.h"
+
+ot_spot ot_spot_in(const ot_spot *place, const char *text, size_t at)
+{
+    ot_spot here = place ? *place : (ot_spot){.line = 1, .column = 1};
+    for (size_t i = 0; i < at; i++) {
+        here.column = text[i] == '\n' ? 1 : here.column + 1;
+        here.line += text[i] == '\n';
+    }
+    return here;
+}
+
+int ot_fail_at(ot_spot place, int status, optune_err *err, const char *format, ...)
+{
+    char text[OPTUNE_ERR_SIZE];
+    va_list args;
+    va_start(args, format);
+    ot_format_list(text, sizeof text, format, args);
+    va_end(args);
+    if (place.file && !place.line)
+        return optune_fail(err, status, "%s, column %d: %s", place.file, place.column, text);
+    return place.file ? optune_fail(err, status, "%s:%d:%d: %s", place.file, place.line,
+                                    place.column, text)
+                      : optune_fail(err, status, "column %d: %s", place.column, text);
+}
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+const char *ot_value_kind_name(int kind)
+{
+    static const char *const name[] = {"nothing",       "a truth value", "an integer",
+                                       "a real number", "a word",        "a list"};
+    return kind >= 0 && kind < OT_COUNT(name) ? name[kind] : "nothing";
+}
+
+bool ot_value_number(const ot_value *value)
+{
+    return value->kind == OT_VALUE_BOOL || value->kind == OT_VALUE_INT ||
+           value->kind == OT_VALUE_REAL;
+}
+
+double ot_value_real(const ot_value *value)
+{
+    return value->kind == OT_VALUE_REAL ? value->f : (double)value->i;
+}
+
+bool ot_value_true(const ot_value *value)
+{
+    switch (value->kind) {
+    case OT_VALUE_BOOL:
+    case OT_VALUE_INT:
+        return value->i != 0;
+    case OT_VALUE_REAL:
+        return value->f != 0;
+    case OT_VALUE_WORD:
+        return value->s[0] != '\0';
+    case OT_VALUE_LIST:
+        return value->n > 0;
+    }
+    return false;
+}
+
+void ot_value_print(const ot_value *value, ot_text *to)
+{
+    switch (value->kind) {
+    case OT_VALUE_BOOL:
+        ot_text_add(to, value->i ? "True" : "False");
+        return;
+    case OT_VALUE_INT:
+        ot_text_printf(to, "%lld", (long long)value->i);
+        return;
+    case OT_VALUE_REAL:
+        ot_text_add_real(to, value->f);
+        return;
+    case OT_VALUE_WORD:
+        ot_text_printf(to, "'%s'", value->s);
+        return;
+    case OT_VALUE_LIST:
+        ot_text_add(to, "[");
+        for (int i = 0; i < value->n; i++) {
+            ot_text_add(to, i ? ", " : "");
+            ot_value_print(&value->item[i], to);
+        }
+        ot_text_add(to, "]");
+        return;
+    }
+    ot_text_add(to, "nothing");
+}
+
+/* ---- expressions ------------------------------------------------------------------------- */
+
+void ot_expr_free(ot_expr *expr)
+{
+    if (!expr)
+        return;
+    free(expr->node);
+    ot_arena_release(&expr->arena);
+    free(expr);
+}
+
+const char *ot_expr_text(const ot_expr *expr)
+{
+    return expr->text;
+}
+
+int ot_expr_names(const ot_expr *expr, const char *const **names)
+{
+    *names = expr->name;
+    return expr->n_names;
+}
