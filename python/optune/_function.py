@@ -120,7 +120,7 @@ class Function:
             given[i], keep = memory(array, call.type.inputs[i], f"constant {i}")
             kept.append(keep)
         with handle as o:
-            pointer = opened(lib.optune_function_open, o, call.pointer, given)
+            pointer = opened(computing(lib.optune_function_open), o, call.pointer, given)
             self._counted = Counted("function", pointer, lib.optune_function_close, handle)
         self._pointer = pointer.value
         self._lock = threading.Lock()

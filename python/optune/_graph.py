@@ -152,7 +152,7 @@ class Graph:
                                         + ", ".join(self._open_types)
                                         + "; give its dims numbers with bind=")
             self._forget()
-            self._program = Counted("graph", opened(lib.optune_program_open, p),
+            self._program = Counted("graph", opened(computing(lib.optune_program_open), p),
                                     lib.optune_program_close, self._partition)
         return self
 

@@ -121,6 +121,15 @@ def test_fork(tmp_path, threads):
     assert in_child(lambda: optune.open(db=tmp_path, target=target).select(DENSE).impl) \
         == repr(want)
 
+    layer = "dense(f32[64,128], f32[128,128])"  # its constant is packed by threads, too
+    w = numpy.eye(128, dtype="f4")
+    o.function(layer, [w])
+
+    def packed():
+        z = numpy.ones((64, 128), "f4")
+        return bool((optune.open(db=tmp_path, target=target).function(layer, [w])(z) == z).all())
+    assert in_child(packed) == "True"
+
     def anew():
         g = optune.open(db=tmp_path, target=target).function("relu(f32[100000])")
         return bool((g(x) == numpy.maximum(x, 0)).all())

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of PyTorch: values, gradients, fake forms, frozen modules, inductor."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not hasattr(torch.library, "custom_op"):
+    pytest.skip("PyTorch is older than 2.4", allow_module_level=True)
+
+import optune.torch as ot  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def handle(o):
+    ot.use(o)
+    torch.manual_seed(1)
+    yield o
+    ot.use(None)
+
+
+def same(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)
+
+
+def test_values():
+    x, w, b = torch.randn(2, 3, 16), torch.randn(8, 16), torch.randn(8)
+    same(ot.linear(x, w), F.linear(x, w))
+    same(ot.linear(x, w, b), F.linear(x, w, b))
+    same(ot.linear(x.transpose(0, 1), w.double().float(), b), F.linear(x.transpose(0, 1), w, b))
+    a, c = torch.randn(2, 5, 7), torch.randn(2, 4, 7)
+    same(ot.batch_matmul(a, c), a @ c.transpose(1, 2))
+    image = torch.randn(1, 4, 9, 9)
+    for groups, stride, padding, dilation in ((1, 1, 1, 1), (2, 2, (0, 1), 1), (4, 1, 2, 2)):
+        kernel = torch.randn(8, 4 // groups, 3, 3)
+        same(ot.conv2d(image, kernel, b, stride, padding, dilation, groups),
+             F.conv2d(image, kernel, b, stride, padding, dilation, groups))
+
+
+def test_gradients():
+    def both(ours, theirs, *tensors):
+        grads = []
+        for f in (ours, theirs):
+            leaves = [t.clone().requires_grad_() for t in tensors]
+            f(*leaves).square().sum().backward()
+            grads.append([t.grad for t in leaves])
+        for a, b in zip(*grads):
+            same(a, b)
+
+    both(ot.linear, F.linear, torch.randn(3, 6), torch.randn(4, 6), torch.randn(4))
+    both(lambda x, w, b: ot.conv2d(x, w, b, stride=2, padding=1),
+         lambda x, w, b: F.conv2d(x, w, b, stride=2, padding=1),
+         torch.randn(1, 3, 8, 8), torch.randn(4, 3, 3, 3), torch.randn(4))
+    both(ot.batch_matmul, lambda a, b: a @ b.transpose(1, 2), torch.randn(2, 3, 5),
+         torch.randn(2, 4, 5))
+
+
+def test_operators_are_sound():
+    x, w = torch.randn(3, 6, requires_grad=True), torch.randn(4, 6, requires_grad=True)
+    checks = ("test_schema", "test_autograd_registration", "test_faketensor")
+    torch.library.opcheck(torch.ops.optune.dense.default, (x, w), test_utils=checks)
+    torch.library.opcheck(torch.ops.optune.conv2d.default,
+                          (torch.randn(1, 3, 8, 8), torch.randn(4, 3, 3, 3), [2, 2], [1, 1],
+                           [1, 1], 1), test_utils=checks)
+
+
+def test_frozen_and_tuned(handle):
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 8, 3, padding="same"),  # stays as it is
+        torch.nn.Flatten(), torch.nn.Linear(8 * 36, 5)).eval()
+    x = torch.randn(2, 3, 6, 6)
+    with torch.no_grad():
+        want = net(x)
+        net = ot.frozen(net)
+        assert [type(m).__name__ for m in net] == ["Frozen", "ReLU", "Conv2d", "Flatten", "Frozen"]
+        for _ in range(2):
+            same(net(x), want)
+        t = ot.tune(net, x, trials=1, seconds=30)
+        assert len(t.workloads) == 2 and handle.select(t.workloads[0].workload).tier == "tuned"
+        same(net(x), want)
+        same(net(x[:1]), want[:1])
+    assert ot.tune(torch.nn.ReLU(), x) is None
+
+
+def test_dtypes_without_an_implementation():
+    import optune
+    with pytest.raises(optune.NotFoundError):
+        ot.linear(torch.ones(2, 4, dtype=torch.float16), torch.ones(3, 4, dtype=torch.float16))
+    with pytest.raises(optune.UnsupportedError):
+        ot.linear(torch.ones(2, 4, dtype=torch.complex64),
+                  torch.ones(3, 4, dtype=torch.complex64))
+
+
+def test_compiled():
+    w = torch.randn(8, 16)
+    x = torch.randn(4, 16)
+    fast = torch.compile(lambda x: ot.linear(x, w).relu(), backend="aot_eager", fullgraph=True)
+    same(fast(x), F.linear(x, w).relu())
+
+
+def test_inductor_is_offered_our_product():
+    from torch._inductor import config
+    before = list(config.external_matmul)
+    with ot.Inductor():
+        assert config.external_matmul[-1] is ot.optune_mm
+        a, b, out = torch.randn(3, 5), torch.randn(5, 4), torch.empty(3, 4)
+        assert ot.optune_mm(a, b, out=out) is out
+        same(out, a @ b)
+    assert config.external_matmul == before
