@@ -48,6 +48,10 @@ int ot_context_device(optune *o, optune_err *err); /* probes, or reads the store
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
  * be o->store. */
 int ot_context_store(optune *o, int mode, optune_err *err);
+/* ot_store_put, once more where the store was replaced meanwhile. */
+int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err);
+/* ENOENT: `db` itself has no store, though others of the list may. */
+int ot_context_own(const optune *o, optune_err *err);
 ot_store *ot_context_nth(optune *o, int i); /* of those that are open; NULL: no more */
 /* Whether a status means that there are records nobody can read here. */
 bool ot_context_unreadable(int status);

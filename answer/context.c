@@ -329,6 +329,34 @@ static void retire(optune *o, ot_store *store)
     o->retired[o->n_retired++] = store;
 }
 
+/* What a killed process logged and did not store. */
+static void recover(optune *o, ot_store *store)
+{
+    optune_err err = {0};
+    int64_t added = 0;
+    if (ot_store_recover(store, false, &added, &err) < 0)
+        ot_context_log(o, OPTUNE_LOG_WARNING, "not all that was logged is stored: %s",
+                       err.text);
+    if (added)
+        ot_context_log(o, OPTUNE_LOG_INFO,
+                       "%lld records that were logged and not stored are stored now",
+                       (long long)added);
+}
+
+/* A small store is looked through whole when it is opened: a damaged entry of its index would look
+ * like a workload that was never tuned. `optune db check` does that for all. */
+static void look_through(optune *o, const char *dir, ot_store *store)
+{
+    enum { SMALL = 256 << 10 };
+    ot_care care;
+    if (ot_store_bytes_used(store) > SMALL || ot_store_check(store, &care, NULL) < 0)
+        return;
+    if (ot_care_faults(&care))
+        ot_context_log(o, OPTUNE_LOG_WARNING,
+                       "the database '%s' has %lld faults: `optune db check --mend`", dir,
+                       (long long)ot_care_faults(&care));
+}
+
 /* One of the list; what it was before is kept as long as it is still that store. */
 static int open_one(optune *o, const char *dir, int mode, ot_store **store, optune_err *err)
 {
@@ -336,6 +364,12 @@ static int open_one(optune *o, const char *dir, int mode, ot_store **store, optu
     if (*store && !ot_store_gone(*store) && (store != &o->store || o->store_mode >= mode))
         return OPTUNE_OK;
     const int status = ot_store_open(dir, mode, &fresh, err);
+    if (status >= 0) {
+        ot_store_stop(fresh, &o->stop);
+        look_through(o, dir, fresh);
+    }
+    if (status >= 0 && mode == OT_STORE_WRITE)
+        recover(o, fresh);
     const bool gone = *store && ot_store_gone(*store);
     if (status < 0 && !gone)
         return status;
@@ -377,6 +411,23 @@ int ot_context_store(optune *o, int mode, optune_err *err)
     const int status = open_store(o, mode, err);
     pthread_mutex_unlock(o->lock);
     return status;
+}
+
+int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err)
+{
+    int status = ot_context_store(o, OT_STORE_WRITE, err);
+    if (status >= 0)
+        status = ot_store_put(o->store, record, n, added, err);
+    if (status != OPTUNE_ESTORE || !o->store || !ot_store_gone(o->store))
+        return status;
+    status = ot_context_store(o, OT_STORE_WRITE, err);
+    return status < 0 ? status : ot_store_put(o->store, record, n, added, err);
+}
+
+int ot_context_own(const optune *o, optune_err *err)
+{
+    return o->store ? OPTUNE_OK
+                    : optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", o->db);
 }
 
 ot_store *ot_context_nth(optune *o, int i)

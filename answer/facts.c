@@ -292,7 +292,16 @@ int ot_context_choose(optune *o, const optune_task *task, ot_arena *arena, ot_fa
     if (status < 0 && !unread)
         return optune_fail(err, status, "%s", why.text);
     status = ot_select(task, *fact, *n, choice, err);
+    int passed = 0;
+    ot_store *store;
+    for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
+        passed += ot_store_damaged(store);
+    if (passed)
+        snprintf(why.text, sizeof why.text,
+                 "damaged records were passed over (%d so far): `optune db check --mend`",
+                 passed);
     choice->unread = unread;
-    snprintf(choice->unread_why, sizeof choice->unread_why, "%s", unread ? why.text : "");
+    snprintf(choice->unread_why, sizeof choice->unread_why, "%s",
+             unread || passed ? why.text : "");
     return status;
 }

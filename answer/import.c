@@ -91,8 +91,10 @@ static int flush(importing *im)
     int added = 0, status = flush_devices(im);
     for (int i = 0; i < im->n_batch && status >= 0; i++)
         status = append_new(im, &im->batch[i]);
+    if (status >= 0 && im->log)
+        status = ot_log_sync(im->log, im->err); /* the log is the truth: it comes first */
     if (status >= 0 && im->n_batch)
-        status = ot_store_put(im->o->store, im->batch, im->n_batch, &added, im->err);
+        status = ot_context_put(im->o, im->batch, im->n_batch, &added, im->err);
     im->added += added;
     im->n_batch = 0;
     ot_arena_release(&im->arena);
@@ -221,6 +223,8 @@ static int take_foreign(importing *im, const ot_log_line *line)
 static int on_line(void *arg, const ot_log_line *line)
 {
     importing *im = arg;
+    if (line->forgotten)
+        return OPTUNE_OK; /* others do not decide that; our own logs were read when it was said */
     if (line->device)
         return take_device(im, line->device);
     if (line->problem)
@@ -335,6 +339,8 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     if (status >= 0)
         *result = summary(im);
     ot_log_close(im->log);
+    if (status >= 0 && im->log && o->store)
+        ot_store_log_done(o->store, im->log_path, NULL);
     if (*dir)
         ot_remove_tree(dir);
     json_decref(im->listed);

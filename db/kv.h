@@ -11,10 +11,13 @@
 #include "db/db.h"
 
 typedef enum ot_table {
-    OT_TABLE_META,   /* "schema" -> layout number */
+    OT_TABLE_META,   /* "schema" -> layout number; "log:NAME" -> bytes of it that are stored */
     OT_TABLE_RECORD, /* record digest -> record */
     OT_TABLE_BEST,   /* question digest, sortable cost, record digest -> nothing */
     OT_TABLE_DEVICE, /* device key -> device */
+    /* Since 2026-11; an older store has them once it is written to. */
+    OT_TABLE_FORGOTTEN,  /* record digest -> nothing: is not stored again */
+    OT_TABLE_QUARANTINE, /* what was its key -> a record that was damaged */
     OT_TABLES,
 } ot_table;
 
@@ -76,9 +79,32 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err);
 /* With `known`, an entry that is there stays: returns 1 and what it is. */
 int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes value,
                   ot_bytes *known, optune_err *err);
+/* 1: there is none. The value is valid until the next change. */
+int ot_writer_get(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes *value,
+                  optune_err *err);
+int ot_writer_delete(ot_writer *writer, ot_table table, ot_bytes key, optune_err *err);
 int ot_writer_commit(ot_writer *writer, optune_err *err); /* durable on return */
 void ot_writer_abort(ot_writer *writer);
 
-int64_t ot_store_bytes(ot_store *store); /* of its file that are in use */
+/* A compact copy of all, as the folder PATH that is there and empty, synced. */
+int ot_store_copy(ot_store *store, const char *path, optune_err *err);
+/* One more damaged record was passed over. */
+void ot_store_passed(ot_store *store);
+/* records.c: what care.c has to agree with. */
+enum { OT_BEST_KEY = 16 + 8 + 16 };
+bool ot_value_damaged(ot_bytes value);
+void ot_best_key(const optune_record *record, const ot_digest *digest,
+                 unsigned char best[OT_BEST_KEY]);
+/* Removes records with their entries; `forget`: and they are not stored again. */
+int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget,
+                  optune_err *err);
+const atomic_bool *ot_store_stopped_by(const ot_store *store);
+/* recover.c: the logs of a database, oldest first; a negative status ends it. */
+typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
+int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg);
+/* An open file while which nobody appends to it; -1: somebody does. close() ends that. */
+int ot_log_claim(const char *path);
+ot_write_lock *ot_store_lock(const ot_store *store); /* of who writes */
+const char *ot_store_dir(const ot_store *store);
 
 #endif

@@ -27,17 +27,17 @@ enum {
 static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
 
 static const char *const table_names[OT_TABLES] = {
-    [OT_TABLE_META] = "meta",
-    [OT_TABLE_RECORD] = "record",
-    [OT_TABLE_BEST] = "best",
-    [OT_TABLE_DEVICE] = "device",
+    [OT_TABLE_META] = "meta",           [OT_TABLE_RECORD] = "record",
+    [OT_TABLE_BEST] = "best",           [OT_TABLE_DEVICE] = "device",
+    [OT_TABLE_FORGOTTEN] = "forgotten", [OT_TABLE_QUARANTINE] = "quarantine",
 };
 
 typedef struct env {
     struct env *next;
     MDB_env *mdb;
     MDB_dbi table[OT_TABLES];
-    dev_t device_number; /* of the data file: what "the same store" means */
+    bool absent[OT_TABLES]; /* an older version made the store */
+    dev_t device_number;    /* of the data file: what "the same store" means */
     ino_t inode, lock_inode;
     pid_t pid;
     int users;
@@ -56,6 +56,7 @@ struct ot_store {
     env *env;
     int mode;
     const atomic_bool *stop;
+    atomic_int passed; /* damaged records passed over */
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -215,6 +216,8 @@ int ot_reader_get(ot_reader *reader, ot_table table, ot_bytes key, ot_bytes *val
         const int status = peek(reader, table, key, false, &at, value, err);
         return status ? status : at.n != key.n || memcmp(at.data, key.data, key.n) != 0;
     }
+    if (e->absent[table])
+        return 1;
     MDB_val wanted = value_of(key), got;
     int rc = mdb_get(reader->txn, e->table[table], &wanted, &got);
     if (rc == MDB_NOTFOUND)
@@ -232,6 +235,8 @@ static int move(ot_reader *reader, ot_table table, MDB_cursor_op op, ot_bytes *k
     int rc = 0;
     if (reader->view)
         return peek(reader, table, *key, op == MDB_NEXT, key, value, err);
+    if (e->absent[table])
+        return 1;
     if (!reader->cursor[table]) {
         MDB_cursor *cursor = NULL;
         rc = mdb_cursor_open(reader->txn, e->table[table], &cursor);
@@ -274,6 +279,7 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
     OT_RETURN_UNLESS_OK(check_here(e, err));
     OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, store->stop, err));
     MDB_txn *txn = NULL;
+    writer->txn = NULL;
     int status = ot_sight_look(e->sight) ? OPTUNE_OK : check_here(e, err);
     int rc = status < 0 ? 0 : mdb_txn_begin(e->mdb, NULL, 0, &txn);
     writer->txn = txn;
@@ -296,6 +302,28 @@ int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes valu
     return rc ? fail(e, rc, "write to", err) : OPTUNE_OK;
 }
 
+int ot_writer_get(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes *value,
+                  optune_err *err)
+{
+    env *e = writer->store->env;
+    MDB_val at = value_of(key), got;
+    const int rc = mdb_get(writer->txn, e->table[table], &at, &got);
+    if (rc == MDB_NOTFOUND)
+        return 1;
+    if (rc)
+        return fail(e, rc, "read", err);
+    *value = bytes_of(got);
+    return OPTUNE_OK;
+}
+
+int ot_writer_delete(ot_writer *writer, ot_table table, ot_bytes key, optune_err *err)
+{
+    env *e = writer->store->env;
+    MDB_val at = value_of(key);
+    const int rc = mdb_del(writer->txn, e->table[table], &at, NULL);
+    return rc && rc != MDB_NOTFOUND ? fail(e, rc, "write to", err) : OPTUNE_OK;
+}
+
 int ot_writer_commit(ot_writer *writer, optune_err *err)
 {
     env *e = writer->store->env;
@@ -311,7 +339,38 @@ void ot_writer_abort(ot_writer *writer)
     ot_write_lock_give(writer->store->env->write_lock);
 }
 
-int64_t ot_store_bytes(ot_store *store)
+int ot_store_copy(ot_store *store, const char *path, optune_err *err)
+{
+    const int rc = mdb_env_copy2(store->env->mdb, path, MDB_CP_COMPACT);
+    return rc ? fail(store->env, rc, "copy", err) : OPTUNE_OK;
+}
+
+void ot_store_passed(ot_store *store)
+{
+    atomic_fetch_add(&store->passed, 1);
+}
+
+int ot_store_damaged(const ot_store *store)
+{
+    return atomic_load(&store->passed);
+}
+
+const atomic_bool *ot_store_stopped_by(const ot_store *store)
+{
+    return store->stop;
+}
+
+ot_write_lock *ot_store_lock(const ot_store *store)
+{
+    return store->env->write_lock;
+}
+
+const char *ot_store_dir(const ot_store *store)
+{
+    return store->env->dir;
+}
+
+int64_t ot_store_bytes_used(ot_store *store)
 {
     MDB_envinfo info;
     MDB_stat size;
@@ -369,8 +428,11 @@ static int open_mdb(const char *path, unsigned flags, MDB_env **mdb)
 static int open_tables(env *e, MDB_txn *txn, unsigned flags)
 {
     int rc = 0;
-    for (int i = 0; rc == 0 && i < OT_TABLES; i++)
+    for (int i = 0; rc == 0 && i < OT_TABLES; i++) {
         rc = mdb_dbi_open(txn, table_names[i], flags, &e->table[i]);
+        e->absent[i] = rc == MDB_NOTFOUND && i > OT_TABLE_DEVICE;
+        rc = e->absent[i] ? 0 : rc;
+    }
     return rc;
 }
 
@@ -459,6 +521,24 @@ static int load_tables(env *e, optune_err *err)
     else
         mdb_txn_commit(txn); /* keeps the tables open */
     return status;
+}
+
+/* What an older version did not make yet. */
+static int add_tables(env *e, optune_err *err)
+{
+    MDB_txn *txn = NULL;
+    if (!e->absent[OT_TABLE_FORGOTTEN] && !e->absent[OT_TABLE_QUARANTINE])
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, NULL, err));
+    int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+    if (rc == 0)
+        rc = open_tables(e, txn, MDB_CREATE);
+    if (rc == 0)
+        rc = mdb_txn_commit(txn);
+    else if (txn)
+        mdb_txn_abort(txn);
+    ot_write_lock_give(e->write_lock);
+    return rc ? fail(e, rc, "write to", err) : OPTUNE_OK;
 }
 
 /* Who may only read does without LMDB. */
@@ -572,6 +652,8 @@ int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
     }
     if (opened && mode == OT_STORE_WRITE && !opened->write_lock) {
         status = ot_write_lock_open(dir, &opened->write_lock, err);
+        if (status >= 0)
+            status = add_tables(opened, err);
         if (status < 0 && opened == e)
             open_envs = e->next;
         if (status < 0)
