@@ -15,8 +15,8 @@
 /* ---- store.c: the only file that includes lmdb.h ----------------------------------------- */
 typedef struct ot_store ot_store;
 enum { OT_STORE_READ = 0, OT_STORE_WRITE = 1 };
-/* Opens or (WRITE) creates DIR/store. Who may not write may still READ. ENOENT: READ and there is none. ESTORE for a network file
- * system, EDAMAGED, EVERSION, each with the remedy. */
+/* Opens or (WRITE) creates DIR/store. Who may not write may still READ. ENOENT: READ and there is
+ * none. ESTORE for a network file system, EDAMAGED, EVERSION, each with the remedy. */
 int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err);
 void ot_store_close(ot_store *store);
 /* What ends waiting for one's turn to write when it becomes true; NULL: nothing. */

@@ -2,8 +2,8 @@
 /*
  * Between store.c, which knows LMDB and no record, and records.c, which knows records and no
  * LMDB: tables of keys and values in key order, read in snapshots, written in transactions.
- * Nothing outside db/ includes this. Bytes read are valid until the reader ends, or is asked for more of
- * their table.
+ * Nothing outside db/ includes this. Bytes read are valid until the reader ends, or is
+ * asked for more of their table.
  */
 #ifndef OPTUNE_DB_KV_H
 #define OPTUNE_DB_KV_H
@@ -88,6 +88,8 @@ void ot_writer_abort(ot_writer *writer);
 
 /* A compact copy of all, as the folder PATH that is there and empty, synced. */
 int ot_store_copy(ot_store *store, const char *path, optune_err *err);
+/* Makes all who have it open look at once what became of it. */
+void ot_store_touch(ot_store *store);
 /* One more damaged record was passed over. */
 void ot_store_passed(ot_store *store);
 /* records.c: what care.c has to agree with. */

@@ -345,6 +345,11 @@ int ot_store_copy(ot_store *store, const char *path, optune_err *err)
     return rc ? fail(store->env, rc, "copy", err) : OPTUNE_OK;
 }
 
+void ot_store_touch(ot_store *store)
+{
+    ot_sight_count(store->env->sight);
+}
+
 void ot_store_passed(ot_store *store)
 {
     atomic_fetch_add(&store->passed, 1);

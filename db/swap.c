@@ -82,6 +82,8 @@ int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_er
         *after = info.st_size;
     if (status >= 0)
         status = exchange(dir, made.s, err);
+    if (status >= 0)
+        ot_store_touch(store);
     ot_remove_tree(work.s);
     ot_write_lock_give(ot_store_lock(store));
     ot_text_release(&work);
@@ -138,8 +140,14 @@ int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *s
         status = begin(dir, &work, &made, err);
         if (status >= 0)
             status = fill(work.s, dir, logs, stats, refused, err);
+        ot_store *old = NULL; /* what there is may be damaged, or nothing */
+        if (status >= 0 && ot_store_open(dir, OT_STORE_READ, &old, NULL) < 0)
+            old = NULL;
         if (status >= 0)
             status = exchange(dir, made.s, err);
+        if (old)
+            ot_store_touch(old);
+        ot_store_close(old);
         if (work.s)
             ot_remove_tree(work.s);
         ot_write_lock_give(lock);
