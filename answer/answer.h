@@ -57,6 +57,8 @@ ot_store *ot_context_nth(optune *o, int i); /* of those that are open; NULL: no 
 bool ot_context_unreadable(int status);
 /* Grows with every commit to one of them. */
 int64_t ot_context_last(optune *o);
+/* The same without a lock, where one database is open and is what it was; false else. */
+bool ot_context_follow(optune *o, int64_t *last);
 int64_t ot_context_snapshot(optune *o);
 /* A stored device, from the first of the list that knows it. */
 int ot_context_stored(optune *o, const char *key, optune_device *device, optune_err *err);

@@ -454,6 +454,13 @@ int64_t ot_context_last(optune *o)
     return sum;
 }
 
+bool ot_context_follow(optune *o, int64_t *last)
+{
+    ot_store *store = o->other ? NULL : o->store;
+    *last = store ? ot_store_last(store) : 0;
+    return store && ot_store_here(store);
+}
+
 int64_t ot_context_snapshot(optune *o)
 {
     int64_t sum = 0;

@@ -13,7 +13,7 @@
 #include "run/run.h"
 
 enum {
-    BATCH = 256,
+    BATCH = 1024,
     SAID = 20,     /* problems that the text tells */
     LISTED = 1000, /* and that the JSON lists */
     MOST_OPTIONS = 64,
@@ -133,10 +133,11 @@ static int take_device(importing *im, const optune_device *device)
 }
 
 /* The line's texts live for the call only; the batch keeps its own. */
-static int take(importing *im, int64_t number, const optune_record *record)
+static int take(importing *im, int64_t number, const optune_record *record, bool ours)
 {
     char why[OPTUNE_WHY_SIZE];
-    if (!ot_record_sound(record, why))
+    /* What AutoTVM wrote was translated; ours was looked at where it was read. */
+    if (!ours && !ot_record_sound(record, why))
         return refuse(im, number, why);
     /* Our own logs are believed about the time: this machine's clock may be the wrong one. */
     if (*im->log_path && record->time > im->now + DAY_S) {
@@ -213,7 +214,7 @@ static int take_foreign(importing *im, const ot_log_line *line)
     r.policy = ot_policy_warm.name;
     r.impl = impl->name;
     r.digest = r.depends = "";
-    const int status = take(im, line->number, &r);
+    const int status = take(im, line->number, &r, false);
     ot_text_release(&call_text);
     ot_text_release(&target_text);
     ot_text_release(&device);
@@ -229,7 +230,7 @@ static int on_line(void *arg, const ot_log_line *line)
         return take_device(im, line->device);
     if (line->problem)
         return refuse(im, line->number, line->problem);
-    return line->ours ? take(im, line->number, &line->record) : take_foreign(im, line);
+    return line->ours ? take(im, line->number, &line->record, true) : take_foreign(im, line);
 }
 
 /* Whether a file is one of this database's own logs: appending it again would only repeat it. */

@@ -25,6 +25,8 @@ void ot_store_stop(ot_store *store, const atomic_bool *stop);
  * off, or opened before a fork. Looks at the file at most every OT_LOOK_MS. */
 enum { OT_LOOK_MS = 20 };
 bool ot_store_gone(ot_store *store);
+bool ot_store_here(
+    const ot_store *store); /* not gone, as far as was seen: ot_store_last looks */
 /* All in one transaction; a record already there (same content) counts as known. EUSAGE: one is
  * not sound. */
 int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,

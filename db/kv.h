@@ -50,11 +50,12 @@ struct ot_peek;
 int ot_sight_open(const char *path, ot_sight **sight, optune_err *err); /* of DIR/store */
 void ot_sight_close(ot_sight *sight);                                   /* NULL is fine */
 struct ot_peek *ot_sight_peek(const ot_sight *sight);                   /* its own */
-bool ot_sight_look(ot_sight *sight);    /* now; false: it is gone */
-bool ot_sight_gone(ot_sight *sight);    /* as ot_store_gone, fork apart */
-bool ot_sight_whole(ot_sight *sight);   /* nothing was cut off: it may be read in a map */
-int64_t ot_sight_last(ot_sight *sight); /* the last commit */
-void ot_sight_count(ot_sight *sight);   /* there is one more */
+bool ot_sight_look(ot_sight *sight);       /* now; false: it is gone */
+bool ot_sight_gone(ot_sight *sight);       /* as ot_store_gone, fork apart */
+bool ot_sight_here(const ot_sight *sight); /* as far as was seen */
+bool ot_sight_whole(ot_sight *sight);      /* nothing was cut off: it may be read in a map */
+int64_t ot_sight_last(ot_sight *sight);    /* the last commit */
+void ot_sight_count(ot_sight *sight);      /* there is one more */
 
 /* ---- write_lock.c: whose turn it is to write ------------------------------------------------ */
 /* LMDB's own lock waits for ever, also for a stopped process. This one, in DIR/write.lock, is taken

@@ -16,7 +16,7 @@
 #include "db/kv.h"
 #include "db/line.h"
 
-enum { BATCH = 256 };
+enum { BATCH = 1024 };
 
 typedef struct reading {
     ot_store *store;

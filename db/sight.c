@@ -120,6 +120,11 @@ bool ot_sight_look(ot_sight *s)
     return !atomic_load(&s->gone);
 }
 
+bool ot_sight_here(const ot_sight *s)
+{
+    return !atomic_load(&s->gone);
+}
+
 bool ot_sight_whole(ot_sight *s)
 {
     if (!atomic_load(&s->gone) && ot_peek_size(s->peek) < atomic_load(&s->size))

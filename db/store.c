@@ -391,6 +391,11 @@ bool ot_store_gone(ot_store *store)
     return store->env->forks != ot_forks() || ot_sight_gone(store->env->sight);
 }
 
+bool ot_store_here(const ot_store *store)
+{
+    return store->env->forks == ot_forks() && ot_sight_here(store->env->sight);
+}
+
 int64_t ot_store_last(const ot_store *store)
 {
     return ot_sight_last(store->env->sight);
