@@ -45,9 +45,12 @@ struct optune {
 int ot_verbose_open(void);
 void ot_verbose_close(int fd);
 int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
+int ot_context_need_db(const optune *o, optune_err *err); /* EUSAGE: it has no directory */
+/* ---- stores.c: its databases ------------------------------------------------------------- */
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
  * be o->store. */
 int ot_context_store(optune *o, int mode, optune_err *err);
+int ot_context_open(optune *o, int mode, optune_err *err); /* the same, with o->lock held */
 /* ot_store_put, once more where the store was replaced meanwhile. */
 int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err);
 /* ENOENT: `db` itself has no store, though others of the list may. */
