@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 
-/* ---- store.c: the only file that includes lmdb.h ----------------------------------------- */
+/* ---- open.c, store.c: LMDB's one door ------------------------------------------------------- */
 typedef struct ot_store ot_store;
 enum { OT_STORE_READ = 0, OT_STORE_WRITE = 1 };
 /* Opens or (WRITE) creates DIR/store. Who may not write may still READ. ENOENT: READ and there is
