@@ -49,14 +49,23 @@ void ot_context_recall(optune *o);
 int ot_verbose_open(void);
 void ot_verbose_close(int fd);
 int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
+int ot_context_need_db(const optune *o, optune_err *err); /* EUSAGE: it has no directory */
+/* ---- stores.c: its databases ------------------------------------------------------------- */
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
  * be o->store. */
 int ot_context_store(optune *o, int mode, optune_err *err);
+int ot_context_open(optune *o, int mode, optune_err *err); /* the same, with o->lock held */
+/* ot_store_put, once more where the store was replaced meanwhile. */
+int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err);
+/* ENOENT: `db` itself has no store, though others of the list may. */
+int ot_context_own(const optune *o, optune_err *err);
 ot_store *ot_context_nth(optune *o, int i); /* of those that are open; NULL: no more */
 /* Whether a status means that there are records nobody can read here. */
 bool ot_context_unreadable(int status);
 /* Grows with every commit to one of them. */
 int64_t ot_context_last(optune *o);
+/* The same without a lock, where one database is open and is what it was; false else. */
+bool ot_context_follow(optune *o, int64_t *last);
 int64_t ot_context_snapshot(optune *o);
 /* A stored device, from the first of the list that knows it. */
 int ot_context_stored(optune *o, const char *key, optune_device *device, optune_err *err);

@@ -209,12 +209,17 @@ static int begin(optune *o, state *now, optune_err *err)
 {
     int status = ot_context_device(o, err);
     *now = (state){0};
+    if (status >= 0 && ot_context_follow(o, &now->commit)) {
+        now->opened = o->n_opened; /* nothing has changed but, maybe, records */
+        goto rows;
+    }
     if (status >= 0)
         status = ot_context_store(o, OT_STORE_READ, err);
     if (status >= 0)
         *now = (state){.opened = o->n_opened, .commit = ot_context_last(o)};
     else if (status == OPTUNE_ENOENT || ot_context_unreadable(status))
         status = OPTUNE_OK; /* nothing was ever stored here; or the choice will say why */
+rows:
     ot_impls(&now->impls);
     ot_strategies(&now->strategies);
     return status;

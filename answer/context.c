@@ -26,7 +26,7 @@ static bool own_home(char *to, size_t size)
            ot_copy(to, size, found->pw_dir);
 }
 
-static int need_db(const optune *o, optune_err *err)
+int ot_context_need_db(const optune *o, optune_err *err)
 {
     return *o->db ? OPTUNE_OK
                   : optune_fail(err, OPTUNE_EUSAGE,
@@ -47,7 +47,7 @@ static int default_db(char *to, size_t size, optune_err *err)
     else if (own_home(own, sizeof own))
         n = snprintf(to, size, "%s/.local/share/optune", own);
     else
-        n = snprintf(to, size, "%s", ""); /* who needs it is told, see need_db */
+        n = snprintf(to, size, "%s", ""); /* who needs it is told, see ot_context_need_db */
     if (n < 0 || (size_t)n >= size)
         return optune_fail(err, OPTUNE_ELIMIT, "database path too long");
     return OPTUNE_OK;
@@ -265,7 +265,7 @@ int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t 
     char dir[sizeof o->db + 8], stamp[32];
     const time_t now = time(NULL);
     struct tm utc;
-    OT_RETURN_UNLESS_OK(need_db(o, err));
+    OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
     snprintf(dir, sizeof dir, "%s/logs", o->db);
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
     const int n = snprintf(path, size, "%s/%s-%d%s.log", dir, stamp, (int)getpid(), suffix);
@@ -316,117 +316,12 @@ void ot_context_settle(optune *o)
     o->device.threads = o->target.threads;
 }
 
-/* Another thread may still be reading from it: it stays for a while. */
-static void retire(optune *o, ot_store *store)
-{
-    if (!store)
-        return;
-    if (o->n_retired == OT_COUNT(o->retired)) {
-        ot_store_close(o->retired[0]);
-        memmove(o->retired, o->retired + 1, sizeof o->retired - sizeof *o->retired);
-        o->n_retired--;
-    }
-    o->retired[o->n_retired++] = store;
-}
-
-/* One of the list; what it was before is kept as long as it is still that store. */
-static int open_one(optune *o, const char *dir, int mode, ot_store **store, optune_err *err)
-{
-    ot_store *fresh = NULL;
-    if (*store && !ot_store_gone(*store) && (store != &o->store || o->store_mode >= mode))
-        return OPTUNE_OK;
-    const int status = ot_store_open(dir, mode, &fresh, err);
-    const bool gone = *store && ot_store_gone(*store);
-    if (status < 0 && !gone)
-        return status;
-    retire(o, *store);
-    *store = fresh;
-    o->n_opened++;
-    return status;
-}
-
-static int open_others(optune *o)
-{
-    int n = 0;
-    for (int i = 0; o->other && o->other[i]; i++) {
-        optune_err err = {0};
-        const int status = open_one(o, o->other[i], OT_STORE_READ, &o->other_store[i], &err);
-        if (status < 0 && !o->other_told)
-            ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", err.text);
-        n += status >= 0;
-    }
-    o->other_told = true;
-    return n;
-}
-
-static int open_store(optune *o, int mode, optune_err *err)
-{
-    OT_RETURN_UNLESS_OK(need_db(o, err));
-    const int status = open_one(o, o->db, mode, &o->store, err);
-    if (status >= 0 && o->store_mode < mode)
-        o->store_mode = mode;
-    if (!o->store)
-        o->store_mode = 0;
-    const int others = mode == OT_STORE_READ ? open_others(o) : 0;
-    return status < 0 && others ? OPTUNE_OK : status;
-}
-
-int ot_context_store(optune *o, int mode, optune_err *err)
-{
-    pthread_mutex_lock(o->lock);
-    const int status = open_store(o, mode, err);
-    pthread_mutex_unlock(o->lock);
-    return status;
-}
-
-ot_store *ot_context_nth(optune *o, int i)
-{
-    if (o->store && i-- == 0)
-        return o->store;
-    for (int k = 0; o->other && o->other[k]; k++)
-        if (o->other_store[k] && i-- == 0)
-            return o->other_store[k];
-    return NULL;
-}
-
-bool ot_context_unreadable(int status)
-{
-    return status == OPTUNE_ESTORE || status == OPTUNE_EDAMAGED || status == OPTUNE_EVERSION;
-}
-
-int64_t ot_context_last(optune *o)
-{
-    int64_t sum = 0;
-    ot_store *store;
-    for (int i = 0; (store = ot_context_nth(o, i)); i++)
-        sum += ot_store_last(store);
-    return sum;
-}
-
-int64_t ot_context_snapshot(optune *o)
-{
-    int64_t sum = 0;
-    ot_store *store;
-    for (int i = 0; (store = ot_context_nth(o, i)); i++)
-        sum += ot_store_snapshot(store);
-    return sum;
-}
-
-int ot_context_stored(optune *o, const char *key, optune_device *device, optune_err *err)
-{
-    int status = OPTUNE_ENOENT;
-    ot_store *store;
-    for (int i = 0; status == OPTUNE_ENOENT && (store = ot_context_nth(o, i)); i++)
-        status = ot_store_device(store, key, device, err);
-    return status;
-}
-
 int ot_context_device(optune *o, optune_err *err)
 {
     int status = OPTUNE_OK;
     pthread_mutex_lock(o->lock);
     if (!o->have_device && *o->device_key) {
-        status = open_store(o, OT_STORE_READ, err);
+        status = ot_context_open(o, OT_STORE_READ, err);
         if (status == OPTUNE_ENOENT)
             status =
                 optune_fail(err, OPTUNE_ENODEV, "no device '%s': the database '%s' is empty",

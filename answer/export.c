@@ -313,8 +313,8 @@ static int check(exporting *e, optune_err *err)
         status = ot_target_parse(o->target, &e->target, err);
     if (status >= 0)
         status = ot_context_store(e->o, OT_STORE_READ, err);
-    if (status >= 0 && !e->o->store) /* there are others, which are not this one's to give */
-        status = optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", e->o->db);
+    if (status >= 0)
+        status = ot_context_own(e->o, err); /* what others hold is not this one's to give */
     if (status >= 0 && o->device)
         status = ot_store_device(e->o->store, o->device, &device, err);
     return status;

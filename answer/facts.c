@@ -230,6 +230,24 @@ static bool has_usable(const ot_fact *fact, int n)
     return false;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Records of one run depend on the same: the verdict is the one before's. */
+static void judge_like(knowing *all, ot_fact *fact, const ot_fact *before)
+{
+    const optune_record *r = &fact->record, *same = before ? &before->record : NULL;
+    if (!same || !same_text(r->impl, same->impl) || !same_text(r->digest, same->digest) ||
+        !same_text(r->depends, same->depends)) {
+        judge(all, fact);
+        return;
+    }
+    fact->currency = before->currency;
+    memcpy(fact->why, before->why, sizeof fact->why);
+}
+
 /* Of one store, behind those that are there. */
 static int add_facts(knowing *all, ot_store *store, const ot_question *question, ot_fact **fact,
                      int *n, optune_err *err)
@@ -247,7 +265,8 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
         if (!record[i].impl)
             continue;
         ot_record_copy(&more[*n].record, &record[i]);
-        judge(all, &more[(*n)++]);
+        judge_like(all, &more[*n], *n > 0 ? &more[*n - 1] : NULL);
+        ++*n;
     }
     return OPTUNE_OK;
 }
@@ -292,7 +311,16 @@ int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot
     if (status < 0 && !unread)
         return optune_fail(err, status, "%s", why.text);
     status = ot_select(task, *fact, *n, choice, err);
+    int passed = 0;
+    ot_store *store;
+    for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
+        passed += ot_store_damaged(store);
+    if (passed)
+        snprintf(why.text, sizeof why.text,
+                 "damaged records were passed over (%d so far): `optune db check --mend`",
+                 passed);
     choice->unread = unread;
-    snprintf(choice->unread_why, sizeof choice->unread_why, "%s", unread ? why.text : "");
+    snprintf(choice->unread_why, sizeof choice->unread_why, "%s",
+             unread || passed ? why.text : "");
     return status;
 }

@@ -13,7 +13,7 @@
 #include "run/run.h"
 
 enum {
-    BATCH = 256,
+    BATCH = 1024,
     SAID = 20,     /* problems that the text tells */
     LISTED = 1000, /* and that the JSON lists */
     MOST_OPTIONS = 64,
@@ -91,8 +91,10 @@ static int flush(importing *im)
     int added = 0, status = flush_devices(im);
     for (int i = 0; i < im->n_batch && status >= 0; i++)
         status = append_new(im, &im->batch[i]);
+    if (status >= 0 && im->log)
+        status = ot_log_sync(im->log, im->err); /* the log is the truth: it comes first */
     if (status >= 0 && im->n_batch)
-        status = ot_store_put(im->o->store, im->batch, im->n_batch, &added, im->err);
+        status = ot_context_put(im->o, im->batch, im->n_batch, &added, im->err);
     im->added += added;
     im->n_batch = 0;
     ot_arena_release(&im->arena);
@@ -131,10 +133,11 @@ static int take_device(importing *im, const optune_device *device)
 }
 
 /* The line's texts live for the call only; the batch keeps its own. */
-static int take(importing *im, int64_t number, const optune_record *record)
+static int take(importing *im, int64_t number, const optune_record *record, bool ours)
 {
     char why[OPTUNE_WHY_SIZE];
-    if (!ot_record_sound(record, why))
+    /* What AutoTVM wrote was translated; ours was looked at where it was read. */
+    if (!ours && !ot_record_sound(record, why))
         return refuse(im, number, why);
     /* Our own logs are believed about the time: this machine's clock may be the wrong one. */
     if (*im->log_path && record->time > im->now + DAY_S) {
@@ -211,7 +214,7 @@ static int take_foreign(importing *im, const ot_log_line *line)
     r.policy = ot_policy_warm.name;
     r.impl = impl->name;
     r.digest = r.depends = "";
-    const int status = take(im, line->number, &r);
+    const int status = take(im, line->number, &r, false);
     ot_text_release(&call_text);
     ot_text_release(&target_text);
     ot_text_release(&device);
@@ -221,11 +224,13 @@ static int take_foreign(importing *im, const ot_log_line *line)
 static int on_line(void *arg, const ot_log_line *line)
 {
     importing *im = arg;
+    if (line->forgotten)
+        return OPTUNE_OK; /* others do not decide that; our own logs were read when it was said */
     if (line->device)
         return take_device(im, line->device);
     if (line->problem)
         return refuse(im, line->number, line->problem);
-    return line->ours ? take(im, line->number, &line->record) : take_foreign(im, line);
+    return line->ours ? take(im, line->number, &line->record, true) : take_foreign(im, line);
 }
 
 /* Whether a file is one of this database's own logs: appending it again would only repeat it. */
@@ -335,6 +340,8 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     if (status >= 0)
         *result = summary(im);
     ot_log_close(im->log);
+    if (status >= 0 && im->log && o->store)
+        ot_store_log_done(o->store, im->log_path, NULL);
     if (*dir)
         ot_remove_tree(dir);
     json_decref(im->listed);

@@ -12,11 +12,11 @@
 
 #include "base/base.h"
 
-/* ---- store.c: the only file that includes lmdb.h ----------------------------------------- */
+/* ---- open.c, store.c: LMDB's one door ------------------------------------------------------- */
 typedef struct ot_store ot_store;
 enum { OT_STORE_READ = 0, OT_STORE_WRITE = 1 };
-/* Opens or (WRITE) creates DIR/store. ENOENT: READ and there is none. ESTORE for a network file
- * system, EDAMAGED, EVERSION, each with the remedy. */
+/* Opens or (WRITE) creates DIR/store. Who may not write may still READ. ENOENT: READ and there is
+ * none. ESTORE for a network file system, EDAMAGED, EVERSION, each with the remedy. */
 int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err);
 void ot_store_close(ot_store *store);
 /* What ends waiting for one's turn to write when it becomes true; NULL: nothing. */
@@ -25,6 +25,8 @@ void ot_store_stop(ot_store *store, const atomic_bool *stop);
  * off, or opened before a fork. Looks at the file at most every OT_LOOK_MS. */
 enum { OT_LOOK_MS = 20 };
 bool ot_store_gone(ot_store *store);
+bool ot_store_here(
+    const ot_store *store); /* not gone, as far as was seen: ot_store_last looks */
 /* All in one transaction; a record already there (same content) counts as known. EUSAGE: one is
  * not sound. */
 int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
@@ -50,6 +52,7 @@ int64_t ot_store_snapshot(ot_store *store);
 typedef struct ot_store_stats {
     int64_t records, questions, bytes, damaged;
 } ot_store_stats;
+int64_t ot_store_bytes_used(ot_store *store); /* of its file */
 int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err);
 /* Devices are kept so that any host can answer for them. */
 int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err);
@@ -58,6 +61,65 @@ int ot_store_put_devices(ot_store *store, const optune_device *device, int n, op
 int ot_store_device(ot_store *store, const char *key, optune_device *device, optune_err *err);
 int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, int *n,
                      optune_err *err);
+
+/* How many damaged records were passed over by whoever asked this handle. */
+int ot_store_damaged(const ot_store *store);
+
+/* ---- care.c: records against indexes ----------------------------------------------------- */
+typedef struct ot_care {
+    int64_t records, entries, devices; /* looked at */
+    int64_t damaged;                   /* records that are not what their checksum says */
+    int64_t misplaced;                 /* whole, under another's key */
+    int64_t unlisted;                  /* records that no index entry leads to */
+    int64_t dangling;                  /* entries that lead to no such record */
+    int64_t devices_damaged;
+    int64_t restored;    /* from the logs, when mended */
+    int64_t quarantined; /* kept apart, of all times */
+    int64_t forgotten;   /* likewise */
+} ot_care;
+static inline int64_t ot_care_faults(const ot_care *care)
+{
+    return care->damaged + care->misplaced + care->unlisted + care->dangling +
+           care->devices_damaged;
+}
+/* Looks at everything, both ways, in one snapshot. */
+int ot_store_check(ot_store *store, ot_care *care, optune_err *err);
+/* Puts right what that finds: what is damaged goes into quarantine, entries follow the records,
+ * and the logs are read again for what is missing. */
+int ot_store_mend(ot_store *store, ot_care *care, optune_err *err);
+
+/* ---- recover.c: what was logged and not stored ------------------------------------------- */
+/* Reads the logs of the store's directory that hold more than is known to be stored, but those
+ * that somebody is writing to; with `all`, every log from its start. *added: records that were
+ * missing. */
+int ot_store_recover(ot_store *store, bool all, int64_t *added, optune_err *err);
+/* What is in this log of the directory is stored: said when it is closed. */
+int ot_store_log_done(ot_store *store, const char *path, optune_err *err);
+/* Ours of one log, wherever it lies; `own`: what it says was forgotten is. */
+int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *added,
+                      int64_t *refused, optune_err *err);
+
+/* ---- swap.c: another store in place of this one ------------------------------------------ */
+/* Both write all into a new store beside the old one and exchange the two; who has the old one
+ * open goes on reading it until they look again. The handle is of the old one afterwards. */
+int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err);
+/* From these logs (NULL-terminated; NULL: all of the directory). */
+int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *stats,
+                     int64_t *refused, optune_err *err);
+
+/* ---- prune.c: records that go, from the logs and then from the store --------------------- */
+typedef struct ot_pruned {
+    int64_t history, failures; /* records that went */
+    int64_t lines, logs;       /* lines of logs that went, and logs that were written anew */
+    int64_t busy;              /* logs left alone, as somebody writes to them */
+} ot_pruned;
+/* Of each config's older measurements the newest `history` stay (negative: all), and of failed
+ * trials those of the last `days` (negative: all). What decides an answer always stays. */
+int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pruned,
+                   optune_err *err);
+/* Those records go for good: a line in a log says so, and they are not stored again. */
+int ot_store_forget(ot_store *store, const ot_digest *digest, int n, ot_pruned *pruned,
+                    optune_err *err);
 
 /* ---- place.c: the directory of a store --------------------------------------------------- */
 typedef struct ot_place {        /* the file system a path is on */
@@ -116,6 +178,8 @@ typedef struct ot_log ot_log;
 int ot_log_open(const char *path, ot_log **log, optune_err *err);
 /* One write(2). EUSAGE: the record is not sound. */
 int ot_log_append(ot_log *log, const optune_record *record, optune_err *err);
+int ot_log_forget(ot_log *log, const ot_digest *digest, optune_err *err); /* a comment line */
+const char *ot_log_name(const ot_log *log);                               /* its path */
 void ot_log_device(ot_log *log, const optune_device *device); /* a comment line describing it */
 int ot_log_sync(ot_log *log, optune_err *err);
 void ot_log_close(ot_log *log);
@@ -133,6 +197,7 @@ typedef struct ot_log_line {
     const char *target_text, *task_name, *template_key; /* AutoTVM only */
     const json_t *args;                                 /* borrowed for the call */
     const optune_device *device;                        /* a device line of ours, else NULL */
+    const ot_digest *forgotten; /* a line that says so of this record, else NULL */
 } ot_log_line;
 typedef int (*ot_log_fn)(void *arg, const ot_log_line *line);
 typedef struct ot_log_source {

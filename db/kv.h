@@ -2,8 +2,8 @@
 /*
  * Between store.c, which knows LMDB and no record, and records.c, which knows records and no
  * LMDB: tables of keys and values in key order, read in snapshots, written in transactions.
- * Nothing outside db/ includes this. Bytes read are valid until the reader ends, or is asked for
- * more of their table.
+ * Nothing outside db/ includes this. Bytes read are valid until the reader ends, or is
+ * asked for more of their table.
  */
 #ifndef OPTUNE_DB_KV_H
 #define OPTUNE_DB_KV_H
@@ -11,10 +11,13 @@
 #include "db/db.h"
 
 typedef enum ot_table {
-    OT_TABLE_META,   /* "schema" -> layout number */
+    OT_TABLE_META,   /* "schema" -> layout number; "log:NAME" -> bytes of it that are stored */
     OT_TABLE_RECORD, /* record digest -> record */
     OT_TABLE_BEST,   /* question digest, sortable cost, record digest -> nothing */
     OT_TABLE_DEVICE, /* device key -> device */
+    /* Since 2026-11; an older store has them once it is written to. */
+    OT_TABLE_FORGOTTEN,  /* record digest -> nothing: is not stored again */
+    OT_TABLE_QUARANTINE, /* what was its key -> a record that was damaged */
     OT_TABLES,
 } ot_table;
 
@@ -47,11 +50,12 @@ struct ot_peek;
 int ot_sight_open(const char *path, ot_sight **sight, optune_err *err); /* of DIR/store */
 void ot_sight_close(ot_sight *sight);                                   /* NULL is fine */
 struct ot_peek *ot_sight_peek(const ot_sight *sight);                   /* its own */
-bool ot_sight_look(ot_sight *sight);    /* now; false: it is gone */
-bool ot_sight_gone(ot_sight *sight);    /* as ot_store_gone, fork apart */
-bool ot_sight_whole(ot_sight *sight);   /* nothing was cut off: it may be read in a map */
-int64_t ot_sight_last(ot_sight *sight); /* the last commit */
-void ot_sight_count(ot_sight *sight);   /* there is one more */
+bool ot_sight_look(ot_sight *sight);       /* now; false: it is gone */
+bool ot_sight_gone(ot_sight *sight);       /* as ot_store_gone, fork apart */
+bool ot_sight_here(const ot_sight *sight); /* as far as was seen */
+bool ot_sight_whole(ot_sight *sight);      /* nothing was cut off: it may be read in a map */
+int64_t ot_sight_last(ot_sight *sight);    /* the last commit */
+void ot_sight_count(ot_sight *sight);      /* there is one more */
 
 /* ---- write_lock.c: whose turn it is to write ------------------------------------------------ */
 /* LMDB's own lock waits for ever, also for a stopped process. This one, in DIR/write.lock, is taken
@@ -76,9 +80,34 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err);
 /* With `known`, an entry that is there stays: returns 1 and what it is. */
 int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes value,
                   ot_bytes *known, optune_err *err);
+/* 1: there is none. The value is valid until the next change. */
+int ot_writer_get(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes *value,
+                  optune_err *err);
+int ot_writer_delete(ot_writer *writer, ot_table table, ot_bytes key, optune_err *err);
 int ot_writer_commit(ot_writer *writer, optune_err *err); /* durable on return */
 void ot_writer_abort(ot_writer *writer);
 
-int64_t ot_store_bytes(ot_store *store); /* of its file that are in use */
+/* A compact copy of all, as the folder PATH that is there and empty, synced. */
+int ot_store_copy(ot_store *store, const char *path, optune_err *err);
+/* Makes all who have it open look at once what became of it. */
+void ot_store_touch(ot_store *store);
+/* One more damaged record was passed over. */
+void ot_store_passed(ot_store *store);
+/* records.c: what care.c has to agree with. */
+enum { OT_BEST_KEY = 16 + 8 + 16 };
+bool ot_value_damaged(ot_bytes value);
+void ot_best_key(const optune_record *record, const ot_digest *digest,
+                 unsigned char best[OT_BEST_KEY]);
+/* Removes records with their entries; `forget`: and they are not stored again. */
+int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget,
+                  optune_err *err);
+const atomic_bool *ot_store_stopped_by(const ot_store *store);
+/* recover.c: the logs of a database, oldest first; a negative status ends it. */
+typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
+int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg);
+/* An open file while which nobody appends to it; -1: somebody does. close() ends that. */
+int ot_log_claim(const char *path);
+ot_write_lock *ot_store_lock(const ot_store *store); /* of who writes */
+const char *ot_store_dir(const ot_store *store);
 
 #endif

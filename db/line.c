@@ -406,12 +406,33 @@ static const char *parse(const char *text, size_t n, bool is_device, ot_arena *a
     return "it is no tuning record";
 }
 
+static const ot_digest *read_forgotten(const char *text, size_t n, ot_arena *arena)
+{
+    static const char digits[] = "0123456789abcdef";
+    ot_digest *digest = ot_arena_alloc(arena, sizeof *digest);
+    while (n > 0 && strchr(" \r", text[n - 1]))
+        n--;
+    for (size_t i = 0; n == 32 && i < n; i++) {
+        const char *digit = text[i] ? strchr(digits, text[i]) : NULL;
+        if (!digit)
+            return NULL;
+        digest->byte[i / 2] = (uint8_t)(digest->byte[i / 2] << 4 | (digit - digits));
+    }
+    return n == 32 ? digest : NULL;
+}
+
 bool ot_line_parse(const char *text, size_t n, const char *source, ot_arena *arena,
                    ot_log_line *line, json_t **root)
 {
     *line = (ot_log_line){.record = {.config = {.index = -1}}};
     *root = NULL;
     size_t blank = 0;
+    const size_t forget = sizeof(OT_FORGET_PREFIX) - 1;
+    if (n >= forget && memcmp(text, OT_FORGET_PREFIX, forget) == 0) {
+        line->forgotten = read_forgotten(text + forget, n - forget, arena);
+        line->problem = line->forgotten ? NULL : "it names no record by 32 hexadecimal digits";
+        return true;
+    }
     while (blank < n && strchr(" \t\r", text[blank]) && text[blank])
         blank++;
     const size_t prefix = sizeof(OT_DEVICE_PREFIX) - 1;

@@ -14,6 +14,7 @@
 bool ot_line_parse(const char *text, size_t n, const char *source, ot_arena *arena,
                    ot_log_line *line, json_t **root);
 /* A device line begins so; the rest of it is read by ot_device_read: NULL, or the problem. */
+#define OT_FORGET_PREFIX "# optune forget "
 #define OT_DEVICE_PREFIX "# optune device "
 const char *ot_device_read(const json_t *json, ot_arena *arena, const optune_device **device);
 void ot_device_line(const optune_device *device, ot_text *to); /* with its newline */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,21 @@ static int append(ot_log *log, ot_text *line, optune_err *err)
                        strerror(why));
 }
 
+/* So that a new log's name, too, survives a power cut. */
+static void sync_folder(const char *path)
+{
+    char *folder = ot_strdup(path), *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = 0;
+    const int fd =
+        open(slash ? (*folder ? folder : "/") : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(folder);
+}
+
 int ot_log_open(const char *path, ot_log **log, optune_err *err)
 {
     *log = NULL;
@@ -57,6 +73,9 @@ int ot_log_open(const char *path, ot_log **log, optune_err *err)
     }
     ot_log *opened = ot_alloc(sizeof(*opened));
     *opened = (ot_log){.fd = fd, .path = ot_strdup(path)};
+    /* Who finds it locked knows that its writer lives; several may append to one log. */
+    flock(fd, LOCK_SH | LOCK_NB);
+    sync_folder(path);
     char last = '\n';
     if (S_ISREG(info.st_mode) && info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) == 1)
         opened->half = last != '\n';
@@ -85,6 +104,22 @@ int ot_log_append(ot_log *log, const optune_record *record, optune_err *err)
     int status = append(log, &line, err);
     ot_text_release(&line);
     return status;
+}
+
+int ot_log_forget(ot_log *log, const ot_digest *digest, optune_err *err)
+{
+    char hex[33];
+    ot_text line = {0};
+    ot_digest_hex(*digest, hex);
+    ot_text_printf(&line, OT_FORGET_PREFIX "%s\n", hex);
+    const int status = append(log, &line, err);
+    ot_text_release(&line);
+    return status;
+}
+
+const char *ot_log_name(const ot_log *log)
+{
+    return log->path;
 }
 
 void ot_log_device(ot_log *log, const optune_device *device)

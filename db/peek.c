@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +17,8 @@
 #include "db/format.h"
 
 enum {
-    CACHED = 64,       /* pages that a view keeps */
+    CACHED = 64, /* pages that a view keeps */
+    META_TRIES = 16,
     TRIES = 1000,      /* snapshots that may be overtaken in a row */
     LARGEST = 8 << 20, /* bytes of a value */
 };
@@ -72,7 +74,7 @@ int64_t ot_peek_size(const ot_peek *peek)
     return fstat(peek->fd, &info) == 0 ? info.st_size : -1;
 }
 
-static const char *read_meta(const ot_peek *peek, ot_meta *meta)
+static const char *read_metas(const ot_peek *peek, ot_meta *meta)
 {
     char head[OT_META_BYTES];
     ot_meta each[2];
@@ -86,6 +88,17 @@ static const char *read_meta(const ot_peek *peek, ot_meta *meta)
             return why;
     }
     return ot_meta_newer(each, meta);
+}
+
+/* The two are read one after the other, so commits in between make them look wrong. */
+static const char *read_meta(const ot_peek *peek, ot_meta *meta)
+{
+    const char *why = read_metas(peek, meta);
+    for (int i = 1; why && i < META_TRIES; i++) {
+        sched_yield();
+        why = read_metas(peek, meta);
+    }
+    return why;
 }
 
 int64_t ot_peek_last(const ot_peek *peek)

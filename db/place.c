@@ -129,9 +129,9 @@ int ot_place_lock(const char *path, optune_err *err)
 int ot_place_damaged(const char *dir, const char *why, optune_err *err)
 {
     return optune_fail(err, OPTUNE_EDAMAGED,
-                       "%s; the logs are whole: move '%s/store' away and rebuild it with "
-                       "`optune import %s/logs/*`",
-                       why, dir, dir);
+                       "%s; the logs are whole: `optune db rebuild --db '%s'` makes it anew "
+                       "from them",
+                       why, dir);
 }
 
 int ot_place_sound(const char *dir, const char *data, optune_err *err)

@@ -13,7 +13,7 @@
 
 enum {
     DIGEST = 16,
-    BEST_KEY = DIGEST + 8 + DIGEST,
+    BEST_KEY = OT_BEST_KEY,
     WALK_BATCH = 64, /* records read before a callback sees them */
 };
 
@@ -46,6 +46,21 @@ static bool is_damaged(ot_bytes value)
     return status == OPTUNE_EDAMAGED;
 }
 
+bool ot_value_damaged(ot_bytes value)
+{
+    return is_damaged(value);
+}
+
+void ot_best_key(const optune_record *record, const ot_digest *digest,
+                 unsigned char best[OT_BEST_KEY])
+{
+    const ot_question question = question_of(record);
+    const ot_digest asked = ot_question_digest(&question);
+    memcpy(best, asked.byte, DIGEST);
+    sortable(record->outcome == OPTUNE_OUTCOME_OK ? record->cost : INFINITY, best + DIGEST);
+    memcpy(best + DIGEST + 8, digest->byte, DIGEST);
+}
+
 static int put_one(ot_writer *writer, const optune_record *record, ot_text *text, int *added,
                    optune_err *err)
 {
@@ -57,14 +72,13 @@ static int put_one(ot_writer *writer, const optune_record *record, ot_text *text
                           record->call, why);
     if (status < 0)
         return status;
-    ot_digest digest = ot_record_digest(record);
-    ot_question question = question_of(record);
-    ot_digest asked = ot_question_digest(&question);
+    const ot_digest digest = ot_record_digest(record);
     unsigned char best[BEST_KEY];
-    memcpy(best, asked.byte, DIGEST);
-    sortable(record->outcome == OPTUNE_OUTCOME_OK ? record->cost : INFINITY, best + DIGEST);
-    memcpy(best + DIGEST + 8, digest.byte, DIGEST);
+    ot_best_key(record, &digest, best);
     ot_bytes key = {digest.byte, DIGEST}, value = {text->s, text->n}, known;
+    status = ot_writer_get(writer, OT_TABLE_FORGOTTEN, key, &known, err);
+    if (status <= 0)
+        return status; /* it is not to come back */
     status = ot_writer_put(writer, OT_TABLE_RECORD, key, value, &known, err);
     if (status == 1) {
         if (!is_damaged(known))
@@ -100,6 +114,41 @@ int ot_store_put(ot_store *store, const optune_record *record, int n, int *added
     return status;
 }
 
+static int drop_one(ot_writer *writer, const ot_digest *digest, bool forget, optune_err *err)
+{
+    const ot_bytes key = {digest->byte, DIGEST};
+    ot_bytes value;
+    ot_arena arena = {0};
+    optune_record record;
+    unsigned char best[BEST_KEY];
+    int status = ot_writer_get(writer, OT_TABLE_RECORD, key, &value, err);
+    if (status == OPTUNE_OK &&
+        ot_record_decode(value.data, value.n, &arena, &record, NULL) == OPTUNE_OK) {
+        ot_best_key(&record, digest, best);
+        status = ot_writer_delete(writer, OT_TABLE_BEST, (ot_bytes){best, BEST_KEY}, err);
+    }
+    if (status >= 0)
+        status = ot_writer_delete(writer, OT_TABLE_RECORD, key, err);
+    if (status >= 0 && forget)
+        status = ot_writer_put(writer, OT_TABLE_FORGOTTEN, key, (ot_bytes){"", 0}, NULL, err);
+    ot_arena_release(&arena);
+    return status;
+}
+
+int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget, optune_err *err)
+{
+    ot_writer writer;
+    int status = ot_writer_begin(store, &writer, err);
+    if (status < 0)
+        return status;
+    for (int i = 0; status >= 0 && i < n; i++)
+        status = drop_one(&writer, &digest[i], forget, err);
+    if (status >= 0)
+        return ot_writer_commit(&writer, err);
+    ot_writer_abort(&writer);
+    return status;
+}
+
 bool ot_store_knows(ot_store *store, const optune_record *record)
 {
     ot_reader reader;
@@ -107,9 +156,11 @@ bool ot_store_knows(ot_store *store, const optune_record *record)
     ot_bytes value;
     if (ot_reader_begin(store, &reader, NULL) < 0)
         return false;
-    const bool known = ot_reader_get(&reader, OT_TABLE_RECORD, (ot_bytes){digest.byte, DIGEST},
-                                     &value, NULL) == OPTUNE_OK &&
-                       !is_damaged(value);
+    const ot_bytes key = {digest.byte, DIGEST};
+    const bool known =
+        (ot_reader_get(&reader, OT_TABLE_RECORD, key, &value, NULL) == OPTUNE_OK &&
+         !is_damaged(value)) ||
+        ot_reader_get(&reader, OT_TABLE_FORGOTTEN, key, &value, NULL) == OPTUNE_OK;
     ot_reader_end(&reader);
     return known;
 }
@@ -215,10 +266,13 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
         status = ot_reader_get(&reader, OT_TABLE_RECORD, digest, &value, err);
         if (status < 0)
             break;
-        if (status == OPTUNE_OK &&
-            ot_record_decode(value.data, value.n, arena, &one, NULL) == OPTUNE_OK &&
-            answers(&one, question) && at_cost(&key, &one))
+        const int decoded = status == OPTUNE_OK
+                                ? ot_record_decode(value.data, value.n, arena, &one, NULL)
+                                : OPTUNE_EDAMAGED;
+        if (decoded == OPTUNE_OK && answers(&one, question) && at_cost(&key, &one))
             ot_record_copy(&(*record)[(*n)++], &one);
+        else if (decoded == OPTUNE_EDAMAGED)
+            ot_store_passed(store);
         status = ot_reader_next(&reader, OT_TABLE_BEST, &key, &value, err);
     }
     ot_reader_end(&reader);
@@ -274,7 +328,7 @@ int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err)
 
 int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err)
 {
-    *stats = (ot_store_stats){.bytes = ot_store_bytes(store)};
+    *stats = (ot_store_stats){.bytes = ot_store_bytes_used(store)};
     ot_reader reader;
     int status = ot_reader_begin(store, &reader, err);
     if (status < 0)

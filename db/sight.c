@@ -120,6 +120,11 @@ bool ot_sight_look(ot_sight *s)
     return !atomic_load(&s->gone);
 }
 
+bool ot_sight_here(const ot_sight *s)
+{
+    return !atomic_load(&s->gone);
+}
+
 bool ot_sight_whole(ot_sight *s)
 {
     if (!atomic_load(&s->gone) && ot_peek_size(s->peek) < atomic_load(&s->size))
@@ -135,7 +140,8 @@ static bool looked_lately(const ot_sight *s)
 
 bool ot_sight_gone(ot_sight *s)
 {
-    return atomic_load(&s->gone) || (!looked_lately(s) && !ot_sight_look(s));
+    const bool news = s->commits && atomic_load(s->commits) != atomic_load(&s->seen);
+    return atomic_load(&s->gone) || ((news || !looked_lately(s)) && !ot_sight_look(s));
 }
 
 /* A writer that was killed between its commit and the count, and one of a version that did not

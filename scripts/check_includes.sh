@@ -34,7 +34,7 @@ BEGIN {
             allowed[room] = allowed[room] "|" plain
     allowed["graph"] = allowed["graph"] "|^optune/(types|define|graph)\\.h$"
 
-    door["^lmdb\\.h$"] = "^db/store\\.c$"
+    door["^lmdb\\.h$"] = "^db/env\\.h$"
     door["^curl/"] = "^db/http\\.c$"
     door["^papi\\.h$|^sde_"] = "^target/cpu_counters\\.c$"
     door["^hwloc"] = "^target/cpu_topology\\.c$"

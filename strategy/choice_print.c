@@ -290,6 +290,8 @@ void ot_choice_warnings(const ot_choice *choice, ot_text *to)
     if (choice->unread)
         ot_text_printf(to, "chosen without records, as none can be read: %s\n",
                        choice->unread_why);
+    else if (choice->unread_why[0])
+        ot_text_printf(to, "%s\n", choice->unread_why);
     for (int i = 0; i < choice->n; i++) {
         const ot_choice_row *row = &choice->row[i];
         if (row->fallback_why[0])

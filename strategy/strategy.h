@@ -197,7 +197,7 @@ typedef struct ot_choice {
     int n;
     ot_choice_row row[OT_MAX_CANDIDATES];
     int unread; /* the status with which records could not be read; 0: they were */
-    char unread_why[OPTUNE_ERR_SIZE];
+    char unread_why[OPTUNE_ERR_SIZE]; /* also of what was passed over; empty: all is well */
 } ot_choice;
 /* Relay's policy with its holes closed, see docs/architecture.md. `fact` must outlive the choice.
  * ENOENT: no valid implementation, with every refusal in the message. */

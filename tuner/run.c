@@ -243,6 +243,8 @@ void ot_run_close(ot_run *run)
 {
     if (run->log)
         ot_log_sync(run->log, NULL);
+    if (run->log && run->o->store && !run->broken)
+        ot_store_log_done(run->o->store, ot_log_name(run->log), NULL);
     ot_log_close(run->log);
     ot_log_close(run->extra_log);
     ot_worker_close(run->worker);

@@ -70,12 +70,14 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
     if (status >= 0 && run->extra_log)
         status = ot_log_append(run->extra_log, &record, err);
     optune_err refused = {0};
-    if (status >= 0 && ot_store_put(run->o->store, &record, 1, NULL, &refused) < 0)
-        status =
-            optune_fail(err, refused.status,
-                        "%s; the logs under '%s/logs' have everything: `optune import` them "
-                        "once this is mended",
-                        refused.text, run->o->db);
+    if (status >= 0)
+        status = ot_log_sync(run->log, err); /* the log is the truth: it comes first */
+    if (status >= 0 && ot_context_put(run->o, &record, 1, NULL, &refused) < 0)
+        status = optune_fail(
+            err, refused.status,
+            "%s; the logs under '%s/logs' have everything, and the next run or import "
+            "stores it once this is mended",
+            refused.text, run->o->db);
     ot_arena_release(&arena);
     run->broken = run->broken || status < 0;
     return status;

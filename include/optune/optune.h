@@ -269,6 +269,27 @@ OPTUNE_API int optune_export(optune *handle, const char *op, bool best, const ch
 OPTUNE_API int optune_import(optune *handle, const char *source, optune_result **result,
                              optune_err *err);
 
+/* ---- the database as a whole ------------------------------------------------------------- */
+
+typedef struct optune_database_options {
+    size_t size;
+    const char *what;         /* "check", "stat", "compact", "rebuild", "prune", "forget" */
+    const char *const *words; /* of rebuild: logs, NULL-terminated (NULL or none: all of the
+                                 database); of forget: a workload */
+    bool mend;                /* of check: put right what is wrong */
+    int history;              /* of prune: older measurements of one config that stay; 0: the
+                                 default, negative: none */
+    double days;              /* of prune: failed trials of so many days stay; 0: the default,
+                                 negative: all */
+    const char *impl;         /* of forget: only its records; NULL: all of the workload's */
+} optune_database_options;
+
+/* Does that to the first database of the list. EDAMAGED with a result: a check found faults and was
+ * not asked to mend them; ENOENT: there is no such deed, database or record; ETIMEOUT: somebody
+ * else writes all the time, and who. */
+OPTUNE_API int optune_database(optune *handle, const optune_database_options *options,
+                               optune_result **result, optune_err *err);
+
 /* ---- what there is ----------------------------------------------------------------------- */
 
 /* `what`: "ops", "impls", "targets", "devices", "searches"; `name` narrows it: one op in full,

@@ -273,6 +273,10 @@ static void handles(void **state)
     REFUSED(optune_simulate, none, &nothing, &result);
     REFUSED(optune_simulate, o, NULL, &result);
     REFUSED(optune_simulate, o, &nothing, &result);
+    const optune_database_options deed = {.size = sizeof deed, .what = "check"};
+    REFUSED(optune_database, none, &deed, &result);
+    REFUSED(optune_database, o, NULL, &result);
+    REFUSED(optune_database, o, &deed, NULL);
     REFUSED(optune_import, none, "x", &result);
     REFUSED(optune_import, o, NULL, &result);
     REFUSED(optune_import, o, "x", NULL);

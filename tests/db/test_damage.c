@@ -93,7 +93,7 @@ static int use(int n)
     ot_store *store;
     int status = ot_store_open(store_dir, OT_STORE_WRITE, &store, &err);
     if (status < 0) {
-        bool remedy = strstr(err.text, "optune import") && strstr(err.text, store_dir);
+        bool remedy = strstr(err.text, "optune db rebuild") && strstr(err.text, store_dir);
         bool right = status == OPTUNE_EVERSION || (status == OPTUNE_EDAMAGED && remedy);
         if (!right)
             print_error("%s\n", err.text);

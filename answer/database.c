@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is done to a database as a whole: looked through, counted, made small, made anew from its
+ * logs, relieved of what is old or wrong. Each deed is a row of a table here; db/ does them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer/answer.h"
+
+typedef struct doing {
+    optune *o;
+    const optune_database_options *options;
+    ot_text text;
+    json_t *json;
+    bool faulty;
+    optune_err *err;
+} doing;
+
+static void count(doing *d, const char *name, const char *what, int64_t n)
+{
+    json_object_set_new(d->json, name, json_integer((json_int_t)n));
+    ot_text_printf(&d->text, "%12lld %s\n", (long long)n, what);
+}
+
+static int check(doing *d)
+{
+    ot_care care = {0};
+    const bool mend = d->options->mend;
+    int status = ot_context_store(d->o, mend ? OT_STORE_WRITE : OT_STORE_READ, d->err);
+    if (status >= 0)
+        status = ot_context_own(d->o, d->err);
+    if (status < 0)
+        return status;
+    status = mend ? ot_store_mend(d->o->store, &care, d->err)
+                  : ot_store_check(d->o->store, &care, d->err);
+    if (status < 0)
+        return status;
+    const bool faults = ot_care_faults(&care) > 0;
+    count(d, "records", "records", care.records);
+    count(d, "entries", "entries of the index", care.entries);
+    count(d, "devices", "devices", care.devices);
+    count(d, "damaged", "damaged records", care.damaged);
+    count(d, "misplaced", "records under another's key", care.misplaced);
+    count(d, "unlisted", "records without an entry", care.unlisted);
+    count(d, "dangling", "entries without their record", care.dangling);
+    count(d, "devices_damaged", "damaged devices", care.devices_damaged);
+    count(d, "quarantined", "records in quarantine", care.quarantined);
+    json_object_set_new(d->json, "mended", json_boolean(mend && faults));
+    if (mend)
+        count(d, "restored", "records restored from the logs", care.restored);
+    if (faults && mend)
+        ot_text_printf(&d->text, "%lld faults were mended\n", (long long)ot_care_faults(&care));
+    else if (faults)
+        ot_text_printf(&d->text, "%lld faults; `optune db check --mend` mends them\n",
+                       (long long)ot_care_faults(&care));
+    else
+        ot_text_add(&d->text, "no faults\n");
+    d->faulty = faults && !mend;
+    return OPTUNE_OK;
+}
+
+static int stat_of(doing *d)
+{
+    ot_store_stats stats;
+    ot_care care;
+    OT_RETURN_UNLESS_OK(ot_context_store(d->o, OT_STORE_READ, d->err));
+    OT_RETURN_UNLESS_OK(ot_context_own(d->o, d->err));
+    OT_RETURN_UNLESS_OK(ot_store_stats_get(d->o->store, &stats, d->err));
+    OT_RETURN_UNLESS_OK(ot_store_check(d->o->store, &care, d->err));
+    json_object_set_new(d->json, "db", json_string(d->o->db));
+    ot_text_printf(&d->text, "%s\n", d->o->db);
+    count(d, "records", "records", stats.records);
+    count(d, "questions", "questions", stats.questions);
+    count(d, "devices", "devices", care.devices);
+    count(d, "bytes", "bytes in use", stats.bytes);
+    count(d, "bytes_a_record", "bytes a record",
+          stats.records ? stats.bytes / stats.records : 0);
+    count(d, "damaged", "damaged records", stats.damaged);
+    count(d, "quarantined", "records in quarantine", care.quarantined);
+    count(d, "forgotten", "records forgotten", care.forgotten);
+    count(d, "commits", "commits", ot_store_last(d->o->store));
+    return OPTUNE_OK;
+}
+
+static int compact(doing *d)
+{
+    int64_t before, after;
+    OT_RETURN_UNLESS_OK(ot_context_store(d->o, OT_STORE_WRITE, d->err));
+    OT_RETURN_UNLESS_OK(ot_store_compact(d->o->store, &before, &after, d->err));
+    count(d, "before", "bytes before", before);
+    count(d, "after", "bytes after", after);
+    return OPTUNE_OK;
+}
+
+static int rebuild(doing *d)
+{
+    ot_store_stats stats;
+    int64_t refused;
+    OT_RETURN_UNLESS_OK(
+        ot_store_rebuild(d->o->db, d->options->words, &stats, &refused, d->err));
+    count(d, "records", "records", stats.records);
+    count(d, "questions", "questions", stats.questions);
+    count(d, "refused", "lines not taken (`optune import` says why)", refused);
+    return OPTUNE_OK;
+}
+
+static void say_pruned(doing *d, const ot_pruned *pruned)
+{
+    count(d, "lines", "lines of logs removed", pruned->lines);
+    count(d, "logs", "logs written anew", pruned->logs);
+    count(d, "busy", "logs left alone: somebody writes to them", pruned->busy);
+}
+
+static int prune(doing *d)
+{
+    ot_pruned pruned;
+    OT_RETURN_UNLESS_OK(ot_context_store(d->o, OT_STORE_WRITE, d->err));
+    const int history = d->options->history ? d->options->history : 8;
+    const double days = d->options->days != 0 ? d->options->days : 30;
+    OT_RETURN_UNLESS_OK(
+        ot_store_prune(d->o->store, history < 0 ? 0 : history, days, &pruned, d->err));
+    count(d, "history", "older measurements removed", pruned.history);
+    count(d, "failures", "failed trials removed", pruned.failures);
+    say_pruned(d, &pruned);
+    return OPTUNE_OK;
+}
+
+/* ---- forgetting -------------------------------------------------------------------------- */
+
+static int digests_of(doing *d, const char *workload, ot_arena *arena, ot_digest **digest,
+                      int *n)
+{
+    optune *o = d->o;
+    optune_call *call = ot_alloc(sizeof *call);
+    ot_question question;
+    optune_record *record = NULL;
+    int n_records = 0;
+    int status = ot_call_parse(workload, call, d->err);
+    const optune_task task = {call, &o->target, &o->device};
+    if (status >= 0)
+        status = ot_context_question(o, &task, &question, arena);
+    if (status >= 0)
+        status = ot_store_find(o->store, &question, 0, arena, &record, &n_records, d->err);
+    *digest = ot_arena_alloc(arena, (size_t)(n_records + 1) * sizeof **digest);
+    for (int i = 0; status >= 0 && i < n_records; i++)
+        if (!d->options->impl || !strcmp(record[i].impl, d->options->impl))
+            (*digest)[(*n)++] = ot_record_digest(&record[i]);
+    if (status >= 0 && !*n)
+        status = optune_fail(
+            d->err, OPTUNE_ENOENT, "no record of '%.200s'%s%s for this device and target",
+            workload, d->options->impl ? " by " : "", d->options->impl ? d->options->impl : "");
+    free(call);
+    return status;
+}
+
+static int forget(doing *d)
+{
+    const char *workload = d->options->words ? d->options->words[0] : NULL;
+    ot_arena arena = {0};
+    ot_digest *digest = NULL;
+    ot_pruned pruned;
+    int n = 0;
+    if (!workload)
+        return optune_fail(d->err, OPTUNE_EUSAGE, "forget needs a workload");
+    int status = ot_context_device(d->o, d->err);
+    if (status >= 0)
+        status = ot_context_store(d->o, OT_STORE_WRITE, d->err);
+    if (status >= 0)
+        status = digests_of(d, workload, &arena, &digest, &n);
+    if (status >= 0)
+        status = ot_store_forget(d->o->store, digest, n, &pruned, d->err);
+    if (status >= 0) {
+        count(d, "forgotten", "records forgotten", n);
+        say_pruned(d, &pruned);
+    }
+    ot_arena_release(&arena);
+    return status;
+}
+
+/* ---- the deeds --------------------------------------------------------------------------- */
+
+static const struct deed {
+    const char *name;
+    int (*run)(doing *d);
+} deeds[] = {
+    {"check", check},     {"stat", stat_of}, {"compact", compact},
+    {"rebuild", rebuild}, {"prune", prune},  {"forget", forget},
+};
+
+int optune_database(optune *o, const optune_database_options *options, optune_result **result,
+                    optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    *result = NULL;
+    if (options->size != sizeof *options)
+        return optune_fail(err, OPTUNE_EVERSION,
+                           "optune_database_options has another size: compiled against another "
+                           "version");
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"options.what", options->what}));
+    const char *names[OT_COUNT(deeds)];
+    const struct deed *deed = NULL;
+    for (int i = 0; i < OT_COUNT(deeds); i++) {
+        names[i] = deeds[i].name;
+        if (!strcmp(deeds[i].name, options->what))
+            deed = &deeds[i];
+    }
+    if (!deed)
+        return ot_no_such(err, "deed", options->what, names, OT_COUNT(deeds));
+    doing d = {.o = o, .options = options, .json = json_object(), .err = err};
+    const int status = deed->run(&d);
+    if (status < 0) {
+        ot_text_release(&d.text);
+        json_decref(d.json);
+        return status;
+    }
+    *result = ot_result_new(d.text.s, d.json);
+    return d.faulty
+               ? optune_fail(err, OPTUNE_EDAMAGED,
+                             "the database '%s' has faults: `optune db check --mend`", o->db)
+               : OPTUNE_OK;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The databases of a handle: the first of its list, which may be written, and those consulted after
+ * it. Each is opened when needed, and anew when what was opened is no longer there; what another
+ * thread may still read from stays open for a while.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "answer/answer.h"
+
+/* Another thread may still be reading from it: it stays for a while. */
+static void retire(optune *o, ot_store *store)
+{
+    if (!store)
+        return;
+    if (o->n_retired == OT_COUNT(o->retired)) {
+        ot_store_close(o->retired[0]);
+        memmove(o->retired, o->retired + 1, sizeof o->retired - sizeof *o->retired);
+        o->n_retired--;
+    }
+    o->retired[o->n_retired++] = store;
+}
+
+/* What a killed process logged and did not store. */
+static void recover(optune *o, ot_store *store)
+{
+    optune_err err = {0};
+    int64_t added = 0;
+    if (ot_store_recover(store, false, &added, &err) < 0)
+        ot_context_log(o, OPTUNE_LOG_WARNING, "not all that was logged is stored: %s",
+                       err.text);
+    if (added)
+        ot_context_log(o, OPTUNE_LOG_INFO,
+                       "%lld records that were logged and not stored are stored now",
+                       (long long)added);
+}
+
+/* A small store is looked through whole when it is opened: a damaged entry of its index would look
+ * like a workload that was never tuned. `optune db check` does that for all. */
+static void look_through(optune *o, const char *dir, ot_store *store)
+{
+    enum { SMALL = 256 << 10 };
+    ot_care care;
+    if (ot_store_bytes_used(store) > SMALL || ot_store_check(store, &care, NULL) < 0)
+        return;
+    if (ot_care_faults(&care))
+        ot_context_log(o, OPTUNE_LOG_WARNING,
+                       "the database '%s' has %lld faults: `optune db check --mend`", dir,
+                       (long long)ot_care_faults(&care));
+}
+
+/* One of the list; what it was before is kept as long as it is still that store. */
+static int open_one(optune *o, const char *dir, int mode, ot_store **store, optune_err *err)
+{
+    ot_store *fresh = NULL;
+    if (*store && !ot_store_gone(*store) && (store != &o->store || o->store_mode >= mode))
+        return OPTUNE_OK;
+    const int status = ot_store_open(dir, mode, &fresh, err);
+    if (status >= 0) {
+        ot_store_stop(fresh, &o->stop);
+        look_through(o, dir, fresh);
+    }
+    if (status >= 0 && mode == OT_STORE_WRITE)
+        recover(o, fresh);
+    const bool gone = *store && ot_store_gone(*store);
+    if (status < 0 && !gone)
+        return status;
+    retire(o, *store);
+    *store = fresh;
+    o->n_opened++;
+    return status;
+}
+
+static int open_others(optune *o)
+{
+    int n = 0;
+    for (int i = 0; o->other && o->other[i]; i++) {
+        optune_err err = {0};
+        const int status = open_one(o, o->other[i], OT_STORE_READ, &o->other_store[i], &err);
+        if (status < 0 && !o->other_told)
+            ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", err.text);
+        n += status >= 0;
+    }
+    o->other_told = true;
+    return n;
+}
+
+int ot_context_open(optune *o, int mode, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
+    const int status = open_one(o, o->db, mode, &o->store, err);
+    if (status >= 0 && o->store_mode < mode)
+        o->store_mode = mode;
+    if (!o->store)
+        o->store_mode = 0;
+    const int others = mode == OT_STORE_READ ? open_others(o) : 0;
+    return status < 0 && others ? OPTUNE_OK : status;
+}
+
+int ot_context_store(optune *o, int mode, optune_err *err)
+{
+    pthread_mutex_lock(o->lock);
+    const int status = ot_context_open(o, mode, err);
+    pthread_mutex_unlock(o->lock);
+    return status;
+}
+
+int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err)
+{
+    int status = ot_context_store(o, OT_STORE_WRITE, err);
+    if (status >= 0)
+        status = ot_store_put(o->store, record, n, added, err);
+    if (status != OPTUNE_ESTORE || !o->store || !ot_store_gone(o->store))
+        return status;
+    status = ot_context_store(o, OT_STORE_WRITE, err);
+    return status < 0 ? status : ot_store_put(o->store, record, n, added, err);
+}
+
+int ot_context_own(const optune *o, optune_err *err)
+{
+    return o->store ? OPTUNE_OK
+                    : optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", o->db);
+}
+
+ot_store *ot_context_nth(optune *o, int i)
+{
+    if (o->store && i-- == 0)
+        return o->store;
+    for (int k = 0; o->other && o->other[k]; k++)
+        if (o->other_store[k] && i-- == 0)
+            return o->other_store[k];
+    return NULL;
+}
+
+bool ot_context_unreadable(int status)
+{
+    return status == OPTUNE_ESTORE || status == OPTUNE_EDAMAGED || status == OPTUNE_EVERSION;
+}
+
+int64_t ot_context_last(optune *o)
+{
+    int64_t sum = 0;
+    ot_store *store;
+    for (int i = 0; (store = ot_context_nth(o, i)); i++)
+        sum += ot_store_last(store);
+    return sum;
+}
+
+bool ot_context_follow(optune *o, int64_t *last)
+{
+    ot_store *store = o->other ? NULL : o->store;
+    *last = store ? ot_store_last(store) : 0;
+    return store && ot_store_here(store);
+}
+
+int64_t ot_context_snapshot(optune *o)
+{
+    int64_t sum = 0;
+    ot_store *store;
+    for (int i = 0; (store = ot_context_nth(o, i)); i++)
+        sum += ot_store_snapshot(store);
+    return sum;
+}
+
+int ot_context_stored(optune *o, const char *key, optune_device *device, optune_err *err)
+{
+    int status = OPTUNE_ENOENT;
+    ot_store *store;
+    for (int i = 0; status == OPTUNE_ENOENT && (store = ot_context_nth(o, i)); i++)
+        status = ot_store_device(store, key, device, err);
+    return status;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether every record can be found and everything that is found is a record: the index against
+ * the records, both ways, and each value against its checksum. What does not hold is counted, and
+ * mended on demand: the logs are the truth, so nothing is lost by putting a value aside.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/kv.h"
+
+enum { DIGEST = 16 };
+
+typedef struct fault {
+    enum { BAD_RECORD, NO_ENTRY, BAD_ENTRY, BAD_DEVICE } kind;
+    ot_bytes key;                    /* owned */
+    unsigned char best[OT_BEST_KEY]; /* of NO_ENTRY: the one that is missing */
+} fault;
+
+typedef struct checking {
+    ot_reader reader;
+    ot_care *care;
+    fault *fault;
+    int n, capacity;
+    bool keep;
+    optune_err *err;
+} checking;
+
+static fault *note(checking *c, int kind, ot_bytes key)
+{
+    static fault nowhere;
+    if (!c->keep)
+        return &nowhere;
+    if (c->n == c->capacity) {
+        c->capacity = c->capacity ? 2 * c->capacity : 64;
+        c->fault = realloc(c->fault, (size_t)c->capacity * sizeof *c->fault);
+        if (!c->fault)
+            abort();
+    }
+    fault *f = &c->fault[c->n++];
+    void *copy = ot_alloc(key.n + 1);
+    memcpy(copy, key.data, key.n);
+    *f = (fault){.kind = kind, .key = {copy, key.n}};
+    return f;
+}
+
+/* ---- looking ----------------------------------------------------------------------------- */
+
+static int check_record(checking *c, ot_bytes key, ot_bytes value)
+{
+    ot_arena arena = {0};
+    optune_record record;
+    ot_bytes entry;
+    unsigned char best[OT_BEST_KEY];
+    int status = ot_record_decode(value.data, value.n, &arena, &record, NULL);
+    c->care->records++;
+    if (status == OPTUNE_EVERSION) {
+        ot_arena_release(&arena);
+        return OPTUNE_OK; /* a later version's, and whole */
+    }
+    if (status < 0) {
+        c->care->damaged++;
+        note(c, BAD_RECORD, key);
+    } else {
+        const ot_digest digest = ot_record_digest(&record);
+        ot_best_key(&record, &digest, best);
+        if (key.n != DIGEST || memcmp(key.data, digest.byte, DIGEST) != 0) {
+            c->care->misplaced++;
+            note(c, BAD_RECORD, key);
+        } else if ((status = ot_reader_get(&c->reader, OT_TABLE_BEST,
+                                           (ot_bytes){best, OT_BEST_KEY}, &entry, c->err)) ==
+                   1) {
+            c->care->unlisted++;
+            memcpy(note(c, NO_ENTRY, key)->best, best, OT_BEST_KEY);
+        }
+    }
+    ot_arena_release(&arena);
+    return status < 0 && status != OPTUNE_EDAMAGED ? status : OPTUNE_OK;
+}
+
+static int check_entry(checking *c, ot_bytes key, ot_bytes value)
+{
+    ot_arena arena = {0};
+    optune_record record;
+    unsigned char best[OT_BEST_KEY];
+    ot_digest digest;
+    bool sound = false;
+    int status = 1;
+    (void)value;
+    c->care->entries++;
+    if (key.n == OT_BEST_KEY) {
+        memcpy(digest.byte, (const char *)key.data + DIGEST + 8, DIGEST);
+        status = ot_reader_get(&c->reader, OT_TABLE_RECORD, (ot_bytes){digest.byte, DIGEST},
+                               &value, c->err);
+    }
+    if (status == OPTUNE_OK) {
+        const int decoded = ot_record_decode(value.data, value.n, &arena, &record, NULL);
+        sound = decoded == OPTUNE_EVERSION;
+        if (decoded == OPTUNE_OK) {
+            ot_best_key(&record, &digest, best);
+            sound = memcmp(best, key.data, OT_BEST_KEY) == 0;
+        }
+    }
+    if (status >= 0 && !sound) {
+        c->care->dangling++;
+        note(c, BAD_ENTRY, key);
+    }
+    ot_arena_release(&arena);
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+static int check_device(checking *c, ot_bytes key, ot_bytes value)
+{
+    optune_device device;
+    c->care->devices++;
+    const int status = ot_device_decode(value.data, value.n, &device, NULL);
+    if (status == OPTUNE_EVERSION || (status == OPTUNE_OK && strlen(device.key) == key.n &&
+                                      memcmp(device.key, key.data, key.n) == 0))
+        return OPTUNE_OK;
+    c->care->devices_damaged++;
+    note(c, BAD_DEVICE, key);
+    return OPTUNE_OK;
+}
+
+static int count(checking *c, ot_table table, int64_t *n)
+{
+    ot_bytes key = {0}, value;
+    int status = ot_reader_seek(&c->reader, table, &key, &value, c->err);
+    for (; status == OPTUNE_OK; ++*n)
+        status = ot_reader_next(&c->reader, table, &key, &value, c->err);
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+static int check_table(checking *c, ot_table table,
+                       int (*check)(checking *, ot_bytes, ot_bytes))
+{
+    ot_bytes key = {0}, value;
+    int status = ot_reader_seek(&c->reader, table, &key, &value, c->err);
+    while (status == OPTUNE_OK) {
+        /* Looking elsewhere may move what was read. */
+        ot_text kept = {0};
+        ot_text_add_n(&kept, key.data, key.n);
+        status = check(c, (ot_bytes){kept.s, kept.n}, value);
+        if (status >= 0)
+            status = ot_reader_next(&c->reader, table, &key, &value, c->err);
+        ot_text_release(&kept);
+    }
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+static int look(checking *c, ot_store *store)
+{
+    *c->care = (ot_care){0};
+    int status = ot_reader_begin(store, &c->reader, c->err);
+    if (status < 0)
+        return status;
+    status = check_table(c, OT_TABLE_RECORD, check_record);
+    if (status >= 0)
+        status = check_table(c, OT_TABLE_BEST, check_entry);
+    if (status >= 0)
+        status = check_table(c, OT_TABLE_DEVICE, check_device);
+    if (status >= 0)
+        status = count(c, OT_TABLE_QUARANTINE, &c->care->quarantined);
+    if (status >= 0)
+        status = count(c, OT_TABLE_FORGOTTEN, &c->care->forgotten);
+    ot_reader_end(&c->reader);
+    return status;
+}
+
+int ot_store_check(ot_store *store, ot_care *care, optune_err *err)
+{
+    checking c = {.care = care, .err = err};
+    return look(&c, store);
+}
+
+/* ---- mending ----------------------------------------------------------------------------- */
+
+static int mend_one(ot_writer *w, const fault *f, optune_err *err)
+{
+    ot_bytes value;
+    int status = OPTUNE_OK;
+    if (f->kind == BAD_ENTRY)
+        return ot_writer_delete(w, OT_TABLE_BEST, f->key, err);
+    if (f->kind == BAD_DEVICE)
+        return ot_writer_delete(w, OT_TABLE_DEVICE, f->key, err);
+    if (f->kind == NO_ENTRY)
+        return ot_writer_put(w, OT_TABLE_BEST, (ot_bytes){f->best, OT_BEST_KEY},
+                             (ot_bytes){"", 0}, NULL, err);
+    status = ot_writer_get(w, OT_TABLE_RECORD, f->key, &value, err);
+    if (status == 1)
+        return OPTUNE_OK;
+    if (status == OPTUNE_OK) {
+        ot_text copy = {0}; /* the value lies in a page that is about to change */
+        ot_text_add_n(&copy, value.data, value.n);
+        status = ot_writer_put(w, OT_TABLE_QUARANTINE, f->key, (ot_bytes){copy.s, copy.n}, NULL,
+                               err);
+        ot_text_release(&copy);
+    }
+    return status < 0 ? status : ot_writer_delete(w, OT_TABLE_RECORD, f->key, err);
+}
+
+int ot_store_mend(ot_store *store, ot_care *care, optune_err *err)
+{
+    checking c = {.care = care, .err = err, .keep = true};
+    ot_writer writer;
+    int status = look(&c, store);
+    if (status >= 0 && c.n) {
+        status = ot_writer_begin(store, &writer, err);
+        for (int i = 0; status >= 0 && i < c.n; i++)
+            status = mend_one(&writer, &c.fault[i], err);
+        if (status >= 0)
+            status = ot_writer_commit(&writer, err);
+        else if (writer.txn)
+            ot_writer_abort(&writer);
+    }
+    for (int i = 0; i < c.n; i++)
+        free((void *)c.fault[i].key.data);
+    free(c.fault);
+    return status < 0 ? status : ot_store_recover(store, true, &care->restored, err);
+}

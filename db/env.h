@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LMDB's one door, between open.c, which opens environments, and store.c, which works in them.
+ */
+#ifndef OPTUNE_DB_ENV_H
+#define OPTUNE_DB_ENV_H
+
+#include <pthread.h>
+
+#include <lmdb.h>
+
+#include "db/kv.h"
+#include "db/peek.h"
+
+enum { POOL = 64 }; /* idle read transactions kept */
+
+typedef struct env {
+    struct env *next;
+    MDB_env *mdb;
+    MDB_dbi table[OT_TABLES];
+    bool absent[OT_TABLES]; /* an older version made the store */
+    dev_t device_number;    /* of the data file: what "the same store" means */
+    ino_t inode, lock_inode;
+    pid_t pid;
+    int users;
+    bool read_only; /* this process may only read: there is no mdb */
+    ot_sight *sight;
+    ot_write_lock *write_lock;
+    unsigned forks;
+    char path[4096]; /* DIR/store */
+    char dir[4096];
+    pthread_mutex_t lock; /* over the pool */
+    ot_reader idle[POOL];
+    int n_idle;
+} env;
+
+struct ot_store {
+    env *env;
+    int mode;
+    const atomic_bool *stop;
+    atomic_int passed; /* damaged records passed over */
+};
+
+extern const char *const ot_env_tables[OT_TABLES]; /* their names in the file */
+/* Says what LMDB or the system refused, and what to do about it. */
+int ot_env_fail(const env *e, int rc, const char *doing, optune_err *err);
+void ot_env_drop_reader(ot_reader *reader);
+
+static inline MDB_val value_of(ot_bytes bytes)
+{
+    return (MDB_val){.mv_size = bytes.n, .mv_data = (void *)(uintptr_t)bytes.data};
+}
+
+static inline ot_bytes bytes_of(MDB_val value)
+{
+    return (ot_bytes){.data = value.mv_data, .n = value.mv_size};
+}
+
+#endif

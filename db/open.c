@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LMDB's environments, made, opened, shared and closed. LMDB must not be opened twice in one process
+ * nor be used across fork, so environments are kept in a list, counted, and belong to the process
+ * that opened them. Who may only read gets one without LMDB.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "db/env.h"
+
+enum {
+    SCHEMA = 1,
+    READERS = 2048,
+    TABLES = 8,
+};
+static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static env *open_envs;
+
+/* One huge sparse map, never grown while open; a smaller one where address space is limited. */
+static int open_mdb(const char *path, unsigned flags, MDB_env **mdb)
+{
+    int rc = ENOMEM;
+    for (size_t size = largest_map; size >= smallest_map; size /= 4) {
+        if ((rc = mdb_env_create(mdb)) != 0)
+            return rc;
+        mdb_env_set_maxreaders(*mdb, READERS);
+        mdb_env_set_maxdbs(*mdb, TABLES);
+        mdb_env_set_mapsize(*mdb, size);
+        rc = mdb_env_open(*mdb, path, MDB_NOTLS | flags, 0664);
+        if (rc == 0)
+            return 0;
+        mdb_env_close(*mdb);
+        *mdb = NULL;
+        if (rc != ENOMEM && rc != EINVAL && rc != EFBIG)
+            break;
+    }
+    return rc;
+}
+
+static int open_tables(env *e, MDB_txn *txn, unsigned flags)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < OT_TABLES; i++) {
+        rc = mdb_dbi_open(txn, ot_env_tables[i], flags, &e->table[i]);
+        e->absent[i] = rc == MDB_NOTFOUND && i > OT_TABLE_DEVICE;
+        rc = e->absent[i] ? 0 : rc;
+    }
+    return rc;
+}
+
+/* Makes an environment with its tables elsewhere and moves its data file into place: a data
+ * file that is there is complete, whenever the process that made it was killed. */
+static int create(env *e, optune_err *err)
+{
+    ot_text fresh = {0}, made = {0}, final = {0};
+    ot_text_printf(&fresh, "%s/new", e->path);
+    ot_text_printf(&made, "%s/data.mdb", fresh.s);
+    ot_text_printf(&final, "%s/data.mdb", e->path);
+    ot_remove_tree(fresh.s);
+    MDB_txn *txn = NULL;
+    uint32_t schema = SCHEMA;
+    MDB_val key = value_of((ot_bytes){"schema", 6});
+    MDB_val value = value_of((ot_bytes){&schema, sizeof(schema)});
+    int rc = mkdir(fresh.s, 0777) == 0 ? open_mdb(fresh.s, 0, &e->mdb) : errno;
+    if (rc == 0)
+        rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+    if (rc == 0)
+        rc = open_tables(e, txn, MDB_CREATE);
+    if (rc == 0)
+        rc = mdb_put(txn, e->table[OT_TABLE_META], &key, &value, 0);
+    if (rc == 0)
+        rc = mdb_txn_commit(txn);
+    else if (txn)
+        mdb_txn_abort(txn);
+    if (e->mdb)
+        mdb_env_close(e->mdb);
+    e->mdb = NULL;
+    if (rc == 0 && rename(made.s, final.s) < 0)
+        rc = errno;
+    ot_remove_tree(fresh.s);
+    ot_text_release(&fresh);
+    ot_text_release(&made);
+    ot_text_release(&final);
+    return rc ? ot_env_fail(e, rc, "create", err) : OPTUNE_OK;
+}
+
+/* Creates what is missing, one process at a time. */
+static int ensure(env *e, const char *data, optune_err *err)
+{
+    int status = ot_place_make(e->path, err);
+    if (status < 0 || ot_exists(data))
+        return status;
+    const int directory = ot_place_lock(e->path, err);
+    if (directory < 0)
+        return directory;
+    if (!ot_exists(data))
+        status = create(e, err);
+    if (status == OPTUNE_OK)
+        fsync(directory);
+    close(directory);
+    return status;
+}
+
+static int check_schema(env *e, const ot_bytes *value, optune_err *err)
+{
+    uint32_t schema = 0;
+    if (value->n != sizeof(schema))
+        return ot_env_fail(e, MDB_INVALID, "open", err);
+    memcpy(&schema, value->data, sizeof(schema));
+    if (schema == SCHEMA)
+        return OPTUNE_OK;
+    return optune_fail(err, OPTUNE_EVERSION,
+                       "database '%s' has layout %u, this version of optune knows %d; update "
+                       "optune, or move it away and import the logs under '%s/logs'",
+                       e->path, schema, SCHEMA, e->dir);
+}
+
+/* Tables are opened once, for all transactions of the process. */
+static int load_tables(env *e, optune_err *err)
+{
+    MDB_txn *txn;
+    int rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
+    if (rc)
+        return ot_env_fail(e, rc, "open", err);
+    MDB_val key = value_of((ot_bytes){"schema", 6}), value;
+    rc = open_tables(e, txn, 0);
+    if (rc == 0)
+        rc = mdb_get(txn, e->table[OT_TABLE_META], &key, &value);
+    const ot_bytes schema = bytes_of(value);
+    const int status = rc ? ot_env_fail(e, rc, "open", err) : check_schema(e, &schema, err);
+    if (status < 0)
+        mdb_txn_abort(txn);
+    else
+        mdb_txn_commit(txn); /* keeps the tables open */
+    return status;
+}
+
+/* What an older version did not make yet. */
+static int add_tables(env *e, optune_err *err)
+{
+    MDB_txn *txn = NULL;
+    if (!e->absent[OT_TABLE_FORGOTTEN] && !e->absent[OT_TABLE_QUARANTINE])
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, NULL, err));
+    int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+    if (rc == 0)
+        rc = open_tables(e, txn, MDB_CREATE);
+    if (rc == 0)
+        rc = mdb_txn_commit(txn);
+    else if (txn)
+        mdb_txn_abort(txn);
+    ot_write_lock_give(e->write_lock);
+    return rc ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
+}
+
+/* Who may only read does without LMDB. */
+static int open_peek(env *e, optune_err *err)
+{
+    ot_store store = {.env = e};
+    ot_reader reader;
+    ot_bytes value;
+    e->read_only = true;
+    int status = ot_reader_begin(&store, &reader, err);
+    if (status < 0)
+        return status;
+    status = ot_reader_get(&reader, OT_TABLE_META, (ot_bytes){"schema", 6}, &value, err);
+    if (status >= 0)
+        status = status == 1 ? ot_env_fail(e, MDB_INVALID, "open", err)
+                             : check_schema(e, &value, err);
+    ot_reader_end(&reader);
+    return status;
+}
+
+/* Whether the lock file that this environment uses is still in place: closing it would give away
+ * the places of another environment of this process in it. */
+static bool shares_lock(const env *e)
+{
+    struct stat now;
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/lock.mdb", e->path);
+    const bool shared = stat(path.s, &now) == 0 && now.st_ino == e->lock_inode;
+    ot_text_release(&path);
+    return shared;
+}
+
+static void env_release(env *e)
+{
+    /* A child of fork must leave its parent's environment alone: closing it would give the
+     * parent's places in the lock file away. */
+    if (e->mdb && e->pid == getpid() &&
+        !(e->sight && ot_sight_gone(e->sight) && shares_lock(e))) {
+        for (int i = 0; i < e->n_idle; i++)
+            ot_env_drop_reader(&e->idle[i]);
+        mdb_env_close(e->mdb);
+    }
+    ot_write_lock_close(e->write_lock);
+    ot_sight_close(e->sight);
+    pthread_mutex_destroy(&e->lock);
+    free(e);
+}
+
+static int env_open(env *e, int mode, const char *data, optune_err *err)
+{
+    struct stat info;
+    OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, err));
+    OT_RETURN_UNLESS_OK(ot_sight_open(e->path, &e->sight, err));
+    const int rc = open_mdb(e->path, 0, &e->mdb);
+    if (mode == OT_STORE_READ && (rc == EACCES || rc == EROFS || rc == EPERM))
+        return open_peek(e, err);
+    if (rc)
+        return ot_env_fail(e, rc, "open", err);
+    ot_text lock = {0};
+    ot_text_printf(&lock, "%s/lock.mdb", e->path);
+    e->lock_inode = stat(lock.s, &info) == 0 ? info.st_ino : 0;
+    ot_text_release(&lock);
+    mdb_reader_check(e->mdb, NULL);
+    return load_tables(e, err);
+}
+
+static env *find_open(const struct stat *info, int mode)
+{
+    for (env *e = open_envs; e; e = e->next)
+        if (e->inode == info->st_ino && e->device_number == info->st_dev &&
+            e->pid == getpid() && !ot_sight_gone(e->sight) &&
+            (mode == OT_STORE_READ || !e->read_only))
+            return e;
+    return NULL;
+}
+
+int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
+{
+    *store = NULL;
+    env *e = ot_alloc(sizeof(*e));
+    env *opened = NULL;
+    ot_text data = {0};
+    struct stat info;
+    int status = OPTUNE_OK;
+    pthread_mutex_init(&e->lock, NULL);
+    e->pid = getpid();
+    e->forks = ot_forks();
+    if (!ot_copy(e->dir, sizeof(e->dir), dir) || strlen(dir) + 8 > sizeof(e->path)) {
+        status = optune_fail(err, OPTUNE_ELIMIT, "database directory has too long a name");
+        goto out;
+    }
+    strcat(strcpy(e->path, dir), "/store");
+    ot_text_printf(&data, "%s/data.mdb", e->path);
+    if (mode == OT_STORE_WRITE)
+        status = ensure(e, data.s, err);
+    else
+        status = ot_place_find(dir, e->path, data.s, err);
+    if (status < 0)
+        goto out;
+    pthread_mutex_lock(&table_lock);
+    if (stat(data.s, &info) < 0) {
+        status = ot_env_fail(e, errno, "open", err);
+    } else if (!(opened = find_open(&info, mode))) {
+        e->device_number = info.st_dev;
+        e->inode = info.st_ino;
+        status = env_open(e, mode, data.s, err);
+        if (status == OPTUNE_OK) {
+            opened = e;
+            e->next = open_envs;
+            open_envs = e;
+        }
+    }
+    if (opened && mode == OT_STORE_WRITE && !opened->write_lock) {
+        status = ot_write_lock_open(dir, &opened->write_lock, err);
+        if (status >= 0)
+            status = add_tables(opened, err);
+        if (status < 0 && opened == e)
+            open_envs = e->next;
+        if (status < 0)
+            opened = NULL;
+    }
+    if (opened) {
+        opened->users++;
+        *store = ot_alloc(sizeof(**store));
+        **store = (ot_store){.env = opened, .mode = mode};
+    }
+    pthread_mutex_unlock(&table_lock);
+out:
+    if (opened != e)
+        env_release(e);
+    ot_text_release(&data);
+    return status;
+}
+
+void ot_store_stop(ot_store *store, const atomic_bool *stop)
+{
+    store->stop = stop;
+}
+
+void ot_store_close(ot_store *store)
+{
+    if (!store)
+        return;
+    pthread_mutex_lock(&table_lock);
+    env *e = store->env;
+    if (--e->users == 0) {
+        env **at = &open_envs;
+        while (*at != e)
+            at = &(*at)->next;
+        *at = e->next;
+        env_release(e);
+    }
+    pthread_mutex_unlock(&table_lock);
+    free(store);
+}

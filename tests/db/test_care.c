@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store that is looked after: faults are found both ways and mended from the logs, what was
+ * logged and not stored is stored, and what is compacted, rebuilt, pruned or forgotten stays so.
+ */
+#include "support/check.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "db/db.h"
+#include "db/kv.h"
+#include "support/store.h"
+
+static optune_err err;
+
+static ot_store *open_store(int mode)
+{
+    ot_store *store;
+    check_ok(ot_store_open(store_dir, mode, &store, &err));
+    return store;
+}
+
+/* Logs some_record(from) to some_record(to - 1); returns the log, still open when `keep`. */
+static ot_log *log_records(const char *name, int from, int to, bool keep)
+{
+    char path[4300];
+    ot_log *log;
+    snprintf(path, sizeof path, "%s/logs", store_dir);
+    check_ok(ot_make_dirs(path, &err));
+    snprintf(path, sizeof path, "%s/logs/%s", store_dir, name);
+    check_ok(ot_log_open(path, &log, &err));
+    for (int i = from; i < to; i++) {
+        optune_record record = some_record(i);
+        check_ok(ot_log_append(log, &record, &err));
+    }
+    if (keep)
+        return log;
+    ot_log_close(log);
+    return NULL;
+}
+
+static int count_records(ot_store *store)
+{
+    int n = 0;
+    check_ok(ot_store_walk(store, store_count, &n, &err));
+    return n;
+}
+
+static int64_t faults(ot_store *store)
+{
+    ot_care care;
+    check_ok(ot_store_check(store, &care, &err));
+    return ot_care_faults(&care);
+}
+
+static void best_key(int number, unsigned char key[OT_BEST_KEY], ot_digest *digest)
+{
+    const optune_record record = some_record(number);
+    *digest = ot_record_digest(&record);
+    ot_best_key(&record, digest, key);
+}
+
+static void faults_are_found_and_mended(void **state)
+{
+    (void)state;
+    unsigned char key[OT_BEST_KEY];
+    ot_digest digest;
+    ot_writer writer;
+    ot_care care;
+    log_records("a.log", 0, 20, false);
+    store_fill(20);
+    ot_store *store = open_store(OT_STORE_WRITE);
+    check_ok(ot_store_check(store, &care, &err));
+    assert_int_equal(ot_care_faults(&care), 0);
+    assert_int_equal(care.records, 20);
+    assert_int_equal(care.entries, 20);
+    check_ok(ot_writer_begin(store, &writer, &err));
+    best_key(3, key, &digest); /* an entry is lost */
+    check_ok(ot_writer_delete(&writer, OT_TABLE_BEST, (ot_bytes){key, sizeof key}, &err));
+    best_key(4, key, &digest); /* one is damaged: its question */
+    check_ok(ot_writer_delete(&writer, OT_TABLE_BEST, (ot_bytes){key, sizeof key}, &err));
+    key[2] ^= 1;
+    check_ok(ot_writer_put(&writer, OT_TABLE_BEST, (ot_bytes){key, sizeof key},
+                           (ot_bytes){"", 0}, NULL, &err));
+    best_key(5, key, &digest); /* a record is lost */
+    check_ok(ot_writer_delete(&writer, OT_TABLE_RECORD, (ot_bytes){digest.byte, 16}, &err));
+    best_key(6, key, &digest); /* and one damaged */
+    check_ok(ot_writer_put(&writer, OT_TABLE_RECORD, (ot_bytes){digest.byte, 16},
+                           (ot_bytes){"otRCnonsense", 12}, NULL, &err));
+    check_ok(ot_writer_commit(&writer, &err));
+    check_ok(ot_store_check(store, &care, &err));
+    assert_int_equal(care.damaged, 1);
+    assert_int_equal(care.unlisted, 2);
+    assert_int_equal(care.dangling, 3); /* 4's, 5's and 6's */
+    check_ok(ot_store_mend(store, &care, &err));
+    assert_int_equal(care.restored, 2);
+    assert_int_equal(faults(store), 0);
+    check_ok(ot_store_check(store, &care, &err));
+    assert_int_equal(care.quarantined, 1);
+    assert_int_equal(care.records, 20);
+    ot_store_close(store);
+}
+
+static void what_was_logged_is_stored(void **state)
+{
+    (void)state;
+    int64_t added;
+    store_fill(5);
+    log_records("a.log", 0, 30, false);
+    ot_log *held = log_records("b.log", 30, 40, true);
+    ot_store *store = open_store(OT_STORE_WRITE);
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 25); /* b's writer lives */
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 0);
+    ot_log_close(held);
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 10);
+    log_records("a.log", 40, 45, false); /* it grew */
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 5);
+    assert_int_equal(count_records(store), 45);
+    assert_int_equal(faults(store), 0);
+    ot_store_close(store);
+}
+
+static void compacted_and_rebuilt_beside_readers(void **state)
+{
+    (void)state;
+    int64_t before, after, refused;
+    ot_store_stats stats;
+    log_records("a.log", 0, 300, false);
+    store_fill(300);
+    ot_store *reader = open_store(OT_STORE_READ), *writer = open_store(OT_STORE_WRITE);
+    check_ok(ot_store_compact(writer, &before, &after, &err));
+    assert_true(after > 0 && after < before);
+    assert_int_equal(count_records(reader), 300); /* the old one, whole */
+    usleep(3000 * OT_LOOK_MS);
+    assert_true(ot_store_gone(reader));
+    optune_record record = some_record(300);
+    assert_int_equal(ot_store_put(writer, &record, 1, NULL, &err), OPTUNE_ESTORE);
+    check_contains(err.text, "open it again");
+    ot_store_close(reader);
+    ot_store_close(writer);
+    writer = open_store(OT_STORE_WRITE);
+    check_ok(ot_store_put(writer, &record, 1, NULL, &err));
+    assert_int_equal(count_records(writer), 301);
+    assert_int_equal(faults(writer), 0);
+    ot_store_close(writer);
+    check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, 300); /* what the logs say */
+    writer = open_store(OT_STORE_WRITE);
+    assert_int_equal(count_records(writer), 300);
+    ot_store_close(writer);
+    char left[4200];
+    snprintf(left, sizeof left, "%s/swap", store_dir);
+    assert_false(ot_exists(left));
+}
+
+static void forgotten_for_good(void **state)
+{
+    (void)state;
+    int64_t refused, added;
+    ot_store_stats stats;
+    ot_pruned pruned;
+    unsigned char key[OT_BEST_KEY];
+    ot_digest digest[2];
+    log_records("a.log", 0, 10, false);
+    ot_log *held = log_records("b.log", 5, 15, true); /* is not written anew */
+    store_fill(15);
+    ot_store *store = open_store(OT_STORE_WRITE);
+    best_key(2, key, &digest[0]);
+    best_key(7, key, &digest[1]);
+    check_ok(ot_store_forget(store, digest, 2, &pruned, &err));
+    assert_int_equal(pruned.lines, 2);
+    assert_int_equal(pruned.busy, 1);
+    assert_int_equal(count_records(store), 13);
+    optune_record again = some_record(7);
+    check_ok(ot_store_put(store, &again, 1, NULL, &err));
+    assert_int_equal(count_records(store), 13);
+    ot_log_close(held);
+    check_ok(ot_store_recover(store, true, &added, &err));
+    assert_int_equal(count_records(store), 13);
+    assert_int_equal(faults(store), 0);
+    ot_store_close(store);
+    check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, 13);
+}
+
+static void pruned_logs_match(void **state)
+{
+    (void)state;
+    int64_t refused;
+    ot_store_stats stats;
+    ot_pruned pruned;
+    /* some_record's are of one config, each newer than the one before. */
+    log_records("a.log", 0, 40, false);
+    store_fill(40);
+    ot_store *store = open_store(OT_STORE_WRITE);
+    optune_record failure = some_record(50);
+    failure.outcome = OPTUNE_OUTCOME_COMPILE;
+    failure.n_samples = 0;
+    failure.cost = INFINITY;
+    failure.final = false;
+    check_ok(ot_store_put(store, &failure, 1, NULL, &err));
+    check_ok(ot_store_prune(store, 3, 30, &pruned, &err));
+    assert_int_equal(pruned.history, 36);
+    assert_int_equal(pruned.failures, 1);
+    assert_int_equal(pruned.lines, 36);
+    assert_int_equal(count_records(store), 4);
+    assert_true(!ot_store_knows(store, &failure));
+    optune_record newest = some_record(39);
+    assert_true(ot_store_knows(store, &newest));
+    assert_int_equal(faults(store), 0);
+    ot_store_close(store);
+    check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, 4);
+}
+
+static void a_stopped_writer_is_named(void **state)
+{
+    (void)state;
+    int ready[2], status;
+    char byte, pid[32];
+    store_fill(1);
+    assert_int_equal(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        ot_writer writer;
+        ot_store *store;
+        if (ot_store_open(store_dir, OT_STORE_WRITE, &store, &err) < 0 ||
+            ot_writer_begin(store, &writer, &err) < 0 || write(ready[1], "x", 1) != 1)
+            _exit(1);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    ot_store *store = open_store(OT_STORE_WRITE);
+    optune_record record = some_record(7);
+    const double patience = ot_write_patience_s;
+    ot_write_patience_s = 0.2;
+    assert_int_equal(ot_store_put(store, &record, 1, NULL, &err), OPTUNE_ETIMEOUT);
+    snprintf(pid, sizeof pid, "process %d", (int)child);
+    check_contains(err.text, pid);
+    check_contains(err.text, "stopped");
+    atomic_bool stop = true;
+    ot_store_stop(store, &stop);
+    ot_write_patience_s = 60;
+    assert_int_equal(ot_store_put(store, &record, 1, NULL, &err), OPTUNE_EINTERRUPTED);
+    ot_store_stop(store, NULL);
+    ot_write_patience_s = patience;
+    assert_int_equal(count_records(store), 1); /* readers do not wait */
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    check_ok(ot_store_put(store, &record, 1, NULL, &err));
+    ot_store_close(store);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* ---- every byte -------------------------------------------------------------------------- */
+
+enum { FEW = 12 };
+
+/* Ends with 0: all there and right; 1: refused; 2: told by check; 3: silently wrong; 4: not
+ * mended. */
+static int use_flipped(void)
+{
+    ot_store *store;
+    optune_record record = some_record(1), *found;
+    ot_question question = {record.device, record.target, record.call, record.policy};
+    int n = 0;
+    ot_care care = {0};
+    ot_arena arena = {0};
+    int status = ot_store_open(store_dir, OT_STORE_WRITE, &store, &err);
+    if (status >= 0)
+        status = ot_store_find(store, &question, 0, &arena, &found, &n, &err);
+    if (status >= 0)
+        status = ot_store_check(store, &care, &err);
+    bool right = status >= 0 && n == FEW;
+    for (int i = 0; right && i < n; i++) {
+        const ot_digest digest = ot_record_digest(&found[i]);
+        const optune_record own = some_record((int)(found[i].config.index - 1000));
+        const ot_digest expected = ot_record_digest(&own);
+        right = memcmp(&digest, &expected, sizeof digest) == 0;
+    }
+    if (status < 0)
+        return status == OPTUNE_EDAMAGED || status == OPTUNE_EVERSION ? 1 : 5;
+    if (right)
+        return 0;
+    if (!ot_care_faults(&care))
+        return 3;
+    if (ot_store_mend(store, &care, &err) < 0 ||
+        ot_store_find(store, &question, 0, &arena, &found, &n, &err) < 0)
+        return err.status == OPTUNE_EDAMAGED ? 1 : 5;
+    return n == FEW && faults(store) == 0 ? 2 : 4;
+}
+
+static void every_byte_flipped_is_told(void **state)
+{
+    (void)state;
+    ot_text sound = {0};
+    uint64_t seed = 1;
+    int codes[6] = {0};
+    log_records("a.log", 0, FEW, false);
+    store_fill(FEW);
+    check_ok(ot_read_file(store_data, &sound, 64 << 20, &err));
+    const size_t pages = sound.n / 4096;
+    /* The heads of all pages and all of both meta pages, then a sample of the rest. */
+    for (size_t i = 0; i < 2 * 152 + pages * 16 + 120; i++) {
+        size_t at = i < 152       ? i
+                    : i < 2 * 152 ? 4096 + i - 152
+                    : i < 2 * 152 + pages * 16
+                        ? (i - 2 * 152) / 16 * 4096 + (i - 2 * 152) % 16
+                        : (size_t)optune_random_below(&seed, (int64_t)sound.n);
+        const char was = sound.s[at];
+        sound.s[at] = (char)(was ^ (i % 3 ? 0xff : 1 << i % 8));
+        check_ok(ot_write_file(store_data, sound.s, sound.n, &err));
+        sound.s[at] = was;
+        int status;
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(use_flipped());
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) > 2)
+            print_error("byte %zu of page %zu: %x\n", at % 4096, at / 4096, status);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) <= 2);
+        codes[WEXITSTATUS(status)]++;
+    }
+    assert_true(codes[0] && codes[1] && codes[2]);
+    ot_text_release(&sound);
+}
+
+#define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        each(faults_are_found_and_mended),
+        each(what_was_logged_is_stored),
+        each(compacted_and_rebuilt_beside_readers),
+        each(forgotten_for_good),
+        each(pruned_logs_match),
+        each(a_stopped_writer_is_named),
+        each(every_byte_flipped_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
