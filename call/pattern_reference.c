@@ -35,6 +35,8 @@ double optune_number_in(optune_dtype dtype, double value)
     const double most =
         bits > 53 ? ldexp(1 - 0x1p-53, bits - is_signed) : ldexp(1, bits - is_signed) - 1;
     const double least = is_signed ? -ldexp(1, bits - 1) : 0;
+    if (bits == 1 && !is_signed)
+        return value > 0; /* as any value that becomes a bool: 0, or not 0 */
     return value < least ? least : value > most ? most : value;
 }
 
