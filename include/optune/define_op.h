@@ -258,8 +258,8 @@ OPTUNE_API int optune_types_differ(optune_err *err, const char *why, const char 
                                    const optune_tensor *b);
 /* a0, a1 ...: the op's own attributes as numbers; all OPTUNE_MAX_NUMBERS are written. */
 OPTUNE_API void optune_call_numbers(const optune_call *call, double *number);
-/* The nearest value that an integer type has: a limit beyond all of them is no limit. Of bool 0, or 1
- * for all above it. Of other types the value as it is. */
+/* The nearest value that an integer type has: a limit beyond all of them is no limit. Of bool 0, or
+ * 1 for all above it. Of other types the value as it is. */
 OPTUNE_API double optune_number_in(optune_dtype dtype, double value);
 /* Which dims of the first input a reduction reduces, as bits; its rank must be known. */
 OPTUNE_API uint32_t optune_reduce_axes(const optune_call *call);
