@@ -90,9 +90,8 @@ def _list(values: _Ints, n: int) -> List[int]:
 
 def _conv2d_attrs(strides: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
                   groups: int) -> str:
-    return f"strides={list(strides)}, padding={list(padding)}, dilation={list(dilation)}, " \
-           f"groups={groups}".replace(" ", "").replace(",p", ", p").replace(",d", ", d") \
-                             .replace(",g", ", g")
+    return (f"strides={list(strides)}, padding={list(padding)}, dilation={list(dilation)}, "
+            f"groups={groups}")
 
 
 def _plain(t: torch.Tensor) -> torch.Tensor:
