@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LMDB's environments, made, opened, shared and closed. LMDB must not be opened twice in one process
- * nor be used across fork, so environments are kept in a list, counted, and belong to the process
- * that opened them. Who may only read gets one without LMDB.
+ * LMDB's environments, made, opened, shared and closed. LMDB must not be opened twice in one
+ * process nor be used across fork, so environments are kept in a list, counted, and belong to the
+ * process that opened them. Who may only read gets one without LMDB.
  */
 #include <errno.h>
 #include <stdlib.h>
