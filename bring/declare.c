@@ -28,6 +28,9 @@ static int check_name(const ot_brought *b, const char *what, const char *name, o
     if (strlen(name) > MOST_NAME)
         return ot_fail_at(place, OPTUNE_ELIMIT, err, "the name '%.40s...' is longer than %d",
                           name, MOST_NAME);
+    if (ot_expr_reserved(name))
+        return ot_fail_at(place, OPTUNE_ECONFLICT, err,
+                          "'%s' is a word of expressions, and no name", name);
     if (strcmp(name, "math") == 0 || strncmp(name, "OT_", 3) == 0 ||
         strncmp(name, "OPTUNE_", 7) == 0)
         return ot_fail_at(place, OPTUNE_ECONFLICT, err,

@@ -62,6 +62,7 @@ typedef struct ot_expr ot_expr;
 /* ESYNTAX with the place. The text is copied; place->file must outlive the expression. NULL place:
  * columns only. */
 int ot_expr_parse(const char *text, const ot_spot *place, ot_expr **expr, optune_err *err);
+bool ot_expr_reserved(const char *name); /* it is a word of expressions, and no name */
 void ot_expr_free(ot_expr *expr);
 const char *ot_expr_text(const ot_expr *expr);
 /* The names that it needs, in the order of their first use. */

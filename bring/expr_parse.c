@@ -304,10 +304,20 @@ static int parse_function(parser *s, const char *at, size_t length)
                 (int)(length < 40 ? length : 40), at);
 }
 
+bool ot_expr_reserved(const char *name)
+{
+    static const char *const word[] = {"and",    "or",    "not",    "in",    "True", "False",
+                                       "lambda", "if",    "else",   "for",   "is",   "None",
+                                       "await",  "async", "import", "yield", "del",  "min",
+                                       "max",    "range", "list"};
+    for (int i = 0; i < OT_COUNT(word); i++)
+        if (strcmp(name, word[i]) == 0)
+            return true;
+    return false;
+}
+
 static int parse_name(parser *s)
 {
-    static const char *const foreign[] = {"lambda", "if",    "else",   "for",   "is",
-                                          "None",   "await", "import", "yield", "del"};
     const char *at = s->p;
     const size_t n = word_length(at);
     ot_expr *e = s->expr;
@@ -315,13 +325,15 @@ static int parse_name(parser *s)
         s->p += n;
         return constant(s, at, (ot_value){.kind = OT_VALUE_BOOL, .i = *at == 'T'});
     }
-    for (int i = 0; i < OT_COUNT(foreign); i++)
-        if (is_word(at, foreign[i]))
-            return FAIL(s, at, "'%s' is not understood here", foreign[i]);
     s->p += n;
     skip(s);
-    if (*s->p == '(')
+    if (*s->p == '(' && !is_word(at, "not") && !is_word(at, "in"))
         return parse_function(s, at, n);
+    char word[16] = "";
+    if (n < sizeof word)
+        memcpy(word, at, n);
+    if (ot_expr_reserved(word))
+        return FAIL(s, at, "'%s' is not understood here", word);
     for (int i = s->n_locals - 1; i >= 0; i--)
         if (is_word(at, s->local[i])) {
             const int made = add(s, OT_NODE_LOCAL, at);

@@ -158,6 +158,9 @@ static void refusals(void **state)
         {"max([])", "an empty list"},
         {"max(3)", "a list is expected"},
         {"range(-9223372036854775808)", "is no number"},
+        {"1 - not 2", "'not' is not understood"},
+        {"in", "'in' is not understood"},
+        {"1 + list", "'list' is not understood"},
         {"1\xff", "what follows here"},
     };
     for (int i = 0; i < OT_COUNT(known); i++) {

@@ -147,6 +147,7 @@ static void mistakes(void **state)
         {".c", KERNEL "// optune: knob T = [1, 2] defalt 2\n", "what follows here"},
         {".c", KERNEL "// optune: knob T [1, 2]\n", "'=' and a list of values"},
         {".c", KERNEL "// optune: knob math = [1]\n", "'math' is taken"},
+        {".c", KERNEL "// optune: knob in = [1]\n", "'in' is a word of expressions"},
         {".c", KERNEL "// optune: knob OT_WARP = [1]\n", "is taken"},
         {".c", KERNEL "// optune: knob T = [2**70]\n", "k.c:3:23: the result does not fit"},
         {".c", KERNEL "// optune: knob T = [1, 2]\n// optune: where U % 2 == 0\n",
@@ -197,8 +198,7 @@ static void nothing_valid(void **state)
     assert_int_equal(count.valid, 0);
     assert_int_equal(count.undefined, 1);
     assert_int_equal(ot_brought_check_count(b, &count, &err), OPTUNE_ENOENT);
-    check_contains(err.text,
-                   "k3.c: none of its 4 configs is valid: 'N % T == 0' refuses 4");
+    check_contains(err.text, "k3.c: none of its 4 configs is valid: 'N % T == 0' refuses 4");
     check_contains(err.text, "1 of these cannot be computed");
 }
 
