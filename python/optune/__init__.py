@@ -48,7 +48,8 @@ def open(db: Optional[Path] = None, target: Optional[str] = None, *,
     ``db``: a folder; None: $OPTUNE_DB, else $XDG_DATA_HOME/optune, else ~/.local/share/optune.
     ``target``: "cpu", "cpu -threads=2 -libs=cblas", "cuda", "opencl"; None: "cpu".
     ``device``: answer for this stored device's key instead of this machine.
-    ``policy``: "warm" or "cold" (caches flushed before every measured run).
+    ``policy``: "warm", "cold" (caches flushed before every measured run), or
+    "model-128M" (constants come from where a model of 128 MiB finds them).
     ``plugins``: shared objects. ``log``: called with level and text; None: logging's "optune".
     """
     return Optune(db, target, device=device, policy=policy, plugins=plugins, log=log,

@@ -103,6 +103,13 @@ class Graph:
                       for i in range(lib.optune_partition_size(p))]
         return list(dict.fromkeys(groups))
 
+    @property
+    def policy(self) -> str:
+        """How :meth:`optune.Optune.tune` measures this graph's workloads, "model-128M" say: with
+        constants that come from where a model of that size finds them."""
+        with self._lock, self._live(self._partition) as p:
+            return text_of(lib.optune_partition_policy(p))
+
     def select(self, explain: bool = False) -> Dict[str, Any]:
         """What would be used for each group now: `optune select --graph --json` of
         docs/formats.md, and under "text" the same for people."""

@@ -173,9 +173,9 @@ class Optune:
         again goes on from there. PartialError: some workload has no time; its ``result`` has the
         others.
         """
-        op, workloads = None, None
+        op, workloads, policy = None, None, None
         if isinstance(what, Graph):
-            workloads = what.workloads
+            workloads, policy = what.workloads, what.policy
         elif not isinstance(what, str):
             workloads = list(what)
         elif "(" in what:
@@ -189,7 +189,7 @@ class Optune:
         options = RunOptions(
             size=sizeof(RunOptions), op=encode(op), workloads=texts(workloads),
             preset=encode(preset), impls=texts(impls), search=encode(search), trials=trials,
-            seconds=seconds, seed=seed, again=again, log=_path(log))
+            seconds=seconds, seed=seed, again=again, log=_path(log), policy=encode(policy))
         tuning: Tuning = self._long(lib.optune_run, options, progress, Tuning.of)
         return tuning
 

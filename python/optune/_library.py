@@ -48,7 +48,7 @@ class RunOptions(Structure):
                 ("trials", c_int), ("seconds", c_double), ("seed", c_uint64),
                 ("again", c_bool), ("log", c_char_p), ("progress", ProgressFn),
                 ("progress_arg", c_void_p), ("compile_only", c_bool), ("table", c_char_p),
-                ("width", c_int)]
+                ("width", c_int), ("policy", c_char_p)]
 
 
 class SimulateOptions(Structure):
@@ -133,6 +133,7 @@ _FUNCTIONS = {
     "optune_partition_close": (None, [_P]),
     "optune_partition_size": (c_int, [_P]),
     "optune_partition_workload": (_S, [_P, c_int]),
+    "optune_partition_policy": (_S, [_P]),
     "optune_partition_select": (c_int, [_P, _E]),
     "optune_partition_text": (_S, [_P, c_bool]),
     "optune_partition_json": (_S, [_P]),

@@ -367,6 +367,7 @@ static void on_a_machine(void **state)
     GIVES(0, optune_partition_size, NULL);
     GIVES(NULL, optune_partition_text, NULL, false);
     GIVES(NULL, optune_partition_json, NULL);
+    GIVES(NULL, optune_partition_policy, NULL);
     REFUSED(optune_partition_workloads, p, NULL);
     REFUSED(optune_partition_execute, p, 1, NULL);
     REFUSED(optune_program_open, p, NULL);
