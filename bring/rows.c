@@ -122,6 +122,30 @@ static double bytes(const optune_call *call)
     return amount(call, &brought(call)->bytes);
 }
 
+static bool range(const optune_call *call, int input, double *low, double *high)
+{
+    const ot_brought *b = brought(call);
+    for (int i = 0; i < b->n_args; i++) {
+        const ot_brought_arg *arg = &b->arg[i];
+        ot_values values = {0};
+        ot_arena arena = {0};
+        ot_value from, to;
+        if (arg->role != OT_ROLE_IN || arg->index != input || !arg->low.expr)
+            continue;
+        ot_values_of(b, call, NULL, &values);
+        const bool known = ot_formula_value(&arg->low, &values, &arena, &from, NULL) >= 0 &&
+                           ot_formula_value(&arg->high, &values, &arena, &to, NULL) >= 0 &&
+                           ot_value_number(&from) && ot_value_number(&to);
+        if (known) {
+            *low = ot_value_real(&from);
+            *high = ot_value_real(&to);
+        }
+        ot_arena_release(&arena);
+        return known;
+    }
+    return false;
+}
+
 /* ---- the implementation ------------------------------------------------------------------ */
 
 static bool applies(const optune_task *task, char *why)
@@ -374,6 +398,7 @@ void ot_brought_rows(ot_brought *b)
     b->op.types = types;
     b->op.flops = b->flops.expr ? flops : NULL;
     b->op.bytes = b->bytes.expr ? bytes : NULL;
+    b->op.range = range;
     b->op.presets = b->preset;
     b->op.samples = b->workload;
     b->op.absolute = b->absolute;
