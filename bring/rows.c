@@ -3,6 +3,7 @@
  * The rows of a kernel that was brought. Their hooks find the file's declaration behind the call's
  * operator, which is its first field.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "bring/bring.h"
@@ -23,8 +24,8 @@ static int size_of(const ot_brought *b, const ot_formula *f)
 }
 
 /* A dim that is computed, where all that it is computed from is known. */
-static int compute_dim(const ot_brought *b, const ot_formula *f, const ot_values *values,
-                       optune_dim *dim, optune_err *err)
+static int compute_dim(const ot_formula *f, const ot_values *values, optune_dim *dim,
+                       optune_err *err)
 {
     const char *const *name;
     int64_t is;
@@ -38,7 +39,6 @@ static int compute_dim(const ot_brought *b, const ot_formula *f, const ot_values
                           f->expr->text, (long long)is);
     if (optune_dim_unify(dim, &wanted))
         return OPTUNE_OK;
-    (void)b;
     return optune_fail(err, OPTUNE_ETYPE, "it is %lld, and '%s' is %lld", (long long)dim->min,
                        f->expr->text, (long long)is);
 }
@@ -59,7 +59,7 @@ static int relate(const ot_brought *b, const ot_brought_arg *arg, optune_tensor 
         optune_err inner = {0};
         int status = OPTUNE_OK;
         if (k < 0)
-            status = compute_dim(b, &arg->dim[d], values, &type->dim[d], &inner);
+            status = compute_dim(&arg->dim[d], values, &type->dim[d], &inner);
         else if (!optune_dim_unify(&type->dim[d], &size[k]))
             status = optune_fail(&inner, OPTUNE_ETYPE, "it is %lld, and %s is %lld",
                                  (long long)type->dim[d].min, b->size[k].name,
