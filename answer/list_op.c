@@ -234,9 +234,10 @@ static void op_text(const optune_op *op, ot_text *to)
     ot_text_printf(to, "  operations %s; bytes %s; error bound %s\n",
                    op->flops ? "counted" : "not counted, so no rate is shown",
                    op->bytes ? "by a rule of its own" : "of all tensors",
-                   op->scalar  ? "of the expression's roundings"
-                   : op->terms ? "grows with the terms of a sum"
-                               : "of a single rounding");
+                   op->standard ? "said by whoever brought it"
+                   : op->scalar ? "of the expression's roundings"
+                   : op->terms  ? "grows with the terms of a sum"
+                                : "of a single rounding");
     ot_text_printf(
         to, "  gradient %s; output dims %s\n", op->gradient ? "by its rule" : "not known",
         op->shape ? "by a shape function that sees the values" : "by the type relation");

@@ -57,8 +57,9 @@ typedef struct ot_brought_arg {
     optune_dtype dtype;
     int rank;
     ot_formula dim[OPTUNE_MAX_RANK];
-    ot_formula value; /* SCALAR */
-    int index;        /* among inputs, or among outputs */
+    ot_formula value;     /* SCALAR */
+    ot_formula low, high; /* IN: what it may hold; without an expression: anything */
+    int index;            /* among inputs, or among outputs */
 } ot_brought_arg;
 
 typedef struct ot_brought {

@@ -113,3 +113,15 @@ int ot_expr_names(const ot_expr *expr, const char *const **names)
     *names = expr->name;
     return expr->n_names;
 }
+
+bool ot_expr_reserved(const char *name)
+{
+    static const char *const word[] = {"and",    "or",    "not",    "in",    "True", "False",
+                                       "lambda", "if",    "else",   "for",   "is",   "None",
+                                       "await",  "async", "import", "yield", "del",  "min",
+                                       "max",    "range", "list"};
+    for (int i = 0; i < OT_COUNT(word); i++)
+        if (strcmp(name, word[i]) == 0)
+            return true;
+    return false;
+}

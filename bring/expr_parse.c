@@ -304,18 +304,6 @@ static int parse_function(parser *s, const char *at, size_t length)
                 (int)(length < 40 ? length : 40), at);
 }
 
-bool ot_expr_reserved(const char *name)
-{
-    static const char *const word[] = {"and",    "or",    "not",    "in",    "True", "False",
-                                       "lambda", "if",    "else",   "for",   "is",   "None",
-                                       "await",  "async", "import", "yield", "del",  "min",
-                                       "max",    "range", "list"};
-    for (int i = 0; i < OT_COUNT(word); i++)
-        if (strcmp(name, word[i]) == 0)
-            return true;
-    return false;
-}
-
 static int parse_name(parser *s)
 {
     const char *at = s->p;

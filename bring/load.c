@@ -90,6 +90,8 @@ static void forget(ot_brought *b)
         ot_expr_free(b->where[i].expr);
     for (int i = 0; i < OT_BROUGHT_ARGS; i++) {
         ot_expr_free(b->arg[i].value.expr);
+        ot_expr_free(b->arg[i].low.expr);
+        ot_expr_free(b->arg[i].high.expr);
         for (int d = 0; d < OPTUNE_MAX_RANK; d++)
             ot_expr_free(b->arg[i].dim[d].expr);
     }

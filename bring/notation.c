@@ -107,13 +107,19 @@ static int end(statement *s)
     return *s->p ? FAIL(s, s->p, "'%.30s' is not understood here", s->p) : OPTUNE_OK;
 }
 
-static int take_formula(statement *s, const char *signs, ot_formula *formula)
+static int take_formula_to(statement *s, const char *signs, const char *word,
+                           ot_formula *formula)
 {
     skip(s);
     const ot_spot place = place_at(s, s->p);
     if (formula->expr)
         return FAIL(s, s->p, "this is said already at line %d", formula->expr->place.line);
-    return ot_expr_parse(take_text(s, signs, NULL), &place, &formula->expr, s->err);
+    return ot_expr_parse(take_text(s, signs, word), &place, &formula->expr, s->err);
+}
+
+static int take_formula(statement *s, const char *signs, ot_formula *formula)
+{
+    return take_formula_to(s, signs, NULL, formula);
 }
 
 /* ---- the kernel's parameters ------------------------------------------------------------- */
@@ -143,6 +149,22 @@ static int take_dims(statement *s, ot_brought_arg *arg)
     return eat(s, ']') ? OPTUNE_OK : FAIL(s, s->p, "',' or ']' is expected");
 }
 
+/* `from 0 to N - 1`: what an input may hold. */
+static int take_range(statement *s, ot_brought_arg *arg)
+{
+    skip(s);
+    if (!is_word(s->p, "from"))
+        return OPTUNE_OK;
+    if (arg->role != OT_ROLE_IN)
+        return FAIL(s, s->p, "'%s' is an output: the kernel says what it holds", arg->name);
+    s->p += strlen("from");
+    OT_RETURN_UNLESS_OK(take_formula_to(s, ",)", "to", &arg->low));
+    if (!is_word(s->p, "to"))
+        return FAIL(s, s->p, "'to' is expected: from LEAST to MOST");
+    s->p += strlen("to");
+    return take_formula(s, ",)", &arg->high);
+}
+
 /* `out C: f32[M,N]`, or `n: i32 = N`. */
 static int take_arg(statement *s)
 {
@@ -168,8 +190,10 @@ static int take_arg(statement *s)
         return FAIL(s, s->p, "':' and a type are expected behind '%s'", arg->name);
     OT_RETURN_UNLESS_OK(take_dtype(s, &arg->dtype));
     b->n_args++;
-    if (eat(s, '['))
-        return take_dims(s, arg);
+    if (eat(s, '[')) {
+        OT_RETURN_UNLESS_OK(take_dims(s, arg));
+        return take_range(s, arg);
+    }
     if (arg->role == OT_ROLE_OUT || !eat(s, '='))
         return FAIL(s, s->p, "'%s' has neither dims, as in f32[N], nor a value, as in i32 = N",
                     arg->name);

@@ -3,6 +3,7 @@
  * The rows of a kernel that was brought. Their hooks find the file's declaration behind the call's
  * operator, which is its first field.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "bring/bring.h"
@@ -23,8 +24,8 @@ static int size_of(const ot_brought *b, const ot_formula *f)
 }
 
 /* A dim that is computed, where all that it is computed from is known. */
-static int compute_dim(const ot_brought *b, const ot_formula *f, const ot_values *values,
-                       optune_dim *dim, optune_err *err)
+static int compute_dim(const ot_formula *f, const ot_values *values, optune_dim *dim,
+                       optune_err *err)
 {
     const char *const *name;
     int64_t is;
@@ -38,7 +39,6 @@ static int compute_dim(const ot_brought *b, const ot_formula *f, const ot_values
                           f->expr->text, (long long)is);
     if (optune_dim_unify(dim, &wanted))
         return OPTUNE_OK;
-    (void)b;
     return optune_fail(err, OPTUNE_ETYPE, "it is %lld, and '%s' is %lld", (long long)dim->min,
                        f->expr->text, (long long)is);
 }
@@ -59,7 +59,7 @@ static int relate(const ot_brought *b, const ot_brought_arg *arg, optune_tensor 
         optune_err inner = {0};
         int status = OPTUNE_OK;
         if (k < 0)
-            status = compute_dim(b, &arg->dim[d], values, &type->dim[d], &inner);
+            status = compute_dim(&arg->dim[d], values, &type->dim[d], &inner);
         else if (!optune_dim_unify(&type->dim[d], &size[k]))
             status = optune_fail(&inner, OPTUNE_ETYPE, "it is %lld, and %s is %lld",
                                  (long long)type->dim[d].min, b->size[k].name,
@@ -120,6 +120,30 @@ static double flops(const optune_call *call)
 static double bytes(const optune_call *call)
 {
     return amount(call, &brought(call)->bytes);
+}
+
+static bool range(const optune_call *call, int input, double *low, double *high)
+{
+    const ot_brought *b = brought(call);
+    for (int i = 0; i < b->n_args; i++) {
+        const ot_brought_arg *arg = &b->arg[i];
+        ot_values values = {0};
+        ot_arena arena = {0};
+        ot_value from, to;
+        if (arg->role != OT_ROLE_IN || arg->index != input || !arg->low.expr)
+            continue;
+        ot_values_of(b, call, NULL, &values);
+        const bool known = ot_formula_value(&arg->low, &values, &arena, &from, NULL) >= 0 &&
+                           ot_formula_value(&arg->high, &values, &arena, &to, NULL) >= 0 &&
+                           ot_value_number(&from) && ot_value_number(&to);
+        if (known) {
+            *low = ot_value_real(&from);
+            *high = ot_value_real(&to);
+        }
+        ot_arena_release(&arena);
+        return known;
+    }
+    return false;
 }
 
 /* ---- the implementation ------------------------------------------------------------------ */
@@ -374,6 +398,7 @@ void ot_brought_rows(ot_brought *b)
     b->op.types = types;
     b->op.flops = b->flops.expr ? flops : NULL;
     b->op.bytes = b->bytes.expr ? bytes : NULL;
+    b->op.range = range;
     b->op.presets = b->preset;
     b->op.samples = b->workload;
     b->op.absolute = b->absolute;

@@ -61,6 +61,8 @@ static int settle_formulas(ot_brought *b, optune_err *err)
         OT_RETURN_UNLESS_OK(settle_formula(b, &b->where[i], err));
     for (int i = 0; i < b->n_args; i++) {
         OT_RETURN_UNLESS_OK(settle_formula(b, &b->arg[i].value, err));
+        OT_RETURN_UNLESS_OK(settle_formula(b, &b->arg[i].low, err));
+        OT_RETURN_UNLESS_OK(settle_formula(b, &b->arg[i].high, err));
         for (int d = 0; d < b->arg[i].rank; d++)
             OT_RETURN_UNLESS_OK(settle_formula(b, &b->arg[i].dim[d], err));
     }
@@ -69,10 +71,23 @@ static int settle_formulas(ot_brought *b, optune_err *err)
 
 /* ---- parameters -------------------------------------------------------------------------- */
 
+static const char *type_text(ot_brought *b, const ot_brought_arg *arg)
+{
+    char dtype[OPTUNE_WORD_SIZE];
+    ot_text text = {0};
+    ot_print_dtype(arg->dtype, dtype, sizeof dtype);
+    ot_text_printf(&text, "%s[", dtype);
+    for (int d = 0; d < arg->rank; d++)
+        ot_text_printf(&text, "%s%s", d ? "," : "", arg->dim[d].expr->text);
+    ot_text_add(&text, "]");
+    const char *copy = ot_arena_copy(&b->arena, ot_text_str(&text));
+    ot_text_release(&text);
+    return copy;
+}
+
 static int settle_args(ot_brought *b, optune_err *err)
 {
     int in = 0, out = 0;
-    static const char *const types[] = {"scalar", "tensor", "matrix"};
     for (int i = 0; i < b->n_args; i++) {
         ot_brought_arg *arg = &b->arg[i];
         for (int k = 0; k < i; k++)
@@ -87,8 +102,8 @@ static int settle_args(ot_brought *b, optune_err *err)
                               "more than %d inputs or %d outputs", OPTUNE_MAX_INPUTS,
                               OPTUNE_MAX_OUTPUTS);
         if (arg->role == OT_ROLE_IN)
-            b->input[arg->index] =
-                (optune_op_input){.name = arg->name, .type = types[1], .description = ""};
+            b->input[arg->index] = (optune_op_input){
+                .name = arg->name, .type = type_text(b, arg), .description = ""};
     }
     b->op.n_outputs = out;
     return out ? OPTUNE_OK

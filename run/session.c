@@ -92,7 +92,7 @@ static int open_kind(ot_session *s, int kind, optune_err *err)
 {
     int status = ot_session_buffers(s, kind, err);
     for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
-        ot_fill_input(&s->call.input[i].type, s->seed, i, s->host);
+        ot_fill_call_input(&s->call, s->seed, i, s->host);
         status = ot_session_put(s, kind, i, s->host, err);
     }
     return status;
@@ -164,7 +164,7 @@ static int make_reference(ot_session *s, const char *path, optune_err *err)
     void *in[OPTUNE_MAX_INPUTS] = {0};
     for (int i = 0; i < optune_call_inputs(&s->call); i++) {
         in[i] = ot_alloc((size_t)s->in_bytes[i] + 1);
-        ot_fill_input(&s->call.input[i].type, s->seed, i, in[i]);
+        ot_fill_call_input(&s->call, s->seed, i, in[i]);
     }
     /* A GPU has no threads, and this machine's cores are idle while it works. */
     const int threads =

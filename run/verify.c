@@ -95,6 +95,35 @@ void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to
     }
 }
 
+bool ot_input_range(const optune_call *call, int index, double *low, double *high)
+{
+    return index < call->n_inputs && call->op->range &&
+           call->op->range(call, index, low, high) && *low <= *high;
+}
+
+void ot_fill_call_input(const optune_call *call, uint64_t seed, int index, void *to)
+{
+    enum { SOME = 1024 };
+    const optune_tensor *type = &call->input[index].type;
+    const uint64_t start = mix(seed + 0x9e3779b97f4a7c15 * (uint64_t)(index + 1));
+    const int64_t n = optune_tensor_elements(type);
+    double low, high, piece[SOME];
+    if (!ot_input_range(call, index, &low, &high)) {
+        ot_fill_input(type, seed, index, to);
+        return;
+    }
+    for (int64_t at = 0; at < n; at += SOME) {
+        const int64_t some = n - at < SOME ? n - at : SOME;
+        for (int64_t i = 0; i < some; i++) {
+            const uint64_t r = mix(start + 0x9e3779b97f4a7c15 * (uint64_t)(at + i));
+            const double u = (double)(r >> 11) * 0x1p-53;
+            piece[i] = is_float(type->dtype) ? low + u * (high - low)
+                                             : fmin(high, floor(low + u * (high - low + 1)));
+        }
+        ot_elements_set(type->dtype, to, at, some, piece);
+    }
+}
+
 /* ---- outputs ----------------------------------------------------------------------------- */
 
 static const double MOST_SCALE = 64;

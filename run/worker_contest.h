@@ -22,6 +22,7 @@ typedef struct ot_keeper {
     optune_device device;
     char *tray, *call;
     int64_t tray_bytes;
+    json_t *edited; /* operators whose files are not what the asker read, and their paths */
     ot_inputs inputs;
     ot_runner runner[OT_MOST_SLOTS]; /* the first one may be lasting */
     bool told;                       /* the lasting one knows the workload */

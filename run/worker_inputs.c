@@ -62,8 +62,9 @@ static void make(const ot_inputs *in, ot_set set, int i, void *to)
     uint64_t seed = in->seed;
     if (set == OT_SET_FAR || (set == OT_SET_NEAR && varies && few))
         seed = ot_hash64(&(uint64_t){seed ^ FAR_SEED}, sizeof seed);
-    ot_fill_input(type, seed, i, to);
-    if (set == OT_SET_FAR)
+    double low, high;
+    ot_fill_call_input(&in->call, seed, i, to);
+    if (set == OT_SET_FAR && !ot_input_range(&in->call, i, &low, &high))
         scale(type, to);
     if (set == OT_SET_NEAR && varies && !few)
         scatter(type, ot_hash64(&seed, sizeof seed) + (uint64_t)i, to);

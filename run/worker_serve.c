@@ -67,25 +67,49 @@ static int open_tray(ot_keeper *k, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* A kernel's file that was edited since the asking process read it would make other plans. */
-static int load_rows(const json_t *request, optune_err *err)
+/* A kernel's file that was edited since the asking process read it would make other plans. That is
+ * the matter of its own workloads only: all files that are remembered come along. */
+static void load_brought(ot_keeper *k, const char *path, const char *digest)
+{
+    optune_err err = {0};
+    const ot_brought *brought =
+        ot_rows_load(path, ot_target_add, &err) < 0 ? NULL : ot_brought_of_path(path);
+    if (!brought || strcmp(brought->digest, digest) != 0)
+        json_object_set_new(k->edited, brought ? brought->op.name : "", json_string(path));
+}
+
+static int load_rows(ot_keeper *k, const json_t *request, optune_err *err)
 {
     size_t i;
     json_t *plugin;
     const json_t *digests = json_object_get(request, "digests");
+    k->edited = json_object();
     json_array_foreach(json_object_get(request, "plugins"), i, plugin)
     {
         const char *path = json_string_value(plugin);
         const char *digest = json_string_value(json_array_get(digests, i));
-        OT_RETURN_UNLESS_OK(ot_rows_load(path, ot_target_add, err));
-        const ot_brought *brought = ot_brought_of_path(path);
-        if (digest && *digest && (!brought || strcmp(brought->digest, digest) != 0))
-            return optune_fail(err, OPTUNE_ECONFLICT,
-                               "'%s' was edited while it is tuned; start again: what was "
-                               "measured is stored",
-                               path);
+        if (digest && *digest)
+            load_brought(k, path, digest);
+        else
+            OT_RETURN_UNLESS_OK(ot_rows_load(path, ot_target_add, err));
     }
     return OPTUNE_OK;
+}
+
+/* Whether the operator of this call is as the asking process knows it; one that it knows and we do
+ * not is of a file that cannot be read any more. */
+static int check_edited(const ot_keeper *k, const char *call, optune_err *err)
+{
+    char op[OPTUNE_NAME_SIZE];
+    snprintf(op, sizeof op, "%.*s", (int)strcspn(call, "("), call);
+    const json_t *path = json_object_get(k->edited, op);
+    if (!path && !ot_op_find(op))
+        path = json_object_get(k->edited, "");
+    return path ? optune_fail(err, OPTUNE_ECONFLICT,
+                              "'%s' was edited while it is tuned; start again: what was "
+                              "measured is stored",
+                              json_string_value(path))
+                : OPTUNE_OK;
 }
 
 static int hello(ot_keeper *k, const json_t *request, optune_err *err)
@@ -95,7 +119,7 @@ static int hello(ot_keeper *k, const json_t *request, optune_err *err)
         return optune_fail(err, OPTUNE_EVERSION,
                            "the worker is version %s (ABI %d), its caller is %s (ABI %d)",
                            OT_VERSION, OPTUNE_ABI, ot_wire_text(request, "version"), (int)abi);
-    int status = load_rows(request, err);
+    int status = load_rows(k, request, err);
     if (status < 0)
         return status;
     status = ot_target_parse(ot_wire_text(request, "target"), &k->target, err);
@@ -132,6 +156,7 @@ static int workload(ot_keeper *k, const json_t *request, optune_err *err)
     k->ready = k->told = false;
     free(k->call);
     k->call = ot_strdup(ot_wire_text(request, "call"));
+    OT_RETURN_UNLESS_OK(check_edited(k, k->call, err));
     /* What the last one's tensors took is given back. */
     madvise(k->tray, (size_t)k->tray_bytes, MADV_REMOVE);
     int status =

@@ -182,6 +182,9 @@ typedef struct optune_op {
      * right within absolute + relative * |right|, integers where they are equal. */
     const char *standard, *standard_target;
     double absolute, relative;
+    /* The values that an input may hold, both ends included, where a kernel cannot take any. False:
+     * any. NULL: any for all of them. */
+    bool (*range)(const optune_call *call, int input, double *low, double *high);
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,

@@ -138,12 +138,39 @@ static void an_edit_makes_records_stale(void **state)
     o = optune("query", "scale2(f32[64])", ONE);
     assert_int_equal(o.code, 0);
     release(&o);
+    /* A file that is remembered and broken is the matter of its own operator only. */
+    write_text("scale2.c", SCALE "// optune: knob\n" BODY);
+    o = optune("run", "relu", "relu(f32[64])", QUICK);
+    expect("relu", &o, 0, "operator 'scale2' was brought from");
     write_text("scale2.c", SCALE BODY "/* edited */\n");
     refused(3, "has changed: digest was", "query", "scale2(f32[64])", ONE);
     unlink(file);
     refused(3, "operator 'scale2' was brought from", "query", "scale2(f32[64])", ONE);
     unlink(command_path("brought/scale2"));
     refused(3, "no operator 'scale2'", "query", "scale2(f32[64])", ONE);
+}
+
+/* An index that leaves its range would crash. */
+static void inputs_within_a_range(void **state)
+{
+    (void)state;
+    char file[512];
+    snprintf(file, sizeof file, "%s", command_path("gather.c"));
+    write_text("gather.c",
+               "// optune: kernel gather(i: i32[N] from 0 to M - 1, x: f32[M] from 1 to 2,\n"
+               "// optune:               out y: f32[N])\n"
+               "// optune: size N = 64, M = 4096\n"
+               "// optune: knob STEP = [1, 2]\n"
+               "// optune: reference plain\n"
+               "void gather(const int *i, const float *x, float *y)\n"
+               "{\n    for (int k = 0; k < N; k++)\n        y[k] = x[i[k]];\n}\n"
+               "void plain(const int *i, const float *x, float *y)\n"
+               "{\n    for (int k = 0; k < N; k++) {\n"
+               "        y[k] = x[i[k]];\n"
+               "        if (i[k] < 0 || i[k] >= M || y[k] < 1 || y[k] > 2)\n"
+               "            *(volatile int *)8 = 1;\n    }\n}\n");
+    outcome o = optune("tune", file, QUICK);
+    expect("gather", &o, 0, "gather: 2 of 2 configs are valid");
 }
 
 /* The file, what it is tuned with, and what its table or stderr then says. */
@@ -206,6 +233,7 @@ int main(void)
         cmocka_unit_test(a_reduction_in_opencl),
         cmocka_unit_test(a_stencil_in_cuda),
         cmocka_unit_test(an_edit_makes_records_stale),
+        cmocka_unit_test(inputs_within_a_range),
         cmocka_unit_test(kernels_that_are_wrong),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);
