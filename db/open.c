@@ -189,20 +189,26 @@ static bool shares_lock(const env *e)
     return shared;
 }
 
+/* A child of fork must leave its parent's environment alone: closing it would give the parent's
+ * places in the lock file away. What is not closed stays in `left_open` until the process ends. */
 static void env_release(env *e)
 {
-    /* A child of fork must leave its parent's environment alone: closing it would give the
-     * parent's places in the lock file away. */
-    if (e->mdb && e->pid == getpid() &&
-        !(e->sight && ot_sight_gone(e->sight) && shares_lock(e))) {
-        for (int i = 0; i < e->n_idle; i++)
-            ot_env_drop_reader(&e->idle[i]);
+    static env *left_open;
+    const bool close = e->mdb && e->pid == getpid() &&
+                       !(e->sight && ot_sight_gone(e->sight) && shares_lock(e));
+    for (int i = 0; i < e->n_idle && close; i++)
+        ot_env_drop_reader(&e->idle[i]);
+    if (close)
         mdb_env_close(e->mdb);
-    }
     ot_write_lock_close(e->write_lock);
     ot_sight_close(e->sight);
     pthread_mutex_destroy(&e->lock);
-    free(e);
+    if (e->mdb && !close) {
+        e->next = left_open;
+        left_open = e;
+    } else {
+        free(e);
+    }
 }
 
 static int env_open(env *e, int mode, const char *data, optune_err *err)
