@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/tuning.h"
 
 typedef struct dispatch_values {
     const char *output, *search, *log, *at;
@@ -156,11 +156,7 @@ static int run(const ot_cli *cli)
     optune_result *result = NULL;
     ot_on_interrupt(cli->handle);
     const int status = optune_dispatch_tune(cli->handle, &how, &result, &err);
-    ot_on_interrupt(NULL);
-    ot_progress_end();
-    if (result)
-        ot_print_result(result, values->json);
-    optune_result_free(result);
+    ot_long_ended(result, true, values->json);
     return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
 }
 

@@ -3,7 +3,7 @@
  * `optune simulate`: how searches do on spaces that were recorded before. Measures nothing and
  * touches no database.
  */
-#include "cli/cli.h"
+#include "cli/tuning.h"
 
 typedef struct simulate_values {
     ot_repeats searches;
@@ -47,11 +47,7 @@ static int run(const ot_cli *cli)
     optune_result *result = NULL;
     ot_on_interrupt(cli->handle);
     const int status = optune_simulate(cli->handle, &how, &result, &err);
-    ot_on_interrupt(NULL);
-    ot_progress_end();
-    if (result)
-        ot_print_result(result, values->json);
-    optune_result_free(result);
+    ot_long_ended(result, true, values->json);
     return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
 }
 

@@ -11,6 +11,16 @@ int ot_tuning_check(const ot_cli *cli, const ot_tuning *how)
     return OT_EXIT_DONE;
 }
 
+void ot_long_ended(optune_result *result, bool print, bool json)
+{
+    ot_on_interrupt(NULL);
+    ot_progress_end();
+    if (result && print)
+        ot_print_result(result, json);
+    fflush(stdout); /* in front of why it ended, where both go to one terminal */
+    optune_result_free(result);
+}
+
 /* What was measured is printed whatever ended it; the exit code says that something did. */
 static int finish(int status, const optune_err *err, bool printed)
 {
@@ -36,12 +46,7 @@ int ot_tuning_run(optune *handle, const ot_tuning *how, optune_run_options *opti
     optune_result *result = NULL;
     ot_on_interrupt(handle);
     const int status = optune_run(handle, options, &result, &err);
-    ot_on_interrupt(NULL);
-    ot_progress_end();
-    if (result && !quiet)
-        ot_print_result(result, how->json);
-    fflush(stdout); /* in front of why it ended, where both go to one terminal */
     const bool printed = result != NULL;
-    optune_result_free(result);
+    ot_long_ended(result, !quiet, how->json);
     return finish(status, &err, printed);
 }

@@ -72,5 +72,8 @@ int ot_tuning_check(const ot_cli *cli, const ot_tuning *how);
  * ends it with what is there. */
 int ot_tuning_run(optune *handle, const ot_tuning *how, optune_run_options *options,
                   bool quiet);
+/* Behind any long call that showed its progress: ends that, and prints and frees its result (NULL:
+ * there is none). */
+void ot_long_ended(optune_result *result, bool print, bool json);
 
 #endif

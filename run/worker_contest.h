@@ -5,7 +5,8 @@
 
 #include "run/worker_keeper.h"
 
-enum { OT_HELD = 2 * OT_MOST_SLOTS * OPTUNE_MAX_MODULES };
+/* Every one of a request's; open files, of which a process has 1024 at most by default. */
+enum { OT_HELD = OT_MOST_SLOTS * OPTUNE_MAX_MODULES };
 typedef struct ot_held { /* a module */
     char *path;          /* NULL: none */
     int fd;              /* -1: this machine has no sealed files, it is loaded by its path */
