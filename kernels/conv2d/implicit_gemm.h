@@ -42,11 +42,13 @@
 #define TILE (BK * (BM + BN))
 
 /* How a tile of pixels is shared out: a thread has PIXEL_VECS vectors of VA pixels, and of each
- * ROWS rows of depth, ROW_STEP apart. */
+ * ROWS rows of depth, ROW_STEP apart. Where the threads are more than the rows need, the last
+ * ones have none. */
 #define LINE_VECS (BM / VA)
 #define PIXEL_VECS MAX(1, LINE_VECS / THREADS)
 #define ROW_STEP MAX(1, THREADS / LINE_VECS)
 #define ROWS CEIL_DIV(BK, ROW_STEP)
+#define ROW_IN_TILE(row) (BK % ROW_STEP == 0 || (row) < BK)
 
 VECTOR(vec_a, DTYPE, VA);
 
@@ -74,12 +76,14 @@ INLINE void fetch_pixels(GLOBAL const DTYPE *RESTRICT data, const pixel p[PIXEL_
         const int first = step % (CI_PAD / BK) * BK + row;
         UNROLL
         for (int r = 0; r < ROWS; r++)
-            next[i][r] = fetch(data, p[i].plane, at, first + r * ROW_STEP);
+            next[i][r] = fetch(data, p[i].plane, ROW_IN_TILE(row + r * ROW_STEP) ? at : -1,
+                               first + r * ROW_STEP);
 #else
         UNROLL
         for (int r = 0; r < ROWS; r++) {
             const int k = step * BK + row + r * ROW_STEP;
-            const int at = k < TAPS * CI_PAD ? look(&p[i], k / CI_PAD) : -1;
+            const bool in_depth = ROW_IN_TILE(row + r * ROW_STEP) && k < TAPS * CI_PAD;
+            const int at = in_depth ? look(&p[i], k / CI_PAD) : -1;
             next[i][r] = fetch(data, p[i].plane, at, k % CI_PAD);
         }
 #endif
@@ -93,7 +97,7 @@ INLINE void store_pixels(LOCAL DTYPE *tile, int column, int row,
     for (int i = 0; i < PIXEL_VECS; i++) {
         UNROLL
         for (int r = 0; r < ROWS; r++)
-            if (BK % ROW_STEP == 0 || row + r * ROW_STEP < BK)
+            if (ROW_IN_TILE(row + r * ROW_STEP))
                 *(LOCAL vec_a *)(tile + (row + r * ROW_STEP) * BM +
                                  (column + i * THREADS) * VA) = next[i][r];
     }

@@ -12,7 +12,8 @@
  * (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run there.
  * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
  * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
- * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many processes.
+ * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many processes,
+ * OPTUNE_TEST_SEED draws other configs.
  */
 #include "support/check.h"
 
@@ -177,7 +178,7 @@ static void every_impl(const char *target, int configs, int thin)
         skip();
     workbench_start(&b.at);
     const char *only = getenv("OPTUNE_TEST_IMPL");
-    uint64_t rng = 12345;
+    uint64_t rng = (uint64_t)workbench_asked("OPTUNE_TEST_SEED", 12345);
     int n;
     const optune_impl *const *impl = ot_impls(&n);
     for (int i = 0; i < n; i++) {
