@@ -12,6 +12,7 @@
 
 enum { DEFAULT_TRIALS = 64 };
 #define DEFAULT_SECONDS 150.0
+static const double IN_GRAPH = 0.1, IN_GRAPH_S = 20; /* of the time, at most, for the whole */
 static const double FIRST_S = 1; /* a first trial, before one was seen: most of it compiling */
 
 static const optune_preset *find_preset(const optune_op *op, const char *name, optune_err *err)
@@ -228,6 +229,12 @@ static int open_tools(ot_run *run, optune_err *err)
 
 int ot_run_open(ot_run *run, optune_err *err)
 {
+    if (run->policy.in_graph)
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "policy '%s' is of what `run --graph` measured in a graph: it can be "
+            "asked about, not measured under",
+            run->policy.name);
     if (*run->o->device_key)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "a run measures this machine: --device is for asking about others");
@@ -365,7 +372,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     run->trials = options->trials > 0 ? options->trials : DEFAULT_TRIALS;
     run->started = ot_now();
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
-    run->end = seconds > 0 ? run->started + seconds : INFINITY;
+    const double end = seconds > 0 ? run->started + seconds : INFINITY;
+    const double in_graph_s = options->graph ? fmin(IN_GRAPH * seconds, IN_GRAPH_S) : 0;
+    run->end = seconds > 0 ? end - in_graph_s : INFINITY;
     int status = start(run, err);
     /* Getting started is no fault of the workloads: the very first trial has all the time. */
     run->last = run->end + 0.2 * seconds;
@@ -376,6 +385,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         ot_tuned *tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
         ot_peak_begin(run);
         status = tune_all(run, tuned, err);
+        if (status >= 0 && options->graph)
+            status =
+                ot_in_graph_finals(run, options->graph, fmin(end, ot_now() + IN_GRAPH_S), err);
         status = conclude(run, tuned, status, result, err);
         free(tuned);
     }
