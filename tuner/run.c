@@ -373,7 +373,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     run->started = ot_now();
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
     const double end = seconds > 0 ? run->started + seconds : INFINITY;
-    const double in_graph_s = options->graph ? fmin(IN_GRAPH * seconds, IN_GRAPH_S) : 0;
+    const double in_graph_s = !options->graph ? 0
+                              : seconds > 0   ? fmin(IN_GRAPH * seconds, IN_GRAPH_S)
+                                              : IN_GRAPH_S;
     run->end = seconds > 0 ? end - in_graph_s : INFINITY;
     int status = start(run, err);
     /* Getting started is no fault of the workloads: the very first trial has all the time. */
@@ -385,9 +387,10 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         ot_tuned *tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
         ot_peak_begin(run);
         status = tune_all(run, tuned, err);
-        if (status >= 0 && options->graph)
-            status =
-                ot_in_graph_finals(run, options->graph, fmin(end, ot_now() + IN_GRAPH_S), err);
+        if (status >= 0 && options->graph) /* finals may have run over */
+            status = ot_in_graph_finals(
+                run, options->graph,
+                ot_now() + fmin(IN_GRAPH_S, fmax(end - ot_now(), in_graph_s / 2)), err);
         status = conclude(run, tuned, status, result, err);
         free(tuned);
     }
