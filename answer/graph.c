@@ -352,6 +352,11 @@ const char *optune_partition_json(optune_partition *p)
         json_array_append_new(workloads, json_string(p->workloads[k]));
     json_object_set_new(json, "groups", groups);
     json_object_set_new(json, "workloads", workloads);
+    json_t *asked = json_array();
+    for (int i = 0; p->asked[i]; i++)
+        json_array_append_new(asked, json_string(p->asked[i]));
+    json_array_append_new(asked, json_string(p->o->policy->name));
+    json_object_set_new(json, "policies", asked);
     json_object_set_new(json, "policy", json_string(optune_partition_policy(p)));
     char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(json);

@@ -59,7 +59,8 @@ typedef struct contest {
     optune_program *program;
     seat *seat; /* by workload */
     int n;
-    int *nth; /* by group: which one of its workload's */
+    int *nth;   /* by group: which one of its workload's */
+    bool *ours; /* by node: a constant that had no elements */
     uint64_t random;
     double held; /* bytes of what is loaded */
 } contest;
@@ -376,6 +377,7 @@ static void seat_groups(contest *c)
     c->n = c->partition->n_workloads;
     c->seat = ot_alloc((size_t)c->n * sizeof *c->seat);
     c->nth = ot_alloc((size_t)(groups->n + 1) * sizeof *c->nth);
+    c->ours = ot_alloc((size_t)(c->partition->graph->n + 1) * sizeof *c->ours);
     for (int i = 0; i < groups->n; i++) {
         seat *s = &c->seat[c->partition->row[i].workload];
         if (!s->group)
@@ -386,8 +388,21 @@ static void seat_groups(contest *c)
     }
 }
 
+/* A constant without elements gets some for the while. */
+static int fill(contest *c, optune_err *err)
+{
+    optune_graph *g = c->partition->graph;
+    for (int id = 0; id < g->n; id++)
+        c->ours[id] = g->node[id].kind == OT_NODE_CONST && !g->node[id].data;
+    return optune_graph_fill(g, c->run->options->seed, err);
+}
+
 static void close_all(contest *c)
 {
+    optune_graph *graph = c->partition->graph;
+    for (int id = 0; id < graph->n; id++)
+        if (c->ours[id])
+            optune_graph_set_data(graph, id, NULL, NULL);
     for (int i = 0; i < c->n; i++) {
         seat *s = &c->seat[i];
         for (int k = 0; k < s->n; k++) {
@@ -401,12 +416,13 @@ static void close_all(contest *c)
     optune_program_close(c->program);
     free(c->seat);
     free(c->nth);
+    free(c->ours);
 }
 
 static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)
 {
     const double start = ot_now();
-    int status = optune_graph_fill(c->partition->graph, c->run->options->seed, err);
+    int status = fill(c, err);
     for (int i = 0; i < c->n && status >= 0; i++)
         status = gather(c, &c->seat[i], err);
     if (status >= 0)
@@ -446,6 +462,8 @@ static bool is_known(const ot_run *run, const optune_partition *p)
 int ot_in_graph_finals(ot_run *run, optune_partition *partition, double end, optune_err *err)
 {
     ot_in_graph *told = &run->in_graph;
+    if (partition->o != run->o)
+        return optune_fail(err, OPTUNE_EUSAGE, "the graph is another handle's");
     if (!*partition->in_graph || !partition->groups.n || is_known(run, partition))
         return OPTUNE_OK;
     contest c = {.run = run, .partition = partition, .random = run->options->seed + 1};
