@@ -26,8 +26,9 @@ enum {
 };
 /* A candidate may be so much slower by itself: another implementation's best, another config. */
 static const double FAR = 2, NEAR = 1.25;
-static const double COMPARING = 0.25; /* of the time, for the whole against the whole */
-static const double JUDGING_S = 0.02; /* in between nobody looks who is slower */
+static const double SHARE = 0.1, MOST_S = 20; /* of a run's time; seconds */
+static const double COMPARING = 0.25;         /* of the time, for the whole against the whole */
+static const double JUDGING_S = 0.02;         /* in between nobody looks who is slower */
 
 typedef struct entrant {
     const optune_impl *impl;
@@ -444,6 +445,13 @@ static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)
     return status;
 }
 
+double ot_in_graph_share(const optune_partition *partition, double seconds)
+{
+    if (!partition || !*partition->in_graph || !partition->groups.n)
+        return 0;
+    return seconds > 0 ? fmin(SHARE * seconds, MOST_S) : MOST_S;
+}
+
 /* Nothing was measured since the last time. */
 static bool is_known(const ot_run *run, const optune_partition *p)
 {
@@ -464,7 +472,7 @@ int ot_in_graph_finals(ot_run *run, optune_partition *partition, double end, opt
     ot_in_graph *told = &run->in_graph;
     if (partition->o != run->o)
         return optune_fail(err, OPTUNE_EUSAGE, "the graph is another handle's");
-    if (!*partition->in_graph || !partition->groups.n || is_known(run, partition))
+    if (ot_in_graph_share(partition, -1) <= 0 || is_known(run, partition))
         return OPTUNE_OK;
     contest c = {.run = run, .partition = partition, .random = run->options->seed + 1};
     seat_groups(&c);

@@ -12,7 +12,6 @@
 
 enum { DEFAULT_TRIALS = 64 };
 #define DEFAULT_SECONDS 150.0
-static const double IN_GRAPH = 0.1, IN_GRAPH_S = 20; /* of the time, at most, for the whole */
 static const double FIRST_S = 1; /* a first trial, before one was seen: most of it compiling */
 
 static const optune_preset *find_preset(const optune_op *op, const char *name, optune_err *err)
@@ -373,9 +372,7 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     run->started = ot_now();
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
     const double end = seconds > 0 ? run->started + seconds : INFINITY;
-    const double in_graph_s = !options->graph ? 0
-                              : seconds > 0   ? fmin(IN_GRAPH * seconds, IN_GRAPH_S)
-                                              : IN_GRAPH_S;
+    const double in_graph_s = ot_in_graph_share(options->graph, seconds);
     run->end = seconds > 0 ? end - in_graph_s : INFINITY;
     int status = start(run, err);
     /* Getting started is no fault of the workloads: the very first trial has all the time. */
@@ -390,7 +387,7 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         if (status >= 0 && options->graph) /* finals may have run over */
             status = ot_in_graph_finals(
                 run, options->graph,
-                ot_now() + fmin(IN_GRAPH_S, fmax(end - ot_now(), in_graph_s / 2)), err);
+                ot_now() + fmax(fmin(end - ot_now(), in_graph_s), in_graph_s / 2), err);
         status = conclude(run, tuned, status, result, err);
         free(tuned);
     }

@@ -196,8 +196,11 @@ int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double s
 int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_arena *arena,
                ot_trial_result *result, optune_err *err);
 
-/* in_graph.c: until about `end` (ot_now()). Nothing on targets whose kernels do not run in this
- * process's memory, or under a policy of the handle's own. */
+/* in_graph.c: seconds of a run of so many (negative: no limit) that are kept for the whole graph; 0
+ * where there is none to be measured: on targets whose kernels do not run in this process's memory,
+ * and under a policy of the handle's own. */
+double ot_in_graph_share(const struct optune_partition *partition, double seconds);
+/* Until about `end` (ot_now()). */
 int ot_in_graph_finals(ot_run *run, struct optune_partition *partition, double end,
                        optune_err *err);
 void ot_in_graph_say(const ot_in_graph *told,
