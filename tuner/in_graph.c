@@ -479,9 +479,10 @@ int ot_in_graph_finals(ot_run *run, optune_partition *partition, double end, opt
     optune_err own = {0};
     int lock = -1;
     const ot_worker_options whose = {.device = &run->o->device, .stop = &run->o->stop};
-    int status = ot_device_lock(&whose, &lock, err);
+    const double before = ot_now();
+    int status = ot_device_lock(&whose, &lock, &own);
     if (status >= 0)
-        status = contend(&c, end, told, &own);
+        status = contend(&c, end + ot_now() - before, told, &own);
     ot_device_unlock(lock);
     told->workloads = c.n;
     close_all(&c);
