@@ -50,6 +50,10 @@ int ot_verbose_open(void);
 void ot_verbose_close(int fd);
 int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
 int ot_context_need_db(const optune *o, optune_err *err); /* EUSAGE: it has no directory */
+/* The database's own folder as options name it (NULL: the environment); "": there is none. *others:
+ * the list of those that are only read, which begins with ':' or is empty. */
+int ot_context_folder(const char *named, char *to, size_t size, const char **others,
+                      optune_err *err);
 /* ---- stores.c: its databases ------------------------------------------------------------- */
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
  * be o->store. */

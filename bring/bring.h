@@ -10,10 +10,18 @@
 #ifndef OPTUNE_BRING_H
 #define OPTUNE_BRING_H
 
-#include "bring/expr.h"
+#include "base/expr.h"
+#include "base/program.h"
 #include "strategy/strategy.h"
 
-typedef enum ot_language { OT_LANGUAGE_C, OT_LANGUAGE_OPENCL, OT_LANGUAGE_CUDA } ot_language;
+typedef enum ot_language {
+    OT_LANGUAGE_C,
+    OT_LANGUAGE_OPENCL,
+    OT_LANGUAGE_CUDA,
+    OT_LANGUAGE_PROGRAM, /* none: a command that is run */
+} ot_language;
+/* The target that a language is for, as a call names it: "cpu", "program". */
+const char *ot_language_target(ot_language language);
 
 enum {
     OT_BROUGHT_ARGS = 24,
@@ -62,6 +70,19 @@ typedef struct ot_brought_arg {
     int index;            /* among inputs, or among outputs */
 } ot_brought_arg;
 
+/* A program: commands with places for knobs and sizes, see base/program.h. */
+enum { OT_PROGRAM_TEXTS = 32 };
+typedef struct ot_program {
+    ot_words run, build, check, depends;
+    int n_env, n_read;
+    char *env[OT_PROGRAM_TEXTS];
+    ot_pattern read[OT_PROGRAM_TEXTS];
+    const char *objective, *folder, *path; /* NULL: not said; the program's file */
+    double timeout_s;                      /* of one run; 0: not said */
+    bool same_output;                      /* each config prints what the default one does */
+    bool built[OT_BROUGHT_VALUES];         /* by slot: it has a place in the build command */
+} ot_program;
+
 typedef struct ot_brought {
     optune_op op; /* first: a call's op is this */
     optune_impl impl, checker;
@@ -90,6 +111,7 @@ typedef struct ot_brought {
     const char *reference_source; /* of it, when it is not in the file itself */
     const char *reference_folder; /* that it must lie in; NULL: anywhere */
     double absolute, relative;    /* negative: not said */
+    ot_program program;           /* of OT_LANGUAGE_PROGRAM */
 } ot_brought;
 
 /* ---- load.c ------------------------------------------------------------------------------ */
@@ -112,6 +134,12 @@ int ot_source_read(const char *path, const char *within, ot_text *to, optune_err
 /* ---- notation.c, t1.c: what a file says of itself ---------------------------------------- */
 int ot_notation_read(ot_brought *b, const char *text, optune_err *err);
 int ot_t1_read(ot_brought *b, const char *text, optune_err *err);
+
+/* ---- program.c: programs ------------------------------------------------------------------ */
+bool ot_program_word(const char *word); /* it begins a statement of programs only */
+int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err);
+/* Its folder, program and digest, and the body of its modules. */
+int ot_program_settle(ot_brought *b, optune_err *err);
 
 /* ---- declare.c: what both of them say ---------------------------------------------------- */
 bool ot_is_identifier(const char *s); /* as C has them */

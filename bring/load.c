@@ -19,7 +19,14 @@ static const struct {
     ot_language language;
 } suffixes[] = {{".c", OT_LANGUAGE_C},        {".cl", OT_LANGUAGE_OPENCL},
                 {".ocl", OT_LANGUAGE_OPENCL}, {".opencl", OT_LANGUAGE_OPENCL},
-                {".cu", OT_LANGUAGE_CUDA},    {".json", OT_LANGUAGE_C}};
+                {".cu", OT_LANGUAGE_CUDA},    {".json", OT_LANGUAGE_C},
+                {".tune", OT_LANGUAGE_PROGRAM}};
+
+const char *ot_language_target(ot_language language)
+{
+    static const char *const target[] = {"cpu", "opencl", "cuda", "program"};
+    return target[language];
+}
 
 static int suffix_of(const char *path)
 {
@@ -74,7 +81,7 @@ static int read_file(ot_brought *b, optune_err *err)
     } else {
         b->language = suffixes[suffix_of(b->path)].language;
         status = ot_notation_read(b, ot_text_str(&text), err);
-        if (status >= 0)
+        if (status >= 0 && b->language != OT_LANGUAGE_PROGRAM)
             status = ot_source_read(b->path, NULL, &b->source, err);
     }
     ot_text_release(&text);

@@ -68,6 +68,8 @@ typedef struct ot_measure_policy {
     double give_up;              /* stop early when the low end exceeds best * this: 1.25 */
     bool cold;                   /* caches are flushed before every run */
     int64_t footprint; /* bytes between two uses of a constant; 0: it is used in every run */
+    double (*lasted)(void *arg); /* seconds of the last runs, where the timer returns no time;
+                                    NULL: it does */
 } ot_measure_policy;
 extern const ot_measure_policy ot_policy_warm, ot_policy_cold;
 /* By name: "warm", "cold", or "model-<N>M" as in a model that touches so many MiB, N a power of

@@ -131,6 +131,29 @@ typedef struct optune_brought {
  * file, or no config is valid, with the constraints that refuse them. */
 OPTUNE_API int optune_bring(const char *path, const char *workload, optune_brought *brought,
                             optune_err *err);
+/* A program to be tuned, see docs/tune.md. Texts are as in a .tune file, lists end with NULL; NULL:
+ * none. */
+typedef struct optune_command {
+    size_t size;                 /* sizeof(optune_command) */
+    const char *const *command;  /* its words; required */
+    const char *const *knobs;    /* "threads=1,2,4", or "threads=[2**i for i in range(4)]" */
+    const char *const *sizes;    /* "N=1024": attributes of the call */
+    const char *const *where;    /* constraints */
+    const char *const *env;      /* "OMP_NUM_THREADS={threads}" */
+    const char *const *reads;    /* patterns: "time: {time} s" */
+    const char *const *depends;  /* files whose bytes decide what it does, too */
+    const char *build, *check;   /* commands */
+    const char *objective;       /* an expression; NULL: time */
+    const char *name;            /* of its operator; NULL: the program's */
+    double timeout;              /* seconds of one run; 0: 10 */
+    bool same_output;            /* each config has to print what the default one prints */
+} optune_command;
+
+/* Writes the program's declaration beside the database that optune_options.db names (NULL: the
+ * default one), as PATH, which is then brought like any file: optune_bring. EUSAGE and ESYNTAX: it
+ * cannot be declared so. */
+OPTUNE_API int optune_declare(const char *db, const optune_command *program, char *path,
+                              size_t size, optune_err *err);
 /* Has this handle's runs know a brought file, and notes beside the database where it is, so that
  * every later handle on this database knows its operator. */
 OPTUNE_API int optune_remember(optune *handle, const char *path, optune_err *err);
