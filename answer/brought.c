@@ -24,9 +24,14 @@ static void describe(const ot_brought *b, optune_brought *to)
     ot_copy(to->impl, sizeof to->impl, b->impl.name);
     ot_copy(to->target, sizeof to->target, ot_language_target(b->language));
     ot_copy(to->workload, sizeof to->workload, b->workload[0]);
-    if (b->language == OT_LANGUAGE_PROGRAM && !b->program.same_output)
-        ot_copy(to->reference, sizeof to->reference,
-                b->program.check.n ? "the check command" : "nothing but the exit status");
+    const ot_program *p = &b->program;
+    if (b->language == OT_LANGUAGE_PROGRAM)
+        snprintf(to->reference, sizeof to->reference, "%s%s%s",
+                 p->same_output ? "what its default config prints" : "",
+                 p->same_output && p->check.n ? ", and by " : "",
+                 p->check.n         ? "the check command"
+                 : !p->same_output ? "nothing: its exit status decides"
+                                    : "");
     else if (b->reference)
         ot_format(to->reference, sizeof to->reference, "the reference function '%.120s'",
                   b->reference);

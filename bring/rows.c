@@ -174,6 +174,8 @@ static void space(const optune_task *task, optune_space *to)
         free(ints);
         free(bools);
     }
+    if (b->n_where)
+        ot_space_where(to, ot_brought_where(b, task->call));
 }
 
 static void fallback(const optune_task *task, const optune_space *from, optune_config *config)
@@ -445,9 +447,19 @@ static void nothing(const optune_call *call, const void *const *in, int out_inde
         out[i] = magnitude[i] = 0;
 }
 
+static double no_rate(const optune_call *call)
+{
+    (void)call;
+    return 0;
+}
+
 static void program_rows(ot_brought *b)
 {
     b->impl.plan = program_plan;
+    b->op.bytes = no_rate; /* its output is no tensor that anybody moves */
+    b->op.judge = ot_arena_printf(
+        &b->arena, "its exit status%s%s", b->program.check.n ? ", the check command" : "",
+        b->program.same_output ? ", what the default config prints" : "");
     if (!b->program.same_output) {
         b->op.standard = NULL;
         b->op.reference = nothing;

@@ -20,7 +20,7 @@ typedef struct ot_program_end {
     double wall; /* seconds, from its start until it ended */
     int status;  /* as waitpid gives it */
     bool late;   /* it was killed */
-    bool cut;    /* it printed more than is kept */
+    bool cut;    /* it printed more than is kept: the last of it */
     struct rusage used;
     ot_text printed; /* stdout and stderr, as they came; the caller releases it */
 } ot_program_end;

@@ -112,11 +112,17 @@ static bool take(int fd, ot_program_end *end)
     const ssize_t n = read(fd, piece, sizeof piece);
     if (n <= 0)
         return n < 0 && (errno == EAGAIN || errno == EINTR);
-    const size_t room = MOST_PRINTED - end->printed.n;
-    end->cut = end->cut || (size_t)n > room;
     for (ssize_t i = 0; i < n; i++) /* texts end at a zero */
         piece[i] = piece[i] ? piece[i] : ' ';
-    ot_text_add_n(&end->printed, piece, (size_t)n < room ? (size_t)n : room);
+    ot_text_add_n(&end->printed, piece, (size_t)n);
+    if (end->printed.n > MOST_PRINTED) { /* what is told is told at the end */
+        ot_text last = {0};
+        ot_text_add_n(&last, end->printed.s + end->printed.n - MOST_PRINTED / 2,
+                      MOST_PRINTED / 2);
+        ot_text_release(&end->printed);
+        end->printed = last;
+        end->cut = true;
+    }
     return true;
 }
 
