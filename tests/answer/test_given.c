@@ -256,11 +256,11 @@ static void handles(void **state)
     REFUSED(optune_export_records, o, NULL, &result);
     REFUSED(optune_export_records, o, &exporting, NULL);
     char path[64];
-    const char *const nothing[] = {NULL}, *const word[] = {"true", NULL};
+    const char *const no_words[] = {NULL}, *const word[] = {"true", NULL};
     optune_command command = {.size = sizeof command}, tiny = {.size = 1};
     REFUSED(optune_declare, NULL, NULL, path, sizeof path);
     REFUSED(optune_declare, NULL, &command, path, sizeof path);
-    command.command = nothing;
+    command.command = no_words;
     REFUSED(optune_declare, NULL, &command, path, sizeof path);
     command.command = word;
     REFUSED(optune_declare, NULL, &command, NULL, sizeof path);
