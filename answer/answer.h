@@ -54,6 +54,12 @@ int ot_context_need_db(const optune *o, optune_err *err); /* EUSAGE: it has no d
  * the list of those that are only read, which begins with ':' or is empty. */
 int ot_context_folder(const char *named, char *to, size_t size, const char **others,
                       optune_err *err);
+/* ---- export_tuners.c: records in the forms of other autotuners ------------------------------- */
+bool ot_tuner_format(const char *format); /* "t4", "kernel-tuner" */
+/* Adds a record to an object of them, by config. */
+void ot_tuner_take(json_t *taken, const optune_record *record);
+/* EUSAGE: they are not of one question and implementation; ENOENT: there are none. */
+int ot_tuner_write(const json_t *taken, const char *format, ot_text *to, optune_err *err);
 /* ---- stores.c: its databases ------------------------------------------------------------- */
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
  * be o->store. */

@@ -278,6 +278,9 @@ typedef struct optune_export_options {
      * in full; measured warm unless `policy` says otherwise. */
     bool tvm;
     const char *path; /* NULL: the log is the result's text */
+    /* "t4" (results of the autotuning community's schema), "kernel-tuner" (its cache file): of one
+     * implementation, workload, device and target; NULL: a log */
+    const char *format;
 } optune_export_options;
 /* Writes records as a log, oldest first, in which targets are TVM's. The caller frees the
  * result. */
