@@ -18,7 +18,7 @@ static const double MS = 1e3;
 
 /* ---- taking records ---------------------------------------------------------------------- */
 
-static json_t *value_of(const optune_entity *e)
+json_t *ot_tuner_value(const optune_entity *e)
 {
     ot_text text = {0};
     if (e->kind == OPTUNE_KNOB_OTHER && e->scalar == OPTUNE_SCALAR_INT)
@@ -71,7 +71,7 @@ void ot_tuner_take(json_t *taken, const optune_record *r)
     json_t *config = json_object();
     ot_text key = {0};
     for (int i = 0; i < r->config.n; i++)
-        json_object_set_new(config, r->config.entity[i].name, value_of(&r->config.entity[i]));
+        json_object_set_new(config, r->config.entity[i].name, ot_tuner_value(&r->config.entity[i]));
     char *text = json_dumps(config, JSON_COMPACT);
     ot_text_printf(&key, "%s|%s|%s|%s|%s|%s", r->impl, r->device, r->target, r->call,
                    r->policy ? r->policy : "warm", text ? text : "");

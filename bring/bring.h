@@ -125,6 +125,7 @@ bool ot_is_brought_path(const char *path);
 /* What this process has read from that path, or as that operator; NULL: nothing. */
 const ot_brought *ot_brought_of_path(const char *path);
 const ot_brought *ot_brought_of_op(const char *op);
+const ot_brought *ot_brought_of_kernel(const char *function); /* the first whose it is */
 
 /* ---- source.c ---------------------------------------------------------------------------- */
 /* The file's text with what it includes in quotes put in place, so that it is whole wherever it is

@@ -65,6 +65,17 @@ const ot_brought *ot_brought_of_op(const char *op)
     return found;
 }
 
+const ot_brought *ot_brought_of_kernel(const char *function)
+{
+    const ot_brought *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < all.n && !found; i++)
+        if (strcmp(((const ot_brought *)all.row[i])->function, function) == 0)
+            found = all.row[i];
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 /* ---- reading ----------------------------------------------------------------------------- */
 
 static int read_file(ot_brought *b, optune_err *err)

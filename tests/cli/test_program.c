@@ -68,6 +68,28 @@ static void the_least_number_wins(void **state)
     o = optune("export", "own", AT);
     check_contains(ot_text_str(&o.out), "\"n\"");
     release(&o);
+    /* In the forms of others, and back as hints into an empty database that knows the program. */
+    char cache[512], results[512];
+    snprintf(cache, sizeof cache, "%s", command_path("own.cache.json"));
+    snprintf(results, sizeof results, "%s", command_path("own.t4.json"));
+    o = optune("export", "own", AT, "--format", "t4", "-o", results);
+    assert_int_equal(o.code, 0);
+    release(&o);
+    o = optune("export", "own", AT, "--format", "kernel-tuner", "-o", cache);
+    assert_int_equal(o.code, 0);
+    release(&o);
+    json_t *form = json_load_file(cache, 0, NULL);
+    json_t *entry = json_object_get(json_object_get(form, "cache"), "5,2");
+    assert_true(json_number_value(json_object_get(entry, "time")) == 2000); /* ms */
+    json_decref(form);
+    form = json_load_file(results, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(form, "results")), 6);
+    json_decref(form);
+    o = optune("import", cache, results);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "6 records taken");
+    release(&o);
+    refused(3, "no form of records 'xml'", "export", "own", "--format", "xml");
     /* An edit makes what was measured stale. */
     write_script("#!/bin/sh\necho \"cost $1\"\n");
     refused(3, "has changed: digest was", "query", "own()", AT);
