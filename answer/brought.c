@@ -29,9 +29,9 @@ static void describe(const ot_brought *b, optune_brought *to)
         snprintf(to->reference, sizeof to->reference, "%s%s%s",
                  p->same_output ? "what its default config prints" : "",
                  p->same_output && p->check.n ? ", and by " : "",
-                 p->check.n         ? "the check command"
+                 p->check.n        ? "the check command"
                  : !p->same_output ? "nothing: its exit status decides"
-                                    : "");
+                                   : "");
     else if (b->reference)
         ot_format(to->reference, sizeof to->reference, "the reference function '%.120s'",
                   b->reference);

@@ -110,7 +110,8 @@ static int write_text(const optune_command *p, ot_text *to, optune_err *err)
     char folder[4096], timeout[32];
     if (!getcwd(folder, sizeof folder))
         return optune_fail(err, OPTUNE_EIO, "the current folder has no name");
-    ot_text_add(to, "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n");
+    ot_text_add(to,
+                "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n");
     OT_RETURN_UNLESS_OK(add_quoted("folder", folder, to, err));
     OT_RETURN_UNLESS_OK(add_command(p, to, err));
     OT_RETURN_UNLESS_OK(add_line("build", p->build, to, err));
@@ -150,20 +151,21 @@ int optune_declare(const char *db, const optune_command *program, char *path, si
     if (program->size != sizeof *program)
         return optune_fail(err, OPTUNE_EVERSION,
                            "optune_command has another size: compiled against another version");
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program->command", program->command},
-                                 {"the first word of the command", program->command
-                                                                       ? program->command[0]
-                                                                       : NULL}));
+    OT_RETURN_UNLESS_OK(OT_GIVEN(
+        err, {"program->command", program->command},
+        {"the first word of the command", program->command ? program->command[0] : NULL}));
     if (!program->name)
         default_name(program->command[0], name);
-    else if (!ot_is_identifier(program->name) || !ot_copy(name, sizeof name - 16, program->name))
+    else if (!ot_is_identifier(program->name) ||
+             !ot_copy(name, sizeof name - 16, program->name))
         return optune_fail(err, OPTUNE_EUSAGE,
                            "'%s' is no name: letters, digits and '_', not too many",
                            program->name);
     OT_RETURN_UNLESS_OK(ot_context_folder(db, folder, sizeof folder, &others, err));
     if (!*folder)
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "no database directory: set OPTUNE_DB or HOME, or name one with --db");
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "no database directory: set OPTUNE_DB or HOME, or name one with --db");
     ot_text text = {0};
     int status = write_text(program, &text, err);
     if (status >= 0 && snprintf(path, size, "%s/programs/%s.tune", folder, name) >= (int)size)

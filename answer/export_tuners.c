@@ -61,9 +61,7 @@ static json_t *time_text(double unix_time)
 static bool is_better(const json_t *old, const optune_record *r)
 {
     const bool final = json_is_true(json_object_get(old, "final"));
-    return final != r->final
-               ? final
-               : json_number_value(json_object_get(old, "at")) > r->time;
+    return final != r->final ? final : json_number_value(json_object_get(old, "at")) > r->time;
 }
 
 void ot_tuner_take(json_t *taken, const optune_record *r)
@@ -71,7 +69,8 @@ void ot_tuner_take(json_t *taken, const optune_record *r)
     json_t *config = json_object();
     ot_text key = {0};
     for (int i = 0; i < r->config.n; i++)
-        json_object_set_new(config, r->config.entity[i].name, ot_tuner_value(&r->config.entity[i]));
+        json_object_set_new(config, r->config.entity[i].name,
+                            ot_tuner_value(&r->config.entity[i]));
     char *text = json_dumps(config, JSON_COMPACT);
     ot_text_printf(&key, "%s|%s|%s|%s|%s|%s", r->impl, r->device, r->target, r->call,
                    r->policy ? r->policy : "warm", text ? text : "");
@@ -95,7 +94,8 @@ void ot_tuner_take(json_t *taken, const optune_record *r)
                             json_real(r->outcome == OPTUNE_OUTCOME_OK ? r->cost * MS : 0));
         json_object_set_new(entry, "runtimes", runtimes(r));
         json_object_set_new(
-            entry, "took", json_real(isfinite(r->all_cost) && r->all_cost > 0 ? r->all_cost * MS : 0));
+            entry, "took",
+            json_real(isfinite(r->all_cost) && r->all_cost > 0 ? r->all_cost * MS : 0));
         json_object_set_new(taken, ot_text_str(&key), entry);
     }
     ot_text_release(&key);
@@ -144,11 +144,11 @@ static json_t *t4_result(const json_t *entry)
     return json_pack(
         "{s:O, s:O, s:[s], s:{s:f, s:O, s:i, s:i, s:i, s:O}, s:s, s:i, s:[{s:s, s:o, s:s}]}",
         "timestamp", json_object_get(entry, "timestamp"), "configuration",
-        json_object_get(entry, "config"), "objectives", "time", "times", "compilation_time", 0.0,
-        "runtimes", json_object_get(entry, "runtimes"), "framework", 0, "search_algorithm", 0,
-        "validation", 0, "benchmark", json_object_get(entry, "took"), "invalidity",
-        invalidity(outcome), "correctness", outcome == OPTUNE_OUTCOME_OK, "measurements", "name",
-        "time", "value", cost_of(entry), "unit", "milliseconds");
+        json_object_get(entry, "config"), "objectives", "time", "times", "compilation_time",
+        0.0, "runtimes", json_object_get(entry, "runtimes"), "framework", 0, "search_algorithm",
+        0, "validation", 0, "benchmark", json_object_get(entry, "took"), "invalidity",
+        invalidity(outcome), "correctness", outcome == OPTUNE_OUTCOME_OK, "measurements",
+        "name", "time", "value", cost_of(entry), "unit", "milliseconds");
 }
 
 /* What these are records of, so that they find back. */
@@ -280,9 +280,9 @@ static void write_cache(const json_t *taken, const json_t *first, ot_text *to)
         json_array_foreach(keys, i, value)
         {
             ot_text_add(&key, i ? "," : "");
-            add_python(json_object_get(json_object_get(entry, "config"),
-                                       json_string_value(value)),
-                       &key);
+            add_python(
+                json_object_get(json_object_get(entry, "config"), json_string_value(value)),
+                &key);
         }
         json_t *own = cache_entry(entry);
         char *text = json_dumps(own, JSON_COMPACT);

@@ -40,10 +40,9 @@ bool ot_tuner_file(const char *path)
     if (*p != '{')
         return false;
     p += 1 + strspn(p + 1, " \t\r\n");
-    static const char *const first[] = {"\"device_name\"",      "\"kernel_name\"",
-                                        "\"tune_params_keys\"", "\"problem_size\"",
-                                        "\"schema_version\"",   "\"results\"",
-                                        "\"metadata\""};
+    static const char *const first[] = {
+        "\"device_name\"",    "\"kernel_name\"", "\"tune_params_keys\"", "\"problem_size\"",
+        "\"schema_version\"", "\"results\"",     "\"metadata\""};
     for (int i = 0; i < OT_COUNT(first); i++)
         if (strncmp(p, first[i], strlen(first[i])) == 0)
             return true;
@@ -68,10 +67,11 @@ static int find_owner(reading *r, optune_err *err)
     b = b ? b : ot_brought_of_kernel(kernel);
     r->impl = b ? &b->impl : ot_impl_find(kernel);
     if (!r->impl)
-        return optune_fail(err, OPTUNE_ENOENT,
-                           "there is no implementation or operator '%s' here; `optune tune` with "
-                           "its file makes it known",
-                           kernel);
+        return optune_fail(
+            err, OPTUNE_ENOENT,
+            "there is no implementation or operator '%s' here; `optune tune` with "
+            "its file makes it known",
+            kernel);
     b = ot_brought_of_op(r->impl->op ? r->impl->op : "");
     const char *call = said(r, "call", b ? b->workload[0] : NULL);
     if (!call)

@@ -126,8 +126,8 @@ int ot_words_fill(const ot_words *words, ot_filler filler, void *arg, ot_words *
     *to = (ot_words){0};
     for (int i = 0; i < words->n && status >= 0; i++) {
         char name[OPTUNE_NAME_SIZE];
-        const bool alone = place_length(words->word[i], name) == strlen(words->word[i]) &&
-                           *words->word[i];
+        const bool alone =
+            place_length(words->word[i], name) == strlen(words->word[i]) && *words->word[i];
         ot_text_clear(&text);
         status = ot_fill(words->word[i], filler, arg, &text, err);
         if (status >= 0)

@@ -34,16 +34,16 @@ struct ot_where {
     int n_knobs, n_rules, n_parts;
     ot_where_knob knob[OPTUNE_MAX_KNOBS];
     int order[OPTUNE_MAX_KNOBS], place[OPTUNE_MAX_KNOBS]; /* level -> knob, knob -> level */
-    int deepest;                     /* the last level that any rule looks at; -1: none */
+    int deepest;                        /* the last level that any rule looks at; -1: none */
     int64_t rest[OPTUNE_MAX_KNOBS + 1]; /* product of the knobs from this level on */
     ot_where_rule *rule;
     ot_arena arena; /* lists */
-    int *root; /* of each rule */
+    int *root;      /* of each rule */
     part *part;
     int *at_level[OPTUNE_MAX_KNOBS + 1], n_at[OPTUNE_MAX_KNOBS + 1]; /* [level + 1]: parts */
     int *rule_at[OPTUNE_MAX_KNOBS + 1], n_rule_at[OPTUNE_MAX_KNOBS + 1]; /* roots known then */
-    int *cut[OPTUNE_MAX_KNOBS + 1], n_cut[OPTUNE_MAX_KNOBS + 1];     /* known and still used */
-    int64_t digit[OPTUNE_MAX_KNOBS];                                 /* by level */
+    int *cut[OPTUNE_MAX_KNOBS + 1], n_cut[OPTUNE_MAX_KNOBS + 1]; /* known and still used */
+    int64_t digit[OPTUNE_MAX_KNOBS];                             /* by level */
     state *kept;
     int64_t n_kept, capacity, steps;
     bool counted, counted_all, exact;
@@ -91,7 +91,8 @@ static int binary(ot_where *w, int kind, int what, int a, int b)
 {
     return a < 0 || b < 0
                ? -1
-               : add_part(w, (part){.kind = (uint8_t)kind, .what = (uint8_t)what, .a = a, .b = b});
+               : add_part(w,
+                          (part){.kind = (uint8_t)kind, .what = (uint8_t)what, .a = a, .b = b});
 }
 
 static int part_of(ot_where *w, const ot_where_rule *rule, int at);
@@ -108,8 +109,7 @@ static int chain_part(ot_where *w, const ot_where_rule *rule, const ot_node *nod
             if (all[at].kind != OT_NODE_LIST || !all[at].child || all[at].next)
                 return -1;
             for (int item = all[at].child; item; item = all[item].next) {
-                const int same =
-                    binary(w, OT_NODE_CHAIN, OT_EQ, left, part_of(w, rule, item));
+                const int same = binary(w, OT_NODE_CHAIN, OT_EQ, left, part_of(w, rule, item));
                 one = item == all[at].child ? same : binary(w, OT_NODE_OR, 0, one, same);
                 if (one < 0)
                     return -1;
@@ -290,7 +290,8 @@ ot_where *ot_where_open(const ot_where_knob *knob, int n_knobs, const ot_where_r
     for (int k = 0; k < n_knobs; k++) /* those that nobody needs are of no level's cut */
         add_part(w, (part){.kind = KNOB, .a = k});
     for (int r = 0; r < n_rules; r++) {
-        w->root[r] = w->n_parts < MOST_PARTS / 2 ? part_of(w, &rule[r], rule[r].expr->root) : -1;
+        w->root[r] =
+            w->n_parts < MOST_PARTS / 2 ? part_of(w, &rule[r], rule[r].expr->root) : -1;
         if (w->root[r] < 0)
             w->root[r] = add_part(w, (part){.kind = GENERIC, .a = r});
     }

@@ -17,9 +17,9 @@ static ot_rows all; /* of ot_brought */
 static const struct {
     const char *suffix;
     ot_language language;
-} suffixes[] = {{".c", OT_LANGUAGE_C},        {".cl", OT_LANGUAGE_OPENCL},
-                {".ocl", OT_LANGUAGE_OPENCL}, {".opencl", OT_LANGUAGE_OPENCL},
-                {".cu", OT_LANGUAGE_CUDA},    {".json", OT_LANGUAGE_C},
+} suffixes[] = {{".c", OT_LANGUAGE_C},         {".cl", OT_LANGUAGE_OPENCL},
+                {".ocl", OT_LANGUAGE_OPENCL},  {".opencl", OT_LANGUAGE_OPENCL},
+                {".cu", OT_LANGUAGE_CUDA},     {".json", OT_LANGUAGE_C},
                 {".tune", OT_LANGUAGE_PROGRAM}};
 
 const char *ot_language_target(ot_language language)

@@ -395,11 +395,11 @@ static const struct {
     int (*read)(statement *s);
     bool any; /* of programs, too */
 } known[] = {
-    {"kernel", kernel, false},       {"size", size, true},
-    {"knob", knob, true},            {"where", where, true},
-    {"launch", launch, false},       {"reference", reference, false},
-    {"flags", flags, false},         {"tolerance", tolerance, false},
-    {"flops", flops, false},         {"bytes", bytes, false},
+    {"kernel", kernel, false}, {"size", size, true},
+    {"knob", knob, true},      {"where", where, true},
+    {"launch", launch, false}, {"reference", reference, false},
+    {"flags", flags, false},   {"tolerance", tolerance, false},
+    {"flops", flops, false},   {"bytes", bytes, false},
     {"name", name, true},
 };
 

@@ -48,10 +48,10 @@ static int take_one(ot_brought *b, const char *word, const char *rest, const cha
         return said_twice(word, err);
     OT_RETURN_UNLESS_OK(take_words(b, word, rest, &words, err));
     *to = words.word[0];
-    return words.n == 1 ? OPTUNE_OK
-                        : optune_fail(err, OPTUNE_ESYNTAX,
-                                      "one text is expected behind '%s': put it in quotes",
-                                      word);
+    return words.n == 1
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_ESYNTAX,
+                             "one text is expected behind '%s': put it in quotes", word);
 }
 
 static int take_env(ot_brought *b, const char *rest, optune_err *err)
@@ -103,9 +103,9 @@ static int take_timeout(ot_brought *b, const char *rest, optune_err *err)
 
 bool ot_program_word(const char *word)
 {
-    static const char *const known[] = {"run",       "build", "check",   "depends",    "env",
-                                        "read",      "folder", "timeout", "objective",
-                                        "same_output"};
+    static const char *const known[] = {"run",       "build",      "check",  "depends",
+                                        "env",       "read",       "folder", "timeout",
+                                        "objective", "same_output"};
     for (int i = 0; i < OT_COUNT(known); i++)
         if (strcmp(word, known[i]) == 0)
             return true;
@@ -259,8 +259,8 @@ static int digest_all(ot_brought *b, optune_err *err)
         if (is_file(path))
             digest_file(b, path, &text);
         else
-            status = optune_fail(err, OPTUNE_ENOENT, "it depends on '%s', which is no file",
-                                 path);
+            status =
+                optune_fail(err, OPTUNE_ENOENT, "it depends on '%s', which is no file", path);
     }
     ot_digest_hex(ot_digest_of(ot_text_str(&text), text.n), b->digest);
     ot_text_release(&text);
@@ -289,10 +289,11 @@ static int find_program(ot_brought *b, optune_err *err)
     const char *word = p->run.word[0];
     const char *place = strchr(word, '{');
     if (place && strchr(place, '}'))
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "the program itself, '%s', has a place in its name; 'env %s ...' runs "
-                           "one that a knob names",
-                           word, word);
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "the program itself, '%s', has a place in its name; 'env %s ...' runs "
+            "one that a knob names",
+            word, word);
     if (strchr(word, '/')) {
         const char *there = path_in(b, word);
         p->path = realpath(there, path) ? ot_arena_copy(&b->arena, path) : there;
@@ -302,8 +303,8 @@ static int find_program(ot_brought *b, optune_err *err)
         p->path = ot_arena_copy(&b->arena, path);
     } else {
         return optune_fail(err, OPTUNE_ENOENT,
-                           "there is no program '%s' on PATH; one in the folder is './%s'", word,
-                           word);
+                           "there is no program '%s' on PATH; one in the folder is './%s'",
+                           word, word);
     }
     if (!p->build.n && !is_file(p->path))
         return optune_fail(err, OPTUNE_ENOENT,
@@ -384,10 +385,11 @@ int ot_program_settle(ot_brought *b, optune_err *err)
 {
     ot_program *p = &b->program;
     if (!p->run.n)
-        return optune_fail(err, OPTUNE_ESYNTAX,
-                           "%s says nothing to run; a line like 'run ./app --threads {threads}' "
-                           "does",
-                           b->file);
+        return optune_fail(
+            err, OPTUNE_ESYNTAX,
+            "%s says nothing to run; a line like 'run ./app --threads {threads}' "
+            "does",
+            b->file);
     if (p->timeout_s <= 0)
         p->timeout_s = TIMEOUT_S;
     OT_RETURN_UNLESS_OK(find_folder(b, err));

@@ -422,7 +422,8 @@ static void program_plan(const optune_task *task, const optune_config *config, o
         program_module(b, &values, true, to, module);
         optune_plan_define(to, module, "OPTUNE_BUILD", 1);
         optune_plan_stage(
-            to, &(optune_stage){.phase = OPTUNE_TIMED, .module = module, .function = "program"});
+            to,
+            &(optune_stage){.phase = OPTUNE_TIMED, .module = module, .function = "program"});
     }
     const int module = optune_plan_module(to);
     program_module(b, &values, false, to, module);
@@ -504,7 +505,8 @@ void ot_brought_rows(ot_brought *b)
         b->op.standard_target = "cpu";
     }
     b->row[0] = (optune_strategy_row){.impl = b->impl.name};
-    b->strategy = (optune_strategy){.op = b->op.name, .key = ot_language_target(b->language), .rows = b->row};
+    b->strategy = (optune_strategy){
+        .op = b->op.name, .key = ot_language_target(b->language), .rows = b->row};
     if (b->language == OT_LANGUAGE_PROGRAM)
         program_rows(b);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune tune`: tunes the kernel of a file that somebody brings, or a program, which is declared in
- * a file beside the database first. The file becomes an operator of this process and is remembered
+ * `optune tune`: tunes the kernel of a file that somebody brings, or a program, which is declared
+ * in a file beside the database first. The file becomes an operator of this process and is remembered
  * beside the database; from there on it is a run like any other.
  */
 #include <stdio.h>
@@ -158,8 +158,7 @@ static int find_subject(const ot_cli *cli, subject *what)
         v->reads.n || v->where.n || v->sizes.n || v->depends.n || v->timeout > 0)
         return ot_say_usage(cli->cmd, "these options are of a program, which has knobs: --knob "
                                       "'threads=1,2,4' -- ./app --threads {threads}");
-    if (snprintf(what->path, sizeof what->path, "%s", cli->words[0]) >=
-        (int)sizeof what->path)
+    if (snprintf(what->path, sizeof what->path, "%s", cli->words[0]) >= (int)sizeof what->path)
         return ot_say_usage(cli->cmd, "the file's path is too long");
     what->workloads = cli->n_words > 1 ? cli->words + 1 : NULL;
     return OT_EXIT_DONE;
@@ -185,8 +184,9 @@ static int run(const ot_cli *cli)
             return ot_say_failure(&err);
         introduce(&b);
     }
-    code = ot_open_handle(cli->globals, b.target, &handle, &err) < 0 ? ot_say_failure(&err)
-                                                                     : tune(cli, handle, &b, &what);
+    code = ot_open_handle(cli->globals, b.target, &handle, &err) < 0
+               ? ot_say_failure(&err)
+               : tune(cli, handle, &b, &what);
     optune_close(handle);
     return code;
 }

@@ -194,8 +194,7 @@ static ot_contestant contestant(ot_keeper *k, const json_t *request, int index, 
 static int policy_of(const ot_keeper *k, const json_t *request, ot_measure_policy *policy,
                      optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        ot_wire_read_policy(json_object_get(request, "policy"), policy, err));
+    OT_RETURN_UNLESS_OK(ot_wire_read_policy(json_object_get(request, "policy"), policy, err));
     policy->lasted = k->row && k->row->costs ? ot_contest_lasted : NULL;
     return OPTUNE_OK;
 }

@@ -10,11 +10,11 @@
 /* ---- program_run.c ----------------------------------------------------------------------- */
 typedef struct ot_program_order {
     char *const *argv;
-    int exe;              /* an open file to run as argv[0]; -1: argv[0] itself, found on PATH */
-    const char *folder;   /* where */
-    char *const *more;    /* NAME=VALUE, beside the environment of this process; NULL: none */
-    const char *input;    /* on its stdin; NULL: nothing */
-    double limit_s;       /* then it is killed */
+    int exe;            /* an open file to run as argv[0]; -1: argv[0] itself, found on PATH */
+    const char *folder; /* where */
+    char *const *more;  /* NAME=VALUE, beside the environment of this process; NULL: none */
+    const char *input;  /* on its stdin; NULL: nothing */
+    double limit_s;     /* then it is killed */
 } ot_program_order;
 typedef struct ot_program_end {
     double wall; /* seconds, from its start until it ended */
@@ -24,8 +24,8 @@ typedef struct ot_program_end {
     struct rusage used;
     ot_text printed; /* stdout and stderr, as they came; the caller releases it */
 } ot_program_end;
-/* Runs it in a process group of its own, which is over when it is. It dies with this process. ETOOL:
- * it cannot be started. */
+/* Runs it in a process group of its own, which is over when it is. It dies with this process.
+ * ETOOL: it cannot be started. */
 int ot_program_run(const ot_program_order *order, ot_program_end *end, optune_err *err);
 /* The last line that says something; into line[]. */
 void ot_program_last_line(const ot_text *printed, char *line, size_t size);

@@ -40,8 +40,8 @@ static _Noreturn void become(const starting *s)
     const ot_program_order *o = s->order;
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != s->parent || (o->folder && chdir(o->folder) < 0) ||
-        dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->out, 2) < 0)
+    if (getppid() != s->parent || (o->folder && chdir(o->folder) < 0) || dup2(s->in, 0) < 0 ||
+        dup2(s->out, 1) < 0 || dup2(s->out, 2) < 0)
         _exit(127);
     if (o->exe >= 0)
         fcntl(o->exe, F_SETFD, 0); /* a script's interpreter opens it again */

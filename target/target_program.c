@@ -377,10 +377,11 @@ static int read_printed(module *m, const ot_pattern *pattern, const ot_text *pri
                            last);
     }
     if (ot_pattern_find(pattern, end, other, &end))
-        return optune_fail(err, OPTUNE_EIO,
-                           "it printed '%s' more than once, with %.9g and %.9g: a longer pattern "
-                           "fits one of them only",
-                           pattern->text, number[0], other[0]);
+        return optune_fail(
+            err, OPTUNE_EIO,
+            "it printed '%s' more than once, with %.9g and %.9g: a longer pattern "
+            "fits one of them only",
+            pattern->text, number[0], other[0]);
     for (int i = 0; i < pattern->n; i++)
         add_number(m, pattern->name[i], number[i]);
     return OPTUNE_OK;
@@ -392,8 +393,9 @@ static int read_numbers(module *m, const ot_program_end *end, optune_err *err)
     m->n_numbers = 0;
     add_number(m, "time", end->wall);
     add_number(m, "wall", end->wall);
-    add_number(m, "cpu", (double)(user->tv_sec + system->tv_sec) +
-                             (double)(user->tv_usec + system->tv_usec) * 1e-6);
+    add_number(m, "cpu",
+               (double)(user->tv_sec + system->tv_sec) +
+                   (double)(user->tv_usec + system->tv_usec) * 1e-6);
     add_number(m, "memory", (double)end->used.ru_maxrss * 1024);
     for (int i = 0; i < m->n_patterns; i++)
         OT_RETURN_UNLESS_OK(read_printed(m, &m->pattern[i], &end->printed, err));
@@ -408,7 +410,8 @@ static ot_value value_of(const module *m, const char *name)
     for (int i = 0; i < m->n_numbers; i++)
         if (strcmp(m->name[i], name) == 0)
             return (ot_value){.kind = OT_VALUE_REAL, .f = m->number[i]};
-    const char *text = json_string_value(json_object_get(json_object_get(m->doc, "values"), name));
+    const char *text =
+        json_string_value(json_object_get(json_object_get(m->doc, "values"), name));
     if (!text)
         return (ot_value){0};
     if (ot_parse_int(text, &whole))

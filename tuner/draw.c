@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Uniform draws of fresh configs. Drawing until one is valid is uniform and needs no memory, and
- * where one in fifty is valid it is soon done. Where draws keep missing and constraints say how many
- * are valid, one of these is drawn by its number. Where most were tried already the valid ones are
- * listed once and drawn from the list; only a space that is too large for that is drawn from for
- * longer, and in the end one is found step by step, or none.
+ * where one in fifty is valid it is soon done. Where draws keep missing and constraints say how
+ * many are valid, one of these is drawn by its number. Where most were tried already the valid ones
+ * are listed once and drawn from the list; only a space that is too large for that is drawn from
+ * for longer, and in the end one is found step by step, or none.
  */
 #include <stdlib.h>
 
@@ -28,8 +28,7 @@ static int64_t draw_counted(const optune_search_view *view, uint64_t *rng, int64
                             int times)
 {
     for (int i = 0; i < times && valid > 0; i++) {
-        const int64_t index =
-            ot_space_valid_nth(view->space, optune_random_below(rng, valid));
+        const int64_t index = ot_space_valid_nth(view->space, optune_random_below(rng, valid));
         if (view->fresh(view, index))
             return index;
     }

@@ -273,7 +273,8 @@ static json_t *row_json(const ot_run *run, const optune_call *call, const ot_row
     json_object_set_new(json, "space", json_integer(tuned->space));
     json_object_set_new(json, "failures", failures);
     json_object_set_new(json, "problem", text_or_null(tuned->problem));
-    json_object_set_new(json, "standard", text_or_null(call->op->judge ? call->op->judge : call->op->standard));
+    json_object_set_new(json, "standard",
+                        text_or_null(call->op->judge ? call->op->judge : call->op->standard));
     return json;
 }
 

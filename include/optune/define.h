@@ -297,7 +297,7 @@ typedef struct optune_search_view {
     void *core;
     int n_pending;          /* asked and not told yet; they are no longer fresh */
     const int64_t *pending; /* which, oldest first */
-    double left;            /* how many more this search will be asked for, this one included, as
+    double left; /* how many more this search will be asked for, this one included, as
                                far as trials and time tell; 0: nothing is known */
 } optune_search_view;
 

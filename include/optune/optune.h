@@ -42,7 +42,8 @@ typedef struct optune_options {
     optune_log_level log_level; /* messages above it are not made */
     void (*log)(void *arg, optune_log_level level, const char *text); /* NULL: dropped */
     void *log_arg;
-    const char *policy; /* how runs measure, and whose records answer: "warm"; "cold": before every
+    const char
+        *policy; /* how runs measure, and whose records answer: "warm"; "cold": before every
                            run the caches are flushed; "model-<N>M": constants come from where a
                            model of N MiB (a power of two up to 1024) finds them, as so much else
                            is touched between two uses; NULL: "warm" */
@@ -96,8 +97,8 @@ typedef struct optune_run_options {
     bool
         compile_only; /* build `trials` configs of each workload and say what they use; measures
                           and stores nothing; needs no device where the target names an -arch */
-    const char *table; /* the result's text is a table: "csv", "markdown", or "text": NULL */
-    int width;         /* columns that a text fits into; 0: as wide as it wants */
+    const char *table;  /* the result's text is a table: "csv", "markdown", or "text": NULL */
+    int width;          /* columns that a text fits into; 0: as wide as it wants */
     const char *policy; /* measured and recorded so; NULL: the handle's (optune_options) */
 } optune_run_options;
 
@@ -134,19 +135,19 @@ OPTUNE_API int optune_bring(const char *path, const char *workload, optune_broug
 /* A program to be tuned, see docs/tune.md. Texts are as in a .tune file, lists end with NULL; NULL:
  * none. */
 typedef struct optune_command {
-    size_t size;                 /* sizeof(optune_command) */
-    const char *const *command;  /* its words; required */
-    const char *const *knobs;    /* "threads=1,2,4", or "threads=[2**i for i in range(4)]" */
-    const char *const *sizes;    /* "N=1024": attributes of the call */
-    const char *const *where;    /* constraints */
-    const char *const *env;      /* "OMP_NUM_THREADS={threads}" */
-    const char *const *reads;    /* patterns: "time: {time} s" */
-    const char *const *depends;  /* files whose bytes decide what it does, too */
-    const char *build, *check;   /* commands */
-    const char *objective;       /* an expression; NULL: time */
-    const char *name;            /* of its operator; NULL: the program's */
-    double timeout;              /* seconds of one run; 0: 10 */
-    bool same_output;            /* each config has to print what the default one prints */
+    size_t size;                /* sizeof(optune_command) */
+    const char *const *command; /* its words; required */
+    const char *const *knobs;   /* "threads=1,2,4", or "threads=[2**i for i in range(4)]" */
+    const char *const *sizes;   /* "N=1024": attributes of the call */
+    const char *const *where;   /* constraints */
+    const char *const *env;     /* "OMP_NUM_THREADS={threads}" */
+    const char *const *reads;   /* patterns: "time: {time} s" */
+    const char *const *depends; /* files whose bytes decide what it does, too */
+    const char *build, *check;  /* commands */
+    const char *objective;      /* an expression; NULL: time */
+    const char *name;           /* of its operator; NULL: the program's */
+    double timeout;             /* seconds of one run; 0: 10 */
+    bool same_output;           /* each config has to print what the default one prints */
 } optune_command;
 
 /* Writes the program's declaration beside the database that optune_options.db names (NULL: the

@@ -39,7 +39,8 @@ static void words(void **state)
 static void a_quoted_word_is_read_as_itself(void **state)
 {
     (void)state;
-    static const char *const word[] = {"plain", "", "two words", "it's", "\"", "a\\b", "\t'\"\\"};
+    static const char *const word[] = {"plain", "",     "two words", "it's",
+                                       "\"",    "a\\b", "\t'\"\\"};
     for (int i = 0; i < OT_COUNT(word); i++) {
         ot_arena arena = {0};
         ot_words words = {0};

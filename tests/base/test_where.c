@@ -232,7 +232,8 @@ static void a_million_millions(void **state)
 {
     (void)state;
     space s = {0};
-    static const char *const name[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
+    static const char *const name[] = {"a", "b", "c", "d", "e", "f",
+                                       "g", "h", "i", "j", "k", "l"};
     for (int k = 0; k < 12; k++)
         add_knob(&s, name[k], "[1, 2, 3, 4, 6, 8, 12, 16, 24, 32]");
     add_rule(&s, "a * b * c <= 512");
@@ -274,9 +275,10 @@ static void what_cannot_be_counted(void **state)
     static const char *const name[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
     for (int k = 0; k < 10; k++)
         add_knob(&s, name[k], "[i * i * i + 7 * i for i in range(16)]");
-    add_rule(&s, "(a * 65537 + b * 4294967311 + c * 274177 + d * 67280421310721 + e * 8589935681 +"
-                 "f * 10000000019 + g * 34359738421 + h * 500000003 + i * 999983 + j * 7919) %"
-                 "1000003 <= 50000");
+    add_rule(&s,
+             "(a * 65537 + b * 4294967311 + c * 274177 + d * 67280421310721 + e * 8589935681 +"
+             "f * 10000000019 + g * 34359738421 + h * 500000003 + i * 999983 + j * 7919) %"
+             "1000003 <= 50000");
     ot_where *w = open_space(&s);
     ot_where_count count;
     uint64_t rng = 7;

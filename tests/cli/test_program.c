@@ -29,8 +29,7 @@ static json_t *workload(json_t *json)
 /* The last value of the config that won. */
 static int64_t winner(json_t *json)
 {
-    json_t *config =
-        json_object_get(json_object_get(workload(json), "winner"), "config");
+    json_t *config = json_object_get(json_object_get(workload(json), "winner"), "config");
     assert_true(json_array_size(config) > 0);
     return json_integer_value(
         json_array_get(json_array_get(config, json_array_size(config) - 1), 2));
@@ -48,8 +47,8 @@ static void the_least_number_wins(void **state)
     assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
     assert_int_equal(json_integer_value(json_object_get(workload(json), "new_trials")), 6);
     assert_int_equal(winner(json), 2);
-    assert_true(json_number_value(json_object_get(
-                    json_object_get(workload(json), "winner"), "cost")) == 2);
+    assert_true(json_number_value(
+                    json_object_get(json_object_get(workload(json), "winner"), "cost")) == 2);
     json_decref(json);
     /* The same command goes on where it stopped; others know the operator, too. */
     o = optune(TUNE, "--knob", "n=1,3,5,7", "--env", "ADD={add}", "--knob", "add=9,2", COST,
@@ -108,15 +107,15 @@ static void a_build_command(void **state)
     check_ok(ot_write_file(source, text, strlen(text), &err));
     ot_text build = {0};
     ot_text_printf(&build, "cc -DSPEED={speed} {O} -o %s %s", folder, source);
-    outcome o = optune(TUNE, "--json", "--knob", "speed=1,4", "--knob", "O=-O0,-O1 -g", "--knob",
-                       "times=1,10", "--build", ot_text_str(&build), "--read",
-                       "rate: {rate} per s", "--objective", "1 / rate", "--", folder,
-                       "{times}");
+    outcome o =
+        optune(TUNE, "--json", "--knob", "speed=1,4", "--knob", "O=-O0,-O1 -g", "--knob",
+               "times=1,10", "--build", ot_text_str(&build), "--read", "rate: {rate} per s",
+               "--objective", "1 / rate", "--", folder, "{times}");
     json_t *json = json_of(&o);
     assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
     assert_int_equal(winner(json), 10);
-    assert_true(json_number_value(json_object_get(
-                    json_object_get(workload(json), "winner"), "cost")) == 1. / 40);
+    assert_true(json_number_value(json_object_get(json_object_get(workload(json), "winner"),
+                                                  "cost")) == 1. / 40);
     json_decref(json);
     o = optune(TUNE, "--format", "header", "--knob", "speed=1,4", "--knob", "O=-O0,-O1 -g",
                "--knob", "times=1,10", "--build", ot_text_str(&build), "--read",
@@ -159,8 +158,8 @@ static void configs_that_fail(void **state)
     ends("echo cost 7", "1 runtime", "more than once, with 7 and 1");
     ends("echo cost -7; exit 0", "1 runtime", "is -7: the least is wanted, above 0");
     write_script("#!/bin/sh\nif [ $1 = bad ]; then sleep 100; fi\necho cost 1\n");
-    outcome o = optune(TUNE, "--knob", "k=good,bad", "--timeout", "0.5", COST, "--", script,
-                       "{k}");
+    outcome o =
+        optune(TUNE, "--knob", "k=good,bad", "--timeout", "0.5", COST, "--", script, "{k}");
     check_contains(ot_text_str(&o.out), "1 run timeout");
     release(&o);
 }
@@ -176,8 +175,8 @@ static void what_is_right(void **state)
     check_contains(ot_text_str(&o.out), "best of own: sum=4 c=2; judged by its exit status, "
                                         "what the default config prints");
     release(&o);
-    o = optune(TUNE, "--knob", "sum=4,5", "--knob", "c=3,2", COST, "--check",
-               "grep -q 'sum 5'", "--", script, "{sum}", "{c}");
+    o = optune(TUNE, "--knob", "sum=4,5", "--knob", "c=3,2", COST, "--check", "grep -q 'sum 5'",
+               "--", script, "{sum}", "{c}");
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "2 wrong");
     check_contains(ot_text_str(&o.out), "best of own: sum=5 c=2; judged by its exit status, "
@@ -200,8 +199,8 @@ static void words_that_are_wrong(void **state)
             "/not/there", "{n}");
     refused(2, "has no place for a number", "tune", "--knob", "n=1", "--read", "cost", "--",
             script, "{n}");
-    refused(3, "no --read pattern has {rate}", "tune", "--knob", "n=1", "--objective",
-            "1/rate", "--", script, "{n}");
+    refused(3, "no --read pattern has {rate}", "tune", "--knob", "n=1", "--objective", "1/rate",
+            "--", script, "{n}");
     refused(2, "a quote has no end", "tune", "--knob", "n=1", "--build", "cc 'x", "--", script,
             "{n}");
     refused(2, "is no NAME=VALUE", "tune", "--knob", "n=1", "--env", "{n}", "--", script);
@@ -224,10 +223,8 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_number_wins),
-        cmocka_unit_test(a_build_command),
-        cmocka_unit_test(configs_that_fail),
-        cmocka_unit_test(what_is_right),
+        cmocka_unit_test(the_least_number_wins), cmocka_unit_test(a_build_command),
+        cmocka_unit_test(configs_that_fail),     cmocka_unit_test(what_is_right),
         cmocka_unit_test(words_that_are_wrong),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
