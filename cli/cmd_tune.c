@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `optune tune`: tunes the kernel of a file that somebody brings, or a program, which is declared
- * in a file beside the database first. The file becomes an operator of this process and is remembered
- * beside the database; from there on it is a run like any other.
+ * in a file beside the database first. The file becomes an operator of this process and is
+ * remembered beside the database; from there on it is a run like any other.
  */
 #include <stdio.h>
 #include <string.h>
