@@ -50,6 +50,28 @@ int ot_verbose_open(void);
 void ot_verbose_close(int fd);
 int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
 int ot_context_need_db(const optune *o, optune_err *err); /* EUSAGE: it has no directory */
+/* The database's own folder as options name it (NULL: the environment); "": there is none. *others:
+ * the list of those that are only read, which begins with ':' or is empty. */
+int ot_context_folder(const char *named, char *to, size_t size, const char **others,
+                      optune_err *err);
+/* ---- export_tuners.c: records in the forms of other autotuners ------------------------------- */
+bool ot_tuner_format(const char *format); /* "t4", "kernel-tuner" */
+/* Adds a record to an object of them, by config. */
+void ot_tuner_take(json_t *taken, const optune_record *record);
+/* EUSAGE: they are not of one question and implementation; ENOENT: there are none. */
+int ot_tuner_write(const json_t *taken, const char *format, ot_text *to, optune_err *err);
+/* ---- import_tuners.c: the same on their way in -------------------------------------- */
+/* Whether a file begins like a Kernel Tuner cache or T4 results, gzipped or not. */
+bool ot_tuner_file(const char *path);
+/* Each config as a record, hints without a digest; or, with a `problem`, why it is none. The
+ * record's texts live for the call. Its first negative result ends it. ENOENT: whose they are is
+ * not known. */
+int ot_tuner_read(optune *o, const char *path,
+                  int (*take)(void *arg, int64_t number, const optune_record *record,
+                              const char *problem),
+                  void *arg, optune_err *err);
+/* An entity as these forms have it; new reference. */
+json_t *ot_tuner_value(const optune_entity *entity);
 /* ---- stores.c: its databases ------------------------------------------------------------- */
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
  * be o->store. */

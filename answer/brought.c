@@ -18,14 +18,21 @@ static const double COUNT_S = 2;
 
 static void describe(const ot_brought *b, optune_brought *to)
 {
-    static const char *const target[] = {"cpu", "opencl", "cuda"};
     const size_t size = to->size;
     *to = (optune_brought){.size = size};
     ot_copy(to->op, sizeof to->op, b->op.name);
     ot_copy(to->impl, sizeof to->impl, b->impl.name);
-    ot_copy(to->target, sizeof to->target, target[b->language]);
+    ot_copy(to->target, sizeof to->target, ot_language_target(b->language));
     ot_copy(to->workload, sizeof to->workload, b->workload[0]);
-    if (b->reference)
+    const ot_program *p = &b->program;
+    if (b->language == OT_LANGUAGE_PROGRAM)
+        snprintf(to->reference, sizeof to->reference, "%s%s%s",
+                 p->same_output ? "what its default config prints" : "",
+                 p->same_output && p->check.n ? ", and by " : "",
+                 p->check.n        ? "the check command"
+                 : !p->same_output ? "nothing: its exit status decides"
+                                   : "");
+    else if (b->reference)
         ot_format(to->reference, sizeof to->reference, "the reference function '%.120s'",
                   b->reference);
     else
@@ -44,8 +51,8 @@ int optune_bring(const char *path, const char *workload, optune_brought *brought
     if (!ot_is_brought_path(path))
         return optune_fail(
             err, OPTUNE_EUSAGE,
-            "'%s' is neither C (.c), OpenCL C (.cl), CUDA (.cu) nor T1 (.json), by "
-            "its name",
+            "'%s' is neither C (.c), OpenCL C (.cl), CUDA (.cu), T1 (.json) nor a program's "
+            "declaration (.tune), by its name",
             path);
     OT_RETURN_UNLESS_OK(ot_context_load(path, err));
     const ot_brought *b = ot_brought_of_path(path);

@@ -53,23 +53,33 @@ static int default_db(char *to, size_t size, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* "DIR:DIR...": the first is written, and may be empty: the default; the others are only read. */
-static int set_db(optune *o, const char *list, optune_err *err)
+int ot_context_folder(const char *named, char *to, size_t size, const char **others,
+                      optune_err *err)
 {
-    int n = 0;
+    const char *list = named ? named : getenv("OPTUNE_DB");
+    list = list ? list : "";
     const size_t first = strcspn(list, ":");
-    if (first >= sizeof o->db)
+    *others = list + first;
+    if (first >= size)
         return optune_fail(err, OPTUNE_ELIMIT, "database path too long");
     if (!first)
-        OT_RETURN_UNLESS_OK(default_db(o->db, sizeof o->db, err));
-    else
-        snprintf(o->db, sizeof o->db, "%.*s", (int)first, list);
-    for (const char *at = list + first; *at;) {
+        return default_db(to, size, err);
+    snprintf(to, size, "%.*s", (int)first, list);
+    return OPTUNE_OK;
+}
+
+/* "DIR:DIR...": the first is written, and may be empty: the default; the others are only read. */
+static int set_db(optune *o, const char *named, optune_err *err)
+{
+    int n = 0;
+    const char *others;
+    OT_RETURN_UNLESS_OK(ot_context_folder(named, o->db, sizeof o->db, &others, err));
+    for (const char *at = others; *at;) {
         const size_t length = strcspn(++at, ":");
         if (length) {
             char **more = realloc(o->other, (size_t)(n + 2) * sizeof *more);
             if (!more)
-                return optune_fail(err, OPTUNE_ENOMEM, "out of memory for '%s'", list);
+                return optune_fail(err, OPTUNE_ENOMEM, "out of memory for '%s'", others);
             o->other = more;
             o->other[n] = ot_alloc(length + 1);
             memcpy(o->other[n++], at, length);
@@ -185,8 +195,7 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     pthread_mutex_init(o->lock, NULL);
     o->answers = ot_answers_open();
     o->verbose = ot_verbose_open();
-    const char *db = options->db ? options->db : getenv("OPTUNE_DB");
-    int status = set_db(o, db ? db : "", err);
+    int status = set_db(o, options->db, err);
     if (status >= 0)
         status = load_plugins(o, options->plugins, err);
     if (status < 0)

@@ -28,6 +28,7 @@ typedef struct exporting {
     question *question;
     uint64_t *known; /* digests of questions, open addressing; 0: empty */
     size_t n_known, known_capacity;
+    json_t *taken; /* by config, for the forms of others; NULL: a log is wanted */
     item *item;
     int n, capacity, n_questions, question_capacity;
     int left_out; /* questions that cannot be asked here, records that cannot be written */
@@ -98,6 +99,11 @@ static void add_line(exporting *e, const optune_record *record)
     char why[OPTUNE_WHY_SIZE];
     if (!ot_record_sound(record, why)) {
         leave_out(e, why); /* an older version's: its line could not be read back */
+        return;
+    }
+    if (e->taken) {
+        ot_tuner_take(e->taken, record);
+        e->n = (int)json_object_size(e->taken);
         return;
     }
     ot_text line = {0};
@@ -283,6 +289,16 @@ static int add_devices(optune *o, const char *only, ot_text *to, optune_err *err
     return status;
 }
 
+static int write_log(exporting *e, ot_text *log, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(add_devices(e->o, e->options->device, log, err));
+    if (e->n)
+        qsort(e->item, (size_t)e->n, sizeof *e->item, by_time);
+    for (int i = 0; i < e->n; i++)
+        ot_text_add(log, e->item[i].line);
+    return OPTUNE_OK;
+}
+
 static optune_result *written(const exporting *e, ot_text *log)
 {
     const char *path = e->options->path;
@@ -307,6 +323,9 @@ static int check(exporting *e, optune_err *err)
     const optune_impl *impl;
     optune_device device;
     int status = o->op ? ot_op_get(o->op, &op, err) : OPTUNE_OK;
+    if (status >= 0 && o->format && !ot_tuner_format(o->format))
+        status = ot_no_such(err, "form of records", o->format,
+                            (const char *const[]){"t4", "kernel-tuner"}, 2);
     if (status >= 0 && o->impl)
         status = ot_impl_get(o->impl, &impl, err);
     if (status >= 0 && o->target)
@@ -334,25 +353,22 @@ int optune_export_records(optune *o, const optune_export_options *options,
     e->o = o;
     e->options = options;
     e->policy = options->policy ? options->policy : options->tvm ? "warm" : NULL;
+    e->taken = options->format ? json_object() : NULL;
     int status = check(e, err);
     if (status >= 0)
         status = options->best ? add_best(e, err) : ot_store_walk(o->store, collect, e, err);
     if (status == OPTUNE_EINTERRUPTED)
         optune_fail(err, status, "interrupted");
     if (status >= 0)
-        status = add_devices(o, options->device, &log, err);
-    if (status >= 0) {
-        if (e->n)
-            qsort(e->item, (size_t)e->n, sizeof *e->item, by_time);
-        for (int i = 0; i < e->n; i++)
-            ot_text_add(&log, e->item[i].line);
-        if (options->path)
-            status = ot_write_file(options->path, ot_text_str(&log), log.n, err);
-    }
+        status = e->taken ? ot_tuner_write(e->taken, options->format, &log, err)
+                          : write_log(e, &log, err);
+    if (status >= 0 && options->path)
+        status = ot_write_file(options->path, ot_text_str(&log), log.n, err);
     if (status >= 0)
         *result = written(e, &log);
-    for (int i = 0; i < e->n; i++)
+    for (int i = 0; i < e->n && !e->taken; i++)
         free(e->item[i].line);
+    json_decref(e->taken);
     free(e->item);
     free(e->question);
     free(e->known);

@@ -233,6 +233,13 @@ static int on_line(void *arg, const ot_log_line *line)
     return line->ours ? take(im, line->number, &line->record, true) : take_foreign(im, line);
 }
 
+/* A config of another autotuner's file: a hint, like AutoTVM's lines. */
+static int on_trial(void *arg, int64_t number, const optune_record *record, const char *problem)
+{
+    importing *im = arg;
+    return problem ? refuse(im, number, problem) : take(im, number, record, false);
+}
+
 /* Whether a file is one of this database's own logs: appending it again would only repeat it. */
 static bool own_log(const optune *o, const char *path)
 {
@@ -331,7 +338,8 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
         status = name_log(im, path);
     if (status >= 0) {
         const ot_log_source log = {.path = path, .stop = &o->stop};
-        status = ot_log_read_from(&log, on_line, im, err);
+        status = ot_tuner_file(path) ? ot_tuner_read(o, path, on_trial, im, err)
+                                     : ot_log_read_from(&log, on_line, im, err);
         /* However it ended: what was taken is taken. */
         im->err = status < 0 ? NULL : err;
         const int last = flush(im);

@@ -10,10 +10,19 @@
 #ifndef OPTUNE_BRING_H
 #define OPTUNE_BRING_H
 
-#include "bring/expr.h"
+#include "base/expr.h"
+#include "base/program.h"
+#include "base/where.h"
 #include "strategy/strategy.h"
 
-typedef enum ot_language { OT_LANGUAGE_C, OT_LANGUAGE_OPENCL, OT_LANGUAGE_CUDA } ot_language;
+typedef enum ot_language {
+    OT_LANGUAGE_C,
+    OT_LANGUAGE_OPENCL,
+    OT_LANGUAGE_CUDA,
+    OT_LANGUAGE_PROGRAM, /* none: a command that is run */
+} ot_language;
+/* The target that a language is for, as a call names it: "cpu", "program". */
+const char *ot_language_target(ot_language language);
 
 enum {
     OT_BROUGHT_ARGS = 24,
@@ -62,6 +71,19 @@ typedef struct ot_brought_arg {
     int index;            /* among inputs, or among outputs */
 } ot_brought_arg;
 
+/* A program: commands with places for knobs and sizes, see base/program.h. */
+enum { OT_PROGRAM_TEXTS = 32 };
+typedef struct ot_program {
+    ot_words run, build, check, depends;
+    int n_env, n_read;
+    char *env[OT_PROGRAM_TEXTS];
+    ot_pattern read[OT_PROGRAM_TEXTS];
+    const char *objective, *folder, *path; /* NULL: not said; the program's file */
+    double timeout_s;                      /* of one run; 0: not said */
+    bool same_output;                      /* each config prints what the default one does */
+    bool built[OT_BROUGHT_VALUES];         /* by slot: it has a place in the build command */
+} ot_program;
+
 typedef struct ot_brought {
     optune_op op; /* first: a call's op is this */
     optune_impl impl, checker;
@@ -90,6 +112,7 @@ typedef struct ot_brought {
     const char *reference_source; /* of it, when it is not in the file itself */
     const char *reference_folder; /* that it must lie in; NULL: anywhere */
     double absolute, relative;    /* negative: not said */
+    ot_program program;           /* of OT_LANGUAGE_PROGRAM */
 } ot_brought;
 
 /* ---- load.c ------------------------------------------------------------------------------ */
@@ -102,6 +125,7 @@ bool ot_is_brought_path(const char *path);
 /* What this process has read from that path, or as that operator; NULL: nothing. */
 const ot_brought *ot_brought_of_path(const char *path);
 const ot_brought *ot_brought_of_op(const char *op);
+const ot_brought *ot_brought_of_kernel(const char *function); /* the first whose it is */
 
 /* ---- source.c ---------------------------------------------------------------------------- */
 /* The file's text with what it includes in quotes put in place, so that it is whole wherever it is
@@ -112,6 +136,12 @@ int ot_source_read(const char *path, const char *within, ot_text *to, optune_err
 /* ---- notation.c, t1.c: what a file says of itself ---------------------------------------- */
 int ot_notation_read(ot_brought *b, const char *text, optune_err *err);
 int ot_t1_read(ot_brought *b, const char *text, optune_err *err);
+
+/* ---- program.c: programs ------------------------------------------------------------------ */
+bool ot_program_word(const char *word); /* it begins a statement of programs only */
+int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err);
+/* Its folder, program and digest, and the body of its modules. */
+int ot_program_settle(ot_brought *b, optune_err *err);
 
 /* ---- declare.c: what both of them say ---------------------------------------------------- */
 bool ot_is_identifier(const char *s); /* as C has them */
@@ -150,6 +180,9 @@ int ot_formula_three(const ot_formula *f, const ot_values *values, int64_t value
 
 /* ---- rows.c: hooks of the rows; they find the file's declaration at the call's op ---------- */
 void ot_brought_rows(ot_brought *b);
+
+/* The constraints of a call; NULL: there are none. */
+ot_where *ot_brought_where(const ot_brought *b, const optune_call *call);
 
 /* ---- count.c ----------------------------------------------------------------------------- */
 typedef struct ot_brought_count {

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <stdlib.h>
+
 #include "bring/bring.h"
 
 typedef struct counting {
@@ -56,6 +58,42 @@ static void count_from(counting *c, int knob)
     }
 }
 
+ot_where *ot_brought_where(const ot_brought *b, const optune_call *call)
+{
+    ot_where_knob knob[OPTUNE_MAX_KNOBS];
+    ot_values values;
+    if (!b->n_where)
+        return NULL;
+    ot_where_rule *rule = ot_alloc((size_t)b->n_where * sizeof *rule);
+    ot_values_of(b, call, NULL, &values);
+    for (int k = 0; k < b->n_knobs; k++)
+        knob[k] = (ot_where_knob){b->knob[k].list.item, b->knob[k].list.n};
+    for (int r = 0; r < b->n_where; r++) {
+        const char *const *name;
+        rule[r].expr = b->where[r].expr;
+        for (int n = ot_expr_names(rule[r].expr, &name) - 1; n >= 0; n--) {
+            rule[r].knob[n] = b->where[r].slot[n] - OT_BROUGHT_SIZES;
+            rule[r].value[n] = values.value[b->where[r].slot[n]];
+        }
+    }
+    ot_where *where = ot_where_open(knob, b->n_knobs, rule, b->n_where);
+    free(rule);
+    return where;
+}
+
+/* Exactly, where that can be told at once; else by walking for a while, which also says which
+ * constraint refuses how many. */
+static bool count_at_once(const ot_brought *b, const optune_call *call, ot_brought_count *count)
+{
+    ot_where_count known = {0};
+    ot_where *where = ot_brought_where(b, call);
+    const bool told = where && ot_where_counted(where, &known);
+    count->valid = known.valid;
+    count->undefined = known.undefined;
+    ot_where_close(where);
+    return told && known.valid > 0;
+}
+
 void ot_brought_count_valid(const ot_brought *b, const optune_call *call, double seconds,
                             ot_brought_count *count)
 {
@@ -77,6 +115,9 @@ void ot_brought_count_valid(const ot_brought *b, const optune_call *call, double
         }
         c.last = c.level[i] > c.last ? c.level[i] : c.last;
     }
+    if (count_at_once(b, call, count))
+        return;
+    count->valid = count->undefined = 0;
     if (agree(&c, -1))
         count_from(&c, 0);
 }

@@ -17,9 +17,16 @@ static ot_rows all; /* of ot_brought */
 static const struct {
     const char *suffix;
     ot_language language;
-} suffixes[] = {{".c", OT_LANGUAGE_C},        {".cl", OT_LANGUAGE_OPENCL},
-                {".ocl", OT_LANGUAGE_OPENCL}, {".opencl", OT_LANGUAGE_OPENCL},
-                {".cu", OT_LANGUAGE_CUDA},    {".json", OT_LANGUAGE_C}};
+} suffixes[] = {{".c", OT_LANGUAGE_C},         {".cl", OT_LANGUAGE_OPENCL},
+                {".ocl", OT_LANGUAGE_OPENCL},  {".opencl", OT_LANGUAGE_OPENCL},
+                {".cu", OT_LANGUAGE_CUDA},     {".json", OT_LANGUAGE_C},
+                {".tune", OT_LANGUAGE_PROGRAM}};
+
+const char *ot_language_target(ot_language language)
+{
+    static const char *const target[] = {"cpu", "opencl", "cuda", "program"};
+    return target[language];
+}
 
 static int suffix_of(const char *path)
 {
@@ -58,6 +65,17 @@ const ot_brought *ot_brought_of_op(const char *op)
     return found;
 }
 
+const ot_brought *ot_brought_of_kernel(const char *function)
+{
+    const ot_brought *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < all.n && !found; i++)
+        if (strcmp(((const ot_brought *)all.row[i])->function, function) == 0)
+            found = all.row[i];
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 /* ---- reading ----------------------------------------------------------------------------- */
 
 static int read_file(ot_brought *b, optune_err *err)
@@ -74,7 +92,7 @@ static int read_file(ot_brought *b, optune_err *err)
     } else {
         b->language = suffixes[suffix_of(b->path)].language;
         status = ot_notation_read(b, ot_text_str(&text), err);
-        if (status >= 0)
+        if (status >= 0 && b->language != OT_LANGUAGE_PROGRAM)
             status = ot_source_read(b->path, NULL, &b->source, err);
     }
     ot_text_release(&text);

@@ -393,10 +393,15 @@ static int flags(statement *s)
 static const struct {
     const char *word;
     int (*read)(statement *s);
+    bool any; /* of programs, too */
 } known[] = {
-    {"kernel", kernel}, {"size", size},           {"knob", knob},   {"where", where},
-    {"launch", launch}, {"reference", reference}, {"flags", flags}, {"tolerance", tolerance},
-    {"flops", flops},   {"bytes", bytes},         {"name", name}};
+    {"kernel", kernel, false}, {"size", size, true},
+    {"knob", knob, true},      {"where", where, true},
+    {"launch", launch, false}, {"reference", reference, false},
+    {"flags", flags, false},   {"tolerance", tolerance, false},
+    {"flops", flops, false},   {"bytes", bytes, false},
+    {"name", name, true},
+};
 
 static int read_statement(statement *s)
 {
@@ -406,10 +411,18 @@ static int read_statement(statement *s)
     const char *at = s->p, *word = take_word(s, "a word like kernel, size or knob");
     if (!word)
         return OPTUNE_ESYNTAX;
+    if (s->b->language == OT_LANGUAGE_PROGRAM && ot_program_word(word)) {
+        const int status = ot_program_statement(s->b, word, s->p, &inner);
+        return status < 0 ? ot_fail_at(place_at(s, at), status, s->err, "%s", inner.text)
+                          : status;
+    }
     for (int i = 0; i < OT_COUNT(known); i++) {
         names[i] = known[i].word;
-        if (strcmp(word, known[i].word) == 0)
-            return known[i].read(s);
+        if (strcmp(word, known[i].word) != 0)
+            continue;
+        if (s->b->language == OT_LANGUAGE_PROGRAM && !known[i].any)
+            return FAIL(s, at, "'%s' is said of kernels, and this is a program", word);
+        return known[i].read(s);
     }
     ot_no_such(&inner, "statement", word, names, OT_COUNT(names));
     return FAIL(s, at, "%s", inner.text);
@@ -436,10 +449,22 @@ static const char *statement_in(const char *line)
     return NULL;
 }
 
-/* A bracket is open, or a comma is the last that it says. */
+/* In a file of nothing but statements every line is one, unless it is empty or a remark. */
+static const char *statement_at(ot_language language, const char *line)
+{
+    if (language != OT_LANGUAGE_PROGRAM)
+        return statement_in(line);
+    const char *p = line + strspn(line, " \t\r");
+    return *p == '#' || *p == '\n' || !*p ? NULL : p;
+}
+
+/* A bracket is open, or a comma is the last that it says. Commands are on one line each. */
 static bool goes_on(const char *text)
 {
     int depth = 0;
+    char word[16];
+    if (sscanf(text, "%15s", word) == 1 && ot_program_word(word))
+        return false;
     bool comma = false;
     for (; *text; text++) {
         depth += (*text == '(' || *text == '[') - (*text == ')' || *text == ']');
@@ -448,9 +473,10 @@ static bool goes_on(const char *text)
     return depth > 0 || comma;
 }
 
-static void add_line(ot_text *to, const char *from, const char *line, size_t length)
+static void add_line(ot_language language, ot_text *to, const char *from, const char *line,
+                     size_t length)
 {
-    const char *close = strstr(from, "*/");
+    const char *close = language == OT_LANGUAGE_PROGRAM ? NULL : strstr(from, "*/");
     size_t n = (size_t)(line + length - from);
     if (close && (size_t)(close - from) < n)
         n = (size_t)(close - from);
@@ -465,14 +491,14 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err)
     int status = OPTUNE_OK, number = 1;
     for (const char *line = text; *line && status >= 0; number++) {
         const size_t length = strcspn(line, "\n");
-        const char *from = statement_in(line);
+        const char *from = statement_at(b->language, line);
         if (from && open.n == 0) {
             s.place =
                 (ot_spot){.file = b->file, .line = number, .column = (int)(from - line) + 1};
-            add_line(&open, from, line, length);
+            add_line(b->language, &open, from, line, length);
         } else if (from) { /* at the columns it has in the file */
             ot_text_printf(&open, "\n%*s", (int)(from - line), "");
-            add_line(&open, from, line, length);
+            add_line(b->language, &open, from, line, length);
         }
         line += length + (line[length] == '\n');
         if (open.n && (!goes_on(open.s) || !from || !*line)) {
@@ -482,7 +508,7 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err)
         }
     }
     ot_text_release(&open);
-    if (status >= 0 && !b->function)
+    if (status >= 0 && !b->function && b->language != OT_LANGUAGE_PROGRAM)
         status = optune_fail(err, OPTUNE_ESYNTAX,
                              "%s declares no kernel; a line like '// optune: kernel "
                              "f(in A: f32[N], out B: f32[N])' does, see docs/tune.md",

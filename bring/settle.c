@@ -162,7 +162,7 @@ static void settle_sizes(ot_brought *b)
 
 static int settle_launch(const ot_brought *b, optune_err *err)
 {
-    const bool gpu = b->language != OT_LANGUAGE_C;
+    const bool gpu = b->language == OT_LANGUAGE_OPENCL || b->language == OT_LANGUAGE_CUDA;
     if (gpu && (!b->grid.expr || !b->block.expr))
         return optune_fail(err, OPTUNE_EUSAGE,
                            "%s: a kernel for GPUs needs its launch: 'launch grid = (N + BLOCK "
@@ -320,8 +320,23 @@ static int default_workload(ot_brought *b, optune_err *err)
     return status;
 }
 
+/* What a file that is no kernel's has in place of a function and its parameters. */
+static void settle_result(ot_brought *b)
+{
+    const char *dot = strrchr(b->file, '.');
+    b->function = ot_arena_printf(&b->arena, "%.*s", (int)(dot - b->file), b->file);
+    b->n_args = 1;
+    b->arg[0] = (ot_brought_arg){.name = "result",
+                                 .role = OT_ROLE_OUT,
+                                 .dtype = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1},
+                                 .rank = 1};
+    ot_expr_parse("4", NULL, &b->arg[0].dim[0].expr, NULL); /* a digest */
+}
+
 int ot_brought_settle(ot_brought *b, optune_err *err)
 {
+    if (b->language == OT_LANGUAGE_PROGRAM)
+        settle_result(b);
     if (!b->op.name)
         b->op.name = b->function;
     const char *const names[] = {b->op.name, b->function, b->reference ? b->reference : "f"};
@@ -338,6 +353,12 @@ int ot_brought_settle(ot_brought *b, optune_err *err)
     settle_sizes(b);
     OT_RETURN_UNLESS_OK(settle_launch(b, err));
     settle_tolerance(b);
+    if (b->language == OT_LANGUAGE_PROGRAM) {
+        OT_RETURN_UNLESS_OK(ot_program_settle(b, err));
+        OT_RETURN_UNLESS_OK(default_workload(b, err));
+        ot_brought_rows(b);
+        return OPTUNE_OK;
+    }
     if (b->reference && strcmp(b->reference, "default") == 0)
         b->reference = NULL;
     if (b->reference)

@@ -8,7 +8,7 @@
 
 typedef struct export_values {
     bool best, tvm, json;
-    const char *impl, *output;
+    const char *impl, *output, *format;
 } export_values;
 
 static const ot_option options[] = {
@@ -25,6 +25,11 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(export_values, tvm),
      .help = "only what AutoTVM can use: its templates, measured warm"},
+    {.name = "format",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(export_values, format),
+     .argument = "FORM",
+     .help = "t4 or kernel-tuner (a cache), of one implementation and workload"},
     {.name = "output",
      .letter = 'o',
      .type = OT_OPTION_TEXT,
@@ -54,6 +59,7 @@ static int run(const ot_cli *cli)
         .best = values->best,
         .tvm = values->tvm,
         .path = values->output,
+        .format = values->format,
     };
     if (optune_export_records(cli->handle, &wanted, &result, &err) < 0)
         return ot_say_failure(&err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune import`: reads tuning logs, ours or AutoTVM's, from files or https addresses. One
- * source that cannot be read does not keep the others out; it makes the exit code 1.
+ * `optune import`: reads tuning logs, ours or AutoTVM's, Kernel Tuner's caches and T4 results, from
+ * files or https addresses. One source that cannot be read does not keep the others out; it makes
+ * the exit code 1.
  */
 #include "cli/cli.h"
 
@@ -37,8 +38,12 @@ OT_CMD(import) = {
     .missing = "a log: a file or an https address",
     .options = ot_json_options,
     .values_size = sizeof(ot_json_values),
-    .notes = "Says line by line what was not taken and why. Exits with 1 when a source could "
-             "not be\n"
-             "read.\n",
+    .notes =
+        "Logs of ours and of AutoTVM; Kernel Tuner's caches and T4 results, whose kernel has "
+        "to be\n"
+        "known here by its name (optune tune FILE).\n"
+        "Says line by line what was not taken and why. Exits with 1 when a source could "
+        "not be\n"
+        "read.\n",
     .run = run,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune tune`: tunes the kernel of a file that somebody brings. The file becomes an operator
- * of this process and is remembered beside the database; from there on it is a run like any other.
+ * `optune tune`: tunes the kernel of a file that somebody brings, or a program, which is declared
+ * in a file beside the database first. The file becomes an operator of this process and is
+ * remembered beside the database; from there on it is a run like any other.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +11,41 @@
 
 typedef struct tune_values {
     const char *format;
+    ot_repeats knobs, sizes, where, env, reads, depends;
+    const char *build, *check, *objective, *name;
+    double timeout;
+    bool same_output;
     ot_tuning how;
 } tune_values;
 
+/* An option of programs, whose value is the field of that name. */
+#define OF_PROGRAM(option, field, kind, what, says)                                            \
+    {                                                                                          \
+        .name = option, .type = kind, .offset = offsetof(tune_values, field),                  \
+        .argument = what, .help = says                                                         \
+    }
+
 static const ot_option options[] = {
+    OF_PROGRAM("knob", knobs, OT_OPTION_REPEATS, "NAME=V,...",
+               "tune the program behind --, with {NAME} in its words; repeated"),
+    OF_PROGRAM("build", build, OT_OPTION_TEXT, "COMMAND", "makes the program first"),
+    OF_PROGRAM("env", env, OT_OPTION_REPEATS, "NAME=VALUE", "its environment; may be repeated"),
+    OF_PROGRAM("read", reads, OT_OPTION_REPEATS, "PATTERN",
+               "numbers that it prints: 'took {time} s'; may be repeated"),
+    OF_PROGRAM("objective", objective, OT_OPTION_TEXT, "EXPR",
+               "what is minimised: time (default), 1/rate, memory ..."),
+    OF_PROGRAM("check", check, OT_OPTION_TEXT, "COMMAND",
+               "judges each config by its exit status, with the output on stdin"),
+    OF_PROGRAM("same-output", same_output, OT_OPTION_FLAG, NULL,
+               "every config has to print what the default one prints"),
+    OF_PROGRAM("where", where, OT_OPTION_REPEATS, "EXPR",
+               "a constraint over knobs and sizes; may be repeated"),
+    OF_PROGRAM("size", sizes, OT_OPTION_REPEATS, "NAME=N",
+               "a number that the workload names; may be repeated"),
+    OF_PROGRAM("depends", depends, OT_OPTION_REPEATS, "FILE",
+               "an edit of it makes records stale, too; may be repeated"),
+    OF_PROGRAM("timeout", timeout, OT_OPTION_SECONDS, "S", "of one run (default 10)"),
+    OF_PROGRAM("name", name, OT_OPTION_TEXT, "NAME", "the operator's (default the program's)"),
     {.name = "format",
      .type = OT_OPTION_TEXT,
      .offset = offsetof(tune_values, format),
@@ -47,14 +79,20 @@ static int print_best(optune *handle, const char *const *workloads, const char *
     return OT_EXIT_DONE;
 }
 
-static int tune(const ot_cli *cli, optune *handle, const optune_brought *b)
+/* What is tuned: a file, and the workloads named behind it. */
+typedef struct subject {
+    char path[4096];
+    const char *const *workloads; /* NULL: the file's own */
+} subject;
+
+static int tune(const ot_cli *cli, optune *handle, const optune_brought *b, const subject *what)
 {
     const tune_values *values = cli->values;
     optune_err err = {0};
     const char *const own[] = {b->workload, NULL};
-    const char *const *workloads = cli->n_words > 1 ? cli->words + 1 : own;
+    const char *const *workloads = what->workloads ? what->workloads : own;
     optune_run_options how = {.size = sizeof(how), .op = b->op, .workloads = workloads};
-    if (optune_remember(handle, cli->words[0], &err) < 0)
+    if (optune_remember(handle, what->path, &err) < 0)
         return ot_say_failure(&err);
     const int code = ot_tuning_run(handle, &values->how, &how, values->format != NULL);
     if (!values->format || values->how.compile_only ||
@@ -80,37 +118,87 @@ static int check_format(const ot_cli *cli)
     return ot_say_usage(cli->cmd, "--format is header, json or csv");
 }
 
+static const char *const *list_of(const ot_repeats *repeats)
+{
+    return repeats->n ? repeats->item : NULL;
+}
+
+static int declare(const ot_cli *cli, subject *what)
+{
+    const tune_values *v = cli->values;
+    optune_err err = {0};
+    const optune_command program = {
+        .size = sizeof program,
+        .command = cli->words,
+        .knobs = list_of(&v->knobs),
+        .sizes = list_of(&v->sizes),
+        .where = list_of(&v->where),
+        .env = list_of(&v->env),
+        .reads = list_of(&v->reads),
+        .depends = list_of(&v->depends),
+        .build = v->build,
+        .check = v->check,
+        .objective = v->objective,
+        .name = v->name,
+        .timeout = v->timeout,
+        .same_output = v->same_output,
+    };
+    return optune_declare(cli->globals->db, &program, what->path, sizeof what->path, &err) < 0
+               ? ot_say_failure(&err)
+               : OT_EXIT_DONE;
+}
+
+/* With knobs all words are a command's; without, the first is a file. */
+static int find_subject(const ot_cli *cli, subject *what)
+{
+    const tune_values *v = cli->values;
+    if (v->knobs.n)
+        return declare(cli, what);
+    if (v->build || v->check || v->objective || v->name || v->same_output || v->env.n ||
+        v->reads.n || v->where.n || v->sizes.n || v->depends.n || v->timeout > 0)
+        return ot_say_usage(cli->cmd, "these options are of a program, which has knobs: --knob "
+                                      "'threads=1,2,4' -- ./app --threads {threads}");
+    if (snprintf(what->path, sizeof what->path, "%s", cli->words[0]) >= (int)sizeof what->path)
+        return ot_say_usage(cli->cmd, "the file's path is too long");
+    what->workloads = cli->n_words > 1 ? cli->words + 1 : NULL;
+    return OT_EXIT_DONE;
+}
+
 static int run(const ot_cli *cli)
 {
     const tune_values *values = cli->values;
-    const char *file = cli->words[0];
+    subject what = {.workloads = NULL};
     optune_brought b = {.size = sizeof b};
     optune_err err = {0};
     optune *handle = NULL;
     int code = ot_tuning_check(cli, &values->how);
     if (code == OT_EXIT_DONE)
         code = check_format(cli);
+    if (code == OT_EXIT_DONE)
+        code = find_subject(cli, &what);
     if (code != OT_EXIT_DONE)
         return code;
-    for (int i = 0; i == 0 || (cli->n_words > 1 && i < cli->n_words - 1); i++) {
+    for (int i = 0; i == 0 || (what.workloads && what.workloads[i]); i++) {
         b = (optune_brought){.size = sizeof b};
-        if (optune_bring(file, cli->n_words > 1 ? cli->words[i + 1] : NULL, &b, &err) < 0)
+        if (optune_bring(what.path, what.workloads ? what.workloads[i] : NULL, &b, &err) < 0)
             return ot_say_failure(&err);
         introduce(&b);
     }
-    code = ot_open_handle(cli->globals, b.target, &handle, &err) < 0 ? ot_say_failure(&err)
-                                                                     : tune(cli, handle, &b);
+    code = ot_open_handle(cli->globals, b.target, &handle, &err) < 0
+               ? ot_say_failure(&err)
+               : tune(cli, handle, &b, &what);
     optune_close(handle);
     return code;
 }
 
 OT_CMD(tune) = {
     .name = "tune",
-    .summary = "tune the kernel of a file of your own",
-    .arguments = "FILE [WORKLOAD...]",
+    .summary = "tune the kernel of a file of your own, or a program",
+    .arguments = "FILE [WORKLOAD...] | --knob NAME=V,... -- COMMAND",
     .min_words = 1,
     .max_words = -1,
-    .missing = "a file: C (.c), OpenCL C (.cl), CUDA (.cu) or T1 (.json)",
+    .missing = "a file: C (.c), OpenCL C (.cl), CUDA (.cu), T1 (.json), a program's (.tune); "
+               "or --knob and a command behind --",
     .options = options,
     .values_size = sizeof(tune_values),
     .offline = true,
@@ -125,6 +213,11 @@ OT_CMD(tune) = {
              "names\n"
              "one. The file is remembered beside the database: `optune query "
              "'scale(f32[1000000])'`\n"
-             "answers later, from any process; an edit makes its records stale.\n",
+             "answers later, from any process; an edit makes its records stale.\n"
+             "A program: optune tune --knob threads=1,2,4 --knob O=-O2,-O3 --build 'gcc {O} -o "
+             "app\n"
+             "app.c' -- ./app --threads {threads}. It is an operator of the target `program`, "
+             "called\n"
+             "like it: optune query 'app()' --target program.\n",
     .run = run,
 };

@@ -424,6 +424,11 @@ static void set_unit(reading *r, const json_t *metadata)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+static char *text_of(const json_t *json)
+{
+    return json_is_string(json) ? ot_strdup(json_string_value(json)) : NULL;
+}
+
 static int members(reading *r)
 {
     json_t *head = json_object();
@@ -468,14 +473,14 @@ static int members(reading *r)
                              "(\"results\")",
                              r->path);
     if (status >= 0) {
-        r->to->kernel = json_object_get(head, "kernel_name")
-                            ? ot_strdup(json_string_value(json_object_get(head, "kernel_name")))
-                            : NULL;
-        r->to->device = json_object_get(head, "device_name")
-                            ? ot_strdup(json_string_value(json_object_get(head, "device_name")))
-                            : NULL;
+        const json_t *metadata = json_object_get(head, "metadata");
+        const json_t *own = json_object_get(head, "optune");
+        own = own ? own : json_object_get(metadata, "optune");
+        r->to->kernel = text_of(json_object_get(head, "kernel_name"));
+        r->to->device = text_of(json_object_get(head, "device_name"));
+        r->to->origin = own ? json_dumps(own, JSON_COMPACT) : NULL;
         if (r->unit != 0)
-            set_unit(r, json_object_get(head, "metadata"));
+            set_unit(r, metadata);
     }
     json_decref(head);
     return status;
@@ -574,6 +579,7 @@ void ot_recorded_free(ot_recorded *recorded)
     free(recorded->name);
     free(recorded->kernel);
     free(recorded->device);
+    free(recorded->origin);
     free(recorded);
 }
 

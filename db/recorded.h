@@ -33,6 +33,8 @@ typedef struct ot_recorded {
     char *name;   /* "convolution/A100", from its path */
     char *kernel; /* as the file says; NULL: it does not */
     char *device; /* likewise */
+    char *
+        origin; /* what we wrote of it, JSON: impl, call, device, target, policy; NULL: nothing */
     int n_knobs;
     ot_recorded_knob knob[OPTUNE_MAX_KNOBS];
     int64_t size; /* product of the knobs' values */

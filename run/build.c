@@ -72,7 +72,7 @@ int ot_builder_open(const ot_build_options *options, ot_builder **builder, optun
         b->options.cache_bytes = (int64_t)512 << 20;
     b->patient = b->options.limit_s <= 0;
     if (b->patient)
-        b->options.limit_s = 20;
+        b->options.limit_s = b->options.row->patience_s > 0 ? b->options.row->patience_s : 20;
     if (b->options.jobs <= 0)
         b->options.jobs = (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (b->options.jobs > MOST_AT_ONCE)

@@ -32,22 +32,28 @@ static bool narrow(const ot_measure_policy *policy, const ot_measured *m)
     return m->n >= policy->min_samples && i->high - i->low <= policy->width * i->median;
 }
 
+/* What runs took, of which the timer said this. */
+static double took(const ot_measure_policy *policy, void *arg, double said)
+{
+    return policy->lasted && said >= 0 ? policy->lasted(arg) : said;
+}
+
 /* Runs once for warmth, then more and more at a time until a sample is long enough: that one is
  * the first sample. Returns the seconds spent; negative: failed. */
 static double grow(const ot_measure_policy *policy, ot_timer timer, void *arg, ot_measured *m)
 {
     *m = (ot_measured){.inner = 1};
-    double spent = timer(arg, 1);
+    double spent = took(policy, arg, timer(arg, 1));
     while (spent >= 0) {
-        const double t = timer(arg, m->inner);
+        const double t = timer(arg, m->inner), lasted = took(policy, arg, t);
         if (t < 0)
             break;
-        spent += t;
-        if (t >= policy->sample_s || m->inner >= (int64_t)1 << 40) {
+        spent += lasted;
+        if (lasted >= policy->sample_s || m->inner >= (int64_t)1 << 40) {
             add(m, t);
             return spent;
         }
-        const double times = t > 0 ? policy->sample_s * 1.2 / t : 10;
+        const double times = lasted > 0 ? policy->sample_s * 1.2 / lasted : 10;
         m->inner = (int64_t)ceil((double)m->inner * fmin(fmax(times, 1.5), 10));
     }
     m->failed = true;
@@ -72,7 +78,7 @@ void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, vo
             return;
         const double t = timer(arg, m->inner);
         m->failed = t < 0;
-        spent += t;
+        spent += took(policy, arg, t);
         if (!m->failed)
             add(m, t);
     }
@@ -110,14 +116,16 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
                 continue;
             const double once =
                 m[i].n ? m[i].interval.median : policy->sample_s / (double)m[i].inner;
-            const double warm =
-                policy->cold ? 0 : timer(arg[i], (int64_t)fmax(1, ceil(WARM_S / once)));
+            const double warm = policy->cold || policy->lasted
+                                    ? 0
+                                    : timer(arg[i], (int64_t)fmax(1, ceil(WARM_S / once)));
+            spent += fmax(warm, 0);
             const double t = warm < 0 ? -1 : timer(arg[i], m[i].inner);
             m[i].failed = t < 0;
             if (m[i].failed)
                 continue;
             add(&m[i], t);
-            spent += warm + t;
+            spent += took(policy, arg[i], t);
             settled = settled && narrow(policy, &m[i]);
         }
         /* Slow candidates end it before ten rounds, or it would take minutes. */

@@ -38,6 +38,12 @@ typedef struct shared {
     int64_t in_at[OPTUNE_MAX_INPUTS], out_at[OPTUNE_MAX_OUTPUTS];
 } shared;
 
+/* So long where nothing says more. */
+static double patience(const setup *s, double usual)
+{
+    return fmax(usual, ot_target_find(s->target.kind)->patience_s);
+}
+
 /* ---- building ---------------------------------------------------------------------------- */
 
 static int find_place(setup *s, const optune_target *target, const optune_device *device,
@@ -82,7 +88,7 @@ static int build_module(setup *s, const optune_plan *plan, int i, const char *pa
         if (status >= 0)
             status = row->compile(&s->target, &s->device, flag, module->n_flags, source, name,
                                   &argv, err);
-        if (status >= 0 && ot_run_program(argv.word, COMPILE_S, &said, err) < 0) {
+        if (status >= 0 && ot_run_program(argv.word, patience(s, COMPILE_S), &said, err) < 0) {
             const char *error = strstr(ot_text_str(&said), "error:");
             status = optune_fail(err, OPTUNE_ETOOL, "it cannot be compiled: %.*s",
                                  (int)strcspn(error ? error : ot_text_str(&said), "\n"),
@@ -167,16 +173,16 @@ static _Noreturn void run_inside(const setup *s, shared *to)
 }
 
 /* How it ended, if it ended by itself; killed when its time is over. */
-static int wait_for(pid_t pid, const shared *from, optune_err *err)
+static int wait_for(pid_t pid, const shared *from, double most_s, optune_err *err)
 {
-    const double end = ot_now() + MOST_S;
+    const double end = ot_now() + most_s;
     int how = 0;
     pid_t ended;
     while ((ended = waitpid(pid, &how, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
         if (ot_now() > end) {
             kill(pid, SIGKILL);
             waitpid(pid, &how, 0);
-            return optune_fail(err, OPTUNE_ETIMEOUT, "it took more than %.0f s", MOST_S);
+            return optune_fail(err, OPTUNE_ETIMEOUT, "it took more than %.0f s", most_s);
         }
         usleep(500);
     }
@@ -216,7 +222,7 @@ static int run_apart(const setup *s, const void *const *in, void *const *out, op
         run_inside(s, (shared *)map);
     int status = pid < 0 ? optune_fail(err, OPTUNE_EWORKER, "no process can be made: %s",
                                        strerror(errno))
-                         : wait_for(pid, (const shared *)map, err);
+                         : wait_for(pid, (const shared *)map, patience(s, MOST_S), err);
     for (int i = 0; i < call->n_outputs && status >= 0; i++)
         memcpy(out[i], map + plan.out_at[i], (size_t)optune_tensor_bytes(&call->output[i]));
     munmap(map, (size_t)bytes);

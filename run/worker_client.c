@@ -284,6 +284,14 @@ static bool is_candidates(int status)
     return status == OPTUNE_EWORKER || status == OPTUNE_ETIMEOUT;
 }
 
+/* Seconds that a trial may take: its own, its target's, or the house's. */
+static double limit_of(const ot_worker *w, const ot_trial *trial)
+{
+    const optune_target_row *row = ot_target_find(w->options.target->kind);
+    const double usual = row && row->patience_s > 0 ? row->patience_s : TRIAL_S;
+    return trial->limit_s > 0 ? trial->limit_s : usual;
+}
+
 static int try_once(ot_worker *w, const ot_trial *trial, const ot_measure_policy *policy,
                     double limit_s, json_t **answer, bool *ran, optune_err *err)
 {
@@ -304,7 +312,7 @@ static int try_once(ot_worker *w, const ot_trial *trial, const ot_measure_policy
 int ot_worker_trial(ot_worker *w, const ot_trial *trial, const ot_measure_policy *policy,
                     ot_arena *arena, ot_trial_result *result, optune_err *err)
 {
-    const double limit_s = trial->limit_s > 0 ? trial->limit_s : TRIAL_S, start = ot_now();
+    const double limit_s = limit_of(w, trial), start = ot_now();
     int lock;
     int status = ot_device_lock(&w->options, &lock, err);
     if (status < 0)
@@ -353,7 +361,7 @@ static int ask_finals(ot_worker *w, const ot_trial *trial, const bool *out, int 
         if (out[i])
             continue;
         json_array_append_new(candidates, candidate_json(&trial[i]));
-        limit_s = fmax(limit_s, trial[i].limit_s > 0 ? trial[i].limit_s : TRIAL_S);
+        limit_s = fmax(limit_s, limit_of(w, &trial[i]));
         which[k++] = i;
     }
     *ran = true;
@@ -403,7 +411,7 @@ int ot_worker_finals(ot_worker *w, const ot_trial *trial, int n,
         } else if (ran && is_candidates(status) && w->process.at >= 0 && w->process.at < left) {
             /* It costs itself only: the others are measured again. */
             const int loser = which[w->process.at];
-            const double limit_s = trial[loser].limit_s > 0 ? trial[loser].limit_s : TRIAL_S;
+            const double limit_s = limit_of(w, &trial[loser]);
             ended_result(w, status, limit_s, seed, arena, &result[loser]);
             out[loser] = true;
             left--;

@@ -65,6 +65,7 @@ int ot_keeper_runner(ot_keeper *k, int slot, ot_runner **runner, optune_err *err
  * candidate's. */
 int ot_contest_prepare(ot_contestant *c, optune_err *err);
 double ot_contest_time(void *contestant, int64_t count); /* an ot_timer */
+double ot_contest_lasted(void *contestant);              /* seconds that its last runs took */
 /* Once per turn: tells whose it is. */
 void ot_contest_announce(ot_contestant *c);
 /* Timed runs in a row; *lag: the keeper's time less what was reported, shaking included. `judged`:

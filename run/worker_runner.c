@@ -181,6 +181,15 @@ static int fetch(runner *r, const seat *at, const ot_order *order, ot_report *re
     return OPTUNE_OK;
 }
 
+/* What a target's own word makes of the candidate. */
+static int outcome_of(int status)
+{
+    return status == OPTUNE_EDAMAGED   ? OPTUNE_OUTCOME_WRONG
+           : status == OPTUNE_ETIMEOUT ? OPTUNE_OUTCOME_RUN_TIMEOUT
+           : status == OPTUNE_EWORKER  ? OPTUNE_OUTCOME_CRASH
+                                       : OPTUNE_OUTCOME_RUNTIME;
+}
+
 static double time_cold(runner *r, const optune_launch *launch, int n, int64_t count,
                         optune_err *err)
 {
@@ -232,6 +241,8 @@ static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *repo
             report->seconds -=
                 fmin(at->shake_s * (double)(order->count - 1), report->seconds / 2);
     }
+    if (report->seconds < 0)
+        report->outcome = outcome_of(err->status);
     if (report->seconds < 0)
         return err->status < 0 ? err->status : optune_fail(err, OPTUNE_EIO, "a run failed");
     return order->settle ? fetch(r, at, order, report, err) : OPTUNE_OK;

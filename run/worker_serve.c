@@ -190,6 +190,15 @@ static ot_contestant contestant(ot_keeper *k, const json_t *request, int index, 
     };
 }
 
+/* The policy of a request, for a clock that may be no clock. */
+static int policy_of(const ot_keeper *k, const json_t *request, ot_measure_policy *policy,
+                     optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(ot_wire_read_policy(json_object_get(request, "policy"), policy, err));
+    policy->lasted = k->row && k->row->costs ? ot_contest_lasted : NULL;
+    return OPTUNE_OK;
+}
+
 static double limit_of(const json_t *request)
 {
     const double limit_s = ot_wire_real(request, "limit");
@@ -228,7 +237,7 @@ static void say_killed(ot_contestant *c)
 static json_t *trial(ot_keeper *k, const json_t *request, optune_err *err)
 {
     ot_measure_policy policy;
-    int status = ot_wire_read_policy(json_object_get(request, "policy"), &policy, err);
+    int status = policy_of(k, request, &policy, err);
     const double start = ot_now();
     ot_measured *m = ot_alloc(sizeof *m);
     ot_contestant c = {0};
@@ -362,7 +371,7 @@ static json_t *finals(ot_keeper *k, const json_t *request, optune_err *err)
     const int n = (int)json_array_size(candidates);
     final f = {
         .keeper = k, .n = n, .seconds = ot_wire_real(request, "seconds"), .start = ot_now()};
-    int status = ot_wire_read_policy(json_object_get(request, "policy"), &f.policy, err);
+    int status = policy_of(k, request, &f.policy, err);
     if (status >= 0 && n > OT_MOST_SLOTS)
         status = optune_fail(err, OPTUNE_ELIMIT, "more than %d finalists", (int)OT_MOST_SLOTS);
     if (status >= 0 && !k->ready)

@@ -109,7 +109,7 @@ static bool possible(ot_contestant *c, const ot_measured *m)
     char why[OPTUNE_WHY_SIZE];
     const double least =
         ot_least_seconds(&c->keeper->inputs.call, &c->keeper->device, why, sizeof why);
-    if (m->interval.median >= least)
+    if (c->keeper->row->costs || m->interval.median >= least)
         return true;
     c->outcome = OPTUNE_OUTCOME_RUNTIME;
     snprintf(c->text, sizeof c->text,
@@ -123,7 +123,7 @@ static bool last_row(ot_contestant *c, const ot_measured *m)
 {
     double seconds, lag;
     const double runs = fmin((double)m->inner, ROW_S / fmax(m->interval.median, 1e-9));
-    if (runs < 2 && m->interval.median > MUCH_S)
+    if (c->keeper->row->costs || (runs < 2 && m->interval.median > MUCH_S))
         return true; /* a look says nearly the same */
     return ot_contest_row(c, runs < 2 ? 2 : (int64_t)runs, true, &seconds, &lag) &&
            ot_contest_judge(c, OT_SET_TRUE, OT_SPOT_ELEMENTS);

@@ -29,6 +29,7 @@ struct optune_space {
     int64_t size;
     ot_knob knob[OPTUNE_MAX_KNOBS];
     optune_err problem; /* the first misuse; status 0: none */
+    ot_where *where;    /* what is valid, as far as constraints say; NULL: they say nothing */
 };
 
 /* space.c: the knob of that name, or -1. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/where.h"
 #include "strategy/inside.h"
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -53,7 +54,38 @@ void ot_space_close(optune_space *space)
         free(space->knob[i].value);
         free(space->knob[i].word);
     }
+    ot_where_close(space->where);
     free(space);
+}
+
+/* ---- constraints ------------------------------------------------------------------------- */
+
+void ot_space_where(optune_space *space, ot_where *where)
+{
+    ot_where_close(space->where);
+    space->where = where;
+}
+
+int64_t ot_space_counted(const optune_space *space)
+{
+    ot_where_count count;
+    return space->where && ot_where_counted(space->where, &count) ? count.valid : -1;
+}
+
+int64_t ot_space_valid_nth(const optune_space *space, int64_t k)
+{
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    ot_where_nth(space->where, k, digit);
+    return optune_space_index(space, digit);
+}
+
+int64_t ot_space_valid_some(const optune_space *space, uint64_t *rng)
+{
+    enum { STEPS = 1 << 20 };
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    return space->where && ot_where_some(space->where, STEPS, rng, digit)
+               ? optune_space_index(space, digit)
+               : -1;
 }
 
 /* ---- sizes and digits -------------------------------------------------------------------- */

@@ -90,6 +90,16 @@ bool ot_space_valid(const optune_space *space, const optune_config *config, char
 /* What the implementation uses untuned. False, with a sentence: its own `valid` refuses that, so it
  * must not be used; every implementation in tree is tested never to do so. */
 bool ot_space_fallback(const optune_space *space, optune_config *config, char *why);
+/* Constraints over the knobs that were declared, in their order; the space's from then on. `valid`
+ * has to say the same of them, and may say more. */
+typedef struct ot_where ot_where; /* base/where.h */
+void ot_space_where(optune_space *space, ot_where *where);
+/* How many configs satisfy them; -1: there are none of these, or it cannot be told. */
+int64_t ot_space_counted(const optune_space *space);
+/* The k-th of these as an index. */
+int64_t ot_space_valid_nth(const optune_space *space, int64_t k);
+/* One that satisfies them, found step by step, not uniform; -1: none was found. */
+int64_t ot_space_valid_some(const optune_space *space, uint64_t *rng);
 int64_t ot_space_random(const optune_space *space,
                         uint64_t *rng); /* any index, maybe invalid */
 int64_t ot_space_mutate(const optune_space *space, int64_t index, double rate, uint64_t *rng);

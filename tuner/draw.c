@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Uniform draws of fresh configs. Drawing until one is valid is uniform and needs no memory, and
- * where one in fifty is valid it is soon done. Where draws keep missing (few valid ones, or most
- * tried already), the valid configs are listed once and drawn from the list; only a space that is
- * too large for that is drawn from for longer, and in the end given up.
+ * where one in fifty is valid it is soon done. Where draws keep missing and constraints say how
+ * many are valid, one of these is drawn by its number. Where most were tried already the valid ones
+ * are listed once and drawn from the list; only a space that is too large for that is drawn from
+ * for longer, and in the end one is found step by step, or none.
  */
 #include <stdlib.h>
 
@@ -22,18 +23,31 @@ static int64_t draw(const optune_search_view *view, uint64_t *rng, int times)
     return -1;
 }
 
-static void list(ot_arm *arm)
+/* Of `valid` ones that constraints let through; a device may refuse more. */
+static int64_t draw_counted(const optune_search_view *view, uint64_t *rng, int64_t valid,
+                            int times)
 {
-    const int64_t size = optune_space_size(arm->space);
+    for (int i = 0; i < times && valid > 0; i++) {
+        const int64_t index = ot_space_valid_nth(view->space, optune_random_below(rng, valid));
+        if (view->fresh(view, index))
+            return index;
+    }
+    return -1;
+}
+
+static void list(ot_arm *arm, int64_t valid)
+{
+    const int64_t size = valid < 0 ? optune_space_size(arm->space) : valid;
     int64_t capacity = 1024;
     arm->unseen = ot_alloc((size_t)capacity * sizeof *arm->unseen);
-    for (int64_t index = 0; index < size; index++) {
+    for (int64_t i = 0; i < size; i++) {
+        const int64_t index = valid < 0 ? i : ot_space_valid_nth(arm->space, i);
         if (!arm->view.fresh(&arm->view, index))
             continue;
         if (arm->n_unseen == capacity) {
             int64_t *more = ot_alloc(2 * (size_t)capacity * sizeof *more);
-            for (int64_t i = 0; i < capacity; i++)
-                more[i] = arm->unseen[i];
+            for (int64_t k = 0; k < capacity; k++)
+                more[k] = arm->unseen[k];
             free(arm->unseen);
             arm->unseen = more;
             capacity *= 2;
@@ -55,15 +69,29 @@ static int64_t draw_listed(ot_arm *arm, uint64_t *rng)
     return -1;
 }
 
+/* Where the first draws missed: what else can be done. */
+static int64_t draw_rare(const optune_search_view *view, uint64_t *rng)
+{
+    ot_arm *arm = view->core;
+    const int64_t valid = ot_space_counted(view->space);
+    int64_t index = draw_counted(view, rng, valid, DRAWS);
+    if (index >= 0)
+        return index;
+    if ((valid >= 0 ? valid : optune_space_size(view->space)) <= LISTED) {
+        list(arm, valid);
+        return draw_listed(arm, rng);
+    }
+    index = draw(view, rng, LONG_DRAWS);
+    if (index < 0)
+        index = ot_space_valid_some(view->space, rng);
+    return view->fresh(view, index) ? index : -1;
+}
+
 int64_t optune_search_draw(const optune_search_view *view, uint64_t *rng)
 {
     ot_arm *arm = view->core;
-    const bool small = optune_space_size(view->space) <= LISTED;
-    if (!arm->unseen) {
-        const int64_t index = draw(view, rng, small ? DRAWS : LONG_DRAWS);
-        if (index >= 0 || !small)
-            return index;
-        list(arm);
-    }
-    return draw_listed(arm, rng);
+    if (arm->unseen)
+        return draw_listed(arm, rng);
+    const int64_t index = draw(view, rng, DRAWS);
+    return index >= 0 ? index : draw_rare(view, rng);
 }

@@ -83,7 +83,7 @@ static void label(const optune_call *call, bool with_op, char *to, size_t size)
     }
     for (int i = 0; i < call->n_epilogues; i++)
         ot_text_printf(&text, " -> %s", call->epilogue[i].op->name);
-    snprintf(to, size, "%s", ot_text_str(&text));
+    snprintf(to, size, "%s", text.n ? ot_text_str(&text) : call->op->name);
     ot_text_release(&full);
     ot_text_release(&text);
 }
@@ -273,7 +273,8 @@ static json_t *row_json(const ot_run *run, const optune_call *call, const ot_row
     json_object_set_new(json, "space", json_integer(tuned->space));
     json_object_set_new(json, "failures", failures);
     json_object_set_new(json, "problem", text_or_null(tuned->problem));
-    json_object_set_new(json, "standard", text_or_null(call->op->standard));
+    json_object_set_new(json, "standard",
+                        text_or_null(call->op->judge ? call->op->judge : call->op->standard));
     return json;
 }
 

@@ -179,15 +179,20 @@ static void add_means(const ot_row *all, int n, int width, ot_text *to)
 static void add_standard(const optune_call *call, const ot_row *r, int width, ot_text *to)
 {
     ot_text line = {0};
-    if (!call->op->standard || !r->best)
+    const optune_op *op = call->op;
+    if ((!op->standard && !op->judge) || !r->best)
         return;
     ot_text_printf(&line, "best of %s: ", call->op->name);
     ot_config_print_short(&r->best->config, &line);
-    ot_text_printf(&line, "; outputs checked against %s, within ", call->op->standard);
-    ot_text_add_real(&line, call->op->absolute);
-    ot_text_add(&line, " + ");
-    ot_text_add_real(&line, call->op->relative);
-    ot_text_add(&line, " of it");
+    if (op->judge)
+        ot_text_printf(&line, "; judged by %s", op->judge);
+    if (op->standard && !op->judge) {
+        ot_text_printf(&line, "; outputs checked against %s, within ", op->standard);
+        ot_text_add_real(&line, op->absolute);
+        ot_text_add(&line, " + ");
+        ot_text_add_real(&line, op->relative);
+        ot_text_add(&line, " of it");
+    }
     add_line(&line, width, to);
     ot_text_release(&line);
 }

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 5
+#define OPTUNE_ABI 6
 
 /* ---- strategy: which implementations for one target key ---------------------------------- */
 
@@ -297,7 +297,7 @@ typedef struct optune_search_view {
     void *core;
     int n_pending;          /* asked and not told yet; they are no longer fresh */
     const int64_t *pending; /* which, oldest first */
-    double left;            /* how many more this search will be asked for, this one included, as
+    double left; /* how many more this search will be asked for, this one included, as
                                far as trials and time tell; 0: nothing is known */
 } optune_search_view;
 
@@ -442,6 +442,11 @@ typedef struct optune_target_row {
     bool (*alive)(void *state);
     /* Replaces what the caches hold, for the measuring policy `cold`. NULL: it cannot be done. */
     int (*flush)(void *state);
+    /* Seconds that building a module may take, and a trial; 0: 20. */
+    double patience_s;
+    /* What `time` returns is a cost of another kind, which this machine's clock says nothing about:
+     * anything above 0. */
+    bool costs;
 } optune_target_row;
 
 /* The row of a target as it is used, so that one that is `like` it can call its hooks. NULL:

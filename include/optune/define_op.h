@@ -185,6 +185,8 @@ typedef struct optune_op {
     /* The values that an input may hold, both ends included, where a kernel cannot take any. False:
      * any. NULL: any for all of them. */
     bool (*range)(const optune_call *call, int input, double *low, double *high);
+    /* What else says whether a run is right, for people: "its exit status". NULL: nothing. */
+    const char *judge;
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,

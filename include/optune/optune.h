@@ -42,7 +42,8 @@ typedef struct optune_options {
     optune_log_level log_level; /* messages above it are not made */
     void (*log)(void *arg, optune_log_level level, const char *text); /* NULL: dropped */
     void *log_arg;
-    const char *policy; /* how runs measure, and whose records answer: "warm"; "cold": before every
+    const char
+        *policy; /* how runs measure, and whose records answer: "warm"; "cold": before every
                            run the caches are flushed; "model-<N>M": constants come from where a
                            model of N MiB (a power of two up to 1024) finds them, as so much else
                            is touched between two uses; NULL: "warm" */
@@ -96,8 +97,8 @@ typedef struct optune_run_options {
     bool
         compile_only; /* build `trials` configs of each workload and say what they use; measures
                           and stores nothing; needs no device where the target names an -arch */
-    const char *table; /* the result's text is a table: "csv", "markdown", or "text": NULL */
-    int width;         /* columns that a text fits into; 0: as wide as it wants */
+    const char *table;  /* the result's text is a table: "csv", "markdown", or "text": NULL */
+    int width;          /* columns that a text fits into; 0: as wide as it wants */
     const char *policy; /* measured and recorded so; NULL: the handle's (optune_options) */
     /* The graph whose workloads these are: at the end, in up to a tenth of the time, the best few
      * of each are timed in it while it runs, and recorded as measured there; NULL: none. */
@@ -134,6 +135,29 @@ typedef struct optune_brought {
  * file, or no config is valid, with the constraints that refuse them. */
 OPTUNE_API int optune_bring(const char *path, const char *workload, optune_brought *brought,
                             optune_err *err);
+/* A program to be tuned, see docs/tune.md. Texts are as in a .tune file, lists end with NULL; NULL:
+ * none. */
+typedef struct optune_command {
+    size_t size;                /* sizeof(optune_command) */
+    const char *const *command; /* its words; required */
+    const char *const *knobs;   /* "threads=1,2,4", or "threads=[2**i for i in range(4)]" */
+    const char *const *sizes;   /* "N=1024": attributes of the call */
+    const char *const *where;   /* constraints */
+    const char *const *env;     /* "OMP_NUM_THREADS={threads}" */
+    const char *const *reads;   /* patterns: "time: {time} s" */
+    const char *const *depends; /* files whose bytes decide what it does, too */
+    const char *build, *check;  /* commands */
+    const char *objective;      /* an expression; NULL: time */
+    const char *name;           /* of its operator; NULL: the program's */
+    double timeout;             /* seconds of one run; 0: 10 */
+    bool same_output;           /* each config has to print what the default one prints */
+} optune_command;
+
+/* Writes the program's declaration beside the database that optune_options.db names (NULL: the
+ * default one), as PATH, which is then brought like any file: optune_bring. EUSAGE and ESYNTAX: it
+ * cannot be declared so. */
+OPTUNE_API int optune_declare(const char *db, const optune_command *program, char *path,
+                              size_t size, optune_err *err);
 /* Has this handle's runs know a brought file, and notes beside the database where it is, so that
  * every later handle on this database knows its operator. */
 OPTUNE_API int optune_remember(optune *handle, const char *path, optune_err *err);
@@ -258,6 +282,9 @@ typedef struct optune_export_options {
      * in full; measured warm unless `policy` says otherwise. */
     bool tvm;
     const char *path; /* NULL: the log is the result's text */
+    /* "t4" (results of the autotuning community's schema), "kernel-tuner" (its cache file): of one
+     * implementation, workload, device and target; NULL: a log */
+    const char *format;
 } optune_export_options;
 /* Writes records as a log, oldest first, in which targets are TVM's. The caller frees the
  * result. */

@@ -67,7 +67,8 @@ class DispatchOptions(Structure):
 class ExportOptions(Structure):
     _fields_ = [("size", c_size_t), ("op", c_char_p), ("impl", c_char_p),
                 ("target", c_char_p), ("threads", c_int), ("device", c_char_p),
-                ("policy", c_char_p), ("best", c_bool), ("tvm", c_bool), ("path", c_char_p)]
+                ("policy", c_char_p), ("best", c_bool), ("tvm", c_bool), ("path", c_char_p),
+                ("format", c_char_p)]
 
 
 STRUCTS = {"optune_err": Err, "optune_options": Options, "optune_progress": CProgress,

@@ -255,6 +255,18 @@ static void handles(void **state)
     REFUSED(optune_export_records, none, &exporting, &result);
     REFUSED(optune_export_records, o, NULL, &result);
     REFUSED(optune_export_records, o, &exporting, NULL);
+    char path[64];
+    const char *const no_words[] = {NULL}, *const word[] = {"true", NULL};
+    optune_command command = {.size = sizeof command}, tiny = {.size = 1};
+    REFUSED(optune_declare, NULL, NULL, path, sizeof path);
+    REFUSED(optune_declare, NULL, &command, path, sizeof path);
+    command.command = no_words;
+    REFUSED(optune_declare, NULL, &command, path, sizeof path);
+    command.command = word;
+    REFUSED(optune_declare, NULL, &command, NULL, sizeof path);
+    FAILS(optune_declare, NULL, &tiny, path, sizeof path);
+    command.name = "no name";
+    REFUSED(optune_declare, NULL, &command, path, sizeof path);
     optune_brought brought = {.size = sizeof brought}, small = {.size = 1};
     REFUSED(optune_bring, NULL, NULL, &brought);
     REFUSED(optune_bring, "x.c", NULL, NULL);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bring/expr.h"
+#include "base/expr.h"
 
 enum { MOST_TEXT = 1 << 16, MOST_DEPTH = 64 };
 

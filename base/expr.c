@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bring/expr.h"
+#include "base/expr.h"
 
 ot_spot ot_spot_in(const ot_spot *place, const char *text, size_t at)
 {

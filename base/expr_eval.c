@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bring/expr.h"
+#include "base/expr.h"
 
 typedef struct evaluation {
     const ot_expr *expr;

@@ -9,8 +9,8 @@
  * operand), but an integer that leaves 64 bits, a list that grows long and a computation that
  * takes long are errors, so that text from anywhere costs little.
  */
-#ifndef OPTUNE_BRING_EXPR_H
-#define OPTUNE_BRING_EXPR_H
+#ifndef OPTUNE_BASE_EXPR_H
+#define OPTUNE_BASE_EXPR_H
 
 #include "base/base.h"
 

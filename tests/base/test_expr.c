@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions: what Python says of each, and that everything else is refused at its place. */
-#include "bring/expr.h"
+#include "base/expr.h"
 #include "support/check.h"
 
 /* With a = 7, b = -3, r = 2.5, w = 'two', l = [4, 8, 16]; what has another name has no value. */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program given in words becomes a .tune file beside the database, as a person would write it:
+ * from there on it is a file that is brought like any other.
+ */
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "answer/answer.h"
+#include "base/program.h"
+#include "bring/bring.h"
+
+/* ---- knobs ------------------------------------------------------------------------------- */
+
+/* A number or truth value as it stands, anything else as a word. */
+static int add_value(const char *text, size_t n, const char *knob, ot_text *to, optune_err *err)
+{
+    char word[OPTUNE_TEXT_SIZE], plain[32];
+    double real;
+    int64_t whole;
+    if (n >= sizeof word)
+        return optune_fail(err, OPTUNE_ELIMIT, "a value of knob '%s' is too long", knob);
+    snprintf(word, sizeof word, "%.*s", (int)n, text);
+    const bool integer = ot_parse_int(word, &whole);
+    snprintf(plain, sizeof plain, "%lld", (long long)(integer ? whole : 0));
+    const bool number =
+        (integer && strcmp(plain, word) == 0) || (!integer && ot_parse_real(word, &real));
+    if (number || strcmp(word, "True") == 0 || strcmp(word, "False") == 0) {
+        ot_text_add(to, word);
+        return OPTUNE_OK;
+    }
+    const char *quote = strchr(word, '\'') ? "\"" : "'";
+    if ((strchr(word, '\'') && strchr(word, '"')) || strchr(word, '\\') || strchr(word, '\n'))
+        return optune_fail(err, OPTUNE_ESYNTAX,
+                           "knob '%s': the value %s has both kinds of quotes, or a backslash",
+                           knob, word);
+    ot_text_printf(to, "%s%s%s", quote, word, quote);
+    return OPTUNE_OK;
+}
+
+static int add_knob(const char *said, ot_text *to, optune_err *err)
+{
+    const char *equals = strchr(said, '=');
+    if (!equals || equals == said)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%s' is no knob: NAME=VALUE,VALUE..., as in threads=1,2,4", said);
+    const char *p = equals + 1;
+    const bool expression = *p == '[' || strncmp(p, "list(", 5) == 0;
+    char name[OPTUNE_NAME_SIZE];
+    if (!ot_copy(name, sizeof name, "") || (size_t)(equals - said) >= sizeof name)
+        return optune_fail(err, OPTUNE_ELIMIT, "the name in '%.60s' is too long", said);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - said), said);
+    ot_text_printf(to, "knob %s = %s", name, expression ? p : "[");
+    for (bool more = !expression; more;) {
+        const size_t n = strcspn(p, ",");
+        OT_RETURN_UNLESS_OK(add_value(p, n, name, to, err));
+        more = p[n] == ',';
+        ot_text_add(to, more ? ", " : "]");
+        p += n + more;
+    }
+    ot_text_add(to, "\n");
+    return OPTUNE_OK;
+}
+
+/* ---- the rest ---------------------------------------------------------------------------- */
+
+static int add_line(const char *word, const char *rest, ot_text *to, optune_err *err)
+{
+    if (!rest)
+        return OPTUNE_OK;
+    if (strpbrk(rest, "\n\r"))
+        return optune_fail(err, OPTUNE_ESYNTAX, "a line ends within '%s'", rest);
+    ot_text_printf(to, "%s %s\n", word, rest);
+    return OPTUNE_OK;
+}
+
+static int add_quoted(const char *word, const char *text, ot_text *to, optune_err *err)
+{
+    ot_text quoted = {0};
+    if (text)
+        ot_word_quote(text, &quoted);
+    const int status = add_line(word, text ? ot_text_str(&quoted) : NULL, to, err);
+    ot_text_release(&quoted);
+    return status;
+}
+
+static int add_lines(const char *word, const char *const *list, bool quoted, ot_text *to,
+                     optune_err *err)
+{
+    for (int i = 0; list && list[i]; i++)
+        OT_RETURN_UNLESS_OK((quoted ? add_quoted : add_line)(word, list[i], to, err));
+    return OPTUNE_OK;
+}
+
+static int add_command(const optune_command *program, ot_text *to, optune_err *err)
+{
+    ot_text words = {0};
+    for (int i = 0; program->command[i]; i++) {
+        ot_text_add(&words, i ? " " : "");
+        ot_word_quote(program->command[i], &words);
+    }
+    const int status = add_line("run", ot_text_str(&words), to, err);
+    ot_text_release(&words);
+    return status;
+}
+
+static int write_text(const optune_command *p, ot_text *to, optune_err *err)
+{
+    char folder[4096], timeout[32];
+    if (!getcwd(folder, sizeof folder))
+        return optune_fail(err, OPTUNE_EIO, "the current folder has no name");
+    ot_text_add(to,
+                "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n");
+    OT_RETURN_UNLESS_OK(add_quoted("folder", folder, to, err));
+    OT_RETURN_UNLESS_OK(add_command(p, to, err));
+    OT_RETURN_UNLESS_OK(add_line("build", p->build, to, err));
+    OT_RETURN_UNLESS_OK(add_line("check", p->check, to, err));
+    OT_RETURN_UNLESS_OK(add_lines("size", p->sizes, false, to, err));
+    for (int i = 0; p->knobs && p->knobs[i]; i++)
+        OT_RETURN_UNLESS_OK(add_knob(p->knobs[i], to, err));
+    OT_RETURN_UNLESS_OK(add_lines("where", p->where, false, to, err));
+    OT_RETURN_UNLESS_OK(add_lines("env", p->env, true, to, err));
+    OT_RETURN_UNLESS_OK(add_lines("read", p->reads, true, to, err));
+    OT_RETURN_UNLESS_OK(add_lines("depends", p->depends, true, to, err));
+    OT_RETURN_UNLESS_OK(add_line("objective", p->objective, to, err));
+    ot_format(timeout, sizeof timeout, "%.9g", p->timeout);
+    OT_RETURN_UNLESS_OK(add_line("timeout", p->timeout > 0 ? timeout : NULL, to, err));
+    ot_text_add(to, p->same_output ? "same_output\n" : "");
+    return OPTUNE_OK;
+}
+
+/* The program's own, with what no name may have left out. */
+static void default_name(const char *program, char name[OPTUNE_NAME_SIZE])
+{
+    const char *slash = strrchr(program, '/');
+    size_t n = 0;
+    for (const char *p = slash ? slash + 1 : program; *p && *p != '.' && n < 40; p++)
+        name[n++] = isalnum((unsigned char)*p) ? *p : '_';
+    name[n] = '\0';
+    if (!ot_is_identifier(name))
+        ot_copy(name, OPTUNE_NAME_SIZE, "program");
+}
+
+int optune_declare(const char *db, const optune_command *program, char *path, size_t size,
+                   optune_err *err)
+{
+    char folder[4096], name[OPTUNE_NAME_SIZE] = "";
+    const char *others;
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", program}, {"path", path}));
+    if (program->size != sizeof *program)
+        return optune_fail(err, OPTUNE_EVERSION,
+                           "optune_command has another size: compiled against another version");
+    OT_RETURN_UNLESS_OK(OT_GIVEN(
+        err, {"program->command", program->command},
+        {"the first word of the command", program->command ? program->command[0] : NULL}));
+    if (!program->name)
+        default_name(program->command[0], name);
+    else if (!ot_is_identifier(program->name) ||
+             !ot_copy(name, sizeof name - 16, program->name))
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%s' is no name: letters, digits and '_', not too many",
+                           program->name);
+    OT_RETURN_UNLESS_OK(ot_context_folder(db, folder, sizeof folder, &others, err));
+    if (!*folder)
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "no database directory: set OPTUNE_DB or HOME, or name one with --db");
+    ot_text text = {0};
+    int status = write_text(program, &text, err);
+    if (status >= 0 && snprintf(path, size, "%s/programs/%s.tune", folder, name) >= (int)size)
+        status = optune_fail(err, OPTUNE_ELIMIT, "the path of the database is too long");
+    if (status >= 0) {
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        status = ot_make_dirs(path, err);
+        *slash = '/';
+    }
+    if (status >= 0)
+        status = ot_write_file(path, text.s, text.n, err);
+    ot_text_release(&text);
+    return status;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that is brought: the statements of a .tune file, what must hold between its knobs and
+ * the places of its commands, and the document that the target `program` runs.
+ *
+ *     run ./app --threads {threads}
+ *     build gcc {O} -o app app.c
+ *     knob threads = [1, 2, 4], O = ['-O2', '-O3']
+ *     read 'time: {time} s'
+ *
+ * The one idea: what a config means stays open until the plan's macros fill the places, so the
+ * declaration is a body like any other and a config a list of macros.
+ */
+#include <jansson.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bring/bring.h"
+
+enum { MOST_HASHED = 256 << 20 };
+static const double TIMEOUT_S = 10, MOST_TIMEOUT_S = 600;
+
+/* ---- statements -------------------------------------------------------------------------- */
+
+static int said_twice(const char *word, optune_err *err)
+{
+    return optune_fail(err, OPTUNE_ESYNTAX, "'%s' is said already", word);
+}
+
+static int take_words(ot_brought *b, const char *word, const char *rest, ot_words *to,
+                      optune_err *err)
+{
+    if (to->n && to != &b->program.depends)
+        return said_twice(word, err);
+    OT_RETURN_UNLESS_OK(ot_words_add(to, rest, &b->arena, err));
+    return to->n ? OPTUNE_OK
+                 : optune_fail(err, OPTUNE_ESYNTAX, "words are expected behind '%s'", word);
+}
+
+/* One word, which may hold blanks in quotes. */
+static int take_one(ot_brought *b, const char *word, const char *rest, const char **to,
+                    optune_err *err)
+{
+    ot_words words = {0};
+    if (*to)
+        return said_twice(word, err);
+    OT_RETURN_UNLESS_OK(take_words(b, word, rest, &words, err));
+    *to = words.word[0];
+    return words.n == 1
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_ESYNTAX,
+                             "one text is expected behind '%s': put it in quotes", word);
+}
+
+static int take_env(ot_brought *b, const char *rest, optune_err *err)
+{
+    ot_words words = {0};
+    OT_RETURN_UNLESS_OK(take_words(b, "env", rest, &words, err));
+    for (int i = 0; i < words.n; i++) {
+        const char *equals = strchr(words.word[i], '=');
+        if (!equals || equals == words.word[i])
+            return optune_fail(err, OPTUNE_ESYNTAX, "'%s' is no NAME=VALUE", words.word[i]);
+        if (b->program.n_env == OT_PROGRAM_TEXTS)
+            return optune_fail(err, OPTUNE_ELIMIT, "more than %d variables", OT_PROGRAM_TEXTS);
+        b->program.env[b->program.n_env++] = words.word[i];
+    }
+    return OPTUNE_OK;
+}
+
+static int take_read(ot_brought *b, const char *rest, optune_err *err)
+{
+    ot_program *p = &b->program;
+    const char *text = NULL;
+    if (p->n_read == OT_PROGRAM_TEXTS)
+        return optune_fail(err, OPTUNE_ELIMIT, "more than %d patterns", OT_PROGRAM_TEXTS);
+    OT_RETURN_UNLESS_OK(take_one(b, "read", rest, &text, err));
+    ot_pattern *pattern = &p->read[p->n_read++];
+    OT_RETURN_UNLESS_OK(ot_pattern_read(text, pattern, err));
+    for (int i = 0; i < p->n_read - 1; i++)
+        for (int k = 0; k < pattern->n; k++)
+            for (int m = 0; m < p->read[i].n; m++)
+                if (strcmp(pattern->name[k], p->read[i].name[m]) == 0)
+                    return optune_fail(err, OPTUNE_ECONFLICT,
+                                       "the patterns '%s' and '%s' both read {%s}",
+                                       p->read[i].text, text, pattern->name[k]);
+    return OPTUNE_OK;
+}
+
+static int take_timeout(ot_brought *b, const char *rest, optune_err *err)
+{
+    const char *text = NULL;
+    if (b->program.timeout_s > 0)
+        return said_twice("timeout", err);
+    OT_RETURN_UNLESS_OK(take_one(b, "timeout", rest, &text, err));
+    if (!ot_parse_real(text, &b->program.timeout_s) || b->program.timeout_s <= 0 ||
+        b->program.timeout_s > MOST_TIMEOUT_S)
+        return optune_fail(err, OPTUNE_ESYNTAX, "a timeout is seconds, above 0 and up to %g",
+                           MOST_TIMEOUT_S);
+    return OPTUNE_OK;
+}
+
+bool ot_program_word(const char *word)
+{
+    static const char *const known[] = {"run",       "build",      "check",  "depends",
+                                        "env",       "read",       "folder", "timeout",
+                                        "objective", "same_output"};
+    for (int i = 0; i < OT_COUNT(known); i++)
+        if (strcmp(word, known[i]) == 0)
+            return true;
+    return false;
+}
+
+int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err)
+{
+    ot_program *p = &b->program;
+    rest += strspn(rest, " \t");
+    if (strcmp(word, "run") == 0)
+        return take_words(b, word, rest, &p->run, err);
+    if (strcmp(word, "build") == 0)
+        return take_words(b, word, rest, &p->build, err);
+    if (strcmp(word, "check") == 0)
+        return take_words(b, word, rest, &p->check, err);
+    if (strcmp(word, "depends") == 0)
+        return take_words(b, word, rest, &p->depends, err);
+    if (strcmp(word, "env") == 0)
+        return take_env(b, rest, err);
+    if (strcmp(word, "read") == 0)
+        return take_read(b, rest, err);
+    if (strcmp(word, "folder") == 0)
+        return take_one(b, word, rest, &p->folder, err);
+    if (strcmp(word, "timeout") == 0)
+        return take_timeout(b, rest, err);
+    if (strcmp(word, "objective") == 0) {
+        p->objective = ot_arena_copy(&b->arena, rest);
+        return OPTUNE_OK;
+    }
+    p->same_output = true;
+    return *rest ? optune_fail(err, OPTUNE_ESYNTAX, "nothing is expected behind 'same_output'")
+                 : OPTUNE_OK;
+}
+
+/* ---- places ------------------------------------------------------------------------------ */
+
+typedef struct places {
+    const ot_brought *b;
+    bool met[OT_BROUGHT_VALUES];
+} places;
+
+static int slot_of(const ot_brought *b, const char *name)
+{
+    for (int i = 0; i < b->n_sizes; i++)
+        if (strcmp(b->size[i].name, name) == 0 && !b->size[i].list)
+            return i;
+    for (int i = 0; i < b->n_knobs; i++)
+        if (strcmp(b->knob[i].name, name) == 0)
+            return OT_BROUGHT_SIZES + i;
+    return -1;
+}
+
+static bool meet(void *arg, const char *name, ot_text *to)
+{
+    places *p = arg;
+    const int slot = slot_of(p->b, name);
+    if (slot >= 0)
+        p->met[slot] = true;
+    ot_text_add(to, "x");
+    return slot >= 0;
+}
+
+static int meet_words(const ot_words *words, places *met, optune_err *err)
+{
+    ot_text text = {0};
+    int status = OPTUNE_OK;
+    for (int i = 0; i < words->n && status >= 0; i++)
+        status = ot_fill(words->word[i], meet, met, &text, err);
+    ot_text_release(&text);
+    return status;
+}
+
+static ot_words env_words(const ot_program *p)
+{
+    ot_words words = {.n = p->n_env};
+    for (int i = 0; i < p->n_env; i++)
+        words.word[i] = p->env[i];
+    return words;
+}
+
+/* Whether a knob changes what is built, what is run, or nothing. */
+static int meet_all(ot_brought *b, optune_err *err)
+{
+    ot_program *p = &b->program;
+    places built = {.b = b}, run = {.b = b};
+    const ot_words env = env_words(p);
+    OT_RETURN_UNLESS_OK(meet_words(&p->build, &built, err));
+    OT_RETURN_UNLESS_OK(meet_words(&p->run, &run, err));
+    OT_RETURN_UNLESS_OK(meet_words(&p->check, &run, err));
+    OT_RETURN_UNLESS_OK(meet_words(&env, &run, err));
+    memcpy(p->built, built.met, sizeof p->built);
+    for (int i = 0; i < b->n_knobs; i++)
+        if (!built.met[OT_BROUGHT_SIZES + i] && !run.met[OT_BROUGHT_SIZES + i])
+            return ot_fail_at(b->knob[i].spot, OPTUNE_EUSAGE, err,
+                              "knob '%s' has no place: write {%s} in the command, in --env "
+                              "NAME={%s} or in --build",
+                              b->knob[i].name, b->knob[i].name, b->knob[i].name);
+    return OPTUNE_OK;
+}
+
+/* ---- what it depends on ------------------------------------------------------------------ */
+
+static const char *path_in(ot_brought *b, const char *word)
+{
+    return word[0] == '/' ? word : ot_arena_printf(&b->arena, "%s/%s", b->program.folder, word);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* Its bytes, or that it is not there. */
+static void digest_file(ot_brought *b, const char *path, ot_text *to)
+{
+    char hex[33] = "absent";
+    ot_text bytes = {0};
+    if (is_file(path) && ot_read_file(path, &bytes, MOST_HASHED, NULL) >= 0)
+        ot_digest_hex(ot_digest_of(ot_text_str(&bytes), bytes.n), hex);
+    (void)b;
+    ot_text_printf(to, "%s %s\n", path, hex);
+    ot_text_release(&bytes);
+}
+
+/* Files among the words of the build command, but for what it makes. */
+static void digest_sources(ot_brought *b, ot_text *to)
+{
+    const ot_program *p = &b->program;
+    for (int i = 1; i < p->build.n; i++) {
+        const char *path = path_in(b, p->build.word[i]);
+        if (strcmp(p->build.word[i - 1], "-o") != 0 && strcmp(path, p->path) != 0 &&
+            is_file(path))
+            digest_file(b, path, to);
+    }
+}
+
+static int digest_all(ot_brought *b, optune_err *err)
+{
+    const ot_program *p = &b->program;
+    ot_text text = {0};
+    int status = OPTUNE_OK;
+    if (!p->build.n)
+        digest_file(b, p->path, &text);
+    if (!strchr(p->run.word[0], '/') && p->run.n > 1 && is_file(path_in(b, p->run.word[1])))
+        digest_file(b, path_in(b, p->run.word[1]), &text); /* an interpreter's script */
+    digest_sources(b, &text);
+    for (int i = 0; i < p->depends.n && status >= 0; i++) {
+        const char *path = path_in(b, p->depends.word[i]);
+        if (is_file(path))
+            digest_file(b, path, &text);
+        else
+            status =
+                optune_fail(err, OPTUNE_ENOENT, "it depends on '%s', which is no file", path);
+    }
+    ot_digest_hex(ot_digest_of(ot_text_str(&text), text.n), b->digest);
+    ot_text_release(&text);
+    return status;
+}
+
+/* ---- settling ---------------------------------------------------------------------------- */
+
+static int find_folder(ot_brought *b, optune_err *err)
+{
+    char real[PATH_MAX];
+    const char *slash = strrchr(b->path, '/');
+    const char *own = ot_arena_printf(&b->arena, "%.*s/", (int)(slash - b->path), b->path);
+    const char *folder = b->program.folder ? b->program.folder : own;
+    folder = folder[0] == '/' ? folder : ot_arena_printf(&b->arena, "%s%s", own, folder);
+    if (!realpath(folder, real))
+        return optune_fail(err, OPTUNE_ENOENT, "there is no folder '%s' to run in", folder);
+    b->program.folder = ot_arena_copy(&b->arena, real);
+    return OPTUNE_OK;
+}
+
+static int find_program(ot_brought *b, optune_err *err)
+{
+    ot_program *p = &b->program;
+    char path[PATH_MAX];
+    const char *word = p->run.word[0];
+    const char *place = strchr(word, '{');
+    if (place && strchr(place, '}'))
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "the program itself, '%s', has a place in its name; 'env %s ...' runs "
+            "one that a knob names",
+            word, word);
+    if (strchr(word, '/')) {
+        const char *there = path_in(b, word);
+        p->path = realpath(there, path) ? ot_arena_copy(&b->arena, path) : there;
+        if (p->build.n)
+            p->path = there; /* it may not be there yet */
+    } else if (ot_find_program(word, path, sizeof path)) {
+        p->path = ot_arena_copy(&b->arena, path);
+    } else {
+        return optune_fail(err, OPTUNE_ENOENT,
+                           "there is no program '%s' on PATH; one in the folder is './%s'",
+                           word, word);
+    }
+    if (!p->build.n && !is_file(p->path))
+        return optune_fail(err, OPTUNE_ENOENT,
+                           "there is no program '%s'; --build COMMAND says how it is made",
+                           p->path);
+    return OPTUNE_OK;
+}
+
+/* What is minimised is over what is measured, read, or chosen. */
+static int check_objective(ot_brought *b, optune_err *err)
+{
+    static const char *const measured[] = {"time", "wall", "cpu", "memory"};
+    ot_program *p = &b->program;
+    const char *const *name;
+    ot_expr *expr;
+    if (!p->objective)
+        p->objective = "time";
+    OT_RETURN_UNLESS_OK(ot_expr_parse(p->objective, NULL, &expr, err));
+    int status = OPTUNE_OK;
+    const int n = ot_expr_names(expr, &name);
+    for (int i = 0; i < n && status >= 0; i++) {
+        bool known = slot_of(b, name[i]) >= 0;
+        for (int k = 0; k < OT_COUNT(measured); k++)
+            known = known || strcmp(name[i], measured[k]) == 0;
+        for (int k = 0; k < p->n_read; k++)
+            for (int m = 0; m < p->read[k].n; m++)
+                known = known || strcmp(name[i], p->read[k].name[m]) == 0;
+        if (!known)
+            status = optune_fail(err, OPTUNE_ENOENT,
+                                 "the objective '%s': '%s' is no time, wall, cpu or memory, no "
+                                 "knob, and no --read pattern has {%s}",
+                                 p->objective, name[i], name[i]);
+    }
+    ot_expr_free(expr);
+    return status;
+}
+
+static json_t *words_json(const ot_words *words)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < words->n; i++)
+        json_array_append_new(array, json_string(words->word[i]));
+    return array;
+}
+
+/* The body: the key that begins it is what the target knows it by. */
+static int write_body(ot_brought *b, optune_err *err)
+{
+    const ot_program *p = &b->program;
+    const ot_words env = env_words(p);
+    json_t *read = json_array();
+    for (int i = 0; i < p->n_read; i++)
+        json_array_append_new(read, json_string(p->read[i].text));
+    json_t *doc = json_object();
+    json_object_set_new(doc, "optune_program", json_integer(1));
+    json_object_set_new(doc, "program", json_string(p->path));
+    json_object_set_new(doc, "folder", json_string(p->folder));
+    json_object_set_new(doc, "run", words_json(&p->run));
+    json_object_set_new(doc, "env", words_json(&env));
+    json_object_set_new(doc, "read", read);
+    json_object_set_new(doc, "objective", json_string(p->objective));
+    json_object_set_new(doc, "timeout", json_real(p->timeout_s));
+    json_object_set_new(doc, "same_output", json_boolean(p->same_output));
+    json_object_set_new(doc, "digest", json_string(b->digest));
+    if (p->build.n)
+        json_object_set_new(doc, "build", words_json(&p->build));
+    if (p->check.n)
+        json_object_set_new(doc, "check", words_json(&p->check));
+    char *text = json_dumps(doc, JSON_COMPACT);
+    b->impl.source = ot_arena_copy(&b->arena, text);
+    free(text);
+    json_decref(doc);
+    return b->impl.source ? OPTUNE_OK
+                          : optune_fail(err, OPTUNE_ESYNTAX, "%s is no text in UTF-8", b->file);
+}
+
+int ot_program_settle(ot_brought *b, optune_err *err)
+{
+    ot_program *p = &b->program;
+    if (!p->run.n)
+        return optune_fail(
+            err, OPTUNE_ESYNTAX,
+            "%s says nothing to run; a line like 'run ./app --threads {threads}' "
+            "does",
+            b->file);
+    if (p->timeout_s <= 0)
+        p->timeout_s = TIMEOUT_S;
+    OT_RETURN_UNLESS_OK(find_folder(b, err));
+    OT_RETURN_UNLESS_OK(find_program(b, err));
+    OT_RETURN_UNLESS_OK(meet_all(b, err));
+    OT_RETURN_UNLESS_OK(check_objective(b, err));
+    OT_RETURN_UNLESS_OK(digest_all(b, err));
+    return write_body(b, err);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands as words, places that are filled, and patterns that find numbers. */
+#include <math.h>
+
+#include "base/program.h"
+#include "support/check.h"
+
+static void check_words(const char *text, const char *joined)
+{
+    ot_arena arena = {0};
+    ot_words words = {0};
+    ot_text all = {0};
+    optune_err err = {0};
+    check_ok(ot_words_add(&words, text, &arena, &err));
+    for (int i = 0; i < words.n; i++)
+        ot_text_printf(&all, "%s<%s>", i ? " " : "", words.word[i]);
+    assert_string_equal(ot_text_str(&all), joined);
+    assert_null(words.word[words.n]);
+    ot_text_release(&all);
+    ot_arena_release(&arena);
+}
+
+static void words(void **state)
+{
+    (void)state;
+    check_words("", "");
+    check_words("  gcc\t-O2  app.c ", "<gcc> <-O2> <app.c>");
+    check_words("a 'b c' \"d e\" '' f'g h'i", "<a> <b c> <d e> <> <fg hi>");
+    check_words("'$HOME *' a\\ b \"q\\\"q\" 'back\\slash' \"x\\n\"",
+                "<$HOME *> <a b> <q\"q> <back\\slash> <x\\n>");
+    ot_words list = {0};
+    ot_arena arena = {0};
+    optune_err err = {0};
+    assert_int_equal(ot_words_add(&list, "a 'b", &arena, &err), OPTUNE_ESYNTAX);
+    check_contains(err.text, "a quote has no end: 'b");
+    ot_arena_release(&arena);
+}
+
+static void a_quoted_word_is_read_as_itself(void **state)
+{
+    (void)state;
+    static const char *const word[] = {"plain", "",     "two words", "it's",
+                                       "\"",    "a\\b", "\t'\"\\"};
+    for (int i = 0; i < OT_COUNT(word); i++) {
+        ot_arena arena = {0};
+        ot_words words = {0};
+        ot_text text = {0};
+        optune_err err = {0};
+        ot_word_quote(word[i], &text);
+        check_ok(ot_words_add(&words, ot_text_str(&text), &arena, &err));
+        assert_int_equal(words.n, 1);
+        assert_string_equal(words.word[0], word[i]);
+        ot_text_release(&text);
+        ot_arena_release(&arena);
+    }
+}
+
+static bool value(void *arg, const char *name, ot_text *to)
+{
+    (void)arg;
+    if (strcmp(name, "n") == 0)
+        ot_text_add(to, "4");
+    else if (strcmp(name, "flags") == 0)
+        ot_text_add(to, "-O3 -g");
+    else if (strcmp(name, "none") != 0)
+        return false;
+    return true;
+}
+
+static void places(void **state)
+{
+    (void)state;
+    ot_text text = {0};
+    optune_err err = {0};
+    check_ok(ot_fill("--n={n} {{n}} {1} {} {\"a\": {n}} {", value, NULL, &text, &err));
+    assert_string_equal(ot_text_str(&text), "--n=4 {n} {1} {} {\"a\": 4} {");
+    assert_int_equal(ot_fill("{threads}", value, NULL, &text, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "{threads} is the place of a knob or size that is not declared");
+    ot_text_release(&text);
+    ot_arena arena = {0};
+    ot_words from = {0}, to;
+    check_ok(ot_words_add(&from, "cc {flags} x{flags} {none} {n}", &arena, &err));
+    check_ok(ot_words_fill(&from, value, NULL, &to, &arena, &err));
+    assert_int_equal(to.n, 5); /* cc -O3 -g "x-O3 -g" 4 */
+    assert_string_equal(to.word[2], "-g");
+    assert_string_equal(to.word[3], "x-O3 -g");
+    assert_string_equal(to.word[4], "4");
+    ot_arena_release(&arena);
+}
+
+static void check_found(const char *text, const char *in, double first, const char *rest)
+{
+    ot_pattern pattern;
+    double number[OT_PATTERN_NUMBERS] = {NAN};
+    const char *end = NULL;
+    optune_err err = {0};
+    check_ok(ot_pattern_read(text, &pattern, &err));
+    if (rest) {
+        assert_non_null(ot_pattern_find(&pattern, in, number, &end));
+        assert_true(number[0] == first);
+        assert_string_equal(end, rest);
+    } else {
+        assert_null(ot_pattern_find(&pattern, in, number, &end));
+    }
+}
+
+static void patterns(void **state)
+{
+    (void)state;
+    check_found("time: {time} s", "a\ntime:   1.5e-3\ts\n", 1.5e-3, "\n");
+    check_found("time: {time} s", "time: none\ntime: 2 s", 2, "");
+    check_found("time: {time} s", "time: 1.5\ns", 0, NULL); /* a blank is no end of a line */
+    check_found("time: {time} s", "time: nan s", 0, NULL);
+    check_found("time: {time} s", "time: ", 0, NULL);
+    check_found("{} GFLOP/s", "v1.2 12.5 GFLOP/s", 12.5, "");
+    check_found("{}", "x86 banana inf", 0, NULL);
+    check_found("{}", "cost -3 .", -3, " .");
+    ot_pattern pattern;
+    optune_err err = {0};
+    check_ok(ot_pattern_read("{rate} GFLOP/s in {time} s", &pattern, &err));
+    assert_int_equal(pattern.n, 2);
+    assert_string_equal(pattern.name[1], "time");
+    assert_int_equal(ot_pattern_read("time", &pattern, &err), OPTUNE_ESYNTAX);
+    check_contains(err.text, "has no place for a number");
+    assert_int_equal(ot_pattern_read("{a}{b}", &pattern, &err), OPTUNE_ESYNTAX);
+    assert_int_equal(ot_pattern_read("{a} {a}", &pattern, &err), OPTUNE_ESYNTAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words),
+        cmocka_unit_test(a_quoted_word_is_read_as_itself),
+        cmocka_unit_test(places),
+        cmocka_unit_test(patterns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `optune tune --knob ... -- COMMAND`: programs that are right, wrong, slow, silent or edited. What
+ * is minimised is a number that they print, so that no clock decides anything here.
+ */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/command.h"
+
+#define AT "--target", "program", "--threads", "1"
+#define TUNE "tune", "--threads", "1", "--time", "60"
+#define COST "--read", "cost {time}"
+
+static char script[512];
+
+static void write_script(const char *text)
+{
+    optune_err err;
+    check_ok(ot_write_file(script, text, strlen(text), &err));
+    assert_int_equal(chmod(script, 0755), 0);
+}
+
+static json_t *workload(json_t *json)
+{
+    return json_array_get(json_object_get(json, "workloads"), 0);
+}
+
+/* The last value of the config that won. */
+static int64_t winner(json_t *json)
+{
+    json_t *config = json_object_get(json_object_get(workload(json), "winner"), "config");
+    assert_true(json_array_size(config) > 0);
+    return json_integer_value(
+        json_array_get(json_array_get(config, json_array_size(config) - 1), 2));
+}
+
+static void the_least_number_wins(void **state)
+{
+    (void)state;
+    write_script("#!/bin/sh\necho \"cost $(( ($1 - 5) * ($1 - 5) + ${ADD} ))\"\n");
+    outcome o = optune(TUNE, "--json", "--knob", "n=1,3,5,7", "--env", "ADD={add}", "--knob",
+                       "add=9,2", COST, "--where", "n != 3", "--", script, "{n}");
+    check_contains(ot_text_str(&o.err), "own: 6 of 8 configs are valid; outputs are checked "
+                                        "against nothing: its exit status decides");
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    assert_int_equal(json_integer_value(json_object_get(workload(json), "new_trials")), 6);
+    assert_int_equal(winner(json), 2);
+    assert_true(json_number_value(
+                    json_object_get(json_object_get(workload(json), "winner"), "cost")) == 2);
+    json_decref(json);
+    /* The same command goes on where it stopped; others know the operator, too. */
+    o = optune(TUNE, "--knob", "n=1,3,5,7", "--env", "ADD={add}", "--knob", "add=9,2", COST,
+               "--where", "n != 3", "--", script, "{n}");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "0 new trials");
+    check_contains(ot_text_str(&o.out), "best of own: n=5 add=2; judged by its exit status");
+    release(&o);
+    o = optune("query", "own()", AT);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "n=5 add=2");
+    release(&o);
+    o = optune("select", "own()", "--explain", AT);
+    check_contains(ot_text_str(&o.out), "tuned");
+    release(&o);
+    o = optune("export", "own", AT);
+    check_contains(ot_text_str(&o.out), "\"n\"");
+    release(&o);
+    /* In the forms of others, and back as hints into an empty database that knows the program. */
+    char cache[512], results[512];
+    snprintf(cache, sizeof cache, "%s", command_path("own.cache.json"));
+    snprintf(results, sizeof results, "%s", command_path("own.t4.json"));
+    o = optune("export", "own", AT, "--format", "t4", "-o", results);
+    assert_int_equal(o.code, 0);
+    release(&o);
+    o = optune("export", "own", AT, "--format", "kernel-tuner", "-o", cache);
+    assert_int_equal(o.code, 0);
+    release(&o);
+    json_t *form = json_load_file(cache, 0, NULL);
+    json_t *entry = json_object_get(json_object_get(form, "cache"), "5,2");
+    assert_true(json_number_value(json_object_get(entry, "time")) == 2000); /* ms */
+    json_decref(form);
+    form = json_load_file(results, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(form, "results")), 6);
+    json_decref(form);
+    o = optune("import", cache, results);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "6 records taken");
+    release(&o);
+    refused(3, "no form of records 'xml'", "export", "own", "--format", "xml");
+    /* An edit makes what was measured stale. */
+    write_script("#!/bin/sh\necho \"cost $1\"\n");
+    refused(3, "has changed: digest was", "query", "own()", AT);
+}
+
+static void a_build_command(void **state)
+{
+    (void)state;
+    char source[512], folder[512];
+    snprintf(source, sizeof source, "%s", command_path("made.c"));
+    snprintf(folder, sizeof folder, "%s", command_path("made"));
+    const char *text = "#include <stdio.h>\n#include <stdlib.h>\n"
+                       "int main(int n, char **a) { printf(\"rate: %d per s\\n\", "
+                       "n > 1 ? SPEED * atoi(a[1]) : 1); return 0; }\n";
+    optune_err err;
+    check_ok(ot_write_file(source, text, strlen(text), &err));
+    ot_text build = {0};
+    ot_text_printf(&build, "cc -DSPEED={speed} {O} -o %s %s", folder, source);
+    outcome o =
+        optune(TUNE, "--json", "--knob", "speed=1,4", "--knob", "O=-O0,-O1 -g", "--knob",
+               "times=1,10", "--build", ot_text_str(&build), "--read", "rate: {rate} per s",
+               "--objective", "1 / rate", "--", folder, "{times}");
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    assert_int_equal(winner(json), 10);
+    assert_true(json_number_value(json_object_get(json_object_get(workload(json), "winner"),
+                                                  "cost")) == 1. / 40);
+    json_decref(json);
+    o = optune(TUNE, "--format", "header", "--knob", "speed=1,4", "--knob", "O=-O0,-O1 -g",
+               "--knob", "times=1,10", "--build", ot_text_str(&build), "--read",
+               "rate: {rate} per s", "--objective", "1 / rate", "--", folder, "{times}");
+    check_contains(ot_text_str(&o.out), "#define speed 4\n");
+    release(&o);
+    /* One that leaves the program as it was would measure the same for every config. */
+    ot_text_clear(&build);
+    ot_text_printf(&build, "true {speed}");
+    o = optune(TUNE, "--knob", "speed=1,4", "--build", ot_text_str(&build), "--", folder, "1");
+    ot_text_add(&o.err, ot_text_str(&o.out));
+    expect("true", &o, 1, "as it was; it has to make it for every config");
+    ot_text_release(&build);
+}
+
+/* What a script that does this ends as; and the others are tuned all the same. */
+static void ends(const char *body, const char *outcome_name, const char *says)
+{
+    ot_text text = {0};
+    ot_text_printf(&text, "#!/bin/sh\nif [ $1 = bad ]; then %s; fi\necho cost 1\n", body);
+    write_script(ot_text_str(&text));
+    outcome o = optune(TUNE, "--again", "--knob", "k=good,bad", "--timeout", "5", COST, "--",
+                       script, "{k}");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), outcome_name);
+    release(&o);
+    o = optune("export", "own", AT);
+    check_contains(ot_text_str(&o.out), says);
+    release(&o);
+    ot_text_release(&text);
+}
+
+static void configs_that_fail(void **state)
+{
+    (void)state;
+    ends("echo broken; exit 3", "1 runtime", "it ended with exit status 3: broken");
+    ends("kill -SEGV $$", "1 crash", "it was ended by signal 11");
+    ends("echo nothing; exit 0", "1 runtime",
+         "it printed nothing like 'cost {time}'; its last line is 'nothing'");
+    ends("echo cost 7", "1 runtime", "more than once, with 7 and 1");
+    ends("echo cost -7; exit 0", "1 runtime", "is -7: the least is wanted, above 0");
+    write_script("#!/bin/sh\nif [ $1 = bad ]; then sleep 100; fi\necho cost 1\n");
+    outcome o =
+        optune(TUNE, "--knob", "k=good,bad", "--timeout", "0.5", COST, "--", script, "{k}");
+    check_contains(ot_text_str(&o.out), "1 run timeout");
+    release(&o);
+}
+
+static void what_is_right(void **state)
+{
+    (void)state;
+    write_script("#!/bin/sh\necho sum $1\necho cost $2\n");
+    outcome o = optune(TUNE, "--knob", "sum=4,5", "--knob", "c=3,2", COST, "--same-output",
+                       "--", script, "{sum}", "{c}");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "2 wrong");
+    check_contains(ot_text_str(&o.out), "best of own: sum=4 c=2; judged by its exit status, "
+                                        "what the default config prints");
+    release(&o);
+    o = optune(TUNE, "--knob", "sum=4,5", "--knob", "c=3,2", COST, "--check", "grep -q 'sum 5'",
+               "--", script, "{sum}", "{c}");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "2 wrong");
+    check_contains(ot_text_str(&o.out), "best of own: sum=5 c=2; judged by its exit status, "
+                                        "the check command");
+    release(&o);
+}
+
+static void words_that_are_wrong(void **state)
+{
+    (void)state;
+    write_script("#!/bin/sh\necho cost 1\n");
+    refused(2, "knob 'n' has no place: write {n} in the command", "tune", "--knob", "n=1,2",
+            "--", script);
+    refused(3, "{m} is the place of a knob or size that is not declared", "tune", "--knob",
+            "n=1,2", "--", script, "{n}", "{m}");
+    refused(2, "'n' is no knob: NAME=VALUE,VALUE", "tune", "--knob", "n", "--", script, "{n}");
+    refused(3, "no program 'not-there-at-all' on PATH", "tune", "--knob", "n=1", "--",
+            "not-there-at-all", "{n}");
+    refused(3, "--build COMMAND says how it is made", "tune", "--knob", "n=1", "--",
+            "/not/there", "{n}");
+    refused(2, "has no place for a number", "tune", "--knob", "n=1", "--read", "cost", "--",
+            script, "{n}");
+    refused(3, "no --read pattern has {rate}", "tune", "--knob", "n=1", "--objective", "1/rate",
+            "--", script, "{n}");
+    refused(2, "a quote has no end", "tune", "--knob", "n=1", "--build", "cc 'x", "--", script,
+            "{n}");
+    refused(2, "is no NAME=VALUE", "tune", "--knob", "n=1", "--env", "{n}", "--", script);
+    refused(3, "which is no file", "tune", "--knob", "n=1", "--depends", "/not/there", "--",
+            script, "{n}");
+    refused(2, "these options are of a program, which has knobs", "tune", "--build", "make",
+            "--", script);
+    refused(2, "tune needs a file", "tune", "--knob", "n=1,2");
+    refused(3, "none of its 2 configs is valid", "tune", "--knob", "n=1,2", "--where", "n > 2",
+            "--", script, "{n}");
+}
+
+static int setup(void **state)
+{
+    const int status = command_setup(state);
+    snprintf(script, sizeof script, "%s", command_path("own.sh"));
+    return status;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_number_wins), cmocka_unit_test(a_build_command),
+        cmocka_unit_test(configs_that_fail),     cmocka_unit_test(what_is_right),
+        cmocka_unit_test(words_that_are_wrong),
+    };
+    return cmocka_run_group_tests(tests, setup, command_teardown);
+}
