@@ -160,6 +160,21 @@ OPTUNE_API int optune_simulate(optune *handle, const optune_simulate_options *op
 OPTUNE_API int optune_query(optune *handle, const char *workload, optune_result **result,
                             optune_err *err);
 
+/* Of what a report is: exactly one of the three is given. */
+typedef struct optune_report_options {
+    size_t size;
+    const char *const *workloads; /* NULL-terminated; constant sizes */
+    const char *op; /* every workload of it that has records of this device and policy */
+    struct optune_partition *partition; /* every workload of this graph (graph.h) */
+    const char *title;                  /* kept in the document; NULL: none */
+} optune_report_options;
+/* What is stored of workloads, to draw from: history, finalists' samples, what knobs explain,
+ * what was chosen and why, the peak. The result's JSON is docs/formats.md's `optune_report`, its
+ * text a line or two for each workload; the caller frees it. Measures nothing. Of long histories a
+ * part is given. ENOENT: nothing is stored; EUSAGE: a dim is not constant. */
+OPTUNE_API int optune_report(optune *handle, const optune_report_options *options,
+                             optune_result **result, optune_err *err);
+
 typedef struct optune_selection optune_selection;
 /* What would be used, and why; the caller frees *selection, and all texts of it end with it. Reads
  * the store without a lock. ESYNTAX and ETYPE: what is wrong in the workload, with its place;
