@@ -67,6 +67,9 @@ function countMarks(chart) {
   return marks;
 }
 
+/* As Chart.js makes them, but a broad line's box has no broad border. */
+const legend = (chart) => Chart.defaults.plugins.legend.labels.generateLabels(chart).map((l) => Object.assign(l, { lineWidth: 1 }));
+
 function draw(entry) {
   if (entry.chart) entry.chart.destroy();
   Chart.defaults.color = color('--text');
@@ -74,7 +77,7 @@ function draw(entry) {
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   const config = entry.make();
   config.options = Object.assign({ animation: false, responsive: true, maintainAspectRatio: false }, config.options);
-  config.options.plugins = Object.assign({ legend: { labels: { boxWidth: 12 } } }, config.options.plugins);
+  config.options.plugins = Object.assign({ legend: { labels: { boxWidth: 12, generateLabels: legend } } }, config.options.plugins);
   entry.chart = new Chart(entry.canvas, config);
   entry.canvas.dataset.marks = countMarks(entry.chart);
 }
@@ -221,7 +224,7 @@ function knobs(w, parent) {
 function failures(w, parent) {
   const kinds = Object.entries(w.failed).sort((a, b) => b[1].n - a[1].n);
   if (!kinds.length) return;
-  figure(parent, 'Failures by kind', kinds.reduce((n, k) => n + k[1].n, 0) + ' trials failed; an example of each kind stands below.', () => ({
+  figure(parent, 'Failures by kind', kinds.reduce((n, k) => n + k[1].n, 0) + ' of ' + (w.trials.length + w.left_out) + ' trials failed; an example of each kind stands below.', () => ({
     type: 'bar',
     data: { labels: kinds.map((k) => k[0]), datasets: [{ data: kinds.map((k) => k[1].n), backgroundColor: palette[1], maxBarThickness: 26 }] },
     options: { indexAxis: 'y', scales: { x: axis('trials', { min: 0, ticks: { precision: 0 } }) }, plugins: { legend: { display: false } } },
@@ -335,7 +338,7 @@ function layers(parent) {
     figure(grid, graph ? 'Time by layer' : 'Time by workload', 'Default: what the priority level chooses untuned; roofline: the least that the measured peak allows.', () => ({
       type: 'bar',
       data: { labels: rows.map((r) => short(r.name, innerWidth < 600 ? 14 : 44)), datasets: shown },
-      options: { indexAxis: 'y', scales: { x: log('time of one run', time), y: { ticks: { autoSkip: false } } },
+      options: { indexAxis: 'y', scales: { x: axis('time of one run', { min: 0, ticks: { callback: time, maxRotation: 0, autoSkipPadding: 14 } }), y: { ticks: { autoSkip: false } } },
         plugins: tip((c) => c.dataset.label + ': ' + time(c.parsed.x) + ', ' + short(rows[c.dataIndex].w.selection.impl, 40)) },
     }), 90 + (14 * shown.length + 6) * rows.length, true);
   const spent = new Map();

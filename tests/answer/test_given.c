@@ -232,6 +232,10 @@ static void handles(void **state)
     REFUSED(optune_dispatch_tune, o, NULL, &result);
     REFUSED(optune_dispatch_tune, o, &how, NULL);
     REFUSED(optune_dispatch_tune, o, &how, &result);
+    const optune_report_options report = {.size = sizeof report, .op = "relu"};
+    REFUSED(optune_report, none, &report, &result);
+    REFUSED(optune_report, o, NULL, &result);
+    REFUSED(optune_report, o, &report, NULL);
     REFUSED(optune_query, none, "relu(f32[4])", &result);
     REFUSED(optune_query, o, NULL, &result);
     REFUSED(optune_query, o, "relu(f32[4])", NULL);
