@@ -110,6 +110,7 @@ OT_CMD(report) = {
     .summary = "draw what is stored of workloads or of a graph: one HTML file",
     .arguments = "WORKLOAD... | OP | --graph FILE | --tune NAME",
     .max_words = -1,
+    .list = "ops",
     .options = options,
     .values_size = sizeof(report_values),
     .notes =

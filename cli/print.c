@@ -93,17 +93,40 @@ const ot_option ot_json_options[] = {
     {.name = NULL},
 };
 
+const ot_option ot_list_options[] = {
+    OT_FORM_OPTIONS(ot_list_values),
+    OT_FORM_OPTION(ot_list_values, names, "what each is called, one a line"),
+    {.name = NULL},
+};
+
+int ot_print_form(const ot_cli *cli, const optune_result *result, const ot_form *form)
+{
+    const char *as = form->csv ? "csv" : form->markdown ? "markdown" : "names";
+    optune_result *table = NULL;
+    optune_err err = {0};
+    if (form->json + form->csv + form->markdown + form->names > 1)
+        return ot_say_usage(cli->cmd, "only one form of output at a time");
+    if (!form->csv && !form->markdown && !form->names)
+        ot_print_result(result, form->json);
+    else if (optune_result_table(result, as, &table, &err) < 0)
+        return ot_say_failure(&err);
+    else
+        fputs(optune_result_text(table), stdout);
+    optune_result_free(table);
+    return OT_EXIT_DONE;
+}
+
 int ot_list_run(const ot_cli *cli)
 {
-    const ot_json_values *values = cli->values;
+    const ot_list_values *values = cli->values;
     optune_err err = {0};
     optune_result *result = NULL;
     const char *name = cli->n_words ? cli->words[0] : NULL;
     if (optune_list(cli->handle, cli->cmd->name, name, &result, &err) < 0)
         return ot_say_failure(&err);
-    ot_print_result(result, values->json);
+    const int code = ot_print_form(cli, result, &values->form);
     optune_result_free(result);
-    return OT_EXIT_DONE;
+    return code;
 }
 
 int ot_print_finish(int code)

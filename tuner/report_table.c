@@ -5,7 +5,7 @@
 
 #include "answer/figures.h"
 #include "tuner/report.h"
-#include "tuner/table.h"
+#include "base/table.h"
 
 enum {
     WORKLOAD,

@@ -61,6 +61,11 @@ typedef struct optune_result optune_result;
 OPTUNE_API const char *
 optune_result_text(const optune_result *result); /* owned by the result */
 OPTUNE_API const char *optune_result_json(const optune_result *result); /* one JSON document */
+/* The objects of the result's document as a table, the text of *table, which the caller frees:
+ * `form` is "csv", "markdown" or "text", where plain members are the columns; or "names", what
+ * each is called alone, one a line. EUSAGE: no such form. */
+OPTUNE_API int optune_result_table(const optune_result *result, const char *form,
+                                   optune_result **table, optune_err *err);
 OPTUNE_API void optune_result_free(optune_result *result);              /* NULL is fine */
 
 /* ---- tuning ------------------------------------------------------------------------------ */

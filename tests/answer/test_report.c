@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a report says of a history: its order and its clock, what knobs explain, what is left out. */
+/* What a report says of a history: order, time spent, what knobs explain, what is left out. */
 #include "answer/report.h"
 #include "support/records.h"
 #include "support/tuning.h"

@@ -148,6 +148,16 @@ static void what_is_missing_is_named(void **state)
     json_decref(json);
 }
 
+static void an_answer_is_a_row(void **state)
+{
+    (void)state;
+    outcome o = optune("query", FORGED_WORKLOAD, "--threads", "1", "--db", tuning_path("tuned"),
+                       "--csv");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "call,impl,tier,cost,low,high\n\"dense(f32[16,64], ");
+    release(&o);
+}
+
 /* ---- in a browser ------------------------------------------------------------------------ */
 
 /* The document after its scripts ran; what the console said is in `console`. */
@@ -225,6 +235,7 @@ int main(void)
         cmocka_unit_test(texts_of_records_are_no_markup),
         cmocka_unit_test(a_page_is_small_and_loads_nothing),
         cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(an_answer_is_a_row),
         cmocka_unit_test(a_browser_draws_every_chart),
         cmocka_unit_test(a_browser_draws_a_graph),
     };
