@@ -13,7 +13,7 @@
 #include "answer/report.h"
 
 /* So that a page stays well below 2 MB. */
-enum { MOST_TRIALS = 5000, MOST_SAMPLES = 6000, SAMPLES = 120, FINALISTS = 10 };
+enum { MOST_TRIALS = 3500, MOST_SAMPLES = 6000, SAMPLES = 120, FINALISTS = 10 };
 
 typedef struct reporting {
     optune *o;
