@@ -19,7 +19,8 @@ typedef struct reporting {
     optune *o;
     const optune_report_options *options;
     const char *policy;
-    char **found; /* workloads with records, for options->op */
+    const char *target; /* as records name it */
+    char **found;       /* workloads with records, for options->op */
     int n_found, capacity;
     int n_records; /* of all workloads */
     ot_text *text;
@@ -32,7 +33,7 @@ static int collect(void *arg, const optune_record *r)
     reporting *all = arg;
     const char *policy = r->policy ? r->policy : "warm";
     if (!r->op || strcmp(r->op, all->options->op) || strcmp(r->device, all->o->device.key) ||
-        strcmp(policy, all->policy))
+        strcmp(policy, all->policy) || strcmp(r->target, all->target))
         return 0;
     for (int i = 0; i < all->n_found; i++)
         if (!strcmp(all->found[i], r->call))
@@ -67,8 +68,8 @@ static int find_workloads(reporting *all, const char *const **workloads, optune_
         OT_RETURN_UNLESS_OK(ot_store_walk(store, collect, all, err));
     if (!all->n_found)
         return optune_fail(err, OPTUNE_ENOENT,
-                           "no record of '%s' on %s, %s; `optune run` makes some", how->op,
-                           all->o->device.key, all->policy);
+                           "no record of '%s' on %s, %s, %s; `optune run` makes some", how->op,
+                           all->o->device.key, all->target, all->policy);
     *workloads = (const char *const *)all->found;
     return OPTUNE_OK;
 }
@@ -170,7 +171,6 @@ static json_t *document(const reporting *all, json_t *workloads)
 static int report(reporting *all, optune_result **result, optune_err *err)
 {
     const char *const *workload = NULL;
-    OT_RETURN_UNLESS_OK(ot_context_device(all->o, err));
     all->policy = all->options->partition ? optune_partition_policy(all->options->partition)
                                           : all->o->policy->name;
     OT_RETURN_UNLESS_OK(find_workloads(all, &workload, err));
@@ -205,9 +205,14 @@ int optune_report(optune *o, const optune_report_options *options, optune_result
         return optune_fail(err, OPTUNE_EVERSION,
                            "optune_report_options has another size: compiled against another "
                            "version");
-    ot_text text = {0};
+    ot_text text = {0}, target = {0};
     reporting all = {.o = o, .options = options, .text = &text};
-    const int status = report(&all, result, err);
+    int status = ot_context_device(o, err);
+    ot_target_print(&o->target, true, &target);
+    all.target = ot_text_str(&target);
+    if (status >= 0)
+        status = report(&all, result, err);
+    ot_text_release(&target);
     for (int i = 0; i < all.n_found; i++)
         free(all.found[i]);
     free(all.found);

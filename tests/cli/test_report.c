@@ -130,6 +130,8 @@ static void what_is_missing_is_named(void **state)
     refused(2, "--bind goes with --graph", "report", "dense", "--bind", "m=1");
     refused(3, "no record of", "report", "dense(f32[3,5], f32[7,5])");
     refused(3, "no record of 'relu'", "report", "relu", "--db", tuned);
+    refused(3, "no record of 'dense'", "report", "dense", "--target", "cpu -model=x -threads=1",
+            "--db", tuned);
     refused(3, "no operator 'dens'; did you mean 'dense'?", "report", "dens");
     refused(2, "constant sizes", "report", "dense(f32[?m:1..4,5], f32[7,5])");
     setenv("OPTUNE_CHART_JS", "/nowhere/chart.js", 1);
