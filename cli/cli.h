@@ -49,6 +49,7 @@ typedef struct ot_option {
     size_t offset;        /* of its value in the command's (or the global) struct */
     const char *argument; /* what it is called in help: "N"; NULL for flags */
     const char *help;     /* one line */
+    const char *list;     /* what shells complete it by: `optune LIST --names`; NULL: files */
 } ot_option;
 
 /* Rows and the struct their offsets count from. */
@@ -88,6 +89,8 @@ typedef struct ot_cmd {
     const char *arguments;         /* "OP [WORKLOAD...]" */
     int min_words, max_words;      /* max negative: any number */
     const char *missing;           /* what to say when there are fewer: "an operator" */
+    const char *list;              /* what its words may be, as for options; NULL: files */
+    const char *const *words;      /* or these, NULL-terminated */
     const ot_option *options;      /* ends at a NULL name; NULL: none */
     size_t values_size;            /* zeroed before parsing */
     const char *notes;             /* paragraphs for its help page; NULL: none */
@@ -134,6 +137,26 @@ typedef struct ot_json_values {
     bool json;
 } ot_json_values;
 extern const ot_option ot_json_options[];
+/* The form of a result of rows. */
+typedef struct ot_form {
+    bool json, csv, markdown, names;
+} ot_form;
+/* A row of a command whose values have `ot_form form`; of these, as many as make sense. */
+#define OT_FORM_OPTION(values, field, text)                                                    \
+    {                                                                                          \
+        .name = #field, .type = OT_OPTION_FLAG, .offset = offsetof(values, form.field),        \
+        .help = text                                                                           \
+    }
+#define OT_FORM_OPTIONS(values)                                                                \
+    OT_FORM_OPTION(values, json, "one JSON document on stdout instead of text"),               \
+        OT_FORM_OPTION(values, csv, "a table of comma-separated values"),                      \
+        OT_FORM_OPTION(values, markdown, "a table in Markdown")
+/* Prints it, or says what is wrong; an exit code. */
+int ot_print_form(const ot_cli *cli, const optune_result *result, const ot_form *form);
+typedef struct ot_list_values {
+    ot_form form;
+} ot_list_values;
+extern const ot_option ot_list_options[];
 /* Commands that list a table are their row and these: optune_list of the command's own name, with
  * the first word narrowing it. */
 int ot_list_run(const ot_cli *cli);

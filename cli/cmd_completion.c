@@ -35,18 +35,43 @@ static void bash_word(const ot_option *row, const char *unused)
     printf(" --%s", row->name);
 }
 
-/* Options that take a word: a file's name may follow, or one of an operator's. */
+/* Options that take a word, by what may stand there. */
 static void bash_taking(const ot_option *row, const char *unused)
 {
     (void)unused;
-    if (row->argument)
-        printf("%s--%s", row == ot_global_options ? "" : "|", row->name);
+    if (!row->argument)
+        return;
+    printf("    --%s", row->name);
+    if (row->letter)
+        printf(" | -%c", row->letter);
+    if (row->list)
+        printf(") _optune_list %s; return ;;\n", row->list);
+    else
+        printf(") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n");
 }
 
+/* What stands where no option does. */
+static void bash_words(const ot_cmd *cmd)
+{
+    printf("    %s) ", cmd->name);
+    if (cmd->words) {
+        printf("COMPREPLY=($(compgen -W '");
+        for (const char *const *word = cmd->words; *word; word++)
+            printf("%s ", *word);
+        printf("' -- \"$cur\")) ;;\n");
+    } else {
+        printf("_optune_list %s ;;\n", cmd->list);
+    }
+}
+
+/* An option may mean one thing here and another there: a command's own come first. */
 static void print_bash(void)
 {
     printf("# bash completion for optune: source it, or install it as\n"
            "# share/bash-completion/completions/optune\n"
+           "_optune_list()\n{\n"
+           "    COMPREPLY=($(compgen -W \"$(\"${COMP_WORDS[0]}\" \"$1\" --names 2>/dev/null)\" "
+           "-- \"$cur\"))\n}\n"
            "_optune()\n{\n"
            "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
            "    local cmd= i options\n    COMPREPLY=()\n"
@@ -56,12 +81,16 @@ static void print_bash(void)
         printf("%s|", (*cmd)->name);
     printf(
         "help) cmd=${COMP_WORDS[i]}; [[ $cmd == help ]] || break ;;\n        esac\n    done\n"
-        "    case $prev in\n    ");
-    each_option(ot_global_options, bash_taking, NULL);
+        "    case $cmd in\n");
     for (const ot_cmd *const *cmd = ot_cmd_table; *cmd; cmd++)
-        each_option((*cmd)->options, bash_taking, NULL);
-    printf(")\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n        return ;;\n    esac\n"
-           "    options='");
+        if ((*cmd)->options) {
+            printf("    %s) case $prev in\n", (*cmd)->name);
+            each_option((*cmd)->options, bash_taking, NULL);
+            printf("    esac ;;\n");
+        }
+    printf("    esac\n    case $prev in\n");
+    each_option(ot_global_options, bash_taking, NULL);
+    printf("    esac\n    options='");
     each_option(ot_global_options, bash_word, NULL);
     printf("'\n    case $cmd in\n    '' | help)\n"
            "        if [[ $cur != -* ]]; then\n            COMPREPLY=($(compgen -W '");
@@ -74,12 +103,14 @@ static void print_bash(void)
             each_option((*cmd)->options, bash_word, NULL);
             printf("' ;;\n");
         }
-    printf("    esac\n    if [[ $cur == -* ]]; then\n"
-           "        COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
-           "    elif [[ $cmd == ops || $cmd == impls || $cmd == run ]]; then\n"
-           "        COMPREPLY=($(compgen -W \"$(\"${COMP_WORDS[0]}\" ops 2>/dev/null |\n"
-           "            sed -n 's/^\\([a-z][a-z0-9_]*\\).*/\\1/p')\" -- \"$cur\"))\n"
-           "    else\n        COMPREPLY=($(compgen -f -- \"$cur\"))\n    fi\n}\n"
+    printf(
+        "    esac\n    if [[ $cur == -* ]]; then\n"
+        "        COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n        return\n    fi\n"
+        "    case $cmd in\n");
+    for (const ot_cmd *const *cmd = ot_cmd_table; *cmd; cmd++)
+        if ((*cmd)->words || (*cmd)->list)
+            bash_words(*cmd);
+    printf("    *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n    esac\n}\n"
            "complete -o filenames -F _optune optune\n");
 }
 
@@ -96,8 +127,31 @@ static void zsh_option(const ot_option *row, const char *indent)
         else
             putchar(*c);
     }
-    printf("]%s%s%s' \\\n", row->argument ? ":" : "", row->argument ? row->argument : "",
-           row->argument ? ":_files" : "");
+    if (row->argument)
+        printf("]:%s:", row->argument);
+    else
+        printf("]");
+    if (row->argument && row->list)
+        printf("{compadd -- $(optune %s --names 2>/dev/null)}", row->list);
+    else if (row->argument)
+        printf("_files");
+    printf("' \\\n");
+}
+
+static void zsh_words(const ot_cmd *cmd)
+{
+    printf("                '*:argument:");
+    if (cmd->words) {
+        printf("(");
+        for (const char *const *word = cmd->words; *word; word++)
+            printf("%s%s", word == cmd->words ? "" : " ", *word);
+        printf(")");
+    } else if (cmd->list) {
+        printf("{compadd -- $(optune %s --names 2>/dev/null)}", cmd->list);
+    } else {
+        printf("_files");
+    }
+    printf("' ;;\n");
 }
 
 static void print_zsh(void)
@@ -118,7 +172,7 @@ static void print_zsh(void)
         printf("        %s)\n            _arguments \\\n", (*cmd)->name);
         each_option((*cmd)->options, zsh_option, "                ");
         each_option(ot_global_options, zsh_option, "                ");
-        printf("                '*:argument:_files' ;;\n");
+        zsh_words(*cmd);
     }
     printf("        esac ;;\n    esac\n}\ncompdef _optune optune\n");
 }
@@ -130,7 +184,10 @@ static void fish_option(const ot_option *row, const char *when)
     printf("complete -c optune%s -l %s", when, row->name);
     if (row->letter)
         printf(" -s %c", row->letter);
-    printf("%s -d '", row->argument ? " -r" : "");
+    printf("%s", row->argument ? " -r" : "");
+    if (row->list)
+        printf(" -f -a '(optune %s --names 2>/dev/null)'", row->list);
+    printf(" -d '");
     for (const char *c = row->help; *c; c++)
         printf(*c == '\'' || *c == '\\' ? "\\%c" : "%c", *c);
     printf("'\n");
@@ -149,6 +206,11 @@ static void print_fish(void)
         printf("'\n");
         snprintf(when, sizeof(when), " -n '__fish_seen_subcommand_from %s'", (*cmd)->name);
         each_option((*cmd)->options, fish_option, when);
+        for (const char *const *word = (*cmd)->words; word && *word; word++)
+            printf("complete -c optune%s -f -a %s\n", when, *word);
+        if ((*cmd)->list)
+            printf("complete -c optune%s -f -a '(optune %s --names 2>/dev/null)'\n", when,
+                   (*cmd)->list);
     }
 }
 
@@ -211,20 +273,21 @@ static void print_man(void)
            ".TP\n.B OPTUNE_PLUGINS\nplugins to load, separated by colons\n"
            ".TP\n.B OPTUNE_VERBOSE\n1: one line on stderr for each selection, in any process "
            "that uses the library;\na path: the same, appended to that file\n"
+           ".TP\n.B NO_COLOR\nmessages on a terminal have no colours\n"
+           ".TP\n.B OPTUNE_CHART_JS\nthe chart library of optune report, where it is not a "
+           "package's\n"
            ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 not found, 4 no such device, "
            "130 interrupted.\n");
 }
 
+static const char *const kinds[] = {"bash", "zsh", "fish", "man", NULL};
+
 static int run(const ot_cli *cli)
 {
-    static const struct {
-        const char *name;
-        void (*print)(void);
-    } kinds[] = {
-        {"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}, {"man", print_man}};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strcmp(kinds[i].name, cli->words[0]) == 0) {
-            kinds[i].print();
+    static void (*const print[])(void) = {print_bash, print_zsh, print_fish, print_man};
+    for (size_t i = 0; kinds[i]; i++)
+        if (strcmp(kinds[i], cli->words[0]) == 0) {
+            print[i]();
             return OT_EXIT_DONE;
         }
     return ot_say_usage(cli->cmd, "completion is made for bash, zsh or fish; man: the page");
@@ -237,6 +300,7 @@ OT_CMD(completion) = {
     .min_words = 1,
     .max_words = 1,
     .missing = "the name of a shell: bash, zsh or fish",
+    .words = kinds,
     .offline = true,
     .notes = "For this shell alone: source <(optune completion bash)\n",
     .run = run,

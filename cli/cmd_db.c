@@ -32,7 +32,8 @@ static const ot_option options[] = {
      .type = OT_OPTION_TEXT,
      .offset = offsetof(db_values, impl),
      .argument = "NAME",
-     .help = "forget: only records of this implementation"},
+     .help = "forget: only records of this implementation",
+     .list = "impls"},
     OT_JSON_OPTION(db_values),
     {.name = NULL},
 };
@@ -66,6 +67,9 @@ static int run(const ot_cli *cli)
     return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
 }
 
+static const char *const deeds[] = {"check", "stat",   "compact", "rebuild",
+                                    "prune", "forget", NULL};
+
 OT_CMD(db) = {
     .name = "db",
     .summary = "check, count, compact, rebuild or prune the database, or forget records",
@@ -73,6 +77,7 @@ OT_CMD(db) = {
     .min_words = 1,
     .max_words = -1,
     .missing = "what to do: check, stat, compact, rebuild, prune or forget",
+    .words = deeds,
     .options = options,
     .values_size = sizeof(db_values),
     .notes =

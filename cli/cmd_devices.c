@@ -10,7 +10,7 @@ OT_CMD(devices) = {
     .summary = "list this machine's devices and those in the database",
     .arguments = "",
     .max_words = 0,
-    .options = ot_json_options,
-    .values_size = sizeof(ot_json_values),
+    .options = ot_list_options,
+    .values_size = sizeof(ot_list_values),
     .run = ot_list_run,
 };

@@ -10,7 +10,8 @@ OT_CMD(impls) = {
     .summary = "list the implementations, or those of one operator",
     .arguments = "[OP]",
     .max_words = 1,
-    .options = ot_json_options,
-    .values_size = sizeof(ot_json_values),
+    .list = "ops",
+    .options = ot_list_options,
+    .values_size = sizeof(ot_list_values),
     .run = ot_list_run,
 };

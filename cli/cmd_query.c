@@ -6,7 +6,8 @@
 #include "cli/cli.h"
 
 typedef struct query_values {
-    bool batch, json;
+    bool batch;
+    ot_form form;
 } query_values;
 
 static const ot_option options[] = {
@@ -14,7 +15,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(query_values, batch),
      .help = OT_BATCH_HELP},
-    OT_JSON_OPTION(query_values),
+    OT_FORM_OPTIONS(query_values),
     {.name = NULL},
 };
 
@@ -48,9 +49,9 @@ static int run(const ot_cli *cli)
     optune_result *result = NULL;
     if (optune_query(cli->handle, cli->words[0], &result, &err) < 0)
         return ot_say_failure(&err);
-    ot_print_result(result, values->json);
+    const int code = ot_print_form(cli, result, &values->form);
     optune_result_free(result);
-    return OT_EXIT_DONE;
+    return code;
 }
 
 OT_CMD(query) = {

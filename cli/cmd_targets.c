@@ -10,8 +10,8 @@ OT_CMD(targets) = {
     .summary = "list the kinds of targets",
     .arguments = "",
     .max_words = 0,
-    .options = ot_json_options,
-    .values_size = sizeof(ot_json_values),
+    .options = ot_list_options,
+    .values_size = sizeof(ot_list_values),
     .notes =
         "A target is a kind and its options: 'cpu -threads=2 -libs=cblas'. The default is "
         "cpu.\n"

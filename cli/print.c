@@ -25,20 +25,44 @@ static void clear_line(void)
     line_shown = false;
 }
 
-void ot_say(const char *format, ...)
+/* Colours are for a terminal that has them, where nobody said otherwise (no-color.org). */
+static bool is_colored(int file)
+{
+    const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+    return isatty(file) && term && strcmp(term, "dumb") != 0 && !(no && *no);
+}
+
+static const char RED[] = "\033[1;31m", YELLOW[] = "\033[1;33m", PLAIN[] = "";
+
+static void say(const char *color, const char *format, va_list list)
 {
     clear_line();
-    va_list list;
-    va_start(list, format);
-    fputs("optune: ", stderr);
+    const bool colored = *color && is_colored(STDERR_FILENO);
+    fprintf(stderr, "%soptune:%s ", colored ? color : "", colored ? "\033[0m" : "");
     vfprintf(stderr, format, list);
     fputc('\n', stderr);
+}
+
+static void say_as(const char *color, const char *format, ...) OPTUNE_PRINTF(2, 3);
+static void say_as(const char *color, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(color, format, list);
+    va_end(list);
+}
+
+void ot_say(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(PLAIN, format, list);
     va_end(list);
 }
 
 int ot_say_failure(const optune_err *err)
 {
-    ot_say("%s", err->text[0] ? err->text : "failed");
+    say_as(RED, "%s", err->text[0] ? err->text : "failed");
     switch (err->status) {
     case OPTUNE_EUSAGE:
     case OPTUNE_ESYNTAX:
@@ -57,7 +81,7 @@ int ot_say_failure(const optune_err *err)
 
 int ot_say_usage(const ot_cmd *cmd, const char *message)
 {
-    ot_say("%s", message);
+    say_as(RED, "%s", message);
     if (cmd)
         fprintf(stderr, "usage: optune %s%s%s%s; see 'optune %s --help'\n", cmd->name,
                 *cmd->arguments ? " " : "", cmd->arguments, cmd->options ? " [options]" : "",
@@ -72,7 +96,8 @@ void ot_say_log(void *unused, optune_log_level level, const char *text)
     (void)unused;
     static const char *const name[] = {"error", "warning", "info", "debug"};
     int i = level >= OPTUNE_LOG_ERROR && level <= OPTUNE_LOG_DEBUG ? (int)level : 0;
-    ot_say("%s: %s", name[i], text);
+    const char *color = i == OPTUNE_LOG_ERROR ? RED : i == OPTUNE_LOG_WARNING ? YELLOW : PLAIN;
+    say_as(color, "%s: %s", name[i], text);
 }
 
 void ot_print_text(const char *text)
@@ -93,17 +118,40 @@ const ot_option ot_json_options[] = {
     {.name = NULL},
 };
 
+const ot_option ot_list_options[] = {
+    OT_FORM_OPTIONS(ot_list_values),
+    OT_FORM_OPTION(ot_list_values, names, "what each is called, one a line"),
+    {.name = NULL},
+};
+
+int ot_print_form(const ot_cli *cli, const optune_result *result, const ot_form *form)
+{
+    const char *as = form->csv ? "csv" : form->markdown ? "markdown" : "names";
+    optune_result *table = NULL;
+    optune_err err = {0};
+    if (form->json + form->csv + form->markdown + form->names > 1)
+        return ot_say_usage(cli->cmd, "only one form of output at a time");
+    if (!form->csv && !form->markdown && !form->names)
+        ot_print_result(result, form->json);
+    else if (optune_result_table(result, as, &table, &err) < 0)
+        return ot_say_failure(&err);
+    else
+        fputs(optune_result_text(table), stdout);
+    optune_result_free(table);
+    return OT_EXIT_DONE;
+}
+
 int ot_list_run(const ot_cli *cli)
 {
-    const ot_json_values *values = cli->values;
+    const ot_list_values *values = cli->values;
     optune_err err = {0};
     optune_result *result = NULL;
     const char *name = cli->n_words ? cli->words[0] : NULL;
     if (optune_list(cli->handle, cli->cmd->name, name, &result, &err) < 0)
         return ot_say_failure(&err);
-    ot_print_result(result, values->json);
+    const int code = ot_print_form(cli, result, &values->form);
     optune_result_free(result);
-    return OT_EXIT_DONE;
+    return code;
 }
 
 int ot_print_finish(int code)

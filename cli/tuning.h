@@ -21,7 +21,8 @@ typedef struct ot_tuning {
      .type = OT_OPTION_TEXT,                                                                   \
      .offset = offsetof(values, how.search),                                                   \
      .argument = "NAME",                                                                       \
-     .help = "how configs are chosen (default forest), see 'optune searches'"},                \
+     .help = "how configs are chosen (default forest), see 'optune searches'",                 \
+     .list = "searches"},                                                                      \
         {.name = "trials",                                                                     \
          .type = OT_OPTION_COUNT,                                                              \
          .offset = offsetof(values, how.trials),                                               \

@@ -7,27 +7,22 @@
 #include <math.h>
 #include <string.h>
 
+#include "answer/figures.h"
 #include "tuner/tune.h"
 
 static const char REFERENCE[] = "reference BLAS";
 
-void ot_baseline_name(const optune_record *library, char *to, size_t size)
-{
-    if (!ot_lines_get(library->depends, "library", to, size))
-        snprintf(to, size, "%s", library->impl);
-}
-
 bool ot_baseline_is_reference(const optune_record *library)
 {
     char name[OPTUNE_TEXT_SIZE];
-    ot_baseline_name(library, name, sizeof name);
+    ot_record_library(library, name, sizeof name);
     return strncmp(name, REFERENCE, sizeof REFERENCE - 1) == 0;
 }
 
 void ot_baseline_add(ot_baselines *b, const optune_record *library, double ratio)
 {
     char name[sizeof b->item[0].name];
-    ot_baseline_name(library, name, sizeof name);
+    ot_record_library(library, name, sizeof name);
     int i = 0;
     while (i < b->n && strcmp(b->item[i].name, name) != 0)
         i++;

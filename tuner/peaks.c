@@ -11,47 +11,21 @@
 #include <math.h>
 #include <string.h>
 
+#include "answer/figures.h"
 #include "tuner/tune.h"
 
-enum { VERSION = 1, TRIES = 2 };
+enum { TRIES = 2 };
 static const double AMPLE_S = 10;      /* a run this long has the time at its beginning */
 static const double COSTS_S = 0.5;     /* about what a measurement takes */
 static const double OF_THE_REST = 0.1; /* of the run's time, for one more try */
 static const double DOUBTFUL = 1.25; /* a kernel this far beyond has not been measured right */
 
-static void path_of(const ot_run *run, char *path, size_t size)
-{
-    ot_text target = {0};
-    char hex[33];
-    ot_target_print(&run->o->target, true, &target);
-    const char *const part[] = {run->o->device.key, ot_text_str(&target)};
-    ot_digest_hex(ot_digest_texts(part, OT_COUNT(part)), hex);
-    snprintf(path, size, "%s/peaks/%s.json", run->o->db, hex);
-    ot_text_release(&target);
-}
-
-static double positive(const json_t *object, const char *name)
-{
-    const double value = json_number_value(json_object_get(object, name));
-    return isfinite(value) && value > 0 ? value : 0;
-}
-
-/* A file that is not there, or no such file, is as good as none. */
 static void recall(ot_run *run)
 {
-    char path[4096 + 64];
-    ot_text text = {0};
-    path_of(run, path, sizeof path);
-    if (ot_read_file(path, &text, 1 << 16, NULL) >= 0) {
-        json_t *json = json_loads(ot_text_str(&text), JSON_REJECT_DUPLICATES, NULL);
-        if (json_integer_value(json_object_get(json, "optune_peak")) == VERSION) {
-            run->peak_flops = positive(json, "flops");
-            run->peak_bandwidth = positive(json, "bandwidth");
-            run->peak_settled = !json_is_true(json_object_get(json, "disturbed"));
-        }
-        json_decref(json);
-    }
-    ot_text_release(&text);
+    const ot_peak_known known = ot_peak_recall(run->o);
+    run->peak_flops = known.flops;
+    run->peak_bandwidth = known.bandwidth;
+    run->peak_settled = known.settled;
 }
 
 static void remember(const ot_run *run)
@@ -59,12 +33,13 @@ static void remember(const ot_run *run)
     char path[4096 + 64];
     ot_text target = {0};
     optune_err err = {0};
-    path_of(run, path, sizeof path);
+    ot_peak_path(run->o, path, sizeof path);
     ot_target_print(&run->o->target, true, &target);
-    json_t *json = json_pack("{s:i, s:s, s:s, s:f, s:f, s:b, s:f}", "optune_peak", (int)VERSION,
-                             "device", run->o->device.key, "target", ot_text_str(&target),
-                             "flops", run->peak_flops, "bandwidth", run->peak_bandwidth,
-                             "disturbed", (int)!run->peak_settled, "time", ot_unix_time());
+    json_t *json =
+        json_pack("{s:i, s:s, s:s, s:f, s:f, s:b, s:f}", "optune_peak", (int)OT_PEAK_VERSION,
+                  "device", run->o->device.key, "target", ot_text_str(&target), "flops",
+                  run->peak_flops, "bandwidth", run->peak_bandwidth, "disturbed",
+                  (int)!run->peak_settled, "time", ot_unix_time());
     char *text = json_dumps(json, JSON_INDENT(2));
     char *slash = strrchr(path, '/');
     *slash = '\0';

@@ -6,29 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "answer/figures.h"
 #include "tuner/report.h"
-
-static bool moves(const optune_call *call)
-{
-    return ot_call_flops(call) < ot_call_bytes(call);
-}
-
-/* The peak is that of multiply-adds in float32; a CPU does half as many in float64. Matrix units,
- * a GPU's doubles, and narrow types that some units multiply faster, have peaks of their own. */
-static double units(const optune_device *device, const optune_call *call)
-{
-    int bits = 0;
-    for (int i = 0; i < call->n_attrs; i++)
-        if (!strcmp(call->attr[i].name, "math") && strcmp(call->attr[i].word, "ieee"))
-            return 0;
-    for (int i = 0; i < call->n_inputs; i++) {
-        const optune_dtype dtype = call->input[i].type.dtype;
-        if (dtype.code != OPTUNE_DTYPE_FLOAT || dtype.bits < 32 || (bits && bits != dtype.bits))
-            return 0;
-        bits = dtype.bits;
-    }
-    return bits == 32 ? 1 : bits == 64 && device->threads > 0 ? 0.5 : 0;
-}
 
 /* `padding=[1,1,1,1]` becomes `padding=1` when all are equal. */
 static void shorten(char *piece)
@@ -88,40 +67,14 @@ static void label(const optune_call *call, bool with_op, char *to, size_t size)
     ot_text_release(&text);
 }
 
-/* The best record of one config of one implementation, the interleaved one first. */
-static const optune_record *record_of(const ot_fact *fact, int n, const optune_impl *impl,
-                                      const optune_config *config)
-{
-    const optune_record *found = NULL;
-    for (int i = 0; i < n; i++) {
-        const optune_record *r = &fact[i].record;
-        if (fact[i].currency != OT_STALE && r->outcome == OPTUNE_OUTCOME_OK &&
-            !strcmp(r->impl, impl->name) && ot_config_equal(&r->config, config) &&
-            (!found || (r->final && !found->final)))
-            found = r;
-    }
-    return found;
-}
-
 static void fill(ot_row *r, const optune_task *task, const ot_fact *fact, int n)
 {
-    const ot_choice *choice = &r->choice;
-    const ot_choice_row *winner = &choice->row[choice->winner];
+    const ot_choice_row *winner = &r->choice.row[r->choice.winner];
+    ot_beside beside;
+    ot_choice_beside(task, &r->choice, fact, n, &beside);
     r->best = winner->fact ? &winner->fact->record : NULL;
-    const optune_impl *by_level = choice->row[choice->default_row].candidate.impl;
-    optune_space *space = NULL;
-    if (ot_space_open(task, by_level, &space, NULL) >= 0) {
-        optune_config fallback;
-        if (ot_space_fallback(space, &fallback, NULL))
-            r->fallback = record_of(fact, n, by_level, &fallback);
-        ot_space_close(space);
-    }
-    for (int i = 0; i < choice->n; i++) {
-        const ot_choice_row *c = &choice->row[i];
-        if (c->candidate.impl->library && c->fact &&
-            (!r->library || c->fact->record.cost < r->library->cost))
-            r->library = &c->fact->record;
-    }
+    r->fallback = beside.fallback;
+    r->library = beside.library;
 }
 
 static void trouble(ot_row *r, const optune_record *record)
@@ -142,8 +95,8 @@ static void open_row(const ot_run *run, const optune_call *call, ot_row *r)
     label(call, !run->op, r->label, sizeof r->label);
     r->flops = ot_call_flops(call);
     r->bytes = ot_call_bytes(call);
-    r->moves = moves(call);
-    r->units = units(&run->o->device, call);
+    r->moves = ot_call_moves(call);
+    r->units = ot_call_units(&run->o->device, call);
     r->chosen = ot_context_choose(run->o, &task, run->policy.name, &r->arena, &fact, &n,
                                   &r->choice, NULL) >= 0;
     for (int i = 0; i < n; i++)
@@ -248,7 +201,7 @@ static json_t *row_json(const ot_run *run, const optune_call *call, const ot_row
         if (tuned->failures[k])
             json_object_set_new(failures, ot_outcome_name(k), json_integer(tuned->failures[k]));
     if (r->library)
-        ot_baseline_name(r->library, library, sizeof library);
+        ot_record_library(r->library, library, sizeof library);
     json_object_set_new(json, "winner", record_json(r->best));
     json_object_set_new(json, "ties", ties);
     json_object_set_new(json, "default", record_json(r->fallback));

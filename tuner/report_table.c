@@ -3,8 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "answer/figures.h"
 #include "tuner/report.h"
-#include "tuner/table.h"
+#include "base/table.h"
 
 enum {
     WORKLOAD,
@@ -66,7 +67,7 @@ static void add_nothing(const ot_run *run, ot_table *table, const ot_row *r,
     ot_text text = {0};
     if (r->known) {
         char name[128];
-        ot_baseline_name(r->known, name, sizeof name);
+        ot_record_library(r->known, name, sizeof name);
         ot_text_printf(&text,
                        "of what may be selected nothing was measured; %s (%s) takes "
                        "%.2f us",
@@ -130,7 +131,7 @@ static void add_row(const ot_run *run, ot_table *table, const ot_row *r, const o
               r->library && form == OT_TABLE_TEXT && ot_baseline_is_reference(r->library) ? "r"
                                                                                           : "");
     if (r->library) {
-        ot_baseline_name(r->library, text, sizeof text);
+        ot_record_library(r->library, text, sizeof text);
         ot_table_cell(table, WHICH, text);
     }
     snprintf(text, sizeof text, "%d", tuned->trials);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tuner/table.h"
+#include "base/table.h"
 #include "tuner/tune.h"
 
 enum { DEFAULT_TRIALS = 64 };

@@ -226,8 +226,7 @@ typedef struct ot_baselines {
     int n;
     ot_baseline item[8];
 } ot_baselines;
-/* What a library's record says it was measured with. */
-void ot_baseline_name(const optune_record *library, char *to, size_t size);
+/* Whether it is the reference BLAS, which nobody wrote to be fast. */
 bool ot_baseline_is_reference(const optune_record *library);
 void ot_baseline_add(ot_baselines *b, const optune_record *library, double ratio);
 /* "; over MKL 2026.2: 1.30x ..."; `first`: nothing has begun the line of means yet. */

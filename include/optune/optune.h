@@ -62,6 +62,11 @@ typedef struct optune_result optune_result;
 OPTUNE_API const char *
 optune_result_text(const optune_result *result); /* owned by the result */
 OPTUNE_API const char *optune_result_json(const optune_result *result); /* one JSON document */
+/* The objects of the result's document as a table, the text of *table, which the caller frees:
+ * `form` is "csv", "markdown" or "text", where plain members are the columns; or "names", what
+ * each is called alone, one a line. EUSAGE: no such form. */
+OPTUNE_API int optune_result_table(const optune_result *result, const char *form,
+                                   optune_result **table, optune_err *err);
 OPTUNE_API void optune_result_free(optune_result *result);              /* NULL is fine */
 
 /* ---- tuning ------------------------------------------------------------------------------ */
@@ -186,6 +191,21 @@ OPTUNE_API int optune_simulate(optune *handle, const optune_simulate_options *op
 /* The best current record of a workload. ENOENT: none; the message names what is stale and why. */
 OPTUNE_API int optune_query(optune *handle, const char *workload, optune_result **result,
                             optune_err *err);
+
+/* Of what a report is: exactly one of the three is given. */
+typedef struct optune_report_options {
+    size_t size;
+    const char *const *workloads; /* NULL-terminated; constant sizes */
+    const char *op; /* every workload of it that has records of this device and policy */
+    struct optune_partition *partition; /* every workload of this graph (graph.h) */
+    const char *title;                  /* kept in the document; NULL: none */
+} optune_report_options;
+/* What is stored of workloads, to draw from: history, finalists' samples, what knobs explain,
+ * what was chosen and why, the peak. The result's JSON is docs/formats.md's `optune_report`, its
+ * text a line or two for each workload; the caller frees it. Measures nothing. Of long histories a
+ * part is given. ENOENT: nothing is stored; EUSAGE: a dim is not constant. */
+OPTUNE_API int optune_report(optune *handle, const optune_report_options *options,
+                             optune_result **result, optune_err *err);
 
 typedef struct optune_selection optune_selection;
 /* What would be used, and why; the caller frees *selection, and all texts of it end with it. Reads

@@ -232,6 +232,16 @@ static void handles(void **state)
     REFUSED(optune_dispatch_tune, o, NULL, &result);
     REFUSED(optune_dispatch_tune, o, &how, NULL);
     REFUSED(optune_dispatch_tune, o, &how, &result);
+    optune_result *searches = NULL;
+    check_ok(optune_list(o, "searches", NULL, &searches, &err));
+    REFUSED(optune_result_table, NULL, "csv", &result);
+    REFUSED(optune_result_table, searches, NULL, &result);
+    REFUSED(optune_result_table, searches, "csv", NULL);
+    optune_result_free(searches);
+    const optune_report_options report = {.size = sizeof report, .op = "relu"};
+    REFUSED(optune_report, none, &report, &result);
+    REFUSED(optune_report, o, NULL, &result);
+    REFUSED(optune_report, o, &report, NULL);
     REFUSED(optune_query, none, "relu(f32[4])", &result);
     REFUSED(optune_query, o, NULL, &result);
     REFUSED(optune_query, o, "relu(f32[4])", NULL);

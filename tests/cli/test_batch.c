@@ -197,20 +197,28 @@ static void shells_are_told(void **state)
     }
     refused(2, "bash, zsh or fish", "completion", "csh");
     /* what bash does with it */
+    setenv("OT_CLI", OT_CLI, 1);
     char file[512];
     outcome o = optune("completion", "bash");
     ot_text script = {0};
     ot_text_add(&script, ot_text_str(&o.out));
-    ot_text_add(&script, "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _optune;\n"
-                         "echo \"${COMPREPLY[@]}\"; }\n"
-                         "ask optune se; ask optune select --ba; ask optune --thr\n");
+    ot_text_add(&script,
+                "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _optune;\n"
+                "echo \"${COMPREPLY[@]}\"; }\n"
+                "ask optune se; ask optune select --ba; ask optune --thr\n"
+                "ask $OT_CLI run max_pool; ask $OT_CLI run dense --search fo\n"
+                "ask $OT_CLI report --tu; ask optune completion z; ask optune db sta\n"
+                "ask $OT_CLI run --target op; ask $OT_CLI run dense --impl dense_ge\n");
     optune_err err = {0};
     snprintf(file, sizeof file, "%s", command_path("complete"));
     check_ok(ot_write_file(file, script.s, script.n, &err));
     char *const argv[] = {(char[]){"bash"}, file, NULL};
     ot_text said = {0};
     check_ok(ot_run_program(argv, 30, &said, &err));
-    assert_string_equal(ot_text_str(&said), "searches select\n--batch\n--threads\n");
+    assert_string_equal(ot_text_str(&said), "searches select\n--batch\n--threads\n"
+                                            "max_pool2d max_pool2d_grad\nforest\n--tune\nzsh\n"
+                                            "stat\nopencl\ndense_gemm.cpu dense_gemv.cpu "
+                                            "dense_gemv.gpu\n");
     ot_text_release(&said);
     ot_text_release(&script);
     release(&o);

@@ -31,6 +31,9 @@ static const contract commands[] = {
     {"import", "import FILE-or-https-URL...", {"--json"}},
     {"ops", "ops [NAME]", {"--json"}},
     {"query", "query WORKLOAD | --batch", {"--batch", "--json"}},
+    {"report",
+     "report WORKLOAD... | OP | --graph FILE | --tune NAME",
+     {"--graph", "--bind", "--tune", "-o", "--json"}},
     {"run",
      "run OP [WORKLOAD...] | --graph FILE",
      {"--preset", "--impl", "--search", "--trials", "--time", "--seed", "--again", "--log",
@@ -124,6 +127,7 @@ static void wrong_commands_and_options_name_the_nearest(void **state)
     refused(2, "did you mean '--trials'?", "run", "dense", "-trials", "3");
     refused(2, "no option '--jsn'; did you mean '--json'?", "ops", "--jsn");
     refused(2, "exclude each other", "run", "dense", "--json", "--csv");
+    refused(2, "only one form", "searches", "--json", "--csv");
     refused(2, "did you mean '--target'?", "--taget=cpu", "ops");
     refused(2, "see 'optune query --help'", "query", "--best", "x");
     refused(2, "no option '-x'", "ops", "-x");
@@ -297,6 +301,34 @@ static void targets_searches_and_devices_are_listed(void **state)
     json_decref(json);
 }
 
+/* A table of plain members for other programs; names alone for shells. */
+static void lists_have_other_forms(void **state)
+{
+    (void)state;
+    outcome o = optune("searches", "--csv");
+    assert_int_equal(o.code, 0);
+    assert_int_equal(strncmp(ot_text_str(&o.out), "name,", 5), 0);
+    check_contains(ot_text_str(&o.out), "\nrandom,");
+    release(&o);
+    o = optune("searches", "--markdown");
+    assert_int_equal(strncmp(ot_text_str(&o.out), "| name |", 8), 0);
+    check_contains(ot_text_str(&o.out), "\n| --- |");
+    release(&o);
+    o = optune("searches", "--names");
+    check_contains(ot_text_str(&o.out), "genetic\ngrid\n");
+    assert_null(strchr(ot_text_str(&o.out), ' '));
+    release(&o);
+    o = optune("ops", "--csv");
+    size_t lines = 0;
+    for (const char *line = ot_text_str(&o.out); (line = strchr(line, '\n')); line++)
+        lines++;
+    outcome whole = optune("ops", "--json");
+    json_t *all = json_of(&whole);
+    assert_int_equal(lines, 1 + json_array_size(json_object_get(all, "ops")));
+    json_decref(all);
+    release(&o);
+}
+
 /* ---- asking an empty database ------------------------------------------------------------ */
 
 static void questions_have_their_exit_codes(void **state)
@@ -424,6 +456,7 @@ int main(void)
         cmocka_unit_test(one_op_is_printed_in_full),
         cmocka_unit_test(impls_name_their_strategies),
         cmocka_unit_test(targets_searches_and_devices_are_listed),
+        cmocka_unit_test(lists_have_other_forms),
         cmocka_unit_test(questions_have_their_exit_codes),
         cmocka_unit_test(one_bad_source_keeps_no_other_out),
         cmocka_unit_test(logs_answer_in_json),

@@ -5,7 +5,9 @@
  */
 #include "support/check.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "cli/print.c"
 
@@ -95,6 +97,47 @@ static void failures_have_the_exit_codes_of_the_contract(void **state)
     }
 }
 
+/* What a failure looks like on a terminal, with these in the environment. */
+static void on_terminal(const char *term, const char *no_color, char *to, size_t size)
+{
+    const int pty = posix_openpt(O_RDWR | O_NOCTTY), before = dup(STDERR_FILENO);
+    assert_true(pty >= 0 && before >= 0);
+    assert_int_equal(grantpt(pty) | unlockpt(pty), 0);
+    const int end = open(ptsname(pty), O_RDWR | O_NOCTTY);
+    assert_true(end >= 0);
+    setenv("TERM", term, 1);
+    if (no_color)
+        setenv("NO_COLOR", no_color, 1);
+    else
+        unsetenv("NO_COLOR");
+    fflush(stderr);
+    assert_true(dup2(end, STDERR_FILENO) >= 0);
+    ot_say_failure(&(optune_err){.status = OPTUNE_ENOENT, .text = "it is not there"});
+    fflush(stderr);
+    size_t n = 0; /* stderr has no buffer: it comes in pieces */
+    for (ssize_t got = 1; got > 0 && n < size - 1 && !memchr(to, '\n', n); n += (size_t)got)
+        got = read(pty, to + n, size - 1 - n);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(end);
+    close(pty);
+    to[n] = '\0';
+}
+
+static void colours_are_for_terminals_that_want_them(void **state)
+{
+    (void)state;
+    char text[256];
+    on_terminal("xterm", NULL, text, sizeof text);
+    assert_string_equal(text, "\033[1;31moptune:\033[0m it is not there\r\n");
+    on_terminal("xterm", "", text, sizeof text);
+    assert_non_null(strchr(text, '\033'));
+    on_terminal("xterm", "1", text, sizeof text);
+    assert_string_equal(text, "optune: it is not there\r\n");
+    on_terminal("dumb", NULL, text, sizeof text);
+    assert_string_equal(text, "optune: it is not there\r\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -103,6 +146,7 @@ int main(void)
         cmocka_unit_test(what_matters_most_stays_longest),
         cmocka_unit_test(what_is_unknown_is_left_out),
         cmocka_unit_test(failures_have_the_exit_codes_of_the_contract),
+        cmocka_unit_test(colours_are_for_terminals_that_want_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

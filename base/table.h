@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-enum { OT_TABLE_COLUMNS = 16 };
+enum { OT_TABLE_COLUMNS = 32 };
 typedef enum ot_table_form { OT_TABLE_TEXT, OT_TABLE_CSV, OT_TABLE_MARKDOWN } ot_table_form;
 /* "text", "csv", "markdown"; NULL is text. EUSAGE: none of these. */
 int ot_table_form_named(const char *name, ot_table_form *form, optune_err *err);
@@ -26,6 +26,7 @@ typedef struct ot_table {
         char *below;                  /* a line below it; NULL: none */
     } * row;
     int n_rows, capacity;
+    bool no_notes; /* as records: without the last column, which is `rest` or `below` */
 } ot_table;
 void ot_table_release(ot_table *table);
 int ot_table_column(ot_table *table, const ot_column *column); /* its number */

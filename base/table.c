@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/table.h"
+#include "base/table.h"
 
 enum { FIRST_LEAST = 16, INDENT = 2 };
 
@@ -212,8 +212,9 @@ static void put_markdown(const char *cell, ot_text *to)
 static void put_record(const ot_table *table, const struct ot_table_row *row, bool csv,
                        ot_text *to)
 {
+    const int n = table->n_columns + !table->no_notes;
     void (*put_cell)(const char *, ot_text *) = csv ? put_csv : put_markdown;
-    for (int k = 0; k <= table->n_columns; k++) {
+    for (int k = 0; k < n; k++) {
         const char *cell = k == table->n_columns ? "note" : table->column[k].name;
         if (row && k == table->n_columns)
             cell = row->rest ? row->rest : row->below;
@@ -229,7 +230,7 @@ static void put_record(const ot_table *table, const struct ot_table_row *row, bo
 static void print_records(const ot_table *table, bool csv, ot_text *to)
 {
     put_record(table, NULL, csv, to);
-    for (int k = 0; k <= table->n_columns && !csv; k++)
+    for (int k = 0; k < table->n_columns + !table->no_notes && !csv; k++)
         ot_text_add(to, k < table->n_columns && !table->column[k].left ? "| ---: " : "| --- ");
     ot_text_add(to, csv ? "" : "|\n");
     for (int i = 0; i < table->n_rows; i++)

@@ -2,7 +2,7 @@
 /* Tables: columns as wide as what is in them, lines that fit, columns that go by importance, and
  * the same as CSV and Markdown with every column. */
 #include "support/check.h"
-#include "tuner/table.h"
+#include "base/table.h"
 
 #define LONG "[1,64,56,56] [64,64,3,3] padding=1"
 
