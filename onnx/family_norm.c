@@ -31,8 +31,10 @@ static int batch_normalization(ot_onnx_node *n)
         n, 0, scaled(n, data, channels(n, scale, rank), channels(n, shift, rank)));
 }
 
-/* (x - mean) / sqrt(variance + epsilon) over axes. */
-static ot_onnx_value *standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes)
+/* (x - mean) / sqrt(variance + epsilon) over axes. `moments`, unless NULL: the mean and one over the
+ * deviation. */
+static ot_onnx_value *standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
+                                   ot_onnx_value *moments[2])
 {
     ot_onnx_value *mean = ot_onnx_call(n, "mean", 1, &x, "axis=[%s], keepdims=true", axes);
     ot_onnx_value *from = ot_onnx_2(n, "subtract", x, mean);
@@ -40,8 +42,12 @@ static ot_onnx_value *standardised(ot_onnx_node *n, ot_onnx_value *x, const char
     ot_onnx_value *variance =
         ot_onnx_call(n, "mean", 1, &square, "axis=[%s], keepdims=true", axes);
     ot_onnx_value *epsilon = ot_onnx_number(n, x, ot_onnx_real(n, "epsilon", 1e-5));
-    return ot_onnx_2(n, "divide", from,
-                     ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", variance, epsilon)));
+    ot_onnx_value *deviation = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", variance, epsilon));
+    if (moments && deviation) {
+        moments[0] = mean;
+        moments[1] = ot_onnx_2(n, "divide", ot_onnx_number(n, deviation, 1), deviation);
+    }
+    return ot_onnx_2(n, "divide", from, deviation);
 }
 
 static const char *axes_from(ot_onnx *m, int first, int rank)
@@ -59,8 +65,14 @@ static int layer_normalization(ot_onnx_node *n)
     const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", -1), rank);
     if (axis < 0)
         return n->err->status;
-    ot_onnx_value *all = standardised(n, data, axes_from(n->m, axis, rank));
-    return ot_onnx_give(n, 0, scaled(n, all, scale, ot_onnx_in(n, 2)));
+    const bool more = ot_onnx_wants(n, 1) || ot_onnx_wants(n, 2);
+    ot_onnx_value *moments[2] = {NULL, NULL};
+    ot_onnx_value *all =
+        standardised(n, data, axes_from(n->m, axis, rank), more ? moments : NULL);
+    int status = ot_onnx_give(n, 0, scaled(n, all, scale, ot_onnx_in(n, 2)));
+    for (int i = 0; i < 2 && more && status >= 0; i++)
+        status = ot_onnx_give(n, i + 1, moments[i]);
+    return status;
 }
 
 static int instance_normalization(ot_onnx_node *n)
@@ -71,7 +83,7 @@ static int instance_normalization(ot_onnx_node *n)
         return n->err->status;
     if (rank < 3)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
-    ot_onnx_value *all = standardised(n, data, axes_from(n->m, 2, rank));
+    ot_onnx_value *all = standardised(n, data, axes_from(n->m, 2, rank), NULL);
     return ot_onnx_give(n, 0,
                         scaled(n, all, channels(n, scale, rank),
                                channels(n, ot_onnx_in(n, 2), rank)));
@@ -93,7 +105,7 @@ static int group_normalization(ot_onnx_node *n)
     ot_onnx_value *rows =
         ot_onnx_reshape(n, data, 3, (const int64_t[]){dim[0], groups, -1});
     ot_onnx_value *all =
-        ot_onnx_reshape(n, rows ? standardised(n, rows, "2") : NULL, rank, dim);
+        ot_onnx_reshape(n, rows ? standardised(n, rows, "2", NULL) : NULL, rank, dim);
     return ot_onnx_give(n, 0,
                         scaled(n, all, channels(n, scale, rank),
                                channels(n, ot_onnx_in(n, 2), rank)));

@@ -4,12 +4,34 @@
 
 #include "onnx/onnx.h"
 
+/* Rounding up counts a window that starts in the last pad in ours, not in ONNX's. 1: ours is as
+ * ONNX's; 0: rounding down is; negative: neither. */
+static int rounds_up(ot_onnx_node *n, const ot_onnx_window *w)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    bool up = true, down = true;
+    if (!ot_onnx_int(n, "ceil_mode", 0))
+        return 0;
+    if (!ot_onnx_dims(n, w->data, dim))
+        return n->err->status;
+    for (int d = 0; d < 2; d++) {
+        const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;
+        const int64_t room = dim[2 + d] + w->pad[d] + w->pad[2 + d] - span;
+        const int64_t most = (room + w->stride[d] - 1) / w->stride[d];
+        const int64_t last = most * w->stride[d] >= dim[2 + d] + w->pad[d] ? most - 1 : most;
+        up = up && last == most;
+        down = down && last == room / w->stride[d];
+    }
+    return up ? 1 : down ? 0 : ot_onnx_refuse(n, "rounds up along one dim, down along the other");
+}
+
 static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
     const int status = ot_onnx_slide(n, NULL, &w);
-    if (status < 0)
-        return status;
+    const int up = status < 0 ? status : rounds_up(n, &w);
+    if (up < 0)
+        return up;
     const bool mean = !strcmp(n->op->arg, "avg_pool2d");
     const char *pad = mean && ot_onnx_int(n, "count_include_pad", 0) ? "true" : "false";
     ot_onnx_value *all = ot_onnx_call(
@@ -17,7 +39,7 @@ static int pool(ot_onnx_node *n)
         "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], ceil_mode=%s%s%s",
         ot_onnx_text(n->m, 2, w.kernel), ot_onnx_text(n->m, 2, w.stride),
         ot_onnx_text(n->m, 4, w.pad), ot_onnx_text(n->m, 2, w.dilation),
-        ot_onnx_int(n, "ceil_mode", 0) ? "true" : "false", mean ? ", count_include_pad=" : "",
+        up ? "true" : "false", mean ? ", count_include_pad=" : "",
         mean ? pad : "");
     return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, all));
 }

@@ -61,6 +61,10 @@ static int reduce(ot_onnx_node *n)
     const int rank = x ? ot_onnx_rank(n, x) : -1;
     if (rank < 0 || axes_of(n, rank, &axes) < 0)
         return n->err->status;
+    const optune_tensor *type = ot_onnx_type(n->m, x);
+    if (type->dtype.code == OPTUNE_DTYPE_BOOL && optune_tensor_known(type) &&
+        !optune_tensor_elements(type))
+        return ot_onnx_refuse(n, "no truth values at all");
     x = apply(n, how->before, x);
     if (rank > 0 && (axes.n || !ot_onnx_int(n, "noop_with_empty_axes", 0)))
         x = reduced(n, n->op->arg, x, &axes, ot_onnx_int(n, "keepdims", 1));
@@ -86,7 +90,7 @@ static int log_sum_exp(ot_onnx_node *n)
     return ot_onnx_give(n, 0, all);
 }
 
-/* The first of the best along one axis. */
+/* The first of the best along one axis; backwards it is the last. */
 static int arg_best(ot_onnx_node *n)
 {
     ot_onnx_value *x = ot_onnx_need(n, 0);
@@ -94,11 +98,17 @@ static int arg_best(ot_onnx_node *n)
     const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
     if (axis < 0)
         return n->err->status;
-    if (ot_onnx_int(n, "select_last_index", 0))
-        return ot_onnx_refuse(n, "'select_last_index' is not supported");
+    int64_t dim[OPTUNE_MAX_RANK];
+    const bool last = ot_onnx_int(n, "select_last_index", 0);
+    if (last && !ot_onnx_dims(n, x, dim))
+        return n->err->status;
+    if (last)
+        x = ot_onnx_call(n, "reverse", 1, &x, "axis=%d", axis);
     ot_onnx_value *all = ot_onnx_call(
         n, "topk", 1, &x, "k=1, axis=%d, ret_type=indices, is_ascend=%s, dtype=i64", axis,
         n->op->arg);
+    if (all && last)
+        all = ot_onnx_2(n, "subtract", ot_onnx_number(n, all, (double)dim[axis] - 1), all);
     if (all && !ot_onnx_int(n, "keepdims", 1))
         all = ot_onnx_call(n, "squeeze", 1, &all, "axis=[%d]", axis);
     return ot_onnx_give(n, 0, all);

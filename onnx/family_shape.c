@@ -166,7 +166,9 @@ static int space_to_depth(ot_onnx_node *n)
     const int64_t c = dim[1], h = dim[2] / b, w = dim[3] / b;
     ot_onnx_value *all =
         ot_onnx_reshape(n, data, 6, (const int64_t[]){dim[0], c, h, b, w, b});
-    all = ot_onnx_transpose(n, all, 6, (const int[]){0, 3, 5, 1, 2, 4});
+    const bool crd = !strcmp(ot_onnx_word(n, "mode", "DCR"), "CRD");
+    static const int axes[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
+    all = ot_onnx_transpose(n, all, 6, axes[crd]);
     return ot_onnx_give(n, 0,
                         ot_onnx_reshape(n, all, 4, (const int64_t[]){dim[0], b * b * c, h, w}));
 }
