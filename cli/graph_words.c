@@ -57,5 +57,5 @@ int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph
 
 bool ot_is_file(const char *word)
 {
-    return strpbrk(word, "./") != NULL;
+    return strpbrk(word, "./") && !strchr(word, '(');
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batch normalisation with fixed statistics is y = x * scale + shift for each channel, and so a part
- * of the convolution before it when nothing else reads that one's output.
+ * Batch normalisation with fixed statistics is y = x * scale + shift for each channel, and so a
+ * part of the convolution before it when nothing else reads that one's output.
  */
 #include <string.h>
 

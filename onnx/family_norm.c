@@ -31,8 +31,8 @@ static int batch_normalization(ot_onnx_node *n)
         n, 0, scaled(n, data, channels(n, scale, rank), channels(n, shift, rank)));
 }
 
-/* (x - mean) / sqrt(variance + epsilon) over axes. `moments`, unless NULL: the mean and one over the
- * deviation. */
+/* (x - mean) / sqrt(variance + epsilon) over axes. `moments`, unless NULL: the mean and one over
+ * the deviation. */
 static ot_onnx_value *standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
                                    ot_onnx_value *moments[2])
 {

@@ -134,7 +134,7 @@ static int expand(ot_onnx_node *n)
                                      ot_onnx_text(n->m, rank, all)));
 }
 
-/* A dim of block * block * C as C and the block, whose rows and columns move between the image's. */
+/* A dim of block * block * C as C and the block, whose rows and columns join the image's. */
 static int depth_to_space(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);

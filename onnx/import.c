@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model as a graph: its inputs are variables, its initializers constants, and each node is read by
- * the row of its operator, in the file's order, which must be one of evaluation. A node that cannot
- * be read does not end it: what depends on it is passed over, the others are read, and the failure
- * names all that is in the way.
+ * A model as a graph: its inputs are variables, its initializers constants, and each node is read
+ * by the row of its operator, in the file's order, which must be one of evaluation. A node that
+ * cannot be read does not end it: what depends on it is passed over, the others are read, and the
+ * failure names all that is in the way.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "onnx/onnx.h"
 
-/* ---- failures ------------------------------------------------------------------------------- */
+/* ---- failures --------------------------------------------------------------------------- */
 
 /* Nodes of one operator with one reason are one line. */
 typedef struct failure {
@@ -81,7 +81,7 @@ static int in_tensor(const ot_onnx *m, const char *what, const char *name, int s
     return optune_fail(err, status, "%.200s: %s '%.100s': %s", m->path, what, name, why->text);
 }
 
-/* ---- who reads and who makes ------------------------------------------------------------------ */
+/* ---- who reads and who makes ------------------------------------------------------------ */
 
 static const char *text_or_none(const char *s)
 {
@@ -120,7 +120,7 @@ static void count_uses(ot_onnx *m)
         count_use(m, text_or_none(g->output[i]->name), -1, &n);
 }
 
-/* ---- what the model is given -------------------------------------------------------------------- */
+/* ---- what the model is given ------------------------------------------------------------ */
 
 static int take_initializers(ot_onnx *m, optune_err *err)
 {
@@ -231,7 +231,7 @@ static int take_inputs(ot_onnx *m, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* ---- nodes -------------------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------------ */
 
 static const ot_onnx_op *row_of(const char *name)
 {
@@ -274,6 +274,8 @@ static int check_inputs(const ot_onnx_node *n)
 
 static int check_outputs(const ot_onnx_node *n)
 {
+    if (!n->proto->n_output)
+        return optune_fail(n->err, OPTUNE_EDAMAGED, "it has no output");
     for (size_t i = 0; i < n->proto->n_output; i++)
         if (*n->proto->output[i] && ot_onnx_named(n->m, n->proto->output[i]))
             return optune_fail(n->err, OPTUNE_EDAMAGED, "its output '%.100s' exists already",
@@ -347,7 +349,7 @@ static int take_nodes(ot_onnx *m, optune_err *err)
     return f.nodes ? report(m, &f, err) : OPTUNE_OK;
 }
 
-/* ---- what it gives ------------------------------------------------------------------------------ */
+/* ---- what it gives ---------------------------------------------------------------------- */
 
 /* Outputs are buffers of their own: what is given or known is copied into one. */
 static int output_node(ot_onnx *m, ot_onnx_value *value, const char *name, optune_err *err)
@@ -384,7 +386,7 @@ static int take_outputs(ot_onnx *m, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole -------------------------------------------------------------------------- */
 
 static int check_opset(ot_onnx *m, optune_err *err)
 {

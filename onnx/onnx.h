@@ -157,7 +157,7 @@ int ot_onnx_list_at(ot_onnx_node *n, const char *name, int i, ot_onnx_list *list
 /* "1,2,3"; the arena's. */
 const char *ot_onnx_text(ot_onnx *m, int n, const int64_t *list);
 
-/* ---- window.c: convolutions and pooling, which slide over one or two dims --------------------- */
+/* ---- window.c: convolutions and pooling slide over one or two dims --------------------------- */
 typedef struct ot_onnx_window {
     int dims; /* 1: the value was given a dim of 1 row */
     int64_t kernel[2], stride[2], dilation[2], pad[4]; /* pad: top, left, bottom, right */
@@ -168,7 +168,7 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 /* A result over two dims, with as many as the node's input had. */
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
 
-/* ---- affine.c: batch normalisation as y = x * scale + shift ------------------------------------ */
+/* ---- affine.c: batch normalisation as y = x * scale + shift ---------------------------------- */
 /* Both [C], constants where the node's parameters are. */
 int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift);
 /* The batch normalisation that alone reads this node's output, with constant parameters, as a node

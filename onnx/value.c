@@ -10,7 +10,7 @@
 
 #include "onnx/onnx.h"
 
-/* ---- values ------------------------------------------------------------------------------- */
+/* ---- values ----------------------------------------------------------------------------- */
 
 ot_onnx_value *ot_onnx_new(ot_onnx *m)
 {
@@ -74,7 +74,7 @@ const optune_tensor *ot_onnx_type(const ot_onnx *m, const ot_onnx_value *value)
                : &value->type;
 }
 
-/* ---- what a node has ------------------------------------------------------------------------ */
+/* ---- what a node has -------------------------------------------------------------------- */
 
 int ot_onnx_refuse(ot_onnx_node *n, const char *format, ...)
 {
@@ -151,7 +151,7 @@ int ot_onnx_axis(ot_onnx_node *n, int64_t axis, int rank)
     return -1;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------ */
 
 static int compute(ot_onnx_node *n, optune_graph *g, const char *op, int n_in,
                    ot_onnx_value *const *in, const char *attrs, ot_onnx_value **result)

@@ -61,10 +61,10 @@ OPTUNE_API int optune_graph_read(const char *path, optune_graph **graph, optune_
 OPTUNE_API int optune_graph_parse(const char *text, const char *name, optune_graph **graph,
                                   optune_err *err);
 
-/* The same with symbolic dims given values, as optune_graph_bind does. A path that ends in ".onnx" is
- * a model file, see docs/onnx.md: its dims are bound while it is read, which lets shapes that are
- * computed from them be constants, and its types are inferred already. EUNSUPPORTED names every node
- * that has no counterpart. */
+/* The same with symbolic dims given values, as optune_graph_bind does. A path that ends in ".onnx"
+ * is a model file, see docs/onnx.md: its dims are bound while it is read, which lets shapes that
+ * are computed from them be constants, and its types are inferred already. EUNSUPPORTED names
+ * every node that has no counterpart. */
 typedef struct optune_binding {
     const char *dim;
     int64_t value;
