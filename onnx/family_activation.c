@@ -60,8 +60,8 @@ static int elu(ot_onnx_node *n)
     value *x = ot_onnx_need(n, 0);
     if (!x)
         return n->err->status;
-    return ot_onnx_give(
-        n, 0, choose(n, x, 0, times(n, rise(n, x), ot_onnx_real(n, "alpha", 1)), x));
+    return ot_onnx_give(n, 0,
+                        choose(n, x, 0, times(n, rise(n, x), ot_onnx_real(n, "alpha", 1)), x));
 }
 
 static int selu(ot_onnx_node *n)
@@ -70,9 +70,9 @@ static int selu(ot_onnx_node *n)
     if (!x)
         return n->err->status;
     value *low = times(n, rise(n, x), ot_onnx_real(n, "alpha", 1.67326319217681884765625));
-    return ot_onnx_give(n, 0,
-                        times(n, choose(n, x, 0, low, x),
-                              ot_onnx_real(n, "gamma", 1.05070102214813232421875)));
+    return ot_onnx_give(
+        n, 0,
+        times(n, choose(n, x, 0, low, x), ot_onnx_real(n, "gamma", 1.05070102214813232421875)));
 }
 
 /* max(x, 0) + min(0, alpha (exp(x / alpha) - 1)) */
@@ -110,9 +110,9 @@ static int hard_sigmoid(ot_onnx_node *n)
     value *x = ot_onnx_need(n, 0);
     if (!x)
         return n->err->status;
-    return ot_onnx_give(n, 0,
-                        hard_sigmoid_of(n, x, ot_onnx_real(n, "alpha", 0.2),
-                                        ot_onnx_real(n, "beta", 0.5)));
+    return ot_onnx_give(
+        n, 0,
+        hard_sigmoid_of(n, x, ot_onnx_real(n, "alpha", 0.2), ot_onnx_real(n, "beta", 0.5)));
 }
 
 static int hard_swish(ot_onnx_node *n)
@@ -142,8 +142,8 @@ static int mish(ot_onnx_node *n)
     value *x = ot_onnx_need(n, 0);
     if (!x)
         return n->err->status;
-    return ot_onnx_give(
-        n, 0, ot_onnx_2(n, "multiply", x, ot_onnx_1(n, "tanh", softplus_of(n, x))));
+    return ot_onnx_give(n, 0,
+                        ot_onnx_2(n, "multiply", x, ot_onnx_1(n, "tanh", softplus_of(n, x))));
 }
 
 static int swish(ot_onnx_node *n)

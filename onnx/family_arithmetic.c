@@ -61,8 +61,7 @@ static int variadic(ot_onnx_node *n)
         all = next ? ot_onnx_2(n, n->op->arg, all, next) : NULL;
     }
     if (all && !strcmp(n->op->name, "Mean"))
-        all = ot_onnx_2(n, "divide", all,
-                        ot_onnx_number(n, all, (double)n->proto->n_input));
+        all = ot_onnx_2(n, "divide", all, ot_onnx_number(n, all, (double)n->proto->n_input));
     return ot_onnx_give(n, 0, all);
 }
 
@@ -87,9 +86,9 @@ static int or_equal(ot_onnx_node *n)
     ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
     if (!a || !b)
         return n->err->status;
-    return ot_onnx_give(n, 0,
-                        ot_onnx_2(n, "maximum", ot_onnx_2(n, n->op->arg, a, b),
-                                  ot_onnx_2(n, "equal", a, b)));
+    return ot_onnx_give(
+        n, 0,
+        ot_onnx_2(n, "maximum", ot_onnx_2(n, n->op->arg, a, b), ot_onnx_2(n, "equal", a, b)));
 }
 
 static int reciprocal(ot_onnx_node *n)

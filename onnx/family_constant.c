@@ -126,12 +126,9 @@ static int range(ot_onnx_node *n)
 }
 
 static const ot_onnx_op ops[] = {
-    {"Constant", constant, NULL},
-    {"ConstantOfShape", constant_of_shape, NULL},
-    {"Shape", shape, NULL},
-    {"Size", size, NULL},
-    {"Range", range, NULL},
-    {NULL, NULL, NULL},
+    {"Constant", constant, NULL}, {"ConstantOfShape", constant_of_shape, NULL},
+    {"Shape", shape, NULL},       {"Size", size, NULL},
+    {"Range", range, NULL},       {NULL, NULL, NULL},
 };
 
 OT_ONNX_FAMILY(constant) = {ops};

@@ -15,9 +15,9 @@ static int normalise(ot_onnx_node *norm, int64_t channels, weights *w)
         return status;
     const int64_t each[] = {channels, 1, 1, 1};
     w->weight = ot_onnx_2(norm, "multiply", w->weight, ot_onnx_reshape(norm, scale, 4, each));
-    w->bias =
-        w->bias ? ot_onnx_2(norm, "add", ot_onnx_2(norm, "multiply", w->bias, scale), shift)
-                : shift;
+    w->bias = w->bias
+                  ? ot_onnx_2(norm, "add", ot_onnx_2(norm, "multiply", w->bias, scale), shift)
+                  : shift;
     return w->weight && w->bias ? OPTUNE_OK : norm->err->status;
 }
 
@@ -44,10 +44,10 @@ static ot_onnx_value *plane_weight(ot_onnx_node *n, int64_t dim[OPTUNE_MAX_RANK]
 
 static const char *window_text(const ot_onnx_node *n, const ot_onnx_window *w)
 {
-    return ot_arena_printf(&n->m->arena, "strides=[%s], padding=[%s], dilation=[%s], groups=%lld",
-                           ot_onnx_text(n->m, 2, w->stride), ot_onnx_text(n->m, 4, w->pad),
-                           ot_onnx_text(n->m, 2, w->dilation),
-                           (long long)ot_onnx_int(n, "group", 1));
+    return ot_arena_printf(
+        &n->m->arena, "strides=[%s], padding=[%s], dilation=[%s], groups=%lld",
+        ot_onnx_text(n->m, 2, w->stride), ot_onnx_text(n->m, 4, w->pad),
+        ot_onnx_text(n->m, 2, w->dilation), (long long)ot_onnx_int(n, "group", 1));
 }
 
 static int conv(ot_onnx_node *n)
@@ -70,9 +70,9 @@ static int conv(ot_onnx_node *n)
     }
     if (status < 0)
         return status;
-    ot_onnx_value *all = ot_onnx_call(&last, "conv2d", 2,
-                                      (ot_onnx_value *const[]){slide.data, w.weight}, "%s",
-                                      window_text(n, &slide));
+    ot_onnx_value *all =
+        ot_onnx_call(&last, "conv2d", 2, (ot_onnx_value *const[]){slide.data, w.weight}, "%s",
+                     window_text(n, &slide));
     all = ot_onnx_unslide(&last, &slide, biased(&last, all, w.bias));
     status = ot_onnx_give(&last, 0, all);
     if (fused && status >= 0)
@@ -96,13 +96,11 @@ static int conv_transpose(ot_onnx_node *n)
         return status;
     for (int d = 0; d < list.n && list.n == slide.dims; d++)
         added[2 - slide.dims + d] = list.i[d];
-    if (ot_onnx_attr_of(n, "output_shape") ||
-        *ot_onnx_word(n, "auto_pad", "NOTSET") == 'S')
+    if (ot_onnx_attr_of(n, "output_shape") || *ot_onnx_word(n, "auto_pad", "NOTSET") == 'S')
         return ot_onnx_refuse(n, "pads that follow from the output's shape are not supported");
-    ot_onnx_value *all = ot_onnx_call(n, "conv2d_transpose", 2,
-                                      (ot_onnx_value *const[]){slide.data, weight},
-                                      "%s, output_padding=[%s]", window_text(n, &slide),
-                                      ot_onnx_text(n->m, 2, added));
+    ot_onnx_value *all = ot_onnx_call(
+        n, "conv2d_transpose", 2, (ot_onnx_value *const[]){slide.data, weight},
+        "%s, output_padding=[%s]", window_text(n, &slide), ot_onnx_text(n->m, 2, added));
     return ot_onnx_give(n, 0, ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2))));
 }
 

@@ -27,8 +27,8 @@ static int batch_normalization(ot_onnx_node *n)
         return status;
     if (rank < 2)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 2", rank);
-    return ot_onnx_give(
-        n, 0, scaled(n, data, channels(n, scale, rank), channels(n, shift, rank)));
+    return ot_onnx_give(n, 0,
+                        scaled(n, data, channels(n, scale, rank), channels(n, shift, rank)));
 }
 
 /* (x - mean) / sqrt(variance + epsilon) over axes. `moments`, unless NULL: the mean and one over
@@ -84,9 +84,8 @@ static int instance_normalization(ot_onnx_node *n)
     if (rank < 3)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
     ot_onnx_value *all = standardised(n, data, axes_from(n->m, 2, rank), NULL);
-    return ot_onnx_give(n, 0,
-                        scaled(n, all, channels(n, scale, rank),
-                               channels(n, ot_onnx_in(n, 2), rank)));
+    return ot_onnx_give(
+        n, 0, scaled(n, all, channels(n, scale, rank), channels(n, ot_onnx_in(n, 2), rank)));
 }
 
 /* Each group of channels is one row. */
@@ -102,13 +101,11 @@ static int group_normalization(ot_onnx_node *n)
         return ot_onnx_refuse(n, "%lld groups do not divide its channels", (long long)groups);
     if (n->m->opset < 21)
         return ot_onnx_refuse(n, "scales by group (opset 18) are not supported");
-    ot_onnx_value *rows =
-        ot_onnx_reshape(n, data, 3, (const int64_t[]){dim[0], groups, -1});
+    ot_onnx_value *rows = ot_onnx_reshape(n, data, 3, (const int64_t[]){dim[0], groups, -1});
     ot_onnx_value *all =
         ot_onnx_reshape(n, rows ? standardised(n, rows, "2", NULL) : NULL, rank, dim);
-    return ot_onnx_give(n, 0,
-                        scaled(n, all, channels(n, scale, rank),
-                               channels(n, ot_onnx_in(n, 2), rank)));
+    return ot_onnx_give(
+        n, 0, scaled(n, all, channels(n, scale, rank), channels(n, ot_onnx_in(n, 2), rank)));
 }
 
 /* The mean over neighbouring channels is pooling over columns of an image [C, H * W]. */
@@ -123,19 +120,17 @@ static int lrn(ot_onnx_node *n)
     if (rank < 2 || size < 1 || size > 1 << 20)
         return ot_onnx_refuse(n, "size %lld over %d dims", (long long)size, rank);
     const int64_t image[] = {dim[0], 1, dim[1], -1};
-    ot_onnx_value *square =
-        ot_onnx_reshape(n, ot_onnx_2(n, "multiply", data, data), 4, image);
-    ot_onnx_value *mean = ot_onnx_call(n, "avg_pool2d", 1, &square,
-                                       "pool_size=[%lld,1], padding=[%lld,0,%lld,0], "
-                                       "count_include_pad=true",
-                                       (long long)size, (long long)((size - 1) / 2),
-                                       (long long)(size / 2));
+    ot_onnx_value *square = ot_onnx_reshape(n, ot_onnx_2(n, "multiply", data, data), 4, image);
+    ot_onnx_value *mean =
+        ot_onnx_call(n, "avg_pool2d", 1, &square,
+                     "pool_size=[%lld,1], padding=[%lld,0,%lld,0], "
+                     "count_include_pad=true",
+                     (long long)size, (long long)((size - 1) / 2), (long long)(size / 2));
     ot_onnx_value *base = scaled(n, ot_onnx_reshape(n, mean, rank, dim),
                                  ot_onnx_number(n, data, ot_onnx_real(n, "alpha", 1e-4)),
                                  ot_onnx_number(n, data, ot_onnx_real(n, "bias", 1)));
     ot_onnx_value *beta = ot_onnx_number(n, data, ot_onnx_real(n, "beta", 0.75));
-    return ot_onnx_give(n, 0,
-                        ot_onnx_2(n, "divide", data, ot_onnx_2(n, "power", base, beta)));
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "divide", data, ot_onnx_2(n, "power", base, beta)));
 }
 
 static const ot_onnx_op ops[] = {

@@ -79,8 +79,8 @@ static int slice(ot_onnx_node *n)
     const int rank = ot_onnx_rank(n, data);
     if (stepped < 0)
         return n->err->status;
-    if (starts.n != ends.n || (some && axes.n != starts.n) || (stepped && steps.n != starts.n) ||
-        starts.n > rank)
+    if (starts.n != ends.n || (some && axes.n != starts.n) ||
+        (stepped && steps.n != starts.n) || starts.n > rank)
         return ot_onnx_refuse(n, "its lists differ in length");
     for (int d = 0; d < rank; d++) {
         to[d] = dim[d];
@@ -122,8 +122,8 @@ static int pad(ot_onnx_node *n)
     if (strcmp(mode, "constant"))
         return ot_onnx_refuse(n, "mode '%.40s' is not supported", mode);
     if (list.n != 2 * n_axes || (fill && !fill->data))
-        return ot_onnx_refuse(n, "'pads' has %d values for %d axes, or its value is no constant",
-                              list.n, n_axes);
+        return ot_onnx_refuse(
+            n, "'pads' has %d values for %d axes, or its value is no constant", list.n, n_axes);
     if (fill && optune_tensor_elements(&fill->type) == 1)
         ot_elements(fill->type.dtype, fill->data, 0, 1, &value);
     for (int i = 0; i < n_axes; i++) {
@@ -134,8 +134,7 @@ static int pad(ot_onnx_node *n)
         after[d] = list.i[i + n_axes];
     }
     return ot_onnx_give(n, 0,
-                        ot_onnx_call(n, "pad", 1, &data,
-                                     "before=[%s], after=[%s], value=%.17g",
+                        ot_onnx_call(n, "pad", 1, &data, "before=[%s], after=[%s], value=%.17g",
                                      ot_onnx_text(n->m, rank, before),
                                      ot_onnx_text(n->m, rank, after), value));
 }

@@ -22,7 +22,9 @@ static int rounds_up(ot_onnx_node *n, const ot_onnx_window *w)
         up = up && last == most;
         down = down && last == room / w->stride[d];
     }
-    return up ? 1 : down ? 0 : ot_onnx_refuse(n, "rounds up along one dim, down along the other");
+    return up     ? 1
+           : down ? 0
+                  : ot_onnx_refuse(n, "rounds up along one dim, down along the other");
 }
 
 static int pool(ot_onnx_node *n)
@@ -38,9 +40,8 @@ static int pool(ot_onnx_node *n)
         n, n->op->arg, 1, &w.data,
         "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], ceil_mode=%s%s%s",
         ot_onnx_text(n->m, 2, w.kernel), ot_onnx_text(n->m, 2, w.stride),
-        ot_onnx_text(n->m, 4, w.pad), ot_onnx_text(n->m, 2, w.dilation),
-        up ? "true" : "false", mean ? ", count_include_pad=" : "",
-        mean ? pad : "");
+        ot_onnx_text(n->m, 4, w.pad), ot_onnx_text(n->m, 2, w.dilation), up ? "true" : "false",
+        mean ? ", count_include_pad=" : "", mean ? pad : "");
     return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, all));
 }
 

@@ -33,8 +33,7 @@ static int gemm(ot_onnx_node *n)
         return n->err->status;
     const optune_tensor *bias = c ? ot_onnx_type(n->m, c) : NULL;
     const optune_tensor *columns = ot_onnx_type(n->m, b);
-    const bool inside = c && c->data && bias->rank == 1 &&
-                        optune_dim_known(&columns->dim[0]) &&
+    const bool inside = c && c->data && bias->rank == 1 && optune_dim_known(&columns->dim[0]) &&
                         bias->dim[0].min == columns->dim[0].min && (alpha == 1 || b->data);
     ot_onnx_value *all =
         ot_onnx_call(n, "dense", inside ? 3 : 2, (ot_onnx_value *const[]){a, b, c}, NULL);
@@ -90,8 +89,7 @@ static ot_onnx_value *batched(ot_onnx_node *n, ot_onnx_value *value, int n_batch
     if (!same)
         value = ot_onnx_call(n, "broadcast_to", 1, &value, "shape=[%s]",
                              ot_onnx_text(n->m, n_batch + 2, whole));
-    return ot_onnx_reshape(n, value, 3,
-                           (const int64_t[]){all, dim[rank - 2], dim[rank - 1]});
+    return ot_onnx_reshape(n, value, 3, (const int64_t[]){all, dim[rank - 2], dim[rank - 1]});
 }
 
 static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
@@ -104,7 +102,8 @@ static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_v
         const int64_t l = d + ra < rank ? 1 : left[d + ra - rank];
         const int64_t r = d + rb < rank ? 1 : right[d + rb - rank];
         if (l != r && l != 1 && r != 1) {
-            ot_onnx_refuse(n, "batches of %lld and %lld do not fit", (long long)l, (long long)r);
+            ot_onnx_refuse(n, "batches of %lld and %lld do not fit", (long long)l,
+                           (long long)r);
             return NULL;
         }
         all[d] = l == 1 ? r : l;

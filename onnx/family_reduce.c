@@ -19,8 +19,10 @@ static ot_onnx_value *apply(ot_onnx_node *n, const char *op, ot_onnx_value *x)
 static const around *around_of(const char *name)
 {
     static const around all[] = {
-        {"ReduceL1", "abs", NULL},        {"ReduceL2", "square", "sqrt"},
-        {"ReduceSumSquare", "square", NULL}, {"ReduceLogSum", NULL, "log"},
+        {"ReduceL1", "abs", NULL},
+        {"ReduceL2", "square", "sqrt"},
+        {"ReduceSumSquare", "square", NULL},
+        {"ReduceLogSum", NULL, "log"},
     };
     static const around none;
     for (int i = 0; i < OT_COUNT(all); i++)
@@ -104,9 +106,9 @@ static int arg_best(ot_onnx_node *n)
         return n->err->status;
     if (last)
         x = ot_onnx_call(n, "reverse", 1, &x, "axis=%d", axis);
-    ot_onnx_value *all = ot_onnx_call(
-        n, "topk", 1, &x, "k=1, axis=%d, ret_type=indices, is_ascend=%s, dtype=i64", axis,
-        n->op->arg);
+    ot_onnx_value *all = ot_onnx_call(n, "topk", 1, &x,
+                                      "k=1, axis=%d, ret_type=indices, is_ascend=%s, dtype=i64",
+                                      axis, n->op->arg);
     if (all && last)
         all = ot_onnx_2(n, "subtract", ot_onnx_number(n, all, (double)dim[axis] - 1), all);
     if (all && !ot_onnx_int(n, "keepdims", 1))
@@ -128,25 +130,17 @@ static int running_sum(ot_onnx_node *n)
     x = back ? ot_onnx_call(n, "reverse", 1, &x, "axis=%d", axis) : x;
     x = ot_onnx_call(n, "cumsum", 1, &x, "axis=%d, exclusive=%s", axis,
                      ot_onnx_int(n, "exclusive", 0) ? "true" : "false");
-    return ot_onnx_give(n, 0,
-                        back ? ot_onnx_call(n, "reverse", 1, &x, "axis=%d", axis) : x);
+    return ot_onnx_give(n, 0, back ? ot_onnx_call(n, "reverse", 1, &x, "axis=%d", axis) : x);
 }
 
 static const ot_onnx_op ops[] = {
-    {"ReduceSum", reduce, "sum"},
-    {"ReduceMean", reduce, "mean"},
-    {"ReduceMax", reduce, "max"},
-    {"ReduceMin", reduce, "min"},
-    {"ReduceProd", reduce, "prod"},
-    {"ReduceL1", reduce, "sum"},
-    {"ReduceL2", reduce, "sum"},
-    {"ReduceSumSquare", reduce, "sum"},
-    {"ReduceLogSum", reduce, "sum"},
-    {"ReduceLogSumExp", log_sum_exp, NULL},
-    {"ArgMax", arg_best, "false"},
-    {"ArgMin", arg_best, "true"},
-    {"CumSum", running_sum, NULL},
-    {NULL, NULL, NULL},
+    {"ReduceSum", reduce, "sum"},    {"ReduceMean", reduce, "mean"},
+    {"ReduceMax", reduce, "max"},    {"ReduceMin", reduce, "min"},
+    {"ReduceProd", reduce, "prod"},  {"ReduceL1", reduce, "sum"},
+    {"ReduceL2", reduce, "sum"},     {"ReduceSumSquare", reduce, "sum"},
+    {"ReduceLogSum", reduce, "sum"}, {"ReduceLogSumExp", log_sum_exp, NULL},
+    {"ArgMax", arg_best, "false"},   {"ArgMin", arg_best, "true"},
+    {"CumSum", running_sum, NULL},   {NULL, NULL, NULL},
 };
 
 OT_ONNX_FAMILY(reduce) = {ops};

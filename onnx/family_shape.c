@@ -81,10 +81,9 @@ static int squeeze(ot_onnx_node *n)
     if (there < 0)
         return there;
     return ot_onnx_give(n, 0,
-                        there && !list.n
-                            ? data
-                            : ot_onnx_call(n, "squeeze", 1, &data, "axis=[%s]",
-                                           ot_onnx_text(n->m, list.n, list.i)));
+                        there && !list.n ? data
+                                         : ot_onnx_call(n, "squeeze", 1, &data, "axis=[%s]",
+                                                        ot_onnx_text(n->m, list.n, list.i)));
 }
 
 /* From the front on, so that each axis is where it will be at the end. */
@@ -129,9 +128,9 @@ static int expand(ot_onnx_node *n)
         const int64_t b = d + list.n < rank ? 1 : list.i[d + list.n - rank];
         all[d] = a == 1 ? b : a;
     }
-    return ot_onnx_give(n, 0,
-                        ot_onnx_call(n, "broadcast_to", 1, &data, "shape=[%s]",
-                                     ot_onnx_text(n->m, rank, all)));
+    return ot_onnx_give(
+        n, 0,
+        ot_onnx_call(n, "broadcast_to", 1, &data, "shape=[%s]", ot_onnx_text(n->m, rank, all)));
 }
 
 /* A dim of block * block * C as C and the block, whose rows and columns join the image's. */
@@ -164,8 +163,7 @@ static int space_to_depth(ot_onnx_node *n)
     if (ot_onnx_rank(n, data) != 4 || b < 1 || dim[2] % b || dim[3] % b)
         return ot_onnx_refuse(n, "blocks of %lld do not divide its image", (long long)b);
     const int64_t c = dim[1], h = dim[2] / b, w = dim[3] / b;
-    ot_onnx_value *all =
-        ot_onnx_reshape(n, data, 6, (const int64_t[]){dim[0], c, h, b, w, b});
+    ot_onnx_value *all = ot_onnx_reshape(n, data, 6, (const int64_t[]){dim[0], c, h, b, w, b});
     const bool crd = !strcmp(ot_onnx_word(n, "mode", "DCR"), "CRD");
     static const int axes[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
     all = ot_onnx_transpose(n, all, 6, axes[crd]);

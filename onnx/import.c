@@ -49,8 +49,7 @@ static void note(ot_onnx *m, failures *f, const ot_onnx_proto *proto, const optu
             more[i] = f->all[i];
         f->all = more;
     }
-    f->all[f->n++] =
-        (failure){op, ot_arena_copy(&m->arena, why->text), node_name(proto), 1};
+    f->all[f->n++] = (failure){op, ot_arena_copy(&m->arena, why->text), node_name(proto), 1};
 }
 
 static int report(const ot_onnx *m, const failures *f, optune_err *err)
@@ -152,8 +151,9 @@ static const optune_binding *binding_of(const ot_onnx *m, const char *dim)
 static void dim_name(const Onnx__TensorShapeProto__Dimension *dim, const char *input, int d,
                      char name[OPTUNE_DIM_NAME_SIZE])
 {
-    const bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-                       dim->dim_param && *dim->dim_param;
+    const bool named =
+        dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+        dim->dim_param && *dim->dim_param;
     if (named)
         snprintf(name, OPTUNE_DIM_NAME_SIZE, "%.15s", dim->dim_param);
     else
@@ -207,9 +207,8 @@ static int take_input(ot_onnx *m, const ot_onnx_info *info, optune_err *err)
     ot_text text = {0};
     ot_tensor_print(&type, &text);
     ot_onnx_value *value = ot_onnx_new(m);
-    status = value->node =
-        optune_graph_variable(m->g, ot_graph_fresh_name(m->g, ot_onnx_stem(m, name)),
-                              ot_text_str(&text), err);
+    status = value->node = optune_graph_variable(
+        m->g, ot_graph_fresh_name(m->g, ot_onnx_stem(m, name)), ot_text_str(&text), err);
     ot_text_release(&text);
     if (status >= 0)
         ot_onnx_name(m, name, value);
@@ -259,15 +258,17 @@ static int check_inputs(const ot_onnx_node *n)
         failed = true;
         const int *maker = ot_names_find(&n->m->makers, name);
         if (!value && maker)
-            return optune_fail(n->err, OPTUNE_EDAMAGED,
-                               "input '%.100s' is made by a node further on, '%.60s': nodes form "
-                               "a cycle or are out of order; export the model again",
-                               name, node_name(n->m->model->graph->node[*maker]));
+            return optune_fail(
+                n->err, OPTUNE_EDAMAGED,
+                "input '%.100s' is made by a node further on, '%.60s': nodes form "
+                "a cycle or are out of order; export the model again",
+                name, node_name(n->m->model->graph->node[*maker]));
         if (!value)
-            return optune_fail(n->err, OPTUNE_EDAMAGED,
-                               "input '%.100s' is missing: no initializer, no input of the model "
-                               "and no node's output has this name",
-                               name);
+            return optune_fail(
+                n->err, OPTUNE_EDAMAGED,
+                "input '%.100s' is missing: no initializer, no input of the model "
+                "and no node's output has this name",
+                name);
     }
     return failed;
 }
@@ -360,10 +361,9 @@ static int output_node(ot_onnx *m, ot_onnx_value *value, const char *name, optun
         return node;
     int output;
     const ot_node_kind kind = m->g->node[ot_graph_behind(m->g, node, &output)].kind;
-    return kind == OT_NODE_CALL
-               ? node
-               : optune_graph_call(m->g, ot_graph_fresh_name(m->g, stem), "copy", &node, 1,
-                                   NULL, err);
+    return kind == OT_NODE_CALL ? node
+                                : optune_graph_call(m->g, ot_graph_fresh_name(m->g, stem),
+                                                    "copy", &node, 1, NULL, err);
 }
 
 static int take_outputs(ot_onnx *m, optune_err *err)

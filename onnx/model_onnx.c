@@ -11,10 +11,11 @@ static int ot_onnx_read(const char *path, const optune_binding *bind, int n,
 {
     (void)bind, (void)n;
     *graph = NULL;
-    return optune_fail(err, OPTUNE_EUNSUPPORTED,
-                       "'%s' is a model, and this build reads none: install "
-                       "protobuf-c-compiler, libprotobuf-c-dev and libonnx-dev, and build again",
-                       path);
+    return optune_fail(
+        err, OPTUNE_EUNSUPPORTED,
+        "'%s' is a model, and this build reads none: install "
+        "protobuf-c-compiler, libprotobuf-c-dev and libonnx-dev, and build again",
+        path);
 }
 #endif
 

@@ -51,9 +51,10 @@ typedef struct ot_onnx {
 
 typedef struct ot_onnx_node ot_onnx_node;
 typedef struct ot_onnx_op {
-    const char *name;               /* the operator's, as files call it */
-    int (*make)(ot_onnx_node *node); /* gives the node's outputs values; fails with the reason */
-    const char *arg;                /* what `make` wants to know: an operator of ours, usually */
+    const char *name; /* the operator's, as files call it */
+    int (*make)(
+        ot_onnx_node *node); /* gives the node's outputs values; fails with the reason */
+    const char *arg;         /* what `make` wants to know: an operator of ours, usually */
 } ot_onnx_op;
 typedef struct ot_onnx_family {
     const ot_onnx_op *ops; /* ends at a NULL name */
@@ -119,9 +120,8 @@ int ot_onnx_refuse(ot_onnx_node *n, const char *format, ...) OPTUNE_PRINTF(2, 3)
 
 /* A call of an operator of ours; `attrs`: a format, or NULL. Takes and gives NULL for what has
  * failed, so that calls can be written inside each other. */
-ot_onnx_value *ot_onnx_call(ot_onnx_node *n, const char *op, int n_in,
-                            ot_onnx_value *const *in, const char *attrs, ...)
-    OPTUNE_PRINTF(5, 6);
+ot_onnx_value *ot_onnx_call(ot_onnx_node *n, const char *op, int n_in, ot_onnx_value *const *in,
+                            const char *attrs, ...) OPTUNE_PRINTF(5, 6);
 ot_onnx_value *ot_onnx_1(ot_onnx_node *n, const char *op, ot_onnx_value *a);
 ot_onnx_value *ot_onnx_2(ot_onnx_node *n, const char *op, ot_onnx_value *a, ot_onnx_value *b);
 /* A constant of a value's dtype and no dims. */

@@ -11,10 +11,11 @@ static const double computed_limit = 2147483648.0;
 int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err)
 {
     static const char *const names[] = {
-        [1] = "f32", [2] = "u8",   [3] = "i8",  [4] = "u16", [5] = "i16",  [6] = "i32",
-        [7] = "i64", [9] = "bool", [10] = "f16", [11] = "f64", [12] = "u32", [13] = "u64",
-        [16] = "bf16"};
-    if (code >= 0 && code < OT_COUNT(names) && names[code] && ot_parse_dtype(names[code], dtype))
+        [1] = "f32",  [2] = "u8",   [3] = "i8",   [4] = "u16",  [5] = "i16",
+        [6] = "i32",  [7] = "i64",  [9] = "bool", [10] = "f16", [11] = "f64",
+        [12] = "u32", [13] = "u64", [16] = "bf16"};
+    if (code >= 0 && code < OT_COUNT(names) && names[code] &&
+        ot_parse_dtype(names[code], dtype))
         return OPTUNE_OK;
     return optune_fail(err, OPTUNE_EUNSUPPORTED, "elements of ONNX's type %d%s", code,
                        code == 8                  ? " (string)"

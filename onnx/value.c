@@ -37,8 +37,8 @@ const char *ot_onnx_stem(ot_onnx *m, const char *name)
 {
     const size_t n = strlen(name), most = 40;
     const char *from = name + (n > most ? n - most : 0);
-    char *stem = ot_arena_printf(&m->arena, "%s%s", isalpha((unsigned char)*from) ? "" : "n",
-                                 from);
+    char *stem =
+        ot_arena_printf(&m->arena, "%s%s", isalpha((unsigned char)*from) ? "" : "n", from);
     for (char *c = stem; *c; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_';
     return stem;
@@ -136,8 +136,10 @@ bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUN
         if (*name)
             ot_onnx_refuse(n, "it needs the value of dim '%s': --bind %s=1, say", name, name);
         else
-            ot_onnx_refuse(n, "dim %d of its input is not known: bind the model's symbolic dims "
-                              "with --bind DIM=N", d);
+            ot_onnx_refuse(n,
+                           "dim %d of its input is not known: bind the model's symbolic dims "
+                           "with --bind DIM=N",
+                           d);
         return false;
     }
     return true;
@@ -204,8 +206,8 @@ static ot_onnx_value *add_call(ot_onnx_node *n, const char *op, int n_in,
         if (id[i] < 0)
             return NULL;
     }
-    const int node = optune_graph_call(m->g, ot_graph_fresh_name(m->g, stem), op, id, n_in,
-                                       attrs, n->err);
+    const int node =
+        optune_graph_call(m->g, ot_graph_fresh_name(m->g, stem), op, id, n_in, attrs, n->err);
     if (node < 0 || ot_graph_infer_call(m->g, node, n->err) < 0)
         return NULL;
     ot_onnx_value *value = ot_onnx_new(m);

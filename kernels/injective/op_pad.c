@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pad: data with a number around it; negative widths cut off. Lists name every dim. */
+#include <math.h>
+#include <stdio.h>
+
 #include "kernels/injective/injective.h"
 
 static const optune_op_input inputs[] = {
@@ -62,6 +65,15 @@ static int types(optune_call *call, optune_err *err)
                                       "data", in, "output", out);
 }
 
+/* The value as the dtype has it: integers are cut off towards 0. */
+static double fill_of(const optune_call *call)
+{
+    const optune_dtype dtype = call->output[0].dtype;
+    const double value = optune_call_attr(call, "value")->f;
+    const bool whole = dtype.code == OPTUNE_DTYPE_INT || dtype.code == OPTUNE_DTYPE_UINT;
+    return optune_number_in(dtype, whole ? trunc(value) : value);
+}
+
 /* The data in the middle, and for each dim a slab in front of it and one behind: as wide as the
  * data in the dims before it, as wide as the output in those after it. */
 static int pieces(const optune_call *call, optune_piece *piece)
@@ -70,6 +82,7 @@ static int pieces(const optune_call *call, optune_piece *piece)
     const int64_t *before = optune_call_ints(call, "before");
     const int64_t *after = optune_call_ints(call, "after");
     int64_t stride[OPTUNE_MAX_RANK], offset = 0;
+    const double fill = fill_of(call);
     optune_piece inner = injective_whole(call);
     injective_strides(in, stride);
     int n = 1;
@@ -79,7 +92,7 @@ static int pieces(const optune_call *call, optune_piece *piece)
         for (int side = 0; side < 2; side++) {
             optune_piece slab = inner;
             slab.input = -1;
-            slab.fill = optune_call_attr(call, "value")->f;
+            slab.fill = fill;
             slab.extent[d] = side ? back : front;
             slab.out_offset = offset + (side ? all - back : 0) * inner.out_stride[d];
             if (slab.extent[d])
@@ -95,12 +108,36 @@ static int pieces(const optune_call *call, optune_piece *piece)
     return n;
 }
 
+/* "a,b": the list with its signs turned. */
+static void negated(const optune_attr *list, char *to, size_t size)
+{
+    size_t n = 0;
+    *to = '\0';
+    for (int d = 0; d < list->n; d++)
+        n += (size_t)snprintf(to + n, size - n, "%s%lld", d ? "," : "", -(long long)list->i[d]);
+}
+
+/* What was put around is cut off, what was cut off gets zeros. */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    char before[24 * OPTUNE_MAX_LIST], after[24 * OPTUNE_MAX_LIST];
+    const int dy = optune_grad_adjoint(grad, 0);
+    negated(optune_call_attr(call, "before"), before, sizeof before);
+    negated(optune_call_attr(call, "after"), after, sizeof after);
+    optune_grad_add(
+        grad, 0,
+        optune_grad_call(grad, "pad", 1, &dy, "before=[%s], after=[%s]", before, after));
+    return OPTUNE_OK;
+}
+
 static const char *const samples[] = {
     "pad(f32[7], before=[2], after=[3])",
     "pad(f32[5,70], before=[0,1], after=[2,0], value=-1.5)",
     "pad(f32[2,3,20,17], before=[0,0,1,2], after=[0,0,3,1])",
     "pad(f64[9,40], before=[-2,3], after=[1,-5])",
-    "pad(i8[3,5,17], before=[1,1,1], after=[1,1,1], value=7.0)",
+    "pad(i8[3,5,17], before=[1,1,1], after=[1,1,1], value=-7.5)",
+    "pad(u1[9,20], before=[1,0], after=[0,2], value=3.0)",
     NULL,
 };
 
@@ -111,6 +148,7 @@ OPTUNE_OP(pad) = {
     .inputs = inputs,
     .attrs = attrs,
     .types = types,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_INJECTIVE_OP(pieces),
 };

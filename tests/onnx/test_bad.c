@@ -176,8 +176,9 @@ static void greedy_models(void **state)
 
 static void elements_outside_the_folder(void **state)
 {
-    static const char *const places[] = {"../w.bin", "/etc/hostname", "link.bin", "sub/../w.bin",
-                                         "linked/w.bin", "", ".", "sub"};
+    static const char *const places[] = {
+        "../w.bin", "/etc/hostname", "link.bin", "sub/../w.bin", "linked/w.bin", "", ".",
+        "sub"};
     const float four[4] = {1, 2, 3, 4};
     char name[600];
     optune_err err = {0};

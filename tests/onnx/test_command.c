@@ -38,7 +38,8 @@ static void commands_take_models(void **state)
 static void run_takes_a_model(void **state)
 {
     (void)state;
-    outcome o = optune("run", write_model(), "--bind", "batch=2", "--trials", "1", "--time", "20");
+    outcome o =
+        optune("run", write_model(), "--bind", "batch=2", "--trials", "1", "--time", "20");
     check_contains(ot_text_str(&o.out), "dense");
     expect("run", &o, 0, "");
     refused(3, "small.onyx", "run", "./small.onyx");

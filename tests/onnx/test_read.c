@@ -95,7 +95,7 @@ static void a_network_is_computed(void **state)
     small_by_hand(x, y);
     check_output(g, x, 2, y);
     assert_int_equal(count(g, "conv2d"), 1);
-    assert_int_equal(count(g, "multiply"), 0); /* the normalisation is in the weights */
+    assert_int_equal(count(g, "multiply"), 0);  /* the normalisation is in the weights */
     assert_int_equal(count(g, "transpose"), 0); /* a constant is transposed while it is read */
     for (int i = 0; i < g->n; i++)              /* nothing that was folded away is left */
         assert_true(g->node[i].kind != OT_NODE_CONST || g->node[i].data);
@@ -219,14 +219,19 @@ static void nodes_mean_what_onnx_says(void **state)
         {"Gemm", "x square", NULL, {0}, 0, 6, {-1, 2, 6, 4, -5, 12}},
         {"Expand", "x shape", NULL, {0}, 0, 6, {-1, 2, 3, 4, -5, 6}},
         {"Sum", "x x x", NULL, {0}, 0, 6, {-3, 6, 9, 12, -15, 18}},
-        {"Selu", "x", NULL, {0}, 0, 6,
+        {"Selu",
+         "x",
+         NULL,
+         {0},
+         0,
+         6,
          {-1.1113307f, 2.1014020f, 3.1521030f, 4.2028041f, -1.7462534f, 6.3042061f}},
     };
     (void)state;
     static const int64_t two[] = {2, 1}, from[] = {2}, to[] = {0}, last[] = {1}, step[] = {-1};
     static const int64_t pads[] = {0, 1, 0, 0}, shape[] = {1, 1};
-    static const float low = -0.5f, high = 2.5f, vector[] = {1, 2, 1}, square[3][3] = {
-        {1, 0, 0}, {0, 1, 0}, {0, 0, 2}};
+    static const float low = -0.5f, high = 2.5f, vector[] = {1, 2, 1},
+                       square[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 2}};
     for (int i = 0; i < OT_COUNT(all); i++) {
         const single *s = &all[i];
         ot_text g = {0}, model = {0}, attrs = {0};
