@@ -72,7 +72,7 @@ static int tune(const ot_cli *cli, const char *op, const char *const *workloads,
     return ot_tuning_run(cli->handle, &values->how, &how, false);
 }
 
-static int tune_graph(const ot_cli *cli)
+static int tune_graph(const ot_cli *cli, const char *path)
 {
     const run_values *values = cli->values;
     optune_err err = {0};
@@ -81,7 +81,7 @@ static int tune_graph(const ot_cli *cli)
     const char *const *workloads;
     int code = OT_EXIT_DONE;
     ot_progress_show(NULL, &(optune_progress){.phase = "starting", .left = -1});
-    int status = ot_open_graph(values->graph, &values->bind, &graph, &err);
+    int status = ot_open_graph(path, &values->bind, &graph, &err);
     if (status >= 0)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
     if (status >= 0)
@@ -102,7 +102,9 @@ static int run(const ot_cli *cli)
         return ot_say_usage(cli->cmd,
                             "--graph names all workloads: no operator, workload or preset");
     if (values->graph)
-        return tune_graph(cli);
+        return tune_graph(cli, values->graph);
+    if (cli->n_words == 1 && !values->preset && ot_is_file(cli->words[0]))
+        return tune_graph(cli, cli->words[0]);
     if (!cli->n_words)
         return ot_say_usage(cli->cmd,
                             "run needs an operator; 'optune ops' lists them; or --graph FILE");
@@ -117,7 +119,7 @@ static int run(const ot_cli *cli)
 OT_CMD(run) = {
     .name = "run",
     .summary = "tune workloads of an operator and store what is measured",
-    .arguments = "OP [WORKLOAD...] | --graph FILE",
+    .arguments = "OP [WORKLOAD...] | --graph FILE | FILE",
     .max_words = -1,
     .list = "ops",
     .options = options,

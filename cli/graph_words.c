@@ -14,13 +14,14 @@ static int refuse(optune_err *err, const char *word)
     return err->status;
 }
 
-static int bind_one(optune_graph *graph, const char *word, optune_err *err)
+/* `dim` has room for the word; the binding borrows it. */
+static int read_binding(const char *word, char dim[OPTUNE_DIM_NAME_SIZE], optune_binding *bind,
+                        optune_err *err)
 {
-    char dim[OPTUNE_DIM_NAME_SIZE];
     const char *from = word + (*word == '?');
     const size_t n = strcspn(from, "=");
     char *end = NULL;
-    if (n == 0 || n >= sizeof dim || !from[n])
+    if (n == 0 || n >= OPTUNE_DIM_NAME_SIZE || !from[n])
         return refuse(err, word);
     memcpy(dim, from, n);
     dim[n] = '\0';
@@ -28,23 +29,33 @@ static int bind_one(optune_graph *graph, const char *word, optune_err *err)
     const long long value = strtoll(from + n + 1, &end, 10);
     if (end == from + n + 1 || *end || errno || value < 0)
         return refuse(err, word);
-    return optune_graph_bind(graph, dim, value, err);
+    *bind = (optune_binding){dim, value};
+    return OPTUNE_OK;
 }
 
 int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph,
                   optune_err *err)
 {
+    char(*dim)[OPTUNE_DIM_NAME_SIZE] = calloc((size_t)bind->n + 1, sizeof *dim);
+    optune_binding *binding = calloc((size_t)bind->n + 1, sizeof *binding);
+    int status = OPTUNE_OK;
     *graph = NULL;
-    int status = optune_graph_read(path, graph, err);
-    if (status >= 0)
-        status = optune_graph_infer(*graph, err);
     for (int i = 0; i < bind->n && status >= 0; i++)
-        status = bind_one(*graph, bind->item[i], err);
-    if (status >= 0 && bind->n)
+        status = read_binding(bind->item[i], dim[i], &binding[i], err);
+    if (status >= 0)
+        status = optune_graph_read_bound(path, binding, bind->n, graph, err);
+    if (status >= 0)
         status = optune_graph_infer(*graph, err);
     if (status < 0) {
         optune_graph_close(*graph);
         *graph = NULL;
     }
+    free(dim);
+    free(binding);
     return status;
+}
+
+bool ot_is_file(const char *word)
+{
+    return strpbrk(word, "./") && !strchr(word, '(');
 }

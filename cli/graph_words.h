@@ -11,5 +11,7 @@
 /* Reads, infers, gives symbolic dims their values (`m=128`) and infers again. */
 int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph,
                   optune_err *err);
+/* A path, not an operator's name or call: it has a '.' or a '/'. */
+bool ot_is_file(const char *word);
 
 #endif

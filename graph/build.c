@@ -77,7 +77,7 @@ static int check_name(const optune_graph *g, const char *name, optune_err *err)
 
 /* `stem`, or stem_2, stem_3 ...: readable, and the same for the same graph. The stem remembers
  * the next number, so that thousands of nodes of one operator do not try all of them again. */
-static const char *fresh_name(optune_graph *g, const char *stem)
+const char *ot_graph_fresh_name(optune_graph *g, const char *stem)
 {
     char name[OPTUNE_NAME_SIZE];
     snprintf(name, sizeof name, "%.40s", stem);
@@ -118,7 +118,7 @@ void ot_graph_name_all(optune_graph *g)
         char stem[OPTUNE_NAME_SIZE];
         if (*node->name)
             continue;
-        node->name = fresh_name(g, stem_of(g, node, stem, sizeof stem));
+        node->name = ot_graph_fresh_name(g, stem_of(g, node, stem, sizeof stem));
         ot_names_add(&g->names, node->name, g->n_named);
     }
 }

@@ -108,8 +108,13 @@ int ot_graph_fail_at(const optune_graph *g, ot_text_spot place, int status, cons
 /* ---- build.c ----------------------------------------------------------------------------- */
 optune_graph *ot_graph_new(void);
 void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */
+/* `stem`, or stem_2, stem_3 ...: a name that is free, in the graph's arena. */
+const char *ot_graph_fresh_name(optune_graph *g, const char *stem);
 int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, const char *text,
                             optune_err *err);
+
+/* read.c: a file of our own text. */
+int ot_graph_read_text(const char *path, optune_graph **graph, optune_err *err);
 
 /* copy.c: the same node numbers; `wide`: see optune_graph_copy. */
 optune_graph *ot_graph_copy(const optune_graph *g, bool wide);

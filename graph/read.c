@@ -463,9 +463,8 @@ int optune_graph_parse(const char *text, const char *name, optune_graph **graph,
     return OPTUNE_OK;
 }
 
-int optune_graph_read(const char *path, optune_graph **graph, optune_err *err)
+int ot_graph_read_text(const char *path, optune_graph **graph, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"graph", graph}));
     *graph = NULL;
     ot_text text = {0};
     int status = ot_read_file(path, &text, FILE_LIMIT, err);

@@ -4,7 +4,7 @@
 # so is a line of more than 100 columns.
 set -eu
 cd "$(dirname "$0")/.."
-find answer base bench bring call cli db graph include kernels run scripts strategy target tests tuner \
+find answer base bench bring call cli db graph include kernels onnx run scripts strategy target tests tuner \
     \( -name '*.[ch]' -o -name '*.cu' \) -type f -exec awk '
         FNR == 1 { files++ }
         length($0) > 100 { printf "%s:%d: %d columns, more than 100\n", FILENAME, FNR, length($0)

@@ -61,6 +61,17 @@ OPTUNE_API int optune_graph_read(const char *path, optune_graph **graph, optune_
 OPTUNE_API int optune_graph_parse(const char *text, const char *name, optune_graph **graph,
                                   optune_err *err);
 
+/* The same with symbolic dims given values, as optune_graph_bind does. A path that ends in ".onnx"
+ * is a model file, see docs/onnx.md: its dims are bound while it is read, which lets shapes that
+ * are computed from them be constants, and its types are inferred already. EUNSUPPORTED names
+ * every node that has no counterpart. */
+typedef struct optune_binding {
+    const char *dim;
+    int64_t value;
+} optune_binding;
+OPTUNE_API int optune_graph_read_bound(const char *path, const optune_binding *bind, int n,
+                                       optune_graph **graph, optune_err *err);
+
 /* `type` as in a call's text; "?" when it is to be inferred from the consumers. */
 OPTUNE_API int optune_graph_variable(optune_graph *graph, const char *name, const char *type,
                                      optune_err *err);

@@ -32,10 +32,10 @@ VECTOR(vec16, ELEMENT, 16);
 #define ROWS(first, end, in, from, to, v, items)                                               \
     EVERY(first, end, v, items,                                                                \
           *(GLOBAL vec##v *)(out + to) = *(GLOBAL const vec##v *)(in + from);)
-#define FILL(first, end, bits, to, v, items)                                                   \
-    EVERY(first, end, v, items, vec##v same;                                                   \
-          for (int l = 0; l < v; l++) same.v[l] = (ELEMENT)bits;                               \
-          *(GLOBAL vec##v *)(out + to) = same;)
+#define FILL(first, end, bits, to, width, items)                                               \
+    EVERY(first, end, width, items, vec##width same;                                           \
+          for (int l = 0; l < width; l++) same.v[l] = (ELEMENT)bits;                           \
+          *(GLOBAL vec##width *)(out + to) = same;)
 
 /* Rows lie along the input, columns along the output; `i` numbers what is outside of both. */
 #define TILES(first, end, rows, cols, ...)                                                     \

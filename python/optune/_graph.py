@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from ._arrays import empty, memory, overlap
 from ._errors import NotFoundError, UsageError, WorkloadTypeError, text_of
-from ._library import Counted, Err, check, computing, encode, lib, opened
+from ._library import Binding, Counted, Err, check, computing, encode, lib, opened
 from ._types import TensorType
 
 
@@ -48,8 +48,11 @@ class Graph:
         self._lock = threading.RLock()
         if isinstance(source, str) and "\n" in source:
             pointer = opened(lib.optune_graph_parse, encode(source), b"graph")
-        else:
-            pointer = opened(lib.optune_graph_read, encode(str(source)))
+        else:  # a model's dims are bound while it is read
+            given = [Binding(encode(dim), int(value)) for dim, value in (bind or {}).items()]
+            bind = None
+            pointer = opened(lib.optune_graph_read_bound, encode(str(source)),
+                             (Binding * len(given))(*given), len(given))
         self._graph = Counted("graph", pointer, lib.optune_graph_close)
         err = Err()
         with self._graph as g, handle as o:

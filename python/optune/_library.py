@@ -71,10 +71,14 @@ class ExportOptions(Structure):
                 ("format", c_char_p)]
 
 
+class Binding(Structure):
+    _fields_ = [("dim", c_char_p), ("value", c_int64)]
+
+
 STRUCTS = {"optune_err": Err, "optune_options": Options, "optune_progress": CProgress,
            "optune_run_options": RunOptions, "optune_simulate_options": SimulateOptions,
            "optune_dispatch_options": DispatchOptions,
-           "optune_export_options": ExportOptions}
+           "optune_export_options": ExportOptions, "optune_binding": Binding}
 
 _P, _S, _E = c_void_p, c_char_p, POINTER(Err)
 _OUT = POINTER(c_void_p)
@@ -120,7 +124,7 @@ _FUNCTIONS = {
     "optune_function_run": (c_int, [_P, _P, _P, _P]),
     "optune_function_impl": (_S, [_P]),
     "optune_function_close": (None, [_P]),
-    "optune_graph_read": (c_int, [_S, _OUT, _E]),
+    "optune_graph_read_bound": (c_int, [_S, POINTER(Binding), c_int, _OUT, _E]),
     "optune_graph_parse": (c_int, [_S, _S, _OUT, _E]),
     "optune_graph_close": (None, [_P]),
     "optune_graph_infer": (c_int, [_P, _E]),

@@ -129,6 +129,9 @@ static void graphs(void **state)
     REFUSED(optune_graph_open, NULL);
     REFUSED(optune_graph_read, NULL, &g);
     REFUSED(optune_graph_read, "x", NULL);
+    REFUSED(optune_graph_read_bound, NULL, NULL, 0, &g);
+    REFUSED(optune_graph_read_bound, "x", NULL, 0, NULL);
+    REFUSED(optune_graph_read_bound, "x", NULL, 1, &g);
     REFUSED(optune_graph_parse, NULL, "name", &g);
     REFUSED(optune_graph_parse, "x", NULL, NULL);
     check_ok(optune_graph_open(&g, &err));

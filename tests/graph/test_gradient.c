@@ -281,6 +281,9 @@ static void test_moves(void **state)
     check_values("a = var f32[3,4]\nb = var f32[3,2]\ny = concatenate(a, b, a, axis=1)\n"
                  "w = var f32[10]" WEIGHED,
                  false);
+    check_values("a = var f32[3,4]\ny = pad(a, before=[1,-1], after=[0,3], value=2.0)\n"
+                 "w = var f32[6]" WEIGHED,
+                 false);
     check_values("a = var f32[3,4]\ny = cumsum(a, axis=1)\nw = var f32[4]" WEIGHED, false);
     check_values("a = var f32[3,4]\ny = cumsum(a, axis=0, exclusive=true)\n"
                  "w = var f32[4]" WEIGHED,

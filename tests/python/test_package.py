@@ -30,7 +30,8 @@ def test_structs_are_those_of_the_headers(tmp_path):
     lines += [f'check("OPTUNE status {kind.__name__}", -OPTUNE_OK - ({status}), {-status});'
               for status, kind in _errors._BY_STATUS.items()]
     source = tmp_path / "structs.c"
-    source.write_text("""#include <optune/optune.h>
+    source.write_text("""#include <optune/graph.h>
+#include <optune/optune.h>
 #include <stdio.h>
 static int bad;
 static void check(const char *what, long is, long want)

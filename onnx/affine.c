@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batch normalisation with fixed statistics is y = x * scale + shift for each channel, and so a
+ * part of the convolution before it when nothing else reads that one's output.
+ */
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift)
+{
+    ot_onnx_value *gamma = ot_onnx_need(n, 1), *beta = ot_onnx_need(n, 2);
+    ot_onnx_value *mean = ot_onnx_need(n, 3), *variance = ot_onnx_need(n, 4);
+    if (!gamma || !beta || !mean || !variance)
+        return n->err->status;
+    if (ot_onnx_int(n, "training_mode", 0) || !ot_onnx_int(n, "spatial", 1))
+        return ot_onnx_refuse(n, "only inference, channel by channel, is supported");
+    ot_onnx_value *epsilon = ot_onnx_number(n, variance, ot_onnx_real(n, "epsilon", 1e-5));
+    ot_onnx_value *deviation = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", variance, epsilon));
+    *scale = ot_onnx_2(n, "divide", gamma, deviation);
+    *shift = ot_onnx_2(n, "subtract", beta, ot_onnx_2(n, "multiply", mean, *scale));
+    return *shift ? OPTUNE_OK : n->err->status;
+}
+
+bool ot_onnx_normalised(const ot_onnx_node *n, ot_onnx_node *norm)
+{
+    const int *at = ot_names_find(&n->m->used, n->proto->output[0]);
+    const ot_onnx_use use = at ? n->m->use[*at] : (ot_onnx_use){0};
+    if (use.count != 1 || use.node <= n->index)
+        return false;
+    *norm = *n;
+    norm->index = use.node;
+    norm->proto = n->m->model->graph->node[use.node];
+    const ot_onnx_proto *proto = norm->proto;
+    if (!proto->op_type || strcmp(proto->op_type, "BatchNormalization") ||
+        proto->n_input != 5 || strcmp(proto->input[0], n->proto->output[0]))
+        return false;
+    for (int i = 1; i < 5; i++) {
+        const ot_onnx_value *value = ot_onnx_in(norm, i);
+        if (!value || !value->data)
+            return false;
+    }
+    for (int i = 0; i < (int)proto->n_output; i++) /* more than one: it trains */
+        if ((i > 0 && ot_onnx_wants(norm, i)) || ot_onnx_named(n->m, proto->output[i]))
+            return false;
+    return proto->n_output > 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Activations that ours do not know as one operator, in the operators they are made of. */
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+typedef ot_onnx_value value;
+
+static value *times(ot_onnx_node *n, value *x, double factor)
+{
+    return x ? ot_onnx_2(n, "multiply", x, ot_onnx_number(n, x, factor)) : NULL;
+}
+
+static value *plus(ot_onnx_node *n, value *x, double more)
+{
+    return x ? ot_onnx_2(n, "add", x, ot_onnx_number(n, x, more)) : NULL;
+}
+
+/* `below` where x is less than the limit. */
+static value *choose(ot_onnx_node *n, value *x, double limit, value *below, value *above)
+{
+    value *const in[] = {ot_onnx_2(n, "less", x, ot_onnx_number(n, x, limit)), below, above};
+    return ot_onnx_call(n, "where", 3, in, NULL);
+}
+
+/* exp(min(x, 0)) - 1: never infinite. */
+static value *rise(ot_onnx_node *n, value *x)
+{
+    value *low = x ? ot_onnx_2(n, "minimum", x, ot_onnx_number(n, x, 0)) : NULL;
+    return plus(n, ot_onnx_1(n, "exp", low), -1);
+}
+
+/* max(x, 0) + log(1 + exp(-|x|)) */
+static value *softplus_of(ot_onnx_node *n, value *x)
+{
+    value *low = ot_onnx_1(n, "negative", ot_onnx_1(n, "abs", x));
+    return ot_onnx_2(n, "add", ot_onnx_1(n, "relu", x),
+                     ot_onnx_1(n, "log", plus(n, ot_onnx_1(n, "exp", low), 1)));
+}
+
+static int leaky_relu(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    value *low = times(n, x, ot_onnx_real(n, "alpha", 0.01));
+    return ot_onnx_give(n, 0, choose(n, x, 0, low, x));
+}
+
+static int prelu(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *slope = ot_onnx_need(n, 1);
+    if (!x || !slope)
+        return n->err->status;
+    return ot_onnx_give(n, 0, choose(n, x, 0, ot_onnx_2(n, "multiply", x, slope), x));
+}
+
+static int elu(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    return ot_onnx_give(n, 0,
+                        choose(n, x, 0, times(n, rise(n, x), ot_onnx_real(n, "alpha", 1)), x));
+}
+
+static int selu(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    value *low = times(n, rise(n, x), ot_onnx_real(n, "alpha", 1.67326319217681884765625));
+    return ot_onnx_give(
+        n, 0,
+        times(n, choose(n, x, 0, low, x), ot_onnx_real(n, "gamma", 1.05070102214813232421875)));
+}
+
+/* max(x, 0) + min(0, alpha (exp(x / alpha) - 1)) */
+static int celu(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    const double alpha = ot_onnx_real(n, "alpha", 1);
+    if (!x)
+        return n->err->status;
+    if (alpha == 0)
+        return ot_onnx_refuse(n, "alpha is 0");
+    value *low = times(n, rise(n, times(n, x, 1 / alpha)), alpha);
+    return ot_onnx_give(n, 0, choose(n, x, 0, low, x));
+}
+
+static int thresholded_relu(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    const double alpha = ot_onnx_real(n, "alpha", 1);
+    if (!x)
+        return n->err->status;
+    value *const in[] = {ot_onnx_2(n, "greater", x, ot_onnx_number(n, x, alpha)), x,
+                         ot_onnx_number(n, x, 0)};
+    return ot_onnx_give(n, 0, ot_onnx_call(n, "where", 3, in, NULL));
+}
+
+static value *hard_sigmoid_of(ot_onnx_node *n, value *x, double alpha, double beta)
+{
+    value *line = plus(n, times(n, x, alpha), beta);
+    return ot_onnx_call(n, "clip", 1, &line, "a_min=0.0, a_max=1.0");
+}
+
+static int hard_sigmoid(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    return ot_onnx_give(
+        n, 0,
+        hard_sigmoid_of(n, x, ot_onnx_real(n, "alpha", 0.2), ot_onnx_real(n, "beta", 0.5)));
+}
+
+static int hard_swish(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", x, hard_sigmoid_of(n, x, 1.0 / 6, 0.5)));
+}
+
+static int softplus(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    return x ? ot_onnx_give(n, 0, softplus_of(n, x)) : n->err->status;
+}
+
+static int softsign(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "divide", x, plus(n, ot_onnx_1(n, "abs", x), 1)));
+}
+
+static int mish(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    return ot_onnx_give(n, 0,
+                        ot_onnx_2(n, "multiply", x, ot_onnx_1(n, "tanh", softplus_of(n, x))));
+}
+
+static int swish(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    value *gate = ot_onnx_1(n, "sigmoid", times(n, x, ot_onnx_real(n, "alpha", 1)));
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", x, gate));
+}
+
+/* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+static int gelu(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    if (!x)
+        return n->err->status;
+    if (strcmp(ot_onnx_word(n, "approximate", "none"), "tanh"))
+        return ot_onnx_refuse(n, "only its approximation by tanh is supported: export it with "
+                                 "approximate='tanh'");
+    value *cube = ot_onnx_2(n, "multiply", x, ot_onnx_2(n, "multiply", x, x));
+    value *bend = ot_onnx_2(n, "add", x, times(n, cube, 0.044715));
+    value *gate = plus(n, ot_onnx_1(n, "tanh", times(n, bend, 0.7978845608028654)), 1);
+    return ot_onnx_give(n, 0, times(n, ot_onnx_2(n, "multiply", x, gate), 0.5));
+}
+
+static const ot_onnx_op ops[] = {
+    {"LeakyRelu", leaky_relu, NULL},
+    {"PRelu", prelu, NULL},
+    {"Elu", elu, NULL},
+    {"Selu", selu, NULL},
+    {"Celu", celu, NULL},
+    {"ThresholdedRelu", thresholded_relu, NULL},
+    {"HardSigmoid", hard_sigmoid, NULL},
+    {"HardSwish", hard_swish, NULL},
+    {"Softplus", softplus, NULL},
+    {"Softsign", softsign, NULL},
+    {"Mish", mish, NULL},
+    {"Swish", swish, NULL},
+    {"Gelu", gelu, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(activation) = {ops};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known while a model is read: constants, and shapes as tensors. */
+#include <math.h>
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
+static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
+
+/* A constant of `rank` 0 or 1 with room for n elements. */
+static ot_onnx_value *room(ot_onnx_node *n, optune_dtype dtype, int rank, int64_t elements)
+{
+    ot_onnx_value *value = NULL;
+    optune_tensor type = {.dtype = dtype, .rank = rank};
+    type.dim[0] = optune_dim_of(rank ? elements : 0);
+    if (rank == 0)
+        type.dim[0] = (optune_dim){0};
+    return ot_onnx_room(n->m, &type, &value, n->err) < 0 ? NULL : value;
+}
+
+static ot_onnx_value *copied(ot_onnx_node *n, optune_dtype dtype, int rank, size_t count,
+                             const void *data)
+{
+    ot_onnx_value *value = room(n, dtype, rank, (int64_t)count);
+    if (value && count)
+        memcpy(value->data, data, (size_t)optune_tensor_bytes(&value->type));
+    return value;
+}
+
+static int constant(ot_onnx_node *n)
+{
+    const ot_onnx_attr *a = n->proto->n_attribute == 1 ? n->proto->attribute[0] : NULL;
+    const char *name = a && a->name ? a->name : "";
+    ot_onnx_value *value = NULL;
+    if (!strcmp(name, "value") && a->t) {
+        const int status = ot_onnx_take(n->m, a->t, &value, n->err);
+        return status < 0 ? status : ot_onnx_give(n, 0, value);
+    }
+    if (!strcmp(name, "value_float"))
+        value = copied(n, f32, 0, 1, &a->f);
+    else if (!strcmp(name, "value_floats"))
+        value = copied(n, f32, 1, a->n_floats, a->floats);
+    else if (!strcmp(name, "value_int"))
+        value = copied(n, i64, 0, 1, &a->i);
+    else if (!strcmp(name, "value_ints"))
+        value = copied(n, i64, 1, a->n_ints, a->ints);
+    else
+        return ot_onnx_refuse(n, "attribute '%.40s' is no constant that is supported", name);
+    return ot_onnx_give(n, 0, value);
+}
+
+static int constant_of_shape(ot_onnx_node *n)
+{
+    const ot_onnx_value *shape = ot_onnx_need(n, 0);
+    const ot_onnx_attr *fill = ot_onnx_attr_of(n, "value");
+    ot_onnx_value *one = NULL, *value = NULL;
+    ot_onnx_list list;
+    int status = shape ? ot_onnx_list_of(n, shape, "shape", &list) : n->err->status;
+    if (status >= 0 && fill && fill->t)
+        status = ot_onnx_take(n->m, fill->t, &one, n->err);
+    if (status < 0)
+        return status;
+    optune_tensor type = {.dtype = one ? one->type.dtype : f32, .rank = list.n};
+    if (list.n > OPTUNE_MAX_RANK || (one && optune_tensor_elements(&one->type) != 1))
+        return ot_onnx_refuse(n, "a shape of %d dims, or more than one value", list.n);
+    for (int d = 0; d < list.n; d++) {
+        if (list.i[d] < 0 || list.i[d] > OPTUNE_MAX_DIM)
+            return ot_onnx_refuse(n, "a dim of %lld", (long long)list.i[d]);
+        type.dim[d] = optune_dim_of(list.i[d]);
+    }
+    status = ot_onnx_room(n->m, &type, &value, n->err);
+    if (status < 0)
+        return status;
+    const int64_t elements = optune_tensor_elements(&type);
+    const size_t size = elements ? (size_t)(optune_tensor_bytes(&type) / elements) : 0;
+    for (int64_t i = 0; i < elements && one; i++)
+        memcpy((char *)value->data + (size_t)i * size, one->data, size);
+    return ot_onnx_give(n, 0, value);
+}
+
+static int shape(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!data || !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    const int64_t rank = ot_onnx_rank(n, data);
+    int64_t from = ot_onnx_int(n, "start", 0), to = ot_onnx_int(n, "end", rank);
+    from += from < 0 ? rank : 0;
+    to += to < 0 ? rank : 0;
+    from = from < 0 ? 0 : from > rank ? rank : from;
+    to = to < from ? from : to > rank ? rank : to;
+    return ot_onnx_give(n, 0, copied(n, i64, 1, (size_t)(to - from), dim + from));
+}
+
+static int size(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!data || !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    const int64_t elements = optune_tensor_elements(ot_onnx_type(n->m, data));
+    return ot_onnx_give(n, 0, copied(n, i64, 0, 1, &elements));
+}
+
+static int range(ot_onnx_node *n)
+{
+    double limit[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        const ot_onnx_value *value = ot_onnx_need(n, i);
+        if (!value || !value->data || optune_tensor_elements(&value->type) != 1)
+            return ot_onnx_refuse(n, "its limits are no constant numbers");
+        ot_elements(value->type.dtype, value->data, 0, 1, &limit[i]);
+    }
+    const double count = ceil((limit[1] - limit[0]) / limit[2]);
+    if (!(count < 1e9)) /* NaN, too */
+        return ot_onnx_refuse(n, "a range of %g elements", count);
+    const int64_t elements = count > 0 ? (int64_t)count : 0;
+    ot_onnx_value *value = room(n, ot_onnx_in(n, 0)->type.dtype, 1, elements);
+    for (int64_t i = 0; i < elements && value; i++) {
+        const double x = limit[0] + (double)i * limit[2];
+        ot_elements_set(value->type.dtype, value->data, i, 1, &x);
+    }
+    return ot_onnx_give(n, 0, value);
+}
+
+static const ot_onnx_op ops[] = {
+    {"Constant", constant, NULL}, {"ConstantOfShape", constant_of_shape, NULL},
+    {"Shape", shape, NULL},       {"Size", size, NULL},
+    {"Range", range, NULL},       {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(constant) = {ops};

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions over lines and images; a batch normalisation behind one goes into its weights. */
+#include "onnx/onnx.h"
+
+typedef struct weights {
+    ot_onnx_value *weight, *bias; /* [O,I,KH,KW]; [O], or NULL */
+} weights;
+
+/* weight * scale by output channel, bias * scale + shift. */
+static int normalise(ot_onnx_node *norm, int64_t channels, weights *w)
+{
+    ot_onnx_value *scale, *shift;
+    const int status = ot_onnx_affine(norm, &scale, &shift);
+    if (status < 0)
+        return status;
+    const int64_t each[] = {channels, 1, 1, 1};
+    w->weight = ot_onnx_2(norm, "multiply", w->weight, ot_onnx_reshape(norm, scale, 4, each));
+    w->bias = w->bias
+                  ? ot_onnx_2(norm, "add", ot_onnx_2(norm, "multiply", w->bias, scale), shift)
+                  : shift;
+    return w->weight && w->bias ? OPTUNE_OK : norm->err->status;
+}
+
+static ot_onnx_value *biased(ot_onnx_node *n, ot_onnx_value *value, ot_onnx_value *bias)
+{
+    if (!bias)
+        return value;
+    return ot_onnx_2(n, "add", value, ot_onnx_reshape(n, bias, 3, (const int64_t[]){-1, 1, 1}));
+}
+
+/* The weight with two dims to slide over, and its dims. */
+static ot_onnx_value *plane_weight(ot_onnx_node *n, int64_t dim[OPTUNE_MAX_RANK], int *rank)
+{
+    ot_onnx_value *weight = ot_onnx_need(n, 1);
+    if (!weight || !ot_onnx_dims(n, weight, dim))
+        return NULL;
+    *rank = ot_onnx_rank(n, weight);
+    if (*rank != 3 && *rank != 4) {
+        ot_onnx_refuse(n, "a weight of %d dims: only 3 and 4 are supported", *rank);
+        return NULL;
+    }
+    return *rank == 4 ? weight : ot_onnx_call(n, "expand_dims", 1, &weight, "axis=2");
+}
+
+static const char *window_text(const ot_onnx_node *n, const ot_onnx_window *w)
+{
+    return ot_arena_printf(
+        &n->m->arena, "strides=[%s], padding=[%s], dilation=[%s], groups=%lld",
+        ot_onnx_text(n->m, 2, w->stride), ot_onnx_text(n->m, 4, w->pad),
+        ot_onnx_text(n->m, 2, w->dilation), (long long)ot_onnx_int(n, "group", 1));
+}
+
+static int conv(ot_onnx_node *n)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    int rank = 0;
+    ot_onnx_window slide;
+    weights w = {.weight = plane_weight(n, dim, &rank), .bias = ot_onnx_in(n, 2)};
+    if (!w.weight)
+        return n->err->status;
+    int status = ot_onnx_slide(n, dim + 2, &slide);
+    if (status >= 0 && slide.dims != rank - 2)
+        status = ot_onnx_refuse(n, "its weight has %d dims, its data another number", rank);
+    ot_onnx_node last = *n, norm;
+    const bool fused = status >= 0 && w.weight->data && (!w.bias || w.bias->data) &&
+                       ot_onnx_normalised(n, &norm);
+    if (fused) {
+        status = normalise(&norm, dim[0], &w);
+        last = norm;
+    }
+    if (status < 0)
+        return status;
+    ot_onnx_value *all =
+        ot_onnx_call(&last, "conv2d", 2, (ot_onnx_value *const[]){slide.data, w.weight}, "%s",
+                     window_text(n, &slide));
+    all = ot_onnx_unslide(&last, &slide, biased(&last, all, w.bias));
+    status = ot_onnx_give(&last, 0, all);
+    if (fused && status >= 0)
+        n->m->done[norm.index] = true;
+    return status;
+}
+
+static int conv_transpose(ot_onnx_node *n)
+{
+    int64_t dim[OPTUNE_MAX_RANK], added[2] = {0, 0};
+    int rank = 0;
+    ot_onnx_window slide;
+    ot_onnx_list list;
+    ot_onnx_value *weight = plane_weight(n, dim, &rank);
+    int status = weight ? ot_onnx_slide(n, dim + 2, &slide) : n->err->status;
+    if (status >= 0 && slide.dims != rank - 2)
+        status = ot_onnx_refuse(n, "its weight has %d dims, its data another number", rank);
+    if (status >= 0)
+        status = ot_onnx_ints(n, "output_padding", &list);
+    if (status < 0)
+        return status;
+    for (int d = 0; d < list.n && list.n == slide.dims; d++)
+        added[2 - slide.dims + d] = list.i[d];
+    if (ot_onnx_attr_of(n, "output_shape") || *ot_onnx_word(n, "auto_pad", "NOTSET") == 'S')
+        return ot_onnx_refuse(n, "pads that follow from the output's shape are not supported");
+    ot_onnx_value *all = ot_onnx_call(
+        n, "conv2d_transpose", 2, (ot_onnx_value *const[]){slide.data, weight},
+        "%s, output_padding=[%s]", window_text(n, &slide), ot_onnx_text(n->m, 2, added));
+    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2))));
+}
+
+static const ot_onnx_op ops[] = {
+    {"Conv", conv, NULL},
+    {"ConvTranspose", conv_transpose, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(conv) = {ops};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Normalisations, in the operators they are made of. */
+#include "onnx/onnx.h"
+
+static ot_onnx_value *scaled(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
+                             ot_onnx_value *shift)
+{
+    x = scale ? ot_onnx_2(n, "multiply", x, scale) : x;
+    return shift ? ot_onnx_2(n, "add", x, shift) : x;
+}
+
+/* [C] beside data of this rank, whose channels are its second dim. */
+static ot_onnx_value *channels(ot_onnx_node *n, ot_onnx_value *value, int rank)
+{
+    int64_t dim[OPTUNE_MAX_RANK] = {-1};
+    for (int d = 1; d < rank - 1; d++)
+        dim[d] = 1;
+    return value && rank > 2 ? ot_onnx_reshape(n, value, rank - 1, dim) : value;
+}
+
+static int batch_normalization(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *scale, *shift;
+    const int rank = data ? ot_onnx_rank(n, data) : -1;
+    const int status = rank < 0 ? n->err->status : ot_onnx_affine(n, &scale, &shift);
+    if (status < 0)
+        return status;
+    if (rank < 2)
+        return ot_onnx_refuse(n, "its input has %d dims, fewer than 2", rank);
+    return ot_onnx_give(n, 0,
+                        scaled(n, data, channels(n, scale, rank), channels(n, shift, rank)));
+}
+
+/* (x - mean) / sqrt(variance + epsilon) over axes. `moments`, unless NULL: the mean and one over
+ * the deviation. */
+static ot_onnx_value *standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
+                                   ot_onnx_value *moments[2])
+{
+    ot_onnx_value *mean = ot_onnx_call(n, "mean", 1, &x, "axis=[%s], keepdims=true", axes);
+    ot_onnx_value *from = ot_onnx_2(n, "subtract", x, mean);
+    ot_onnx_value *square = ot_onnx_2(n, "multiply", from, from);
+    ot_onnx_value *variance =
+        ot_onnx_call(n, "mean", 1, &square, "axis=[%s], keepdims=true", axes);
+    ot_onnx_value *epsilon = ot_onnx_number(n, x, ot_onnx_real(n, "epsilon", 1e-5));
+    ot_onnx_value *deviation = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", variance, epsilon));
+    if (moments && deviation) {
+        moments[0] = mean;
+        moments[1] = ot_onnx_2(n, "divide", ot_onnx_number(n, deviation, 1), deviation);
+    }
+    return ot_onnx_2(n, "divide", from, deviation);
+}
+
+static const char *axes_from(ot_onnx *m, int first, int rank)
+{
+    int64_t axes[OPTUNE_MAX_RANK];
+    for (int d = first; d < rank; d++)
+        axes[d - first] = d;
+    return ot_onnx_text(m, rank - first, axes);
+}
+
+static int layer_normalization(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1);
+    const int rank = data && scale ? ot_onnx_rank(n, data) : -1;
+    const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", -1), rank);
+    if (axis < 0)
+        return n->err->status;
+    const bool more = ot_onnx_wants(n, 1) || ot_onnx_wants(n, 2);
+    ot_onnx_value *moments[2] = {NULL, NULL};
+    ot_onnx_value *all =
+        standardised(n, data, axes_from(n->m, axis, rank), more ? moments : NULL);
+    int status = ot_onnx_give(n, 0, scaled(n, all, scale, ot_onnx_in(n, 2)));
+    for (int i = 0; i < 2 && more && status >= 0; i++)
+        status = ot_onnx_give(n, i + 1, moments[i]);
+    return status;
+}
+
+static int instance_normalization(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1);
+    const int rank = data && scale ? ot_onnx_rank(n, data) : -1;
+    if (rank < 0)
+        return n->err->status;
+    if (rank < 3)
+        return ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
+    ot_onnx_value *all = standardised(n, data, axes_from(n->m, 2, rank), NULL);
+    return ot_onnx_give(
+        n, 0, scaled(n, all, channels(n, scale, rank), channels(n, ot_onnx_in(n, 2), rank)));
+}
+
+/* Each group of channels is one row. */
+static int group_normalization(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1);
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int64_t groups = ot_onnx_int(n, "num_groups", 0);
+    if (!data || !scale || !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    const int rank = ot_onnx_rank(n, data);
+    if (rank < 3 || groups < 1 || dim[1] % groups)
+        return ot_onnx_refuse(n, "%lld groups do not divide its channels", (long long)groups);
+    if (n->m->opset < 21)
+        return ot_onnx_refuse(n, "scales by group (opset 18) are not supported");
+    ot_onnx_value *rows = ot_onnx_reshape(n, data, 3, (const int64_t[]){dim[0], groups, -1});
+    ot_onnx_value *all =
+        ot_onnx_reshape(n, rows ? standardised(n, rows, "2", NULL) : NULL, rank, dim);
+    return ot_onnx_give(
+        n, 0, scaled(n, all, channels(n, scale, rank), channels(n, ot_onnx_in(n, 2), rank)));
+}
+
+/* The mean over neighbouring channels is pooling over columns of an image [C, H * W]. */
+static int lrn(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int64_t size = ot_onnx_int(n, "size", 0);
+    if (!data || !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    const int rank = ot_onnx_rank(n, data);
+    if (rank < 2 || size < 1 || size > 1 << 20)
+        return ot_onnx_refuse(n, "size %lld over %d dims", (long long)size, rank);
+    const int64_t image[] = {dim[0], 1, dim[1], -1};
+    ot_onnx_value *square = ot_onnx_reshape(n, ot_onnx_2(n, "multiply", data, data), 4, image);
+    ot_onnx_value *mean =
+        ot_onnx_call(n, "avg_pool2d", 1, &square,
+                     "pool_size=[%lld,1], padding=[%lld,0,%lld,0], "
+                     "count_include_pad=true",
+                     (long long)size, (long long)((size - 1) / 2), (long long)(size / 2));
+    ot_onnx_value *base = scaled(n, ot_onnx_reshape(n, mean, rank, dim),
+                                 ot_onnx_number(n, data, ot_onnx_real(n, "alpha", 1e-4)),
+                                 ot_onnx_number(n, data, ot_onnx_real(n, "bias", 1)));
+    ot_onnx_value *beta = ot_onnx_number(n, data, ot_onnx_real(n, "beta", 0.75));
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "divide", data, ot_onnx_2(n, "power", base, beta)));
+}
+
+static const ot_onnx_op ops[] = {
+    {"BatchNormalization", batch_normalization, NULL},
+    {"LayerNormalization", layer_normalization, NULL},
+    {"InstanceNormalization", instance_normalization, NULL},
+    {"GroupNormalization", group_normalization, NULL},
+    {"LRN", lrn, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(norm) = {ops};

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of tensors, and tensors of parts. */
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+enum { MOST_PARTS = 1024 };
+
+static int concat(ot_onnx_node *n)
+{
+    const int n_in = (int)n->proto->n_input;
+    ot_onnx_value **in = ot_arena_alloc(&n->m->arena, (size_t)(n_in + 1) * sizeof *in);
+    for (int i = 0; i < n_in; i++)
+        if (!(in[i] = ot_onnx_need(n, i)))
+            return n->err->status;
+    const int rank = n_in ? ot_onnx_rank(n, in[0]) : 0;
+    const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", 1), rank);
+    return axis < 0 ? n->err->status : ot_onnx_give(n, 0, ot_onnx_join(n, axis, n_in, in));
+}
+
+/* Sizes as they are given, or as equal as they can be. */
+static int split_sizes(ot_onnx_node *n, int64_t extent, ot_onnx_list *list)
+{
+    const int there = ot_onnx_list_at(n, "split", 1, list);
+    const int64_t parts = (int64_t)n->proto->n_output;
+    if (there)
+        return there;
+    if (parts < 1 || parts > OT_ONNX_LIST)
+        return ot_onnx_refuse(n, "%lld parts, more than %d", (long long)parts,
+                              (int)OT_ONNX_LIST);
+    const int64_t each = (extent + parts - 1) / parts;
+    for (int64_t i = 0; i < parts; i++)
+        list->i[list->n++] = i < parts - 1 ? each : extent - each * (parts - 1);
+    return 1;
+}
+
+static int split(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    int64_t dim[OPTUNE_MAX_RANK], at = 0;
+    ot_onnx_list list;
+    if (!data || !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    const int axis = ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), ot_onnx_rank(n, data));
+    int status = axis < 0 ? n->err->status : split_sizes(n, dim[axis], &list);
+    if (status >= 0 && list.n != (int)n->proto->n_output)
+        status = ot_onnx_refuse(n, "%d parts for %zu outputs", list.n, n->proto->n_output);
+    for (int i = 0; i < list.n && status >= 0; i++) {
+        if (list.i[i] < 0 || at + list.i[i] > dim[axis])
+            return ot_onnx_refuse(n, "its parts do not fit into %lld", (long long)dim[axis]);
+        status = ot_onnx_give(n, i, ot_onnx_part(n, data, axis, at, at + list.i[i]));
+        at += list.i[i];
+    }
+    return status;
+}
+
+/* One axis as `strided_slice` says it: within the dim, an end before it where it runs backwards. */
+static void clamp(int64_t extent, int64_t step, int64_t *from, int64_t *to)
+{
+    *from += *from < 0 ? extent : 0;
+    *to += *to < 0 ? extent : 0;
+    const int64_t low = step < 0 ? -1 : 0, high = step < 0 ? extent - 1 : extent;
+    *from = *from < 0 ? 0 : *from > high ? high : *from;
+    *to = *to < low ? low : *to > high ? high : *to;
+    *to = *to < 0 ? -extent - 1 : *to;
+}
+
+static int slice(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    int64_t dim[OPTUNE_MAX_RANK], from[OPTUNE_MAX_RANK] = {0}, to[OPTUNE_MAX_RANK];
+    int64_t step[OPTUNE_MAX_RANK];
+    ot_onnx_list starts, ends, axes, steps;
+    if (!data || !ot_onnx_dims(n, data, dim) || ot_onnx_list_at(n, "starts", 1, &starts) < 0 ||
+        ot_onnx_list_at(n, "ends", 2, &ends) < 0)
+        return n->err->status;
+    const int some = ot_onnx_list_at(n, "axes", 3, &axes);
+    const int stepped = some < 0 ? some : ot_onnx_list_at(n, "steps", 4, &steps);
+    const int rank = ot_onnx_rank(n, data);
+    if (stepped < 0)
+        return n->err->status;
+    if (starts.n != ends.n || (some && axes.n != starts.n) ||
+        (stepped && steps.n != starts.n) || starts.n > rank)
+        return ot_onnx_refuse(n, "its lists differ in length");
+    for (int d = 0; d < rank; d++) {
+        to[d] = dim[d];
+        step[d] = 1;
+    }
+    for (int i = 0; i < starts.n; i++) {
+        const int d = ot_onnx_axis(n, some ? axes.i[i] : i, rank);
+        if (d < 0)
+            return n->err->status;
+        from[d] = starts.i[i] < -dim[d] ? -dim[d] : starts.i[i];
+        to[d] = ends.i[i] < -dim[d] - 1 ? -dim[d] - 1 : ends.i[i];
+        step[d] = stepped ? steps.i[i] : 1;
+        if (step[d] == 0 || step[d] > OPTUNE_MAX_DIM || step[d] < -OPTUNE_MAX_DIM)
+            return ot_onnx_refuse(n, "a step of %lld", (long long)step[d]);
+        clamp(dim[d], step[d], &from[d], &to[d]);
+    }
+    return ot_onnx_give(
+        n, 0,
+        ot_onnx_call(n, "strided_slice", 1, &data, "begin=[%s], end=[%s], strides=[%s]",
+                     ot_onnx_text(n->m, rank, from), ot_onnx_text(n->m, rank, to),
+                     ot_onnx_text(n->m, rank, step)));
+}
+
+static int pad(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    const ot_onnx_value *fill = ot_onnx_in(n, 2);
+    const char *mode = ot_onnx_word(n, "mode", "constant");
+    double value = ot_onnx_real(n, "value", 0);
+    int64_t before[OPTUNE_MAX_RANK] = {0}, after[OPTUNE_MAX_RANK] = {0};
+    ot_onnx_list list, axes;
+    const int rank = data ? ot_onnx_rank(n, data) : -1;
+    if (rank < 0 || ot_onnx_list_at(n, "pads", 1, &list) < 0)
+        return n->err->status;
+    const int some = ot_onnx_list_at(n, "axes", 3, &axes);
+    const int n_axes = some > 0 ? axes.n : rank;
+    if (some < 0)
+        return some;
+    if (strcmp(mode, "constant"))
+        return ot_onnx_refuse(n, "mode '%.40s' is not supported", mode);
+    if (list.n != 2 * n_axes || (fill && !fill->data))
+        return ot_onnx_refuse(
+            n, "'pads' has %d values for %d axes, or its value is no constant", list.n, n_axes);
+    if (fill && optune_tensor_elements(&fill->type) == 1)
+        ot_elements(fill->type.dtype, fill->data, 0, 1, &value);
+    for (int i = 0; i < n_axes; i++) {
+        const int d = ot_onnx_axis(n, some > 0 ? axes.i[i] : i, rank);
+        if (d < 0)
+            return n->err->status;
+        before[d] = list.i[i];
+        after[d] = list.i[i + n_axes];
+    }
+    return ot_onnx_give(n, 0,
+                        ot_onnx_call(n, "pad", 1, &data, "before=[%s], after=[%s], value=%.17g",
+                                     ot_onnx_text(n->m, rank, before),
+                                     ot_onnx_text(n->m, rank, after), value));
+}
+
+static int tile(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *repeats = ot_onnx_need(n, 1);
+    ot_onnx_list list;
+    const int rank = data && repeats ? ot_onnx_rank(n, data) : -1;
+    if (rank < 0 || ot_onnx_list_of(n, repeats, "repeats", &list) < 0)
+        return n->err->status;
+    if (list.n != rank)
+        return ot_onnx_refuse(n, "'repeats' has %d values for %d dims", list.n, rank);
+    for (int d = rank - 1; d >= 0 && data; d--) {
+        if (list.i[d] < 1 || list.i[d] > MOST_PARTS)
+            return ot_onnx_refuse(n, "%lld repeats; 1 to %d are supported",
+                                  (long long)list.i[d], (int)MOST_PARTS);
+        ot_onnx_value *part[MOST_PARTS];
+        for (int i = 0; i < (int)list.i[d]; i++)
+            part[i] = data;
+        data = ot_onnx_join(n, d, (int)list.i[d], part);
+    }
+    return ot_onnx_give(n, 0, data);
+}
+
+/* Slices one after another; indices that count up are one slice. */
+static ot_onnx_value *slices(ot_onnx_node *n, ot_onnx_value *data, int axis, int count,
+                             const int64_t *index)
+{
+    ot_onnx_value *part[OT_ONNX_LIST];
+    int n_parts = 0;
+    for (int i = 0; i < count;) {
+        int next = i + 1;
+        while (next < count && index[next] == index[next - 1] + 1)
+            next++;
+        part[n_parts++] = ot_onnx_part(n, data, axis, index[i], index[next - 1] + 1);
+        i = next;
+    }
+    return ot_onnx_join(n, axis, n_parts, part);
+}
+
+static int gather(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *indices = ot_onnx_need(n, 1);
+    int64_t dim[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK];
+    ot_onnx_list list;
+    if (!data || !indices || ot_onnx_list_of(n, indices, "indices", &list) < 0 ||
+        !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    const int rank = ot_onnx_rank(n, data), more = indices->type.rank;
+    const int axis = ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
+    if (axis < 0)
+        return n->err->status;
+    if (list.n < 1 || rank - 1 + more > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "%d indices, %d dims", list.n, rank - 1 + more);
+    for (int i = 0; i < list.n; i++) {
+        list.i[i] += list.i[i] < 0 ? dim[axis] : 0;
+        if (list.i[i] < 0 || list.i[i] >= dim[axis])
+            return ot_onnx_refuse(n, "an index outside 0 to %lld", (long long)dim[axis] - 1);
+    }
+    ot_onnx_value *all = slices(n, data, axis, list.n, list.i);
+    int k = 0;
+    for (int d = 0; d < axis; d++)
+        to[k++] = dim[d];
+    for (int d = 0; d < more; d++)
+        to[k++] = indices->type.dim[d].min;
+    for (int d = axis + 1; d < rank; d++)
+        to[k++] = dim[d];
+    return ot_onnx_give(n, 0, more == 1 ? all : ot_onnx_reshape(n, all, k, to));
+}
+
+static const ot_onnx_op ops[] = {
+    {"Concat", concat, NULL}, {"Split", split, NULL}, {"Slice", slice, NULL},
+    {"Pad", pad, NULL},       {"Tile", tile, NULL},   {"Gather", gather, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(part) = {ops};

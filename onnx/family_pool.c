@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling over lines and images, and over all of them. */
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+/* Rounding up counts a window that starts in the last pad in ours, not in ONNX's. 1: ours is as
+ * ONNX's; 0: rounding down is; negative: neither. */
+static int rounds_up(ot_onnx_node *n, const ot_onnx_window *w)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    bool up = true, down = true;
+    if (!ot_onnx_int(n, "ceil_mode", 0))
+        return 0;
+    if (!ot_onnx_dims(n, w->data, dim))
+        return n->err->status;
+    for (int d = 0; d < 2; d++) {
+        const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;
+        const int64_t room = dim[2 + d] + w->pad[d] + w->pad[2 + d] - span;
+        const int64_t most = (room + w->stride[d] - 1) / w->stride[d];
+        const int64_t last = most * w->stride[d] >= dim[2 + d] + w->pad[d] ? most - 1 : most;
+        up = up && last == most;
+        down = down && last == room / w->stride[d];
+    }
+    return up     ? 1
+           : down ? 0
+                  : ot_onnx_refuse(n, "rounds up along one dim, down along the other");
+}
+
+static int pool(ot_onnx_node *n)
+{
+    ot_onnx_window w;
+    const int status = ot_onnx_slide(n, NULL, &w);
+    const int up = status < 0 ? status : rounds_up(n, &w);
+    if (up < 0)
+        return up;
+    const bool mean = !strcmp(n->op->arg, "avg_pool2d");
+    const char *pad = mean && ot_onnx_int(n, "count_include_pad", 0) ? "true" : "false";
+    ot_onnx_value *all = ot_onnx_call(
+        n, n->op->arg, 1, &w.data,
+        "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], ceil_mode=%s%s%s",
+        ot_onnx_text(n->m, 2, w.kernel), ot_onnx_text(n->m, 2, w.stride),
+        ot_onnx_text(n->m, 4, w.pad), ot_onnx_text(n->m, 2, w.dilation), up ? "true" : "false",
+        mean ? ", count_include_pad=" : "", mean ? pad : "");
+    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, all));
+}
+
+static int global(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    const int rank = data ? ot_onnx_rank(n, data) : -1;
+    if (rank < 0)
+        return n->err->status;
+    if (rank < 3)
+        return ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
+    if (rank == 4 && !strcmp(n->op->arg, "mean"))
+        return ot_onnx_give(n, 0, ot_onnx_1(n, "global_avg_pool2d", data));
+    int64_t axes[OPTUNE_MAX_RANK];
+    for (int d = 2; d < rank; d++)
+        axes[d - 2] = d;
+    return ot_onnx_give(n, 0,
+                        ot_onnx_call(n, n->op->arg, 1, &data, "axis=[%s], keepdims=true",
+                                     ot_onnx_text(n->m, rank - 2, axes)));
+}
+
+static const ot_onnx_op ops[] = {
+    {"MaxPool", pool, "max_pool2d"},
+    {"AveragePool", pool, "avg_pool2d"},
+    {"GlobalAveragePool", global, "mean"},
+    {"GlobalMaxPool", global, "max"},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(pool) = {ops};

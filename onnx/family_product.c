@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products. A right side that is constant is transposed once, while the model is read. */
+#include "onnx/onnx.h"
+
+static ot_onnx_value *flipped(ot_onnx_node *n, ot_onnx_value *value, bool flip)
+{
+    return flip ? ot_onnx_transpose(n, value, 2, (const int[]){1, 0}) : value;
+}
+
+static ot_onnx_value *times(ot_onnx_node *n, ot_onnx_value *value, double factor)
+{
+    return value && factor != 1
+               ? ot_onnx_2(n, "multiply", value, ot_onnx_number(n, value, factor))
+               : value;
+}
+
+/* alpha a b + beta c */
+static int gemm(ot_onnx_node *n)
+{
+    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1), *c = ot_onnx_in(n, 2);
+    if (!a || !b || ot_onnx_rank(n, a) < 0 || ot_onnx_rank(n, b) < 0)
+        return n->err->status;
+    if (ot_onnx_rank(n, a) != 2 || ot_onnx_rank(n, b) != 2)
+        return ot_onnx_refuse(n, "its sides have %d and %d dims, not 2", ot_onnx_rank(n, a),
+                              ot_onnx_rank(n, b));
+    const double alpha = ot_onnx_real(n, "alpha", 1);
+    a = flipped(n, a, ot_onnx_int(n, "transA", 0));
+    b = flipped(n, b, !ot_onnx_int(n, "transB", 0));
+    if (b && b->data) /* a constant takes the factor for nothing */
+        b = times(n, b, alpha);
+    c = times(n, c, ot_onnx_real(n, "beta", 1));
+    if (!a || !b)
+        return n->err->status;
+    const optune_tensor *bias = c ? ot_onnx_type(n->m, c) : NULL;
+    const optune_tensor *columns = ot_onnx_type(n->m, b);
+    const bool inside = c && c->data && bias->rank == 1 && optune_dim_known(&columns->dim[0]) &&
+                        bias->dim[0].min == columns->dim[0].min && (alpha == 1 || b->data);
+    ot_onnx_value *all =
+        ot_onnx_call(n, "dense", inside ? 3 : 2, (ot_onnx_value *const[]){a, b, c}, NULL);
+    if (!b->data)
+        all = times(n, all, alpha);
+    return ot_onnx_give(n, 0, c && !inside ? ot_onnx_2(n, "add", all, c) : all);
+}
+
+/* One more dim at the front or the end, for vectors. */
+static ot_onnx_value *matrix(ot_onnx_node *n, ot_onnx_value *value, int axis)
+{
+    return ot_onnx_rank(n, value) == 1
+               ? ot_onnx_call(n, "expand_dims", 1, &value, "axis=%d", axis)
+               : value;
+}
+
+/* Rows of all batches against one matrix. */
+static ot_onnx_value *flat_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
+{
+    const int rank = ot_onnx_rank(n, a);
+    b = flipped(n, b, true);
+    if (rank == 2)
+        return ot_onnx_2(n, "dense", a, b);
+    int64_t dim[OPTUNE_MAX_RANK], right[OPTUNE_MAX_RANK];
+    if (!b || !ot_onnx_dims(n, a, dim) || !ot_onnx_dims(n, b, right))
+        return NULL;
+    int64_t rows = 1;
+    for (int d = 0; d < rank - 1; d++)
+        rows *= dim[d];
+    ot_onnx_value *all = ot_onnx_2(
+        n, "dense", ot_onnx_reshape(n, a, 2, (const int64_t[]){rows, dim[rank - 1]}), b);
+    dim[rank - 1] = right[0];
+    return ot_onnx_reshape(n, all, rank, dim);
+}
+
+/* A side as [B,R,C], its batch dims broadcast to `batch`. */
+static ot_onnx_value *batched(ot_onnx_node *n, ot_onnx_value *value, int n_batch,
+                              const int64_t *batch)
+{
+    int64_t dim[OPTUNE_MAX_RANK], whole[OPTUNE_MAX_RANK], all = 1;
+    if (!ot_onnx_dims(n, value, dim))
+        return NULL;
+    const int rank = ot_onnx_rank(n, value);
+    bool same = true;
+    for (int d = 0; d < n_batch; d++) {
+        const int at = d - n_batch + rank - 2;
+        whole[d] = batch[d];
+        same = same && (at < 0 ? 1 : dim[at]) == batch[d];
+        all *= batch[d];
+    }
+    whole[n_batch] = dim[rank - 2];
+    whole[n_batch + 1] = dim[rank - 1];
+    if (!same)
+        value = ot_onnx_call(n, "broadcast_to", 1, &value, "shape=[%s]",
+                             ot_onnx_text(n->m, n_batch + 2, whole));
+    return ot_onnx_reshape(n, value, 3, (const int64_t[]){all, dim[rank - 2], dim[rank - 1]});
+}
+
+static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
+{
+    int64_t left[OPTUNE_MAX_RANK], right[OPTUNE_MAX_RANK], all[OPTUNE_MAX_RANK];
+    if (!ot_onnx_dims(n, a, left) || !ot_onnx_dims(n, b, right))
+        return NULL;
+    const int ra = ot_onnx_rank(n, a), rb = ot_onnx_rank(n, b), rank = ra > rb ? ra : rb;
+    for (int d = 0; d < rank - 2; d++) {
+        const int64_t l = d + ra < rank ? 1 : left[d + ra - rank];
+        const int64_t r = d + rb < rank ? 1 : right[d + rb - rank];
+        if (l != r && l != 1 && r != 1) {
+            ot_onnx_refuse(n, "batches of %lld and %lld do not fit", (long long)l,
+                           (long long)r);
+            return NULL;
+        }
+        all[d] = l == 1 ? r : l;
+    }
+    ot_onnx_value *const sides[] = {batched(n, a, rank - 2, all), batched(n, b, rank - 2, all)};
+    ot_onnx_value *product = ot_onnx_call(n, "batch_matmul", 2, sides, "transpose_b=false");
+    all[rank - 2] = left[ra - 2];
+    all[rank - 1] = right[rb - 1];
+    return ot_onnx_reshape(n, product, rank, all);
+}
+
+static int matmul(ot_onnx_node *n)
+{
+    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
+    if (!a || !b || ot_onnx_rank(n, a) < 0 || ot_onnx_rank(n, b) < 0)
+        return n->err->status;
+    const int ra = ot_onnx_rank(n, a), rb = ot_onnx_rank(n, b);
+    if (ra < 1 || rb < 1)
+        return ot_onnx_refuse(n, "numbers have no matrix product");
+    a = matrix(n, a, 0);
+    b = matrix(n, b, 1);
+    if (!a || !b)
+        return n->err->status;
+    ot_onnx_value *all =
+        ot_onnx_rank(n, b) == 2 ? flat_product(n, a, b) : batch_product(n, a, b);
+    if (ra == 1 && rb == 1)
+        all = ot_onnx_call(n, "squeeze", 1, &all, "axis=[0,1]");
+    else if (ra == 1 || rb == 1)
+        all = ot_onnx_call(n, "squeeze", 1, &all, "axis=[%d]", ra == 1 ? -2 : -1);
+    return ot_onnx_give(n, 0, all);
+}
+
+static const ot_onnx_op ops[] = {
+    {"Gemm", gemm, NULL},
+    {"MatMul", matmul, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(product) = {ops};

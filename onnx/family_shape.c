@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same elements in another shape or order. */
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+static int identity(ot_onnx_node *n)
+{
+    ot_onnx_value *x = ot_onnx_need(n, 0);
+    return x ? ot_onnx_give(n, 0, x) : n->err->status;
+}
+
+/* Outside training it drops nothing; its mask is all true. */
+static int dropout(ot_onnx_node *n)
+{
+    const ot_onnx_value *training = ot_onnx_in(n, 2);
+    if (training && (!training->data || *(const char *)training->data))
+        return ot_onnx_refuse(n, "only inference is supported");
+    return identity(n);
+}
+
+static int reshape(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    ot_onnx_list list = {0};
+    const int status = data ? ot_onnx_list_at(n, "shape", 1, &list) : n->err->status;
+    if (status < 0)
+        return status;
+    if (!status || list.n > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "a shape of %d dims", list.n);
+    for (int d = 0; d < list.n; d++)
+        if (list.i[d] == 0 && ot_onnx_int(n, "allowzero", 0))
+            return ot_onnx_refuse(n, "a dim of 0");
+    return ot_onnx_give(n, 0, ot_onnx_reshape(n, data, list.n, list.i));
+}
+
+static int flatten(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    const int rank = data ? ot_onnx_rank(n, data) : -1;
+    int64_t axis = ot_onnx_int(n, "axis", 1), dim[OPTUNE_MAX_RANK];
+    if (rank < 0)
+        return n->err->status;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis > rank)
+        return ot_onnx_refuse(n, "there is no axis %lld in %d dims", (long long)axis, rank);
+    if (axis == 1 && rank > 1) /* whatever the batch is */
+        return ot_onnx_give(n, 0, ot_onnx_reshape(n, data, 2, (const int64_t[]){0, -1}));
+    if (!ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    int64_t to[] = {1, 1};
+    for (int d = 0; d < rank; d++)
+        to[d >= axis] *= dim[d];
+    return ot_onnx_give(n, 0, ot_onnx_reshape(n, data, 2, to));
+}
+
+static int transpose(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    const int rank = data ? ot_onnx_rank(n, data) : -1;
+    int axes[OPTUNE_MAX_RANK];
+    ot_onnx_list list;
+    const int there = rank < 0 ? n->err->status : ot_onnx_ints(n, "perm", &list);
+    if (there < 0)
+        return there;
+    if (there && list.n != rank)
+        return ot_onnx_refuse(n, "'perm' has %d axes of %d", list.n, rank);
+    for (int d = 0; d < rank; d++) {
+        axes[d] = there ? ot_onnx_axis(n, list.i[d], rank) : rank - 1 - d;
+        if (axes[d] < 0)
+            return n->err->status;
+    }
+    return ot_onnx_give(n, 0, ot_onnx_transpose(n, data, rank, axes));
+}
+
+static int squeeze(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    ot_onnx_list list;
+    const int there = data ? ot_onnx_list_at(n, "axes", 1, &list) : n->err->status;
+    if (there < 0)
+        return there;
+    return ot_onnx_give(n, 0,
+                        there && !list.n ? data
+                                         : ot_onnx_call(n, "squeeze", 1, &data, "axis=[%s]",
+                                                        ot_onnx_text(n->m, list.n, list.i)));
+}
+
+/* From the front on, so that each axis is where it will be at the end. */
+static int unsqueeze(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    ot_onnx_list list;
+    const int there = data ? ot_onnx_list_at(n, "axes", 1, &list) : n->err->status;
+    const int rank = there < 0 ? -1 : ot_onnx_rank(n, data);
+    if (rank < 0)
+        return n->err->status;
+    unsigned wanted = 0;
+    if (rank + list.n > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "more than %d dims", OPTUNE_MAX_RANK);
+    for (int i = 0; i < list.n; i++) {
+        const int axis = ot_onnx_axis(n, list.i[i], rank + list.n);
+        if (axis < 0)
+            return n->err->status;
+        if (wanted >> axis & 1)
+            return ot_onnx_refuse(n, "'axes' names axis %d twice", axis);
+        wanted |= 1u << axis;
+    }
+    for (int d = 0; d < rank + list.n; d++)
+        if (wanted >> d & 1)
+            data = ot_onnx_call(n, "expand_dims", 1, &data, "axis=%d", d);
+    return ot_onnx_give(n, 0, data);
+}
+
+static int expand(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *shape = ot_onnx_need(n, 1);
+    int64_t dim[OPTUNE_MAX_RANK], all[OPTUNE_MAX_RANK];
+    ot_onnx_list list;
+    if (!data || !shape || ot_onnx_list_of(n, shape, "shape", &list) < 0 ||
+        !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    const int own = ot_onnx_rank(n, data), rank = own > list.n ? own : list.n;
+    if (rank > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "%d dims, more than %d", rank, OPTUNE_MAX_RANK);
+    for (int d = 0; d < rank; d++) {
+        const int64_t a = d + own < rank ? 1 : dim[d + own - rank];
+        const int64_t b = d + list.n < rank ? 1 : list.i[d + list.n - rank];
+        all[d] = a == 1 ? b : a;
+    }
+    return ot_onnx_give(
+        n, 0,
+        ot_onnx_call(n, "broadcast_to", 1, &data, "shape=[%s]", ot_onnx_text(n->m, rank, all)));
+}
+
+/* A dim of block * block * C as C and the block, whose rows and columns join the image's. */
+static int depth_to_space(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    const int64_t b = ot_onnx_int(n, "blocksize", 0);
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!data || !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    if (ot_onnx_rank(n, data) != 4 || b < 1 || b > 1 << 15 || dim[1] % (b * b))
+        return ot_onnx_refuse(n, "blocks of %lld do not divide its channels", (long long)b);
+    const int64_t c = dim[1] / (b * b), h = dim[2], w = dim[3];
+    const bool crd = !strcmp(ot_onnx_word(n, "mode", "DCR"), "CRD");
+    const int64_t split[2][6] = {{dim[0], b, b, c, h, w}, {dim[0], c, b, b, h, w}};
+    static const int axes[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}};
+    ot_onnx_value *all = ot_onnx_reshape(n, data, 6, split[crd]);
+    all = ot_onnx_transpose(n, all, 6, axes[crd]);
+    return ot_onnx_give(n, 0,
+                        ot_onnx_reshape(n, all, 4, (const int64_t[]){dim[0], c, h * b, w * b}));
+}
+
+static int space_to_depth(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0);
+    const int64_t b = ot_onnx_int(n, "blocksize", 0);
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!data || !ot_onnx_dims(n, data, dim))
+        return n->err->status;
+    if (ot_onnx_rank(n, data) != 4 || b < 1 || dim[2] % b || dim[3] % b)
+        return ot_onnx_refuse(n, "blocks of %lld do not divide its image", (long long)b);
+    const int64_t c = dim[1], h = dim[2] / b, w = dim[3] / b;
+    ot_onnx_value *all = ot_onnx_reshape(n, data, 6, (const int64_t[]){dim[0], c, h, b, w, b});
+    const bool crd = !strcmp(ot_onnx_word(n, "mode", "DCR"), "CRD");
+    static const int axes[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
+    all = ot_onnx_transpose(n, all, 6, axes[crd]);
+    return ot_onnx_give(n, 0,
+                        ot_onnx_reshape(n, all, 4, (const int64_t[]){dim[0], b * b * c, h, w}));
+}
+
+static const ot_onnx_op ops[] = {
+    {"Identity", identity, NULL},
+    {"Dropout", dropout, NULL},
+    {"Reshape", reshape, NULL},
+    {"Flatten", flatten, NULL},
+    {"Transpose", transpose, NULL},
+    {"Squeeze", squeeze, NULL},
+    {"Unsqueeze", unsqueeze, NULL},
+    {"Expand", expand, NULL},
+    {"DepthToSpace", depth_to_space, NULL},
+    {"SpaceToDepth", space_to_depth, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(shape) = {ops};

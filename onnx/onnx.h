@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ONNX models as graphs. Reading a file and its bounds, names to values, what a node of a model
+ * becomes. May use base, call and graph; knows no target, no store and no clock.
+ *
+ * A value is a constant, whose elements are known, or something in the graph. Calls on constants
+ * alone are computed at once, by the operators' references, and constants enter the graph when
+ * something uses them: what is folded away leaves nothing behind.
+ */
+#ifndef OPTUNE_ONNX_ROOM_H
+#define OPTUNE_ONNX_ROOM_H
+
+#include "graph/graph.h"
+#include "onnx/schema.h"
+
+/* The newest opset whose operators are known; files of newer ones are refused. */
+enum { OT_ONNX_OPSET = 28 };
+
+typedef struct ot_onnx_value {
+    optune_tensor type; /* of a constant; else ot_onnx_type knows */
+    void *data;         /* a constant's elements, or NULL */
+    bool lent;          /* they are the graph's */
+    bool failed;        /* made by a node that could not be read */
+    int node;           /* in the graph; -1: not there yet */
+    int number;         /* its row */
+} ot_onnx_value;
+
+/* How often a name is used, and by which node last. */
+typedef struct ot_onnx_use {
+    int count, node;
+} ot_onnx_use;
+
+typedef struct ot_onnx {
+    const char *path;
+    ot_onnx_model *model;
+    int64_t opset;
+    const optune_binding *bind;
+    int n_bind;
+    optune_graph *g;
+    ot_arena arena;
+    ot_names names; /* of values, to rows of `values` */
+    ot_rows values; /* all of them, constants without a name, too */
+    ot_names used;  /* names that nodes or outputs read, to `use` */
+    ot_onnx_use *use;
+    ot_names makers; /* names to the nodes that make them */
+    bool *done;      /* nodes that were read together with one before them */
+    double computed; /* bytes of elements that no file holds */
+} ot_onnx;
+
+/* ---- family_*.c: the table of ONNX operators ---------------------------------------------- */
+
+typedef struct ot_onnx_node ot_onnx_node;
+typedef struct ot_onnx_op {
+    const char *name; /* the operator's, as files call it */
+    int (*make)(
+        ot_onnx_node *node); /* gives the node's outputs values; fails with the reason */
+    const char *arg;         /* what `make` wants to know: an operator of ours, usually */
+} ot_onnx_op;
+typedef struct ot_onnx_family {
+    const ot_onnx_op *ops; /* ends at a NULL name */
+} ot_onnx_family;
+extern const ot_onnx_family *const ot_family_table[];
+
+#define OT_ONNX_FAMILY(id)                                                                     \
+    extern const ot_onnx_family ot_onnx_family_##id;                                           \
+    const ot_onnx_family ot_onnx_family_##id
+
+/* A node while it is read. */
+struct ot_onnx_node {
+    ot_onnx *m;
+    const ot_onnx_proto *proto;
+    const ot_onnx_op *op;
+    int index; /* of the model's nodes */
+    optune_err *err;
+};
+
+/* ---- file.c: reading and bounds ------------------------------------------------------------ */
+/* The whole file; memory is bounded by its size. */
+int ot_onnx_open(const char *path, ot_onnx_model **model, optune_err *err);
+void ot_onnx_close(ot_onnx_model *model); /* NULL is fine */
+/* `bytes` from `offset` on of a file in the model's own folder or below it, never over a link. */
+int ot_onnx_external(const char *model, const char *location, int64_t offset, int64_t bytes,
+                     void *to, optune_err *err);
+
+/* ---- tensor.c: elements of a file ----------------------------------------------------------- */
+int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err);
+/* A constant; elements that the file holds as they are needed move out of the message. */
+int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optune_err *err);
+/* A constant of this type with room for its elements. ELIMIT: too large. */
+int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
+
+/* ---- import.c: a model as a graph ------------------------------------------------------------ */
+int ot_onnx_read(const char *path, const optune_binding *bind, int n, optune_graph **graph,
+                 optune_err *err);
+
+/* ---- value.c: what nodes are made of --------------------------------------------------------- */
+ot_onnx_value *ot_onnx_new(ot_onnx *m);
+ot_onnx_value *ot_onnx_named(const ot_onnx *m, const char *name); /* NULL: none yet */
+void ot_onnx_name(ot_onnx *m, const char *name, ot_onnx_value *value);
+/* The value's node in the graph; a constant enters it. `stem`: what it is called after. */
+int ot_onnx_put(ot_onnx *m, ot_onnx_value *value, const char *stem, optune_err *err);
+/* Letters, digits and '_' of a file's name. */
+const char *ot_onnx_stem(ot_onnx *m, const char *name);
+
+/* Input i, or NULL when it is left out; the same or NULL and a failure. */
+ot_onnx_value *ot_onnx_in(const ot_onnx_node *n, int i);
+ot_onnx_value *ot_onnx_need(ot_onnx_node *n, int i);
+bool ot_onnx_wants(const ot_onnx_node *n, int i); /* output i is read by something */
+/* Output i is this value. NULL: the node has failed already. */
+int ot_onnx_give(ot_onnx_node *n, int i, ot_onnx_value *value);
+const optune_tensor *ot_onnx_type(const ot_onnx *m, const ot_onnx_value *value);
+/* Its rank; or -1 and a failure. */
+int ot_onnx_rank(ot_onnx_node *n, const ot_onnx_value *value);
+/* Its dims; false and a failure that says what to bind, when one of them is not known. */
+bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUNE_MAX_RANK]);
+/* An axis counted from the front, or -1 and a failure. */
+int ot_onnx_axis(ot_onnx_node *n, int64_t axis, int rank);
+/* Fails with the reason; returns its status. */
+int ot_onnx_refuse(ot_onnx_node *n, const char *format, ...) OPTUNE_PRINTF(2, 3);
+
+/* A call of an operator of ours; `attrs`: a format, or NULL. Takes and gives NULL for what has
+ * failed, so that calls can be written inside each other. */
+ot_onnx_value *ot_onnx_call(ot_onnx_node *n, const char *op, int n_in, ot_onnx_value *const *in,
+                            const char *attrs, ...) OPTUNE_PRINTF(5, 6);
+ot_onnx_value *ot_onnx_1(ot_onnx_node *n, const char *op, ot_onnx_value *a);
+ot_onnx_value *ot_onnx_2(ot_onnx_node *n, const char *op, ot_onnx_value *a, ot_onnx_value *b);
+/* A constant of a value's dtype and no dims. */
+ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double number);
+/* Output i of a call that has several. */
+ot_onnx_value *ot_onnx_get(ot_onnx_node *n, const ot_onnx_value *value, int i);
+ot_onnx_value *ot_onnx_reshape(ot_onnx_node *n, ot_onnx_value *value, int rank,
+                               const int64_t *dim);
+ot_onnx_value *ot_onnx_transpose(ot_onnx_node *n, ot_onnx_value *value, int rank,
+                                 const int *axes);
+/* The part from `begin` to before `end` of one axis. */
+ot_onnx_value *ot_onnx_part(ot_onnx_node *n, ot_onnx_value *value, int axis, int64_t begin,
+                            int64_t end);
+ot_onnx_value *ot_onnx_join(ot_onnx_node *n, int axis, int n_in, ot_onnx_value *const *in);
+
+/* ---- attr.c: what a node says ---------------------------------------------------------------- */
+enum { OT_ONNX_LIST = 64 };
+typedef struct ot_onnx_list {
+    int n;
+    int64_t i[OT_ONNX_LIST];
+} ot_onnx_list;
+const ot_onnx_attr *ot_onnx_attr_of(const ot_onnx_node *n, const char *name); /* or NULL */
+int64_t ot_onnx_int(const ot_onnx_node *n, const char *name, int64_t otherwise);
+double ot_onnx_real(const ot_onnx_node *n, const char *name, double otherwise);
+const char *ot_onnx_word(const ot_onnx_node *n, const char *name, const char *otherwise);
+/* 1: it is there; 0: it is not; negative: the node has failed. */
+int ot_onnx_ints(ot_onnx_node *n, const char *name, ot_onnx_list *list);
+/* The integers of a constant; the node fails where it is none, or more than a list holds. */
+int ot_onnx_list_of(ot_onnx_node *n, const ot_onnx_value *value, const char *what,
+                    ot_onnx_list *list);
+/* As an attribute of old opsets, or as input i of new ones; as ot_onnx_ints. */
+int ot_onnx_list_at(ot_onnx_node *n, const char *name, int i, ot_onnx_list *list);
+/* "1,2,3"; the arena's. */
+const char *ot_onnx_text(ot_onnx *m, int n, const int64_t *list);
+
+/* ---- window.c: convolutions and pooling slide over one or two dims --------------------------- */
+typedef struct ot_onnx_window {
+    int dims; /* 1: the value was given a dim of 1 row */
+    int64_t kernel[2], stride[2], dilation[2], pad[4]; /* pad: top, left, bottom, right */
+    ot_onnx_value *data;                               /* with two dims to slide over */
+} ot_onnx_window;
+/* From the node's attributes and its first input; `kernel` NULL: from `kernel_shape`. */
+int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
+/* A result over two dims, with as many as the node's input had. */
+ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
+
+/* ---- affine.c: batch normalisation as y = x * scale + shift ---------------------------------- */
+/* Both [C], constants where the node's parameters are. */
+int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift);
+/* The batch normalisation that alone reads this node's output, with constant parameters, as a node
+ * of its own; false: there is none. */
+bool ot_onnx_normalised(const ot_onnx_node *n, ot_onnx_node *norm);
+
+#endif

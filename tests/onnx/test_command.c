@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model file wherever a graph file is taken; without what reads it, what to install. */
+#include "support/command.h"
+#include "support/onnx_file.h"
+
+static const char *write_model(void)
+{
+    static char path[512];
+    ot_text model = {0};
+    optune_err err = {0};
+    onnx_small(&model);
+    snprintf(path, sizeof path, "%s", command_path("small.onnx"));
+    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    ot_text_release(&model);
+    return path;
+}
+
+#ifdef OT_HAS_ONNX
+static void commands_take_models(void **state)
+{
+    (void)state;
+    const char *file = write_model();
+    outcome o = optune("graph", file, "--bind", "batch=2");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "= var f32[2,2,3,3]");
+    check_contains(ot_text_str(&o.out), " = conv2d(x, ");
+    release(&o);
+    o = optune("graph", file, "--bind", "batch=2", "--execute");
+    check_contains(ot_text_str(&o.out), "output 0  f32[2,2]");
+    expect("execute", &o, 0, "");
+    o = optune("select", "--graph", file, "--bind", "batch=2");
+    check_contains(ot_text_str(&o.out), "conv2d_");
+    expect("select", &o, 0, "");
+    refused(1, "batch=1", "graph", file);
+}
+
+/* Without an operator, a word with a dot or a slash is a file. */
+static void run_takes_a_model(void **state)
+{
+    (void)state;
+    outcome o =
+        optune("run", write_model(), "--bind", "batch=2", "--trials", "1", "--time", "20");
+    check_contains(ot_text_str(&o.out), "dense");
+    expect("run", &o, 0, "");
+    refused(3, "small.onyx", "run", "./small.onyx");
+}
+#else
+static void commands_take_models(void **state)
+{
+    (void)state;
+    refused(1, "libonnx-dev", "graph", write_model());
+}
+
+static void run_takes_a_model(void **state)
+{
+    (void)state;
+    refused(1, "protobuf-c-compiler", "run", write_model());
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commands_take_models),
+        cmocka_unit_test(run_takes_a_model),
+    };
+    return cmocka_run_group_tests(tests, command_setup, command_teardown);
+}

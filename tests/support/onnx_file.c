@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/onnx_file.h"
+
+#include <ctype.h>
+
+static void varint(ot_text *to, uint64_t value)
+{
+    do {
+        const char byte = (char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        ot_text_add_n(to, &byte, 1);
+        value >>= 7;
+    } while (value);
+}
+
+void wire_int(ot_text *to, int field, int64_t value)
+{
+    varint(to, (uint64_t)field << 3);
+    varint(to, (uint64_t)value);
+}
+
+void wire_bytes(ot_text *to, int field, const void *data, size_t n)
+{
+    varint(to, (uint64_t)field << 3 | 2);
+    varint(to, n);
+    if (n)
+        ot_text_add_n(to, data, n);
+}
+
+void wire_text(ot_text *to, int field, const char *text)
+{
+    wire_bytes(to, field, text, strlen(text));
+}
+
+void wire_part(ot_text *to, int field, ot_text *part)
+{
+    wire_bytes(to, field, ot_text_str(part), part->n);
+    ot_text_release(part);
+}
+
+static void words(ot_text *to, int field, const char *list)
+{
+    while (*list) {
+        const size_t n = strcspn(list, " ");
+        wire_bytes(to, field, list, n == 1 && *list == '-' ? 0 : n);
+        list += n + (list[n] == ' ');
+    }
+}
+
+void onnx_node(ot_text *graph, const char *op, const char *name, const char *inputs,
+               const char *outputs, ot_text *attrs)
+{
+    ot_text node = {0};
+    words(&node, 1, inputs);
+    words(&node, 2, outputs);
+    wire_text(&node, 3, name);
+    wire_text(&node, 4, op);
+    if (attrs) {
+        ot_text_add_n(&node, ot_text_str(attrs), attrs->n);
+        ot_text_release(attrs);
+    }
+    wire_part(graph, 1, &node);
+}
+
+void attr_int(ot_text *attrs, const char *name, int64_t value)
+{
+    ot_text attr = {0};
+    wire_text(&attr, 1, name);
+    wire_int(&attr, 3, value);
+    wire_int(&attr, 20, 2);
+    wire_part(attrs, 5, &attr);
+}
+
+void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value)
+{
+    ot_text attr = {0};
+    wire_text(&attr, 1, name);
+    for (int i = 0; i < n; i++)
+        wire_int(&attr, 8, value[i]);
+    wire_int(&attr, 20, 7);
+    wire_part(attrs, 5, &attr);
+}
+
+static void value_info(ot_text *graph, int field, const char *name, int type, const char *dims)
+{
+    ot_text shape = {0}, tensor = {0}, whole = {0}, info = {0};
+    while (*dims) {
+        const size_t n = strcspn(dims, ",");
+        ot_text dim = {0};
+        if (isdigit((unsigned char)*dims) || *dims == '-')
+            wire_int(&dim, 1, strtoll(dims, NULL, 10));
+        else
+            wire_bytes(&dim, 2, dims, n);
+        wire_part(&shape, 1, &dim);
+        dims += n + (dims[n] == ',');
+    }
+    wire_int(&tensor, 1, type);
+    wire_part(&tensor, 2, &shape);
+    wire_part(&whole, 1, &tensor);
+    wire_text(&info, 1, name);
+    wire_part(&info, 2, &whole);
+    wire_part(graph, field, &info);
+}
+
+void onnx_input(ot_text *graph, const char *name, int type, const char *dims)
+{
+    value_info(graph, 11, name, type, dims);
+}
+
+void onnx_output(ot_text *graph, const char *name)
+{
+    value_info(graph, 12, name, ONNX_FLOAT, "");
+}
+
+static void tensor_head(ot_text *tensor, const char *name, int type, const char *dims)
+{
+    for (; *dims; dims += strcspn(dims, ","), dims += *dims == ',')
+        wire_int(tensor, 1, strtoll(dims, NULL, 10));
+    wire_int(tensor, 2, type);
+    wire_text(tensor, 8, name);
+}
+
+void onnx_initializer(ot_text *graph, const char *name, int type, const char *dims,
+                      const void *data, size_t bytes)
+{
+    ot_text tensor = {0};
+    tensor_head(&tensor, name, type, dims);
+    wire_bytes(&tensor, 9, data, bytes);
+    wire_part(graph, 5, &tensor);
+}
+
+static void entry(ot_text *tensor, const char *key, const char *value)
+{
+    ot_text pair = {0};
+    wire_text(&pair, 1, key);
+    wire_text(&pair, 2, value);
+    wire_part(tensor, 13, &pair);
+}
+
+void onnx_external(ot_text *graph, const char *name, const char *dims, const char *location,
+                   const char *offset)
+{
+    ot_text tensor = {0};
+    tensor_head(&tensor, name, ONNX_FLOAT, dims);
+    entry(&tensor, "location", location);
+    entry(&tensor, "offset", offset);
+    wire_int(&tensor, 14, 1);
+    wire_part(graph, 5, &tensor);
+}
+
+void onnx_model(ot_text *graph, int64_t opset, ot_text *model)
+{
+    ot_text import = {0};
+    ot_text_clear(model);
+    wire_int(model, 1, 8);
+    wire_part(model, 7, graph);
+    wire_text(&import, 1, "");
+    wire_int(&import, 2, opset);
+    wire_part(model, 8, &import);
+}
+
+void onnx_small(ot_text *model)
+{
+    static const float weight[2][2] = {{1, 2}, {-1, 0.5f}}, bias[] = {0.5f, -0.5f};
+    static const float gamma[] = {2, 1}, beta[] = {1, 0}, mean[] = {0.5f, 1}, var[] = {4, 1};
+    static const float dense[18][2] = {{0.25f, 1}, {1, -1}, {0.5f, 0}};
+    static const int64_t zero = 0, rest = -1;
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "batch,2,3,3");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "2,2,1,1", weight, sizeof weight);
+    onnx_initializer(&g, "b", ONNX_FLOAT, "2", bias, sizeof bias);
+    onnx_initializer(&g, "gamma", ONNX_FLOAT, "2", gamma, sizeof gamma);
+    onnx_initializer(&g, "beta", ONNX_FLOAT, "2", beta, sizeof beta);
+    onnx_initializer(&g, "mean", ONNX_FLOAT, "2", mean, sizeof mean);
+    onnx_initializer(&g, "var", ONNX_FLOAT, "2", var, sizeof var);
+    onnx_initializer(&g, "dense", ONNX_FLOAT, "18,2", dense, sizeof dense);
+    onnx_initializer(&g, "zero", ONNX_INT64, "1", &zero, sizeof zero);
+    onnx_initializer(&g, "rest", ONNX_INT64, "1", &rest, sizeof rest);
+    onnx_node(&g, "Conv", "conv", "x w b", "c", NULL);
+    onnx_node(&g, "BatchNormalization", "norm", "c gamma beta mean var", "n", NULL);
+    onnx_node(&g, "Relu", "relu", "n", "r", NULL);
+    onnx_node(&g, "Shape", "shape", "r", "s", NULL);
+    onnx_node(&g, "Gather", "rows", "s zero", "rows", NULL);
+    attr_int(&attrs, "axis", 0);
+    onnx_node(&g, "Concat", "flat", "rows rest", "flat", &attrs);
+    onnx_node(&g, "Reshape", "reshape", "r flat", "f", NULL);
+    onnx_node(&g, "Gemm", "gemm", "f dense b", "d", NULL);
+    onnx_node(&g, "Softmax", "softmax", "d", "y", NULL);
+    onnx_output(&g, "y");
+    onnx_model(&g, 13, model);
+}

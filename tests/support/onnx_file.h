@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ONNX files written by tests, field by field, as protobuf's wire format says: no schema and no
+ * library, so that wrong ones can be written, too. A graph is a text under construction.
+ */
+#ifndef OPTUNE_TESTS_ONNX_FILE_H
+#define OPTUNE_TESTS_ONNX_FILE_H
+
+#include "support/check.h"
+
+void wire_int(ot_text *to, int field, int64_t value);
+void wire_bytes(ot_text *to, int field, const void *data, size_t n);
+void wire_text(ot_text *to, int field, const char *text);
+void wire_part(ot_text *to, int field, ot_text *part); /* empties `part` */
+
+/* Inputs and outputs: names, separated by spaces; "-": none here. `attrs`: what the attr_ functions
+ * wrote, emptied; NULL: none. */
+void onnx_node(ot_text *graph, const char *op, const char *name, const char *inputs,
+               const char *outputs, ot_text *attrs);
+void attr_int(ot_text *attrs, const char *name, int64_t value);
+void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value);
+
+enum { ONNX_FLOAT = 1, ONNX_INT64 = 7 };
+/* `dims`: "batch,3,4". */
+void onnx_input(ot_text *graph, const char *name, int type, const char *dims);
+void onnx_output(ot_text *graph, const char *name);
+/* Elements as raw bytes. */
+void onnx_initializer(ot_text *graph, const char *name, int type, const char *dims,
+                      const void *data, size_t bytes);
+/* Elements in a file. */
+void onnx_external(ot_text *graph, const char *name, const char *dims, const char *location,
+                   const char *offset);
+/* The graph, emptied, as a model. */
+void onnx_model(ot_text *graph, int64_t opset, ot_text *model);
+
+/* A convolution, its batch normalisation, ReLU, a reshape by the shape of its input, a product with
+ * a bias, softmax: x [batch,2,3,3] to y [batch,2]. */
+void onnx_small(ot_text *model);
+
+#endif
