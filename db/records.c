@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/record.h"
 #include "db/kv.h"
 
 enum {
