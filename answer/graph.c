@@ -78,7 +78,7 @@ static void name_policy(optune_partition *p)
             own += known_bytes(g, (ot_value){last, k});
         flow = fmax(flow, own);
     }
-    if (p->o->row->address && !strcmp(p->o->policy->name, ot_policy_warm.name))
+    if (p->o->row->worker.address && !strcmp(p->o->policy->name, ot_policy_warm.name))
         ot_policy_of_model(constants + 2 * flow, p->policy, sizeof p->policy);
 }
 

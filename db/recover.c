@@ -98,17 +98,17 @@ static void mark_key(const char *name, ot_text *key)
 
 static int64_t marked(ot_store *store, const char *name)
 {
-    ot_reader reader;
+    ot_snapshot reader;
     ot_text key = {0};
     ot_bytes value;
     int64_t size = -1;
     mark_key(name, &key);
-    if (ot_reader_begin(store, &reader, NULL) >= 0) {
-        if (ot_reader_get(&reader, OT_TABLE_META, (ot_bytes){key.s, key.n}, &value, NULL) ==
+    if (ot_snapshot_begin(store, &reader, NULL) >= 0) {
+        if (ot_snapshot_get(&reader, OT_TABLE_META, (ot_bytes){key.s, key.n}, &value, NULL) ==
                 OPTUNE_OK &&
             value.n == sizeof size)
             memcpy(&size, value.data, sizeof size);
-        ot_reader_end(&reader);
+        ot_snapshot_end(&reader);
     }
     ot_text_release(&key);
     return size;

@@ -85,7 +85,7 @@ void ot_reference_close(ot_reference *reference);
 
 /* ---- session.c: a workload's buffers, and a candidate bound to them ---------------------- */
 typedef struct ot_session {
-    const optune_target_row *row;
+    const optune_target_worker *row; /* the target's */
     void *state;
     optune_target target;
     optune_device device;

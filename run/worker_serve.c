@@ -132,9 +132,10 @@ static int hello(ot_keeper *k, const json_t *request, optune_err *err)
     if (status < 0)
         return status;
     k->target.threads = k->device.threads;
-    k->row = ot_target_find(k->target.kind);
-    if (!k->row)
+    const optune_target_row *row = ot_target_find(k->target.kind);
+    if (!row)
         return optune_fail(err, OPTUNE_ENOENT, "no target '%s' in the worker", k->target.kind);
+    k->row = &row->worker;
     /* What runs in the memory of its process can do anything to it. A device's driver takes long
      * to start, and its kernels are elsewhere. */
     k->fresh = k->row->address != NULL;
