@@ -58,11 +58,11 @@ int optune_select_call(optune *o, const optune_call *call, optune_selection **se
     return ot_selection_of(o, call, NULL, selection, err);
 }
 
-int ot_selection_of(optune *o, const optune_call *call, const char *policy,
+int ot_selection_of(optune *o, const optune_call *call, const char *const *policies,
                     optune_selection **selection, optune_err *err)
 {
     const ot_answer *answer = NULL;
-    const int status = ot_answer_call_at(o, call, policy, &answer, err);
+    const int status = ot_answer_call_at(o, call, policies, &answer, err);
     return give(o, status, answer, selection);
 }
 

@@ -120,11 +120,11 @@ void ot_answers_close(struct ot_answers *answers);
 int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
 int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
                    optune_err *err);
-/* As measured under this policy; where nothing usable was, as ot_answer_call. NULL: the handle's.
- */
-int ot_answer_call_at(optune *o, const optune_call *call, const char *policy,
+/* As measured under the first of these policies (NULL-terminated) with anything usable; where there
+ * is none, or no list, as ot_answer_call. */
+int ot_answer_call_at(optune *o, const optune_call *call, const char *const *policies,
                       const ot_answer **answer, optune_err *err);
-int ot_selection_of(optune *o, const optune_call *call, const char *policy,
+int ot_selection_of(optune *o, const optune_call *call, const char *const *policies,
                     optune_selection **selection, optune_err *err);
 void ot_answer_drop(const ot_answer *answer);           /* NULL is fine */
 optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */

@@ -275,31 +275,43 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
 }
 
 /* Kept under policy and text, which no workload's text is like; a miss is kept, too. */
-int ot_answer_call_at(optune *o, const optune_call *call, const char *policy,
-                      const ot_answer **answer, optune_err *err)
+static int under(optune *o, state *now, const optune_call *call, const char *policy,
+                 ot_answer **found, optune_err *err)
 {
-    if (!policy || !strcmp(policy, o->policy->name))
-        return ot_answer_call(o, call, answer, err);
-    state now;
     ot_text text = {0};
-    ot_answer *found = NULL;
-    const double start = o->verbose ? ot_now() : 0;
+    int status = OPTUNE_OK;
     ot_text_printf(&text, "%s\n", policy);
     ot_call_print(call, &text);
     const key asked = key_of(ot_text_str(&text), text.n);
-    int status = begin(o, &now, err);
-    if (status >= 0 && !(found = look_up(o->answers, &now, &asked))) {
-        if (now.opened)
-            now.commit = ot_context_snapshot(o);
-        status = make(o, call, policy, &found, err);
+    if (!(*found = look_up(o->answers, now, &asked))) {
+        if (now->opened)
+            now->commit = ot_context_snapshot(o);
+        status = make(o, call, policy, found, err);
         if (status >= 0)
-            keep(o->answers, &now, &asked, found);
+            keep(o->answers, now, &asked, *found);
     }
     ot_text_release(&text);
-    if (status >= 0 && found->choice.tier == OT_TIER_PLEVEL) {
-        ot_answer_drop(found);
-        return ot_answer_call(o, call, answer, err);
+    return status;
+}
+
+int ot_answer_call_at(optune *o, const optune_call *call, const char *const *policies,
+                      const ot_answer **answer, optune_err *err)
+{
+    state now;
+    ot_answer *found = NULL;
+    const double start = o->verbose ? ot_now() : 0;
+    int status = begin(o, &now, err);
+    for (; status >= 0 && !found && policies && *policies; policies++) {
+        if (!strcmp(*policies, o->policy->name))
+            break;
+        status = under(o, &now, call, *policies, &found, err);
+        if (status >= 0 && found->choice.tier == OT_TIER_PLEVEL) {
+            ot_answer_drop(found);
+            found = NULL;
+        }
     }
+    if (status >= 0 && !found)
+        return ot_answer_call(o, call, answer, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);

@@ -110,8 +110,7 @@ const char *optune_function_impl(const optune_function *f)
 {
     if (!f)
         return NULL;
-    const ot_choice *choice = &f->kernel.answer->choice;
-    return choice->row[choice->winner].candidate.impl->name;
+    return f->kernel.impl->name;
 }
 
 void optune_function_close(optune_function *f)

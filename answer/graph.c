@@ -78,8 +78,42 @@ static void name_policy(optune_partition *p)
             own += known_bytes(g, (ot_value){last, k});
         flow = fmax(flow, own);
     }
-    if (p->o->row->worker.address && !strcmp(p->o->policy->name, ot_policy_warm.name))
-        ot_policy_of_model(constants + 2 * flow, p->policy, sizeof p->policy);
+    ot_policy_of_model(constants + 2 * flow, p->policy, sizeof p->policy);
+}
+
+/* The groups' calls and who reads whom: what was measured in one graph is known again in one that
+ * is the same but for its names. */
+static void name_graph(optune_partition *p)
+{
+    ot_text text = {0};
+    char hex[33];
+    int *producer = ot_alloc((size_t)(p->graph->n + 1) * sizeof *producer);
+    for (int i = 0; i < p->groups.n; i++) {
+        const ot_group *group = &p->groups.group[i];
+        producer[group->node[group->n_nodes - 1]] = i + 1;
+        ot_text_printf(&text, "%s", p->workloads[p->row[i].workload]);
+        for (int k = 0; k < group->n_in; k++)
+            ot_text_printf(&text, " %d.%d", producer[group->in[k].node], group->in[k].output);
+        ot_text_add(&text, "\n");
+    }
+    ot_digest_hex(ot_digest_of(ot_text_str(&text), text.n), hex);
+    ot_policy_of_graph(hex, p->in_graph, sizeof p->in_graph);
+    ot_text_release(&text);
+    free(producer);
+}
+
+/* Under a policy of the handle's own, and where kernels do not run in the caller's memory, there is
+ * only that. */
+static void name_policies(optune_partition *p)
+{
+    int n = 0;
+    if (!p->o->row->worker.address || strcmp(p->o->policy->name, ot_policy_warm.name))
+        return;
+    name_graph(p);
+    name_policy(p);
+    p->asked[n++] = p->in_graph;
+    if (*p->policy)
+        p->asked[n++] = p->policy;
 }
 
 const char *optune_partition_policy(const optune_partition *p)
@@ -114,7 +148,7 @@ int optune_partition_open(optune *o, optune_graph *graph, optune_partition **par
         p->n_nodes += p->groups.group[i].n_nodes;
     }
     find_distinct(p);
-    name_policy(p);
+    name_policies(p);
     *partition = p;
     return OPTUNE_OK;
 }
@@ -191,8 +225,8 @@ int optune_partition_select(optune_partition *p, optune_err *err)
     for (int i = 0; i < p->groups.n; i++) {
         optune_err inner = {0};
         const ot_group *group = &p->groups.group[i];
-        const int status = ot_selection_of(p->o, &group->call, optune_partition_policy(p),
-                                           &p->row[i].selection, &inner);
+        const int status =
+            ot_selection_of(p->o, &group->call, p->asked, &p->row[i].selection, &inner);
         if (status < 0) {
             drop_selections(p);
             return ot_graph_fail(p->graph, group->node[0], -1, status, inner.text, err);
@@ -318,6 +352,11 @@ const char *optune_partition_json(optune_partition *p)
         json_array_append_new(workloads, json_string(p->workloads[k]));
     json_object_set_new(json, "groups", groups);
     json_object_set_new(json, "workloads", workloads);
+    json_t *asked = json_array();
+    for (int i = 0; p->asked[i]; i++)
+        json_array_append_new(asked, json_string(p->asked[i]));
+    json_array_append_new(asked, json_string(p->o->policy->name));
+    json_object_set_new(json, "policies", asked);
     json_object_set_new(json, "policy", json_string(optune_partition_policy(p)));
     char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(json);

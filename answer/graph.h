@@ -21,6 +21,9 @@ struct optune_partition {
     int n_workloads, n_nodes;
     const char **workloads;        /* distinct, NULL-terminated */
     char policy[OPTUNE_NAME_SIZE]; /* "model-128M"; empty: the handle's */
+    char
+        in_graph[OPTUNE_NAME_SIZE]; /* "graph-9c0e12f4": what was measured in this very graph */
+    const char *asked[3];           /* of these in turn, then the handle's; NULL-terminated */
     ot_arena arena;
     ot_text text;
 };
@@ -35,20 +38,25 @@ typedef struct ot_machine {
 int ot_machine_open(optune *o, ot_machine *m, optune_err *err);
 void ot_machine_close(ot_machine *m);
 
-/* One selected workload on a machine, over buffers of the machine. In three steps, so that many
- * compile at once: choose, then put the buffers into session.in and session.out [OT_ALIGNED], and
- * load. */
+/* One workload by one config on a machine, over buffers of the machine. In three steps, so that
+ * many compile at once: choose or take, then put the buffers into session.in and
+ * session.out [OT_ALIGNED], and load. */
 typedef struct ot_kernel {
     ot_machine *machine;
-    const ot_answer *answer;
+    const optune_impl *impl;
+    optune_config config;
+    int64_t scratch;    /* bytes, what is packed of constants included */
     ot_session session; /* borrows the machine's state */
     ot_job job;
     ot_loaded *loaded;
     ot_bound *bound;
 } ot_kernel;
-/* `policy`: as measured under it; NULL: the handle's. */
-int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *policy,
+/* What is selected; `policies` as in ot_answer_call_at. */
+int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *policies,
                      ot_kernel *kernel, optune_err *err);
+/* What is named. */
+int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *impl,
+                   const optune_config *config, ot_kernel *kernel, optune_err *err);
 int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
 int ot_kernel_run(ot_kernel *kernel, optune_err *err);
 void ot_kernel_release(ot_kernel *kernel);
@@ -64,6 +72,10 @@ struct optune_program {
     int n_outputs;
     ot_value *output;
 };
+/* With no kernels yet: its buffers, constants written. */
+int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err);
+/* The buffers of group i become the kernel's, and it is loaded. */
+int ot_program_load(const optune_program *p, int i, ot_kernel *kernel, optune_err *err);
 /* program_check.c: runs each group once more on what its inputs hold and judges it as a trial is
  * judged. Returns how many are wrong: a line for each in `text`, and { "nodes", "impl", "message" }
  * in `list`. */

@@ -50,14 +50,10 @@ void ot_machine_close(ot_machine *m)
     *m = (ot_machine){0};
 }
 
-int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *policy, ot_kernel *k,
-                     optune_err *err)
+int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *impl,
+                   const optune_config *config, ot_kernel *k, optune_err *err)
 {
-    k->machine = m;
-    int status = ot_answer_call_at(m->o, call, policy, &k->answer, err);
-    if (status < 0)
-        return status;
-    const ot_choice *choice = &k->answer->choice;
+    *k = (ot_kernel){.machine = m, .impl = impl, .config = *config};
     k->session = (ot_session){.row = m->row,
                               .state = m->state,
                               .target = m->o->target,
@@ -65,30 +61,46 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *policy,
                               .call = *call};
     k->session.task = (optune_task){&k->session.call, &k->session.target, &k->session.device};
     optune_plan *plan = ot_alloc(sizeof *plan);
-    status = ot_plan_make(&k->session.task, choice->row[choice->winner].candidate.impl,
-                          &choice->config, plan, err);
+    int status = ot_plan_make(&k->session.task, impl, config, plan, err);
+    for (int i = 0; i < plan->n_scratch && status >= 0; i++)
+        k->scratch += plan->scratch[i].bytes;
     if (status >= 0)
         status = ot_builder_submit(m->builder, &k->session.task, plan, &k->job, err);
     free(plan);
     return status;
 }
 
+int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *policies,
+                     ot_kernel *k, optune_err *err)
+{
+    const ot_answer *answer;
+    int status = ot_answer_call_at(m->o, call, policies, &answer, err);
+    if (status < 0)
+        return status;
+    const ot_choice *choice = &answer->choice;
+    status = ot_kernel_take(m, call, choice->row[choice->winner].candidate.impl,
+                            &choice->config, k, err);
+    ot_answer_drop(answer);
+    return status;
+}
+
 int ot_kernel_load(ot_kernel *k, optune_err *err)
 {
-    const ot_choice *choice = &k->answer->choice;
-    const char *impl = choice->row[choice->winner].candidate.impl->name;
     while (!k->job.done)
         ot_builder_wait(k->machine->builder, &k->job, 60);
     if (k->job.outcome != OPTUNE_OUTCOME_OK)
-        return optune_fail(err, OPTUNE_ETOOL, "'%s' does not compile: %.600s", impl,
+        return optune_fail(err, OPTUNE_ETOOL, "'%s' does not compile: %.600s", k->impl->name,
                            k->job.message);
     json_t *modules = json_array();
+    ot_text config = {0};
+    ot_config_print(&k->config, &config);
     for (int i = 0; i < k->job.n_modules; i++)
         json_array_append_new(modules, json_string(k->job.module[i]));
     int outcome;
-    int status = ot_loaded_open(&k->session, impl, k->answer->config, "", modules, &k->loaded,
-                                &outcome, err);
+    int status = ot_loaded_open(&k->session, k->impl->name, ot_text_str(&config), "", modules,
+                                &k->loaded, &outcome, err);
     json_decref(modules);
+    ot_text_release(&config);
     if (status >= 0)
         status = ot_bound_open(&k->session, k->loaded, OT_ALIGNED, &k->bound, err);
     return status < 0 ? status : ot_bound_prepack(k->bound, err);
@@ -107,9 +119,6 @@ void ot_kernel_release(ot_kernel *k)
         ot_loaded_close(&k->session, k->loaded);
     if (k->machine && !k->job.done && k->job.work)
         ot_builder_forget(k->machine->builder, &k->job);
-    if (k->answer)
-        ot_answer_drop(k->answer);
     k->bound = NULL;
     k->loaded = NULL;
-    k->answer = NULL;
 }

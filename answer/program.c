@@ -50,21 +50,20 @@ int optune_graph_fill(optune_graph *g, uint64_t seed, optune_err *err)
     return OPTUNE_OK;
 }
 
-static int load_group(optune_program *p, int i, optune_err *err)
+int ot_program_load(const optune_program *p, int i, ot_kernel *kernel, optune_err *err)
 {
     const ot_group *group = &p->partition->groups.group[i];
     const int last = group->node[group->n_nodes - 1];
-    ot_session *s = &p->kernel[i].session;
+    ot_session *s = &kernel->session;
     for (int k = 0; k < group->n_in; k++)
         s->in[OT_ALIGNED][k] = ot_program_buffer(p, group->in[k]);
     for (int o = 0; o < group->call.n_outputs; o++)
         s->out[OT_ALIGNED][o] = ot_program_buffer(p, (ot_value){last, o});
-    return ot_kernel_load(&p->kernel[i], err);
+    return ot_kernel_load(kernel, err);
 }
 
-int optune_program_open(optune_partition *partition, optune_program **program, optune_err *err)
+int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", partition}, {"program", program}));
     const optune_graph *g = partition->graph;
     const ot_groups *groups = &partition->groups;
     *program = NULL;
@@ -77,16 +76,32 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
     int status = ot_machine_open(partition->o, &p->machine, err);
     if (status >= 0)
         status = ot_program_make_buffers(p, err);
+    if (status < 0) {
+        optune_program_close(p);
+        return status;
+    }
+    *program = p;
+    return OPTUNE_OK;
+}
+
+int optune_program_open(optune_partition *partition, optune_program **program, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", partition}, {"program", program}));
+    const optune_graph *g = partition->graph;
+    const ot_groups *groups = &partition->groups;
+    optune_program *p = NULL;
+    *program = NULL;
+    int status = ot_program_prepare(partition, &p, err);
     for (int i = 0; i < groups->n && status >= 0; i++) {
         optune_err inner = {0};
-        status = ot_kernel_choose(&p->machine, &groups->group[i].call,
-                                  optune_partition_policy(partition), &p->kernel[i], &inner);
+        status = ot_kernel_choose(&p->machine, &groups->group[i].call, partition->asked,
+                                  &p->kernel[i], &inner);
         if (status < 0)
             ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
     }
     for (int i = 0; i < groups->n && status >= 0; i++) {
         optune_err inner = {0};
-        status = load_group(p, i, &inner);
+        status = ot_program_load(p, i, &p->kernel[i], &inner);
         if (status < 0)
             ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
     }

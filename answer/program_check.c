@@ -29,7 +29,6 @@ static int judge(ot_kernel *k, const void *const *in, const char *path, double *
                  char *message, size_t size, optune_err *err)
 {
     ot_session *s = &k->session;
-    const ot_choice *choice = &k->answer->choice;
     const ot_reference_limits limits = {
         .seconds = 1, .target = &s->target, .device = &s->device};
     const int threads = s->device.threads > 0 ? s->device.threads : 1;
@@ -44,8 +43,7 @@ static int judge(ot_kernel *k, const void *const *in, const char *path, double *
         largest = s->out_bytes[i] > largest ? s->out_bytes[i] : largest;
     }
     s->host = ot_alloc((size_t)largest);
-    const bool right = ot_verify_outputs(
-        s, OT_ALIGNED, choice->row[choice->winner].candidate.impl, error, message, size);
+    const bool right = ot_verify_outputs(s, OT_ALIGNED, k->impl, error, message, size);
     free(s->host);
     s->host = NULL;
     ot_reference_close(&s->reference);
@@ -69,9 +67,8 @@ static int check_group(optune_program *p, int i, const char *path, ot_text *text
     for (int n = 0; n < optune_call_inputs(&k->session.call); n++)
         free(in[n]);
     if (status == 1) {
-        const ot_choice *choice = &k->answer->choice;
         const char *nodes = p->partition->row[i].nodes;
-        const char *impl = choice->row[choice->winner].candidate.impl->name;
+        const char *impl = k->impl->name;
         ot_text_printf(text, "wrong: group '%s' by %s: %s\n", nodes, impl, message);
         json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "nodes", nodes, "impl", impl,
                                               "message", message));

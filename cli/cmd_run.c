@@ -54,8 +54,9 @@ static int check_op(const ot_cli *cli)
     return ot_say_usage(cli->cmd, message);
 }
 
+/* `graph`: the partition whose workloads these are, or NULL. */
 static int tune(const ot_cli *cli, const char *op, const char *const *workloads,
-                const char *policy)
+                optune_partition *graph)
 {
     const run_values *values = cli->values;
     optune_run_options how = {
@@ -64,7 +65,8 @@ static int tune(const ot_cli *cli, const char *op, const char *const *workloads,
         .workloads = workloads,
         .preset = values->preset,
         .impls = values->impls.n ? values->impls.item : NULL,
-        .policy = policy,
+        .policy = graph ? optune_partition_policy(graph) : NULL,
+        .graph = graph,
     };
     return ot_tuning_run(cli->handle, &values->how, &how, false);
 }
@@ -83,8 +85,7 @@ static int tune_graph(const ot_cli *cli)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
     if (status >= 0)
         status = optune_partition_workloads(partition, &workloads, &err);
-    code = status < 0 ? ot_say_failure(&err)
-                      : tune(cli, NULL, workloads, optune_partition_policy(partition));
+    code = status < 0 ? ot_say_failure(&err) : tune(cli, NULL, workloads, partition);
     optune_partition_close(partition);
     optune_graph_close(graph);
     return code;

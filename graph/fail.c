@@ -10,7 +10,7 @@
 enum { WINDOW = 96 };
 
 /* The line with its end cut off, moved so that the column is seen. */
-static void show_line(const char *source, ot_spot place, ot_text *to)
+static void show_line(const char *source, ot_text_spot place, ot_text *to)
 {
     const char *line = source;
     for (int i = 1; i < place.line; i++) {
@@ -31,7 +31,7 @@ static void show_line(const char *source, ot_spot place, ot_text *to)
                    place.column - 1 - from + (from ? 3 : 0), "");
 }
 
-int ot_graph_fail_at(const optune_graph *g, ot_spot place, int status, const char *reason,
+int ot_graph_fail_at(const optune_graph *g, ot_text_spot place, int status, const char *reason,
                      optune_err *err)
 {
     if (place.line <= 0 || !g->source)

@@ -25,9 +25,9 @@ typedef struct ot_value {
 } ot_value;
 
 /* Where something stands in the file; line 0: made by code. */
-typedef struct ot_spot {
+typedef struct ot_text_spot {
     int line, column; /* from 1 on */
-} ot_spot;
+} ot_text_spot;
 
 /* names.c: names, which outlive it, to numbers. */
 typedef struct ot_named {
@@ -53,7 +53,7 @@ typedef struct ot_node {
     optune_call *call; /* CALL: operator and attributes; its types are kept below */
     int n_in;
     ot_value *in;      /* CALL: its inputs */
-    ot_spot *in_place; /* of each; NULL: none */
+    ot_text_spot *in_place; /* of each; NULL: none */
     int n_fields;      /* CALL: its arguments as they were given */
     int *field;        /* TUPLE: its nodes; GET: the tuple */
     int index;         /* GET */
@@ -65,7 +65,7 @@ typedef struct ot_node {
     optune_tensor *out; /* VAR, CONST: one; CALL: its outputs; others: NULL */
     void *data;         /* CONST: its elements, or NULL; owned */
     bool nameless;      /* GET: printed where it is used */
-    ot_spot place;
+    ot_text_spot place;
 } ot_node;
 
 struct optune_graph {
@@ -98,12 +98,12 @@ void ot_graph_call_of(const optune_graph *g, int node, optune_call *call);
 /* True when a value is a constant. */
 bool ot_value_constant(const optune_graph *g, ot_value value);
 /* Where a node or one of its arguments (from 0 on; -1: the node) stands. */
-ot_spot ot_graph_place(const optune_graph *g, int node, int argument);
+ot_text_spot ot_graph_place(const optune_graph *g, int node, int argument);
 /* fail.c */
 /* Fails with the place in the file, or the node's name: argument from 0 on; -1: the node. */
 int ot_graph_fail(const optune_graph *g, int node, int argument, int status, const char *reason,
                   optune_err *err);
-int ot_graph_fail_at(const optune_graph *g, ot_spot place, int status, const char *reason,
+int ot_graph_fail_at(const optune_graph *g, ot_text_spot place, int status, const char *reason,
                      optune_err *err);
 /* ---- build.c ----------------------------------------------------------------------------- */
 optune_graph *ot_graph_new(void);

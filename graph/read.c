@@ -197,7 +197,7 @@ static bool at_attribute(const ot_reader *r, char word[OPTUNE_NAME_SIZE])
 
 typedef struct arguments {
     int n, node[MAX_FIELDS];
-    ot_spot place[MAX_FIELDS];
+    ot_text_spot place[MAX_FIELDS];
     unsigned given; /* attributes, by number */
 } arguments;
 
@@ -263,7 +263,7 @@ static void keep_places(ot_reader *r, int id, const arguments *all)
 {
     optune_graph *g = r->g;
     ot_node *node = &g->node[id];
-    node->in_place = ot_arena_alloc(&g->arena, (size_t)(node->n_in + 1) * sizeof(ot_spot));
+    node->in_place = ot_arena_alloc(&g->arena, (size_t)(node->n_in + 1) * sizeof(ot_text_spot));
     for (int i = 0, n = 0; i < all->n; i++)
         for (int k = ot_graph_tensors(g, all->node[i], NULL, 0); k > 0 && n < node->n_in; k--)
             node->in_place[n++] = all->place[i];

@@ -21,7 +21,7 @@ void ot_read_find_lines(ot_reader *r)
     r->n_lines++;
 }
 
-ot_spot ot_read_place(const ot_reader *r, const char *at)
+ot_text_spot ot_read_place(const ot_reader *r, const char *at)
 {
     const size_t offset = (size_t)(at - r->g->source);
     int line = 0;
@@ -32,7 +32,7 @@ ot_spot ot_read_place(const ot_reader *r, const char *at)
         else
             behind = middle;
     }
-    return (ot_spot){line + 1, (int)(offset - r->line[line]) + 1};
+    return (ot_text_spot){line + 1, (int)(offset - r->line[line]) + 1};
 }
 
 int ot_read_fail(const ot_reader *r, const char *at, int status, const char *format, ...)

@@ -16,7 +16,7 @@ typedef struct ot_reader {
 } ot_reader;
 
 void ot_read_find_lines(ot_reader *r);
-ot_spot ot_read_place(const ot_reader *r, const char *at);
+ot_text_spot ot_read_place(const ot_reader *r, const char *at);
 /* Fails and shows the place; returns status. */
 int ot_read_fail(const ot_reader *r, const char *at, int status, const char *format, ...)
     OPTUNE_PRINTF(4, 5);

@@ -76,7 +76,7 @@ void ot_graph_call_of(const optune_graph *g, int node, optune_call *call)
         call->output[i] = at->out[i];
 }
 
-ot_spot ot_graph_place(const optune_graph *g, int node, int argument)
+ot_text_spot ot_graph_place(const optune_graph *g, int node, int argument)
 {
     const ot_node *at = &g->node[node];
     return argument >= 0 && argument < at->n_in && at->in_place ? at->in_place[argument]

@@ -67,11 +67,14 @@ typedef struct ot_measure_policy {
     double budget_s;             /* of sampling one candidate: 0.25 */
     double give_up;              /* stop early when the low end exceeds best * this: 1.25 */
     bool cold;                   /* caches are flushed before every run */
+    bool in_graph; /* in one graph: no trial is, but the last word on it (tuner/in_graph.c) */
     int64_t footprint; /* bytes between two uses of a constant; 0: it is used in every run */
 } ot_measure_policy;
 extern const ot_measure_policy ot_policy_warm, ot_policy_cold;
-/* By name: "warm", "cold", or "model-<N>M" as in a model that touches so many MiB, N a power of
- * two. EUSAGE: there is no such. */
+/* "graph-" and eight of these digits: measured in one graph, while it ran. */
+void ot_policy_of_graph(const char *digest, char *name, size_t size);
+/* By name: "warm", "cold", "model-<N>M" as in a model that touches so many MiB, N a power of
+ * two, or "graph-<digest>". EUSAGE: there is no such. */
 int ot_policy_find(const char *name, ot_measure_policy *policy, optune_err *err);
 /* The name of the policy for a model that touches so many bytes, rounded; "" where it is so small
  * that warm says it. */

@@ -284,13 +284,14 @@ static json_t *run_json(const ot_run *run, const ot_row *all, const ot_tuned *tu
         ot_disturbance_say(&worst, &words);
     ot_target_print(&run->o->target, false, &target);
     json_t *json = json_pack(
-        "{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:s, s:o, s:o}", "op",
+        "{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:s, s:o, s:o, s:o}", "op",
         run->op ? run->op->name : NULL, "target", ot_text_str(&target), "device",
         run->o->device.key, "search", run->search->name, "new_trials", run->new_trials,
         "failures", run->failures, "interrupted", (int)ot_context_stopped(run->o), "seconds",
         ot_now() - run->started, "peak_flops", run->peak_flops, "peak_bandwidth",
         run->peak_bandwidth, "counters_why", ot_worker_counters_why(run->worker), "disturbance",
-        text_or_null(ot_text_str(&words)), "workloads", list);
+        text_or_null(ot_text_str(&words)), "graph", ot_in_graph_json(&run->in_graph),
+        "workloads", list);
     ot_text_release(&target);
     ot_text_release(&words);
     return json;
@@ -315,8 +316,13 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
     }
     find_fastest(all, n, &fastest, &whose);
     ot_peak_end(run, fastest, whose);
-    optune_result *result =
-        ot_result_new(ot_run_table(run, all, tuned), run_json(run, all, tuned));
+    ot_text table = {0};
+    char *rows = ot_run_table(run, all, tuned);
+    ot_text_add(&table, rows);
+    if (!run->options->table || !strcmp(run->options->table, "text"))
+        ot_in_graph_say(&run->in_graph, &table);
+    free(rows);
+    optune_result *result = ot_result_new(table.s, run_json(run, all, tuned));
     for (int i = 0; i < n; i++)
         ot_arena_release(&all[i].arena);
     free(all);

@@ -228,6 +228,12 @@ static int open_tools(ot_run *run, optune_err *err)
 
 int ot_run_open(ot_run *run, optune_err *err)
 {
+    if (run->policy.in_graph)
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "policy '%s' is of what `run --graph` measured in a graph: it can be "
+            "asked about, not measured under",
+            run->policy.name);
     if (*run->o->device_key)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "a run measures this machine: --device is for asking about others");
@@ -365,7 +371,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     run->trials = options->trials > 0 ? options->trials : DEFAULT_TRIALS;
     run->started = ot_now();
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
-    run->end = seconds > 0 ? run->started + seconds : INFINITY;
+    const double end = seconds > 0 ? run->started + seconds : INFINITY;
+    const double in_graph_s = ot_in_graph_share(options->graph, seconds);
+    run->end = seconds > 0 ? end - in_graph_s : INFINITY;
     int status = start(run, err);
     /* Getting started is no fault of the workloads: the very first trial has all the time. */
     run->last = run->end + 0.2 * seconds;
@@ -376,6 +384,10 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         ot_tuned *tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
         ot_peak_begin(run);
         status = tune_all(run, tuned, err);
+        if (status >= 0 && options->graph) /* finals may have run over */
+            status = ot_in_graph_finals(
+                run, options->graph,
+                ot_now() + fmax(fmin(end - ot_now(), in_graph_s), in_graph_s / 2), err);
         status = conclude(run, tuned, status, result, err);
         free(tuned);
     }

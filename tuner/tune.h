@@ -84,6 +84,15 @@ typedef struct ot_watch {
     int in_vain;        /* repetitions in a row that were disturbed, too */
 } ot_watch;
 
+/* in_graph.c: how the whole graph did whose workloads these are. */
+typedef struct ot_in_graph {
+    bool done;                   /* false: there was no time, or no graph */
+    ot_interval alone, together; /* seconds of the whole: as chosen one by one; in the graph */
+    bool kept;                   /* the latter is no slower, and recorded */
+    int others, workloads; /* that are computed by another config than alone; of so many */
+    char problem[OPTUNE_ERR_SIZE];
+} ot_in_graph;
+
 /* run.c: what one run shares among its workloads. */
 typedef struct ot_run {
     optune *o;
@@ -117,7 +126,8 @@ typedef struct ot_run {
     ot_watch watch;
     const char *memory_root; /* see ot_memory_available */
     double held;             /* bytes that the worker holds for its present workload */
-    char left_out[1024];     /* implementations whose missing library was told, each with a space */
+    ot_in_graph in_graph;
+    char left_out[1024]; /* implementations whose missing library was told, each with a space */
 } ot_run;
 
 /* How one workload went. */
@@ -185,6 +195,17 @@ int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double s
  * finals. result[i] belongs to who[i]; texts and samples in the arena. */
 int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_arena *arena,
                ot_trial_result *result, optune_err *err);
+
+/* in_graph.c: seconds of a run of so many (negative: no limit) that are kept for the whole graph; 0
+ * where there is none to be measured: on targets whose kernels do not run in this process's memory,
+ * and under a policy of the handle's own. */
+double ot_in_graph_share(const struct optune_partition *partition, double seconds);
+/* Until about `end` (ot_now()). */
+int ot_in_graph_finals(ot_run *run, struct optune_partition *partition, double end,
+                       optune_err *err);
+void ot_in_graph_say(const ot_in_graph *told,
+                     ot_text *to);                 /* for people; nothing unless done */
+json_t *ot_in_graph_json(const ot_in_graph *told); /* new reference */
 
 /* run.c: the device, the worker, the compilers, the logs; `o`, `options` and `op` are set. */
 bool ot_run_ends_all(const ot_run *run, int status); /* a failure that no workload has alone */

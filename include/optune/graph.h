@@ -169,10 +169,11 @@ OPTUNE_API const char *optune_partition_nodes(const optune_partition *partition,
 /* The distinct workloads, NULL-terminated, for optune_run. ETYPE: one still has unknown dims. */
 OPTUNE_API int optune_partition_workloads(const optune_partition *partition,
                                           const char *const **workloads, optune_err *err);
-/* The measuring policy under which groups are asked about first, for optune_run: on targets whose
- * memory is the process's "model-<N>M", N the MiB that the graph touches between two uses of a
- * constant, unless the handle was opened with another policy than warm; else the handle's. Groups
- * that have no record under it are selected by the handle's. Owned by the partition. */
+/* The measuring policy for optune_run: on targets whose memory is the process's "model-<N>M", N the
+ * MiB that the graph touches between two uses of a constant, unless the handle was opened with
+ * another policy than warm; else the handle's. Groups are asked about as measured in this very
+ * graph first (optune_run_options.graph), then under this policy, then under the handle's. Owned by
+ * the partition. */
 OPTUNE_API const char *optune_partition_policy(const optune_partition *partition);
 /* Asks for every group which implementation would be used. The answers are kept; asking again
  * renews them. ENOENT names the group that nothing computes. */

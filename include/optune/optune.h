@@ -99,6 +99,9 @@ typedef struct optune_run_options {
     const char *table; /* the result's text is a table: "csv", "markdown", or "text": NULL */
     int width;         /* columns that a text fits into; 0: as wide as it wants */
     const char *policy; /* measured and recorded so; NULL: the handle's (optune_options) */
+    /* The graph whose workloads these are: at the end, in up to a tenth of the time, the best few
+     * of each are timed in it while it runs, and recorded as measured there; NULL: none. */
+    struct optune_partition *graph;
 } optune_run_options;
 
 /* Tunes. *result is set on OPTUNE_OK, on EPARTIAL (a workload has no time or failed: its row says

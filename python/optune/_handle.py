@@ -8,6 +8,7 @@ import json
 import logging
 import math
 import os
+from contextlib import ExitStack
 from ctypes import byref, c_void_p, sizeof
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -161,8 +162,9 @@ class Optune:
              trials: int = 0, seconds: float = 0, seed: int = 0, again: bool = False,
              log: Optional[Path] = None,
              progress: Optional[ProgressCallback] = None) -> Tuning:
-        """Measures and stores. ``what``: a workload, several, a graph (each of its workloads
-        once), or an operator's name for its ``preset``.
+        """Measures and stores. ``what``: a workload, several, a graph of this handle (each of its
+        workloads once, and at the end the best of each in the running graph; other threads wait
+        for it meanwhile), or an operator's name for its ``preset``.
 
         ``trials`` of each workload and ``seconds`` for all: 0 is the default, negative seconds are
         no limit. ``progress`` is called in this thread with an :class:`optune.Progress` for every
@@ -173,9 +175,9 @@ class Optune:
         again goes on from there. PartialError: some workload has no time; its ``result`` has the
         others.
         """
-        op, workloads, policy = None, None, None
+        op, workloads, policy, graph = None, None, None, None
         if isinstance(what, Graph):
-            workloads, policy = what.workloads, what.policy
+            workloads, policy, graph = what.workloads, what.policy, what
         elif not isinstance(what, str):
             workloads = list(what)
         elif "(" in what:
@@ -190,7 +192,11 @@ class Optune:
             size=sizeof(RunOptions), op=encode(op), workloads=texts(workloads),
             preset=encode(preset), impls=texts(impls), search=encode(search), trials=trials,
             seconds=seconds, seed=seed, again=again, log=_path(log), policy=encode(policy))
-        tuning: Tuning = self._long(lib.optune_run, options, progress, Tuning.of)
+        with ExitStack() as held:
+            if graph is not None and graph._used is self._counted:
+                held.enter_context(graph._lock)
+                options.graph = held.enter_context(graph._live(graph._partition))
+            tuning: Tuning = self._long(lib.optune_run, options, progress, Tuning.of)
         return tuning
 
     def _long(self, function: Any, options: Any, progress: Optional[ProgressCallback],

@@ -48,7 +48,7 @@ class RunOptions(Structure):
                 ("trials", c_int), ("seconds", c_double), ("seed", c_uint64),
                 ("again", c_bool), ("log", c_char_p), ("progress", ProgressFn),
                 ("progress_arg", c_void_p), ("compile_only", c_bool), ("table", c_char_p),
-                ("width", c_int), ("policy", c_char_p)]
+                ("width", c_int), ("policy", c_char_p), ("graph", c_void_p)]
 
 
 class SimulateOptions(Structure):

@@ -152,7 +152,7 @@ static void test_policy_of_a_model(void **state)
     check_ok(optune_select(o, workloads[0], &warm, &err));
     optune_call *call = ot_alloc(sizeof *call);
     check_ok(ot_call_parse(workloads[0], call, &err));
-    check_ok(ot_selection_of(o, call, "model-2M", &by_model, &err));
+    check_ok(ot_selection_of(o, call, (const char *const[]){"model-2M", NULL}, &by_model, &err));
     assert_true(optune_selection_cost(warm) != optune_selection_cost(by_model));
     assert_true(optune_selection_cost(optune_partition_selection(p, 0)) ==
                 optune_selection_cost(by_model));

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The last word on a graph: the best few candidates of each of its workloads, timed while the graph
+ * runs, their constants where the other groups left them, their inputs just written by a neighbour.
+ *
+ * The one idea: a run of the graph tries one candidate of every workload at once. Each is drawn by
+ * lot anew, so that none has always the same neighbours, and a hundred runs compare what would be
+ * thousands of combinations. At the end the graph as it was chosen one by one and the graph as
+ * chosen here take turns.
+ *
+ * It happens in the calling process, as executing does: all candidates were verified before, and
+ * everything measured is stored by then.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "answer/graph.h"
+#include "tuner/tune.h"
+
+enum {
+    MOST = 6,         /* candidates of a workload */
+    MOST_OF_ONE = 3,  /* of one implementation */
+    FIRST = 9,        /* samples before one is given up */
+    ENOUGH = 31,      /* and before the next one of the same tells nothing new */
+    MOST_SAMPLES = 60 /* of a record */
+};
+/* A candidate may be so much slower by itself: another implementation's best, another config. */
+static const double FAR = 2, NEAR = 1.25;
+static const double SHARE = 0.1, MOST_S = 20; /* of a run's time; seconds */
+static const double COMPARING = 0.25;         /* of the time, for the whole against the whole */
+static const double JUDGING_S = 0.02;         /* in between nobody looks who is slower */
+
+typedef struct entrant {
+    const optune_impl *impl;
+    optune_config config;
+    double error;      /* as verified */
+    ot_kernel *kernel; /* of each group of the workload */
+    double sample[MOST_SAMPLES];
+    int n;
+    ot_interval interval;
+    bool begun, out;
+} entrant;
+
+typedef struct seat { /* a distinct workload */
+    const optune_call *call;
+    int *group, n_groups;
+    entrant item[MOST];
+    int n, alone, best;    /* as chosen by itself; as chosen here */
+    int order[MOST], turn; /* this round's draw */
+    int now;               /* who runs */
+    double spent;          /* in the run at hand, in all its groups */
+    bool measured;         /* by itself, before */
+    bool decided;          /* `best` follows from what was measured here */
+    ot_arena arena;
+} seat;
+
+typedef struct contest {
+    ot_run *run;
+    optune_partition *partition;
+    optune_program *program;
+    seat *seat; /* by workload */
+    int n;
+    int *nth;   /* by group: which one of its workload's */
+    bool *ours; /* by node: a constant that had no elements */
+    uint64_t random;
+    double held; /* bytes of what is loaded */
+} contest;
+
+static int draw(contest *c, int n)
+{
+    c->random = ot_hash64(&c->random, sizeof c->random);
+    return (int)(c->random % (uint64_t)n);
+}
+
+/* ---- who enters -------------------------------------------------------------------------- */
+
+static bool may_be_selected(const ot_choice *choice, const char *impl)
+{
+    for (int i = 0; i < choice->n; i++)
+        if (!strcmp(choice->row[i].candidate.impl->name, impl))
+            return choice->row[i].candidate.refusal == OT_VALID;
+    return false;
+}
+
+static int of_impl(const seat *s, const optune_impl *impl)
+{
+    int n = 0;
+    for (int i = 0; i < s->n; i++)
+        n += s->item[i].impl == impl;
+    return n;
+}
+
+static void enter(seat *s, const optune_impl *impl, const optune_config *config, double error)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->item[i].impl == impl && ot_config_equal(&s->item[i].config, config))
+            return;
+    if (s->n < MOST)
+        s->item[s->n++] = (entrant){.impl = impl, .config = *config, .error = error};
+}
+
+/* Facts come cheapest first: each implementation's best, then what else is near. */
+static void enter_facts(seat *s, const ot_choice *choice, const ot_fact *fact, int n)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < n; i++) {
+            const optune_record *r = &fact[i].record;
+            const optune_impl *impl = ot_impl_find(r->impl);
+            const double most = fact[0].record.cost * (pass ? NEAR : FAR);
+            if (fact[i].currency != OT_STALE && r->outcome == OPTUNE_OUTCOME_OK && impl &&
+                r->cost <= most && may_be_selected(choice, r->impl) &&
+                of_impl(s, impl) < (pass ? MOST_OF_ONE : 1))
+                enter(s, impl, &r->config, r->error);
+        }
+}
+
+static int cheaper(const void *a, const void *b)
+{
+    const double x = ((const ot_fact *)a)->record.cost, y = ((const ot_fact *)b)->record.cost;
+    return (x > y) - (x < y);
+}
+
+static int gather(contest *c, seat *s, optune_err *err)
+{
+    optune *o = c->run->o;
+    const optune_task task = {s->call, &o->target, &o->device};
+    ot_choice *choice = ot_alloc(sizeof *choice);
+    ot_fact *fact;
+    int n = 0;
+    const int status =
+        ot_context_choose(o, &task, c->run->policy.name, &s->arena, &fact, &n, choice, err);
+    if (status >= 0) {
+        const ot_choice_row *winner = &choice->row[choice->winner];
+        s->measured = choice->tier != OT_TIER_PLEVEL;
+        enter(s, winner->candidate.impl, &choice->config,
+              winner->fact ? winner->fact->record.error : 0);
+        if (n)
+            qsort(fact, (size_t)n, sizeof *fact, cheaper);
+        if (s->measured)
+            enter_facts(s, choice, fact, n);
+    }
+    free(choice);
+    return status;
+}
+
+/* ---- on the machine ---------------------------------------------------------------------- */
+
+static int take(contest *c, seat *s, entrant *e, optune_err *err)
+{
+    e->kernel = ot_alloc((size_t)s->n_groups * sizeof *e->kernel);
+    int status = OPTUNE_OK;
+    for (int g = 0; g < s->n_groups && status >= 0; g++) {
+        status = ot_kernel_take(&c->program->machine, s->call, e->impl, &e->config,
+                                &e->kernel[g], err);
+        c->held += (double)e->kernel[g].scratch;
+    }
+    return status;
+}
+
+static int load(contest *c, seat *s, entrant *e, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    for (int g = 0; g < s->n_groups && status >= 0; g++)
+        status = ot_program_load(c->program, s->group[g], &e->kernel[g], err);
+    return status;
+}
+
+/* Another candidate is worth no more than half of the memory that is there. */
+static bool has_room(const contest *c, const seat *s)
+{
+    const double there = (double)ot_memory_available(c->run->memory_root);
+    double each = 0;
+    for (int g = 0; g < s->n_groups; g++)
+        each += (double)s->item[0].kernel[g].scratch;
+    return there <= 0 || c->held + each <= there / 2;
+}
+
+/* Compilers first, all at once. Who chose by itself must load; anybody else is left out. */
+static int open_all(contest *c, optune_err *err)
+{
+    optune_err own = {0};
+    int status = OPTUNE_OK;
+    for (int i = 0; i < c->n && status >= 0; i++)
+        for (int k = 0; k < c->seat[i].n && status >= 0; k++) {
+            entrant *e = &c->seat[i].item[k];
+            e->out = k && (!has_room(c, &c->seat[i]) || take(c, &c->seat[i], e, &own) < 0);
+            if (k == 0)
+                status = take(c, &c->seat[i], e, err);
+        }
+    for (int i = 0; i < c->n && status >= 0; i++)
+        for (int k = 0; k < c->seat[i].n && status >= 0; k++) {
+            entrant *e = &c->seat[i].item[k];
+            if (k == 0)
+                status = load(c, &c->seat[i], e, err);
+            else
+                e->out = e->out || load(c, &c->seat[i], e, &own) < 0;
+            if (ot_context_stopped(c->run->o))
+                status = OPTUNE_EINTERRUPTED;
+        }
+    return status;
+}
+
+static int write_inputs(const contest *c, optune_err *err)
+{
+    const optune_program *p = c->program;
+    const optune_graph *g = c->partition->graph;
+    int status = OPTUNE_OK, n = 0;
+    for (int id = 0; id < g->n && status >= 0; id++) {
+        if (g->node[id].kind != OT_NODE_VAR)
+            continue;
+        const ot_value value = {id, 0};
+        void *data =
+            ot_try_alloc((size_t)ot_program_bytes(p, value) + 1, "an input of the graph", err);
+        if (!data)
+            return OPTUNE_ENOMEM;
+        ot_fill_input(&g->node[id].out[0], c->run->options->seed, n++, data);
+        status = p->machine.row->write(p->machine.state, ot_program_buffer(p, value), data,
+                                       ot_program_bytes(p, value));
+        free(data);
+    }
+    return status;
+}
+
+/* ---- runs -------------------------------------------------------------------------------- */
+
+static int run_once(contest *c, double *seconds, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    for (int i = 0; i < c->n; i++)
+        c->seat[i].spent = 0;
+    const double start = ot_now();
+    double before = start;
+    for (int i = 0; i < c->partition->groups.n && status >= 0; i++) {
+        seat *s = &c->seat[c->partition->row[i].workload];
+        status = ot_kernel_run(&s->item[s->now].kernel[c->nth[i]], err);
+        const double after = ot_now();
+        s->spent += after - before;
+        before = after;
+    }
+    *seconds = before - start;
+    return status < 0 || !ot_context_stopped(c->run->o) ? status : OPTUNE_EINTERRUPTED;
+}
+
+/* The next one of a round, in which each that is left has one turn. */
+static void draw_one(contest *c, seat *s)
+{
+    do {
+        if (s->turn == 0) {
+            for (int i = 0; i < s->n; i++) {
+                const int k = draw(c, i + 1);
+                s->order[i] = s->order[k];
+                s->order[k] = i;
+            }
+        }
+        s->now = s->order[s->turn];
+        s->turn = (s->turn + 1) % s->n;
+    } while (s->item[s->now].out);
+}
+
+static void note(seat *s)
+{
+    entrant *e = &s->item[s->now];
+    if (e->begun && e->n < MOST_SAMPLES)
+        e->sample[e->n++] = s->spent / s->n_groups;
+    e->begun = true; /* the first time it is cold in a way that it never is again */
+}
+
+/* Leaves out who is slower than the best for certain. False: somebody has few samples yet. */
+static bool judge(seat *s)
+{
+    int best = -1, least = ENOUGH;
+    for (int i = 0; i < s->n; i++) {
+        entrant *e = &s->item[i];
+        if (e->out)
+            continue;
+        least = e->n < least ? e->n : least;
+        if (e->n < FIRST)
+            continue;
+        e->interval = ot_median_interval(e->sample, e->n);
+        if (best < 0 || e->interval.median < s->item[best].interval.median)
+            best = i;
+    }
+    s->decided = best >= 0;
+    s->best = s->decided ? best : s->alone;
+    for (int i = 0; i < s->n && least >= FIRST; i++)
+        s->item[i].out =
+            s->item[i].out || s->item[i].interval.low > s->item[best].interval.high;
+    return least >= ENOUGH;
+}
+
+static int try_all(contest *c, double end, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    bool enough = false;
+    double judged = 0;
+    while (status >= 0 && !enough && ot_now() < end) {
+        double seconds;
+        for (int i = 0; i < c->n; i++)
+            draw_one(c, &c->seat[i]);
+        status = run_once(c, &seconds, err);
+        for (int i = 0; i < c->n && status >= 0; i++)
+            note(&c->seat[i]);
+        if (status < 0 || ot_now() < judged + JUDGING_S)
+            continue;
+        ot_run_report(c->run, "in the graph", NULL);
+        enough = true;
+        for (int i = 0; i < c->n; i++)
+            enough = judge(&c->seat[i]) && enough;
+        judged = ot_now();
+    }
+    for (int i = 0; i < c->n; i++)
+        judge(&c->seat[i]);
+    return status;
+}
+
+/* The graph as chosen one by one and as chosen here, in turns. */
+static int take_turns(contest *c, double end, ot_in_graph *told, optune_err *err)
+{
+    double sample[2][ENOUGH];
+    int status = OPTUNE_OK, n = 0;
+    for (; n < ENOUGH && status >= 0 && (n < FIRST || ot_now() < end); n++)
+        for (int which = 0; which < 2 && status >= 0; which++) {
+            for (int i = 0; i < c->n; i++)
+                c->seat[i].now = which ? c->seat[i].best : c->seat[i].alone;
+            status = run_once(c, &sample[which][n], err);
+        }
+    if (status < 0)
+        return status;
+    told->alone = ot_median_interval(sample[0], n);
+    told->together = ot_median_interval(sample[1], n);
+    for (int i = 0; i < c->n; i++)
+        told->others += c->seat[i].best != c->seat[i].alone;
+    told->kept = !told->others || told->together.low <= told->alone.high;
+    return status;
+}
+
+/* ---- what is written down ---------------------------------------------------------------- */
+
+static int record(const contest *c, const seat *s, const entrant *e, optune_err *err)
+{
+    const optune *o = c->run->o;
+    const optune_task task = {s->call, &o->target, &o->device};
+    const ot_contender who = {
+        .task = &task, .impl = e->impl, .config = &e->config, .policy = c->partition->in_graph};
+    double spent = 0;
+    for (int i = 0; i < e->n; i++)
+        spent += e->sample[i] * s->n_groups;
+    const ot_trial_result result = {.outcome = OPTUNE_OUTCOME_OK,
+                                    .cost = e->interval.median,
+                                    .low = e->interval.low,
+                                    .high = e->interval.high,
+                                    .n_samples = e->n,
+                                    .sample = e->sample,
+                                    .inner = 1,
+                                    .error = e->error,
+                                    .seed = c->run->options->seed};
+    return ot_record_trial(c->run, &who, &result, spent, true, err);
+}
+
+/* Of a combination that is slower as a whole nothing is recorded. */
+static int conclude(const contest *c, const ot_in_graph *told, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    for (int i = 0; i < c->n && status >= 0; i++) {
+        const seat *s = &c->seat[i];
+        for (int k = 0; k < s->n && status >= 0 && told->kept && s->measured; k++)
+            if (s->item[k].n >= FIRST)
+                status = record(c, s, &s->item[k], err);
+    }
+    return status;
+}
+
+/* ---- all of it --------------------------------------------------------------------------- */
+
+static void seat_groups(contest *c)
+{
+    const ot_groups *groups = &c->partition->groups;
+    c->n = c->partition->n_workloads;
+    c->seat = ot_alloc((size_t)c->n * sizeof *c->seat);
+    c->nth = ot_alloc((size_t)(groups->n + 1) * sizeof *c->nth);
+    c->ours = ot_alloc((size_t)(c->partition->graph->n + 1) * sizeof *c->ours);
+    for (int i = 0; i < groups->n; i++) {
+        seat *s = &c->seat[c->partition->row[i].workload];
+        if (!s->group)
+            s->group = ot_alloc((size_t)groups->n * sizeof *s->group);
+        s->call = &groups->group[i].call;
+        c->nth[i] = s->n_groups;
+        s->group[s->n_groups++] = i;
+    }
+}
+
+/* A constant without elements gets some for the while. */
+static int fill(contest *c, optune_err *err)
+{
+    optune_graph *g = c->partition->graph;
+    for (int id = 0; id < g->n; id++)
+        c->ours[id] = g->node[id].kind == OT_NODE_CONST && !g->node[id].data;
+    return optune_graph_fill(g, c->run->options->seed, err);
+}
+
+static void close_all(contest *c)
+{
+    optune_graph *graph = c->partition->graph;
+    for (int id = 0; id < graph->n; id++)
+        if (c->ours[id])
+            optune_graph_set_data(graph, id, NULL, NULL);
+    for (int i = 0; i < c->n; i++) {
+        seat *s = &c->seat[i];
+        for (int k = 0; k < s->n; k++) {
+            for (int g = 0; g < s->n_groups && s->item[k].kernel; g++)
+                ot_kernel_release(&s->item[k].kernel[g]);
+            free(s->item[k].kernel);
+        }
+        ot_arena_release(&s->arena);
+        free(s->group);
+    }
+    optune_program_close(c->program);
+    free(c->seat);
+    free(c->nth);
+    free(c->ours);
+}
+
+static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)
+{
+    const double start = ot_now();
+    int status = fill(c, err);
+    for (int i = 0; i < c->n && status >= 0; i++)
+        status = gather(c, &c->seat[i], err);
+    if (status >= 0)
+        status = ot_program_prepare(c->partition, &c->program, err);
+    if (status >= 0)
+        status = open_all(c, err);
+    if (status >= 0)
+        status = write_inputs(c, err);
+    if (status >= 0)
+        status = try_all(c, end - COMPARING * (end - start), err);
+    for (int i = 0; i < c->n && status >= 0; i++)
+        if (!c->seat[i].decided)
+            return optune_fail(err, OPTUNE_EPARTIAL, "no time was left for it");
+    if (status >= 0)
+        status = take_turns(c, end, told, err);
+    if (status >= 0)
+        status = conclude(c, told, err);
+    told->done = status >= 0;
+    return status;
+}
+
+double ot_in_graph_share(const optune_partition *partition, double seconds)
+{
+    if (!partition || !*partition->in_graph || !partition->groups.n)
+        return 0;
+    return seconds > 0 ? fmin(SHARE * seconds, MOST_S) : MOST_S;
+}
+
+/* Nothing was measured since the last time. */
+static bool is_known(const ot_run *run, const optune_partition *p)
+{
+    bool known = !run->new_trials && !run->options->again;
+    for (int i = 0; i < p->groups.n && known; i++) {
+        const ot_answer *answer = NULL;
+        known =
+            ot_answer_call_at(run->o, &p->groups.group[i].call, p->asked, &answer, NULL) >= 0 &&
+            answer->choice.tier != OT_TIER_PLEVEL &&
+            !strcmp(answer->choice.row[answer->choice.winner].fact->record.policy, p->in_graph);
+        ot_answer_drop(answer);
+    }
+    return known;
+}
+
+int ot_in_graph_finals(ot_run *run, optune_partition *partition, double end, optune_err *err)
+{
+    ot_in_graph *told = &run->in_graph;
+    if (partition->o != run->o)
+        return optune_fail(err, OPTUNE_EUSAGE, "the graph is another handle's");
+    if (ot_in_graph_share(partition, -1) <= 0 || is_known(run, partition))
+        return OPTUNE_OK;
+    contest c = {.run = run, .partition = partition, .random = run->options->seed + 1};
+    seat_groups(&c);
+    optune_err own = {0};
+    int lock = -1;
+    const ot_worker_options whose = {.device = &run->o->device, .stop = &run->o->stop};
+    const double before = ot_now();
+    int status = ot_device_lock(&whose, &lock, &own);
+    if (status >= 0)
+        status = contend(&c, end + ot_now() - before, told, &own);
+    ot_device_unlock(lock);
+    told->workloads = c.n;
+    close_all(&c);
+    if (status < 0 && status != OPTUNE_EINTERRUPTED && !run->broken) {
+        ot_copy(told->problem, sizeof told->problem, own.text);
+        return OPTUNE_OK; /* what was measured before stands */
+    }
+    return status < 0 ? optune_fail(err, status, "%s", own.text) : OPTUNE_OK;
+}
+
+void ot_in_graph_say(const ot_in_graph *told, ot_text *to)
+{
+    if (*told->problem)
+        ot_text_printf(to, "\nthe whole graph was not measured: %s\n", told->problem);
+    if (!told->done)
+        return;
+    ot_text_printf(to,
+                   "\nthe whole graph, in turns: %.4g us [%.4g, %.4g] as chosen one by one, "
+                   "%.4g us [%.4g, %.4g] as chosen while it ran",
+                   told->alone.median * 1e6, told->alone.low * 1e6, told->alone.high * 1e6,
+                   told->together.median * 1e6, told->together.low * 1e6,
+                   told->together.high * 1e6);
+    if (told->kept)
+        ot_text_printf(to, " (%d of %d workloads by another config)\n", told->others,
+                       told->workloads);
+    else
+        ot_text_add(to, ": the former stays\n");
+}
+
+json_t *ot_in_graph_json(const ot_in_graph *told)
+{
+    if (!told->done)
+        return json_null();
+    return json_pack("{s:[f,f,f], s:[f,f,f], s:b, s:i, s:i}", "one_by_one", told->alone.median,
+                     told->alone.low, told->alone.high, "in_graph", told->together.median,
+                     told->together.low, told->together.high, "kept", (int)told->kept, "others",
+                     told->others, "workloads", told->workloads);
+}
