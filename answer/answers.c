@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/record.h"
 #include "run/run.h"
 
 enum { SLOTS = 4096, MOST_KEYS = SLOTS / 2 }; /* a power of two */
@@ -144,17 +145,7 @@ static const ot_fact *keep_fact(ot_arena *arena, const ot_fact *fact)
         return NULL;
     ot_fact *kept = ot_arena_alloc(arena, sizeof *kept);
     *kept = *fact;
-    optune_record *r = &kept->record;
-    const char **const text[] = {&r->call, &r->op,     &r->target,  &r->device,  &r->policy,
-                                 &r->impl, &r->digest, &r->depends, &r->message, &r->tool,
-                                 &r->task, &r->source, &r->counters};
-    for (int i = 0; i < OT_COUNT(text); i++)
-        *text[i] = ot_arena_copy(arena, *text[i]);
-    if (r->n_samples > 0 && r->sample) {
-        double *sample = ot_arena_alloc(arena, (size_t)r->n_samples * sizeof *sample);
-        memcpy(sample, r->sample, (size_t)r->n_samples * sizeof *sample);
-        r->sample = sample;
-    }
+    ot_record_keep(arena, &kept->record, &fact->record);
     return kept;
 }
 

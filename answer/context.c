@@ -216,7 +216,7 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     status = ot_policy_find(policy, o->policy, err);
     if (status < 0)
         goto out;
-    if (o->policy->cold && !o->row->flush) {
+    if (o->policy->cold && !o->row->worker.flush) {
         status = optune_fail(err, OPTUNE_EUNSUPPORTED, "'%s' cannot flush its caches",
                              o->target.kind);
         goto out;

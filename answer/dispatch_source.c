@@ -14,7 +14,7 @@
 typedef struct generation {
     const ot_dispatch *table;
     char name[OPTUNE_NAME_SIZE];
-    ot_kernel *kernel; /* one for each row; shared ones are made once */
+    ot_source *kernel; /* one for each row; shared ones are made once */
     optune_call *call;
     int *kernel_of; /* of a row: index of the first row with the same plan; -1: never used */
     int64_t *offset;
@@ -35,11 +35,11 @@ static bool same_plan(const ot_dispatch_row *a, const ot_dispatch_row *b)
 static int make_kernel(optune *o, generation *g, int row, optune_err *err)
 {
     const ot_dispatch_row *r = &g->table->row[row];
-    ot_kernel *k = &g->kernel[row];
+    ot_source *k = &g->kernel[row];
     int status = ot_call_narrow(&g->table->call, &r->range, &g->call[row], err);
     if (status < 0)
         return status;
-    *k = (ot_kernel){.task = {&g->call[row], &o->target, &o->device},
+    *k = (ot_source){.task = {&g->call[row], &o->target, &o->device},
                      .impl = r->impl,
                      .config = &r->config,
                      .plan = ot_alloc(sizeof *k->plan)};
@@ -47,7 +47,7 @@ static int make_kernel(optune *o, generation *g, int row, optune_err *err)
     status = ot_plan_make(&k->task, r->impl, &r->config, k->plan, err);
     if (status < 0)
         return status;
-    ot_kernel_layout(k);
+    ot_source_layout(k);
     g->offset[row] = g->workspace;
     g->workspace += k->workspace;
     return OPTUNE_OK;
@@ -135,7 +135,7 @@ static void add_contract(const generation *g, ot_text *to)
     ot_text_add(to, " *\n");
     for (int i = 0; i < g->table->n; i++)
         if (g->kernel_of[i] == i) {
-            ot_kernel_build(&g->kernel[i], to);
+            ot_source_build(&g->kernel[i], to);
             break;
         }
     for (int i = 0; i < g->table->n; i++)
@@ -218,13 +218,13 @@ static void add_row_function(const generation *g, ot_text *to)
 /* One function of a phase for each kernel; they are called by what follows. */
 static void add_kernel_phases(const generation *g, int row, ot_text *to)
 {
-    const ot_kernel *k = &g->kernel[row];
-    ot_kernel_prototypes(k, to);
+    const ot_source *k = &g->kernel[row];
+    ot_source_prototypes(k, to);
     ot_text_printf(to,
                    "\nstatic void %s_init(char *workspace, const void *const *input)\n{\n"
                    "    (void)workspace;\n    (void)input;\n",
                    k->name);
-    ot_kernel_phase(k, OPTUNE_PREPACK, to);
+    ot_source_phase(k, OPTUNE_PREPACK, to);
     ot_text_printf(to,
                    "}\n\nstatic void %s_run(char *workspace, const void *const *input, "
                    "void *const *output, ",
@@ -233,10 +233,10 @@ static void add_kernel_phases(const generation *g, int row, ot_text *to)
     ot_text_add(to, ")\n{\n    (void)workspace;\n    (void)input;\n");
     for (int i = 0; i < g->table->dims.n; i++)
         ot_text_printf(to, "    (void)%s;\n", g->table->dims.dim[i].name);
-    ot_kernel_phase(k, OPTUNE_TIMED, to);
+    ot_source_phase(k, OPTUNE_TIMED, to);
     ot_text_printf(to, "}\n\nstatic void %s_close(char *workspace)\n{\n    (void)workspace;\n",
                    k->name);
-    ot_kernel_phase(k, OPTUNE_TEARDOWN, to);
+    ot_source_phase(k, OPTUNE_TEARDOWN, to);
     ot_text_add(to, "}\n\n");
 }
 
@@ -283,7 +283,7 @@ static void add_source(const generation *g, ot_text *to)
     for (int i = 0; i < g->table->n; i++)
         if (g->kernel_of[i] == i) {
             ot_text_printf(to, "/* ---- kernel %d: %s ---- */\n\n", i, g->kernel[i].impl->name);
-            ot_kernel_apart(&g->kernel[i], to);
+            ot_source_apart(&g->kernel[i], to);
             ot_text_add(to, "\n");
             add_kernel_phases(g, i, to);
         }

@@ -10,7 +10,7 @@
 
 #include "answer/source.h"
 
-static void name_of(ot_kernel *e)
+static void name_of(ot_source *e)
 {
     ot_text call = {0};
     char hex[33];
@@ -23,14 +23,14 @@ static void name_of(ot_kernel *e)
             *c = '_';
 }
 
-static void add_contract(const ot_kernel *e, ot_text *to)
+static void add_contract(const ot_source *e, ot_text *to)
 {
     ot_text call = {0}, config = {0};
     ot_call_print(e->task.call, &call);
     ot_config_print_short(e->config, &config);
     ot_text_printf(to, "/*\n * %s\n * computed by %s %s\n *\n", ot_text_str(&call),
                    e->impl->name, ot_text_str(&config));
-    ot_kernel_build(e, to);
+    ot_source_build(e, to);
     if (e->impl->library)
         ot_text_printf(to, " * It calls the library '%s' and is linked with it.\n",
                        e->impl->library);
@@ -38,7 +38,7 @@ static void add_contract(const ot_kernel *e, ot_text *to)
     ot_text_release(&config);
 }
 
-static void add_header(const ot_kernel *e, ot_text *to)
+static void add_header(const ot_source *e, ot_text *to)
 {
     const char *n = e->name;
     add_contract(e, to);
@@ -73,42 +73,42 @@ static void add_header(const ot_kernel *e, ot_text *to)
         (long long)e->workspace, n, n, n, n, n, n);
 }
 
-static void add_source(const ot_kernel *e, ot_text *to)
+static void add_source(const ot_source *e, ot_text *to)
 {
     const char *n = e->name;
     add_contract(e, to);
     ot_text_printf(to, " */\n#include \"%s.h\"\n\n", n);
     for (int m = 0; m < e->plan->n_modules; m++)
         if (e->plan->n_modules == 1)
-            ot_kernel_module(e, m, to);
+            ot_source_module(e, m, to);
         else
             ot_text_printf(to, "/* module %d is %s_m%d.c */\n", m, n, m);
     /* The renaming ends here: what follows uses full names. */
     for (int s = 0; s < e->plan->n_stages && e->plan->n_modules == 1; s++)
         ot_text_printf(to, "#undef %s\n", e->plan->stage[s].function);
     ot_text_add(to, "\n");
-    ot_kernel_prototypes(e, to);
+    ot_source_prototypes(e, to);
     ot_text_printf(to, "\nsize_t %s_workspace(void)\n{\n    return %lld;\n}\n\n", n,
                    (long long)e->workspace);
     ot_text_printf(to,
                    "void %s_init(void *workspace, const void *const *input)\n{\n    "
                    "(void)workspace;\n    (void)input;\n",
                    n);
-    ot_kernel_phase(e, OPTUNE_PREPACK, to);
+    ot_source_phase(e, OPTUNE_PREPACK, to);
     ot_text_add(to, "}\n\n");
     ot_text_printf(
         to,
         "void %s_run(void *workspace, const void *const *input, void *const *output)\n"
         "{\n    (void)workspace;\n    (void)input;\n",
         n);
-    ot_kernel_phase(e, OPTUNE_TIMED, to);
+    ot_source_phase(e, OPTUNE_TIMED, to);
     ot_text_add(to, "}\n\n");
     ot_text_printf(to, "void %s_close(void *workspace)\n{\n    (void)workspace;\n", n);
-    ot_kernel_phase(e, OPTUNE_TEARDOWN, to);
+    ot_source_phase(e, OPTUNE_TEARDOWN, to);
     ot_text_add(to, "}\n\n");
 }
 
-static json_t *plan_json(const ot_kernel *e, const char *tier)
+static json_t *plan_json(const ot_source *e, const char *tier)
 {
     static const char *const phases[] = {"prepack", "timed", "teardown"};
     ot_text call = {0}, config = {0}, target = {0};
@@ -167,7 +167,7 @@ static json_t *plan_json(const ot_kernel *e, const char *tier)
     return json;
 }
 
-static int write_one(const ot_kernel *e, const char *dir, const char *suffix,
+static int write_one(const ot_source *e, const char *dir, const char *suffix,
                      const ot_text *text, json_t *files, ot_text *said, optune_err *err)
 {
     char path[4096 + 256];
@@ -177,7 +177,7 @@ static int write_one(const ot_kernel *e, const char *dir, const char *suffix,
     return ot_write_file(path, ot_text_str(text), text->n, err);
 }
 
-static int write_all(const ot_kernel *e, const char *dir, const char *tier,
+static int write_all(const ot_source *e, const char *dir, const char *tier,
                      optune_result **result, optune_err *err)
 {
     ot_text text = {0}, said = {0};
@@ -190,7 +190,7 @@ static int write_all(const ot_kernel *e, const char *dir, const char *tier,
     for (int m = 0; m < e->plan->n_modules && e->plan->n_modules > 1 && status >= 0; m++) {
         char suffix[16];
         ot_text_clear(&text);
-        ot_kernel_module(e, m, &text);
+        ot_source_module(e, m, &text);
         snprintf(suffix, sizeof suffix, "_m%d.c", m);
         status = write_one(e, dir, suffix, &text, files, &said, err);
     }
@@ -226,7 +226,7 @@ int optune_emit(optune *o, const char *workload, const char *dir, optune_result 
         OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"dir", dir}, {"result", result}));
     *result = NULL;
     optune_selection *selection = NULL;
-    ot_kernel *e = ot_alloc(sizeof *e);
+    ot_source *e = ot_alloc(sizeof *e);
     optune_config *config = ot_alloc(sizeof *config);
     optune_call *call = ot_alloc(sizeof *call);
     e->plan = ot_alloc(sizeof *e->plan);
@@ -254,7 +254,7 @@ int optune_emit(optune *o, const char *workload, const char *dir, optune_result 
     }
     if (status >= 0) {
         name_of(e);
-        ot_kernel_layout(e);
+        ot_source_layout(e);
         status = write_all(e, dir, optune_selection_tier(selection), result, err);
     }
     optune_selection_free(selection);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/record.h"
 
 typedef struct item {
     char *line;

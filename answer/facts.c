@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/record.h"
 #include "run/run.h"
 
 /* Compares the "name=value" lines that `names` has; the first difference goes to `why`. */

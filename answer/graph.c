@@ -107,7 +107,7 @@ static void name_graph(optune_partition *p)
 static void name_policies(optune_partition *p)
 {
     int n = 0;
-    if (!p->o->row->address || strcmp(p->o->policy->name, ot_policy_warm.name))
+    if (!p->o->row->worker.address || strcmp(p->o->policy->name, ot_policy_warm.name))
         return;
     name_graph(p);
     name_policy(p);

@@ -31,7 +31,7 @@ struct optune_partition {
 /* machine.c: a target opened in this process, and what compiles for it. */
 typedef struct ot_machine {
     optune *o;
-    const optune_target_row *row;
+    const optune_target_worker *row; /* the target's */
     void *state;
     ot_builder *builder;
 } ot_machine;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "answer/answer.h"
+#include "base/record.h"
 #include "run/run.h"
 
 enum {
@@ -144,19 +145,9 @@ static int take(importing *im, int64_t number, const optune_record *record, bool
         optune_refuse(why, "its time is %.0f days from now", (record->time - im->now) / DAY_S);
         return refuse(im, number, why);
     }
-    ot_arena *a = &im->arena;
     optune_record *r = &im->batch[im->n_batch++];
-    *r = *record;
-    const char **text[] = {&r->call,    &r->op,       &r->target, &r->device,
-                           &r->policy,  &r->impl,     &r->digest, &r->depends,
-                           &r->message, &r->counters, &r->tool,   &r->task};
-    for (int i = 0; i < OT_COUNT(text); i++)
-        *text[i] = ot_arena_copy(a, *text[i]);
-    double *sample = ot_arena_alloc(a, (size_t)(r->n_samples + 1) * sizeof *sample);
-    for (int i = 0; i < r->n_samples; i++)
-        sample[i] = record->sample[i];
-    r->sample = sample;
-    r->source = ot_arena_copy(a, im->source);
+    ot_record_keep(&im->arena, r, record);
+    r->source = ot_arena_copy(&im->arena, im->source);
     im->taken++;
     return im->n_batch == BATCH ? flush(im) : OPTUNE_OK;
 }

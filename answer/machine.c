@@ -28,9 +28,9 @@ int ot_machine_open(optune *o, ot_machine *m, optune_err *err)
      * be. */
     cpu_set_t before;
     const bool known = sched_getaffinity(0, sizeof before, &before) == 0;
-    m->row = o->row;
-    m->state = ot_alloc(o->row->state_size + 16);
-    status = o->row->open(m->state, &o->target, &o->device, err);
+    m->row = &o->row->worker;
+    m->state = ot_alloc(m->row->state_size + 16);
+    status = m->row->open(m->state, &o->target, &o->device, err);
     if (known)
         sched_setaffinity(0, sizeof before, &before);
     if (status < 0) {

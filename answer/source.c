@@ -14,7 +14,7 @@
 
 #include "answer/source.h"
 
-void ot_kernel_layout(ot_kernel *e)
+void ot_source_layout(ot_source *e)
 {
     for (int i = 0; i < e->plan->n_scratch; i++) {
         e->offset[i] = e->workspace;
@@ -23,7 +23,7 @@ void ot_kernel_layout(ot_kernel *e)
 }
 
 /* The command that built it for measuring, as far as it decides the instructions. */
-void ot_kernel_build(const ot_kernel *e, ot_text *to)
+void ot_source_build(const ot_source *e, ot_text *to)
 {
     const optune_target *target = e->task.target;
     ot_text_add(to, " * Build: cc ");
@@ -44,7 +44,7 @@ void ot_kernel_build(const ot_kernel *e, ot_text *to)
 }
 
 /* Functions of a module are renamed; later modules undo what earlier ones defined. */
-void ot_kernel_module(const ot_kernel *e, int module, ot_text *to)
+void ot_source_module(const ot_source *e, int module, ot_text *to)
 {
     ot_text source = {0};
     for (int s = 0; s < e->plan->n_stages; s++)
@@ -57,7 +57,7 @@ void ot_kernel_module(const ot_kernel *e, int module, ot_text *to)
     ot_text_release(&source);
 }
 
-void ot_kernel_prototypes(const ot_kernel *e, ot_text *to)
+void ot_source_prototypes(const ot_source *e, ot_text *to)
 {
     for (int s = 0; s < e->plan->n_stages; s++) {
         const optune_stage *stage = &e->plan->stage[s];
@@ -83,12 +83,12 @@ void ot_kernel_prototypes(const ot_kernel *e, ot_text *to)
 }
 
 /* The parameter of the run function that has this dim's size. */
-static const char *dim_name(const ot_kernel *e, int index)
+static const char *dim_name(const ot_source *e, int index)
 {
     return e->task.call->input[index / OPTUNE_MAX_RANK].type.dim[index % OPTUNE_MAX_RANK].name;
 }
 
-static void add_stage(const ot_kernel *e, const optune_stage *stage, ot_text *to)
+static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to)
 {
     ot_text_add(to, "    {\n");
     for (int a = 0; a < stage->n_args; a++) {
@@ -128,7 +128,7 @@ static void add_stage(const ot_kernel *e, const optune_stage *stage, ot_text *to
                    stage->function);
 }
 
-void ot_kernel_phase(const ot_kernel *e, optune_phase phase, ot_text *to)
+void ot_source_phase(const ot_source *e, optune_phase phase, ot_text *to)
 {
     for (int s = 0; s < e->plan->n_stages; s++)
         if (e->plan->stage[s].phase == phase)
@@ -271,7 +271,7 @@ static void find_names(const char *text, names *macros, names *own)
 }
 
 /* The file-scope names of a module become <kernel>_m<module>_<name>, as its stages call them. */
-static void add_apart(const ot_kernel *e, int module, ot_text *to)
+static void add_apart(const ot_source *e, int module, ot_text *to)
 {
     ot_text source = {0};
     names macros = {0}, own = {0};
@@ -292,7 +292,7 @@ static void add_apart(const ot_kernel *e, int module, ot_text *to)
     ot_text_release(&source);
 }
 
-void ot_kernel_apart(const ot_kernel *e, ot_text *to)
+void ot_source_apart(const ot_source *e, ot_text *to)
 {
     for (int m = 0; m < e->plan->n_modules; m++)
         add_apart(e, m, to);

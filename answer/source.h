@@ -6,24 +6,24 @@
 #include "answer/answer.h"
 #include "run/run.h"
 
-typedef struct ot_kernel {
+typedef struct ot_source {
     optune_task task;
     const optune_impl *impl;
     const optune_config *config;
     optune_plan *plan;
     char name[OPTUNE_NAME_SIZE * 2]; /* prefix of all its functions */
     int64_t offset[OPTUNE_MAX_SCRATCH], workspace;
-} ot_kernel;
+} ot_source;
 
-void ot_kernel_layout(ot_kernel *kernel); /* places scratch in the workspace */
+void ot_source_layout(ot_source *kernel); /* places scratch in the workspace */
 /* " * Build: cc ...": the command that built it for measuring. */
-void ot_kernel_build(const ot_kernel *kernel, ot_text *to);
+void ot_source_build(const ot_source *kernel, ot_text *to);
 /* Later modules and what follows must undo its macros. */
-void ot_kernel_module(const ot_kernel *kernel, int module, ot_text *to);
+void ot_source_module(const ot_source *kernel, int module, ot_text *to);
 /* All modules, leaving neither macros nor names behind but those of its stages. */
-void ot_kernel_apart(const ot_kernel *kernel, ot_text *to);
-void ot_kernel_prototypes(const ot_kernel *kernel, ot_text *to);
+void ot_source_apart(const ot_source *kernel, ot_text *to);
+void ot_source_prototypes(const ot_source *kernel, ot_text *to);
 /* The calls of one phase, as statements over `workspace`, `input`, `output` and the dims. */
-void ot_kernel_phase(const ot_kernel *kernel, optune_phase phase, ot_text *to);
+void ot_source_phase(const ot_source *kernel, optune_phase phase, ot_text *to);
 
 #endif

@@ -179,9 +179,6 @@ void ot_config_print(const optune_config *config, ot_text *to);
 int ot_config_parse(const char *text, optune_config *config, optune_err *err);
 bool ot_config_equal(const optune_config *a, const optune_config *b); /* by entities */
 bool ot_entity_equal(const optune_entity *a, const optune_entity *b);
-/* Into a zeroed record; texts and samples are shared. A config is mostly room that is not used:
- * copying that costs more than all the rest. */
-void ot_record_copy(optune_record *to, const optune_record *from);
 /* For people: `tile_x=[1,8] unroll=true`. */
 void ot_config_print_short(const optune_config *config, ot_text *to);
 

@@ -234,12 +234,3 @@ bool ot_config_equal(const optune_config *a, const optune_config *b)
             return false;
     return true;
 }
-
-void ot_record_copy(optune_record *to, const optune_record *from)
-{
-    const size_t head = offsetof(optune_record, config.entity) +
-                        (size_t)from->config.n * sizeof(from->config.entity[0]);
-    const size_t tail = offsetof(optune_record, config) + sizeof(from->config);
-    memcpy(to, from, head);
-    memcpy((char *)to + tail, (const char *)from + tail, sizeof(*from) - tail);
-}

@@ -234,13 +234,14 @@ void *bench_module(bench *b, const char *source)
     ot_text said = {0};
     void *module = NULL;
     char dir[2048], from[2100], to[2100];
+    const optune_target_row *row = ot_target_find(s->target.kind);
     if (ot_temp_dir(dir, sizeof dir, &err) < 0)
         bench_die("%s", err.text);
-    snprintf(from, sizeof from, "%s/bench%s", dir, s->row->source_suffix);
-    snprintf(to, sizeof to, "%s/bench%s", dir, s->row->module_suffix);
+    snprintf(from, sizeof from, "%s/bench%s", dir, row->source_suffix);
+    snprintf(to, sizeof to, "%s/bench%s", dir, row->module_suffix);
     int status = ot_write_file(from, source, strlen(source), &err);
     if (status >= 0)
-        status = s->row->compile(&s->target, &s->device, NULL, 0, from, to, &argv, &err);
+        status = row->compile(&s->target, &s->device, NULL, 0, from, to, &argv, &err);
     if (status >= 0)
         status = ot_run_program(argv.word, 60, &said, &err);
     if (status >= 0)

@@ -18,7 +18,7 @@ typedef struct fault {
 } fault;
 
 typedef struct checking {
-    ot_reader reader;
+    ot_snapshot reader;
     ot_care *care;
     fault *fault;
     int n, capacity;
@@ -67,8 +67,8 @@ static int check_record(checking *c, ot_bytes key, ot_bytes value)
         if (key.n != DIGEST || memcmp(key.data, digest.byte, DIGEST) != 0) {
             c->care->misplaced++;
             note(c, BAD_RECORD, key);
-        } else if ((status = ot_reader_get(&c->reader, OT_TABLE_BEST,
-                                           (ot_bytes){best, OT_BEST_KEY}, &entry, c->err)) ==
+        } else if ((status = ot_snapshot_get(&c->reader, OT_TABLE_BEST,
+                                             (ot_bytes){best, OT_BEST_KEY}, &entry, c->err)) ==
                    1) {
             c->care->unlisted++;
             memcpy(note(c, NO_ENTRY, key)->best, best, OT_BEST_KEY);
@@ -90,8 +90,8 @@ static int check_entry(checking *c, ot_bytes key, ot_bytes value)
     c->care->entries++;
     if (key.n == OT_BEST_KEY) {
         memcpy(digest.byte, (const char *)key.data + DIGEST + 8, DIGEST);
-        status = ot_reader_get(&c->reader, OT_TABLE_RECORD, (ot_bytes){digest.byte, DIGEST},
-                               &value, c->err);
+        status = ot_snapshot_get(&c->reader, OT_TABLE_RECORD, (ot_bytes){digest.byte, DIGEST},
+                                 &value, c->err);
     }
     if (status == OPTUNE_OK) {
         const int decoded = ot_record_decode(value.data, value.n, &arena, &record, NULL);
@@ -125,9 +125,9 @@ static int check_device(checking *c, ot_bytes key, ot_bytes value)
 static int count(checking *c, ot_table table, int64_t *n)
 {
     ot_bytes key = {0}, value;
-    int status = ot_reader_seek(&c->reader, table, &key, &value, c->err);
+    int status = ot_snapshot_seek(&c->reader, table, &key, &value, c->err);
     for (; status == OPTUNE_OK; ++*n)
-        status = ot_reader_next(&c->reader, table, &key, &value, c->err);
+        status = ot_snapshot_next(&c->reader, table, &key, &value, c->err);
     return status < 0 ? status : OPTUNE_OK;
 }
 
@@ -135,14 +135,14 @@ static int check_table(checking *c, ot_table table,
                        int (*check)(checking *, ot_bytes, ot_bytes))
 {
     ot_bytes key = {0}, value;
-    int status = ot_reader_seek(&c->reader, table, &key, &value, c->err);
+    int status = ot_snapshot_seek(&c->reader, table, &key, &value, c->err);
     while (status == OPTUNE_OK) {
         /* Looking elsewhere may move what was read. */
         ot_text kept = {0};
         ot_text_add_n(&kept, key.data, key.n);
         status = check(c, (ot_bytes){kept.s, kept.n}, value);
         if (status >= 0)
-            status = ot_reader_next(&c->reader, table, &key, &value, c->err);
+            status = ot_snapshot_next(&c->reader, table, &key, &value, c->err);
         ot_text_release(&kept);
     }
     return status < 0 ? status : OPTUNE_OK;
@@ -151,7 +151,7 @@ static int check_table(checking *c, ot_table table,
 static int look(checking *c, ot_store *store)
 {
     *c->care = (ot_care){0};
-    int status = ot_reader_begin(store, &c->reader, c->err);
+    int status = ot_snapshot_begin(store, &c->reader, c->err);
     if (status < 0)
         return status;
     status = check_table(c, OT_TABLE_RECORD, check_record);
@@ -163,7 +163,7 @@ static int look(checking *c, ot_store *store)
         status = count(c, OT_TABLE_QUARANTINE, &c->care->quarantined);
     if (status >= 0)
         status = count(c, OT_TABLE_FORGOTTEN, &c->care->forgotten);
-    ot_reader_end(&c->reader);
+    ot_snapshot_end(&c->reader);
     return status;
 }
 

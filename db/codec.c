@@ -6,10 +6,11 @@
  * checksum says.
  */
 #include <assert.h>
-#include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/device.h"
+#include "base/record.h"
 #include "db/db.h"
 
 enum {
@@ -219,35 +220,131 @@ static void get_config(reader *in, optune_config *config)
 
 /* ---- records ----------------------------------------------------------------------------- */
 
+/* The fields that were there first lie by kind, in the order of the kinds; samples come first,
+ * where they are aligned to eight bytes. */
+static uint8_t order[OT_RECORD_FIRST];
+static pthread_once_t ordered = PTHREAD_ONCE_INIT;
+
+static int rank_of(ot_record_kind kind)
+{
+    return kind < OT_RECORD_WORD ? (int)kind : (int)OT_RECORD_WORD;
+}
+
+static void find_order(void)
+{
+    int n = 0;
+    for (int rank = 0; rank <= OT_RECORD_WORD; rank++)
+        for (int i = 0; i < OT_RECORD_FIRST; i++)
+            if (rank_of(ot_record_fields[i].kind) == rank)
+                order[n++] = (uint8_t)i;
+}
+
+/* The i-th field as it is stored. */
+static const ot_record_field *stored(int i)
+{
+    return &ot_record_fields[i < OT_RECORD_FIRST ? order[i] : i];
+}
+
+/* How many are stored: of those that came later no more than somebody set. */
+static int stored_fields(const optune_record *record)
+{
+    int n = OT_RECORD_FIELDS;
+    while (n > OT_RECORD_FIRST && !ot_record_is_set(record, &ot_record_fields[n - 1]))
+        n--;
+    return n;
+}
+
+static void put_samples(ot_text *to, const optune_record *record)
+{
+    put_i64(to, record->n_samples);
+    if (record->n_samples)
+        put(to, record->sample, (size_t)record->n_samples * sizeof(record->sample[0]));
+}
+
+/* They stay where they are read. */
+static void get_samples(reader *in, optune_record *record)
+{
+    const int64_t n = get_i64(in);
+    if (n < 0 || n > (in->end - in->at) / (int64_t)sizeof(double)) {
+        in->bad = true;
+        return;
+    }
+    record->n_samples = (int)n;
+    record->sample = n ? (const double *)(const void *)in->at : NULL;
+    in->at += n * (int64_t)sizeof(double);
+}
+
+static void put_field(ot_text *to, const optune_record *record, const ot_record_field *f)
+{
+    const void *at = ot_record_at(record, f);
+    switch (f->kind) {
+    case OT_RECORD_SAMPLES:
+        put_samples(to, record);
+        return;
+    case OT_RECORD_REAL:
+    case OT_RECORD_COUNT:
+    case OT_RECORD_BITS:
+        put(to, at, 8);
+        return;
+    case OT_RECORD_OUTCOME:
+        put_u32(to, (uint32_t) * (const int *)at);
+        return;
+    case OT_RECORD_FLAG:
+        put_u32(to, *(const bool *)at);
+        return;
+    case OT_RECORD_CONFIG:
+        put_config(to, at);
+        return;
+    case OT_RECORD_WORD:
+    case OT_RECORD_PROSE:
+    case OT_RECORD_LINES:
+    case OT_RECORD_JSON:
+        break;
+    }
+    put_text(to, ot_record_text(record, f));
+}
+
+static void get_field(reader *in, optune_record *record, const ot_record_field *f)
+{
+    void *to = ot_record_to(record, f);
+    switch (f->kind) {
+    case OT_RECORD_SAMPLES:
+        get_samples(in, record);
+        return;
+    case OT_RECORD_REAL:
+    case OT_RECORD_COUNT:
+    case OT_RECORD_BITS:
+        get(in, to, 8);
+        return;
+    case OT_RECORD_OUTCOME:
+        *(int *)to = (int)get_u32(in);
+        return;
+    case OT_RECORD_FLAG:
+        *(bool *)to = get_u32(in) != 0;
+        return;
+    case OT_RECORD_CONFIG:
+        get_config(in, to);
+        return;
+    case OT_RECORD_WORD:
+    case OT_RECORD_PROSE:
+    case OT_RECORD_LINES:
+    case OT_RECORD_JSON:
+        break;
+    }
+    *(const char **)to = get_text(in);
+}
+
 int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err)
 {
     assert(record->call && record->device && record->target);
     if (record->n_samples < 0 || record->config.n < 0 || record->config.n > OPTUNE_MAX_KNOBS)
         return optune_fail(err, OPTUNE_ELIMIT, "a record of '%s' is out of all limits",
                            record->call);
+    pthread_once(&ordered, find_order);
     begin(to);
-    /* Samples come first, where they are aligned to eight bytes. */
-    put_i64(to, record->n_samples);
-    if (record->n_samples)
-        put(to, record->sample, (size_t)record->n_samples * sizeof(record->sample[0]));
-    put_f64(to, record->cost);
-    put_f64(to, record->low);
-    put_f64(to, record->high);
-    put_f64(to, record->error);
-    put_f64(to, record->all_cost);
-    put_f64(to, record->time);
-    put_i64(to, record->inner);
-    put_i64(to, (int64_t)record->seed);
-    put_u32(to, (uint32_t)record->outcome);
-    put_u32(to, record->final);
-    put_config(to, &record->config);
-    const char *const texts[] = {
-        record->call, record->op,     record->target,  record->device,  record->policy,
-        record->impl, record->digest, record->depends, record->message, record->counters,
-        record->tool, record->task,   record->source,
-    };
-    for (int i = 0; i < OT_COUNT(texts); i++)
-        put_text(to, texts[i]);
+    const int n = stored_fields(record);
+    for (int i = 0; i < n; i++)
+        put_field(to, record, stored(i));
     finish(to, RECORD_MAGIC);
     return OPTUNE_OK;
 }
@@ -265,32 +362,9 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
     memcpy(kept, in.at, size);
     in = (reader){.at = kept, .end = kept + size};
     *record = (optune_record){0};
-    int64_t n_samples = get_i64(&in);
-    if (n_samples < 0 || n_samples > (in.end - in.at) / (int64_t)sizeof(double)) {
-        in.bad = true;
-    } else {
-        record->n_samples = (int)n_samples;
-        record->sample = n_samples ? (const double *)(const void *)in.at : NULL;
-        in.at += n_samples * (int64_t)sizeof(double);
-    }
-    record->cost = get_f64(&in);
-    record->low = get_f64(&in);
-    record->high = get_f64(&in);
-    record->error = get_f64(&in);
-    record->all_cost = get_f64(&in);
-    record->time = get_f64(&in);
-    record->inner = get_i64(&in);
-    record->seed = (uint64_t)get_i64(&in);
-    record->outcome = (int)get_u32(&in);
-    record->final = get_u32(&in) != 0;
-    get_config(&in, &record->config);
-    const char **const texts[] = {
-        &record->call, &record->op,     &record->target,  &record->device,  &record->policy,
-        &record->impl, &record->digest, &record->depends, &record->message, &record->counters,
-        &record->tool, &record->task,   &record->source,
-    };
-    for (int i = 0; i < OT_COUNT(texts); i++)
-        *texts[i] = get_text(&in);
+    pthread_once(&ordered, find_order);
+    for (int i = 0; i < OT_RECORD_FIELDS && (i < OT_RECORD_FIRST || in.at != in.end); i++)
+        get_field(&in, record, stored(i));
     if (in.bad || in.at != in.end || !record->call || !record->target || !record->device)
         return optune_fail(err, OPTUNE_EDAMAGED, "stored record is not laid out like one");
     char why[OPTUNE_WHY_SIZE];
@@ -299,45 +373,64 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
     return OPTUNE_OK;
 }
 
+/* ---- identity ---------------------------------------------------------------------------- */
+
+static void put_number(ot_text *to, const optune_record *record, const ot_record_field *f)
+{
+    const void *at = ot_record_at(record, f);
+    if (f->kind == OT_RECORD_OUTCOME)
+        put_i64(to, *(const int *)at);
+    else if (f->kind == OT_RECORD_FLAG)
+        put_i64(to, *(const bool *)at);
+    else
+        put(to, at, 8);
+}
+
+/* Lines may or may not end with a newline. */
+static const char *trimmed(const char *lines, ot_text *to)
+{
+    if (lines)
+        ot_text_add(to, lines);
+    while (to->n && to->s[to->n - 1] == '\n')
+        to->s[--to->n] = 0;
+    return to->s;
+}
+
 /* What a trial was and what came of it. Derived numbers, prose and the place it was read from
  * are left out, and what a log line does not keep: a record and the same one after a journey
  * through a log are equal. */
 ot_digest ot_record_digest(const optune_record *record)
 {
-    ot_text config = {0}, numbers = {0}, depends = {0};
-    bool good = record->outcome == OPTUNE_OUTCOME_OK;
-    ot_config_print(&record->config, &config);
-    put_i64(&numbers, record->outcome);
-    put_i64(&numbers, record->inner);
-    put_i64(&numbers, (int64_t)record->seed);
-    put_i64(&numbers, record->final);
-    put_f64(&numbers, record->time);
-    if (good && record->n_samples)
+    ot_text config = {0}, numbers = {0}, lines[OT_RECORD_FIELDS] = {0};
+    const char *texts[OT_RECORD_FIELDS + 2];
+    int n = 0;
+    for (int i = 0; i < OT_RECORD_FIELDS; i++) {
+        const ot_record_field *f = &ot_record_fields[i];
+        if (f->identity != OT_IDENTITY_KEY)
+            continue;
+        if (f->kind == OT_RECORD_LINES)
+            texts[n++] = trimmed(ot_record_text(record, f), &lines[i]);
+        else if (ot_record_is_text(f))
+            texts[n++] = ot_record_text(record, f);
+        else if (f->kind != OT_RECORD_CONFIG && f->kind != OT_RECORD_SAMPLES)
+            put_number(&numbers, record, f);
+        if (f->offset == offsetof(optune_record, policy) && !record->policy)
+            texts[n - 1] = "warm";
+    }
+    if (record->outcome == OPTUNE_OUTCOME_OK && record->n_samples)
         put(&numbers, record->sample, (size_t)record->n_samples * sizeof(record->sample[0]));
-    else if (good)
+    else if (record->outcome == OPTUNE_OUTCOME_OK)
         put_f64(&numbers, record->cost);
-    if (record->depends)
-        ot_text_add(&depends, record->depends);
-    while (depends.n && depends.s[depends.n - 1] == '\n')
-        depends.s[--depends.n] = 0; /* lines may or may not end with one */
+    ot_config_print(&record->config, &config);
+    texts[n++] = config.s;
     char hex[33];
     ot_digest_hex(ot_digest_of(numbers.s, numbers.n), hex);
-    const char *const texts[] = {
-        record->call,
-        record->op,
-        record->target,
-        record->device,
-        record->policy ? record->policy : "warm",
-        record->impl,
-        record->digest,
-        depends.s,
-        config.s,
-        hex,
-    };
-    ot_digest digest = ot_digest_texts(texts, OT_COUNT(texts));
+    texts[n++] = hex;
+    const ot_digest digest = ot_digest_texts(texts, n);
     ot_text_release(&config);
     ot_text_release(&numbers);
-    ot_text_release(&depends);
+    for (int i = 0; i < OT_RECORD_FIELDS; i++)
+        ot_text_release(&lines[i]);
     return digest;
 }
 

@@ -30,7 +30,7 @@ typedef struct env {
     char path[4096]; /* DIR/store */
     char dir[4096];
     pthread_mutex_t lock; /* over the pool */
-    ot_reader idle[POOL];
+    ot_snapshot idle[POOL];
     int n_idle;
 } env;
 
@@ -44,7 +44,7 @@ struct ot_store {
 extern const char *const ot_env_tables[OT_TABLES]; /* their names in the file */
 /* Says what LMDB or the system refused, and what to do about it. */
 int ot_env_fail(const env *e, int rc, const char *doing, optune_err *err);
-void ot_env_drop_reader(ot_reader *reader);
+void ot_env_drop_snapshot(ot_snapshot *reader);
 
 static inline MDB_val value_of(ot_bytes bytes)
 {

@@ -26,23 +26,23 @@ typedef struct ot_bytes {
     size_t n;
 } ot_bytes;
 
-typedef struct ot_reader {
+typedef struct ot_snapshot {
     ot_store *store;
     void *txn, *cursor[OT_TABLES];
     bool live[OT_TABLES];      /* this snapshot has used the cursor */
     struct ot_peek_view *view; /* instead of all that: see peek.h */
-} ot_reader;
+} ot_snapshot;
 
 /* All returning int: 0, a negative status with its message, or 1: there is no such entry. */
-int ot_reader_begin(ot_store *store, ot_reader *reader, optune_err *err);
-void ot_reader_end(ot_reader *reader);
-int ot_reader_get(ot_reader *reader, ot_table table, ot_bytes key, ot_bytes *value,
-                  optune_err *err);
+int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err);
+void ot_snapshot_end(ot_snapshot *reader);
+int ot_snapshot_get(ot_snapshot *reader, ot_table table, ot_bytes key, ot_bytes *value,
+                    optune_err *err);
 /* The first entry at or behind *key; an empty key is before all others. */
-int ot_reader_seek(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
-                   optune_err *err);
-int ot_reader_next(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
-                   optune_err *err);
+int ot_snapshot_seek(ot_snapshot *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+                     optune_err *err);
+int ot_snapshot_next(ot_snapshot *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+                     optune_err *err);
 
 /* ---- sight.c: what becomes of a store's file while it is open ------------------------------- */
 typedef struct ot_sight ot_sight;

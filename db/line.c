@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/record.h"
 #include "db/line.h"
 
 enum { LINE_VERSION = 1 };
@@ -93,29 +94,50 @@ static void add_costs(ot_text *to, const optune_record *record)
     ot_text_add(to, "]");
 }
 
+static void add_field(ot_text *to, const optune_record *record, const ot_record_field *f)
+{
+    const void *at = ot_record_at(record, f);
+    switch (f->kind) {
+    case OT_RECORD_REAL:
+        add_real(to, f->name, *(const double *)at);
+        return;
+    case OT_RECORD_COUNT:
+        add_key(to, f->name);
+        ot_text_printf(to, "%lld", (long long)*(const int64_t *)at);
+        return;
+    case OT_RECORD_BITS: /* as text: JSON's integers end before 64 bits do */
+        add_key(to, f->name);
+        ot_text_printf(to, "\"%llx\"", (unsigned long long)*(const uint64_t *)at);
+        return;
+    case OT_RECORD_OUTCOME:
+        add_text(to, f->name, ot_outcome_name(*(const int *)at));
+        return;
+    case OT_RECORD_FLAG:
+        add_key(to, f->name);
+        ot_text_add(to, *(const bool *)at ? "true" : "false");
+        return;
+    case OT_RECORD_LINES:
+        add_lines(to, f->name, ot_record_text(record, f));
+        return;
+    case OT_RECORD_WORD:
+    case OT_RECORD_PROSE:
+    case OT_RECORD_JSON:
+        add_text(to, f->name, ot_record_text(record, f));
+        return;
+    case OT_RECORD_SAMPLES:
+    case OT_RECORD_CONFIG: /* AutoTVM's own */
+        return;
+    }
+}
+
 static void add_ours(ot_text *to, const optune_record *record)
 {
     ot_text_printf(to, "{\"v\":%d", LINE_VERSION);
-    add_text(to, "call", record->call);
-    add_text(to, "op", record->op);
-    add_text(to, "target", record->target);
-    add_text(to, "device", record->device);
-    add_text(to, "policy", record->policy);
-    add_text(to, "impl", record->impl);
-    add_text(to, "digest", record->digest);
-    add_lines(to, "depends", record->depends);
-    add_text(to, "outcome", ot_outcome_name(record->outcome));
-    add_text(to, "message", record->message);
-    add_real(to, "cost", record->cost);
-    add_real(to, "low", record->low);
-    add_real(to, "high", record->high);
-    ot_text_printf(to, ",\"inner\":%lld", (long long)record->inner);
-    add_real(to, "error", record->error);
-    /* As text: JSON's integers end before 64 bits do. */
-    ot_text_printf(to, ",\"seed\":\"%llx\"", (unsigned long long)record->seed);
-    ot_text_printf(to, ",\"final\":%s", record->final ? "true" : "false");
-    add_lines(to, "counters", record->counters);
-    add_text(to, "tool", record->tool);
+    for (int i = 0; i < OT_RECORD_FIELDS; i++) {
+        const ot_record_field *f = &ot_record_fields[i];
+        if (f->log == OT_LOG_OURS && (i < OT_RECORD_FIRST || ot_record_is_set(record, f)))
+            add_field(to, record, f);
+    }
     ot_text_add(to, "}");
 }
 
@@ -144,11 +166,6 @@ void ot_record_line(const optune_record *record, ot_text *to)
 static const char *copy_text(const json_t *object, const char *key, ot_arena *arena)
 {
     return ot_arena_copy(arena, json_string_value(json_object_get(object, key)));
-}
-
-static double real_of(const json_t *value)
-{
-    return json_is_number(value) ? json_number_value(value) : INFINITY;
 }
 
 static const char *copy_lines(json_t *object, ot_arena *arena)
@@ -276,13 +293,26 @@ static const char *read_input(const json_t *input, size_t items, ot_arena *arena
 
 /* ---- the three kinds of lines ------------------------------------------------------------ */
 
-static bool read_seed(const char *text, uint64_t *seed)
+/* What was written by whom all fields were there has them, absent texts aside. */
+static const char *read_field(const json_t *ours, int number, ot_arena *arena,
+                              optune_record *record)
 {
-    const size_t n = text ? strspn(text, "0123456789abcdefABCDEF") : 0;
-    if (n == 0 || n > 16 || text[n])
-        return false;
-    *seed = strtoull(text, NULL, 16);
-    return true;
+    const ot_record_field *f = &ot_record_fields[number];
+    json_t *value = json_object_get(ours, f->name);
+    if (f->kind == OT_RECORD_LINES)
+        *(const char **)ot_record_to(record, f) = copy_lines(value, arena);
+    else if (f->kind == OT_RECORD_OUTCOME)
+        return json_string_value(value) &&
+                       ot_outcome_named(json_string_value(value)) == record->outcome
+                   ? NULL
+                   : "its outcome and its error number disagree";
+    else if (f->kind == OT_RECORD_REAL && !value && number < OT_RECORD_FIRST)
+        *(double *)ot_record_to(record, f) = INFINITY;
+    else if (ot_record_is_text(f) && !value)
+        *(const char **)ot_record_to(record, f) = NULL;
+    else
+        return ot_record_set(record, f, value, arena);
+    return NULL;
 }
 
 /* What AutoTVM's fields have told already is set; the rest comes from our own key. */
@@ -293,31 +323,16 @@ static const char *read_ours(const json_t *ours, ot_arena *arena, ot_log_line *l
     if (version != LINE_VERSION)
         return ot_arena_printf(arena, "its format %lld is not understood, only %d is",
                                (long long)version, LINE_VERSION);
-    record->call = copy_text(ours, "call", arena);
-    record->op = copy_text(ours, "op", arena);
-    record->target = copy_text(ours, "target", arena);
-    record->device = copy_text(ours, "device", arena);
-    record->policy = copy_text(ours, "policy", arena);
-    record->impl = copy_text(ours, "impl", arena);
-    record->digest = copy_text(ours, "digest", arena);
-    record->message = copy_text(ours, "message", arena);
-    record->tool = copy_text(ours, "tool", arena);
-    record->depends = copy_lines(json_object_get(ours, "depends"), arena);
-    record->counters = copy_lines(json_object_get(ours, "counters"), arena);
+    const char *problem = NULL;
+    for (int i = 0; i < OT_RECORD_FIELDS; i++)
+        if (ot_record_fields[i].log == OT_LOG_OURS) {
+            const char *what = read_field(ours, i, arena, record);
+            problem = problem ? problem : what;
+        }
     if (!record->call || !record->target || !record->device || !record->impl)
         return "its call, target, device or implementation is missing";
-    const char *outcome = json_string_value(json_object_get(ours, "outcome"));
-    if (!outcome || ot_outcome_named(outcome) != record->outcome)
-        return "its outcome and its error number disagree";
-    const json_t *seed = json_object_get(ours, "seed"), *inner = json_object_get(ours, "inner");
-    record->inner = json_integer_value(inner);
-    if (seed && !read_seed(json_string_value(seed), &record->seed))
-        return "its seed is no hexadecimal number of 64 bits";
-    record->cost = real_of(json_object_get(ours, "cost"));
-    record->low = real_of(json_object_get(ours, "low"));
-    record->high = real_of(json_object_get(ours, "high"));
-    record->error = real_of(json_object_get(ours, "error"));
-    record->final = json_is_true(json_object_get(ours, "final"));
+    if (problem)
+        return problem;
     char why[OPTUNE_WHY_SIZE];
     if (!ot_record_sound(record, why))
         return ot_arena_copy(arena, why);

@@ -163,17 +163,17 @@ static int add_tables(env *e, optune_err *err)
 static int open_peek(env *e, optune_err *err)
 {
     ot_store store = {.env = e};
-    ot_reader reader;
+    ot_snapshot reader;
     ot_bytes value;
     e->read_only = true;
-    int status = ot_reader_begin(&store, &reader, err);
+    int status = ot_snapshot_begin(&store, &reader, err);
     if (status < 0)
         return status;
-    status = ot_reader_get(&reader, OT_TABLE_META, (ot_bytes){"schema", 6}, &value, err);
+    status = ot_snapshot_get(&reader, OT_TABLE_META, (ot_bytes){"schema", 6}, &value, err);
     if (status >= 0)
         status = status == 1 ? ot_env_fail(e, MDB_INVALID, "open", err)
                              : check_schema(e, &value, err);
-    ot_reader_end(&reader);
+    ot_snapshot_end(&reader);
     return status;
 }
 
@@ -197,7 +197,7 @@ static void env_release(env *e)
     const bool close = e->mdb && e->pid == getpid() &&
                        !(e->sight && ot_sight_gone(e->sight) && shares_lock(e));
     for (int i = 0; i < e->n_idle && close; i++)
-        ot_env_drop_reader(&e->idle[i]);
+        ot_env_drop_snapshot(&e->idle[i]);
     if (close)
         mdb_env_close(e->mdb);
     ot_write_lock_close(e->write_lock);

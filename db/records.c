@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/record.h"
 #include "db/kv.h"
 
 enum {
@@ -151,17 +152,17 @@ int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget, 
 
 bool ot_store_knows(ot_store *store, const optune_record *record)
 {
-    ot_reader reader;
+    ot_snapshot reader;
     const ot_digest digest = ot_record_digest(record);
     ot_bytes value;
-    if (ot_reader_begin(store, &reader, NULL) < 0)
+    if (ot_snapshot_begin(store, &reader, NULL) < 0)
         return false;
     const ot_bytes key = {digest.byte, DIGEST};
     const bool known =
-        (ot_reader_get(&reader, OT_TABLE_RECORD, key, &value, NULL) == OPTUNE_OK &&
+        (ot_snapshot_get(&reader, OT_TABLE_RECORD, key, &value, NULL) == OPTUNE_OK &&
          !is_damaged(value)) ||
-        ot_reader_get(&reader, OT_TABLE_FORGOTTEN, key, &value, NULL) == OPTUNE_OK;
-    ot_reader_end(&reader);
+        ot_snapshot_get(&reader, OT_TABLE_FORGOTTEN, key, &value, NULL) == OPTUNE_OK;
+    ot_snapshot_end(&reader);
     return known;
 }
 
@@ -220,12 +221,12 @@ static bool answers(const optune_record *record, const ot_question *question)
 }
 
 /* Entries of one question from its first; `key` is at the first, or status says there is none. */
-static int seek_question(ot_reader *reader, const ot_digest *asked, ot_bytes *key,
+static int seek_question(ot_snapshot *reader, const ot_digest *asked, ot_bytes *key,
                          optune_err *err)
 {
     ot_bytes value;
     *key = (ot_bytes){asked->byte, DIGEST};
-    return ot_reader_seek(reader, OT_TABLE_BEST, key, &value, err);
+    return ot_snapshot_seek(reader, OT_TABLE_BEST, key, &value, err);
 }
 
 static bool of_question(const ot_bytes *key, const ot_digest *asked)
@@ -246,8 +247,8 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
 {
     *record = NULL;
     *n = 0;
-    ot_reader reader;
-    int status = ot_reader_begin(store, &reader, err);
+    ot_snapshot reader;
+    int status = ot_snapshot_begin(store, &reader, err);
     if (status < 0)
         return status;
     const ot_digest asked = ot_question_digest(question);
@@ -255,7 +256,7 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
     int entries = 0;
     status = seek_question(&reader, &asked, &key, err);
     for (; status == OPTUNE_OK && of_question(&key, &asked); entries++)
-        status = ot_reader_next(&reader, OT_TABLE_BEST, &key, &value, err);
+        status = ot_snapshot_next(&reader, OT_TABLE_BEST, &key, &value, err);
     entries = limit > 0 && limit < entries ? limit : entries;
     if (status >= 0 && entries)
         *record = ot_arena_alloc(arena, (size_t)entries * sizeof(**record));
@@ -263,7 +264,7 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
     while (status == OPTUNE_OK && of_question(&key, &asked) && *n < entries) {
         ot_bytes digest = {(const char *)key.data + DIGEST + 8, DIGEST};
         optune_record one;
-        status = ot_reader_get(&reader, OT_TABLE_RECORD, digest, &value, err);
+        status = ot_snapshot_get(&reader, OT_TABLE_RECORD, digest, &value, err);
         if (status < 0)
             break;
         const int decoded = status == OPTUNE_OK
@@ -273,9 +274,9 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
             ot_record_copy(&(*record)[(*n)++], &one);
         else if (decoded == OPTUNE_EDAMAGED)
             ot_store_passed(store);
-        status = ot_reader_next(&reader, OT_TABLE_BEST, &key, &value, err);
+        status = ot_snapshot_next(&reader, OT_TABLE_BEST, &key, &value, err);
     }
-    ot_reader_end(&reader);
+    ot_snapshot_end(&reader);
     if (status < 0)
         *n = 0;
     return status < 0 ? status : OPTUNE_OK;
@@ -286,15 +287,15 @@ static int walk_batch(ot_store *store, ot_bytes *last, unsigned char last_key[DI
                       ot_arena *arena, found *f, optune_err *err)
 {
     f->n = 0;
-    ot_reader reader;
-    int status = ot_reader_begin(store, &reader, err);
+    ot_snapshot reader;
+    int status = ot_snapshot_begin(store, &reader, err);
     if (status < 0)
         return status;
     ot_bytes key = *last, value;
-    status = ot_reader_seek(&reader, OT_TABLE_RECORD, &key, &value, err);
+    status = ot_snapshot_seek(&reader, OT_TABLE_RECORD, &key, &value, err);
     if (status == OPTUNE_OK && last->n && key.n == DIGEST &&
         memcmp(key.data, last_key, DIGEST) == 0)
-        status = ot_reader_next(&reader, OT_TABLE_RECORD, &key, &value, err);
+        status = ot_snapshot_next(&reader, OT_TABLE_RECORD, &key, &value, err);
     while (status == OPTUNE_OK && f->n < WALK_BATCH) {
         if (key.n == DIGEST) {
             memcpy(last_key, key.data, DIGEST);
@@ -302,9 +303,9 @@ static int walk_batch(ot_store *store, ot_bytes *last, unsigned char last_key[DI
         }
         if (ot_record_decode(value.data, value.n, arena, found_slot(f), NULL) == OPTUNE_OK)
             f->n++;
-        status = ot_reader_next(&reader, OT_TABLE_RECORD, &key, &value, err);
+        status = ot_snapshot_next(&reader, OT_TABLE_RECORD, &key, &value, err);
     }
-    ot_reader_end(&reader);
+    ot_snapshot_end(&reader);
     return status;
 }
 
@@ -329,22 +330,22 @@ int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err)
 int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err)
 {
     *stats = (ot_store_stats){.bytes = ot_store_bytes_used(store)};
-    ot_reader reader;
-    int status = ot_reader_begin(store, &reader, err);
+    ot_snapshot reader;
+    int status = ot_snapshot_begin(store, &reader, err);
     if (status < 0)
         return status;
     ot_bytes key = {0}, value;
-    status = ot_reader_seek(&reader, OT_TABLE_RECORD, &key, &value, err);
+    status = ot_snapshot_seek(&reader, OT_TABLE_RECORD, &key, &value, err);
     while (status == OPTUNE_OK) {
         stats->records++;
         stats->damaged += is_damaged(value);
-        status = ot_reader_next(&reader, OT_TABLE_RECORD, &key, &value, err);
+        status = ot_snapshot_next(&reader, OT_TABLE_RECORD, &key, &value, err);
     }
     /* From each question's first entry to the place behind all of its entries. */
     unsigned char behind[BEST_KEY];
     key = (ot_bytes){0};
     while (status >= 0) {
-        status = ot_reader_seek(&reader, OT_TABLE_BEST, &key, &value, err);
+        status = ot_snapshot_seek(&reader, OT_TABLE_BEST, &key, &value, err);
         if (status || key.n != BEST_KEY)
             break;
         stats->questions++;
@@ -352,7 +353,7 @@ int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err)
         memset(behind + DIGEST, 0xff, BEST_KEY - DIGEST);
         key = (ot_bytes){behind, BEST_KEY};
     }
-    ot_reader_end(&reader);
+    ot_snapshot_end(&reader);
     return status < 0 ? status : OPTUNE_OK;
 }
 
@@ -361,14 +362,14 @@ int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, i
 {
     *device = NULL;
     *n = 0;
-    ot_reader reader;
-    int status = ot_reader_begin(store, &reader, err);
+    ot_snapshot reader;
+    int status = ot_snapshot_begin(store, &reader, err);
     if (status < 0)
         return status;
     int capacity = 0;
     optune_device *known = NULL;
     ot_bytes key = {0}, value;
-    status = ot_reader_seek(&reader, OT_TABLE_DEVICE, &key, &value, err);
+    status = ot_snapshot_seek(&reader, OT_TABLE_DEVICE, &key, &value, err);
     while (status == OPTUNE_OK) {
         if (*n == capacity) {
             capacity = capacity ? 2 * capacity : 8;
@@ -378,9 +379,9 @@ int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, i
         }
         if (ot_device_decode(value.data, value.n, &known[*n], NULL) == OPTUNE_OK)
             ++*n;
-        status = ot_reader_next(&reader, OT_TABLE_DEVICE, &key, &value, err);
+        status = ot_snapshot_next(&reader, OT_TABLE_DEVICE, &key, &value, err);
     }
-    ot_reader_end(&reader);
+    ot_snapshot_end(&reader);
     if (*n) {
         *device = ot_arena_alloc(arena, (size_t)*n * sizeof(**device));
         memcpy(*device, known, (size_t)*n * sizeof(**device));
@@ -408,16 +409,16 @@ static int no_device(ot_store *store, const char *key, optune_err *err)
 
 int ot_store_device(ot_store *store, const char *key, optune_device *device, optune_err *err)
 {
-    ot_reader reader;
+    ot_snapshot reader;
     ot_bytes value;
     int status =
-        *key && strlen(key) < sizeof(device->key) ? ot_reader_begin(store, &reader, err) : 1;
+        *key && strlen(key) < sizeof(device->key) ? ot_snapshot_begin(store, &reader, err) : 1;
     if (status == OPTUNE_OK) {
-        status =
-            ot_reader_get(&reader, OT_TABLE_DEVICE, (ot_bytes){key, strlen(key)}, &value, err);
+        status = ot_snapshot_get(&reader, OT_TABLE_DEVICE, (ot_bytes){key, strlen(key)}, &value,
+                                 err);
         if (status == OPTUNE_OK && ot_device_decode(value.data, value.n, device, NULL) < 0)
             status = 1;
-        ot_reader_end(&reader);
+        ot_snapshot_end(&reader);
     }
     return status == 1 ? err ? no_device(store, key, err) : OPTUNE_ENOENT : status;
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/record.h"
 #include "db/kv.h"
 #include "db/line.h"
 
@@ -41,23 +42,6 @@ static int flush(reading *r)
     return status;
 }
 
-static void keep(reading *r, const optune_record *from)
-{
-    optune_record *to = &r->record[r->n++];
-    *to = *from;
-    const char **text[] = {&to->call, &to->op,     &to->target,  &to->device,  &to->policy,
-                           &to->impl, &to->digest, &to->depends, &to->message, &to->counters,
-                           &to->tool, &to->task,   &to->source};
-    for (int i = 0; i < OT_COUNT(text); i++)
-        *text[i] = ot_arena_copy(&r->arena, *text[i]);
-    if (from->n_samples > 0) {
-        const size_t size = (size_t)from->n_samples * sizeof *from->sample;
-        double *sample = ot_arena_alloc(&r->arena, size);
-        memcpy(sample, from->sample, size);
-        to->sample = sample;
-    }
-}
-
 static int take_forgotten(reading *r, const ot_digest *digest)
 {
     const int status = flush(r);
@@ -81,7 +65,7 @@ static int on_line(void *arg, const ot_log_line *line)
     }
     if (ot_store_knows(r->store, &line->record))
         return OPTUNE_OK;
-    keep(r, &line->record);
+    ot_record_keep(&r->arena, &r->record[r->n++], &line->record);
     return r->n == BATCH ? flush(r) : OPTUNE_OK;
 }
 
@@ -114,17 +98,17 @@ static void mark_key(const char *name, ot_text *key)
 
 static int64_t marked(ot_store *store, const char *name)
 {
-    ot_reader reader;
+    ot_snapshot reader;
     ot_text key = {0};
     ot_bytes value;
     int64_t size = -1;
     mark_key(name, &key);
-    if (ot_reader_begin(store, &reader, NULL) >= 0) {
-        if (ot_reader_get(&reader, OT_TABLE_META, (ot_bytes){key.s, key.n}, &value, NULL) ==
+    if (ot_snapshot_begin(store, &reader, NULL) >= 0) {
+        if (ot_snapshot_get(&reader, OT_TABLE_META, (ot_bytes){key.s, key.n}, &value, NULL) ==
                 OPTUNE_OK &&
             value.n == sizeof size)
             memcpy(&size, value.data, sizeof size);
-        ot_reader_end(&reader);
+        ot_snapshot_end(&reader);
     }
     ot_text_release(&key);
     return size;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/record.h"
 #include "db/db.h"
 
 /* A cycle of a clock of 10 GHz: no run is shorter. What a clock tells at once is a nanosecond. */
@@ -125,7 +126,7 @@ static bool sound_lines(const char *name, const char *lines, char *why)
     for (const char *a = lines; a && *a; a += strcspn(a, "\n"), a += *a == '\n') {
         const size_t n = strcspn(a, "=\n");
         if (++names > MOST_NAMES)
-            return optune_refuse(why, "its %s are more than %d", name, MOST_NAMES);
+            return optune_refuse(why, "its %s have more than %d names", name, MOST_NAMES);
         for (const char *b = lines; b < a; b += strcspn(b, "\n") + 1)
             if (strcspn(b, "=\n") == n && memcmp(a, b, n) == 0)
                 return optune_refuse(why, "its %s name '%.*s' twice", name, (int)n, a);
@@ -164,26 +165,45 @@ static bool sound_config(const optune_config *config, char *why)
     return sound;
 }
 
+/* What failed may have said anything; it is written so that it can be read. */
+static bool sound_prose(const char *name, const char *text, char *why)
+{
+    return !text || strnlen(text, OT_LONG_TEXT + 1) <= OT_LONG_TEXT ||
+           optune_refuse(why, "its %s is longer than %d bytes", name, OT_LONG_TEXT);
+}
+
+static bool sound_field(const optune_record *r, const ot_record_field *f, char *why)
+{
+    switch (f->kind) {
+    case OT_RECORD_PROSE:
+        return f->log == OT_LOG_NONE || sound_prose(f->name, ot_record_text(r, f), why);
+    case OT_RECORD_JSON:
+        return sound_task(ot_record_text(r, f), why);
+    case OT_RECORD_LINES:
+        return sound_lines(f->name, ot_record_text(r, f), why);
+    case OT_RECORD_CONFIG:
+        return sound_config(ot_record_at(r, f), why);
+    default: /* words and figures were looked at before */
+        return true;
+    }
+}
+
 bool ot_record_sound(const optune_record *r, char *why)
 {
-    const struct {
-        const char *name, *text;
-    } words[] = {
-        {"call", r->call}, {"op", r->op},         {"target", r->target}, {"device", r->device},
-        {"impl", r->impl}, {"digest", r->digest}, {"policy", r->policy}, {"tool", r->tool},
-    };
-    for (int i = 0; i < OT_COUNT(words); i++)
-        if (!sound_text(words[i].name, words[i].text, OT_SHORT_TEXT, true, why))
+    for (int i = 0; i < OT_RECORD_FIELDS; i++)
+        if (ot_record_fields[i].kind == OT_RECORD_WORD &&
+            !sound_text(ot_record_fields[i].name, ot_record_text(r, &ot_record_fields[i]),
+                        OT_SHORT_TEXT, true, why))
             return false;
     if (!r->call || !r->target || !r->device || !r->impl)
         return optune_refuse(why, "its call, target, device or implementation is missing");
     if (r->config.n < 0 || r->config.n > OPTUNE_MAX_KNOBS || r->config.index < -1)
         return optune_refuse(why, "its config has %d knobs and the index %lld", r->config.n,
                              (long long)r->config.index);
-    /* What failed may have said anything; it is written so that it can be read. */
-    return ot_record_figures(r, why) &&
-           (!r->message || strnlen(r->message, OT_LONG_TEXT + 1) <= OT_LONG_TEXT ||
-            optune_refuse(why, "its message is longer than %d bytes", OT_LONG_TEXT)) &&
-           sound_task(r->task, why) && sound_lines("dependencies", r->depends, why) &&
-           sound_lines("counters", r->counters, why) && sound_config(&r->config, why);
+    if (!ot_record_figures(r, why))
+        return false;
+    for (int i = 0; i < OT_RECORD_FIELDS; i++)
+        if (!sound_field(r, &ot_record_fields[i], why))
+            return false;
+    return true;
 }

@@ -73,7 +73,7 @@ static int check_here(env *e, optune_err *err)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-void ot_env_drop_reader(ot_reader *r)
+void ot_env_drop_snapshot(ot_snapshot *r)
 {
     for (int i = 0; i < OT_TABLES; i++)
         if (r->cursor[i])
@@ -81,7 +81,7 @@ void ot_env_drop_reader(ot_reader *r)
     mdb_txn_abort(r->txn);
 }
 
-static int begin_fresh(env *e, ot_reader *r)
+static int begin_fresh(env *e, ot_snapshot *r)
 {
     MDB_txn *txn = NULL;
     int rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
@@ -94,24 +94,24 @@ static int begin_fresh(env *e, ot_reader *r)
     return rc;
 }
 
-static int begin_peek(ot_store *store, ot_reader *reader, optune_err *err)
+static int begin_peek(ot_store *store, ot_snapshot *reader, optune_err *err)
 {
     optune_err why = {0};
     ot_peek_view *view;
     const int status =
         ot_peek_begin(ot_sight_peek(store->env->sight), ot_env_tables, &view, &why);
-    *reader = (ot_reader){.store = store, .view = view};
+    *reader = (ot_snapshot){.store = store, .view = view};
     return status < 0 ? ot_place_damaged(store->env->dir, why.text, err) : status;
 }
 
-int ot_reader_begin(ot_store *store, ot_reader *reader, optune_err *err)
+int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err)
 {
     env *e = store->env;
-    *reader = (ot_reader){.store = store};
+    *reader = (ot_snapshot){.store = store};
     OT_RETURN_UNLESS_OK(check_here(e, err));
     if (e->read_only)
         return begin_peek(store, reader, err);
-    *reader = (ot_reader){0};
+    *reader = (ot_snapshot){0};
     pthread_mutex_lock(&e->lock);
     if (e->n_idle > 0)
         *reader = e->idle[--e->n_idle];
@@ -121,11 +121,11 @@ int ot_reader_begin(ot_store *store, ot_reader *reader, optune_err *err)
     if (!reader->txn)
         rc = begin_fresh(e, reader);
     else if ((rc = mdb_txn_renew(reader->txn)) != 0)
-        ot_env_drop_reader(reader);
+        ot_env_drop_snapshot(reader);
     return rc ? ot_env_fail(e, rc, "read", err) : OPTUNE_OK;
 }
 
-void ot_reader_end(ot_reader *reader)
+void ot_snapshot_end(ot_snapshot *reader)
 {
     env *e = reader->store->env;
     if (reader->view) {
@@ -140,10 +140,10 @@ void ot_reader_end(ot_reader *reader)
         e->idle[e->n_idle++] = *reader;
     pthread_mutex_unlock(&e->lock);
     if (!kept)
-        ot_env_drop_reader(reader);
+        ot_env_drop_snapshot(reader);
 }
 
-static int peek(ot_reader *reader, ot_table table, ot_bytes from, bool behind, ot_bytes *key,
+static int peek(ot_snapshot *reader, ot_table table, ot_bytes from, bool behind, ot_bytes *key,
                 ot_bytes *value, optune_err *err)
 {
     optune_err why = {0};
@@ -151,8 +151,8 @@ static int peek(ot_reader *reader, ot_table table, ot_bytes from, bool behind, o
     return status < 0 ? ot_place_damaged(reader->store->env->dir, why.text, err) : status;
 }
 
-int ot_reader_get(ot_reader *reader, ot_table table, ot_bytes key, ot_bytes *value,
-                  optune_err *err)
+int ot_snapshot_get(ot_snapshot *reader, ot_table table, ot_bytes key, ot_bytes *value,
+                    optune_err *err)
 {
     env *e = reader->store->env;
     if (reader->view) {
@@ -172,7 +172,7 @@ int ot_reader_get(ot_reader *reader, ot_table table, ot_bytes key, ot_bytes *val
     return OPTUNE_OK;
 }
 
-static int move(ot_reader *reader, ot_table table, MDB_cursor_op op, ot_bytes *key,
+static int move(ot_snapshot *reader, ot_table table, MDB_cursor_op op, ot_bytes *key,
                 ot_bytes *value, optune_err *err)
 {
     env *e = reader->store->env;
@@ -201,14 +201,14 @@ static int move(ot_reader *reader, ot_table table, MDB_cursor_op op, ot_bytes *k
     return OPTUNE_OK;
 }
 
-int ot_reader_seek(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
-                   optune_err *err)
+int ot_snapshot_seek(ot_snapshot *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+                     optune_err *err)
 {
     return move(reader, table, key->n ? MDB_SET_RANGE : MDB_FIRST, key, value, err);
 }
 
-int ot_reader_next(ot_reader *reader, ot_table table, ot_bytes *key, ot_bytes *value,
-                   optune_err *err)
+int ot_snapshot_next(ot_snapshot *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+                     optune_err *err)
 {
     return move(reader, table, MDB_NEXT, key, value, err);
 }
@@ -347,11 +347,11 @@ int64_t ot_store_last(const ot_store *store)
 
 int64_t ot_store_snapshot(ot_store *store)
 {
-    ot_reader reader;
-    if (ot_reader_begin(store, &reader, NULL) < 0)
+    ot_snapshot reader;
+    if (ot_snapshot_begin(store, &reader, NULL) < 0)
         return -1;
     const int64_t snapshot =
         reader.view ? ot_peek_snapshot(reader.view) : (int64_t)mdb_txn_id(reader.txn);
-    ot_reader_end(&reader);
+    ot_snapshot_end(&reader);
     return snapshot;
 }

@@ -65,15 +65,16 @@ static int sums(const ot_session *s)
 int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err)
 {
     char dir[2048], from[2100], to[2100];
+    const optune_target_row *row = ot_target_find(s->target.kind);
     int status = ot_temp_dir(dir, sizeof dir, err);
     if (status < 0)
         return status;
-    snprintf(from, sizeof from, "%s/peak%s", dir, s->row->source_suffix);
-    snprintf(to, sizeof to, "%s/peak%s", dir, s->row->module_suffix);
+    snprintf(from, sizeof from, "%s/peak%s", dir, row->source_suffix);
+    snprintf(to, sizeof to, "%s/peak%s", dir, row->module_suffix);
     optune_argv argv = {0};
     status = ot_write_file(from, text->s, text->n, err);
     if (status >= 0)
-        status = s->row->compile(&s->target, &s->device, NULL, 0, from, to, &argv, err);
+        status = row->compile(&s->target, &s->device, NULL, 0, from, to, &argv, err);
     if (status >= 0)
         status = ot_run_program(argv.word, 20, NULL, err);
     if (status >= 0)
@@ -130,7 +131,7 @@ static double best_rate(ot_session *s, const optune_launch *launch)
 int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err)
 {
     *flops = *bandwidth = 0;
-    if (strcmp(s->row->source_suffix, ".c") != 0)
+    if (strcmp(ot_target_find(s->target.kind)->source_suffix, ".c") != 0)
         /* A driver that drives a CPU says nothing that the target cpu does not say better. */
         return s->device.threads > 0 ? OPTUNE_OK : ot_peak_gpu(s, flops, bandwidth, err);
     void *module = NULL, *result = NULL, *data = NULL;

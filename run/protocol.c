@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/device.h"
+#include "base/record.h"
 #include "run/worker.h"
 
 int ot_wire_send(int fd, json_t *message, optune_err *err)
@@ -67,6 +68,51 @@ int ot_wire_read_device(const json_t *object, optune_device *device, optune_err 
             return optune_fail(err, OPTUNE_EWORKER, "a device's '%s' cannot be", f->name);
     }
     return OPTUNE_OK;
+}
+
+/* ---- what came of a trial ---------------------------------------------------------------- */
+
+json_t *ot_wire_told(const optune_record *record)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < OT_RECORD_FIELDS; i++) {
+        const ot_record_field *f = &ot_record_fields[i];
+        if (f->who == OT_RECORD_WORKER)
+            json_object_set_new(object, f->name, ot_record_value(record, f));
+    }
+    return object;
+}
+
+int ot_wire_read_told(const json_t *object, ot_arena *arena, optune_record *record,
+                      optune_err *err)
+{
+    for (int i = 0; i < OT_RECORD_FIELDS; i++) {
+        const ot_record_field *f = &ot_record_fields[i];
+        const json_t *value = json_object_get(object, f->name);
+        if (f->who != OT_RECORD_WORKER)
+            continue;
+        const char *problem = value ? ot_record_set(record, f, value, arena) : "it is missing";
+        if (problem)
+            return optune_fail(err, OPTUNE_EWORKER, "a trial's '%s' cannot be: %s", f->name,
+                               problem);
+    }
+    return OPTUNE_OK;
+}
+
+#define COPY_ASKER(name)
+#define COPY_WORKER(name) to->name = from->name;
+#define COPY(kind, name, who, ...) COPY_##who(name)
+
+void ot_trial_result_of(const optune_record *from, ot_trial_result *to)
+{
+    OPTUNE_RECORD_MAP(COPY)
+    to->n_samples = from->n_samples;
+}
+
+void ot_trial_result_put(const ot_trial_result *from, optune_record *to)
+{
+    OPTUNE_RECORD_MAP(COPY)
+    to->n_samples = from->n_samples;
 }
 
 /* ---- a policy ---------------------------------------------------------------------------- */

@@ -91,17 +91,20 @@ typedef struct ot_trial {
     const char
         *range; /* the call that the plan is for, wider than the workload; NULL: it is not */
 } ot_trial;
+/* The fields of a record that the worker tells; texts and samples are in the arena. */
 typedef struct ot_trial_result {
-    int outcome;
-    const char *message; /* in the arena */
-    double cost, low, high, error;
-    int n_samples;
-    const double *sample; /* in the arena */
-    int64_t inner;
-    uint64_t seed;
-    const char *counters; /* lines, in the arena; NULL: none */
-    double seconds;       /* wall time of the trial in the worker */
+#define OT_TOLD_ASKER(kind, name)
+#define OT_TOLD_WORKER(kind, name) OPTUNE_RECORD_##kind(name)
+#define OT_TOLD(kind, name, who, ...) OT_TOLD_##who(kind, name)
+    OPTUNE_RECORD_MAP(OT_TOLD)
+#undef OT_TOLD
+#undef OT_TOLD_WORKER
+#undef OT_TOLD_ASKER
+    double seconds; /* wall time of the trial in the worker */
 } ot_trial_result;
+/* Between the two, where the rest stays as it is; texts and samples are shared. */
+void ot_trial_result_of(const optune_record *from, ot_trial_result *to);
+void ot_trial_result_put(const ot_trial_result *from, optune_record *to);
 
 typedef struct ot_worker ot_worker;
 typedef struct ot_worker_options {

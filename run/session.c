@@ -17,9 +17,10 @@ int ot_session_open(ot_session *s, const optune_target *target, const optune_dev
                     optune_err *err)
 {
     *s = (ot_session){.target = *target, .device = *device};
-    s->row = ot_target_find(target->kind);
-    if (!s->row)
+    const optune_target_row *row = ot_target_find(target->kind);
+    if (!row)
         return optune_fail(err, OPTUNE_ENOENT, "no target '%s' in the worker", target->kind);
+    s->row = &row->worker;
     s->state = ot_alloc(s->row->state_size + 16);
     s->task = (optune_task){.call = &s->call, .target = &s->target, .device = &s->device};
     return s->row->open(s->state, &s->target, &s->device, err);

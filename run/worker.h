@@ -33,6 +33,10 @@ int ot_wire_send(int fd, json_t *message, optune_err *err); /* takes the message
 int ot_wire_receive(int fd, double seconds, json_t **message, optune_err *err);
 json_t *ot_wire_device(const optune_device *device); /* new reference */
 int ot_wire_read_device(const json_t *object, optune_device *device, optune_err *err);
+/* What the worker tells of a trial: the fields of a record that are its own. */
+json_t *ot_wire_told(const optune_record *record);
+int ot_wire_read_told(const json_t *object, ot_arena *arena, optune_record *record,
+                      optune_err *err);
 json_t *ot_wire_policy(const ot_measure_policy *policy);
 int ot_wire_read_policy(const json_t *object, ot_measure_policy *policy, optune_err *err);
 json_t *ot_wire_u64(uint64_t value); /* as text: JSON integers are signed here */
@@ -81,7 +85,7 @@ void ot_reference_close(ot_reference *reference);
 
 /* ---- session.c: a workload's buffers, and a candidate bound to them ---------------------- */
 typedef struct ot_session {
-    const optune_target_row *row;
+    const optune_target_worker *row; /* the target's */
     void *state;
     optune_target target;
     optune_device device;

@@ -232,31 +232,17 @@ static void bad_result(ot_trial_result *result, int outcome, uint64_t seed, cons
     };
 }
 
-static void read_result(const json_t *answer, uint64_t seed, ot_arena *arena,
-                        ot_trial_result *result)
+static int read_result(const json_t *answer, uint64_t seed, ot_arena *arena,
+                       ot_trial_result *result, optune_err *err)
 {
-    const int outcome = (int)json_integer_value(json_object_get(answer, "outcome"));
-    bad_result(result, outcome, seed, NULL, arena);
+    optune_record *told = ot_alloc(sizeof *told);
+    const int status = ot_wire_read_told(json_object_get(answer, "told"), arena, told, err);
     const double seconds = ot_wire_real(answer, "seconds");
+    ot_trial_result_of(told, result);
+    result->seed = seed;
     result->seconds = isfinite(seconds) ? seconds : 0;
-    if (outcome != OPTUNE_OUTCOME_OK) {
-        result->message = ot_arena_copy(arena, ot_wire_text(answer, "message"));
-        return;
-    }
-    const json_t *samples = json_object_get(answer, "samples");
-    const int n = (int)json_array_size(samples);
-    double *sample = ot_arena_alloc(arena, (size_t)(n + 1) * sizeof *sample);
-    for (int i = 0; i < n; i++)
-        sample[i] = json_number_value(json_array_get(samples, (size_t)i));
-    result->sample = sample;
-    result->n_samples = n;
-    result->cost = ot_wire_real(answer, "cost");
-    result->low = ot_wire_real(answer, "low");
-    result->high = ot_wire_real(answer, "high");
-    result->error = ot_wire_real(answer, "worst");
-    result->inner = json_integer_value(json_object_get(answer, "inner"));
-    if (json_object_get(answer, "counters"))
-        result->counters = ot_arena_copy(arena, ot_wire_text(answer, "counters"));
+    free(told);
+    return status;
 }
 
 /* What the end of the process says of the candidate that ran in it. */
@@ -330,7 +316,7 @@ int ot_worker_trial(ot_worker *w, const ot_trial *trial, const ot_measure_policy
         status = (int)json_integer_value(json_object_get(answer, "error"));
         optune_fail(err, status, "%s", ot_wire_text(answer, "text"));
     } else if (status >= 0) {
-        read_result(answer, w->seed, arena, result);
+        status = read_result(answer, w->seed, arena, result, err);
     } else if (ran && is_candidates(status)) {
         ended_result(w, status, limit_s, w->seed, arena, result);
         if (status == OPTUNE_EWORKER)
@@ -372,13 +358,15 @@ static int ask_finals(ot_worker *w, const ot_trial *trial, const bool *out, int 
                           limit_s + PATIENCE_S, &w->options, answer, err);
 }
 
-static void read_finals(ot_worker *w, const json_t *answer, const int *which, uint64_t seed,
-                        ot_arena *arena, ot_trial_result *result)
+static int read_finals(ot_worker *w, const json_t *answer, const int *which, uint64_t seed,
+                       ot_arena *arena, ot_trial_result *result, optune_err *err)
 {
     const json_t *results = json_object_get(answer, "results");
     for (size_t k = 0; k < json_array_size(results); k++)
-        read_result(json_array_get(results, k), seed, arena, &result[which[k]]);
+        OT_RETURN_UNLESS_OK(
+            read_result(json_array_get(results, k), seed, arena, &result[which[k]], err));
     ot_copy(w->counters_why, sizeof w->counters_why, ot_wire_text(answer, "counters_why"));
+    return OPTUNE_OK;
 }
 
 int ot_worker_finals(ot_worker *w, const ot_trial *trial, int n,
@@ -403,7 +391,7 @@ int ot_worker_finals(ot_worker *w, const ot_trial *trial, int n,
             optune_fail(err, status, "%s", ot_wire_text(answer, "text"));
             left = 0;
         } else if (status >= 0) {
-            read_finals(w, answer, which, seed, arena, result);
+            status = read_finals(w, answer, which, seed, arena, result, err);
             left = 0;
         } else if (ran && status == OPTUNE_EWORKER && !repeated &&
                    ot_process_was_killed(&w->process)) {

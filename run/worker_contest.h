@@ -16,9 +16,9 @@ typedef struct ot_held { /* a module */
 typedef struct ot_keeper {
     int fd; /* to the asking process */
     bool open, ready;
-    bool gone;  /* the asking process is */
-    bool fresh; /* every candidate has a runner of its own */
-    const optune_target_row *row;
+    bool gone;                       /* the asking process is */
+    bool fresh;                      /* every candidate has a runner of its own */
+    const optune_target_worker *row; /* the target's */
     optune_target target;
     optune_device device;
     char *tray, *call;

@@ -26,29 +26,33 @@ static json_t *failure(int status, const optune_err *err)
     return json_pack("{s:i, s:s}", "error", status, "text", err->text);
 }
 
-static json_t *bad_outcome(int outcome, const char *message)
-{
-    return json_pack("{s:i, s:s}", "outcome", outcome, "message", message);
-}
-
 static void put_real(json_t *object, const char *name, double value)
 {
     if (isfinite(value))
         json_object_set_new(object, name, json_real(value));
 }
 
-static json_t *good_outcome(const ot_measured *m, double error)
+/* {"told": the worker's fields of a record, "seconds"}. */
+static json_t *outcome(const ot_contestant *c, const ot_measured *m, double seconds)
 {
-    json_t *answer =
-        json_pack("{s:i, s:I}", "outcome", OPTUNE_OUTCOME_OK, "inner", (json_int_t)m->inner);
-    json_t *samples = json_array();
-    for (int i = 0; i < m->n; i++)
-        json_array_append_new(samples, json_real(m->sample[i]));
-    json_object_set_new(answer, "samples", samples);
-    put_real(answer, "cost", m->interval.median);
-    put_real(answer, "low", m->interval.low);
-    put_real(answer, "high", m->interval.high);
-    put_real(answer, "worst", error);
+    optune_record *told = ot_alloc(sizeof *told);
+    told->outcome = c->outcome;
+    told->cost = told->low = told->high = INFINITY;
+    if (c->outcome == OPTUNE_OUTCOME_OK) {
+        told->cost = m->interval.median;
+        told->low = m->interval.low;
+        told->high = m->interval.high;
+        told->sample = m->sample;
+        told->n_samples = m->n;
+        told->inner = m->inner;
+        told->error = c->error;
+        told->counters = c->counters[0] ? c->counters : NULL;
+    } else {
+        told->message = c->text;
+    }
+    json_t *answer = json_pack("{s:o}", "told", ot_wire_told(told));
+    put_real(answer, "seconds", seconds);
+    free(told);
     return answer;
 }
 
@@ -128,9 +132,10 @@ static int hello(ot_keeper *k, const json_t *request, optune_err *err)
     if (status < 0)
         return status;
     k->target.threads = k->device.threads;
-    k->row = ot_target_find(k->target.kind);
-    if (!k->row)
+    const optune_target_row *row = ot_target_find(k->target.kind);
+    if (!row)
         return optune_fail(err, OPTUNE_ENOENT, "no target '%s' in the worker", k->target.kind);
+    k->row = &row->worker;
     /* What runs in the memory of its process can do anything to it. A device's driver takes long
      * to start, and its kernels are elsewhere. */
     k->fresh = k->row->address != NULL;
@@ -249,11 +254,7 @@ static json_t *trial(ot_keeper *k, const json_t *request, optune_err *err)
             break;
     }
     say_killed(&c);
-    json_t *answer = status < 0                       ? failure(status, err)
-                     : c.outcome == OPTUNE_OUTCOME_OK ? good_outcome(m, c.error)
-                                                      : bad_outcome(c.outcome, c.text);
-    if (status >= 0)
-        put_real(answer, "seconds", ot_now() - start);
+    json_t *answer = status < 0 ? failure(status, err) : outcome(&c, m, ot_now() - start);
     free(m);
     return answer;
 }
@@ -272,15 +273,7 @@ typedef struct final {
 
 static void set_result(final *f, int i)
 {
-    const ot_contestant *c = &f->c[i];
-    if (c->outcome == OPTUNE_OUTCOME_OK) {
-        f->result[i] = good_outcome(&f->m[i], c->error);
-        if (c->counters[0])
-            json_object_set_new(f->result[i], "counters", json_string(c->counters));
-    } else {
-        f->result[i] = bad_outcome(c->outcome, c->text);
-    }
-    put_real(f->result[i], "seconds", (ot_now() - f->start) / f->n);
+    f->result[i] = outcome(&f->c[i], &f->m[i], (ot_now() - f->start) / f->n);
 }
 
 /* Those from `from` on, `n` of them, in turns. Where they share a runner that ends, all that are

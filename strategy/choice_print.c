@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/record.h"
 #include "strategy/inside.h"
 
 enum { WIDTH = 96 };
@@ -304,28 +305,6 @@ void ot_choice_warnings(const ot_choice *choice, ot_text *to)
 
 /* ---- for programs ------------------------------------------------------------------------ */
 
-/* A compiler's message need not be UTF-8; jansson would take no other. */
-static json_t *text_json(const char *text)
-{
-    json_t *json = text ? json_string(text) : json_null();
-    if (json)
-        return json;
-    ot_text clean = {0};
-    ot_text_add_json(&clean, text);
-    json = json_loads(ot_text_str(&clean), JSON_DECODE_ANY, NULL);
-    ot_text_release(&clean);
-    return json ? json : json_null();
-}
-
-static json_t *config_json(const optune_config *config)
-{
-    ot_text text = {0};
-    ot_config_print(config, &text);
-    json_t *json = json_loads(ot_text_str(&text), 0, NULL);
-    ot_text_release(&text);
-    return json ? json : json_array();
-}
-
 static json_t *fact_json(const ot_fact *fact, const char *why)
 {
     static const char *const currency[] = {
@@ -334,11 +313,10 @@ static json_t *fact_json(const ot_fact *fact, const char *why)
         return json_null();
     const optune_record *r = &fact->record;
     json_t *json =
-        json_pack("{s:f, s:i, s:b, s:s, s:o, s:o, s:o, s:f, s:o}", "cost", r->cost, "samples",
-                  r->n_samples, "final", r->final, "currency",
+        json_pack("{s:s, s:o}", "currency",
                   currency[why[0] && fact->currency == OT_CURRENT ? OT_STALE : fact->currency],
-                  "why", text_json(why[0] ? why : NULL), "source", text_json(r->source), "tool",
-                  text_json(r->tool), "time", r->time, "config", config_json(&r->config));
+                  "why", ot_text_json(why[0] ? why : NULL));
+    ot_record_show(r, OT_SHOWN_ANSWER, json);
     json_object_set_new(json, "interval",
                         r->low > 0 ? json_pack("[ff]", r->low, r->high) : json_null());
     json_object_set_new(json, "age",
@@ -352,8 +330,8 @@ static json_t *failed_json(const ot_choice_row *row)
         return json_null();
     const optune_record *last = row->failed ? &row->failed->record : NULL;
     return json_pack("{s:i, s:o, s:o}", "trials", row->n_failed, "last",
-                     text_json(last ? ot_outcome_name(last->outcome) : NULL), "message",
-                     text_json(last ? last->message : NULL));
+                     ot_text_json(last ? ot_outcome_name(last->outcome) : NULL), "message",
+                     ot_text_json(last ? last->message : NULL));
 }
 
 static json_t *row_json(const ot_choice_row *row)
@@ -362,13 +340,13 @@ static json_t *row_json(const ot_choice_row *row)
     json_t *json =
         json_pack("{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "impl",
                   c->impl->name, "plevel", c->plevel, "order", c->order, "library",
-                  text_json(c->impl->library), "refusal", refusal_text[c->refusal], "why",
-                  text_json(c->refusal == OT_VALID ? NULL : c->why), "standing", standing(row),
-                  "winner", row->winner, "tied", row->tied, "record",
+                  ot_text_json(c->impl->library), "refusal", refusal_text[c->refusal], "why",
+                  ot_text_json(c->refusal == OT_VALID ? NULL : c->why), "standing",
+                  standing(row), "winner", row->winner, "tied", row->tied, "record",
                   fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
                   fact_json(row->stale, row->stale_why), "failed", failed_json(row));
     json_object_set_new(json, "fallback_refused",
-                        text_json(row->fallback_why[0] ? row->fallback_why : NULL));
+                        ot_text_json(row->fallback_why[0] ? row->fallback_why : NULL));
     return json;
 }
 
@@ -403,7 +381,7 @@ json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
         "call", ot_text_str(&call), "op", task->call->op->name, "target", task->target->kind,
         "threads", task->target->threads, "libs", libs, "device", task->device->key, "tier",
         tier_text[choice->tier], "impl", winner->candidate.impl->name, "plevel",
-        winner->candidate.plevel, "config", config_json(&choice->config), "index",
+        winner->candidate.plevel, "config", ot_config_json(&choice->config), "index",
         (json_int_t)choice->config.index, "cost",
         winner->fact ? json_real(winner->fact->record.cost) : json_null(), "runner_up",
         second < 0

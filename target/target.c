@@ -29,7 +29,20 @@ static const optune_target_row *find_locked(const char *name)
     return NULL;
 }
 
-/* A row that is `like` another becomes that one with its own words laid over it. Lives for ever,
+/* Each slot that says something, whatever it is: all are as wide as a pointer. */
+static void lay_over(optune_target_row *made, const optune_target_row *row)
+{
+    enum { SLOT = sizeof(void *) };
+    static const char nothing[SLOT];
+    _Static_assert(sizeof *row % SLOT == 0 && sizeof(void (*)(void)) == SLOT &&
+                       sizeof(size_t) == SLOT,
+                   "every slot of a target's row is as wide as a pointer");
+    for (size_t at = 0; at < sizeof *row; at += SLOT)
+        if (memcmp((const char *)row + at, nothing, SLOT) != 0)
+            memcpy((char *)made + at, (const char *)row + at, SLOT);
+}
+
+/* A row that is `like` another becomes that one with its own slots laid over it. Lives for ever,
  * as rows do; NULL: there is no such other. */
 static const optune_target_row *whole_locked(const optune_target_row *row)
 {
@@ -40,20 +53,7 @@ static const optune_target_row *whole_locked(const optune_target_row *row)
         return NULL;
     optune_target_row *made = ot_alloc(sizeof *made);
     *made = *base;
-    made->name = row->name;
-    made->like = row->like;
-#define LAY_OVER(field)                                                                        \
-    if (row->field)                                                                            \
-        made->field = row->field;
-    LAY_OVER(summary)
-    LAY_OVER(keys)
-    LAY_OVER(source_suffix)
-    LAY_OVER(module_suffix)
-    LAY_OVER(probe)
-    LAY_OVER(dependencies)
-    LAY_OVER(compile)
-    LAY_OVER(counters)
-#undef LAY_OVER
+    lay_over(made, row);
     return made;
 }
 
@@ -99,9 +99,10 @@ int ot_target_add(const optune_target_row *row, optune_err *err)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "target '%s' lacks a name, keys, probe or compile",
                            row->name ? row->name : "?");
-    if (row->like && row->open)
+    if (row->like && row->worker.state_size)
         return optune_fail(err, OPTUNE_EUSAGE,
-                           "target '%s' is like '%s' and leaves the worker's hooks to it",
+                           "target '%s' is like '%s', whose state its hooks share: leave out "
+                           "state_size",
                            row->name, row->like);
     if (ot_target_find(row->name))
         return optune_fail(err, OPTUNE_ECONFLICT, "target '%s' exists already", row->name);

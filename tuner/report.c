@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/figures.h"
+#include "base/record.h"
 #include "tuner/report.h"
 
 /* `padding=[1,1,1,1]` becomes `padding=1` when all are equal. */
@@ -165,13 +166,8 @@ static json_t *record_json(const optune_record *r)
 {
     if (!r)
         return json_null();
-    ot_text config = {0};
-    ot_config_print(&r->config, &config);
-    json_t *json =
-        json_pack("{s:s, s:o, s:f, s:f, s:f, s:i, s:b}", "impl", r->impl, "config",
-                  json_loads(ot_text_str(&config), 0, NULL), "cost", r->cost, "low", r->low,
-                  "high", r->high, "samples", r->n_samples, "final", (int)r->final);
-    ot_text_release(&config);
+    json_t *json = json_object();
+    ot_record_show(r, OT_SHOWN_RUN, json);
     return json;
 }
 

@@ -38,7 +38,7 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
     const char *depends = ot_context_depends(run->o, impl, &arena);
     char digest[33];
     ot_call_digest(task, impl, digest);
-    const optune_record record = {
+    optune_record record = {
         .call = question.call,
         .op = task->call->op->name,
         .target = question.target,
@@ -48,24 +48,16 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
         .digest = digest,
         .config = *who->config,
         .depends = depends ? depends : "",
-        .outcome = result->outcome,
-        .message = result->message,
-        .cost = result->outcome == OPTUNE_OUTCOME_OK ? result->cost : INFINITY,
-        .low = result->low,
-        .high = result->high,
-        .n_samples = result->n_samples,
-        .sample = result->sample,
-        .inner = result->inner,
-        .error = result->error,
-        .seed = result->seed,
         .final = final,
-        .counters = result->counters,
         .all_cost = seconds,
         .time = ot_unix_time(),
         .tool = "optune " OT_VERSION,
         .task = task_text(&at, impl, &arena),
         .source = "run",
     };
+    ot_trial_result_put(result, &record);
+    if (result->outcome != OPTUNE_OUTCOME_OK)
+        record.cost = INFINITY;
     int status = ot_log_append(run->log, &record, err);
     if (status >= 0 && run->extra_log)
         status = ot_log_append(run->extra_log, &record, err);

@@ -374,25 +374,9 @@ typedef struct optune_launch {
                                    optune_tensor_map with its buffer */
 } optune_launch;
 
-typedef struct optune_target_row {
-    const char *name; /* "cpu" */
-    const char *summary;
-    const char *const *keys;   /* strategy keys, most specific first; NULL-terminated */
-    const char *source_suffix; /* ".c", ".cu" */
-    const char *module_suffix; /* ".so", ".cubin" */
-
-    /* Finds the device. ENODEV with what is missing and where it was looked for. Called in
-     * the process that tunes, never by one that only selects for a stored key. */
-    int (*probe)(const optune_target *target, optune_device *device, optune_err *err);
-    /* What generated code depends on here: "compiler=gcc 12.2.0". Writes "name=value" lines. */
-    int (*dependencies)(const optune_target *target, const optune_impl *impl, char *text,
-                        size_t size, optune_err *err);
-    /* Command that turns `source` into `module`; runs in parallel in processes of its own. */
-    int (*compile)(const optune_target *target, const optune_device *device,
-                   const char *const *flags, int n_flags, const char *source,
-                   const char *module, optune_argv *argv, optune_err *err);
-
-    /* The rest runs in the worker process. `state` is state_size bytes, zeroed. */
+/* What runs in the process that loads modules, the worker's mostly: `state` is state_size bytes,
+ * zeroed. Every slot is as wide as a pointer. */
+typedef struct optune_target_worker {
     size_t state_size;
     int (*open)(void *state, const optune_target *target, const optune_device *device,
                 optune_err *err);
@@ -420,14 +404,39 @@ typedef struct optune_target_row {
      * text and the reason in `why`. NULL: none. */
     void (*counters)(void *state, const optune_launch *launch, int n, char *text, size_t size,
                      char *why);
-
-    const char *like; /* another target's name: what this row leaves out is as there, and the
-                         worker's hooks always; NULL: this row is whole */
-
     /* Makes *buffer (NULL: a new one) stand for memory of this process, which kernels then use as
      * it is. NULL: kernels cannot, and copies are made. */
     int (*alias)(void *state, void **buffer, void *memory);
 
+    /* False when this process can run nothing more, as after a fault on the device: the worker
+     * is started again. NULL: always true. */
+    bool (*alive)(void *state);
+    /* Replaces what the caches hold, for the measuring policy `cold`. NULL: it cannot be done. */
+    int (*flush)(void *state);
+    /* Not 0: what `time` returns is a cost of another kind, which this machine's clock says nothing
+     * about: anything above 0. */
+    intptr_t costs;
+} optune_target_worker;
+
+/* What needs no state: it runs in the asking process, `compile`'s command and `translate` in
+ * processes of their own. Every slot is as wide as a pointer. */
+typedef struct optune_target_row {
+    const char *name; /* "cpu" */
+    const char *summary;
+    const char *const *keys;   /* strategy keys, most specific first; NULL-terminated */
+    const char *source_suffix; /* ".c", ".cu" */
+    const char *module_suffix; /* ".so", ".cubin" */
+
+    /* Finds the device. ENODEV with what is missing and where it was looked for. Called in
+     * the process that tunes, never by one that only selects for a stored key. */
+    int (*probe)(const optune_target *target, optune_device *device, optune_err *err);
+    /* What generated code depends on here: "compiler=gcc 12.2.0". Writes "name=value" lines. */
+    int (*dependencies)(const optune_target *target, const optune_impl *impl, char *text,
+                        size_t size, optune_err *err);
+    /* Command that turns `source` into `module`; runs in parallel in processes of its own. */
+    int (*compile)(const optune_target *target, const optune_device *device,
+                   const char *const *flags, int n_flags, const char *source,
+                   const char *module, optune_argv *argv, optune_err *err);
     /* The device that the target's options describe (-arch=sm_90), for building where there is
      * none. NULL, or ENODEV: its options do not. */
     int (*assume)(const optune_target *target, optune_device *device, optune_err *err);
@@ -437,16 +446,12 @@ typedef struct optune_target_row {
     /* What a module uses, as its compiler said: a line "kernel=f registers=32 shared=512
      * spilled=0" for each kernel. NULL: nothing is known. */
     int (*resources)(const char *module, char *text, size_t size, optune_err *err);
-    /* False when this process can run nothing more, as after a fault on the device: the worker
-     * is started again. NULL: always true. */
-    bool (*alive)(void *state);
-    /* Replaces what the caches hold, for the measuring policy `cold`. NULL: it cannot be done. */
-    int (*flush)(void *state);
-    /* Seconds that building a module may take, and a trial; 0: 20. */
-    double patience_s;
-    /* What `time` returns is a cost of another kind, which this machine's clock says nothing about:
-     * anything above 0. */
-    bool costs;
+    double patience_s; /* that building a module may take, and a trial; 0: 20 */
+
+    const char *like; /* another target's name: each slot that this row leaves out, the worker's
+                         too, is as there. They share the other's state. NULL: this row is
+                         whole */
+    optune_target_worker worker;
 } optune_target_row;
 
 /* The row of a target as it is used, so that one that is `like` it can call its hooks. NULL:

@@ -290,40 +290,62 @@ typedef enum optune_outcome_kind {
 #undef OPTUNE_OUTCOME_ENUM
 } optune_outcome_kind;
 
-/* What is known of one trial: an outcome with everything it depends on. Texts and samples are
- * owned by whoever made the record (an arena, usually) and outlive it; NULL means absent. */
+/* What is known of one trial, a field a line. This list is the struct, the bytes in a store, the
+ * line of a log, the words of the worker, JSON and the tables of docs/formats.md; a field that is
+ * added at its end is in all of them. X(kind, name, who, log, identity, shown, unit, sentence):
+ *   kind      below; WORD, PROSE, LINES and JSON are texts. One CONFIG and one SAMPLES at most
+ *   who       ASKER knows it before the trial or learns it after it, WORKER tells it of the trial
+ *   log       OURS: under `optune` of a log's line, LINE: in AutoTVM's own part, NONE: in neither
+ *   identity  KEY: another value is another record; REST: it is not. New ones are REST, as what
+ *             is stored would be taken for new
+ *   shown     in JSON: of an ANSWER (query, select), of a RUN, of BOTH, of NONE */
+#define OPTUNE_RECORD_MAP(X)                                                                   \
+    X(WORD, call, ASKER, OURS, KEY, NONE, "", "canonical workload")                            \
+    X(WORD, op, ASKER, OURS, KEY, NONE, "", "its operator")                                    \
+    X(WORD, target, ASKER, OURS, KEY, NONE, "", "canonical, without -libs and -device")        \
+    X(WORD, device, ASKER, OURS, KEY, NONE, "", "the device's key")                            \
+    X(WORD, policy, ASKER, OURS, KEY, NONE, "", "of measuring; only equal ones compare")       \
+    X(WORD, impl, ASKER, OURS, KEY, RUN, "", "implementation")                                 \
+    X(WORD, digest, ASKER, OURS, KEY, NONE, "", "hex; of its row, bodies and headers")         \
+    X(CONFIG, config, ASKER, LINE, KEY, BOTH, "", "entities, see Config")                      \
+    X(LINES, depends, ASKER, OURS, KEY, NONE, "", "what the outcome depends on, see below")    \
+    X(OUTCOME, outcome, WORKER, OURS, KEY, NONE, "", "how it ended, see below")                \
+    X(PROSE, message, WORKER, OURS, REST, NONE, "", "what it said when it is not `ok`")        \
+    X(REAL, cost, WORKER, OURS, REST, BOTH, "s", "median of one run")                          \
+    X(REAL, low, WORKER, OURS, REST, RUN, "s", "of the median's 95 % interval")                \
+    X(REAL, high, WORKER, OURS, REST, RUN, "s", "of the median's 95 % interval")               \
+    X(SAMPLES, sample, WORKER, LINE, KEY, BOTH, "s", "one run of each sample, as taken")       \
+    X(COUNT, inner, WORKER, OURS, KEY, NONE, "", "runs per sample")                            \
+    X(REAL, error, WORKER, OURS, REST, NONE, "", "largest seen, as a fraction of its bound")   \
+    X(BITS, seed, WORKER, OURS, KEY, NONE, "", "hex; of the inputs it was verified with")      \
+    X(FLAG, final, ASKER, OURS, KEY, BOTH, "", "measured interleaved with other finalists")    \
+    X(LINES, counters, WORKER, OURS, REST, NONE, "", "of the hardware, per run; see below")    \
+    X(REAL, all_cost, ASKER, LINE, REST, NONE, "s", "of the trial: compile, verify, measure")  \
+    X(REAL, time, ASKER, LINE, KEY, ANSWER, "s", "unix time at its end")                       \
+    X(WORD, tool, ASKER, OURS, REST, ANSWER, "", "version of optune, or what wrote the log")   \
+    X(JSON, task, ASKER, LINE, REST, NONE, "", "AutoTVM's [target, task, args, kwargs]")       \
+    X(PROSE, source, ASKER, NONE, REST, ANSWER, "", "`run`, or the log it was read from")
+
+/* What each kind is in C. */
+#define OPTUNE_RECORD_WORD(name) const char *name;  /* one short line; NULL: absent */
+#define OPTUNE_RECORD_PROSE(name) const char *name; /* any text */
+#define OPTUNE_RECORD_LINES(name) const char *name; /* "name=value" lines */
+#define OPTUNE_RECORD_JSON(name) const char *name;
+#define OPTUNE_RECORD_REAL(name) double name; /* infinity: there is none */
+#define OPTUNE_RECORD_COUNT(name) int64_t name;
+#define OPTUNE_RECORD_BITS(name) uint64_t name;
+#define OPTUNE_RECORD_FLAG(name) bool name;
+#define OPTUNE_RECORD_OUTCOME(name) int name; /* optune_outcome_kind */
+#define OPTUNE_RECORD_CONFIG(name) optune_config name;
+#define OPTUNE_RECORD_SAMPLES(name)                                                            \
+    int n_##name##s;                                                                           \
+    const double *name;
+
+/* Texts and samples are owned by whoever made the record (an arena, usually) and outlive it. */
 typedef struct optune_record {
-    /* identity of the question */
-    const char *call; /* canonical workload text */
-    const char *op;
-    const char *target; /* canonical, without -libs and -device: `cpu -threads=2` */
-    const char *device; /* the device's key */
-    const char *policy; /* measuring policy; only equal ones compare: "warm" */
-    /* the candidate */
-    const char *impl;
-    const char *digest; /* of the implementation's row, bodies and headers; hex */
-    optune_config config;
-    /* what it depends on, "name=value" lines, sorted: compiler, library, library_build,
-     * library_core, driver */
-    const char *depends;
-    /* how it ended */
-    int outcome;         /* optune_outcome_kind */
-    const char *message; /* its text when it is not OK */
-    double cost;         /* median seconds of one run; infinity when not OK */
-    double low, high;    /* 95 % confidence interval of the median */
-    int n_samples;
-    const double *sample; /* seconds of one run, in the order taken */
-    int64_t inner;        /* runs per sample */
-    double error;         /* largest error seen, as a fraction of its bound */
-    uint64_t seed;        /* of the inputs it was verified with */
-    bool final;           /* measured interleaved with the other finalists */
-    const char *counters; /* "name=value" lines, per run */
-    /* history */
-    double all_cost;    /* seconds the trial took: compile, verify, measure */
-    double time;        /* unix time at its end */
-    const char *tool;   /* version of optune, or what wrote the log */
-    const char *task;   /* AutoTVM's `input`, as JSON text: [target, task, args, kwargs] */
-    const char *source; /* where it came from: "run", or the log's name */
+#define OPTUNE_RECORD_FIELD(kind, name, ...) OPTUNE_RECORD_##kind(name)
+    OPTUNE_RECORD_MAP(OPTUNE_RECORD_FIELD)
+#undef OPTUNE_RECORD_FIELD
 } optune_record;
 
 #ifdef __cplusplus

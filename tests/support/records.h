@@ -3,7 +3,7 @@
 #ifndef OPTUNE_TESTS_RECORDS_H
 #define OPTUNE_TESTS_RECORDS_H
 
-#include "base/base.h"
+#include "base/record.h"
 
 /* A full record; equal numbers give equal records, others differ. The texts live for ever. */
 optune_record some_record(int number);
@@ -12,6 +12,7 @@ optune_record some_record(int number);
 void record_cost(optune_record *record, double cost);
 /* Fails the test unless both say the same in every field but `source`. */
 void check_same_record(const optune_record *a, const optune_record *b);
+void check_same_field(const optune_record *a, const optune_record *b, const ot_record_field *f);
 optune_device some_device(const char *key);
 
 #endif

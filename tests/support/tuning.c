@@ -2,6 +2,7 @@
 /* Runs through the public calls; what they left behind is read through the store's own. */
 #include "support/tuning.h"
 
+#include "base/record.h"
 #include "support/check.h"
 
 #include <glob.h>
@@ -144,17 +145,7 @@ static int keep(void *arg, const optune_record *from)
     optune_record *more = ot_arena_alloc(&all->arena, (size_t)(all->n + 1) * sizeof *more);
     for (int i = 0; i < all->n; i++)
         more[i] = all->record[i];
-    optune_record *r = &more[all->n++];
-    *r = *from;
-    const char **text[] = {&r->call, &r->op,     &r->target,  &r->device,  &r->policy,
-                           &r->impl, &r->digest, &r->depends, &r->message, &r->counters,
-                           &r->tool, &r->task,   &r->source};
-    for (int i = 0; i < OT_COUNT(text); i++)
-        *text[i] = ot_arena_copy(&all->arena, *text[i]);
-    double *sample = ot_arena_alloc(&all->arena, (size_t)(r->n_samples + 1) * sizeof *sample);
-    for (int i = 0; i < r->n_samples; i++)
-        sample[i] = from->sample[i];
-    r->sample = sample;
+    ot_record_keep(&all->arena, &more[all->n++], from);
     all->record = more;
     return 0;
 }

@@ -68,18 +68,18 @@ void words_open(words *w, const char *arch, const char *const *files)
     }
     w->row = ot_target_find("emulated");
     const char *module = compile(w, files);
-    w->state = ot_alloc(w->row->state_size);
-    memset(w->state, 0, w->row->state_size);
-    check_ok(w->row->open(w->state, &w->target, &w->device, &err));
-    check_ok(w->row->load(w->state, module, &w->module, &err));
+    w->state = ot_alloc(w->row->worker.state_size);
+    memset(w->state, 0, w->row->worker.state_size);
+    check_ok(w->row->worker.open(w->state, &w->target, &w->device, &err));
+    check_ok(w->row->worker.load(w->state, module, &w->module, &err));
 }
 
 void words_close(words *w)
 {
     if (w->module)
-        w->row->unload(w->state, w->module);
+        w->row->worker.unload(w->state, w->module);
     if (w->state)
-        w->row->close(w->state);
+        w->row->worker.close(w->state);
     free(w->state);
     ot_remove_tree(w->dir);
 }
@@ -111,12 +111,12 @@ int words_try(words *w, const char *kernel, int threads, const words_array *arra
     optune_launch launch = {.stage = &stage};
     if (!w->module)
         skip();
-    launch.function = w->row->symbol(w->state, w->module, kernel);
+    launch.function = w->row->worker.symbol(w->state, w->module, kernel);
     assert_non_null(launch.function);
     for (int i = 0; i < n; i++) {
         const int64_t bytes = (int64_t)arrays[i].bytes;
-        check_ok(w->row->alloc(w->state, bytes, true, &buffer[i], &err));
-        check_ok(w->row->write(w->state, buffer[i], arrays[i].data, bytes));
+        check_ok(w->row->worker.alloc(w->state, bytes, true, &buffer[i], &err));
+        check_ok(w->row->worker.write(w->state, buffer[i], arrays[i].data, bytes));
         stage.arg[i] = optune_input_arg(i);
         launch.arg[i] = buffer[i];
         if (arrays[i].map) {
@@ -126,11 +126,12 @@ int words_try(words *w, const char *kernel, int threads, const words_array *arra
             launch.arg[i] = &map[i];
         }
     }
-    const int status = w->row->run(w->state, &launch, 1, failure);
+    const int status = w->row->worker.run(w->state, &launch, 1, failure);
     for (int i = 0; i < n; i++) {
-        check_ok(w->row->read(w->state, buffer[i], arrays[i].data, (int64_t)arrays[i].bytes));
-        assert_true(status < 0 || w->row->intact(w->state, buffer[i]));
-        w->row->free(w->state, buffer[i]);
+        check_ok(
+            w->row->worker.read(w->state, buffer[i], arrays[i].data, (int64_t)arrays[i].bytes));
+        assert_true(status < 0 || w->row->worker.intact(w->state, buffer[i]));
+        w->row->worker.free(w->state, buffer[i]);
     }
     return status;
 }

@@ -124,11 +124,11 @@ static void test_launch(void **state)
     check_ok(ot_target_parse("cuda", &target, &err));
     check_ok(ot_cuda_probe(&target, &device, &err));
     const optune_target_row *row = ot_target_find("cuda");
-    void *s = ot_alloc(row->state_size);
-    check_ok(row->open(s, &target, &device, &err));
+    void *s = ot_alloc(row->worker.state_size);
+    check_ok(row->worker.open(s, &target, &device, &err));
     snprintf(module_file, sizeof module_file, "%s/m.cubin", dir);
     check_ok(ot_gpu_module_write(module_file, "", elf, sizeof elf, &err));
-    check_ok(row->load(s, module_file, &module, &err));
+    check_ok(row->worker.load(s, module_file, &module, &err));
     for (int i = 0; i < N * K; i++) {
         in[0][i] = (float)(i % 7);
         in[1][i] = (float)(i % 5 - 2);
@@ -137,9 +137,9 @@ static void test_launch(void **state)
         want[i / K / N][i / K % N] +=
             in[0][i / K / N * K + i % K] * in[1][i / K % N * K + i % K];
     for (int i = 0; i < 3; i++)
-        check_ok(row->alloc(s, (int64_t)sizeof in[0], true, &buffer[i], &err));
+        check_ok(row->worker.alloc(s, (int64_t)sizeof in[0], true, &buffer[i], &err));
     for (int i = 0; i < 2; i++)
-        check_ok(row->write(s, buffer[i], in[i], (int64_t)sizeof in[i]));
+        check_ok(row->worker.write(s, buffer[i], in[i], (int64_t)sizeof in[i]));
 
     optune_tensor_map map[2];
     for (int i = 0; i < 2; i++)
@@ -157,19 +157,19 @@ static void test_launch(void **state)
         .arg = {optune_tensor_map_arg(0), optune_tensor_map_arg(1), optune_output_arg(0)},
         .block = {32},
     };
-    optune_launch launch = {.function = row->symbol(s, module, "dense"),
+    optune_launch launch = {.function = row->worker.symbol(s, module, "dense"),
                             .stage = &stage,
                             .arg = {&map[0], &map[1], buffer[2]}};
-    check_ok(row->run(s, &launch, 1, &err));
-    check_ok(row->read(s, buffer[2], got, (int64_t)sizeof got));
+    check_ok(row->worker.run(s, &launch, 1, &err));
+    check_ok(row->worker.read(s, buffer[2], got, (int64_t)sizeof got));
     assert_memory_equal(got, want, sizeof got);
-    assert_true(row->time(s, &launch, 1, 40, &err) > 0); /* replayed as graphs, too */
+    assert_true(row->worker.time(s, &launch, 1, 40, &err) > 0); /* replayed as graphs, too */
     map[1].buffer = NULL;
-    assert_int_equal(row->run(s, &launch, 1, &err), OPTUNE_EUSAGE);
+    assert_int_equal(row->worker.run(s, &launch, 1, &err), OPTUNE_EUSAGE);
     for (int i = 0; i < 3; i++)
-        row->free(s, buffer[i]);
-    row->unload(s, module);
-    row->close(s);
+        row->worker.free(s, buffer[i]);
+    row->worker.unload(s, module);
+    row->worker.close(s);
     free(s);
 }
 

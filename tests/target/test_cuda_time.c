@@ -40,19 +40,20 @@ static int setup(void **state)
     check_ok(ot_target_parse("cuda", &target, &err));
     check_ok(ot_cuda_probe(&target, &device, &err));
     row = ot_target_find("cuda");
-    s = ot_alloc(row->state_size);
-    check_ok(row->open(s, &target, &device, &err));
+    s = ot_alloc(row->worker.state_size);
+    check_ok(row->worker.open(s, &target, &device, &err));
     check_ok(ot_gpu_module_write(module_file, "", elf, sizeof elf, &err));
-    check_ok(row->load(s, module_file, &module, &err));
-    launch = (optune_launch){.function = row->symbol(s, module, "dense"), .stage = &stage};
+    check_ok(row->worker.load(s, module_file, &module, &err));
+    launch =
+        (optune_launch){.function = row->worker.symbol(s, module, "dense"), .stage = &stage};
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    row->unload(s, module);
-    row->close(s);
+    row->worker.unload(s, module);
+    row->worker.close(s);
     free(s);
     ot_remove_tree(dir);
     return 0;
@@ -62,7 +63,7 @@ static int teardown(void **state)
 static double take(int64_t count)
 {
     optune_err err = {0};
-    return row->time(s, &launch, 1, count, &err) * 1e6;
+    return row->worker.time(s, &launch, 1, count, &err) * 1e6;
 }
 
 static void test_runs_only(void **state)
@@ -76,7 +77,7 @@ static void test_runs_only(void **state)
 static void test_behind_a_flush(void **state)
 {
     (void)state;
-    assert_int_equal(row->flush(s), OPTUNE_OK);
+    assert_int_equal(row->worker.flush(s), OPTUNE_OK);
     assert_true(fabs(take(1) - 1) < 1e-3);
     assert_true(fabs(take(1) - 1) < 1e-3);
 }
@@ -89,18 +90,18 @@ static void *use(void *arg)
     optune_err err = {0};
     void *buffer = NULL;
     char byte = 1;
-    *ended = row->alloc(s, 1, true, &buffer, &err);
+    *ended = row->worker.alloc(s, 1, true, &buffer, &err);
     if (*ended >= 0)
-        *ended = row->write(s, buffer, &byte, 1);
+        *ended = row->worker.write(s, buffer, &byte, 1);
     byte = 0;
     if (*ended >= 0)
-        *ended = row->read(s, buffer, &byte, 1);
+        *ended = row->worker.read(s, buffer, &byte, 1);
     if (*ended >= 0)
-        *ended = row->run(s, &launch, 1, &err);
-    if (*ended >= 0 && (byte != 1 || !row->intact(s, buffer) || take(3) < 0))
+        *ended = row->worker.run(s, &launch, 1, &err);
+    if (*ended >= 0 && (byte != 1 || !row->worker.intact(s, buffer) || take(3) < 0))
         *ended = OPTUNE_EIO;
     if (buffer)
-        row->free(s, buffer);
+        row->worker.free(s, buffer);
     return NULL;
 }
 
@@ -112,7 +113,7 @@ static void test_other_thread(void **state)
     assert_int_equal(pthread_create(&thread, NULL, use, &ended), 0);
     pthread_join(thread, NULL);
     assert_int_equal(ended, OPTUNE_OK);
-    assert_true(row->alive(s));
+    assert_true(row->worker.alive(s));
 }
 
 static void test_key(void **state)

@@ -258,7 +258,7 @@ static void test_runs_a_module(void **state)
     (void)state;
     optune_err err = {0};
     char from[1100], to[1100];
-    void *s = calloc(1, row->state_size), *module = NULL, *buffer[2];
+    void *s = calloc(1, row->worker.state_size), *module = NULL, *buffer[2];
     optune_argv argv = {0};
     snprintf(from, sizeof from, "%s/a.c", dir);
     snprintf(to, sizeof to, "%s/a.so", dir);
@@ -266,42 +266,42 @@ static void test_runs_a_module(void **state)
     check_ok(row->compile(&target, &device, NULL, 0, from, to, &argv, &err));
     check_ok(ot_run_program(argv.word, 30, NULL, &err));
     optune_argv_release(&argv);
-    check_ok(row->open(s, &target, &device, &err));
-    assert_true(row->load(s, "/nowhere.so", &module, &err) < 0);
+    check_ok(row->worker.open(s, &target, &device, &err));
+    assert_true(row->worker.load(s, "/nowhere.so", &module, &err) < 0);
     check_contains(err.text, "/nowhere.so");
-    check_ok(row->load(s, to, &module, &err));
+    check_ok(row->worker.load(s, to, &module, &err));
     const float ones[8] = {1, 1, 1, 1, 1, 1, 1, 1}, zeros[8] = {0};
     float got[8];
     for (int i = 0; i < 2; i++)
-        check_ok(row->alloc(s, sizeof ones, i == 0, &buffer[i], &err));
-    check_ok(row->write(s, buffer[0], ones, sizeof ones));
-    check_ok(row->write(s, buffer[1], zeros, sizeof zeros));
+        check_ok(row->worker.alloc(s, sizeof ones, i == 0, &buffer[i], &err));
+    check_ok(row->worker.write(s, buffer[0], ones, sizeof ones));
+    check_ok(row->worker.write(s, buffer[1], zeros, sizeof zeros));
     int64_t n = 8;
     const optune_stage stage = {
         .n_args = 3,
         .arg = {optune_input_arg(0), optune_output_arg(0), optune_int_arg(8)},
     };
-    const optune_launch launch = {.function = row->symbol(s, module, "add"),
+    const optune_launch launch = {.function = row->worker.symbol(s, module, "add"),
                                   .stage = &stage,
                                   .arg = {buffer[0], buffer[1], &n}};
     assert_non_null(launch.function);
-    assert_null(row->symbol(s, module, "no_such_function"));
-    check_ok(row->run(s, &launch, 1, &err));
-    assert_true(row->time(s, &launch, 1, 9, &err) > 0);
-    check_ok(row->read(s, buffer[1], got, sizeof got));
+    assert_null(row->worker.symbol(s, module, "no_such_function"));
+    check_ok(row->worker.run(s, &launch, 1, &err));
+    assert_true(row->worker.time(s, &launch, 1, 9, &err) > 0);
+    check_ok(row->worker.read(s, buffer[1], got, sizeof got));
     for (int i = 0; i < 8; i++)
         assert_true(got[i] == 10); /* once, and nine times */
     char text[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
-    row->counters(s, &launch, 1, text, sizeof text, why);
+    row->worker.counters(s, &launch, 1, text, sizeof text, why);
     assert_true((text[0] == '\0') != (why[0] == '\0'));
     optune_stage odd = stage;
     odd.arg[2].kind = OPTUNE_ARG_TENSOR_MAP;
     const optune_launch bad = {.function = launch.function, .stage = &odd};
-    assert_int_equal(row->run(s, &bad, 1, &err), OPTUNE_EUNSUPPORTED);
+    assert_int_equal(row->worker.run(s, &bad, 1, &err), OPTUNE_EUNSUPPORTED);
     for (int i = 0; i < 2; i++)
-        row->free(s, buffer[i]);
-    row->unload(s, module);
-    row->close(s);
+        row->worker.free(s, buffer[i]);
+    row->worker.unload(s, module);
+    row->worker.close(s);
     free(s);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last word on a graph, over tests/data/plugin_moody.c: what is best in a loop and ten times as
- * slow as another one in a graph is not what the graph is computed with. The moods are waits that a busy
- * machine makes longer for all, never shorter.
+ * The last word on a graph, over tests/data/plugin_moody.c: what is best in a loop and ten times
+ * as slow as another one in a graph is not what the graph is computed with. The moods are waits
+ * that a busy machine makes longer for all, never shorter.
  */
 #include "answer/graph.h"
 #include "optune/graph.h"
