@@ -77,9 +77,11 @@ int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *n
     return status < 0 ? status : OPTUNE_OK;
 }
 
-/* "data.0" in "x.1 data.0" */
+/* "data.0" in "x.1 data.0"; anything in "*" */
 static bool listed(const char *list, const char *input, int dim)
 {
+    if (list && strcmp(list, "*") == 0)
+        return true;
     char word[OPTUNE_NAME_SIZE];
     const int n = snprintf(word, sizeof(word), "%s.%d", input, dim);
     for (const char *p = list; p && *p; p += strspn(p, " ")) {

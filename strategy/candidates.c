@@ -9,6 +9,8 @@
 
 #include "strategy/inside.h"
 
+enum { OT_GENERIC_PLEVEL = -1000 }; /* below whatever a row says */
+
 typedef struct names {
     const optune_strategy *strategy;
     const optune_call *call;
@@ -163,6 +165,32 @@ int ot_row_plevel(const optune_strategy_row *row)
     return row->plevel == OPTUNE_PLEVEL_ZERO ? 0 : row->plevel ? row->plevel : OPTUNE_PLEVEL;
 }
 
+/* The op's generic implementation, where no row computes the call: measuring it beside those that
+ * do would only take their time. A library that is no more than measured is no answer. */
+static void add_generic(const optune_task *task, const optune_strategy *strategy,
+                        ot_candidate *candidate, int *n)
+{
+    const optune_strategy_row row = {.plevel = OT_GENERIC_PLEVEL};
+    const optune_impl *answers = NULL;
+    int n_impls;
+    const optune_impl *const *impl = ot_impls(&n_impls);
+    for (int i = 0; i < *n && !answers; i++)
+        answers = candidate[i].refusal == OT_VALID ? candidate[i].impl : NULL;
+    for (int i = 0; i < n_impls && *n < OT_MAX_CANDIDATES; i++) {
+        if (!impl[i]->generic || strcmp(impl[i]->op, task->call->op->name) != 0)
+            continue;
+        ot_candidate *c = &candidate[*n];
+        *c = (ot_candidate){.impl = impl[i], .plevel = row.plevel, .order = *n};
+        c->refusal = OT_REFUSED_CONDITION;
+        if (answers)
+            optune_refuse(c->why, "serves calls that no other computes, as %s does",
+                          answers->name);
+        else
+            c->refusal = refusal(task, strategy, &row, impl[i], c->why);
+        ++*n;
+    }
+}
+
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)
 {
     const optune_op *op = task->call->op;
@@ -189,5 +217,6 @@ int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optu
         c->refusal = refusal(task, strategy, row, impl, c->why);
         ++*n;
     }
+    add_generic(task, strategy, candidate, n);
     return OPTUNE_OK;
 }

@@ -28,23 +28,53 @@ static int input_named(const optune_op *op, const char *name, size_t n)
     return -1;
 }
 
+static int make_range(optune_dim *dim, int d)
+{
+    const int64_t size = dim->min;
+    *dim = (optune_dim){.min = 1, .max = 2 * size + 3};
+    snprintf(dim->name, sizeof dim->name, "d%d_%d", d, (int)size);
+    return 1;
+}
+
+/* Any dim: as many at once as the type relation lets vary, by a few draws. */
+static bool widen_any(const optune_call *call, optune_call *range)
+{
+    optune_err err = {0};
+    ot_symbols symbols;
+    for (int tries = 0; tries < 20; tries++) {
+        int varying = 0;
+        *range = *call;
+        for (int i = 0; i < call->n_inputs; i++)
+            for (int d = 0; d < call->input[i].type.rank; d++)
+                if (tries == 0 || optune_random_below(&t.rng, 2 + tries / 4) == 0)
+                    varying += make_range(&range->input[i].type.dim[d], d);
+        for (int i = 0; i < range->n_outputs; i++)
+            range->output[i] = (optune_tensor){.rank = -1};
+        if (varying && ot_call_infer(range, &err) >= 0 &&
+            ot_symbols_of(range, &symbols, &err) >= 0)
+            return true;
+    }
+    return false;
+}
+
 /* Every listed dim becomes a range; equal sizes at equal places are one dim, and a 1 that is
  * broadcast stays what it is. False when nothing is left to vary. */
 static bool widen(const optune_impl *impl, const optune_call *call, optune_call *range)
 {
     int varying = 0;
+    if (strcmp(impl->symbolic, "*") == 0)
+        return widen_any(call, range);
     *range = *call;
     for (const char *p = impl->symbolic; *p; p += strspn(p, " ")) {
         const size_t n = strcspn(p, " "), dot = strcspn(p, ".");
         const int input = input_named(call->op, p, dot), d = p[dot + 1] - '0';
         p += n;
+        if (input < 0)
+            return false;
         optune_dim *dim = &range->input[input].type.dim[d];
         if (input > 0 && dim->min == 1)
             continue;
-        const int64_t size = dim->min;
-        *dim = (optune_dim){.min = 1, .max = 2 * size + 3};
-        snprintf(dim->name, sizeof dim->name, "d%d_%d", d, (int)size);
-        varying++;
+        varying += make_range(dim, d);
     }
     for (int i = 0; i < range->n_outputs; i++)
         range->output[i] = (optune_tensor){.rank = -1};
