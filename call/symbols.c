@@ -104,7 +104,7 @@ bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why)
             const optune_dim *dim = &type->dim[d];
             if (optune_dim_known(dim))
                 continue;
-            if (call->n_epilogues)
+            if (call->n_epilogues && !impl->generic)
                 return optune_refuse(why, "fuses operators for constant shapes only");
             if (!listed(impl->symbolic, input, d))
                 return optune_refuse(why, "needs dim %d of '%s' to be a constant", d, input);

@@ -2,7 +2,8 @@
 /*
  * Build-time program: writes gen/bodies.c, one entry for each implementation file named on the
  * command line, in that order. A body is flattened: quoted includes are replaced by the file's
- * text, each at most once; a body is impl_<id>.kernel.c, .kernel.cu for GPUs, .kernel.h for both. The digest
+ * text, each at most once; a body is impl_<id>.kernel.c, .kernel.cu for
+ * GPUs, .kernel.h for both. The digest
  * covers the row's own file, its body and every quoted include under kernels/ that either of
  * them reaches, so that a change of what an implementation is made of changes it, and a change
  * elsewhere does not.

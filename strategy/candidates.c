@@ -151,7 +151,8 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
         return OT_REFUSED_CONDITION;
     if (!ot_impl_applies(impl, task, why))
         return OT_REFUSED_APPLIES;
-    if (!ot_epilogue_applies(task, why))
+    if (impl->generic ? !ot_generic_epilogue_applies(task, why)
+                      : !ot_epilogue_applies(task, why))
         return OT_REFUSED_FUSED;
     if (impl->library && !optune_target_has_lib(task->target, impl->library)) {
         optune_refuse(why, "library '%s' is not named in -libs", impl->library);
@@ -172,23 +173,19 @@ static void add_generic(const optune_task *task, const optune_strategy *strategy
 {
     const optune_strategy_row row = {.plevel = OT_GENERIC_PLEVEL};
     const optune_impl *answers = NULL;
-    int n_impls;
-    const optune_impl *const *impl = ot_impls(&n_impls);
+    const optune_impl *generic = ot_generic_of(task->call->op);
     for (int i = 0; i < *n && !answers; i++)
         answers = candidate[i].refusal == OT_VALID ? candidate[i].impl : NULL;
-    for (int i = 0; i < n_impls && *n < OT_MAX_CANDIDATES; i++) {
-        if (!impl[i]->generic || strcmp(impl[i]->op, task->call->op->name) != 0)
-            continue;
-        ot_candidate *c = &candidate[*n];
-        *c = (ot_candidate){.impl = impl[i], .plevel = row.plevel, .order = *n};
-        c->refusal = OT_REFUSED_CONDITION;
-        if (answers)
-            optune_refuse(c->why, "serves calls that no other computes, as %s does",
-                          answers->name);
-        else
-            c->refusal = refusal(task, strategy, &row, impl[i], c->why);
-        ++*n;
-    }
+    if (!generic || *n == OT_MAX_CANDIDATES)
+        return;
+    ot_candidate *c = &candidate[*n];
+    *c = (ot_candidate){.impl = generic, .plevel = row.plevel, .order = *n};
+    c->refusal = OT_REFUSED_CONDITION;
+    if (answers)
+        optune_refuse(c->why, "serves calls that no other computes, as %s does", answers->name);
+    else
+        c->refusal = refusal(task, strategy, &row, generic, c->why);
+    ++*n;
 }
 
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)

@@ -12,9 +12,7 @@ INLINE product product_of(const generic_call *c)
     DIMS(y, X1);
     const i64 m = x[TRANSPOSE_A ? 2 : 1], k = x[TRANSPOSE_A ? 1 : 2];
     const i64 n = y[TRANSPOSE_B ? 1 : 2];
-    const product p = {MAX(x[0], y[0]),     m,
-                       n,                   k,
-                       x[0] == 1 ? 0 : m * k, y[0] == 1 ? 0 : n * k};
+    const product p = {MAX(x[0], y[0]), m, n, k, x[0] == 1 ? 0 : m * k, y[0] == 1 ? 0 : n * k};
     return p;
 }
 

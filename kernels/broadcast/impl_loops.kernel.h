@@ -8,8 +8,7 @@
     {                                                                                          \
         DIMS(dim, X##k);                                                                       \
         for (int d = 0; d < X##k##_RANK; d++)                                                  \
-            out[O0_RANK - X##k##_RANK + d] =                                                   \
-                MAX(out[O0_RANK - X##k##_RANK + d], dim[d]);                                   \
+            out[O0_RANK - X##k##_RANK + d] = MAX(out[O0_RANK - X##k##_RANK + d], dim[d]);      \
     }
 
 INLINE void shape(const generic_call *c, i64 *out)
@@ -52,7 +51,9 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
     shape(c, out);
     while (first < last) {
         place(first, out, O0_RANK, at);
-        const i64 row = O0_RANK > 0 ? out[O0_RANK > 0 ? O0_RANK - 1 : 0] - at[O0_RANK > 0 ? O0_RANK - 1 : 0] : 1;
+        const i64 row =
+            O0_RANK > 0 ? out[O0_RANK > 0 ? O0_RANK - 1 : 0] - at[O0_RANK > 0 ? O0_RANK - 1 : 0]
+                        : 1;
         const i64 n = MIN(last - first, row);
         EACH_INPUT(OPERAND)
         for (i64 j = 0; j < n; j++) {

@@ -93,7 +93,7 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
 #define GENERIC_ENTRY                                                                          \
     KERNEL(THREADS, 1, 1)                                                                      \
     loops(EACH_INPUT(GENERIC_X_PARAMETER)                                                      \
-                GENERIC_O_PARAMETERS GENERIC_TIMES(SYMBOLS, GENERIC_S_PARAMETER))              \
+              GENERIC_O_PARAMETERS GENERIC_TIMES(SYMBOLS, GENERIC_S_PARAMETER))                \
     {                                                                                          \
         generic_call call;                                                                     \
         EACH_INPUT(GENERIC_X_SET)                                                              \
@@ -108,7 +108,7 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
 #define GENERIC_O_SET(k) call.o##k = arg[INPUTS + k];
 #define GENERIC_S_SET(k) call.s[k] = *(const i64 *)arg[INPUTS + OUTPUTS + k];
 #define GENERIC_ENTRY                                                                          \
-    void loops(void *const *arg)                                                             \
+    void loops(void *const *arg)                                                               \
     {                                                                                          \
         generic_call call;                                                                     \
         EACH_INPUT(GENERIC_X_SET)                                                              \
@@ -118,7 +118,7 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
         const i64 task = MIN(share, (i64)4096);                                                \
         PARALLEL_FOR                                                                           \
         for (i64 t = 0; t < CEIL_DIV(all, task); t++)                                          \
-            some(&call, t * task, MIN((t + 1) * task, all));                                   \
+            some(&call, t *task, MIN((t + 1) * task, all));                                    \
     }
 #endif
 

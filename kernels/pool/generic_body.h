@@ -16,13 +16,13 @@
 
 /* One spatial axis, of the data and of the windows. */
 typedef struct pool_side {
-    i64 in, out, kernel, stride, dilation, before, after;
+    i64 in, out, taps, stride, dilation, before, after;
 } pool_side;
 
 /* How many windows there are. */
-INLINE i64 windows(i64 in, i64 kernel, i64 stride, i64 dilation, i64 pads)
+INLINE i64 windows(i64 in, i64 size, i64 stride, i64 dilation, i64 pads)
 {
-    const i64 room = in + pads - dilation * (kernel - 1) - 1;
+    const i64 room = in + pads - dilation * (size - 1) - 1;
     return (CEIL_MODE ? CEIL_DIV(room, stride) : room / stride) + 1;
 }
 
@@ -49,7 +49,7 @@ INLINE i64 last_tap(const pool_side *s, i64 o)
 {
     const i64 room = s->in - (o * s->stride - s->before);
     const i64 taps = room > 0 ? CEIL_DIV(room, s->dilation) : 0;
-    return MIN(taps, s->kernel);
+    return MIN(taps, s->taps);
 }
 
 /* Positions of window o that a mean counts. */
@@ -58,7 +58,7 @@ INLINE i64 counted(const pool_side *s, i64 o)
     const i64 room = s->in + s->after - (o * s->stride - s->before);
     const i64 all = room > 0 ? CEIL_DIV(room, s->dilation) : 0;
     const i64 inside = last_tap(s, o) - first_tap(s, o);
-    return COUNT_PAD ? MIN(all, s->kernel) : MAX(inside, (i64)0);
+    return COUNT_PAD ? MIN(all, s->taps) : MAX(inside, (i64)0);
 }
 
 INLINE i64 position(const pool_side *s, i64 o, i64 tap)

@@ -19,8 +19,7 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
         for (i64 i = first_tap(&sy, y); i < last_tap(&sy, y); i++)
             for (i64 j = first_tap(&sx, x); j < last_tap(&sx, x); j++) {
                 const i64 row = plane * dim[2] + position(&sy, y, i);
-                const ACC v =
-                    (ACC)READ(0, (row * dim[3] + position(&sx, x, j)) * BLOCK + lane);
+                const ACC v = (ACC)READ(0, (row * dim[3] + position(&sx, x, j)) * BLOCK + lane);
                 acc = POOL_MEAN ? acc + v : v > acc || v != v ? v : acc;
             }
         const i64 count = POOL_MEAN ? counted(&sy, y) * counted(&sx, x) : 1;

@@ -267,8 +267,9 @@ static inline void order_line(const order_shape *s, const void *data, int64_t fi
         order_nth(item, hi, lo);
     qsort(item + lo, (size_t)(hi - lo), sizeof *item, order_compare);
     for (int64_t i = lo; i < hi; i++) {
-        const double x = values ? tensor_element(data, s->data, first + item[i].index * s->at.inner)
-                                : (double)item[i].index;
+        const double x =
+            values ? tensor_element(data, s->data, first + item[i].index * s->at.inner)
+                   : (double)item[i].index;
         out[(i - lo) * step] = x;
         magnitude[(i - lo) * step] = fabs(x);
     }
