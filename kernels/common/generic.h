@@ -122,12 +122,14 @@ static inline void generic_define_tensor(optune_plan *plan, int m, const optune_
                             !half   ? ""
                             : brain ? "float_of_bfloat"
                                     : "float_of_half");
-    snprintf(name, sizeof name, "%c%d_TO", letter, i);
-    optune_plan_define_text(plan, m, name,
-                            type->dtype.code == OPTUNE_DTYPE_BOOL ? "0 !="
-                            : !half                               ? ""
-                            : brain                               ? "bfloat_of_float"
-                                                                  : "half_of_float");
+    if (letter == 'O') {
+        snprintf(name, sizeof name, "%c%d_TO", letter, i);
+        optune_plan_define_text(plan, m, name,
+                                type->dtype.code == OPTUNE_DTYPE_BOOL ? "0 !="
+                                : !half                               ? ""
+                                : brain                               ? "bfloat_of_float"
+                                                                      : "half_of_float");
+    }
     snprintf(name, sizeof name, "%c%d_RANK", letter, i);
     optune_plan_define(plan, m, name, type->rank);
     snprintf(name, sizeof name, "%c%d_DIMS", letter, i);
