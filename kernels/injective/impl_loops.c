@@ -23,7 +23,8 @@ enum {
 typedef struct fit {
     const optune_call *call;
     generic_symbols symbols;
-    int64_t low[SYMBOLS_MOST], high[SYMBOLS_MOST], first[SYMBOLS_MOST], step[SYMBOLS_MOST];
+    int64_t least[SYMBOLS_MOST], low[SYMBOLS_MOST], high[SYMBOLS_MOST], first[SYMBOLS_MOST],
+        step[SYMBOLS_MOST];
     int points[SYMBOLS_MOST], corners;
     int n; /* pieces */
     optune_piece piece[CORNERS][OPTUNE_MAX_PIECES];
@@ -62,6 +63,9 @@ static bool find_points(fit *f)
         if (pieces_at(f, size, piece) >= 0)
             break;
     }
+    if (pieces_at(f, size, piece) < 0) /* sizes that the types fix */
+        for (int k = 0; k < f->symbols.n; k++)
+            size[k] = f->first[k] = f->least[k];
     f->corners = 1;
     for (int k = 0; k < f->symbols.n; k++) {
         f->points[k] = 1;
@@ -99,6 +103,10 @@ static bool find_corners(fit *f)
         corner_sizes(f, c, size);
         if (pieces_at(f, size, f->piece[c]) != f->n)
             return false;
+        for (int i = 0; i < f->n; i++)
+            if (f->piece[c][i].rank != f->piece[0][i].rank ||
+                f->piece[c][i].input != f->piece[0][i].input)
+                return false;
     }
     return true;
 }
@@ -187,11 +195,20 @@ static bool holds(const fit *f, int piece, int which, const double *v)
         for (int k = 0; k < f->symbols.n; k++) {
             const int64_t steps = (f->high[k] - f->first[k]) / f->step[k];
             size[k] = t == 0 ? f->first[k] + steps * f->step[k]
-                             : f->first[k] + optune_random_below(&rng, steps + 1) * f->step[k];
+                      : t % 8 == 1
+                          ? f->least[k]
+                          : f->first[k] + optune_random_below(&rng, steps + 1) * f->step[k];
         }
         const int n = pieces_at(f, size, at);
-        if (n >= 0 &&
-            (n != f->n || (double)number_of(&at[piece], which) != value_at(f, v, size)))
+        if (n < 0)
+            continue;
+        bool one = false; /* then a loop may be left out, which does not change the piece */
+        for (int k = 0; k < f->symbols.n; k++)
+            one = one || size[k] == 1;
+        const bool whole = n == f->n && at[piece].rank == f->piece[0][piece].rank;
+        if (n != f->n || at[piece].input != f->piece[0][piece].input || (!whole && !one) ||
+            ((whole || which < 2) &&
+             (double)number_of(&at[piece], which) != value_at(f, v, size)))
             return false;
     }
     return true;
@@ -228,7 +245,8 @@ static bool print_pieces(const optune_call *call, fit *f, pieces_text *to)
     for (int k = 0; k < f->symbols.n; k++) {
         const optune_dim *dim =
             &call->input[f->symbols.at[k].input].type.dim[f->symbols.at[k].dim];
-        f->low[k] = dim->min > 1 ? dim->min : 1;
+        f->low[k] = dim->min > 1 || dim->max < 2 ? dim->min : 2; /* loops of 1 may be missing */
+        f->least[k] = dim->min > 1 ? dim->min : 1;
         f->high[k] = host_min(dim->max, (int64_t)1 << 16);
         f->step[k] = 1;
     }
