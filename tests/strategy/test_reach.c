@@ -29,7 +29,7 @@ static double share(const reach *r, int kind, int class)
     return asked ? 100.0 * (double)r->answered[kind][class] / (double)asked : 100;
 }
 
-/* What is known to be missing: moves along dims known at run time, and fusing behind an output
+/* What is known to be missing: moves whose strides are no polynomials, fusing behind an output
  * whose dims are computed from such. */
 static bool owed(const optune_call *call, int class)
 {
