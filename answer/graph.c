@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph on a machine: its groups as workloads, and what would be used for each. A group is
- * fused only when some implementation that may be selected here computes the whole of it.
+ * fused only when some implementation that may be selected here, and is no last resort, computes
+ * the whole of it.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static bool accepts(void *arg, const optune_call *call)
     bool valid = false;
     if (ot_candidates(&task, candidate, &n, NULL) >= 0)
         for (int i = 0; i < n && !valid; i++)
-            valid = candidate[i].refusal == OT_VALID;
+            valid = candidate[i].refusal == OT_VALID && !candidate[i].impl->generic;
     free(candidate);
     return valid;
 }

@@ -8,11 +8,12 @@
 
 #include "optune/define.h"
 
+enum { OT_FOR_CPUS = 1, OT_FOR_GPUS = 2 }; /* a .kernel.c, a .kernel.cu; a .kernel.h is both */
 typedef struct ot_body {
     const char *op, *id; /* kernels/<op>/impl_<id>.c; op NULL ends the table */
     const char *source;  /* the body with its quoted includes in place; "" when it has none */
     const char *digest;  /* hex: row, body and every header of kernels/ they include */
-    bool gpu;            /* the body is a .kernel.cu */
+    int serves;          /* OT_FOR_CPUS, OT_FOR_GPUS, or both */
 } ot_body;
 extern const ot_body ot_body_table[];
 /* kernels/common/epilogue.kernel.c and .cu: the stage that computes what is fused behind a call, on

@@ -79,6 +79,8 @@ int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
 /* The call with every dim narrowed to what `to` says of its name; lo == hi makes a constant. */
 int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
                    optune_err *err);
+/* What is left of a value in a type: integers wrap, bool is 0 or 1; floats are left alone. */
+double ot_number_as(optune_dtype dtype, double value);
 /* Whether the implementation takes at run time all that is no constant in the inputs. */
 bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why);
 void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */

@@ -40,8 +40,7 @@ double optune_number_in(optune_dtype dtype, double value)
     return value < least ? least : value > most ? most : value;
 }
 
-/* What is left of a value in the type of an output. */
-static double converted(optune_dtype dtype, double value)
+double ot_number_as(optune_dtype dtype, double value)
 {
     if (dtype.code == OPTUNE_DTYPE_FLOAT || dtype.code == OPTUNE_DTYPE_BFLOAT)
         return value;
@@ -117,7 +116,7 @@ static void scalar_reference(const optune_call *call, const void *const *in,
                 offset += stride[i][d] * at[d];
             x[i] = element(&call->input[i].type, in[i], offset);
         }
-        out[n] = converted(call->output[0].dtype, call->op->scalar->value(x, number));
+        out[n] = ot_number_as(call->output[0].dtype, call->op->scalar->value(x, number));
         magnitude[n] = fabs(out[n]);
         n++;
     } while (next(region, at));
@@ -181,7 +180,7 @@ static void reduce_reference(const optune_call *call, const void *const *in,
         double sum = run_scalar(op->identity, 0, 0, number), size = sum;
         for (int64_t i = 0; i < r.count; i++) {
             const double x = run_scalar(op->map, element(type, in[0], offset), 0, number);
-            sum = converted(type->dtype, run_scalar(op->combine, sum, x, number));
+            sum = ot_number_as(type->dtype, run_scalar(op->combine, sum, x, number));
             size = run_scalar(op->combine, size, fabs(x), number);
             for (int k = 0; k < r.n; k++) {
                 offset += r.stride[k];
@@ -191,7 +190,7 @@ static void reduce_reference(const optune_call *call, const void *const *in,
                 place[k] = 0;
             }
         }
-        out[n] = converted(call->output[0].dtype,
+        out[n] = ot_number_as(call->output[0].dtype,
                            run_scalar(op->finish, sum, (double)r.count, number));
         magnitude[n] = op->rounds
                            ? fmax(fabs(run_scalar(op->finish, size, (double)r.count, number)),

@@ -77,9 +77,11 @@ int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *n
     return status < 0 ? status : OPTUNE_OK;
 }
 
-/* "data.0" in "x.1 data.0" */
+/* "data.0" in "x.1 data.0"; anything in "*" */
 static bool listed(const char *list, const char *input, int dim)
 {
+    if (list && strcmp(list, "*") == 0)
+        return true;
     char word[OPTUNE_NAME_SIZE];
     const int n = snprintf(word, sizeof(word), "%s.%d", input, dim);
     for (const char *p = list; p && *p; p += strspn(p, " ")) {
@@ -102,7 +104,7 @@ bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why)
             const optune_dim *dim = &type->dim[d];
             if (optune_dim_known(dim))
                 continue;
-            if (call->n_epilogues)
+            if (call->n_epilogues && !impl->generic)
                 return optune_refuse(why, "fuses operators for constant shapes only");
             if (!listed(impl->symbolic, input, d))
                 return optune_refuse(why, "needs dim %d of '%s' to be a constant", d, input);

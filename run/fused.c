@@ -29,6 +29,7 @@ static double reach_of(const optune_call *call)
 
 typedef struct step {
     const optune_epilogue *e;
+    optune_dtype dtype;
     double reach;
     double number[OPTUNE_MAX_NUMBERS];
     const optune_tensor
@@ -42,7 +43,7 @@ static void prepare(const optune_call *call, const void *const *in, int i, step 
     const optune_epilogue *e = &call->epilogue[i];
     const int rank = call->output[0].rank;
     optune_call alone;
-    *s = (step){.e = e, .reach = reach_of(call)};
+    *s = (step){.e = e, .dtype = call->output[0].dtype, .reach = reach_of(call)};
     optune_call_step(call, i, &alone);
     optune_call_numbers(&alone, s->number);
     for (int k = 0, from = e->extra; k <= e->n_extra; k++) {
@@ -108,7 +109,7 @@ static void apply(const step *s, const int64_t *place, int rank, double *value,
             ot_elements(s->type[k]->dtype, s->data[k], offset, 1, &x[k]);
     }
     const double before = *value;
-    const double result = at(s, x, before);
+    const double result = ot_number_as(s->dtype, at(s, x, before));
     const double moved = spread(s, x, before, result, s->reach * *magnitude);
     const int ulps = s->e->op->scalar->ulps;
     *magnitude =

@@ -148,6 +148,18 @@ static bool take(making *m, int64_t *which)
     return more;
 }
 
+/* References compute in double precision; integers of the call wrap. */
+static void wrap(optune_dtype dtype, const optune_region *region, double *value)
+{
+    int64_t n = 1;
+    if (dtype.code == OPTUNE_DTYPE_FLOAT || dtype.code == OPTUNE_DTYPE_BFLOAT)
+        return;
+    for (int d = 0; d < region->rank; d++)
+        n *= region->hi[d] - region->lo[d];
+    for (int64_t i = 0; i < n; i++)
+        value[i] = ot_number_as(dtype, value[i]);
+}
+
 /* By the operator's own reference and those of what is fused behind it. */
 static void compute_block(const making *m, const optune_region *region, double *value,
                           double *magnitude)
@@ -155,6 +167,7 @@ static void compute_block(const making *m, const optune_region *region, double *
     const void *own[OPTUNE_MAX_INPUTS] = {0}; /* one left out is NULL */
     memcpy(own, m->in, sizeof *own * (size_t)m->call->n_inputs);
     m->call->op->reference(m->call, own, m->cut->output, region, value, magnitude);
+    wrap(m->call->output[m->cut->output].dtype, region, value);
     ot_reference_fused(m->call, m->in, region, value, magnitude);
 }
 

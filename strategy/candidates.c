@@ -9,6 +9,8 @@
 
 #include "strategy/inside.h"
 
+enum { OT_GENERIC_PLEVEL = -1000 }; /* below whatever a row says */
+
 typedef struct names {
     const optune_strategy *strategy;
     const optune_call *call;
@@ -149,7 +151,8 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
         return OT_REFUSED_CONDITION;
     if (!ot_impl_applies(impl, task, why))
         return OT_REFUSED_APPLIES;
-    if (!ot_epilogue_applies(task, why))
+    if (impl->generic ? !ot_generic_epilogue_applies(task, why)
+                      : !ot_epilogue_applies(task, why))
         return OT_REFUSED_FUSED;
     if (impl->library && !optune_target_has_lib(task->target, impl->library)) {
         optune_refuse(why, "library '%s' is not named in -libs", impl->library);
@@ -161,6 +164,28 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
 int ot_row_plevel(const optune_strategy_row *row)
 {
     return row->plevel == OPTUNE_PLEVEL_ZERO ? 0 : row->plevel ? row->plevel : OPTUNE_PLEVEL;
+}
+
+/* The op's generic implementation, where no row computes the call: measuring it beside those that
+ * do would only take their time. A library that is no more than measured is no answer. */
+static void add_generic(const optune_task *task, const optune_strategy *strategy,
+                        ot_candidate *candidate, int *n)
+{
+    const optune_strategy_row row = {.plevel = OT_GENERIC_PLEVEL};
+    const optune_impl *answers = NULL;
+    const optune_impl *generic = ot_generic_of(task->call->op);
+    for (int i = 0; i < *n && !answers; i++)
+        answers = candidate[i].refusal == OT_VALID ? candidate[i].impl : NULL;
+    if (!generic || *n == OT_MAX_CANDIDATES)
+        return;
+    ot_candidate *c = &candidate[*n];
+    *c = (ot_candidate){.impl = generic, .plevel = row.plevel, .order = *n};
+    c->refusal = OT_REFUSED_CONDITION;
+    if (answers)
+        optune_refuse(c->why, "serves calls that no other computes, as %s does", answers->name);
+    else
+        c->refusal = refusal(task, strategy, &row, generic, c->why);
+    ++*n;
 }
 
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)
@@ -189,5 +214,6 @@ int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optu
         c->refusal = refusal(task, strategy, row, impl, c->why);
         ++*n;
     }
+    add_generic(task, strategy, candidate, n);
     return OPTUNE_OK;
 }

@@ -294,6 +294,10 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
     const optune_tensor *out = &call->output[0];
     if (call->n_epilogues == 0 || plan->fused)
         return;
+    if (plan->impl->generic) {
+        ot_generic_epilogue_close(task, plan);
+        return;
+    }
     const int m = optune_plan_module(plan);
     element e = {0};
     element_of(task, out->dtype, &e);
@@ -322,7 +326,10 @@ void ot_call_digest(const optune_task *task, const optune_impl *impl, char hex[3
         return;
     const char *text[2 + OPTUNE_MAX_EPILOGUES] = {ot_impl_digest(impl),
                                                   ot_body_epilogue[on_gpu(task)].digest};
-    for (int i = 0; i < call->n_epilogues; i++)
-        text[2 + i] = call->epilogue[i].op->scalar->text;
+    for (int i = 0; i < call->n_epilogues; i++) {
+        const optune_op *op = call->epilogue[i].op;
+        const optune_impl *generic = impl->generic ? ot_generic_of(op) : NULL;
+        text[2 + i] = generic ? ot_impl_digest(generic) : op->scalar->text;
+    }
     ot_digest_hex(ot_digest_texts(text, 2 + call->n_epilogues), hex);
 }

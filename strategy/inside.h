@@ -41,6 +41,13 @@ int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
 int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int n,
                      optune_err *err);
 
+/* epilogue_generic.c: what is fused behind a generic implementation is computed by the generic ones
+ * of its own operators, a stage each, in place: any dtype, dims known at run time. */
+bool ot_generic_epilogue_applies(const optune_task *task, char *why);
+void ot_generic_epilogue_close(const optune_task *task, optune_plan *plan);
+/* The generic implementation of an op; NULL: it has none. */
+const optune_impl *ot_generic_of(const optune_op *op);
+
 /* pattern.c: rows of patterns become rows of ops. What is made lives for ever. */
 enum { OT_MAX_PATTERN_ROWS = 64 };
 bool ot_pattern_serves(optune_pattern pattern, const optune_op *op);

@@ -318,5 +318,8 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
         ot_text_printf(to, "#define %s %s\n", m->define[i].name, m->define[i].value);
     if (m->fused)
         ot_epilogue_defines(task, m->first_extra, to);
-    ot_text_add(to, m->closing ? ot_epilogue_source(task) : ot_impl_source(plan->impl));
+    if (m->closing && plan->impl->generic)
+        ot_text_add(to, ot_impl_source(ot_generic_of(task->call->epilogue[m->first_extra].op)));
+    else
+        ot_text_add(to, m->closing ? ot_epilogue_source(task) : ot_impl_source(plan->impl));
 }

@@ -381,9 +381,9 @@ bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char 
     const ot_body *body = body_of(ot_pattern_row(impl));
     if (!body || impl->source || impl->library)
         return true;
-    if (body->gpu && device->warp == 0)
+    if (!(body->serves & OT_FOR_CPUS) && device->warp == 0)
         return optune_refuse(why, "its body is for GPUs");
-    if (!body->gpu && device->warp > 0)
+    if (!(body->serves & OT_FOR_GPUS) && device->warp > 0)
         return optune_refuse(why, "its body is C for CPUs");
     return true;
 }

@@ -116,7 +116,7 @@ typedef struct ot_module {
     char flag[8][OPTUNE_WORD_SIZE];
     bool fused;      /* it computes what is fused behind the call */
     bool closing;    /* and is nothing but that: kernels/common/epilogue.kernel.c, .cu */
-    int first_extra; /* of its stages' arguments, the first extra input */
+    int first_extra; /* first extra input of its stages' arguments; generic closing: whose */
 } ot_module;
 typedef struct ot_scratch {
     char name[OPTUNE_WORD_SIZE];

@@ -86,7 +86,7 @@ typedef struct optune_impl {
     void (*plan)(const optune_task *task, const optune_config *config, optune_plan *plan);
 
     const char *source; /* plugins: the body's text. NULL: impl_<name>.kernel.c beside the row,
-                           or .kernel.cu for GPUs */
+                           .kernel.cu for GPUs, or .kernel.h for both */
 
     /* With `op` NULL: every op of this pattern that declares it gets this implementation under
      * the name <op>_<name>, with a digest that covers the op's declaration. OPTUNE_BROADCAST
@@ -94,8 +94,12 @@ typedef struct optune_impl {
     optune_pattern pattern;
     /* Dims it takes at run time, as "input.dim": "data.0 x.1". Where one of them is a range, its
      * `applies`, `space` and `plan` are asked about the whole range, and the plan must be right
-     * for every size in it. NULL: it is only asked about calls of constants. */
+     * for every size in it; "*": any dim of any input. NULL: it is only asked about calls of
+     * constants. */
     const char *symbolic;
+    /* The op's last resort on every target, right before fast: no strategy names it, each has it
+     * behind its rows, for calls that no row computes. */
+    bool generic;
 } optune_impl;
 
 /* `op` and `id` are the folder and the file's <name>: kernels/dense/impl_pack.c is

@@ -5,12 +5,22 @@
  * The sum of the elements inside the data is divided by their number, or, with
  * count_include_pad, by the number of positions inside data and padding: what ceil_mode adds
  * beyond the padding never counts. A window that counts nothing gives 0. A NaN makes its windows
- * NaN.
+ * NaN. Means of integers are cut off towards 0.
  */
 #include "kernels/pool/forward.h"
 
 static const optune_op_input inputs[] = {POOL_INPUTS, {0}};
 static const optune_op_attr attrs[] = {POOL_ATTRS, POOL_COUNT_ATTR, {0}};
+
+static int types(optune_call *call, optune_err *err)
+{
+    const int status = pool_forward_types(call, err);
+    const optune_tensor *data = &call->input[0].type;
+    if (status < 0 || data->dtype.code != OPTUNE_DTYPE_BOOL)
+        return status;
+    return tensor_misfit(err, "avg_pool2d", "output", &call->output[0], "argument 1 (data)",
+                         data, "a mean of bool is none");
+}
 
 static double terms(const optune_call *call)
 {
@@ -100,7 +110,7 @@ OPTUNE_OP(avg_pool2d) = {
     .n_outputs = 1,
     .pattern = OPTUNE_OUT_FUSABLE,
     .support_level = 2,
-    .types = pool_forward_types,
+    .types = types,
     .flops = pool_forward_flops,
     .terms = terms,
     .reference = reference,

@@ -96,6 +96,12 @@ static inline bool host_is_float(optune_dtype dtype)
     return dtype.code == OPTUNE_DTYPE_FLOAT;
 }
 
+/* A floating type of any width. */
+static inline bool host_is_real(optune_dtype dtype)
+{
+    return dtype.code == OPTUNE_DTYPE_FLOAT || dtype.code == OPTUNE_DTYPE_BFLOAT;
+}
+
 /* float32, float64, int32, int64: what generated bodies compute in. */
 static inline bool host_computes(optune_dtype dtype)
 {

@@ -48,23 +48,32 @@ static inline double tensor_element(const void *data, optune_dtype dtype, int64_
     }
 }
 
-/* Whether sums of products of `in` fit `out`: those of 8-bit integers need 32 bits. Unknown types
- * do. */
+/* Whether sums of products of `in` fit `out`: those of 8-bit integers need 32 bits, those of floats
+ * a floating type. Unknown types do. */
 static inline bool tensor_sums_fit(optune_dtype in, optune_dtype out)
 {
     const bool narrow = (in.code == OPTUNE_DTYPE_INT || in.code == OPTUNE_DTYPE_UINT) &&
                         in.bits <= 8 && in.lanes <= 1;
-    return !narrow || out.code == OPTUNE_DTYPE_UNKNOWN ||
-           (out.code == OPTUNE_DTYPE_INT && out.bits >= 32);
+    if (out.code == OPTUNE_DTYPE_UNKNOWN)
+        return true;
+    return host_is_real(in) ? host_is_real(out)
+                            : !narrow || (out.code == OPTUNE_DTYPE_INT && out.bits >= 32);
 }
 
-#define TENSOR_SUMS_NEED "sums of 8-bit products need out_dtype=i32"
+#define TENSOR_SUMS_NEED                                                                       \
+    "sums of 8-bit products need out_dtype=i32, those of floats a floating type"
 
 /* float32 or float64, one lane: what generated code on vectors asks for. */
 static inline bool tensor_is_float(const optune_tensor *t)
 {
     return t->dtype.code == OPTUNE_DTYPE_FLOAT && t->dtype.lanes == 1 &&
            (t->dtype.bits == 32 || t->dtype.bits == 64);
+}
+
+/* Whether exponentials, means and gradients have a meaning in it. Unknown types do. */
+static inline bool tensor_is_real(const optune_tensor *t)
+{
+    return t->dtype.code == OPTUNE_DTYPE_UNKNOWN || host_is_real(t->dtype);
 }
 
 /* The c of "NCHW<c>c", 0 for "NCHW", -1 for anything else. */

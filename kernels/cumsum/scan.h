@@ -19,6 +19,7 @@
 #define OPTUNE_KERNELS_SCAN_H
 
 #include "kernels/common/region_lines.h"
+#include "kernels/common/tensor.h"
 
 /* clang-format off */
 #define SCAN_INPUTS                                                                            \
@@ -109,8 +110,8 @@ static inline int scan_dtypes(optune_call *call, optune_err *err)
         const optune_tensor wanted = {.dtype = want, .rank = -1};
         return host_conflict(err, "their types differ", "output", out, "dtype", &wanted);
     }
-    if (host_is_float(data->dtype) && out->dtype.code != OPTUNE_DTYPE_UNKNOWN &&
-        !host_is_float(out->dtype))
+    if (host_is_real(data->dtype) && out->dtype.code != OPTUNE_DTYPE_UNKNOWN &&
+        !host_is_real(out->dtype))
         return host_conflict(err, "floats are not accumulated in integers", "data", data,
                              "output", out);
     return OPTUNE_OK;
@@ -180,10 +181,9 @@ static inline void scan_fetch(const scan_shape *s, const void *in, int64_t first
         }                                                                                      \
     } while (0)
     const bool sign = s->in.code == OPTUNE_DTYPE_INT;
-    if (host_is_float(s->in)) {
+    if (host_is_real(s->in)) {
         for (int64_t i = 0; i < n; i++)
-            real[i] = s->in.bits == 64 ? ((const double *)in)[first + i]
-                                       : (double)((const float *)in)[first + i];
+            real[i] = tensor_element(in, s->in, first + i);
     } else if (s->in.bits <= 8) {
         if (sign)
             SCAN_FETCH(int8_t);
@@ -220,7 +220,7 @@ static inline void scan_put(const scan_shape *s, const scan_sum *sum, double *ou
                             double *magnitude)
 {
     const uint64_t w = sum->whole;
-    if (host_is_float(s->out)) {
+    if (host_is_real(s->out)) {
         *out = sum->real;
         *magnitude = s->product ? fabs(sum->real) : sum->size;
         return;

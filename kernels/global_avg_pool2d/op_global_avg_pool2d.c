@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * global_avg_pool2d: the mean of each channel of each image; the output keeps its two spatial
- * dims, of extent 1. Relay's nn.global_avg_pool2d. A NaN makes its channel NaN.
+ * dims, of extent 1. Relay's nn.global_avg_pool2d. A NaN makes its channel NaN;
+ * means of integers are cut off towards 0.
  */
 #include <math.h>
 
@@ -30,6 +31,9 @@ static int types(optune_call *call, optune_err *err)
     if (block < 0)
         return optune_fail(err, OPTUNE_ETYPE,
                            "global_avg_pool2d: layout=%s is neither NCHW nor NCHW<c>c", layout);
+    if (data->dtype.code == OPTUNE_DTYPE_BOOL)
+        return tensor_misfit(err, "global_avg_pool2d", "output", out, "argument 1 (data)", data,
+                             "a mean of bool is none");
     const int rank = block ? 5 : 4;
     bool fits = optune_tensor_set_rank(data, rank) && optune_tensor_set_rank(out, rank) &&
                 optune_dtype_unify(&data->dtype, &out->dtype);

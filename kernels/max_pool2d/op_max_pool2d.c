@@ -2,7 +2,8 @@
 /*
  * max_pool2d: the largest element of each window. Relay's nn.max_pool2d.
  *
- * A window with a NaN gives a NaN. One that holds nothing but padding gives -infinity. Of two zeros
+ * A window with a NaN gives a NaN. One that holds nothing but padding gives -infinity,
+ * of integers the smallest. Of two zeros
  * either may be returned. Results are exact.
  */
 #include "kernels/pool/forward.h"
@@ -15,7 +16,7 @@ static void each(const pool_walk *w, int64_t plane, int64_t lane, int64_t y, int
 {
     const pool_axis *const ay = &w->s.y, *const ax = &w->s.x;
     const pool_span sy = pool_taps(ay, y), sx = pool_taps(ax, x);
-    double most = -INFINITY;
+    double most = optune_number_in(w->dtype, -INFINITY);
     for (int64_t i = sy.first; i < sy.last; i++)
         for (int64_t j = sx.first; j < sx.last; j++) {
             const double v = pool_read(w, plane, lane, y, x, i, j);

@@ -132,6 +132,9 @@ static inline int pool_forward_types(optune_call *call, optune_err *err)
 static inline int pool_backward_types(optune_call *call, optune_err *err)
 {
     optune_tensor *data = &call->input[1].type, *out = &call->output[0];
+    if (!tensor_is_real(data) || !tensor_is_real(&call->input[0].type))
+        return tensor_misfit(err, call->op->name, "output", out, "argument 2 (data)", data,
+                             "gradients are of floating types");
     if (!tensor_unify(data, out))
         return tensor_misfit(err, call->op->name, "output", out, "argument 2 (data)", data,
                              "a gradient has the type of what it is of");

@@ -43,6 +43,9 @@ static int types(optune_call *call, optune_err *err)
                            host_type_text(data, text),
                            (long long)optune_call_int(call, "axis"));
     }
+    if (!tensor_is_real(data))
+        return tensor_misfit(err, "softmax", "output", out, "argument 1 (data)", data,
+                             "exponentials need a floating type");
     const int status = data->rank < 0 ? OPTUNE_OK : host_axis_settle(call, data, err);
     return status < 0 ? status : optune_tensor_known(data) ? OPTUNE_OK : 1;
 }

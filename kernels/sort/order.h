@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "kernels/common/region_lines.h"
+#include "kernels/common/tensor.h"
 
 /* clang-format off */
 #define ORDER_INPUTS                                                                           \
@@ -191,7 +192,7 @@ typedef struct order_item {
 static inline uint64_t order_key(const order_shape *s, const void *data, int64_t at)
 {
     const uint64_t sign = (uint64_t)1 << 63;
-    if (!host_is_float(s->data)) {
+    if (!host_is_real(s->data)) {
         const bool wide = s->data.bits == 64;
         const bool is_signed = s->data.code == OPTUNE_DTYPE_INT;
         const uint64_t x = s->data.bits == 8 ? (is_signed ? (uint64_t)((const int8_t *)data)[at]
@@ -205,8 +206,7 @@ static inline uint64_t order_key(const order_shape *s, const void *data, int64_t
         const uint64_t up = is_signed ? x ^ sign : x;
         return s->ascend ? up : ~up;
     }
-    const double x =
-        s->data.bits == 64 ? ((const double *)data)[at] : (double)((const float *)data)[at];
+    const double x = tensor_element(data, s->data, at);
     if (isnan(x))
         return UINT64_MAX;
     const double up = s->ascend ? x : -x, same = s->indices >= 0 && x == 0 ? 0 : up;
@@ -253,17 +253,6 @@ static inline void order_nth(order_item *a, int64_t n, int64_t at)
     }
 }
 
-static inline double order_value(const order_shape *s, const void *data, int64_t at)
-{
-    if (host_is_float(s->data))
-        return s->data.bits == 64 ? ((const double *)data)[at]
-                                  : (double)((const float *)data)[at];
-    return s->data.bits == 64   ? (double)((const int64_t *)data)[at]
-           : s->data.bits == 32 ? (double)((const int32_t *)data)[at]
-           : s->data.bits == 16 ? (double)((const int16_t *)data)[at]
-                                : (double)((const int8_t *)data)[at];
-}
-
 /* Results [lo, hi) of the line that begins at `first`, `step` apart in the region. */
 static inline void order_line(const order_shape *s, const void *data, int64_t first, int64_t lo,
                               int64_t hi, bool values, int64_t step, order_item *item,
@@ -278,8 +267,9 @@ static inline void order_line(const order_shape *s, const void *data, int64_t fi
         order_nth(item, hi, lo);
     qsort(item + lo, (size_t)(hi - lo), sizeof *item, order_compare);
     for (int64_t i = lo; i < hi; i++) {
-        const double x = values ? order_value(s, data, first + item[i].index * s->at.inner)
-                                : (double)item[i].index;
+        const double x =
+            values ? tensor_element(data, s->data, first + item[i].index * s->at.inner)
+                   : (double)item[i].index;
         out[(i - lo) * step] = x;
         magnitude[(i - lo) * step] = fabs(x);
     }

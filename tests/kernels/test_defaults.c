@@ -119,8 +119,10 @@ static void submit_default(bench *b, const optune_call *call, const char *text)
     optune_err err = {0};
     if (ot_select(&task, NULL, 0, choice, &err) >= 0)
         submit(b, call, text, choice->row[choice->winner].candidate.impl, &choice->config);
-    else
-        check_contains(err.text, "no valid implementation");
+    else {
+        b->failed++;
+        print_error("%s\n    %s\n", text, err.text);
+    }
     free(choice);
 }
 

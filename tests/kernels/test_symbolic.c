@@ -16,7 +16,7 @@
 static struct {
     workbench at;
     uint64_t rng;
-    int configs, checked, skipped, failed;
+    int configs, checked, skipped, failed, misfits;
 } t;
 
 static int input_named(const optune_op *op, const char *name, size_t n)
@@ -28,23 +28,53 @@ static int input_named(const optune_op *op, const char *name, size_t n)
     return -1;
 }
 
+static int make_range(optune_dim *dim, int d)
+{
+    const int64_t size = dim->min;
+    *dim = (optune_dim){.min = 1, .max = 2 * size + 3};
+    snprintf(dim->name, sizeof dim->name, "d%d_%d", d, (int)size);
+    return 1;
+}
+
+/* Any dim: as many at once as the type relation lets vary, by a few draws. */
+static bool widen_any(const optune_call *call, optune_call *range)
+{
+    optune_err err = {0};
+    ot_symbols symbols;
+    for (int tries = 0; tries < 20; tries++) {
+        int varying = 0;
+        *range = *call;
+        for (int i = 0; i < call->n_inputs; i++)
+            for (int d = 0; d < call->input[i].type.rank; d++)
+                if (tries == 0 || optune_random_below(&t.rng, 2 + tries / 4) == 0)
+                    varying += make_range(&range->input[i].type.dim[d], d);
+        for (int i = 0; i < range->n_outputs; i++)
+            range->output[i] = (optune_tensor){.rank = -1};
+        if (varying && ot_call_infer(range, &err) >= 0 &&
+            ot_symbols_of(range, &symbols, &err) >= 0)
+            return true;
+    }
+    return false;
+}
+
 /* Every listed dim becomes a range; equal sizes at equal places are one dim, and a 1 that is
  * broadcast stays what it is. False when nothing is left to vary. */
 static bool widen(const optune_impl *impl, const optune_call *call, optune_call *range)
 {
     int varying = 0;
+    if (strcmp(impl->symbolic, "*") == 0)
+        return widen_any(call, range);
     *range = *call;
     for (const char *p = impl->symbolic; *p; p += strspn(p, " ")) {
         const size_t n = strcspn(p, " "), dot = strcspn(p, ".");
         const int input = input_named(call->op, p, dot), d = p[dot + 1] - '0';
         p += n;
+        if (input < 0)
+            return false;
         optune_dim *dim = &range->input[input].type.dim[d];
         if (input > 0 && dim->min == 1)
             continue;
-        const int64_t size = dim->min;
-        *dim = (optune_dim){.min = 1, .max = 2 * size + 3};
-        snprintf(dim->name, sizeof dim->name, "d%d_%d", d, (int)size);
-        varying++;
+        varying += make_range(dim, d);
     }
     for (int i = 0; i < range->n_outputs; i++)
         range->output[i] = (optune_tensor){.rank = -1};
@@ -58,7 +88,12 @@ static void try_at(const optune_impl *impl, const optune_call *range, const char
     ot_arena arena = {0};
     ot_text fixed = {0}, short_config = {0};
     optune_call *call = ot_alloc(sizeof *call);
-    check_ok(ot_call_narrow(range, at, call, &err));
+    if (ot_call_narrow(range, at, call, &err) < 0 && strcmp(impl->symbolic, "*") == 0) {
+        t.misfits++; /* sizes of dims that only the type relation holds together */
+        ot_arena_release(&arena);
+        free(call);
+        return;
+    }
     assert_true(ot_call_static(call));
     ot_call_print(call, &fixed);
     check_ok(ot_worker_workload(t.at.worker, fixed.s, 11, &err));
@@ -182,7 +217,7 @@ static void every_impl(const char *target, int configs, int thin)
     const optune_impl *const *impl = ot_impls(&n);
     t.configs = configs;
     thin = workbench_thin(thin);
-    t.checked = t.skipped = t.failed = 0;
+    t.checked = t.skipped = t.failed = t.misfits = 0;
     if (!workbench_find(&t.at, target))
         skip();
     workbench_start(&t.at);
@@ -197,7 +232,7 @@ static void every_impl(const char *target, int configs, int thin)
         for (const char *const *sample = op->samples; *sample; sample++, turn++)
             if (taken == 0 || turn % thin == 0)
                 taken += sample_of(impl[i], *sample);
-        if (!taken)
+        if (!taken && strcmp(impl[i]->symbolic, "*") != 0)
             fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
     }
     print_message("%d checked, %d skipped (no library), %d failed on %s\n", t.checked,

@@ -382,3 +382,31 @@ int random_asked(const char *variable, int otherwise)
     return text && ot_parse_int(text, &value) && value > 0 && value < INT32_MAX ? (int)value
                                                                                 : otherwise;
 }
+
+/* ---- ranges ------------------------------------------------------------------------------ */
+
+bool random_range(uint64_t *rng, const optune_call *call, optune_call *range)
+{
+    for (int tries = 0; tries < 8; tries++) {
+        const double share = optune_random_unit(rng);
+        int n = 0;
+        *range = *call;
+        for (int i = 0; i < optune_call_inputs(call); i++)
+            for (int d = 0; d < range->input[i].type.rank; d++) {
+                optune_dim *dim = &range->input[i].type.dim[d];
+                const int64_t size = dim->min;
+                if (!chance(rng, share))
+                    continue;
+                *dim = (optune_dim){.min = chance(rng, 0.5) ? 1 : size, .max = 2 * size + 3};
+                snprintf(dim->name, sizeof dim->name, "n%lld", (long long)size);
+                n++;
+            }
+        for (int o = 0; o < range->n_outputs; o++)
+            range->output[o] = (optune_tensor){.rank = -1};
+        ot_symbols symbols;
+        optune_err err = {0};
+        if (n && ot_call_infer(range, &err) >= 0 && ot_symbols_of(range, &symbols, &err) >= 0)
+            return true;
+    }
+    return false;
+}

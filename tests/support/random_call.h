@@ -19,6 +19,10 @@ typedef struct random_limits {
 bool random_call(uint64_t *rng, const optune_op *op, const random_limits *limits,
                  optune_call *call, ot_text *text);
 
+/* The same call with some of its dims as ranges that hold their sizes; equal sizes are one symbol.
+ * False: none of a few draws is a typed call. */
+bool random_range(uint64_t *rng, const optune_call *call, optune_call *range);
+
 /* An operator of the table: those with implementations of their own more often than the many that
  * share a pattern's; always the one that OPTUNE_TEST_OP names. */
 const optune_op *random_op(uint64_t *rng);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* softmax_loops.generic: any floating dtype, axis and dims. */
+#include "kernels/common/generic.h"
+#include "kernels/softmax/softmax.h"
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    (void)config;
+    const optune_call *call = task->call;
+    const optune_dtype dtype = call->input[0].type.dtype;
+    const int m = generic_module(task, plan, dtype);
+    pattern_define_scalar_as(plan, m, call, generic_scalar(dtype));
+    optune_plan_define(plan, m, "AXIS", softmax_axis(call));
+    generic_stage(task, plan, m);
+}
+
+GENERIC_IMPL(softmax, loops, "one line after the other, in any floating dtype", plan);

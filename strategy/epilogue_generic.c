@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is fused behind a generic implementation: every operator of it is a call of its own, over
+ * the finished output in place, so its own generic implementation plans it; its stage then gets
+ * this call's tensors and dims. Elements are read and written by one item, so nothing is read late.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "strategy/inside.h"
+
+const optune_impl *ot_generic_of(const optune_op *op)
+{
+    int n;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int i = n - 1; i >= 0; i--)
+        if (impl[i]->generic && strcmp(impl[i]->op, op->name) == 0)
+            return impl[i];
+    return NULL;
+}
+
+/* An input's dim of this name; false: none has it. */
+static bool find_dim(const optune_call *call, const char *name, optune_arg *arg)
+{
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        for (int d = 0; d < call->input[i].type.rank; d++)
+            if (name[0] && strcmp(call->input[i].type.dim[d].name, name) == 0) {
+                *arg = optune_dim_arg(i, d);
+                return true;
+            }
+    return false;
+}
+
+static bool dims_are_known(const optune_call *call, const optune_tensor *type, char *why)
+{
+    optune_arg arg;
+    for (int d = 0; d < type->rank; d++)
+        if (!optune_dim_known(&type->dim[d]) && !find_dim(call, type->dim[d].name, &arg))
+            return optune_refuse(why, "fuses over dims that are constant or an input's");
+    return true;
+}
+
+bool ot_generic_epilogue_applies(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    for (int i = 0; i < call->n_epilogues; i++) {
+        optune_call step;
+        optune_call_step(call, i, &step);
+        const optune_task of = {&step, task->target, task->device};
+        const optune_impl *impl = ot_generic_of(step.op);
+        if (!impl)
+            return optune_refuse(why, "'%s' has no generic implementation", step.op->name);
+        for (int k = 0; k < step.n_inputs; k++)
+            if (!dims_are_known(call, &step.input[k].type, why))
+                return false;
+        if (!impl->applies(&of, why))
+            return false;
+    }
+    return true;
+}
+
+/* An argument of an operator's own plan in terms of the whole call. */
+static optune_arg translate(const optune_call *call, const optune_epilogue *e,
+                            const optune_call *step, optune_arg arg)
+{
+    const int k = arg.kind == OPTUNE_ARG_DIM ? arg.index / OPTUNE_MAX_RANK : arg.index;
+    if (arg.kind == OPTUNE_ARG_DIM)
+        find_dim(call, step->input[k].type.dim[arg.index % OPTUNE_MAX_RANK].name, &arg);
+    else if (arg.kind == OPTUNE_ARG_INPUT)
+        arg = k == e->chain ? optune_output_arg(0)
+                            : optune_input_arg(e->extra + (k < e->chain ? k : k - 1));
+    return arg;
+}
+
+static void add_step(const optune_task *task, int i, optune_plan *plan)
+{
+    optune_call step;
+    optune_call_step(task->call, i, &step);
+    const optune_task of = {&step, task->target, task->device};
+    const optune_config none = {0};
+    optune_plan *own = ot_alloc(sizeof *own);
+    own->impl = ot_generic_of(step.op);
+    own->impl->plan(&of, &none, own);
+    const int module = optune_plan_module(plan);
+    plan->module[module] = own->module[0];
+    plan->module[module].closing = true;
+    plan->module[module].first_extra = i;
+    for (int s = 0; s < own->n_stages; s++) {
+        optune_stage stage = own->stage[s];
+        stage.module = module;
+        for (int a = 0; a < stage.n_args; a++)
+            stage.arg[a] = translate(task->call, &task->call->epilogue[i], &step, stage.arg[a]);
+        optune_plan_stage(plan, &stage);
+    }
+    if (own->problem.status < 0 && plan->problem.status >= 0)
+        plan->problem = own->problem;
+    free(own);
+}
+
+void ot_generic_epilogue_close(const optune_task *task, optune_plan *plan)
+{
+    for (int i = 0; i < task->call->n_epilogues; i++)
+        add_step(task, i, plan);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of a generic implementation for every operator: whatever call its types admit, with
+ * constant dims or ranges, somebody computes it. Random typed calls are asked of random devices;
+ * the shares of those that are answered are printed by operator, and one that is not is a failure
+ * unless `owed` names its kind. All is arithmetic.
+ *
+ * OPTUNE_TEST_SEED, OPTUNE_TEST_CALLS (default 20000), OPTUNE_TEST_SECONDS and OPTUNE_TEST_OP as in
+ * test_fallbacks; OPTUNE_TEST_VERBOSE=1 prints each call that nobody computes, owed ones, too.
+ */
+#include "strategy/inside.h"
+#include "support/check.h"
+#include "support/random_call.h"
+#include "support/random_device.h"
+
+enum { CPU, OPENCL, KINDS, CONSTANT = 0, RANGES, CLASSES };
+
+typedef struct reach {
+    long asked[KINDS][CLASSES], answered[KINDS][CLASSES];
+    long failed;
+} reach;
+
+static const char *const kind_name[KINDS] = {"cpu", "opencl"};
+static const char *const class_name[CLASSES] = {"constant", "ranges"};
+
+static double share(const reach *r, int kind, int class)
+{
+    const long asked = r->asked[kind][class];
+    return asked ? 100.0 * (double)r->answered[kind][class] / (double)asked : 100;
+}
+
+/* What is known to be missing: moves whose strides are no polynomials, fusing behind an output
+ * whose dims are computed from such. */
+static bool owed(const optune_call *call, int class)
+{
+    return class == RANGES && (call->op->pieces || call->n_epilogues);
+}
+
+static void say(const char *kind, const optune_call *call, const char *why)
+{
+    ot_text text = {0};
+    ot_call_print(call, &text);
+    print_error("%s %s\n    %s\n", kind, ot_text_str(&text), why);
+    ot_text_release(&text);
+}
+
+static void ask(uint64_t *rng, const optune_call *call, int class, reach *r)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        optune_target target;
+        optune_device device;
+        optune_err err = {0};
+        random_device(rng, kind_name[kind], &target, &device);
+        const optune_task task = {call, &target, &device};
+        ot_choice *choice = ot_alloc(sizeof *choice);
+        bool doubles = false; /* what a device leaves out is no operator's concern */
+        for (int i = 0; i < optune_call_inputs(call); i++)
+            doubles = doubles || call->input[i].type.dtype.bits == 64;
+        for (int o = 0; o < call->n_outputs; o++)
+            doubles = doubles || call->output[o].dtype.bits == 64;
+        if (!(doubles && device.no_float64)) {
+            r->asked[kind][class]++;
+            const bool answered = ot_select(&task, NULL, 0, choice, &err) >= 0;
+            r->answered[kind][class] += answered;
+            const bool failed = !answered && !owed(call, class);
+            r->failed += failed;
+            if (!answered && (failed || getenv("OPTUNE_TEST_VERBOSE")))
+                say(kind_name[kind], call, err.text);
+        }
+        free(choice);
+    }
+}
+
+static void print_shares(const char *name, const reach *r)
+{
+    print_message("%-24s", name);
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int class = 0; class < CLASSES; class ++)
+            print_message(" %6.1f%% of %-5ld", share(r, kind, class), r->asked[kind][class]);
+    print_message("\n");
+}
+
+static void test_reach(void **state)
+{
+    (void)state;
+    static const random_limits limits[] = {{.elements = 1e4, .flops = 1e9},
+                                           {.elements = 3e6, .flops = 1e12}};
+    const int calls = random_asked("OPTUNE_TEST_CALLS", 20000);
+    const double until = ot_now() + random_asked("OPTUNE_TEST_SECONDS", 1 << 20);
+    uint64_t rng = random_seed();
+    int n;
+    const optune_op *const *ops = ot_ops(&n);
+    reach *of = ot_alloc((size_t)n * sizeof *of), all = {0};
+    ot_text text = {0};
+    for (int i = 0; i < calls && ot_now() < until; i++) {
+        static optune_call call, range;
+        const optune_op *op = random_op(&rng);
+        if (!random_call(&rng, op, &limits[optune_random_below(&rng, 2)], &call, &text))
+            continue;
+        int which = 0;
+        while (ops[which] != op)
+            which++;
+        ask(&rng, &call, CONSTANT, &of[which]);
+        if (random_range(&rng, &call, &range))
+            ask(&rng, &range, RANGES, &of[which]);
+    }
+    print_message("%-24s", "share with an answer");
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int class = 0; class < CLASSES; class ++)
+            print_message(" %s %-9s", kind_name[kind], class_name[class]);
+    print_message("\n");
+    for (int i = 0; i < n; i++) {
+        print_shares(ops[i]->name, &of[i]);
+        all.failed += of[i].failed;
+        for (int kind = 0; kind < KINDS; kind++)
+            for (int class = 0; class < CLASSES; class ++) {
+                all.asked[kind][class] += of[i].asked[kind][class];
+                all.answered[kind][class] += of[i].answered[kind][class];
+            }
+    }
+    print_shares("all", &all);
+    ot_text_release(&text);
+    free(of);
+    assert_int_equal(all.failed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reach)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
