@@ -8,7 +8,8 @@
  * the time, so it is spent where it tells most: every sample is computed with the fallback at
  * one thread and on OpenCL (`unoptimized`), every third one with random configs, too; two
  * threads and OpenCL's optimizing compiler see some samples of each implementation, its first
- * among them. `emulated` is PoCL that computes tensor-core words
+ * among them. Generic implementations, few bodies for all operators, are computed on one sample
+ * in four, their first among them. `emulated` is PoCL that computes tensor-core words
  * (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run there.
  * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
  * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
@@ -27,8 +28,9 @@
 typedef struct bench {
     workbench at;
     int configs;
-    int thin; /* one sample in so many */
-    int turn; /* counts samples that apply */
+    int thin;         /* one sample in so many */
+    int generic_thin; /* and of these again, of a generic implementation */
+    int turn;         /* counts samples that apply */
     int part, parts;
     int checked, skipped, failed;
 } bench;
@@ -142,18 +144,19 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
 {
     ot_text fused = {0};
     int applied = 0;
+    const int thin = b->thin * (impl->generic ? b->generic_thin : 1);
     for (const char *const *sample = op->samples; *sample; sample++) {
         static optune_call call;
         if (!applies(b, impl, *sample, &call))
             continue;
         const int turn = b->turn++;
-        if (applied && turn % b->thin)
+        if (applied && turn % thin)
             continue;
         const bool fuses = op->pattern == OPTUNE_OUT_FUSABLE && applied % 2 == 0;
         const int variant = applied++ / 2;
-        if (turn / b->thin % b->parts != b->part)
+        if (turn / thin % b->parts != b->part)
             continue;
-        try_sample(b, impl, *sample, turn / b->thin % 3 ? 0 : b->configs, rng);
+        try_sample(b, impl, *sample, turn / thin % 3 ? 0 : b->configs, rng);
         if (fuses) {
             random_call_fuse(*sample, variant, &fused);
             try_sample(b, impl, ot_text_str(&fused), 1, rng);
@@ -178,6 +181,7 @@ static void every_impl(const char *target, int configs, int thin)
         skip();
     workbench_start(&b.at);
     const char *only = getenv("OPTUNE_TEST_IMPL");
+    b.generic_thin = only ? 1 : 4;
     uint64_t rng = (uint64_t)workbench_asked("OPTUNE_TEST_SEED", 12345);
     int n;
     const optune_impl *const *impl = ot_impls(&n);
