@@ -61,8 +61,6 @@ void ot_tuner_take(json_t *taken, const optune_record *record);
 /* EUSAGE: they are not of one question and implementation; ENOENT: there are none. */
 int ot_tuner_write(const json_t *taken, const char *format, ot_text *to, optune_err *err);
 /* ---- import_tuners.c: the same on their way in -------------------------------------- */
-/* Whether a file begins like a Kernel Tuner cache or T4 results, gzipped or not. */
-bool ot_tuner_file(const char *path);
 /* Each config as a record, hints without a digest; or, with a `problem`, why it is none. The
  * record's texts live for the call. Its first negative result ends it. ENOENT: whose they are is
  * not known. */

@@ -11,6 +11,7 @@
 
 #include "answer/answer.h"
 #include "base/record.h"
+#include "db/recorded.h"
 #include "run/run.h"
 
 enum {
@@ -329,8 +330,8 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
         status = name_log(im, path);
     if (status >= 0) {
         const ot_log_source log = {.path = path, .stop = &o->stop};
-        status = ot_tuner_file(path) ? ot_tuner_read(o, path, on_trial, im, err)
-                                     : ot_log_read_from(&log, on_line, im, err);
+        status = ot_recorded_begins(path) ? ot_tuner_read(o, path, on_trial, im, err)
+                                          : ot_log_read_from(&log, on_line, im, err);
         /* However it ended: what was taken is taken. */
         im->err = status < 0 ? NULL : err;
         const int last = flush(im);

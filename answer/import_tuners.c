@@ -26,29 +26,6 @@ typedef struct reading {
     int knob[OPTUNE_MAX_KNOBS];       /* of the space; -1: of one value that it does not have */
 } reading;
 
-bool ot_tuner_file(const char *path)
-{
-    char head[4096];
-    FILE *file = fopen(path, "re");
-    const size_t n = file ? fread(head, 1, sizeof head - 1, file) : 0;
-    if (file)
-        fclose(file);
-    head[n] = '\0';
-    if (n > 2 && (unsigned char)head[0] == 0x1f && (unsigned char)head[1] == 0x8b)
-        return true;
-    const char *p = head + strspn(head, " \t\r\n");
-    if (*p != '{')
-        return false;
-    p += 1 + strspn(p + 1, " \t\r\n");
-    static const char *const first[] = {
-        "\"device_name\"",    "\"kernel_name\"", "\"tune_params_keys\"", "\"problem_size\"",
-        "\"schema_version\"", "\"results\"",     "\"metadata\""};
-    for (int i = 0; i < OT_COUNT(first); i++)
-        if (strncmp(p, first[i], strlen(first[i])) == 0)
-            return true;
-    return false;
-}
-
 static const char *said(const reading *r, const char *name, const char *otherwise)
 {
     const char *text = json_string_value(json_object_get(r->origin, name));

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 enum { LIMIT = 1 << 30 }; /* bytes, uncompressed */
@@ -29,6 +30,28 @@ typedef struct reading {
 } reading;
 
 /* ---- text ---------------------------------------------------------------------------------- */
+
+bool ot_recorded_begins(const char *path)
+{
+    static const char *const first[] = {
+        "\"device_name\"",    "\"kernel_name\"", "\"tune_params_keys\"", "\"problem_size\"",
+        "\"schema_version\"", "\"results\"",     "\"metadata\""};
+    char head[4096];
+    struct stat info;
+    gzFile file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? gzopen(path, "rb") : NULL;
+    const int n = file ? gzread(file, head, sizeof head - 1) : 0;
+    if (file)
+        gzclose(file);
+    head[n > 0 ? n : 0] = '\0';
+    const char *p = head + strspn(head, " \t\r\n");
+    if (*p != '{')
+        return false;
+    p += 1 + strspn(p + 1, " \t\r\n");
+    for (int i = 0; i < OT_COUNT(first); i++)
+        if (strncmp(p, first[i], strlen(first[i])) == 0)
+            return true;
+    return false;
+}
 
 static int read_text(reading *r)
 {

@@ -43,6 +43,9 @@ typedef struct ot_recorded {
     int n_good;               /* of them, without failure */
 } ot_recorded;
 
+/* Whether a file, gzipped or not, begins like one of these. What is no file (a pipe, a device) is
+ * not touched. */
+bool ot_recorded_begins(const char *path);
 /* ENOENT, EIO: it cannot be read; ESYNTAX: neither of the formats, or damaged; ELIMIT: too long.
  * The message names the file and the entry. A cache that lacks only its closing braces is whole,
  * as for Kernel Tuner. */

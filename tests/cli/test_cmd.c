@@ -270,7 +270,10 @@ static void impls_name_their_strategies(void **state)
         json_t *row = json_array_get(list, i);
         assert_string_equal(json_string_value(json_object_get(row, "op")), "dense");
         assert_int_equal(strlen(json_string_value(json_object_get(row, "digest"))), 32);
-        assert_true(json_array_size(json_object_get(row, "strategies")) > 0);
+        const char *name = json_string_value(json_object_get(row, "name"));
+        const bool generic =
+            strstr(name, ".generic") != NULL; /* in none: it stands in for all */
+        assert_true(json_array_size(json_object_get(row, "strategies")) > 0 || generic);
     }
     json_decref(json);
 }
@@ -350,7 +353,6 @@ static void questions_have_their_exit_codes(void **state)
     refused(2, "no upper bound", "dispatch", "dense(f32[?m,16], f32[8,16])");
     refused(2, "--at goes with --load", "dispatch", ranges, "--at", "m=3");
     refused(3, "no dispatch table", "dispatch", "--load", ranges);
-    refused(3, "to be a constant", "dispatch", "conv2d(f32[1,3,?h:4..9,8], f32[4,3,1,1])");
     refused(2, "`optune dispatch` tunes for ranges", "run", "dense", ranges);
     outcome o = optune("select", workload, "--json");
     json_t *json = json_of(&o);
