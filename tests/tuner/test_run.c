@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #define WORKLOAD "dense(f32[16,64], const f32[32,64])"
+#define IMPOSSIBLE "dense(f32[1000000,200000], f32[1000000,200000])" /* in any memory */
 
 static const char *const one[] = {WORKLOAD, NULL};
 
@@ -277,16 +278,16 @@ static void test_refused(void **state)
     optune_close(o);
 }
 
-/* One workload that nothing computes is said, and the others are tuned. */
+/* One workload that cannot be is said, and the others are tuned. */
 static void test_impossible_workload(void **state)
 {
     (void)state;
     optune *o = tuning_open("impossible");
-    const char *const both[] = {"dense(i8[4,8], i8[4,8], out_dtype=i32)", WORKLOAD, NULL};
+    const char *const both[] = {IMPOSSIBLE, WORKLOAD, NULL};
     json_t *json =
         tuning_run(o, (optune_run_options){.op = "dense", .workloads = both, .trials = 2},
                    OPTUNE_EPARTIAL);
-    check_contains(tuning_text(tuning_workload(json, 0), "problem"), "no implementation");
+    check_contains(tuning_text(tuning_workload(json, 0), "problem"), "of memory");
     assert_true(json_is_null(json_object_get(tuning_workload(json, 0), "winner")));
     assert_true(json_is_object(json_object_get(tuning_workload(json, 1), "winner")));
     json_decref(json);
@@ -366,7 +367,7 @@ static void test_document(void **state)
 {
     (void)state;
     optune *o = tuning_open("document");
-    const char *const both[] = {WORKLOAD, "dense(i8[4,8], i8[4,8], out_dtype=i32)", NULL};
+    const char *const both[] = {WORKLOAD, IMPOSSIBLE, NULL};
     json_t *json = tuning_run(o,
                               (optune_run_options){.op = "dense",
                                                    .workloads = both,
