@@ -210,6 +210,8 @@ static bool in_question(const optune_impl *impl)
     return yes;
 }
 
+enum { GENERIC_THIN = 12 }; /* few bodies for all operators */
+
 static void every_impl(const char *target, int configs, int thin)
 {
     const char *only = getenv("OPTUNE_TEST_IMPL");
@@ -228,9 +230,10 @@ static void every_impl(const char *target, int configs, int thin)
             !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]))
             continue;
         int taken = 0, turn = 0;
+        const int each = impl[i]->generic && !only ? GENERIC_THIN * thin : thin;
         const optune_op *op = ot_op_find(impl[i]->op);
         for (const char *const *sample = op->samples; *sample; sample++, turn++)
-            if (taken == 0 || turn % thin == 0)
+            if (taken == 0 || turn % each == 0)
                 taken += sample_of(impl[i], *sample);
         if (!taken && strcmp(impl[i]->symbolic, "*") != 0)
             fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
