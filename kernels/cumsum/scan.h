@@ -225,10 +225,13 @@ static inline void scan_put(const scan_shape *s, const scan_sum *sum, double *ou
         *magnitude = s->product ? fabs(sum->real) : sum->size;
         return;
     }
-    *out = s->out.code != OPTUNE_DTYPE_INT
-               ? (s->out.bits == 32 ? (double)(uint32_t)w : (double)w)
-           : s->out.bits == 32 ? (double)(int32_t)(uint32_t)w
-                               : (double)(int64_t)w;
+    const int unused = 64 - s->out.bits;
+    if (s->out.code == OPTUNE_DTYPE_BOOL || s->out.bits == 1)
+        *out = w != 0;
+    else if (s->out.code == OPTUNE_DTYPE_INT)
+        *out = (double)((int64_t)(w << unused) >> unused);
+    else
+        *out = (double)(w << unused >> unused);
     *magnitude = fabs(*out);
 }
 

@@ -195,7 +195,7 @@ static inline uint64_t order_key(const order_shape *s, const void *data, int64_t
     if (!host_is_real(s->data)) {
         const bool wide = s->data.bits == 64;
         const bool is_signed = s->data.code == OPTUNE_DTYPE_INT;
-        const uint64_t x = s->data.bits == 8 ? (is_signed ? (uint64_t)((const int8_t *)data)[at]
+        const uint64_t x = s->data.bits <= 8 ? (is_signed ? (uint64_t)((const int8_t *)data)[at]
                                                           : ((const uint8_t *)data)[at])
                            : s->data.bits == 16
                                ? (is_signed ? (uint64_t)((const int16_t *)data)[at]
