@@ -66,12 +66,6 @@ typedef struct contest {
     double held; /* bytes of what is loaded */
 } contest;
 
-static int draw(contest *c, int n)
-{
-    c->random = ot_hash64(&c->random, sizeof c->random);
-    return (int)(c->random % (uint64_t)n);
-}
-
 /* ---- who enters -------------------------------------------------------------------------- */
 
 static bool may_be_selected(const ot_choice *choice, const char *impl)
@@ -247,7 +241,7 @@ static void draw_one(contest *c, seat *s)
     do {
         if (s->turn == 0) {
             for (int i = 0; i < s->n; i++) {
-                const int k = draw(c, i + 1);
+                const int k = (int)optune_random_below(&c->random, i + 1);
                 s->order[i] = s->order[k];
                 s->order[k] = i;
             }
