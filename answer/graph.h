@@ -34,6 +34,7 @@ typedef struct ot_machine {
     const optune_target_worker *row; /* the target's */
     void *state;
     ot_builder *builder;
+    ot_shared scratch; /* of all its kernels: they run one behind the other */
 } ot_machine;
 int ot_machine_open(optune *o, ot_machine *m, optune_err *err);
 void ot_machine_close(ot_machine *m);

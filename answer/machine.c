@@ -43,6 +43,8 @@ int ot_machine_open(optune *o, ot_machine *m, optune_err *err)
 
 void ot_machine_close(ot_machine *m)
 {
+    if (m->state)
+        ot_shared_release(&m->scratch, m->row, m->state);
     if (m->state && m->row->close)
         m->row->close(m->state);
     free(m->state);
@@ -58,7 +60,8 @@ int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *im
                               .state = m->state,
                               .target = m->o->target,
                               .device = m->o->device,
-                              .call = *call};
+                              .call = *call,
+                              .shared = &m->scratch};
     k->session.task = (optune_task){&k->session.call, &k->session.target, &k->session.device};
     optune_plan *plan = ot_alloc(sizeof *plan);
     int status = ot_plan_make(&k->session.task, impl, config, plan, err);

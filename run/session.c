@@ -328,17 +328,70 @@ static int64_t scratch_bytes(const ot_bound *b, int i)
     return (b->loaded->plan.scratch[i].bytes + 63) / 64 * 64;
 }
 
+static bool has_scratch(const ot_bound *b, const void *buffer)
+{
+    for (int i = 0; i < b->loaded->plan.n_scratch; i++)
+        if (b->scratch[i] == buffer)
+            return true;
+    return false;
+}
+
+/* The first shared buffer that is large enough and not this candidate's already, or a new one. */
+static int share(ot_bound *b, ot_shared *shared, int i, optune_err *err)
+{
+    const ot_session *s = b->session;
+    for (int k = 0; k < shared->n; k++)
+        if (shared->bytes[k] >= scratch_bytes(b, i) && !has_scratch(b, shared->buffer[k])) {
+            b->scratch[i] = shared->buffer[k];
+            return OPTUNE_OK;
+        }
+    if (shared->n == OT_MOST_SHARED)
+        return s->row->alloc(s->state, scratch_bytes(b, i), false, &b->scratch[i], err);
+    void **buffer = &shared->buffer[shared->n];
+    const int status = s->row->alloc(s->state, scratch_bytes(b, i), false, buffer, err);
+    if (status < 0)
+        return status;
+    shared->bytes[shared->n++] = scratch_bytes(b, i);
+    b->scratch[i] = *buffer;
+    return OPTUNE_OK;
+}
+
+static bool is_shared(const ot_shared *shared, const void *buffer)
+{
+    for (int k = 0; shared && k < shared->n; k++)
+        if (shared->buffer[k] == buffer)
+            return true;
+    return false;
+}
+
+void ot_shared_release(ot_shared *shared, const optune_target_worker *row, void *state)
+{
+    for (int k = 0; k < shared->n; k++)
+        row->free(state, shared->buffer[k]);
+    shared->n = 0;
+}
+
+static int open_scratch(ot_bound *b, int i, optune_err *err)
+{
+    ot_session *s = b->session;
+    const optune_plan *plan = &b->loaded->plan;
+    if (s->shared && !plan->scratch[i].constant)
+        return share(b, s->shared, i, err);
+    const int status = s->row->alloc(s->state, scratch_bytes(b, i), b->kind == OT_GUARDED,
+                                     &b->scratch[i], err);
+    if (status >= 0 && b->kind == OT_GUARDED)
+        name_zone(s, b->scratch[i], scratch_bytes(b, i), plan->scratch[i].name);
+    return status;
+}
+
 static int bind(ot_bound *b, optune_err *err)
 {
     ot_session *s = b->session;
     optune_plan *plan = &b->loaded->plan;
     for (int i = 0; i < plan->n_scratch; i++) {
-        const int status = s->row->alloc(s->state, scratch_bytes(b, i), b->kind == OT_GUARDED,
-                                         &b->scratch[i], err);
+        const int status = open_scratch(b, i, err);
         if (status < 0)
             return status;
-        if (b->kind == OT_GUARDED)
-            name_zone(s, b->scratch[i], scratch_bytes(b, i), plan->scratch[i].name);
     }
     for (int i = 0; i < plan->n_stages; i++) {
         optune_stage *stage = &plan->stage[i];
@@ -386,6 +439,28 @@ int ot_bound_prepack(ot_bound *b, optune_err *err)
                                 b->n[OPTUNE_PREPACK], err);
 }
 
+int ot_bound_poison(ot_bound *b, optune_err *err)
+{
+    ot_session *s = b->session;
+    const optune_plan *plan = &b->loaded->plan;
+    OT_RETURN_UNLESS_OK(ot_session_poison(s, b->kind, err));
+    for (int i = 0; i < plan->n_scratch; i++) {
+        const int64_t bytes = scratch_bytes(b, i);
+        if (plan->scratch[i].constant || bytes == 0)
+            continue;
+        void *poison = ot_try_alloc((size_t)bytes, "what a scratch buffer is filled with", err);
+        if (!poison)
+            return OPTUNE_ENOMEM;
+        memset(poison, 0xff, (size_t)bytes);
+        const int status = s->row->write(s->state, b->scratch[i], poison, bytes);
+        free(poison);
+        if (status < 0)
+            return optune_fail(err, OPTUNE_EIO, "cannot write to scratch '%s'",
+                               plan->scratch[i].name);
+    }
+    return OPTUNE_OK;
+}
+
 bool ot_bound_intact(const ot_bound *b, char *message, size_t size)
 {
     const ot_session *s = b->session;
@@ -406,7 +481,7 @@ void ot_bound_close(ot_bound *b)
     if (b->prepacked)
         s->row->run(s->state, b->launch[OPTUNE_TEARDOWN], b->n[OPTUNE_TEARDOWN], NULL);
     for (int i = 0; i < b->loaded->plan.n_scratch; i++)
-        if (b->scratch[i])
+        if (b->scratch[i] && !is_shared(s->shared, b->scratch[i]))
             close_buffer(s, &b->scratch[i]);
     free(b);
 }

@@ -301,9 +301,9 @@ int ot_verify(ot_session *s, ot_loaded *loaded, double *error, char *message, si
     *error = 0;
     int status = ot_bound_open(s, loaded, OT_GUARDED, &b, &err);
     if (status >= 0)
-        status = ot_session_poison(s, OT_GUARDED, &err);
-    if (status >= 0)
         status = ot_bound_prepack(b, &err);
+    if (status >= 0)
+        status = ot_bound_poison(b, &err);
     if (status >= 0)
         status = s->row->run(s->state, b->launch[OPTUNE_TIMED], b->n[OPTUNE_TIMED], &err);
     if (status < 0) {

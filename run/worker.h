@@ -84,6 +84,17 @@ int ot_reference_open(const char *path, ot_reference *reference, optune_err *err
 void ot_reference_close(ot_reference *reference);
 
 /* ---- session.c: a workload's buffers, and a candidate bound to them ---------------------- */
+/* Scratch that is not kept between runs, for candidates that take turns: each takes buffers of it
+ * that are large enough, and adds those that it does not find. */
+enum { OT_MOST_SHARED = 64 };
+typedef struct ot_shared {
+    int n;
+    void *buffer[OT_MOST_SHARED];
+    int64_t bytes[OT_MOST_SHARED];
+} ot_shared;
+/* When all that took of it are closed. */
+void ot_shared_release(ot_shared *shared, const optune_target_worker *row, void *state);
+
 typedef struct ot_session {
     const optune_target_worker *row; /* the target's */
     void *state;
@@ -100,6 +111,7 @@ typedef struct ot_session {
     uint64_t in_hash[2][OPTUNE_MAX_INPUTS]; /* of what was written to them */
     void *host;                             /* as large as the largest of them */
     ot_reference reference;
+    ot_shared *shared; /* NULL: every candidate has scratch of its own */
 } ot_session;
 int ot_session_open(ot_session *s, const optune_target *target, const optune_device *device,
                     optune_err *err);
@@ -145,6 +157,9 @@ typedef struct ot_bound { /* its launches over one set of buffers */
 int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound,
                   optune_err *err);
 int ot_bound_prepack(ot_bound *b, optune_err *err);
+/* Fills the outputs, and scratch that is not kept between runs, with a pattern that no right answer
+ * has (NaN for floats). After prepacking. */
+int ot_bound_poison(ot_bound *b, optune_err *err);
 bool ot_bound_intact(const ot_bound *b, char *message, size_t size); /* its scratch */
 void ot_bound_close(ot_bound *b);                                    /* runs its TEARDOWN */
 /* A function of this process as a launch: it gets { arg }. */

@@ -224,7 +224,7 @@ static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *repo
     ot_shaker *shaking = &r->shaking;
     ot_session *s = &r->session;
     const int n = launches(at, order->kind, launch + 1);
-    if (order->poison && ot_session_poison(s, order->kind, err) < 0)
+    if (order->poison && ot_bound_poison(at->bound[order->kind], err) < 0)
         return OPTUNE_EIO;
     ot_shaker_open(shaking, s, order);
     if (order->cold) {

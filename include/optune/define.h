@@ -271,8 +271,9 @@ OPTUNE_API void optune_plan_define_text(optune_plan *plan, int module, const cha
                                         const char *text);
 /* Compiler flags this module needs beyond the target's, e.g. "-fno-tree-vectorize". */
 OPTUNE_API void optune_plan_flag(optune_plan *plan, int module, const char *flag);
-/* Adds a scratch buffer, 64-byte aligned and zeroed once. `constant`: written by PREPACK stages
- * only and kept; otherwise it may be overwritten between runs. Returns its index. */
+/* Adds a scratch buffer, 64-byte aligned. `constant`: zeroed once, then written by PREPACK stages
+ * only and kept. Any other holds anything when a run begins: kernels that take turns share it.
+ * Returns its index. */
 OPTUNE_API int optune_plan_scratch(optune_plan *plan, const char *name, int64_t bytes,
                                    bool constant);
 /* Adds a stage behind those of its phase; it is copied. */

@@ -17,6 +17,7 @@
  *   bad_closes.cpu   closes them all
  *   bad_spoils.cpu   right; then changes what it can of inputs that are timed, and its priority
  *   bad_lazy.cpu     computes twice, then no more
+ *   bad_keeps.cpu    takes it that its scratch holds zeros, which it does at first
  *   bad_killed.cpu   kills its process; only the first time when OPTUNE_PLANTED_MARK names a
  *                    file, which it makes
  *
@@ -96,6 +97,9 @@ static const char body[] =
     "    static int spoilt;\n"
     "    if (spoilt++ == 1) { nice(19); data[0] = 7; }\n"
     "#endif\n"
+    "#ifdef BAD_KEEPS\n"
+    "    out[0] += *(const float *)arg[3];\n"
+    "#endif\n"
     "#ifdef BAD_INPUT\n"
     "    data[0] += 1;\n"
     "#endif\n"
@@ -132,6 +136,9 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
         .n_args = 3,
         .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
     };
+    if (strcmp(fault, "BAD_KEEPS") == 0)
+        stage.arg[stage.n_args++] =
+            optune_scratch_arg(optune_plan_scratch(plan, "sums", 64, false));
     if (strcmp(fault, "BAD_FORGETS") == 0)
         optune_plan_fuse(task, plan, &stage, 1);
     optune_plan_stage(plan, &stage);
@@ -168,12 +175,14 @@ PLANTED(writes, "BAD_WRITES", applies)
 PLANTED(closes, "BAD_CLOSES", applies)
 PLANTED(spoils, "BAD_SPOILS", applies)
 PLANTED(lazy, "BAD_LAZY", applies)
+PLANTED(keeps, "BAD_KEEPS", applies)
 PLANTED(forgets, "BAD_FORGETS", forgets)
 
 static const optune_impl *const impls[] = {
     &impl_crash,   &impl_mute,   &impl_hang,   &impl_lie,     &impl_bounds, &impl_input,
     &impl_compile, &impl_exit,   &impl_killed, &impl_forgets, &impl_forks,  &impl_stops,
-    &impl_writes,  &impl_closes, &impl_spoils, &impl_lazy,    NULL,
+    &impl_writes,  &impl_closes, &impl_spoils, &impl_lazy,    &impl_keeps,
+    NULL,
 };
 
 static const optune_strategy_row rows[] = {

@@ -183,6 +183,7 @@ static void test_left_behind(void **state)
         {"bad_closes.cpu", OPTUNE_OUTCOME_RUNTIME, "closed the connection"},
         {"bad_spoils.cpu", OPTUNE_OUTCOME_WRONG, "wrote to input 0"},
         {"bad_lazy.cpu", OPTUNE_OUTCOME_WRONG, "output 0["},
+        {"bad_keeps.cpu", OPTUNE_OUTCOME_WRONG, "output 0[0,0]: got "},
     };
     for (int i = 0; i < OT_COUNT(bad); i++) {
         expect(bad[i].impl, 0, bad[i].outcome, bad[i].part);
