@@ -94,16 +94,9 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
     if (k->job.outcome != OPTUNE_OUTCOME_OK)
         return optune_fail(err, OPTUNE_ETOOL, "'%s' does not compile: %.600s", k->impl->name,
                            k->job.message);
-    json_t *modules = json_array();
-    ot_text config = {0};
-    ot_config_print(&k->config, &config);
-    for (int i = 0; i < k->job.n_modules; i++)
-        json_array_append_new(modules, json_string(k->job.module[i]));
+    const ot_built built = ot_built_of(&k->job, k->impl, &k->config);
     int outcome;
-    int status = ot_loaded_open(&k->session, k->impl->name, ot_text_str(&config), "", modules,
-                                &k->loaded, &outcome, err);
-    json_decref(modules);
-    ot_text_release(&config);
+    int status = ot_loaded_open(&k->session, &built, &k->loaded, &outcome, err);
     if (status >= 0)
         status = ot_bound_open(&k->session, k->loaded, OT_ALIGNED, &k->bound, err);
     return status < 0 ? status : ot_bound_prepack(k->bound, err);

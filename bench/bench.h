@@ -88,10 +88,11 @@ void bench_geomean(const bench_table *table, const char *title);
 /* ---- ours.c: the best template of a workload --------------------------------------------- */
 
 typedef struct bench_ours {
-    char *call, *config;
+    char *call;
     const optune_impl *impl;
-    double cost;     /* the record's; infinity: untuned */
-    json_t *modules; /* paths */
+    optune_config config;
+    double cost; /* the record's; infinity: untuned */
+    ot_job *job; /* done */
     bench *bench;
     ot_loaded *loaded;
     ot_bound *bound;

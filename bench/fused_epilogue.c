@@ -75,10 +75,10 @@ static void bind_first(bench *b, bench_ours *first, const optune_call *call)
 {
     ot_session *s = &b->session;
     optune_err err = {0};
+    const ot_built built = ot_built_of(first->job, first->impl, &first->config);
     int outcome;
     s->task.call = call;
-    if (ot_loaded_open(s, first->impl->name, first->config, "", first->modules, &first->loaded,
-                       &outcome, &err) < 0 ||
+    if (ot_loaded_open(s, &built, &first->loaded, &outcome, &err) < 0 ||
         ot_bound_open(s, first->loaded, OT_ALIGNED, &first->bound, &err) < 0 ||
         ot_bound_prepack(first->bound, &err) < 0)
         bench_die("%s of %s: %s", first->impl->name, first->call, err.text);

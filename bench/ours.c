@@ -98,11 +98,9 @@ static void build(bench *b, bench_ours *ours)
     optune_call *call = ot_alloc(sizeof *call);
     optune_plan *plan = ot_alloc(sizeof *plan);
     ot_job *job = ot_alloc(sizeof *job);
-    optune_config config;
     const optune_task task = {call, &b->o->target, &b->o->device};
     if (ot_call_parse(ours->call, call, &err) < 0 ||
-        ot_config_parse(ours->config, &config, &err) < 0 ||
-        ot_plan_make(&task, ours->impl, &config, plan, &err) < 0 ||
+        ot_plan_make(&task, ours->impl, &ours->config, plan, &err) < 0 ||
         ot_builder_open(&options, &builder, &err) < 0 ||
         ot_builder_submit(builder, &task, plan, job, &err) < 0)
         bench_die("%s", err.text);
@@ -110,11 +108,8 @@ static void build(bench *b, bench_ours *ours)
         ot_builder_wait(builder, job, 1);
     if (job->outcome != OPTUNE_OUTCOME_OK)
         bench_die("%s of %s: %s", ours->impl->name, ours->call, job->message);
-    ours->modules = json_array();
-    for (int i = 0; i < job->n_modules; i++)
-        json_array_append_new(ours->modules, json_string(job->module[i]));
+    ours->job = job;
     ot_builder_close(builder);
-    free(job);
     free(plan);
     free(call);
 }
@@ -127,22 +122,20 @@ void bench_select(bench *b, const char *workload, bench_ours *ours)
         bench_die("%s", err.text);
     *ours = (bench_ours){
         .call = ot_strdup(workload),
-        .config = ot_strdup(optune_selection_config(s)),
         .impl = ot_impl_find(optune_selection_impl(s)),
         .cost = optune_selection_cost(s),
         .bench = b,
     };
+    if (ot_config_parse(optune_selection_config(s), &ours->config, &err) < 0)
+        bench_die("%s", err.text);
     optune_selection_free(s);
     build(b, ours);
 }
 
 void bench_ours_how(const bench_ours *ours, char *to, size_t size)
 {
-    optune_config config;
     ot_text text = {0};
-    optune_err err = {0};
-    if (ot_config_parse(ours->config, &config, &err) >= 0)
-        ot_config_print_short(&config, &text);
+    ot_config_print_short(&ours->config, &text);
     snprintf(to, size, "%s %s%s", ours->impl->name, ot_text_str(&text),
              isfinite(ours->cost) ? "" : " (untuned)");
     ot_text_release(&text);
@@ -182,10 +175,10 @@ void bench_bind(bench_ours *ours)
 {
     ot_session *s = &ours->bench->session;
     optune_err err = {0};
+    const ot_built built = ot_built_of(ours->job, ours->impl, &ours->config);
     int outcome;
     double error = 0;
-    if (ot_loaded_open(s, ours->impl->name, ours->config, "", ours->modules, &ours->loaded,
-                       &outcome, &err) < 0)
+    if (ot_loaded_open(s, &built, &ours->loaded, &outcome, &err) < 0)
         bench_die("%s of %s: %s", ours->impl->name, ours->call, err.text);
     outcome = ot_verify(s, ours->loaded, &error, err.text, sizeof err.text);
     if (outcome != OPTUNE_OUTCOME_OK)
@@ -201,9 +194,8 @@ void bench_unbind(bench_ours *ours)
     ot_bound_close(ours->bound);
     if (ours->loaded)
         ot_loaded_close(&ours->bench->session, ours->loaded);
-    json_decref(ours->modules);
+    free(ours->job);
     free(ours->call);
-    free(ours->config);
     *ours = (bench_ours){0};
 }
 

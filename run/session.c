@@ -224,41 +224,33 @@ int ot_session_workload(ot_session *s, const char *text, uint64_t seed, const ch
 
 /* ---- a candidate ------------------------------------------------------------------------- */
 
-/* The plan is made for the whole range, as its modules were, and run at the workload's sizes. */
-static int make_plan(ot_session *s, ot_loaded *l, const char *range, optune_err *err)
+ot_built ot_built_of(const ot_job *job, const optune_impl *impl, const optune_config *config)
 {
-    if (!*range)
-        return ot_plan_make(&s->task, l->impl, &l->config, &l->plan, err);
-    optune_call *call = ot_alloc(sizeof *call);
-    const optune_task task = {.call = call, .target = &s->target, .device = &s->device};
-    int status = ot_call_parse(range, call, err);
-    if (status >= 0)
-        status = ot_plan_make(&task, l->impl, &l->config, &l->plan, err);
-    free(call);
-    return status;
+    ot_built built = {.impl = impl, .config = config, .n_modules = job->n_modules};
+    for (int i = 0; i < job->n_modules; i++)
+        built.module[i] = job->module[i];
+    return built;
 }
 
-int ot_loaded_open(ot_session *s, const char *impl, const char *config, const char *range,
-                   const json_t *modules, ot_loaded **loaded, int *outcome, optune_err *err)
+int ot_loaded_open(ot_session *s, const ot_built *built, ot_loaded **loaded, int *outcome,
+                   optune_err *err)
 {
+    /* The plan is made for the whole range, as its modules were, and run at the workload's
+     * sizes. */
+    const optune_task task = {.call = built->range ? built->range : s->task.call,
+                              .target = &s->target,
+                              .device = &s->device};
     ot_loaded *l = ot_alloc(sizeof *l);
-    int status = OPTUNE_OK;
     *outcome = OPTUNE_OUTCOME_INSTANTIATION;
-    l->impl = ot_impl_find(impl);
-    if (!l->impl)
-        status =
-            optune_fail(err, OPTUNE_ENOENT, "the worker knows no implementation '%s'", impl);
-    if (status >= 0)
-        status = ot_config_parse(config, &l->config, err);
-    if (status >= 0)
-        status = make_plan(s, l, range, err);
-    if (status >= 0 && l->plan.n_modules != (int)json_array_size(modules))
+    l->impl = built->impl;
+    l->config = *built->config;
+    int status = ot_plan_make(&task, l->impl, &l->config, &l->plan, err);
+    if (status >= 0 && l->plan.n_modules != built->n_modules)
         status = optune_fail(err, OPTUNE_EUSAGE, "the plan has %d modules, %d were built",
-                             l->plan.n_modules, (int)json_array_size(modules));
+                             l->plan.n_modules, built->n_modules);
     for (int i = 0; status >= 0 && i < l->plan.n_modules; i++) {
         *outcome = OPTUNE_OUTCOME_RUNTIME;
-        const char *path = json_string_value(json_array_get(modules, (size_t)i));
-        status = s->row->load(s->state, path ? path : "", &l->module[i], err);
+        status = s->row->load(s->state, built->module[i], &l->module[i], err);
     }
     if (status < 0) {
         ot_loaded_close(s, l);

@@ -27,8 +27,10 @@ typedef struct setup {
     optune_target target;
     optune_device device;
     optune_task task; /* of these */
-    char text[OPTUNE_TEXT_SIZE], config[OPTUNE_TEXT_SIZE];
-    json_t *modules;
+    char text[OPTUNE_TEXT_SIZE];
+    optune_config config; /* its default */
+    ot_built built;
+    char module[OPTUNE_MAX_MODULES][4096]; /* paths */
 } setup;
 
 /* What both processes map: a verdict, the inputs, the outputs. */
@@ -98,7 +100,7 @@ static int build_module(setup *s, const optune_plan *plan, int i, const char *pa
         unlink(source);
     }
     if (status >= 0)
-        json_array_append_new(s->modules, json_string(name));
+        ot_copy(s->module[i], sizeof s->module[i], name);
     optune_argv_release(&argv);
     ot_text_release(&text);
     return status;
@@ -108,24 +110,18 @@ static int build(setup *s, const char *path, optune_err *err)
 {
     char why[OPTUNE_WHY_SIZE] = "";
     optune_space *space = NULL;
-    optune_config *config = ot_alloc(sizeof *config);
     optune_plan *plan = ot_alloc(sizeof *plan);
-    ot_text text = {0};
     int status = ot_space_open(&s->task, s->impl, &space, err);
-    if (status >= 0 && !ot_space_fallback(space, config, why))
+    if (status >= 0 && !ot_space_fallback(space, &s->config, why))
         status = optune_fail(err, OPTUNE_EUSAGE, "its default config is refused: %s", why);
     if (status >= 0)
-        status = ot_plan_make(&s->task, s->impl, config, plan, err);
+        status = ot_plan_make(&s->task, s->impl, &s->config, plan, err);
     for (int i = 0; status >= 0 && i < plan->n_modules; i++)
         status = build_module(s, plan, i, path, err);
-    if (status >= 0) {
-        ot_config_print(config, &text);
-        if (!ot_copy(s->config, sizeof s->config, ot_text_str(&text)))
-            status = optune_fail(err, OPTUNE_ELIMIT, "its config is too long");
-    }
-    ot_text_release(&text);
+    s->built = (ot_built){.impl = s->impl, .config = &s->config, .n_modules = plan->n_modules};
+    for (int i = 0; i < plan->n_modules; i++)
+        s->built.module[i] = s->module[i];
     ot_space_close(space);
-    free(config);
     free(plan);
     return status;
 }
@@ -144,8 +140,7 @@ static int run_guarded(const setup *s, ot_session *session, shared *to, optune_e
     for (int i = 0; i < session->call.n_inputs; i++)
         OT_RETURN_UNLESS_OK(ot_session_put(session, OT_GUARDED, i, base + to->in_at[i], err));
     OT_RETURN_UNLESS_OK(ot_session_poison(session, OT_GUARDED, err));
-    OT_RETURN_UNLESS_OK(ot_loaded_open(session, s->impl->name, s->config, "", s->modules,
-                                       &loaded, &outcome, err));
+    OT_RETURN_UNLESS_OK(ot_loaded_open(session, &s->built, &loaded, &outcome, err));
     OT_RETURN_UNLESS_OK(ot_bound_open(session, loaded, OT_GUARDED, &bound, err));
     OT_RETURN_UNLESS_OK(ot_bound_prepack(bound, err));
     OT_RETURN_UNLESS_OK(session->row->run(session->state, bound->launch[OPTUNE_TIMED],
@@ -265,7 +260,6 @@ int ot_standard_run(const optune_call *call, const void *const *in, const optune
     s->call = call;
     s->impl = ot_impl_find(call->op->standard);
     s->task = (optune_task){.call = call, .target = &s->target, .device = &s->device};
-    s->modules = json_array();
     ot_call_print(call, &text);
     ot_copy(s->text, sizeof s->text, ot_text_str(&text));
     int status = s->impl
@@ -285,7 +279,6 @@ int ot_standard_run(const optune_call *call, const void *const *in, const optune
         optune_fail(err, status, "'%s', which says what is right of '%s': %s",
                     call->op->standard, call->op->name, inner.text);
     ot_text_release(&text);
-    json_decref(s->modules);
     free(s);
     return status;
 }

@@ -137,10 +137,18 @@ typedef struct ot_loaded {
     optune_plan plan;
     void *module[OPTUNE_MAX_MODULES];
 } ot_loaded;
-/* `range`: the call that the plan is made for, when it is wider than the workload; else "". On
- * failure *outcome says how the candidate failed and err why. */
-int ot_loaded_open(ot_session *s, const char *impl, const char *config, const char *range,
-                   const json_t *modules, ot_loaded **loaded, int *outcome, optune_err *err);
+/* A candidate whose modules were built. */
+typedef struct ot_built {
+    const optune_impl *impl;
+    const optune_config *config;
+    const optune_call *range; /* that the plan is made for, when wider than the workload; else NULL */
+    int n_modules;
+    const char *module[OPTUNE_MAX_MODULES]; /* paths */
+} ot_built;
+ot_built ot_built_of(const ot_job *job, const optune_impl *impl, const optune_config *config);
+/* On failure *outcome says how the candidate failed and err why. */
+int ot_loaded_open(ot_session *s, const ot_built *built, ot_loaded **loaded, int *outcome,
+                   optune_err *err);
 void ot_loaded_close(ot_session *s, ot_loaded *loaded);
 
 enum { OT_GUARDED = 0, OT_ALIGNED = 1 };

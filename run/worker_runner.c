@@ -126,18 +126,47 @@ static int open_workload(runner *r, const char *call, optune_err *err)
     return status;
 }
 
+typedef struct candidate { /* what an order to load says, as values */
+    ot_built built;
+    optune_config config;
+    optune_call range;
+    char file[OPTUNE_MAX_MODULES][32];
+} candidate;
+
 /* Files that came with the order are loaded in place of what their names say now. */
+static int read_candidate(const runner *r, const json_t *order, candidate *c, optune_err *err)
+{
+    const json_t *modules = json_object_get(order, "modules");
+    const char *range = ot_wire_text(order, "range"), *impl = ot_wire_text(order, "impl");
+    c->built = (ot_built){.impl = ot_impl_find(impl), .config = &c->config};
+    if (!c->built.impl)
+        return optune_fail(err, OPTUNE_ENOENT, "the worker knows no implementation '%s'", impl);
+    OT_RETURN_UNLESS_OK(ot_config_parse(ot_wire_text(order, "config"), &c->config, err));
+    if (*range)
+        OT_RETURN_UNLESS_OK(ot_call_parse(range, &c->range, err));
+    c->built.range = *range ? &c->range : NULL;
+    for (int i = 0; i < (int)json_array_size(modules) && i < OPTUNE_MAX_MODULES; i++) {
+        const char *path = json_string_value(json_array_get(modules, (size_t)i));
+        c->built.module[c->built.n_modules++] = path ? path : "";
+    }
+    for (int i = 0; i < r->n_files && i < c->built.n_modules; i++) {
+        snprintf(c->file[i], sizeof c->file[i], "/proc/self/fd/%d", r->file[i]);
+        c->built.module[i] = c->file[i];
+    }
+    return OPTUNE_OK;
+}
+
 static int load(runner *r, seat *at, const char *text, ot_report *report, optune_err *err)
 {
-    json_t *candidate = json_loads(text, 0, NULL);
-    json_t *modules = json_object_get(candidate, "modules");
+    candidate *c = ot_alloc(sizeof *c);
+    json_t *order = json_loads(text, 0, NULL);
     at->shake_s = -1;
-    for (int i = 0; i < r->n_files; i++)
-        json_array_set_new(modules, (size_t)i, json_sprintf("/proc/self/fd/%d", r->file[i]));
-    const int status = ot_loaded_open(
-        &r->session, ot_wire_text(candidate, "impl"), ot_wire_text(candidate, "config"),
-        ot_wire_text(candidate, "range"), modules, &at->loaded, &report->outcome, err);
-    json_decref(candidate);
+    report->outcome = OPTUNE_OUTCOME_INSTANTIATION;
+    int status = read_candidate(r, order, c, err);
+    if (status >= 0)
+        status = ot_loaded_open(&r->session, &c->built, &at->loaded, &report->outcome, err);
+    json_decref(order);
+    free(c);
     return status;
 }
 

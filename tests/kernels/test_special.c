@@ -203,7 +203,6 @@ static void try_config(bench *b, const optune_impl *impl, const optune_config *c
     optune_err err = {0};
     optune_plan *plan = ot_alloc(sizeof *plan);
     ot_job *job = ot_alloc(sizeof *job);
-    ot_text text = {0};
     ot_loaded *loaded;
     ot_bound *bound;
     int outcome;
@@ -212,12 +211,8 @@ static void try_config(bench *b, const optune_impl *impl, const optune_config *c
     while (!job->done)
         ot_builder_wait(b->builder, job, 1);
     assert_int_equal(job->outcome, OPTUNE_OUTCOME_OK);
-    json_t *modules = json_array();
-    for (int i = 0; i < job->n_modules; i++)
-        json_array_append_new(modules, json_string(job->module[i]));
-    ot_config_print(config, &text);
-    check_ok(ot_loaded_open(s, impl->name, ot_text_str(&text), "", modules, &loaded, &outcome,
-                            &err));
+    const ot_built built = ot_built_of(job, impl, config);
+    check_ok(ot_loaded_open(s, &built, &loaded, &outcome, &err));
     check_ok(ot_session_poison(s, OT_ALIGNED, &err));
     check_ok(ot_bound_open(s, loaded, OT_ALIGNED, &bound, &err));
     check_ok(ot_bound_prepack(bound, &err));
@@ -226,8 +221,6 @@ static void try_config(bench *b, const optune_impl *impl, const optune_config *c
     b->checked++;
     ot_bound_close(bound);
     ot_loaded_close(s, loaded);
-    ot_text_release(&text);
-    json_decref(modules);
     ot_builder_forget(b->builder, job);
     free(job);
     free(plan);
