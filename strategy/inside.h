@@ -30,12 +30,20 @@ struct optune_space {
     ot_knob knob[OPTUNE_MAX_KNOBS];
     optune_err problem; /* the first misuse; status 0: none */
     ot_where *where;    /* what is valid, as far as constraints say; NULL: they say nothing */
+    bool team;          /* its last knob is that of team.c */
 };
 
 /* space.c: the knob of that name, or -1. */
 int ot_space_knob(const optune_space *space, const char *name);
 /* The digit of the entity with these values, or -1; value[0] of a split may be -1. */
 int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
+
+/* team.c: behind all of an implementation's own knobs, for small calls on CPUs, whether it runs a
+ * team of threads; and what it does untuned. */
+void ot_team_space(optune_space *space);
+void ot_team_fallback(const optune_space *space, optune_config *config);
+/* Whether a config of the space has it computed by one thread. */
+bool ot_team_alone(const optune_space *space, const optune_config *config);
 
 /* refuse.c: ENOENT: of these candidates nobody computes the call, and why not. */
 int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int n,

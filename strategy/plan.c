@@ -258,7 +258,7 @@ static int check(const optune_task *task, const optune_plan *plan, optune_err *e
 /* A row reads the knobs that it declared, and divides by them: a config of anybody else's making (a
  * record's, a log's) is first looked up in its space. */
 static int check_config(const optune_task *task, const optune_impl *impl,
-                        const optune_config *config, optune_err *err)
+                        const optune_config *config, bool *alone, optune_err *err)
 {
     char why[OPTUNE_WHY_SIZE] = "";
     optune_space *space = NULL;
@@ -268,6 +268,7 @@ static int check_config(const optune_task *task, const optune_impl *impl,
         status = OPTUNE_ENOENT;
     if (status >= 0 && !ot_space_valid(space, &found, why))
         status = optune_fail(err, OPTUNE_EUSAGE, "%s refuses this config: %s", impl->name, why);
+    *alone = status >= 0 && ot_team_alone(space, &found);
     ot_space_close(space);
     return status;
 }
@@ -275,12 +276,17 @@ static int check_config(const optune_task *task, const optune_impl *impl,
 int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_config *config,
                  optune_plan *plan, optune_err *err)
 {
+    bool alone = false;
     *plan = (optune_plan){.impl = impl};
-    const int status = check_config(task, impl, config, err);
+    const int status = check_config(task, impl, config, &alone, err);
     if (status < 0)
         return status;
+    optune_device device = *task->device;
+    device.threads = alone ? 1 : device.threads;
+    plan->threads = device.threads;
+    const optune_task on = {.call = task->call, .target = task->target, .device = &device};
     const ot_locale before = ot_locale_enter(); /* rows print numbers into source */
-    impl->plan(task, config, plan);
+    impl->plan(&on, config, plan);
     ot_locale_leave(before);
     ot_epilogue_close(task, plan);
     return check(task, plan, err);
@@ -294,14 +300,14 @@ static int64_t known(int64_t value, int64_t otherwise)
 }
 
 /* What bodies may rely on, see kernels/common. Unknown sizes get values of a modest machine. */
-static void target_defines(const optune_device *device, ot_text *to)
+static void target_defines(const optune_device *device, int threads, ot_text *to)
 {
     if (device->warp > 0) {
         ot_text_printf(to, "#define OT_WARP %d\n#define OT_CC %d\n", device->warp,
                        10 * device->cc_major + device->cc_minor);
         return;
     }
-    ot_text_printf(to, "#define OT_THREADS %lld\n", (long long)known(device->threads, 1));
+    ot_text_printf(to, "#define OT_THREADS %lld\n", (long long)known(threads, known(device->threads, 1)));
     ot_text_printf(to, "#define OT_VEC_BYTES %lld\n",
                    (long long)known(device->vector_bytes, 16));
     ot_text_printf(to, "#define OT_L1 %lld\n", (long long)known(device->l1, 32 << 10));
@@ -313,7 +319,7 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
 {
     assert(module >= 0 && module < plan->n_modules);
     const ot_module *m = &plan->module[module];
-    target_defines(task->device, to);
+    target_defines(task->device, plan->threads, to);
     for (int i = 0; i < m->n_defines; i++)
         ot_text_printf(to, "#define %s %s\n", m->define[i].name, m->define[i].value);
     if (m->fused)

@@ -36,6 +36,7 @@ int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space
     *space = NULL;
     if (impl->space)
         impl->space(task, made);
+    ot_team_space(made);
     if (made->problem.status < 0) {
         const int rc = optune_fail(err, made->problem.status, "config space of '%s': %s",
                                    impl->name, made->problem.text);
@@ -273,6 +274,10 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
         ot_text_release(&text);
         return rc;
     }
+    if (space->team && !met[space->n_knobs - 1]) { /* a record from before there was this knob */
+        met[space->n_knobs - 1] = true;
+        digit[space->n_knobs - 1] = 0;
+    }
     for (int i = 0; i < space->n_knobs; i++)
         if (!met[i])
             return optune_fail(err, OPTUNE_ENOENT, "the config has no knob '%s'",
@@ -297,5 +302,6 @@ bool ot_space_fallback(const optune_space *space, optune_config *config, char *w
             return optune_refuse(why, "it is not in its own space: %s", err.text);
         }
     }
+    ot_team_fallback(space, config);
     return ot_space_valid(space, config, why);
 }

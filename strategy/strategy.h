@@ -129,6 +129,7 @@ struct optune_plan {
     ot_module module[OPTUNE_MAX_MODULES];
     ot_scratch scratch[OPTUNE_MAX_SCRATCH];
     optune_stage stage[OPTUNE_MAX_STAGES];
+    int threads; /* of a CPU that its modules use; 0: the device's */
     int n_maps;
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS];
     bool fused;         /* its modules compute what is fused behind the call */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The knob of small calls on CPUs: who has it, what is chosen untuned, what a plan for one thread
+ * is, and that configs from before there was such a knob are still read.
+ */
+#include "strategy/inside.h"
+#include "support/check.h"
+#include "target/target.h"
+
+typedef struct asked {
+    optune_target target;
+    optune_device device;
+    optune_call call;
+    optune_task task;
+    const optune_impl *impl;
+    optune_space *space;
+} asked;
+
+static asked a;
+
+/* Lives until the next one. */
+static void ask(const char *impl, const char *call, int threads)
+{
+    optune_err err = {0};
+    ot_space_close(a.space);
+    a = (asked){.impl = ot_impl_find(impl)};
+    check_ok(ot_target_parse("cpu", &a.target, &err));
+    a.device = (optune_device){.kind = "cpu",
+                               .threads = threads,
+                               .cores = threads,
+                               .vector_bytes = 32,
+                               .vector_registers = 16,
+                               .l1 = 32 << 10,
+                               .l2 = 512 << 10,
+                               .l3 = 8 << 20};
+    a.task = (optune_task){&a.call, &a.target, &a.device};
+    check_ok(ot_call_parse(call, &a.call, &err));
+    assert_non_null(a.impl);
+    check_ok(ot_space_open(&a.task, a.impl, &a.space, &err));
+}
+
+static int release(void **state)
+{
+    (void)state;
+    ot_space_close(a.space);
+    return 0;
+}
+
+static bool has_knob(const char *impl, const char *call, int threads)
+{
+    ask(impl, call, threads);
+    return ot_space_knob(a.space, "team") >= 0;
+}
+
+static void test_who_has_it(void **state)
+{
+    (void)state;
+    assert_true(has_knob("relu_vector.cpu", "relu(f32[1260])", 2));
+    assert_true(has_knob("cumsum_loops.generic", "cumsum(i8[131])", 4));
+    assert_false(has_knob("relu_vector.cpu", "relu(f32[1260])", 1));
+    assert_false(has_knob("relu_vector.cpu", "relu(f32[1260000])", 2));
+    /* Few bytes and many operations. */
+    assert_true(has_knob("dense_gemm.cpu", "dense(f32[8,64], const f32[64,64])", 2));
+    assert_false(has_knob("dense_gemm.cpu", "dense(f32[128,128], const f32[128,128])", 2));
+    /* AutoTVM's templates have its knobs, libraries teams of their own. */
+    assert_false(has_knob("dense_nopack.x86", "dense(f32[8,64], const f32[64,64])", 2));
+    assert_false(has_knob("dense_cblas.x86", "dense(f32[8,64], const f32[64,64])", 2));
+}
+
+static int64_t team_untuned(const char *call)
+{
+    optune_config config;
+    ask("relu_vector.cpu", call, 2);
+    assert_true(ot_space_fallback(a.space, &config, NULL));
+    return strcmp(optune_config_word(&config, "team"), "one") == 0 ? 1 : 2;
+}
+
+static void test_untuned(void **state)
+{
+    (void)state;
+    assert_int_equal(team_untuned("relu(f32[1260])"), 1);
+    assert_int_equal(team_untuned("relu(f32[20000])"), 2);
+}
+
+static int threads_of(const optune_config *config)
+{
+    static const char define[] = "#define OT_THREADS ";
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    optune_err err = {0};
+    ot_text text = {0};
+    check_ok(ot_plan_make(&a.task, a.impl, config, plan, &err));
+    ot_plan_source(&a.task, plan, 0, &text);
+    const char *found = strstr(ot_text_str(&text), define);
+    assert_non_null(found);
+    const int threads = atoi(found + strlen(define));
+    assert_int_equal(threads, plan->threads);
+    ot_text_release(&text);
+    free(plan);
+    return threads;
+}
+
+static void test_plan(void **state)
+{
+    (void)state;
+    optune_config config;
+    ask("relu_vector.cpu", "relu(f32[1260])", 2);
+    assert_true(ot_space_fallback(a.space, &config, NULL));
+    assert_int_equal(threads_of(&config), 1);
+    optune_config_choose_word(&config, a.space, "team", "all");
+    assert_int_equal(threads_of(&config), 2);
+}
+
+/* Its place is behind all others, so that an index means what it meant; what lacks it has a team. */
+static void test_older_configs(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_config config, older;
+    ask("relu_vector.cpu", "relu(f32[1260])", 2);
+    assert_true(ot_space_fallback(a.space, &config, NULL));
+    optune_config_choose_word(&config, a.space, "team", "all");
+    assert_true(ot_space_index_of(a.space, &config, &err) >= 0);
+    older = config;
+    older.n--;
+    assert_string_equal(config.entity[older.n].name, "team");
+    assert_int_equal(threads_of(&older), 2);
+    check_ok(ot_space_index_of(a.space, &older, &err));
+    assert_int_equal(older.n, config.n);
+    assert_int_equal(older.index, config.index);
+    assert_true(older.index < optune_space_size(a.space) / 2);
+    /* Any other must be there. */
+    older = config;
+    older.entity[0] = older.entity[--older.n];
+    assert_true(ot_space_index_of(a.space, &older, &err) < 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_has_it),
+        cmocka_unit_test(test_untuned),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_older_configs),
+    };
+    return cmocka_run_group_tests(tests, NULL, release);
+}
