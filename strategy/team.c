@@ -18,6 +18,21 @@ static const double MOST_BYTES = 256 << 10, MOST_FLOPS = 2e6;
 /* One thread is done with as much in about two microseconds. */
 static const double TINY_BYTES = 32 << 10, TINY_FLOPS = 5e4;
 
+/* Whether a body uses the word, not only includes the header that defines it. */
+static bool runs_team(const char *source)
+{
+    static const char word[] = "PARALLEL_FOR", defined[] = "#define PARALLEL_FOR";
+    for (const char *p = strstr(source, word); p; p = strstr(p + 1, word)) {
+        const char *line = p;
+        while (line > source && line[-1] != '\n')
+            line--;
+        if (strncmp(line, defined, strlen(defined)) != 0 && strncmp(line, "/*", 2) != 0 &&
+            strncmp(line, " *", 2) != 0)
+            return true;
+    }
+    return false;
+}
+
 /* AutoTVM's templates keep the knobs that AutoTVM knows; constraints count the knobs they know. */
 static bool may_choose(const optune_space *space)
 {
@@ -27,7 +42,7 @@ static bool may_choose(const optune_space *space)
            !impl->task_args && !space->where && ot_call_static(task->call) &&
            ot_call_bytes(task->call) <= MOST_BYTES && ot_call_flops(task->call) <= MOST_FLOPS &&
            space->n_knobs < OPTUNE_MAX_KNOBS && ot_space_knob(space, knob_name) < 0 &&
-           strstr(ot_impl_source(impl), "OT_THREADS");
+           runs_team(ot_impl_source(impl));
 }
 
 void ot_team_space(optune_space *space)

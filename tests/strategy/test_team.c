@@ -62,6 +62,7 @@ static void test_who_has_it(void **state)
     /* Few bytes and many operations. */
     assert_true(has_knob("dense_gemm.cpu", "dense(f32[8,64], const f32[64,64])", 2));
     assert_false(has_knob("dense_gemm.cpu", "dense(f32[128,128], const f32[128,128])", 2));
+    assert_true(has_knob("sort_radix.cpu", "sort(f32[30])", 2));
     /* AutoTVM's templates have its knobs, libraries teams of their own. */
     assert_false(has_knob("dense_nopack.x86", "dense(f32[8,64], const f32[64,64])", 2));
     assert_false(has_knob("dense_cblas.x86", "dense(f32[8,64], const f32[64,64])", 2));
@@ -73,6 +74,22 @@ static int64_t team_untuned(const char *call)
     ask("relu_vector.cpu", call, 2);
     assert_true(ot_space_fallback(a.space, &config, NULL));
     return strcmp(optune_config_word(&config, "team"), "one") == 0 ? 1 : 2;
+}
+
+/* Including the words is not using them. */
+static void test_a_body_without(void **state)
+{
+    (void)state;
+    static const optune_impl alone = {
+        .op = "relu",
+        .name = "relu_alone.cpu",
+        .source = "/* PARALLEL_FOR\n * PARALLEL_FOR */\n#define PARALLEL_FOR\nvoid f() {}\n"};
+    optune_err err = {0};
+    optune_space *space = NULL;
+    ask("relu_vector.cpu", "relu(f32[1260])", 2);
+    check_ok(ot_space_open(&a.task, &alone, &space, &err));
+    assert_int_equal(optune_space_knobs(space), 0);
+    ot_space_close(space);
 }
 
 static void test_untuned(void **state)
@@ -138,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_has_it),
+        cmocka_unit_test(test_a_body_without),
         cmocka_unit_test(test_untuned),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_older_configs),
