@@ -18,28 +18,6 @@ typedef struct sizes {
     bool split_blocks;
 } sizes;
 
-static bool applies(const optune_task *task, char *why)
-{
-    conv2d_shape s;
-    if (!conv2d_applies(task, &s, why))
-        return false;
-    if (s.kh != 3 || s.kw != 3)
-        return optune_refuse(why, "needs a 3x3 kernel, this one is %ldx%ld", (long)s.kh,
-                             (long)s.kw);
-    if (s.sh > 2 || s.sw > 2 || s.dh != 1 || s.dw != 1)
-        return optune_refuse(why, "needs strides of 1 or 2 and dilation 1");
-    if (s.groups != 1)
-        return optune_refuse(why, "needs groups=1, these are %ld", (long)s.groups);
-    /* A tile spreads its rounding errors over all its outputs: one that sums up few products,
-     * or none, cannot keep its own bound. */
-    if (host_max(host_max(s.pt, s.pb), host_max(s.pl, s.pr)) > 2)
-        return optune_refuse(why, "needs a padding of at most 2");
-    if (s.ci < 8)
-        return optune_refuse(why, "needs 8 input channels, these are %ld", (long)s.ci);
-    return winograd_three_precise(&s, 1, 2) || winograd_three_precise(&s, 2, 1) ||
-           optune_refuse(why, "sums of so few products are too imprecise by any tile");
-}
-
 enum { TILES = 4, MOST_ROWS = 32, MOST_P = 28 };
 static const int64_t tile_sizes[TILES] = {1, 2, 4, 7};
 
@@ -125,6 +103,13 @@ static bool precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
     return (tile_h > 1 || tile_w > 1) && winograd_three_precise(s, tile_h, tile_w);
 }
 
+/* Whether its scratch is bearable. */
+static bool fits(const conv2d_shape *s, const sizes *z)
+{
+    const int64_t most = (INT64_C(1) << 30) / conv2d_elem(s);
+    return host_max(host_max(z->v, z->m), z->band) * z->threads <= most && z->u <= most;
+}
+
 /* Estimated cycles of two steps of the reduction over all tiles of a block and all channels: two
  * multiply-adds and two loads a cycle, sums that are ready after four cycles, and a little for
  * every tile. */
@@ -170,6 +155,45 @@ static bool efficient(const optune_task *task, const conv2d_shape *s, int64_t ti
     int64_t best_p = 1, best_co = 1;
     best_tile(task, s, tiles, &best_p, &best_co);
     return steps(s, lanes, tiles, p, co) * 4 <= steps(s, lanes, tiles, best_p, best_co) * 5;
+}
+
+/* By any tile, over the smallest blocks that there are: the first one, nearly always. */
+static bool any_fits(const optune_task *task, const conv2d_shape *s)
+{
+    int64_t rows[MOST_ROWS], p = 1, co = 1;
+    const int n = block_rows(s, rows);
+    for (int i = 0; i < n * TILES * TILES; i++) {
+        const int64_t h = tile_sizes[i % TILES], w = tile_sizes[i / TILES % TILES];
+        const int64_t block = rows[i / (TILES * TILES)];
+        best_tile(task, s, block * host_ceil(s->ow, w), &p, &co);
+        const sizes z = sizes_of(task, s, h, w, block, co, 1);
+        if (block <= z.all_rows && fits(s, &z) && precise(s, h, w))
+            return true;
+    }
+    return false;
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    if (!conv2d_applies(task, &s, why))
+        return false;
+    if (s.kh != 3 || s.kw != 3)
+        return optune_refuse(why, "needs a 3x3 kernel, this one is %ldx%ld", (long)s.kh,
+                             (long)s.kw);
+    if (s.sh > 2 || s.sw > 2 || s.dh != 1 || s.dw != 1)
+        return optune_refuse(why, "needs strides of 1 or 2 and dilation 1");
+    if (s.groups != 1)
+        return optune_refuse(why, "needs groups=1, these are %ld", (long)s.groups);
+    /* A tile spreads its rounding errors over all its outputs: one that sums up few products,
+     * or none, cannot keep its own bound. */
+    if (host_max(host_max(s.pt, s.pb), host_max(s.pl, s.pr)) > 2)
+        return optune_refuse(why, "needs a padding of at most 2");
+    if (s.ci < 8)
+        return optune_refuse(why, "needs 8 input channels, these are %ld", (long)s.ci);
+    if (!winograd_three_precise(&s, 1, 2) && !winograd_three_precise(&s, 2, 1))
+        return optune_refuse(why, "sums of so few products are too imprecise by any tile");
+    return any_fits(task, &s) || optune_refuse(why, "needs more than 1 GiB of scratch");
 }
 
 /* One choice of the knobs that decide how much is computed and moved. */
@@ -231,7 +255,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         best_tile(task, &s, tiles, &c.tile_p, &c.tile_co);
         if (c.chunk > 1 && c.chunk > host_ceil(s.co, c.tile_co * lanes))
             continue;
-        const double cycles = cost(task, &s, &c);
+        const sizes z = sizes_of(task, &s, c.tile_h, c.tile_w, c.rows, c.tile_co, c.chunk);
+        const double cycles = fits(&s, &z) ? cost(task, &s, &c) : INFINITY;
         if (cycles < least) {
             least = cycles;
             best = c;
@@ -287,8 +312,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
         return optune_refuse(why, "only %ld output channels", (long)s.co);
     if (chunk > 1 && chunk > z.panels)
         return optune_refuse(why, "only %ld panels of output channels", (long)z.panels);
-    const int64_t most = (INT64_C(1) << 30) / conv2d_elem(&s);
-    if (host_max(host_max(z.v, z.m), z.band) * z.threads > most || z.u > most)
+    if (!fits(&s, &z))
         return optune_refuse(why, "more than 1 GiB of scratch");
     return true;
 }

@@ -79,11 +79,29 @@ static void test_squares(void **state)
     assert_true(allows("conv2d_winograd.cpu", many, "tile_h", 7, "tile_w", 7));
 }
 
+/* What fits by no tile is refused as a whole, before a default could be. */
+static void test_scratch(void **state)
+{
+    (void)state;
+    static const char large[] = "conv2d(f64[256,256,14,128,8], const f64[16,2048,3,3], "
+                                "padding=[1], data_layout=NCHW8c)";
+    char why[OPTUNE_WHY_SIZE] = "";
+    optune_err err = {0};
+    static optune_call call;
+    optune_device device = wide;
+    device.threads = device.cores = 8;
+    check_ok(ot_call_parse(large, &call, &err));
+    const optune_task task = {&call, &target, &device};
+    assert_false(ot_impl_applies(ot_impl_find("conv2d_winograd.cpu"), &task, why));
+    check_contains(why, "more than 1 GiB of scratch");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_squares),
+        cmocka_unit_test(test_scratch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
