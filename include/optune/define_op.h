@@ -213,6 +213,10 @@ typedef struct optune_op {
 #define OPTUNE_OP(id)                                                                          \
     extern const optune_op optune_op_##id;                                                     \
     const optune_op optune_op_##id
+/* A file ops_<id>.c: as many as there are, and {0} behind the last. */
+#define OPTUNE_OPS(id)                                                                         \
+    extern const optune_op optune_ops_##id[];                                                  \
+    const optune_op optune_ops_##id[]
 
 /* What op code needs of calls and types. Bad names are our bug: they assert. An attribute by name:
  * itself; an INT that is not `none`, or a BOOL; whether an INT is `none`; the values of INTS; a

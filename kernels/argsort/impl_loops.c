@@ -2,5 +2,6 @@
 /* argsort_loops.generic: any dtype, axis and dims. */
 #include "kernels/sort/generic.h"
 
-GENERIC_IMPL(argsort, loops, "a heap in the output, line by line, in any dtype",
-             order_generic_plan);
+OPTUNE_IMPL(argsort, loops) = GENERIC_ROW("argsort",
+                                          "a heap in the output, line by line, in any dtype",
+                                          order_generic_plan);

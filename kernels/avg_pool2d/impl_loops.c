@@ -2,4 +2,6 @@
 /* avg_pool2d_loops.generic: any dtype, layout and dims. */
 #include "kernels/pool/generic.h"
 
-GENERIC_IMPL(avg_pool2d, loops, "one window after the other, in any dtype", pool_generic_plan);
+OPTUNE_IMPL(avg_pool2d, loops) = GENERIC_ROW("avg_pool2d",
+                                             "one window after the other, in any dtype",
+                                             pool_generic_plan);

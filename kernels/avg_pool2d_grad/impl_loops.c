@@ -2,5 +2,7 @@
 /* avg_pool2d_grad_loops.generic: any dtype, layout and dims. */
 #include "kernels/pool/generic.h"
 
-GENERIC_IMPL(avg_pool2d_grad, loops, "gathers what windows give, element by element",
-             pool_generic_plan);
+OPTUNE_IMPL(avg_pool2d_grad,
+            loops) = GENERIC_ROW("avg_pool2d_grad",
+                                 "gathers what windows give, element by element",
+                                 pool_generic_plan);

@@ -16,6 +16,9 @@ static bool few_rows(const optune_task *task, char *why)
                : s.m <= 16 || optune_refuse(why, "more than 16 rows");
 }
 
-MATMUL_GPU_IMPL(batch_matmul, gemv, "batch_matmul_gemv.gpu", gemv,
-                "teams of threads along the depth, nothing staged", batch_matmul_gpu, few_rows,
-                "x.0 x.1 y.0");
+MATMUL_GPU_HOOKS(batch_matmul_gemv, gemv, batch_matmul_gpu, few_rows)
+
+OPTUNE_IMPL(batch_matmul,
+            gemv) = MATMUL_GPU_ROW(batch_matmul_gemv, "batch_matmul", "batch_matmul_gemv.gpu",
+                                   "teams of threads along the depth, nothing staged",
+                                   "x.0 x.1 y.0");

@@ -12,4 +12,5 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-GENERIC_IMPL(batch_matmul, loops, "one sum after the other, in any dtype", plan);
+OPTUNE_IMPL(batch_matmul, loops) = GENERIC_ROW("batch_matmul",
+                                               "one sum after the other, in any dtype", plan);

@@ -13,6 +13,9 @@ static bool takes(const optune_task *task, char *why)
                                             : optune_refuse(why, "needs constant shapes");
 }
 
-MATMUL_GPU_IMPL(batch_matmul, mma, "batch_matmul_mma.cuda", mma,
-                "tensor cores, stages of asynchronous copies into swizzled tiles",
-                batch_matmul_gpu, takes, "x.0 x.1 y.0", .math = "ieee tf32");
+MATMUL_GPU_HOOKS(batch_matmul_mma, mma, batch_matmul_gpu, takes)
+
+OPTUNE_IMPL(batch_matmul, mma) =
+    MATMUL_GPU_ROW(batch_matmul_mma, "batch_matmul", "batch_matmul_mma.cuda",
+                   "tensor cores, stages of asynchronous copies into swizzled tiles",
+                   "x.0 x.1 y.0", .math = "ieee tf32");

@@ -12,6 +12,10 @@ static bool few_rows(const optune_task *task, char *why)
                                                optune_refuse(why, "more than 64 rows"));
 }
 
-MATMUL_GPU_IMPL(batch_matmul, skinny, "batch_matmul_skinny.gpu", skinny,
-                "all rows in a block, which shares the depth of a tile", batch_matmul_gpu,
-                few_rows, "x.0 x.1 y.0");
+MATMUL_GPU_HOOKS(batch_matmul_skinny, skinny, batch_matmul_gpu, few_rows)
+
+OPTUNE_IMPL(batch_matmul,
+            skinny) = MATMUL_GPU_ROW(batch_matmul_skinny, "batch_matmul",
+                                     "batch_matmul_skinny.gpu",
+                                     "all rows in a block, which shares the depth of a tile",
+                                     "x.0 x.1 y.0");

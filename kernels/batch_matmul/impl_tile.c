@@ -7,6 +7,9 @@
 #include "kernels/batch_matmul/batch_matmul_gpu.h"
 #include "kernels/dense/matmul_gpu_tile.h"
 
-MATMUL_GPU_IMPL(batch_matmul, tile, "batch_matmul_tile.gpu", tile,
-                "tiles in shared memory, a block of the output in registers", batch_matmul_gpu,
-                batch_matmul_applies, "x.0 x.1 y.0");
+MATMUL_GPU_HOOKS(batch_matmul_tile, tile, batch_matmul_gpu, batch_matmul_applies)
+
+OPTUNE_IMPL(batch_matmul,
+            tile) = MATMUL_GPU_ROW(batch_matmul_tile, "batch_matmul", "batch_matmul_tile.gpu",
+                                   "tiles in shared memory, a block of the output in registers",
+                                   "x.0 x.1 y.0");

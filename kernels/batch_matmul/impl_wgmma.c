@@ -14,6 +14,9 @@ static bool takes(const optune_task *task, char *why)
                                           : optune_refuse(why, "needs constant shapes");
 }
 
-MATMUL_GPU_IMPL(batch_matmul, wgmma, "batch_matmul_wgmma.cuda", wgmma,
-                "products of warpgroups fed by the copy engine, for compute capability 9.0",
-                batch_matmul_gpu, takes, NULL, .math = "ieee tf32");
+MATMUL_GPU_HOOKS(batch_matmul_wgmma, wgmma, batch_matmul_gpu, takes)
+
+OPTUNE_IMPL(batch_matmul, wgmma) =
+    MATMUL_GPU_ROW(batch_matmul_wgmma, "batch_matmul", "batch_matmul_wgmma.cuda",
+                   "products of warpgroups fed by the copy engine, for compute capability 9.0",
+                   NULL, .math = "ieee tf32");

@@ -204,14 +204,11 @@ static inline void generic_stage(const optune_task *task, optune_plan *plan, int
     optune_plan_stage(plan, &stage);
 }
 
-/* The row of an op's generic implementation; `folder`, `id` as in OPTUNE_IMPL. */
-#define GENERIC_IMPL(folder, id, text, plan_function)                                          \
-    OPTUNE_IMPL(folder, id) = {.op = #folder,                                                  \
-                               .name = #folder "_loops.generic",                               \
-                               .summary = text,                                                \
-                               .applies = generic_applies,                                     \
-                               .plan = plan_function,                                          \
-                               .symbolic = "*",                                                \
-                               .generic = true}
+/* The row of an op's generic implementation. */
+#define GENERIC_ROW(op_, text, plan_function)                                                  \
+    {                                                                                          \
+        .op = op_, .name = op_ "_loops.generic", .summary = text, .applies = generic_applies,  \
+        .plan = plan_function, .symbolic = "*", .generic = true                                \
+    }
 
 #endif

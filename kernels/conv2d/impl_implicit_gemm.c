@@ -8,6 +8,8 @@
 #include "kernels/conv2d/conv2d.h"
 #include "kernels/conv2d/implicit_rows.h"
 
-IMPLICIT_IMPL(conv2d, "conv2d_implicit_gemm.gpu",
-              "a product over pixels, patches gathered into shared memory", conv2d_applies,
-              CONV2D_DATA, CONV2D_WEIGHT, false);
+IMPLICIT_HOOKS(conv2d_implicit, conv2d_applies, CONV2D_DATA, CONV2D_WEIGHT, false)
+
+OPTUNE_IMPL(conv2d, implicit_gemm) =
+    IMPLICIT_ROW(conv2d_implicit, "conv2d", "conv2d_implicit_gemm.gpu",
+                 "a product over pixels, patches gathered into shared memory");

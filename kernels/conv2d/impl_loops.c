@@ -16,4 +16,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-GENERIC_IMPL(conv2d, loops, "one sum after the other, in any dtype and layout", plan);
+OPTUNE_IMPL(conv2d, loops) = GENERIC_ROW("conv2d",
+                                         "one sum after the other, in any dtype and layout",
+                                         plan);

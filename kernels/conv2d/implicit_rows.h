@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows' side of implicit_gemm.h: knobs, limits, the untuned tile and the plan of a convolution
- * as a product over pixels, for conv2d and its two gradients, and the row that has them.
+ * as a product over pixels, for conv2d and its two gradients, and the rows that have them.
  * Host code only.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_IMPLICIT_ROWS_H
@@ -170,45 +170,42 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
                                                 .block = {IMPLICIT_PACK_THREADS}});
 }
 
-/* A row. `takes(task, &shape, why)` says whether it computes the call and gives its shape. */
-#define IMPLICIT_IMPL(operator, its_name, its_summary, takes, data, weight, transposed)        \
-    static bool applies(const optune_task *task, char *why)                                    \
+/* What a row calls, under the prefix `as`. `takes(task, &shape, why)` says whether it computes the call and gives its shape. */
+#define IMPLICIT_HOOKS(as, takes, data, weight, transposed)                                    \
+    static bool as##_applies(const optune_task *task, char *why)                               \
     {                                                                                          \
         conv2d_shape s = {0};                                                                  \
         return takes(task, &s, why) && implicit_applies(&s, why);                              \
     }                                                                                          \
-    static void space(const optune_task *task, optune_space *space)                            \
+    static void as##_space(const optune_task *task, optune_space *space)                       \
     {                                                                                          \
         (void)task;                                                                            \
         implicit_space(space);                                                                 \
     }                                                                                          \
-    static bool valid(const optune_task *task, const optune_config *config, char *why)         \
+    static bool as##_valid(const optune_task *task, const optune_config *config, char *why)    \
     {                                                                                          \
         conv2d_shape s = {0};                                                                  \
         return takes(task, &s, why) && implicit_valid(task, &s, config, why);                  \
     }                                                                                          \
-    static void fallback(const optune_task *task, const optune_space *space,                   \
-                         optune_config *config)                                                \
+    static void as##_fallback(const optune_task *task, const optune_space *space,              \
+                              optune_config *config)                                           \
     {                                                                                          \
         conv2d_shape s = {0};                                                                  \
         takes(task, &s, NULL);                                                                 \
         implicit_fallback(task, &s, space, config);                                            \
     }                                                                                          \
-    static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)  \
+    static void as##_plan(const optune_task *task, const optune_config *config,                \
+                          optune_plan *plan)                                                   \
     {                                                                                          \
         conv2d_shape s = {0};                                                                  \
         takes(task, &s, NULL);                                                                 \
         implicit_plan(task, &s, data, weight, transposed, config, plan);                       \
-    }                                                                                          \
-    OPTUNE_IMPL(operator, implicit_gemm) = {                                                   \
-        .op = #operator,                                                                       \
-        .name = its_name,                                                                      \
-        .summary = its_summary,                                                                \
-        .applies = applies,                                                                    \
-        .space = space,                                                                        \
-        .fallback = fallback,                                                                  \
-        .valid = valid,                                                                        \
-        .plan = plan,                                                                          \
+    }
+
+#define IMPLICIT_ROW(as, op_, name_, text)                                                     \
+    {                                                                                          \
+        .op = op_, .name = name_, .summary = text, .applies = as##_applies,                    \
+        .space = as##_space, .fallback = as##_fallback, .valid = as##_valid, .plan = as##_plan \
     }
 
 #endif

@@ -30,6 +30,9 @@ static bool takes(const optune_task *task, conv2d_shape *s, char *why)
            optune_refuse(why, "needs float32 or float64");
 }
 
-IMPLICIT_IMPL(conv2d_backward_weight, "conv2d_backward_weight_implicit_gemm.gpu",
-              "a convolution with the gradient as its weight, its depth split over blocks",
-              takes, BACKWARD_DATA, BACKWARD_GRAD, false);
+IMPLICIT_HOOKS(conv2d_backward_weight_implicit, takes, BACKWARD_DATA, BACKWARD_GRAD, false)
+
+OPTUNE_IMPL(conv2d_backward_weight, implicit_gemm) =
+    IMPLICIT_ROW(conv2d_backward_weight_implicit, "conv2d_backward_weight",
+                 "conv2d_backward_weight_implicit_gemm.gpu",
+                 "a convolution with the gradient as its weight, its depth split over blocks");

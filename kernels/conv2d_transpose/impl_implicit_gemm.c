@@ -15,6 +15,8 @@ static bool takes(const optune_task *task, conv2d_shape *s, char *why)
            optune_refuse(why, "needs float32 or float64");
 }
 
-IMPLICIT_IMPL(conv2d_transpose, "conv2d_transpose_implicit_gemm.gpu",
-              "a product over pixels that gather what reaches them", takes, TRANSPOSE_DATA,
-              TRANSPOSE_WEIGHT, true);
+IMPLICIT_HOOKS(conv2d_transpose_implicit, takes, TRANSPOSE_DATA, TRANSPOSE_WEIGHT, true)
+
+OPTUNE_IMPL(conv2d_transpose, implicit_gemm) = IMPLICIT_ROW(
+    conv2d_transpose_implicit, "conv2d_transpose", "conv2d_transpose_implicit_gemm.gpu",
+    "a product over pixels that gather what reaches them");

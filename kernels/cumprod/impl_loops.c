@@ -2,4 +2,5 @@
 /* cumprod_loops.generic: any dtype, axis and dims. */
 #include "kernels/cumsum/generic.h"
 
-GENERIC_IMPL(cumprod, loops, "one line after the other, in any dtype", scan_generic_plan);
+OPTUNE_IMPL(cumprod, loops) = GENERIC_ROW("cumprod", "one line after the other, in any dtype",
+                                          scan_generic_plan);

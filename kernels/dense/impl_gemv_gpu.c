@@ -12,6 +12,9 @@ static bool few_rows(const optune_task *task, char *why)
            (dense_shape_of(task->call).m <= 16 || optune_refuse(why, "more than 16 rows"));
 }
 
-MATMUL_GPU_IMPL(dense, gemv_gpu, "dense_gemv.gpu", gemv,
-                "teams of threads along the depth, nothing staged", dense_gpu, few_rows,
-                "data.0");
+MATMUL_GPU_HOOKS(dense_gemv, gemv, dense_gpu, few_rows)
+
+OPTUNE_IMPL(dense,
+            gemv_gpu) = MATMUL_GPU_ROW(dense_gemv, "dense", "dense_gemv.gpu",
+                                       "teams of threads along the depth, nothing staged",
+                                       "data.0");

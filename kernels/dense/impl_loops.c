@@ -9,4 +9,4 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-GENERIC_IMPL(dense, loops, "one sum after the other, in any dtype", plan);
+OPTUNE_IMPL(dense, loops) = GENERIC_ROW("dense", "one sum after the other, in any dtype", plan);

@@ -13,6 +13,9 @@ static bool takes(const optune_task *task, char *why)
                                      : optune_refuse(why, "needs constant shapes");
 }
 
-MATMUL_GPU_IMPL(dense, mma, "dense_mma.cuda", mma,
-                "tensor cores, stages of asynchronous copies into swizzled tiles", dense_gpu,
-                takes, "data.0", .math = "ieee tf32");
+MATMUL_GPU_HOOKS(dense_mma, mma, dense_gpu, takes)
+
+OPTUNE_IMPL(dense, mma) =
+    MATMUL_GPU_ROW(dense_mma, "dense", "dense_mma.cuda",
+                   "tensor cores, stages of asynchronous copies into swizzled tiles", "data.0",
+                   .math = "ieee tf32");

@@ -12,6 +12,9 @@ static bool few_rows(const optune_task *task, char *why)
            (dense_shape_of(task->call).m <= 64 || optune_refuse(why, "more than 64 rows"));
 }
 
-MATMUL_GPU_IMPL(dense, skinny, "dense_skinny.gpu", skinny,
-                "all rows in a block, which shares the depth of a tile", dense_gpu, few_rows,
-                "data.0");
+MATMUL_GPU_HOOKS(dense_skinny, skinny, dense_gpu, few_rows)
+
+OPTUNE_IMPL(dense,
+            skinny) = MATMUL_GPU_ROW(dense_skinny, "dense", "dense_skinny.gpu",
+                                     "all rows in a block, which shares the depth of a tile",
+                                     "data.0");

@@ -7,6 +7,9 @@
 #include "kernels/dense/dense_gpu.h"
 #include "kernels/dense/matmul_gpu_tile.h"
 
-MATMUL_GPU_IMPL(dense, tile, "dense_tile.gpu", tile,
-                "tiles in shared memory, a block of the output in registers", dense_gpu,
-                dense_applies, "data.0");
+MATMUL_GPU_HOOKS(dense_tile, tile, dense_gpu, dense_applies)
+
+OPTUNE_IMPL(dense,
+            tile) = MATMUL_GPU_ROW(dense_tile, "dense", "dense_tile.gpu",
+                                   "tiles in shared memory, a block of the output in registers",
+                                   "data.0");

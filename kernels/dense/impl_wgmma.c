@@ -14,6 +14,9 @@ static bool takes(const optune_task *task, char *why)
                                    : optune_refuse(why, "needs constant shapes");
 }
 
-MATMUL_GPU_IMPL(dense, wgmma, "dense_wgmma.cuda", wgmma,
-                "products of warpgroups fed by the copy engine, for compute capability 9.0",
-                dense_gpu, takes, NULL, .math = "ieee tf32");
+MATMUL_GPU_HOOKS(dense_wgmma, wgmma, dense_gpu, takes)
+
+OPTUNE_IMPL(dense, wgmma) =
+    MATMUL_GPU_ROW(dense_wgmma, "dense", "dense_wgmma.cuda",
+                   "products of warpgroups fed by the copy engine, for compute capability 9.0",
+                   NULL, .math = "ieee tf32");

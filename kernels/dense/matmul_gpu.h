@@ -3,7 +3,7 @@
  * The rows' side of matrix products on GPUs, for dense and batch_matmul alike: one struct that
  * says what is multiplied, and what the plans of all templates share. Host code only; the bodies
  * are kernels/common/gemm_gpu.h and gemv_gpu.h. A template `kind` has four functions, of which
- * MATMUL_GPU_IMPL makes a row of either operator:
+ * MATMUL_GPU_ROW makes a row of either operator:
  *
  *   tile    large products: a block of the output in registers (matmul_gpu_tile.h)
  *   skinny  few rows: all of them in one block, whose threads also share the depth of a tile
@@ -149,48 +149,45 @@ static inline void matmul_gpu_stages(const optune_task *task, optune_plan *plan,
     optune_plan_stage(plan, &sum);
 }
 
-/* A row of operator `op`: product_of makes the struct of a known or bounded call, applies_to
- * says whether the operator's own conditions hold; behind them the dims that may be ranges, and
- * other fields. */
-#define MATMUL_GPU_IMPL(row_op, id, row_name, kind, text, product_of, applies_to, ...)         \
-    static bool applies(const optune_task *task, char *why)                                    \
+/* What a row of template `kind` calls, under the prefix `as`: product_of makes the struct of a
+ * known or bounded call, applies_to says whether the operator's own conditions hold. */
+#define MATMUL_GPU_HOOKS(as, kind, product_of, applies_to)                                     \
+    static bool as##_applies(const optune_task *task, char *why)                               \
     {                                                                                          \
         if (!applies_to(task, why))                                                            \
             return false;                                                                      \
         const matmul_gpu p = product_of(task->call);                                           \
         return matmul_gpu_applies(&p, why);                                                    \
     }                                                                                          \
-    static void space(const optune_task *task, optune_space *space)                            \
+    static void as##_space(const optune_task *task, optune_space *space)                       \
     {                                                                                          \
         (void)task;                                                                            \
         matmul_gpu_##kind##_space(space);                                                      \
     }                                                                                          \
-    static void fallback(const optune_task *task, const optune_space *space,                   \
-                         optune_config *config)                                                \
+    static void as##_fallback(const optune_task *task, const optune_space *space,              \
+                              optune_config *config)                                           \
     {                                                                                          \
         const matmul_gpu p = product_of(task->call);                                           \
         matmul_gpu_##kind##_fallback(task, &p, space, config);                                 \
     }                                                                                          \
-    static bool valid(const optune_task *task, const optune_config *config, char *why)         \
+    static bool as##_valid(const optune_task *task, const optune_config *config, char *why)    \
     {                                                                                          \
         const matmul_gpu p = product_of(task->call);                                           \
         return matmul_gpu_##kind##_valid(task, &p, config, why);                               \
     }                                                                                          \
-    static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)  \
+    static void as##_plan(const optune_task *task, const optune_config *config,                \
+                          optune_plan *plan)                                                   \
     {                                                                                          \
         const matmul_gpu p = product_of(task->call);                                           \
         matmul_gpu_##kind##_plan(task, &p, config, plan);                                      \
-    }                                                                                          \
-    OPTUNE_IMPL(row_op, id) = {                                                                \
-        .op = #row_op,                                                                         \
-        .name = row_name,                                                                      \
-        .summary = text,                                                                       \
-        .applies = applies,                                                                    \
-        .space = space,                                                                        \
-        .fallback = fallback,                                                                  \
-        .valid = valid,                                                                        \
-        .plan = plan,                                                                          \
-        .symbolic = __VA_ARGS__,                                                               \
+    }
+
+/* The row of an operator, behind its hooks; last the dims that may be ranges, and other fields. */
+#define MATMUL_GPU_ROW(as, op_, name_, text, ...)                                              \
+    {                                                                                          \
+        .op = op_, .name = name_, .summary = text, .applies = as##_applies,                    \
+        .space = as##_space, .fallback = as##_fallback, .valid = as##_valid,                   \
+        .plan = as##_plan, .symbolic = __VA_ARGS__                                             \
     }
 
 #endif

@@ -10,4 +10,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-GENERIC_IMPL(global_avg_pool2d, loops, "one channel after the other, in any dtype", plan);
+OPTUNE_IMPL(global_avg_pool2d, loops) = GENERIC_ROW("global_avg_pool2d",
+                                                    "one channel after the other, in any dtype",
+                                                    plan);

@@ -2,5 +2,5 @@
 /* max_pool2d_block.cpu: NCHW<c>c, vectors of channels. */
 #include "kernels/pool/schedules.h"
 
-POOL_IMPL(max_pool2d, block, "max_pool2d_block.cpu", pool_block,
-          "NCHW<c>c, tiles of vectors of channels");
+OPTUNE_IMPL(max_pool2d, block) = POOL_ROW("max_pool2d", "max_pool2d_block.cpu", pool_block,
+                                          "NCHW<c>c, tiles of vectors of channels");

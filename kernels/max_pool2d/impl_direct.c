@@ -2,5 +2,5 @@
 /* max_pool2d_direct.cpu: NCHW, vectors along the width, straight from the data. */
 #include "kernels/pool/schedules.h"
 
-POOL_IMPL(max_pool2d, direct, "max_pool2d_direct.cpu", pool_direct,
-          "NCHW, tiles of vectors along the width");
+OPTUNE_IMPL(max_pool2d, direct) = POOL_ROW("max_pool2d", "max_pool2d_direct.cpu", pool_direct,
+                                           "NCHW, tiles of vectors along the width");

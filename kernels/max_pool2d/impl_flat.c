@@ -2,5 +2,5 @@
 /* max_pool2d_flat.cpu: NCHW of stride 1, small planes as one long row. */
 #include "kernels/pool/schedules.h"
 
-POOL_IMPL(max_pool2d, flat, "max_pool2d_flat.cpu", pool_flat,
-          "NCHW of stride 1, small padded planes as one row");
+OPTUNE_IMPL(max_pool2d, flat) = POOL_ROW("max_pool2d", "max_pool2d_flat.cpu", pool_flat,
+                                         "NCHW of stride 1, small padded planes as one row");

@@ -2,4 +2,6 @@
 /* max_pool2d_loops.generic: any dtype, layout and dims. */
 #include "kernels/pool/generic.h"
 
-GENERIC_IMPL(max_pool2d, loops, "one window after the other, in any dtype", pool_generic_plan);
+OPTUNE_IMPL(max_pool2d, loops) = GENERIC_ROW("max_pool2d",
+                                             "one window after the other, in any dtype",
+                                             pool_generic_plan);

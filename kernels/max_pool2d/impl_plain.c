@@ -2,4 +2,5 @@
 /* max_pool2d without a schedule of any target's own: right everywhere, tuned nowhere. */
 #include "kernels/pool/schedules.h"
 
-POOL_IMPL(max_pool2d, plain, "max_pool2d.generic", pool_plain, "one window after the other");
+OPTUNE_IMPL(max_pool2d, plain) = POOL_ROW("max_pool2d", "max_pool2d.generic", pool_plain,
+                                          "one window after the other");

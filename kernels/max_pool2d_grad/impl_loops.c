@@ -2,5 +2,7 @@
 /* max_pool2d_grad_loops.generic: any dtype, layout and dims. */
 #include "kernels/pool/generic.h"
 
-GENERIC_IMPL(max_pool2d_grad, loops, "gathers what windows give, element by element",
-             pool_generic_plan);
+OPTUNE_IMPL(max_pool2d_grad,
+            loops) = GENERIC_ROW("max_pool2d_grad",
+                                 "gathers what windows give, element by element",
+                                 pool_generic_plan);

@@ -9,15 +9,12 @@
 
 #include "kernels/pool/pool.h"
 
-#define POOL_IMPL(op_, id, name_, schedule, text)                                              \
-    OPTUNE_IMPL(op_, id) = {.op = #op_,                                                        \
-                            .name = name_,                                                     \
-                            .summary = text,                                                   \
-                            .applies = schedule##_applies,                                     \
-                            .space = schedule##_space,                                         \
-                            .fallback = schedule##_fallback,                                   \
-                            .valid = schedule##_valid,                                         \
-                            .plan = schedule##_plan}
+#define POOL_ROW(op_, name_, schedule, text)                                                   \
+    {                                                                                          \
+        .op = op_, .name = name_, .summary = text, .applies = schedule##_applies,              \
+        .space = schedule##_space, .fallback = schedule##_fallback, .valid = schedule##_valid, \
+        .plan = schedule##_plan                                                                \
+    }
 
 static const int64_t pool_tiles[] = {1, 2, 4};
 

@@ -2,5 +2,6 @@
 /* topk_loops.generic: any dtype, axis and dims. */
 #include "kernels/sort/generic.h"
 
-GENERIC_IMPL(topk, loops, "a heap in the output, line by line, in any dtype",
-             order_generic_plan);
+OPTUNE_IMPL(topk, loops) = GENERIC_ROW("topk",
+                                       "a heap in the output, line by line, in any dtype",
+                                       order_generic_plan);
