@@ -47,7 +47,7 @@ expect '"impl": "min_pool2d_rows.cpu"' && expect '"failures": {}'
 rebuild() { cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }; }
 query() { "$work/build/optune" --db "$work/db" query 'scale(f32[65536])' >"$work/out" 2>&1; }
 query || { cat "$work/out"; exit 1; }
-echo '/* an edit elsewhere */' >>"$work/kernels/conv2d/conv2d.h"
+echo '/* an edit elsewhere */' >>"$work/kernels/convolution/conv2d.h"
 rebuild
 query || { echo "an unrelated header made a record stale"; cat "$work/out"; exit 1; }
 echo '/* an edit of the body */' >>"$work/kernels/scale/impl_vector.kernel.c"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argsort_bitonic.gpu: a network in shared memory. */
-#include "kernels/sort/order_gpu.h"
+#include "kernels/order/order_gpu.h"
 
 OPTUNE_IMPL(argsort, bitonic) = {
     .op = "argsort",

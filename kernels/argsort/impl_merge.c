@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argsort_merge.cpu: a merge sort, for any element and any length. */
-#include "kernels/sort/order_rows.h"
+#include "kernels/order/order_rows.h"
 
 OPTUNE_IMPL(argsort, merge) = {
     .op = "argsort",

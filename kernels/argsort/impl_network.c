@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argsort_network.cpu: a sorting network over many short lines, each a lane. */
-#include "kernels/sort/order_rows.h"
+#include "kernels/order/order_rows.h"
 
 OPTUNE_IMPL(argsort, network) = {
     .op = "argsort",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argsort_quick.cpu: splits without branches, down to a few dozen. */
-#include "kernels/sort/order_rows.h"
+#include "kernels/order/order_rows.h"
 
 OPTUNE_IMPL(argsort, quick) = {
     .op = "argsort",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argsort on CPUs: which way pays for how long lines, and how many of them, untuned. */
-#include "kernels/sort/order_rows.h"
+#include "kernels/order/order_rows.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "argsort_merge.cpu", .plevel = 5},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* avg_pool2d_grad for a target that has no strategy of its own. */
-#include "kernels/common/host.h"
+#include "kernels/host/host.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "avg_pool2d_grad.cpu", .condition = host_on_cpu},

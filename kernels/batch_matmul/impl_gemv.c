@@ -3,8 +3,8 @@
  * batch_matmul_gemv.gpu: products of one row or a few, CUDA and OpenCL, as fast as the
  * right operand is read.
  */
-#include "kernels/batch_matmul/batch_matmul_gpu.h"
-#include "kernels/dense/matmul_gpu_gemv.h"
+#include "kernels/matmul/gpu/batch_matmul_gpu.h"
+#include "kernels/matmul/gpu/matmul_gpu_gemv.h"
 
 static bool few_rows(const optune_task *task, char *why)
 {

@@ -3,8 +3,8 @@
  * batch_matmul_mma.cuda: tensor cores through mma.sync, operands by asynchronous copies;
  * float16, bfloat16, int8, and float32 where tf32 is permitted.
  */
-#include "kernels/batch_matmul/batch_matmul_gpu.h"
-#include "kernels/dense/matmul_gpu_mma.h"
+#include "kernels/matmul/gpu/batch_matmul_gpu.h"
+#include "kernels/matmul/gpu/matmul_gpu_mma.h"
 
 static bool takes(const optune_task *task, char *why)
 {

@@ -3,8 +3,8 @@
  * batch_matmul_skinny.gpu: products of few rows, CUDA and OpenCL: the depth is shared
  * within a block and among blocks, so that few outputs fill a device.
  */
-#include "kernels/batch_matmul/batch_matmul_gpu.h"
-#include "kernels/dense/matmul_gpu_tile.h"
+#include "kernels/matmul/gpu/batch_matmul_gpu.h"
+#include "kernels/matmul/gpu/matmul_gpu_tile.h"
 
 static bool few_rows(const optune_task *task, char *why)
 {

@@ -4,8 +4,8 @@
  * fallback is sized by the shape, so that an untuned product is never computed by one dot product a
  * block.
  */
-#include "kernels/batch_matmul/batch_matmul_gpu.h"
-#include "kernels/dense/matmul_gpu_tile.h"
+#include "kernels/matmul/gpu/batch_matmul_gpu.h"
+#include "kernels/matmul/gpu/matmul_gpu_tile.h"
 
 MATMUL_GPU_HOOKS(batch_matmul_tile, tile, batch_matmul_gpu, batch_matmul_applies)
 

@@ -4,8 +4,8 @@
  * engine, on devices of compute capability 9.0; float16, bfloat16, int8, and float32 where tf32
  * is permitted.
  */
-#include "kernels/batch_matmul/batch_matmul_gpu.h"
-#include "kernels/dense/matmul_gpu_wgmma.h"
+#include "kernels/matmul/gpu/batch_matmul_gpu.h"
+#include "kernels/matmul/gpu/matmul_gpu_wgmma.h"
 
 static bool takes(const optune_task *task, char *why)
 {

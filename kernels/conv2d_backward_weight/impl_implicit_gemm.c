@@ -5,8 +5,8 @@
  * its dilation and the kernel's extents those of its output. Its depth, all pixels of all
  * images, is long and its output small, so it is split over blocks. Serves CUDA and OpenCL.
  */
-#include "kernels/conv2d/implicit_rows.h"
-#include "kernels/conv2d_backward_weight/backward_weight.h"
+#include "kernels/convolution/implicit/implicit_rows.h"
+#include "kernels/convolution/gradient/backward_weight.h"
 
 /* The shape of that convolution. */
 static bool takes(const optune_task *task, conv2d_shape *s, char *why)

@@ -2,4 +2,4 @@
 /* conv2d_backward_weight_implicit_gemm.gpu: conv2d's product, images and channels exchanged. */
 #define TRANSPOSED 0
 #define WEIGHT_GRADIENT 1
-#include "kernels/conv2d/implicit_gemm.h"
+#include "kernels/convolution/implicit/impls_gemm.kernel.cu"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d_backward_weight on CPUs. */
-#include "kernels/common/host.h"
+#include "kernels/host/host.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "conv2d_backward_weight_gemm.cpu"},

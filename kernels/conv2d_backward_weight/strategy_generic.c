@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d_backward_weight for a target that has no strategy of its own. */
-#include "kernels/common/host.h"
+#include "kernels/host/host.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "conv2d_backward_weight_gemm.cpu", .condition = host_on_cpu},

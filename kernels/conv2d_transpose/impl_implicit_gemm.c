@@ -4,8 +4,8 @@
  * nothing is added up in memory. With strides, taps that reach a pixel from between two inputs
  * are multiplied as zeros. Serves CUDA and OpenCL.
  */
-#include "kernels/conv2d/implicit_rows.h"
-#include "kernels/conv2d_transpose/conv2d_transpose.h"
+#include "kernels/convolution/implicit/implicit_rows.h"
+#include "kernels/convolution/gradient/conv2d_transpose.h"
 
 static bool takes(const optune_task *task, conv2d_shape *s, char *why)
 {

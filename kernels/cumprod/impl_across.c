@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod_across.gpu: a thread for each line, side by side. */
-#include "kernels/cumsum/scan_gpu.h"
+#include "kernels/scan/scan_gpu.h"
 
 OPTUNE_IMPL(cumprod, across) = {
     .op = "cumprod",

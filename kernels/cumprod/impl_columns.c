@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod_columns.cpu: lines beside each other as lanes, carries in registers. */
-#include "kernels/cumsum/scan_rows.h"
+#include "kernels/scan/scan_rows.h"
 
 OPTUNE_IMPL(cumprod, columns) = {
     .op = "cumprod",

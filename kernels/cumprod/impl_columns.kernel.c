@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod_columns.cpu: the body that both scans share, with PRODUCT from the plan. */
-#include "kernels/cumsum/body_columns.h"
+#include "kernels/scan/impls_columns.kernel.c"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod_loop.cpu: one element at a time, a few lines together. */
-#include "kernels/cumsum/scan_rows.h"
+#include "kernels/scan/scan_rows.h"
 
 OPTUNE_IMPL(cumprod, loop) = {
     .op = "cumprod",

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod, generic. */
-#include "kernels/cumsum/body_generic.h"
+#include "kernels/scan/impls_loops.kernel.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod_row.cpu: a contiguous axis in registers, rows shared by threads where there are few. */
-#include "kernels/cumsum/scan_rows.h"
+#include "kernels/scan/scan_rows.h"
 
 OPTUNE_IMPL(cumprod, row) = {
     .op = "cumprod",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod_sweep.cpu: lines beside each other as lanes, row by row with carries in the first
  * cache. */
-#include "kernels/cumsum/scan_rows.h"
+#include "kernels/scan/scan_rows.h"
 
 OPTUNE_IMPL(cumprod, sweep) = {
     .op = "cumprod",

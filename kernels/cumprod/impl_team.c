@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod_team.gpu: a team of threads for a contiguous line. */
-#include "kernels/cumsum/scan_gpu.h"
+#include "kernels/scan/scan_gpu.h"
 
 OPTUNE_IMPL(cumprod, team) = {
     .op = "cumprod",

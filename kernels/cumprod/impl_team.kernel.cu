@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cumprod_team.gpu: the body that both scans share. */
-#include "kernels/cumsum/body_team.h"
+#include "kernels/scan/impls_team.kernel.cu"

@@ -3,7 +3,7 @@
  * cumprod on CPUs. Lanes want whole vectors: the plain loop is preferred where a line, or the
  * lines beside each other, are too short for them.
  */
-#include "kernels/cumsum/scan_rows.h"
+#include "kernels/scan/scan_rows.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "cumprod_loop.cpu", .plevel = 8, .when = "width >= 4 || n >= 16"},

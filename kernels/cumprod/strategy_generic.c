@@ -2,7 +2,7 @@
 /*
  * cumprod on targets without a strategy of their own: the plain loop, for anything that compiles C.
  */
-#include "kernels/cumsum/scan_rows.h"
+#include "kernels/scan/scan_rows.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "cumprod_loop.cpu", .condition = host_on_cpu},

@@ -2,8 +2,8 @@
 /*
  * What the schedules of pooling share. A body is a compute and a schedule:
  *
- *     #include "kernels/max_pool2d/compute.h"    POOL_START, POOL_MEAN, fold, fold1
- *     #include "kernels/pool/rows.h"             walks the windows, defines `pool`
+ *     #include "kernels/pool/compute.h"    POOL_START, POOL_MEAN, fold, fold1
+ *     #include "kernels/pool/impls_rows.kernel.c"             walks the windows, defines `pool`
  *
  * fold(acc, x) takes one more element into the result of a window; an accumulator starts as
  * POOL_START, or as the first element. Macros from the plan: see pool_module in

@@ -3,7 +3,7 @@
 #ifndef OPTUNE_KERNELS_POOL_GENERIC_H
 #define OPTUNE_KERNELS_POOL_GENERIC_H
 
-#include "kernels/common/generic_window.h"
+#include "kernels/host/generic_window.h"
 
 static void pool_generic_plan(const optune_task *task, const optune_config *config,
                               optune_plan *plan)

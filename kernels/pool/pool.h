@@ -10,8 +10,8 @@
 #ifndef OPTUNE_KERNELS_POOL_H
 #define OPTUNE_KERNELS_POOL_H
 
-#include "kernels/common/tensor.h"
-#include "kernels/common/window.h"
+#include "kernels/host/tensor.h"
+#include "kernels/host/window.h"
 
 #define POOL_PAIR(id, initial, text, always)                                                   \
     {                                                                                          \

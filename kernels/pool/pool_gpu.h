@@ -7,8 +7,8 @@
 #ifndef OPTUNE_KERNELS_POOL_GPU_H
 #define OPTUNE_KERNELS_POOL_GPU_H
 
-#include "kernels/common/pattern_gpu.h"
-#include "kernels/pool/grad.h"
+#include "kernels/host/pattern_gpu.h"
+#include "kernels/pool/grad/grad.h"
 
 /* Larger windows are left as loops. */
 enum { POOL_UNROLLED = 49 };

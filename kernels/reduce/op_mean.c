@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mean: the sum over axes divided by how many values there are. NaN when a value is NaN. */
-#include "kernels/broadcast/unary.h"
+#include "kernels/elementwise/unary.h"
 #include "kernels/reduce/arguments.h"
 
 OPTUNE_SCALAR(quotient, 2, x0 / x1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk_loops.generic: any dtype, axis and dims. */
-#include "kernels/sort/generic.h"
+#include "kernels/order/generic.h"
 
 OPTUNE_IMPL(topk, loops) = GENERIC_ROW("topk",
                                        "a heap in the output, line by line, in any dtype",

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk, generic. */
-#include "kernels/sort/body_generic.h"
+#include "kernels/order/impls_loops.kernel.h"

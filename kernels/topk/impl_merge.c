@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk_merge.cpu: a merge sort, for any element and any length; the first k are kept. */
-#include "kernels/sort/order_rows.h"
+#include "kernels/order/order_rows.h"
 
 OPTUNE_IMPL(topk, merge) = {
     .op = "topk",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk_quick.cpu: splits without branches, down to a few dozen, only where the k best are. */
-#include "kernels/sort/order_rows.h"
+#include "kernels/order/order_rows.h"
 
 OPTUNE_IMPL(topk, quick) = {
     .op = "topk",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk_radix.cpu: digits, the least significant first; the first k are kept. */
-#include "kernels/sort/order_rows.h"
+#include "kernels/order/order_rows.h"
 
 OPTUNE_IMPL(topk, radix) = {
     .op = "topk",

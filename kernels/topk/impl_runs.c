@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk_runs.gpu: pieces in shared memory, merged pass by pass. */
-#include "kernels/sort/order_gpu.h"
+#include "kernels/order/order_gpu.h"
 
 OPTUNE_IMPL(topk, runs) = {
     .op = "topk",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topk on targets without a strategy of their own: what anything that compiles C can do. */
-#include "kernels/sort/order_rows.h"
+#include "kernels/order/order_rows.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "topk_merge.cpu", .condition = host_on_cpu},

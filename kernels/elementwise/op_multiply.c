@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* multiply: lhs * rhs, broadcast. Integers wrap; NaN when either is. */
+#include "kernels/elementwise/binary.h"
+#include "kernels/host/scalar.h"
+
+OPTUNE_SCALAR(expression, 0, x0 *x1);
+
+static const char *const samples[] = {
+    "multiply(f32[7], f32[7])",
+    "multiply(f32[3,5,17], f32[17])",
+    "multiply(f32[4,1,33], f32[1,6,1])",
+    "multiply(f32[2,3,4,5], f32[3,1,1])",
+    "multiply(f64[129], f64[])",
+    "multiply(f64[5,40], f64[5,40])",
+    "multiply(i32[3,70], i32[3,1])",
+    "multiply(u8[200], u8[200])",
+    NULL,
+};
+
+static const char *const residual[] = {
+    "multiply(f32[1,256,56,56], f32[1,256,56,56])",
+    "multiply(f32[1,512,28,28], f32[1,512,28,28])",
+    "multiply(f32[1,1024,14,14], f32[1,1024,14,14])",
+    "multiply(f32[1,2048,7,7], f32[1,2048,7,7])",
+    NULL,
+};
+
+static const char *const bias[] = {
+    "multiply(f32[1,64,112,112], f32[64,1,1])",
+    "multiply(f32[128,3072], f32[3072])",
+    NULL,
+};
+
+static const char *const large[] = {
+    "multiply(f32[67108864], f32[67108864])",
+    NULL,
+};
+
+static const optune_preset presets[] = {
+    {"resnet50", "products in the shapes of ResNet-50, batch 1", residual},
+    {"bias", "one value for each channel", bias},
+    {"large", "256 MB each: limited by memory", large},
+    {NULL, NULL, NULL},
+};
+
+/* d lhs = dy rhs, d rhs = dy lhs */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int a = optune_grad_input(grad, 0), b = optune_grad_input(grad, 1);
+    const int dy = optune_grad_adjoint(grad, 0);
+    if (optune_grad_wants(grad, 0))
+        optune_grad_add(grad, 0, optune_grad_binary(grad, "multiply", dy, b));
+    if (optune_grad_wants(grad, 1))
+        optune_grad_add(grad, 1, optune_grad_binary(grad, "multiply", dy, a));
+    return OPTUNE_OK;
+}
+
+OPTUNE_OP(multiply) = {
+    .name = "multiply",
+    .summary = "product of two tensors",
+    .inputs = binary_inputs,
+    .support_level = 1,
+    .gradient = gradient,
+    .samples = samples,
+    .presets = presets,
+    OPTUNE_BROADCAST_OP(expression),
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sigmoid: 1 / (1 + exp(-data)). NaN stays NaN. */
+#include "kernels/elementwise/unary.h"
+#include "kernels/host/scalar.h"
+
+OPTUNE_SCALAR(expression, 5, s_sigmoid(x0));
+
+static const char *const resnet50[] = {
+    "sigmoid(f32[1,64,112,112])",
+    "sigmoid(f32[1,256,56,56])",
+    "sigmoid(f32[1,512,28,28])",
+    "sigmoid(f32[1,2048,7,7])",
+    NULL,
+};
+
+static const char *const large[] = {
+    "sigmoid(f32[134217728])",
+    NULL,
+};
+
+static const optune_preset presets[] = {
+    {"resnet50", "the sizes of activations of ResNet-50, batch 1", resnet50},
+    {"large", "512 MB: limited by memory", large},
+    {NULL, NULL, NULL},
+};
+
+static const char *const samples[] = {
+    "sigmoid(f32[7])",      "sigmoid(f32[3,5,17])", "sigmoid(f32[])",
+    "sigmoid(f32[2,1037])", "sigmoid(f64[9,31])",   NULL,
+};
+
+/* d data = dy (y - y y) */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int y = optune_grad_output(grad, 0);
+    const int slope =
+        optune_grad_binary(grad, "subtract", y, optune_grad_binary(grad, "multiply", y, y));
+    optune_grad_add(grad, 0,
+                    optune_grad_binary(grad, "multiply", optune_grad_adjoint(grad, 0), slope));
+    return OPTUNE_OK;
+}
+
+OPTUNE_OP(sigmoid) = {
+    .name = "sigmoid",
+    .summary = "logistic function",
+    .inputs = unary_inputs,
+    .support_level = 1,
+    .gradient = gradient,
+    .samples = samples,
+    .presets = presets,
+    UNARY_FLOAT_OP(expression),
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sort_runs.gpu: pieces in shared memory, merged pass by pass. */
+#include "kernels/order/order_gpu.h"
+
+OPTUNE_IMPL(order, runs) = {
+    .op = "sort",
+    .name = "sort_runs.gpu",
+    .summary = "pieces in shared memory, merged pass by pass",
+    .applies = order_runs_applies,
+    .space = order_runs_space,
+    .fallback = order_runs_fallback,
+    .valid = order_runs_valid,
+    .plan = order_runs_plan,
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cumsum_across.gpu: a thread for each line, side by side. */
+#include "kernels/scan/scan_gpu.h"
+
+OPTUNE_IMPL(scan, across) = {
+    .op = "cumsum",
+    .name = "cumsum_across.gpu",
+    .summary = "a thread for each line, side by side",
+    .applies = scan_gpu_applies,
+    .space = scan_across_space,
+    .fallback = scan_across_fallback,
+    .valid = scan_across_valid,
+    .plan = scan_across_plan,
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cumsum_loop.cpu: one element at a time, a few lines together. */
+#include "kernels/scan/scan_rows.h"
+
+OPTUNE_IMPL(scan, loop) = {
+    .op = "cumsum",
+    .name = "cumsum_loop.cpu",
+    .summary = "one element at a time, a few lines together",
+    .applies = scan_applies,
+    .space = scan_loop_space,
+    .fallback = scan_loop_fallback,
+    .valid = scan_loop_valid,
+    .plan = scan_loop_plan,
+};
