@@ -4,9 +4,6 @@
  * Tiles are loaded before the one barrier, which all threads meet whatever their piece is, and
  * stored behind it.
  */
-#ifndef OPTUNE_KERNELS_MOVE_BODY_GPU_H
-#define OPTUNE_KERNELS_MOVE_BODY_GPU_H
-
 #include "kernels/common/gpu.h"
 
 VECTOR(vec1, ELEMENT, 1);
@@ -76,5 +73,3 @@ move(GLOBAL ELEMENT *RESTRICT out ALL_INPUTS)
     ALL_STORES
 #endif
 }
-
-#endif

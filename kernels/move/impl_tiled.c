@@ -6,6 +6,8 @@
  */
 #include "kernels/move/moves_gpu.h"
 
+OPTUNE_BODY("kernels/move/impl_grid.kernel.cu");
+
 enum { LEAST = 8 }; /* a shorter loop leaves most of a tile empty */
 
 static bool tiles_of(const optune_call *call, moves *m)

@@ -102,4 +102,4 @@ INLINE void move_piece(const i64 *const p, void *const *arg)
 
 #define HOW move_piece
 
-#include "kernels/move/every_piece.h"
+#include "kernels/move/impl_rows.kernel.c"

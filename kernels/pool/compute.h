@@ -1,9 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What max_pool2d computes, the largest, or a NaN; how it walks is a schedule's business. */
+/*
+ * What poolings compute of a window: POOL_MEAN, from the plan, says whether the mean or the largest,
+ * or a NaN; how it walks is a schedule's business. The body of another pooling brings POOL_START,
+ * fold and fold1 of its own, in front of a schedule.
+ */
 #include "kernels/pool/body.h"
 
+#ifndef POOL_START
+#if POOL_MEAN /* the result is divided by what the window counts */
+
+#define POOL_START ((DTYPE)0)
+
+INLINE vec fold(vec acc, vec x)
+{
+    return acc + x;
+}
+
+INLINE DTYPE fold1(DTYPE acc, DTYPE x)
+{
+    return acc + x;
+}
+
+#else
+
 #define POOL_START ((DTYPE)-__builtin_inff())
-#define POOL_MEAN 0 /* the result is divided by what the window counts */
 
 INLINE vec fold(vec acc, vec x)
 {
@@ -14,3 +34,6 @@ INLINE DTYPE fold1(DTYPE acc, DTYPE x)
 {
     return (x > acc) | (x != x) ? x : acc;
 }
+
+#endif
+#endif

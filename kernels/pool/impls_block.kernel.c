@@ -4,7 +4,7 @@
  * Tiles of TH rows x TW pixels where all taps are inside; elsewhere one pixel at a time with the
  * taps that exist.
  */
-#include "kernels/pool/body.h"
+#include "kernels/pool/compute.h"
 
 INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows, const int cols)
 {

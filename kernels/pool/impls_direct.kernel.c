@@ -7,7 +7,7 @@
  * vectors, and takes every second element afterwards: a shuffle for each column of the
  * window instead of one for each tap. Loads never reach beyond the last tap.
  */
-#include "kernels/pool/body.h"
+#include "kernels/pool/compute.h"
 
 /* One vector of windows whose first tap is at p; kernel rows [k0, k1), all of them when `known`. */
 INLINE vec windows(const DTYPE *p, const int known, const i64 k0, const i64 k1)

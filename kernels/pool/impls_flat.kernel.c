@@ -8,7 +8,7 @@
  * garbage that the copy into the output leaves behind; a plane of 17 x 17 costs 23 vectors instead
  * of 34 ragged ones.
  */
-#include "kernels/pool/body.h"
+#include "kernels/pool/compute.h"
 
 #define LENGTH ((i64)(GROUP - 1) * SPAN + (i64)(OH - 1) * PITCH + OW) /* of the result */
 #define STEPS(n) (CEIL_DIV(n, STEP * VLEN) * STEP * VLEN)

@@ -8,6 +8,7 @@
  * end; so columns need no tests and every load of the second step is a whole vector. Means of
  * windows that count differently are multiplied by a table of columns, made once.
  */
+#include "kernels/pool/compute.h"
 #include "kernels/pool/shares.h"
 
 INLINE void fold_rows(const DTYPE *from, DTYPE *line, i64 x, const int rows, const int vecs,

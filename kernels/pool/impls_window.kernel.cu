@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU schedule of pooling: a thread walks whole windows. MEAN: of what they count, else the
- * most. */
+/* The GPU schedule of pooling: a thread walks whole windows. POOL_MEAN: of what they count, else
+ * the most. */
 #include "kernels/pool/body_gpu.h"
 
-#if MEAN
+#if POOL_MEAN
 #define START ((DTYPE)0)
 #define FOLD(acc, v) ((acc) + (v))
 #else
@@ -29,7 +29,7 @@ pool(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT out)
             }
         }
     }
-#if MEAN
+#if POOL_MEAN
     const DTYPE n = UNIFORM ? (DTYPE)(KH * KW) : counts(y, x);
     acc = n > 0 ? acc / n : (DTYPE)0;
 #endif

@@ -281,6 +281,15 @@ static inline void pool_reference(const optune_call *call, pool_walk w, const op
                         each(&w, n * channels + c, lane, y, x, k++);
 }
 
+/* Whether windows give means: only then is there a question of what they count. */
+static inline bool pool_is_mean(const optune_call *call)
+{
+    for (const optune_op_attr *a = call->op->attrs; a->name; a++)
+        if (strcmp(a->name, "count_include_pad") == 0)
+            return true;
+    return false;
+}
+
 /* ---- what implementations ask ------------------------------------------------------------- */
 
 static inline bool pool_applies(const optune_task *task, const pool_shape *s, char *why)

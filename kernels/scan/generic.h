@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row of generic scans. */
-#ifndef OPTUNE_KERNELS_CUMSUM_GENERIC_H
-#define OPTUNE_KERNELS_CUMSUM_GENERIC_H
+/* What the rows of generic scans share. */
+#ifndef OPTUNE_KERNELS_SCAN_GENERIC_H
+#define OPTUNE_KERNELS_SCAN_GENERIC_H
 
 #include "kernels/host/generic.h"
 

@@ -8,6 +8,8 @@
  */
 #include "kernels/convolution/direct/tile_plan.h"
 
+OPTUNE_BODY("kernels/convolution/direct/impl_direct.kernel.c");
+
 /* Lanes of the widest vectors that fill a block of channels; 0 when none does. A block of all
  * channels may be padded. */
 static int64_t lanes_of(const optune_task *task, const conv2d_shape *s, int64_t block)

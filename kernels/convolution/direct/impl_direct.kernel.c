@@ -13,9 +13,6 @@
  * blocks of a chunk), OT_CHUNK (channel tiles of a chunk), OHB (output rows of a block), COPY,
  * UNROLL_IC, UNROLL_KW (where no edge is near; there all columns are unrolled), PREFETCH.
  */
-#ifndef OPTUNE_KERNELS_CONV2D_TILE_H
-#define OPTUNE_KERNELS_CONV2D_TILE_H
-
 #include "kernels/convolution/direct/lanes.h"
 
 #define OCT (OV * LANES)           /* output channels of a tile */
@@ -336,5 +333,3 @@ void conv2d(void *const *arg)
         }
     }
 }
-
-#endif

@@ -10,6 +10,13 @@
 #include "kernels/convolution/shape.h"
 #include "kernels/matmul/gpu/product_tile.h"
 
+/* Which convolution it is, of kernels/convolution/implicit/pixels_gpu.h. */
+typedef enum implicit_kind {
+    IMPLICIT_PLAIN,
+    IMPLICIT_TRANSPOSED,
+    IMPLICIT_WEIGHT_GRADIENT,
+} implicit_kind;
+
 enum { IMPLICIT_MOST_SPLITS = 32, IMPLICIT_PACK_THREADS = 256 };
 
 /* The product of one group. */
@@ -96,10 +103,11 @@ static inline void implicit_fallback(const optune_task *task, const conv2d_shape
 
 /* Pixels that may be fetched at once: neighbours in the output are neighbours in the input, and
  * planes start on a multiple. */
-static inline int64_t implicit_fetch(const conv2d_shape *s, bool transposed, const gpu_tile *t)
+static inline int64_t implicit_fetch(const conv2d_shape *s, implicit_kind kind,
+                                     const gpu_tile *t)
 {
     const bool plain = s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->pt == 0 &&
-                       s->pl == 0 && s->pb == 0 && s->pr == 0 && !transposed;
+                       s->pl == 0 && s->pb == 0 && s->pr == 0 && kind != IMPLICIT_TRANSPOSED;
     int64_t v = plain ? 16 / conv2d_elem(s) : 1;
     while (v > 1 && (s->oh * s->ow % v || t->bm % v))
         v /= 2;
@@ -107,7 +115,7 @@ static inline int64_t implicit_fetch(const conv2d_shape *s, bool transposed, con
 }
 
 static inline void implicit_define(optune_plan *plan, int m, const conv2d_shape *s,
-                                   bool transposed, const optune_config *config)
+                                   implicit_kind kind, const optune_config *config)
 {
     const gpu_tile t = gpu_tile_of(config);
     const bool wide = s->n * s->ci * s->h * s->w > INT32_MAX / 2 ||
@@ -119,14 +127,16 @@ static inline void implicit_define(optune_plan *plan, int m, const conv2d_shape 
     optune_plan_define(plan, m, "DEPTH", implicit_depth(s, t.bk));
     optune_plan_define(plan, m, "CO_PAD", host_ceil(s->co_g, t.bn) * t.bn);
     optune_plan_define(plan, m, "SPLIT", optune_config_int(config, "split_k"));
-    optune_plan_define(plan, m, "VA", implicit_fetch(s, transposed, &t));
+    optune_plan_define(plan, m, "VA", implicit_fetch(s, kind, &t));
     optune_plan_define(plan, m, "PACK_THREADS", IMPLICIT_PACK_THREADS);
+    optune_plan_define(plan, m, "TRANSPOSED", kind == IMPLICIT_TRANSPOSED);
+    optune_plan_define(plan, m, "WEIGHT_GRADIENT", kind == IMPLICIT_WEIGHT_GRADIENT);
     optune_plan_define_text(plan, m, "INDEX", wide ? "i64" : "int");
 }
 
 /* `data` and `weight` are the inputs that are read as such. */
 static inline void implicit_plan(const optune_task *task, const conv2d_shape *s, int data,
-                                 int weight, bool transposed, const optune_config *config,
+                                 int weight, implicit_kind kind, const optune_config *config,
                                  optune_plan *plan)
 {
     const gpu_tile t = gpu_tile_of(config);
@@ -136,7 +146,7 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
     const int64_t weights = s->groups * implicit_depth(s, t.bk) * co_pad;
     const bool constant = task->call->input[weight].is_const;
     const int m = optune_plan_module(plan);
-    implicit_define(plan, m, s, transposed, config);
+    implicit_define(plan, m, s, kind, config);
     const optune_arg packed =
         optune_scratch_arg(optune_plan_scratch(plan, "weights", weights * p.elem, constant));
     optune_arg sums = optune_output_arg(0);
@@ -171,7 +181,7 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
 }
 
 /* What a row calls, under the prefix `as`. `takes(task, &shape, why)` says whether it computes the call and gives its shape. */
-#define IMPLICIT_HOOKS(as, takes, data, weight, transposed)                                    \
+#define IMPLICIT_HOOKS(as, takes, data, weight, kind)                                          \
     static bool as##_applies(const optune_task *task, char *why)                               \
     {                                                                                          \
         conv2d_shape s = {0};                                                                  \
@@ -199,7 +209,7 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
     {                                                                                          \
         conv2d_shape s = {0};                                                                  \
         takes(task, &s, NULL);                                                                 \
-        implicit_plan(task, &s, data, weight, transposed, config, plan);                       \
+        implicit_plan(task, &s, data, weight, kind, config, plan);                             \
     }
 
 #define IMPLICIT_ROW(as, op_, name_, text)                                                     \

@@ -17,9 +17,6 @@
  *
  * What lies in the padding, behind the last pixel and behind the last channel is staged as zero.
  */
-#ifndef OPTUNE_KERNELS_CONV2D_IMPLICIT_GEMM_H
-#define OPTUNE_KERNELS_CONV2D_IMPLICIT_GEMM_H
-
 #define LDA BM
 #define LDB BN
 #include "kernels/matmul/gpu/tile_stage_gpu.h"
@@ -198,5 +195,3 @@ add_parts(GLOBAL const DTYPE *RESTRICT partial, GLOBAL DTYPE *RESTRICT out)
         out[e] = sum;
     }
 }
-
-#endif

@@ -10,9 +10,6 @@
  * Teams beyond the edge compute the last row or column once more and store nothing. Macros as in
  * kernels/matmul/gpu/matmul_gpu.h.
  */
-#ifndef OPTUNE_KERNELS_COMMON_GEMV_GPU_H
-#define OPTUNE_KERNELS_COMMON_GEMV_GPU_H
-
 #include "kernels/matmul/gpu/product_gpu.h"
 #include "kernels/common/team.h"
 
@@ -98,6 +95,4 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
 
 #if SPLITS > 1
 #include "kernels/matmul/gpu/splits_gpu.h"
-#endif
-
 #endif

@@ -17,9 +17,6 @@
  * zero and never stored; where a shape divides, the conditions are constants and vanish. A
  * block without rows (ROWS at run time) takes no step, but comes by every barrier.
  */
-#ifndef OPTUNE_KERNELS_COMMON_GEMM_GPU_H
-#define OPTUNE_KERNELS_COMMON_GEMM_GPU_H
-
 #include "kernels/matmul/gpu/product_gpu.h"
 
 #define X_SKEW (X_ALONG ? 0 : SKEW_OF(VX))
@@ -198,6 +195,4 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
 
 #if SPLITS > 1
 #include "kernels/matmul/gpu/splits_gpu.h"
-#endif
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generic gradients of pooling: an item is an element of the data, which gathers from the windows
- * that hold it. POOL_MEAN as in loops.h. */
+ * that hold it. POOL_MEAN says of which pooling. */
 #include "kernels/pool/generic_body.h"
 
 INLINE i64 items(const generic_call *c)

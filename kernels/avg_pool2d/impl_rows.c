@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* avg_pool2d_rows.cpu: NCHW, rows of a window folded first, then columns. */
-#include "kernels/pool/schedules.h"
-
-OPTUNE_IMPL(avg_pool2d, rows) = POOL_ROW("avg_pool2d", "avg_pool2d_rows.cpu", pool_rows,
-                                         "NCHW, first the rows of windows, then their columns");

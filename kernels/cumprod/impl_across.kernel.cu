@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* cumprod_across.gpu: the body that both scans share. */
-#include "kernels/scan/impls_across.kernel.cu"

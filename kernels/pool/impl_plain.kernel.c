@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* max_pool2d by the schedule 'plain'. */
-#include "kernels/pool/compute.h"
-#include "kernels/pool/impls_plain.kernel.c"

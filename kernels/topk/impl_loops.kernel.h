@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* topk, generic. */
-#include "kernels/order/impls_loops.kernel.h"
