@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all conv2d rows share beyond common/conv2d.h: the call's numbers, in layouts of blocks,
+ * What all conv2d rows share beyond kernels/convolution/shape.h: the call's numbers, in layouts of blocks,
  * too, the checks that every generated implementation makes, and the stages around the weight and
  * the output. It owns nothing, decides nothing about speed, and is included by the rows only,
  * never by bodies.

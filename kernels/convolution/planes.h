@@ -9,7 +9,7 @@
  * caches, for NCHW by transposing VLEN x VLEN squares. Never touches a byte outside the
  * tensors: channels that do not exist are read as zero and not written.
  *
- * Needs the macros of conv2d_define and the transposition of common/gemm.h.
+ * Needs the macros of conv2d_define and the transposition of kernels/matmul/gemm.h.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_PLANES_H
 #define OPTUNE_KERNELS_CONV2D_PLANES_H

@@ -5,25 +5,6 @@
 
 OPTUNE_SCALAR(expression, 0, s_max(x0, 0));
 
-static const char *const resnet50[] = {
-    "relu(f32[1,64,112,112])",
-    "relu(f32[1,256,56,56])",
-    "relu(f32[1,512,28,28])",
-    "relu(f32[1,2048,7,7])",
-    NULL,
-};
-
-static const char *const large[] = {
-    "relu(f32[134217728])",
-    NULL,
-};
-
-static const optune_preset presets[] = {
-    {"resnet50", "the sizes of activations of ResNet-50, batch 1", resnet50},
-    {"large", "512 MB: limited by memory", large},
-    {NULL, NULL, NULL},
-};
-
 static const char *const samples[] = {
     "relu(f32[7])",    "relu(f32[3,5,17])", "relu(f32[])",   "relu(f32[2,1037])",
     "relu(f64[9,31])", "relu(i32[3,70])",   "relu(i8[130])", NULL,
@@ -50,6 +31,6 @@ OPTUNE_OP(relu) = {
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,
-    .presets = presets,
+    .presets = ACTIVATION_PRESETS("relu"),
     OPTUNE_ELEMWISE_OP(expression),
 };

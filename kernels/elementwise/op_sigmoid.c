@@ -5,25 +5,6 @@
 
 OPTUNE_SCALAR(expression, 5, s_sigmoid(x0));
 
-static const char *const resnet50[] = {
-    "sigmoid(f32[1,64,112,112])",
-    "sigmoid(f32[1,256,56,56])",
-    "sigmoid(f32[1,512,28,28])",
-    "sigmoid(f32[1,2048,7,7])",
-    NULL,
-};
-
-static const char *const large[] = {
-    "sigmoid(f32[134217728])",
-    NULL,
-};
-
-static const optune_preset presets[] = {
-    {"resnet50", "the sizes of activations of ResNet-50, batch 1", resnet50},
-    {"large", "512 MB: limited by memory", large},
-    {NULL, NULL, NULL},
-};
-
 static const char *const samples[] = {
     "sigmoid(f32[7])",      "sigmoid(f32[3,5,17])", "sigmoid(f32[])",
     "sigmoid(f32[2,1037])", "sigmoid(f64[9,31])",   NULL,
@@ -49,6 +30,6 @@ OPTUNE_OP(sigmoid) = {
     .support_level = 1,
     .gradient = gradient,
     .samples = samples,
-    .presets = presets,
+    .presets = ACTIVATION_PRESETS("sigmoid"),
     UNARY_FLOAT_OP(expression),
 };

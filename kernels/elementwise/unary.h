@@ -33,4 +33,18 @@ static inline int unary_float_types(optune_call *call, optune_err *err)
     .types = unary_float_types, .flops = optune_pattern_flops, .terms = optune_pattern_terms,  \
     .reference = optune_pattern_reference
 
+/* What activations are measured with. */
+#define ACTIVATION_PRESETS(op)                                                                 \
+    (const optune_preset[])                                                                    \
+    {                                                                                          \
+        {"resnet50", "the sizes of activations of ResNet-50, batch 1",                         \
+         (const char *const[]){op "(f32[1,64,112,112])", op "(f32[1,256,56,56])",              \
+                               op "(f32[1,512,28,28])", op "(f32[1,2048,7,7])", NULL}},        \
+            {"large", "512 MB: limited by memory",                                             \
+             (const char *const[]){op "(f32[134217728])", NULL}},                              \
+        {                                                                                      \
+            .name = NULL                                                                       \
+        }                                                                                      \
+    }
+
 #endif

@@ -2,7 +2,7 @@
 /*
  * conv2d_transpose_gemm.cpu. Macros from the plan: the shape, BLOCK (output channels at a time),
  * PRODUCT (elements of their product), MEMORY (of a thread: the product and a panel), the tile of
- * common/gemm.h.
+ * kernels/matmul/gemm.h.
  *
  * The one idea: for one group, weight is a matrix [CI_G][CO_G * KH * KW] and an image a matrix
  * [CI_G][H * W], both read in place: the product has for every output channel and tap a plane

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d_backward_weight_gemm.cpu. Macros from the plan: the shape, KC (output pixels at a time),
- * MEMORY (of a thread), the tile of common/gemm.h.
+ * MEMORY (of a thread), the tile of kernels/matmul/gemm.h.
  *
  * The one idea: for one group the result is a matrix [CO_G][CI_G * KH * KW] and an image's gradient
  * a matrix [CO_G][OH * OW], read in place. The other factor has a column for each element of a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows' side of implicit_gemm.h: knobs, limits, the untuned tile and the plan of a convolution
+ * The rows' side of impls_gemm.kernel.cu: knobs, limits, the untuned tile and the plan of a convolution
  * as a product over pixels, for conv2d and its two gradients, and the rows that have them.
  * Host code only.
  */

@@ -2,7 +2,7 @@
 /*
  * The rows' side of matrix products on GPUs, for dense and batch_matmul alike: one struct that
  * says what is multiplied, and what the plans of all templates share. Host code only; the bodies
- * are kernels/matmul/gpu/impls_tile.kernel.cu and gemv_gpu.h. A template `kind` has four functions, of which
+ * are impls_*.kernel.cu. A template `kind` has four functions, of which
  * MATMUL_GPU_ROW makes a row of either operator:
  *
  *   tile    large products: a block of the output in registers (matmul_gpu_tile.h)
