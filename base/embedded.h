@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the build writes into the library: for each file of ot_impl_table, then of ot_impls_table, in
- * the same order, its flattened body and the digest of everything it is made of; and the tables
- * themselves. ot_<kind>_table has the rows that have a file of their own, the one in the plural the
- * lists of those that share one: a list ends at a row without a name (a strategy: without rows).
+ * What the build writes into the library: for each file of ot_impl_table, then of
+ * ot_impls_table, in the same order, its flattened body and the digest of everything it is made
+ * of; and the tables themselves. ot_<kind>_table has the rows that have a file of their own,
+ * the one in the plural the lists of those that share one: a list ends at a row without a name
+ * (a strategy: without rows).
  */
 #ifndef OPTUNE_EMBEDDED_H
 #define OPTUNE_EMBEDDED_H

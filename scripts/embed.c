@@ -4,9 +4,9 @@
  * command line, in that order. A body is flattened: quoted includes are replaced by the file's
  * text, each at most once. The body of kernels/x/impl_y.c is kernels/x/impl_y.kernel.c, .kernel.cu
  * for GPUs, .kernel.h for both, or the file that a line OPTUNE_BODY("...") of the rows' file names.
- * The digest covers the rows' own file, the body and every quoted include under kernels/ that either
- * of them reaches, so that a change of what an implementation is made of changes it, and a change
- * elsewhere does not.
+ * The digest covers the rows' own file, the body and every quoted include under kernels/ that
+ * either of them reaches, so that a change of what an implementation is made of changes it, and
+ * a change elsewhere does not.
  *
  * usage: embed SOURCE_DIR OUT.c OUT.d kernels/.../impl_<id>.c ...
  */

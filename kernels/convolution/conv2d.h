@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all conv2d rows share beyond kernels/convolution/shape.h: the call's numbers, in layouts of blocks,
- * too, the checks that every generated implementation makes, and the stages around the weight and
- * the output. It owns nothing, decides nothing about speed, and is included by the rows only,
- * never by bodies.
+ * What all conv2d rows share beyond kernels/convolution/shape.h: the call's numbers, in layouts
+ * of blocks, too, the checks that every generated implementation makes, and the stages around
+ * the weight and the output. It owns nothing, decides nothing about speed, and is included by
+ * the rows only, never by bodies.
  *
  * A blocked data tensor is [N, C/c, H, W, c]; `data_block` and `out_block` are that c, and 0
  * for NCHW. The weight is always OIHW: [CO, CI/groups, KH, KW].

@@ -3,8 +3,8 @@
  * conv2d_cudnn.cuda: cuDNN's convolution with its algorithm as the knob. An algorithm that does not
  * serve the call, or wants more memory than the plan offers, fails with the library's word.
  */
-#include "kernels/host/cuda_types.h"
 #include "kernels/convolution/conv2d.h"
+#include "kernels/host/cuda_types.h"
 
 static bool applies(const optune_task *task, char *why)
 {

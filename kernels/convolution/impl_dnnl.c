@@ -46,8 +46,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const bool winograd = strcmp(optune_config_word(config, "algo"), "winograd") == 0;
-    if (winograd && (s.kh != 3 || s.kw != 3 || s.sh != 1 || s.sw != 1 || s.dh != 1 || s.dw != 1 ||
-                     s.groups != 1 || s.ci < 16 || s.co < 16))
+    if (winograd && (s.kh != 3 || s.kw != 3 || s.sh != 1 || s.sw != 1 || s.dh != 1 ||
+                     s.dw != 1 || s.groups != 1 || s.ci < 16 || s.co < 16))
         return optune_refuse(why, "winograd needs a 3x3 kernel, stride 1 and 16 channels");
     return true;
 }
@@ -83,7 +83,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, &s);
     optune_plan_define(plan, module, "ALGO",
-                       strcmp(algo, "direct") == 0 ? 1 : strcmp(algo, "winograd") == 0 ? 2 : 3);
+                       strcmp(algo, "direct") == 0     ? 1
+                       : strcmp(algo, "winograd") == 0 ? 2
+                                                       : 3);
     optune_plan_define(plan, module, "PLAIN",
                        strcmp(optune_config_word(config, "layout"), "plain") == 0);
     optune_plan_define(plan, module, "IN_TAG", tag_of(s.data_block));
@@ -105,8 +107,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                                             .module = module,
                                             .function = "run",
                                             .n_args = 4,
-                                            .arg = {state, optune_input_arg(CONV2D_DATA), weight,
-                                                    optune_output_arg(0)}});
+                                            .arg = {state, optune_input_arg(CONV2D_DATA),
+                                                    weight, optune_output_arg(0)}});
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TEARDOWN,
                                             .module = module,
                                             .function = "teardown",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d_loops.generic: any dtype, layout and dims. */
-#include "kernels/host/generic_window.h"
 #include "kernels/convolution/conv2d.h"
+#include "kernels/host/generic_window.h"
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
@@ -16,6 +16,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-OPTUNE_IMPL(convolution, loops) = GENERIC_ROW("conv2d",
-                                         "one sum after the other, in any dtype and layout",
-                                         plan);
+OPTUNE_IMPL(convolution,
+            loops) = GENERIC_ROW("conv2d", "one sum after the other, in any dtype and layout",
+                                 plan);

@@ -89,4 +89,5 @@ static const optune_strategy_row rows[] = {
     {0},
 };
 
-OPTUNE_STRATEGY(convolution, cpu) = {.op = "conv2d", .key = "cpu", .rows = rows, .dim = conv2d_dim};
+OPTUNE_STRATEGY(convolution,
+                cpu) = {.op = "conv2d", .key = "cpu", .rows = rows, .dim = conv2d_dim};

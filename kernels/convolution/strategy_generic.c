@@ -11,4 +11,5 @@ static const optune_strategy_row rows[] = {
     {0},
 };
 
-OPTUNE_STRATEGY(convolution, generic) = {.op = "conv2d", .key = "generic", .rows = rows, .dim = conv2d_dim};
+OPTUNE_STRATEGY(convolution,
+                generic) = {.op = "conv2d", .key = "generic", .rows = rows, .dim = conv2d_dim};

@@ -43,4 +43,5 @@ static const optune_strategy_row rows[] = {
     {0},
 };
 
-OPTUNE_STRATEGY(convolution, gpu) = {.op = "conv2d", .key = "gpu", .rows = rows, .dim = conv2d_dim};
+OPTUNE_STRATEGY(convolution,
+                gpu) = {.op = "conv2d", .key = "gpu", .rows = rows, .dim = conv2d_dim};

@@ -19,8 +19,8 @@ static inline bool conv2d_dim(const optune_call *call, const char *name, optune_
         const optune_tensor *type;
         int dim;
     } table[] = {
-        {"n", data, 0},    {"h", data, 2},    {"w", data, 3},  {"co", weight, 0},
-        {"kh", weight, 2}, {"kw", weight, 3}, {"oh", out, 2},  {"ow", out, 3},
+        {"n", data, 0},    {"h", data, 2},    {"w", data, 3}, {"co", weight, 0},
+        {"kh", weight, 2}, {"kw", weight, 3}, {"oh", out, 2}, {"ow", out, 3},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (strcmp(name, table[i].name) == 0 && table[i].type->rank > table[i].dim) {

@@ -9,4 +9,5 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-OPTUNE_IMPL(matmul, dense_loops) = GENERIC_ROW("dense", "one sum after the other, in any dtype", plan);
+OPTUNE_IMPL(matmul, dense_loops) = GENERIC_ROW("dense", "one sum after the other, in any dtype",
+                                               plan);

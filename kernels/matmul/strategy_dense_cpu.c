@@ -26,4 +26,5 @@ static const optune_strategy_row rows[] = {
     {.impl = NULL},
 };
 
-OPTUNE_STRATEGY(matmul, dense_cpu) = {.op = "dense", .key = "cpu", .rows = rows, .dim = dense_dim};
+OPTUNE_STRATEGY(matmul,
+                dense_cpu) = {.op = "dense", .key = "cpu", .rows = rows, .dim = dense_dim};

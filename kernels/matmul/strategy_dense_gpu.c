@@ -31,4 +31,5 @@ static const optune_strategy_row rows[] = {
     {0},
 };
 
-OPTUNE_STRATEGY(matmul, dense_gpu) = {.op = "dense", .key = "gpu", .rows = rows, .dim = dense_dim};
+OPTUNE_STRATEGY(matmul,
+                dense_gpu) = {.op = "dense", .key = "gpu", .rows = rows, .dim = dense_dim};

@@ -6,9 +6,9 @@
  *     #include "kernels/min_pool2d/compute.h"        POOL_START, fold, fold1
  *     #include "kernels/pool/impls_rows.kernel.c"
  *
- * POOL_MEAN, from the plan, says whether a mean is wanted. fold(acc, x) takes one more element into the result of a window; an accumulator starts as
- * POOL_START, or as the first element. Macros from the plan: see pool_module in
- * kernels/pool/pool.h.
+ * POOL_MEAN, from the plan, says whether a mean is wanted. fold(acc, x) takes one more element
+ * into the result of a window; an accumulator starts as POOL_START, or as the first element.
+ * Macros from the plan: see pool_module in kernels/pool/pool.h.
  */
 #ifndef OPTUNE_KERNELS_POOL_BODY_H
 #define OPTUNE_KERNELS_POOL_BODY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What poolings compute of a window: POOL_MEAN, from the plan, says whether the mean or the largest,
- * or a NaN; how it walks is a schedule's business. The body of another pooling brings POOL_START,
- * fold and fold1 of its own, in front of a schedule.
+ * What poolings compute of a window: POOL_MEAN, from the plan, says whether the mean or the
+ * largest, or a NaN; how it walks is a schedule's business. The body of another pooling brings
+ * POOL_START, fold and fold1 of its own, in front of a schedule.
  */
 #include "kernels/pool/body.h"
 

@@ -3,7 +3,8 @@
  * Reductions over axes by one expression. NaN when a value is NaN; integers wrap; of nothing: the
  * identity.
  *
- *   max, min    the largest, the smallest; of nothing minus infinity, infinity, or the dtype's extreme
+ *   max, min    the largest, the smallest; of nothing minus infinity, infinity, or the extreme of
+ *               the dtype
  *   sum, prod   of nothing 0 and 1
  *   mean        the sum divided by how many values there are, of floating dtypes
  */

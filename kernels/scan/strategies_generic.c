@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scans on targets without a strategy of their own: the plain loop, for anything that compiles C. */
+/* Scans on targets without a strategy of their own: the plain loop, for anything that compiles
+ * C. */
 #include "kernels/scan/scan_rows.h"
 
 #define ROW(op_)                                                                               \

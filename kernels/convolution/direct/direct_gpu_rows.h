@@ -6,8 +6,8 @@
 #ifndef OPTUNE_KERNELS_CONV2D_DIRECT_GPU_ROWS_H
 #define OPTUNE_KERNELS_CONV2D_DIRECT_GPU_ROWS_H
 
-#include "kernels/host/gpu_limits.h"
 #include "kernels/convolution/conv2d.h"
+#include "kernels/host/gpu_limits.h"
 
 /* More outputs of a thread are code that a compiler takes too long for. */
 enum { DIRECT_MOST_OUTPUTS = 512 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The row's side of impl_direct.kernel.c: the numbers of one direct convolution, whether they fit the shape and
- * the device, their plan, and the arithmetic that picks a register tile untuned. Included by rows
- * whose body that is; it never looks at a config.
+ * The row's side of impl_direct.kernel.c: the numbers of one direct convolution, whether they
+ * fit the shape and the device, their plan, and the arithmetic that picks a register tile
+ * untuned. Included by rows whose body that is; it never looks at a config.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_TILE_PLAN_H
 #define OPTUNE_KERNELS_CONV2D_TILE_PLAN_H

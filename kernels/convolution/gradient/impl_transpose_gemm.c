@@ -4,8 +4,8 @@
  * data contributes to each tap; adding it up where it belongs gives the output. `block_co` is how
  * many output channels go through both steps at a time: the product of fewer stays in a cache.
  */
-#include "kernels/convolution/gradient/gradient_gemm.h"
 #include "kernels/convolution/gradient/conv2d_transpose.h"
+#include "kernels/convolution/gradient/gradient_gemm.h"
 
 static const int64_t blocks[] = {1, 2, 4, 8, 16, 32};
 

@@ -4,8 +4,8 @@
  * panels for `block_k` output pixels at a time, so that a panel is read from a cache for all
  * rows of channels; sums of further pixels and images are added in place.
  */
-#include "kernels/convolution/gradient/gradient_gemm.h"
 #include "kernels/convolution/gradient/backward_weight.h"
+#include "kernels/convolution/gradient/gradient_gemm.h"
 
 static const int64_t depths[] = {64, 128, 256, 512, 1024};
 

@@ -15,5 +15,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-OPTUNE_IMPL(convolution_gradient, weight_loops) = GENERIC_ROW("conv2d_backward_weight",
-                                 "one sum after the other, in any dtype", plan);
+OPTUNE_IMPL(convolution_gradient,
+            weight_loops) = GENERIC_ROW("conv2d_backward_weight",
+                                        "one sum after the other, in any dtype", plan);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows' side of impls_gemm.kernel.cu: knobs, limits, the untuned tile and the plan of a convolution
- * as a product over pixels, for conv2d and its two gradients, and the rows that have them.
- * Host code only.
+ * The rows' side of impls_gemm.kernel.cu: knobs, limits, the untuned tile and the plan of a
+ * convolution as a product over pixels, for conv2d and its two gradients, and the rows that
+ * have them. Host code only.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_IMPLICIT_ROWS_H
 #define OPTUNE_KERNELS_CONV2D_IMPLICIT_ROWS_H
@@ -180,7 +180,8 @@ static inline void implicit_plan(const optune_task *task, const conv2d_shape *s,
                                                 .block = {IMPLICIT_PACK_THREADS}});
 }
 
-/* What a row calls, under the prefix `as`. `takes(task, &shape, why)` says whether it computes the call and gives its shape. */
+/* What a row calls, under the prefix `as`. `takes(task, &shape, why)` says whether it computes
+ * the call and gives its shape. */
 #define IMPLICIT_HOOKS(as, takes, data, weight, kind)                                          \
     static bool as##_applies(const optune_task *task, char *why)                               \
     {                                                                                          \

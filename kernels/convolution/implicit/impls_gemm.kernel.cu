@@ -3,10 +3,9 @@
  * Convolution as a product whose left operand is never stored (bodies of conv2d and of its two
  * gradients): rows are pixels of the output over all images, M = N * OH * OW, columns the
  * output channels of one group, the depth its taps and input channels. Macros from the plan: the
- * shape, the register tile of kernels/matmul/gpu/tile_gpu.h, CI_PAD (channels of a tap in the depth),
- * DEPTH, CO_PAD, SPLIT (parts of the depth, each a block of its own), VA (pixels fetched at once),
- * INDEX;
- * TRANSPOSED and WEIGHT_GRADIENT of pixels_gpu.h.
+ * shape, the register tile of kernels/matmul/gpu/tile_gpu.h, CI_PAD (channels of a tap in the
+ * depth), DEPTH, CO_PAD, SPLIT (parts of the depth, each a block of its own), VA (pixels
+ * fetched at once), INDEX; TRANSPOSED and WEIGHT_GRADIENT of pixels_gpu.h.
  *
  * The one idea: the depth runs tap by tap, channels innermost, and weights are packed that way.
  * So a thread, whose pixels never change, finds for each tap where they look, once, and then

@@ -5,8 +5,8 @@
  * weights. Untuned, the tile with the smaller estimate of products and of what passes through
  * memory between the stages is taken. Serves CUDA and OpenCL.
  */
-#include "kernels/matmul/gpu/product_tile.h"
 #include "kernels/convolution/winograd/winograd_error.h"
+#include "kernels/matmul/gpu/product_tile.h"
 
 enum { FLAT = 128, MOST_PADDING = 2, LEAST_CHANNELS = 8 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Winograd in four stages: weights and tiles of the input to their values at the points, a product
- * for each point by the register tile of kernels/matmul/gpu/tile_gpu.h, and back. Macros from the plan:
- * the shape, the register tile, TILE (outputs of a tile in each direction, 2 or 4), CI_PAD, CO_PAD
- * and P_PAD (whole tiles of the products), FLAT (threads of the other stages), INDEX.
+ * for each point by the register tile of kernels/matmul/gpu/tile_gpu.h, and back. Macros from
+ * the plan: the shape, the register tile, TILE (outputs of a tile in each direction, 2 or 4),
+ * CI_PAD, CO_PAD and P_PAD (whole tiles of the products), FLAT (threads of the other stages),
+ * INDEX.
  *
  *   U [point][CI_PAD][CO_PAD]    V [point][CI_PAD][P_PAD]    M [point][CO_PAD][P_PAD]
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_matmul as the product that all GPU templates compute (kernels/matmul/gpu/matmul_gpu.h). Host
- * code only. */
+/* batch_matmul as the product that all GPU templates compute (kernels/matmul/gpu/matmul_gpu.h).
+ * Host code only. */
 #ifndef OPTUNE_KERNELS_BATCH_MATMUL_GPU_H
 #define OPTUNE_KERNELS_BATCH_MATMUL_GPU_H
 

@@ -6,9 +6,9 @@
  *
  * A block is TEAMS teams of LANES threads. A team computes EACH_M rows of EACH_N columns: its
  * threads walk along the depth side by side, VX elements at a time and DEEP of these under way,
- * and their sums meet at the end. SPLITS blocks may share the depth (kernels/matmul/gpu/splits_gpu.h).
- * Teams beyond the edge compute the last row or column once more and store nothing. Macros as in
- * kernels/matmul/gpu/matmul_gpu.h.
+ * and their sums meet at the end. SPLITS blocks may share the depth
+ * (kernels/matmul/gpu/splits_gpu.h). Teams beyond the edge compute the last row or column once
+ * more and store nothing. Macros as in kernels/matmul/gpu/matmul_gpu.h.
  */
 #include "kernels/matmul/gpu/product_gpu.h"
 #include "kernels/common/team.h"

@@ -4,12 +4,13 @@
  * bias[n]. dense and batch_matmul, large products and those of few rows share it;
  * kernels/matmul/gpu/matmul_gpu.h writes its macros and is where they are told.
  *
- * A block computes BM x BN of one batch by the register tile of kernels/matmul/gpu/tile_gpu.h. Tiles of
- * both operands lie in shared memory, depth first; the next ones travel through registers while
- * these are used. An operand that lies depth by depth already (X_ALONG) is fetched and stored in
- * vectors; one that lies row by row is turned on its way, and SKEW places more for each vector of
- * depth let the threads of a warp, who hold a few rows at several depths, store into different
- * banks. Within a warp the threads form LX x LY, so that it reads few different words of a tile.
+ * A block computes BM x BN of one batch by the register tile of kernels/matmul/gpu/tile_gpu.h.
+ * Tiles of both operands lie in shared memory, depth first; the next ones travel through
+ * registers while these are used. An operand that lies depth by depth already (X_ALONG) is
+ * fetched and stored in vectors; one that lies row by row is turned on its way, and SKEW places
+ * more for each vector of depth let the threads of a warp, who hold a few rows at several
+ * depths, store into different banks. Within a warp the threads form LX x LY, so that it reads
+ * few different words of a tile.
  *
  * Depth is shared where outputs are few: SLICES groups of a block's threads take a part of each
  * tile and their sums meet in shared memory; SPLITS blocks take a part of all tiles and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The template `gemv` of matrix products on GPUs (kernels/matmul/gpu/impls_gemv.kernel.cu): its knobs, limits,
- * fallback and macros. Host code only; both operands lie row by row.
+ * The template `gemv` of matrix products on GPUs (kernels/matmul/gpu/impls_gemv.kernel.cu): its
+ * knobs, limits, fallback and macros. Host code only; both operands lie row by row.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_GEMV_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_GEMV_H

@@ -2,8 +2,8 @@
 /*
  * The template `mma` of matrix products on GPUs: tensor cores of CUDA from compute capability
  * 8.0 on, in float16, bfloat16, int8 and, where the call permits tf32, float32
- * (kernels/matmul/gpu/impls_mma.kernel.cu). Its knobs, limits and macros. What is counted in bytes is the
- * same for all types: a step of depth is 32 of them. Host code only.
+ * (kernels/matmul/gpu/impls_mma.kernel.cu). Its knobs, limits and macros. What is counted in
+ * bytes is the same for all types: a step of depth is 32 of them. Host code only.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_MMA_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_MMA_H

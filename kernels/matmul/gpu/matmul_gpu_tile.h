@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The templates `tile` and `skinny` of matrix products on GPUs, which share a body
- * (kernels/matmul/gpu/impls_tile.kernel.cu): their knobs, limits and macros. Their fallbacks are chosen by an
- * estimate of the time, so that an untuned product fills the device whatever its shape. Host code
- * only.
+ * (kernels/matmul/gpu/impls_tile.kernel.cu): their knobs, limits and macros. Their fallbacks
+ * are chosen by an estimate of the time, so that an untuned product fills the device whatever
+ * its shape. Host code only.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_TILE_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_TILE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The template `wgmma` of matrix products on GPUs: whole warpgroups' matrix instructions, fed
- * by the copy engine, on devices of compute capability 9.0 (kernels/matmul/gpu/impls_wgmma.kernel.cu):
- * whom it serves, its knobs, limits, tensor maps and macros. Host code only.
+ * by the copy engine, on devices of compute capability 9.0
+ * (kernels/matmul/gpu/impls_wgmma.kernel.cu): whom it serves, its knobs, limits, tensor maps
+ * and macros. Host code only.
  *
  * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first one.
  * With `persistent` there are as many blocks as multiprocessors, and each goes on to other tiles.

@@ -2,8 +2,8 @@
 /*
  * What the kernels of a product on GPUs are given behind their operands, in all bodies: each
  * parameter is there where the call has such a thing, in the order in which plans pass them
- * (matmul_gpu_dims of kernels/matmul/gpu/matmul_gpu.h). Macros of the plan: BIAS, B and M (the most,
- * where B_VARIES or M_VARIES says that they come at run time), SPLITS.
+ * (matmul_gpu_dims of kernels/matmul/gpu/matmul_gpu.h). Macros of the plan: BIAS, B and M (the
+ * most, where B_VARIES or M_VARIES says that they come at run time), SPLITS.
  *
  * OUTPUT_PARAMETERS(type) are those of a kernel that stores an output of this type,
  * PRODUCT_PARAMETERS those of the one that multiplies: where SPLITS blocks share the depth, it

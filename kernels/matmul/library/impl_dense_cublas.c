@@ -3,8 +3,8 @@
  * dense_cublas.cuda: one gemm of cuBLAS. No knobs. float32 is computed in float32, in tf32 only
  * where the call's numerics class permits it.
  */
-#include "kernels/matmul/library/cublas_plan.h"
 #include "kernels/matmul/dense.h"
+#include "kernels/matmul/library/cublas_plan.h"
 
 static bool applies(const optune_task *task, char *why)
 {

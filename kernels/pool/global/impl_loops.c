@@ -11,5 +11,5 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 }
 
 OPTUNE_IMPL(pool_global, loops) = GENERIC_ROW("global_avg_pool2d",
-                                                    "one channel after the other, in any dtype",
-                                                    plan);
+                                              "one channel after the other, in any dtype",
+                                              plan);

@@ -7,4 +7,5 @@ static const optune_strategy_row rows[] = {
     {0},
 };
 
-OPTUNE_STRATEGY(pool_global, generic) = {.op = "global_avg_pool2d", .key = "generic", .rows = rows};
+OPTUNE_STRATEGY(pool_global,
+                generic) = {.op = "global_avg_pool2d", .key = "generic", .rows = rows};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gradients of pooling on GPUs. Of a mean (POOL_MEAN, from the plan) `gather` adds up a share of each
- * window that holds the element. Of a maximum `choose` notes the tap that each window takes it from,
- * the first in row-major order, -1 for none; `gather` adds the gradients of the windows that chose
- * the element.
+ * Gradients of pooling on GPUs. Of a mean (POOL_MEAN, from the plan) `gather` adds up a share
+ * of each window that holds the element. Of a maximum `choose` notes the tap that each window
+ * takes it from, the first in row-major order, -1 for none; `gather` adds the gradients of the
+ * windows that chose the element.
  */
 #include "kernels/pool/body_gpu.h"
 
