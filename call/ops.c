@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operators there are: those in tree, in the order the build lists them, then those of plugins.
+ * The operators there are: those in tree by their names, then those of plugins.
  * Rows in tree are judged by the contract tests; rows added here are checked at once, since nobody
  * tested them with us. Operators are added before the first query, never during one.
  */
@@ -14,10 +14,19 @@
 static ot_rows ops;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const optune_op *const *)a)->name, (*(const optune_op *const *)b)->name);
+}
+
 static void load(void)
 {
     for (const optune_op *const *row = ot_op_table; *row; row++)
         ot_rows_push(&ops, *row);
+    for (const optune_op *const *list = ot_ops_table; *list; list++)
+        for (const optune_op *row = *list; row->name; row++)
+            ot_rows_push(&ops, row);
+    qsort(ops.row, (size_t)ops.n, sizeof(*ops.row), by_name);
 }
 
 const optune_op *const *ot_ops(int *n)

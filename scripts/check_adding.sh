@@ -40,6 +40,10 @@ ask run hypot 'hypot(f32[64,70], f32[70])' --trials 2 --time 60 --json && expect
 ask run norm 'norm(f32[64,70], axis=[1])' --trials 2 --time 60 --json && expect '"new_trials": 2'
 ask query 'norm(f32[64,70], axis=[1])' && expect 'norm_inner.cpu'
 
+# Two operators of one file.
+ask run cube 'cube(f32[64,70])' --trials 2 --time 60 --json && expect '"new_trials": 2'
+ask select 'square(f32[64,70])' && expect 'square_vector.cpu'
+
 # One compute under two schedules: both are tried and verified, and neither is wrong.
 ask run min_pool2d 'min_pool2d(f32[1,8,30,45], pool_size=[3,3], padding=[1,1])' --trials 6 --time 60 --json
 expect '"impl": "min_pool2d_rows.cpu"' && expect '"failures": {}'
@@ -48,7 +52,7 @@ expect '"impl": "min_pool2d_rows.cpu"' && expect '"failures": {}'
 rebuild() { cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }; }
 query() { "$work/build/optune" --db "$work/db" query 'scale(f32[65536])' >"$work/out" 2>&1; }
 query || { cat "$work/out"; exit 1; }
-echo '/* an edit elsewhere */' >>"$work/kernels/conv2d/conv2d.h"
+echo '/* an edit elsewhere */' >>"$work/kernels/convolution/conv2d.h"
 rebuild
 query || { echo "an unrelated header made a record stale"; cat "$work/out"; exit 1; }
 echo '/* an edit of the body */' >>"$work/kernels/scale/impl_vector.kernel.c"

@@ -2,13 +2,13 @@
 /*
  * Build-time program: writes gen/bodies.c, one entry for each implementation file named on the
  * command line, in that order. A body is flattened: quoted includes are replaced by the file's
- * text, each at most once; a body is impl_<id>.kernel.c, .kernel.cu for
- * GPUs, .kernel.h for both. The digest
- * covers the row's own file, its body and every quoted include under kernels/ that either of
- * them reaches, so that a change of what an implementation is made of changes it, and a change
- * elsewhere does not.
+ * text, each at most once. The body of kernels/x/impl_y.c is kernels/x/impl_y.kernel.c, .kernel.cu
+ * for GPUs, .kernel.h for both, or the file that a line OPTUNE_BODY("...") of the rows' file names.
+ * The digest covers the rows' own file, the body and every quoted include under kernels/ that
+ * either of them reaches, so that a change of what an implementation is made of changes it, and
+ * a change elsewhere does not.
  *
- * usage: embed SOURCE_DIR OUT.c OUT.d kernels/<op>/impl_<id>.c ...
+ * usage: embed SOURCE_DIR OUT.c OUT.d kernels/.../impl_<id>.c ...
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -130,11 +130,11 @@ static void write_text(FILE *out, const buffer *b)
     fputs("\"", out);
 }
 
-static void write_entry(FILE *out, const char *op, const char *id, const buffer *all,
-                        const buffer *body, int serves)
+static void write_entry(FILE *out, const char *file, const buffer *all, const buffer *body,
+                        int serves)
 {
     const XXH128_hash_t h = XXH3_128bits(all->s, all->n);
-    fprintf(out, "{\"%s\", \"%s\",", op, id);
+    fprintf(out, "{\"%s\",", file);
     write_text(out, body);
     fprintf(out, ",\n        \"%016llx%016llx\", %d}", (unsigned long long)h.high64,
             (unsigned long long)h.low64, serves);
@@ -146,33 +146,66 @@ static void write_depends(FILE *depends, const names *seen)
         fprintf(depends, " %s/%s", root, seen->name[k]);
 }
 
+/* What ends a body's name, by ot_body's `serves`. */
+static const char *const endings[] = {"", ".kernel.c", ".kernel.cu", ".kernel.h"};
+
+/* The file that the rows of `text` name as their body; false: none. */
+static bool named_body(const char *text, char name[1024], int *serves)
+{
+    const char *line = strstr(text, "\nOPTUNE_BODY(\"");
+    if (!line)
+        return false;
+    line = strchr(line, '"') + 1;
+    const size_t n = strcspn(line, "\"\n");
+    snprintf(name, 1024, "%.*s", (int)n, line);
+    for (*serves = 3; *serves > 0; --*serves) {
+        const size_t ending = strlen(endings[*serves]);
+        if (n > ending && !strcmp(name + n - ending, endings[*serves]))
+            return true;
+    }
+    fail("no body by its name:", name);
+    return false;
+}
+
+/* The file beside the rows' own; false: there is none. */
+static bool body_beside(const char *file, char name[1024], int *serves)
+{
+    buffer probe = {0};
+    bool found = false;
+    for (int k = 1; k <= 3 && !found; k++) {
+        snprintf(name, 1024, "%.*s%s", (int)(strlen(file) - 2), file, endings[k]);
+        *serves = k;
+        found = read_file(name, &probe);
+    }
+    free(probe.s);
+    return found;
+}
+
 static void write_impl(FILE *out, FILE *depends, const char *file)
 {
-    char op[256], id[256], body_name[1024];
-    if (sscanf(file, "kernels/%255[^/]/impl_%255[^.].c", op, id) != 2)
+    const size_t n = strlen(file);
+    if (strncmp(file, "kernels/", 8) || n < 3 || strcmp(file + n - 2, ".c"))
         fail("not an implementation file:", file);
+    char body_name[1024];
     names row_seen = {0}, body_seen = {0};
-    buffer row = {0}, body = {0}, probe = {0};
-    flatten(file, &row_seen, &row);
-    static const char *const suffix[] = {"", "c", "cu", "h"}; /* by ot_body's `serves` */
+    buffer row = {0}, body = {0}, own = {0};
     int serves = 1;
+    flatten(file, &row_seen, &row);
     append(&body, "", 0);
-    for (int k = 1; k <= 3 && !body_seen.n; k++) {
-        snprintf(body_name, sizeof body_name, "kernels/%s/impl_%s.kernel.%s", op, id,
-                 suffix[k]);
-        if (!read_file(body_name, &probe))
-            continue;
+    if (!read_file(file, &own))
+        fail("cannot read", file);
+    if (named_body(own.s, body_name, &serves) || body_beside(file, body_name, &serves))
         flatten(body_name, &body_seen, &body);
-        serves = k;
-    }
+    else
+        serves = 1;
     append(&row, "\0", 1);
     append(&row, body.s, body.n);
     fputs("    ", out);
-    write_entry(out, op, id, &row, &body, serves);
+    write_entry(out, file, &row, &body, serves);
     fputs(",\n", out);
     write_depends(depends, &row_seen);
     write_depends(depends, &body_seen);
-    free(probe.s);
+    free(own.s);
     free(row.s);
     free(body.s);
 }
@@ -184,7 +217,7 @@ static void write_stage(FILE *out, FILE *depends, const char *file, int serves)
     buffer stage = {0};
     flatten(file, &seen, &stage);
     fputs("    ", out);
-    write_entry(out, "common", "epilogue", &stage, &stage, serves);
+    write_entry(out, file, &stage, &stage, serves);
     fputs(",\n", out);
     write_depends(depends, &seen);
     free(stage.s);
@@ -207,7 +240,7 @@ int main(int argc, char **argv)
     fprintf(out, "};\n\nconst ot_body ot_body_table[] = {\n");
     for (int i = 4; i < argc; i++)
         write_impl(out, depends, argv[i]);
-    fputs("    {0, 0, 0, 0, 0},\n};\n", out);
+    fputs("    {0, 0, 0, 0},\n};\n", out);
     fputs("\n", depends);
     if (fclose(out) || fclose(depends))
         fail("cannot write", argv[2]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strategies, implementations and searches there are: those in tree, in the order the build
- * lists them, then those added by plugins. Rows in tree are judged by the contract tests; rows
+ * The strategies, implementations and searches there are: those in tree, then those added
+ * by plugins. Rows in tree are judged by the contract tests; rows
  * added here are checked at once, since nobody tested them with us. Rows are added before the
  * first query, never during one.
  */
@@ -45,27 +45,61 @@ static void expand_op(const optune_op *op)
             ot_rows_push(&strategies, ot_pattern_strategy(pattern_strategy[i], op));
 }
 
-/* What patterns give comes first: a later strategy, the op's own, wins. */
+/* All rows in tree of one kind, from files of one and from lists: those of patterns are kept, those
+ * of operators go to `own`. */
+static void load_impls(ot_rows *own)
+{
+    for (const optune_impl *const *row = ot_impl_table; *row; row++)
+        if ((*row)->op)
+            ot_rows_push(own, *row);
+        else
+            keep_pattern_impl(*row);
+    for (const optune_impl *const *list = ot_impls_table; *list; list++)
+        for (const optune_impl *row = *list; row->name; row++)
+            if (row->op)
+                ot_rows_push(own, row);
+            else
+                keep_pattern_impl(row);
+}
+
+static void load_strategies(ot_rows *own)
+{
+    for (const optune_strategy *const *row = ot_strategy_table; *row; row++)
+        if ((*row)->op)
+            ot_rows_push(own, *row);
+        else
+            keep_pattern_strategy(*row);
+    for (const optune_strategy *const *list = ot_strategies_table; *list; list++)
+        for (const optune_strategy *row = *list; row->rows; row++)
+            if (row->op)
+                ot_rows_push(own, row);
+            else
+                keep_pattern_strategy(row);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const optune_impl *const *)a)->name,
+                  (*(const optune_impl *const *)b)->name);
+}
+
+/* Where a file lies decides nothing: implementations are ordered by name. Of strategies, what
+ * patterns give comes first: a later one, the op's own, wins. */
 static void load(void)
 {
     for (const optune_search *const *row = ot_search_table; *row; row++)
         ot_rows_push(&searches, *row);
-    for (const optune_impl *const *row = ot_impl_table; *row; row++)
-        if (!(*row)->op)
-            keep_pattern_impl(*row);
-    for (const optune_strategy *const *row = ot_strategy_table; *row; row++)
-        if (!(*row)->op)
-            keep_pattern_strategy(*row);
+    ot_rows own = {0};
+    load_impls(&impls);
+    load_strategies(&own);
     int n;
     const optune_op *const *op = ot_ops(&n);
     for (int i = 0; i < n; i++)
         expand_op(op[i]);
-    for (const optune_impl *const *row = ot_impl_table; *row; row++)
-        if ((*row)->op)
-            ot_rows_push(&impls, *row);
-    for (const optune_strategy *const *row = ot_strategy_table; *row; row++)
-        if ((*row)->op)
-            ot_rows_push(&strategies, *row);
+    for (int i = 0; i < own.n; i++)
+        ot_rows_push(&strategies, own.row[i]);
+    free(own.row);
+    qsort(impls.row, (size_t)impls.n, sizeof(*impls.row), by_name);
     in_tree_impls = impls.n;
 }
 
@@ -326,13 +360,18 @@ void ot_registry_rewind(ot_registry_mark mark)
 
 /* ---- bodies ------------------------------------------------------------------------------ */
 
-/* What the build wrote about a row in tree; NULL: a plugin's. Rows of the table and of bodies
- * are in one order. */
+/* What the build wrote about a row in tree; NULL: a plugin's. Files of the tables and bodies are in
+ * one order. */
 static const ot_body *body_of(const optune_impl *impl)
 {
-    for (int i = 0; ot_impl_table[i]; i++)
+    int file = 0;
+    for (int i = 0; ot_impl_table[i]; i++, file++)
         if (ot_impl_table[i] == impl)
-            return &ot_body_table[i];
+            return &ot_body_table[file];
+    for (int i = 0; ot_impls_table[i]; i++, file++)
+        for (const optune_impl *row = ot_impls_table[i]; row->name; row++)
+            if (row == impl)
+                return &ot_body_table[file];
     return NULL;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a contributor fills in: rows of the tables `op`, `strategy`, `impl`, `target`, `search`.
- * In tree, a file `<kind>_<name>.c` defines exactly one row with the macro of its kind; the
- * build finds it by its name and a wrong name is a link error. Out of tree, a shared object
+ * In tree, a file `<kind>_<name>.c` defines exactly one row with the macro of its kind, a file
+ * `ops_`, `strategies_` or `impls_<name>.c` several that differ in little; the build finds it by
+ * its name and a wrong name is a link error. Out of tree, a shared object
  * exports one `optune_plugin` with rows of any kind. Every field says what its absence means.
  *
  * kernels/ includes this header and kernels/ headers only.
@@ -49,9 +50,13 @@ typedef struct optune_strategy {
     optune_pattern pattern;
 } optune_strategy;
 
-#define OPTUNE_STRATEGY(op, id)                                                                \
-    extern const optune_strategy optune_strategy_##op##_##id;                                  \
-    const optune_strategy optune_strategy_##op##_##id
+#define OPTUNE_STRATEGY(folder, id)                                                            \
+    extern const optune_strategy optune_strategy_##folder##_##id;                              \
+    const optune_strategy optune_strategy_##folder##_##id
+/* A file strategies_<id>.c: as many as there are, and {0} behind the last. */
+#define OPTUNE_STRATEGIES(folder, id)                                                          \
+    extern const optune_strategy optune_strategies_##folder##_##id[];                          \
+    const optune_strategy optune_strategies_##folder##_##id[]
 
 /* ---- impl: one way to compute an operator ------------------------------------------------ */
 
@@ -85,8 +90,8 @@ typedef struct optune_impl {
      * give the same plan for the same arguments. */
     void (*plan)(const optune_task *task, const optune_config *config, optune_plan *plan);
 
-    const char *source; /* plugins: the body's text. NULL: impl_<name>.kernel.c beside the row,
-                           .kernel.cu for GPUs, or .kernel.h for both */
+    const char *source; /* plugins: the body's text. NULL: the row's file with .kernel.c for .c,
+                           .kernel.cu for GPUs, or .kernel.h for both; or see OPTUNE_BODY */
 
     /* With `op` NULL: every op of this pattern that declares it gets this implementation under
      * the name <op>_<name>, with a digest that covers the op's declaration. OPTUNE_BROADCAST
@@ -102,11 +107,19 @@ typedef struct optune_impl {
     bool generic;
 } optune_impl;
 
-/* `op` and `id` are the folder and the file's <name>: kernels/dense/impl_pack.c is
- * OPTUNE_IMPL(dense, pack). */
-#define OPTUNE_IMPL(op, id)                                                                    \
-    extern const optune_impl optune_impl_##op##_##id;                                          \
-    const optune_impl optune_impl_##op##_##id
+/* `folder` is the file's below kernels/, with _ for /, `id` its <name>: kernels/scale/impl_vector.c
+ * is OPTUNE_IMPL(scale, vector), kernels/pool/grad/impl_gather.c OPTUNE_IMPL(pool_grad, gather). */
+#define OPTUNE_IMPL(folder, id)                                                                \
+    extern const optune_impl optune_impl_##folder##_##id;                                      \
+    const optune_impl optune_impl_##folder##_##id
+/* A file impls_<id>.c: rows of one body, impls_<id>.kernel.c; as many as there are, and {0} behind
+ * the last. */
+#define OPTUNE_IMPLS(folder, id)                                                               \
+    extern const optune_impl optune_impls_##folder##_##id[];                                   \
+    const optune_impl optune_impls_##folder##_##id[]
+/* The rows of this file have another file's body, which it names: OPTUNE_BODY("kernels/...");
+ * scripts/embed.c reads it. In tree only: plugins have `source`. */
+#define OPTUNE_BODY(file) _Static_assert(sizeof(file) > 1, "a file of kernels/")
 
 /* The strategy of an op for exactly this key, the latest; NULL: none. */
 OPTUNE_API const optune_strategy *optune_strategy_of(const char *op, const char *key);

@@ -66,7 +66,7 @@ typedef struct optune_preset {
  * every target, and as a function in double precision by references and fused epilogues.
  * `x0, x1 ...` are operands, `a0, a1 ...` the op's own attributes in order, as numbers (those of
  * other kinds are 0). The expression is in the C that C, CUDA and OpenCL share; functions go
- * through the s_ names of kernels/common/scalar.h, which it must include. Values have the type
+ * through the s_ names of kernels/host/scalar.h, which it must include. Values have the type
  * of the op's last input (half types: float), the result is converted to the output's.
  */
 typedef struct optune_scalar {
@@ -213,6 +213,10 @@ typedef struct optune_op {
 #define OPTUNE_OP(id)                                                                          \
     extern const optune_op optune_op_##id;                                                     \
     const optune_op optune_op_##id
+/* A file ops_<id>.c: as many as there are, and {0} behind the last. */
+#define OPTUNE_OPS(id)                                                                         \
+    extern const optune_op optune_ops_##id[];                                                  \
+    const optune_op optune_ops_##id[]
 
 /* What op code needs of calls and types. Bad names are our bug: they assert. An attribute by name:
  * itself; an INT that is not `none`, or a BOOL; whether an INT is `none`; the values of INTS; a

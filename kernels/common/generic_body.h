@@ -8,7 +8,7 @@
  * and ends with GENERIC_ENTRY. c->x0 ... are the inputs, c->o0 ... the outputs; DIMS(x, X0) are the
  * dims of one as a local array, whether they are constants or arguments; READ(0, i) is an element
  * of an input in its type or, of a 16-bit float, as float; WRITE(0, i, v) rounds to the output's.
- * ACC is the type of sums. Macros: kernels/common/generic.h.
+ * ACC is the type of sums. Macros: kernels/host/generic.h.
  */
 #ifndef OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
 #define OPTUNE_KERNELS_COMMON_GENERIC_BODY_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the schedules of pooling share. A body is a compute and a schedule:
+ * What the schedules of pooling share. A schedule walks the windows and defines `pool`, over a
+ * compute: kernels/pool/compute.h, or that of another pooling in front of it, whose body is
  *
- *     #include "kernels/max_pool2d/compute.h"    POOL_START, POOL_MEAN, fold, fold1
- *     #include "kernels/pool/rows.h"             walks the windows, defines `pool`
+ *     #include "kernels/min_pool2d/compute.h"        POOL_START, fold, fold1
+ *     #include "kernels/pool/impls_rows.kernel.c"
  *
- * fold(acc, x) takes one more element into the result of a window; an accumulator starts as
- * POOL_START, or as the first element. Macros from the plan: see pool_module in
- * kernels/pool/pool.h.
+ * POOL_MEAN, from the plan, says whether a mean is wanted. fold(acc, x) takes one more element
+ * into the result of a window; an accumulator starts as POOL_START, or as the first element.
+ * Macros from the plan: see pool_module in kernels/pool/pool.h.
  */
 #ifndef OPTUNE_KERNELS_POOL_BODY_H
 #define OPTUNE_KERNELS_POOL_BODY_H

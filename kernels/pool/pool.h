@@ -10,8 +10,8 @@
 #ifndef OPTUNE_KERNELS_POOL_H
 #define OPTUNE_KERNELS_POOL_H
 
-#include "kernels/common/tensor.h"
-#include "kernels/common/window.h"
+#include "kernels/host/tensor.h"
+#include "kernels/host/window.h"
 
 #define POOL_PAIR(id, initial, text, always)                                                   \
     {                                                                                          \
@@ -279,6 +279,15 @@ static inline void pool_reference(const optune_call *call, pool_walk w, const op
                 for (int64_t x = r->lo[3]; x < r->hi[3]; x++)
                     for (int64_t lane = lanes_lo; lane < lanes_hi; lane++)
                         each(&w, n * channels + c, lane, y, x, k++);
+}
+
+/* Whether windows give means: only then is there a question of what they count. */
+static inline bool pool_is_mean(const optune_call *call)
+{
+    for (const optune_op_attr *a = call->op->attrs; a->name; a++)
+        if (strcmp(a->name, "count_include_pad") == 0)
+            return true;
+    return false;
 }
 
 /* ---- what implementations ask ------------------------------------------------------------- */

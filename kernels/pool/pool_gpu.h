@@ -7,8 +7,8 @@
 #ifndef OPTUNE_KERNELS_POOL_GPU_H
 #define OPTUNE_KERNELS_POOL_GPU_H
 
-#include "kernels/common/pattern_gpu.h"
-#include "kernels/pool/grad.h"
+#include "kernels/host/pattern_gpu.h"
+#include "kernels/pool/grad/grad.h"
 
 /* Larger windows are left as loops. */
 enum { POOL_UNROLLED = 49 };
@@ -102,15 +102,16 @@ static inline void pool_window_plan(const optune_task *task, const optune_config
     const int m = pool_gpu_module(task, config, plan);
     optune_stage stage =
         pool_gpu_stage(config, m, "pool", optune_tensor_elements(&task->call->output[0]));
+    optune_plan_define(plan, m, "POOL_MEAN", pool_is_mean(task->call));
     stage.n_args = 2;
     stage.arg[0] = optune_input_arg(0);
     stage.arg[1] = optune_output_arg(0);
     optune_plan_stage(plan, &stage);
 }
 
-/* `choose`: a stage before it notes which element each window takes. */
+/* Of a maximum, a stage before it notes which element each window takes. */
 static inline void pool_gather_plan(const optune_task *task, const optune_config *config,
-                                    optune_plan *plan, bool choose)
+                                    optune_plan *plan)
 {
     const optune_call *call = task->call;
     const int64_t windows = optune_tensor_elements(&call->input[POOL_GRAD].type);
@@ -118,7 +119,8 @@ static inline void pool_gather_plan(const optune_task *task, const optune_config
     optune_stage gather =
         pool_gpu_stage(config, m, "gather", optune_tensor_elements(&call->output[0]));
     gather.arg[gather.n_args++] = optune_input_arg(POOL_GRAD);
-    if (choose) {
+    optune_plan_define(plan, m, "POOL_MEAN", pool_is_mean(call));
+    if (!pool_is_mean(call)) {
         const int chosen = optune_plan_scratch(plan, "chosen", windows * 4, false);
         optune_stage first = pool_gpu_stage(config, m, "choose", windows);
         first.n_args = 2;

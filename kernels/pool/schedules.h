@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schedules of pooling as rows see them: for each of plain, direct, rows, flat and block
- * whether it applies, its knobs, its fallback and its plan. An op's implementation is one of
- * these and a body of two lines: its compute, and the schedule's header.
+ * whether it applies, its knobs, its fallback and its plan. The body of a schedule walks over what
+ * kernels/pool/compute.h computes; another pooling's body includes its own compute in front of it.
  */
 #ifndef OPTUNE_KERNELS_POOL_SCHEDULES_H
 #define OPTUNE_KERNELS_POOL_SCHEDULES_H
 
 #include "kernels/pool/pool.h"
 
-#define POOL_IMPL(op_, id, name_, schedule, text)                                              \
-    OPTUNE_IMPL(op_, id) = {.op = #op_,                                                        \
-                            .name = name_,                                                     \
-                            .summary = text,                                                   \
-                            .applies = schedule##_applies,                                     \
-                            .space = schedule##_space,                                         \
-                            .fallback = schedule##_fallback,                                   \
-                            .valid = schedule##_valid,                                         \
-                            .plan = schedule##_plan}
+#define POOL_ROW(op_, name_, schedule, text)                                                   \
+    {                                                                                          \
+        .op = op_, .name = name_, .summary = text, .applies = schedule##_applies,              \
+        .space = schedule##_space, .fallback = schedule##_fallback, .valid = schedule##_valid, \
+        .plan = schedule##_plan                                                                \
+    }
+
+/* A row for each operator whose compute is kernels/pool/compute.h. */
+#define POOL_ROWS(suffix, schedule, text)                                                      \
+    {                                                                                          \
+        POOL_ROW("max_pool2d", "max_pool2d" suffix, schedule, text),                           \
+            POOL_ROW("avg_pool2d", "avg_pool2d" suffix, schedule, text),                       \
+        {                                                                                      \
+            .op = NULL                                                                         \
+        }                                                                                      \
+    }
 
 static const int64_t pool_tiles[] = {1, 2, 4};
 
@@ -60,6 +67,14 @@ static inline optune_stage pool_stage(int module)
                           .arg = {optune_input_arg(0), optune_output_arg(0)}};
 }
 
+static inline int pool_forward_module(const optune_task *task, optune_plan *plan,
+                                      const pool_shape *s, int64_t lanes)
+{
+    const int m = pool_module(plan, s, lanes);
+    optune_plan_define(plan, m, "POOL_MEAN", pool_is_mean(task->call));
+    return m;
+}
+
 static inline bool pool_tile_fits(const optune_task *task, int64_t vectors, char *why)
 {
     return vectors + 4 <= pool_registers(task) ||
@@ -81,7 +96,8 @@ static inline void pool_plain_plan(const optune_task *task, const optune_config 
     (void)config;
     pool_shape s;
     pool_forward_shape(task->call, &s);
-    const optune_stage stage = pool_stage(pool_module(plan, &s, 16 / pool_elem(&s)));
+    const optune_stage stage =
+        pool_stage(pool_forward_module(task, plan, &s, 16 / pool_elem(&s)));
     optune_plan_stage(plan, &stage);
 }
 
@@ -153,7 +169,7 @@ static inline void pool_direct_plan(const optune_task *task, const optune_config
 {
     pool_shape s;
     pool_forward_shape(task->call, &s);
-    const int m = pool_module(plan, &s, optune_config_int(config, "lanes"));
+    const int m = pool_forward_module(task, plan, &s, optune_config_int(config, "lanes"));
     optune_plan_define(plan, m, "TH", optune_config_int(config, "tile_oh"));
     optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));
     optune_plan_define(plan, m, "COLUMNS",
@@ -229,7 +245,7 @@ static inline void pool_rows_plan(const optune_task *task, const optune_config *
     pool_forward_shape(task->call, &s);
     const int64_t lanes = optune_config_int(config, "lanes");
     const int64_t rows = optune_config_int(config, "tile_oh"), line = pool_line(&s, lanes);
-    const int m = pool_module(plan, &s, lanes);
+    const int m = pool_forward_module(task, plan, &s, lanes);
     optune_plan_define(plan, m, "TH", rows);
     optune_plan_define(plan, m, "TW", optune_config_int(config, "tile_w"));
     optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));
@@ -325,7 +341,7 @@ static inline void pool_flat_plan(const optune_task *task, const optune_config *
     const int64_t group = optune_config_int(config, "planes");
     const int64_t work = pool_flat_work(&s, group, vecs * lanes);
     const int64_t chunks = threads == 1 ? 1 : 4 * threads;
-    const int m = pool_module(plan, &s, lanes);
+    const int m = pool_forward_module(task, plan, &s, lanes);
     optune_plan_define(plan, m, "STEP", vecs);
     optune_plan_define(plan, m, "GROUP", group);
     optune_plan_define(plan, m, "SPAN", pool_span_of(&s));
@@ -404,7 +420,7 @@ static inline void pool_block_plan(const optune_task *task, const optune_config 
 {
     pool_shape s;
     pool_forward_shape(task->call, &s);
-    const int m = pool_module(plan, &s, pool_block_lanes(task, &s));
+    const int m = pool_forward_module(task, plan, &s, pool_block_lanes(task, &s));
     optune_plan_define(plan, m, "TH", optune_config_int(config, "tile_oh"));
     optune_plan_define(plan, m, "TW", optune_config_int(config, "tile_ow"));
     optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));

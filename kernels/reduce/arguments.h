@@ -6,7 +6,7 @@
 #ifndef OPTUNE_KERNELS_REDUCE_ARGUMENTS_H
 #define OPTUNE_KERNELS_REDUCE_ARGUMENTS_H
 
-#include "kernels/common/scalar.h"
+#include "kernels/host/scalar.h"
 
 static const optune_op_input reduce_inputs[] = {
     {"data", "tensor", "any shape", false, false},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* <op>_loops.generic: any reduction over any dtype and dims. */
-#include "kernels/common/generic.h"
+#include "kernels/host/generic.h"
 
 /* The dims of data that are kept, 1 in place of others: by axes, or as another input has them. */
 static void define_kept(optune_plan *plan, int m, const optune_call *call)

@@ -6,7 +6,7 @@
 #ifndef OPTUNE_KERNELS_REDUCE_H
 #define OPTUNE_KERNELS_REDUCE_H
 
-#include "kernels/common/pattern.h"
+#include "kernels/host/pattern.h"
 
 /* The input's loops in memory order: kept and reduced ones in turn, the innermost of stride 1. */
 typedef struct reduce_loops {

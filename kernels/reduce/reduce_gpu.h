@@ -6,7 +6,7 @@
 #ifndef OPTUNE_KERNELS_REDUCE_GPU_H
 #define OPTUNE_KERNELS_REDUCE_GPU_H
 
-#include "kernels/common/pattern_gpu.h"
+#include "kernels/host/pattern_gpu.h"
 #include "kernels/reduce/reduce.h"
 
 enum { REDUCE_JOINING = 256 }; /* threads of a block that joins parts */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax_loops.generic: any floating dtype, axis and dims. */
-#include "kernels/common/generic.h"
+#include "kernels/host/generic.h"
 #include "kernels/softmax/softmax.h"
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -14,4 +14,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-GENERIC_IMPL(softmax, loops, "one line after the other, in any floating dtype", plan);
+OPTUNE_IMPL(softmax, loops) = GENERIC_ROW("softmax",
+                                          "one line after the other, in any floating dtype",
+                                          plan);

@@ -12,7 +12,7 @@
  */
 #include <math.h>
 
-#include "kernels/common/region_lines.h"
+#include "kernels/host/region_lines.h"
 #include "kernels/softmax/softmax.h"
 
 static const optune_op_input inputs[] = {

@@ -6,7 +6,7 @@
 #ifndef OPTUNE_KERNELS_SOFTMAX_H
 #define OPTUNE_KERNELS_SOFTMAX_H
 
-#include "kernels/common/tensor.h"
+#include "kernels/host/tensor.h"
 
 typedef struct softmax_shape {
     int64_t outer, n, inner;

@@ -3,7 +3,7 @@
 #ifndef OPTUNE_KERNELS_SOFTMAX_GPU_H
 #define OPTUNE_KERNELS_SOFTMAX_GPU_H
 
-#include "kernels/common/pattern_gpu.h"
+#include "kernels/host/pattern_gpu.h"
 #include "kernels/softmax/softmax.h"
 
 static inline bool softmax_gpu_applies(const optune_task *task, softmax_shape *s, char *why)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax for a target that has no strategy of its own. */
-#include "kernels/common/host.h"
+#include "kernels/host/host.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "softmax_columns.cpu", .condition = host_on_cpu},

@@ -6,7 +6,7 @@
  */
 #include "support/check.h"
 
-#include "kernels/common/gpu_limits.h"
+#include "kernels/host/gpu_limits.h"
 #include "strategy/strategy.h"
 #include "support/assumed.h"
 #include "target/gpu.h"

@@ -3,7 +3,9 @@
  * Adding rows: what is refused, which strategy is found, and plugins, compiled here, added
  * whole or not at all.
  */
+#include "base/embedded.h"
 #include "strategy/fake.h"
+#include "strategy/inside.h"
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
@@ -21,6 +23,7 @@ static const optune_impl impl = {
 static const optune_impl impl_b = {
     .op = "fake_mm", .name = "fake_b", .plan = plan, .source = "int b;"};
 static const optune_search search = {.name = "fake_search", .ask = ask};
+static ot_registry_mark in_tree; /* what there was before rows were added here */
 
 static void check_refused(int rc, int status, const optune_err *err, const char *reason)
 {
@@ -75,6 +78,55 @@ static void test_strategies_are_checked(void **state)
     check_refused(ot_strategy_add(&strategy, &err), OPTUNE_EUSAGE, &err, "has no rows");
     strategy.op = "fake";
     check_refused(ot_strategy_add(&strategy, &err), OPTUNE_ENOENT, &err, "no operator 'fake'");
+}
+
+/* Rows that share a file: each is one of its own, and they have one body and one digest. */
+static void test_rows_of_one_file(void **state)
+{
+    (void)state;
+    int rows = 0;
+    for (const optune_op *const *list = ot_ops_table; *list; list++)
+        for (const optune_op *op = *list; op->name; op++)
+            assert_ptr_equal(ot_op_find(op->name), op);
+    for (const optune_impl *const *list = ot_impls_table; *list; list++)
+        for (const optune_impl *row = *list; row->name; row++, rows++) {
+            assert_ptr_equal(ot_impl_find(row->name), row);
+            assert_true(strlen(ot_impl_source(row)) > 0);
+            assert_ptr_equal(ot_impl_source(row), ot_impl_source(*list));
+            assert_string_equal(ot_impl_digest(row), ot_impl_digest(*list));
+        }
+    for (const optune_strategy *const *list = ot_strategies_table; *list; list++)
+        for (const optune_strategy *row = *list; row->rows; row++, rows++)
+            assert_ptr_equal(optune_strategy_of(row->op, row->key), row);
+    assert_true(rows > 0);
+}
+
+/* A file that names its body has that one, and a digest of its own. */
+static void test_named_bodies(void **state)
+{
+    (void)state;
+    const optune_impl *own = ot_impl_find("conv2d_direct.cpu");
+    const optune_impl *naming = ot_impl_find("conv2d_NCHWc.x86");
+    assert_true(strlen(ot_impl_source(own)) > 0);
+    assert_string_equal(ot_impl_source(own), ot_impl_source(naming));
+    assert_string_not_equal(ot_impl_digest(own), ot_impl_digest(naming));
+    const optune_device gpu = {.warp = 32};
+    char why[OPTUNE_WHY_SIZE];
+    assert_false(ot_impl_runs_on(naming, &gpu, why));
+    assert_true(ot_impl_runs_on(ot_impl_find("dense_skinny.gpu"), &gpu, why));
+}
+
+/* Where a file lies decides nothing. */
+static void test_order_by_name(void **state)
+{
+    (void)state;
+    int n;
+    const optune_op *const *op = ot_ops(&n);
+    const optune_impl *const *row = ot_impls(&n);
+    for (int i = 1; i < in_tree.op; i++)
+        assert_true(strcmp(op[i - 1]->name, op[i]->name) < 0);
+    for (int i = 1; i < in_tree.impl; i++)
+        assert_true(strcmp(row[i - 1]->name, row[i]->name) < 0);
 }
 
 static void test_keys_in_order(void **state)
@@ -280,8 +332,7 @@ static void test_bad_plugins(void **state)
     snprintf(expected, sizeof(expected), "built for ABI %d, this is ABI %d", OPTUNE_ABI + 7,
              OPTUNE_ABI);
     compile("old", "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI + 7};", path, sizeof(path));
-    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EVERSION, &err,
-                  expected);
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EVERSION, &err, expected);
     compile("twice",
             "static const optune_target_row a = {.name = \"same\"};\n"
             "static const optune_target_row *const targets[] = {&a, &a, 0};\n"
@@ -294,6 +345,7 @@ static void test_bad_plugins(void **state)
 static int add_rows(void **state)
 {
     (void)state;
+    in_tree = ot_registry_now();
     optune_err err = {0};
     if (ot_op_add(&fake_op, &err) < 0 || ot_impl_add(&impl, &err) < 0 ||
         ot_impl_add(&impl_b, &err) < 0 || ot_search_add(&search, &err) < 0 ||
@@ -316,6 +368,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_checked),
         cmocka_unit_test(test_strategies_are_checked),
+        cmocka_unit_test(test_rows_of_one_file),
+        cmocka_unit_test(test_named_bodies),
+        cmocka_unit_test(test_order_by_name),
         cmocka_unit_test(test_keys_in_order),
         cmocka_unit_test(test_rows_at_run_time),
         cmocka_unit_test(test_sources_and_digests),

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* argsort_loops.generic: any dtype, axis and dims. */
-#include "kernels/sort/generic.h"
-
-GENERIC_IMPL(argsort, loops, "a heap in the output, line by line, in any dtype",
-             order_generic_plan);

@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* argsort_network.cpu: the body that sort and argsort share; the plan says what is wanted. */
-#include "kernels/sort/body_network.h"

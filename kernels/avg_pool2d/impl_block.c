@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* avg_pool2d_block.cpu: NCHW<c>c, vectors of channels. */
-#include "kernels/pool/schedules.h"
-
-POOL_IMPL(avg_pool2d, block, "avg_pool2d_block.cpu", pool_block,
-          "NCHW<c>c, tiles of vectors of channels");

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* avg_pool2d_rows.cpu: NCHW, rows of a window folded first, then columns. */
-#include "kernels/pool/schedules.h"
-
-POOL_IMPL(avg_pool2d, rows, "avg_pool2d_rows.cpu", pool_rows,
-          "NCHW, first the rows of windows, then their columns");

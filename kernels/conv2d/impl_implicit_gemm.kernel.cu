@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* conv2d_implicit_gemm.gpu: see the header. */
-#define TRANSPOSED 0
-#define WEIGHT_GRADIENT 0
-#include "kernels/conv2d/implicit_gemm.h"

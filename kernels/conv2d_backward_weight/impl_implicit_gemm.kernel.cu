@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* conv2d_backward_weight_implicit_gemm.gpu: conv2d's product, images and channels exchanged. */
-#define TRANSPOSED 0
-#define WEIGHT_GRADIENT 1
-#include "kernels/conv2d/implicit_gemm.h"

@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* conv2d_transpose_implicit_gemm.gpu: conv2d's product, with pixels that look the other way. */
-#define TRANSPOSED 1
-#define WEIGHT_GRADIENT 0
-#include "kernels/conv2d/implicit_gemm.h"

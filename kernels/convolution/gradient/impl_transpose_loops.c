@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv2d_transpose_loops.generic: any dtype and dims. */
+#include "kernels/host/generic_window.h"
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    (void)config;
+    const optune_call *call = task->call;
+    const int m = generic_module(task, plan, call->output[0].dtype);
+    const int64_t *more = optune_call_ints(call, "output_padding");
+    generic_define_window(plan, m, call);
+    optune_plan_define(plan, m, "MORE_H", more[0]);
+    optune_plan_define(plan, m, "MORE_W", more[1]);
+    optune_plan_define(plan, m, "GROUPS", optune_call_int(call, "groups"));
+    generic_stage(task, plan, m);
+}
+
+OPTUNE_IMPL(convolution_gradient,
+            transpose_loops) = GENERIC_ROW("conv2d_transpose",
+                                           "one sum after the other, in any dtype", plan);

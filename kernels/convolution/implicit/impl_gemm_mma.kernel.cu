@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d_implicit_gemm_mma.cuda: a product by the tensor-core tile of
+ * kernels/matmul/gpu/mma_tile_gpu.h. Rows are the output channels of one group, columns the pixels
+ * of all images, the depth its taps and, innermost, its channels. Macros beside the tile's: the
+ * shape, ELEM SIZE OUT ROUND as for dense, DEPTH (elements in KB), CI_PAD (channels in whole
+ * chunks of 16 bytes), CO_PAD, TILES (of depth), SPLITS, GROUP, INDEX, FLAT.
+ *
+ * The one idea: copies go by 16 bytes, so channels have to be innermost. A stage in front turns
+ * the planes of the input over, with channels padded by zeros; then a chunk lies in one tap,
+ * and a chunk outside the image is a copy of no bytes.
+ *
+ *   turned [image][y][x][group][CI_PAD]    packed [group][CO_PAD][TILES * DEPTH]
+ *   partial [SPLITS][the output]
+ */
+/* Elements are rounded where they are laid out, once, so that the tile need not. */
+#if TF32
+#define ROUNDED(x) tf32_of_float(x)
+#else
+#define ROUNDED(x) (x)
+#endif
+#undef TF32
+#define TF32 0
+#include "kernels/matmul/gpu/mma_tile_gpu.h"
+#define TRANSPOSED 0
+#define WEIGHT_GRADIENT 0
+#include "kernels/convolution/implicit/pixels_gpu.h"
+
+#define CHANNELS (GROUPS * CI_PAD) /* of a pixel of the turned input */
+#define CHUNKS (KB / 16)
+#define EACH (16 / SIZE) /* elements of a chunk */
+#define ROW_STEP (THREADS / CHUNKS)
+#define OWN CEIL_DIV(BN, ROW_STEP) /* pixels of a thread */
+#define LINE (TILES * DEPTH)
+#define BLOCKS_M (CO_PAD / BM)
+#define BLOCKS_N ((int)CEIL_DIV(PIXELS, BN))
+#define PART_TILES CEIL_DIV(TILES, SPLITS)
+#define OUTPUTS ((INDEX)N * CO * PLANE_OUT)
+
+VECTOR(pair, OUT, 2);
+
+/* ---- layouts ----------------------------------------------------------------------------- */
+
+enum { SQUARE = 32, LINES = 8 };
+
+/* Squares of 32 pixels by 32 channels of a group through shared memory. */
+KERNEL(SQUARE, LINES, 1)
+turn(GLOBAL const ELEM *RESTRICT data, GLOBAL ELEM *RESTRICT turned)
+{
+    SHARED(pool, SQUARE * (SQUARE + 1) * sizeof(ELEM));
+    LOCAL ELEM *const square = (LOCAL ELEM *)pool;
+    const int image = BLOCK_Z / GROUPS, group = BLOCK_Z % GROUPS;
+    const int p0 = BLOCK_X * SQUARE, c0 = BLOCK_Y * SQUARE;
+    UNROLL
+    for (int i = THREAD_Y; i < SQUARE; i += LINES) {
+        const int c = c0 + i, p = p0 + THREAD_X;
+        square[i * (SQUARE + 1) + THREAD_X] =
+            c < CI_G && p < PLANE_IN
+                ? ROUNDED(data[((INDEX)image * CI + group * CI_G + c) * PLANE_IN + p])
+                : 0;
+    }
+    BARRIER();
+    UNROLL
+    for (int i = THREAD_Y; i < SQUARE; i += LINES) {
+        const int c = c0 + THREAD_X, p = p0 + i;
+        if (c < CI_PAD && p < PLANE_IN)
+            turned[((INDEX)image * PLANE_IN + p) * CHANNELS + group * CI_PAD + c] =
+                square[THREAD_X * (SQUARE + 1) + i];
+    }
+}
+
+KERNEL(FLAT, 1, 1)
+pack(GLOBAL const ELEM *RESTRICT weight, GLOBAL ELEM *RESTRICT packed)
+{
+    const i64 e = (i64)BLOCK_X * FLAT + THREAD_X;
+    const int k = (int)(e % LINE), f = (int)(e / LINE % CO_PAD);
+    const int group = (int)(e / LINE / CO_PAD), tap = k / CI_PAD, c = k % CI_PAD;
+    if (group < GROUPS)
+        packed[e] = f < CO_G && c < CI_G && tap < TAPS
+                        ? ROUNDED(weight[WEIGHT_AT(group, f, c, tap)])
+                        : 0;
+}
+
+/* ---- the product ------------------------------------------------------------------------- */
+
+/* `from` is the tile's first row and element. */
+INLINE void fill_weights(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from)
+{
+    const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
+    UNROLL
+    for (int i = 0; i < CEIL_DIV(BM, ROW_STEP); i++) {
+        const int r = row + i * ROW_STEP;
+        if (BM % ROW_STEP == 0 || r < BM)
+            cp_async_16(l, to + tile_place(CHUNKS, r, c), from + (INDEX)r * LINE + c * EACH);
+    }
+}
+
+/* `from` is the group's first channel, k0 where the tile begins in the depth. */
+INLINE void fill_pixels(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from,
+                        const pixel p[OWN], int k0)
+{
+    const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
+    const int k = k0 + c * EACH, tap = k / CI_PAD, channel = k % CI_PAD;
+    UNROLL
+    for (int i = 0; i < OWN; i++) {
+        const int r = row + i * ROW_STEP, at = tap < TAPS ? look(&p[i], tap) : -1;
+        if (BN % ROW_STEP == 0 || r < BN)
+            cp_async_16_zero(l, to + tile_place(CHUNKS, r, c),
+                             from + (at < 0 ? 0 : (p[i].plane + at) * CHANNELS + channel),
+                             at < 0 ? 0 : 16);
+    }
+}
+
+#define FILL(to_a, to_b, t)                                                                    \
+    {                                                                                          \
+        fill_weights(&l, to_a, weights + (first + (t)) * DEPTH);                               \
+        fill_pixels(&l, to_b, input, p, (first + (t)) * DEPTH);                                \
+    }
+
+/* Sums of two neighbouring pixels, n even: of one image where a plane is. */
+INLINE void store_sums(GLOBAL OUT *RESTRICT out, INDEX n, int channel, SUM x, SUM y)
+{
+    const INDEX at = (n / PLANE_OUT * CO + channel) * PLANE_OUT + n % PLANE_OUT;
+    const pair both = {{ROUND(x), ROUND(y)}};
+#if PLANE_OUT % 2 == 0
+    if (n < PIXELS)
+        *(GLOBAL pair *)(out + at) = both;
+#else
+    if (n < PIXELS)
+        out[at] = both.v[0];
+    if (n + 1 < PIXELS)
+        out[((n + 1) / PLANE_OUT * CO + channel) * PLANE_OUT + (n + 1) % PLANE_OUT] = both.v[1];
+#endif
+}
+
+INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX n, int channel, SUM x, SUM y)
+{
+    if (n < PIXELS)
+        out[(n / PLANE_OUT * CO + channel) * PLANE_OUT + n % PLANE_OUT] = x;
+    if (n + 1 < PIXELS)
+        out[((n + 1) / PLANE_OUT * CO + channel) * PLANE_OUT + (n + 1) % PLANE_OUT] = y;
+}
+
+#if SPLITS > 1
+#define TARGET SUM
+#define STORE store_parts
+#else
+#define TARGET OUT
+#define STORE store_sums
+#endif
+
+KERNEL(THREADS, 1, 1)
+convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
+         GLOBAL TARGET *RESTRICT out)
+{
+    SHARED(pool, STAGES * STAGE_BYTES);
+    MMA_LANES(l);
+    const int channels = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
+    const int group = BLOCK_X / (GROUP * BLOCKS_N), within = BLOCK_X % (GROUP * BLOCKS_N);
+    const int high = MIN(GROUP, BLOCKS_M - group * GROUP);
+    const int m0 = (group * GROUP + within % high) * BM;
+    const INDEX n0 = (INDEX)(within / high) * BN;
+    const int first = part * PART_TILES, tiles = MIN(PART_TILES, TILES - first);
+    GLOBAL const ELEM *RESTRICT const weights = packed + ((INDEX)channels * CO_PAD + m0) * LINE;
+    GLOBAL const ELEM *RESTRICT const input = turned + channels * CI_PAD;
+    pixel p[OWN];
+    SUM acc[MT][NT][4];
+    UNROLL
+    for (int i = 0; i < MT; i++) {
+        UNROLL
+        for (int j = 0; j < NT; j++) {
+            UNROLL
+            for (int e = 0; e < 4; e++)
+                acc[i][j][e] = 0;
+        }
+    }
+    UNROLL
+    for (int i = 0; i < OWN; i++)
+        p[i] = pixel_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP, PLANE_IN, 0);
+    TILE_LOOP(&l, pool, acc, tiles, FILL);
+
+    UNROLL
+    for (int j = 0; j < NT; j++) {
+        UNROLL
+        for (int i = 0; i < MT; i++) {
+            UNROLL
+            for (int e = 0; e < 4; e += 2) {
+                const int channel = m0 + TILE_ROW(i) + 4 * e;
+                if (CO_G % BM == 0 || channel < CO_G)
+                    STORE(out + part * OUTPUTS, n0 + TILE_COL(j), channels * CO_G + channel,
+                          acc[i][j][e], acc[i][j][e + 1]);
+            }
+        }
+    }
+}
+
+#if SPLITS > 1
+KERNEL(FLAT, 1, 1)
+finish(GLOBAL const SUM *RESTRICT partial, GLOBAL OUT *RESTRICT out)
+{
+    const i64 at = (i64)BLOCK_X * FLAT + THREAD_X;
+    if (at < OUTPUTS) {
+        SUM sum = partial[at];
+        UNROLL
+        for (int s = 1; s < SPLITS; s++)
+            sum += partial[s * (i64)OUTPUTS + at];
+        out[at] = ROUND(sum);
+    }
+}
+#endif

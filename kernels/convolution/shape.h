@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What conv2d and its two gradients, conv2d_transpose and conv2d_backward_weight, share: the
+ * attributes of a window that slides over planes, the end of their type relations, and a call as
+ * numbers. Host code only; owns nothing and says nothing about speed.
+ *
+ * The one idea: all three relate two planes and a kernel; `ci, h, w` are those of the op's data
+ * and `co, oh, ow` those of its result (or of the result's gradient), whichever way windows slide.
+ */
+#ifndef OPTUNE_KERNELS_COMMON_CONV2D_H
+#define OPTUNE_KERNELS_COMMON_CONV2D_H
+
+#include "kernels/host/tensor.h"
+#include "kernels/host/window.h"
+
+/* ---- attributes -------------------------------------------------------------------------- */
+
+#define CONV2D_PAIR(id, initial, least, text, always)                                          \
+    {                                                                                          \
+        .name = id, .kind = OPTUNE_ATTR_INTS, .value = initial, .description = text,           \
+        .length = 2, .min = least, .max = 1 << 20, .shown = always                             \
+    }
+
+#define CONV2D_STRIDES(text) CONV2D_PAIR("strides", "[1,1]", 1, text, true)
+
+#define CONV2D_PADDING(text)                                                                   \
+    {                                                                                          \
+        .name = "padding", .kind = OPTUNE_ATTR_INTS, .value = "[0,0,0,0]",                     \
+        .description = text ": top, left, bottom, right.", .length = 4, .min = 0,              \
+        .max = 1 << 20, .shown = true                                                          \
+    }
+
+#define CONV2D_DILATION(always)                                                                \
+    CONV2D_PAIR("dilation", "[1,1]", 1, "Distances between the kernel's rows and columns.",    \
+                always)
+
+#define CONV2D_GROUPS(text)                                                                    \
+    {                                                                                          \
+        .name = "groups", .kind = OPTUNE_ATTR_INT, .value = "1", .description = text,          \
+        .min = 1, .max = 1 << 24, .shown = true                                                \
+    }
+
+/* ---- types ------------------------------------------------------------------------------- */
+
+/* "Same" convolutions keep a symbolic extent's name. */
+static inline bool conv2d_same_extent(const optune_dim *kernel, int64_t pads, int64_t stride,
+                                      int64_t dilation)
+{
+    return stride == 1 && optune_dim_known(kernel) && pads == dilation * (kernel->min - 1);
+}
+
+/* The first of the tensors that has an empty dimension; -1: none has. */
+static inline int conv2d_empty(const optune_tensor *const tensors[3])
+{
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < tensors[t]->rank; i++)
+            if (tensors[t]->dim[i].max < 1)
+                return t;
+    return -1;
+}
+
+/* What a type relation returns that found no conflict: OPTUNE_OK, or 1 while anything is
+ * unknown. */
+static inline int conv2d_solved(const optune_tensor *const tensors[3])
+{
+    return optune_tensor_known(tensors[0]) && optune_tensor_known(tensors[1]) &&
+                   optune_tensor_known(tensors[2])
+               ? OPTUNE_OK
+               : 1;
+}
+
+/* ---- numbers ----------------------------------------------------------------------------- */
+
+typedef struct conv2d_shape {
+    int64_t n, ci, h, w; /* the op's data */
+    int64_t co, kh, kw;
+    int64_t oh, ow; /* the op's result, or its gradient */
+    int64_t sh, sw;
+    int64_t pt, pl, pb, pr;
+    int64_t dh, dw;
+    int64_t groups, ci_g, co_g; /* channels of one group */
+    int data_block, out_block;  /* channels innermost; 0 for NCHW */
+    bool f64;
+} conv2d_shape;
+
+/* Of known types, both NCHW: `data` has the plane H x W, `out` OH x OW. */
+static inline conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
+                                          const optune_tensor *out, int64_t kh, int64_t kw)
+{
+    const int64_t *stride = optune_call_ints(call, "strides");
+    const int64_t *pad = optune_call_ints(call, "padding");
+    const int64_t *dilation = optune_call_ints(call, "dilation");
+    const int64_t groups = optune_call_int(call, "groups");
+    return (conv2d_shape){
+        .n = data->dim[0].min,
+        .ci = data->dim[1].min,
+        .h = data->dim[2].min,
+        .w = data->dim[3].min,
+        .co = out->dim[1].min,
+        .kh = kh,
+        .kw = kw,
+        .oh = out->dim[2].min,
+        .ow = out->dim[3].min,
+        .sh = stride[0],
+        .sw = stride[1],
+        .pt = pad[0],
+        .pl = pad[1],
+        .pb = pad[2],
+        .pr = pad[3],
+        .dh = dilation[0],
+        .dw = dilation[1],
+        .groups = groups,
+        .ci_g = data->dim[1].min / groups,
+        .co_g = out->dim[1].min / groups,
+        .f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64,
+    };
+}
+
+static inline int64_t conv2d_elem(const conv2d_shape *s)
+{
+    return s->f64 ? 8 : 4;
+}
+
+/* The shape as macros: N CI H W CO KH KW OH OW SH SW PT PL PB PR DH DW GROUPS CI_G CO_G,
+ * IN_BLOCK and OUT_BLOCK (0 for NCHW), and DTYPE. */
+static inline void conv2d_define(optune_plan *plan, int module, const conv2d_shape *s)
+{
+    const struct {
+        const char *macro;
+        int64_t value;
+    } table[] = {
+        {"N", s->n},
+        {"CI", s->ci},
+        {"H", s->h},
+        {"W", s->w},
+        {"CO", s->co},
+        {"KH", s->kh},
+        {"KW", s->kw},
+        {"OH", s->oh},
+        {"OW", s->ow},
+        {"SH", s->sh},
+        {"SW", s->sw},
+        {"PT", s->pt},
+        {"PL", s->pl},
+        {"PB", s->pb},
+        {"PR", s->pr},
+        {"DH", s->dh},
+        {"DW", s->dw},
+        {"CI_G", s->ci_g},
+        {"CO_G", s->co_g},
+        {"GROUPS", s->groups},
+        {"IN_BLOCK", s->data_block},
+        {"OUT_BLOCK", s->out_block},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        optune_plan_define(plan, module, table[i].macro, table[i].value);
+    optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
+}
+
+#endif

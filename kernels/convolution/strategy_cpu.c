@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d on CPUs. Priority levels order the implementations untuned: a library that the target
+ * names first, then what the shape's structure favours, then the direct convolution that computes
+ * everything. Winograd stays below them, as in TVM: it must win by measurement,
+ * but for the first layers of networks.
+ */
+#include "kernels/convolution/strategy_rows.h"
+
+static bool depthwise(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && conv2d_is_depthwise(&s)) ||
+           optune_refuse(why, "it is not depthwise");
+}
+
+/* Rows of several vectors: padding them in place costs less than two transpositions. */
+static bool long_rows(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (depthwise(task, why) && conv2d_shape_of(task->call, &s) && s.data_block == 0 &&
+            s.out_block == 0 && s.ow >= 2 * conv2d_lanes(task, &s)) ||
+           optune_refuse(why, "it is not depthwise in NCHW with long rows");
+}
+
+static bool other_planes(const optune_task *task, char *why)
+{
+    if (long_rows(task, why))
+        return optune_refuse(why, "its rows are long, which has a row of its own");
+    return depthwise(task, why);
+}
+
+static bool winograd(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kh == 3 && s.kw == 3 &&
+            s.sh <= 2 && s.sw <= 2 && s.dh == 1 && s.dw == 1) ||
+           optune_refuse(why, "winograd needs a 3x3 kernel, strides of 1 or 2, no dilation "
+                              "and one group");
+}
+
+static bool is_1x1(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && s.kh == 1 && s.kw == 1) ||
+           optune_refuse(why, "the kernel is not 1x1");
+}
+
+static bool winograd_rows(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kw >= 3 && s.kw <= 7 &&
+            s.sw <= 2 && s.dh == 1 && s.dw == 1 && s.data_block == 0 &&
+            (s.ci <= 16 || s.kw > 3)) ||
+           optune_refuse(why,
+                         "winograd along rows needs NCHW input, a kernel of 3 to 7 columns, "
+                         "a column stride of 1 or 2, no dilation, one group and, with 3 "
+                         "columns, at most 16 input channels");
+}
+
+/* A wide kernel over an image's few channels: half of the multiplications, and cheap transforms. */
+static bool first_layer(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (winograd_rows(task, why) && conv2d_shape_of(task->call, &s) && s.kw >= 5 &&
+            s.ci <= 4 && s.co >= 32 && s.ow >= 32) ||
+           optune_refuse(why, "it is no wide kernel over up to 4 channels");
+}
+
+static bool other_rows(const optune_task *task, char *why)
+{
+    if (first_layer(task, why))
+        return optune_refuse(why, "it is a first layer, with a row of its own");
+    return winograd_rows(task, why);
+}
+
+static const optune_strategy_row rows[] = {
+    {.impl = "depthwise_conv2d_planes.cpu", .plevel = 14, .condition = long_rows},
+    {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
+    {.impl = "depthwise_conv2d_planes.cpu", .plevel = 8, .condition = other_planes},
+    {.impl = "conv2d_winograd_rows.cpu", .plevel = 13, .condition = first_layer},
+    {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
+    {.impl = "conv2d_direct.cpu", .plevel = 11},
+    {.impl = "conv2d_NCHWc.x86", .plevel = 10},
+    {.impl = "conv2d_im2col.cpu", .plevel = 6},
+    {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},
+    {.impl = "conv2d_winograd_rows.cpu", .plevel = 4, .condition = other_rows},
+    {.impl = "conv2d_dnnl.x86", .plevel = 15},
+    {0},
+};
+
+OPTUNE_STRATEGY(convolution,
+                cpu) = {.op = "conv2d", .key = "cpu", .rows = rows, .dim = conv2d_dim};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d on GPUs, CUDA's and OpenCL's, with Relay's priority levels: the direct convolution 10,
+ * winograd 5 below it, so that it must win by measurement, and cuDNN 25 when the target names it.
+ * The implicit product lies above the direct one: its untuned tile suits every shape, while
+ * the other's tiles must divide it.
+ */
+#include "kernels/convolution/implicit/implicit_mma_rows.h"
+#include "kernels/convolution/strategy_rows.h"
+
+/* Relay's: square kernels of 3 to 7, stride and dilation 1, one group. Ours computes 3x3 of
+ * them. */
+static bool winograd(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kh == s.kw && s.kh > 2 &&
+            s.kh < 8 && s.sh == 1 && s.sw == 1 && s.dh == 1 && s.dw == 1) ||
+           optune_refuse(why, "winograd needs a square kernel of 3 to 7, strides and dilation "
+                              "of 1 and one group");
+}
+
+static bool depthwise(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && conv2d_is_depthwise(&s)) ||
+           optune_refuse(why, "it is not depthwise");
+}
+
+static bool other_shapes(const optune_task *task, char *why)
+{
+    return !implicit_mma_divides(task, NULL) ||
+           optune_refuse(why, "it falls into fragments, which has a row of its own");
+}
+
+static const optune_strategy_row rows[] = {
+    {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 20, .condition = implicit_mma_divides},
+    {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 9, .condition = other_shapes},
+    {.impl = "depthwise_conv2d_nchw.cuda", .plevel = 14, .condition = depthwise},
+    {.impl = "conv2d_implicit_gemm.gpu", .plevel = 11},
+    {.impl = "conv2d_nchw.cuda", .plevel = 10},
+    {.impl = "conv2d_winograd.gpu", .plevel = 5, .condition = winograd},
+    {.impl = "conv2d_cudnn.cuda", .plevel = 25},
+    {0},
+};
+
+OPTUNE_STRATEGY(convolution,
+                gpu) = {.op = "conv2d", .key = "gpu", .rows = rows, .dim = conv2d_dim};

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d_winograd.cpu: F(TILE_H x TILE_W, 3x3) on vectors of channels. Macros from the plan:
+ * the shape, TILE_H TILE_W (1, 2, 4 or 7), ROWS (tile rows of a block), CHUNK (panels of output
+ * channels of a chunk), SPLIT_BLOCKS (threads take blocks of tiles, else channels), GEMM_MR
+ * GEMM_NV GEMM_KU GEMM_AHEAD (the register tile of the products).
+ *
+ * The one idea: a block of tiles is transformed, multiplied and transformed back before the
+ * next one is looked at. Its transformed input V stays in the L2 while the packed weights U
+ * stream by once, and a chunk of products M is transformed back while it is still warm.
+ *
+ *   U [chunk][point of U][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
+ *   M [panel of the chunk][point][tile][GEMM_NR]
+ *
+ * Algorithm: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016; the
+ * matrices are derived from the interpolation points as Toom and Cook do.
+ */
+#include "kernels/convolution/planes.h"
+#include "kernels/convolution/winograd/winograd_points.h"
+
+/* Points, and as many inputs, of a tile in each direction. */
+#define AH (SH == 1 ? TILE_H + 2 : 2 * TILE_H + 1)
+#define AW (SW == 1 ? TILE_W + 2 : 2 * TILE_W + 1)
+#define POINTS (AH * AW)
+/* All odd inputs of stride 2 meet the same weight: one point of U serves TILE points of V. */
+#define UH (TILE_H + 2)
+#define UW (TILE_W + 2)
+#define U_POINTS (UH * UW)
+#define LAST_OF(u, tile, all) ((u) <= (tile) ? (u) + 1 : (all)) /* u serves points [u, this) */
+#define TILE_ROWS CEIL_DIV(OH, TILE_H)                          /* of one image */
+#define TILE_COLS CEIL_DIV(OW, TILE_W)
+#define ALL_ROWS ((i64)N * TILE_ROWS)
+#define BLOCKS CEIL_DIV(ALL_ROWS, ROWS)
+#define TILES (ROWS * TILE_COLS) /* of a block */
+
+#define CI_VECS CEIL_DIV(CI, VLEN)
+#define PANELS CEIL_DIV(CO, GEMM_NR)
+#define CHUNKS CEIL_DIV(PANELS, CHUNK)
+/* One vector of slack in each pitch keeps rows and points from sharing cache sets. */
+#define V_ROW (CI_VECS * VLEN + VLEN)
+#define V_POINT (TILES * V_ROW + VLEN)
+#define V_SIZE ((i64)POINTS * V_POINT)
+#define M_POINT (TILES * GEMM_NR + VLEN)
+#define M_SIZE ((i64)CHUNK * POINTS * M_POINT)
+#define U_PANEL ((i64)CI * GEMM_NR)
+
+/* Rows of input or output that a block can touch, and the buffers for them. */
+#define BAND_IN ((MIN(ROWS, TILE_ROWS) * TILE_H - 1) * SH + 3)
+#define BAND_OUT (MIN(ROWS, TILE_ROWS) * TILE_H)
+#define BAND_SIZE ((i64)MAX(BAND_IN * W, BAND_OUT * OW) * VLEN + W * PIXEL_IN)
+
+#if SPLIT_BLOCKS
+#define PARALLEL_BLOCKS PARALLEL_FOR
+#define PARALLEL_CHANNELS
+#define V_OWNER THREAD
+#else
+#define PARALLEL_BLOCKS
+#define PARALLEL_CHANNELS PARALLEL_FOR
+#define V_OWNER 0
+#endif
+
+/* ---- one-dimensional transforms ---------------------------------------------------------- */
+
+/* Stride 2 sees two sequences: the even inputs with two weights, by F(2,2) at 0, 1 and infinity
+ * or F(4,2) at 0, 1, -1, 2 and infinity, and the odd inputs with one weight, as they are. A tile
+ * of 1 is no transform at all.
+ *
+ * Tiles of 7, for rows of 7, 14, 28 ..., interpolate at pairs of points +-x and infinity: F(7,3)
+ * at four pairs, F(7,2) at three and 0. */
+INLINE DTYPE pair(const int stride, const int i)
+{
+    return stride == 2 ? PAIR_2(i) : PAIR_1(i);
+}
+
+/* The j-th of the pairs other than i, squared. */
+INLINE DTYPE other(const int stride, const int i, const int j)
+{
+    const DTYPE x = pair(stride, j + (j >= i));
+    return x * x;
+}
+
+/* Over the product of the differences to all other finite points, at x > 0. */
+INLINE DTYPE norm(const int stride, const int i)
+{
+    const DTYPE x = pair(stride, i), z = x * x;
+    if (stride == 2)
+        return 1 / (2 * z * (z - other(2, i, 0)) * (z - other(2, i, 1)));
+    return 1 / (2 * x * (z - other(1, i, 0)) * (z - other(1, i, 1)) * (z - other(1, i, 2)));
+}
+
+INLINE void weight_7(const int stride, const vec *g, vec *t)
+{
+    const int pairs = stride == 2 ? 3 : 4;
+    UNROLL(16)
+    for (int i = 0; i < pairs; i++) {
+        const DTYPE x = pair(stride, i), n = norm(stride, i);
+        const vec e = (stride == 2 ? g[0] : g[0] + g[2] * (x * x)) * n;
+        const vec o = (stride == 2 ? g[2] : g[1]) * (x * n);
+        t[2 * i] = e + o;
+        t[2 * i + 1] = stride == 2 ? e - o : o - e;
+    }
+    if (stride == 1) {
+        t[8] = g[2];
+        return;
+    }
+    const DTYPE a = other(2, 3, 0), b = other(2, 3, 1), c = other(2, 3, 2);
+    t[6] = g[0] * (-1 / (a * b * c));
+    t[7] = g[2];
+    t[8] = g[1];
+}
+
+/* A polynomial in x^2 with roots at three or two others' squares, on every second input. */
+INLINE vec roots_3(const int i, const vec *d)
+{
+    const DTYPE a = other(1, i, 0), b = other(1, i, 1), c = other(1, i, 2);
+    return (d[6] - d[4] * (a + b + c)) + (d[2] * (a * b + a * c + b * c) - d[0] * (a * b * c));
+}
+INLINE vec roots_2(const int i, const vec *d)
+{
+    const DTYPE a = other(2, i, 0), b = other(2, i, 1);
+    return d[8] - d[4] * (a + b) + d[0] * (a * b);
+}
+
+INLINE void input_7(const int stride, const vec *d, vec *t)
+{
+    if (stride == 1) {
+        UNROLL(16)
+        for (int i = 0; i < 4; i++) {
+            const vec o = roots_3(i, d + 1), e = roots_3(i, d) * pair(1, i);
+            t[2 * i] = o + e;
+            t[2 * i + 1] = o - e;
+        }
+        const DTYPE z = pair(1, 3) * pair(1, 3);
+        t[8] = roots_3(3, d + 2) - roots_3(3, d) * z;
+        return;
+    }
+    UNROLL(16)
+    for (int i = 0; i < 3; i++) {
+        const vec e = roots_2(i, d + 4), o = roots_2(i, d + 2) * pair(2, i);
+        t[2 * i] = e + o;
+        t[2 * i + 1] = e - o;
+    }
+    const DTYPE z = pair(2, 2) * pair(2, 2);
+    t[6] = roots_2(2, d + 4) - roots_2(2, d) * z;
+    t[7] = roots_2(2, d + 6) - roots_2(2, d + 2) * z;
+    UNROLL(16)
+    for (int i = 0; i < 7; i++)
+        t[8 + i] = d[2 * i + 1];
+}
+
+INLINE void output_7(const int stride, const vec *t, vec *y)
+{
+    UNROLL(16)
+    for (int k = 0; k < 7; k++)
+        y[k] = stride == 2 ? t[8 + k] : (vec){0};
+    y[6] += t[stride == 2 ? 7 : 8];
+    if (stride == 2)
+        y[0] += t[6];
+    const int pairs = stride == 2 ? 3 : 4;
+    UNROLL(16)
+    for (int i = 0; i < pairs; i++) {
+        const vec e = t[2 * i] + t[2 * i + 1], o = t[2 * i] - t[2 * i + 1];
+        DTYPE power = 1;
+        UNROLL(16)
+        for (int k = 0; k < 7; k++) {
+            y[k] += (k % 2 ? o : e) * power;
+            power *= pair(stride, i);
+        }
+    }
+}
+
+INLINE void plain(const vec *from, vec *to)
+{
+    UNROLL(16)
+    for (int i = 0; i < 3; i++)
+        to[i] = from[i];
+}
+
+/* t = G g: three weights to the points of U, where odd inputs share one. */
+INLINE void weight_1d(const int m, const int stride, const vec *g, vec *t)
+{
+    if (m == 1) {
+        plain(g, t);
+    } else if (m == 7) {
+        weight_7(stride, g, t);
+    } else if (stride == 2) {
+        if (m == 2) {
+            t[0] = g[0];
+            t[1] = g[0] + g[2];
+            t[2] = g[2];
+        } else {
+            t[0] = g[0] * (DTYPE)0.5;
+            t[1] = (g[0] + g[2]) * (DTYPE)-0.5;
+            t[2] = (g[2] - g[0]) * (DTYPE)(1 / 6.0);
+            t[3] = (g[0] + 2 * g[2]) * (DTYPE)(1 / 6.0);
+            t[4] = g[2];
+        }
+        t[m + 1] = g[1];
+    } else {
+        points_of_weight(m, g, t);
+    }
+}
+
+/* t = B^T d: inputs to points. */
+INLINE void input_1d(const int m, const int stride, const vec *d, vec *t)
+{
+    if (m == 1) {
+        plain(d, t);
+    } else if (m == 7) {
+        input_7(stride, d, t);
+    } else if (stride == 2) {
+        if (m == 2) {
+            t[0] = d[0] - d[2];
+            t[1] = d[2];
+            t[2] = d[4] - d[2];
+        } else {
+            const vec a = d[6] - d[4] - 2 * d[2], b = d[6] - d[2];
+            t[0] = b + 2 * (d[0] - d[4]);
+            t[1] = a;
+            t[2] = d[6] - 3 * d[4] + 2 * d[2];
+            t[3] = b;
+            t[4] = d[8] - d[4] - 2 * b;
+        }
+        UNROLL(16)
+        for (int i = 0; i < m; i++)
+            t[m + 1 + i] = d[2 * i + 1];
+    } else {
+        points_of_input(m, d, t);
+    }
+}
+
+/* y = A^T t: points to m outputs. */
+INLINE void output_1d(const int m, const int stride, const vec *t, vec *y)
+{
+    if (m == 1) {
+        y[0] = t[0] + t[1] + t[2];
+    } else if (m == 7) {
+        output_7(stride, t, y);
+    } else if (stride == 2) {
+        if (m == 2) {
+            y[0] = t[0] + t[1] + t[3];
+            y[1] = t[1] + t[2] + t[4];
+        } else {
+            const vec e = t[1] + t[2], o = t[1] - t[2];
+            y[0] = t[0] + e + t[3] + t[5];
+            y[1] = o + 2 * t[3] + t[6];
+            y[2] = e + 4 * t[3] + t[7];
+            y[3] = o + 8 * t[3] + t[4] + t[8];
+        }
+    } else {
+        outputs_of_points(m, t, y);
+    }
+}
+
+/* ---- weights: OIHW to U ------------------------------------------------------------------ */
+
+/* arg: weight, U */
+void transform_weight(void *const *arg)
+{
+    const DTYPE *weight = arg[0];
+    DTYPE *u = arg[1];
+    PARALLEL_FOR
+    for (i64 panel = 0; panel < PANELS; panel++) {
+        const i64 chunk = panel / CHUNK, width = MIN(CHUNK, PANELS - chunk * CHUNK);
+        DTYPE *first = u + chunk * CHUNK * U_POINTS * U_PANEL + panel % CHUNK * U_PANEL;
+        for (i64 c = 0; c < CI; c++)
+            for (i64 j = 0; j < GEMM_NV; j++) {
+                const i64 co = panel * GEMM_NR + j * VLEN;
+                vec g[3][3] = {0}, t[UH], s[UH][3], r[UW];
+                for (i64 l = 0; l < VLEN && co + l < CO; l++)
+                    for (i64 k = 0; k < 9; k++)
+                        ((DTYPE *)&g[k % 3][k / 3])[l] = weight[((co + l) * CI + c) * 9 + k];
+                UNROLL(1)
+                for (int x = 0; x < 3; x++) {
+                    weight_1d(TILE_H, SH, g[x], t);
+                    UNROLL(16)
+                    for (int y = 0; y < UH; y++)
+                        s[y][x] = t[y];
+                }
+                UNROLL(1)
+                for (int y = 0; y < UH; y++) {
+                    weight_1d(TILE_W, SW, s[y], r);
+                    UNROLL(16)
+                    for (int x = 0; x < UW; x++)
+                        store(first + (y * UW + x) * width * U_PANEL + c * GEMM_NR + j * VLEN,
+                              r[x]);
+                }
+            }
+    }
+}
+
+/* ---- input to V -------------------------------------------------------------------------- */
+
+/* The tile at column x0 of one vector of channels; `row` are its rows from column 0 on. */
+INLINE void input_tile(const DTYPE *const *row, i64 x0, DTYPE *to)
+{
+    vec d[AH], t[AH], s[AH][AW], r[AW];
+    UNROLL(1)
+    for (int x = 0; x < AW; x++) {
+        const int in = x0 + x >= 0 && x0 + x < W;
+        UNROLL(16)
+        for (int y = 0; y < AH; y++)
+            d[y] = load(row[y] + (in ? x0 + x : 0) * PIXEL_IN);
+        input_1d(TILE_H, SH, d, t);
+        UNROLL(16)
+        for (int y = 0; y < AH; y++)
+            s[y][x] = in ? t[y] : (vec){0};
+    }
+    UNROLL(1)
+    for (int y = 0; y < AH; y++) {
+        input_1d(TILE_W, SW, s[y], r);
+        UNROLL(16)
+        for (int x = 0; x < AW; x++)
+            store(to + (y * AW + x) * V_POINT, r[x]);
+    }
+}
+
+/* Tile rows [r0, r1) of image n, channels [c, c + VLEN), to the tiles from v on. Rows that do
+ * not exist are one row of zeros at the end of the band. */
+INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, DTYPE *v)
+{
+    const i64 y0 = MAX(0, r0 * TILE_H * SH - PT);
+    const i64 y1 = MIN(H, (r1 * TILE_H - 1) * SH - PT + 3);
+    const DTYPE *image =
+        planes_read(data, n, c, y0 * W, (y1 - y0) * W, band) - y0 * W * PIXEL_IN;
+    DTYPE *zero = band + BAND_SIZE - W * PIXEL_IN;
+    __builtin_memset(zero, 0, W * PIXEL_IN * sizeof(DTYPE));
+    for (i64 r = r0; r < r1; r++) {
+        const i64 y = r * TILE_H * SH - PT;
+        const DTYPE *row[AH];
+        for (i64 i = 0; i < AH; i++)
+            row[i] = y + i >= 0 && y + i < H ? image + (y + i) * W * PIXEL_IN : zero;
+        for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW)
+            input_tile(row, q * TILE_W * SW - PL, v);
+    }
+}
+
+/* ---- M to output ------------------------------------------------------------------------- */
+
+/* One tile of one vector of channels, `rows` x `cols` pixels of which exist. */
+INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
+{
+    vec m[AH], y[TILE_H], s[TILE_H][AW], r[TILE_W];
+    UNROLL(1)
+    for (int j = 0; j < AW; j++) {
+        UNROLL(16)
+        for (int i = 0; i < AH; i++)
+            m[i] = load(from + (i * AW + j) * M_POINT);
+        output_1d(TILE_H, SH, m, y);
+        UNROLL(16)
+        for (int i = 0; i < TILE_H; i++)
+            s[i][j] = y[i];
+    }
+    UNROLL(1)
+    for (int i = 0; i < rows; i++) {
+        output_1d(TILE_W, SW, s[i], r);
+        UNROLL(16)
+        for (int j = 0; j < TILE_W; j++)
+            if (j < cols)
+                store(to + (i * OW + j) * PIXEL_OUT, r[j]);
+    }
+}
+
+INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, const DTYPE *m,
+                        void *const *arg)
+{
+    const i64 y0 = r0 * TILE_H, y1 = MIN(OH, r1 * TILE_H);
+    DTYPE *image = planes_open(out, n, c, y0 * OW, band) - y0 * OW * PIXEL_OUT;
+    for (i64 r = r0; r < r1; r++)
+        for (i64 q = 0; q < TILE_COLS; q++, m += GEMM_NR) {
+            const i64 y = r * TILE_H, x = q * TILE_W;
+            output_tile(m, image + (y * OW + x) * PIXEL_OUT, MIN(TILE_H, OH - y),
+                        MIN(TILE_W, OW - x));
+        }
+    planes_write(out, n, c, y0 * OW, (y1 - y0) * OW, band, arg);
+}
+
+/* ---- products ---------------------------------------------------------------------------- */
+
+INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
+{
+    gemm_acc acc;
+    gemm_start(acc, rows, 0, GEMM_NR);
+    gemm_mac(acc, rows, CI, v, V_ROW, 1, u, GEMM_NR);
+    gemm_store(acc, rows, m, GEMM_NR, GEMM_NR);
+}
+
+/* One point. The last, smaller block has no code of its own: what it computes beyond its tiles
+ * nobody reads. */
+INLINE void point(i64 tiles, const DTYPE *v, const DTYPE *u, DTYPE *m)
+{
+    i64 t = 0;
+    for (; t < MIN(tiles, TILES / GEMM_MR * GEMM_MR); t += GEMM_MR)
+        product(GEMM_MR, v + t * V_ROW, u, m + t * GEMM_NR);
+    if (TILES % GEMM_MR && t < tiles)
+        product(TILES % GEMM_MR, v + t * V_ROW, u, m + t * GEMM_NR);
+}
+
+/* All points of a chunk of `width` panels, for `tiles` tiles. */
+INLINE void products(i64 tiles, i64 width, const DTYPE *v, const DTYPE *u, DTYPE *m)
+{
+    for (i64 a = 0; a < U_POINTS; a++)
+        for (i64 q = 0; q < width; q++, u += U_PANEL)
+            for (i64 y = a / UW; y < LAST_OF(a / UW, TILE_H, AH); y++)
+                for (i64 x = a % UW; x < LAST_OF(a % UW, TILE_W, AW); x++)
+                    point(tiles, v + (y * AW + x) * V_POINT, u,
+                          m + (q * POINTS + y * AW + x) * M_POINT);
+}
+
+/* arg: data, U, out, V, M, bands */
+void winograd(void *const *arg)
+{
+    const DTYPE *data = arg[0], *u = arg[1];
+    DTYPE *out = arg[2], *v_all = arg[3], *m_all = arg[4], *bands = arg[5];
+    PARALLEL_BLOCKS
+    for (i64 block = 0; block < BLOCKS; block++) {
+        const i64 first = block * ROWS, last = MIN(first + ROWS, ALL_ROWS);
+        DTYPE *v = v_all + V_OWNER * V_SIZE;
+        PARALLEL_CHANNELS
+        for (i64 c = 0; c < CI; c += VLEN)
+            for (i64 r = first, end; r < last; r = end) {
+                end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
+                input_rows(data, r / TILE_ROWS, c, r % TILE_ROWS, r % TILE_ROWS + end - r,
+                           bands + THREAD * BAND_SIZE, v + (r - first) * TILE_COLS * V_ROW + c);
+            }
+        PARALLEL_CHANNELS
+        for (i64 chunk = 0; chunk < CHUNKS; chunk++) {
+            const i64 width = MIN(CHUNK, PANELS - chunk * CHUNK);
+            const DTYPE *from = u + chunk * CHUNK * U_POINTS * U_PANEL;
+            DTYPE *m = m_all + THREAD * M_SIZE;
+            products((last - first) * TILE_COLS, width, v, from, m);
+            for (i64 q = 0; q < width; q++)
+                for (i64 j = 0; j < GEMM_NR; j += VLEN) {
+                    const i64 c = (chunk * CHUNK + q) * GEMM_NR + j;
+                    for (i64 r = first, end; r < last && c < CO; r = end) {
+                        end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
+                        output_rows(out, r / TILE_ROWS, c, r % TILE_ROWS,
+                                    r % TILE_ROWS + end - r, bands + THREAD * BAND_SIZE,
+                                    m + q * POINTS * M_POINT +
+                                        (r - first) * TILE_COLS * GEMM_NR + j,
+                                    arg);
+                    }
+                }
+        }
+    }
+}

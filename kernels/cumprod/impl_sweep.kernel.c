@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* cumprod_sweep.cpu: the body that both scans share, with PRODUCT from the plan. */
-#include "kernels/cumsum/body_sweep.h"

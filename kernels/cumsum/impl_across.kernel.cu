@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* cumsum_across.gpu: the body that both scans share. */
-#include "kernels/cumsum/body_across.h"

@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* cumsum_columns.cpu: the body that both scans share, with PRODUCT from the plan. */
-#include "kernels/cumsum/body_columns.h"

@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* cumsum_team.gpu: the body that both scans share. */
-#include "kernels/cumsum/body_team.h"

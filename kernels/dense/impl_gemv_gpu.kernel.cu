@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* dense_gemv.gpu by the body that all matrix products share. */
-#include "kernels/common/gemv_gpu.h"

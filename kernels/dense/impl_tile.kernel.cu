@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* dense_tile.gpu by the body that all matrix products share. */
-#include "kernels/common/gemm_gpu.h"

@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The product by warpgroups: data is x, weight is y, both with their rows along the depth. */
-#include "kernels/common/wgmma_tile_gpu.h"

@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces that transpose by tiles in shared memory, the others by their rows. */
-#include "kernels/injective/move_body_gpu.h"

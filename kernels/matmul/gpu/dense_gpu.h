@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dense as the product that all GPU templates compute (kernels/matmul/gpu/matmul_gpu.h). Host code
+ * only. */
+#ifndef OPTUNE_KERNELS_DENSE_GPU_H
+#define OPTUNE_KERNELS_DENSE_GPU_H
+
+#include "kernels/matmul/dense.h"
+#include "kernels/matmul/gpu/matmul_gpu.h"
+
+static inline matmul_gpu dense_gpu(const optune_call *call)
+{
+    const dense_shape s = dense_shape_of(call);
+    return (matmul_gpu){
+        .b = 1,
+        .m = s.m,
+        .n = s.n,
+        .k = s.k,
+        .m_varies = s.m_varies,
+        .x_shared = true,
+        .y_shared = true,
+        .f64 = s.f64,
+        .has_bias = s.bias,
+        .bias = optune_input_arg(DENSE_BIAS),
+        .rows = optune_dim_arg(DENSE_DATA, 0),
+    };
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The matrix product of GPU bodies: out[b][m][n] = sum over k of x[b](m, k) * y[b](n, k), plus
+ * bias[n]. dense and batch_matmul, large products and those of few rows share it;
+ * kernels/matmul/gpu/matmul_gpu.h writes its macros and is where they are told.
+ *
+ * A block computes BM x BN of one batch by the register tile of kernels/matmul/gpu/tile_gpu.h.
+ * Tiles of both operands lie in shared memory, depth first; the next ones travel through
+ * registers while these are used. An operand that lies depth by depth already (X_ALONG) is
+ * fetched and stored in vectors; one that lies row by row is turned on its way, and SKEW places
+ * more for each vector of depth let the threads of a warp, who hold a few rows at several
+ * depths, store into different banks. Within a warp the threads form LX x LY, so that it reads
+ * few different words of a tile.
+ *
+ * Depth is shared where outputs are few: SLICES groups of a block's threads take a part of each
+ * tile and their sums meet in shared memory; SPLITS blocks take a part of all tiles and
+ * kernels/common/ splits_gpu.h adds up what they leave. Edges: what lies outside is staged as
+ * zero and never stored; where a shape divides, the conditions are constants and vanish. A
+ * block without rows (ROWS at run time) takes no step, but comes by every barrier.
+ */
+#include "kernels/matmul/gpu/product_gpu.h"
+
+#define X_SKEW (X_ALONG ? 0 : SKEW_OF(VX))
+#define Y_SKEW (Y_ALONG ? 0 : SKEW_OF(VY))
+#define SKEW_OF(v) MAX(16 / ELEM, 128 / ELEM * (v) / BK)
+#define TILE_A_AT(k) ((k)*BM + (k) / VX * X_SKEW)
+#define TILE_B_AT(k) ((k)*BN + (k) / VY * Y_SKEW)
+#define TILE_DEPTH (BK / SLICES)
+#include "kernels/matmul/gpu/tile_gpu.h"
+
+#define ALL (THREADS * SLICES) /* threads of a block */
+#define X_TILE TILE_A_AT(BK)
+#define TILE (X_TILE + TILE_B_AT(BK))
+#define MEET (SLICES / 2 * BM * BN)             /* places where slices meet */
+#define STEPS CEIL_DIV(CEIL_DIV(K, BK), SPLITS) /* of one block */
+#define WHOLE_K (K % (BK * SPLITS) == 0)
+#define WHOLE_M (!M_VARIES && M % BM == 0)
+#define WHOLE_N (N % BN == 0)
+
+VECTOR(vec_x, DTYPE, VX);
+VECTOR(vec_y, DTYPE, VY);
+VECTOR(vec_n, DTYPE, VN);
+
+/* One operand's macros: where a thread's first vector of a tile lies, and how far each next one.
+ * `inner` counts along what is contiguous in memory. */
+#define INNER(rows, along) ((along) ? (rows) : BK)
+#define FIRST_INNER(rows, along, w) (thread * (w) % INNER(rows, along))
+#define FIRST_OUTER(rows, along, w) (thread * (w) / INNER(rows, along))
+#define NEXT_OUTER(rows, along, w) (ALL * (w) / INNER(rows, along))
+#define LOADS(rows, w) CEIL_DIV((rows)*BK / (w), ALL)
+#define MINE(rows, w, i) ((rows)*BK / (w) % ALL == 0 || thread + (i)*ALL < (rows)*BK / (w))
+
+/* to[i] = vector i of the tile at depth k0, zero outside; row0 and last are of the operand. */
+#define FETCH(to, type, from, rows, along, w, ld, row0, last, whole)                           \
+    UNROLL for (int i = 0; i < LOADS(rows, w); i++)                                            \
+    {                                                                                          \
+        const int outer = FIRST_OUTER(rows, along, w) + i * NEXT_OUTER(rows, along, w);        \
+        const int inner = FIRST_INNER(rows, along, w);                                         \
+        const int row = (along) ? inner : outer, k = (along) ? outer : inner;                  \
+        if (MINE(rows, w, i) && (WHOLE_K || k0 + k < K) && ((whole) || (row0) + row < (last))) \
+            (to)[i] = *(GLOBAL const type *)((from) + ((along) ? (k0 + k) * (INDEX)(ld) + row  \
+                                                               : row * (INDEX)(ld) + k0 + k)); \
+        else                                                                                   \
+            UNROLL for (int c = 0; c < (w); c++)(to)[i].v[c] = 0;                              \
+    }
+
+#define STORE(to, type, from, rows, along, w, AT)                                              \
+    UNROLL for (int i = 0; i < LOADS(rows, w); i++)                                            \
+    {                                                                                          \
+        const int outer = FIRST_OUTER(rows, along, w) + i * NEXT_OUTER(rows, along, w);        \
+        const int inner = FIRST_INNER(rows, along, w);                                         \
+        if (MINE(rows, w, i)) {                                                                \
+            if (along)                                                                         \
+                *(LOCAL type *)((to) + AT(outer) + inner) = (from)[i];                         \
+            else                                                                               \
+                UNROLL for (int c = 0; c < (w); c++)(to)[AT(inner + c) + outer] =              \
+                    (from)[i].v[c];                                                            \
+        }                                                                                      \
+    }
+
+#define FETCH_TILES()                                                                          \
+    FETCH(next_x, vec_x, xs, BM, X_ALONG, VX, X_LD, m0, rows, WHOLE_M)                         \
+    FETCH(next_y, vec_y, ys, BN, Y_ALONG, VY, Y_LD, n0, N, WHOLE_N)
+
+#define STORE_TILES(to)                                                                        \
+    STORE(to, vec_x, next_x, BM, X_ALONG, VX, TILE_A_AT)                                       \
+    STORE((to) + X_TILE, vec_y, next_y, BN, Y_ALONG, VY, TILE_B_AT)
+
+/* From one depth, or one row, to the next. */
+#define X_LD (X_ALONG ? M : K) /* rows vary only where the operand lies row by row */
+#define Y_LD (Y_ALONG ? N : K)
+
+#if SLICES > 1
+/* The sums of all slices become those of slice 0. */
+INLINE void meet(LOCAL DTYPE *pool, int slice, int t, DTYPE acc[TM][TN])
+{
+    UNROLL_BY(1)
+    for (int pair = SLICES / 2; pair > 0; pair /= 2) {
+        LOCAL DTYPE *const at = pool + slice % pair * (BM * BN) + t;
+        if (slice >= pair && slice < 2 * pair) {
+            UNROLL
+            for (int i = 0; i < TM * TN; i++)
+                at[i * THREADS] = acc[i / TN][i % TN];
+        }
+        BARRIER();
+        if (slice < pair) {
+            UNROLL
+            for (int i = 0; i < TM * TN; i++)
+                acc[i / TN][i % TN] += at[i * THREADS];
+        }
+        BARRIER();
+    }
+}
+#endif
+
+KERNEL_RESIDENT(ALL, 1, 1, RESIDENT)
+matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
+       GLOBAL DTYPE *RESTRICT out PRODUCT_PARAMETERS(DTYPE))
+{
+    SHARED(pool, MAX(STAGES * TILE, MEET) * ELEM);
+    LOCAL DTYPE *const tile = (LOCAL DTYPE *)pool;
+    const int thread = THREAD_X, slice = thread / THREADS, t = thread % THREADS;
+    const int tx = t / (LX * LY) % (TX / LX) * LX + t % LX;
+    const int ty = t / (LX * LY) / (TX / LX) * LY + t / LX % LY;
+    const INDEX n0 = (INDEX)(BLOCK_X % CEIL_DIV(N, BN)) * BN;
+    const INDEX m0 = (INDEX)(BLOCK_X / CEIL_DIV(N, BN)) * BM;
+    const i64 batch = BLOCK_Y;
+    const INDEX rows = B_VARIES && batch >= BATCHES ? 0 : (INDEX)ROWS;
+    const bool idle = (M_VARIES || B_VARIES) && m0 >= rows;
+    INDEX k0 = (INDEX)BLOCK_Z * (STEPS * BK);
+    const int left = (int)CEIL_DIV(K - k0, BK);
+    const int steps = idle ? 0 : WHOLE_K ? STEPS : MIN(left, STEPS);
+    GLOBAL const DTYPE *const xs =
+        x + (X_SHARED ? 0 : batch * rows * K) + m0 * (X_ALONG ? 1 : (i64)K);
+    GLOBAL const DTYPE *const ys =
+        y + (Y_SHARED ? 0 : batch * N * K) + n0 * (Y_ALONG ? 1 : (i64)K);
+    vec_x next_x[LOADS(BM, VX)];
+    vec_y next_y[LOADS(BN, VY)];
+    DTYPE acc[TM][TN];
+    tile_clear(acc);
+    if (steps > 0) {
+        FETCH_TILES()
+        STORE_TILES(tile)
+    }
+    BARRIER();
+    UNROLL_BY(1)
+    for (int step = 0; step < steps; step++) {
+        LOCAL const DTYPE *const a = tile + step % STAGES * TILE;
+        const bool more = step + 1 < steps;
+        k0 += BK;
+        if (more) {
+            FETCH_TILES()
+        }
+        tile_multiply(a + TILE_A_AT(slice * TILE_DEPTH),
+                      a + X_TILE + TILE_B_AT(slice * TILE_DEPTH), ty, tx, acc);
+        if (STAGES == 1)
+            BARRIER();
+        if (more) {
+            STORE_TILES(tile + (step + 1) % STAGES * TILE)
+        }
+        BARRIER();
+    }
+#if SLICES > 1
+    meet(tile, slice, t, acc);
+#endif
+    GLOBAL DTYPE *const to = out + ((i64)BLOCK_Z * (B * (i64)M) + batch * rows) * N;
+    UNROLL
+    for (int i = 0; i < TM; i++) {
+        const INDEX m = m0 + TILE_ROW(i, ty);
+        UNROLL
+        for (int j = 0; j < TN; j += VN) {
+            const INDEX n = n0 + TILE_COL(j, tx);
+            if ((SLICES == 1 || slice == 0) && ((WHOLE_M && !B_VARIES) || m < rows) &&
+                (WHOLE_N || n < N)) {
+                vec_n v;
+#if BIAS_HERE
+                v = *(GLOBAL const vec_n *)(bias + n);
+                UNROLL
+                for (int c = 0; c < VN; c++)
+                    v.v[c] += acc[i][j + c];
+#else
+                UNROLL
+                for (int c = 0; c < VN; c++)
+                    v.v[c] = acc[i][j + c];
+#endif
+#if EPILOGUE_HERE
+                UNROLL
+                for (int c = 0; c < VN; c++)
+                    EPILOGUE_APPLY(v.v[c], (batch * rows + m) * N + n + c)
+#endif
+                *(GLOBAL vec_n *)(to + m * N + n) = v;
+            }
+        }
+    }
+}
+
+#if SPLITS > 1
+#include "kernels/matmul/gpu/splits_gpu.h"
+#endif

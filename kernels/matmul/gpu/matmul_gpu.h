@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rows' side of matrix products on GPUs, for dense and batch_matmul alike: one struct that
+ * says what is multiplied, and what the plans of all templates share. Host code only; the bodies
+ * are impls_*.kernel.cu. A template `kind` has four functions, of which
+ * MATMUL_GPU_ROW makes a row of either operator:
+ *
+ *   tile    large products: a block of the output in registers (matmul_gpu_tile.h)
+ *   skinny  few rows: all of them in one block, whose threads also share the depth of a tile
+ *   mma     large products by tensor cores (matmul_gpu_mma.h)
+ *   gemv    very few rows: nothing is staged, teams walk along the depth (matmul_gpu_gemv.h)
+ *
+ * Macros of all bodies: DTYPE ELEM (bytes) INDEX, B M N K (B and M the most, where B_VARIES or
+ * M_VARIES says that they come at run time), X_ALONG Y_ALONG (the operand lies depth by depth,
+ * not row by row), X_SHARED Y_SHARED (one matrix for all batches), BIAS, VX VY VN (elements
+ * loaded or stored at once), SPLITS SUM_THREADS.
+ */
+#ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_H
+#define OPTUNE_KERNELS_DENSE_MATMUL_GPU_H
+
+#include "kernels/matmul/gpu/product_tile.h"
+#include "kernels/matmul/matmul.h"
+
+typedef struct matmul_gpu {
+    int64_t b, m, n, k; /* b and m: the most, where they vary */
+    bool b_varies, m_varies, x_along, y_along, x_shared, y_shared, f64, has_bias;
+    optune_arg bias, batches, rows; /* those that there are */
+} matmul_gpu;
+
+static inline int64_t matmul_gpu_elem(const matmul_gpu *p)
+{
+    return p->f64 ? 8 : 4;
+}
+
+/* The largest power of two up to 16 bytes that divides both. */
+static inline int64_t matmul_gpu_vector(const matmul_gpu *p, int64_t line, int64_t part)
+{
+    int64_t v = 16 / matmul_gpu_elem(p);
+    while (v > 1 && (line % v || part % v))
+        v /= 2;
+    return v;
+}
+
+static inline bool matmul_gpu_applies(const matmul_gpu *p, char *why)
+{
+    const int64_t most = INT32_MAX / 2;
+    return (p->k <= most && p->n <= most && p->m <= most && p->b <= 65535) ||
+           optune_refuse(why, "more than 65535 batches, or a dimension of more than 2^30");
+}
+
+/* ---- depth shared by blocks -------------------------------------------------------------- */
+
+static inline int64_t matmul_gpu_outputs(const matmul_gpu *p)
+{
+    return p->b * p->m * p->n;
+}
+
+/* `step` of depth is what a block takes at once. */
+static inline bool matmul_gpu_splits_fit(const matmul_gpu *p, int64_t splits, int64_t step,
+                                         char *why)
+{
+    if (splits == 1)
+        return true;
+    if (host_ceil(p->k, step) < 2 * splits)
+        return optune_refuse(why, "less than two steps of depth for each of %" PRId64 " blocks",
+                             splits);
+    return matmul_scratch_fits(splits * matmul_gpu_outputs(p) * matmul_gpu_elem(p), why);
+}
+
+static inline int64_t matmul_gpu_sum_threads(const optune_task *task)
+{
+    return host_min(128, gpu_max_threads(task));
+}
+
+static inline void matmul_gpu_define(const optune_task *task, optune_plan *plan, int m,
+                                     const matmul_gpu *p, int64_t splits)
+{
+    const bool wide = p->m * p->k > INT32_MAX / 2 || p->n * p->k > INT32_MAX / 2 ||
+                      p->m * p->n > INT32_MAX / 2;
+    const struct {
+        const char *macro;
+        int64_t value;
+    } table[] = {
+        {"ELEM", matmul_gpu_elem(p)},
+        {"B", p->b},
+        {"M", p->m},
+        {"N", p->n},
+        {"K", p->k},
+        {"B_VARIES", p->b_varies},
+        {"M_VARIES", p->m_varies},
+        {"X_ALONG", p->x_along},
+        {"Y_ALONG", p->y_along},
+        {"X_SHARED", p->x_shared},
+        {"Y_SHARED", p->y_shared},
+        {"BIAS", p->has_bias},
+        {"SPLITS", splits},
+        {"SUM_THREADS", matmul_gpu_sum_threads(task)},
+    };
+    optune_plan_define_text(plan, m, "DTYPE", p->f64 ? "double" : "float");
+    optune_plan_define_text(plan, m, "INDEX", wide ? "i64" : "int");
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        optune_plan_define(plan, m, table[i].macro, table[i].value);
+}
+
+static inline void matmul_gpu_dims(optune_stage *stage, const matmul_gpu *p, bool bias)
+{
+    if (bias && p->has_bias)
+        stage->arg[stage->n_args++] = p->bias;
+    if (p->b_varies)
+        stage->arg[stage->n_args++] = p->batches;
+    if (p->m_varies)
+        stage->arg[stage->n_args++] = p->rows;
+}
+
+/* Adds the product's stage, whose grid and block are set, and what follows it: `vn` neighbours
+ * of the output are stored at once. */
+static inline void matmul_gpu_stages(const optune_task *task, optune_plan *plan,
+                                     const matmul_gpu *p, optune_stage stage, int64_t splits,
+                                     int64_t vn)
+{
+    const int64_t threads = matmul_gpu_sum_threads(task);
+    stage.phase = OPTUNE_TIMED;
+    stage.function = "matmul";
+    stage.n_args = 2;
+    stage.arg[0] = optune_input_arg(0);
+    stage.arg[1] = optune_input_arg(1);
+    optune_arg to = optune_output_arg(0);
+    if (splits > 1)
+        to = optune_scratch_arg(optune_plan_scratch(
+            plan, "parts", splits * matmul_gpu_outputs(p) * matmul_gpu_elem(p), false));
+    stage.arg[stage.n_args++] = to;
+    matmul_gpu_dims(&stage, p, splits == 1);
+    if (splits == 1)
+        optune_plan_fuse(task, plan, &stage, 0);
+    optune_plan_stage(plan, &stage);
+    if (splits == 1)
+        return;
+    optune_stage sum = {
+        .phase = OPTUNE_TIMED,
+        .module = stage.module,
+        .function = "add_splits",
+        .n_args = 2,
+        .arg = {to, optune_output_arg(0)},
+        .grid = {host_ceil(matmul_gpu_outputs(p), threads * vn), 1, 1},
+        .block = {threads, 1, 1},
+    };
+    matmul_gpu_dims(&sum, p, true);
+    optune_plan_fuse(task, plan, &sum, 0);
+    optune_plan_stage(plan, &sum);
+}
+
+/* What a row of template `kind` calls, under the prefix `as`: product_of makes the struct of a
+ * known or bounded call, applies_to says whether the operator's own conditions hold. */
+#define MATMUL_GPU_HOOKS(as, kind, product_of, applies_to)                                     \
+    static bool as##_applies(const optune_task *task, char *why)                               \
+    {                                                                                          \
+        if (!applies_to(task, why))                                                            \
+            return false;                                                                      \
+        const matmul_gpu p = product_of(task->call);                                           \
+        return matmul_gpu_applies(&p, why);                                                    \
+    }                                                                                          \
+    static void as##_space(const optune_task *task, optune_space *space)                       \
+    {                                                                                          \
+        (void)task;                                                                            \
+        matmul_gpu_##kind##_space(space);                                                      \
+    }                                                                                          \
+    static void as##_fallback(const optune_task *task, const optune_space *space,              \
+                              optune_config *config)                                           \
+    {                                                                                          \
+        const matmul_gpu p = product_of(task->call);                                           \
+        matmul_gpu_##kind##_fallback(task, &p, space, config);                                 \
+    }                                                                                          \
+    static bool as##_valid(const optune_task *task, const optune_config *config, char *why)    \
+    {                                                                                          \
+        const matmul_gpu p = product_of(task->call);                                           \
+        return matmul_gpu_##kind##_valid(task, &p, config, why);                               \
+    }                                                                                          \
+    static void as##_plan(const optune_task *task, const optune_config *config,                \
+                          optune_plan *plan)                                                   \
+    {                                                                                          \
+        const matmul_gpu p = product_of(task->call);                                           \
+        matmul_gpu_##kind##_plan(task, &p, config, plan);                                      \
+    }
+
+/* The row of an operator, behind its hooks; last the dims that may be ranges, and other fields. */
+#define MATMUL_GPU_ROW(as, op_, name_, text, ...)                                              \
+    {                                                                                          \
+        .op = op_, .name = name_, .summary = text, .applies = as##_applies,                    \
+        .space = as##_space, .fallback = as##_fallback, .valid = as##_valid,                   \
+        .plan = as##_plan, .symbolic = __VA_ARGS__                                             \
+    }
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dense on CPUs. TVM's rows keep TVM's plevels; ours stand between them so that an untuned
+ * selection prefers a named library, then the matrix-vector form where it applies, then the
+ * blocked GEMM.
+ */
+#include "kernels/matmul/dense.h"
+
+/* A GEMM beats the matrix-vector form from three rows on, unless it must pack the weight
+ * first. */
+static bool vector_pays(const optune_task *task, char *why)
+{
+    const optune_dim *m = &task->call->input[DENSE_DATA].type.dim[0];
+    if (m->max <= 2 || !task->call->input[DENSE_WEIGHT].is_const)
+        return true;
+    return optune_refuse(why,
+                         "a const weight is packed once, a GEMM reads it for more than 2 rows");
+}
+
+static const optune_strategy_row rows[] = {
+    {.impl = "dense_nopack.x86", .plevel = 5},
+    {.impl = "dense_pack.x86", .plevel = 10},
+    {.impl = "dense_gemm.cpu", .plevel = 11},
+    {.impl = "dense_gemv.cpu", .plevel = 12, .when = "m <= 8", .condition = vector_pays},
+    {.impl = "dense_cblas.x86", .plevel = 13},
+    {.impl = NULL},
+};
+
+OPTUNE_STRATEGY(matmul,
+                dense_cpu) = {.op = "dense", .key = "cpu", .rows = rows, .dim = dense_dim};

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* max_pool2d_flat.cpu: NCHW of stride 1, small planes as one long row. */
-#include "kernels/pool/schedules.h"
-
-POOL_IMPL(max_pool2d, flat, "max_pool2d_flat.cpu", pool_flat,
-          "NCHW of stride 1, small padded planes as one row");

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel `move` of both GPU bodies. A block finds the piece it belongs to by its number.
+ * Tiles are loaded before the one barrier, which all threads meet whatever their piece is, and
+ * stored behind it.
+ */
+#include "kernels/common/gpu.h"
+
+VECTOR(vec1, ELEMENT, 1);
+VECTOR(vec2, ELEMENT, 2);
+VECTOR(vec4, ELEMENT, 4);
+VECTOR(vec8, ELEMENT, 8);
+VECTOR(vec16, ELEMENT, 16);
+
+#define INPUT(k) , GLOBAL const ELEMENT *RESTRICT in##k
+
+/* Each thread EACH vectors of V elements, a block's width apart; `i` numbers elements. */
+#define EVERY(first, end, v, items, ...)                                                       \
+    if (block >= first && block < end) {                                                       \
+        UNROLL                                                                                 \
+        for (int e = 0; e < EACH; e++) {                                                       \
+            const INDEX c = ((INDEX)(block - first) * EACH + e) * THREADS + THREAD_X;          \
+            const INDEX i = c * v;                                                             \
+            if (c < items) {                                                                   \
+                __VA_ARGS__                                                                    \
+            }                                                                                  \
+        }                                                                                      \
+    }
+#define ROWS(first, end, in, from, to, v, items)                                               \
+    EVERY(first, end, v, items,                                                                \
+          *(GLOBAL vec##v *)(out + to) = *(GLOBAL const vec##v *)(in + from);)
+#define FILL(first, end, bits, to, width, items)                                               \
+    EVERY(first, end, width, items, vec##width same;                                           \
+          for (int l = 0; l < width; l++) same.v[l] = (ELEMENT)bits;                           \
+          *(GLOBAL vec##width *)(out + to) = same;)
+
+/* Rows lie along the input, columns along the output; `i` numbers what is outside of both. */
+#define TILES(first, end, rows, cols, ...)                                                     \
+    if (block >= first && block < end) {                                                       \
+        const INDEX n = (INDEX)(block - first), i = n / (ROW_TILES(rows) * COL_TILES(cols));   \
+        const INDEX c0 = n % COL_TILES(cols) * TILE;                                           \
+        const INDEX r0 = n / COL_TILES(cols) % ROW_TILES(rows) * TILE;                         \
+        UNROLL                                                                                 \
+        for (int y = ty; y < TILE; y += THREADS / TILE) {                                      \
+            __VA_ARGS__                                                                        \
+        }                                                                                      \
+    }
+#define LOAD(first, end, in, from, rows, cols, step)                                           \
+    TILES(                                                                                     \
+        first, end, rows, cols, if (r0 + tx < rows && c0 + y < cols) {                         \
+            tile[y * (TILE + 1) + tx] = in[from + r0 + tx + (c0 + y) * (INDEX)(step)];         \
+        })
+#define STORE(first, end, to, rows, cols, step)                                                \
+    TILES(                                                                                     \
+        first, end, rows, cols, if (r0 + y < rows && c0 + tx < cols) {                         \
+            out[to + (r0 + y) * (INDEX)(step) + c0 + tx] = tile[tx * (TILE + 1) + y];          \
+        })
+#define ROW_TILES(rows) CEIL_DIV(rows, TILE)
+#define COL_TILES(cols) CEIL_DIV(cols, TILE)
+
+KERNEL(THREADS, 1, 1)
+move(GLOBAL ELEMENT *RESTRICT out ALL_INPUTS)
+{
+#if TILE
+    SHARED(pool, TILE * (TILE + 1) * sizeof(ELEMENT));
+    LOCAL ELEMENT *const tile = (LOCAL ELEMENT *)pool;
+    const int tx = THREAD_X % TILE, ty = THREAD_X / TILE;
+#endif
+    const int block = BLOCK_X;
+    ALL_PIECES
+#if TILE
+    BARRIER();
+    ALL_STORES
+#endif
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strided_slice: of each dim the elements begin, begin + stride ... before end (behind it, for
+ * a negative stride). Negative positions count from the end, and what lies outside is cut off;
+ * dims that the lists leave out are whole.
+ */
+#include <string.h>
+
+#include "kernels/move/injective.h"
+
+static const optune_op_input inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
+static const optune_op_attr attrs[] = {
+    {.name = "begin",
+     .kind = OPTUNE_ATTR_INTS,
+     .description = "first element of each dim; negative: from the end",
+     .shown = true},
+    {.name = "end",
+     .kind = OPTUNE_ATTR_INTS,
+     .description = "one behind the last",
+     .shown = true},
+    {.name = "strides",
+     .kind = OPTUNE_ATTR_INTS,
+     .value = "[1]",
+     .min = -OPTUNE_MAX_DIM,
+     .max = OPTUNE_MAX_DIM,
+     .description = "step of each dim",
+     .shown = true},
+    {.name = NULL},
+};
+
+typedef struct range {
+    int64_t begin, step, n;
+} range;
+
+/* Of a constant dim. */
+static range range_of(const optune_call *call, int d, int64_t extent)
+{
+    const optune_attr *begin = optune_call_attr(call, "begin");
+    const optune_attr *end = optune_call_attr(call, "end");
+    const optune_attr *strides = optune_call_attr(call, "strides");
+    range r = {.begin = 0, .step = 1, .n = extent};
+    if (d < strides->n)
+        r.step = strides->i[d];
+    else if (strides->n == 1)
+        r.step = strides->i[0];
+    if (d >= begin->n)
+        r.step = 1;
+    int64_t from = d < begin->n ? begin->i[d] : 0, to = d < end->n ? end->i[d] : extent;
+    from += from < 0 ? extent : 0;
+    to += to < 0 && d < end->n ? extent : 0;
+    const int64_t low = r.step < 0 ? -1 : 0, high = r.step < 0 ? extent - 1 : extent;
+    from = from < low ? low : from > high ? high : from;
+    to = to < low ? low : to > high ? high : to;
+    r.begin = from;
+    const int64_t span = r.step < 0 ? from - to : to - from;
+    const int64_t step = r.step < 0 ? -r.step : r.step;
+    r.n = span <= 0 ? 0 : (span + step - 1) / step;
+    return r;
+}
+
+/* One way of saying the slice of dims that are known: positions from the front, within the dim,
+ * one stride where all are the same, and no dims at the end that are whole. Backwards down to
+ * the first element needs an end before it, which can only be said by one that lies outside. */
+static void settle_ranges(optune_call *call, int n)
+{
+    optune_attr *begin = injective_attr(call, "begin"), *end = injective_attr(call, "end");
+    optune_attr *strides = injective_attr(call, "strides");
+    optune_attr from = {.n = 0}, to = {.n = 0}, step = {.n = 0};
+    bool whole = true, same = true;
+    for (int d = n - 1; d >= 0; d--) {
+        const int64_t extent = call->input[0].type.dim[d].min;
+        range r = range_of(call, d, extent);
+        if (r.n <= 1)
+            r.step = 1;
+        if (r.n == 0)
+            r.begin = 0;
+        const int64_t behind = r.begin + r.n * r.step;
+        whole = whole && r.begin == 0 && r.n == extent && r.step == 1;
+        if (whole)
+            continue;
+        from.n = from.n ? from.n : (uint8_t)(d + 1);
+        from.i[d] = r.begin;
+        to.i[d] = behind < 0 ? -extent - 1 : behind > extent ? extent : behind;
+        step.i[d] = r.step;
+        same = same && r.step == step.i[from.n - 1];
+    }
+    step.n = same ? 1 : from.n;
+    step.i[0] = from.n ? step.i[0] : 1;
+    for (int d = step.n; d < from.n; d++)
+        step.i[d] = 0;
+    begin->n = end->n = from.n;
+    strides->n = step.n;
+    memcpy(begin->i, from.i, sizeof begin->i);
+    memcpy(end->i, to.i, sizeof end->i);
+    memcpy(strides->i, step.i, sizeof strides->i);
+}
+
+static int types(optune_call *call, optune_err *err)
+{
+    optune_tensor *in = &call->input[0].type, *out = &call->output[0];
+    const optune_attr *strides = optune_call_attr(call, "strides");
+    const int n = optune_call_attr(call, "begin")->n;
+    int status = injective_dtypes(call, err);
+    for (int i = 0; i < strides->n; i++)
+        if (strides->i[i] == 0)
+            return optune_fail(err, OPTUNE_ETYPE, "a stride is 0");
+    const int rank = in->rank >= 0 ? in->rank : out->rank;
+    if (status < 0 || rank < 0)
+        return status < 0 ? status : 1;
+    if (n > rank || !optune_tensor_set_rank(in, rank) || !optune_tensor_set_rank(out, rank))
+        return optune_types_differ(err, "they have one rank, and 'begin' is no longer", "data",
+                                   in, "output", out);
+    bool known = true;
+    for (int d = 0; d < rank; d++) {
+        bool fits = true;
+        known = known && (d >= n || optune_dim_known(&in->dim[d]));
+        if (d >= n) {
+            fits = optune_dim_unify(&in->dim[d], &out->dim[d]);
+        } else if (optune_dim_known(&in->dim[d])) {
+            optune_dim want = optune_dim_of(range_of(call, d, in->dim[d].min).n);
+            fits = optune_dim_unify(&out->dim[d], &want);
+        }
+        if (!fits)
+            return optune_types_differ(err, "the slice has another shape", "data", in, "output",
+                                       out);
+    }
+    if (known)
+        settle_ranges(call, n);
+    return injective_known(call);
+}
+
+static int pieces(const optune_call *call, optune_piece *piece)
+{
+    int64_t stride[OPTUNE_MAX_RANK];
+    optune_piece *p = &piece[0];
+    *p = injective_whole(call);
+    injective_strides(&call->input[0].type, stride);
+    for (int d = 0; d < p->rank; d++) {
+        const range r = range_of(call, d, call->input[0].type.dim[d].min);
+        p->in_stride[d] = stride[d] * r.step;
+        p->in_offset += stride[d] * r.begin;
+    }
+    return 1;
+}
+
+static const char *const samples[] = {
+    "strided_slice(f32[70], begin=[3], end=[60])",
+    "strided_slice(f32[70], begin=[3], end=[60], strides=[2])",
+    "strided_slice(f32[9,70], begin=[1,2], end=[8,-3])",
+    "strided_slice(f32[9,70], begin=[8], end=[0], strides=[-3])",
+    "strided_slice(f64[5,40], begin=[0,39], end=[5,3], strides=[1,-2])",
+    "strided_slice(i8[3,5,17], begin=[0,1], end=[2,100])",
+    NULL,
+};
+
+OPTUNE_OP(strided_slice) = {
+    .name = "strided_slice",
+    .summary = "a part of each dim, every so many elements",
+    .support_level = 4,
+    .inputs = inputs,
+    .attrs = attrs,
+    .types = types,
+    .samples = samples,
+    OPTUNE_INJECTIVE_OP(pieces),
+};

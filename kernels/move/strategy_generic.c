@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops that only move values on targets without rows of their own: anything that compiles C. */
+#include "optune/define.h"
+
+static bool on_cpu(const optune_task *task, char *why)
+{
+    return task->device->warp == 0 || optune_refuse(why, "is C for CPUs");
+}
+
+OPTUNE_STRATEGY(move, generic) = {
+    .pattern = OPTUNE_INJECTIVE,
+    .key = "generic",
+    .rows =
+        (const optune_strategy_row[]){{.impl = "rows.cpu", .plevel = 5, .condition = on_cpu},
+                                      {.impl = "tiles.cpu", .plevel = 5, .condition = on_cpu},
+                                      {0}},
+};

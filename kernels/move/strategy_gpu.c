@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops that only move values on GPUs, unless they have a strategy of their own. */
+#include "optune/define.h"
+
+OPTUNE_STRATEGY(move, gpu) = {
+    .pattern = OPTUNE_INJECTIVE,
+    .key = "gpu",
+    .rows = (const optune_strategy_row[]){{.impl = "grid.gpu"},
+                                          {.impl = "tiled.gpu", .plevel = 11},
+                                          {0}},
+};

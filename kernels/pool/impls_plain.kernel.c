@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plain schedule of pooling: one window after the other, in any layout. What a target runs
+ * that has no schedule of its own.
+ */
+#include "kernels/pool/compute.h"
+
+/* arg: data, out */
+void pool(void *const *arg)
+{
+    const DTYPE *data = arg[0];
+    DTYPE *out = arg[1];
+    PARALLEL_FOR
+    for (i64 row = 0; row < (i64)PLANES * OH; row++) {
+        const i64 oy = row % OH;
+        const span y = rows_of(oy);
+        const DTYPE *plane = data + row / OH * ((i64)H * W * BLOCK);
+        for (i64 ox = 0; ox < OW; ox++) {
+            const span x = cols_of(ox);
+            for (i64 c = 0; c < BLOCK; c++) {
+                DTYPE acc = POOL_START;
+                for (i64 i = y.first; i < y.last; i++)
+                    for (i64 j = x.first; j < x.last; j++)
+                        acc = fold1(
+                            acc, plane[((oy * SH - PT + i * DH) * W + ox * SW - PL + j * DW) *
+                                           BLOCK +
+                                       c]);
+                if (POOL_MEAN)
+                    acc *= share_of(counted_rows(oy), counted_cols(ox));
+                out[(row * OW + ox) * BLOCK + c] = acc;
+            }
+        }
+    }
+}

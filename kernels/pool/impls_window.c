@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* <op>_window.gpu: a thread for each window, in any layout. */
+#include "kernels/pool/pool_gpu.h"
+
+#define ROW(op_)                                                                               \
+    {                                                                                          \
+        .op = op_, .name = op_ "_window.gpu", .summary = "a thread for each window",           \
+        .applies = pool_gpu_applies, .space = pool_gpu_space, .fallback = pool_gpu_fallback,   \
+        .valid = pool_gpu_valid, .plan = pool_window_plan                                      \
+    }
+
+OPTUNE_IMPLS(pool, window) = {ROW("max_pool2d"), ROW("avg_pool2d"), {0}};

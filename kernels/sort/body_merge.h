@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Lines ordered by a merge sort: for any element, any number of them, any compiler. */
-#include "kernels/sort/lines.h"
-#include "kernels/sort/small.h"
-
-static item *arrange(item *a, item *b, void *more)
-{
-    return merge_sort(a, b, N);
-}

@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* sort_radix.cpu: the body that sort, argsort and topk share; the plan says what is wanted. */
-#include "kernels/sort/body_radix.h"
