@@ -166,10 +166,14 @@ static int clip(ot_onnx_node *n)
 
 static const ot_onnx_op ops[] = {
     {"Abs", unary, "abs"},
+    {"Ceil", unary, "ceil"},
+    {"Erf", unary, "erf"},
     {"Exp", unary, "exp"},
+    {"Floor", unary, "floor"},
     {"Log", unary, "log"},
     {"Neg", unary, "negative"},
     {"Relu", unary, "relu"},
+    {"Round", unary, "round"},
     {"Sigmoid", unary, "sigmoid"},
     {"Sqrt", unary, "sqrt"},
     {"Tanh", unary, "tanh"},

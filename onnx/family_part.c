@@ -4,7 +4,7 @@
 
 #include "onnx/onnx.h"
 
-enum { MOST_PARTS = 1024 };
+enum { MOST_PARTS = 1024, FEW_SLICES = 4 };
 
 static int concat(ot_onnx_node *n)
 {
@@ -176,20 +176,14 @@ static ot_onnx_value *slices(ot_onnx_node *n, ot_onnx_value *data, int axis, int
     return ot_onnx_join(n, axis, n_parts, part);
 }
 
-static int gather(ot_onnx_node *n)
+/* Few constant indices: slices. */
+static int gather_slices(ot_onnx_node *n, ot_onnx_value *data, ot_onnx_value *indices, int axis)
 {
-    ot_onnx_value *data = ot_onnx_need(n, 0), *indices = ot_onnx_need(n, 1);
     int64_t dim[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK];
     ot_onnx_list list;
-    if (!data || !indices || ot_onnx_list_of(n, indices, "indices", &list) < 0 ||
-        !ot_onnx_dims(n, data, dim))
+    if (ot_onnx_list_of(n, indices, "indices", &list) < 0 || !ot_onnx_dims(n, data, dim))
         return n->err->status;
     const int rank = ot_onnx_rank(n, data), more = indices->type.rank;
-    const int axis = ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
-    if (axis < 0)
-        return n->err->status;
-    if (list.n < 1 || rank - 1 + more > OPTUNE_MAX_RANK)
-        return ot_onnx_refuse(n, "%d indices, %d dims", list.n, rank - 1 + more);
     for (int i = 0; i < list.n; i++) {
         list.i[i] += list.i[i] < 0 ? dim[axis] : 0;
         if (list.i[i] < 0 || list.i[i] >= dim[axis])
@@ -204,6 +198,38 @@ static int gather(ot_onnx_node *n)
     for (int d = axis + 1; d < rank; d++)
         to[k++] = dim[d];
     return ot_onnx_give(n, 0, more == 1 ? all : ot_onnx_reshape(n, all, k, to));
+}
+
+/* Whether the indices are one slice after another, or so few of them. */
+static bool are_slices(const ot_onnx_value *indices)
+{
+    int64_t runs = 1;
+    double before = 0, at;
+    if (!indices->data)
+        return false;
+    const int64_t n = optune_tensor_elements(&indices->type);
+    for (int64_t i = 0; i < n; i++, before = at) {
+        ot_elements(indices->type.dtype, indices->data, i, 1, &at);
+        runs += i > 0 && at != before + 1;
+    }
+    return n >= 1 && n <= OT_ONNX_LIST && runs <= FEW_SLICES;
+}
+
+static int gather(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *indices = ot_onnx_need(n, 1);
+    const int rank = data && indices ? ot_onnx_rank(n, data) : -1;
+    const int more = rank < 0 ? -1 : ot_onnx_rank(n, indices);
+    const int axis = more < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
+    if (axis < 0)
+        return n->err->status;
+    if (rank - 1 + more > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "a result of %d dims", rank - 1 + more);
+    if (are_slices(indices))
+        return gather_slices(n, data, indices, axis);
+    return ot_onnx_give(
+        n, 0,
+        ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){data, indices}, "axis=%d", axis));
 }
 
 static const ot_onnx_op ops[] = {

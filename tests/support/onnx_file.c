@@ -70,6 +70,15 @@ void attr_int(ot_text *attrs, const char *name, int64_t value)
     wire_part(attrs, 5, &attr);
 }
 
+void attr_text(ot_text *attrs, const char *name, const char *value)
+{
+    ot_text attr = {0};
+    wire_text(&attr, 1, name);
+    wire_text(&attr, 4, value);
+    wire_int(&attr, 20, 3);
+    wire_part(attrs, 5, &attr);
+}
+
 void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value)
 {
     ot_text attr = {0};
