@@ -120,6 +120,11 @@ void onnx_output(ot_text *graph, const char *name)
     value_info(graph, 12, name, ONNX_FLOAT, "");
 }
 
+void onnx_told(ot_text *graph, const char *name, int type, const char *dims)
+{
+    value_info(graph, 13, name, type, dims);
+}
+
 static void tensor_head(ot_text *tensor, const char *name, int type, const char *dims)
 {
     for (; *dims; dims += strcspn(dims, ","), dims += *dims == ',')

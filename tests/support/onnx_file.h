@@ -24,6 +24,8 @@ void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value);
 enum { ONNX_FLOAT = 1, ONNX_INT64 = 7 };
 /* `dims`: "batch,3,4". */
 void onnx_input(ot_text *graph, const char *name, int type, const char *dims);
+/* The type of a value between nodes. */
+void onnx_told(ot_text *graph, const char *name, int type, const char *dims);
 void onnx_output(ot_text *graph, const char *name);
 /* Elements as raw bytes. */
 void onnx_initializer(ot_text *graph, const char *name, int type, const char *dims,
