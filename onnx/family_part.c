@@ -104,6 +104,45 @@ static int slice(ot_onnx_node *n)
                      ot_onnx_text(n->m, rank, step)));
 }
 
+/* The element that stands at `at` beyond the ends of an axis. */
+static int64_t beyond(const char *mode, int64_t at, int64_t extent)
+{
+    if (*mode == 'e')
+        return at < 0 ? 0 : at >= extent ? extent - 1 : at;
+    const int64_t period = *mode == 'w' ? extent : extent > 1 ? 2 * (extent - 1) : 1;
+    at = (at % period + period) % period;
+    return at < extent ? at : period - at;
+}
+
+/* Padded with the tensor's own elements: a lookup along each axis that grows. */
+static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char *mode,
+                               const int64_t *before, const int64_t *after)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int rank = ot_onnx_rank(n, data);
+    if (!ot_onnx_dims(n, data, dim))
+        return NULL;
+    for (int d = 0; d < rank && data; d++) {
+        const int64_t extent = before[d] + dim[d] + after[d];
+        optune_tensor type = {.dtype = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1},
+                              .rank = 1};
+        ot_onnx_value *index = NULL;
+        if (!before[d] && !after[d])
+            continue;
+        if (dim[d] < 1 || extent < 1 || extent > OPTUNE_MAX_DIM) {
+            ot_onnx_refuse(n, "axis %d would become %lld", d, (long long)extent);
+            return NULL;
+        }
+        type.dim[0] = optune_dim_of(extent);
+        if (ot_onnx_room(n->m, &type, &index, n->err) < 0)
+            return NULL;
+        for (int64_t i = 0; i < extent; i++)
+            ((int64_t *)index->data)[i] = beyond(mode, i - before[d], dim[d]);
+        data = ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){data, index}, "axis=%d", d);
+    }
+    return data;
+}
+
 static int pad(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
@@ -119,7 +158,8 @@ static int pad(ot_onnx_node *n)
     const int n_axes = some > 0 ? axes.n : rank;
     if (some < 0)
         return some;
-    if (strcmp(mode, "constant"))
+    if (strcmp(mode, "constant") && strcmp(mode, "edge") && strcmp(mode, "reflect") &&
+        strcmp(mode, "wrap"))
         return ot_onnx_refuse(n, "mode '%.40s' is not supported", mode);
     if (list.n != 2 * n_axes || (fill && !fill->data))
         return ot_onnx_refuse(
@@ -133,6 +173,8 @@ static int pad(ot_onnx_node *n)
         before[d] = list.i[i];
         after[d] = list.i[i + n_axes];
     }
+    if (*mode != 'c')
+        return ot_onnx_give(n, 0, repeated(n, data, mode, before, after));
     return ot_onnx_give(n, 0,
                         ot_onnx_call(n, "pad", 1, &data, "before=[%s], after=[%s], value=%.17g",
                                      ot_onnx_text(n->m, rank, before),

@@ -4,6 +4,7 @@
  * held against numbers worked out by hand.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "graph/graph.h"
@@ -143,13 +144,104 @@ static void images_grow(void **state)
     gives(read_graph(&g, 13), (const void *const[]){x}, 8, middles);
 }
 
+/* One node of x [2,3] and a parameter p; its result by hand. */
+typedef struct single {
+    const char *op, *attr;
+    int64_t value, p[6];
+    const char *dims; /* of p */
+    int n;
+    float out[12];
+} single;
+
+static void chosen(void **state)
+{
+    static const float x[] = {-1, 2, 3, 4, -5, 6};
+    static const single all[] = {
+        {"TopK", "axis", 1, {2}, "1", 4, {3, 2, 6, 4}},
+        {"Trilu", NULL, 0, {1}, "", 6, {0, 2, 3, 0, 0, 6}},
+        {"Trilu", "upper", 0, {0}, "", 6, {-1, 0, 0, 4, -5, 0}},
+        {"GatherElements", "axis", 1, {2, 0, -2, 1}, "2,2", 4, {3, -1, -5, -5}},
+        {"GatherElements", "axis", 0, {1, 0, -1}, "1,3", 3, {4, 2, 6}},
+        {"GatherND", NULL, 0, {0, 2, -1, 0}, "2,2", 2, {3, 4}},
+        {"GatherND", NULL, 0, {1}, "1,1", 3, {4, -5, 6}},
+        {"CumProd", NULL, 0, {1}, "", 6, {-1, -2, -6, 4, -20, -120}},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        const single *s = &all[i];
+        ot_text g = {0}, attrs = {0};
+        size_t count = 1;
+        for (const char *d = s->dims; *d; d += strcspn(d, ","), d += *d == ',')
+            count *= (size_t)strtol(d, NULL, 10);
+        onnx_input(&g, "x", ONNX_FLOAT, "2,3");
+        onnx_initializer(&g, "p", ONNX_INT64, s->dims, s->p, count * sizeof(int64_t));
+        if (s->attr)
+            attr_int(&attrs, s->attr, s->value);
+        onnx_node(&g, s->op, "only", "x p", strcmp(s->op, "TopK") ? "y" : "y at", &attrs);
+        print_message("%s\n", s->op);
+        gives(read_graph(&g, strcmp(s->op, "CumProd") ? 14 : 26), (const void *const[]){x},
+              s->n, s->out);
+    }
+}
+
+/* Padding repeats what is there: the last element, the others backwards, all from the start. */
+static void padded(void **state)
+{
+    static const float x[] = {1, 2, 3};
+    static const int64_t pads[] = {2, 2};
+    static const struct {
+        const char *mode;
+        float y[7];
+    } all[] = {
+        {"edge", {1, 1, 1, 2, 3, 3, 3}},
+        {"reflect", {3, 2, 1, 2, 3, 2, 1}},
+        {"wrap", {2, 3, 1, 2, 3, 1, 2}},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "3");
+        onnx_initializer(&g, "pads", ONNX_INT64, "2", pads, sizeof pads);
+        attr_text(&attrs, "mode", all[i].mode);
+        onnx_node(&g, "Pad", "only", "x pads", "y", &attrs);
+        gives(read_graph(&g, 19), (const void *const[]){x}, 7, all[i].y);
+    }
+}
+
+/* The rest of a division has the sign of what is divided. */
+static void remainders(void **state)
+{
+    static const float x[] = {7, -7, 5.5f, -0.5f}, by[] = {3, 3, -2, INFINITY};
+    static const float want[] = {1, -1, 1.5f, -0.5f};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    onnx_initializer(&g, "by", ONNX_FLOAT, "4", by, sizeof by);
+    attr_int(&attrs, "fmod", 1);
+    onnx_node(&g, "Mod", "rest", "x by", "y", &attrs);
+    gives(read_graph(&g, 13), (const void *const[]){x}, 4, want);
+}
+
+/* An index below 0 counts from the end here, too. */
+static void hot(void **state)
+{
+    static const int64_t x[] = {1, -1}, depth[] = {3};
+    static const float two[] = {0, 1}, want[] = {0, 1, 0, 0, 0, 1};
+    ot_text g = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_INT64, "2");
+    onnx_initializer(&g, "depth", ONNX_INT64, "1", depth, sizeof depth);
+    onnx_initializer(&g, "two", ONNX_FLOAT, "2", two, sizeof two);
+    onnx_node(&g, "OneHot", "only", "x depth two", "y", NULL);
+    gives(read_graph(&g, 17), (const void *const[]){x}, 6, want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_by_one),
-        cmocka_unit_test(embeddings),
-        cmocka_unit_test(shuffled),
-        cmocka_unit_test(images_grow),
+        cmocka_unit_test(one_by_one),  cmocka_unit_test(embeddings), cmocka_unit_test(shuffled),
+        cmocka_unit_test(images_grow), cmocka_unit_test(chosen),     cmocka_unit_test(padded),
+        cmocka_unit_test(remainders),  cmocka_unit_test(hot),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
