@@ -61,6 +61,11 @@ static int power(ot_onnx_node *n)
     const optune_dtype wide = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
     const optune_dtype base = ot_onnx_type(n->m, a)->dtype;
     const bool same = optune_dtype_equal(base, ot_onnx_type(n->m, b)->dtype);
+    double by = 0;
+    if (b->data && !b->type.rank)
+        ot_elements(b->type.dtype, b->data, 0, 1, &by);
+    if (by == 2) /* as variances are written */
+        return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", a, a));
     if (floating(n, a))
         return ot_onnx_give(n, 0, ot_onnx_2(n, "power", a, same ? b : cast(n, b, base)));
     ot_onnx_value *all = ot_onnx_2(n, "power", cast(n, a, wide), cast(n, b, wide));

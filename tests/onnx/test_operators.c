@@ -222,6 +222,19 @@ static void remainders(void **state)
     gives(read_graph(&g, 13), (const void *const[]){x}, 4, want);
 }
 
+static void squares(void **state)
+{
+    static const float x[] = {3, -2.5f}, two[] = {2}, want[] = {9, 6.25f};
+    ot_text g = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "2");
+    onnx_initializer(&g, "two", ONNX_FLOAT, "", two, sizeof two);
+    onnx_node(&g, "Pow", "only", "x two", "y", NULL);
+    optune_graph *graph = read_graph(&g, 13);
+    assert_non_null(strstr(optune_graph_text(graph, true), "multiply(x, x)"));
+    gives(graph, (const void *const[]){x}, 2, want);
+}
+
 /* An index below 0 counts from the end here, too. */
 static void hot(void **state)
 {
@@ -241,7 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_by_one),  cmocka_unit_test(embeddings), cmocka_unit_test(shuffled),
         cmocka_unit_test(images_grow), cmocka_unit_test(chosen),     cmocka_unit_test(padded),
-        cmocka_unit_test(remainders),  cmocka_unit_test(hot),
+        cmocka_unit_test(remainders),  cmocka_unit_test(hot),        cmocka_unit_test(squares),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }
