@@ -13,6 +13,7 @@
 typedef struct run_values {
     const char *preset, *graph;
     ot_repeats impls, bind;
+    bool partial;
     ot_tuning how;
 } run_values;
 
@@ -38,6 +39,10 @@ static const ot_option options[] = {
      .offset = offsetof(run_values, bind),
      .argument = "DIM=N",
      .help = "give the graph's symbolic dim ?DIM a value; may be repeated"},
+    {.name = "partial",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(run_values, partial),
+     .help = "tune what can be of a model; what is left out is named"},
     OT_TUNING_OPTIONS(run_values),
 };
 
@@ -81,7 +86,8 @@ static int tune_graph(const ot_cli *cli, const char *path)
     const char *const *workloads;
     int code = OT_EXIT_DONE;
     ot_progress_show(NULL, &(optune_progress){.phase = "starting", .left = -1});
-    int status = ot_open_graph(path, &values->bind, &graph, &err);
+    int status =
+        (values->partial ? ot_open_partial : ot_open_graph)(path, &values->bind, &graph, &err);
     if (status >= 0)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
     if (status >= 0)
@@ -108,8 +114,8 @@ static int run(const ot_cli *cli)
     if (!cli->n_words)
         return ot_say_usage(cli->cmd,
                             "run needs an operator; 'optune ops' lists them; or --graph FILE");
-    if (values->bind.n)
-        return ot_say_usage(cli->cmd, "--bind goes with --graph");
+    if (values->bind.n || values->partial)
+        return ot_say_usage(cli->cmd, "--bind and --partial go with --graph");
     code = check_op(cli);
     return code != OT_EXIT_DONE
                ? code

@@ -33,8 +33,11 @@ static int read_binding(const char *word, char dim[OPTUNE_DIM_NAME_SIZE], optune
     return OPTUNE_OK;
 }
 
-int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph,
-                  optune_err *err)
+typedef int read_function(const char *path, const optune_binding *bind, int n,
+                          optune_graph **graph, optune_err *err);
+
+static int open_by(read_function *read, const char *path, const ot_repeats *bind,
+                   optune_graph **graph, optune_err *err)
 {
     char(*dim)[OPTUNE_DIM_NAME_SIZE] = calloc((size_t)bind->n + 1, sizeof *dim);
     optune_binding *binding = calloc((size_t)bind->n + 1, sizeof *binding);
@@ -43,7 +46,7 @@ int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph
     for (int i = 0; i < bind->n && status >= 0; i++)
         status = read_binding(bind->item[i], dim[i], &binding[i], err);
     if (status >= 0)
-        status = optune_graph_read_bound(path, binding, bind->n, graph, err);
+        status = read(path, binding, bind->n, graph, err);
     if (status >= 0)
         status = optune_graph_infer(*graph, err);
     if (status < 0) {
@@ -52,6 +55,25 @@ int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph
     }
     free(dim);
     free(binding);
+    return status;
+}
+
+int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph,
+                  optune_err *err)
+{
+    return open_by(optune_graph_read_bound, path, bind, graph, err);
+}
+
+int ot_open_partial(const char *path, const ot_repeats *bind, optune_graph **graph,
+                    optune_err *err)
+{
+    const int status = open_by(optune_graph_read_partial, path, bind, graph, err);
+    const char *line = status < 0 ? "" : optune_graph_left_out(*graph);
+    while (*line) {
+        const int n = (int)strcspn(line, "\n");
+        ot_say("left out: %.*s", n, line);
+        line += n + (line[n] == '\n');
+    }
     return status;
 }
 

@@ -11,6 +11,9 @@
 /* Reads, infers, gives symbolic dims their values (`m=128`) and infers again. */
 int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph,
                   optune_err *err);
+/* The same of a model without the nodes that have no counterpart, which are named on stderr. */
+int ot_open_partial(const char *path, const ot_repeats *bind, optune_graph **graph,
+                    optune_err *err);
 /* A path, not an operator's name or call: it has a '.' or a '/'. */
 bool ot_is_file(const char *word);
 

@@ -52,11 +52,11 @@ typedef struct ot_node {
     const char *name;
     optune_call *call; /* CALL: operator and attributes; its types are kept below */
     int n_in;
-    ot_value *in;      /* CALL: its inputs */
+    ot_value *in;           /* CALL: its inputs */
     ot_text_spot *in_place; /* of each; NULL: none */
-    int n_fields;      /* CALL: its arguments as they were given */
-    int *field;        /* TUPLE: its nodes; GET: the tuple */
-    int index;         /* GET */
+    int n_fields;           /* CALL: its arguments as they were given */
+    int *field;             /* TUPLE: its nodes; GET: the tuple */
+    int index;              /* GET */
     int behind; /* GET: the node that makes what it takes, a call's output or a tuple ... */
     int behind_output; /* ... which output; -1: all of the node */
     int depth;         /* TUPLE: of tuples in it, itself included; others: 0 */
@@ -80,7 +80,9 @@ struct optune_graph {
     bool reading;       /* names are given at the end, when those of the file are known */
     const char *file;   /* what messages call it; NULL: made by code */
     const char *source; /* its text; NULL: made by code */
-    ot_text text;       /* what optune_graph_text gave last */
+    const char
+        *left_out; /* the nodes that a model has and it has not, a line for each; or NULL */
+    ot_text text;  /* what optune_graph_text gave last */
 };
 
 /* ---- value.c ----------------------------------------------------------------------------- */

@@ -23,8 +23,8 @@ static int bind_all(optune_graph *g, const optune_binding *bind, int n, optune_e
     return status < 0 || !n ? status : optune_graph_infer(g, err);
 }
 
-int optune_graph_read_bound(const char *path, const optune_binding *bind, int n,
-                            optune_graph **graph, optune_err *err)
+static int read_file(const char *path, const optune_binding *bind, int n, bool partial,
+                     optune_graph **graph, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"graph", graph}));
     *graph = NULL;
@@ -32,7 +32,7 @@ int optune_graph_read_bound(const char *path, const optune_binding *bind, int n,
         return optune_fail(err, OPTUNE_EUSAGE, "%d bindings are no list of dims", n);
     const ot_model *model = model_of(path);
     if (model)
-        return model->read(path, bind, n, graph, err);
+        return model->read(path, bind, n, partial, graph, err);
     int status = ot_graph_read_text(path, graph, err);
     if (status >= 0)
         status = bind_all(*graph, bind, n, err);
@@ -41,6 +41,23 @@ int optune_graph_read_bound(const char *path, const optune_binding *bind, int n,
         *graph = NULL;
     }
     return status < 0 ? status : OPTUNE_OK;
+}
+
+int optune_graph_read_bound(const char *path, const optune_binding *bind, int n,
+                            optune_graph **graph, optune_err *err)
+{
+    return read_file(path, bind, n, false, graph, err);
+}
+
+int optune_graph_read_partial(const char *path, const optune_binding *bind, int n,
+                              optune_graph **graph, optune_err *err)
+{
+    return read_file(path, bind, n, true, graph, err);
+}
+
+const char *optune_graph_left_out(const optune_graph *graph)
+{
+    return !graph ? NULL : graph->left_out ? graph->left_out : "";
 }
 
 int optune_graph_read(const char *path, optune_graph **graph, optune_err *err)

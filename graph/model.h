@@ -7,9 +7,10 @@
 
 typedef struct ot_model {
     const char *suffix; /* what its files' names end in */
-    /* A graph whose types are inferred as far as they can be, its named dims bound. */
-    int (*read)(const char *path, const optune_binding *bind, int n, optune_graph **graph,
-                optune_err *err);
+    /* A graph whose types are inferred as far as they can be, its named dims bound. `partial`:
+     * without the nodes that it cannot have, which its `left_out` names. */
+    int (*read)(const char *path, const optune_binding *bind, int n, bool partial,
+                optune_graph **graph, optune_err *err);
 } ot_model;
 
 #define OT_MODEL(id)                                                                           \

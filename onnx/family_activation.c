@@ -155,19 +155,23 @@ static int swish(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", x, gate));
 }
 
-/* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+/* x / 2 (1 + g); g: erf(x / sqrt(2)), or tanh(sqrt(2 / pi) (x + 0.044715 x^3)) */
 static int gelu(ot_onnx_node *n)
 {
-    value *x = ot_onnx_need(n, 0);
+    value *x = ot_onnx_need(n, 0), *gate;
+    const char *how = ot_onnx_word(n, "approximate", "none");
     if (!x)
         return n->err->status;
-    if (strcmp(ot_onnx_word(n, "approximate", "none"), "tanh"))
-        return ot_onnx_refuse(n, "only its approximation by tanh is supported: export it with "
-                                 "approximate='tanh'");
-    value *cube = ot_onnx_2(n, "multiply", x, ot_onnx_2(n, "multiply", x, x));
-    value *bend = ot_onnx_2(n, "add", x, times(n, cube, 0.044715));
-    value *gate = plus(n, ot_onnx_1(n, "tanh", times(n, bend, 0.7978845608028654)), 1);
-    return ot_onnx_give(n, 0, times(n, ot_onnx_2(n, "multiply", x, gate), 0.5));
+    if (strcmp(how, "tanh") && strcmp(how, "none"))
+        return ot_onnx_refuse(n, "approximation '%.40s' is not supported", how);
+    if (*how == 't') {
+        value *cube = ot_onnx_2(n, "multiply", x, ot_onnx_2(n, "multiply", x, x));
+        value *bend = ot_onnx_2(n, "add", x, times(n, cube, 0.044715));
+        gate = ot_onnx_1(n, "tanh", times(n, bend, 0.7978845608028654));
+    } else {
+        gate = ot_onnx_1(n, "erf", times(n, x, 0.70710678118654757));
+    }
+    return ot_onnx_give(n, 0, times(n, ot_onnx_2(n, "multiply", x, plus(n, gate, 1)), 0.5));
 }
 
 static const ot_onnx_op ops[] = {

@@ -52,6 +52,26 @@ static int divide(ot_onnx_node *n)
     return ot_onnx_give(n, 0, all ? cast(n, all, whole) : NULL);
 }
 
+/* The result has the base's type; powers of integers are those of doubles, rounded down to it. */
+static int power(ot_onnx_node *n)
+{
+    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
+    if (!a || !b)
+        return n->err->status;
+    const optune_dtype wide = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
+    const optune_dtype base = ot_onnx_type(n->m, a)->dtype;
+    const bool same = optune_dtype_equal(base, ot_onnx_type(n->m, b)->dtype);
+    double by = 0;
+    if (b->data && !b->type.rank)
+        ot_elements(b->type.dtype, b->data, 0, 1, &by);
+    if (by == 2) /* as variances are written */
+        return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", a, a));
+    if (floating(n, a))
+        return ot_onnx_give(n, 0, ot_onnx_2(n, "power", a, same ? b : cast(n, b, base)));
+    ot_onnx_value *all = ot_onnx_2(n, "power", cast(n, a, wide), cast(n, b, wide));
+    return ot_onnx_give(n, 0, all ? cast(n, all, base) : NULL);
+}
+
 /* Of any number of inputs. */
 static int variadic(ot_onnx_node *n)
 {
@@ -166,10 +186,14 @@ static int clip(ot_onnx_node *n)
 
 static const ot_onnx_op ops[] = {
     {"Abs", unary, "abs"},
+    {"Ceil", unary, "ceil"},
+    {"Erf", unary, "erf"},
     {"Exp", unary, "exp"},
+    {"Floor", unary, "floor"},
     {"Log", unary, "log"},
     {"Neg", unary, "negative"},
     {"Relu", unary, "relu"},
+    {"Round", unary, "round"},
     {"Sigmoid", unary, "sigmoid"},
     {"Sqrt", unary, "sqrt"},
     {"Tanh", unary, "tanh"},
@@ -177,7 +201,7 @@ static const ot_onnx_op ops[] = {
     {"Sub", binary, "subtract"},
     {"Mul", binary, "multiply"},
     {"Div", divide, "divide"},
-    {"Pow", binary, "power"},
+    {"Pow", power, NULL},
     {"And", binary, "minimum"},
     {"Or", binary, "maximum"},
     {"Equal", binary, "equal"},

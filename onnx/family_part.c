@@ -4,7 +4,7 @@
 
 #include "onnx/onnx.h"
 
-enum { MOST_PARTS = 1024 };
+enum { MOST_PARTS = 1024, FEW_SLICES = 4 };
 
 static int concat(ot_onnx_node *n)
 {
@@ -104,6 +104,45 @@ static int slice(ot_onnx_node *n)
                      ot_onnx_text(n->m, rank, step)));
 }
 
+/* The element that stands at `at` beyond the ends of an axis. */
+static int64_t beyond(const char *mode, int64_t at, int64_t extent)
+{
+    if (*mode == 'e')
+        return at < 0 ? 0 : at >= extent ? extent - 1 : at;
+    const int64_t period = *mode == 'w' ? extent : extent > 1 ? 2 * (extent - 1) : 1;
+    at = (at % period + period) % period;
+    return at < extent ? at : period - at;
+}
+
+/* Padded with the tensor's own elements: a lookup along each axis that grows. */
+static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char *mode,
+                               const int64_t *before, const int64_t *after)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int rank = ot_onnx_rank(n, data);
+    if (!ot_onnx_dims(n, data, dim))
+        return NULL;
+    for (int d = 0; d < rank && data; d++) {
+        const int64_t extent = before[d] + dim[d] + after[d];
+        optune_tensor type = {.dtype = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1},
+                              .rank = 1};
+        ot_onnx_value *index = NULL;
+        if (!before[d] && !after[d])
+            continue;
+        if (dim[d] < 1 || extent < 1 || extent > OPTUNE_MAX_DIM) {
+            ot_onnx_refuse(n, "axis %d would become %lld", d, (long long)extent);
+            return NULL;
+        }
+        type.dim[0] = optune_dim_of(extent);
+        if (ot_onnx_room(n->m, &type, &index, n->err) < 0)
+            return NULL;
+        for (int64_t i = 0; i < extent; i++)
+            ((int64_t *)index->data)[i] = beyond(mode, i - before[d], dim[d]);
+        data = ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){data, index}, "axis=%d", d);
+    }
+    return data;
+}
+
 static int pad(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
@@ -119,7 +158,8 @@ static int pad(ot_onnx_node *n)
     const int n_axes = some > 0 ? axes.n : rank;
     if (some < 0)
         return some;
-    if (strcmp(mode, "constant"))
+    if (strcmp(mode, "constant") && strcmp(mode, "edge") && strcmp(mode, "reflect") &&
+        strcmp(mode, "wrap"))
         return ot_onnx_refuse(n, "mode '%.40s' is not supported", mode);
     if (list.n != 2 * n_axes || (fill && !fill->data))
         return ot_onnx_refuse(
@@ -133,6 +173,8 @@ static int pad(ot_onnx_node *n)
         before[d] = list.i[i];
         after[d] = list.i[i + n_axes];
     }
+    if (*mode != 'c')
+        return ot_onnx_give(n, 0, repeated(n, data, mode, before, after));
     return ot_onnx_give(n, 0,
                         ot_onnx_call(n, "pad", 1, &data, "before=[%s], after=[%s], value=%.17g",
                                      ot_onnx_text(n->m, rank, before),
@@ -176,20 +218,14 @@ static ot_onnx_value *slices(ot_onnx_node *n, ot_onnx_value *data, int axis, int
     return ot_onnx_join(n, axis, n_parts, part);
 }
 
-static int gather(ot_onnx_node *n)
+/* Few constant indices: slices. */
+static int gather_slices(ot_onnx_node *n, ot_onnx_value *data, ot_onnx_value *indices, int axis)
 {
-    ot_onnx_value *data = ot_onnx_need(n, 0), *indices = ot_onnx_need(n, 1);
     int64_t dim[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK];
     ot_onnx_list list;
-    if (!data || !indices || ot_onnx_list_of(n, indices, "indices", &list) < 0 ||
-        !ot_onnx_dims(n, data, dim))
+    if (ot_onnx_list_of(n, indices, "indices", &list) < 0 || !ot_onnx_dims(n, data, dim))
         return n->err->status;
     const int rank = ot_onnx_rank(n, data), more = indices->type.rank;
-    const int axis = ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
-    if (axis < 0)
-        return n->err->status;
-    if (list.n < 1 || rank - 1 + more > OPTUNE_MAX_RANK)
-        return ot_onnx_refuse(n, "%d indices, %d dims", list.n, rank - 1 + more);
     for (int i = 0; i < list.n; i++) {
         list.i[i] += list.i[i] < 0 ? dim[axis] : 0;
         if (list.i[i] < 0 || list.i[i] >= dim[axis])
@@ -204,6 +240,38 @@ static int gather(ot_onnx_node *n)
     for (int d = axis + 1; d < rank; d++)
         to[k++] = dim[d];
     return ot_onnx_give(n, 0, more == 1 ? all : ot_onnx_reshape(n, all, k, to));
+}
+
+/* Whether the indices are one slice after another, or so few of them. */
+static bool are_slices(const ot_onnx_value *indices)
+{
+    int64_t runs = 1;
+    double before = 0, at;
+    if (!indices->data)
+        return false;
+    const int64_t n = optune_tensor_elements(&indices->type);
+    for (int64_t i = 0; i < n; i++, before = at) {
+        ot_elements(indices->type.dtype, indices->data, i, 1, &at);
+        runs += i > 0 && at != before + 1;
+    }
+    return n >= 1 && n <= OT_ONNX_LIST && runs <= FEW_SLICES;
+}
+
+static int gather(ot_onnx_node *n)
+{
+    ot_onnx_value *data = ot_onnx_need(n, 0), *indices = ot_onnx_need(n, 1);
+    const int rank = data && indices ? ot_onnx_rank(n, data) : -1;
+    const int more = rank < 0 ? -1 : ot_onnx_rank(n, indices);
+    const int axis = more < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
+    if (axis < 0)
+        return n->err->status;
+    if (rank - 1 + more > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "a result of %d dims", rank - 1 + more);
+    if (are_slices(indices))
+        return gather_slices(n, data, indices, axis);
+    return ot_onnx_give(
+        n, 0,
+        ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){data, indices}, "axis=%d", axis));
 }
 
 static const ot_onnx_op ops[] = {

@@ -116,7 +116,8 @@ static int arg_best(ot_onnx_node *n)
     return ot_onnx_give(n, 0, all);
 }
 
-static int running_sum(ot_onnx_node *n)
+/* Sums or products of what is before. */
+static int running(ot_onnx_node *n)
 {
     ot_onnx_value *x = ot_onnx_need(n, 0), *at = ot_onnx_need(n, 1);
     ot_onnx_list list;
@@ -128,19 +129,27 @@ static int running_sum(ot_onnx_node *n)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "its axis is no number");
     const bool back = ot_onnx_int(n, "reverse", 0);
     x = back ? ot_onnx_call(n, "reverse", 1, &x, "axis=%d", axis) : x;
-    x = ot_onnx_call(n, "cumsum", 1, &x, "axis=%d, exclusive=%s", axis,
+    x = ot_onnx_call(n, n->op->arg, 1, &x, "axis=%d, exclusive=%s", axis,
                      ot_onnx_int(n, "exclusive", 0) ? "true" : "false");
     return ot_onnx_give(n, 0, back ? ot_onnx_call(n, "reverse", 1, &x, "axis=%d", axis) : x);
 }
 
 static const ot_onnx_op ops[] = {
-    {"ReduceSum", reduce, "sum"},    {"ReduceMean", reduce, "mean"},
-    {"ReduceMax", reduce, "max"},    {"ReduceMin", reduce, "min"},
-    {"ReduceProd", reduce, "prod"},  {"ReduceL1", reduce, "sum"},
-    {"ReduceL2", reduce, "sum"},     {"ReduceSumSquare", reduce, "sum"},
-    {"ReduceLogSum", reduce, "sum"}, {"ReduceLogSumExp", log_sum_exp, NULL},
-    {"ArgMax", arg_best, "false"},   {"ArgMin", arg_best, "true"},
-    {"CumSum", running_sum, NULL},   {NULL, NULL, NULL},
+    {"ReduceSum", reduce, "sum"},
+    {"ReduceMean", reduce, "mean"},
+    {"ReduceMax", reduce, "max"},
+    {"ReduceMin", reduce, "min"},
+    {"ReduceProd", reduce, "prod"},
+    {"ReduceL1", reduce, "sum"},
+    {"ReduceL2", reduce, "sum"},
+    {"ReduceSumSquare", reduce, "sum"},
+    {"ReduceLogSum", reduce, "sum"},
+    {"ReduceLogSumExp", log_sum_exp, NULL},
+    {"ArgMax", arg_best, "false"},
+    {"ArgMin", arg_best, "true"},
+    {"CumSum", running, "cumsum"},
+    {"CumProd", running, "cumprod"},
+    {NULL, NULL, NULL},
 };
 
 OT_ONNX_FAMILY(reduce) = {ops};

@@ -11,69 +11,6 @@
 
 #include "onnx/onnx.h"
 
-/* ---- failures --------------------------------------------------------------------------- */
-
-/* Nodes of one operator with one reason are one line. */
-typedef struct failure {
-    const char *op, *reason, *node; /* node: the first */
-    int count;
-} failure;
-
-typedef struct failures {
-    int n, capacity, nodes;
-    int status; /* of the first */
-    failure *all;
-} failures;
-
-static const char *node_name(const ot_onnx_proto *proto)
-{
-    if (proto->name && *proto->name)
-        return proto->name;
-    return proto->n_output ? proto->output[0] : "without a name";
-}
-
-static void note(ot_onnx *m, failures *f, const ot_onnx_proto *proto, const optune_err *why)
-{
-    const char *op = proto->op_type ? proto->op_type : "";
-    if (!f->nodes++)
-        f->status = why->status;
-    for (int i = 0; i < f->n; i++)
-        if (!strcmp(f->all[i].op, op) && !strcmp(f->all[i].reason, why->text)) {
-            f->all[i].count++;
-            return;
-        }
-    if (f->n == f->capacity) {
-        f->capacity = f->capacity ? 2 * f->capacity : 16;
-        failure *more = ot_arena_alloc(&m->arena, (size_t)f->capacity * sizeof *more);
-        for (int i = 0; i < f->n; i++)
-            more[i] = f->all[i];
-        f->all = more;
-    }
-    f->all[f->n++] = (failure){op, ot_arena_copy(&m->arena, why->text), node_name(proto), 1};
-}
-
-static int report(const ot_onnx *m, const failures *f, optune_err *err)
-{
-    ot_text text = {0};
-    ot_text_printf(&text, "%.200s: %d of %zu nodes cannot be read:", m->path, f->nodes,
-                   m->model->graph->n_node);
-    int told = 0;
-    for (int i = 0; i < f->n && text.n < OPTUNE_ERR_SIZE - 200; i++) {
-        const int room = (int)(OPTUNE_ERR_SIZE - text.n - 150) / (f->n == 1 ? 1 : 2);
-        ot_text_printf(&text, "%s %.40s '%.60s'", told ? ";" : "", f->all[i].op,
-                       f->all[i].node);
-        if (f->all[i].count > 1)
-            ot_text_printf(&text, " and %d more", f->all[i].count - 1);
-        ot_text_printf(&text, ": %.*s", room, f->all[i].reason);
-        told += f->all[i].count;
-    }
-    if (told < f->nodes)
-        ot_text_printf(&text, "; and %d other nodes", f->nodes - told);
-    const int status = optune_fail(err, f->status, "%s", ot_text_str(&text));
-    ot_text_release(&text);
-    return status;
-}
-
 static int in_tensor(const ot_onnx *m, const char *what, const char *name, int status,
                      const optune_err *why, optune_err *err)
 {
@@ -262,7 +199,7 @@ static int check_inputs(const ot_onnx_node *n)
                 n->err, OPTUNE_EDAMAGED,
                 "input '%.100s' is made by a node further on, '%.60s': nodes form "
                 "a cycle or are out of order; export the model again",
-                name, node_name(n->m->model->graph->node[*maker]));
+                name, ot_onnx_node_name(n->m->model->graph->node[*maker]));
         if (!value)
             return optune_fail(
                 n->err, OPTUNE_EDAMAGED,
@@ -298,12 +235,30 @@ static int make(ot_onnx_node *n)
     return n->op->make(n);
 }
 
+/* The type that a file tells of a value, or NULL. */
+static const ot_onnx_info *info_of(const ot_onnx *m, const char *name)
+{
+    const ot_onnx_graph *g = m->model->graph;
+    for (size_t i = 0; i < g->n_value_info; i++)
+        if (g->value_info[i]->name && !strcmp(g->value_info[i]->name, name))
+            return g->value_info[i];
+    return NULL;
+}
+
+/* What a node that is left out would give, as a variable, where its type is told and read. */
+static bool cut(const ot_onnx_node *n, const char *name)
+{
+    optune_err why = {0};
+    const ot_onnx_info *info = n->m->partial ? info_of(n->m, name) : NULL;
+    return info && ot_names_find(&n->m->used, name) && take_input(n->m, info, &why) >= 0;
+}
+
 /* What no row gave a value: it failed, or nothing may read it. */
 static void fail_outputs(const ot_onnx_node *n)
 {
     for (size_t i = 0; i < n->proto->n_output; i++) {
         const char *name = n->proto->output[i];
-        if (!*name || ot_onnx_named(n->m, name))
+        if (!*name || ot_onnx_named(n->m, name) || cut(n, name))
             continue;
         ot_onnx_value *value = ot_onnx_new(n->m);
         value->failed = true;
@@ -318,7 +273,7 @@ static bool read_already(const ot_onnx *m, const char *name)
     return use.node >= 0 && m->done[use.node];
 }
 
-static void take_node(ot_onnx *m, int i, failures *f)
+static void take_node(ot_onnx *m, int i, ot_onnx_failures *f)
 {
     optune_err why = {0};
     ot_onnx_node n = {.m = m, .proto = m->model->graph->node[i], .index = i, .err = &why};
@@ -328,6 +283,10 @@ static void take_node(ot_onnx *m, int i, failures *f)
     if (status >= 0)
         status = check_inputs(&n);
     if (status == 1 && own_domain(n.proto->domain) && row_of(text_or_none(n.proto->op_type))) {
+        if (m->partial) {
+            ot_onnx_refuse(&n, "it depends on what is left out");
+            ot_onnx_note(m, f, n.proto, &why);
+        }
         fail_outputs(&n); /* the node before it is what is named */
         return;
     }
@@ -338,16 +297,26 @@ static void take_node(ot_onnx *m, int i, failures *f)
             !read_already(m, n.proto->output[k]))
             status = ot_onnx_refuse(&n, "its output %zu is not supported", k + 1);
     if (status < 0)
-        note(m, f, n.proto, &why);
+        ot_onnx_note(m, f, n.proto, &why);
     fail_outputs(&n);
+}
+
+static bool has_calls(const optune_graph *g)
+{
+    bool some = false;
+    for (int i = 0; i < g->n; i++)
+        some = some || g->node[i].kind == OT_NODE_CALL;
+    return some;
 }
 
 static int take_nodes(ot_onnx *m, optune_err *err)
 {
-    failures f = {0};
+    ot_onnx_failures f = {0};
     for (size_t i = 0; i < m->model->graph->n_node; i++)
         take_node(m, (int)i, &f);
-    return f.nodes ? report(m, &f, err) : OPTUNE_OK;
+    if (f.nodes && m->partial && has_calls(m->g))
+        m->g->left_out = ot_onnx_lines(m, &f);
+    return f.nodes && !m->g->left_out ? ot_onnx_report(m, &f, err) : OPTUNE_OK;
 }
 
 /* ---- what it gives ---------------------------------------------------------------------- */
@@ -366,6 +335,34 @@ static int output_node(ot_onnx *m, ot_onnx_value *value, const char *name, optun
                                                     "copy", &node, 1, NULL, err);
 }
 
+/* Calls that only what is left out would have read become outputs. */
+static int take_ends(ot_onnx *m, optune_err *err)
+{
+    optune_graph *g = m->g;
+    bool *used = ot_arena_alloc(&m->arena, (size_t)g->n + 1);
+    int status = OPTUNE_OK;
+    for (int i = 0; i < g->n; i++) {
+        for (int k = 0; k < g->node[i].n_in; k++)
+            used[g->node[i].in[k].node] = true;
+        for (int k = 0; k < g->node[i].n_fields; k++)
+            used[g->node[i].field[k]] = true;
+    }
+    for (int i = 0; i < g->n_outputs; i++)
+        used[g->output[i]] = true;
+    for (int i = 0; i < g->n && status >= 0; i++)
+        if (g->node[i].kind == OT_NODE_CALL && !used[i])
+            status = optune_graph_output(g, i, err);
+    return status;
+}
+
+/* Whether an output of the model is something that is computed. */
+static bool is_there(const ot_onnx *m, const ot_onnx_value *value)
+{
+    int output;
+    return value && !value->failed && !value->data && value->node >= 0 &&
+           m->g->node[ot_graph_behind(m->g, value->node, &output)].kind == OT_NODE_CALL;
+}
+
 static int take_outputs(ot_onnx *m, optune_err *err)
 {
     const ot_onnx_graph *g = m->model->graph;
@@ -374,6 +371,8 @@ static int take_outputs(ot_onnx *m, optune_err *err)
     for (size_t i = 0; i < g->n_output; i++) {
         const char *name = text_or_none(g->output[i]->name);
         ot_onnx_value *value = ot_onnx_named(m, name);
+        if (m->g->left_out && !is_there(m, value))
+            continue;
         if (!value)
             return optune_fail(err, OPTUNE_EDAMAGED,
                                "%.200s: output '%.100s' is made by no node", m->path, name);
@@ -383,7 +382,7 @@ static int take_outputs(ot_onnx *m, optune_err *err)
         if (status < 0)
             return status;
     }
-    return OPTUNE_OK;
+    return m->g->left_out ? take_ends(m, err) : OPTUNE_OK;
 }
 
 /* ---- the whole -------------------------------------------------------------------------- */
@@ -464,10 +463,10 @@ static void release(ot_onnx *m)
     ot_arena_release(&m->arena);
 }
 
-int ot_onnx_read(const char *path, const optune_binding *bind, int n, optune_graph **graph,
-                 optune_err *err)
+int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,
+                 optune_graph **graph, optune_err *err)
 {
-    ot_onnx m = {.path = path, .bind = bind, .n_bind = n};
+    ot_onnx m = {.path = path, .bind = bind, .n_bind = n, .partial = partial};
     *graph = NULL;
     int status = ot_onnx_open(path, &m.model, err);
     if (status < 0)

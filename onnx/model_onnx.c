@@ -3,13 +3,13 @@
 #include "graph/model.h"
 
 #ifdef OT_HAS_ONNX
-int ot_onnx_read(const char *path, const optune_binding *bind, int n, optune_graph **graph,
-                 optune_err *err);
+int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,
+                 optune_graph **graph, optune_err *err);
 #else
-static int ot_onnx_read(const char *path, const optune_binding *bind, int n,
+static int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,
                         optune_graph **graph, optune_err *err)
 {
-    (void)bind, (void)n;
+    (void)bind, (void)n, (void)partial;
     *graph = NULL;
     return optune_fail(
         err, OPTUNE_EUNSUPPORTED,

@@ -36,6 +36,7 @@ typedef struct ot_onnx {
     int64_t opset;
     const optune_binding *bind;
     int n_bind;
+    bool partial; /* what cannot be read is left out */
     optune_graph *g;
     ot_arena arena;
     ot_names names; /* of values, to rows of `values` */
@@ -74,6 +75,25 @@ struct ot_onnx_node {
     optune_err *err;
 };
 
+/* ---- failures.c: nodes that cannot be read --------------------------------------------------- */
+/* Nodes of one operator with one reason are one line. */
+typedef struct ot_onnx_failure {
+    const char *op, *reason, *node; /* node: the first */
+    int count;
+} ot_onnx_failure;
+typedef struct ot_onnx_failures {
+    int n, capacity, nodes;
+    int status; /* of the first */
+    ot_onnx_failure *all;
+} ot_onnx_failures; /* zero to start; the arena's */
+const char *ot_onnx_node_name(const ot_onnx_proto *proto);
+void ot_onnx_note(ot_onnx *m, ot_onnx_failures *f, const ot_onnx_proto *proto,
+                  const optune_err *why);
+/* One message for as many as fit; its status. */
+int ot_onnx_report(const ot_onnx *m, const ot_onnx_failures *f, optune_err *err);
+/* All of them, a line each, for what goes on without them; the graph's. */
+const char *ot_onnx_lines(ot_onnx *m, const ot_onnx_failures *f);
+
 /* ---- file.c: reading and bounds ------------------------------------------------------------ */
 /* The whole file; memory is bounded by its size. */
 int ot_onnx_open(const char *path, ot_onnx_model **model, optune_err *err);
@@ -90,8 +110,8 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optu
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
 
 /* ---- import.c: a model as a graph ------------------------------------------------------------ */
-int ot_onnx_read(const char *path, const optune_binding *bind, int n, optune_graph **graph,
-                 optune_err *err);
+int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,
+                 optune_graph **graph, optune_err *err);
 
 /* ---- value.c: what nodes are made of --------------------------------------------------------- */
 ot_onnx_value *ot_onnx_new(ot_onnx *m);

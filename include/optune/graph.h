@@ -71,6 +71,15 @@ typedef struct optune_binding {
 } optune_binding;
 OPTUNE_API int optune_graph_read_bound(const char *path, const optune_binding *bind, int n,
                                        optune_graph **graph, optune_err *err);
+/* The same without the nodes of a model that have no counterpart: what they would give becomes a
+ * variable where the file tells its type, else what depends on it is left out, too; what nothing
+ * reads any more becomes an output. For tuning what there is; it computes something else than the
+ * model. EUNSUPPORTED: nothing is left. */
+OPTUNE_API int optune_graph_read_partial(const char *path, const optune_binding *bind, int n,
+                                         optune_graph **graph, optune_err *err);
+/* What was left out, a line for each reason, "Loop 'around' and 2 more: this operator ..."; "":
+ * nothing. The graph's. */
+OPTUNE_API const char *optune_graph_left_out(const optune_graph *graph);
 
 /* `type` as in a call's text; "?" when it is to be inferred from the consumers. */
 OPTUNE_API int optune_graph_variable(optune_graph *graph, const char *name, const char *type,

@@ -7,8 +7,8 @@
  * All but s_pow are straight-line code without calls, so that a loop over an array becomes
  * vector code at -O3. Exponentials: x = n ln 2 + r, a polynomial in r interpolated at Chebyshev
  * nodes, and two factors 2^(n/2), so that overflow and denormals come out right. Logarithms: the
- * series of atanh((m-1)/(m+1)). Errors are below 1.5 ulp for s_exp and s_log, 3 for s_tanh and
- * s_sigmoid.
+ * series of atanh((m-1)/(m+1)). Errors are below 1.5 ulp for s_exp and s_log, 3 for s_erf
+ * (erf_cpu.h), s_tanh and s_sigmoid.
  */
 #ifndef OPTUNE_KERNELS_COMMON_SCALAR_CPU_H
 #define OPTUNE_KERNELS_COMMON_SCALAR_CPU_H
@@ -87,6 +87,7 @@ typedef u64 ot_pattern;
 #define OT_SMALLEST 0x1p-1022
 #define OT_SQRT(x) __builtin_sqrt(x)
 #define OT_FLOOR(x) __builtin_floor(x)
+#define OT_RINT(x) __builtin_rint(x)
 #define OT_POW(x, y) __builtin_pow(x, y)
 #define OT_NAN __builtin_nan("")
 #else
@@ -108,16 +109,19 @@ typedef u32 ot_pattern;
 #define OT_SMALLEST 0x1p-126f
 #define OT_SQRT(x) __builtin_sqrtf(x)
 #define OT_FLOOR(x) __builtin_floorf(x)
+#define OT_RINT(x) __builtin_rintf(x)
 #define OT_POW(x, y) __builtin_powf(x, y)
 #define OT_NAN __builtin_nanf("")
 #endif
 
 #define s_sqrt(x) OT_SQRT((SCALAR)(x))
 #define s_floor(x) OT_FLOOR((SCALAR)(x))
+#define s_round(x) OT_RINT((SCALAR)(x))
 #define s_pow(x, y) OT_POW((SCALAR)(x), (SCALAR)(y))
 #define s_exp(x) ot_exp(x)
 #define s_log(x) ot_log(x)
 #define s_tanh(x) ot_tanh(x)
+#define s_erf(x) ot_erf(x)
 #define s_sigmoid(x) ((SCALAR)1 / ((SCALAR)1 + ot_exp(-(x))))
 
 INLINE ot_bits ot_to_bits(SCALAR x)
@@ -188,6 +192,8 @@ INLINE SCALAR ot_log(SCALAR x)
     y = x == 0 ? -(SCALAR)__builtin_inff() : y;
     return x >= 0 ? y : OT_NAN;
 }
+
+#include "kernels/common/erf_cpu.h"
 
 #endif
 #endif

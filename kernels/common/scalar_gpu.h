@@ -33,6 +33,8 @@
 #define s_tanh(x) S_REAL_FUNCTION(tanh)((SCALAR)(x))
 #define s_sigmoid(x) ((SCALAR)1 / ((SCALAR)1 + s_exp(-(x))))
 #define s_floor(x) S_REAL_FUNCTION(floor)((SCALAR)(x))
+#define s_round(x) S_REAL_FUNCTION(rint)((SCALAR)(x))
+#define s_erf(x) S_REAL_FUNCTION(erf)((SCALAR)(x))
 #define s_select(c, a, b) ((c) ? (SCALAR)(a) : (SCALAR)(b))
 
 INLINE SCALAR s_abs(SCALAR x)

@@ -132,6 +132,8 @@ static void graphs(void **state)
     REFUSED(optune_graph_read_bound, NULL, NULL, 0, &g);
     REFUSED(optune_graph_read_bound, "x", NULL, 0, NULL);
     REFUSED(optune_graph_read_bound, "x", NULL, 1, &g);
+    REFUSED(optune_graph_read_partial, NULL, NULL, 0, &g);
+    REFUSED(optune_graph_read_partial, "x", NULL, 0, NULL);
     REFUSED(optune_graph_parse, NULL, "name", &g);
     REFUSED(optune_graph_parse, "x", NULL, NULL);
     check_ok(optune_graph_open(&g, &err));
@@ -201,6 +203,7 @@ static void graphs(void **state)
             GIVES(NULL, optune_graph_input_type, both[i], node);
             GIVES(NULL, optune_graph_output_type, both[i], node);
         }
+    GIVES(NULL, optune_graph_left_out, none);
     GIVES(NULL, optune_graph_text, none, true);
     GIVES(NULL, optune_graph_json, none);
     GIVES(NULL, optune_values_type, NULL, 0);

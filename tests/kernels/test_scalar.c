@@ -16,7 +16,7 @@
 #define SCALAR_BITS 32
 #include "kernels/common/scalar_cpu.h"
 
-#define FUNCTIONS(X) X(exp) X(log) X(tanh) X(sigmoid) X(sqrt) X(floor) X(abs)
+#define FUNCTIONS(X) X(exp) X(log) X(tanh) X(sigmoid) X(sqrt) X(floor) X(round) X(abs) X(erf)
 #define AS_DOUBLE(name)                                                                        \
     static double f_##name(double x)                                                           \
     {                                                                                          \
@@ -60,6 +60,8 @@ static void test_errors(void **state)
     check_range(f_tanh, tanh, -12, 12, 3);
     check_range(f_tanh, tanh, -1e-3, 1e-3, 3);
     check_range(f_sigmoid, sigmoid, -80, 80, 3);
+    check_range(f_erf, erf, -5, 5, 3);
+    check_range(f_erf, erf, -1e-3, 1e-3, 2);
     check_range(f_sqrt, sqrt, 0, 100, 1);
 }
 
@@ -76,6 +78,9 @@ static void test_edges(void **state)
     assert_true(isnan(s_min(NAN, 1)) && isnan(s_min(1, NAN)) && s_min(inf, 2) == 2);
     assert_true(f_abs(-2) == 2 && !signbit(f_abs(-0.0)) && isnan(f_abs(NAN)));
     assert_true(f_floor(-1.5) == -2);
+    assert_true(f_round(2.5) == 2 && f_round(-3.5) == -4 && f_round(0.49) == 0);
+    assert_true(isnan(f_erf(NAN)) && f_erf(inf) == 1 && f_erf(-inf) == -1 && f_erf(4) == 1);
+    assert_true(signbit(f_erf(-0.0)) && f_erf(-0.0) == 0);
 }
 
 int main(void)

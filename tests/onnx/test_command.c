@@ -44,7 +44,50 @@ static void run_takes_a_model(void **state)
     expect("run", &o, 0, "");
     refused(3, "small.onyx", "run", "./small.onyx");
 }
+
+/* x -> ReLU -> an operator that nobody knows, whose output's type is told -> ReLU -> Loop. */
+static const char *write_odd(void)
+{
+    static char path[512];
+    ot_text g = {0}, model = {0};
+    optune_err err = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "2,300");
+    onnx_node(&g, "Relu", "first", "x", "a", NULL);
+    onnx_node(&g, "Bernoulli", "dice", "a", "b", NULL);
+    onnx_node(&g, "Sigmoid", "last", "b", "c", NULL);
+    onnx_node(&g, "Loop", "around", "c", "d", NULL);
+    onnx_node(&g, "Exp", "end", "d", "y", NULL);
+    onnx_told(&g, "b", ONNX_FLOAT, "2,300");
+    onnx_output(&g, "y");
+    onnx_model(&g, 17, &model);
+    snprintf(path, sizeof path, "%s", command_path("odd.onnx"));
+    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    ot_text_release(&model);
+    return path;
+}
+
+/* What can be read is tuned; what is left out, and what depends on it, is named. */
+static void run_takes_a_part(void **state)
+{
+    (void)state;
+    const char *file = write_odd();
+    refused(1, "2 of 5 nodes", "run", file);
+    outcome o = optune("run", file, "--partial", "--trials", "1", "--time", "20");
+    check_contains(ot_text_str(&o.err), "left out: Bernoulli 'dice'");
+    check_contains(ot_text_str(&o.err), "left out: Loop 'around'");
+    check_contains(ot_text_str(&o.err), "left out: Exp 'end'");
+    check_contains(ot_text_str(&o.out), "relu");
+    check_contains(ot_text_str(&o.out), "sigmoid");
+    assert_int_equal(o.code, 0);
+    release(&o);
+    refused(2, "--partial go with --graph", "run", "relu", "--partial");
+}
 #else
+static void run_takes_a_part(void **state)
+{
+    (void)state;
+}
+
 static void commands_take_models(void **state)
 {
     (void)state;
@@ -63,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_take_models),
         cmocka_unit_test(run_takes_a_model),
+        cmocka_unit_test(run_takes_a_part),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);
 }

@@ -238,3 +238,11 @@ def test_graph_file(o):
     assert y.shape == (2, 10)
     with pytest.raises(optune.Error):
         o.graph("/nonexistent.graph")
+
+
+def test_lookups_stay_in_the_table(o):
+    """An index below 0 counts from the end; what is outside is the first or the last slice."""
+    table = numpy.arange(15, dtype=numpy.float32).reshape(5, 3)
+    asked = numpy.array([4, -1, -5, 5, 1 << 40, -6, -(1 << 40)], numpy.int64)
+    with o.function("take(f32[5,3], i64[7])") as f:
+        assert (f(table, asked) == table[[4, 4, 0, 4, 4, 0, 0]]).all()

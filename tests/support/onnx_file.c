@@ -70,6 +70,15 @@ void attr_int(ot_text *attrs, const char *name, int64_t value)
     wire_part(attrs, 5, &attr);
 }
 
+void attr_text(ot_text *attrs, const char *name, const char *value)
+{
+    ot_text attr = {0};
+    wire_text(&attr, 1, name);
+    wire_text(&attr, 4, value);
+    wire_int(&attr, 20, 3);
+    wire_part(attrs, 5, &attr);
+}
+
 void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value)
 {
     ot_text attr = {0};
@@ -109,6 +118,11 @@ void onnx_input(ot_text *graph, const char *name, int type, const char *dims)
 void onnx_output(ot_text *graph, const char *name)
 {
     value_info(graph, 12, name, ONNX_FLOAT, "");
+}
+
+void onnx_told(ot_text *graph, const char *name, int type, const char *dims)
+{
+    value_info(graph, 13, name, type, dims);
 }
 
 static void tensor_head(ot_text *tensor, const char *name, int type, const char *dims)

@@ -18,11 +18,14 @@ void wire_part(ot_text *to, int field, ot_text *part); /* empties `part` */
 void onnx_node(ot_text *graph, const char *op, const char *name, const char *inputs,
                const char *outputs, ot_text *attrs);
 void attr_int(ot_text *attrs, const char *name, int64_t value);
+void attr_text(ot_text *attrs, const char *name, const char *value);
 void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value);
 
 enum { ONNX_FLOAT = 1, ONNX_INT64 = 7 };
 /* `dims`: "batch,3,4". */
 void onnx_input(ot_text *graph, const char *name, int type, const char *dims);
+/* The type of a value between nodes. */
+void onnx_told(ot_text *graph, const char *name, int type, const char *dims);
 void onnx_output(ot_text *graph, const char *name);
 /* Elements as raw bytes. */
 void onnx_initializer(ot_text *graph, const char *name, int type, const char *dims,

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * take: slices of data along an axis, at the indices that a tensor holds; a table lookup where the
+ * axis is the first one. Relay's take. An index below 0 counts from the end; what is still outside
+ * is the first or the last slice. Elements keep their bits, NaNs too.
+ */
+#include "kernels/host/tensor.h"
+#include "kernels/move/take/take.h"
+
+static const optune_op_input inputs[] = {
+    {"data", "tensor [..., N, ...]", "what is looked up in", false, false},
+    {"indices", "tensor of i32 or i64", "which slices", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
+static const optune_op_attr attrs[] = {
+    {.name = "axis",
+     .kind = OPTUNE_ATTR_INT,
+     .value = "0",
+     .min = -OPTUNE_MAX_RANK,
+     .max = OPTUNE_MAX_RANK - 1,
+     .description = "what the indices count along; negative: from the end",
+     .shown = true},
+    {.name = NULL},
+};
+
+static bool is_index(optune_dtype dtype)
+{
+    return dtype.code == OPTUNE_DTYPE_UNKNOWN ||
+           (dtype.code == OPTUNE_DTYPE_INT && dtype.lanes <= 1 &&
+            (dtype.bits == 32 || dtype.bits == 64));
+}
+
+/* The dims before the axis, those of the indices in its place, and the dims behind it. */
+static bool shapes(optune_tensor *data, optune_tensor *indices, optune_tensor *out, int axis)
+{
+    bool same = true;
+    for (int d = 0; d < axis && same; d++)
+        same = optune_dim_unify(&data->dim[d], &out->dim[d]);
+    for (int d = 0; d < indices->rank && same; d++)
+        same = optune_dim_unify(&indices->dim[d], &out->dim[axis + d]);
+    for (int d = axis + 1; d < data->rank && same; d++)
+        same = optune_dim_unify(&data->dim[d], &out->dim[d - 1 + indices->rank]);
+    return same;
+}
+
+static int types(optune_call *call, optune_err *err)
+{
+    optune_tensor *data = &call->input[0].type, *indices = &call->input[1].type;
+    optune_tensor *out = &call->output[0];
+    char text[HOST_TYPE_TEXT];
+    if (!is_index(indices->dtype))
+        return optune_fail(err, OPTUNE_ETYPE, "take: indices %s are not i32 or i64",
+                           host_type_text(indices, text));
+    if (!optune_dtype_unify(&data->dtype, &out->dtype))
+        return tensor_misfit(err, "take", "output", out, "data", data, "their dtypes differ");
+    if (data->rank < 0 || indices->rank < 0)
+        return 1;
+    const int status = host_axis_settle(call, data, err);
+    if (status < 0)
+        return status;
+    const int rank = data->rank - 1 + indices->rank;
+    if (rank > OPTUNE_MAX_RANK)
+        return optune_fail(err, OPTUNE_ETYPE, "take: the output has %d dims, more than %d",
+                           rank, OPTUNE_MAX_RANK);
+    const int axis = take_axis(call);
+    if (data->dim[axis].max == 0)
+        return optune_fail(err, OPTUNE_ETYPE, "take: there is nothing in data %s to take",
+                           host_type_text(data, text));
+    if (!optune_tensor_set_rank(out, rank) || !shapes(data, indices, out, axis))
+        return tensor_misfit(err, "take", "output", out, "data", data,
+                             "it has the dims of the indices in place of the axis");
+    return optune_tensor_known(data) && optune_tensor_known(indices) ? OPTUNE_OK : 1;
+}
+
+/* What is taken is read and written; how much of data is never read is not known. */
+static double bytes(const optune_call *call)
+{
+    return 2 * (double)optune_tensor_bytes(&call->output[0]) +
+           (double)optune_tensor_bytes(&call->input[1].type);
+}
+
+/* Indices that mean a slice each, so that trials look up in all of data. */
+static bool range(const optune_call *call, int input, double *low, double *high)
+{
+    const double n = (double)call->input[0].type.dim[take_axis(call)].min;
+    *low = -n;
+    *high = n - 1;
+    return input == 1;
+}
+
+static void reference(const optune_call *call, const void *const *in, int out_index,
+                      const optune_region *region, double *out, double *magnitude)
+{
+    (void)out_index;
+    const optune_tensor *data = &call->input[0].type, *indices = &call->input[1].type;
+    const int axis = take_axis(call), more = indices->rank;
+    int64_t at[OPTUNE_MAX_RANK], n = 0;
+    for (int d = 0; d < region->rank; d++) {
+        at[d] = region->lo[d];
+        if (region->lo[d] >= region->hi[d])
+            return;
+    }
+    for (;;) {
+        int64_t which = 0, offset = 0;
+        for (int d = 0; d < more; d++)
+            which = which * indices->dim[d].min + at[axis + d];
+        which = take_slice(tensor_element(in[1], indices->dtype, which), data->dim[axis].min);
+        for (int d = 0; d < data->rank; d++)
+            offset = offset * data->dim[d].min + (d < axis    ? at[d]
+                                                  : d == axis ? which
+                                                              : at[d - 1 + more]);
+        out[n] = tensor_element(in[0], data->dtype, offset);
+        magnitude[n] = fabs(out[n]);
+        n++;
+        int d = region->rank - 1;
+        while (d >= 0 && ++at[d] == region->hi[d]) {
+            at[d] = region->lo[d];
+            d--;
+        }
+        if (d < 0)
+            return;
+    }
+}
+
+static const char *const embeddings[] = {
+    "take(f32[30522,768], i64[1,128])",
+    "take(f32[50257,768], i64[1,1024])",
+    "take(f32[32000,4096], i64[1])",
+    NULL,
+};
+
+static const char *const images[] = {
+    "take(f32[1,256,13,13], i64[26], axis=2)",
+    "take(f32[1,256,26,13], i64[26], axis=3)",
+    NULL,
+};
+
+static const optune_preset presets[] = {
+    {"embeddings", "rows of the vocabularies of BERT, GPT-2 and Llama, by token", embeddings},
+    {"images", "rows and columns of an image of YOLO that grows by two", images},
+    {NULL, NULL, NULL},
+};
+
+static const char *const samples[] = {
+    "take(f32[7], i32[3])",
+    "take(f32[19,37], i64[2,5])",
+    "take(f32[5,11], i64[])",
+    "take(f32[3,9,5], i32[4], axis=1)",
+    "take(f64[2,3,33], i64[70], axis=2)",
+    "take(i64[9,4], i32[3,2,2], axis=-1)",
+    "take(bool[6,65], i64[7])",
+    "take(i32[1,3], i32[5], axis=0)",
+    "take(f32[300,129], i64[50])",
+    NULL,
+};
+
+OPTUNE_OP(take) = {
+    .name = "take",
+    .summary = "slices along an axis at given indices, as in a table of embeddings",
+    .inputs = inputs,
+    .attrs = attrs,
+    .n_outputs = 1,
+    .pattern = OPTUNE_OPAQUE,
+    .support_level = 3,
+    .types = types,
+    .bytes = bytes,
+    .reference = reference,
+    .presets = presets,
+    .samples = samples,
+    .range = range,
+};

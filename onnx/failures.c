@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The nodes of a model that cannot be read, gathered so that one message names them all. */
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+const char *ot_onnx_node_name(const ot_onnx_proto *proto)
+{
+    if (proto->name && *proto->name)
+        return proto->name;
+    return proto->n_output ? proto->output[0] : "without a name";
+}
+
+void ot_onnx_note(ot_onnx *m, ot_onnx_failures *f, const ot_onnx_proto *proto,
+                  const optune_err *why)
+{
+    const char *op = proto->op_type ? proto->op_type : "";
+    if (!f->nodes++)
+        f->status = why->status;
+    for (int i = 0; i < f->n; i++)
+        if (!strcmp(f->all[i].op, op) && !strcmp(f->all[i].reason, why->text)) {
+            f->all[i].count++;
+            return;
+        }
+    if (f->n == f->capacity) {
+        f->capacity = f->capacity ? 2 * f->capacity : 16;
+        ot_onnx_failure *more = ot_arena_alloc(&m->arena, (size_t)f->capacity * sizeof *more);
+        for (int i = 0; i < f->n; i++)
+            more[i] = f->all[i];
+        f->all = more;
+    }
+    f->all[f->n++] =
+        (ot_onnx_failure){op, ot_arena_copy(&m->arena, why->text), ot_onnx_node_name(proto), 1};
+}
+
+int ot_onnx_report(const ot_onnx *m, const ot_onnx_failures *f, optune_err *err)
+{
+    ot_text text = {0};
+    ot_text_printf(&text, "%.200s: %d of %zu nodes cannot be read:", m->path, f->nodes,
+                   m->model->graph->n_node);
+    int told = 0;
+    for (int i = 0; i < f->n && text.n < OPTUNE_ERR_SIZE - 200; i++) {
+        const int room = (int)(OPTUNE_ERR_SIZE - text.n - 150) / (f->n == 1 ? 1 : 2);
+        ot_text_printf(&text, "%s %.40s '%.60s'", told ? ";" : "", f->all[i].op,
+                       f->all[i].node);
+        if (f->all[i].count > 1)
+            ot_text_printf(&text, " and %d more", f->all[i].count - 1);
+        ot_text_printf(&text, ": %.*s", room, f->all[i].reason);
+        told += f->all[i].count;
+    }
+    if (told < f->nodes)
+        ot_text_printf(&text, "; and %d other nodes", f->nodes - told);
+    const int status = optune_fail(err, f->status, "%s", ot_text_str(&text));
+    ot_text_release(&text);
+    return status;
+}
+
+const char *ot_onnx_lines(ot_onnx *m, const ot_onnx_failures *f)
+{
+    ot_text text = {0};
+    for (int i = 0; i < f->n; i++) {
+        ot_text_printf(&text, "%s%s '%s'", i ? "\n" : "", f->all[i].op, f->all[i].node);
+        if (f->all[i].count > 1)
+            ot_text_printf(&text, " and %d more", f->all[i].count - 1);
+        ot_text_printf(&text, ": %s", f->all[i].reason);
+    }
+    const char *lines = ot_arena_copy(&m->g->arena, ot_text_str(&text));
+    ot_text_release(&text);
+    return lines;
+}

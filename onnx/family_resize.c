@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resize and Upsample: axis by axis, each element a weighed sum of few elements of that axis. Which
+ * ones and by what weight is constant, so an axis becomes a few lookups, products and sums; nearest
+ * neighbours are one lookup.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+typedef ot_onnx_value value;
+
+enum { MOST_TAPS = 4 };
+
+/* How positions of the output are those of the input, and what is made of what lies there. */
+typedef struct how {
+    const char *mode, *where, *nearest;
+    double cubic;
+    bool exclude;
+} how;
+
+typedef struct line {
+    int64_t in, out;
+    double scale;
+} line;
+
+static how how_of(const ot_onnx_node *n)
+{
+    const bool old = n->m->opset < 11 || !strcmp(n->op->name, "Upsample");
+    return (how){
+        .mode = ot_onnx_word(n, "mode", "nearest"),
+        .where = ot_onnx_word(n, "coordinate_transformation_mode",
+                              old ? "asymmetric" : "half_pixel"),
+        .nearest = ot_onnx_word(n, "nearest_mode", old ? "floor" : "round_prefer_floor"),
+        .cubic = ot_onnx_real(n, "cubic_coeff_a", -0.75),
+        .exclude = ot_onnx_int(n, "exclude_outside", 0) != 0,
+    };
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strcmp(word, *words))
+            return true;
+    return false;
+}
+
+static int check_how(ot_onnx_node *n, const how *h)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const wheres[] = {"half_pixel",    "half_pixel_symmetric", "asymmetric",
+                                         "align_corners", "pytorch_half_pixel",   NULL};
+    static const char *const nearests[] = {"floor", "ceil", "round_prefer_floor",
+                                           "round_prefer_ceil", NULL};
+    if (!is_one_of(h->mode, modes))
+        return ot_onnx_refuse(n, "mode '%.40s' is not supported", h->mode);
+    if (!is_one_of(h->where, wheres))
+        return ot_onnx_refuse(n, "coordinate transformation '%.40s' is not supported",
+                              h->where);
+    if (!is_one_of(h->nearest, nearests))
+        return ot_onnx_refuse(n, "nearest mode '%.40s' is not supported", h->nearest);
+    return ot_onnx_int(n, "antialias", 0) ? ot_onnx_refuse(n, "antialias is not supported")
+                                          : OPTUNE_OK;
+}
+
+/* Where element i of the output lies in the input. */
+static double position(const how *h, const line *l, int64_t i)
+{
+    const double half = ((double)i + 0.5) / l->scale - 0.5;
+    if (!strcmp(h->where, "asymmetric"))
+        return (double)i / l->scale;
+    if (!strcmp(h->where, "align_corners"))
+        return l->out < 2 ? 0
+                          : (double)i * (double)(l->in - 1) / (l->scale * (double)l->in - 1);
+    if (!strcmp(h->where, "pytorch_half_pixel"))
+        return l->out < 2 ? 0 : half;
+    if (!strcmp(h->where, "half_pixel_symmetric")) {
+        const double adjust = (double)l->out / (l->scale * (double)l->in);
+        return half + (double)l->in / 2 * (1 - adjust);
+    }
+    return half;
+}
+
+static double nearest(const how *h, double x)
+{
+    return !strcmp(h->nearest, "floor")               ? floor(x)
+           : !strcmp(h->nearest, "ceil")              ? ceil(x)
+           : !strcmp(h->nearest, "round_prefer_ceil") ? floor(x + 0.5)
+                                                      : ceil(x - 0.5);
+}
+
+/* Cubic convolution's weight of an element this far away. */
+static double cubic(double a, double far)
+{
+    const double d = fabs(far);
+    if (d >= 2)
+        return 0;
+    return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1
+                  : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+}
+
+/* The elements that output element i is made of, and their weights; how many there are. */
+static int taps(const how *h, const line *l, int64_t i, int64_t *at, double *weight)
+{
+    const double x = position(h, l, i), low = floor(x);
+    const int n = *h->mode == 'n' ? 1 : *h->mode == 'l' ? 2 : 4;
+    double sum = 0;
+    for (int t = 0; t < n; t++) {
+        double where = n == 1 ? nearest(h, x) : low + t - (n == 4);
+        weight[t] = n == 1 ? 1 : n == 2 ? 1 - fabs(x - where) : cubic(h->cubic, x - where);
+        if (h->exclude && (where < 0 || where > (double)(l->in - 1)))
+            weight[t] = 0;
+        where = where < 0 ? 0 : where > (double)(l->in - 1) ? (double)(l->in - 1) : where;
+        at[t] = (int64_t)where;
+        sum += weight[t];
+    }
+    for (int t = 0; t < n && h->exclude && sum != 0; t++)
+        weight[t] /= sum;
+    return n;
+}
+
+/* A constant [n,1,1..], as many dims as `rank` says. */
+static value *column(ot_onnx_node *n, optune_dtype dtype, int64_t elements, int rank)
+{
+    value *made = NULL;
+    optune_tensor type = {.dtype = dtype, .rank = rank};
+    for (int d = 0; d < rank; d++)
+        type.dim[d] = optune_dim_of(d ? 1 : elements);
+    return ot_onnx_room(n->m, &type, &made, n->err) < 0 ? NULL : made;
+}
+
+static value *resize_axis(ot_onnx_node *n, const how *h, value *x, int axis, const line *l)
+{
+    const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
+    value *index[MOST_TAPS], *weight[MOST_TAPS], *sum = NULL;
+    const optune_tensor *type = ot_onnx_type(n->m, x);
+    const optune_dtype dtype = type->dtype;
+    int64_t at[MOST_TAPS];
+    double by[MOST_TAPS];
+    const int n_taps = taps(h, l, 0, at, by), rank = type->rank;
+    for (int t = 0; t < n_taps; t++) {
+        index[t] = column(n, i64, l->out, 1);
+        weight[t] = column(n, dtype, l->out, rank - axis);
+        if (!index[t] || !weight[t])
+            return NULL;
+    }
+    for (int64_t i = 0; i < l->out; i++) {
+        taps(h, l, i, at, by);
+        for (int t = 0; t < n_taps; t++) {
+            ((int64_t *)index[t]->data)[i] = at[t];
+            ot_elements_set(dtype, weight[t]->data, i, 1, &by[t]);
+        }
+    }
+    for (int t = 0; t < n_taps; t++) {
+        value *part =
+            ot_onnx_call(n, "take", 2, (value *const[]){x, index[t]}, "axis=%d", axis);
+        if (n_taps > 1)
+            part = part ? ot_onnx_2(n, "multiply", part, weight[t]) : NULL;
+        sum = !t ? part : sum && part ? ot_onnx_2(n, "add", sum, part) : NULL;
+    }
+    return sum;
+}
+
+/* The numbers of a constant input, or of an attribute of old opsets; 0: there are none. */
+static int numbers(ot_onnx_node *n, int i, const char *name, double to[OPTUNE_MAX_RANK])
+{
+    const ot_onnx_attr *attr = ot_onnx_attr_of(n, name);
+    const value *in = ot_onnx_in(n, i);
+    if (!in && attr) {
+        const int count = (int)(attr->n_floats < OPTUNE_MAX_RANK ? attr->n_floats : 0);
+        for (int k = 0; k < count; k++)
+            to[k] = (double)attr->floats[k];
+        return count;
+    }
+    if (!in)
+        return 0;
+    const int64_t count = in->data ? optune_tensor_elements(&in->type) : -1;
+    if (count < 0 || count > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "'%s' is no constant, or has too many values", name);
+    for (int64_t k = 0; k < count; k++)
+        ot_elements(in->type.dtype, in->data, k, 1, &to[k]);
+    return (int)count;
+}
+
+/* One scale for all axes, the smallest or the largest of theirs. */
+static int keep_aspect(ot_onnx_node *n, int count, line *const *axis, double *size)
+{
+    const char *policy = ot_onnx_word(n, "keep_aspect_ratio_policy", "stretch");
+    const bool smaller = !strcmp(policy, "not_larger");
+    if (!strcmp(policy, "stretch") || count < 1)
+        return OPTUNE_OK;
+    if (!smaller && strcmp(policy, "not_smaller"))
+        return ot_onnx_refuse(n, "policy '%.40s' is not supported", policy);
+    double scale = size[0] / (double)axis[0]->in;
+    for (int k = 1; k < count; k++) {
+        const double one = size[k] / (double)axis[k]->in;
+        scale = (one < scale) == smaller ? one : scale;
+    }
+    for (int k = 0; k < count; k++) {
+        axis[k]->scale = scale;
+        size[k] = floor(scale * (double)axis[k]->in + 0.5);
+    }
+    return OPTUNE_OK;
+}
+
+/* Every axis's extents and scale. */
+static int lines_of(ot_onnx_node *n, int rank, line *l)
+{
+    const bool two = !strcmp(n->op->name, "Upsample") || n->m->opset < 11;
+    double scale[OPTUNE_MAX_RANK], size[OPTUNE_MAX_RANK];
+    ot_onnx_list axes;
+    line *axis[OPTUNE_MAX_RANK];
+    const int n_scales = numbers(n, two ? 1 : 2, "scales", scale);
+    const int n_sizes = n_scales || two ? 0 : numbers(n, 3, "sizes", size);
+    const int some = n_sizes < 0 ? n_sizes : ot_onnx_ints(n, "axes", &axes);
+    if (n_scales < 0 || some < 0)
+        return n->err->status;
+    const int count = n_scales ? n_scales : n_sizes;
+    if (count != (some ? axes.n : rank))
+        return ot_onnx_refuse(n, "%d scales or sizes for %d axes", count, some ? axes.n : rank);
+    for (int k = 0; k < count; k++) {
+        const int d = some ? ot_onnx_axis(n, axes.i[k], rank) : k;
+        if (d < 0)
+            return n->err->status;
+        axis[k] = &l[d];
+        axis[k]->scale = n_scales ? scale[k] : size[k] / (double)l[d].in;
+    }
+    const int kept = n_sizes ? keep_aspect(n, count, axis, size) : OPTUNE_OK;
+    for (int k = 0; k < count && kept >= 0; k++) {
+        const double out =
+            n_scales ? floor((double)axis[k]->in * (double)(float)scale[k]) : size[k];
+        if (!(axis[k]->scale > 0) || !(out >= 1) || out > OPTUNE_MAX_DIM)
+            return ot_onnx_refuse(n, "a scale of %g from %lld", axis[k]->scale,
+                                  (long long)axis[k]->in);
+        axis[k]->out = (int64_t)out;
+    }
+    return kept;
+}
+
+static int resize(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    int64_t dim[OPTUNE_MAX_RANK];
+    line l[OPTUNE_MAX_RANK];
+    const how h = how_of(n);
+    if (!x || !ot_onnx_dims(n, x, dim) || check_how(n, &h) < 0)
+        return n->err->status;
+    const optune_tensor *type = ot_onnx_type(n->m, x);
+    const int rank = type->rank;
+    if (*h.mode != 'n' && type->dtype.code != OPTUNE_DTYPE_FLOAT &&
+        type->dtype.code != OPTUNE_DTYPE_BFLOAT)
+        return ot_onnx_refuse(n, "mode '%s' is for floating types", h.mode);
+    for (int d = 0; d < rank; d++)
+        l[d] = (line){.in = dim[d], .out = dim[d], .scale = 1};
+    if (lines_of(n, rank, l) < 0)
+        return n->err->status;
+    for (int d = 0; d < rank && x; d++) {
+        if (l[d].out == l[d].in && l[d].scale == 1)
+            continue;
+        if (l[d].in < 1)
+            return ot_onnx_refuse(n, "there is nothing along axis %d", d);
+        x = resize_axis(n, &h, x, d, &l[d]);
+    }
+    return ot_onnx_give(n, 0, x);
+}
+
+static const ot_onnx_op ops[] = {
+    {"Resize", resize, NULL},
+    {"Upsample", resize, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(resize) = {ops};

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators of models as people export them, one small model of our own each: what is computed is
+ * held against numbers worked out by hand.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "graph/graph.h"
+#include "support/onnx_file.h"
+
+static char folder[256];
+
+static int make_folder(void **state)
+{
+    optune_err err = {0};
+    (void)state;
+    return ot_temp_dir(folder, sizeof folder, &err);
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    ot_remove_tree(folder);
+    return 0;
+}
+
+/* The graph, emptied, as a model that is read. */
+static optune_graph *read_graph(ot_text *graph, int64_t opset)
+{
+    char path[512];
+    ot_text model = {0};
+    optune_graph *g = NULL;
+    optune_err err = {0};
+    onnx_output(graph, "y");
+    onnx_model(graph, opset, &model);
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    ot_text_release(&model);
+    const int status = optune_graph_read(path, &g, &err);
+    if (status < 0)
+        print_error("%s\n", err.text);
+    assert_true(status >= 0);
+    return g;
+}
+
+static void gives(optune_graph *g, const void *const *in, int n, const float *want)
+{
+    optune_values *values = NULL;
+    optune_err err = {0};
+    check_ok(optune_graph_evaluate(g, in, NULL, &values, &err));
+    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
+    const float *got = optune_values_data(values, 0);
+    for (int i = 0; i < n; i++)
+        if (!(fabsf(got[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i])))) {
+            print_error("element %d is %.9g, not %.9g\n", i, got[i], want[i]);
+            fail();
+        }
+    optune_values_free(values);
+    optune_graph_close(g);
+}
+
+/* A number per element: Round's halves go to the even one. */
+static void one_by_one(void **state)
+{
+    static const float x[] = {-1.5f, -0.5f, 0.5f, 2.5f};
+    static const struct {
+        const char *op;
+        float y[4];
+    } all[] = {
+        {"Floor", {-2, -1, 0, 2}},
+        {"Ceil", {-1, 0, 1, 3}},
+        {"Round", {-2, 0, 0, 2}},
+        {"Erf", {-0.96610515f, -0.52049988f, 0.52049988f, 0.99959305f}},
+        {"Gelu", {-0.10021080f, -0.15426877f, 0.34573123f, 2.48447583f}},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "4");
+        onnx_node(&g, all[i].op, "only", "x", "y", NULL);
+        gives(read_graph(&g, 20), (const void *const[]){x}, 4, all[i].y);
+    }
+}
+
+/* A table of embeddings: the indices are an input, one of them from the end; what is outside is the
+ * nearest slice. */
+static void embeddings(void **state)
+{
+    static const float table[3][2] = {{1, 2}, {3, 4}, {5, 6}};
+    static const int64_t tokens[] = {2, -3, 1, 7};
+    static const float rows[] = {5, 6, 1, 2, 3, 4, 5, 6};
+    ot_text g = {0};
+    (void)state;
+    onnx_initializer(&g, "table", ONNX_FLOAT, "3,2", table, sizeof table);
+    onnx_input(&g, "x", ONNX_INT64, "1,4");
+    onnx_node(&g, "Gather", "embed", "table x", "y", NULL);
+    gives(read_graph(&g, 17), (const void *const[]){tokens}, 8, rows);
+}
+
+/* Constant indices in no order are looked up along any axis. */
+static void shuffled(void **state)
+{
+    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    static const int64_t order[] = {5, 0, 3, 1, 4, 2};
+    static const float want[] = {6, 1, 4, 2, 5, 3, 12, 7, 10, 8, 11, 9};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "2,6");
+    onnx_initializer(&g, "order", ONNX_INT64, "6", order, sizeof order);
+    attr_int(&attrs, "axis", 1);
+    onnx_node(&g, "Gather", "shuffle", "x order", "y", &attrs);
+    gives(read_graph(&g, 17), (const void *const[]){x}, 12, want);
+}
+
+/* Opset 10 counts from corners, opset 11 from the middle of elements. */
+static void images_grow(void **state)
+{
+    static const float x[] = {1, 2, 3, 4}, scales[] = {1, 1, 2, 2};
+    static const int64_t sizes[] = {1, 1, 1, 8};
+    static const float twice[] = {1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4};
+    static const float corners[] = {1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 4};
+    static const float middles[] = {1, 1.25f, 1.75f, 2.25f, 2.75f, 3.25f, 3.75f, 4};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int opset = 9; opset <= 13; opset += 4) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2");
+        onnx_initializer(&g, "scales", ONNX_FLOAT, "4", scales, sizeof scales);
+        onnx_node(&g, opset < 10 ? "Upsample" : "Resize", "grow",
+                  opset < 10 ? "x scales" : "x - scales", "y", NULL);
+        gives(read_graph(&g, opset), (const void *const[]){x}, 16, twice);
+    }
+    static const float row[] = {1, 1, 1, 2};
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,1,4");
+    onnx_initializer(&g, "scales", ONNX_FLOAT, "4", row, sizeof row);
+    attr_text(&attrs, "mode", "linear");
+    onnx_node(&g, "Resize", "grow", "x scales", "y", &attrs);
+    gives(read_graph(&g, 10), (const void *const[]){x}, 8, corners);
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,1,4");
+    onnx_initializer(&g, "sizes", ONNX_INT64, "4", sizes, sizeof sizes);
+    attr_text(&attrs, "mode", "linear");
+    onnx_node(&g, "Resize", "grow", "x - - sizes", "y", &attrs);
+    gives(read_graph(&g, 13), (const void *const[]){x}, 8, middles);
+}
+
+/* One node of x [2,3] and a parameter p; its result by hand. */
+typedef struct single {
+    const char *op, *attr;
+    int64_t value, p[6];
+    const char *dims; /* of p */
+    int n;
+    float out[12];
+} single;
+
+static void chosen(void **state)
+{
+    static const float x[] = {-1, 2, 3, 4, -5, 6};
+    static const single all[] = {
+        {"TopK", "axis", 1, {2}, "1", 4, {3, 2, 6, 4}},
+        {"Trilu", NULL, 0, {1}, "", 6, {0, 2, 3, 0, 0, 6}},
+        {"Trilu", "upper", 0, {0}, "", 6, {-1, 0, 0, 4, -5, 0}},
+        {"GatherElements", "axis", 1, {2, 0, -2, 1}, "2,2", 4, {3, -1, -5, -5}},
+        {"GatherElements", "axis", 0, {1, 0, -1}, "1,3", 3, {4, 2, 6}},
+        {"GatherND", NULL, 0, {0, 2, -1, 0}, "2,2", 2, {3, 4}},
+        {"GatherND", NULL, 0, {1}, "1,1", 3, {4, -5, 6}},
+        {"CumProd", NULL, 0, {1}, "", 6, {-1, -2, -6, 4, -20, -120}},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        const single *s = &all[i];
+        ot_text g = {0}, attrs = {0};
+        size_t count = 1;
+        for (const char *d = s->dims; *d; d += strcspn(d, ","), d += *d == ',')
+            count *= (size_t)strtol(d, NULL, 10);
+        onnx_input(&g, "x", ONNX_FLOAT, "2,3");
+        onnx_initializer(&g, "p", ONNX_INT64, s->dims, s->p, count * sizeof(int64_t));
+        if (s->attr)
+            attr_int(&attrs, s->attr, s->value);
+        onnx_node(&g, s->op, "only", "x p", strcmp(s->op, "TopK") ? "y" : "y at", &attrs);
+        print_message("%s\n", s->op);
+        gives(read_graph(&g, strcmp(s->op, "CumProd") ? 14 : 26), (const void *const[]){x},
+              s->n, s->out);
+    }
+}
+
+/* Padding repeats what is there: the last element, the others backwards, all from the start. */
+static void padded(void **state)
+{
+    static const float x[] = {1, 2, 3};
+    static const int64_t pads[] = {2, 2};
+    static const struct {
+        const char *mode;
+        float y[7];
+    } all[] = {
+        {"edge", {1, 1, 1, 2, 3, 3, 3}},
+        {"reflect", {3, 2, 1, 2, 3, 2, 1}},
+        {"wrap", {2, 3, 1, 2, 3, 1, 2}},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "3");
+        onnx_initializer(&g, "pads", ONNX_INT64, "2", pads, sizeof pads);
+        attr_text(&attrs, "mode", all[i].mode);
+        onnx_node(&g, "Pad", "only", "x pads", "y", &attrs);
+        gives(read_graph(&g, 19), (const void *const[]){x}, 7, all[i].y);
+    }
+}
+
+/* The rest of a division has the sign of what is divided. */
+static void remainders(void **state)
+{
+    static const float x[] = {7, -7, 5.5f, -0.5f}, by[] = {3, 3, -2, INFINITY};
+    static const float want[] = {1, -1, 1.5f, -0.5f};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    onnx_initializer(&g, "by", ONNX_FLOAT, "4", by, sizeof by);
+    attr_int(&attrs, "fmod", 1);
+    onnx_node(&g, "Mod", "rest", "x by", "y", &attrs);
+    gives(read_graph(&g, 13), (const void *const[]){x}, 4, want);
+}
+
+static void squares(void **state)
+{
+    static const float x[] = {3, -2.5f}, two[] = {2}, want[] = {9, 6.25f};
+    ot_text g = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "2");
+    onnx_initializer(&g, "two", ONNX_FLOAT, "", two, sizeof two);
+    onnx_node(&g, "Pow", "only", "x two", "y", NULL);
+    optune_graph *graph = read_graph(&g, 13);
+    assert_non_null(strstr(optune_graph_text(graph, true), "multiply(x, x)"));
+    gives(graph, (const void *const[]){x}, 2, want);
+}
+
+/* An index below 0 counts from the end here, too. */
+static void hot(void **state)
+{
+    static const int64_t x[] = {1, -1}, depth[] = {3};
+    static const float two[] = {0, 1}, want[] = {0, 1, 0, 0, 0, 1};
+    ot_text g = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_INT64, "2");
+    onnx_initializer(&g, "depth", ONNX_INT64, "1", depth, sizeof depth);
+    onnx_initializer(&g, "two", ONNX_FLOAT, "2", two, sizeof two);
+    onnx_node(&g, "OneHot", "only", "x depth two", "y", NULL);
+    gives(read_graph(&g, 17), (const void *const[]){x}, 6, want);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_by_one),  cmocka_unit_test(embeddings), cmocka_unit_test(shuffled),
+        cmocka_unit_test(images_grow), cmocka_unit_test(chosen),     cmocka_unit_test(padded),
+        cmocka_unit_test(remainders),  cmocka_unit_test(hot),        cmocka_unit_test(squares),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
