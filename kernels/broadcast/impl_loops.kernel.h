@@ -42,7 +42,7 @@ INLINE i64 items(const generic_call *c)
     DIMS(dim##k, X##k);                                                                        \
     const i64 from##k = offset(dim##k, X##k##_RANK, at);                                       \
     const i64 step##k = X##k##_RANK > 0 && dim##k[X##k##_RANK > 0 ? X##k##_RANK - 1 : 0] != 1;
-#define VALUE(k) const SCALAR x##k = (SCALAR)READ(k, from##k + j * step##k);
+#define VALUE(k) const X##k##_V x##k = (X##k##_V)READ(k, from##k + j * step##k);
 
 /* Runs along the innermost dim. */
 INLINE void some(const generic_call *c, i64 first, i64 last)

@@ -7,6 +7,19 @@ OPTUNE_SCALAR(times, 0, x0 *x1);
 
 static const optune_reduce expressions = {&one, &reduce_value, &times, &reduce_value, true};
 
+/* The reference counts in doubles, which cannot wrap modulo 2^64: such products stay small. */
+static bool range(const optune_call *call, int input, double *low, double *high)
+{
+    const optune_tensor *type = &call->input[input].type;
+    const bool is_signed = type->dtype.code == OPTUNE_DTYPE_INT;
+    if ((!is_signed && type->dtype.code != OPTUNE_DTYPE_UINT) || type->dtype.bits < 64)
+        return false;
+    const bool few = optune_tensor_known(type) && optune_tensor_elements(type) <= 50;
+    *low = few || !is_signed ? 1 : -1;
+    *high = few ? 2 : 1;
+    return true;
+}
+
 static const char *const samples[] = {
     "prod(f32[7])",
     "prod(f32[33,70], axis=[1])",
@@ -17,6 +30,7 @@ static const char *const samples[] = {
     "prod(f32[5,6,1,9], axis=[0,2])",
     "prod(f64[2,1001], axis=[-1])",
     "prod(f64[129,5], axis=[0], keepdims=true)",
+    "prod(i64[13,1], axis=[0])",
     NULL,
 };
 
@@ -27,5 +41,6 @@ OPTUNE_OP(prod) = {
     .attrs = reduce_attrs,
     .support_level = 4,
     .samples = samples,
+    .range = range,
     OPTUNE_REDUCTION_OP(expressions),
 };
