@@ -101,6 +101,19 @@ static uint16_t to_bfloat(double x)
             out[first + i] = (type)round(from[i]);                                             \
     } while (0)
 
+/* The nearest that there is: INT64_MAX is no double, and what it became must become it again. */
+static int64_t to_int64(double x)
+{
+    return x >= 0x1p63 ? INT64_MAX : x < -0x1p63 ? INT64_MIN : llrint(x);
+}
+
+static uint64_t to_uint64(double x)
+{
+    if (x < 0x1p63) /* what is negative wraps, as in the narrower ones */
+        return (uint64_t)to_int64(x);
+    return x >= 0x1p64 ? UINT64_MAX : (uint64_t)x;
+}
+
 void ot_elements_set(optune_dtype dtype, void *data, int64_t first, int64_t n,
                      const double *from)
 {
@@ -129,7 +142,7 @@ void ot_elements_set(optune_dtype dtype, void *data, int64_t first, int64_t n,
     else if (dtype.bits == 32)
         STORE_AS(uint32_t, llrint);
     else if (sign)
-        STORE_AS(int64_t, llrint);
+        STORE_AS(int64_t, to_int64);
     else
-        STORE_AS(uint64_t, llrint);
+        STORE_AS(uint64_t, to_uint64);
 }

@@ -106,6 +106,8 @@ static void scalar_reference(const optune_call *call, const void *const *in,
     int64_t stride[OPTUNE_MAX_OPERANDS][OPTUNE_MAX_RANK], at[OPTUNE_MAX_RANK], n = 0;
     double x[OPTUNE_MAX_OPERANDS] = {0}, number[OPTUNE_MAX_NUMBERS];
     optune_call_numbers(call, number);
+    for (int i = 0; i < OPTUNE_MAX_NUMBERS && n_in; i++) /* as templates have them */
+        number[i] = optune_number_in(call->input[call->n_inputs - 1].type.dtype, number[i]);
     for (int i = 0; i < n_in; i++)
         broadcast_strides(&call->input[i].type, region->rank, stride[i]);
     memcpy(at, region->lo, sizeof(at));
@@ -191,7 +193,7 @@ static void reduce_reference(const optune_call *call, const void *const *in,
             }
         }
         out[n] = ot_number_as(call->output[0].dtype,
-                           run_scalar(op->finish, sum, (double)r.count, number));
+                              run_scalar(op->finish, sum, (double)r.count, number));
         magnitude[n] = op->rounds
                            ? fmax(fabs(run_scalar(op->finish, size, (double)r.count, number)),
                                   fabs(out[n]))

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of one or more tensors, element by element, that ours know by another name. */
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -25,11 +27,26 @@ static bool floating(const ot_onnx_node *n, const ot_onnx_value *value)
     return code == OPTUNE_DTYPE_FLOAT || code == OPTUNE_DTYPE_BFLOAT;
 }
 
-static ot_onnx_value *cast(ot_onnx_node *n, ot_onnx_value *value, optune_dtype dtype)
+static const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
+
+/* The exponent may have a dtype of its own; powers of integers are cut off towards 0. */
+static int power(ot_onnx_node *n)
 {
-    char name[16];
-    ot_print_dtype(dtype, name, sizeof name);
-    return ot_onnx_call(n, "cast", 1, &value, "dtype=%s", name);
+    ot_onnx_value *x = ot_onnx_need(n, 0), *y = ot_onnx_need(n, 1);
+    if (!x || !y)
+        return n->err->status;
+    const optune_dtype dtype = ot_onnx_type(n->m, x)->dtype;
+    double by = 0;
+    if (y->data && !y->type.rank)
+        ot_elements(y->type.dtype, y->data, 0, 1, &by);
+    if (by == 2) /* as variances are written */
+        return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", x, x));
+    if (floating(n, x) && optune_dtype_equal(dtype, ot_onnx_type(n->m, y)->dtype))
+        return binary(n);
+    if (floating(n, x))
+        return ot_onnx_give(n, 0, ot_onnx_2(n, "power", x, ot_onnx_as(n, y, dtype)));
+    ot_onnx_value *all = ot_onnx_2(n, "power", ot_onnx_as(n, x, f64), ot_onnx_as(n, y, f64));
+    return ot_onnx_give(n, 0, ot_onnx_as(n, all, dtype));
 }
 
 /* Quotients of integers are cut off towards 0. */
@@ -38,7 +55,6 @@ static int divide(ot_onnx_node *n)
     ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
     if (!a || !b || floating(n, a))
         return binary(n);
-    const optune_dtype real = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
     const optune_dtype whole = ot_onnx_type(n->m, a)->dtype;
     if (!b->data)
         return ot_onnx_refuse(n, "integers are only divided by constants");
@@ -48,28 +64,8 @@ static int divide(ot_onnx_node *n)
         if (by == 0)
             return ot_onnx_refuse(n, "an integer is divided by 0");
     }
-    ot_onnx_value *all = ot_onnx_2(n, "divide", cast(n, a, real), cast(n, b, real));
-    return ot_onnx_give(n, 0, all ? cast(n, all, whole) : NULL);
-}
-
-/* The result has the base's type; powers of integers are those of doubles, rounded down to it. */
-static int power(ot_onnx_node *n)
-{
-    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
-    if (!a || !b)
-        return n->err->status;
-    const optune_dtype wide = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
-    const optune_dtype base = ot_onnx_type(n->m, a)->dtype;
-    const bool same = optune_dtype_equal(base, ot_onnx_type(n->m, b)->dtype);
-    double by = 0;
-    if (b->data && !b->type.rank)
-        ot_elements(b->type.dtype, b->data, 0, 1, &by);
-    if (by == 2) /* as variances are written */
-        return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", a, a));
-    if (floating(n, a))
-        return ot_onnx_give(n, 0, ot_onnx_2(n, "power", a, same ? b : cast(n, b, base)));
-    ot_onnx_value *all = ot_onnx_2(n, "power", cast(n, a, wide), cast(n, b, wide));
-    return ot_onnx_give(n, 0, all ? cast(n, all, base) : NULL);
+    ot_onnx_value *all = ot_onnx_2(n, "divide", ot_onnx_as(n, a, f64), ot_onnx_as(n, b, f64));
+    return ot_onnx_give(n, 0, ot_onnx_as(n, all, whole));
 }
 
 /* Of any number of inputs. */
@@ -117,17 +113,17 @@ static int reciprocal(ot_onnx_node *n)
     return ot_onnx_give(n, 0, x ? ot_onnx_2(n, "divide", ot_onnx_number(n, x, 1), x) : NULL);
 }
 
+/* 1, -1, or what is neither: 0 and NaN stay. */
 static int sign(ot_onnx_node *n)
 {
     ot_onnx_value *x = ot_onnx_need(n, 0);
     if (!x)
         return n->err->status;
-    ot_onnx_value *zero = ot_onnx_number(n, x, 0), *one = ot_onnx_number(n, x, 1);
-    ot_onnx_value *const up[] = {ot_onnx_2(n, "greater", x, zero), one, zero};
-    ot_onnx_value *const down[] = {ot_onnx_2(n, "less", x, zero), one, zero};
-    return ot_onnx_give(n, 0,
-                        ot_onnx_2(n, "subtract", ot_onnx_call(n, "where", 3, up, NULL),
-                                  ot_onnx_call(n, "where", 3, down, NULL)));
+    ot_onnx_value *zero = ot_onnx_number(n, x, 0);
+    ot_onnx_value *const below[] = {ot_onnx_2(n, "less", x, zero), ot_onnx_number(n, x, -1), x};
+    ot_onnx_value *const all[] = {ot_onnx_2(n, "greater", x, zero), ot_onnx_number(n, x, 1),
+                                  ot_onnx_call(n, "where", 3, below, NULL)};
+    return ot_onnx_give(n, 0, ot_onnx_call(n, "where", 3, all, NULL));
 }
 
 static int where(ot_onnx_node *n)
@@ -147,41 +143,50 @@ static int cast_to(ot_onnx_node *n)
         dtype = ot_onnx_type(n->m, like)->dtype;
     else if (ot_onnx_dtype((int)ot_onnx_int(n, "to", 0), &dtype, n->err) < 0)
         return n->err->status;
-    if (optune_dtype_equal(dtype, ot_onnx_type(n->m, x)->dtype))
-        return ot_onnx_give(n, 0, x);
-    return ot_onnx_give(n, 0, cast(n, x, dtype));
+    return ot_onnx_give(n, 0, ot_onnx_as(n, x, dtype));
 }
 
-/* A limit as an attribute of old opsets, or a constant input. */
-static int limit(ot_onnx_node *n, const char *name, int i, double *value)
+/* A finite number that a limit is: an attribute of old opsets, a constant input, or `usual`. */
+static bool limit(const ot_onnx_node *n, const char *name, int i, double usual, double *value)
 {
     const ot_onnx_value *in = ot_onnx_in(n, i);
-    *value = ot_onnx_real(n, name, *value);
-    if (!in)
-        return OPTUNE_OK;
-    if (!in->data || optune_tensor_elements(&in->type) != 1)
-        return ot_onnx_refuse(n, "'%s' is no constant number", name);
-    ot_elements(in->type.dtype, in->data, 0, 1, value);
-    return OPTUNE_OK;
+    *value = ot_onnx_real(n, name, usual);
+    if (in && (!in->data || optune_tensor_elements(&in->type) != 1))
+        return false;
+    if (in)
+        ot_elements(in->type.dtype, in->data, 0, 1, value);
+    return isfinite(*value);
 }
 
+/* The largest finite value. */
+static double largest(optune_dtype dtype)
+{
+    if (dtype.code == OPTUNE_DTYPE_BFLOAT)
+        return 0x1.fep127;
+    return dtype.bits == 16 ? 65504 : dtype.bits == 32 ? FLT_MAX : DBL_MAX;
+}
+
+/* One operator where numbers say it; else each limit by itself, exact in any dtype. */
 static int clip(ot_onnx_node *n)
 {
     ot_onnx_value *x = ot_onnx_need(n, 0);
-    double low = -3.4028234663852886e38, high = -low;
-    if (x && !floating(n, x)) {
-        low = -9.3e18;
-        high = 1.9e19;
+    double low, high;
+    if (!x)
+        return n->err->status;
+    const double most = largest(ot_onnx_type(n->m, x)->dtype);
+    const bool numbers = limit(n, "min", 1, -most, &low) && limit(n, "max", 2, most, &high);
+    if (floating(n, x) && numbers)
+        return ot_onnx_give(n, 0,
+                            ot_onnx_call(n, "clip", 1, &x, "a_min=%.17g, a_max=%.17g",
+                                         low > high ? high : low, high));
+    const char *const names[] = {"min", "max"}, *const ops[] = {"maximum", "minimum"};
+    for (int i = 0; i < 2 && x; i++) {
+        ot_onnx_value *in = ot_onnx_in(n, i + 1);
+        if (ot_onnx_attr_of(n, names[i]))
+            in = ot_onnx_number(n, x, ot_onnx_real(n, names[i], 0));
+        x = in ? ot_onnx_2(n, ops[i], x, in) : x;
     }
-    int status = x ? limit(n, "min", 1, &low) : n->err->status;
-    if (status >= 0)
-        status = limit(n, "max", 2, &high);
-    if (status < 0)
-        return status;
-    if (low > high) /* all become the upper one */
-        low = high;
-    return ot_onnx_give(n, 0,
-                        ot_onnx_call(n, "clip", 1, &x, "a_min=%.17g, a_max=%.17g", low, high));
+    return ot_onnx_give(n, 0, x);
 }
 
 static const ot_onnx_op ops[] = {
@@ -201,7 +206,7 @@ static const ot_onnx_op ops[] = {
     {"Sub", binary, "subtract"},
     {"Mul", binary, "multiply"},
     {"Div", divide, "divide"},
-    {"Pow", power, NULL},
+    {"Pow", power, "power"},
     {"And", binary, "minimum"},
     {"Or", binary, "maximum"},
     {"Equal", binary, "equal"},

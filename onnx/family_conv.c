@@ -13,7 +13,14 @@ static int normalise(ot_onnx_node *norm, int64_t channels, weights *w)
     const int status = ot_onnx_affine(norm, &scale, &shift);
     if (status < 0)
         return status;
+    if (ot_onnx_type(norm->m, scale)->dim[0].min != channels)
+        return ot_onnx_refuse(norm, "its parameters are not as long as it has channels");
     const int64_t each[] = {channels, 1, 1, 1};
+    const optune_dtype dtype = ot_onnx_type(norm->m, w->weight)->dtype;
+    scale = ot_onnx_as(norm, scale, dtype);
+    shift = ot_onnx_as(norm, shift, dtype);
+    if (!scale || !shift)
+        return norm->err->status;
     w->weight = ot_onnx_2(norm, "multiply", w->weight, ot_onnx_reshape(norm, scale, 4, each));
     w->bias = w->bias
                   ? ot_onnx_2(norm, "add", ot_onnx_2(norm, "multiply", w->bias, scale), shift)
@@ -23,8 +30,14 @@ static int normalise(ot_onnx_node *norm, int64_t channels, weights *w)
 
 static ot_onnx_value *biased(ot_onnx_node *n, ot_onnx_value *value, ot_onnx_value *bias)
 {
-    if (!bias)
+    if (!bias || !value)
         return value;
+    const optune_tensor *to = ot_onnx_type(n->m, value), *type = ot_onnx_type(n->m, bias);
+    if (type->rank != 1 || (optune_dim_known(&to->dim[1]) && optune_dim_known(&type->dim[0]) &&
+                            to->dim[1].min != type->dim[0].min)) {
+        ot_onnx_refuse(n, "its bias is no list of a number for each of its channels");
+        return NULL;
+    }
     return ot_onnx_2(n, "add", value, ot_onnx_reshape(n, bias, 3, (const int64_t[]){-1, 1, 1}));
 }
 

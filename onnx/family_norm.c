@@ -27,6 +27,9 @@ static int batch_normalization(ot_onnx_node *n)
         return status;
     if (rank < 2)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 2", rank);
+    const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
+    scale = ot_onnx_as(n, scale, dtype); /* parameters may be wider */
+    shift = ot_onnx_as(n, shift, dtype);
     return ot_onnx_give(n, 0,
                         scaled(n, data, channels(n, scale, rank), channels(n, shift, rank)));
 }

@@ -5,7 +5,6 @@
  * cannot be read does not end it: what depends on it is passed over, the others are read, and the
  * failure names all that is in the way.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +23,12 @@ static const char *text_or_none(const char *s)
     return s ? s : "";
 }
 
+static void want(ot_names *wanted, const char *name)
+{
+    if (*name && !ot_names_find(wanted, name))
+        ot_names_add(wanted, name, 1);
+}
+
 static void count_use(ot_onnx *m, const char *name, int node, int *n)
 {
     if (!*name)
@@ -35,6 +40,25 @@ static void count_use(ot_onnx *m, const char *name, int node, int *n)
     m->use[*at].node = node;
 }
 
+/* Marks what nothing reads as done, so that exporters' left-overs are neither read nor readers. */
+static void drop_unread(ot_onnx *m)
+{
+    const ot_onnx_graph *g = m->model->graph;
+    ot_names wanted = {0};
+    for (size_t i = 0; i < g->n_output; i++)
+        want(&wanted, text_or_none(g->output[i]->name));
+    for (size_t i = g->n_node; i-- > 0;) {
+        const ot_onnx_proto *node = g->node[i];
+        bool read = false;
+        for (size_t k = 0; k < node->n_output; k++)
+            read = read || ot_names_find(&wanted, node->output[k]);
+        m->done[i] = !read && node->n_output;
+        for (size_t k = 0; k < node->n_input && !m->done[i]; k++)
+            want(&wanted, node->input[k]);
+    }
+    ot_names_release(&wanted);
+}
+
 static void count_uses(ot_onnx *m)
 {
     const ot_onnx_graph *g = m->model->graph;
@@ -44,9 +68,10 @@ static void count_uses(ot_onnx *m)
         most += g->node[i]->n_input;
     m->use = ot_arena_alloc(&m->arena, (most + 1) * sizeof *m->use);
     m->done = ot_arena_alloc(&m->arena, g->n_node + 1);
+    drop_unread(m);
     for (size_t i = 0; i < g->n_node; i++) {
         const ot_onnx_proto *node = g->node[i];
-        for (size_t k = 0; k < node->n_input; k++)
+        for (size_t k = 0; k < node->n_input && !m->done[i]; k++)
             count_use(m, node->input[k], (int)i, &n);
         for (size_t k = 0; k < node->n_output; k++)
             if (*node->output[k])
@@ -65,7 +90,11 @@ static int take_initializers(ot_onnx *m, optune_err *err)
         const char *name = text_or_none(g->initializer[i]->name);
         optune_err inner = {0};
         ot_onnx_value *value = NULL;
-        const int status = ot_onnx_take(m, g->initializer[i], &value, &inner);
+        int status = OPTUNE_OK;
+        if (ot_onnx_named(m, name))
+            status = optune_fail(&inner, OPTUNE_EDAMAGED, "there are two of this name");
+        if (status >= 0)
+            status = ot_onnx_take(m, g->initializer[i], &value, &inner);
         if (status < 0)
             return in_tensor(m, "initializer", name, status, &inner, err);
         ot_onnx_name(m, name, value);
@@ -74,59 +103,6 @@ static int take_initializers(ot_onnx *m, optune_err *err)
         return optune_fail(err, OPTUNE_EUNSUPPORTED, "%.200s: it has sparse initializers",
                            m->path);
     return OPTUNE_OK;
-}
-
-static const optune_binding *binding_of(const ot_onnx *m, const char *dim)
-{
-    for (int i = 0; i < m->n_bind; i++)
-        if (!strcmp(m->bind[i].dim, dim))
-            return &m->bind[i];
-    return NULL;
-}
-
-/* What a dim is called in the graph: the file's name, or the input's and the dim's number. */
-static void dim_name(const Onnx__TensorShapeProto__Dimension *dim, const char *input, int d,
-                     char name[OPTUNE_DIM_NAME_SIZE])
-{
-    const bool named =
-        dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-        dim->dim_param && *dim->dim_param;
-    if (named)
-        snprintf(name, OPTUNE_DIM_NAME_SIZE, "%.15s", dim->dim_param);
-    else
-        snprintf(name, OPTUNE_DIM_NAME_SIZE, "%.12s_%d", input, d);
-    for (char *c = name; *c; c++)
-        *c = isalnum((unsigned char)*c) ? *c : '_';
-    if (isdigit((unsigned char)*name))
-        *name = 'n';
-}
-
-static int dims_of(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *input,
-                   optune_tensor *type, optune_err *err)
-{
-    if (shape->n_dim > OPTUNE_MAX_RANK)
-        return optune_fail(err, OPTUNE_ELIMIT, "%zu dims, more than %d", shape->n_dim,
-                           OPTUNE_MAX_RANK);
-    type->rank = (int)shape->n_dim;
-    for (int d = 0; d < type->rank; d++) {
-        const Onnx__TensorShapeProto__Dimension *dim = shape->dim[d];
-        char name[OPTUNE_DIM_NAME_SIZE];
-        dim_name(dim, input, d, name);
-        const optune_binding *bound = binding_of(m, name);
-        int64_t value = bound ? bound->value : -1;
-        if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
-            value = dim->dim_value;
-        else if (!bound) {
-            type->dim[d] = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
-            memcpy(type->dim[d].name, name, sizeof name);
-            continue;
-        }
-        if (value < 0 || value > OPTUNE_MAX_DIM)
-            return optune_fail(err, OPTUNE_ELIMIT, "a dim of %lld", (long long)value);
-        type->dim[d] = optune_dim_of(value);
-    }
-    return ot_tensor_fits(type) ? OPTUNE_OK
-                                : optune_fail(err, OPTUNE_ELIMIT, "its dims overflow");
 }
 
 static int take_input(ot_onnx *m, const ot_onnx_info *info, optune_err *err)
@@ -138,7 +114,7 @@ static int take_input(ot_onnx *m, const ot_onnx_info *info, optune_err *err)
     optune_tensor type = {0};
     int status = ot_onnx_dtype(info->type->tensor_type->elem_type, &type.dtype, err);
     if (status >= 0)
-        status = dims_of(m, info->type->tensor_type->shape, name, &type, err);
+        status = ot_onnx_shape(m, info->type->tensor_type->shape, name, &type, err);
     if (status < 0)
         return status;
     ot_text text = {0};
@@ -157,10 +133,13 @@ static int take_inputs(ot_onnx *m, optune_err *err)
     const ot_onnx_graph *g = m->model->graph;
     for (size_t i = 0; i < g->n_input; i++) {
         const char *name = text_or_none(g->input[i]->name);
-        if (ot_onnx_named(m, name)) /* old files list initializers as inputs, too */
+        const ot_onnx_value *there = ot_onnx_named(m, name);
+        if (there && there->data) /* old files list initializers as inputs, too */
             continue;
         optune_err inner = {0};
-        const int status = take_input(m, g->input[i], &inner);
+        const int status =
+            there ? optune_fail(&inner, OPTUNE_EDAMAGED, "there are two of this name")
+                  : take_input(m, g->input[i], &inner);
         if (status < 0)
             return in_tensor(m, "input", name, status, &inner, err);
     }
@@ -400,41 +379,11 @@ static int check_opset(ot_onnx *m, optune_err *err)
                        m->path, (long long)m->opset, (int)OT_ONNX_OPSET);
 }
 
-static int check_bindings(const ot_onnx *m, optune_err *err)
-{
-    const ot_onnx_graph *g = m->model->graph;
-    const char *names[64];
-    char own[64][OPTUNE_DIM_NAME_SIZE];
-    for (int b = 0; b < m->n_bind; b++) {
-        int n = 0;
-        bool found = false;
-        for (size_t i = 0; i < g->n_input && !found; i++) {
-            const Onnx__TypeProto *type = g->input[i]->type;
-            if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
-                !type->tensor_type->shape)
-                continue;
-            const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
-            for (size_t d = 0; d < shape->n_dim && n < OT_COUNT(own); d++) {
-                if (shape->dim[d]->value_case ==
-                    ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
-                    continue;
-                dim_name(shape->dim[d], text_or_none(g->input[i]->name), (int)d, own[n]);
-                names[n] = own[n];
-                found = found || !strcmp(own[n], m->bind[b].dim);
-                n++;
-            }
-        }
-        if (!found)
-            return ot_no_such(err, "symbolic dim", m->bind[b].dim, names, n);
-    }
-    return OPTUNE_OK;
-}
-
 static int import(ot_onnx *m, optune_err *err)
 {
     int status = check_opset(m, err);
     if (status >= 0)
-        status = check_bindings(m, err);
+        status = ot_onnx_name_dims(m, err);
     if (status < 0)
         return status;
     count_uses(m);
@@ -458,6 +407,8 @@ static void release(ot_onnx *m)
     free(m->values.row);
     ot_names_release(&m->names);
     ot_names_release(&m->used);
+    ot_names_release(&m->dim_names);
+    free(m->dims.row);
     ot_names_release(&m->makers);
     ot_onnx_close(m->model);
     ot_arena_release(&m->arena);

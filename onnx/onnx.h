@@ -43,9 +43,11 @@ typedef struct ot_onnx {
     ot_rows values; /* all of them, constants without a name, too */
     ot_names used;  /* names that nodes or outputs read, to `use` */
     ot_onnx_use *use;
-    ot_names makers; /* names to the nodes that make them */
-    bool *done;      /* nodes that were read together with one before them */
-    double computed; /* bytes of elements that no file holds */
+    ot_names dim_names; /* of symbolic dims, as the file has them, to rows of `dims` */
+    ot_rows dims;       /* what they are called here */
+    ot_names makers;    /* names to the nodes that make them */
+    bool *done;         /* nodes that were read together with one before them */
+    double computed;    /* bytes of elements that no file holds */
 } ot_onnx;
 
 /* ---- family_*.c: the table of ONNX operators ---------------------------------------------- */
@@ -109,6 +111,13 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optu
 /* A constant of this type with room for its elements. ELIMIT: too large. */
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
 
+/* ---- dims.c: dims of inputs ------------------------------------------------------------------ */
+/* Names the symbolic dims of all inputs; fails where a binding names none of them. */
+int ot_onnx_name_dims(ot_onnx *m, optune_err *err);
+/* The dims of an input: rank and dims of `type`, those that are bound as numbers. */
+int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *input,
+                  optune_tensor *type, optune_err *err);
+
 /* ---- import.c: a model as a graph ------------------------------------------------------------ */
 int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,
                  optune_graph **graph, optune_err *err);
@@ -144,6 +153,8 @@ ot_onnx_value *ot_onnx_call(ot_onnx_node *n, const char *op, int n_in, ot_onnx_v
                             const char *attrs, ...) OPTUNE_PRINTF(5, 6);
 ot_onnx_value *ot_onnx_1(ot_onnx_node *n, const char *op, ot_onnx_value *a);
 ot_onnx_value *ot_onnx_2(ot_onnx_node *n, const char *op, ot_onnx_value *a, ot_onnx_value *b);
+/* The same value in another dtype; NULL for NULL. */
+ot_onnx_value *ot_onnx_as(ot_onnx_node *n, ot_onnx_value *value, optune_dtype dtype);
 /* A constant of a value's dtype and no dims. */
 ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double number);
 /* Output i of a call that has several. */

@@ -12,5 +12,6 @@ typedef Onnx__NodeProto ot_onnx_proto;
 typedef Onnx__TensorProto ot_onnx_tensor;
 typedef Onnx__AttributeProto ot_onnx_attr;
 typedef Onnx__ValueInfoProto ot_onnx_info;
+typedef Onnx__TensorShapeProto__Dimension ot_onnx_dim;
 
 #endif

@@ -248,6 +248,15 @@ ot_onnx_value *ot_onnx_2(ot_onnx_node *n, const char *op, ot_onnx_value *a, ot_o
     return ot_onnx_call(n, op, 2, (ot_onnx_value *const[]){a, b}, NULL);
 }
 
+ot_onnx_value *ot_onnx_as(ot_onnx_node *n, ot_onnx_value *value, optune_dtype dtype)
+{
+    char name[16];
+    if (!value || optune_dtype_equal(ot_onnx_type(n->m, value)->dtype, dtype))
+        return value;
+    ot_print_dtype(dtype, name, sizeof name);
+    return ot_onnx_call(n, "cast", 1, &value, "dtype=%s", name);
+}
+
 ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double number)
 {
     ot_onnx_value *value = NULL;

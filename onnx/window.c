@@ -85,8 +85,13 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w)
         status = lay_out(n, "kernel_shape", w->dims, 1, 1, w->kernel);
     if (status >= 0 && !status && !kernel)
         status = ot_onnx_refuse(n, "attribute 'kernel_shape' is missing");
-    for (int d = 0; d < w->dims && kernel; d++)
-        w->kernel[2 - w->dims + d] = kernel[d];
+    for (int d = 2 - w->dims; d < 2 && kernel && status >= 0; d++) {
+        const int64_t own = kernel[d - (2 - w->dims)];
+        if (status && w->kernel[d] != own)
+            return ot_onnx_refuse(n, "'kernel_shape' says %lld where its weight has %lld",
+                                  (long long)w->kernel[d], (long long)own);
+        w->kernel[d] = own;
+    }
     if (status >= 0)
         status = pads(n, w);
     if (status >= 0 && w->dims == 1) {

@@ -46,6 +46,8 @@ static void prepare(const optune_call *call, const void *const *in, int i, step 
     *s = (step){.e = e, .dtype = call->output[0].dtype, .reach = reach_of(call)};
     optune_call_step(call, i, &alone);
     optune_call_numbers(&alone, s->number);
+    for (int k = 0; k < OPTUNE_MAX_NUMBERS; k++)
+        s->number[k] = optune_number_in(s->dtype, s->number[k]);
     for (int k = 0, from = e->extra; k <= e->n_extra; k++) {
         if (k == e->chain)
             continue;

@@ -49,6 +49,10 @@ static cut cut_output(const optune_call *call, int output, int most)
     if (want > most)
         want = most;
     cut c = {.output = output, .inner = elements};
+    if (!elements) { /* of nothing, no block */
+        c.step = c.pieces = 1;
+        return c;
+    }
     for (c.axis = 0; c.axis < type->rank; c.axis++) {
         const int64_t extent = type->dim[c.axis].min;
         c.inner /= extent ? extent : 1;

@@ -66,8 +66,9 @@ typedef struct optune_preset {
  * every target, and as a function in double precision by references and fused epilogues.
  * `x0, x1 ...` are operands, `a0, a1 ...` the op's own attributes in order, as numbers (those of
  * other kinds are 0). The expression is in the C that C, CUDA and OpenCL share; functions go
- * through the s_ names of kernels/host/scalar.h, which it must include. Values have the type
- * of the op's last input (half types: float), the result is converted to the output's.
+ * through the s_ names of kernels/host/scalar.h, which it must include. It is computed in the
+ * type of the op's last input (half types: float), the result is converted to the output's; an
+ * operand of another dtype keeps its own type.
  */
 typedef struct optune_scalar {
     const char *text; /* NULL: not declared */

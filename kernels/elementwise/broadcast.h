@@ -53,6 +53,7 @@ static inline void broadcast_define(optune_plan *plan, int m, const optune_call 
     for (int i = 0; i < call->n_inputs; i++) {
         snprintf(name, sizeof(name), "X%d_T", i);
         optune_plan_define_text(plan, m, name, pattern_c_type(call->input[i].type.dtype));
+        pattern_define_value(plan, m, call, i, pattern_c_type(call->input[i].type.dtype));
     }
 }
 

@@ -91,6 +91,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     for (int t = 0; t < call->n_inputs; t++) {
         snprintf(name, sizeof(name), "X%d_T", t);
         optune_plan_define_text(plan, m, name, gpu_c_type(dtype_of(call, t)));
+        pattern_define_value(plan, m, call, t, gpu_c_type(dtype_of(call, t)));
         snprintf(name, sizeof(name), "X%d_INNER", t);
         optune_plan_define(plan, m, name, l.stride[t][l.rank - 1]);
         snprintf(name, sizeof(name), "X%d_OFFSET", t);

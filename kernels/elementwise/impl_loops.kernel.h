@@ -2,20 +2,21 @@
 /* EXPRESSION over operands that are broadcast to the output; an item is one of its elements. */
 #include "kernels/common/generic_scalar.h"
 
-/* An operand's dims reach the output's last ones; a 1 is repeated. What the call's type says of the
- * output (a shape that an attribute gives) counts, too. */
+/* An operand's dims reach the output's last ones; a 1 is repeated, 0 is not. What the call's type
+ * says of the output (a shape that an attribute gives) counts, too; -1: nothing. */
 #define WIDEN(k)                                                                               \
     {                                                                                          \
         DIMS(dim, X##k);                                                                       \
         for (int d = 0; d < X##k##_RANK; d++)                                                  \
-            out[O0_RANK - X##k##_RANK + d] = MAX(out[O0_RANK - X##k##_RANK + d], dim[d]);      \
+            if (dim[d] != 1)                                                                   \
+                out[O0_RANK - X##k##_RANK + d] = dim[d];                                       \
     }
 
 INLINE void shape(const generic_call *c, i64 *out)
 {
     DIMS(known, O0);
     for (int d = 0; d < 8; d++)
-        out[d] = d < O0_RANK && known[d] ? known[d] : 1;
+        out[d] = d < O0_RANK && known[d] >= 0 ? known[d] : 1;
     EACH_INPUT(WIDEN)
 }
 
@@ -42,7 +43,7 @@ INLINE i64 items(const generic_call *c)
     DIMS(dim##k, X##k);                                                                        \
     const i64 from##k = offset(dim##k, X##k##_RANK, at);                                       \
     const i64 step##k = X##k##_RANK > 0 && dim##k[X##k##_RANK > 0 ? X##k##_RANK - 1 : 0] != 1;
-#define VALUE(k) const SCALAR x##k = (SCALAR)READ(k, from##k + j * step##k);
+#define VALUE(k) const X##k##_V x##k = (X##k##_V)READ(k, from##k + j * step##k);
 
 /* Runs along the innermost dim. */
 INLINE void some(const generic_call *c, i64 first, i64 last)

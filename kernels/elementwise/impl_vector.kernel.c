@@ -10,7 +10,7 @@
 #include "kernels/common/stream.h"
 
 #define OPERAND(k) const X##k##_T *const restrict x##k##_at
-#define VALUE(k, i) const SCALAR x##k = (SCALAR)x##k##_at[(i)*X##k##_INNER]
+#define VALUE(k, i) const X##k##_V x##k = (X##k##_V)x##k##_at[(i)*X##k##_INNER]
 #define POINTER(k)                                                                             \
     const X##k##_T *const x##k##_at = (const X##k##_T *)arg[k + 1] + x##k##_offset
 #if AHEAD

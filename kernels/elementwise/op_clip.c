@@ -18,9 +18,13 @@ static const optune_op_attr attrs[] = {
 };
 
 static const char *const samples[] = {
-    "clip(f32[7], a_min=-0.5, a_max=0.25)",     "clip(f32[3,5,17], a_min=0.0, a_max=6.0)",
-    "clip(f64[9,31], a_min=-0.125, a_max=0.5)", "clip(i32[3,70], a_min=-2.0, a_max=50.0)",
-    "clip(u1[5,70], a_min=-0.125, a_max=0.5)",  NULL,
+    "clip(f32[7], a_min=-0.5, a_max=0.25)",
+    "clip(f32[3,5,17], a_min=0.0, a_max=6.0)",
+    "clip(f64[9,31], a_min=-0.125, a_max=0.5)",
+    "clip(i32[3,70], a_min=-2.0, a_max=50.0)",
+    "clip(u1[5,70], a_min=-0.125, a_max=0.5)",
+    "clip(u8[5,70], a_min=-3.0, a_max=-1.0)",
+    NULL,
 };
 
 /* d data = dy where nothing was cut off */

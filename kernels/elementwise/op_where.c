@@ -26,7 +26,8 @@ static int types(optune_call *call, optune_err *err)
 static const char *const samples[] = {
     "where(bool[7], f32[7], f32[7])",      "where(bool[3,5,17], f32[17], f32[5,1])",
     "where(f32[5,40], f32[5,40], f32[1])", "where(bool[4,1], i32[4,70], i32[4,70])",
-    "where(bool[65], f64[65], f64[])",     NULL,
+    "where(bool[65], f64[65], f64[])",     "where(f32[64], i32[64], i32[64])",
+    "where(i32[5,40], u8[40], u8[5,1])",   NULL,
 };
 
 /* dy goes to the one that is chosen */

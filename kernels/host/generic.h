@@ -84,7 +84,7 @@ static inline bool generic_applies(const optune_task *task, char *why)
            optune_refuse(why, "has more tensors and dims known at run time than arguments");
 }
 
-/* "3, c->s[0], 5": constants, symbols, and 0 for what only the body can tell. */
+/* "3, c->s[0], 5": constants, symbols, and -1 for what only the body can tell. */
 static inline void generic_define_dims(optune_plan *plan, int m, const optune_call *call,
                                        const char *macro, const optune_tensor *type)
 {
@@ -103,7 +103,7 @@ static inline void generic_define_dims(optune_plan *plan, int m, const optune_ca
         else if (symbol < s.n)
             n += snprintf(text + n, sizeof text - (size_t)n, "%sc->s[%d]", comma, symbol);
         else
-            n += snprintf(text + n, sizeof text - (size_t)n, "%s0", comma);
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s-1", comma);
     }
     optune_plan_define_text(plan, m, macro, type->rank ? text : "1");
 }

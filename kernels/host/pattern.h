@@ -143,6 +143,19 @@ static inline void pattern_define_scalar_as(optune_plan *plan, int m, const optu
         pattern_define_extremes(plan, m, dtype);
 }
 
+/* X<i>_V, the type of operand i in the expression: SCALAR, or its own where that is another one, so
+ * that a condition of 0.5 beside integers is not 0. Bools are 0 and 1 in any type. */
+static inline void pattern_define_value(optune_plan *plan, int m, const optune_call *call,
+                                        int i, const char *own)
+{
+    const optune_dtype dtype = call->input[i].type.dtype;
+    const bool same = dtype.code == OPTUNE_DTYPE_BOOL ||
+                      optune_dtype_equal(dtype, call->input[call->n_inputs - 1].type.dtype);
+    char name[24];
+    snprintf(name, sizeof(name), "X%d_V", i);
+    optune_plan_define_text(plan, m, name, same ? "SCALAR" : own);
+}
+
 enum { PATTERN_NUMBER_TEXT = 28 };
 
 /* Attribute i as a number in C, in the type of the expression; false: it is none. */

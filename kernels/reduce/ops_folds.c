@@ -28,6 +28,19 @@ static const optune_reduce of_prod = {&one, &reduce_value, &times, &reduce_value
 static const optune_reduce of_mean = {&reduce_zero, &reduce_value, &reduce_plus, &quotient,
                                       true};
 
+/* The reference counts in doubles, which cannot wrap modulo 2^64: such products stay small. */
+static bool prod_range(const optune_call *call, int input, double *low, double *high)
+{
+    const optune_tensor *type = &call->input[input].type;
+    const bool is_signed = type->dtype.code == OPTUNE_DTYPE_INT;
+    if ((!is_signed && type->dtype.code != OPTUNE_DTYPE_UINT) || type->dtype.bits < 64)
+        return false;
+    const bool few = optune_tensor_known(type) && optune_tensor_elements(type) <= 50;
+    *low = few || !is_signed ? 1 : -1;
+    *high = few ? 2 : 1;
+    return true;
+}
+
 static int mean_types(optune_call *call, optune_err *err)
 {
     const int status = optune_reduce_types(call, err);
@@ -64,14 +77,14 @@ static int mean_gradient(optune_grad *grad, const optune_call *call, optune_err 
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-#define FLOAT_SAMPLES(op)                                                                      \
+#define FLOAT_SAMPLES(op, ...) /* and others */                                                \
     (const char *const[])                                                                      \
     {                                                                                          \
         op "(f32[7])", op "(f32[33,70], axis=[1])", op "(f32[33,70], axis=[0])",               \
             op "(f32[3,5,17], axis=[0,2], keepdims=true)",                                     \
             op "(f32[3,5,17], axis=[1], exclude=true)", op "(f32[2,3,4,37], axis=[1,3])",      \
             op "(f32[5,6,1,9], axis=[0,2])", op "(f64[2,1001], axis=[-1])",                    \
-            op "(f64[129,5], axis=[0], keepdims=true)", NULL                                   \
+            op "(f64[129,5], axis=[0], keepdims=true)", ##__VA_ARGS__, NULL                    \
     }
 
 /* Of ops that integers have, too. */
@@ -130,7 +143,7 @@ OPTUNE_OPS(folds) = {
      .samples = SAMPLES("min"), OPTUNE_REDUCTION_OP(of_min)},
     {FOLD(sum, "sum over axes"), .gradient = sum_gradient, .samples = SAMPLES("sum"),
      .presets = PRESETS("sum"), OPTUNE_REDUCTION_OP(of_sum)},
-    {FOLD(prod, "product over axes"), .samples = FLOAT_SAMPLES("prod"),
+    {FOLD(prod, "product over axes"), .samples = FLOAT_SAMPLES("prod", "prod(i64[13,1], axis=[0])"), .range = prod_range,
      OPTUNE_REDUCTION_OP(of_prod)},
     {FOLD(mean, "mean over axes"), .gradient = mean_gradient, .samples = FLOAT_SAMPLES("mean"),
      .presets = PRESETS("mean"), .pattern = OPTUNE_REDUCTION, .n_outputs = 1,

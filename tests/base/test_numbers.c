@@ -123,12 +123,31 @@ static void clocks(void **state)
     assert_true(ot_unix_time() > 1.7e9);
 }
 
+/* The largest integers of 64 bits are no doubles: what they become is the nearest that there is. */
+static void whole_numbers_saturate(void **state)
+{
+    static const int64_t whole[] = {INT64_MAX, INT64_MIN, -1, 1 << 30};
+    static const uint64_t natural[] = {UINT64_MAX, (uint64_t)1 << 63, 0, 7};
+    const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
+    const optune_dtype u64 = {.code = OPTUNE_DTYPE_UINT, .bits = 64, .lanes = 1};
+    double value[4];
+    uint64_t back[4];
+    (void)state;
+    ot_elements(i64, whole, 0, 4, value);
+    ot_elements_set(i64, back, 0, 4, value);
+    assert_memory_equal(back, whole, sizeof whole);
+    ot_elements(u64, natural, 0, 4, value);
+    ot_elements_set(u64, back, 0, 4, value);
+    assert_memory_equal(back, natural, sizeof natural);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arena_pieces),   cmocka_unit_test(digests),
-        cmocka_unit_test(random_numbers), cmocka_unit_test(median_intervals),
-        cmocka_unit_test(geometric_mean), cmocka_unit_test(clocks),
+        cmocka_unit_test(arena_pieces),           cmocka_unit_test(digests),
+        cmocka_unit_test(random_numbers),         cmocka_unit_test(median_intervals),
+        cmocka_unit_test(geometric_mean),         cmocka_unit_test(clocks),
+        cmocka_unit_test(whole_numbers_saturate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,21 @@ static void configs_that_fail(void **state)
     release(&o);
 }
 
+/* One over a rate is less than any clock tells. */
+static void an_objective_is_no_time(void **state)
+{
+    (void)state;
+    write_script("#!/bin/sh\necho rate $1\n");
+    outcome o = optune(TUNE, "--knob", "rate=5e11,2e12,1e-300", "--read", "rate {r}",
+                       "--objective", "1 / r", "--", script, "{rate}");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "best of own: rate=2000000000000");
+    release(&o);
+    o = optune("query", "own()", AT);
+    assert_int_equal(o.code, 0);
+    release(&o);
+}
+
 static void what_is_right(void **state)
 {
     (void)state;
@@ -225,7 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_number_wins), cmocka_unit_test(a_build_command),
         cmocka_unit_test(configs_that_fail),     cmocka_unit_test(what_is_right),
-        cmocka_unit_test(words_that_are_wrong),
+        cmocka_unit_test(words_that_are_wrong),  cmocka_unit_test(an_objective_is_no_time),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }

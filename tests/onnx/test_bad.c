@@ -82,7 +82,7 @@ static void all_that_is_missing_is_named(void **state)
     onnx_node(&g, "Bernoulli", "dice2", "b1", "b2", NULL);
     onnx_node(&g, "Range", "open", "r r r", "e", NULL);
     onnx_node(&g, "Add", "sum", "b1 e", "a", NULL); /* of what failed: not named itself */
-    onnx_node(&g, "Loop", "around", "a", "y", NULL);
+    onnx_node(&g, "Loop", "around", "a b2", "y", NULL);
     onnx_model(&g, 13, &model);
     optune_err err;
     read_bytes(ot_text_str(&model), model.n, &err);
@@ -157,6 +157,7 @@ static void greedy_models(void **state)
     static const int64_t huge[] = {1 << 20, 1 << 20}, much[] = {1 << 13, 1 << 13};
     (void)state;
     ot_text g = {0}, model = {0};
+    char all[512] = "x";
     start(&g);
     onnx_initializer(&g, "shape", ONNX_INT64, "2", huge, sizeof huge);
     onnx_node(&g, "ConstantOfShape", "huge", "shape", "y", NULL);
@@ -168,8 +169,9 @@ static void greedy_models(void **state)
         char name[16];
         snprintf(name, sizeof name, "c%d", i);
         onnx_node(&g, "ConstantOfShape", name, "shape", name, NULL);
+        snprintf(all + strlen(all), sizeof all - strlen(all), " c%d", i);
     }
-    onnx_node(&g, "Relu", "r", "x", "y", NULL);
+    onnx_node(&g, "Sum", "r", all, "y", NULL);
     onnx_model(&g, 13, &model);
     REFUSED(&model, OPTUNE_ELIMIT, "ConstantOfShape", "MB");
 }

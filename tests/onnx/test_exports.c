@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What exporters leave in files: limits that are the largest integer, nodes that nobody reads,
+ * names longer than ours, parameters of another dtype; and files that contradict themselves. */
+#include <math.h>
+#include <unistd.h>
+
+#include "graph/graph.h"
+#include "support/onnx_file.h"
+
+static char folder[256], path[512];
+
+static int make_folder(void **state)
+{
+    optune_err err = {0};
+    (void)state;
+    if (ot_temp_dir(folder, sizeof folder, &err) < 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    ot_remove_tree(folder);
+    return 0;
+}
+
+/* Reads the graph, emptied, as a model; the status. */
+static int reads(ot_text *graph, const optune_binding *bind, int n, optune_graph **g,
+                 optune_err *err)
+{
+    ot_text model = {0};
+    *err = (optune_err){0};
+    onnx_model(graph, 17, &model);
+    assert_true(ot_write_file(path, ot_text_str(&model), model.n, err) >= 0);
+    ot_text_release(&model);
+    return optune_graph_read_bound(path, bind, n, g, err);
+}
+
+static void refused(ot_text *graph, const char *reason)
+{
+    optune_graph *g = NULL;
+    optune_err err;
+    assert_true(reads(graph, NULL, 0, &g, &err) < 0);
+    assert_null(g);
+    check_contains(err.text, reason);
+}
+
+/* The only output's elements, n of them with a NaN where NaN is wanted. */
+static void computes(ot_text *graph, const void *x, int n, const float *want)
+{
+    optune_graph *g = NULL;
+    optune_err err;
+    optune_values *values = NULL;
+    check_ok(reads(graph, NULL, 0, &g, &err));
+    check_ok(optune_graph_evaluate(g, &x, NULL, &values, &err));
+    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
+    const float *got = optune_values_data(values, 0);
+    for (int i = 0; i < n; i++)
+        if (!(got[i] == want[i] || (isnan(got[i]) && isnan(want[i]))))
+            fail_msg("element %d is %.9g, not %.9g", i, got[i], want[i]);
+    optune_values_free(values);
+    optune_graph_close(g);
+}
+
+static const float x5[] = {-2, 0, 3, NAN, INFINITY};
+
+static void data(ot_text *graph)
+{
+    onnx_input(graph, "x", ONNX_FLOAT, "5");
+}
+
+static void done(ot_text *graph)
+{
+    onnx_output(graph, "y");
+}
+
+/* x[1:INT64_MAX], the limit by way of operators that are computed while the file is read. */
+static void the_largest_integer_stays(void **state)
+{
+    static const int64_t most = INT64_MAX, zero = 0, one = 1;
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    data(&g);
+    onnx_initializer(&g, "most", ONNX_INT64, "", &most, sizeof most);
+    onnx_initializer(&g, "zero", ONNX_INT64, "1", &zero, sizeof zero);
+    onnx_initializer(&g, "one", ONNX_INT64, "1", &one, sizeof one);
+    onnx_node(&g, "Unsqueeze", "unsqueeze", "most zero", "row", NULL);
+    attr_int(&attrs, "axis", 0);
+    onnx_node(&g, "Concat", "concat", "row", "ends", &attrs);
+    onnx_node(&g, "Slice", "slice", "x one ends zero", "y", NULL);
+    done(&g);
+    computes(&g, x5, 4, x5 + 1);
+}
+
+static void what_nobody_reads_is_left_out(void **state)
+{
+    static const float want[] = {2, 0, 3, NAN, INFINITY};
+    ot_text g = {0};
+    (void)state;
+    data(&g);
+    onnx_node(&g, "NonZero", "unknown", "x", "where", NULL);
+    onnx_node(&g, "Identity", "same", "where", "there", NULL);
+    onnx_node(&g, "Abs", "abs", "x", "y", NULL);
+    done(&g);
+    computes(&g, x5, 5, want);
+}
+
+static void nodes_of_mixed_dtypes(void **state)
+{
+    static const int64_t two = 2;
+    static const float high = INFINITY, low = -1;
+    static const float power = 2;
+    static const float square[] = {4, 0, 9, NAN, INFINITY}, sign[] = {-1, 0, 1, NAN, 1};
+    static const float above[] = {-1, 0, 3, NAN, INFINITY};
+    ot_text g = {0};
+    (void)state;
+    data(&g);
+    onnx_initializer(&g, "two", ONNX_INT64, "", &two, sizeof two);
+    onnx_node(&g, "Pow", "pow", "x two", "y", NULL);
+    done(&g);
+    computes(&g, x5, 5, square);
+    data(&g);
+    onnx_initializer(&g, "power", ONNX_FLOAT, "", &power, sizeof power);
+    onnx_node(&g, "Pow", "pow", "x power", "y", NULL);
+    done(&g);
+    computes(&g, x5, 5, square);
+    data(&g);
+    onnx_node(&g, "Sign", "sign", "x", "y", NULL);
+    done(&g);
+    computes(&g, x5, 5, sign);
+    data(&g);
+    onnx_initializer(&g, "low", ONNX_FLOAT, "", &low, sizeof low);
+    onnx_initializer(&g, "high", ONNX_FLOAT, "", &high, sizeof high);
+    onnx_node(&g, "Clip", "clip", "x low high", "y", NULL);
+    done(&g);
+    computes(&g, x5, 5, above);
+}
+
+/* Limits of integers and of doubles are their own. */
+static void limits_are_exact(void **state)
+{
+    static const int64_t whole[] = {INT64_MAX, -5, 7}, low = 0;
+    static const double real[] = {1e300, -1e300};
+    optune_graph *graph = NULL;
+    optune_values *values = NULL;
+    optune_err err;
+    ot_text g = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_INT64, "3");
+    onnx_initializer(&g, "low", ONNX_INT64, "", &low, sizeof low);
+    onnx_node(&g, "Clip", "clip", "x low", "y", NULL);
+    done(&g);
+    check_ok(reads(&g, NULL, 0, &graph, &err));
+    check_ok(optune_graph_evaluate(graph, &(const void *){whole}, NULL, &values, &err));
+    assert_int_equal(((const int64_t *)optune_values_data(values, 0))[0], INT64_MAX);
+    assert_int_equal(((const int64_t *)optune_values_data(values, 0))[1], 0);
+    optune_values_free(values);
+    optune_graph_close(graph);
+    onnx_input(&g, "x", 11, "2");
+    onnx_node(&g, "Clip", "clip", "x", "y", NULL);
+    done(&g);
+    check_ok(reads(&g, NULL, 0, &graph, &err));
+    check_ok(optune_graph_evaluate(graph, &(const void *){real}, NULL, &values, &err));
+    assert_memory_equal(optune_values_data(values, 0), real, sizeof real);
+    optune_values_free(values);
+    optune_graph_close(graph);
+}
+
+/* Names are cut to what ours hold: two dims stay two, and each can be bound. */
+static void long_names_of_dims_differ(void **state)
+{
+    ot_text g = {0};
+    optune_graph *graph = NULL;
+    optune_err err;
+    (void)state;
+    for (int bound = 0; bound < 2; bound++) {
+        onnx_input(&g, "a", ONNX_FLOAT, "past_sequence_length");
+        onnx_input(&g, "b", ONNX_FLOAT, "past_sequence_length_and_one");
+        onnx_input(&g, "c", ONNX_FLOAT, "past_sequence_length");
+        onnx_node(&g, "Relu", "relu", "a", "y", NULL);
+        onnx_node(&g, "Relu", "other", "b", "z", NULL);
+        onnx_node(&g, "Relu", "third", "c", "w", NULL);
+        onnx_output(&g, "y");
+        onnx_output(&g, "z");
+        onnx_output(&g, "w");
+        static const optune_binding bind[] = {{"past_sequence_l", 3}, {"past_seque_2", 4}};
+        check_ok(reads(&g, bind, 2 * bound, &graph, &err));
+        char a[OPTUNE_DIM_NAME_SIZE], b[OPTUNE_DIM_NAME_SIZE];
+        const optune_dim dim[] = {graph->node[0].out[0].dim[0], graph->node[1].out[0].dim[0],
+                                  graph->node[2].out[0].dim[0]};
+        memcpy(a, dim[0].name, sizeof a);
+        memcpy(b, dim[1].name, sizeof b);
+        assert_true(bound || strcmp(a, b) != 0);
+        assert_string_equal(dim[2].name, a);
+        assert_int_equal(dim[1].min, bound ? 4 : 0);
+        assert_int_equal(dim[2].min, bound ? 3 : 0);
+        optune_graph_close(graph);
+    }
+}
+
+static void contradictions_are_refused(void **state)
+{
+    static const float w[8] = {1};
+    static const int64_t kernel[] = {2, 2};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    data(&g);
+    onnx_initializer(&g, "w", ONNX_FLOAT, "5", w, 20);
+    onnx_initializer(&g, "w", ONNX_FLOAT, "5", w, 20);
+    onnx_node(&g, "Add", "add", "x w", "y", NULL);
+    done(&g);
+    refused(&g, "initializer 'w': there are two of this name");
+    data(&g);
+    data(&g);
+    onnx_node(&g, "Abs", "abs", "x", "y", NULL);
+    done(&g);
+    refused(&g, "input 'x': there are two of this name");
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,4,4");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,1,1", w, 4);
+    onnx_initializer(&g, "b", ONNX_FLOAT, "5", w, 20);
+    onnx_node(&g, "Conv", "conv", "x w b", "y", NULL);
+    done(&g);
+    refused(&g, "its bias is no list of a number for each of its channels");
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,4,4");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,1,1", w, 4);
+    attr_ints(&attrs, "kernel_shape", 2, kernel);
+    onnx_node(&g, "Conv", "conv", "x w", "y", &attrs);
+    done(&g);
+    refused(&g, "'kernel_shape' says 2 where its weight has 1");
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,4,4");
+    onnx_initializer(&g, "p", ONNX_FLOAT, "5", w, 20);
+    onnx_node(&g, "BatchNormalization", "norm", "x p p p p", "y", NULL);
+    done(&g);
+    refused(&g, "its input 2 is no list of a number for each channel");
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,4,4"); /* the same behind a convolution */
+    onnx_initializer(&g, "w", ONNX_FLOAT, "4,1,1,1", w, 16);
+    onnx_initializer(&g, "p", ONNX_FLOAT, "1", w, 4);
+    onnx_node(&g, "Conv", "conv", "x w", "c", NULL);
+    onnx_node(&g, "BatchNormalization", "norm", "c p p p p", "y", NULL);
+    done(&g);
+    refused(&g, "its parameters are not as long as it has channels");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_largest_integer_stays),
+        cmocka_unit_test(what_nobody_reads_is_left_out),
+        cmocka_unit_test(nodes_of_mixed_dtypes),
+        cmocka_unit_test(limits_are_exact),
+        cmocka_unit_test(long_names_of_dims_differ),
+        cmocka_unit_test(contradictions_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
