@@ -11,7 +11,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-OPTUNE_IMPL(take, loops) = {
+OPTUNE_IMPL(move_take, loops) = {
     .op = "take",
     .name = "take_loops.generic",
     .summary = "one element after the other: any dtype, dims known at run time",

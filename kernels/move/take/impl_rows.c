@@ -60,7 +60,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                                                     optune_output_arg(0)}});
 }
 
-OPTUNE_IMPL(take, rows) = {
+OPTUNE_IMPL(move_take, rows) = {
     .op = "take",
     .name = "take_rows.cpu",
     .summary = "slice by slice, the next ones fetched ahead",
