@@ -102,9 +102,10 @@ bool ot_sight_look(ot_sight *s)
 {
     struct stat info;
     const uint64_t commits = s->commits ? atomic_load(s->commits) : 0;
-    const int64_t before = atomic_load(&s->last);
+    /* Read in front of the look: another thread may see the file grow between the two. */
+    const int64_t before = atomic_load(&s->last), least = atomic_load(&s->size);
     const bool there = stat(s->data, &info) == 0 && info.st_ino == s->inode &&
-                       info.st_dev == s->device && info.st_size >= atomic_load(&s->size);
+                       info.st_dev == s->device && info.st_size >= least;
     const int64_t last = there ? ot_peek_last(s->peek) : -1;
     if (!there || (last < before && ot_peek_last(s->peek) < before)) {
         /* Another look, as a meta page may have been written during the first. */
@@ -127,7 +128,8 @@ bool ot_sight_here(const ot_sight *s)
 
 bool ot_sight_whole(ot_sight *s)
 {
-    if (!atomic_load(&s->gone) && ot_peek_size(s->peek) < atomic_load(&s->size))
+    const int64_t least = atomic_load(&s->size); /* in front of the look, as above */
+    if (!atomic_load(&s->gone) && ot_peek_size(s->peek) < least)
         atomic_store(&s->gone, true);
     return !atomic_load(&s->gone);
 }

@@ -141,7 +141,8 @@ typedef struct ot_loaded {
 typedef struct ot_built {
     const optune_impl *impl;
     const optune_config *config;
-    const optune_call *range; /* that the plan is made for, when wider than the workload; else NULL */
+    const optune_call
+        *range; /* that the plan is made for, when wider than the workload; else NULL */
     int n_modules;
     const char *module[OPTUNE_MAX_MODULES]; /* paths */
 } ot_built;

@@ -307,7 +307,8 @@ static void target_defines(const optune_device *device, int threads, ot_text *to
                        10 * device->cc_major + device->cc_minor);
         return;
     }
-    ot_text_printf(to, "#define OT_THREADS %lld\n", (long long)known(threads, known(device->threads, 1)));
+    ot_text_printf(to, "#define OT_THREADS %lld\n",
+                   (long long)known(threads, known(device->threads, 1)));
     ot_text_printf(to, "#define OT_VEC_BYTES %lld\n",
                    (long long)known(device->vector_bytes, 16));
     ot_text_printf(to, "#define OT_L1 %lld\n", (long long)known(device->l1, 32 << 10));

@@ -274,7 +274,8 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
         ot_text_release(&text);
         return rc;
     }
-    if (space->team && !met[space->n_knobs - 1]) { /* a record from before there was this knob */
+    if (space->team &&
+        !met[space->n_knobs - 1]) { /* a record from before there was this knob */
         met[space->n_knobs - 1] = true;
         digit[space->n_knobs - 1] = 0;
     }

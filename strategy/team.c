@@ -38,11 +38,11 @@ static bool may_choose(const optune_space *space)
 {
     const optune_task *task = space->task;
     const optune_impl *impl = space->impl;
-    return task && task->device->warp == 0 && task->device->threads > 1 && !impl->library &&
-           !impl->task_args && !space->where && ot_call_static(task->call) &&
-           ot_call_bytes(task->call) <= MOST_BYTES && ot_call_flops(task->call) <= MOST_FLOPS &&
-           space->n_knobs < OPTUNE_MAX_KNOBS && ot_space_knob(space, knob_name) < 0 &&
-           runs_team(ot_impl_source(impl));
+    return task && task->device && task->call && task->device->warp == 0 &&
+           task->device->threads > 1 && !impl->library && !impl->task_args && !space->where &&
+           ot_call_static(task->call) && ot_call_bytes(task->call) <= MOST_BYTES &&
+           ot_call_flops(task->call) <= MOST_FLOPS && space->n_knobs < OPTUNE_MAX_KNOBS &&
+           ot_space_knob(space, knob_name) < 0 && runs_team(ot_impl_source(impl));
 }
 
 void ot_team_space(optune_space *space)

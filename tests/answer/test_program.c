@@ -399,9 +399,9 @@ static void test_function(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_execution), cmocka_unit_test(test_each_value),
-        cmocka_unit_test(test_tuned),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_gradients), cmocka_unit_test(test_function),
+        cmocka_unit_test(test_execution),      cmocka_unit_test(test_each_value),
+        cmocka_unit_test(test_tuned),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_gradients),      cmocka_unit_test(test_function),
         cmocka_unit_test(test_shared_scratch),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);

@@ -181,8 +181,7 @@ PLANTED(forgets, "BAD_FORGETS", forgets)
 static const optune_impl *const impls[] = {
     &impl_crash,   &impl_mute,   &impl_hang,   &impl_lie,     &impl_bounds, &impl_input,
     &impl_compile, &impl_exit,   &impl_killed, &impl_forgets, &impl_forks,  &impl_stops,
-    &impl_writes,  &impl_closes, &impl_spoils, &impl_lazy,    &impl_keeps,
-    NULL,
+    &impl_writes,  &impl_closes, &impl_spoils, &impl_lazy,    &impl_keeps,  NULL,
 };
 
 static const optune_strategy_row rows[] = {

@@ -127,7 +127,7 @@ static void test_plan(void **state)
     assert_int_equal(threads_of(&config), 2);
 }
 
-/* Its place is behind all others, so that an index means what it meant; what lacks it has a team. */
+/* Its place is behind all others, so that an index means what it meant; who lacks it has a team. */
 static void test_older_configs(void **state)
 {
     (void)state;
@@ -154,10 +154,8 @@ static void test_older_configs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_has_it),
-        cmocka_unit_test(test_a_body_without),
-        cmocka_unit_test(test_untuned),
-        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_who_has_it),    cmocka_unit_test(test_a_body_without),
+        cmocka_unit_test(test_untuned),       cmocka_unit_test(test_plan),
         cmocka_unit_test(test_older_configs),
     };
     return cmocka_run_group_tests(tests, NULL, release);

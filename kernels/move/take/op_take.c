@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * take: slices of data along an axis, at the indices that a tensor holds; a table lookup where the
- * axis is the first one. Relay's take. An index below 0 counts from the end; what is still outside
- * is the first or the last slice. Elements keep their bits, NaNs too.
+ * axis is the first one. Relay's take as it clips, but that an index below 0 counts from the end,
+ * as in ONNX; what is still outside is the first or the last slice. Elements keep their bits, NaNs
+ * too.
  */
 #include "kernels/host/tensor.h"
 #include "kernels/move/take/take.h"
