@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "db/format.h"
 
 enum {
     CACHED = 64, /* pages that a view keeps */
-    META_TRIES = 16,
+    META_TRIES = 64,
     TRIES = 1000,      /* snapshots that may be overtaken in a row */
     LARGEST = 8 << 20, /* bytes of a value */
 };
@@ -74,37 +75,64 @@ int64_t ot_peek_size(const ot_peek *peek)
     return fstat(peek->fd, &info) == 0 ? info.st_size : -1;
 }
 
-static const char *read_metas(const ot_peek *peek, ot_meta *meta)
+static const char *read_each(const ot_peek *peek, ot_meta each[2])
 {
     char head[OT_META_BYTES];
-    ot_meta each[2];
-    const char *why = "the file is too short";
     for (int i = 0; i < 2; i++) {
         const off_t at = i ? (off_t)each[0].page_size : 0;
         if (pread(peek->fd, head, sizeof head, at) != (ssize_t)sizeof head)
-            return why;
-        why = ot_meta_read(head, (uint64_t)i, &each[i]);
+            return "the file is too short";
+        const char *why = ot_meta_read(head, (uint64_t)i, &each[i]);
         if (why)
             return why;
     }
-    return ot_meta_newer(each, meta);
+    return NULL;
 }
 
-/* The two are read one after the other, so commits in between make them look wrong. */
-static const char *read_meta(const ot_peek *peek, ot_meta *meta)
+static const char *read_both(const ot_peek *peek, ot_meta *meta)
 {
-    const char *why = read_metas(peek, meta);
+    ot_meta each[2];
+    const char *why = read_each(peek, each);
+    return why ? why : ot_meta_newer(each, meta);
+}
+
+/* Whether they follow one another does not matter here: the last commit is no earlier than the
+ * later one says. */
+static const char *read_last(const ot_peek *peek, ot_meta *meta)
+{
+    ot_meta each[2];
+    const char *why = read_each(peek, each);
+    if (!why)
+        *meta = each[each[1].txn > each[0].txn];
+    return why;
+}
+
+/* The two are read one after the other, so commits in between make them look wrong: some looks
+ * at once, then some that wait for a writer that is in a hurry. */
+static const char *patiently(const char *(*read)(const ot_peek *, ot_meta *),
+                             const ot_peek *peek, ot_meta *meta)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    const char *why = read(peek, meta);
     for (int i = 1; why && i < META_TRIES; i++) {
-        sched_yield();
-        why = read_metas(peek, meta);
+        if (i < META_TRIES / 4)
+            sched_yield();
+        else
+            nanosleep(&pause, NULL);
+        why = read(peek, meta);
     }
     return why;
+}
+
+static const char *read_meta(const ot_peek *peek, ot_meta *meta)
+{
+    return patiently(read_both, peek, meta);
 }
 
 int64_t ot_peek_last(const ot_peek *peek)
 {
     ot_meta meta;
-    return read_meta(peek, &meta) ? -1 : (int64_t)meta.txn;
+    return patiently(read_last, peek, &meta) ? -1 : (int64_t)meta.txn;
 }
 
 int64_t ot_peek_bytes(const ot_peek *peek)
