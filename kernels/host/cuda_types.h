@@ -3,8 +3,8 @@
  * What rows that call NVIDIA's libraries share: which calls they take, and the macros TYPE,
  * OUT_TYPE, DOUBLES, INTEGERS and COMPUTE of kernels/common/cuda_library.h. Host code only.
  */
-#ifndef OPTUNE_KERNELS_COMMON_CUDA_TYPES_H
-#define OPTUNE_KERNELS_COMMON_CUDA_TYPES_H
+#ifndef OPTUNE_KERNELS_HOST_CUDA_TYPES_H
+#define OPTUNE_KERNELS_HOST_CUDA_TYPES_H
 
 #include <string.h>
 

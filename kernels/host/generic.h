@@ -6,8 +6,8 @@
  * A generic implementation says which numbers of the call its body needs and nothing else: how
  * elements are stored, which dims are arguments and how large a launch is, is the same for all.
  */
-#ifndef OPTUNE_KERNELS_COMMON_GENERIC_H
-#define OPTUNE_KERNELS_COMMON_GENERIC_H
+#ifndef OPTUNE_KERNELS_HOST_GENERIC_H
+#define OPTUNE_KERNELS_HOST_GENERIC_H
 
 #include "kernels/host/pattern_gpu.h"
 

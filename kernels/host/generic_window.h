@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of a window that slides over planes, for rows of generic implementations. */
-#ifndef OPTUNE_KERNELS_COMMON_GENERIC_WINDOW_H
-#define OPTUNE_KERNELS_COMMON_GENERIC_WINDOW_H
+#ifndef OPTUNE_KERNELS_HOST_GENERIC_WINDOW_H
+#define OPTUNE_KERNELS_HOST_GENERIC_WINDOW_H
 
 #include "kernels/host/generic.h"
 #include "kernels/host/tensor.h"

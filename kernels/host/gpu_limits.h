@@ -3,8 +3,8 @@
  * What GPU rows ask of a device by arithmetic, before any compiler runs. Host code only. Limits
  * that a device does not tell are taken for those that every GPU of the last ten years has.
  */
-#ifndef OPTUNE_KERNELS_COMMON_GPU_LIMITS_H
-#define OPTUNE_KERNELS_COMMON_GPU_LIMITS_H
+#ifndef OPTUNE_KERNELS_HOST_GPU_LIMITS_H
+#define OPTUNE_KERNELS_HOST_GPU_LIMITS_H
 
 #include <inttypes.h>
 

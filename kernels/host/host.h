@@ -4,8 +4,8 @@
  * end, and the numbers of a device with a modest machine in place of what is unknown. Host code
  * only, bodies never include it. It owns nothing and allocates nothing.
  */
-#ifndef OPTUNE_KERNELS_COMMON_HOST_H
-#define OPTUNE_KERNELS_COMMON_HOST_H
+#ifndef OPTUNE_KERNELS_HOST_HOST_H
+#define OPTUNE_KERNELS_HOST_HOST_H
 
 #include <inttypes.h>
 #include <math.h>

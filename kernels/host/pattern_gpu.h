@@ -4,8 +4,8 @@
  * text of an offset in nested loops, and thread counts. Host code only; it decides nothing about
  * speed.
  */
-#ifndef OPTUNE_KERNELS_COMMON_PATTERN_GPU_H
-#define OPTUNE_KERNELS_COMMON_PATTERN_GPU_H
+#ifndef OPTUNE_KERNELS_HOST_PATTERN_GPU_H
+#define OPTUNE_KERNELS_HOST_PATTERN_GPU_H
 
 #include "kernels/host/gpu_limits.h"
 #include "kernels/host/pattern.h"

@@ -12,8 +12,8 @@
  * element `to` of the region on, `step` apart. `width` lines are next to each other, at most as
  * many as was asked for. Host code only; owns nothing.
  */
-#ifndef OPTUNE_KERNELS_COMMON_REGION_LINES_H
-#define OPTUNE_KERNELS_COMMON_REGION_LINES_H
+#ifndef OPTUNE_KERNELS_HOST_REGION_LINES_H
+#define OPTUNE_KERNELS_HOST_REGION_LINES_H
 
 #include "kernels/host/host.h"
 

@@ -8,8 +8,8 @@
  * s_max and s_min give NaN when either operand is NaN; s_select(c, a, b) is a where c, else b,
  * and may evaluate both.
  */
-#ifndef OPTUNE_KERNELS_COMMON_SCALAR_H
-#define OPTUNE_KERNELS_COMMON_SCALAR_H
+#ifndef OPTUNE_KERNELS_HOST_SCALAR_H
+#define OPTUNE_KERNELS_HOST_SCALAR_H
 
 #include <math.h>
 

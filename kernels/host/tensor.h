@@ -4,8 +4,8 @@
  * layouts in blocks of channels, and elements of any dtype as doubles for references. Host code
  * only; owns nothing, allocates nothing.
  */
-#ifndef OPTUNE_KERNELS_COMMON_TENSOR_H
-#define OPTUNE_KERNELS_COMMON_TENSOR_H
+#ifndef OPTUNE_KERNELS_HOST_TENSOR_H
+#define OPTUNE_KERNELS_HOST_TENSOR_H
 
 #include "kernels/host/host.h"
 

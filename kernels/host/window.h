@@ -5,8 +5,8 @@
  * propagated as intervals in all directions, so that any part of a call may be left unknown.
  * Host code only; owns nothing.
  */
-#ifndef OPTUNE_KERNELS_COMMON_WINDOW_H
-#define OPTUNE_KERNELS_COMMON_WINDOW_H
+#ifndef OPTUNE_KERNELS_HOST_WINDOW_H
+#define OPTUNE_KERNELS_HOST_WINDOW_H
 
 #include <string.h>
 
