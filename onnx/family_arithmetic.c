@@ -21,12 +21,6 @@ static int binary(ot_onnx_node *n)
     return a && b ? ot_onnx_give(n, 0, ot_onnx_2(n, n->op->arg, a, b)) : n->err->status;
 }
 
-static bool floating(const ot_onnx_node *n, const ot_onnx_value *value)
-{
-    const int code = ot_onnx_type(n->m, value)->dtype.code;
-    return code == OPTUNE_DTYPE_FLOAT || code == OPTUNE_DTYPE_BFLOAT;
-}
-
 static const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
 
 /* The exponent may have a dtype of its own; powers of integers are cut off towards 0. */
@@ -41,9 +35,9 @@ static int power(ot_onnx_node *n)
         ot_elements(y->type.dtype, y->data, 0, 1, &by);
     if (by == 2) /* as variances are written */
         return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", x, x));
-    if (floating(n, x) && optune_dtype_equal(dtype, ot_onnx_type(n->m, y)->dtype))
+    if (ot_onnx_floating(n, x) && optune_dtype_equal(dtype, ot_onnx_type(n->m, y)->dtype))
         return binary(n);
-    if (floating(n, x))
+    if (ot_onnx_floating(n, x))
         return ot_onnx_give(n, 0, ot_onnx_2(n, "power", x, ot_onnx_as(n, y, dtype)));
     ot_onnx_value *all = ot_onnx_2(n, "power", ot_onnx_as(n, x, f64), ot_onnx_as(n, y, f64));
     return ot_onnx_give(n, 0, ot_onnx_as(n, all, dtype));
@@ -53,7 +47,7 @@ static int power(ot_onnx_node *n)
 static int divide(ot_onnx_node *n)
 {
     ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
-    if (!a || !b || floating(n, a))
+    if (!a || !b || ot_onnx_floating(n, a))
         return binary(n);
     const optune_dtype whole = ot_onnx_type(n->m, a)->dtype;
     if (!b->data)
@@ -175,7 +169,7 @@ static int clip(ot_onnx_node *n)
         return n->err->status;
     const double most = largest(ot_onnx_type(n->m, x)->dtype);
     const bool numbers = limit(n, "min", 1, -most, &low) && limit(n, "max", 2, most, &high);
-    if (floating(n, x) && numbers)
+    if (ot_onnx_floating(n, x) && numbers)
         return ot_onnx_give(n, 0,
                             ot_onnx_call(n, "clip", 1, &x, "a_min=%.17g, a_max=%.17g",
                                          low > high ? high : low, high));

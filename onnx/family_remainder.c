@@ -6,12 +6,6 @@
 
 typedef ot_onnx_value value;
 
-static bool floating(const ot_onnx_node *n, const value *x)
-{
-    const int code = ot_onnx_type(n->m, x)->dtype.code;
-    return code == OPTUNE_DTYPE_FLOAT || code == OPTUNE_DTYPE_BFLOAT;
-}
-
 static value *negated(ot_onnx_node *n, value *x)
 {
     return x ? ot_onnx_2(n, "equal", x, ot_onnx_number(n, x, 0)) : NULL;
@@ -37,7 +31,7 @@ static int mod(ot_onnx_node *n)
     if (!a || !b)
         return n->err->status;
     const optune_dtype dtype = ot_onnx_type(n->m, a)->dtype;
-    const bool real = floating(n, a), fmod = ot_onnx_int(n, "fmod", 0);
+    const bool real = ot_onnx_floating(n, a), fmod = ot_onnx_int(n, "fmod", 0);
     char name[16];
     if (real && !fmod)
         return ot_onnx_refuse(n, "of floats only fmod=1 is supported");

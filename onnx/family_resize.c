@@ -248,8 +248,7 @@ static int resize(ot_onnx_node *n)
         return n->err->status;
     const optune_tensor *type = ot_onnx_type(n->m, x);
     const int rank = type->rank;
-    if (*h.mode != 'n' && type->dtype.code != OPTUNE_DTYPE_FLOAT &&
-        type->dtype.code != OPTUNE_DTYPE_BFLOAT)
+    if (*h.mode != 'n' && !ot_onnx_floating(n, x))
         return ot_onnx_refuse(n, "mode '%s' is for floating types", h.mode);
     for (int d = 0; d < rank; d++)
         l[d] = (line){.in = dim[d], .out = dim[d], .scale = 1};

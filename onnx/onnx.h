@@ -138,6 +138,7 @@ bool ot_onnx_wants(const ot_onnx_node *n, int i); /* output i is read by somethi
 /* Output i is this value. NULL: the node has failed already. */
 int ot_onnx_give(ot_onnx_node *n, int i, ot_onnx_value *value);
 const optune_tensor *ot_onnx_type(const ot_onnx *m, const ot_onnx_value *value);
+bool ot_onnx_floating(const ot_onnx_node *n, const ot_onnx_value *value); /* of a float dtype */
 /* Its rank; or -1 and a failure. */
 int ot_onnx_rank(ot_onnx_node *n, const ot_onnx_value *value);
 /* Its dims; false and a failure that says what to bind, when one of them is not known. */

@@ -74,6 +74,12 @@ const optune_tensor *ot_onnx_type(const ot_onnx *m, const ot_onnx_value *value)
                : &value->type;
 }
 
+bool ot_onnx_floating(const ot_onnx_node *n, const ot_onnx_value *value)
+{
+    const int code = ot_onnx_type(n->m, value)->dtype.code;
+    return code == OPTUNE_DTYPE_FLOAT || code == OPTUNE_DTYPE_BFLOAT;
+}
+
 /* ---- what a node has -------------------------------------------------------------------- */
 
 int ot_onnx_refuse(ot_onnx_node *n, const char *format, ...)
