@@ -33,8 +33,11 @@ static int power(ot_onnx_node *n)
     double by = 0;
     if (y->data && !y->type.rank)
         ot_elements(y->type.dtype, y->data, 0, 1, &by);
+    ot_onnx_value *square = by == 2 || by == 3 ? ot_onnx_2(n, "multiply", x, x) : NULL;
     if (by == 2) /* as variances are written */
-        return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", x, x));
+        return ot_onnx_give(n, 0, square);
+    if (by == 3) /* as GELU by tanh is */
+        return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", square, x));
     if (ot_onnx_floating(n, x) && optune_dtype_equal(dtype, ot_onnx_type(n->m, y)->dtype))
         return binary(n);
     if (ot_onnx_floating(n, x))

@@ -58,6 +58,7 @@ static void space(const optune_task *task, optune_space *space)
     for (int64_t v = 32; v < pixels && v <= 1024; v *= 2)
         list[n++] = v;
     list[n++] = pixels;
+    n = conv2d_add_shares(task, list, n, pixels, lanes);
     optune_space_ints(space, "block", n, list);
 
     n = 0;
@@ -70,6 +71,7 @@ static void space(const optune_task *task, optune_space *space)
     for (int64_t v = 4 * lanes; v < s.co_g; v *= 2)
         list[n++] = v;
     list[n++] = s.co_g;
+    n = conv2d_add_shares(task, list, n, s.co_g, lanes);
     optune_space_ints(space, "oc_chunk", n, list);
 
     static const char *const ways[] = {"no", "yes"};
@@ -122,6 +124,33 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
     };
 }
 
+/* Rows and parts of the channels that give all threads as much; larger rows unless smaller ones
+ * save time. */
+static void share(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    const int64_t most = optune_config_int(config, "block");
+    int64_t block = most, oc_chunk = optune_config_int(config, "oc_chunk");
+    double best = INFINITY;
+    for (int64_t parts = 1; parts <= 4 * host_threads(task); parts *= 2) {
+        config_1x1 c;
+        conv2d_shape s;
+        conv2d_tile t;
+        shape_of(task->call, &s);
+        optune_config_choose_int(config, space, "block",
+                                 host_min(most, host_ceil(s.oh * s.ow, parts)));
+        read_config(config, &c);
+        channels_tile(task, &c, &s, &t);
+        const double cost = conv2d_tile_share(task, &s, &t);
+        if (cost < best * 0.98) {
+            best = cost;
+            block = c.block;
+            oc_chunk = t.ot_chunk * t.ov * conv2d_lanes(task, &s);
+        }
+    }
+    optune_config_choose_int(config, space, "block", block);
+    optune_config_choose_int(config, space, "oc_chunk", oc_chunk);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
@@ -152,6 +181,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "oc_chunk", s.co_g);
     optune_config_choose_word(config, space, "pack", "no");
     optune_config_choose_int(config, space, "prefetch", along_pixels ? 8 : 32);
+    if (!along_pixels)
+        share(task, space, config);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

@@ -259,25 +259,29 @@ static void nodes_mean_what_onnx_says(void **state)
     }
 }
 
-/* [1,6,1,1] with every value 1: windows of 3 channels hold 2 at the ends, 3 elsewhere. */
+/* [1,6,1,1] with every value 100: windows of 3 channels hold 2 at the ends, 3 elsewhere. */
 static void neighbours_of_a_channel(void **state)
 {
+    static const double betas[] = {0.75, 0.5, 0.6};
     (void)state;
-    ot_text g = {0}, model = {0}, attrs = {0};
-    float x[6], y[6];
-    onnx_input(&g, "x", ONNX_FLOAT, "1,6,1,1");
-    attr_int(&attrs, "size", 3);
-    onnx_node(&g, "LRN", "lrn", "x", "y", &attrs);
-    onnx_output(&g, "y");
-    onnx_model(&g, 13, &model);
-    for (int c = 0; c < 6; c++) {
-        x[c] = 100;
-        const double sum = (c == 0 || c == 5 ? 2 : 3) * 1e4;
-        y[c] = (float)(100 / pow(1 + 1e-4 / 3 * sum, 0.75));
+    for (size_t i = 0; i < sizeof betas / sizeof betas[0]; i++) {
+        ot_text g = {0}, model = {0}, attrs = {0};
+        float x[6], y[6];
+        onnx_input(&g, "x", ONNX_FLOAT, "1,6,1,1");
+        attr_int(&attrs, "size", 3);
+        attr_real(&attrs, "beta", (float)betas[i]);
+        onnx_node(&g, "LRN", "lrn", "x", "y", &attrs);
+        onnx_output(&g, "y");
+        onnx_model(&g, 13, &model);
+        for (int c = 0; c < 6; c++) {
+            x[c] = 100;
+            const double sum = (c == 0 || c == 5 ? 2 : 3) * 1e4;
+            y[c] = (float)(100 / pow(1 + 1e-4 / 3 * sum, betas[i]));
+        }
+        optune_graph *graph = read_model(&model, NULL, 0);
+        check_output(graph, x, 6, y);
+        optune_graph_close(graph);
     }
-    optune_graph *graph = read_model(&model, NULL, 0);
-    check_output(graph, x, 6, y);
-    optune_graph_close(graph);
 }
 
 int main(void)

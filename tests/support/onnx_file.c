@@ -70,6 +70,16 @@ void attr_int(ot_text *attrs, const char *name, int64_t value)
     wire_part(attrs, 5, &attr);
 }
 
+void attr_real(ot_text *attrs, const char *name, float value)
+{
+    ot_text attr = {0};
+    wire_text(&attr, 1, name);
+    ot_text_add_n(&attr, "\x15", 1); /* field 2, four bytes */
+    ot_text_add_n(&attr, (const char *)&value, sizeof value);
+    wire_int(&attr, 20, 1);
+    wire_part(attrs, 5, &attr);
+}
+
 void attr_text(ot_text *attrs, const char *name, const char *value)
 {
     ot_text attr = {0};

@@ -18,6 +18,7 @@ void wire_part(ot_text *to, int field, ot_text *part); /* empties `part` */
 void onnx_node(ot_text *graph, const char *op, const char *name, const char *inputs,
                const char *outputs, ot_text *attrs);
 void attr_int(ot_text *attrs, const char *name, int64_t value);
+void attr_real(ot_text *attrs, const char *name, float value);
 void attr_text(ot_text *attrs, const char *name, const char *value);
 void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value);
 

@@ -117,11 +117,12 @@ static void read_config(const optune_task *task, const optune_config *config, co
     t->tw = host_min(optune_config_split(config, "tile_ow")[1], s->ow);
     t->ici = ic;
     t->ic_chunk = s->ci;
-    t->ot_chunk = s->co;
     t->oh_block = host_min(host_ceil(t->oh_block, t->th) * t->th, s->oh);
     t->unroll_ic = one && ic % 4 == 0 ? 4 : 1;
     t->unroll_kw = unroll && s->kw <= 16 ? s->kw : 1;
     t->copy = !conv2d_clips(s, t->th, t->tw);
+    if (t->ov)
+        conv2d_tile_share(task, s, t);
     while (t->ov && t->oh_block > t->th && !conv2d_tile_scratch_fits(task, s, t))
         t->oh_block = host_max(t->oh_block / 2 / t->th * t->th, t->th);
 }

@@ -12,15 +12,6 @@ static bool applies(const optune_task *task, char *why)
     return conv2d_applies(task, &s, why);
 }
 
-/* Adds v to a list of distinct ascending values. */
-static int add(int64_t *list, int n, int64_t v)
-{
-    if (v < 1 || (n > 0 && list[n - 1] >= v))
-        return n;
-    list[n] = v;
-    return n + 1;
-}
-
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
@@ -29,37 +20,39 @@ static void space(const optune_task *task, optune_space *space)
     int64_t list[64];
     int n = 0;
     for (int64_t v = 1; v <= 4 && (v - 1) * lanes < s.co_g; v++)
-        n = add(list, n, v);
+        n = conv2d_add_value(list, n, v);
     optune_space_ints(space, "oc_vecs", n, list);
 
     n = 0;
     for (int64_t v = 1; v <= s.ow && v <= most; v++)
         if (conv2d_even_width(&s, v))
-            n = add(list, n, v);
+            n = conv2d_add_value(list, n, v);
     optune_space_ints(space, "tile_ow", n, list);
 
     n = 0;
     for (int64_t v = 1; v <= 4 && v <= s.oh; v++)
-        n = add(list, n, v);
+        n = conv2d_add_value(list, n, v);
     optune_space_ints(space, "tile_oh", n, list);
 
     n = 0;
     for (int64_t v = 1; v < s.oh; v = v < 4 ? v + 1 : v < 8 ? v + 2 : v * 7 / 4)
-        n = add(list, n, v);
-    n = add(list, n, s.oh);
+        n = conv2d_add_value(list, n, v);
+    n = conv2d_add_value(list, n, s.oh);
+    n = conv2d_add_shares(task, list, n, s.oh, 1);
     optune_space_ints(space, "oh_block", n, list);
 
     n = 0;
     for (int64_t v = 64; v < s.ci_g && v <= 512; v *= 2)
-        n = add(list, n, v);
-    n = add(list, n, s.ci_g);
+        n = conv2d_add_value(list, n, v);
+    n = conv2d_add_value(list, n, s.ci_g);
     optune_space_ints(space, "ic_chunk", n, list);
 
     n = 0;
     const int64_t vecs = host_ceil(s.co_g, lanes);
     for (int64_t v = 4; v < vecs; v *= 2)
-        n = add(list, n, v);
-    n = add(list, n, vecs);
+        n = conv2d_add_value(list, n, v);
+    n = conv2d_add_value(list, n, vecs);
+    n = conv2d_add_shares(task, list, n, vecs, 1);
     optune_space_ints(space, "oc_chunk", n, list);
 
     optune_space_ints(space, "prefetch", 4, (const int64_t[]){0, 16, 48, 128});
@@ -74,6 +67,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_tile t;
     conv2d_shape_of(task->call, &s);
     conv2d_tile_choose(task, &s, &t);
+    conv2d_tile_share(task, &s, &t);
     optune_config_choose_int(config, space, "oc_vecs", t.ov);
     optune_config_choose_int(config, space, "tile_ow", t.tw);
     optune_config_choose_int(config, space, "tile_oh", t.th);

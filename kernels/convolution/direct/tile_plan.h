@@ -117,6 +117,32 @@ static inline bool conv2d_tile_valid(const optune_task *task, const conv2d_shape
            optune_refuse(why, "needs more than 1 GiB of scratch");
 }
 
+/* Adds v to n distinct ascending values, if it is one; how many there are then. */
+static inline int conv2d_add_value(int64_t *list, int n, int64_t v)
+{
+    int at = n;
+    while (at > 0 && list[at - 1] > v)
+        at--;
+    if (v < 1 || (at > 0 && list[at - 1] == v))
+        return n;
+    memmove(list + at + 1, list + at, (size_t)(n - at) * sizeof *list);
+    list[at] = v;
+    return n + 1;
+}
+
+/* Adds the pieces of `unit`s that give each of some threads as many of n: what untuned configs
+ * choose, beside powers of two. */
+static inline int conv2d_add_shares(const optune_task *task, int64_t *list, int count, int64_t n,
+                                    int64_t unit)
+{
+    const int64_t threads = host_threads(task);
+    for (int64_t parts = threads > 1 ? 4 * threads : 1; parts > 1; parts /= 2) {
+        const int64_t each = host_ceil(host_ceil(n, unit), parts) * unit;
+        count = each < n ? conv2d_add_value(list, count, each) : count;
+    }
+    return count;
+}
+
 /* Widths worth trying: those that cover a row with tiles of nearly equal size. */
 static inline bool conv2d_even_width(const conv2d_shape *s, int64_t tw)
 {
@@ -124,7 +150,8 @@ static inline bool conv2d_even_width(const conv2d_shape *s, int64_t tw)
 }
 
 /* Estimated time of a register tile over the whole output, in cycles of one step of the
- * reduction: two multiply-adds and two loads a cycle, four cycles of latency. */
+ * reduction: two multiply-adds and two loads a cycle, and as long as ten sums take where there are
+ * fewer: a latency of four cycles needs eight, and loads that are late need more. */
 static inline double conv2d_tile_cost(const conv2d_shape *s, int64_t lanes, int64_t ov,
                                       int64_t th, int64_t tw)
 {
@@ -135,7 +162,7 @@ static inline double conv2d_tile_cost(const conv2d_shape *s, int64_t lanes, int6
         const int64_t across = part & 2 ? cols > 0 : s->ow / tw;
         const double sums = (double)(ov * rows * cols), loads = (double)(ov + rows * cols);
         const double work = sums > loads ? sums : loads;
-        total += (double)(down * across) * ((work > 8 ? work : 8) / 2 + 0.5);
+        total += (double)(down * across) * ((work > 10 ? work : 10) / 2 + 0.5);
     }
     return total * (double)host_ceil(s->co_g, ov * lanes);
 }
@@ -195,6 +222,37 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
     t->oh_block = rows >= s->oh ? s->oh : rows;
     t->copy = !conv2d_clips(s, t->th, t->tw) ||
               (s->kh * s->kw > 1 && conv2d_aliases(s->data_block, s->h * s->w, conv2d_elem(s)));
+}
+
+/* Cuts channel tiles and blocks of rows so that all threads have as much to do, in the way that
+ * reads least: each block of rows reads all weights, each part of the channels all pixels. Gives
+ * the time that this takes, 1 where nobody waits, and a twentieth of what is read for what there is. */
+static inline double conv2d_tile_share(const optune_task *task, const conv2d_shape *s,
+                                       conv2d_tile *t)
+{
+    const int64_t threads = host_threads(task), apart = s->n * s->groups;
+    const int64_t tiles = host_ceil(s->co_g, t->ov * t->vec_bytes / conv2d_elem(s));
+    const int64_t rows = host_ceil(s->oh, t->th), least = host_ceil(s->oh, t->oh_block);
+    const double weights = (double)(s->co_g * s->kh * s->kw), pixels = (double)(s->h * s->w);
+    const int64_t uncut = t->oh_block;
+    double best = INFINITY;
+    for (int64_t parts = threads; parts >= 1; parts /= 2)
+        for (int64_t cut = 4 * threads; cut >= 1; cut /= 2) {
+            const int64_t blocks = host_max(cut, least);
+            const int64_t part = host_ceil(tiles, parts), block = host_ceil(rows, blocks);
+            const int64_t pieces = apart * host_ceil(tiles, part) * host_ceil(rows, block);
+            const double time = (double)(host_ceil(pieces, threads) * threads * part * block) /
+                                (double)(apart * tiles * rows);
+            const double reads = ((double)host_ceil(rows, block) * weights +
+                                  (double)host_ceil(tiles, part) * pixels) /
+                                 (weights + pixels);
+            if (time + reads / 20 < best * 0.999) {
+                best = time + reads / 20;
+                t->ot_chunk = part;
+                t->oh_block = blocks > least ? block * t->th : uncut;
+            }
+        }
+    return best;
 }
 
 /* The input of a 1x1 convolution: with strides, a scratch that a stage of its own fills with the
