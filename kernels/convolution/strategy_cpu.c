@@ -67,6 +67,23 @@ static bool first_layer(const optune_task *task, char *why)
            optune_refuse(why, "it is no wide kernel over up to 4 channels");
 }
 
+/* Small kernels over an image's few channels: a direct convolution adds too little to each of its
+ * sums to pay for storing them; a product of matrices has the same terms in larger tiles. */
+static bool few_terms(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_shape_of(task->call, &s) && !first_layer(task, why) && s.groups == 1 &&
+            s.data_block == 0 && s.out_block == 0 && s.kh * s.kw > 1 &&
+            s.ci * s.kh * s.kw <= 64 && s.co >= 16 && s.ow >= 32) ||
+           optune_refuse(why, "it is no small kernel over few channels");
+}
+
+static bool more_terms(const optune_task *task, char *why)
+{
+    return !few_terms(task, why) ||
+           optune_refuse(why, "it adds few terms, which has a row of its own");
+}
+
 static bool other_rows(const optune_task *task, char *why)
 {
     if (first_layer(task, why))
@@ -79,10 +96,11 @@ static const optune_strategy_row rows[] = {
     {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
     {.impl = "depthwise_conv2d_planes.cpu", .plevel = 8, .condition = other_planes},
     {.impl = "conv2d_winograd_rows.cpu", .plevel = 13, .condition = first_layer},
+    {.impl = "conv2d_im2col.cpu", .plevel = 12, .condition = few_terms},
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
     {.impl = "conv2d_direct.cpu", .plevel = 11},
     {.impl = "conv2d_NCHWc.x86", .plevel = 10},
-    {.impl = "conv2d_im2col.cpu", .plevel = 6},
+    {.impl = "conv2d_im2col.cpu", .plevel = 6, .condition = more_terms},
     {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},
     {.impl = "conv2d_winograd_rows.cpu", .plevel = 4, .condition = other_rows},
     {.impl = "conv2d_dnnl.x86", .plevel = 15},
