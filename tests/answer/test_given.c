@@ -368,6 +368,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_program_open, NULL, &program);
     REFUSED(optune_program_run, NULL, NULL, NULL);
     REFUSED(optune_program_time, NULL, &time, &time, &time);
+    REFUSED(optune_program_clone, NULL, &program);
     REFUSED(optune_graph_execute, none, g, NULL, NULL);
     REFUSED(optune_graph_execute, o, NULL, NULL, NULL);
     REFUSED(optune_function_open, none, &call, NULL, &function);
@@ -409,6 +410,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_program_time, program, NULL, &time, &time);
     REFUSED(optune_program_time, program, &time, NULL, &time);
     REFUSED(optune_program_time, program, &time, &time, NULL);
+    REFUSED(optune_program_clone, program, NULL);
     optune_program_close(program);
     check_ok(optune_function_open(o, &call, NULL, &function, &err));
     REFUSED(optune_function_run, function, NULL, (void *const[]){out});
