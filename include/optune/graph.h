@@ -268,6 +268,16 @@ OPTUNE_API int optune_graph_execute(struct optune *handle, optune_graph *graph,
 OPTUNE_API int optune_partition_execute(optune_partition *partition, uint64_t seed,
                                         struct optune_result **result, optune_err *err);
 
+/* The whole graph, each group by what is selected for it, as C that builds without optune: see
+ * docs/emit.md. All constants need elements. Writes the folder `dir` whole or not at all: beside
+ * its place first, then over what an earlier call wrote there. EUSAGE: there are other files in it;
+ * with `force` they stay, unless they have the name of one that is written. `name`: what its
+ * functions begin with and its files are called, NULL: "model". EUNSUPPORTED: the target's kernels
+ * do not run in the memory of a process. The result lists the files. */
+OPTUNE_API int optune_partition_emit(optune_partition *partition, const char *dir,
+                                     const char *name, bool force,
+                                     struct optune_result **result, optune_err *err);
+
 #ifdef __cplusplus
 }
 #endif

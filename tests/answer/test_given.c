@@ -365,6 +365,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_partition_workloads, NULL, &workloads);
     REFUSED(optune_partition_select, NULL);
     REFUSED(optune_partition_execute, NULL, 1, &result);
+    REFUSED(optune_partition_emit, NULL, "x", NULL, false, &result);
     REFUSED(optune_program_open, NULL, &program);
     REFUSED(optune_program_run, NULL, NULL, NULL);
     REFUSED(optune_program_time, NULL, &time, &time, &time);
@@ -399,6 +400,10 @@ static void on_a_machine(void **state)
     GIVES(NULL, optune_partition_policy, NULL);
     REFUSED(optune_partition_workloads, p, NULL);
     REFUSED(optune_partition_execute, p, 1, NULL);
+    REFUSED(optune_partition_emit, p, NULL, NULL, false, &result);
+    REFUSED(optune_partition_emit, p, "", NULL, false, &result);
+    REFUSED(optune_partition_emit, p, command_path("emitted"), "9", false, &result);
+    REFUSED(optune_partition_emit, p, command_path("emitted"), NULL, false, NULL);
     REFUSED(optune_program_open, p, NULL);
     check_ok(optune_program_open(p, &program, &err));
     const float in[4] = {0};
