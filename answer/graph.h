@@ -65,6 +65,8 @@ void ot_kernel_release(ot_kernel *kernel);
 /* program.c: a whole graph on a machine. */
 struct optune_program {
     optune_partition *partition;
+    struct optune_program *origin; /* whose constants and modules it uses; NULL: its own */
+    atomic_int users;              /* of an origin: itself and its clones that are open */
     ot_machine machine;
     void ***buffer; /* by node, then by output: whose it is at its time; NULL inside a group */
     void **own;     /* every buffer once */
@@ -75,7 +77,11 @@ struct optune_program {
 };
 /* With no kernels yet: its buffers, constants written. */
 int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err);
-/* The buffers of group i become the kernel's, and it is loaded. */
+/* Without a partition's and a machine's parts: the struct and its outputs. */
+optune_program *ot_program_new(optune_partition *partition);
+/* The buffers of group i become the kernel's. */
+void ot_program_bind(const optune_program *p, int i, ot_kernel *kernel);
+/* The same, and it is loaded. */
 int ot_program_load(const optune_program *p, int i, ot_kernel *kernel, optune_err *err);
 /* program_check.c: runs each group once more on what its inputs hold and judges it as a trial is
  * judged. Returns how many are wrong: a line for each in `text`, and { "nodes", "impl", "message" }

@@ -50,7 +50,7 @@ int optune_graph_fill(optune_graph *g, uint64_t seed, optune_err *err)
     return OPTUNE_OK;
 }
 
-int ot_program_load(const optune_program *p, int i, ot_kernel *kernel, optune_err *err)
+void ot_program_bind(const optune_program *p, int i, ot_kernel *kernel)
 {
     const ot_group *group = &p->partition->groups.group[i];
     const int last = group->node[group->n_nodes - 1];
@@ -59,20 +59,31 @@ int ot_program_load(const optune_program *p, int i, ot_kernel *kernel, optune_er
         s->in[OT_ALIGNED][k] = ot_program_buffer(p, group->in[k]);
     for (int o = 0; o < group->call.n_outputs; o++)
         s->out[OT_ALIGNED][o] = ot_program_buffer(p, (ot_value){last, o});
+}
+
+int ot_program_load(const optune_program *p, int i, ot_kernel *kernel, optune_err *err)
+{
+    ot_program_bind(p, i, kernel);
     return ot_kernel_load(kernel, err);
+}
+
+optune_program *ot_program_new(optune_partition *partition)
+{
+    const optune_graph *g = partition->graph;
+    optune_program *p = ot_alloc(sizeof *p);
+    p->partition = partition;
+    atomic_init(&p->users, 1);
+    p->kernel = ot_alloc((size_t)(partition->groups.n + 1) * sizeof *p->kernel);
+    p->n_outputs = ot_graph_output_values(g, NULL, 0);
+    p->output = ot_alloc((size_t)(p->n_outputs + 1) * sizeof *p->output);
+    ot_graph_output_values(g, p->output, p->n_outputs);
+    return p;
 }
 
 int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err)
 {
-    const optune_graph *g = partition->graph;
-    const ot_groups *groups = &partition->groups;
     *program = NULL;
-    optune_program *p = ot_alloc(sizeof *p);
-    p->partition = partition;
-    p->kernel = ot_alloc((size_t)(groups->n + 1) * sizeof *p->kernel);
-    p->n_outputs = ot_graph_output_values(g, NULL, 0);
-    p->output = ot_alloc((size_t)(p->n_outputs + 1) * sizeof *p->output);
-    ot_graph_output_values(g, p->output, p->n_outputs);
+    optune_program *p = ot_program_new(partition);
     int status = ot_machine_open(partition->o, &p->machine, err);
     if (status >= 0)
         status = ot_program_make_buffers(p, err);
@@ -172,15 +183,20 @@ int optune_program_time(optune_program *p, double *median, double *low, double *
 
 void optune_program_close(optune_program *p)
 {
-    if (!p)
-        return;
+    if (!p || atomic_fetch_sub(&p->users, 1) > 1)
+        return; /* clones use what it has */
+    optune_program *origin = p->origin;
     for (int i = 0; i < p->partition->groups.n; i++)
         ot_kernel_release(&p->kernel[i]);
     ot_program_free_buffers(p);
-    ot_machine_close(&p->machine);
+    if (!origin)
+        ot_machine_close(&p->machine);
+    else if (p->machine.row)
+        ot_shared_release(&p->machine.scratch, p->machine.row, p->machine.state);
     free(p->kernel);
     free(p->output);
     free(p);
+    optune_program_close(origin);
 }
 
 int optune_graph_execute(optune *o, optune_graph *graph, const void *const *inputs,

@@ -104,6 +104,10 @@ static int make_leaf(optune_program *p, int id, optune_err *err)
         return OPTUNE_OK;
     if (node->kind == OT_NODE_CONST && !node->data)
         return ot_graph_fail(g, id, -1, OPTUNE_EUSAGE, "the constant has no elements", err);
+    if (p->origin && node->kind == OT_NODE_CONST) {
+        p->buffer[id][0] = p->origin->buffer[id][0];
+        return OPTUNE_OK;
+    }
     const int64_t bytes = ot_program_bytes(p, (ot_value){id, 0});
     const int status = make(p, bytes, &p->buffer[id][0], err);
     return status < 0 || !node->data

@@ -17,16 +17,15 @@
 void ot_source_layout(ot_source *e)
 {
     for (int i = 0; i < e->plan->n_scratch; i++) {
-        e->offset[i] = e->workspace;
-        e->workspace += (e->plan->scratch[i].bytes + 63) / 64 * 64;
+        int64_t *end = e->shared && e->plan->scratch[i].constant ? &e->packed : &e->workspace;
+        e->offset[i] = *end;
+        *end += (e->plan->scratch[i].bytes + 63) / 64 * 64;
     }
 }
 
-/* The command that built it for measuring, as far as it decides the instructions. */
-void ot_source_build(const ot_source *e, ot_text *to)
+void ot_source_flags(const ot_source *e, ot_text *to)
 {
     const optune_target *target = e->task.target;
-    ot_text_add(to, " * Build: cc ");
     if (target->cflags[0]) {
         ot_text_add(to, target->cflags);
     } else {
@@ -37,6 +36,12 @@ void ot_source_build(const ot_source *e, ot_text *to)
         ot_text_add(to, " -fno-math-errno -fno-trapping-math -ffp-contract=fast");
     }
     ot_text_printf(to, " -std=gnu17%s", target->threads > 1 ? " -fopenmp" : "");
+}
+
+void ot_source_build(const ot_source *e, ot_text *to)
+{
+    ot_text_add(to, " * Build: cc ");
+    ot_source_flags(e, to);
     for (int m = 0; m < e->plan->n_modules; m++)
         for (int f = 0; f < e->plan->module[m].n_flags; f++)
             ot_text_printf(to, " %s", e->plan->module[m].flag[f]);
@@ -111,7 +116,9 @@ static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to
             ot_text_printf(to, "%soutput[%d]", comma, arg->index);
             break;
         case OPTUNE_ARG_SCRATCH:
-            ot_text_printf(to, "%s(char *)workspace + %lld", comma,
+            ot_text_printf(to, "%s(char *)%s + %lld", comma,
+                           e->shared && e->plan->scratch[arg->index].constant ? "packed"
+                                                                              : "workspace",
                            (long long)e->offset[arg->index]);
             break;
         case OPTUNE_ARG_SYMBOL:

@@ -12,10 +12,15 @@ typedef struct ot_source {
     const optune_config *config;
     optune_plan *plan;
     char name[OPTUNE_NAME_SIZE * 2]; /* prefix of all its functions */
-    int64_t offset[OPTUNE_MAX_SCRATCH], workspace;
+    bool shared; /* constant scratch lies in `packed`, which others use, too; else all of it in
+                    `workspace` */
+    int64_t offset[OPTUNE_MAX_SCRATCH], workspace, packed;
 } ot_source;
 
-void ot_source_layout(ot_source *kernel); /* places scratch in the workspace */
+void ot_source_layout(ot_source *kernel); /* places scratch */
+/* "-O3 ... -std=gnu17 -fopenmp": what it was compiled with for measuring, as far as that decides
+ * the instructions; a module's own flags are not among them. */
+void ot_source_flags(const ot_source *kernel, ot_text *to);
 /* " * Build: cc ...": the command that built it for measuring. */
 void ot_source_build(const ot_source *kernel, ot_text *to);
 /* Later modules and what follows must undo its macros. */
@@ -23,7 +28,8 @@ void ot_source_module(const ot_source *kernel, int module, ot_text *to);
 /* All modules, leaving neither macros nor names behind but those of its stages. */
 void ot_source_apart(const ot_source *kernel, ot_text *to);
 void ot_source_prototypes(const ot_source *kernel, ot_text *to);
-/* The calls of one phase, as statements over `workspace`, `input`, `output` and the dims. */
+/* The calls of one phase, as statements over `workspace`, `packed` where it is shared, `input`,
+ * `output` and the dims. */
 void ot_source_phase(const ot_source *kernel, optune_phase phase, ot_text *to);
 
 #endif

@@ -369,6 +369,10 @@ static int open_scratch(ot_bound *b, int i, optune_err *err)
     const optune_plan *plan = &b->loaded->plan;
     if (s->shared && !plan->scratch[i].constant)
         return share(b, s->shared, i, err);
+    if (s->packed && plan->scratch[i].constant) {
+        b->scratch[i] = s->packed->scratch[i];
+        return OPTUNE_OK;
+    }
     const int status = s->row->alloc(s->state, scratch_bytes(b, i), b->kind == OT_GUARDED,
                                      &b->scratch[i], err);
     if (status >= 0 && b->kind == OT_GUARDED)
@@ -473,7 +477,8 @@ void ot_bound_close(ot_bound *b)
     if (b->prepacked)
         s->row->run(s->state, b->launch[OPTUNE_TEARDOWN], b->n[OPTUNE_TEARDOWN], NULL);
     for (int i = 0; i < b->loaded->plan.n_scratch; i++)
-        if (b->scratch[i] && !is_shared(s->shared, b->scratch[i]))
+        if (b->scratch[i] && !is_shared(s->shared, b->scratch[i]) &&
+            !(s->packed && s->packed->scratch[i] == b->scratch[i]))
             close_buffer(s, &b->scratch[i]);
     free(b);
 }

@@ -112,6 +112,8 @@ typedef struct ot_session {
     void *host;                             /* as large as the largest of them */
     ot_reference reference;
     ot_shared *shared; /* NULL: every candidate has scratch of its own */
+    const struct ot_bound *packed; /* the same candidate, prepacked: its constant scratch is used;
+                                      NULL: every candidate has that of its own, too */
 } ot_session;
 int ot_session_open(ot_session *s, const optune_target *target, const optune_device *device,
                     optune_err *err);

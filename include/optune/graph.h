@@ -216,7 +216,8 @@ OPTUNE_API int optune_call_describe(const optune_call *call, struct optune_resul
 /*
  * What is selected, compiled and loaded into the calling process. Nothing shields the process from
  * it, as it would from a library. With several threads the first one to be opened sets OpenMP's
- * environment as trials have it. One thread at a time may use a function or a program.
+ * environment as trials have it. One thread at a time may use a function or a program; a program
+ * has clones for others.
  */
 
 /* The selected implementation of one call whose types are known. `constants`: the elements of its
@@ -250,6 +251,12 @@ OPTUNE_API int optune_program_run(optune_program *program, const void *const *in
  * median and its 95 % interval. */
 OPTUNE_API int optune_program_time(optune_program *program, double *median, double *low,
                                    double *high, optune_err *err);
+/* The same program for one more thread: modules, constants and what was packed of them are shared,
+ * everything that a run writes is its own. It runs, is timed, cloned and closed like any other, in
+ * any order, while others run; what they share goes with the last. EUNSUPPORTED: the target's
+ * kernels do not run in the memory of this process. */
+OPTUNE_API int optune_program_clone(optune_program *program, optune_program **clone,
+                                    optune_err *err);
 OPTUNE_API void optune_program_close(optune_program *program); /* NULL is fine */
 /* All of it at once: select, compile, run, forget. */
 OPTUNE_API int optune_graph_execute(struct optune *handle, optune_graph *graph,
@@ -260,6 +267,16 @@ OPTUNE_API int optune_graph_execute(struct optune *handle, optune_graph *graph,
  * the references' is not; the result names the group. */
 OPTUNE_API int optune_partition_execute(optune_partition *partition, uint64_t seed,
                                         struct optune_result **result, optune_err *err);
+
+/* The whole graph, each group by what is selected for it, as C that builds without optune: see
+ * docs/emit.md. All constants need elements. Writes the folder `dir` whole or not at all: beside
+ * its place first, then over what an earlier call wrote there. EUSAGE: there are other files in it;
+ * with `force` they stay, unless they have the name of one that is written. `name`: what its
+ * functions begin with and its files are called, NULL: "model". EUNSUPPORTED: the target's kernels
+ * do not run in the memory of a process. The result lists the files. */
+OPTUNE_API int optune_partition_emit(optune_partition *partition, const char *dir,
+                                     const char *name, bool force,
+                                     struct optune_result **result, optune_err *err);
 
 #ifdef __cplusplus
 }

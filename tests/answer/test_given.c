@@ -365,9 +365,11 @@ static void on_a_machine(void **state)
     REFUSED(optune_partition_workloads, NULL, &workloads);
     REFUSED(optune_partition_select, NULL);
     REFUSED(optune_partition_execute, NULL, 1, &result);
+    REFUSED(optune_partition_emit, NULL, "x", NULL, false, &result);
     REFUSED(optune_program_open, NULL, &program);
     REFUSED(optune_program_run, NULL, NULL, NULL);
     REFUSED(optune_program_time, NULL, &time, &time, &time);
+    REFUSED(optune_program_clone, NULL, &program);
     REFUSED(optune_graph_execute, none, g, NULL, NULL);
     REFUSED(optune_graph_execute, o, NULL, NULL, NULL);
     REFUSED(optune_function_open, none, &call, NULL, &function);
@@ -398,6 +400,10 @@ static void on_a_machine(void **state)
     GIVES(NULL, optune_partition_policy, NULL);
     REFUSED(optune_partition_workloads, p, NULL);
     REFUSED(optune_partition_execute, p, 1, NULL);
+    REFUSED(optune_partition_emit, p, NULL, NULL, false, &result);
+    REFUSED(optune_partition_emit, p, "", NULL, false, &result);
+    REFUSED(optune_partition_emit, p, command_path("emitted"), "9", false, &result);
+    REFUSED(optune_partition_emit, p, command_path("emitted"), NULL, false, NULL);
     REFUSED(optune_program_open, p, NULL);
     check_ok(optune_program_open(p, &program, &err));
     const float in[4] = {0};
@@ -409,6 +415,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_program_time, program, NULL, &time, &time);
     REFUSED(optune_program_time, program, &time, NULL, &time);
     REFUSED(optune_program_time, program, &time, &time, NULL);
+    REFUSED(optune_program_clone, program, NULL);
     optune_program_close(program);
     check_ok(optune_function_open(o, &call, NULL, &function, &err));
     REFUSED(optune_function_run, function, NULL, (void *const[]){out});

@@ -10,6 +10,7 @@
 #include "support/check.h"
 
 #include <math.h>
+#include <pthread.h>
 
 enum { MOST = 32 };
 
@@ -321,6 +322,90 @@ static void test_tuned(void **state)
     optune_close(o);
 }
 
+/* ---- several threads --------------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 8 };
+
+typedef struct turn {
+    const optune_graph *g;
+    optune_program *program;
+    tensors in, out;
+    int status, differ;
+} turn;
+
+/* What this program alone gave, again and again, while the others run. */
+static void *take_turns(void *arg)
+{
+    turn *t = arg;
+    tensors again = outputs_of(t->g);
+    for (int i = 0; i < ROUNDS && t->status >= 0; i++) {
+        t->status =
+            optune_program_run(t->program, (const void *const *)t->in.data, again.data, NULL);
+        for (int k = 0; k < again.n; k++)
+            t->differ += memcmp(again.data[k], t->out.data[k],
+                                (size_t)again.elements[k] * sizeof(float)) != 0;
+    }
+    release(&again);
+    return NULL;
+}
+
+/* Each thread has inputs of its own. What is shared outlives the program that it was made for. */
+static void test_clones(void **state)
+{
+    (void)state;
+    static const char *const text[] = {network, chain};
+    for (int which = 0; which < 2; which++) {
+        optune_err err = {0};
+        optune *o = tuning_open("clones");
+        optune_graph *g = parse(text[which]);
+        optune_partition *partition = NULL;
+        turn turns[THREADS] = {{.g = g}};
+        check_ok(optune_partition_open(o, g, &partition, &err));
+        check_ok(optune_program_open(partition, &turns[0].program, &err));
+        for (int i = 0; i < THREADS; i++) {
+            turn *t = &turns[i];
+            if (i)
+                check_ok(optune_program_clone(turns[i - 1].program, &t->program, &err));
+            t->g = g;
+            t->in = inputs_of(g);
+            t->out = outputs_of(g);
+            for (int k = 0; k < t->in.n; k++)
+                ot_fill_input(optune_graph_input_type(g, k), (uint64_t)i + 50, k,
+                              t->in.data[k]);
+            check_ok(optune_program_run(t->program, (const void *const *)t->in.data,
+                                        t->out.data, &err));
+            assert_true(farthest(g, &t->in, &t->out) < 1e-5);
+        }
+        assert_memory_not_equal(turns[0].out.data[0], turns[1].out.data[0], 64);
+        for (int i = 0; i < optune_partition_size(partition); i++)
+            for (int k = 0; k < turns[0].program->kernel[i].bound->loaded->plan.n_scratch;
+                 k++) {
+                const ot_bound *a = turns[0].program->kernel[i].bound;
+                const ot_bound *b = turns[3].program->kernel[i].bound;
+                assert_int_equal(a->scratch[k] == b->scratch[k],
+                                 a->loaded->plan.scratch[k].constant);
+            }
+        optune_program_close(turns[0].program);
+        turns[0].program = NULL;
+        pthread_t thread[THREADS];
+        for (int i = 1; i < THREADS; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, take_turns, &turns[i]), 0);
+        for (int i = 1; i < THREADS; i++) {
+            pthread_join(thread[i], NULL);
+            assert_int_equal(turns[i].status, OPTUNE_OK);
+            assert_int_equal(turns[i].differ, 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            optune_program_close(turns[i].program);
+            release(&turns[i].in);
+            release(&turns[i].out);
+        }
+        optune_partition_close(partition);
+        optune_graph_close(g);
+        optune_close(o);
+    }
+}
+
 static void test_gradients(void **state)
 {
     (void)state;
@@ -402,7 +487,7 @@ int main(void)
         cmocka_unit_test(test_execution),      cmocka_unit_test(test_each_value),
         cmocka_unit_test(test_tuned),          cmocka_unit_test(test_refused),
         cmocka_unit_test(test_gradients),      cmocka_unit_test(test_function),
-        cmocka_unit_test(test_shared_scratch),
+        cmocka_unit_test(test_shared_scratch), cmocka_unit_test(test_clones),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

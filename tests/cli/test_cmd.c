@@ -24,7 +24,10 @@ static const contract commands[] = {
      "dispatch WORKLOAD [-o FILE.c] | --load WORKLOAD|FILE",
      {"-o", "--points", "--trials", "--time", "--regret", "--no-regret", "--search", "--seed",
       "--log", "--load", "--at", "--json"}},
-    {"emit", "emit WORKLOAD -o DIR", {"-o", "--json"}},
+    {"emit",
+     "emit WORKLOAD -o DIR | --graph FILE -o DIR",
+     {"-o", "--graph", "--bind", "--partial", "--name", "--random-weights", "--force",
+      "--json"}},
     {"export", "export [OP]", {"--best", "-o", "--json"}},
     {"graph", "graph FILE", {"--bind", "--grad", "--plain", "--groups", "--execute", "--json"}},
     {"impls", "impls [OP]", {"--json"}},
@@ -90,6 +93,7 @@ static void help_is_as_published(void **state)
         {"help.txt", {"optune", "--help"}},
         {"help_run.txt", {"optune", "run", "--help"}},
         {"help_export.txt", {"optune", "export", "--help"}},
+        {"help_emit.txt", {"optune", "emit", "--help"}},
     };
     for (int i = 0; i < OT_COUNT(golden); i++) {
         ot_text want = {0};
@@ -163,6 +167,10 @@ static void words_are_counted(void **state)
     refused(2, "'extra' is one word too many", "targets", "extra");
     refused(2, "import needs a log", "import");
     refused(2, "emit needs a directory: -o DIR", "emit", "dense(f32[4,8], f32[2,8])");
+    refused(2, "emit needs a workload, such as", "emit", "-o", "x");
+    refused(2, "no workload beside it", "emit", "dense(f32[4,8], f32[2,8])", "--graph", "g",
+            "-o", "x");
+    refused(2, "go with --graph", "emit", "dense(f32[4,8], f32[2,8])", "--force", "-o", "x");
     refused(2, "optune run dense 'dense(f32[4,8], f32[2,8])'", "run",
             "dense(f32[4,8], f32[2,8])");
     refused(3, "no operator '--json'", "ops", "--", "--json");

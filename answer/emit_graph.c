@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole graph as C that builds without optune: which kernel computes each group, and where
+ * everything lies. Constants lie in a file that is mapped; what kernels pack of them is packed
+ * once, when the model is opened, and never changes; everything else that a run needs is one
+ * arena, planned by when each value is alive. So threads share the former and bring the latter.
+ * Writes nothing itself.
+ */
+#include <ctype.h>
+#include <limits.h>
+#include <string.h>
+
+#include "answer/emit_graph.h"
+#include "answer/emitted_weights.h"
+#include "answer/lifetimes.h"
+
+static int64_t round_up(int64_t n)
+{
+    return (n + WEIGHTS_ALIGNMENT - 1) / WEIGHTS_ALIGNMENT * WEIGHTS_ALIGNMENT;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------ */
+
+/* What would be selected if no library could be: under the first policy with anything measured. */
+static int without_libraries(ot_emission *e, ot_emitted_kernel *k, optune_err *err)
+{
+    optune_partition *p = e->partition;
+    ot_choice *choice = ot_alloc(sizeof *choice);
+    int status = OPTUNE_OK;
+    bool found = false;
+    for (int i = 0; status >= 0 && !found; i++) {
+        ot_arena arena = {0};
+        ot_fact *fact = NULL;
+        int n = 0;
+        status = ot_context_choose(p->o, &k->source.task, p->asked[i], &arena, &fact, &n,
+                                   choice, err);
+        found = !p->asked[i] || choice->tier != OT_TIER_PLEVEL;
+        ot_arena_release(&arena);
+    }
+    if (status >= 0) {
+        k->source.impl = choice->row[choice->winner].candidate.impl;
+        k->config = choice->config;
+        k->tier = ot_tier_name(choice->tier);
+    }
+    free(choice);
+    return status;
+}
+
+static int choose_kernel(ot_emission *e, int number, const optune_call *call, optune_err *err)
+{
+    optune_partition *p = e->partition;
+    ot_emitted_kernel *k = &e->kernel[number];
+    const ot_answer *answer;
+    int status = ot_answer_call_at(p->o, call, p->asked, &answer, err);
+    if (status < 0)
+        return status;
+    const ot_choice *choice = &answer->choice;
+    k->source.impl = choice->row[choice->winner].candidate.impl;
+    k->config = choice->config;
+    k->tier = ot_tier_name(choice->tier);
+    ot_answer_drop(answer);
+    k->source.task = (optune_task){call, &e->target, &p->o->device};
+    if (k->source.impl->library) {
+        k->instead_of = k->source.impl->name;
+        status = without_libraries(e, k, err);
+    }
+    k->source.config = &k->config;
+    k->source.shared = true;
+    snprintf(k->source.name, sizeof k->source.name, "%s_k%d", e->name, number);
+    if (status >= 0)
+        status = ot_plan_make(&k->source.task, k->source.impl, &k->config, k->source.plan, err);
+    if (status >= 0)
+        ot_source_layout(&k->source);
+    return status;
+}
+
+static int choose_kernels(ot_emission *e, optune_err *err)
+{
+    const optune_partition *p = e->partition;
+    for (int i = 0; i < p->groups.n; i++) {
+        const int number = p->row[i].workload;
+        optune_err inner = {0};
+        if (e->kernel[number].source.plan)
+            continue;
+        e->kernel[number].source.plan = ot_alloc(sizeof *e->kernel[number].source.plan);
+        const int status = choose_kernel(e, number, &p->groups.group[i].call, &inner);
+        if (status < 0)
+            return ot_graph_fail(e->graph, p->groups.group[i].node[0], -1, status, inner.text,
+                                 err);
+    }
+    return OPTUNE_OK;
+}
+
+static const ot_emitted_kernel *kernel_of(const ot_emission *e, int group)
+{
+    return &e->kernel[e->partition->row[group].workload];
+}
+
+/* Whether a stage of this phase reads an input. */
+static bool reads(const ot_source *s, optune_phase phase, int input)
+{
+    for (int i = 0; i < s->plan->n_stages; i++)
+        for (int a = 0; a < s->plan->stage[i].n_args; a++) {
+            const optune_arg *arg = &s->plan->stage[i].arg[a];
+            if (s->plan->stage[i].phase == phase && arg->kind == OPTUNE_ARG_INPUT &&
+                arg->index == input)
+                return true;
+        }
+    return false;
+}
+
+/* ---- the file of weights -------------------------------------------------------------------- */
+
+enum { UNREAD, ONLY_PACKED, READ_BY_RUNS };
+
+/* How constants are used, by node. */
+static void find_uses(const ot_emission *e, char *use)
+{
+    const ot_groups *groups = &e->partition->groups;
+    for (int i = 0; i < groups->n; i++)
+        for (int k = 0; k < groups->group[i].n_in; k++) {
+            const int node = groups->group[i].in[k].node;
+            const ot_source *s = &kernel_of(e, i)->source;
+            if (e->graph->node[node].kind != OT_NODE_CONST)
+                continue;
+            if (reads(s, OPTUNE_TIMED, k))
+                use[node] = READ_BY_RUNS;
+            else if (reads(s, OPTUNE_PREPACK, k) && use[node] == UNREAD)
+                use[node] = ONLY_PACKED;
+        }
+    for (int i = 0; i < e->n_outputs; i++)
+        if (e->graph->node[e->output[i].node].kind == OT_NODE_CONST)
+            use[e->output[i].node] = READ_BY_RUNS;
+}
+
+static void name_layout(ot_emission *e)
+{
+    ot_text text = {0};
+    for (int i = 0; i < e->n_weights; i++) {
+        const int node = e->weight[i];
+        ot_tensor_print(&e->graph->node[node].out[0], &text);
+        ot_text_printf(&text, " %lld\n", (long long)e->place[node][0].at);
+    }
+    e->layout = ot_hash64(ot_text_str(&text), text.n);
+    ot_text_release(&text);
+}
+
+/* What is read while packing comes first: it can be let go then. */
+static int place_constants(ot_emission *e, optune_err *err)
+{
+    const optune_graph *g = e->graph;
+    char *use = ot_alloc((size_t)g->n + 1);
+    int status = OPTUNE_OK;
+    find_uses(e, use);
+    e->weights_bytes = sizeof(struct weights_header);
+    for (int wanted = ONLY_PACKED; wanted <= READ_BY_RUNS; wanted++) {
+        for (int id = 0; id < g->n && status >= 0; id++) {
+            if (use[id] != wanted)
+                continue;
+            if (!g->node[id].data)
+                status = ot_graph_fail(g, id, -1, OPTUNE_EUSAGE, "the constant has no elements",
+                                       err);
+            e->place[id][0] = (ot_spot){OT_SPOT_WEIGHTS, e->weights_bytes};
+            e->weights_bytes += round_up(optune_tensor_bytes(&g->node[id].out[0]));
+            e->weight[e->n_weights++] = id;
+        }
+        if (wanted == ONLY_PACKED)
+            e->only_packed = e->weights_bytes;
+    }
+    free(use);
+    name_layout(e);
+    return status;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static bool same_constants(const ot_emission *e, int a, int b)
+{
+    const ot_groups *groups = &e->partition->groups;
+    const ot_source *s = &kernel_of(e, a)->source;
+    for (int k = 0; k < groups->group[a].n_in; k++) {
+        const ot_value x = groups->group[a].in[k], y = groups->group[b].in[k];
+        if (reads(s, OPTUNE_PREPACK, k) && (x.node != y.node || x.output != y.output))
+            return false;
+    }
+    return true;
+}
+
+static void place_packed(ot_emission *e)
+{
+    const optune_partition *p = e->partition;
+    for (int i = 0; i < p->groups.n; i++) {
+        int same = 0;
+        while (same < i &&
+               !(p->row[same].workload == p->row[i].workload && same_constants(e, same, i)))
+            same++;
+        e->group[i].packs = same == i;
+        e->group[i].packed = same < i ? e->group[same].packed : e->packed_bytes;
+        e->packed_bytes += same < i ? 0 : kernel_of(e, i)->source.packed;
+    }
+}
+
+/* Values that are inputs, outputs or constants are where those are. */
+static void place_values(ot_emission *e)
+{
+    const optune_graph *g = e->graph;
+    const ot_groups *groups = &e->partition->groups;
+    ot_lifetime *item =
+        ot_alloc(((size_t)groups->n * (OPTUNE_MAX_OUTPUTS + 1) + 1) * sizeof *item);
+    int64_t **to = ot_alloc(((size_t)groups->n * (OPTUNE_MAX_OUTPUTS + 1) + 1) * sizeof *to);
+    int *last_use = ot_alloc((size_t)(g->n + 1) * sizeof *last_use);
+    int n = 0;
+    for (int i = 0; i < groups->n; i++) {
+        last_use[groups->group[i].node[groups->group[i].n_nodes - 1]] = i;
+        for (int k = 0; k < groups->group[i].n_in; k++)
+            last_use[groups->group[i].in[k].node] = i;
+    }
+    for (int i = 0; i < groups->n; i++) {
+        const int last = groups->group[i].node[groups->group[i].n_nodes - 1];
+        for (int o = 0; o < g->node[last].n_out; o++) {
+            ot_spot *place = &e->place[last][o];
+            if (place->kind == OT_SPOT_OUTPUT)
+                continue;
+            place->kind = OT_SPOT_ARENA;
+            item[n] = (ot_lifetime){.bytes = optune_tensor_bytes(&g->node[last].out[o]),
+                                    .first = i,
+                                    .last = last_use[last]};
+            to[n++] = &place->at;
+        }
+        item[n] =
+            (ot_lifetime){.bytes = kernel_of(e, i)->source.workspace, .first = i, .last = i};
+        to[n++] = &e->group[i].workspace;
+    }
+    e->arena_bytes = ot_lifetimes_place(item, n);
+    for (int i = 0; i < n; i++)
+        *to[i] = item[i].offset;
+    free(item);
+    free(to);
+    free(last_use);
+}
+
+static int place_ends(ot_emission *e, optune_err *err)
+{
+    const optune_graph *g = e->graph;
+    for (int id = 0; id < g->n; id++) {
+        const ot_node *node = &g->node[id];
+        e->place[id] = ot_alloc((size_t)(node->n_out + 1) * sizeof **e->place);
+        for (int o = 0; o < node->n_out; o++)
+            if (!optune_tensor_known(&node->out[o]))
+                return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
+                                     "its type is not known: give dims values with --bind",
+                                     err);
+        if (node->kind == OT_NODE_VAR) {
+            e->place[id][0] = (ot_spot){OT_SPOT_INPUT, e->n_inputs};
+            e->input[e->n_inputs++] = id;
+        }
+    }
+    for (int i = 0; i < e->n_outputs; i++) {
+        ot_spot *place = &e->place[e->output[i].node][e->output[i].output];
+        if (g->node[e->output[i].node].kind == OT_NODE_CALL && place->kind == OT_SPOT_NONE)
+            *place = (ot_spot){OT_SPOT_OUTPUT, i};
+    }
+    return OPTUNE_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static int check_name(const char *name, optune_err *err)
+{
+    const size_t n = strlen(name);
+    bool good = isalpha((unsigned char)name[0]) && n <= 40;
+    for (size_t i = 0; i < n; i++)
+        good = good && (isalnum((unsigned char)name[i]) || name[i] == '_');
+    return good ? OPTUNE_OK
+                : optune_fail(
+                      err, OPTUNE_EUSAGE,
+                      "'%.80s' cannot be the model's name: a letter, then letters, digits "
+                      "and '_', at most 40",
+                      name);
+}
+
+static int check_target(optune *o, optune_err *err)
+{
+    int status = ot_context_device(o, err);
+    if (status >= 0 && !o->row->worker.address)
+        status = optune_fail(err, OPTUNE_EUNSUPPORTED,
+                             "a graph is emitted as C for CPUs only, and the target is '%s'",
+                             o->target.kind);
+    return status;
+}
+
+static void open_emission(ot_emission *e, optune_partition *p, const char *name)
+{
+    const optune_graph *g = p->graph;
+    e->partition = p;
+    e->graph = g;
+    e->name = name;
+    for (size_t i = 0; i <= strlen(name); i++)
+        e->upper[i] = (char)toupper((unsigned char)name[i]);
+    e->target = p->o->target;
+    e->target.n_libs = 0;
+    e->n_kernels = p->n_workloads;
+    e->kernel = ot_alloc((size_t)(e->n_kernels + 1) * sizeof *e->kernel);
+    e->group = ot_alloc((size_t)(p->groups.n + 1) * sizeof *e->group);
+    e->input = ot_alloc((size_t)(g->n + 1) * sizeof *e->input);
+    e->weight = ot_alloc((size_t)(g->n + 1) * sizeof *e->weight);
+    e->place = ot_alloc((size_t)(g->n + 1) * sizeof(ot_spot *));
+    e->n_outputs = ot_graph_output_values(g, NULL, 0);
+    e->output = ot_alloc((size_t)(e->n_outputs + 1) * sizeof *e->output);
+    ot_graph_output_values(g, e->output, e->n_outputs);
+}
+
+static void close_emission(ot_emission *e)
+{
+    for (int i = 0; i < e->n_kernels; i++)
+        free(e->kernel[i].source.plan);
+    for (int id = 0; id < e->graph->n; id++)
+        free(e->place[id]);
+    free(e->kernel);
+    free(e->group);
+    free(e->input);
+    free(e->weight);
+    free(e->place);
+    free(e->output);
+    free(e);
+}
+
+static optune_result *report(const ot_emission *e, const char *dir, json_t *files)
+{
+    ot_text said = {0};
+    json_t *json = ot_emitted_json(e);
+    for (int i = 0; i < e->n_kernels; i++)
+        if (e->kernel[i].instead_of)
+            ot_text_printf(&said, "%s instead of %s, which calls a library: %s\n",
+                           e->kernel[i].source.impl->name, e->kernel[i].instead_of,
+                           e->partition->workloads[i]);
+    ot_text_printf(
+        &said,
+        "%d group%s by %d kernel%s; %lld bytes of weights, %lld packed, %lld of activations\n",
+        e->partition->groups.n, e->partition->groups.n == 1 ? "" : "s", e->n_kernels,
+        e->n_kernels == 1 ? "" : "s", (long long)e->weights_bytes, (long long)e->packed_bytes,
+        (long long)e->arena_bytes);
+    for (size_t i = 0; i < json_array_size(files); i++)
+        ot_text_printf(&said, "%s/%s\n", dir, json_string_value(json_array_get(files, i)));
+    json_object_set_new(json, "dir", json_string(dir));
+    json_object_set(json, "files", files);
+    char *text = said.s;
+    return ot_result_new(text, json);
+}
+
+int optune_partition_emit(optune_partition *p, const char *dir, const char *name, bool force,
+                          optune_result **result, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"dir", dir}, {"result", result}));
+    *result = NULL;
+    name = name ? name : "model";
+    const char *const *known;
+    int status = check_name(name, err);
+    if (status >= 0)
+        status = check_target(p->o, err);
+    if (status >= 0)
+        status = optune_partition_workloads(p, &known, err);
+    if (status < 0)
+        return status;
+    ot_emission *e = ot_alloc(sizeof *e);
+    json_t *files = json_array();
+    open_emission(e, p, name);
+    status = place_ends(e, err);
+    if (status >= 0)
+        status = choose_kernels(e, err);
+    if (status >= 0)
+        status = place_constants(e, err);
+    if (status >= 0) {
+        place_packed(e);
+        place_values(e);
+        status = ot_emitted_write(e, dir, force, files, err);
+    }
+    if (status >= 0)
+        *result = report(e, dir, files);
+    json_decref(files);
+    close_emission(e);
+    return status;
+}
