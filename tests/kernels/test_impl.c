@@ -9,7 +9,7 @@
  * one thread and on OpenCL (`unoptimized`), every third one with random configs, too; two
  * threads and OpenCL's optimizing compiler see some samples of each implementation, its first
  * among them. Generic implementations, few bodies for all operators, are computed on one sample
- * in twelve, their first among them. `emulated` is PoCL that computes tensor-core words
+ * in twelve, their first among them. `emulated` is the OpenCL of tests/races, which has CUDA's words
  * (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run there.
  * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
  * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
