@@ -281,3 +281,12 @@ bool ot_lines_get(const char *lines, const char *name, char *to, size_t size)
     }
     return false;
 }
+
+bool ot_is_identifier(const char *s)
+{
+    if (!s || (!isalpha((unsigned char)*s) && *s != '_'))
+        return false;
+    while (isalnum((unsigned char)*s) || *s == '_')
+        s++;
+    return *s == '\0';
+}

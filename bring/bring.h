@@ -144,7 +144,6 @@ int ot_program_statement(ot_brought *b, const char *word, const char *rest, optu
 int ot_program_settle(ot_brought *b, optune_err *err);
 
 /* ---- declare.c: what both of them say ---------------------------------------------------- */
-bool ot_is_identifier(const char *s); /* as C has them */
 int ot_declare_size(ot_brought *b, const char *name, ot_spot spot, const ot_value *value,
                     optune_err *err);
 /* `standard` NULL: its first value. The list may belong to anyone. */

@@ -3,21 +3,11 @@
  * What any front end declares of a kernel: sizes, knobs, constraints. Whatever cannot be is refused
  * where it is declared.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "bring/bring.h"
 
 enum { MOST_NAME = OPTUNE_KNOB_NAME_SIZE - 1 };
-
-bool ot_is_identifier(const char *s)
-{
-    if (!isalpha((unsigned char)*s) && *s != '_')
-        return false;
-    while (isalnum((unsigned char)*s) || *s == '_')
-        s++;
-    return *s == '\0';
-}
 
 static int check_name(const ot_brought *b, const char *what, const char *name, ot_spot place,
                       optune_err *err)

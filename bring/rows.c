@@ -469,6 +469,12 @@ static void program_rows(ot_brought *b)
 
 /* ---- all --------------------------------------------------------------------------------- */
 
+const char *ot_language_target(ot_language language)
+{
+    static const char *const target[] = {"cpu", "opencl", "cuda", "program"};
+    return target[language];
+}
+
 void ot_brought_rows(ot_brought *b)
 {
     static const char *const suffix[] = {"c", "opencl", "cuda", "program"};

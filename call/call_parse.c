@@ -152,61 +152,6 @@ static int parse_arguments(parser *s, optune_call *call)
 
 /* ---- whole calls ------------------------------------------------------------------------- */
 
-int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
-{
-    *call =
-        (optune_call){.op = op, .n_outputs = op->n_outputs, .n_attrs = ot_op_attr_count(op)};
-    if (call->n_attrs > OPTUNE_MAX_ATTRS)
-        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes",
-                           op->name);
-    for (int i = 0; i < call->n_outputs; i++)
-        call->output[i].rank = -1;
-    for (int i = 0; i < call->n_attrs; i++) {
-        const optune_op_attr *row = ot_op_attr_at(op, i);
-        call->attr[i] =
-            (optune_attr){.name = row->name, .kind = (uint8_t)row->kind, .n = OT_ATTR_UNSET};
-        const int rc = row->value ? ot_attr_default(row, &call->attr[i], err) : OPTUNE_OK;
-        if (rc < 0)
-            return rc;
-    }
-    return OPTUNE_OK;
-}
-
-int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
-{
-    if (call->op->outputs)
-        call->n_outputs = call->op->outputs(call);
-    assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
-    const optune_call plain = *call;
-    int inner;
-    int rc = ot_call_infer_at(call, misfit ? misfit : &inner, err);
-    if (rc < 0)
-        return rc;
-    for (int i = 0; i < call->n_attrs; i++) {
-        const optune_op_attr *row = ot_op_attr_at(call->op, i);
-        optune_attr left_out;
-        if (row->kind != OPTUNE_ATTR_DTYPE || !row->value ||
-            ot_attr_default(row, &left_out, NULL) < 0 ||
-            left_out.dtype.code != OPTUNE_DTYPE_UNKNOWN ||
-            plain.attr[i].dtype.code == OPTUNE_DTYPE_UNKNOWN)
-            continue;
-        optune_call without = plain;
-        without.attr[i] = left_out;
-        bool same = ot_call_infer(&without, NULL) == rc;
-        for (int j = 0; same && j < call->n_outputs; j++)
-            same = optune_dtype_equal(call->output[j].dtype, without.output[j].dtype);
-        if (same)
-            *call = without;
-    }
-    ot_text text = {0};
-    ot_call_print(call, &text);
-    if (text.n >= OPTUNE_TEXT_SIZE)
-        rc = optune_fail(err, OPTUNE_ELIMIT, "canonical text of this call of '%s' is too long",
-                         call->op->name);
-    ot_text_release(&text);
-    return rc < 0 ? rc : OPTUNE_OK;
-}
-
 /* Where the message first says the name as a word of its own; NULL: nowhere. */
 static const char *find_word(const char *message, const char *name)
 {

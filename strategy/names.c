@@ -14,7 +14,8 @@ enum { MOST_PROBES = 256, MOST_NAMES = 512, MOST_TOLD = 24 };
 
 typedef struct probes {
     const optune_strategy *strategy;
-    int n, n_names;
+    const optune_strategy *const *all; /* whose conditions are searched for names */
+    int n_all, n, n_names;
     optune_call *call;
     const char *name[MOST_NAMES + 1]; /* all that anybody uses in a condition */
     const char *stranger;             /* the first of a condition that is not known */
@@ -85,11 +86,9 @@ static void visit_rows(const optune_strategy *strategy,
  * use and every one of up to three letters. */
 static void find_names(probes *p)
 {
-    int n;
-    const optune_strategy *const *all = ot_strategies(&n);
     visit_rows(p->strategy, add_name, p);
-    for (int i = 0; i < n; i++)
-        visit_rows(all[i], add_name, p);
+    for (int i = 0; i < p->n_all; i++)
+        visit_rows(p->all[i], add_name, p);
     int kept = 0;
     for (int i = 0; i < p->n_names; i++)
         if (known(p, p->name[i]))
@@ -123,7 +122,8 @@ static int refuse(probes *p, const char *when, optune_err *err)
     return rc;
 }
 
-int ot_strategy_names(const optune_strategy *strategy, optune_err *err)
+int ot_strategy_names(const optune_strategy *strategy, const optune_strategy *const *all,
+                      int n_all, optune_err *err)
 {
     const optune_op *op = ot_op_find(strategy->op);
     int rc = OPTUNE_OK;
@@ -131,6 +131,8 @@ int ot_strategy_names(const optune_strategy *strategy, optune_err *err)
         return rc;
     probes *p = ot_alloc(sizeof(*p));
     p->strategy = strategy;
+    p->all = all;
+    p->n_all = n_all;
     p->call = ot_alloc(MOST_PROBES * sizeof(*p->call));
     for (const char *const *sample = op->samples;
          sample && *sample && p->n < MOST_PROBES - OPTUNE_MAX_RANK; sample++)

@@ -255,6 +255,12 @@ static int check_row(const optune_strategy *strategy, const optune_strategy_row 
     return check_when(row, err);
 }
 
+static int check_names(const optune_strategy *strategy, optune_err *err)
+{
+    return ot_strategy_names(strategy, (const optune_strategy *const *)strategies.row,
+                             strategies.n, err);
+}
+
 /* A strategy of a pattern: for ops that have only a pattern's for this key. */
 static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err)
 {
@@ -284,7 +290,7 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
         if (own && !ot_pattern_made(own))
             continue;
         const optune_strategy *made = ot_pattern_strategy(strategy, op[i]);
-        const int rc = ot_strategy_names(made, err);
+        const int rc = check_names(made, err);
         if (rc < 0)
             return rc;
         ot_rows_push(&strategies, made);
@@ -313,7 +319,7 @@ int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
         return optune_fail(err, n ? OPTUNE_ELIMIT : OPTUNE_EUSAGE,
                            "strategy of '%s' for '%s' has %s rows", strategy->op, strategy->key,
                            n ? "too many" : "no");
-    rc = ot_strategy_names(strategy, err);
+    rc = check_names(strategy, err);
     if (rc < 0)
         return rc;
     ot_rows_push(&strategies, strategy);

@@ -27,26 +27,6 @@ int ot_space_check(const optune_space *space, optune_err *err)
     return optune_fail(err, space->problem.status, "%s", space->problem.text);
 }
 
-int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
-                  optune_err *err)
-{
-    optune_space *made = ot_space_blank();
-    made->task = task;
-    made->impl = impl;
-    *space = NULL;
-    if (impl->space)
-        impl->space(task, made);
-    ot_team_space(made);
-    if (made->problem.status < 0) {
-        const int rc = optune_fail(err, made->problem.status, "config space of '%s': %s",
-                                   impl->name, made->problem.text);
-        ot_space_close(made);
-        return rc;
-    }
-    *space = made;
-    return OPTUNE_OK;
-}
-
 void ot_space_close(optune_space *space)
 {
     if (!space)
@@ -290,19 +270,4 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why)
 {
     return !space->impl || !space->impl->valid || space->impl->valid(space->task, config, why);
-}
-
-bool ot_space_fallback(const optune_space *space, optune_config *config, char *why)
-{
-    optune_err err = {0};
-    ot_space_nth(space, 0, config);
-    if (space->impl && space->impl->fallback) {
-        space->impl->fallback(space->task, space, config);
-        if (ot_space_index_of(space, config, &err) < 0) {
-            ot_space_nth(space, 0, config);
-            return optune_refuse(why, "it is not in its own space: %s", err.text);
-        }
-    }
-    ot_team_fallback(space, config);
-    return ot_space_valid(space, config, why);
 }

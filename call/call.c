@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call as a value: a new one, what it says of itself, what is fused behind it as a call of its
+ * own, and whether code has left it sound. Misuse (a name that the operator does not have) is a bug
+ * and asserts. Its text is call_parse.c's and call_print.c's, its types are infer.c's.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "call/inside.h"
+
+int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
+{
+    *call =
+        (optune_call){.op = op, .n_outputs = op->n_outputs, .n_attrs = ot_op_attr_count(op)};
+    if (call->n_attrs > OPTUNE_MAX_ATTRS)
+        return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes",
+                           op->name);
+    for (int i = 0; i < call->n_outputs; i++)
+        call->output[i].rank = -1;
+    for (int i = 0; i < call->n_attrs; i++) {
+        const optune_op_attr *row = ot_op_attr_at(op, i);
+        call->attr[i] =
+            (optune_attr){.name = row->name, .kind = (uint8_t)row->kind, .n = OT_ATTR_UNSET};
+        const int rc = row->value ? ot_attr_default(row, &call->attr[i], err) : OPTUNE_OK;
+        if (rc < 0)
+            return rc;
+    }
+    return OPTUNE_OK;
+}
+
+/* ---- attributes -------------------------------------------------------------------------- */
+
+const optune_attr *optune_call_attr(const optune_call *call, const char *name)
+{
+    for (int i = 0; i < call->n_attrs; i++)
+        if (strcmp(call->attr[i].name, name) == 0)
+            return &call->attr[i];
+    assert(!"the operator has no attribute of this name");
+    return NULL;
+}
+
+int64_t optune_call_int(const optune_call *call, const char *name)
+{
+    const optune_attr *attr = optune_call_attr(call, name);
+    assert((attr->kind == OPTUNE_ATTR_INT && !attr->none) || attr->kind == OPTUNE_ATTR_BOOL);
+    return attr->i[0];
+}
+
+bool optune_call_none(const optune_call *call, const char *name)
+{
+    return optune_call_attr(call, name)->none;
+}
+
+const int64_t *optune_call_ints(const optune_call *call, const char *name)
+{
+    const optune_attr *attr = optune_call_attr(call, name);
+    assert(attr->kind == OPTUNE_ATTR_INTS);
+    return attr->i;
+}
+
+const char *optune_call_word(const optune_call *call, const char *name)
+{
+    const optune_attr *attr = optune_call_attr(call, name);
+    assert(attr->kind == OPTUNE_ATTR_WORD);
+    return attr->word;
+}
+
+/* ---- inputs, outputs, and what is fused --------------------------------------------------- */
+
+int optune_call_inputs(const optune_call *call)
+{
+    return call->n_inputs + call->n_extra;
+}
+
+void optune_call_step(const optune_call *call, int i, optune_call *step)
+{
+    assert(i >= 0 && i < call->n_epilogues);
+    const optune_epilogue *e = &call->epilogue[i];
+    *step = (optune_call){.op = e->op,
+                          .n_inputs = e->n_extra + 1,
+                          .n_outputs = 1,
+                          .output = {call->output[0]},
+                          .n_attrs = e->n_attrs + 1};
+    for (int k = 0, from = e->extra; k < step->n_inputs; k++)
+        step->input[k] =
+            k == e->chain ? (optune_input){.type = call->output[0]} : call->input[from++];
+    memcpy(step->attr, e->attr, sizeof(e->attr[0]) * (size_t)e->n_attrs);
+    step->attr[e->n_attrs] = *optune_call_attr(call, "math");
+}
+
+const char *ot_call_input_name(const optune_call *call, int input)
+{
+    assert(input >= 0 && input < optune_call_inputs(call));
+    for (int i = 0; i < call->n_epilogues; i++) {
+        const optune_epilogue *e = &call->epilogue[i];
+        const int k = input - e->extra;
+        if (k >= 0 && k < e->n_extra)
+            return e->op->inputs[k < e->chain ? k : k + 1].name;
+    }
+    return call->op->inputs[input].name;
+}
+
+int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS])
+{
+    int n = 0;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        tensor[n++] = &call->input[i].type;
+    for (int i = 0; i < call->n_outputs; i++)
+        tensor[n++] = &call->output[i];
+    return n;
+}
+
+bool ot_call_static(const optune_call *call)
+{
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        if (!optune_tensor_known(&call->input[i].type))
+            return false;
+    for (int i = 0; i < call->n_outputs; i++)
+        if (!optune_tensor_known(&call->output[i]))
+            return false;
+    return true;
+}
+
+/* What is fused reads its other inputs only: its value never travels. */
+double ot_call_bytes(const optune_call *call)
+{
+    double sum = call->op->bytes ? call->op->bytes(call) : 0;
+    for (int i = call->op->bytes ? call->n_inputs : 0; i < optune_call_inputs(call); i++)
+        sum += (double)optune_tensor_bytes(&call->input[i].type);
+    for (int i = 0; i < call->n_outputs && !call->op->bytes; i++)
+        sum += (double)optune_tensor_bytes(&call->output[i]);
+    return sum;
+}
+
+double ot_call_flops(const optune_call *call)
+{
+    double sum = call->op->flops ? call->op->flops(call) : 0;
+    for (int i = 0; i < call->n_epilogues; i++) {
+        optune_call step;
+        optune_call_step(call, i, &step);
+        sum += step.op->flops ? step.op->flops(&step) : 0;
+    }
+    return sum;
+}
+
+/* ---- whether it is sound ------------------------------------------------------------------ */
+
+static bool sound_tensor(const optune_tensor *type)
+{
+    if (type->rank < -1 || type->rank > OPTUNE_MAX_RANK || type->dtype.code > OPTUNE_DTYPE_BOOL)
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (type->dim[i].min < 0 || type->dim[i].min > type->dim[i].max ||
+            !memchr(type->dim[i].name, '\0', sizeof(type->dim[i].name)))
+            return false;
+    return ot_tensor_fits(type);
+}
+
+static bool sound_attrs(const optune_op *op, const optune_attr *attr, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const optune_op_attr *row = ot_op_attr_at(op, i);
+        if (!attr[i].name ||
+            (attr[i].name != row->name && strcmp(attr[i].name, row->name) != 0) ||
+            attr[i].kind != row->kind)
+            return false;
+        if ((row->kind == OPTUNE_ATTR_INTS && attr[i].n > OPTUNE_MAX_LIST &&
+             attr[i].n != OT_ATTR_UNSET) ||
+            (row->kind == OPTUNE_ATTR_WORD && !memchr(attr[i].word, '\0', OPTUNE_WORD_SIZE)))
+            return false;
+    }
+    return true;
+}
+
+static bool sound_epilogues(const optune_call *call)
+{
+    if (call->n_epilogues < 0 || call->n_epilogues > OPTUNE_MAX_EPILOGUES ||
+        call->n_extra < 0 || call->n_extra > OPTUNE_MAX_INPUTS - call->n_inputs)
+        return false;
+    for (int i = 0; i < call->n_epilogues; i++) {
+        const optune_epilogue *e = &call->epilogue[i];
+        if (!e->op || e->n_attrs < 0 || e->n_attrs > OPTUNE_EPILOGUE_ATTRS ||
+            e->n_attrs >= ot_op_attr_count(e->op) || !sound_attrs(e->op, e->attr, e->n_attrs) ||
+            e->n_extra < 0 || e->n_extra >= ot_op_input_count(e->op) || e->chain < 0 ||
+            e->chain > e->n_extra || e->extra < call->n_inputs ||
+            e->extra > call->n_inputs + call->n_extra - e->n_extra)
+            return false;
+    }
+    return true;
+}
+
+int ot_call_check(const optune_call *call, optune_err *err)
+{
+    if (!call || !call->op)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           call ? "the call was not started" : "call is NULL");
+    const optune_op *op = call->op;
+    bool sound = call->n_inputs >= 0 && call->n_inputs <= ot_op_input_count(op) &&
+                 call->n_outputs >= 1 && call->n_outputs <= op->n_outputs &&
+                 call->n_attrs == ot_op_attr_count(op) &&
+                 sound_attrs(op, call->attr, call->n_attrs) && sound_epilogues(call);
+    for (int i = 0; sound && i < call->n_inputs + call->n_extra; i++)
+        sound = sound_tensor(&call->input[i].type);
+    for (int i = 0; sound && i < call->n_outputs; i++)
+        sound = sound_tensor(&call->output[i]);
+    return sound
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_EUSAGE,
+                             "this call of '%s' holds what no call can: counts, attributes or "
+                             "types are out of range",
+                             op->name);
+}
