@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensor-core words of kernels/common/mma_gpu.h as the emulation has them (tests/races), each
- * against a plain loop over matrices, so that bodies verified with them are verified against the PTX
- * ISA's layouts. For CUDA the same kernels must compile.
+ * The tensor-core words of kernels/common/mma_gpu.h as the emulation has them (tests/races),
+ * each against a plain loop over matrices, so that bodies verified with them are verified
+ * against the PTX ISA's layouts. For CUDA the same kernels must compile.
  */
 #include "support/check.h"
 

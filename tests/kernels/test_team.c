@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of kernels/common/team.h as CUDA computes them, by shuffles, which the emulation has
- * (tests/races), against plain loops. For CUDA the same kernels must compile. The tree that OpenCL builds otherwise is verified with every body that uses it.
+ * The words of kernels/common/team.h as CUDA computes them, by shuffles, which the emulation
+ * has (tests/races), against plain loops. For CUDA the same kernels must compile. The tree that
+ * OpenCL builds otherwise is verified with every body that uses it.
  */
 #include "support/check.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of kernels/common/wgmma_gpu.h as the emulation has them (tests/races), each against
- * plain loops over what the PTX ISA says: the swizzle and the zeros of a copied box, the fields of a
- * descriptor, the layout of a warpgroup's result, a barrier that nobody completes. For CUDA the
- * same kernels must compile.
+ * plain loops over what the PTX ISA says: the swizzle and the zeros of a copied box, the fields
+ * of a descriptor, the layout of a warpgroup's result, a barrier that nobody completes. For
+ * CUDA the same kernels must compile.
  */
 #include "support/check.h"
 

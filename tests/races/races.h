@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The emulation of a GPU: a stand-in for libOpenCL.so.1 that knows the words of CUDA that bodies
- * use and looks for what a GPU does not forgive. It compiles a body with clang and runs a block with
- * one fiber for each thread, in an order of its own. opencl.c and programs.c are the API, fibers.c
- * switches and schedules, words.c has the functions that bodies call, tensor.c those of tensor
- * cores, warpgroups.c and products.c those of compute capability 9.0.
+ * The emulation of a GPU: a stand-in for libOpenCL.so.1 that knows the words of CUDA that
+ * bodies use and looks for what a GPU does not forgive. It compiles a body with clang and runs
+ * a block with one fiber for each thread, in an order of its own. opencl.c and programs.c are
+ * the API, fibers.c switches and schedules, words.c has the functions that bodies call,
+ * tensor.c those of tensor cores, warpgroups.c and products.c those of compute capability 9.0.
  *
  * Where OPTUNE_RACES is set, clang also calls a function here for every access to memory
  * (-fsanitize=thread), and shadow.c knows who read and wrote what: several times as slow.
