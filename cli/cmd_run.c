@@ -14,7 +14,7 @@ typedef struct run_values {
     const char *preset, *graph;
     ot_repeats impls, bind;
     bool partial;
-    ot_tuning how;
+    ot_tuning_values how;
 } run_values;
 
 static const ot_option options[] = {

@@ -378,7 +378,7 @@ int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound, 
     return OPTUNE_OK;
 }
 
-optune_launch ot_launch_of(ot_entry function, void *arg)
+optune_launch ot_launch_of(ot_function function, void *arg)
 {
     static const optune_stage stage = {.n_args = 1, .arg = {{.kind = OPTUNE_ARG_INT}}};
     optune_launch launch = {.stage = &stage, .arg = {arg}};

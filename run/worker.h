@@ -177,8 +177,8 @@ int ot_bound_poison(ot_bound *b, optune_err *err);
 bool ot_bound_intact(const ot_bound *b, char *message, size_t size); /* its scratch */
 void ot_bound_close(ot_bound *b);                                    /* runs its TEARDOWN */
 /* A function of this process as a launch: it gets { arg }. */
-typedef void (*ot_entry)(void *const *arg);
-optune_launch ot_launch_of(ot_entry function, void *arg);
+typedef void (*ot_function)(void *const *arg);
+optune_launch ot_launch_of(ot_function function, void *arg);
 /* rotate.c: each run gets the next of many copies of what is constant. After prepacking; NULL:
  * nothing is, or the target's memory is not of this process. */
 typedef struct ot_rotation ot_rotation;
