@@ -22,9 +22,9 @@ int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
         const optune_op_attr *row = ot_op_attr_at(op, i);
         call->attr[i] =
             (optune_attr){.name = row->name, .kind = (uint8_t)row->kind, .n = OT_ATTR_UNSET};
-        const int rc = row->value ? ot_attr_default(row, &call->attr[i], err) : OPTUNE_OK;
-        if (rc < 0)
-            return rc;
+        const int status = row->value ? ot_attr_default(row, &call->attr[i], err) : OPTUNE_OK;
+        if (status < 0)
+            return status;
     }
     return OPTUNE_OK;
 }
@@ -85,7 +85,7 @@ void optune_call_step(const optune_call *call, int i, optune_call *step)
     for (int k = 0, from = e->extra; k < step->n_inputs; k++)
         step->input[k] =
             k == e->chain ? (optune_input){.type = call->output[0]} : call->input[from++];
-    memcpy(step->attr, e->attr, sizeof(e->attr[0]) * (size_t)e->n_attrs);
+    memcpy(step->attr, e->attr, sizeof e->attr[0] * (size_t)e->n_attrs);
     step->attr[e->n_attrs] = *optune_call_attr(call, "math");
 }
 
@@ -152,7 +152,7 @@ static bool sound_tensor(const optune_tensor *type)
         return false;
     for (int i = 0; i < type->rank; i++)
         if (type->dim[i].min < 0 || type->dim[i].min > type->dim[i].max ||
-            !memchr(type->dim[i].name, '\0', sizeof(type->dim[i].name)))
+            !memchr(type->dim[i].name, '\0', sizeof type->dim[i].name))
             return false;
     return ot_tensor_fits(type);
 }

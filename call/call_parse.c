@@ -52,9 +52,9 @@ static int parse_input(parser *s, optune_call *call)
         input->is_const = false;
         c->p += n;
     }
-    const int rc = ot_read_tensor(c, &input->type);
-    call->n_inputs += rc >= 0;
-    return rc;
+    const int status = ot_read_tensor(c, &input->type);
+    call->n_inputs += status >= 0;
+    return status;
 }
 
 /* The value ends at the ',' or ')' that is not inside brackets. */
@@ -97,14 +97,14 @@ static int parse_attr(parser *s, optune_call *call, const char *name)
     at = c->p;
     char value[OT_MAX_WORD];
     const size_t n = value_length(at);
-    int rc = ot_copy_word(c, at, n, value);
-    if (rc < 0)
-        return rc;
+    int status = ot_copy_word(c, at, n, value);
+    if (status < 0)
+        return status;
     if (n == 0)
         return ot_point(c, at, OPTUNE_ESYNTAX, "attribute '%s' has no value", name);
-    rc = ot_attr_parse(ot_op_attr_at(call->op, i), value, &call->attr[i], &inner);
-    if (rc < 0)
-        return ot_point_text(c, at, rc, inner.text);
+    status = ot_attr_parse(ot_op_attr_at(call->op, i), value, &call->attr[i], &inner);
+    if (status < 0)
+        return ot_point_text(c, at, status, inner.text);
     c->p += n;
     return OPTUNE_OK;
 }
@@ -113,7 +113,7 @@ static int parse_arguments(parser *s, optune_call *call)
 {
     ot_cursor *const c = &s->cursor;
     bool attrs = false;
-    memset(s->attr_at, 0, sizeof(s->attr_at));
+    memset(s->attr_at, 0, sizeof s->attr_at);
     if (!ot_eat(c, ')')) {
         do {
             ot_skip(c);
@@ -121,19 +121,19 @@ static int parse_arguments(parser *s, optune_call *call)
             const char *after = c->p + n;
             while (isspace((unsigned char)*after))
                 after++;
-            int rc;
+            int status;
             if (n > 0 && *after == '=') {
                 char name[OT_MAX_WORD];
-                rc = ot_copy_word(c, c->p, n, name);
-                rc = rc < 0 ? rc : parse_attr(s, call, name);
+                status = ot_copy_word(c, c->p, n, name);
+                status = status < 0 ? status : parse_attr(s, call, name);
                 attrs = true;
             } else if (attrs) {
-                rc = ot_point(c, c->p, OPTUNE_ESYNTAX, "inputs come before attributes");
+                status = ot_point(c, c->p, OPTUNE_ESYNTAX, "inputs come before attributes");
             } else {
-                rc = parse_input(s, call);
+                status = parse_input(s, call);
             }
-            if (rc < 0)
-                return rc;
+            if (status < 0)
+                return status;
         } while (ot_eat(c, ','));
         if (!ot_eat(c, ')'))
             return ot_point(c, c->p, OPTUNE_ESYNTAX, "',' or ')' is expected");
@@ -205,17 +205,17 @@ static int parse_one(parser *s, optune_call *call)
     if (n == 0)
         return ot_point(c, at, OPTUNE_ESYNTAX,
                         "a call like dense(f32[1,64], f32[10,64]) is expected");
-    int rc = ot_copy_word(c, at, n, name);
-    if (rc < 0)
-        return rc;
+    int status = ot_copy_word(c, at, n, name);
+    if (status < 0)
+        return status;
     const optune_op *op;
     optune_err inner = {0};
     if (ot_op_get(name, &op, &inner) < 0)
         return ot_point_text(c, at, OPTUNE_ENOENT, inner.text);
     c->p += n;
-    rc = ot_call_start(op, call, c->err);
-    if (rc < 0)
-        return rc;
+    status = ot_call_start(op, call, c->err);
+    if (status < 0)
+        return status;
     if (!ot_eat(c, '('))
         return ot_point(c, c->p, OPTUNE_ESYNTAX, "'(' is expected after the operator");
     if (s->implied)
@@ -250,12 +250,12 @@ static int parse_fused(parser *s, optune_call *call)
     const int place = place_of_chain(at);
     s->implied = place < 0;
     s->chain = s->implied ? 0 : place;
-    int rc = parse_one(s, &next);
-    if (rc < 0)
-        return rc;
-    rc = ot_call_append(call, &next, s->chain, &inner);
-    if (rc < 0)
-        return ot_point_text(c, at, rc, inner.text);
+    int status = parse_one(s, &next);
+    if (status < 0)
+        return status;
+    status = ot_call_append(call, &next, s->chain, &inner);
+    if (status < 0)
+        return ot_point_text(c, at, status, inner.text);
     s->fused_at[call->n_epilogues - 1] =
         next.n_inputs == 2 ? s->input_at[s->chain == 0 ? 1 : 0] : at;
     return OPTUNE_OK;
@@ -266,21 +266,22 @@ int ot_call_parse(const char *text, optune_call *call, optune_err *err)
     parser s = {.cursor = {.text = text, .p = text, .err = err}, .chain = -1};
     ot_cursor *const c = &s.cursor;
     optune_err inner = {0};
-    int rc = parse_one(&s, call), misfit;
-    if (rc < 0)
-        return rc;
+    int status = parse_one(&s, call), misfit;
+    if (status < 0)
+        return status;
     const parser own = s; /* where its inputs and attributes are */
-    for (ot_skip(c); c->p[0] == '-' && c->p[1] == '>' && rc >= 0; ot_skip(c)) {
+    for (ot_skip(c); c->p[0] == '-' && c->p[1] == '>' && status >= 0; ot_skip(c)) {
         c->p += 2;
-        rc = parse_fused(&s, call);
+        status = parse_fused(&s, call);
     }
-    if (rc < 0)
-        return rc;
+    if (status < 0)
+        return status;
     if (*c->p)
         return ot_point(c, c->p, OPTUNE_ESYNTAX, "only '-> operator(...)' may follow the call");
-    memcpy(s.input_at, own.input_at, sizeof(s.input_at));
-    memcpy(s.attr_at, own.attr_at, sizeof(s.attr_at));
-    rc = ot_call_settle(call, &misfit, &inner);
-    return rc < 0 ? ot_point_text(c, place_of(&s, call, misfit, inner.text), rc, inner.text)
-                  : OPTUNE_OK;
+    memcpy(s.input_at, own.input_at, sizeof s.input_at);
+    memcpy(s.attr_at, own.attr_at, sizeof s.attr_at);
+    status = ot_call_settle(call, &misfit, &inner);
+    return status < 0
+               ? ot_point_text(c, place_of(&s, call, misfit, inner.text), status, inner.text)
+               : OPTUNE_OK;
 }

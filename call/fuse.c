@@ -47,7 +47,7 @@ int ot_call_append(optune_call *call, const optune_call *next, int chain, optune
                            .extra = optune_call_inputs(call),
                            .n_extra = extra,
                            .n_attrs = n_attrs};
-    memcpy(e->attr, next->attr, sizeof(e->attr[0]) * (size_t)n_attrs);
+    memcpy(e->attr, next->attr, sizeof e->attr[0] * (size_t)n_attrs);
     for (int k = 0; k < next->n_inputs; k++)
         if (k != chain)
             call->input[call->n_inputs + call->n_extra++] = next->input[k];
@@ -57,10 +57,10 @@ int ot_call_append(optune_call *call, const optune_call *next, int chain, optune
 int optune_call_fuse(optune_call *call, const optune_call *next, int chain, optune_err *err)
 {
     optune_call both = *call;
-    int rc = ot_call_append(&both, next, chain, err);
-    if (rc >= 0)
-        rc = ot_call_settle(&both, NULL, err);
-    if (rc >= 0)
+    int status = ot_call_append(&both, next, chain, err);
+    if (status >= 0)
+        status = ot_call_settle(&both, NULL, err);
+    if (status >= 0)
         *call = both;
-    return rc;
+    return status;
 }

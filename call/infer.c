@@ -65,9 +65,9 @@ static int fused_types(optune_call *call, int i, optune_err *err)
     optune_call step;
     optune_err inner = {0};
     optune_call_step(call, i, &step);
-    const int rc = e->op->types ? e->op->types(&step, &inner) : OPTUNE_OK;
-    if (rc < 0)
-        return optune_fail(err, rc, "fused '%s': %s", e->op->name, inner.text);
+    const int status = e->op->types ? e->op->types(&step, &inner) : OPTUNE_OK;
+    if (status < 0)
+        return optune_fail(err, status, "fused '%s': %s", e->op->name, inner.text);
     optune_tensor *value = &step.input[e->chain].type, *out = &step.output[0];
     bool same = optune_dtype_unify(&value->dtype, &out->dtype) && value->rank == out->rank;
     for (int d = 0; d < value->rank && same; d++)
@@ -86,20 +86,20 @@ static int fused_types(optune_call *call, int i, optune_err *err)
     for (int k = 0, to = e->extra; k < step.n_inputs; k++)
         if (k != e->chain)
             call->input[to++] = step.input[k];
-    return rc;
+    return status;
 }
 
 /* One round over the operator and what is fused behind it. */
 static int relate(optune_call *call, int *misfit, optune_err *err)
 {
-    int rc = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
-    for (int i = 0; i < call->n_epilogues && rc >= 0; i++) {
+    int status = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
+    for (int i = 0; i < call->n_epilogues && status >= 0; i++) {
         const int fused = fused_types(call, i, err);
         if (fused < 0)
             *misfit = i;
-        rc = fused == OPTUNE_OK ? rc : fused;
+        status = fused == OPTUNE_OK ? status : fused;
     }
-    return rc;
+    return status;
 }
 
 /* What was read fits; what follows from it, or was put together by code, may not. */
@@ -130,22 +130,22 @@ static int infer_at(optune_call *call, int *misfit, optune_err *err)
 {
     optune_tensor *tensor[OT_MAX_TENSORS], before[OT_MAX_TENSORS];
     const int n = ot_call_tensors(call, tensor);
-    int rc = OPTUNE_OK;
+    int status = OPTUNE_OK;
     bool settled = false;
     *misfit = -1;
     for (int round = 0; round < MAX_ROUNDS && !settled; round++) {
-        rc = join_names(tensor, n, err);
-        if (rc < 0)
-            return rc;
+        status = join_names(tensor, n, err);
+        if (status < 0)
+            return status;
         for (int t = 0; t < n; t++)
             before[t] = *tensor[t];
-        rc = relate(call, misfit, err);
-        if (rc < 0)
-            return rc;
+        status = relate(call, misfit, err);
+        if (status < 0)
+            return status;
         follow_renames(tensor, before, n);
-        rc = join_names(tensor, n, err) < 0 ? OPTUNE_ETYPE : rc;
-        if (rc < 0)
-            return rc;
+        status = join_names(tensor, n, err) < 0 ? OPTUNE_ETYPE : status;
+        if (status < 0)
+            return status;
         settled = true;
         for (int t = 0; t < n; t++)
             settled = settled && ot_tensor_same(tensor[t], &before[t]);
@@ -159,7 +159,7 @@ static int infer_at(optune_call *call, int *misfit, optune_err *err)
             if (optune_dim_known(&tensor[t]->dim[i]))
                 tensor[t]->dim[i] = optune_dim_of(tensor[t]->dim[i].min);
     const int sizes = check_sizes(call, err);
-    return sizes < 0 ? sizes : rc;
+    return sizes < 0 ? sizes : status;
 }
 
 int ot_call_infer(optune_call *call, optune_err *err)
@@ -175,9 +175,9 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
     assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
     const optune_call plain = *call;
     int inner;
-    int rc = infer_at(call, misfit ? misfit : &inner, err);
-    if (rc < 0)
-        return rc;
+    int status = infer_at(call, misfit ? misfit : &inner, err);
+    if (status < 0)
+        return status;
     for (int i = 0; i < call->n_attrs; i++) {
         const optune_op_attr *row = ot_op_attr_at(call->op, i);
         optune_attr left_out;
@@ -188,7 +188,7 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
             continue;
         optune_call without = plain;
         without.attr[i] = left_out;
-        bool same = ot_call_infer(&without, NULL) == rc;
+        bool same = ot_call_infer(&without, NULL) == status;
         for (int j = 0; same && j < call->n_outputs; j++)
             same = optune_dtype_equal(call->output[j].dtype, without.output[j].dtype);
         if (same)
@@ -197,8 +197,8 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
     ot_text text = {0};
     ot_call_print(call, &text);
     if (text.n >= OPTUNE_TEXT_SIZE)
-        rc = optune_fail(err, OPTUNE_ELIMIT, "canonical text of this call of '%s' is too long",
-                         call->op->name);
+        status = optune_fail(err, OPTUNE_ELIMIT,
+                             "canonical text of this call of '%s' is too long", call->op->name);
     ot_text_release(&text);
-    return rc < 0 ? rc : OPTUNE_OK;
+    return status < 0 ? status : OPTUNE_OK;
 }

@@ -54,7 +54,7 @@ static int check_op(const ot_cli *cli)
     if (!word[n])
         return OT_EXIT_DONE;
     char message[OPTUNE_ERR_SIZE];
-    snprintf(message, sizeof(message),
+    snprintf(message, sizeof message,
              "run needs the operator before its workloads: optune run %.*s '%s'", (int)n, word,
              word);
     return ot_say_usage(cli->cmd, message);

@@ -111,48 +111,48 @@ static int refuse(probes *p, const char *when, optune_err *err)
     for (int i = 0; i < p->n_names && i < MOST_TOLD; i++)
         ot_text_printf(&list, "%s%s", i ? ", " : "", p->name[i]);
     const char *nearest = ot_nearest(p->stranger, p->name, p->n_names);
-    const int rc = optune_fail(err, OPTUNE_ENOENT,
-                               "strategy of '%s' for '%s': condition '%.200s' names '%s', "
-                               "which is no dim of it%s%s%s; "
-                               "known are %s",
-                               p->strategy->op, p->strategy->key, when, p->stranger,
-                               nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                               nearest ? "'?" : "", list.n ? list.s : "none");
+    const int status = optune_fail(err, OPTUNE_ENOENT,
+                                   "strategy of '%s' for '%s': condition '%.200s' names '%s', "
+                                   "which is no dim of it%s%s%s; "
+                                   "known are %s",
+                                   p->strategy->op, p->strategy->key, when, p->stranger,
+                                   nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                                   nearest ? "'?" : "", list.n ? list.s : "none");
     ot_text_release(&list);
-    return rc;
+    return status;
 }
 
 int ot_strategy_names(const optune_strategy *strategy, const optune_strategy *const *all,
                       int n_all, optune_err *err)
 {
     const optune_op *op = ot_op_find(strategy->op);
-    int rc = OPTUNE_OK;
+    int status = OPTUNE_OK;
     if (!op || !strategy->dim)
-        return rc;
-    probes *p = ot_alloc(sizeof(*p));
+        return status;
+    probes *p = ot_alloc(sizeof *p);
     p->strategy = strategy;
     p->all = all;
     p->n_all = n_all;
-    p->call = ot_alloc(MOST_PROBES * sizeof(*p->call));
+    p->call = ot_alloc(MOST_PROBES * sizeof *p->call);
     for (const char *const *sample = op->samples;
          sample && *sample && p->n < MOST_PROBES - OPTUNE_MAX_RANK; sample++)
         p->n += ot_call_parse(*sample, &p->call[p->n], NULL) >= 0;
     if (p->n == 0)
         make_up(p, op);
-    for (const optune_strategy_row *row = strategy->rows; rc >= 0 && row->impl; row++) {
+    for (const optune_strategy_row *row = strategy->rows; status >= 0 && row->impl; row++) {
         ot_condition *condition;
         if (!row->when)
             continue;
-        rc = ot_condition_parse(row->when, &condition, err);
-        if (rc < 0)
+        status = ot_condition_parse(row->when, &condition, err);
+        if (status < 0)
             break;
         ot_condition_visit(condition, see, p);
         ot_condition_free(condition);
         if (p->stranger)
-            rc = refuse(p, row->when, err);
+            status = refuse(p, row->when, err);
     }
     ot_arena_release(&p->arena);
     free(p->call);
     free(p);
-    return rc;
+    return status;
 }

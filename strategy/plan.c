@@ -52,8 +52,8 @@ void optune_plan_define_text(optune_plan *plan, int module, const char *macro, c
     ot_define *define = &m->define[m->n_defines];
     if (!ot_is_identifier(macro) || strchr(text, '\n'))
         misuse(plan, OPTUNE_EUSAGE, "not a macro:", macro);
-    else if (!ot_copy(define->name, sizeof(define->name), macro) ||
-             !ot_copy(define->value, sizeof(define->value), text))
+    else if (!ot_copy(define->name, sizeof define->name, macro) ||
+             !ot_copy(define->value, sizeof define->value, text))
         misuse(plan, OPTUNE_ELIMIT, "macro too long:", macro);
     else
         m->n_defines++;
@@ -62,7 +62,7 @@ void optune_plan_define_text(optune_plan *plan, int module, const char *macro, c
 void optune_plan_define(optune_plan *plan, int module, const char *macro, int64_t value)
 {
     char text[32];
-    snprintf(text, sizeof(text), value < 0 ? "(%lld)" : "%lld", (long long)value);
+    snprintf(text, sizeof text, value < 0 ? "(%lld)" : "%lld", (long long)value);
     optune_plan_define_text(plan, module, macro, text);
 }
 
@@ -72,7 +72,7 @@ void optune_plan_flag(optune_plan *plan, int module, const char *flag)
     if (!m)
         return;
     if (m->n_flags == OT_COUNT(m->flag) ||
-        !ot_copy(m->flag[m->n_flags], sizeof(m->flag[0]), flag))
+        !ot_copy(m->flag[m->n_flags], sizeof m->flag[0], flag))
         misuse(plan, OPTUNE_ELIMIT, "too many or too long compiler flags, at", flag);
     else
         m->n_flags++;
@@ -86,7 +86,7 @@ int optune_plan_scratch(optune_plan *plan, const char *name, int64_t bytes, bool
     }
     ot_scratch *scratch = &plan->scratch[plan->n_scratch];
     *scratch = (ot_scratch){.bytes = bytes, .constant = constant};
-    if (!ot_copy(scratch->name, sizeof(scratch->name), name))
+    if (!ot_copy(scratch->name, sizeof scratch->name, name))
         misuse(plan, OPTUNE_ELIMIT, "name too long for scratch", name);
     if (bytes < 1)
         misuse(plan, OPTUNE_EUSAGE, "no bytes in scratch", name);

@@ -158,11 +158,11 @@ void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_
     const ot_knob *k = &space->knob[knob];
     assert(digit >= 0 && digit < k->n);
     *entity = (optune_entity){.kind = k->kind, .scalar = k->scalar, .n = (uint8_t)k->parts};
-    memcpy(entity->name, k->name, sizeof(entity->name));
+    memcpy(entity->name, k->name, sizeof entity->name);
     if (k->word)
-        memcpy(entity->word, k->word[digit], sizeof(entity->word));
+        memcpy(entity->word, k->word[digit], sizeof entity->word);
     else
-        memcpy(entity->v, &k->value[digit * k->parts], (size_t)k->parts * sizeof(entity->v[0]));
+        memcpy(entity->v, &k->value[digit * k->parts], (size_t)k->parts * sizeof entity->v[0]);
 }
 
 void ot_space_nth(const optune_space *space, int64_t index, optune_config *config)
@@ -249,10 +249,10 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
         optune_config one = {.n = 1, .index = -1};
         one.entity[0] = *entity;
         ot_config_print_short(&one, &text);
-        const int rc = optune_fail(err, OPTUNE_ENOENT, "knob '%s' has no entity %s",
-                                   entity->name, ot_text_str(&text));
+        const int status = optune_fail(err, OPTUNE_ENOENT, "knob '%s' has no entity %s",
+                                       entity->name, ot_text_str(&text));
         ot_text_release(&text);
-        return rc;
+        return status;
     }
     if (space->team &&
         !met[space->n_knobs - 1]) { /* a record from before there was this knob */

@@ -16,10 +16,10 @@ int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space
         impl->space(task, made);
     ot_team_space(made);
     if (made->problem.status < 0) {
-        const int rc = optune_fail(err, made->problem.status, "config space of '%s': %s",
-                                   impl->name, made->problem.text);
+        const int status = optune_fail(err, made->problem.status, "config space of '%s': %s",
+                                       impl->name, made->problem.text);
         ot_space_close(made);
-        return rc;
+        return status;
     }
     *space = made;
     return OPTUNE_OK;

@@ -10,7 +10,7 @@ static int evaluate(const char *text, ot_text *to, optune_err *err)
                                           {.kind = OT_VALUE_INT, .i = 8},
                                           {.kind = OT_VALUE_INT, .i = 16}};
     ot_expr *expr;
-    const int status = ot_expr_parse(text, NULL, &expr, err);
+    int status = ot_expr_parse(text, NULL, &expr, err);
     if (status < 0)
         return status;
     const char *const *name;
@@ -29,12 +29,12 @@ static int evaluate(const char *text, ot_text *to, optune_err *err)
         else if (strcmp(name[i], "l") == 0)
             value[i] = (ot_expr_value){.kind = OT_VALUE_LIST, .n = 3, .item = items};
     }
-    const int rc = ot_expr_eval(expr, value, &arena, &result, err);
-    if (rc >= 0)
+    status = ot_expr_eval(expr, value, &arena, &result, err);
+    if (status >= 0)
         ot_value_print(&result, to);
     ot_arena_release(&arena);
     ot_expr_free(expr);
-    return rc;
+    return status;
 }
 
 static void values(void **state)
