@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handle: a target, a database directory and what was found lazily behind them. Opening it
- * touches nothing; the device is probed and the store opened by the first call that needs them.
- * A handle that answers for a stored device key never probes anything.
+ * What a handle is asked in passing: its folders and files, the plugins of its process, messages,
+ * whether it was stopped. Opening it is open.c's, its device device.c's, its stores stores.c's.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -68,29 +67,6 @@ int ot_context_folder(const char *named, char *to, size_t size, const char **oth
     return OPTUNE_OK;
 }
 
-/* "DIR:DIR...": the first is written, and may be empty: the default; the others are only read. */
-static int set_db(optune *o, const char *named, optune_err *err)
-{
-    int n = 0;
-    const char *others;
-    OT_RETURN_UNLESS_OK(ot_context_folder(named, o->db, sizeof o->db, &others, err));
-    for (const char *at = others; *at;) {
-        const size_t length = strcspn(++at, ":");
-        if (length) {
-            char **more = realloc(o->other, (size_t)(n + 2) * sizeof *more);
-            if (!more)
-                return optune_fail(err, OPTUNE_ENOMEM, "out of memory for '%s'", others);
-            o->other = more;
-            o->other[n] = ot_alloc(length + 1);
-            memcpy(o->other[n++], at, length);
-            o->other[n] = NULL;
-        }
-        at += length;
-    }
-    o->other_store = ot_alloc((size_t)(n + 1) * sizeof *o->other_store);
-    return OPTUNE_OK;
-}
-
 /* Rows are the process's: what one handle has loaded, another of the same process has, too. */
 int ot_context_load(const char *path, optune_err *err)
 {
@@ -134,126 +110,6 @@ int ot_context_plugin(optune *o, const char *path, optune_err *err)
     list[n + 1] = NULL;
     o->plugins = list;
     return OPTUNE_OK;
-}
-
-static int load_plugins(optune *o, const char *const *paths, optune_err *err)
-{
-    for (int i = 0; paths && paths[i]; i++) {
-        const int status = ot_context_plugin(o, paths[i], err);
-        if (status < 0)
-            return status;
-    }
-    const char *all = paths ? NULL : getenv("OPTUNE_PLUGINS");
-    while (all && *all) {
-        const size_t n = strcspn(all, ":");
-        char path[4096];
-        if (n >= sizeof path)
-            return optune_fail(err, OPTUNE_ELIMIT, "plugin path too long in OPTUNE_PLUGINS");
-        memcpy(path, all, n);
-        path[n] = 0;
-        if (n) {
-            const int status = ot_context_plugin(o, path, err);
-            if (status < 0)
-                return status;
-        }
-        all += n + (all[n] == ':');
-    }
-    return OPTUNE_OK;
-}
-
-/* A word in -libs that no implementation knows does nothing: likely a slip. */
-static void check_libs(optune *o)
-{
-    int n;
-    const optune_impl *const *impl = ot_impls(&n);
-    for (int k = 0; k < o->target.n_libs; k++) {
-        bool known = false;
-        for (int i = 0; i < n && !known; i++)
-            known = impl[i]->library && !strcmp(impl[i]->library, o->target.lib[k]);
-        if (!known)
-            ot_context_log(o, OPTUNE_LOG_WARNING,
-                           "no implementation calls a library '%s': -libs=%s changes nothing",
-                           o->target.lib[k], o->target.lib[k]);
-    }
-}
-
-int optune_open(const optune_options *options, optune **handle, optune_err *err)
-{
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", handle}));
-    *handle = NULL;
-    static const optune_options defaults = {.size = sizeof defaults};
-    if (!options)
-        options = &defaults;
-    if (options->size != sizeof *options)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_options has another size: compiled against another version");
-    optune *o = ot_alloc(sizeof *o);
-    o->log_level = options->log_level;
-    o->log = options->log;
-    o->log_arg = options->log_arg;
-    o->lock = ot_alloc(sizeof(pthread_mutex_t));
-    pthread_mutex_init(o->lock, NULL);
-    o->answers = ot_answers_open();
-    o->verbose = ot_verbose_open();
-    int status = set_db(o, options->db, err);
-    if (status >= 0)
-        status = load_plugins(o, options->plugins, err);
-    if (status < 0)
-        goto out;
-    ot_context_recall(o);
-    const char *target = options->target ? options->target : "cpu";
-    if (!ot_copy(o->target_text, sizeof o->target_text, target)) {
-        status = optune_fail(err, OPTUNE_ELIMIT, "target text too long");
-        goto out;
-    }
-    status = ot_target_parse(target, &o->target, err);
-    if (status < 0)
-        goto out;
-    o->row = ot_target_find(o->target.kind);
-    check_libs(o);
-    const char *policy = options->policy ? options->policy : "warm";
-    o->policy = ot_alloc(sizeof *o->policy);
-    status = ot_policy_find(policy, o->policy, err);
-    if (status < 0)
-        goto out;
-    if (o->policy->cold && !o->row->worker.flush) {
-        status = optune_fail(err, OPTUNE_EUNSUPPORTED, "'%s' cannot flush its caches",
-                             o->target.kind);
-        goto out;
-    }
-    if (options->device && !ot_copy(o->device_key, sizeof o->device_key, options->device))
-        status = optune_fail(err, OPTUNE_ELIMIT, "device key too long");
-out:
-    if (status < 0) {
-        optune_close(o);
-        return status;
-    }
-    *handle = o;
-    return OPTUNE_OK;
-}
-
-void optune_close(optune *o)
-{
-    if (!o)
-        return;
-    ot_answers_close(o->answers);
-    ot_verbose_close(o->verbose);
-    ot_store_close(o->store);
-    free(o->policy);
-    for (int i = 0; i < o->n_retired; i++)
-        ot_store_close(o->retired[i]);
-    for (int i = 0; o->other && o->other[i]; i++) {
-        ot_store_close(o->other_store[i]);
-        free(o->other[i]);
-    }
-    free(o->other);
-    free(o->other_store);
-    for (int i = 0; o->plugins && o->plugins[i]; i++)
-        free(o->plugins[i]);
-    free(o->plugins);
-    pthread_mutex_destroy(o->lock);
-    free(o->lock);
-    free(o);
 }
 
 void optune_interrupt(optune *o)
@@ -316,40 +172,6 @@ void ot_context_warn(const optune *o, const ot_choice *choice)
     for (const char *line = ot_text_str(&text); *line; line += strcspn(line, "\n") + 1)
         ot_context_log(o, OPTUNE_LOG_WARNING, "%.*s", (int)strcspn(line, "\n"), line);
     ot_text_release(&text);
-}
-
-void ot_context_settle(optune *o)
-{
-    if (!o->target.threads)
-        o->target.threads = o->device.threads ? o->device.threads : o->device.cores;
-    o->device.threads = o->target.threads;
-}
-
-int ot_context_device(optune *o, optune_err *err)
-{
-    int status = OPTUNE_OK;
-    pthread_mutex_lock(o->lock);
-    if (!o->have_device && *o->device_key) {
-        status = ot_context_open(o, OT_STORE_READ, err);
-        if (status == OPTUNE_ENOENT)
-            status =
-                optune_fail(err, OPTUNE_ENODEV, "no device '%s': the database '%s' is empty",
-                            o->device_key, o->db);
-        else if (status >= 0)
-            status = ot_context_stored(o, o->device_key, &o->device, err);
-        if (status == OPTUNE_ENOENT)
-            status = OPTUNE_ENODEV;
-        if (err && status < 0)
-            err->status = status;
-        if (status >= 0)
-            ot_context_settle(o);
-    } else if (!o->have_device) {
-        status = ot_target_probe(&o->target, &o->device, err);
-    }
-    if (status >= 0)
-        o->have_device = true;
-    pthread_mutex_unlock(o->lock);
-    return status;
 }
 
 const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena)

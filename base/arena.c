@@ -51,7 +51,7 @@ void *ot_arena_alloc(ot_arena *arena, size_t size)
     struct ot_block *block = arena->block;
     if (!block || block->size - block->used < size) {
         size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
-        struct ot_block *fresh = ot_alloc(sizeof(*fresh) + room);
+        struct ot_block *fresh = ot_alloc(sizeof *fresh + room);
         fresh->size = room;
         if (block && size > BLOCK_SIZE / 4) {
             /* A large piece gets a block of its own; small ones go on filling this one. */

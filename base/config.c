@@ -150,7 +150,7 @@ static int parse_scalar(const json_t *json, optune_entity *entity, optune_err *e
         entity->f = json_real_value(json);
     } else if (json_is_string(json)) {
         entity->scalar = OPTUNE_SCALAR_WORD;
-        if (!ot_copy(entity->word, sizeof(entity->word), json_string_value(json)))
+        if (!ot_copy(entity->word, sizeof entity->word, json_string_value(json)))
             return optune_fail(err, OPTUNE_ELIMIT, "the word of knob '%s' is too long",
                                entity->name);
     } else {
@@ -167,7 +167,7 @@ static int parse_entity(const json_t *json, optune_entity *entity, optune_err *e
     if (json_array_size(json) != 3 || !name || !kind)
         return optune_fail(err, OPTUNE_ESYNTAX, "a knob is not written as [name, kind, value]");
     *entity = (optune_entity){0};
-    if (!ot_copy(entity->name, sizeof(entity->name), name))
+    if (!ot_copy(entity->name, sizeof entity->name, name))
         return optune_fail(err, OPTUNE_ELIMIT, "knob name '%.40s...' is too long", name);
     int found = find_text(kind_text, OT_COUNT(kind_text), kind);
     if (found < 0)
@@ -222,7 +222,7 @@ bool ot_entity_equal(const optune_entity *a, const optune_entity *b)
             return a->f == b->f;
         return a->v[0] == b->v[0];
     }
-    return a->n == b->n && memcmp(a->v, b->v, a->n * sizeof(a->v[0])) == 0;
+    return a->n == b->n && memcmp(a->v, b->v, a->n * sizeof a->v[0]) == 0;
 }
 
 bool ot_config_equal(const optune_config *a, const optune_config *b)

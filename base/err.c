@@ -31,7 +31,7 @@ int optune_fail(optune_err *err, int status, const char *format, ...)
     if (err) {
         va_list list;
         va_start(list, format);
-        write_line(err->text, sizeof(err->text), format, list);
+        write_line(err->text, sizeof err->text, format, list);
         va_end(list);
         err->status = status;
     }

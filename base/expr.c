@@ -38,18 +38,18 @@ const char *ot_value_kind_name(int kind)
     return kind >= 0 && kind < OT_COUNT(name) ? name[kind] : "nothing";
 }
 
-bool ot_value_number(const ot_value *value)
+bool ot_value_number(const ot_expr_value *value)
 {
     return value->kind == OT_VALUE_BOOL || value->kind == OT_VALUE_INT ||
            value->kind == OT_VALUE_REAL;
 }
 
-double ot_value_real(const ot_value *value)
+double ot_value_real(const ot_expr_value *value)
 {
     return value->kind == OT_VALUE_REAL ? value->f : (double)value->i;
 }
 
-bool ot_value_true(const ot_value *value)
+bool ot_value_true(const ot_expr_value *value)
 {
     switch (value->kind) {
     case OT_VALUE_BOOL:
@@ -65,7 +65,7 @@ bool ot_value_true(const ot_value *value)
     return false;
 }
 
-void ot_value_print(const ot_value *value, ot_text *to)
+void ot_value_print(const ot_expr_value *value, ot_text *to)
 {
     switch (value->kind) {
     case OT_VALUE_BOOL:

@@ -34,22 +34,22 @@ typedef enum ot_value_kind {
     OT_VALUE_WORD,
     OT_VALUE_LIST,
 } ot_value_kind;
-typedef struct ot_value {
+typedef struct ot_expr_value {
     uint8_t kind;
     int n; /* LIST: items */
     union {
         int64_t i;
         double f;
         const char *s;
-        const struct ot_value *item;
+        const struct ot_expr_value *item;
     };
-} ot_value;
-#define ot_int_value(v) ((ot_value){.kind = OT_VALUE_INT, .i = (v)})
-const char *ot_value_kind_name(int kind);                /* "an integer" */
-bool ot_value_true(const ot_value *value);               /* Python's truth */
-bool ot_value_number(const ot_value *value);             /* BOOL, INT or REAL */
-double ot_value_real(const ot_value *value);             /* of a number */
-void ot_value_print(const ot_value *value, ot_text *to); /* as it would be written */
+} ot_expr_value;
+#define ot_int_value(v) ((ot_expr_value){.kind = OT_VALUE_INT, .i = (v)})
+const char *ot_value_kind_name(int kind);                     /* "an integer" */
+bool ot_value_true(const ot_expr_value *value);               /* Python's truth */
+bool ot_value_number(const ot_expr_value *value);             /* BOOL, INT or REAL */
+double ot_value_real(const ot_expr_value *value);             /* of a number */
+void ot_value_print(const ot_expr_value *value, ot_text *to); /* as it would be written */
 
 enum {
     OT_EXPR_MOST_NODES = 4096,
@@ -69,11 +69,11 @@ const char *ot_expr_text(const ot_expr *expr);
 int ot_expr_names(const ot_expr *expr, const char *const **names);
 /* Its value, with value[k] for the k-th name. Lists live in the arena, words in the expression or
  * in what was handed over. ETYPE, EUSAGE (a division by zero, a name without a value), ELIMIT. */
-int ot_expr_eval(const ot_expr *expr, const ot_value *value, ot_arena *arena, ot_value *result,
-                 optune_err *err);
+int ot_expr_eval(const ot_expr *expr, const ot_expr_value *value, ot_arena *arena,
+                 ot_expr_value *result, optune_err *err);
 
 /* ---- for expr_parse.c and expr_eval.c only ----------------------------------------------- */
-typedef enum ot_node_kind {
+typedef enum ot_expr_kind {
     OT_NODE_VALUE,
     OT_NODE_NAME,  /* i: which */
     OT_NODE_LOCAL, /* the comprehension's own, i: how deep */
@@ -98,7 +98,7 @@ typedef enum ot_node_kind {
     OT_NODE_MAX,
     OT_NODE_RANGE,
     OT_NODE_TO_LIST,
-} ot_node_kind;
+} ot_expr_kind;
 typedef enum ot_compares {
     OT_EQ = 1,
     OT_NE,
@@ -109,13 +109,13 @@ typedef enum ot_compares {
     OT_IN,
     OT_NOT_IN,
 } ot_compares;
-typedef struct ot_node {
+typedef struct ot_expr_node {
     uint8_t kind, what;
     int at;          /* in the text */
     int child, next; /* 0: none */
     int64_t i;
-    ot_value value;
-} ot_node;
+    ot_expr_value value;
+} ot_expr_node;
 enum { OT_EXPR_MOST_LOCALS = 4 };
 struct ot_expr {
     ot_arena arena;
@@ -123,7 +123,7 @@ struct ot_expr {
     ot_spot place;
     int root, n_nodes, n_names;
     const char *name[OT_EXPR_MOST_NAMES];
-    ot_node *node; /* [0] is none */
+    ot_expr_node *node; /* [0] is none */
 };
 
 #endif

@@ -10,21 +10,21 @@
 
 typedef struct evaluation {
     const ot_expr *expr;
-    const ot_value *name;
-    ot_value local[OT_EXPR_MOST_LOCALS];
+    const ot_expr_value *name;
+    ot_expr_value local[OT_EXPR_MOST_LOCALS];
     ot_arena *arena;
     optune_err *err;
     int steps;
 } evaluation;
 
-static bool eval(evaluation *e, int node, ot_value *to);
+static bool eval(evaluation *e, int node, ot_expr_value *to);
 
-static ot_spot place_of(const evaluation *e, const ot_node *node)
+static ot_spot place_of(const evaluation *e, const ot_expr_node *node)
 {
     return ot_spot_in(&e->expr->place, e->expr->text, (size_t)node->at);
 }
 
-static bool fail(evaluation *e, const ot_node *node, int status, const char *what)
+static bool fail(evaluation *e, const ot_expr_node *node, int status, const char *what)
 {
     ot_fail_at(place_of(e, node), status, e->err, "%s", what);
     return false;
@@ -32,30 +32,30 @@ static bool fail(evaluation *e, const ot_node *node, int status, const char *wha
 
 /* ---- values ------------------------------------------------------------------------------ */
 
-static bool whole(const ot_value *value)
+static bool whole(const ot_expr_value *value)
 {
     return value->kind == OT_VALUE_BOOL || value->kind == OT_VALUE_INT;
 }
 
-static ot_value truth(bool value)
+static ot_expr_value truth(bool value)
 {
-    return (ot_value){.kind = OT_VALUE_BOOL, .i = value};
+    return (ot_expr_value){.kind = OT_VALUE_BOOL, .i = value};
 }
 
 /* ---- arithmetic -------------------------------------------------------------------------- */
 
 static const char overflow[] = "the result does not fit into 64 bits";
 
-static bool real_result(evaluation *e, const ot_node *node, double f, ot_value *to)
+static bool real_result(evaluation *e, const ot_expr_node *node, double f, ot_expr_value *to)
 {
     if (!isfinite(f))
         return fail(e, node, OPTUNE_ELIMIT, "the result is no finite number");
-    *to = (ot_value){.kind = OT_VALUE_REAL, .f = f};
+    *to = (ot_expr_value){.kind = OT_VALUE_REAL, .f = f};
     return true;
 }
 
-static bool power_of(evaluation *e, const ot_node *node, int64_t base, int64_t exponent,
-                     ot_value *to)
+static bool power_of(evaluation *e, const ot_expr_node *node, int64_t base, int64_t exponent,
+                     ot_expr_value *to)
 {
     int64_t result = 1;
     if (exponent < 0)
@@ -73,8 +73,8 @@ static bool power_of(evaluation *e, const ot_node *node, int64_t base, int64_t e
     return true;
 }
 
-static bool whole_arithmetic(evaluation *e, const ot_node *node, int64_t a, int64_t b,
-                             ot_value *to)
+static bool whole_arithmetic(evaluation *e, const ot_expr_node *node, int64_t a, int64_t b,
+                             ot_expr_value *to)
 {
     int64_t r = 0;
     bool over = false;
@@ -108,8 +108,8 @@ static bool whole_arithmetic(evaluation *e, const ot_node *node, int64_t a, int6
     return true;
 }
 
-static bool real_arithmetic(evaluation *e, const ot_node *node, double a, double b,
-                            ot_value *to)
+static bool real_arithmetic(evaluation *e, const ot_expr_node *node, double a, double b,
+                            ot_expr_value *to)
 {
     const bool divides = node->kind == OT_NODE_DIVIDE || node->kind == OT_NODE_FLOOR ||
                          node->kind == OT_NODE_MODULO;
@@ -136,7 +136,7 @@ static bool real_arithmetic(evaluation *e, const ot_node *node, double a, double
     }
 }
 
-static bool new_list(evaluation *e, const ot_node *node, int64_t n, ot_value **item)
+static bool new_list(evaluation *e, const ot_expr_node *node, int64_t n, ot_expr_value **item)
 {
     if (n > OT_EXPR_MOST_ITEMS)
         return fail(e, node, OPTUNE_ELIMIT, "the list has more than 65536 items");
@@ -146,21 +146,21 @@ static bool new_list(evaluation *e, const ot_node *node, int64_t n, ot_value **i
     return true;
 }
 
-static bool join(evaluation *e, const ot_node *node, const ot_value *a, const ot_value *b,
-                 ot_value *to)
+static bool join(evaluation *e, const ot_expr_node *node, const ot_expr_value *a,
+                 const ot_expr_value *b, ot_expr_value *to)
 {
-    ot_value *item;
+    ot_expr_value *item;
     if (!new_list(e, node, (int64_t)a->n + b->n, &item))
         return false;
     for (int i = 0; i < a->n + b->n; i++)
         item[i] = i < a->n ? a->item[i] : b->item[i - a->n];
-    *to = (ot_value){.kind = OT_VALUE_LIST, .n = a->n + b->n, .item = item};
+    *to = (ot_expr_value){.kind = OT_VALUE_LIST, .n = a->n + b->n, .item = item};
     return true;
 }
 
-static bool binary(evaluation *e, const ot_node *node, ot_value *to)
+static bool binary(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
-    ot_value a, b;
+    ot_expr_value a, b;
     if (!eval(e, node->child, &a) || !eval(e, e->expr->node[node->child].next, &b))
         return false;
     if (whole(&a) && whole(&b))
@@ -176,7 +176,7 @@ static bool binary(evaluation *e, const ot_node *node, ot_value *to)
 
 /* ---- comparisons ------------------------------------------------------------------------- */
 
-static bool equal(const ot_value *a, const ot_value *b)
+static bool equal(const ot_expr_value *a, const ot_expr_value *b)
 {
     if (whole(a) && whole(b))
         return a->i == b->i;
@@ -193,7 +193,7 @@ static bool equal(const ot_value *a, const ot_value *b)
 }
 
 /* Below 0, 0, above; false: there is no order between the two. */
-static bool order(const ot_value *a, const ot_value *b, int *sign)
+static bool order(const ot_expr_value *a, const ot_expr_value *b, int *sign)
 {
     if (whole(a) && whole(b))
         *sign = (a->i > b->i) - (a->i < b->i);
@@ -206,8 +206,8 @@ static bool order(const ot_value *a, const ot_value *b, int *sign)
     return true;
 }
 
-static bool compare(evaluation *e, const ot_node *right, const ot_value *a, const ot_value *b,
-                    bool *holds)
+static bool compare(evaluation *e, const ot_expr_node *right, const ot_expr_value *a,
+                    const ot_expr_value *b, bool *holds)
 {
     int sign;
     switch ((ot_compares)right->what) {
@@ -240,9 +240,9 @@ static bool compare(evaluation *e, const ot_node *right, const ot_value *a, cons
 }
 
 /* `a < b <= c`: each operand once, and no more than decide. */
-static bool chain(evaluation *e, const ot_node *node, ot_value *to)
+static bool chain(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
-    ot_value left, right;
+    ot_expr_value left, right;
     bool holds = true;
     int k = node->child;
     if (!eval(e, k, &left))
@@ -258,25 +258,25 @@ static bool chain(evaluation *e, const ot_node *node, ot_value *to)
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
-static bool items_of(evaluation *e, const ot_node *node, ot_value *to)
+static bool items_of(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
     int64_t n = 0;
     for (int k = node->child; k; k = e->expr->node[k].next)
         n++;
-    ot_value *item;
+    ot_expr_value *item;
     if (!new_list(e, node, n, &item))
         return false;
     n = 0;
     for (int k = node->child; k; k = e->expr->node[k].next)
         if (!eval(e, k, &item[n++]))
             return false;
-    *to = (ot_value){.kind = OT_VALUE_LIST, .n = (int)n, .item = item};
+    *to = (ot_expr_value){.kind = OT_VALUE_LIST, .n = (int)n, .item = item};
     return true;
 }
 
-static bool range(evaluation *e, const ot_node *node, ot_value *to)
+static bool range(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
-    ot_value args;
+    ot_expr_value args;
     int64_t bound[3] = {0, 0, 1}, span;
     if (!items_of(e, node, &args))
         return false;
@@ -293,20 +293,20 @@ static bool range(evaluation *e, const ot_node *node, ot_value *to)
         return fail(e, node, OPTUNE_ELIMIT, overflow);
     const int64_t length = step > 0 ? span : -span, by = step > 0 ? step : -step;
     const int64_t n = length <= 0 ? 0 : (length - 1) / by + 1;
-    ot_value *item;
+    ot_expr_value *item;
     if (!new_list(e, node, n, &item))
         return false;
     for (int64_t i = 0; i < n; i++)
         item[i] = ot_int_value(bound[0] + i * step);
-    *to = (ot_value){.kind = OT_VALUE_LIST, .n = (int)n, .item = item};
+    *to = (ot_expr_value){.kind = OT_VALUE_LIST, .n = (int)n, .item = item};
     return true;
 }
 
-static bool each(evaluation *e, const ot_node *node, ot_value *to)
+static bool each(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
     const int what = node->child, list = e->expr->node[what].next;
     const int condition = e->expr->node[list].next;
-    ot_value of, *item;
+    ot_expr_value of, *item;
     if (!eval(e, list, &of))
         return false;
     if (of.kind != OT_VALUE_LIST)
@@ -315,20 +315,20 @@ static bool each(evaluation *e, const ot_node *node, ot_value *to)
         return false;
     int n = 0;
     for (int i = 0; i < of.n; i++) {
-        ot_value keep = truth(true);
+        ot_expr_value keep = truth(true);
         e->local[node->i] = of.item[i];
         if (condition && !eval(e, condition, &keep))
             return false;
         if (ot_value_true(&keep) && !eval(e, what, &item[n++]))
             return false;
     }
-    *to = (ot_value){.kind = OT_VALUE_LIST, .n = n, .item = item};
+    *to = (ot_expr_value){.kind = OT_VALUE_LIST, .n = n, .item = item};
     return true;
 }
 
-static bool pick(evaluation *e, const ot_node *node, ot_value *to)
+static bool pick(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
-    ot_value list, index;
+    ot_expr_value list, index;
     if (!eval(e, node->child, &list) || !eval(e, e->expr->node[node->child].next, &index))
         return false;
     if (list.kind != OT_VALUE_LIST || !whole(&index))
@@ -344,9 +344,9 @@ static bool pick(evaluation *e, const ot_node *node, ot_value *to)
 }
 
 /* min and max of the arguments, or of one list. */
-static bool extreme(evaluation *e, const ot_node *node, ot_value *to)
+static bool extreme(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
-    ot_value all;
+    ot_expr_value all;
     if (!items_of(e, node, &all))
         return false;
     if (all.n == 1) {
@@ -369,7 +369,7 @@ static bool extreme(evaluation *e, const ot_node *node, ot_value *to)
 
 /* ---- one node ---------------------------------------------------------------------------- */
 
-static bool name_of(evaluation *e, const ot_node *node, ot_value *to)
+static bool name_of(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
     *to = e->name[node->i];
     if (to->kind != OT_VALUE_NONE)
@@ -379,7 +379,7 @@ static bool name_of(evaluation *e, const ot_node *node, ot_value *to)
     return false;
 }
 
-static bool sign_of(evaluation *e, const ot_node *node, ot_value *to)
+static bool sign_of(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
 {
     if (!eval(e, node->child, to))
         return false;
@@ -398,12 +398,12 @@ static bool sign_of(evaluation *e, const ot_node *node, ot_value *to)
     return true;
 }
 
-static bool eval(evaluation *e, int k, ot_value *to)
+static bool eval(evaluation *e, int k, ot_expr_value *to)
 {
-    const ot_node *node = &e->expr->node[k];
+    const ot_expr_node *node = &e->expr->node[k];
     if (--e->steps < 0)
         return fail(e, node, OPTUNE_ELIMIT, "computing this takes too long");
-    switch ((ot_node_kind)node->kind) {
+    switch ((ot_expr_kind)node->kind) {
     case OT_NODE_VALUE:
         *to = node->value;
         return true;
@@ -447,8 +447,8 @@ static bool eval(evaluation *e, int k, ot_value *to)
     }
 }
 
-int ot_expr_eval(const ot_expr *expr, const ot_value *value, ot_arena *arena, ot_value *result,
-                 optune_err *err)
+int ot_expr_eval(const ot_expr *expr, const ot_expr_value *value, ot_arena *arena,
+                 ot_expr_value *result, optune_err *err)
 {
     optune_err own = {0};
     evaluation e = {.expr = expr,

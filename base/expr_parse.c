@@ -69,24 +69,24 @@ static bool eat(parser *s, const char *sign)
 /* ---- nodes ------------------------------------------------------------------------------- */
 
 /* 0: there are too many. */
-static int add(parser *s, ot_node_kind kind, const char *at)
+static int add(parser *s, ot_expr_kind kind, const char *at)
 {
     ot_expr *e = s->expr;
     if (e->n_nodes == OT_EXPR_MOST_NODES)
         return FAIL(s, at, "the expression has more than %d parts", OT_EXPR_MOST_NODES);
     if (e->n_nodes == s->capacity) {
         s->capacity *= 2;
-        ot_node *more = realloc(e->node, (size_t)s->capacity * sizeof *more);
+        ot_expr_node *more = realloc(e->node, (size_t)s->capacity * sizeof *more);
         if (!more)
             abort();
         e->node = more;
     }
-    e->node[e->n_nodes] = (ot_node){.kind = (uint8_t)kind, .at = (int)(at - s->text)};
+    e->node[e->n_nodes] = (ot_expr_node){.kind = (uint8_t)kind, .at = (int)(at - s->text)};
     return e->n_nodes++;
 }
 
 /* Of these children in turn, ending at a 0; 0 when one of them failed or there are too many. */
-static int parent(parser *s, ot_node_kind kind, const char *at, int a, int b)
+static int parent(parser *s, ot_expr_kind kind, const char *at, int a, int b)
 {
     const int made = a ? add(s, kind, at) : 0;
     if (!made)
@@ -96,7 +96,7 @@ static int parent(parser *s, ot_node_kind kind, const char *at, int a, int b)
     return made;
 }
 
-static int constant(parser *s, const char *at, ot_value value)
+static int constant(parser *s, const char *at, ot_expr_value value)
 {
     const int made = add(s, OT_NODE_VALUE, at);
     if (made)
@@ -120,7 +120,7 @@ static int parse_number(parser *s)
         n++;
     }
     char word[64];
-    ot_value value = {.kind = OT_VALUE_INT};
+    ot_expr_value value = {.kind = OT_VALUE_INT};
     if (n < sizeof word) {
         memcpy(word, at, n);
         word[n] = '\0';
@@ -149,7 +149,7 @@ static int parse_string(parser *s)
     char *copy = ot_arena_alloc(&s->expr->arena, n + 1);
     memcpy(copy, at + 1, n);
     s->p += n + 2;
-    return constant(s, at, (ot_value){.kind = OT_VALUE_WORD, .s = copy});
+    return constant(s, at, (ot_expr_value){.kind = OT_VALUE_WORD, .s = copy});
 }
 
 /* Items up to the closing sign, which is eaten; the first of them in *first. */
@@ -279,7 +279,7 @@ static int parse_function(parser *s, const char *at, size_t length)
 {
     static const struct {
         const char *name;
-        ot_node_kind kind;
+        ot_expr_kind kind;
         int least, most;
     } known[] = {{"min", OT_NODE_MIN, 1, 64},
                  {"max", OT_NODE_MAX, 1, 64},
@@ -311,7 +311,7 @@ static int parse_name(parser *s)
     ot_expr *e = s->expr;
     if (is_word(at, "True") || is_word(at, "False")) {
         s->p += n;
-        return constant(s, at, (ot_value){.kind = OT_VALUE_BOOL, .i = *at == 'T'});
+        return constant(s, at, (ot_expr_value){.kind = OT_VALUE_BOOL, .i = *at == 'T'});
     }
     s->p += n;
     skip(s);
@@ -410,7 +410,7 @@ static int parse_product(parser *s)
     while (left) {
         skip(s);
         const char *at = s->p;
-        const ot_node_kind kind = at[0] == '*' && at[1] != '*'   ? OT_NODE_TIMES
+        const ot_expr_kind kind = at[0] == '*' && at[1] != '*'   ? OT_NODE_TIMES
                                   : at[0] == '/' && at[1] == '/' ? OT_NODE_FLOOR
                                   : at[0] == '/'                 ? OT_NODE_DIVIDE
                                   : at[0] == '%'                 ? OT_NODE_MODULO

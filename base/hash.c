@@ -16,7 +16,7 @@ ot_digest ot_digest_of(const void *data, size_t size)
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, size));
     ot_digest digest;
-    memcpy(digest.byte, canonical.digest, sizeof(digest.byte));
+    memcpy(digest.byte, canonical.digest, sizeof digest.byte);
     return digest;
 }
 
@@ -29,7 +29,7 @@ ot_digest ot_digest_texts(const char *const *texts, int n)
         size += 8 + (texts[i] ? strlen(texts[i]) : 0);
     unsigned char small[2048];
     small[0] = 0;
-    unsigned char *bytes = size <= sizeof(small) ? small : ot_alloc(size);
+    unsigned char *bytes = size <= sizeof small ? small : ot_alloc(size);
     unsigned char *at = bytes;
     for (int i = 0; i < n; i++) {
         size_t length = texts[i] ? strlen(texts[i]) : 0;

@@ -65,7 +65,7 @@ int ot_message_send(int fd, const char *data, size_t n, optune_err *err)
     if (n > OT_MESSAGE_LIMIT)
         return optune_fail(err, OPTUNE_ELIMIT, "a message of %zu bytes is too long", n);
     const char prefix[4] = {(char)(n >> 24), (char)(n >> 16), (char)(n >> 8), (char)n};
-    int status = send_all(fd, prefix, sizeof(prefix), n ? MSG_MORE : 0, err);
+    int status = send_all(fd, prefix, sizeof prefix, n ? MSG_MORE : 0, err);
     return status < 0 ? status : send_all(fd, data, n, 0, err);
 }
 
@@ -93,7 +93,7 @@ int ot_message_receive(int fd, ot_text *to, double seconds, optune_err *err)
     double deadline = seconds < 0 ? 0 : ot_now() + seconds;
     unsigned char prefix[4];
     ot_text_clear(to);
-    int status = receive_all(fd, (char *)prefix, sizeof(prefix), deadline, err);
+    int status = receive_all(fd, (char *)prefix, sizeof prefix, deadline, err);
     if (status < 0)
         return status;
     size_t n =

@@ -49,10 +49,10 @@ bool ot_record_is_set(const optune_record *record, const ot_record_field *f)
 void ot_record_copy(optune_record *to, const optune_record *from)
 {
     const size_t head = offsetof(optune_record, config.entity) +
-                        (size_t)from->config.n * sizeof(from->config.entity[0]);
-    const size_t tail = offsetof(optune_record, config) + sizeof(from->config);
+                        (size_t)from->config.n * sizeof from->config.entity[0];
+    const size_t tail = offsetof(optune_record, config) + sizeof from->config;
     memcpy(to, from, head);
-    memcpy((char *)to + tail, (const char *)from + tail, sizeof(*from) - tail);
+    memcpy((char *)to + tail, (const char *)from + tail, sizeof *from - tail);
 }
 
 void ot_record_keep(ot_arena *arena, optune_record *to, const optune_record *from)

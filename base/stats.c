@@ -39,9 +39,9 @@ ot_interval ot_median_interval(const double *sample, int n)
     assert(n >= 0);
     if (n == 0)
         return (ot_interval){INFINITY, INFINITY, INFINITY};
-    double *sorted = ot_alloc((size_t)n * sizeof(*sorted));
-    memcpy(sorted, sample, (size_t)n * sizeof(*sorted));
-    qsort(sorted, (size_t)n, sizeof(*sorted), compare);
+    double *sorted = ot_alloc((size_t)n * sizeof *sorted);
+    memcpy(sorted, sample, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare);
     int k = ot_median_rank(n);
     /* The two middle samples are the same one when n is odd. */
     double below = sorted[(n - 1) / 2], above = sorted[n / 2];

@@ -138,7 +138,7 @@ void ot_text_add_real(ot_text *t, double value)
     char s[40];
     double same = 0;
     for (int digits = 15; digits <= 17; digits++) {
-        ot_format(s, sizeof(s), "%.*g", digits, value);
+        ot_format(s, sizeof s, "%.*g", digits, value);
         if (ot_read_real(s, &same) && same == value)
             break;
     }
@@ -239,13 +239,13 @@ static void print_dtype(optune_dtype dtype, const char *const names[6], const ch
     char word[32];
     int n;
     if (dtype.code == OPTUNE_DTYPE_BOOL)
-        n = snprintf(word, sizeof(word), "%s", boolean);
+        n = snprintf(word, sizeof word, "%s", boolean);
     else if (dtype.code == OPTUNE_DTYPE_UNKNOWN || dtype.code > OPTUNE_DTYPE_BOOL)
-        n = snprintf(word, sizeof(word), "?");
+        n = snprintf(word, sizeof word, "?");
     else
-        n = snprintf(word, sizeof(word), "%s%u", names[dtype.code], dtype.bits);
+        n = snprintf(word, sizeof word, "%s%u", names[dtype.code], dtype.bits);
     if (dtype.lanes > 1)
-        snprintf(word + n, sizeof(word) - (size_t)n, "x%u", dtype.lanes);
+        snprintf(word + n, sizeof word - (size_t)n, "x%u", dtype.lanes);
     ot_copy(to, size, word);
 }
 
@@ -280,4 +280,13 @@ bool ot_lines_get(const char *lines, const char *name, char *to, size_t size)
         at += n + (at[n] == '\n');
     }
     return false;
+}
+
+bool ot_is_identifier(const char *s)
+{
+    if (!s || (!isalpha((unsigned char)*s) && *s != '_'))
+        return false;
+    while (isalnum((unsigned char)*s) || *s == '_')
+        s++;
+    return *s == '\0';
 }

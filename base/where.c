@@ -17,7 +17,7 @@ enum {
 /* A part of an expression. Integers are computed here; whatever else a rule needs makes it
  * GENERIC. Equal parts are one. */
 typedef struct part {
-    uint8_t kind, what; /* ot_node_kind or above; of comparisons: how */
+    uint8_t kind, what; /* ot_expr_kind or above; of comparisons: how */
     bool bad;           /* it cannot be computed */
     int level;          /* the knob behind which it is known, in the order below; -1: always */
     int last;           /* the last level that uses it */
@@ -66,7 +66,7 @@ static int add_part(ot_where *w, part p)
     return w->n_parts++;
 }
 
-static bool is_whole(const ot_value *value)
+static bool is_whole(const ot_expr_value *value)
 {
     return value->kind == OT_VALUE_INT || value->kind == OT_VALUE_BOOL;
 }
@@ -98,9 +98,9 @@ static int binary(ot_where *w, int kind, int what, int a, int b)
 static int part_of(ot_where *w, const ot_where_rule *rule, int at);
 
 /* `a < b <= c`, and membership of a list that is written out. */
-static int chain_part(ot_where *w, const ot_where_rule *rule, const ot_node *node)
+static int chain_part(ot_where *w, const ot_where_rule *rule, const ot_expr_node *node)
 {
-    const ot_node *all = rule->expr->node;
+    const ot_expr_node *all = rule->expr->node;
     int left = part_of(w, rule, node->child), result = -1;
     for (int at = all[node->child].next; at && left >= 0; at = all[at].next) {
         const int what = all[at].what;
@@ -133,7 +133,7 @@ static int chain_part(ot_where *w, const ot_where_rule *rule, const ot_node *nod
 /* -1: it is not of integers alone, or of something that is rarely written. */
 static int part_of(ot_where *w, const ot_where_rule *rule, int at)
 {
-    const ot_node *all = rule->expr->node, *node = &all[at];
+    const ot_expr_node *all = rule->expr->node, *node = &all[at];
     switch (node->kind) {
     case OT_NODE_VALUE:
         return is_whole(&node->value) ? constant(w, node->value.i) : -1;
@@ -262,13 +262,13 @@ static void settle_levels(ot_where *w)
     }
 }
 
-static ot_value copy_of(ot_where *w, const ot_value *value)
+static ot_expr_value copy_of(ot_where *w, const ot_expr_value *value)
 {
     if (value->kind != OT_VALUE_LIST)
         return *value;
-    ot_value *item = ot_arena_alloc(&w->arena, (size_t)(value->n + 1) * sizeof *item);
+    ot_expr_value *item = ot_arena_alloc(&w->arena, (size_t)(value->n + 1) * sizeof *item);
     memcpy(item, value->item, (size_t)value->n * sizeof *item);
-    return (ot_value){.kind = OT_VALUE_LIST, .n = value->n, .item = item};
+    return (ot_expr_value){.kind = OT_VALUE_LIST, .n = value->n, .item = item};
 }
 
 ot_where *ot_where_open(const ot_where_knob *knob, int n_knobs, const ot_where_rule *rule,
@@ -327,7 +327,7 @@ void ot_where_close(ot_where *w)
 static void compute_generic(ot_where *w, part *p)
 {
     const ot_where_rule *rule = &w->rule[p->a];
-    ot_value value[OT_EXPR_MOST_NAMES], result;
+    ot_expr_value value[OT_EXPR_MOST_NAMES], result;
     ot_arena arena = {0};
     for (int i = 0; i < rule->expr->n_names; i++) {
         const int k = rule->knob[i];
@@ -424,7 +424,7 @@ static verdict set(ot_where *w, int level, int64_t digit)
     for (int i = 0; i < n; i++) {
         part *p = &w->part[at[i]];
         if (p->kind == KNOB) {
-            const ot_value *value = &w->knob[p->a].value[digit];
+            const ot_expr_value *value = &w->knob[p->a].value[digit];
             p->value = is_whole(value) ? value->i : digit;
         } else {
             compute(w, p);

@@ -14,13 +14,13 @@
 #include "base/expr.h"
 
 typedef struct ot_where_knob {
-    const ot_value *value; /* of its entities; must outlive what is opened */
+    const ot_expr_value *value; /* of its entities; must outlive what is opened */
     int64_t n;
 } ot_where_knob;
 typedef struct ot_where_rule { /* a config is valid where all are true and none fails */
     const ot_expr *expr; /* must outlive what is opened, and so must words among the values */
     int knob[OT_EXPR_MOST_NAMES]; /* of each name; -1: it is no knob */
-    ot_value
+    ot_expr_value
         value[OT_EXPR_MOST_NAMES]; /* of those that are none; lists of numbers are copied */
 } ot_where_rule;
 

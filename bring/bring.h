@@ -52,7 +52,7 @@ typedef struct ot_brought_size {
 typedef struct ot_brought_knob {
     const char *name;
     ot_spot spot;
-    ot_value list;           /* its values */
+    ot_expr_value list;      /* its values */
     const char *const *text; /* how each is written in source */
     uint8_t scalar;          /* optune_scalar_kind, as the space keeps it */
     int standard;            /* which one is used untuned */
@@ -144,15 +144,14 @@ int ot_program_statement(ot_brought *b, const char *word, const char *rest, optu
 int ot_program_settle(ot_brought *b, optune_err *err);
 
 /* ---- declare.c: what both of them say ---------------------------------------------------- */
-bool ot_is_identifier(const char *s); /* as C has them */
-int ot_declare_size(ot_brought *b, const char *name, ot_spot spot, const ot_value *value,
+int ot_declare_size(ot_brought *b, const char *name, ot_spot spot, const ot_expr_value *value,
                     optune_err *err);
 /* `standard` NULL: its first value. The list may belong to anyone. */
-int ot_declare_knob(ot_brought *b, const char *name, ot_spot spot, const ot_value *list,
-                    const ot_value *standard, optune_err *err);
+int ot_declare_knob(ot_brought *b, const char *name, ot_spot spot, const ot_expr_value *list,
+                    const ot_expr_value *standard, optune_err *err);
 int ot_declare_where(ot_brought *b, const char *text, ot_spot spot, optune_err *err);
 /* The value of a text that knows only the sizes declared so far. */
-int ot_declared_value(ot_brought *b, const char *text, ot_spot spot, ot_value *value,
+int ot_declared_value(ot_brought *b, const char *text, ot_spot spot, ot_expr_value *value,
                       optune_err *err);
 
 /* ---- settle.c ---------------------------------------------------------------------------- */
@@ -163,14 +162,14 @@ int ot_brought_settle(ot_brought *b, optune_err *err);
 /* ---- values.c ---------------------------------------------------------------------------- */
 /* What names mean for a call and a config. */
 typedef struct ot_values {
-    ot_value value[OT_BROUGHT_VALUES];
-    ot_value item[OPTUNE_MAX_LIST]; /* of sizes that are lists */
+    ot_expr_value value[OT_BROUGHT_VALUES];
+    ot_expr_value item[OPTUNE_MAX_LIST]; /* of sizes that are lists */
 } ot_values;
 /* config NULL: knobs have their defaults. */
 void ot_values_of(const ot_brought *b, const optune_call *call, const optune_config *config,
                   ot_values *values);
 int ot_formula_value(const ot_formula *f, const ot_values *values, ot_arena *arena,
-                     ot_value *value, optune_err *err);
+                     ot_expr_value *value, optune_err *err);
 /* As an integer; ETYPE with the place. */
 int ot_formula_int(const ot_formula *f, const ot_values *values, int64_t *value,
                    optune_err *err);

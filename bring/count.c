@@ -27,7 +27,7 @@ static bool agree(counting *c, int knob)
 {
     for (int i = 0; i < c->b->n_where; i++) {
         ot_arena arena = {0};
-        ot_value value;
+        ot_expr_value value;
         if (c->level[i] != knob)
             continue;
         const int status = ot_formula_value(&c->b->where[i], &c->values, &arena, &value, NULL);
@@ -48,7 +48,7 @@ static void count_from(counting *c, int knob)
         c->count->valid += c->rest[knob];
         return;
     }
-    const ot_value *list = &c->b->knob[knob].list;
+    const ot_expr_value *list = &c->b->knob[knob].list;
     for (int i = 0; i < list->n && c->count->whole; i++) {
         if ((++c->steps & 4095) == 0 && ot_now() > c->deadline)
             c->count->whole = false;

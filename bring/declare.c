@@ -3,21 +3,11 @@
  * What any front end declares of a kernel: sizes, knobs, constraints. Whatever cannot be is refused
  * where it is declared.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "bring/bring.h"
 
 enum { MOST_NAME = OPTUNE_KNOB_NAME_SIZE - 1 };
-
-bool ot_is_identifier(const char *s)
-{
-    if (!isalpha((unsigned char)*s) && *s != '_')
-        return false;
-    while (isalnum((unsigned char)*s) || *s == '_')
-        s++;
-    return *s == '\0';
-}
 
 static int check_name(const ot_brought *b, const char *what, const char *name, ot_spot place,
                       optune_err *err)
@@ -49,7 +39,8 @@ static int check_name(const ot_brought *b, const char *what, const char *name, o
     return OPTUNE_OK;
 }
 
-static int check_size(const char *name, ot_spot place, const ot_value *value, optune_err *err)
+static int check_size(const char *name, ot_spot place, const ot_expr_value *value,
+                      optune_err *err)
 {
     if (value->kind != OT_VALUE_INT)
         return ot_fail_at(place, OPTUNE_ETYPE, err, "size '%s' is %s, not an integer", name,
@@ -60,7 +51,7 @@ static int check_size(const char *name, ot_spot place, const ot_value *value, op
     return OPTUNE_OK;
 }
 
-int ot_declare_size(ot_brought *b, const char *name, ot_spot place, const ot_value *value,
+int ot_declare_size(ot_brought *b, const char *name, ot_spot place, const ot_expr_value *value,
                     optune_err *err)
 {
     OT_RETURN_UNLESS_OK(check_name(b, "size", name, place, err));
@@ -76,7 +67,7 @@ int ot_declare_size(ot_brought *b, const char *name, ot_spot place, const ot_val
         return ot_fail_at(place, OPTUNE_ELIMIT, err, "size '%s' has %d numbers, not 1 to %d",
                           name, size->n, OPTUNE_MAX_LIST);
     for (int i = 0; i < size->n; i++) {
-        const ot_value *item = size->list ? &value->item[i] : value;
+        const ot_expr_value *item = size->list ? &value->item[i] : value;
         OT_RETURN_UNLESS_OK(check_size(name, place, item, err));
         size->value[i] = item->i;
     }
@@ -87,7 +78,7 @@ int ot_declare_size(ot_brought *b, const char *name, ot_spot place, const ot_val
 /* ---- knobs ------------------------------------------------------------------------------- */
 
 /* One kind for all: integers, truth values, or what is written down as it stands. */
-static uint8_t scalar_of(const ot_value *list)
+static uint8_t scalar_of(const ot_expr_value *list)
 {
     bool ints = true, bools = true;
     for (int i = 0; i < list->n; i++) {
@@ -97,7 +88,7 @@ static uint8_t scalar_of(const ot_value *list)
     return bools ? OPTUNE_SCALAR_BOOL : ints ? OPTUNE_SCALAR_INT : OPTUNE_SCALAR_WORD;
 }
 
-static const char *source_text(ot_brought *b, const ot_value *value)
+static const char *source_text(ot_brought *b, const ot_expr_value *value)
 {
     if (value->kind == OT_VALUE_WORD)
         return ot_arena_copy(&b->arena, value->s);
@@ -110,7 +101,7 @@ static const char *source_text(ot_brought *b, const ot_value *value)
     return copy;
 }
 
-static int find(const ot_value *list, const char *const *text, const char *wanted)
+static int find(const ot_expr_value *list, const char *const *text, const char *wanted)
 {
     for (int i = 0; i < list->n; i++)
         if (strcmp(text[i], wanted) == 0)
@@ -119,13 +110,13 @@ static int find(const ot_value *list, const char *const *text, const char *wante
 }
 
 /* Copies the values, and how each is written. */
-static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_value *list,
+static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_expr_value *list,
                        optune_err *err)
 {
-    ot_value *item = ot_arena_alloc(&b->arena, (size_t)list->n * sizeof *item);
+    ot_expr_value *item = ot_arena_alloc(&b->arena, (size_t)list->n * sizeof *item);
     const char **text = ot_arena_alloc(&b->arena, (size_t)list->n * sizeof *text);
     for (int i = 0; i < list->n; i++) {
-        const ot_value *value = &list->item[i];
+        const ot_expr_value *value = &list->item[i];
         if (value->kind == OT_VALUE_LIST || value->kind == OT_VALUE_NONE)
             return ot_fail_at(knob->spot, OPTUNE_ETYPE, err,
                               "knob '%s': value %d is %s; numbers, words and truth values are "
@@ -139,19 +130,19 @@ static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_value *lis
             return ot_fail_at(knob->spot, OPTUNE_ELIMIT, err,
                               "knob '%s': the value '%.40s' has more than %d letters",
                               knob->name, text[i], OPTUNE_WORD_SIZE - 1);
-        const ot_value before = {.kind = OT_VALUE_LIST, .n = i, .item = item};
+        const ot_expr_value before = {.kind = OT_VALUE_LIST, .n = i, .item = item};
         if (list->n <= 4096 && find(&before, text, text[i]) >= 0)
             return ot_fail_at(knob->spot, OPTUNE_ESYNTAX, err, "knob '%s' has %s twice",
                               knob->name, text[i]);
     }
-    knob->list = (ot_value){.kind = OT_VALUE_LIST, .n = list->n, .item = item};
+    knob->list = (ot_expr_value){.kind = OT_VALUE_LIST, .n = list->n, .item = item};
     knob->text = text;
     knob->scalar = scalar_of(&knob->list);
     return OPTUNE_OK;
 }
 
-int ot_declare_knob(ot_brought *b, const char *name, ot_spot place, const ot_value *list,
-                    const ot_value *standard, optune_err *err)
+int ot_declare_knob(ot_brought *b, const char *name, ot_spot place, const ot_expr_value *list,
+                    const ot_expr_value *standard, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(check_name(b, "knob", name, place, err));
     if (b->n_knobs == OPTUNE_MAX_KNOBS)
@@ -188,11 +179,11 @@ int ot_declare_where(ot_brought *b, const char *text, ot_spot place, optune_err 
     return OPTUNE_OK;
 }
 
-int ot_declared_value(ot_brought *b, const char *text, ot_spot place, ot_value *value,
+int ot_declared_value(ot_brought *b, const char *text, ot_spot place, ot_expr_value *value,
                       optune_err *err)
 {
     ot_expr *expr;
-    ot_value known[OT_EXPR_MOST_NAMES] = {{0}};
+    ot_expr_value known[OT_EXPR_MOST_NAMES] = {{0}};
     const char *const *name;
     OT_RETURN_UNLESS_OK(ot_expr_parse(text, &place, &expr, err));
     const int n = ot_expr_names(expr, &name);
@@ -200,13 +191,13 @@ int ot_declared_value(ot_brought *b, const char *text, ot_spot place, ot_value *
         for (int k = 0; k < b->n_sizes; k++)
             if (!b->size[k].list && strcmp(b->size[k].name, name[i]) == 0)
                 known[i] = ot_int_value(b->size[k].value[0]);
-    ot_value result;
+    ot_expr_value result;
     const int status = ot_expr_eval(expr, known, &b->arena, &result, err);
     if (status >= 0 && result.kind == OT_VALUE_WORD)
         result.s = ot_arena_copy(&b->arena, result.s);
     if (status >= 0 &&
         result.kind == OT_VALUE_LIST) { /* words in it belong to the expression */
-        ot_value *item = ot_arena_alloc(&b->arena, (size_t)(result.n + 1) * sizeof *item);
+        ot_expr_value *item = ot_arena_alloc(&b->arena, (size_t)(result.n + 1) * sizeof *item);
         for (int i = 0; i < result.n; i++) {
             item[i] = result.item[i];
             if (item[i].kind == OT_VALUE_WORD)

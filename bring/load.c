@@ -22,12 +22,6 @@ static const struct {
                 {".cu", OT_LANGUAGE_CUDA},     {".json", OT_LANGUAGE_C},
                 {".tune", OT_LANGUAGE_PROGRAM}};
 
-const char *ot_language_target(ot_language language)
-{
-    static const char *const target[] = {"cpu", "opencl", "cuda", "program"};
-    return target[language];
-}
-
 static int suffix_of(const char *path)
 {
     const char *dot = strrchr(path, '.');

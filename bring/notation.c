@@ -233,7 +233,7 @@ static int size(statement *s)
             return FAIL(s, s->p, "'=' is expected behind '%s'", name);
         skip(s);
         const ot_spot at = place_at(s, s->p);
-        ot_value value;
+        ot_expr_value value;
         OT_RETURN_UNLESS_OK(
             ot_declared_value(s->b, take_text(s, ",", NULL), at, &value, s->err));
         if (value.kind == OT_VALUE_LIST)
@@ -256,7 +256,7 @@ static int knob(statement *s)
             return FAIL(s, s->p, "'=' and a list of values are expected behind '%s'", name);
         skip(s);
         ot_spot at = place_at(s, s->p);
-        ot_value list, standard;
+        ot_expr_value list, standard;
         OT_RETURN_UNLESS_OK(
             ot_declared_value(s->b, take_text(s, ",", "default"), at, &list, s->err));
         const bool said = is_word(s->p, "default");
@@ -367,7 +367,7 @@ static int tolerance(statement *s)
         }
         skip(s);
         const ot_spot at = place_at(s, s->p);
-        ot_value value;
+        ot_expr_value value;
         OT_RETURN_UNLESS_OK(ot_declared_value(b, take_text(s, ",", NULL), at, &value, s->err));
         if (!ot_value_number(&value) || !(ot_value_real(&value) >= 0))
             return ot_fail_at(at, OPTUNE_ETYPE, s->err, "a tolerance is a number, 0 or more");

@@ -104,7 +104,7 @@ static double amount(const optune_call *call, const ot_formula *f)
 {
     ot_values values = {0};
     ot_arena arena = {0};
-    ot_value value;
+    ot_expr_value value;
     ot_values_of(brought(call), call, NULL, &values);
     const int status = ot_formula_value(f, &values, &arena, &value, NULL);
     const double is = status >= 0 && ot_value_number(&value) ? ot_value_real(&value) : 0;
@@ -129,7 +129,7 @@ static bool range(const optune_call *call, int input, double *low, double *high)
         const ot_brought_arg *arg = &b->arg[i];
         ot_values values = {0};
         ot_arena arena = {0};
-        ot_value from, to;
+        ot_expr_value from, to;
         if (arg->role != OT_ROLE_IN || arg->index != input || !arg->low.expr)
             continue;
         ot_values_of(b, call, NULL, &values);
@@ -243,7 +243,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     ot_values_of(b, task->call, config, &values);
     for (int i = 0; i < b->n_where && agreed; i++) {
         optune_err err = {0};
-        ot_value value;
+        ot_expr_value value;
         if (ot_formula_value(&b->where[i], &values, &arena, &value, &err) < 0)
             agreed = optune_refuse(why, "%s", err.text);
         else if (!ot_value_true(&value))
@@ -270,7 +270,7 @@ static void define_sizes(const ot_brought *b, const ot_values *values, optune_pl
 {
     char name[OPTUNE_KNOB_NAME_SIZE + 16];
     for (int k = 0; k < b->n_sizes; k++) {
-        const ot_value *value = &values->value[k];
+        const ot_expr_value *value = &values->value[k];
         if (value->kind == OT_VALUE_INT && !is_parameter(b, b->size[k].name))
             optune_plan_define(plan, module, b->size[k].name, value->i);
         for (int i = 0; value->kind == OT_VALUE_LIST && i < value->n; i++) {
@@ -284,7 +284,7 @@ static void define_knobs(const ot_brought *b, const ot_values *values, optune_pl
                          int module)
 {
     for (int k = 0; k < b->n_knobs; k++) {
-        const ot_value *value = &values->value[OT_BROUGHT_SIZES + k];
+        const ot_expr_value *value = &values->value[OT_BROUGHT_SIZES + k];
         if (value->kind == OT_VALUE_INT || value->kind == OT_VALUE_BOOL)
             optune_plan_define(plan, module, b->knob[k].name, value->i);
         else if (value->kind == OT_VALUE_WORD)
@@ -299,7 +299,7 @@ static void define_knobs(const ot_brought *b, const ot_values *values, optune_pl
 }
 
 /* The bytes that a parameter of this type has, little end first, as an integer. */
-static int64_t bits_of(optune_dtype type, const ot_value *value)
+static int64_t bits_of(optune_dtype type, const ot_expr_value *value)
 {
     const double real = ot_value_real(value);
     const float narrow = (float)real;
@@ -318,7 +318,7 @@ static void add_scalar(const ot_brought *b, int i, const ot_values *values, bool
 {
     const ot_brought_arg *arg = &b->arg[i];
     ot_arena arena = {0};
-    ot_value value;
+    ot_expr_value value;
     optune_err err = {0};
     if (ot_formula_value(&arg->value, values, &arena, &value, &err) < 0 ||
         !ot_value_number(&value)) {
@@ -398,7 +398,7 @@ static void program_module(const ot_brought *b, const ot_values *values, bool bu
         const int k = size ? i : i - OT_BROUGHT_SIZES;
         if ((size ? k >= b->n_sizes : k >= b->n_knobs) || (built && !b->program.built[i]))
             continue;
-        const ot_value *value = &own.value[i];
+        const ot_expr_value *value = &own.value[i];
         ot_text_clear(&text);
         if (value->kind == OT_VALUE_BOOL)
             ot_text_printf(&text, "%d", value->i != 0);
@@ -468,6 +468,12 @@ static void program_rows(ot_brought *b)
 }
 
 /* ---- all --------------------------------------------------------------------------------- */
+
+const char *ot_language_target(ot_language language)
+{
+    static const char *const target[] = {"cpu", "opencl", "cuda", "program"};
+    return target[language];
+}
 
 void ot_brought_rows(ot_brought *b)
 {

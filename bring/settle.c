@@ -288,15 +288,16 @@ static int reference_source(ot_brought *b, optune_err *err)
 static int default_workload(ot_brought *b, optune_err *err)
 {
     ot_values values = {0};
-    ot_value item[OPTUNE_MAX_LIST];
+    ot_expr_value item[OPTUNE_MAX_LIST];
     ot_text text = {0};
     int status = OPTUNE_OK, n = 0;
     for (int k = 0; k < b->n_sizes; k++) {
         for (int i = 0; i < b->size[k].n && b->size[k].list; i++)
             item[i] = ot_int_value(b->size[k].value[i]);
         values.value[k] =
-            b->size[k].list ? (ot_value){.kind = OT_VALUE_LIST, .n = b->size[k].n, .item = item}
-                            : ot_int_value(b->size[k].value[0]);
+            b->size[k].list
+                ? (ot_expr_value){.kind = OT_VALUE_LIST, .n = b->size[k].n, .item = item}
+                : ot_int_value(b->size[k].value[0]);
     }
     for (int k = 0; k < b->n_knobs; k++)
         values.value[OT_BROUGHT_SIZES + k] = b->knob[k].list;

@@ -97,7 +97,7 @@ static int list_in(t1 *t, const json_t *object, const char *path, const char *ke
 
 /* ---- the space --------------------------------------------------------------------------- */
 
-static bool fits_type(const char *type, const ot_value *value)
+static bool fits_type(const char *type, const ot_expr_value *value)
 {
     if (!strcmp(type, "int") || !strcmp(type, "uint"))
         return value->kind == OT_VALUE_INT && (type[0] == 'i' || value->i >= 0);
@@ -110,18 +110,18 @@ static bool fits_type(const char *type, const ot_value *value)
 }
 
 /* A JSON value as one of ours; lists give their first item. */
-static bool plain_value(const json_t *json, ot_value *value)
+static bool plain_value(const json_t *json, ot_expr_value *value)
 {
     if (json_is_array(json))
         json = json_array_get(json, 0);
     if (json_is_integer(json))
         *value = ot_int_value(json_integer_value(json));
     else if (json_is_boolean(json))
-        *value = (ot_value){.kind = OT_VALUE_BOOL, .i = json_is_true(json)};
+        *value = (ot_expr_value){.kind = OT_VALUE_BOOL, .i = json_is_true(json)};
     else if (json_is_real(json))
-        *value = (ot_value){.kind = OT_VALUE_REAL, .f = json_real_value(json)};
+        *value = (ot_expr_value){.kind = OT_VALUE_REAL, .f = json_real_value(json)};
     else if (json_is_string(json))
-        *value = (ot_value){.kind = OT_VALUE_WORD, .s = json_string_value(json)};
+        *value = (ot_expr_value){.kind = OT_VALUE_WORD, .s = json_string_value(json)};
     else
         return false;
     return true;
@@ -141,7 +141,7 @@ static int add_parameter(t1 *t, const json_t *json, int i)
     if (!values)
         return OPTUNE_ESYNTAX;
     const char *at = path_of(t, "%s.Values", path);
-    ot_value list, standard;
+    ot_expr_value list, standard;
     OT_RETURN_UNLESS_OK(ot_declared_value(t->b, values, spot_of(at), &list, t->err));
     for (int k = 0; list.kind == OT_VALUE_LIST && k < list.n; k++)
         if (!fits_type(type, &list.item[k]))
@@ -191,7 +191,7 @@ static int add_problem_size(t1 *t)
 {
     const json_t *list, *item;
     const char *path = path_of(t, KERNEL ".ProblemSize");
-    ot_value value[OPTUNE_MAX_LIST];
+    ot_expr_value value[OPTUNE_MAX_LIST];
     size_t i;
     OT_RETURN_UNLESS_OK(list_in(t, t->kernel, KERNEL, "ProblemSize", false, &list));
     if (!list)
@@ -205,7 +205,7 @@ static int add_problem_size(t1 *t)
             return FAIL(t, path, "has %s, not a number", type_name(item));
         OT_RETURN_UNLESS_OK(ot_declared_value(t->b, text, spot_of(path), &value[i], t->err));
     }
-    const ot_value all = {
+    const ot_expr_value all = {
         .kind = OT_VALUE_LIST, .n = (int)json_array_size(list), .item = value};
     return ot_declare_size(t->b, "ProblemSize", spot_of(path), &all, t->err);
 }

@@ -5,18 +5,18 @@
 
 #include "bring/bring.h"
 
-static ot_value knob_value(const ot_brought_knob *knob, const optune_entity *entity)
+static ot_expr_value knob_value(const ot_brought_knob *knob, const optune_entity *entity)
 {
     if (!entity)
         return knob->list.item[knob->standard];
     if (entity->scalar != OPTUNE_SCALAR_WORD)
-        return (ot_value){.kind = entity->scalar == OPTUNE_SCALAR_BOOL ? OT_VALUE_BOOL
-                                                                       : OT_VALUE_INT,
-                          .i = entity->v[0]};
+        return (ot_expr_value){.kind = entity->scalar == OPTUNE_SCALAR_BOOL ? OT_VALUE_BOOL
+                                                                            : OT_VALUE_INT,
+                               .i = entity->v[0]};
     for (int i = 0; i < knob->list.n; i++)
         if (strcmp(knob->text[i], entity->word) == 0)
             return knob->list.item[i];
-    return (ot_value){0};
+    return (ot_expr_value){0};
 }
 
 static const optune_entity *entity_of(const optune_config *config, const char *name, int guess)
@@ -29,19 +29,20 @@ static const optune_entity *entity_of(const optune_config *config, const char *n
     return NULL;
 }
 
-static ot_value size_value(const ot_brought_size *size, const optune_call *call, ot_value *item)
+static ot_expr_value size_value(const ot_brought_size *size, const optune_call *call,
+                                ot_expr_value *item)
 {
     if (size->input >= 0) {
         const optune_tensor *type = &call->input[size->input].type;
         const bool known = type->rank > size->dim && optune_dim_known(&type->dim[size->dim]);
-        return known ? ot_int_value(type->dim[size->dim].min) : (ot_value){0};
+        return known ? ot_int_value(type->dim[size->dim].min) : (ot_expr_value){0};
     }
     const optune_attr *attr = &call->attr[size->dim];
     if (!size->list)
         return ot_int_value(attr->i[0]);
     for (int i = 0; i < attr->n; i++)
         item[i] = ot_int_value(attr->i[i]);
-    return (ot_value){.kind = OT_VALUE_LIST, .n = attr->n, .item = item};
+    return (ot_expr_value){.kind = OT_VALUE_LIST, .n = attr->n, .item = item};
 }
 
 void ot_values_of(const ot_brought *b, const optune_call *call, const optune_config *config,
@@ -55,9 +56,9 @@ void ot_values_of(const ot_brought *b, const optune_call *call, const optune_con
 }
 
 int ot_formula_value(const ot_formula *f, const ot_values *values, ot_arena *arena,
-                     ot_value *value, optune_err *err)
+                     ot_expr_value *value, optune_err *err)
 {
-    ot_value of[OT_EXPR_MOST_NAMES];
+    ot_expr_value of[OT_EXPR_MOST_NAMES];
     const char *const *name;
     const int n = ot_expr_names(f->expr, &name);
     for (int i = 0; i < n; i++)
@@ -65,7 +66,7 @@ int ot_formula_value(const ot_formula *f, const ot_values *values, ot_arena *are
     return ot_expr_eval(f->expr, of, arena, value, err);
 }
 
-static int as_int(const ot_formula *f, const ot_value *value, int64_t *to, optune_err *err)
+static int as_int(const ot_formula *f, const ot_expr_value *value, int64_t *to, optune_err *err)
 {
     *to = 0;
     if (value->kind == OT_VALUE_INT || value->kind == OT_VALUE_BOOL)
@@ -83,7 +84,7 @@ int ot_formula_int(const ot_formula *f, const ot_values *values, int64_t *value,
                    optune_err *err)
 {
     ot_arena arena = {0};
-    ot_value result;
+    ot_expr_value result;
     int status = ot_formula_value(f, values, &arena, &result, err);
     if (status >= 0)
         status = as_int(f, &result, value, err);
@@ -95,7 +96,7 @@ int ot_formula_three(const ot_formula *f, const ot_values *values, int64_t value
                      optune_err *err)
 {
     ot_arena arena = {0};
-    ot_value result;
+    ot_expr_value result;
     value[0] = value[1] = value[2] = 1;
     int status = ot_formula_value(f, values, &arena, &result, err);
     if (status >= 0 && result.kind != OT_VALUE_LIST)

@@ -75,7 +75,7 @@ static int parse_ints(const optune_op_attr *row, const char *text, optune_attr *
     while (*p && *p != ']') {
         char number[32];
         const size_t n = strspn(p, "-0123456789");
-        if (n == 0 || n >= sizeof(number))
+        if (n == 0 || n >= sizeof number)
             return wrong(row, text, "a list of integers like [1,1] is expected", err);
         memcpy(number, p, n);
         number[n] = '\0';
@@ -109,7 +109,7 @@ static int parse_word(const optune_op_attr *row, const char *text, optune_attr *
     for (const char *p = text; *p; p++)
         if (!isalnum((unsigned char)*p) && !strchr("_.-+", *p))
             return wrong(row, text, "a bare word is expected", err);
-    if (!ot_copy(attr->word, sizeof(attr->word), text))
+    if (!ot_copy(attr->word, sizeof attr->word, text))
         return optune_fail(err, OPTUNE_ELIMIT, "word of attribute '%s' is too long", row->name);
     if (!row->words)
         return OPTUNE_OK;
@@ -117,7 +117,7 @@ static int parse_word(const optune_op_attr *row, const char *text, optune_attr *
     char allowed[1024];
     const char *names[MOST];
     int n = 0;
-    if (!ot_copy(allowed, sizeof(allowed), row->words))
+    if (!ot_copy(allowed, sizeof allowed, row->words))
         return optune_fail(err, OPTUNE_ELIMIT, "attribute '%s' has too many words", row->name);
     char *rest = NULL;
     for (char *w = strtok_r(allowed, " ", &rest); w && n < MOST;
@@ -172,35 +172,35 @@ int ot_attr_parse(const optune_op_attr *row, const char *text, optune_attr *attr
                   optune_err *err)
 {
     *attr = (optune_attr){.name = row->name, .kind = (uint8_t)row->kind};
-    int rc = OPTUNE_OK;
+    int status = OPTUNE_OK;
     switch (row->kind) {
     case OPTUNE_ATTR_INT:
         attr->none = row->none && strcmp(text, "none") == 0;
         if (!attr->none && !ot_parse_int(text, &attr->i[0]))
-            rc = wrong(row, text,
-                       row->none ? "an integer or none is expected" : "an integer is expected",
-                       err);
+            status = wrong(
+                row, text,
+                row->none ? "an integer or none is expected" : "an integer is expected", err);
         break;
     case OPTUNE_ATTR_FLOAT:
         if (!ot_parse_real(text, &attr->f))
-            rc = wrong(row, text, "a number is expected", err);
+            status = wrong(row, text, "a number is expected", err);
         break;
     case OPTUNE_ATTR_BOOL:
-        rc = parse_bool(row, text, attr, err);
+        status = parse_bool(row, text, attr, err);
         break;
     case OPTUNE_ATTR_WORD:
-        rc = parse_word(row, text, attr, err);
+        status = parse_word(row, text, attr, err);
         break;
     case OPTUNE_ATTR_INTS:
-        rc = parse_ints(row, text, attr, err);
+        status = parse_ints(row, text, attr, err);
         break;
     case OPTUNE_ATTR_DTYPE:
-        rc = parse_dtype(row, text, attr, err);
+        status = parse_dtype(row, text, attr, err);
         break;
     default:
-        rc = optune_fail(err, OPTUNE_EUSAGE, "attribute '%s' has no kind", row->name);
+        status = optune_fail(err, OPTUNE_EUSAGE, "attribute '%s' has no kind", row->name);
     }
-    return rc < 0 ? rc : ot_attr_settle(row, attr, err);
+    return status < 0 ? status : ot_attr_settle(row, attr, err);
 }
 
 /* A default may lie outside the words a person may write: it is then what "left out" means. */
@@ -224,7 +224,7 @@ bool ot_attr_equal(const optune_attr *a, const optune_attr *b)
     case OPTUNE_ATTR_DTYPE:
         return optune_dtype_equal(a->dtype, b->dtype);
     case OPTUNE_ATTR_INTS:
-        return a->n == b->n && memcmp(a->i, b->i, a->n * sizeof(a->i[0])) == 0;
+        return a->n == b->n && memcmp(a->i, b->i, a->n * sizeof a->i[0]) == 0;
     default:
         return a->none == b->none && (a->none || a->i[0] == b->i[0]);
     }

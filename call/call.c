@@ -1,156 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text to call: `dense(f32[?m:1..64,768], const f32[3072,768], math=tf32)`. Inputs come first
- * and by position, attributes follow by name and in any order. Whatever is wrong is shown at
- * its place. Printing back is call_print.c's.
+ * A call as a value: a new one, what it says of itself, what is fused behind it as a call of its
+ * own, and whether code has left it sound. Misuse (a name that the operator does not have) is a bug
+ * and asserts. Its text is call_parse.c's and call_print.c's, its types are infer.c's.
  */
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
 
-#include "call/cursor.h"
-
-typedef struct parser {
-    ot_cursor cursor;
-    const char *input_at[OPTUNE_MAX_INPUTS];    /* where each input starts */
-    const char *attr_at[OPTUNE_MAX_ATTRS];      /* and each attribute; NULL: it is left out */
-    const char *fused_at[OPTUNE_MAX_EPILOGUES]; /* what to show of each fused operator */
-    int chain;    /* which input of the call being read is the value before it; -1: none */
-    bool implied; /* and it is not written */
-} parser;
-
-/* ---- arguments --------------------------------------------------------------------------- */
-
-static int parse_input(parser *s, optune_call *call)
-{
-    ot_cursor *const c = &s->cursor;
-    const optune_op *op = call->op;
-    const int most = ot_op_input_count(op);
-    if (call->n_inputs == most)
-        return ot_point(c, c->p, OPTUNE_ESYNTAX, "too many inputs: '%s' takes %s%d", op->name,
-                        op->inputs[0].name && op->inputs[most - 1].optional ? "at most " : "",
-                        most);
-    const int i = call->n_inputs;
-    optune_input *input = &call->input[i];
-    s->input_at[i] = c->p;
-    input->is_const = op->inputs[i].is_const;
-    const size_t n = ot_identifier(c->p);
-    if (s->chain < 0 && n == 1 && *c->p == '_')
-        return ot_point(c, c->p, OPTUNE_ESYNTAX, "'_' stands in a fused call only");
-    if (n == 1 && *c->p == '_') {
-        if (s->chain != i)
-            return ot_point(c, c->p, OPTUNE_ESYNTAX, "'_' is given twice");
-        *input = (optune_input){.type.rank = -1};
-        call->n_inputs++;
-        c->p++;
-        return OPTUNE_OK;
-    }
-    if (n == 5 && strncmp(c->p, "const", n) == 0) {
-        input->is_const = true;
-        c->p += n;
-    } else if (n == 3 && strncmp(c->p, "var", n) == 0) {
-        input->is_const = false;
-        c->p += n;
-    }
-    const int rc = ot_read_tensor(c, &input->type);
-    call->n_inputs += rc >= 0;
-    return rc;
-}
-
-/* The value ends at the ',' or ')' that is not inside brackets. */
-static size_t value_length(const char *p)
-{
-    size_t n = 0;
-    int depth = 0;
-    while (p[n] && (depth > 0 || (p[n] != ',' && p[n] != ')'))) {
-        depth += p[n] == '[';
-        depth -= p[n] == ']';
-        n++;
-    }
-    while (n > 0 && isspace((unsigned char)p[n - 1]))
-        n--;
-    return n;
-}
-
-static int parse_attr(parser *s, optune_call *call, const char *name)
-{
-    ot_cursor *const c = &s->cursor;
-    const char *at = c->p;
-    const char *names[OPTUNE_MAX_ATTRS];
-    optune_err inner = {0};
-    int i = 0;
-    for (; i < call->n_attrs; i++) {
-        names[i] = call->attr[i].name;
-        if (strcmp(names[i], name) == 0)
-            break;
-    }
-    if (i == call->n_attrs) {
-        ot_no_such(&inner, "attribute", name, names, call->n_attrs);
-        return ot_point_text(c, at, OPTUNE_ESYNTAX, inner.text);
-    }
-    if (s->attr_at[i])
-        return ot_point(c, at, OPTUNE_ESYNTAX, "attribute '%s' is given twice", name);
-    s->attr_at[i] = at;
-    c->p += strlen(name);
-    ot_eat(c, '=');
-    ot_skip(c);
-    at = c->p;
-    char value[OT_MAX_WORD];
-    const size_t n = value_length(at);
-    int rc = ot_copy_word(c, at, n, value);
-    if (rc < 0)
-        return rc;
-    if (n == 0)
-        return ot_point(c, at, OPTUNE_ESYNTAX, "attribute '%s' has no value", name);
-    rc = ot_attr_parse(ot_op_attr_at(call->op, i), value, &call->attr[i], &inner);
-    if (rc < 0)
-        return ot_point_text(c, at, rc, inner.text);
-    c->p += n;
-    return OPTUNE_OK;
-}
-
-static int parse_arguments(parser *s, optune_call *call)
-{
-    ot_cursor *const c = &s->cursor;
-    bool attrs = false;
-    memset(s->attr_at, 0, sizeof(s->attr_at));
-    if (!ot_eat(c, ')')) {
-        do {
-            ot_skip(c);
-            const size_t n = ot_identifier(c->p);
-            const char *after = c->p + n;
-            while (isspace((unsigned char)*after))
-                after++;
-            int rc;
-            if (n > 0 && *after == '=') {
-                char name[OT_MAX_WORD];
-                rc = ot_copy_word(c, c->p, n, name);
-                rc = rc < 0 ? rc : parse_attr(s, call, name);
-                attrs = true;
-            } else if (attrs) {
-                rc = ot_point(c, c->p, OPTUNE_ESYNTAX, "inputs come before attributes");
-            } else {
-                rc = parse_input(s, call);
-            }
-            if (rc < 0)
-                return rc;
-        } while (ot_eat(c, ','));
-        if (!ot_eat(c, ')'))
-            return ot_point(c, c->p, OPTUNE_ESYNTAX, "',' or ')' is expected");
-    }
-    const char *end = c->p - 1;
-    const optune_op_input *next = &call->op->inputs[call->n_inputs];
-    if (next->name && !next->optional)
-        return ot_point(c, end, OPTUNE_ESYNTAX, "input '%s' of '%s' is missing", next->name,
-                        call->op->name);
-    for (int i = 0; i < call->n_attrs; i++)
-        if (!s->attr_at[i] && !ot_op_attr_at(call->op, i)->value)
-            return ot_point(c, end, OPTUNE_ESYNTAX, "attribute '%s' of '%s' is missing",
-                            call->attr[i].name, call->op->name);
-    return OPTUNE_OK;
-}
-
-/* ---- whole calls ------------------------------------------------------------------------- */
+#include "call/inside.h"
 
 int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
 {
@@ -165,177 +22,192 @@ int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
         const optune_op_attr *row = ot_op_attr_at(op, i);
         call->attr[i] =
             (optune_attr){.name = row->name, .kind = (uint8_t)row->kind, .n = OT_ATTR_UNSET};
-        const int rc = row->value ? ot_attr_default(row, &call->attr[i], err) : OPTUNE_OK;
-        if (rc < 0)
-            return rc;
+        const int status = row->value ? ot_attr_default(row, &call->attr[i], err) : OPTUNE_OK;
+        if (status < 0)
+            return status;
     }
     return OPTUNE_OK;
 }
 
-int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
-{
-    if (call->op->outputs)
-        call->n_outputs = call->op->outputs(call);
-    assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
-    const optune_call plain = *call;
-    int inner;
-    int rc = ot_call_infer_at(call, misfit ? misfit : &inner, err);
-    if (rc < 0)
-        return rc;
-    for (int i = 0; i < call->n_attrs; i++) {
-        const optune_op_attr *row = ot_op_attr_at(call->op, i);
-        optune_attr left_out;
-        if (row->kind != OPTUNE_ATTR_DTYPE || !row->value ||
-            ot_attr_default(row, &left_out, NULL) < 0 ||
-            left_out.dtype.code != OPTUNE_DTYPE_UNKNOWN ||
-            plain.attr[i].dtype.code == OPTUNE_DTYPE_UNKNOWN)
-            continue;
-        optune_call without = plain;
-        without.attr[i] = left_out;
-        bool same = ot_call_infer(&without, NULL) == rc;
-        for (int j = 0; same && j < call->n_outputs; j++)
-            same = optune_dtype_equal(call->output[j].dtype, without.output[j].dtype);
-        if (same)
-            *call = without;
-    }
-    ot_text text = {0};
-    ot_call_print(call, &text);
-    if (text.n >= OPTUNE_TEXT_SIZE)
-        rc = optune_fail(err, OPTUNE_ELIMIT, "canonical text of this call of '%s' is too long",
-                         call->op->name);
-    ot_text_release(&text);
-    return rc < 0 ? rc : OPTUNE_OK;
-}
+/* ---- attributes -------------------------------------------------------------------------- */
 
-/* Where the message first says the name as a word of its own; NULL: nowhere. */
-static const char *find_word(const char *message, const char *name)
+const optune_attr *optune_call_attr(const optune_call *call, const char *name)
 {
-    const size_t n = strlen(name);
-    for (const char *p = strstr(message, name); p; p = strstr(p + 1, name))
-        if ((p == message || !(isalnum((unsigned char)p[-1]) || p[-1] == '_')) &&
-            !(isalnum((unsigned char)p[n]) || p[n] == '_'))
-            return p;
+    for (int i = 0; i < call->n_attrs; i++)
+        if (strcmp(call->attr[i].name, name) == 0)
+            return &call->attr[i];
+    assert(!"the operator has no attribute of this name");
     return NULL;
 }
 
-/* Relations say "argument 2" of what does not fit, name an input, or an attribute, as "layout=NHWC"
- * or "'axis'"; there the caret goes. */
-static const char *place_of(const parser *s, const optune_call *call, int misfit,
-                            const char *message)
+int64_t optune_call_int(const optune_call *call, const char *name)
 {
-    if (misfit >= 0)
-        return s->fused_at[misfit];
-    const char *found = strstr(message, "argument ");
-    const int i = found && isdigit((unsigned char)found[9]) ? found[9] - '1' : -1;
-    if (i >= 0 && i < call->n_inputs)
-        return s->input_at[i];
-    const char *place = NULL;
-    found = NULL;
-    for (int k = 0; k < call->n_inputs; k++) {
-        const char *here = find_word(message, call->op->inputs[k].name);
-        if (here && (!found || here < found)) {
-            found = here;
-            place = s->input_at[k];
-        }
-    }
-    for (int k = 0; k < call->n_attrs; k++) {
-        const char *here = s->attr_at[k] ? find_word(message, call->attr[k].name) : NULL;
-        const char after = here ? here[strlen(call->attr[k].name)] : '\0';
-        if ((after == '=' || after == '\'') && (!found || here < found)) {
-            found = here;
-            place = s->attr_at[k];
-        }
-    }
-    return place ? place : s->cursor.text + strspn(s->cursor.text, " \t\n");
+    const optune_attr *attr = optune_call_attr(call, name);
+    assert((attr->kind == OPTUNE_ATTR_INT && !attr->none) || attr->kind == OPTUNE_ATTR_BOOL);
+    return attr->i[0];
 }
 
-/* An operator's name and its arguments. */
-static int parse_one(parser *s, optune_call *call)
+bool optune_call_none(const optune_call *call, const char *name)
 {
-    ot_cursor *const c = &s->cursor;
-    ot_skip(c);
-    const char *at = c->p;
-    char name[OT_MAX_WORD];
-    const size_t n = ot_identifier(at);
-    if (n == 0)
-        return ot_point(c, at, OPTUNE_ESYNTAX,
-                        "a call like dense(f32[1,64], f32[10,64]) is expected");
-    int rc = ot_copy_word(c, at, n, name);
-    if (rc < 0)
-        return rc;
-    const optune_op *op;
-    optune_err inner = {0};
-    if (ot_op_get(name, &op, &inner) < 0)
-        return ot_point_text(c, at, OPTUNE_ENOENT, inner.text);
-    c->p += n;
-    rc = ot_call_start(op, call, c->err);
-    if (rc < 0)
-        return rc;
-    if (!ot_eat(c, '('))
-        return ot_point(c, c->p, OPTUNE_ESYNTAX, "'(' is expected after the operator");
-    if (s->implied)
-        call->input[call->n_inputs++].type.rank = -1;
-    return parse_arguments(s, call);
+    return optune_call_attr(call, name)->none;
 }
 
-/* Which input of the call that starts here is written `_`; -1: none. */
-static int place_of_chain(const char *p)
+const int64_t *optune_call_ints(const optune_call *call, const char *name)
 {
-    int inputs = 0, depth = 0;
-    bool starts = false;
-    for (; *p && !(depth == 1 && *p == ')'); p++) {
-        if (starts && *p == '_' && !isalnum((unsigned char)p[1]) && p[1] != '_')
-            return inputs;
-        starts = (depth == 0 && *p == '(') || (depth == 1 && *p == ',') ||
-                 (starts && isspace((unsigned char)*p));
-        inputs += depth == 1 && *p == ',';
-        depth += *p == '(' || *p == '[';
-        depth -= *p == ']';
+    const optune_attr *attr = optune_call_attr(call, name);
+    assert(attr->kind == OPTUNE_ATTR_INTS);
+    return attr->i;
+}
+
+const char *optune_call_word(const optune_call *call, const char *name)
+{
+    const optune_attr *attr = optune_call_attr(call, name);
+    assert(attr->kind == OPTUNE_ATTR_WORD);
+    return attr->word;
+}
+
+/* ---- inputs, outputs, and what is fused --------------------------------------------------- */
+
+int optune_call_inputs(const optune_call *call)
+{
+    return call->n_inputs + call->n_extra;
+}
+
+void optune_call_step(const optune_call *call, int i, optune_call *step)
+{
+    assert(i >= 0 && i < call->n_epilogues);
+    const optune_epilogue *e = &call->epilogue[i];
+    *step = (optune_call){.op = e->op,
+                          .n_inputs = e->n_extra + 1,
+                          .n_outputs = 1,
+                          .output = {call->output[0]},
+                          .n_attrs = e->n_attrs + 1};
+    for (int k = 0, from = e->extra; k < step->n_inputs; k++)
+        step->input[k] =
+            k == e->chain ? (optune_input){.type = call->output[0]} : call->input[from++];
+    memcpy(step->attr, e->attr, sizeof e->attr[0] * (size_t)e->n_attrs);
+    step->attr[e->n_attrs] = *optune_call_attr(call, "math");
+}
+
+const char *ot_call_input_name(const optune_call *call, int input)
+{
+    assert(input >= 0 && input < optune_call_inputs(call));
+    for (int i = 0; i < call->n_epilogues; i++) {
+        const optune_epilogue *e = &call->epilogue[i];
+        const int k = input - e->extra;
+        if (k >= 0 && k < e->n_extra)
+            return e->op->inputs[k < e->chain ? k : k + 1].name;
     }
-    return -1;
+    return call->op->inputs[input].name;
 }
 
-static int parse_fused(parser *s, optune_call *call)
+int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS])
 {
-    ot_cursor *const c = &s->cursor;
-    optune_call next;
-    optune_err inner = {0};
-    ot_skip(c);
-    const char *at = c->p;
-    const int place = place_of_chain(at);
-    s->implied = place < 0;
-    s->chain = s->implied ? 0 : place;
-    int rc = parse_one(s, &next);
-    if (rc < 0)
-        return rc;
-    rc = ot_call_append(call, &next, s->chain, &inner);
-    if (rc < 0)
-        return ot_point_text(c, at, rc, inner.text);
-    s->fused_at[call->n_epilogues - 1] =
-        next.n_inputs == 2 ? s->input_at[s->chain == 0 ? 1 : 0] : at;
-    return OPTUNE_OK;
+    int n = 0;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        tensor[n++] = &call->input[i].type;
+    for (int i = 0; i < call->n_outputs; i++)
+        tensor[n++] = &call->output[i];
+    return n;
 }
 
-int ot_call_parse(const char *text, optune_call *call, optune_err *err)
+bool ot_call_static(const optune_call *call)
 {
-    parser s = {.cursor = {.text = text, .p = text, .err = err}, .chain = -1};
-    ot_cursor *const c = &s.cursor;
-    optune_err inner = {0};
-    int rc = parse_one(&s, call), misfit;
-    if (rc < 0)
-        return rc;
-    const parser own = s; /* where its inputs and attributes are */
-    for (ot_skip(c); c->p[0] == '-' && c->p[1] == '>' && rc >= 0; ot_skip(c)) {
-        c->p += 2;
-        rc = parse_fused(&s, call);
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        if (!optune_tensor_known(&call->input[i].type))
+            return false;
+    for (int i = 0; i < call->n_outputs; i++)
+        if (!optune_tensor_known(&call->output[i]))
+            return false;
+    return true;
+}
+
+/* What is fused reads its other inputs only: its value never travels. */
+double ot_call_bytes(const optune_call *call)
+{
+    double sum = call->op->bytes ? call->op->bytes(call) : 0;
+    for (int i = call->op->bytes ? call->n_inputs : 0; i < optune_call_inputs(call); i++)
+        sum += (double)optune_tensor_bytes(&call->input[i].type);
+    for (int i = 0; i < call->n_outputs && !call->op->bytes; i++)
+        sum += (double)optune_tensor_bytes(&call->output[i]);
+    return sum;
+}
+
+double ot_call_flops(const optune_call *call)
+{
+    double sum = call->op->flops ? call->op->flops(call) : 0;
+    for (int i = 0; i < call->n_epilogues; i++) {
+        optune_call step;
+        optune_call_step(call, i, &step);
+        sum += step.op->flops ? step.op->flops(&step) : 0;
     }
-    if (rc < 0)
-        return rc;
-    if (*c->p)
-        return ot_point(c, c->p, OPTUNE_ESYNTAX, "only '-> operator(...)' may follow the call");
-    memcpy(s.input_at, own.input_at, sizeof(s.input_at));
-    memcpy(s.attr_at, own.attr_at, sizeof(s.attr_at));
-    rc = ot_call_settle(call, &misfit, &inner);
-    return rc < 0 ? ot_point_text(c, place_of(&s, call, misfit, inner.text), rc, inner.text)
-                  : OPTUNE_OK;
+    return sum;
+}
+
+/* ---- whether it is sound ------------------------------------------------------------------ */
+
+static bool sound_tensor(const optune_tensor *type)
+{
+    if (type->rank < -1 || type->rank > OPTUNE_MAX_RANK || type->dtype.code > OPTUNE_DTYPE_BOOL)
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (type->dim[i].min < 0 || type->dim[i].min > type->dim[i].max ||
+            !memchr(type->dim[i].name, '\0', sizeof type->dim[i].name))
+            return false;
+    return ot_tensor_fits(type);
+}
+
+static bool sound_attrs(const optune_op *op, const optune_attr *attr, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const optune_op_attr *row = ot_op_attr_at(op, i);
+        if (!attr[i].name ||
+            (attr[i].name != row->name && strcmp(attr[i].name, row->name) != 0) ||
+            attr[i].kind != row->kind)
+            return false;
+        if ((row->kind == OPTUNE_ATTR_INTS && attr[i].n > OPTUNE_MAX_LIST &&
+             attr[i].n != OT_ATTR_UNSET) ||
+            (row->kind == OPTUNE_ATTR_WORD && !memchr(attr[i].word, '\0', OPTUNE_WORD_SIZE)))
+            return false;
+    }
+    return true;
+}
+
+static bool sound_epilogues(const optune_call *call)
+{
+    if (call->n_epilogues < 0 || call->n_epilogues > OPTUNE_MAX_EPILOGUES ||
+        call->n_extra < 0 || call->n_extra > OPTUNE_MAX_INPUTS - call->n_inputs)
+        return false;
+    for (int i = 0; i < call->n_epilogues; i++) {
+        const optune_epilogue *e = &call->epilogue[i];
+        if (!e->op || e->n_attrs < 0 || e->n_attrs > OPTUNE_EPILOGUE_ATTRS ||
+            e->n_attrs >= ot_op_attr_count(e->op) || !sound_attrs(e->op, e->attr, e->n_attrs) ||
+            e->n_extra < 0 || e->n_extra >= ot_op_input_count(e->op) || e->chain < 0 ||
+            e->chain > e->n_extra || e->extra < call->n_inputs ||
+            e->extra > call->n_inputs + call->n_extra - e->n_extra)
+            return false;
+    }
+    return true;
+}
+
+int ot_call_check(const optune_call *call, optune_err *err)
+{
+    if (!call || !call->op)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           call ? "the call was not started" : "call is NULL");
+    const optune_op *op = call->op;
+    bool sound = call->n_inputs >= 0 && call->n_inputs <= ot_op_input_count(op) &&
+                 call->n_outputs >= 1 && call->n_outputs <= op->n_outputs &&
+                 call->n_attrs == ot_op_attr_count(op) &&
+                 sound_attrs(op, call->attr, call->n_attrs) && sound_epilogues(call);
+    for (int i = 0; sound && i < call->n_inputs + call->n_extra; i++)
+        sound = sound_tensor(&call->input[i].type);
+    for (int i = 0; sound && i < call->n_outputs; i++)
+        sound = sound_tensor(&call->output[i]);
+    return sound
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_EUSAGE,
+                             "this call of '%s' holds what no call can: counts, attributes or "
+                             "types are out of range",
+                             op->name);
 }

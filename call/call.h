@@ -17,7 +17,7 @@ int ot_op_get(const char *name, const optune_op **op, optune_err *err);
 int ot_ops_add(const optune_op *op, optune_err *err);
 void ot_ops_rewind(int n); /* back to the first n: a plugin is added whole or not at all */
 
-/* ---- types.c, attr.c, infer.c, fuse.c, call.c, call_print.c: text <-> call, types -------- */
+/* ---- types.c, attr.c, call.c, infer.c, fuse.c, call_parse.c, call_print.c ---------------- */
 /* Parses, fills defaults and infers types. Errors point at the place: the message holds the
  * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
 int ot_call_parse(const char *text, optune_call *call, optune_err *err);

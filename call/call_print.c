@@ -27,7 +27,7 @@ void ot_tensor_print(const optune_tensor *type, ot_text *to)
 {
     char dtype[OPTUNE_WORD_SIZE] = "?";
     if (type->dtype.code != OPTUNE_DTYPE_UNKNOWN)
-        ot_print_dtype(type->dtype, dtype, sizeof(dtype));
+        ot_print_dtype(type->dtype, dtype, sizeof dtype);
     ot_text_add(to, dtype);
     if (type->rank < 0) {
         if (type->dtype.code != OPTUNE_DTYPE_UNKNOWN)
@@ -64,7 +64,7 @@ void ot_attr_print(const optune_attr *attr, ot_text *to)
     case OPTUNE_ATTR_DTYPE: {
         char dtype[OPTUNE_WORD_SIZE] = "?";
         if (attr->dtype.code != OPTUNE_DTYPE_UNKNOWN)
-            ot_print_dtype(attr->dtype, dtype, sizeof(dtype));
+            ot_print_dtype(attr->dtype, dtype, sizeof dtype);
         ot_text_add(to, dtype);
         break;
     }

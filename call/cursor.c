@@ -36,7 +36,7 @@ int ot_point_text(const ot_cursor *c, const char *at, int status, const char *re
     for (int i = 0; from + shown < all && i < 3; i++)
         line[n++] = '.';
     line[n] = '\0';
-    snprintf(c->err->text, sizeof(c->err->text), "%.700s\n  %s\n  %*s^", reason, line,
+    snprintf(c->err->text, sizeof c->err->text, "%.700s\n  %s\n  %*s^", reason, line,
              (int)column, "");
     c->err->status = status;
     return status;
@@ -47,7 +47,7 @@ int ot_point(const ot_cursor *c, const char *at, int status, const char *format,
     char reason[512];
     va_list list;
     va_start(list, format);
-    ot_format_list(reason, sizeof(reason), format, list);
+    ot_format_list(reason, sizeof reason, format, list);
     va_end(list);
     return ot_point_text(c, at, status, reason);
 }

@@ -2,38 +2,14 @@
 /*
  * Running a type relation until it settles. The relation sees one call and knows nothing of
  * names; here equal names are made equal dims, and two names that the relation unified become
- * one. Never knows what an operator means.
+ * one. Settling a call also brings it to its canonical form. Never knows what an operator means.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "call/inside.h"
 
 enum { MAX_ROUNDS = 64 }; /* a relation that has not settled by then oscillates, and is a bug */
-
-int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS])
-{
-    int n = 0;
-    for (int i = 0; i < optune_call_inputs(call); i++)
-        tensor[n++] = &call->input[i].type;
-    for (int i = 0; i < call->n_outputs; i++)
-        tensor[n++] = &call->output[i];
-    return n;
-}
-
-bool ot_dim_same(const optune_dim *a, const optune_dim *b)
-{
-    return a->min == b->min && a->max == b->max && strcmp(a->name, b->name) == 0;
-}
-
-bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b)
-{
-    if (!optune_dtype_equal(a->dtype, b->dtype) || a->rank != b->rank)
-        return false;
-    for (int i = 0; i < a->rank; i++)
-        if (!ot_dim_same(&a->dim[i], &b->dim[i]))
-            return false;
-    return true;
-}
 
 static void rename_dims(optune_tensor *const *tensor, int n, const char *from, const char *to)
 {
@@ -81,17 +57,49 @@ static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* The type relation of a fused operator over the whole call: a call of its own, whose chain
+ * input and output are both the first output of the whole. */
+static int fused_types(optune_call *call, int i, optune_err *err)
+{
+    const optune_epilogue *e = &call->epilogue[i];
+    optune_call step;
+    optune_err inner = {0};
+    optune_call_step(call, i, &step);
+    const int status = e->op->types ? e->op->types(&step, &inner) : OPTUNE_OK;
+    if (status < 0)
+        return optune_fail(err, status, "fused '%s': %s", e->op->name, inner.text);
+    optune_tensor *value = &step.input[e->chain].type, *out = &step.output[0];
+    bool same = optune_dtype_unify(&value->dtype, &out->dtype) && value->rank == out->rank;
+    for (int d = 0; d < value->rank && same; d++)
+        same = optune_dim_unify(&value->dim[d], &out->dim[d]);
+    if (!same)
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "fused '%s' changes the shape or the dtype of the output",
+                           e->op->name);
+    for (int k = 0; k < step.n_inputs; k++)
+        if (step.input[k].type.dtype.code != OPTUNE_DTYPE_UNKNOWN &&
+            !optune_dtype_equal(step.input[k].type.dtype, out->dtype))
+            return optune_fail(err, OPTUNE_ETYPE,
+                               "fused '%s': input '%s' differs from the output in dtype",
+                               e->op->name, e->op->inputs[k].name);
+    call->output[0] = *out;
+    for (int k = 0, to = e->extra; k < step.n_inputs; k++)
+        if (k != e->chain)
+            call->input[to++] = step.input[k];
+    return status;
+}
+
 /* One round over the operator and what is fused behind it. */
 static int relate(optune_call *call, int *misfit, optune_err *err)
 {
-    int rc = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
-    for (int i = 0; i < call->n_epilogues && rc >= 0; i++) {
-        const int fused = ot_fused_types(call, i, err);
+    int status = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
+    for (int i = 0; i < call->n_epilogues && status >= 0; i++) {
+        const int fused = fused_types(call, i, err);
         if (fused < 0)
             *misfit = i;
-        rc = fused == OPTUNE_OK ? rc : fused;
+        status = fused == OPTUNE_OK ? status : fused;
     }
-    return rc;
+    return status;
 }
 
 /* What was read fits; what follows from it, or was put together by code, may not. */
@@ -118,32 +126,26 @@ static int check_sizes(const optune_call *call, optune_err *err)
     return OPTUNE_OK;
 }
 
-int ot_call_infer(optune_call *call, optune_err *err)
-{
-    int misfit;
-    return ot_call_infer_at(call, &misfit, err);
-}
-
-int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err)
+static int infer_at(optune_call *call, int *misfit, optune_err *err)
 {
     optune_tensor *tensor[OT_MAX_TENSORS], before[OT_MAX_TENSORS];
     const int n = ot_call_tensors(call, tensor);
-    int rc = OPTUNE_OK;
+    int status = OPTUNE_OK;
     bool settled = false;
     *misfit = -1;
     for (int round = 0; round < MAX_ROUNDS && !settled; round++) {
-        rc = join_names(tensor, n, err);
-        if (rc < 0)
-            return rc;
+        status = join_names(tensor, n, err);
+        if (status < 0)
+            return status;
         for (int t = 0; t < n; t++)
             before[t] = *tensor[t];
-        rc = relate(call, misfit, err);
-        if (rc < 0)
-            return rc;
+        status = relate(call, misfit, err);
+        if (status < 0)
+            return status;
         follow_renames(tensor, before, n);
-        rc = join_names(tensor, n, err) < 0 ? OPTUNE_ETYPE : rc;
-        if (rc < 0)
-            return rc;
+        status = join_names(tensor, n, err) < 0 ? OPTUNE_ETYPE : status;
+        if (status < 0)
+            return status;
         settled = true;
         for (int t = 0; t < n; t++)
             settled = settled && ot_tensor_same(tensor[t], &before[t]);
@@ -157,5 +159,46 @@ int ot_call_infer_at(optune_call *call, int *misfit, optune_err *err)
             if (optune_dim_known(&tensor[t]->dim[i]))
                 tensor[t]->dim[i] = optune_dim_of(tensor[t]->dim[i].min);
     const int sizes = check_sizes(call, err);
-    return sizes < 0 ? sizes : rc;
+    return sizes < 0 ? sizes : status;
+}
+
+int ot_call_infer(optune_call *call, optune_err *err)
+{
+    int misfit;
+    return infer_at(call, &misfit, err);
+}
+
+int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
+{
+    if (call->op->outputs)
+        call->n_outputs = call->op->outputs(call);
+    assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
+    const optune_call plain = *call;
+    int inner;
+    int status = infer_at(call, misfit ? misfit : &inner, err);
+    if (status < 0)
+        return status;
+    for (int i = 0; i < call->n_attrs; i++) {
+        const optune_op_attr *row = ot_op_attr_at(call->op, i);
+        optune_attr left_out;
+        if (row->kind != OPTUNE_ATTR_DTYPE || !row->value ||
+            ot_attr_default(row, &left_out, NULL) < 0 ||
+            left_out.dtype.code != OPTUNE_DTYPE_UNKNOWN ||
+            plain.attr[i].dtype.code == OPTUNE_DTYPE_UNKNOWN)
+            continue;
+        optune_call without = plain;
+        without.attr[i] = left_out;
+        bool same = ot_call_infer(&without, NULL) == status;
+        for (int j = 0; same && j < call->n_outputs; j++)
+            same = optune_dtype_equal(call->output[j].dtype, without.output[j].dtype);
+        if (same)
+            *call = without;
+    }
+    ot_text text = {0};
+    ot_call_print(call, &text);
+    if (text.n >= OPTUNE_TEXT_SIZE)
+        status = optune_fail(err, OPTUNE_ELIMIT,
+                             "canonical text of this call of '%s' is too long", call->op->name);
+    ot_text_release(&text);
+    return status < 0 ? status : OPTUNE_OK;
 }

@@ -26,7 +26,7 @@ static void load(void)
     for (const optune_op *const *list = ot_ops_table; *list; list++)
         for (const optune_op *row = *list; row->name; row++)
             ot_rows_push(&ops, row);
-    qsort(ops.row, (size_t)ops.n, sizeof(*ops.row), by_name);
+    qsort(ops.row, (size_t)ops.n, sizeof *ops.row, by_name);
 }
 
 const optune_op *const *ot_ops(int *n)
@@ -54,15 +54,15 @@ int ot_op_get(const char *name, const optune_op **op, optune_err *err)
     int n;
     const optune_op *const *row = ot_ops(&n);
     const char **names = ot_alloc((size_t)(n + 1) * sizeof(*names));
-    const char **about = ot_alloc((size_t)(n + 1) * sizeof(*about));
+    const char **about = ot_alloc((size_t)(n + 1) * sizeof *about);
     for (int i = 0; i < n; i++) {
         names[i] = row[i]->name;
         about[i] = ot_op_synonyms(names[i]);
     }
-    const int rc = ot_no_such_about(err, "operator", name, names, about, n);
+    const int status = ot_no_such_about(err, "operator", name, names, about, n);
     free(about);
     free(names);
-    return rc;
+    return status;
 }
 
 /* ---- rows of others ---------------------------------------------------------------------- */
@@ -81,9 +81,9 @@ static int check_attrs(const optune_op *op, optune_err *err)
                                    "operator '%s' has two attributes '%s'", op->name,
                                    row->name);
         optune_attr attr;
-        const int rc = row->value ? ot_attr_default(row, &attr, err) : OPTUNE_OK;
-        if (rc < 0)
-            return rc;
+        const int status = row->value ? ot_attr_default(row, &attr, err) : OPTUNE_OK;
+        if (status < 0)
+            return status;
     }
     return OPTUNE_OK;
 }
@@ -91,9 +91,9 @@ static int check_attrs(const optune_op *op, optune_err *err)
 int ot_ops_add(const optune_op *op, optune_err *err)
 {
     pthread_once(&once, load);
-    int rc = ot_row_check_name("operator", op->name, err);
-    if (rc < 0)
-        return rc;
+    int status = ot_row_check_name("operator", op->name, err);
+    if (status < 0)
+        return status;
     if (ot_op_find(op->name))
         return ot_row_taken(err, "operator", op->name);
     if (!op->inputs || !op->types)
@@ -103,9 +103,9 @@ int ot_ops_add(const optune_op *op, optune_err *err)
         ot_op_input_count(op) > OPTUNE_MAX_INPUTS)
         return optune_fail(err, OPTUNE_ELIMIT,
                            "operator '%s' has too many arguments or no output", op->name);
-    rc = check_attrs(op, err);
-    if (rc < 0)
-        return rc;
+    status = check_attrs(op, err);
+    if (status < 0)
+        return status;
     ot_rows_push(&ops, op);
     return OPTUNE_OK;
 }

@@ -110,7 +110,7 @@ static void scalar_reference(const optune_call *call, const void *const *in,
         number[i] = optune_number_in(call->input[call->n_inputs - 1].type.dtype, number[i]);
     for (int i = 0; i < n_in; i++)
         broadcast_strides(&call->input[i].type, region->rank, stride[i]);
-    memcpy(at, region->lo, sizeof(at));
+    memcpy(at, region->lo, sizeof at);
     do {
         for (int i = 0; i < n_in; i++) {
             int64_t offset = 0;
@@ -174,7 +174,7 @@ static void reduce_reference(const optune_call *call, const void *const *in,
     int64_t at[OPTUNE_MAX_RANK], n = 0;
     double number[OPTUNE_MAX_NUMBERS];
     optune_call_numbers(call, number);
-    memcpy(at, region->lo, sizeof(at));
+    memcpy(at, region->lo, sizeof at);
     do {
         int64_t offset = 0, place[OPTUNE_MAX_RANK] = {0};
         for (int d = 0; d < region->rank; d++)
@@ -246,7 +246,7 @@ static void piece_reference(const optune_call *call, const void *const *in,
     int last = 0;
     for (int i = 0; i < n_pieces; i++)
         sort_axes(&piece[i]);
-    memcpy(at, region->lo, sizeof(at));
+    memcpy(at, region->lo, sizeof at);
     do {
         int64_t offset = 0, from = 0;
         for (int d = 0; d < region->rank; d++)

@@ -235,7 +235,7 @@ static void settle_axes(optune_call *call, uint32_t axes)
     for (int i = 0; i < call->n_attrs; i++) {
         optune_attr *attr = &call->attr[i];
         if (strcmp(attr->name, "axis") == 0) {
-            memset(attr->i, 0, sizeof(attr->i));
+            memset(attr->i, 0, sizeof attr->i);
             attr->n = 0;
             for (int d = 0; d < rank && axes != whole; d++)
                 if (axes >> d & 1)

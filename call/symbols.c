@@ -83,7 +83,7 @@ static bool listed(const char *list, const char *input, int dim)
     if (list && strcmp(list, "*") == 0)
         return true;
     char word[OPTUNE_NAME_SIZE];
-    const int n = snprintf(word, sizeof(word), "%s.%d", input, dim);
+    const int n = snprintf(word, sizeof word, "%s.%d", input, dim);
     for (const char *p = list; p && *p; p += strspn(p, " ")) {
         const size_t length = strcspn(p, " ");
         if ((int)length == n && strncmp(p, word, length) == 0)

@@ -16,9 +16,9 @@ static int parse_size(ot_cursor *c, int64_t *value)
     if (n == 0)
         return ot_point(c, at, OPTUNE_ESYNTAX,
                         "a dim is expected: an integer, ?, ?m or ?m:1..64");
-    const int rc = ot_copy_word(c, at, n, word);
-    if (rc < 0)
-        return rc;
+    const int status = ot_copy_word(c, at, n, word);
+    if (status < 0)
+        return status;
     if (!ot_parse_int(word, value) || *value > OPTUNE_MAX_DIM)
         return ot_point(c, at, OPTUNE_ELIMIT, "this dim is too large: at most %lld is possible",
                         (long long)OPTUNE_MAX_DIM);
@@ -40,14 +40,14 @@ static int parse_symbol(ot_cursor *c, optune_dim *dim)
     if (*c->p != ':')
         return OPTUNE_OK;
     const char *at = ++c->p;
-    int rc = parse_size(c, &dim->min);
-    if (rc < 0)
-        return rc;
+    int status = parse_size(c, &dim->min);
+    if (status < 0)
+        return status;
     if (strncmp(c->p, "..", 2) != 0)
         return ot_point(c, c->p, OPTUNE_ESYNTAX, "'..' is expected in a range like 1..64");
     c->p += 2;
-    if (isdigit((unsigned char)*c->p) && (rc = parse_size(c, &dim->max)) < 0)
-        return rc;
+    if (isdigit((unsigned char)*c->p) && (status = parse_size(c, &dim->max)) < 0)
+        return status;
     if (dim->min > dim->max)
         return ot_point(c, at, OPTUNE_ESYNTAX, "this range is empty");
     return OPTUNE_OK;
@@ -74,9 +74,9 @@ static int parse_dims(ot_cursor *c, optune_tensor *type)
         *dim = (optune_dim){0};
         const bool symbol = *c->p == '?';
         const char *at = c->p;
-        const int rc = symbol ? parse_symbol(c, dim) : parse_size(c, &dim->min);
-        if (rc < 0)
-            return rc;
+        const int status = symbol ? parse_symbol(c, dim) : parse_size(c, &dim->min);
+        if (status < 0)
+            return status;
         if (!symbol)
             dim->max = dim->min;
         type->rank++;
@@ -102,9 +102,9 @@ int ot_read_tensor(ot_cursor *c, optune_tensor *type)
     const size_t n = ot_identifier(at);
     if (n == 0)
         return ot_point(c, at, OPTUNE_ESYNTAX, "a tensor type like f32[1,64] is expected");
-    const int rc = ot_copy_word(c, at, n, word);
-    if (rc < 0)
-        return rc;
+    const int status = ot_copy_word(c, at, n, word);
+    if (status < 0)
+        return status;
     if (!ot_parse_dtype(word, &type->dtype))
         return ot_point(c, at, OPTUNE_ESYNTAX, "no dtype '%s'; f32, f64, bf16, i8 are some",
                         word);
@@ -117,11 +117,11 @@ int ot_read_tensor(ot_cursor *c, optune_tensor *type)
 int ot_tensor_parse(const char *text, optune_tensor *type, const char **end, optune_err *err)
 {
     ot_cursor c = {.text = text, .p = text, .err = err};
-    const int rc = ot_read_tensor(&c, type);
+    const int status = ot_read_tensor(&c, type);
     *end = c.p;
-    while (rc >= 0 && *end > text && isspace((unsigned char)(*end)[-1]))
+    while (status >= 0 && *end > text && isspace((unsigned char)(*end)[-1]))
         (*end)--;
-    if (rc < 0 && err)
+    if (status < 0 && err)
         err->text[strcspn(err->text, "\n")] = '\0'; /* whoever has the text shows the place */
-    return rc;
+    return status;
 }

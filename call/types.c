@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What operators need of dims, dtypes, tensor types and attributes. Nothing here knows an
- * operator; misuse (a name that the operator does not have) is a bug and asserts.
+ * What operators need of dims, dtypes and tensor types. Nothing here knows an operator.
  *
  * A dim is an interval with an optional name; unifying two dims intersects the intervals.
  */
@@ -107,142 +106,6 @@ bool optune_tensor_set_rank(optune_tensor *type, int rank)
     return true;
 }
 
-/* ---- calls ------------------------------------------------------------------------------- */
-
-const optune_attr *optune_call_attr(const optune_call *call, const char *name)
-{
-    for (int i = 0; i < call->n_attrs; i++)
-        if (strcmp(call->attr[i].name, name) == 0)
-            return &call->attr[i];
-    assert(!"the operator has no attribute of this name");
-    return NULL;
-}
-
-int64_t optune_call_int(const optune_call *call, const char *name)
-{
-    const optune_attr *attr = optune_call_attr(call, name);
-    assert((attr->kind == OPTUNE_ATTR_INT && !attr->none) || attr->kind == OPTUNE_ATTR_BOOL);
-    return attr->i[0];
-}
-
-bool optune_call_none(const optune_call *call, const char *name)
-{
-    return optune_call_attr(call, name)->none;
-}
-
-const int64_t *optune_call_ints(const optune_call *call, const char *name)
-{
-    const optune_attr *attr = optune_call_attr(call, name);
-    assert(attr->kind == OPTUNE_ATTR_INTS);
-    return attr->i;
-}
-
-const char *optune_call_word(const optune_call *call, const char *name)
-{
-    const optune_attr *attr = optune_call_attr(call, name);
-    assert(attr->kind == OPTUNE_ATTR_WORD);
-    return attr->word;
-}
-
-static bool sound_tensor(const optune_tensor *type)
-{
-    if (type->rank < -1 || type->rank > OPTUNE_MAX_RANK || type->dtype.code > OPTUNE_DTYPE_BOOL)
-        return false;
-    for (int i = 0; i < type->rank; i++)
-        if (type->dim[i].min < 0 || type->dim[i].min > type->dim[i].max ||
-            !memchr(type->dim[i].name, '\0', sizeof(type->dim[i].name)))
-            return false;
-    return ot_tensor_fits(type);
-}
-
-static bool sound_attrs(const optune_op *op, const optune_attr *attr, int n)
-{
-    for (int i = 0; i < n; i++) {
-        const optune_op_attr *row = ot_op_attr_at(op, i);
-        if (!attr[i].name ||
-            (attr[i].name != row->name && strcmp(attr[i].name, row->name) != 0) ||
-            attr[i].kind != row->kind)
-            return false;
-        if ((row->kind == OPTUNE_ATTR_INTS && attr[i].n > OPTUNE_MAX_LIST &&
-             attr[i].n != OT_ATTR_UNSET) ||
-            (row->kind == OPTUNE_ATTR_WORD && !memchr(attr[i].word, '\0', OPTUNE_WORD_SIZE)))
-            return false;
-    }
-    return true;
-}
-
-static bool sound_epilogues(const optune_call *call)
-{
-    if (call->n_epilogues < 0 || call->n_epilogues > OPTUNE_MAX_EPILOGUES ||
-        call->n_extra < 0 || call->n_extra > OPTUNE_MAX_INPUTS - call->n_inputs)
-        return false;
-    for (int i = 0; i < call->n_epilogues; i++) {
-        const optune_epilogue *e = &call->epilogue[i];
-        if (!e->op || e->n_attrs < 0 || e->n_attrs > OPTUNE_EPILOGUE_ATTRS ||
-            e->n_attrs >= ot_op_attr_count(e->op) || !sound_attrs(e->op, e->attr, e->n_attrs) ||
-            e->n_extra < 0 || e->n_extra >= ot_op_input_count(e->op) || e->chain < 0 ||
-            e->chain > e->n_extra || e->extra < call->n_inputs ||
-            e->extra > call->n_inputs + call->n_extra - e->n_extra)
-            return false;
-    }
-    return true;
-}
-
-int ot_call_check(const optune_call *call, optune_err *err)
-{
-    if (!call || !call->op)
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           call ? "the call was not started" : "call is NULL");
-    const optune_op *op = call->op;
-    bool sound = call->n_inputs >= 0 && call->n_inputs <= ot_op_input_count(op) &&
-                 call->n_outputs >= 1 && call->n_outputs <= op->n_outputs &&
-                 call->n_attrs == ot_op_attr_count(op) &&
-                 sound_attrs(op, call->attr, call->n_attrs) && sound_epilogues(call);
-    for (int i = 0; sound && i < call->n_inputs + call->n_extra; i++)
-        sound = sound_tensor(&call->input[i].type);
-    for (int i = 0; sound && i < call->n_outputs; i++)
-        sound = sound_tensor(&call->output[i]);
-    return sound
-               ? OPTUNE_OK
-               : optune_fail(err, OPTUNE_EUSAGE,
-                             "this call of '%s' holds what no call can: counts, attributes or "
-                             "types are out of range",
-                             op->name);
-}
-
-bool ot_call_static(const optune_call *call)
-{
-    for (int i = 0; i < optune_call_inputs(call); i++)
-        if (!optune_tensor_known(&call->input[i].type))
-            return false;
-    for (int i = 0; i < call->n_outputs; i++)
-        if (!optune_tensor_known(&call->output[i]))
-            return false;
-    return true;
-}
-
-/* What is fused reads its other inputs only: its value never travels. */
-double ot_call_bytes(const optune_call *call)
-{
-    double sum = call->op->bytes ? call->op->bytes(call) : 0;
-    for (int i = call->op->bytes ? call->n_inputs : 0; i < optune_call_inputs(call); i++)
-        sum += (double)optune_tensor_bytes(&call->input[i].type);
-    for (int i = 0; i < call->n_outputs && !call->op->bytes; i++)
-        sum += (double)optune_tensor_bytes(&call->output[i]);
-    return sum;
-}
-
-double ot_call_flops(const optune_call *call)
-{
-    double sum = call->op->flops ? call->op->flops(call) : 0;
-    for (int i = 0; i < call->n_epilogues; i++) {
-        optune_call step;
-        optune_call_step(call, i, &step);
-        sum += step.op->flops ? step.op->flops(&step) : 0;
-    }
-    return sum;
-}
-
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region)
 {
     assert(type->rank >= 0);
@@ -250,4 +113,19 @@ const optune_region *ot_region_whole(const optune_tensor *type, optune_region *r
     for (int i = 0; i < type->rank; i++)
         region->hi[i] = type->dim[i].min;
     return region;
+}
+
+bool ot_dim_same(const optune_dim *a, const optune_dim *b)
+{
+    return a->min == b->min && a->max == b->max && strcmp(a->name, b->name) == 0;
+}
+
+bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b)
+{
+    if (!optune_dtype_equal(a->dtype, b->dtype) || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!ot_dim_same(&a->dim[i], &b->dim[i]))
+            return false;
+    return true;
 }

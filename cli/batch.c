@@ -75,7 +75,7 @@ static void say_error(const char *line, const optune_err *err)
     printf(",\"status\":\"%s\",\"error\":", status_word(err->status));
     /* The first line says what is wrong; those behind it show the place to a person. */
     char first[OPTUNE_ERR_SIZE];
-    snprintf(first, sizeof(first), "%.*s", (int)strcspn(err->text, "\n"), err->text);
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(err->text, "\n"), err->text);
     ot_json_text(is_text(first) ? first : "not understood", stdout);
     putchar('}');
 }
@@ -120,7 +120,7 @@ int ot_batch_run(const ot_cli *cli, ot_batch_answer answer)
         if (kind == LINE_ENDLESS)
             break;
         if (kind != LINE_GOOD)
-            snprintf(err.text, sizeof(err.text), "%s",
+            snprintf(err.text, sizeof err.text, "%s",
                      kind == LINE_ZERO ? "a zero byte is in this line"
                                        : "this line has more than 64 KiB");
         else

@@ -204,7 +204,7 @@ static void print_fish(void)
         for (const char *c = (*cmd)->summary; *c; c++)
             printf(*c == '\'' || *c == '\\' ? "\\%c" : "%c", *c);
         printf("'\n");
-        snprintf(when, sizeof(when), " -n '__fish_seen_subcommand_from %s'", (*cmd)->name);
+        snprintf(when, sizeof when, " -n '__fish_seen_subcommand_from %s'", (*cmd)->name);
         each_option((*cmd)->options, fish_option, when);
         for (const char *const *word = (*cmd)->words; word && *word; word++)
             printf("complete -c optune%s -f -a %s\n", when, *word);

@@ -42,7 +42,7 @@ static int run(const ot_cli *cli)
 {
     const db_values *values = cli->values;
     const optune_database_options wanted = {
-        .size = sizeof(wanted),
+        .size = sizeof wanted,
         .what = cli->words[0],
         .words = cli->words + 1,
         .mend = values->mend,

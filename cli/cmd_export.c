@@ -50,7 +50,7 @@ static int run(const ot_cli *cli)
     optune_err err = {0};
     optune_result *result = NULL;
     const optune_export_options wanted = {
-        .size = sizeof(wanted),
+        .size = sizeof wanted,
         .op = cli->n_words ? cli->words[0] : NULL,
         .impl = values->impl,
         .target = cli->globals->target,

@@ -79,7 +79,7 @@ static int of_graph(const ot_cli *cli)
 static int of_kernel(const ot_cli *cli, const char *name)
 {
     optune_err err = {0};
-    optune_brought brought = {.size = sizeof(brought)};
+    optune_brought brought = {.size = sizeof brought};
     if (!strpbrk(name, "./"))
         return give(cli, &(optune_report_options){.op = name, .title = name});
     if (optune_bring(name, NULL, &brought, &err) < 0)

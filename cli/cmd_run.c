@@ -14,7 +14,7 @@ typedef struct run_values {
     const char *preset, *graph;
     ot_repeats impls, bind;
     bool partial;
-    ot_tuning how;
+    ot_tuning_values how;
 } run_values;
 
 static const ot_option options[] = {
@@ -54,7 +54,7 @@ static int check_op(const ot_cli *cli)
     if (!word[n])
         return OT_EXIT_DONE;
     char message[OPTUNE_ERR_SIZE];
-    snprintf(message, sizeof(message),
+    snprintf(message, sizeof message,
              "run needs the operator before its workloads: optune run %.*s '%s'", (int)n, word,
              word);
     return ot_say_usage(cli->cmd, message);

@@ -15,7 +15,7 @@ typedef struct tune_values {
     const char *build, *check, *objective, *name;
     double timeout;
     bool same_output;
-    ot_tuning how;
+    ot_tuning_values how;
 } tune_values;
 
 /* An option of programs, whose value is the field of that name. */

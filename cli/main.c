@@ -77,7 +77,7 @@ int ot_open_handle(const ot_globals *globals, const char *target, optune **handl
         return err->status = OPTUNE_ENOMEM;
     }
     const optune_options options = {
-        .size = sizeof(options),
+        .size = sizeof options,
         .target = text,
         .db = globals->db,
         .device = globals->device,
@@ -111,9 +111,9 @@ static int check_words(const ot_cmd *cmd, const ot_cli *cli)
 {
     char message[OPTUNE_ERR_SIZE];
     if (cli->n_words < cmd->min_words)
-        snprintf(message, sizeof(message), "%s needs %s", cmd->name, cmd->missing);
+        snprintf(message, sizeof message, "%s needs %s", cmd->name, cmd->missing);
     else if (cmd->max_words >= 0 && cli->n_words > cmd->max_words)
-        snprintf(message, sizeof(message), "%s: '%s' is one word too many", cmd->name,
+        snprintf(message, sizeof message, "%s: '%s' is one word too many", cmd->name,
                  cli->words[cmd->max_words]);
     else
         return OT_EXIT_DONE;

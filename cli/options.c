@@ -21,7 +21,7 @@ static const char *const level_names[] = {
     [OPTUNE_LOG_INFO] = "info",
     [OPTUNE_LOG_DEBUG] = "debug",
 };
-enum { LEVELS = sizeof(level_names) / sizeof(level_names[0]) };
+enum { LEVELS = sizeof level_names / sizeof level_names[0] };
 
 const ot_option ot_global_options[] = {
     {.name = "target",
@@ -79,7 +79,7 @@ const ot_option ot_global_options[] = {
 static int usage(optune_err *err, const char *format, const char *a, const char *b)
 {
     err->status = OPTUNE_EUSAGE;
-    snprintf(err->text, sizeof(err->text), format, a, b);
+    snprintf(err->text, sizeof err->text, format, a, b);
     return OT_EXIT_USAGE;
 }
 
@@ -177,7 +177,7 @@ static int unknown(const ot_option_set *set, int n_sets, const char *spelling, s
         for (const ot_option *row = set[s].rows; row && row->name && count < MAX_NAMES; row++)
             names[count++] = row->name;
     char word[OPTUNE_NAME_SIZE];
-    snprintf(word, sizeof(word), "%.*s", (int)n, spelling);
+    snprintf(word, sizeof word, "%.*s", (int)n, spelling);
     /* `-trials` is near `--trials`: dashes are no part of the comparison. */
     const char *nearest = optune_nearest(word + strspn(word, "-"), names, count);
     if (nearest)
@@ -202,7 +202,7 @@ int ot_options_take(const ot_option_set *set, int n_sets, char *const *argv, int
             if (!matches(row, name, n, is_long))
                 continue;
             char spelling[OPTUNE_NAME_SIZE];
-            snprintf(spelling, sizeof(spelling), "%.*s", (int)(name + n - word), word);
+            snprintf(spelling, sizeof spelling, "%.*s", (int)(name + n - word), word);
             const char *text = name[n] == '=' ? name + n + 1 : NULL;
             (*at)++;
             if (row->type == OT_OPTION_FLAG) {
@@ -258,8 +258,8 @@ static void print_options(const char *title, const ot_option *rows)
     for (const ot_option *row = rows; row->name; row++) {
         char left[2 * OPTUNE_NAME_SIZE], letter[8] = "";
         if (row->letter)
-            snprintf(letter, sizeof(letter), "-%c, ", row->letter);
-        snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->name, row->argument ? " " : "",
+            snprintf(letter, sizeof letter, "-%c, ", row->letter);
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name, row->argument ? " " : "",
                  row->argument ? row->argument : "");
         print_row(left, row->help);
     }

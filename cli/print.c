@@ -193,9 +193,9 @@ static void print_best(const optune_progress *p, bool with_impl, char *to, size_
     if (!(p->best > 0) || !isfinite(p->best))
         return;
     char time[32], rate[48] = "";
-    print_seconds(p->best, time, sizeof(time));
+    print_seconds(p->best, time, sizeof time);
     if (p->flops > 0)
-        snprintf(rate, sizeof(rate), " %.*f GFLOP/s", p->flops / p->best < 1e11 ? 2 : 0,
+        snprintf(rate, sizeof rate, " %.*f GFLOP/s", p->flops / p->best < 1e11 ? 2 : 0,
                  p->flops / p->best * 1e-9);
     bool named = with_impl && p->best_impl;
     snprintf(to, size, "%s%s%s%s", time, rate, named ? " " : "", named ? p->best_impl : "");
@@ -220,7 +220,7 @@ void ot_progress_line(const optune_progress *p, int width, char *to, size_t size
     if (p->trials > 0)
         snprintf(parts[1].text, PART_SIZE, "trial %d/%d", p->trial, p->trials);
     char best[PART_SIZE - 8];
-    print_best(p, false, best, sizeof(best));
+    print_best(p, false, best, sizeof best);
     if (best[0])
         snprintf(parts[2].text, PART_SIZE, "best %s", best);
     if (best[0] && p->best_impl)
@@ -292,7 +292,7 @@ static double now(void)
 static void show_plain(const optune_progress *p)
 {
     char best[PART_SIZE];
-    print_best(p, true, best, sizeof(best));
+    print_best(p, true, best, sizeof best);
     fprintf(stderr, "workload %d of %d: %s: %s", p->workload, p->workloads, p->phase,
             p->call ? p->call : "");
     if (p->trial > 0)
@@ -355,7 +355,7 @@ void ot_progress_show(void *unused, const optune_progress *p)
     bool changed = !waiting && (p->workload != last_workload || strcmp(phase, last_phase) != 0);
     if (changed) {
         last_workload = p->workload;
-        snprintf(last_phase, sizeof(last_phase), "%s", phase);
+        snprintf(last_phase, sizeof last_phase, "%s", phase);
     }
     if (p->note && (!waiting || (!is_terminal() && waited_at != p->workload)))
         ot_say("%s", p->note);

@@ -22,7 +22,7 @@ static const char *const places[] = {
 
 static int fail(optune_err *err, int status, const char *what, const char *path)
 {
-    snprintf(err->text, sizeof(err->text), "%s '%s': %s", what, path, strerror(errno));
+    snprintf(err->text, sizeof err->text, "%s '%s': %s", what, path, strerror(errno));
     return err->status = status;
 }
 
@@ -35,7 +35,7 @@ int ot_report_library(const char **path, optune_err *err)
         if (access(*path = places[i], R_OK) == 0)
             return OPTUNE_OK;
     snprintf(
-        err->text, sizeof(err->text),
+        err->text, sizeof err->text,
         "Chart.js is not installed: apt-get install libjs-chart.js, or let OPTUNE_CHART_JS "
         "name its chart.min.js; --json needs none");
     return err->status = OPTUNE_EUNSUPPORTED;
@@ -65,7 +65,7 @@ static int check_library(const char *text, const char *path, optune_err *err)
     const char *version = strstr(text, "Chart.js v");
     if (version && (version[10] == '3' || version[10] == '4') && version[11] == '.')
         return OPTUNE_OK;
-    snprintf(err->text, sizeof(err->text), "'%s' is not Chart.js 3 or 4", path);
+    snprintf(err->text, sizeof err->text, "'%s' is not Chart.js 3 or 4", path);
     return err->status = OPTUNE_EUNSUPPORTED;
 }
 
@@ -102,7 +102,7 @@ static void write_page(const char *json, const char *library, FILE *to)
         {"@PAGE@", ot_report_js, write_script},
     };
     const char *at = ot_report_html;
-    for (size_t i = 0; i < sizeof(filled) / sizeof(filled[0]); i++) {
+    for (size_t i = 0; i < sizeof filled / sizeof filled[0]; i++) {
         const char *place = strstr(at, filled[i].place);
         fwrite(at, 1, (size_t)(place - at), to);
         filled[i].write(filled[i].text, to);

@@ -2,7 +2,7 @@
 /* A run for a command line: its options, its progress, its end. */
 #include "cli/tuning.h"
 
-int ot_tuning_check(const ot_cli *cli, const ot_tuning *how)
+int ot_tuning_check(const ot_cli *cli, const ot_tuning_values *how)
 {
     if (how->json + how->csv + how->markdown > 1)
         return ot_say_usage(cli->cmd, "--json, --csv and --markdown exclude each other");
@@ -30,7 +30,8 @@ static int finish(int status, const optune_err *err, bool printed)
     return printed && status != OPTUNE_EINTERRUPTED ? OT_EXIT_FAILED : code;
 }
 
-int ot_tuning_run(optune *handle, const ot_tuning *how, optune_run_options *options, bool quiet)
+int ot_tuning_run(optune *handle, const ot_tuning_values *how, optune_run_options *options,
+                  bool quiet)
 {
     options->search = how->search;
     options->trials = how->trials;

@@ -7,15 +7,15 @@
 
 #include "cli/cli.h"
 
-typedef struct ot_tuning {
+typedef struct ot_tuning_values {
     const char *search, *log;
     int trials;
     double seconds;
     uint64_t seed;
     bool again, json, csv, markdown, compile_only;
-} ot_tuning;
+} ot_tuning_values;
 
-/* The rows of a command whose values have `ot_tuning how`. */
+/* The rows of a command whose values have `ot_tuning_values how`. */
 #define OT_TUNING_OPTIONS(values)                                                              \
     {.name = "search",                                                                         \
      .type = OT_OPTION_TEXT,                                                                   \
@@ -68,10 +68,10 @@ typedef struct ot_tuning {
     }
 
 /* OT_EXIT_DONE, or what is wrong with the words, said. */
-int ot_tuning_check(const ot_cli *cli, const ot_tuning *how);
+int ot_tuning_check(const ot_cli *cli, const ot_tuning_values *how);
 /* A run of these, its progress and, unless `quiet`, its result on the screen; an exit code. Ctrl-C
  * ends it with what is there. */
-int ot_tuning_run(optune *handle, const ot_tuning *how, optune_run_options *options,
+int ot_tuning_run(optune *handle, const ot_tuning_values *how, optune_run_options *options,
                   bool quiet);
 /* Behind any long call that showed its progress: ends that, and prints and frees its result (NULL:
  * there is none). */

@@ -122,7 +122,7 @@ static int check_device(checking *c, ot_bytes key, ot_bytes value)
     return OPTUNE_OK;
 }
 
-static int count(checking *c, ot_table table, int64_t *n)
+static int count(checking *c, ot_kv_table table, int64_t *n)
 {
     ot_bytes key = {0}, value;
     int status = ot_snapshot_seek(&c->reader, table, &key, &value, c->err);
@@ -131,7 +131,7 @@ static int count(checking *c, ot_table table, int64_t *n)
     return status < 0 ? status : OPTUNE_OK;
 }
 
-static int check_table(checking *c, ot_table table,
+static int check_table(checking *c, ot_kv_table table,
                        int (*check)(checking *, ot_bytes, ot_bytes))
 {
     ot_bytes key = {0}, value;

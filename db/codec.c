@@ -63,7 +63,7 @@ static void begin(ot_text *to)
 static uint64_t checksum(const char *bytes, size_t n, uint32_t magic, uint32_t version)
 {
     uint64_t parts[3] = {magic, version, ot_hash64(bytes + HEADER_SIZE, n - HEADER_SIZE)};
-    return ot_hash64(parts, sizeof(parts));
+    return ot_hash64(parts, sizeof parts);
 }
 
 static void finish(ot_text *to, uint32_t magic)
@@ -186,7 +186,7 @@ static void put_config(ot_text *to, const optune_config *config)
         else if (is_float(entity))
             put_f64(to, entity->f);
         else
-            put(to, entity->v, n * sizeof(entity->v[0]));
+            put(to, entity->v, n * sizeof entity->v[0]);
     }
 }
 
@@ -198,7 +198,7 @@ static void get_config(reader *in, optune_config *config)
         in->bad = true;
     for (uint32_t i = 0; !in->bad && i < n; i++) {
         optune_entity *entity = &config->entity[i];
-        get_word(in, entity->name, sizeof(entity->name));
+        get_word(in, entity->name, sizeof entity->name);
         uint32_t packed = get_u32(in);
         entity->kind = (uint8_t)packed;
         entity->scalar = (uint8_t)(packed >> 8);
@@ -209,11 +209,11 @@ static void get_config(reader *in, optune_config *config)
             return;
         }
         if (is_word(entity))
-            get_word(in, entity->word, sizeof(entity->word));
+            get_word(in, entity->word, sizeof entity->word);
         else if (is_float(entity))
             entity->f = get_f64(in);
         else
-            get(in, entity->v, entity->n * sizeof(entity->v[0]));
+            get(in, entity->v, entity->n * sizeof entity->v[0]);
         config->n++;
     }
 }
@@ -258,7 +258,7 @@ static void put_samples(ot_text *to, const optune_record *record)
 {
     put_i64(to, record->n_samples);
     if (record->n_samples)
-        put(to, record->sample, (size_t)record->n_samples * sizeof(record->sample[0]));
+        put(to, record->sample, (size_t)record->n_samples * sizeof record->sample[0]);
 }
 
 /* They stay where they are read. */
@@ -418,7 +418,7 @@ ot_digest ot_record_digest(const optune_record *record)
             texts[n - 1] = "warm";
     }
     if (record->outcome == OPTUNE_OUTCOME_OK && record->n_samples)
-        put(&numbers, record->sample, (size_t)record->n_samples * sizeof(record->sample[0]));
+        put(&numbers, record->sample, (size_t)record->n_samples * sizeof record->sample[0]);
     else if (record->outcome == OPTUNE_OUTCOME_OK)
         put_f64(&numbers, record->cost);
     ot_config_print(&record->config, &config);

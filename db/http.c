@@ -175,7 +175,7 @@ int ot_http_fetch(const char *url, const char *path, const ot_fetch *how, optune
         return optune_fail(err, OPTUNE_ENET, "libcurl cannot start: %s",
                            api.curl_easy_strerror(global_state));
     char host[256];
-    host_of(url, host, sizeof(host));
+    host_of(url, host, sizeof host);
     ot_text fresh = {0};
     ot_text_printf(&fresh, "%s.XXXXXX", path);
     sink to = {.fd = mkostemp(fresh.s, O_CLOEXEC)};

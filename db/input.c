@@ -87,7 +87,7 @@ int ot_input_open(const ot_log_source *source, ot_input **input, optune_err *err
         return optune_fail(err, why == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO,
                            "cannot open log '%s': %s", source->path, strerror(why));
     }
-    ot_input *in = ot_alloc(sizeof(*in));
+    ot_input *in = ot_alloc(sizeof *in);
     in->source = source;
     in->fd = fd;
     const int status = check_kind(in, &info, err);
@@ -142,7 +142,7 @@ static int fill(ot_input *in, optune_err *err)
     int status = check_stop(in, err);
     while (status >= 0 && n < 0) {
         status = in->pipe ? wait_for(in, err) : OPTUNE_OK;
-        n = status < 0 ? -1 : read(in->fd, in->data, sizeof(in->data));
+        n = status < 0 ? -1 : read(in->fd, in->data, sizeof in->data);
         if (status >= 0 && n < 0 && errno == EAGAIN)
             in->pipe = true; /* it calls itself a file and has to be waited for */
         else if (status >= 0 && n < 0 && errno != EINTR)

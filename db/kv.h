@@ -10,7 +10,7 @@
 
 #include "db/db.h"
 
-typedef enum ot_table {
+typedef enum ot_kv_table {
     OT_TABLE_META,   /* "schema" -> layout number; "log:NAME" -> bytes of it that are stored */
     OT_TABLE_RECORD, /* record digest -> record */
     OT_TABLE_BEST,   /* question digest, sortable cost, record digest -> nothing */
@@ -19,7 +19,7 @@ typedef enum ot_table {
     OT_TABLE_FORGOTTEN,  /* record digest -> nothing: is not stored again */
     OT_TABLE_QUARANTINE, /* what was its key -> a record that was damaged */
     OT_TABLES,
-} ot_table;
+} ot_kv_table;
 
 typedef struct ot_bytes {
     const void *data;
@@ -36,12 +36,12 @@ typedef struct ot_snapshot {
 /* All returning int: 0, a negative status with its message, or 1: there is no such entry. */
 int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err);
 void ot_snapshot_end(ot_snapshot *reader);
-int ot_snapshot_get(ot_snapshot *reader, ot_table table, ot_bytes key, ot_bytes *value,
+int ot_snapshot_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *value,
                     optune_err *err);
 /* The first entry at or behind *key; an empty key is before all others. */
-int ot_snapshot_seek(ot_snapshot *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err);
-int ot_snapshot_next(ot_snapshot *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err);
 
 /* ---- sight.c: what becomes of a store's file while it is open ------------------------------- */
@@ -78,12 +78,12 @@ typedef struct ot_writer {
 /* One writer at a time, all processes together; waits for the others. */
 int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err);
 /* With `known`, an entry that is there stays: returns 1 and what it is. */
-int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes value,
+int ot_writer_put(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes value,
                   ot_bytes *known, optune_err *err);
 /* 1: there is none. The value is valid until the next change. */
-int ot_writer_get(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes *value,
+int ot_writer_get(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes *value,
                   optune_err *err);
-int ot_writer_delete(ot_writer *writer, ot_table table, ot_bytes key, optune_err *err);
+int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_err *err);
 int ot_writer_commit(ot_writer *writer, optune_err *err); /* durable on return */
 void ot_writer_abort(ot_writer *writer);
 

@@ -226,7 +226,7 @@ static const char *read_costs(const json_t *costs, ot_arena *arena, optune_recor
     if (n > OT_MOST_RECORD_SAMPLES)
         return ot_arena_printf(arena, "it has %zu costs, at most %d are possible", n,
                                OT_MOST_RECORD_SAMPLES);
-    double *sample = ot_arena_alloc(arena, n * sizeof(*sample));
+    double *sample = ot_arena_alloc(arena, n * sizeof *sample);
     for (size_t i = 0; i < n; i++) {
         const json_t *cost = json_array_get(costs, i);
         sample[i] = json_is_number(cost) ? json_number_value(cost) : -1;
@@ -361,7 +361,7 @@ static const char *read_new(const json_t *root, const char *text, size_t n, ot_a
         return problem;
     record->tool = copy_text(root, "tvm_version", arena);
     /* Ours begins so, and then its text is kept as it is; of others it is written anew. */
-    const size_t prefix = sizeof(input_prefix) - 1;
+    const size_t prefix = sizeof input_prefix - 1;
     const size_t length = n > prefix && memcmp(text, input_prefix, prefix) == 0
                               ? value_length(text + prefix, n - prefix)
                               : 0;

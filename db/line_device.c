@@ -25,7 +25,7 @@ void ot_device_line(const optune_device *device, ot_text *to)
 
 const char *ot_device_read(const json_t *json, ot_arena *arena, const optune_device **read)
 {
-    optune_device *device = ot_arena_alloc(arena, sizeof(*device));
+    optune_device *device = ot_arena_alloc(arena, sizeof *device);
     for (int i = 0; i < OT_DEVICE_FIELDS; i++) {
         const ot_device_field *f = &ot_device_fields[i];
         const json_t *value = json_object_get(json, f->name);

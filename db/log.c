@@ -71,7 +71,7 @@ int ot_log_open(const char *path, ot_log **log, optune_err *err)
             close(fd);
         return optune_fail(err, OPTUNE_EIO, "cannot open log '%s': %s", path, strerror(why));
     }
-    ot_log *opened = ot_alloc(sizeof(*opened));
+    ot_log *opened = ot_alloc(sizeof *opened);
     *opened = (ot_log){.fd = fd, .path = ot_strdup(path)};
     /* Who finds it locked knows that its writer lives; several may append to one log. */
     flock(fd, LOCK_SH | LOCK_NB);

@@ -66,7 +66,7 @@ static int create(env *e, optune_err *err)
     MDB_txn *txn = NULL;
     uint32_t schema = SCHEMA;
     MDB_val key = value_of((ot_bytes){"schema", 6});
-    MDB_val value = value_of((ot_bytes){&schema, sizeof(schema)});
+    MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
     int rc = mkdir(fresh.s, 0777) == 0 ? open_mdb(fresh.s, 0, &e->mdb) : errno;
     if (rc == 0)
         rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
@@ -110,9 +110,9 @@ static int ensure(env *e, const char *data, optune_err *err)
 static int check_schema(env *e, const ot_bytes *value, optune_err *err)
 {
     uint32_t schema = 0;
-    if (value->n != sizeof(schema))
+    if (value->n != sizeof schema)
         return ot_env_fail(e, MDB_INVALID, "open", err);
-    memcpy(&schema, value->data, sizeof(schema));
+    memcpy(&schema, value->data, sizeof schema);
     if (schema == SCHEMA)
         return OPTUNE_OK;
     return optune_fail(err, OPTUNE_EVERSION,
@@ -242,7 +242,7 @@ static env *find_open(const struct stat *info, int mode)
 int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
 {
     *store = NULL;
-    env *e = ot_alloc(sizeof(*e));
+    env *e = ot_alloc(sizeof *e);
     env *opened = NULL;
     ot_text data = {0};
     struct stat info;
@@ -250,7 +250,7 @@ int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
     pthread_mutex_init(&e->lock, NULL);
     e->pid = getpid();
     e->forks = ot_forks();
-    if (!ot_copy(e->dir, sizeof(e->dir), dir) || strlen(dir) + 8 > sizeof(e->path)) {
+    if (!ot_copy(e->dir, sizeof e->dir, dir) || strlen(dir) + 8 > sizeof e->path) {
         status = optune_fail(err, OPTUNE_ELIMIT, "database directory has too long a name");
         goto out;
     }
@@ -286,7 +286,7 @@ int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
     }
     if (opened) {
         opened->users++;
-        *store = ot_alloc(sizeof(**store));
+        *store = ot_alloc(sizeof **store);
         **store = (ot_store){.env = opened, .mode = mode};
     }
     pthread_mutex_unlock(&table_lock);

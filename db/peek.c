@@ -359,7 +359,7 @@ int64_t ot_peek_snapshot(const ot_peek_view *v)
     return (int64_t)v->meta.txn;
 }
 
-int ot_peek_seek(ot_peek_view *v, ot_table table, ot_bytes from, bool behind, ot_bytes *key,
+int ot_peek_seek(ot_peek_view *v, ot_kv_table table, ot_bytes from, bool behind, ot_bytes *key,
                  ot_bytes *value, optune_err *err)
 {
     table_view *t = &v->table[table];

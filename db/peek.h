@@ -26,7 +26,7 @@ void ot_peek_end(ot_peek_view *view);
 int64_t ot_peek_snapshot(const ot_peek_view *view);
 /* The first entry at or, with `behind`, behind `from`; 1: there is none. *key and *value are valid
  * until the next look into the same table. */
-int ot_peek_seek(ot_peek_view *view, ot_table table, ot_bytes from, bool behind, ot_bytes *key,
-                 ot_bytes *value, optune_err *err);
+int ot_peek_seek(ot_peek_view *view, ot_kv_table table, ot_bytes from, bool behind,
+                 ot_bytes *key, ot_bytes *value, optune_err *err);
 
 #endif

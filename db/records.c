@@ -30,7 +30,7 @@ static void sortable(double cost, unsigned char to[8])
     uint64_t bits;
     if (isnan(cost))
         cost = INFINITY;
-    memcpy(&bits, &cost, sizeof(bits));
+    memcpy(&bits, &cost, sizeof bits);
     bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
     for (int i = 0; i < 8; i++)
         to[i] = (unsigned char)(bits >> (56 - 8 * i));
@@ -204,7 +204,7 @@ static optune_record *found_slot(found *f)
 {
     if (f->n == f->capacity) {
         f->capacity = f->capacity ? 2 * f->capacity : 16;
-        f->record = realloc(f->record, (size_t)f->capacity * sizeof(*f->record));
+        f->record = realloc(f->record, (size_t)f->capacity * sizeof *f->record);
         if (!f->record)
             abort();
     }
@@ -239,7 +239,7 @@ static bool at_cost(const ot_bytes *key, const optune_record *record)
 {
     unsigned char cost[8];
     sortable(record->outcome == OPTUNE_OUTCOME_OK ? record->cost : INFINITY, cost);
-    return memcmp((const char *)key->data + DIGEST, cost, sizeof(cost)) == 0;
+    return memcmp((const char *)key->data + DIGEST, cost, sizeof cost) == 0;
 }
 
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
@@ -259,7 +259,7 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
         status = ot_snapshot_next(&reader, OT_TABLE_BEST, &key, &value, err);
     entries = limit > 0 && limit < entries ? limit : entries;
     if (status >= 0 && entries)
-        *record = ot_arena_alloc(arena, (size_t)entries * sizeof(**record));
+        *record = ot_arena_alloc(arena, (size_t)entries * sizeof **record);
     status = status < 0 ? status : seek_question(&reader, &asked, &key, err);
     while (status == OPTUNE_OK && of_question(&key, &asked) && *n < entries) {
         ot_bytes digest = {(const char *)key.data + DIGEST + 8, DIGEST};
@@ -383,8 +383,8 @@ int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, i
     }
     ot_snapshot_end(&reader);
     if (*n) {
-        *device = ot_arena_alloc(arena, (size_t)*n * sizeof(**device));
-        memcpy(*device, known, (size_t)*n * sizeof(**device));
+        *device = ot_arena_alloc(arena, (size_t)*n * sizeof **device);
+        memcpy(*device, known, (size_t)*n * sizeof **device);
     }
     free(known);
     return status < 0 ? status : OPTUNE_OK;
@@ -412,7 +412,7 @@ int ot_store_device(ot_store *store, const char *key, optune_device *device, opt
     ot_snapshot reader;
     ot_bytes value;
     int status =
-        *key && strlen(key) < sizeof(device->key) ? ot_snapshot_begin(store, &reader, err) : 1;
+        *key && strlen(key) < sizeof device->key ? ot_snapshot_begin(store, &reader, err) : 1;
     if (status == OPTUNE_OK) {
         status = ot_snapshot_get(&reader, OT_TABLE_DEVICE, (ot_bytes){key, strlen(key)}, &value,
                                  err);

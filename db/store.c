@@ -143,15 +143,15 @@ void ot_snapshot_end(ot_snapshot *reader)
         ot_env_drop_snapshot(reader);
 }
 
-static int peek(ot_snapshot *reader, ot_table table, ot_bytes from, bool behind, ot_bytes *key,
-                ot_bytes *value, optune_err *err)
+static int peek(ot_snapshot *reader, ot_kv_table table, ot_bytes from, bool behind,
+                ot_bytes *key, ot_bytes *value, optune_err *err)
 {
     optune_err why = {0};
     const int status = ot_peek_seek(reader->view, table, from, behind, key, value, &why);
     return status < 0 ? ot_place_damaged(reader->store->env->dir, why.text, err) : status;
 }
 
-int ot_snapshot_get(ot_snapshot *reader, ot_table table, ot_bytes key, ot_bytes *value,
+int ot_snapshot_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *value,
                     optune_err *err)
 {
     env *e = reader->store->env;
@@ -172,7 +172,7 @@ int ot_snapshot_get(ot_snapshot *reader, ot_table table, ot_bytes key, ot_bytes 
     return OPTUNE_OK;
 }
 
-static int move(ot_snapshot *reader, ot_table table, MDB_cursor_op op, ot_bytes *key,
+static int move(ot_snapshot *reader, ot_kv_table table, MDB_cursor_op op, ot_bytes *key,
                 ot_bytes *value, optune_err *err)
 {
     env *e = reader->store->env;
@@ -201,13 +201,13 @@ static int move(ot_snapshot *reader, ot_table table, MDB_cursor_op op, ot_bytes 
     return OPTUNE_OK;
 }
 
-int ot_snapshot_seek(ot_snapshot *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err)
 {
     return move(reader, table, key->n ? MDB_SET_RANGE : MDB_FIRST, key, value, err);
 }
 
-int ot_snapshot_next(ot_snapshot *reader, ot_table table, ot_bytes *key, ot_bytes *value,
+int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err)
 {
     return move(reader, table, MDB_NEXT, key, value, err);
@@ -233,7 +233,7 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
     return status;
 }
 
-int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes value,
+int ot_writer_put(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes value,
                   ot_bytes *known, optune_err *err)
 {
     env *e = writer->store->env;
@@ -246,7 +246,7 @@ int ot_writer_put(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes valu
     return rc ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
 }
 
-int ot_writer_get(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes *value,
+int ot_writer_get(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes *value,
                   optune_err *err)
 {
     env *e = writer->store->env;
@@ -260,7 +260,7 @@ int ot_writer_get(ot_writer *writer, ot_table table, ot_bytes key, ot_bytes *val
     return OPTUNE_OK;
 }
 
-int ot_writer_delete(ot_writer *writer, ot_table table, ot_bytes key, optune_err *err)
+int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_err *err)
 {
     env *e = writer->store->env;
     MDB_val at = value_of(key);

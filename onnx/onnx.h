@@ -122,7 +122,7 @@ int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *i
 int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,
                  optune_graph **graph, optune_err *err);
 
-/* ---- value.c: what nodes are made of --------------------------------------------------------- */
+/* ---- value.c: names, values, and what nodes have --------------------------------------------- */
 ot_onnx_value *ot_onnx_new(ot_onnx *m);
 ot_onnx_value *ot_onnx_named(const ot_onnx *m, const char *name); /* NULL: none yet */
 void ot_onnx_name(ot_onnx *m, const char *name, ot_onnx_value *value);
@@ -138,6 +138,8 @@ bool ot_onnx_wants(const ot_onnx_node *n, int i); /* output i is read by somethi
 /* Output i is this value. NULL: the node has failed already. */
 int ot_onnx_give(ot_onnx_node *n, int i, ot_onnx_value *value);
 const optune_tensor *ot_onnx_type(const ot_onnx *m, const ot_onnx_value *value);
+const char *ot_onnx_type_text(const optune_tensor *type,
+                              ot_text *text); /* in place of what it had */
 bool ot_onnx_floating(const ot_onnx_node *n, const ot_onnx_value *value); /* of a float dtype */
 /* Its rank; or -1 and a failure. */
 int ot_onnx_rank(ot_onnx_node *n, const ot_onnx_value *value);
@@ -148,6 +150,7 @@ int ot_onnx_axis(ot_onnx_node *n, int64_t axis, int rank);
 /* Fails with the reason; returns its status. */
 int ot_onnx_refuse(ot_onnx_node *n, const char *format, ...) OPTUNE_PRINTF(2, 3);
 
+/* ---- call.c: calls of our operators --------------------------------------------------------- */
 /* A call of an operator of ours; `attrs`: a format, or NULL. Takes and gives NULL for what has
  * failed, so that calls can be written inside each other. */
 ot_onnx_value *ot_onnx_call(ot_onnx_node *n, const char *op, int n_in, ot_onnx_value *const *in,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names to values, and calls on them. A call whose inputs are constants is evaluated where it
- * stands, in a graph of its own; any other enters the model's graph and gets its type at once.
+ * Names to values, and what a node says of its inputs and outputs. Calls on them are call.c's.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -44,7 +43,7 @@ const char *ot_onnx_stem(ot_onnx *m, const char *name)
     return stem;
 }
 
-static const char *type_text(const optune_tensor *type, ot_text *text)
+const char *ot_onnx_type_text(const optune_tensor *type, ot_text *text)
 {
     ot_text_clear(text);
     ot_tensor_print(type, text);
@@ -57,7 +56,7 @@ int ot_onnx_put(ot_onnx *m, ot_onnx_value *value, const char *stem, optune_err *
         return value->node;
     ot_text text = {0};
     value->node = optune_graph_constant(m->g, ot_graph_fresh_name(m->g, stem),
-                                        type_text(&value->type, &text), NULL, err);
+                                        ot_onnx_type_text(&value->type, &text), NULL, err);
     ot_text_release(&text);
     if (value->node >= 0) {
         m->g->node[value->node].data = value->data;
@@ -157,184 +156,4 @@ int ot_onnx_axis(ot_onnx_node *n, int64_t axis, int rank)
         return (int)(axis < 0 ? axis + rank : axis);
     ot_onnx_refuse(n, "there is no axis %lld in %d dims", (long long)axis, rank);
     return -1;
-}
-
-/* ---- calls ------------------------------------------------------------------------------ */
-
-static int compute(ot_onnx_node *n, optune_graph *g, const char *op, int n_in,
-                   ot_onnx_value *const *in, const char *attrs, ot_onnx_value **result)
-{
-    int id[OPTUNE_MAX_INPUTS];
-    ot_text text = {0};
-    for (int i = 0; i < n_in; i++) {
-        id[i] = optune_graph_constant(g, NULL, type_text(&in[i]->type, &text), NULL, n->err);
-        if (id[i] >= 0)
-            g->node[id[i]].data = in[i]->data;
-    }
-    ot_text_release(&text);
-    optune_values *values = NULL;
-    int status = optune_graph_call(g, NULL, op, id, n_in, attrs, n->err);
-    if (status >= 0)
-        status = optune_graph_output(g, status, n->err);
-    if (status >= 0)
-        status = optune_graph_infer(g, n->err);
-    if (status >= 0) /* before references get their own room */
-        status = ot_onnx_room(n->m, optune_graph_output_type(g, 0), result, n->err);
-    if (status >= 0)
-        status = optune_graph_evaluate(g, NULL, NULL, &values, n->err);
-    if (status >= 0)
-        memcpy((*result)->data, optune_values_data(values, 0),
-               (size_t)optune_tensor_bytes(&(*result)->type));
-    optune_values_free(values);
-    return status;
-}
-
-static ot_onnx_value *fold(ot_onnx_node *n, const char *op, int n_in, ot_onnx_value *const *in,
-                           const char *attrs)
-{
-    ot_onnx_value *result = NULL;
-    optune_graph *g = ot_graph_new();
-    const int status = compute(n, g, op, n_in, in, attrs, &result);
-    for (int i = 0; i < g->n && i < n_in; i++)
-        g->node[i].data = NULL; /* they were lent */
-    optune_graph_close(g);
-    return status < 0 ? NULL : result;
-}
-
-static ot_onnx_value *add_call(ot_onnx_node *n, const char *op, int n_in,
-                               ot_onnx_value *const *in, const char *attrs)
-{
-    ot_onnx *m = n->m;
-    const char *stem = ot_onnx_stem(m, n->proto->n_output ? n->proto->output[0] : op);
-    int id[OPTUNE_MAX_INPUTS];
-    for (int i = 0; i < n_in; i++) {
-        id[i] = ot_onnx_put(m, in[i], ot_arena_printf(&m->arena, "%s_c", stem), n->err);
-        if (id[i] < 0)
-            return NULL;
-    }
-    const int node =
-        optune_graph_call(m->g, ot_graph_fresh_name(m->g, stem), op, id, n_in, attrs, n->err);
-    if (node < 0 || ot_graph_infer_call(m->g, node, n->err) < 0)
-        return NULL;
-    ot_onnx_value *value = ot_onnx_new(m);
-    value->node = node;
-    return value;
-}
-
-ot_onnx_value *ot_onnx_call(ot_onnx_node *n, const char *op, int n_in, ot_onnx_value *const *in,
-                            const char *attrs, ...)
-{
-    char text[OPTUNE_TEXT_SIZE] = "";
-    bool constant = true;
-    for (int i = 0; i < n_in; i++) {
-        if (!in[i])
-            return NULL;
-        constant = constant && in[i]->data;
-    }
-    if (attrs) {
-        va_list list;
-        va_start(list, attrs);
-        const int length = ot_format_list(text, sizeof text, attrs, list);
-        va_end(list);
-        if (length >= (int)sizeof text) {
-            ot_onnx_refuse(n, "its attributes are too long");
-            return NULL;
-        }
-    }
-    return constant ? fold(n, op, n_in, in, text) : add_call(n, op, n_in, in, text);
-}
-
-ot_onnx_value *ot_onnx_1(ot_onnx_node *n, const char *op, ot_onnx_value *a)
-{
-    return ot_onnx_call(n, op, 1, &a, NULL);
-}
-
-ot_onnx_value *ot_onnx_2(ot_onnx_node *n, const char *op, ot_onnx_value *a, ot_onnx_value *b)
-{
-    return ot_onnx_call(n, op, 2, (ot_onnx_value *const[]){a, b}, NULL);
-}
-
-ot_onnx_value *ot_onnx_as(ot_onnx_node *n, ot_onnx_value *value, optune_dtype dtype)
-{
-    char name[16];
-    if (!value || optune_dtype_equal(ot_onnx_type(n->m, value)->dtype, dtype))
-        return value;
-    ot_print_dtype(dtype, name, sizeof name);
-    return ot_onnx_call(n, "cast", 1, &value, "dtype=%s", name);
-}
-
-ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double number)
-{
-    ot_onnx_value *value = NULL;
-    if (!like)
-        return NULL;
-    const optune_tensor type = {.dtype = ot_onnx_type(n->m, like)->dtype};
-    if (ot_onnx_room(n->m, &type, &value, n->err) < 0)
-        return NULL;
-    ot_elements_set(type.dtype, value->data, 0, 1, &number);
-    return value;
-}
-
-ot_onnx_value *ot_onnx_get(ot_onnx_node *n, const ot_onnx_value *value, int i)
-{
-    if (!value)
-        return NULL;
-    const int node = optune_graph_get(n->m->g, NULL, value->node, i, n->err);
-    if (node < 0)
-        return NULL;
-    ot_onnx_value *part = ot_onnx_new(n->m);
-    part->node = node;
-    return part;
-}
-
-ot_onnx_value *ot_onnx_reshape(ot_onnx_node *n, ot_onnx_value *value, int rank,
-                               const int64_t *dim)
-{
-    return ot_onnx_call(n, "reshape", 1, &value, "newshape=[%s]",
-                        ot_onnx_text(n->m, rank, dim));
-}
-
-ot_onnx_value *ot_onnx_transpose(ot_onnx_node *n, ot_onnx_value *value, int rank,
-                                 const int *axes)
-{
-    int64_t list[OPTUNE_MAX_RANK];
-    bool same = true;
-    for (int d = 0; d < rank; d++) {
-        list[d] = axes[d];
-        same = same && axes[d] == d;
-    }
-    return same ? value
-                : ot_onnx_call(n, "transpose", 1, &value, "axes=[%s]",
-                               ot_onnx_text(n->m, rank, list));
-}
-
-ot_onnx_value *ot_onnx_part(ot_onnx_node *n, ot_onnx_value *value, int axis, int64_t begin,
-                            int64_t end)
-{
-    int64_t from[OPTUNE_MAX_RANK] = {0}, to[OPTUNE_MAX_RANK];
-    if (!value)
-        return NULL;
-    for (int d = 0; d < axis; d++)
-        to[d] = OPTUNE_MAX_DIM;
-    from[axis] = begin;
-    to[axis] = end;
-    return ot_onnx_call(n, "strided_slice", 1, &value, "begin=[%s], end=[%s]",
-                        ot_onnx_text(n->m, axis + 1, from), ot_onnx_text(n->m, axis + 1, to));
-}
-
-ot_onnx_value *ot_onnx_join(ot_onnx_node *n, int axis, int n_in, ot_onnx_value *const *in)
-{
-    ot_onnx_value *part[OPTUNE_MAX_INPUTS], *all = NULL;
-    for (int i = 0; i < n_in;) {
-        int n_part = 0;
-        if (all)
-            part[n_part++] = all;
-        while (i < n_in && n_part < OPTUNE_MAX_INPUTS)
-            part[n_part++] = in[i++];
-        all = n_part == 1 ? part[0]
-                          : ot_onnx_call(n, "concatenate", n_part, part, "axis=%d", axis);
-        if (!all)
-            return NULL;
-    }
-    return all;
 }

@@ -18,19 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "run/reference.h"
 #include "run/standard.h"
 
-enum { MOST_BLOCKS = 1024, MOST_THREADS = 64, BLOCK_ELEMENTS = 4096 };
-static const uint64_t MAGIC = 0x6f70745265663031;
-
-typedef struct header {
-    uint64_t magic;
-    int64_t n_blocks, whole;
-} header;
-typedef struct file_head {
-    header header;
-    ot_block block[MOST_BLOCKS];
-} file_head;
+enum { MOST_BLOCKS = OT_REFERENCE_BLOCKS, MOST_THREADS = 64, BLOCK_ELEMENTS = 4096 };
 
 /* How one output is cut: dims before `axis` are single indices, `axis` is cut into pieces of
  * `step`, dims after it are whole. */
@@ -118,7 +109,7 @@ typedef struct making {
     pthread_mutex_t lock;
     /* under the lock */
     int64_t next, elements, end; /* end of the file */
-    file_head *head;
+    ot_reference_head *head;
     int failed; /* errno */
 } making;
 
@@ -277,8 +268,9 @@ static int write_reference(making *m, int threads, uint64_t seed,
     const int fd = open(temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(errno));
-    file_head *head = ot_alloc(sizeof *head);
-    head->header = (header){.magic = MAGIC, .whole = 1};
+    ot_reference_head *head = ot_alloc(sizeof *head);
+    head->header.magic = OT_REFERENCE_MAGIC;
+    head->header.whole = 1;
     m->most_elements =
         (limits && limits->elements ? limits->elements : 4 << 20) / call->n_outputs;
     m->fd = fd;
@@ -338,40 +330,4 @@ int ot_reference_make(const optune_call *call, const void *const *in, int thread
     const int status = write_reference(&m, threads, seed, limits, path, err);
     release_standard(&m);
     return status;
-}
-/* ---- using ------------------------------------------------------------------------------- */
-
-int ot_reference_open(const char *path, ot_reference *reference, optune_err *err)
-{
-    struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return optune_fail(err, OPTUNE_ENOENT, "cannot read '%s': %s", path, strerror(errno));
-    void *map = MAP_FAILED;
-    if (fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof(file_head))
-        map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
-    const file_head *head = map;
-    if (map != MAP_FAILED)
-        madvise(map, (size_t)info.st_size, MADV_DONTFORK);
-    if (map == MAP_FAILED || head->header.magic != MAGIC) {
-        if (map != MAP_FAILED)
-            munmap(map, (size_t)info.st_size);
-        return optune_fail(err, OPTUNE_EDAMAGED, "'%s' holds no reference outputs", path);
-    }
-    *reference = (ot_reference){
-        .map = map,
-        .bytes = (size_t)info.st_size,
-        .n_blocks = head->header.n_blocks,
-        .block = head->block,
-        .whole = head->header.whole,
-    };
-    return OPTUNE_OK;
-}
-
-void ot_reference_close(ot_reference *reference)
-{
-    if (reference->map)
-        munmap((void *)reference->map, reference->bytes);
-    *reference = (ot_reference){0};
 }

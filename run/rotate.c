@@ -17,7 +17,7 @@
 enum { MOST_COPIES = 4096, MOST_PACKED = 64, PIECES = OPTUNE_MAX_INPUTS + OPTUNE_MAX_SCRATCH };
 
 typedef struct called { /* a stage with every argument an address */
-    ot_entry function;
+    ot_function function;
     void *arg[OPTUNE_MAX_ARGS];
 } called;
 

@@ -152,9 +152,9 @@ int ot_worker_peak(ot_worker *worker, double *flops, double *bandwidth, optune_e
 /* ---- worker_serve.c: the other side ------------------------------------------------------ */
 int ot_worker_serve(int fd); /* main loop of optune-worker; returns its exit code */
 
-/* verify.c: double-precision bound for one output element, as a multiple of magnitude */
+/* tolerance.c: double-precision bound for one output element, as a multiple of magnitude */
 double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_index);
-/* Random elements of that type, by seed and index. */
+/* fill.c: random elements of that type, by seed and index. */
 void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to);
 /* The same, of the call's input `index`, within what its operator says that it may hold. */
 void ot_fill_call_input(const optune_call *call, uint64_t seed, int index, void *to);

@@ -9,7 +9,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "run/worker.h"
 
@@ -88,8 +87,7 @@ int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_
     return OPTUNE_OK;
 }
 
-/* With the inputs of the session's seed. */
-static int open_kind(ot_session *s, int kind, optune_err *err)
+int ot_session_fill(ot_session *s, int kind, optune_err *err)
 {
     int status = ot_session_buffers(s, kind, err);
     for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
@@ -102,7 +100,7 @@ static int open_kind(ot_session *s, int kind, optune_err *err)
 int ot_session_renew(ot_session *s, optune_err *err)
 {
     ot_session_drop(s, OT_GUARDED);
-    return open_kind(s, OT_GUARDED, err);
+    return ot_session_fill(s, OT_GUARDED, err);
 }
 
 bool ot_session_intact(ot_session *s, int kind, char *message, size_t size)
@@ -137,7 +135,7 @@ int ot_session_poison(ot_session *s, int kind, optune_err *err)
     return OPTUNE_OK;
 }
 
-static void drop_workload(ot_session *s)
+void ot_session_forget(ot_session *s)
 {
     if (s->row && s->state) {
         ot_session_drop(s, OT_GUARDED);
@@ -151,7 +149,7 @@ static void drop_workload(ot_session *s)
 
 void ot_session_close(ot_session *s)
 {
-    drop_workload(s);
+    ot_session_forget(s);
     if (s->row && s->state && s->row->close)
         s->row->close(s->state);
     free(s->state);
@@ -160,27 +158,9 @@ void ot_session_close(ot_session *s)
 
 /* ---- the workload ------------------------------------------------------------------------ */
 
-static int make_reference(ot_session *s, const char *path, optune_err *err)
-{
-    void *in[OPTUNE_MAX_INPUTS] = {0};
-    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
-        in[i] = ot_alloc((size_t)s->in_bytes[i] + 1);
-        ot_fill_call_input(&s->call, s->seed, i, in[i]);
-    }
-    /* A GPU has no threads, and this machine's cores are idle while it works. */
-    const int threads =
-        s->device.threads > 0 ? s->device.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const ot_reference_limits limits = {.target = &s->target, .device = &s->device};
-    const int status = ot_reference_make(&s->call, (const void *const *)in, threads, s->seed,
-                                         &limits, path, err);
-    for (int i = 0; i < optune_call_inputs(&s->call); i++)
-        free(in[i]);
-    return status;
-}
-
 int ot_session_shape(ot_session *s, const char *text, optune_err *err)
 {
-    drop_workload(s);
+    ot_session_forget(s);
     const int status = ot_call_parse(text, &s->call, err);
     if (status < 0)
         return status;
@@ -202,24 +182,6 @@ int ot_session_shape(ot_session *s, const char *text, optune_err *err)
                            (long long)most);
     s->ready = true;
     return OPTUNE_OK;
-}
-
-int ot_session_workload(ot_session *s, const char *text, uint64_t seed, const char *reference,
-                        optune_err *err)
-{
-    int status = ot_session_shape(s, text, err);
-    s->seed = seed;
-    if (status >= 0 && !ot_exists(reference))
-        status = make_reference(s, reference, err);
-    if (status >= 0)
-        status = ot_reference_open(reference, &s->reference, err);
-    if (status >= 0)
-        status = open_kind(s, OT_GUARDED, err);
-    if (status >= 0)
-        status = open_kind(s, OT_ALIGNED, err);
-    if (status < 0)
-        drop_workload(s);
-    return status;
 }
 
 /* ---- a candidate ------------------------------------------------------------------------- */
@@ -420,7 +382,7 @@ int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound, 
     return OPTUNE_OK;
 }
 
-optune_launch ot_launch_of(ot_entry function, void *arg)
+optune_launch ot_launch_of(ot_function function, void *arg)
 {
     static const optune_stage stage = {.n_args = 1, .arg = {{.kind = OPTUNE_ARG_INT}}};
     optune_launch launch = {.stage = &stage, .arg = {arg}};

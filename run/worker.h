@@ -80,6 +80,7 @@ int ot_reference_make(const optune_call *call, const void *const *in, int thread
 void ot_reference_fused(const optune_call *call, const void *const *in,
                         const optune_region *region, double *value, double *magnitude);
 /* Mapped so that processes forked from this one do not have it. */
+/* reference_file.c */
 int ot_reference_open(const char *path, ot_reference *reference, optune_err *err);
 void ot_reference_close(ot_reference *reference);
 
@@ -118,14 +119,18 @@ typedef struct ot_session {
 int ot_session_open(ot_session *s, const optune_target *target, const optune_device *device,
                     optune_err *err);
 void ot_session_close(ot_session *s);
+void ot_session_forget(ot_session *s); /* its workload */
+/* session_workload.c: sizes, reference (computed unless that file is there) and both kinds of
+ * buffers, with the inputs of the seed. */
 int ot_session_workload(ot_session *s, const char *call, uint64_t seed, const char *reference,
                         optune_err *err);
-
 /* The workload's sizes only: neither inputs nor a reference. */
 int ot_session_shape(ot_session *s, const char *call, optune_err *err);
 /* Buffers of one kind, inputs unwritten; nothing is done where they are there. */
 int ot_session_buffers(ot_session *s, int kind, optune_err *err);
 void ot_session_drop(ot_session *s, int kind); /* and without them again */
+/* The same, with the inputs of the session's seed. */
+int ot_session_fill(ot_session *s, int kind, optune_err *err);
 int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_err *err);
 /* False says which buffer of this kind is not as it was: written to, or around. */
 bool ot_session_intact(ot_session *s, int kind, char *message, size_t size);
@@ -174,8 +179,8 @@ int ot_bound_poison(ot_bound *b, optune_err *err);
 bool ot_bound_intact(const ot_bound *b, char *message, size_t size); /* its scratch */
 void ot_bound_close(ot_bound *b);                                    /* runs its TEARDOWN */
 /* A function of this process as a launch: it gets { arg }. */
-typedef void (*ot_entry)(void *const *arg);
-optune_launch ot_launch_of(ot_entry function, void *arg);
+typedef void (*ot_function)(void *const *arg);
+optune_launch ot_launch_of(ot_function function, void *arg);
 /* rotate.c: each run gets the next of many copies of what is constant. After prepacking; NULL:
  * nothing is, or the target's memory is not of this process. */
 typedef struct ot_rotation ot_rotation;
@@ -185,6 +190,12 @@ void ot_rotation_close(ot_rotation *rotation); /* before its bound; NULL is fine
 int ot_rotation_launches(ot_rotation *rotation, optune_launch *launch);
 /* Fills the outputs with a pattern that no right answer has (NaN for floats). */
 int ot_session_poison(ot_session *s, int kind, optune_err *err);
+
+/* ---- tolerance.c: what a dtype can say; 0 of all but floats ------------------------------- */
+bool ot_dtype_is_float(optune_dtype dtype);
+double ot_dtype_epsilon(optune_dtype dtype);  /* from 1 to the next value */
+double ot_dtype_smallest(optune_dtype dtype); /* normal one */
+double ot_dtype_largest(optune_dtype dtype);  /* 0: a value of any size has its place in it */
 
 /* ---- verify.c ---------------------------------------------------------------------------- */
 /* Compares outputs in this process's memory with a reference: all that is known of it, and then
@@ -223,10 +234,8 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
 /* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not
  * told. */
 int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
-/* Compiles `text` for the session's target and loads it; the caller unloads *module. */
-int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err);
-int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth,
-                optune_err *err); /* peak_gpu.c */
+/* As of a GPU, whatever the device is. */
+int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth, optune_err *err);
 
 /* ---- worker_crash.c: the last word of a dying runner ------------------------------------- */
 #define OT_LAST_WORD "crash "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packets between keeper and runner, with open files in them: both ends of what the kernel calls
- * SCM_RIGHTS.
+ * SCM_RIGHTS. And the seal of a report, which both ends compute.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -46,4 +46,14 @@ ssize_t ot_packet_take(int fd, void *packet, size_t size, int flags, int *file, 
         *n_files = (int)(bytes / sizeof *file);
     }
     return n;
+}
+
+uint64_t ot_seal_of(const ot_seal *seal)
+{
+    const size_t before = sizeof seal->key + sizeof seal->report.seal;
+    const uint64_t rest = ot_hash64((const char *)seal + before, sizeof *seal - before);
+    uint64_t both[5];
+    memcpy(both, seal->key, sizeof seal->key);
+    both[4] = rest;
+    return ot_hash64(both, sizeof both);
 }

@@ -26,16 +26,6 @@
 enum { SLICE_MS = 100, MOST_DESCENDANTS = 4096, MOST_RESTS = 100, REST_NS = 400000 };
 static const double SWEEP_S = 5;
 
-uint64_t ot_seal_of(const ot_seal *seal)
-{
-    const size_t before = sizeof seal->key + sizeof seal->report.seal;
-    const uint64_t rest = ot_hash64((const char *)seal + before, sizeof *seal - before);
-    uint64_t both[5];
-    memcpy(both, seal->key, sizeof seal->key);
-    both[4] = rest;
-    return ot_hash64(both, sizeof both);
-}
-
 static ot_seal *new_seal(void)
 {
     void *map =

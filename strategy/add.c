@@ -23,7 +23,7 @@ int optune_strategy_add(const optune_strategy *strategy, const optune_impl *impl
 {
     const optune_strategy *now = optune_strategy_of(strategy->op, strategy->key);
     const optune_impl *known = ot_impl_find(impl->name);
-    int n = 0, rc = OPTUNE_OK;
+    int n = 0, status = OPTUNE_OK;
     for (; now && now->rows[n].impl; n++)
         if (strcmp(now->rows[n].impl, impl->name) == 0)
             return optune_fail(err, OPTUNE_ECONFLICT,
@@ -33,17 +33,17 @@ int optune_strategy_add(const optune_strategy *strategy, const optune_impl *impl
         return optune_fail(err, OPTUNE_ECONFLICT, "there is another implementation '%s'",
                            impl->name);
     const ot_registry_mark mark = ot_registry_now();
-    if (!known && (rc = ot_impl_add(impl, err)) < 0)
-        return rc;
-    optune_strategy *more = ot_alloc(sizeof(*more));
-    optune_strategy_row *rows = ot_alloc((size_t)(n + 2) * sizeof(*rows));
+    if (!known && (status = ot_impl_add(impl, err)) < 0)
+        return status;
+    optune_strategy *more = ot_alloc(sizeof *more);
+    optune_strategy_row *rows = ot_alloc((size_t)(n + 2) * sizeof *rows);
     for (int i = 0; i < n; i++)
         rows[i] = now->rows[i];
     rows[n] = (optune_strategy_row){.impl = impl->name, .plevel = plevel};
     *more = now ? *now : *strategy;
     more->rows = rows;
-    rc = ot_strategy_add(more, err);
-    if (rc < 0)
+    status = ot_strategy_add(more, err);
+    if (status < 0)
         ot_registry_rewind(mark);
-    return rc;
+    return status;
 }

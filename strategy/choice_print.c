@@ -117,7 +117,7 @@ static void wrap_printf(ot_text *to, int indent, const char *format, ...)
     char text[4 * OPTUNE_TEXT_SIZE];
     va_list list;
     va_start(list, format);
-    ot_format_list(text, sizeof(text), format, list);
+    ot_format_list(text, sizeof text, format, list);
     va_end(list);
     wrap(to, indent, text);
 }
@@ -200,7 +200,7 @@ static void print_row(const ot_choice_row *row, int width, ot_text *to)
         const optune_record *r = &row->fact->record;
         time_text(r->cost, time);
         if (r->low > 0)
-            snprintf(interval, sizeof(interval), "%s .. %s", time_text(r->low, low),
+            snprintf(interval, sizeof interval, "%s .. %s", time_text(r->low, low),
                      time_text(r->high, high));
     }
     ot_text_printf(to, "  %c %-*s %6d  %10s  %-24s  %s\n", row->winner ? '*' : ' ', width,

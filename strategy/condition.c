@@ -76,7 +76,7 @@ static const node *wrong(const parser *c, const char *what)
 
 static const node *make(const parser *c, operation op, const node *a, const node *b)
 {
-    node *made = ot_arena_alloc(c->arena, sizeof(*made));
+    node *made = ot_arena_alloc(c->arena, sizeof *made);
     *made = (node){.op = op, .a = a, .b = b};
     return made;
 }
@@ -128,7 +128,7 @@ static const node *parse_primary(parser *c)
             e = make(c, NEG, e, NULL);
     } else if (isdigit((unsigned char)*c->p)) {
         const size_t n = strspn(c->p, "0123456789");
-        node *number = ot_arena_alloc(c->arena, sizeof(*number));
+        node *number = ot_arena_alloc(c->arena, sizeof *number);
         char *digits = ot_arena_printf(c->arena, "%.*s", (int)n, c->p);
         if (!ot_parse_int(digits, &number->number))
             return wrong(c, "this number is too large");
@@ -138,7 +138,7 @@ static const node *parse_primary(parser *c)
         size_t n = 0;
         while (isalnum((unsigned char)c->p[n]) || c->p[n] == '_')
             n++;
-        node *name = ot_arena_alloc(c->arena, sizeof(*name));
+        node *name = ot_arena_alloc(c->arena, sizeof *name);
         *name = (node){.op = NAME, .name = ot_arena_printf(c->arena, "%.*s", (int)n, c->p)};
         c->p += n;
         e = name;
@@ -228,37 +228,37 @@ static int normalise(const parser *c, const node *e, bool negated, clauses *to)
         to->clause[0].literal[0] = negated ? make(c, opposite[e->op], e->a, e->b) : e;
         return OPTUNE_OK;
     }
-    clauses *a = ot_alloc(sizeof(*a)), *b = ot_alloc(sizeof(*b));
-    int rc = normalise(c, e->a, negated, a);
-    rc = rc < 0 ? rc : normalise(c, e->b, negated, b);
-    if (rc >= 0 && (e->op == AND) != negated) {
+    clauses *a = ot_alloc(sizeof *a), *b = ot_alloc(sizeof *b);
+    int status = normalise(c, e->a, negated, a);
+    status = status < 0 ? status : normalise(c, e->b, negated, b);
+    if (status >= 0 && (e->op == AND) != negated) {
         *to = *a;
-        rc = conjoin(to, b);
-    } else if (rc >= 0) {
-        rc = disjoin(a, b, to);
+        status = conjoin(to, b);
+    } else if (status >= 0) {
+        status = disjoin(a, b, to);
     }
     free(a);
     free(b);
-    return rc;
+    return status;
 }
 
 int ot_condition_parse(const char *text, ot_condition **condition, optune_err *err)
 {
-    ot_condition *made = ot_alloc(sizeof(*made));
+    ot_condition *made = ot_alloc(sizeof *made);
     parser c = {.text = text, .p = text, .arena = &made->arena, .err = err};
     *condition = NULL;
     const node *e = parse_level(&c, 1);
     if (e && *c.p)
         e = wrong(&c, "an operator is expected");
-    int rc = e ? normalise(&c, boolean(&c, e), false, &made->all) : OPTUNE_ESYNTAX;
-    if (rc == OPTUNE_ELIMIT)
-        optune_fail(err, rc, "condition '%s' has too many clauses in conjunctive normal form",
-                    text);
-    if (rc < 0)
+    int status = e ? normalise(&c, boolean(&c, e), false, &made->all) : OPTUNE_ESYNTAX;
+    if (status == OPTUNE_ELIMIT)
+        optune_fail(err, status,
+                    "condition '%s' has too many clauses in conjunctive normal form", text);
+    if (status < 0)
         ot_condition_free(made);
     else
         *condition = made;
-    return rc;
+    return status;
 }
 
 void ot_condition_free(ot_condition *condition)

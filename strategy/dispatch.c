@@ -153,7 +153,7 @@ static int cut_dims(ot_dispatch *d, numbers *all, optune_err *err)
 {
     ot_dispatch_flat *f = &d->flat;
     int64_t cells = 1;
-    qsort(all->at, (size_t)all->n, sizeof(all->at[0]), ascending);
+    qsort(all->at, (size_t)all->n, sizeof all->at[0], ascending);
     f->n_dims = d->dims.n;
     for (int i = 0; i < d->dims.n; i++) {
         const optune_dim *dim = &d->dims.dim[i];
@@ -192,7 +192,7 @@ static int check_range(const ot_dispatch *d, int row, const ot_symbols *cell, op
 static int decide(ot_dispatch *d, optune_err *err)
 {
     const int n = n_cells(d);
-    int16_t *cell = ot_arena_alloc(&d->arena, (size_t)n * sizeof(*cell));
+    int16_t *cell = ot_arena_alloc(&d->arena, (size_t)n * sizeof *cell);
     int status = OPTUNE_OK;
     for (int c = 0; c < n && status >= 0; c++) {
         const ot_symbols at = cell_at(d, c);
@@ -217,7 +217,7 @@ static int decide(ot_dispatch *d, optune_err *err)
 
 int ot_dispatch_compile(ot_dispatch *d, optune_err *err)
 {
-    numbers *all = ot_alloc(sizeof(*all));
+    numbers *all = ot_alloc(sizeof *all);
     all->d = d;
     int status = parse_rows(d, all, err);
     if (status >= 0 && all->n >= MOST_CUTS - 1)
@@ -309,7 +309,7 @@ static int row_current(const ot_dispatch *d, int i, const optune_target *target,
                            "row %d of the table is stale: implementation '%s' has changed; run "
                            "`optune dispatch` again",
                            i, row->impl->name);
-    optune_call *call = ot_alloc(sizeof(*call));
+    optune_call *call = ot_alloc(sizeof *call);
     optune_space *space = NULL;
     const optune_task task = {call, target, device};
     char why[OPTUNE_WHY_SIZE] = "";

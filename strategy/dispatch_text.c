@@ -162,7 +162,7 @@ static int read_table(const json_t *json, ot_dispatch **dispatch, optune_err *er
                             : !device  ? "device"
                             : !depends ? "depends"
                                        : "rows");
-    optune_call *call = ot_alloc(sizeof(*call));
+    optune_call *call = ot_alloc(sizeof *call);
     int status = ot_call_parse(call_text, call, err);
     if (status >= 0)
         status = ot_dispatch_new(call, dispatch, err);

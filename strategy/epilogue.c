@@ -171,7 +171,7 @@ static void print_step(const optune_task *task, int i, ot_text *to)
             ot_text_printf(to, " const SCALAR x%d = E(%d);", k, extra++);
     for (int k = 0; k < e->n_attrs && k < OPTUNE_MAX_NUMBERS; k++) {
         char name[16];
-        snprintf(name, sizeof(name), "a%d", k);
+        snprintf(name, sizeof name, "a%d", k);
         if (!strstr(e->op->scalar->text, name))
             continue;
         ot_text_printf(to, " const SCALAR %s = (SCALAR)", name);

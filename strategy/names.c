@@ -14,7 +14,8 @@ enum { MOST_PROBES = 256, MOST_NAMES = 512, MOST_TOLD = 24 };
 
 typedef struct probes {
     const optune_strategy *strategy;
-    int n, n_names;
+    const optune_strategy *const *all; /* whose conditions are searched for names */
+    int n_all, n, n_names;
     optune_call *call;
     const char *name[MOST_NAMES + 1]; /* all that anybody uses in a condition */
     const char *stranger;             /* the first of a condition that is not known */
@@ -85,11 +86,9 @@ static void visit_rows(const optune_strategy *strategy,
  * use and every one of up to three letters. */
 static void find_names(probes *p)
 {
-    int n;
-    const optune_strategy *const *all = ot_strategies(&n);
     visit_rows(p->strategy, add_name, p);
-    for (int i = 0; i < n; i++)
-        visit_rows(all[i], add_name, p);
+    for (int i = 0; i < p->n_all; i++)
+        visit_rows(p->all[i], add_name, p);
     int kept = 0;
     for (int i = 0; i < p->n_names; i++)
         if (known(p, p->name[i]))
@@ -112,45 +111,48 @@ static int refuse(probes *p, const char *when, optune_err *err)
     for (int i = 0; i < p->n_names && i < MOST_TOLD; i++)
         ot_text_printf(&list, "%s%s", i ? ", " : "", p->name[i]);
     const char *nearest = ot_nearest(p->stranger, p->name, p->n_names);
-    const int rc = optune_fail(err, OPTUNE_ENOENT,
-                               "strategy of '%s' for '%s': condition '%.200s' names '%s', "
-                               "which is no dim of it%s%s%s; "
-                               "known are %s",
-                               p->strategy->op, p->strategy->key, when, p->stranger,
-                               nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                               nearest ? "'?" : "", list.n ? list.s : "none");
+    const int status = optune_fail(err, OPTUNE_ENOENT,
+                                   "strategy of '%s' for '%s': condition '%.200s' names '%s', "
+                                   "which is no dim of it%s%s%s; "
+                                   "known are %s",
+                                   p->strategy->op, p->strategy->key, when, p->stranger,
+                                   nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                                   nearest ? "'?" : "", list.n ? list.s : "none");
     ot_text_release(&list);
-    return rc;
+    return status;
 }
 
-int ot_strategy_names(const optune_strategy *strategy, optune_err *err)
+int ot_strategy_names(const optune_strategy *strategy, const optune_strategy *const *all,
+                      int n_all, optune_err *err)
 {
     const optune_op *op = ot_op_find(strategy->op);
-    int rc = OPTUNE_OK;
+    int status = OPTUNE_OK;
     if (!op || !strategy->dim)
-        return rc;
-    probes *p = ot_alloc(sizeof(*p));
+        return status;
+    probes *p = ot_alloc(sizeof *p);
     p->strategy = strategy;
-    p->call = ot_alloc(MOST_PROBES * sizeof(*p->call));
+    p->all = all;
+    p->n_all = n_all;
+    p->call = ot_alloc(MOST_PROBES * sizeof *p->call);
     for (const char *const *sample = op->samples;
          sample && *sample && p->n < MOST_PROBES - OPTUNE_MAX_RANK; sample++)
         p->n += ot_call_parse(*sample, &p->call[p->n], NULL) >= 0;
     if (p->n == 0)
         make_up(p, op);
-    for (const optune_strategy_row *row = strategy->rows; rc >= 0 && row->impl; row++) {
+    for (const optune_strategy_row *row = strategy->rows; status >= 0 && row->impl; row++) {
         ot_condition *condition;
         if (!row->when)
             continue;
-        rc = ot_condition_parse(row->when, &condition, err);
-        if (rc < 0)
+        status = ot_condition_parse(row->when, &condition, err);
+        if (status < 0)
             break;
         ot_condition_visit(condition, see, p);
         ot_condition_free(condition);
         if (p->stranger)
-            rc = refuse(p, row->when, err);
+            status = refuse(p, row->when, err);
     }
     ot_arena_release(&p->arena);
     free(p->call);
     free(p);
-    return rc;
+    return status;
 }

@@ -55,10 +55,10 @@ const optune_impl *ot_pattern_impl(const optune_impl *row, const optune_op *op)
     for (made_impl *m = impls; m; m = m->next)
         if (m->row == row && m->op == op)
             return &m->impl;
-    made_impl *made = ot_alloc(sizeof(*made));
+    made_impl *made = ot_alloc(sizeof *made);
     *made = (made_impl){.impl = *row, .row = row, .op = op, .next = impls};
     char *name = joined(op->name, row->name);
-    const bool fits = ot_copy(made->name, sizeof(made->name), name);
+    const bool fits = ot_copy(made->name, sizeof made->name, name);
     assert(fits);
     (void)fits;
     free(name);
@@ -73,9 +73,9 @@ const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const opt
     int n = 0;
     while (row->rows[n].impl)
         n++;
-    made_strategy *made = ot_alloc(sizeof(*made));
+    made_strategy *made = ot_alloc(sizeof *made);
     *made = (made_strategy){.strategy = *row, .next = strategies};
-    made->rows = ot_alloc((size_t)(n + 1) * sizeof(*made->rows));
+    made->rows = ot_alloc((size_t)(n + 1) * sizeof *made->rows);
     for (int i = 0; i < n; i++) {
         made->rows[i] = row->rows[i];
         made->rows[i].impl = joined(op->name, row->rows[i].impl);

@@ -11,9 +11,9 @@
 
 #define ADD_ALL(list, type, add)                                                               \
     for (const type *const *row = (list); row && *row; row++) {                                \
-        const int rc = (add)(*row, err);                                                       \
-        if (rc < 0)                                                                            \
-            return rc;                                                                         \
+        const int status = (add)(*row, err);                                                   \
+        if (status < 0)                                                                        \
+            return status;                                                                     \
     }
 
 static int add_rows(const struct optune_plugin *plugin, optune_err *err)
@@ -44,37 +44,38 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
     if (!object)
         return optune_fail(err, OPTUNE_ENOENT, "cannot load plugin '%s': %s", path, dlerror());
     const struct optune_plugin *plugin = dlsym(object, "optune_plugin");
-    int rc = OPTUNE_OK;
+    int status = OPTUNE_OK;
     bool kept = false;
     optune_err inner = {0};
     const ot_registry_mark mark = ot_registry_now();
     if (!plugin) {
-        rc = optune_fail(err, OPTUNE_EUNSUPPORTED,
-                         "'%s' is not an optune plugin: it exports no symbol 'optune_plugin'",
-                         path);
+        status = optune_fail(
+            err, OPTUNE_EUNSUPPORTED,
+            "'%s' is not an optune plugin: it exports no symbol 'optune_plugin'", path);
         goto out;
     }
     if (plugin->abi != OPTUNE_ABI) {
-        rc = optune_fail(err, OPTUNE_EVERSION,
-                         "plugin '%s' was built for ABI %u, this is ABI %u; rebuild it", path,
-                         (unsigned)plugin->abi, (unsigned)OPTUNE_ABI);
+        status = optune_fail(err, OPTUNE_EVERSION,
+                             "plugin '%s' was built for ABI %u, this is ABI %u; rebuild it",
+                             path, (unsigned)plugin->abi, (unsigned)OPTUNE_ABI);
         goto out;
     }
-    rc = check_targets(plugin, &inner);
-    if (rc >= 0)
-        rc = add_rows(plugin, &inner);
-    for (const optune_target_row *const *row = plugin->targets; rc >= 0 && row && *row; row++) {
-        rc = add_target(*row, &inner);
-        kept = kept || rc >= 0;
+    status = check_targets(plugin, &inner);
+    if (status >= 0)
+        status = add_rows(plugin, &inner);
+    for (const optune_target_row *const *row = plugin->targets; status >= 0 && row && *row;
+         row++) {
+        status = add_target(*row, &inner);
+        kept = kept || status >= 0;
     }
-    if (rc < 0) {
+    if (status < 0) {
         ot_registry_rewind(mark);
-        rc = optune_fail(err, rc, "plugin '%s' refused: %s", path, inner.text);
+        status = optune_fail(err, status, "plugin '%s' refused: %s", path, inner.text);
     } else {
         kept = true;
     }
 out:
     if (!kept)
         dlclose(object);
-    return rc;
+    return status;
 }

@@ -130,9 +130,9 @@ int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int
     } else {
         say_symbolic(task, candidate, n, &text);
     }
-    const int rc =
+    const int status =
         optune_fail(err, OPTUNE_ENOENT, "no valid implementation of '%s' for target '%s'%s",
                     task->call->op->name, task->target->kind, ot_text_str(&text));
     ot_text_release(&text);
-    return rc;
+    return status;
 }

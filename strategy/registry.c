@@ -99,7 +99,7 @@ static void load(void)
     for (int i = 0; i < own.n; i++)
         ot_rows_push(&strategies, own.row[i]);
     free(own.row);
-    qsort(impls.row, (size_t)impls.n, sizeof(*impls.row), by_name);
+    qsort(impls.row, (size_t)impls.n, sizeof *impls.row, by_name);
     in_tree_impls = impls.n;
 }
 
@@ -158,9 +158,9 @@ int ot_impl_get(const char *name, const optune_impl **impl, optune_err *err)
     const char **names = ot_alloc((size_t)(n + 1) * sizeof(*names));
     for (int i = 0; i < n; i++)
         names[i] = row[i]->name;
-    const int rc = ot_no_such(err, "implementation", name, names, n);
+    const int status = ot_no_such(err, "implementation", name, names, n);
     free(names);
-    return rc;
+    return status;
 }
 
 int ot_search_get(const char *name, const optune_search **search, optune_err *err)
@@ -173,9 +173,9 @@ int ot_search_get(const char *name, const optune_search **search, optune_err *er
     const char **names = ot_alloc((size_t)(n + 1) * sizeof(*names));
     for (int i = 0; i < n; i++)
         names[i] = row[i]->name;
-    const int rc = ot_no_such(err, "search", name, names, n);
+    const int status = ot_no_such(err, "search", name, names, n);
     free(names);
-    return rc;
+    return status;
 }
 
 /* ---- rows of others ---------------------------------------------------------------------- */
@@ -183,10 +183,10 @@ int ot_search_get(const char *name, const optune_search **search, optune_err *er
 int ot_op_add(const optune_op *op, optune_err *err)
 {
     pthread_once(&once, load);
-    const int rc = ot_ops_add(op, err);
-    if (rc >= 0)
+    const int status = ot_ops_add(op, err);
+    if (status >= 0)
         expand_op(op);
-    return rc;
+    return status;
 }
 
 /* An implementation of a pattern: one for every op there is, and for those to come. */
@@ -219,16 +219,16 @@ int ot_impl_add(const optune_impl *impl, optune_err *err)
 {
     pthread_once(&once, load);
     const optune_op *op;
-    int rc = ot_row_check_name("implementation", impl->name, err);
-    if (rc < 0)
-        return rc;
+    int status = ot_row_check_name("implementation", impl->name, err);
+    if (status < 0)
+        return status;
     if (!impl->op)
         return add_pattern_impl(impl, err);
     if (ot_impl_find(impl->name))
         return ot_row_taken(err, "implementation", impl->name);
-    rc = ot_op_get(impl->op, &op, err);
-    if (rc < 0)
-        return rc;
+    status = ot_op_get(impl->op, &op, err);
+    if (status < 0)
+        return status;
     if (!impl->plan)
         return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' lacks `plan`", impl->name);
     ot_rows_push(&impls, impl);
@@ -238,9 +238,9 @@ int ot_impl_add(const optune_impl *impl, optune_err *err)
 static int check_when(const optune_strategy_row *row, optune_err *err)
 {
     ot_condition *condition = NULL;
-    const int rc = row->when ? ot_condition_parse(row->when, &condition, err) : OPTUNE_OK;
+    const int status = row->when ? ot_condition_parse(row->when, &condition, err) : OPTUNE_OK;
     ot_condition_free(condition);
-    return rc;
+    return status;
 }
 
 static int check_row(const optune_strategy *strategy, const optune_strategy_row *row,
@@ -253,6 +253,12 @@ static int check_row(const optune_strategy *strategy, const optune_strategy_row 
             "strategy of '%s' for '%s' names '%s', which is no implementation of it",
             strategy->op, strategy->key, row->impl);
     return check_when(row, err);
+}
+
+static int check_names(const optune_strategy *strategy, optune_err *err)
+{
+    return ot_strategy_names(strategy, (const optune_strategy *const *)strategies.row,
+                             strategies.n, err);
 }
 
 /* A strategy of a pattern: for ops that have only a pattern's for this key. */
@@ -271,9 +277,9 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
                                "strategy of a pattern for '%s' names '%s', which is no "
                                "implementation of that pattern",
                                strategy->key, row->impl);
-        const int rc = check_when(row, err);
-        if (rc < 0)
-            return rc;
+        const int status = check_when(row, err);
+        if (status < 0)
+            return status;
     }
     int n;
     const optune_op *const *op = ot_ops(&n);
@@ -284,9 +290,9 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
         if (own && !ot_pattern_made(own))
             continue;
         const optune_strategy *made = ot_pattern_strategy(strategy, op[i]);
-        const int rc = ot_strategy_names(made, err);
-        if (rc < 0)
-            return rc;
+        const int status = check_names(made, err);
+        if (status < 0)
+            return status;
         ot_rows_push(&strategies, made);
     }
     keep_pattern_strategy(strategy);
@@ -296,26 +302,26 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
 int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
 {
     pthread_once(&once, load);
-    int rc = ot_row_check_name("strategy key", strategy->key, err);
-    if (rc < 0)
-        return rc;
+    int status = ot_row_check_name("strategy key", strategy->key, err);
+    if (status < 0)
+        return status;
     if (!strategy->op)
         return add_pattern_strategy(strategy, err);
     const optune_op *op;
-    rc = ot_op_get(strategy->op, &op, err);
-    if (rc < 0)
-        return rc;
+    status = ot_op_get(strategy->op, &op, err);
+    if (status < 0)
+        return status;
     int n = 0;
     for (; strategy->rows && strategy->rows[n].impl; n++)
-        if ((rc = check_row(strategy, &strategy->rows[n], err)) < 0)
-            return rc;
+        if ((status = check_row(strategy, &strategy->rows[n], err)) < 0)
+            return status;
     if (n == 0 || n > OT_MAX_CANDIDATES)
         return optune_fail(err, n ? OPTUNE_ELIMIT : OPTUNE_EUSAGE,
                            "strategy of '%s' for '%s' has %s rows", strategy->op, strategy->key,
                            n ? "too many" : "no");
-    rc = ot_strategy_names(strategy, err);
-    if (rc < 0)
-        return rc;
+    status = check_names(strategy, err);
+    if (status < 0)
+        return status;
     ot_rows_push(&strategies, strategy);
     return OPTUNE_OK;
 }
@@ -323,9 +329,9 @@ int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
 int ot_search_add(const optune_search *search, optune_err *err)
 {
     pthread_once(&once, load);
-    const int rc = ot_row_check_name("search", search->name, err);
-    if (rc < 0)
-        return rc;
+    const int status = ot_row_check_name("search", search->name, err);
+    if (status < 0)
+        return status;
     if (ot_search_find(search->name))
         return ot_row_taken(err, "search", search->name);
     if (!search->ask)

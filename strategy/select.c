@@ -64,8 +64,8 @@ static bool fits(const optune_space *space, optune_config *config, char *why)
 static void set_aside(gathering *g, int i, const char *why)
 {
     if (!g->unfit) {
-        g->unfit = ot_alloc((size_t)g->n * sizeof(*g->unfit));
-        g->unfit_why = ot_alloc((size_t)g->n * sizeof(*g->unfit_why));
+        g->unfit = ot_alloc((size_t)g->n * sizeof *g->unfit);
+        g->unfit_why = ot_alloc((size_t)g->n * sizeof *g->unfit_why);
     }
     g->unfit[i] = true;
     memcpy(g->unfit_why[i], why, OPTUNE_WHY_SIZE);
@@ -209,9 +209,9 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
                           row->fallback_why);
         }
     }
-    const int rc = ot_nothing_valid(task, candidate, choice->n, err);
+    const int status = ot_nothing_valid(task, candidate, choice->n, err);
     free(candidate);
-    return rc;
+    return status;
 }
 
 static bool in_space(const optune_task *task, const ot_choice_row *row, optune_config *config)
@@ -303,19 +303,19 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
     gathering g = {.task = task, .fact = fact, .n = n_facts};
     int n = 0;
     *choice = (ot_choice){.winner = -1};
-    int rc = ot_candidates(task, candidate, &n, err);
-    if (rc >= 0)
-        rc = choose(&g, candidate, n, choice, err);
-    if (rc == 1) {
+    int status = ot_candidates(task, candidate, &n, err);
+    if (status >= 0)
+        status = choose(&g, candidate, n, choice, err);
+    if (status == 1) {
         g.strict = true;
-        rc = choose(&g, candidate, n, choice, err);
-        if (rc == 1)
-            rc = optune_fail(err, OPTUNE_ENOENT,
-                             "the space of '%s' is another each time it is opened",
-                             choice->row[choice->winner].candidate.impl->name);
+        status = choose(&g, candidate, n, choice, err);
+        if (status == 1)
+            status = optune_fail(err, OPTUNE_ENOENT,
+                                 "the space of '%s' is another each time it is opened",
+                                 choice->row[choice->winner].candidate.impl->name);
     }
     free(candidate);
     free(g.unfit);
     free(g.unfit_why);
-    return rc;
+    return status;
 }

@@ -27,26 +27,6 @@ int ot_space_check(const optune_space *space, optune_err *err)
     return optune_fail(err, space->problem.status, "%s", space->problem.text);
 }
 
-int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
-                  optune_err *err)
-{
-    optune_space *made = ot_space_blank();
-    made->task = task;
-    made->impl = impl;
-    *space = NULL;
-    if (impl->space)
-        impl->space(task, made);
-    ot_team_space(made);
-    if (made->problem.status < 0) {
-        const int rc = optune_fail(err, made->problem.status, "config space of '%s': %s",
-                                   impl->name, made->problem.text);
-        ot_space_close(made);
-        return rc;
-    }
-    *space = made;
-    return OPTUNE_OK;
-}
-
 void ot_space_close(optune_space *space)
 {
     if (!space)
@@ -178,11 +158,11 @@ void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_
     const ot_knob *k = &space->knob[knob];
     assert(digit >= 0 && digit < k->n);
     *entity = (optune_entity){.kind = k->kind, .scalar = k->scalar, .n = (uint8_t)k->parts};
-    memcpy(entity->name, k->name, sizeof(entity->name));
+    memcpy(entity->name, k->name, sizeof entity->name);
     if (k->word)
-        memcpy(entity->word, k->word[digit], sizeof(entity->word));
+        memcpy(entity->word, k->word[digit], sizeof entity->word);
     else
-        memcpy(entity->v, &k->value[digit * k->parts], (size_t)k->parts * sizeof(entity->v[0]));
+        memcpy(entity->v, &k->value[digit * k->parts], (size_t)k->parts * sizeof entity->v[0]);
 }
 
 void ot_space_nth(const optune_space *space, int64_t index, optune_config *config)
@@ -269,10 +249,10 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
         optune_config one = {.n = 1, .index = -1};
         one.entity[0] = *entity;
         ot_config_print_short(&one, &text);
-        const int rc = optune_fail(err, OPTUNE_ENOENT, "knob '%s' has no entity %s",
-                                   entity->name, ot_text_str(&text));
+        const int status = optune_fail(err, OPTUNE_ENOENT, "knob '%s' has no entity %s",
+                                       entity->name, ot_text_str(&text));
         ot_text_release(&text);
-        return rc;
+        return status;
     }
     if (space->team &&
         !met[space->n_knobs - 1]) { /* a record from before there was this knob */
@@ -290,19 +270,4 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why)
 {
     return !space->impl || !space->impl->valid || space->impl->valid(space->task, config, why);
-}
-
-bool ot_space_fallback(const optune_space *space, optune_config *config, char *why)
-{
-    optune_err err = {0};
-    ot_space_nth(space, 0, config);
-    if (space->impl && space->impl->fallback) {
-        space->impl->fallback(space->task, space, config);
-        if (ot_space_index_of(space, config, &err) < 0) {
-            ot_space_nth(space, 0, config);
-            return optune_refuse(why, "it is not in its own space: %s", err.text);
-        }
-    }
-    ot_team_fallback(space, config);
-    return ot_space_valid(space, config, why);
 }

@@ -145,7 +145,7 @@ static void list_factors(split_walk *w)
         for (int64_t f = 1; f <= extent; f *= 2)
             if (policy == OPTUNE_SPLIT_POWER2 || extent % f != 0)
                 add_factor(w, f);
-    qsort(w->factor, (size_t)w->n, sizeof(w->factor[0]), ascending);
+    qsort(w->factor, (size_t)w->n, sizeof w->factor[0], ascending);
 }
 
 static void candidates(split_walk *w)
@@ -153,7 +153,7 @@ static void candidates(split_walk *w)
     const int parts = w->knob->parts;
     for (int i = 0; i < w->how->n_candidates; i++) {
         int64_t product = 1;
-        memcpy(w->size, w->how->candidate[i], (size_t)parts * sizeof(w->size[0]));
+        memcpy(w->size, w->how->candidate[i], (size_t)parts * sizeof w->size[0]);
         for (int k = 1; k < parts; k++)
             if (w->size[k] < 1 || __builtin_mul_overflow(product, w->size[k], &product))
                 product = 0;
@@ -179,7 +179,7 @@ void optune_space_split(optune_space *space, const char *name, int64_t extent, i
                extent < 1 ? "splits an empty axis" : "splits an axis that is too long");
         return;
     }
-    split_walk *w = ot_alloc(sizeof(*w));
+    split_walk *w = ot_alloc(sizeof *w);
     w->space = space;
     w->knob = knob;
     w->how = how ? how : &plain;
@@ -226,9 +226,9 @@ void optune_space_words(optune_space *space, const char *name, int n, const char
     if (!knob)
         return;
     knob->scalar = OPTUNE_SCALAR_WORD;
-    knob->word = ot_alloc((size_t)(n > 0 ? n : 1) * sizeof(*knob->word));
+    knob->word = ot_alloc((size_t)(n > 0 ? n : 1) * sizeof *knob->word);
     for (int i = 0; i < n; i++)
-        if (!ot_copy(knob->word[i], sizeof(*knob->word), words[i]))
+        if (!ot_copy(knob->word[i], sizeof *knob->word, words[i]))
             misuse(space, OPTUNE_ELIMIT, name, "has a word that is too long");
     knob->n = n > 0 ? n : 0;
     end(space, knob);

@@ -27,7 +27,9 @@ int ot_op_add(const optune_op *op, optune_err *err);
 int ot_impl_add(const optune_impl *impl, optune_err *err);
 /* ENOENT, with the names that are known, when a condition names what is no dim of it. */
 int ot_strategy_add(const optune_strategy *strategy, optune_err *err);
-int ot_strategy_names(const optune_strategy *strategy, optune_err *err); /* only that check */
+/* Only that check. `all`: the strategies whose conditions are searched for names to tell. */
+int ot_strategy_names(const optune_strategy *strategy, const optune_strategy *const *all,
+                      int n_all, optune_err *err);
 int ot_row_plevel(
     const optune_strategy_row *row); /* with the default; OPTUNE_PLEVEL_ZERO is 0 */
 int ot_search_add(const optune_search *search, optune_err *err);

@@ -105,7 +105,7 @@ static json_t *dims_json(const optune_tensor *type)
 static json_t *dtype_json(optune_dtype dtype)
 {
     char name[OPTUNE_WORD_SIZE];
-    ot_print_dtype_long(dtype, name, sizeof(name));
+    ot_print_dtype_long(dtype, name, sizeof name);
     return dtype.code == OPTUNE_DTYPE_UNKNOWN ? json_null() : json_string(name);
 }
 
@@ -234,13 +234,13 @@ static int read_attr(optune_call *call, int i, const json_t *json, optune_err *e
         return OPTUNE_OK;
     ot_text text = {0};
     optune_err inner = {0};
-    int rc = OPTUNE_OK;
+    int status = OPTUNE_OK;
     if (!attr_text(json, &text))
-        rc = optune_fail(err, OPTUNE_ETYPE, "argument '%s' is not understood", row->name);
+        status = optune_fail(err, OPTUNE_ETYPE, "argument '%s' is not understood", row->name);
     else if (ot_attr_parse(row, ot_text_str(&text), &call->attr[i], &inner) < 0)
-        rc = optune_fail(err, OPTUNE_ETYPE, "%s", inner.text);
+        status = optune_fail(err, OPTUNE_ETYPE, "%s", inner.text);
     ot_text_release(&text);
-    return rc;
+    return status;
 }
 
 /* What was only a way of writing the default becomes the default. */
@@ -322,29 +322,29 @@ int ot_call_from_args(const optune_impl *impl, const json_t *args, optune_call *
         return optune_fail(err, OPTUNE_ENOENT, "no operator '%s'", impl->op);
     slot list[MAX_SLOTS];
     const int n = slots_of(op, impl, list);
-    int positions = 0, rc = ot_call_start(op, call, err);
+    int positions = 0, status = ot_call_start(op, call, err);
     for (int i = 0; i < n; i++)
         positions += !list[i].value[0];
-    if (rc < 0)
-        return rc;
+    if (status < 0)
+        return status;
     if (!json_is_array(args) || (int)json_array_size(args) != positions)
         return optune_fail(err, OPTUNE_ETYPE, "task '%s' takes %d arguments, %d are given",
                            impl->name, positions, (int)json_array_size(args));
-    for (int i = 0, at = 0; i < n && rc >= 0; i++)
+    for (int i = 0, at = 0; i < n && status >= 0; i++)
         if (!list[i].value[0])
-            rc = read_slot(call, &list[i], json_array_get(args, (size_t)at++), err);
-    for (int i = 0; i < n && rc >= 0; i++)
+            status = read_slot(call, &list[i], json_array_get(args, (size_t)at++), err);
+    for (int i = 0; i < n && status >= 0; i++)
         if (list[i].value[0])
-            rc = read_implied(call, &list[i], err);
+            status = read_implied(call, &list[i], err);
     const optune_op_input *next = &op->inputs[call->n_inputs];
-    if (rc >= 0 && next->name && !next->optional)
-        rc = optune_fail(err, OPTUNE_ETYPE, "argument '%s' is missing", next->name);
-    if (rc >= 0) {
+    if (status >= 0 && next->name && !next->optional)
+        status = optune_fail(err, OPTUNE_ETYPE, "argument '%s' is missing", next->name);
+    if (status >= 0) {
         plain_layout(call);
-        rc = ot_call_settle(call, NULL, err);
+        status = ot_call_settle(call, NULL, err);
     }
-    for (int i = 0, at = 0; i < n && rc >= 0; i++)
+    for (int i = 0, at = 0; i < n && status >= 0; i++)
         if (!list[i].value[0])
-            rc = check_output(call, &list[i], json_array_get(args, (size_t)at++), err);
-    return rc;
+            status = check_output(call, &list[i], json_array_get(args, (size_t)at++), err);
+    return status;
 }

@@ -403,28 +403,28 @@ static int read_numbers(module *m, const ot_program_end *end, optune_err *err)
 }
 
 /* A number that was measured, else a knob's or a size's value. */
-static ot_value value_of(const module *m, const char *name)
+static ot_expr_value value_of(const module *m, const char *name)
 {
     double real;
     int64_t whole;
     for (int i = 0; i < m->n_numbers; i++)
         if (strcmp(m->name[i], name) == 0)
-            return (ot_value){.kind = OT_VALUE_REAL, .f = m->number[i]};
+            return (ot_expr_value){.kind = OT_VALUE_REAL, .f = m->number[i]};
     const char *text =
         json_string_value(json_object_get(json_object_get(m->doc, "values"), name));
     if (!text)
-        return (ot_value){0};
+        return (ot_expr_value){0};
     if (ot_parse_int(text, &whole))
         return ot_int_value(whole);
     if (ot_parse_real(text, &real))
-        return (ot_value){.kind = OT_VALUE_REAL, .f = real};
-    return (ot_value){.kind = OT_VALUE_WORD, .s = text};
+        return (ot_expr_value){.kind = OT_VALUE_REAL, .f = real};
+    return (ot_expr_value){.kind = OT_VALUE_WORD, .s = text};
 }
 
 static int objective_of(const module *m, double *cost, optune_err *err)
 {
     const char *const *name;
-    ot_value value[OT_EXPR_MOST_NAMES], result;
+    ot_expr_value value[OT_EXPR_MOST_NAMES], result;
     ot_arena arena = {0};
     const int n = ot_expr_names(m->objective, &name);
     for (int i = 0; i < n; i++)

@@ -58,11 +58,11 @@ static int add_entry(ot_pool *pool, const optune_impl *impl, const optune_config
             return i;
     if (pool->n == OT_COUNT(pool->entry))
         return -1;
-    pool->entry[pool->n] = (ot_entry){impl, *config};
+    pool->entry[pool->n] = (ot_pool_entry){impl, *config};
     return pool->n++;
 }
 
-static double cost_of(const ot_fact *fact, int n, const ot_entry *entry)
+static double cost_of(const ot_fact *fact, int n, const ot_pool_entry *entry)
 {
     const optune_record *best = NULL;
     for (int i = 0; i < n; i++) {
@@ -113,7 +113,7 @@ static int judge(ot_shaping *s, const place *p, ot_pool *pool, ot_point *point, 
 
 static void say_point(ot_shaping *s, const ot_pool *pool, const ot_point *point)
 {
-    const ot_entry *entry = &pool->entry[point->entry];
+    const ot_pool_entry *entry = &pool->entry[point->entry];
     ot_text config = {0};
     ot_config_print(&entry->config, &config);
     json_array_append_new(
@@ -139,7 +139,7 @@ int ot_point_tune(ot_shaping *s, ot_pool *pool, ot_point *point, const int *hint
         impls[i] = pool->entry[hint[i]].impl;
         configs[i] = &pool->entry[hint[i]].config;
     }
-    run->spot = (ot_spot){.n_hints = n_hints, .hint = impls, .hint_config = configs};
+    run->spot = (ot_tuning_spot){.n_hints = n_hints, .hint = impls, .hint_config = configs};
     if (!p->fixed) {
         run->spot.at = &p->at;
         run->spot.range = p->range;
@@ -149,7 +149,7 @@ int ot_point_tune(ot_shaping *s, ot_pool *pool, ot_point *point, const int *hint
     if (status >= 0)
         status = ot_tune(run, s->done, s->point_s, tuned, err);
     s->done++;
-    run->spot = (ot_spot){0};
+    run->spot = (ot_tuning_spot){0};
     if (status >= 0)
         status = judge(s, p, pool, point, hint, n_hints, err);
     if (status >= 0)
@@ -185,7 +185,7 @@ int ot_point_fastest(ot_shaping *s, const ot_pool *pool, const int64_t *size, co
         status =
             ot_context_facts_at(s->o, &p->task, policy_of(p), &arena, &fact, &n_facts, err);
     for (int i = 0; i < n && status >= 0; i++) {
-        const ot_entry *e = &pool->entry[entry[i]];
+        const ot_pool_entry *e = &pool->entry[entry[i]];
         cost[i] = cost_of(fact, n_facts, e);
         known = known && isfinite(cost[i]);
         who[i] = (ot_contender){.task = &p->task,

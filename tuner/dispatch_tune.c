@@ -138,7 +138,7 @@ static int cut_line(line *l, cuts *c, optune_err *err)
 /* ---- rows -------------------------------------------------------------------------------- */
 
 static void add_row(ot_shaping *s, const ot_piece *piece, const ot_symbols *cell,
-                    const ot_entry *entry, const char *tier)
+                    const ot_pool_entry *entry, const char *tier)
 {
     ot_text when = {0};
     for (int i = 0; i < cell->n; i++) {
@@ -238,8 +238,8 @@ static void add_default(ot_shaping *s)
     ot_choice *choice = ot_alloc(sizeof *choice);
     const bool covered = s->table->n && !s->table->row[s->table->n - 1].when;
     if (!covered && ot_select(&task, NULL, 0, choice, NULL) >= 0) {
-        ot_entry *entry = ot_alloc(sizeof *entry);
-        *entry = (ot_entry){choice->row[choice->winner].candidate.impl, choice->config};
+        ot_pool_entry *entry = ot_alloc(sizeof *entry);
+        *entry = (ot_pool_entry){choice->row[choice->winner].candidate.impl, choice->config};
         add_row(s, &whole, &s->table->dims, entry, "plevel");
         free(entry);
     }

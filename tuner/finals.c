@@ -72,8 +72,8 @@ static bool failed(const ot_fact *fact, int n, const optune_impl *impl,
 }
 
 /* Facts come cheapest first. */
-static void choose(const ot_spot *spot, field *f, const ot_arm *arm, int n, const ot_fact *fact,
-                   int n_facts)
+static void choose(const ot_tuning_spot *spot, field *f, const ot_arm *arm, int n,
+                   const ot_fact *fact, int n_facts)
 {
     double best = INFINITY;
     for (int i = 0; i < n; i++) {

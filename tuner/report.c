@@ -113,36 +113,6 @@ static void open_row(const ot_run *run, const optune_call *call, ot_row *r)
 
 /* ---- figures ----------------------------------------------------------------------------- */
 
-bool ot_row_effective(const ot_row *r)
-{
-    return r->best && !r->moves &&
-           r->choice.row[r->choice.winner].candidate.impl->fewer_operations;
-}
-
-double ot_row_rate(const ot_row *r)
-{
-    const double work = r->moves ? r->bytes : r->flops;
-    return r->best && work > 0 ? work / r->best->cost : 0;
-}
-
-double ot_row_share(const ot_run *run, const ot_row *r)
-{
-    const double peak = r->moves ? run->peak_bandwidth : run->peak_flops * r->units;
-    return peak > 0 ? ot_row_rate(r) / peak : 0;
-}
-
-bool ot_rows_trouble(const ot_row *all, int n, ot_disturbance *worst)
-{
-    *worst = (ot_disturbance){0};
-    bool any = false;
-    for (int i = 0; i < n; i++) {
-        any = any || all[i].troubled;
-        if (ot_disturbance_share(&all[i].trouble) > ot_disturbance_share(worst))
-            *worst = all[i].trouble;
-    }
-    return any;
-}
-
 /* The most that was computed in a second, as if in float32, with all its operations; the peak
  * cannot be less. */
 static void find_fastest(const ot_row *all, int n, double *fastest, const char **whose)

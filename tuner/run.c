@@ -293,19 +293,6 @@ static bool is_scarce(const ot_run *run, int i)
     return left > 1 && left * each > (run->end - ot_now()) / 4;
 }
 
-/* Whatever else befalls a workload is its own problem: the others go on. */
-bool ot_run_ends_all(const ot_run *run, int status)
-{
-    return status == OPTUNE_EINTERRUPTED || status == OPTUNE_ETOOL || run->broken;
-}
-
-void ot_run_fail_alone(ot_run *run, ot_tuned *tuned, const optune_err *err)
-{
-    tuned->failed = true;
-    ot_copy(tuned->problem, sizeof tuned->problem, err->text);
-    ot_run_report(run, run->progress.phase ? run->progress.phase : "preparing", tuned->problem);
-}
-
 static int tune_all(ot_run *run, ot_tuned *tuned, optune_err *err)
 {
     bool first = false;

@@ -7,14 +7,14 @@
 #include "tuner/tune.h"
 
 /* ---- dispatch_points.c: one shape tuned, two configs compared at one ----------------------- */
-typedef struct ot_entry {
+typedef struct ot_pool_entry {
     const optune_impl *impl;
     optune_config config;
-} ot_entry;
+} ot_pool_entry;
 typedef struct ot_pool { /* what was found to be best somewhere in one piece */
     const ot_piece *piece;
     int n;
-    ot_entry entry[24];
+    ot_pool_entry entry[24];
 } ot_pool;
 typedef struct ot_point {
     int64_t size[OT_MAX_SYMBOLS];

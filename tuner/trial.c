@@ -74,14 +74,3 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
     run->broken = run->broken || status < 0;
     return status;
 }
-
-void ot_run_report(ot_run *run, const char *phase, const char *note)
-{
-    if (!run->options->progress)
-        return;
-    run->progress.phase = phase;
-    run->progress.note = note;
-    run->progress.failures = run->failures;
-    run->progress.left = isfinite(run->end) ? fmax(0, run->end - ot_now()) : -1;
-    run->options->progress(run->options->progress_arg, &run->progress);
-}

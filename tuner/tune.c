@@ -133,7 +133,7 @@ static int recall(ot_tuning *t, optune_err *err)
             count(t, r->outcome);
     }
     ot_arena_release(&arena);
-    const ot_spot *spot = &t->run->spot;
+    const ot_tuning_spot *spot = &t->run->spot;
     for (int i = 0; i < spot->n_hints; i++)
         if (arm_of(t, spot->hint[i]->name))
             ot_arm_hint(arm_of(t, spot->hint[i]->name), spot->hint_config[i]);

@@ -65,14 +65,14 @@ typedef struct ot_contender {
 } ot_contender;
 
 /* Where the workload at hand is measured, when its call has ranges, and what else to try there. */
-typedef struct ot_spot {
+typedef struct ot_tuning_spot {
     const optune_call *at; /* NULL: at the call itself */
     const char *range;
     const char *policy; /* of its records; NULL: the handle's */
     int n_hints;        /* configs to try first and to measure among the finalists */
     const optune_impl *const *hint;
     const optune_config *const *hint_config;
-} ot_spot;
+} ot_tuning_spot;
 
 /* watch.c: whose the machine was while the worker measured. */
 typedef struct ot_watch {
@@ -104,7 +104,7 @@ typedef struct ot_run {
     ot_log *log, *extra_log;
     int n_workloads;
     optune_call *call;
-    ot_spot spot;
+    ot_tuning_spot spot;
     ot_measure_policy policy;
     int trials;        /* per workload */
     double end;        /* ot_now() by which the run is over; infinity: none */

@@ -2,10 +2,8 @@
 /*
  * GPU bodies: what the threads of a team hold is combined. Every thread of the block must come
  * here, whatever it holds; teams are powers of two and lie side by side. CUDA combines within
- * warps by shuffles, so that only what warps leave meets in shared memory; OpenCL 1.2 has no
- * such word and builds a tree there. A test defines TEAM_SHUFFLES for OpenCL, too: a shuffle is
- * then one through shared memory, and what CUDA computes is computed. It may bring a TEAM_SWAP of
- * its own, for which a warp is enough (tests/races/words.h).
+ * warps by shuffles (TEAM_SWAP), so that only what warps leave meets in shared memory; OpenCL 1.2
+ * has no such word and builds a tree there.
  */
 #ifndef OPTUNE_KERNELS_COMMON_TEAM_H
 #define OPTUNE_KERNELS_COMMON_TEAM_H
@@ -13,21 +11,9 @@
 #include "kernels/common/gpu.h"
 
 #ifdef OT_CUDA
-#define TEAM_SHUFFLES 1
 #define TEAM_COPY(y, x) auto y = x /* a variable of the same type */
-/* y = what thread t ^ reach of the same warp has in x */
-#define TEAM_SWAP(y, pool, t, x, reach) (y) = __shfl_xor_sync(~0u, x, reach)
-#elif defined(TEAM_SHUFFLES)
-#define TEAM_COPY(y, x) __typeof__(x) y = x
-#ifndef TEAM_SWAP
-#define TEAM_SWAP(y, pool, t, x, reach)                                                        \
-    do {                                                                                       \
-        (pool)[t] = x;                                                                         \
-        BARRIER();                                                                             \
-        (y) = (pool)[(t) ^ (reach)];                                                           \
-        BARRIER();                                                                             \
-    } while (0)
-#endif
+/* y = what the thread whose number differs by `reach` in its bits, of the same warp, has in x */
+#define TEAM_SWAP(y, x, reach) (y) = __shfl_xor_sync(~0u, x, reach)
 #endif
 
 /* The tree: pool[at] of this thread, number `lane` of `n`, is the place of `x`; members of a
@@ -49,14 +35,14 @@
 /* `x` of this thread, number `lane` of the `n` of its team, becomes what OP(a, b) makes of all of
  * them, for every thread. Members are `step` threads apart, thread `at` has place pool[at]. OP's
  * operands may come in any order. */
-#ifdef TEAM_SHUFFLES
+#ifdef TEAM_SWAP
 #define TEAM_COMBINE(pool, at, lane, n, step, OP, x)                                           \
     do {                                                                                       \
         if ((step) == 1) {                                                                     \
             TEAM_COPY(ot_y, x);                                                                \
             UNROLL                                                                             \
             for (int ot_reach = MIN(n, 32) / 2; ot_reach > 0; ot_reach /= 2) {                 \
-                TEAM_SWAP(ot_y, pool, at, x, ot_reach);                                        \
+                TEAM_SWAP(ot_y, x, ot_reach);                                                  \
                 x = OP(x, ot_y);                                                               \
             }                                                                                  \
             if ((n) > 32) {                                                                    \
@@ -80,7 +66,7 @@
 /* `count` sums at once: x[0 .. count) of every thread becomes what all of its team have there,
  * teams being `n` neighbours in a block of `all` threads. Needs TEAM_SUMS_ROOM places of the
  * pool. */
-#ifdef TEAM_SHUFFLES
+#ifdef TEAM_SWAP
 #define TEAM_SUMS_ROOM(all, n, count) ((n) > 32 ? (count) * (all) / 32 : 1)
 #define TEAM_SUMS(pool, t, lane, n, all, count, x)                                             \
     do {                                                                                       \
@@ -89,7 +75,7 @@
         for (int ot_i = 0; ot_i < (count); ot_i++) {                                           \
             UNROLL                                                                             \
             for (int ot_reach = MIN(n, 32) / 2; ot_reach > 0; ot_reach /= 2) {                 \
-                TEAM_SWAP(ot_y, pool, t, (x)[ot_i], ot_reach);                                 \
+                TEAM_SWAP(ot_y, (x)[ot_i], ot_reach);                                          \
                 (x)[ot_i] += ot_y;                                                             \
             }                                                                                  \
         }                                                                                      \

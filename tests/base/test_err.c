@@ -27,8 +27,8 @@ static void long_messages_are_cut(void **state)
     (void)state;
     optune_err err = {0};
     char word[3000], why[OPTUNE_WHY_SIZE];
-    memset(word, 'w', sizeof(word) - 1);
-    word[sizeof(word) - 1] = 0;
+    memset(word, 'w', sizeof word - 1);
+    word[sizeof word - 1] = 0;
     optune_fail(&err, OPTUNE_EIO, "%s", word);
     assert_int_equal(strlen(err.text), OPTUNE_ERR_SIZE - 1);
     assert_false(optune_refuse(why, "%s", word));

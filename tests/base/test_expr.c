@@ -6,16 +6,16 @@
 /* With a = 7, b = -3, r = 2.5, w = 'two', l = [4, 8, 16]; what has another name has no value. */
 static int evaluate(const char *text, ot_text *to, optune_err *err)
 {
-    static const ot_value items[] = {{.kind = OT_VALUE_INT, .i = 4},
-                                     {.kind = OT_VALUE_INT, .i = 8},
-                                     {.kind = OT_VALUE_INT, .i = 16}};
+    static const ot_expr_value items[] = {{.kind = OT_VALUE_INT, .i = 4},
+                                          {.kind = OT_VALUE_INT, .i = 8},
+                                          {.kind = OT_VALUE_INT, .i = 16}};
     ot_expr *expr;
-    const int status = ot_expr_parse(text, NULL, &expr, err);
+    int status = ot_expr_parse(text, NULL, &expr, err);
     if (status < 0)
         return status;
     const char *const *name;
     const int n = ot_expr_names(expr, &name);
-    ot_value value[OT_EXPR_MOST_NAMES] = {0}, result;
+    ot_expr_value value[OT_EXPR_MOST_NAMES] = {0}, result;
     ot_arena arena = {0};
     for (int i = 0; i < n; i++) {
         if (strcmp(name[i], "a") == 0)
@@ -23,18 +23,18 @@ static int evaluate(const char *text, ot_text *to, optune_err *err)
         else if (strcmp(name[i], "b") == 0)
             value[i] = ot_int_value(-3);
         else if (strcmp(name[i], "r") == 0)
-            value[i] = (ot_value){.kind = OT_VALUE_REAL, .f = 2.5};
+            value[i] = (ot_expr_value){.kind = OT_VALUE_REAL, .f = 2.5};
         else if (strcmp(name[i], "w") == 0)
-            value[i] = (ot_value){.kind = OT_VALUE_WORD, .s = "two"};
+            value[i] = (ot_expr_value){.kind = OT_VALUE_WORD, .s = "two"};
         else if (strcmp(name[i], "l") == 0)
-            value[i] = (ot_value){.kind = OT_VALUE_LIST, .n = 3, .item = items};
+            value[i] = (ot_expr_value){.kind = OT_VALUE_LIST, .n = 3, .item = items};
     }
-    const int rc = ot_expr_eval(expr, value, &arena, &result, err);
-    if (rc >= 0)
+    status = ot_expr_eval(expr, value, &arena, &result, err);
+    if (status >= 0)
         ot_value_print(&result, to);
     ot_arena_release(&arena);
     ot_expr_free(expr);
-    return rc;
+    return status;
 }
 
 static void values(void **state)
@@ -200,7 +200,7 @@ static void places(void **state)
     assert_int_equal(ot_expr_parse("1 + $", &place, &expr, &err), OPTUNE_ESYNTAX);
     assert_string_equal(err.text, "k.c:12:14: a value is expected");
     assert_int_equal(ot_expr_parse("8 % n", &place, &expr, &err), OPTUNE_OK);
-    ot_value zero = ot_int_value(0), result;
+    ot_expr_value zero = ot_int_value(0), result;
     ot_arena arena = {0};
     assert_int_equal(ot_expr_eval(expr, &zero, &arena, &result, &err), OPTUNE_EUSAGE);
     assert_string_equal(err.text, "k.c:12:12: division by zero");

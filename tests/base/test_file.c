@@ -14,14 +14,14 @@ static const char *in_dir(const char *name)
     static char path[2][4200];
     static int turn;
     turn ^= 1;
-    snprintf(path[turn], sizeof(path[turn]), "%s/%s", dir, name);
+    snprintf(path[turn], sizeof path[turn], "%s/%s", dir, name);
     return path[turn];
 }
 
 static int setup(void **state)
 {
     (void)state;
-    return ot_temp_dir(dir, sizeof(dir), NULL);
+    return ot_temp_dir(dir, sizeof dir, NULL);
 }
 
 static int teardown(void **state)
@@ -95,13 +95,13 @@ static void temporary_directory_is_fresh(void **state)
     (void)state;
     optune_err err;
     char other[4096], small[4];
-    check_ok(ot_temp_dir(other, sizeof(other), &err));
+    check_ok(ot_temp_dir(other, sizeof other, &err));
     assert_string_not_equal(other, dir);
     assert_true(ot_exists(other));
     ot_remove_tree(other);
-    assert_int_equal(ot_temp_dir(small, sizeof(small), &err), OPTUNE_ELIMIT);
+    assert_int_equal(ot_temp_dir(small, sizeof small, &err), OPTUNE_ELIMIT);
     assert_int_equal(setenv("TMPDIR", in_dir("nowhere"), 1), 0);
-    assert_int_equal(ot_temp_dir(other, sizeof(other), &err), OPTUNE_EIO);
+    assert_int_equal(ot_temp_dir(other, sizeof other, &err), OPTUNE_EIO);
     unsetenv("TMPDIR");
 }
 
@@ -140,8 +140,8 @@ static void own_directory(void **state)
     (void)state;
     char self[4096], program[4096];
     optune_err err;
-    check_ok(ot_self_dir(self, sizeof(self)));
-    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    check_ok(ot_self_dir(self, sizeof self));
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     assert_true(n > 0);
     program[n] = 0;
     *strrchr(program, '/') = 0;
@@ -154,23 +154,23 @@ static void programs(void **state)
     (void)state;
     optune_err err;
     char path[4096];
-    assert_true(ot_find_program("sh", path, sizeof(path)));
+    assert_true(ot_find_program("sh", path, sizeof path));
     assert_int_equal(path[0], '/');
-    assert_true(ot_find_program("/bin/sh", path, sizeof(path)));
+    assert_true(ot_find_program("/bin/sh", path, sizeof path));
     assert_string_equal(path, "/bin/sh");
-    assert_false(ot_find_program("no-such-program-here", path, sizeof(path)));
-    assert_false(ot_find_program("", path, sizeof(path)));
-    assert_false(ot_find_program("/etc", path, sizeof(path)));
+    assert_false(ot_find_program("no-such-program-here", path, sizeof path));
+    assert_false(ot_find_program("", path, sizeof path));
+    assert_false(ot_find_program("/etc", path, sizeof path));
     /* Neither a plain file nor the working directory counts. */
     check_ok(ot_write_file(in_dir("tool"), "#!/bin/sh\n", 10, &err));
     char *kept = ot_strdup(getenv("PATH"));
     setenv("PATH", dir, 1);
-    assert_false(ot_find_program("tool", path, sizeof(path)));
+    assert_false(ot_find_program("tool", path, sizeof path));
     chmod(in_dir("tool"), 0755);
-    assert_true(ot_find_program("tool", path, sizeof(path)));
+    assert_true(ot_find_program("tool", path, sizeof path));
     setenv("PATH", ":", 1);
     assert_int_equal(chdir(dir), 0);
-    assert_false(ot_find_program("tool", path, sizeof(path)));
+    assert_false(ot_find_program("tool", path, sizeof path));
     setenv("PATH", kept, 1);
     free(kept);
 }

@@ -41,8 +41,8 @@ static void digests(void **state)
     assert_memory_not_equal(a.byte, b.byte, 16);
     /* Long texts take another path and must not mean something else. */
     char word[5000];
-    memset(word, 'w', sizeof(word) - 1);
-    word[sizeof(word) - 1] = 0;
+    memset(word, 'w', sizeof word - 1);
+    word[sizeof word - 1] = 0;
     const char *const same[] = {word}, *const with_nothing[] = {word, NULL};
     a = ot_digest_texts(same, 1);
     b = ot_digest_texts(same, 1);

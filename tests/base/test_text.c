@@ -30,11 +30,11 @@ static void copy_never_truncates(void **state)
 {
     (void)state;
     char to[4];
-    assert_true(ot_copy(to, sizeof(to), "abc"));
+    assert_true(ot_copy(to, sizeof to, "abc"));
     assert_string_equal(to, "abc");
-    assert_false(ot_copy(to, sizeof(to), "abcd"));
+    assert_false(ot_copy(to, sizeof to, "abcd"));
     assert_string_equal(to, "");
-    assert_true(ot_copy(to, sizeof(to), NULL));
+    assert_true(ot_copy(to, sizeof to, NULL));
     assert_string_equal(to, "");
 }
 
@@ -152,9 +152,9 @@ static void dtypes_both_ways(void **state)
         optune_dtype dtype;
         char text[OPTUNE_WORD_SIZE];
         assert_true(ot_parse_dtype(rows[i].text, &dtype));
-        ot_print_dtype(dtype, text, sizeof(text));
+        ot_print_dtype(dtype, text, sizeof text);
         assert_string_equal(text, rows[i].brief);
-        ot_print_dtype_long(dtype, text, sizeof(text));
+        ot_print_dtype_long(dtype, text, sizeof text);
         assert_string_equal(text, rows[i].full);
     }
     optune_dtype kept = {.code = OPTUNE_DTYPE_INT, .bits = 8, .lanes = 1};

@@ -9,7 +9,7 @@ enum { MOST_KNOBS = 16, MOST_RULES = 16 };
 
 typedef struct space {
     const char *name[MOST_KNOBS];
-    ot_value list[MOST_KNOBS];
+    ot_expr_value list[MOST_KNOBS];
     ot_arena arena;
     ot_expr *rule[MOST_RULES];
     int n_knobs, n_rules;
@@ -18,18 +18,18 @@ typedef struct space {
 static void add_knob(space *s, const char *name, const char *values)
 {
     ot_expr *expr;
-    ot_value list;
+    ot_expr_value list;
     optune_err err = {0};
     check_ok(ot_expr_parse(values, NULL, &expr, &err));
     check_ok(ot_expr_eval(expr, NULL, &s->arena, &list, &err));
-    ot_value *item = ot_arena_alloc(&s->arena, (size_t)list.n * sizeof *item);
+    ot_expr_value *item = ot_arena_alloc(&s->arena, (size_t)list.n * sizeof *item);
     for (int i = 0; i < list.n; i++) {
         item[i] = list.item[i];
         if (item[i].kind == OT_VALUE_WORD)
             item[i].s = ot_arena_copy(&s->arena, item[i].s);
     }
     s->name[s->n_knobs] = name;
-    s->list[s->n_knobs++] = (ot_value){.kind = OT_VALUE_LIST, .n = list.n, .item = item};
+    s->list[s->n_knobs++] = (ot_expr_value){.kind = OT_VALUE_LIST, .n = list.n, .item = item};
     ot_expr_free(expr);
 }
 
@@ -73,7 +73,7 @@ static bool holds(const space *s, const int64_t *digit)
 {
     for (int r = 0; r < s->n_rules; r++) {
         const char *const *name;
-        ot_value value[OT_EXPR_MOST_NAMES], result;
+        ot_expr_value value[OT_EXPR_MOST_NAMES], result;
         ot_arena arena = {0};
         for (int n = ot_expr_names(s->rule[r], &name) - 1; n >= 0; n--) {
             value[n] = ot_int_value(48);

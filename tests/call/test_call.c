@@ -215,7 +215,7 @@ static void test_fusing(void **state)
     check_ok(ot_call_parse("fake_mm(f32[4,16], f32[16,16])", &next, &err));
     assert_int_equal(optune_call_fuse(&call, &next, 0, &err), OPTUNE_ETYPE);
     check_contains(err.text, "neither elementwise nor broadcast");
-    assert_memory_equal(&call, &before, sizeof(call));
+    assert_memory_equal(&call, &before, sizeof call);
     ot_text_release(&text);
 }
 
@@ -250,10 +250,10 @@ static void test_long_texts_are_cut_around_the_place(void **state)
     optune_err err = {0};
     optune_call call;
     char text[2000];
-    int n = snprintf(text, sizeof(text), "fake_mm(f32[4,8], f32[16,8], axes=[");
+    int n = snprintf(text, sizeof text, "fake_mm(f32[4,8], f32[16,8], axes=[");
     for (int i = 0; i < 300; i++)
-        n += snprintf(text + n, sizeof(text) - (size_t)n, "%d,", i % 10);
-    snprintf(text + n, sizeof(text) - (size_t)n, "1], bogus=1)");
+        n += snprintf(text + n, sizeof text - (size_t)n, "%d,", i % 10);
+    snprintf(text + n, sizeof text - (size_t)n, "1], bogus=1)");
     assert_true(ot_call_parse(text, &call, &err) < 0);
     assert_true(strlen(err.text) < 400);
     check_contains(err.text, "...");
@@ -281,7 +281,7 @@ static void test_unify(void **state)
     assert_string_equal(b.name, "m");
     optune_dim c = optune_dim_of(11), before = a;
     assert_false(optune_dim_unify(&a, &c));
-    assert_memory_equal(&a, &before, sizeof(a));
+    assert_memory_equal(&a, &before, sizeof a);
     assert_int_equal(c.min, 11);
     const optune_dim endless = {.min = OPTUNE_DIM_MAX, .max = OPTUNE_DIM_MAX};
     assert_false(optune_dim_known(&endless));

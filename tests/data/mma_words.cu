@@ -6,14 +6,12 @@
  */
 enum { THREADS = 64, MT = 2, NT = 3 };
 
-#define WORDS (4 * MT + 2 * NT)
-
 /* Matrix rows are 16 bytes, in an order that the test chose; out is [variant][thread][4]. */
 KERNEL(THREADS, 1, 1)
-matrices(GLOBAL const u32 *RESTRICT in, GLOBAL const u32 *RESTRICT order, GLOBAL u32 *RESTRICT out)
+matrices(GLOBAL const u32 *RESTRICT in, GLOBAL const u32 *RESTRICT order,
+         GLOBAL u32 *RESTRICT out)
 {
     SHARED(pool, THREADS * 16);
-    LANES(l, THREADS, WORDS);
     LOCAL u32 *const words = (LOCAL u32 *)pool;
     const int thread = THREAD_X;
     u32 r[4][4];
@@ -24,10 +22,10 @@ matrices(GLOBAL const u32 *RESTRICT in, GLOBAL const u32 *RESTRICT order, GLOBAL
     }
     BARRIER();
     LOCAL const unsigned char *const row = pool + 16 * order[thread];
-    ldmatrix_x4(&l, r[0], row);
-    ldmatrix_x4_trans(&l, r[1], row);
-    ldmatrix_x2(&l, r[2], row);
-    ldmatrix_x2_trans(&l, r[3], row);
+    ldmatrix_x4(r[0], row);
+    ldmatrix_x4_trans(r[1], row);
+    ldmatrix_x2(r[2], row);
+    ldmatrix_x2_trans(r[3], row);
     for (int v = 0; v < 4; v++)
         for (int i = 0; i < 4; i++)
             out[(v * THREADS + thread) * 4 + i] = r[v][i];
@@ -41,7 +39,6 @@ matrices(GLOBAL const u32 *RESTRICT in, GLOBAL const u32 *RESTRICT order, GLOBAL
          GLOBAL sum *RESTRICT out, GLOBAL sum *RESTRICT last)                                  \
     {                                                                                          \
         SHARED(pool, 16);                                                                      \
-        LANES(l, THREADS, WORDS);                                                              \
         const int thread = THREAD_X, warp = thread / 32, g = thread % 32 / 4, t = thread % 4;  \
         u32 a[MT][4], b[NT][2];                                                                \
         sum d[MT][NT][4], e[4];                                                                \
@@ -55,8 +52,8 @@ matrices(GLOBAL const u32 *RESTRICT in, GLOBAL const u32 *RESTRICT order, GLOBAL
             for (int j = 0; j < NT; j++)                                                       \
                 for (int k = 0; k < 4; k++)                                                    \
                     d[i][j][k] = e[k] = (sum)(i - j);                                          \
-        MMA_TILE(&l, word, MT, NT, d, a, b);                                                   \
-        word(&l, e, a[MT - 1], b[NT - 1]);                                                     \
+        MMA_TILE(word, MT, NT, d, a, b);                                                       \
+        word(e, a[MT - 1], b[NT - 1]);                                                         \
         for (int k = 0; k < 4; k++) {                                                          \
             for (int i = 0; i < MT; i++)                                                       \
                 for (int j = 0; j < NT; j++)                                                   \
@@ -84,26 +81,25 @@ KERNEL(THREADS, 1, 1)
 copies(GLOBAL const u32 *RESTRICT in, GLOBAL u32 *RESTRICT out)
 {
     SHARED(pool, THREADS * 48);
-    LANES(l, THREADS, WORDS);
     const int thread = THREAD_X;
     LOCAL unsigned char *const to = pool + 48 * thread;
     LOCAL const u32 *const words = (LOCAL const u32 *)to;
     GLOBAL const u32 *const from = in + 12 * thread;
-    cp_async_16(&l, to, from);
-    cp_async_commit(&l);
-    cp_async_16_zero(&l, to + 16, from + 4, thread % 17);
-    cp_async_commit(&l);
-    cp_async_4_zero(&l, to + 32, from + 8, 4);
-    cp_async_4_zero(&l, to + 36, from + 9, thread % 5);
-    cp_async_8_zero(&l, to + 40, from + 10, thread % 9);
-    cp_async_commit(&l);
-    CP_ASYNC_WAIT(&l, 2);
+    cp_async_16(to, from);
+    cp_async_commit();
+    cp_async_16_zero(to + 16, from + 4, thread % 17);
+    cp_async_commit();
+    cp_async_4_zero(to + 32, from + 8, 4);
+    cp_async_4_zero(to + 36, from + 9, thread % 5);
+    cp_async_8_zero(to + 40, from + 10, thread % 9);
+    cp_async_commit();
+    CP_ASYNC_WAIT(2);
     for (int i = 0; i < 12; i++)
         out[thread * 12 + i] = words[i];
-    CP_ASYNC_WAIT(&l, 1);
+    CP_ASYNC_WAIT(1);
     for (int i = 0; i < 12; i++)
         out[(THREADS + thread) * 12 + i] = words[i];
-    CP_ASYNC_WAIT(&l, 0);
+    CP_ASYNC_WAIT(0);
     for (int i = 0; i < 12; i++)
         out[(2 * THREADS + thread) * 12 + i] = words[i];
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The target `emulated`: an OpenCL device that says it has a CUDA architecture, -arch=sm_90
- * unless another is named. Bodies that ask for tensor cores then run through what
- * kernels/common/mma_gpu.h computes in their place, and are verified without a GPU. Never
- * installed: users of OpenCL are not offered such bodies.
+ * The target `emulated`: the OpenCL device of tests/races, which says it has a CUDA architecture,
+ * -arch=sm_90 unless another is named. Bodies that ask for words of CUDA's alone are verified there
+ * without a GPU. Never installed: users of OpenCL are not offered such bodies.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,9 @@ static int probe(const optune_target *target, optune_device *device, optune_err 
     const int status = optune_target_find("opencl")->probe(target, device, err);
     if (status < 0)
         return status;
+    if (strncmp(device->key, "opencl-races-", 13))
+        return optune_fail(err, OPTUNE_ENODEV, "'%s' is not the OpenCL of tests/races",
+                           device->key);
     char key[sizeof device->key];
     if (snprintf(key, sizeof key, "emulated-%s-%s", arch, device->key) >= (int)sizeof key)
         return optune_fail(err, OPTUNE_ELIMIT, "device key too long: '%s'", device->key);
@@ -34,24 +36,12 @@ static int probe(const optune_target *target, optune_device *device, optune_err 
     return OPTUNE_OK;
 }
 
-/* Their many barriers cost an optimizing compiler more than they run. */
-static int compile(const optune_target *target, const optune_device *device,
-                   const char *const *flags, int n_flags, const char *source,
-                   const char *module, optune_argv *argv, optune_err *err)
-{
-    const int status = optune_target_find("opencl")->compile(target, device, flags, n_flags,
-                                                             source, module, argv, err);
-    optune_argv_add(argv, "-cl-opt-disable");
-    return status;
-}
-
 static const optune_target_row emulated = {
     .name = "emulated",
-    .summary = "tensor cores computed by an OpenCL device",
+    .summary = "CUDA's words on a CPU",
     .keys = (const char *const[]){"cuda", "gpu", NULL},
     .like = "opencl",
     .probe = probe,
-    .compile = compile,
 };
 
 OPTUNE_PLUGIN = {

@@ -24,8 +24,8 @@ NEIGHBOURS(barrier_of_a_part, N, if (t < 32) BARRIER(), t)
 NEIGHBOURS(barriers_in_branches, N, if (t < 32) {out[t] = 1; BARRIER(); out[t] = 2;} else BARRIER(),
            (t + 1) % N)
 NEIGHBOURS(nobody_wrote, N + 1, BARRIER(), t + 1)
-NEIGHBOURS(across_warps, N, OT_WARP_BARRIER(), (t + 32) % N)
-NEIGHBOURS(inside_a_warp, N, OT_WARP_BARRIER(), t ^ 1)
+NEIGHBOURS(across_warps, N, WARP_BARRIER(), (t + 32) % N)
+NEIGHBOURS(inside_a_warp, N, WARP_BARRIER(), t ^ 1)
 
 /* `in` has a word more than there are threads, `out` has not. */
 #define STORES(name, at, value)                                                                \
@@ -49,27 +49,26 @@ enum { TILE = 64 * 128, STEPS = 6, STAGES = 2, NO_FAULT = 0, NO_WAIT_FOR_FULL, T
     KERNEL_ALONE(256) name(TENSOR_MAP(x), TENSOR_MAP(y), GLOBAL float *RESTRICT d)             \
     {                                                                                          \
         SHARED(pool, WARPGROUP_SLACK + 2 * STAGES * TILE + 2 * STAGES * 16);                   \
-        WARPGROUPS(w, pool);                                                                   \
-        const u32 base = shared_base(&w), full = base + 2 * STAGES * TILE;                     \
+        const u32 base = shared_base(pool), full = base + 2 * STAGES * TILE;                   \
         const u32 empty = full + STAGES * MBARRIER_BYTES;                                      \
         if (THREAD_X == 0)                                                                     \
             for (u32 s = 0; s < STAGES; s++) {                                                 \
-                mbarrier_init(&w, full + s * MBARRIER_BYTES, 1);                               \
-                mbarrier_init(&w, empty + s * MBARRIER_BYTES, 4);                              \
+                mbarrier_init(full + s * MBARRIER_BYTES, 1);                                   \
+                mbarrier_init(empty + s * MBARRIER_BYTES, 4);                                  \
             }                                                                                  \
-        mbarriers_visible(&w);                                                                 \
+        mbarriers_visible();                                                                   \
         BARRIER();                                                                             \
         if (THREAD_X == 128)                                                                   \
             for (int i = 0; i < STEPS; i++) {                                                  \
                 const u32 s = i % STAGES, turn = i / STAGES % 2;                               \
                 const u32 bar = full + s * MBARRIER_BYTES, to = base + s * 2 * TILE;           \
                 if ((fault) != NO_WAIT_FOR_EMPTY)                                              \
-                    mbarrier_wait(&w, empty + s * MBARRIER_BYTES, turn ^ 1);                   \
-                mbarrier_expect(&w, bar,                                                       \
+                    mbarrier_wait(empty + s * MBARRIER_BYTES, turn ^ 1);                       \
+                mbarrier_expect(bar,                                                           \
                                 2 * TILE + ((fault) == TOO_MANY_BYTES) * 16 -                  \
                                     ((fault) == TOO_FEW_BYTES) * TILE);                        \
-                copy_box_3d(&w, to, x, i * 64, 0, 0, bar);                                     \
-                copy_box_3d(&w, to + TILE, y, i * 64, 0, 0, bar);                              \
+                copy_box_3d(to, x, i * 64, 0, 0, bar);                                         \
+                copy_box_3d(to + TILE, y, i * 64, 0, 0, bar);                                  \
             }                                                                                  \
         if (THREAD_X < 128) {                                                                  \
             float acc[32];                                                                     \
@@ -77,20 +76,20 @@ enum { TILE = 64 * 128, STEPS = 6, STAGES = 2, NO_FAULT = 0, NO_WAIT_FOR_FULL, T
                 const u32 s = i % STAGES, at = base + s * 2 * TILE;                            \
                 const u32 bar = empty + s * MBARRIER_BYTES;                                    \
                 if ((fault) != NO_WAIT_FOR_FULL)                                               \
-                    mbarrier_wait(&w, full + s * MBARRIER_BYTES, i / STAGES % 2);              \
+                    mbarrier_wait(full + s * MBARRIER_BYTES, i / STAGES % 2);                  \
                 for (u32 k = 0; k < 4; k++)                                                    \
-                    WGMMA(f16, 64, &w, acc, rows_128(at + 32 * k),                             \
+                    WGMMA(f16, 64, acc, rows_128(at + 32 * k),                                 \
                           rows_128(at + TILE + 32 * k), i > 0 || k > 0);                       \
                 wgmma_commit();                                                                \
                 if ((fault) == EARLY_RELEASE && THREAD_X % 32 == 0)                            \
-                    mbarrier_arrive(&w, bar);                                                  \
+                    mbarrier_arrive(bar);                                                      \
                 WARP_BARRIER();                                                                \
                 if ((fault) == EARLY_RELEASE)                                                  \
-                    mbarrier_wait(&w, bar, i / STAGES % 2);                                    \
+                    mbarrier_wait(bar, i / STAGES % 2);                                        \
                 if ((fault) != NO_WAIT_FOR_PRODUCTS || i + 1 < STEPS)                          \
                     WGMMA_WAIT(0);                                                             \
                 if ((fault) != EARLY_RELEASE && (fault) != NO_RELEASE && THREAD_X % 32 == 0)   \
-                    mbarrier_arrive(&w, bar);                                                  \
+                    mbarrier_arrive(bar);                                                      \
             }                                                                                  \
             for (int r = 0; r < 32; r++)                                                       \
                 d[THREAD_X * 32 + r] = acc[r];                                                 \

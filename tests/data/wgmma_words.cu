@@ -11,28 +11,27 @@ enum { THREADS = 128, COPY_BYTES = 24 * 128 };
     name(TENSOR_MAP(from), GLOBAL const int *RESTRICT place, GLOBAL u32 *RESTRICT out)         \
     {                                                                                          \
         SHARED(pool, WARPGROUP_SLACK + 3 * COPY_BYTES + MBARRIER_BYTES);                       \
-        WARPGROUPS(w, pool);                                                                   \
-        const u32 base = shared_base(&w), bar = base + 3 * COPY_BYTES;                         \
+        const u32 base = shared_base(pool), bar = base + 3 * COPY_BYTES;                       \
         if (THREAD_X == 0) {                                                                   \
-            mbarrier_init(&w, bar, 1);                                                         \
-            mbarriers_visible(&w);                                                             \
+            mbarrier_init(bar, 1);                                                             \
+            mbarriers_visible();                                                               \
         }                                                                                      \
         BARRIER();                                                                             \
         if (THREAD_X == 0) {                                                                   \
-            mbarrier_expect(&w, bar, 3 * (n));                                                 \
+            mbarrier_expect(bar, 3 * (n));                                                     \
             for (int i = 0; i < 3; i++)                                                        \
-                copy_box_3d(&w, base + i * COPY_BYTES, from, place[3 * i], place[3 * i + 1],   \
+                copy_box_3d(base + i * COPY_BYTES, from, place[3 * i], place[3 * i + 1],       \
                             place[3 * i + 2], bar);                                            \
         }                                                                                      \
         BARRIER();                                                                             \
-        mbarrier_wait(&w, bar, 0);                                                             \
+        mbarrier_wait(bar, 0);                                                                 \
         LOCAL const unsigned char *const at = POOL_AT(pool, base);                             \
         for (int i = THREAD_X; i < 3 * COPY_BYTES / 4; i += THREADS)                           \
             out[i] = ((LOCAL const u32 *)at)[i];                                               \
     }
 
 #ifdef OT_OPENCL
-#define POOL_AT(pool, base) ((pool) + (base))
+#define POOL_AT(pool, base) races_shared(base)
 #else
 #define POOL_AT(pool, base) ((pool) + ((base) - (u32)__cvta_generic_to_shared(pool)))
 #endif
@@ -44,15 +43,14 @@ KERNEL_ALONE(THREADS)
 stores(TENSOR_MAP(to), GLOBAL const int *RESTRICT place, GLOBAL const u32 *RESTRICT in)
 {
     SHARED(pool, WARPGROUP_SLACK + 3 * COPY_BYTES);
-    WARPGROUPS(w, pool);
-    const u32 base = shared_base(&w);
+    const u32 base = shared_base(pool);
     for (int i = THREAD_X; i < 3 * COPY_BYTES / 4; i += THREADS)
-        shared_write(&w, base + 4 * (u32)i, in[i]);
+        shared_write(base + 4 * (u32)i, in[i]);
     shared_visible();
     BARRIER();
     if (THREAD_X == 0) {
         for (int i = 0; i < 3; i++)
-            store_box_3d(&w, to, place[3 * i], place[3 * i + 1], place[3 * i + 2],
+            store_box_3d(to, place[3 * i], place[3 * i + 1], place[3 * i + 2],
                          base + i * COPY_BYTES);
         stores_commit();
         STORES_WAIT(0);
@@ -74,32 +72,30 @@ KERNEL(1, 1, 1) pairs(GLOBAL const float *RESTRICT in, GLOBAL u32 *RESTRICT out)
          GLOBAL sum *RESTRICT d)                                                               \
     {                                                                                          \
         SHARED(pool, WARPGROUP_SLACK + (64 + (n)) * 128 + 2 * MBARRIER_BYTES);                 \
-        WARPGROUPS(w, pool);                                                                   \
-        const u32 a = shared_base(&w), b = a + 64 * 128, bar = b + (n)*128;                    \
+        const u32 a = shared_base(pool), b = a + 64 * 128, bar = b + (n)*128;                  \
         const u32 other = bar + MBARRIER_BYTES;                                                \
         sum acc[(n) / 2];                                                                      \
         if (THREAD_X == 0) {                                                                   \
-            mbarrier_init(&w, bar, 1);                                                         \
-            mbarrier_init(&w, other, 4);                                                       \
-            mbarriers_visible(&w);                                                             \
+            mbarrier_init(bar, 1);                                                             \
+            mbarrier_init(other, 4);                                                           \
+            mbarriers_visible();                                                               \
         }                                                                                      \
         BARRIER();                                                                             \
         if (THREAD_X == 0) {                                                                   \
-            mbarrier_expect(&w, bar, (64 + (n)) * 128 + (fault[0] == 2 ? 16 : 0));           \
-            copy_box_3d(&w, a, map_a, 0, 0, 0, bar);                                           \
-            copy_box_3d(&w, b, map_b, 0, 0, 0, bar);                                           \
+            mbarrier_expect(bar, (64 + (n)) * 128 + (fault[0] == 2 ? 16 : 0));                 \
+            copy_box_3d(a, map_a, 0, 0, 0, bar);                                               \
+            copy_box_3d(b, map_b, 0, 0, 0, bar);                                               \
         }                                                                                      \
         if (THREAD_X % 32 == 0)                                                                \
-            mbarrier_arrive(&w, other);                                                        \
+            mbarrier_arrive(other);                                                            \
         BARRIER();                                                                             \
-        mbarrier_wait(&w, bar, 0);                                                             \
-        mbarrier_wait(&w, other, fault[0] == 1 ? 1 : 0);                                       \
+        mbarrier_wait(bar, 0);                                                                 \
+        mbarrier_wait(other, fault[0] == 1 ? 1 : 0);                                           \
         UNROLL for (int r = 0; r < (n) / 2; r++) acc[r] = (sum)(THREAD_X + 1000 * fault[1]);   \
-        BARRIER(); /* what a thread finds broken, all see */                                   \
         wgmma_keep(acc, n);                                                                    \
         wgmma_fence();                                                                         \
         UNROLL for (int s = 0; s < 4; s++)                                                     \
-            WGMMA(type, n, &w, acc, rows_128(a + 32 * s), rows_128(b + 32 * s),                \
+            WGMMA(type, n, acc, rows_128(a + 32 * s), rows_128(b + 32 * s),                    \
                   s > 0 || fault[1]);                                                          \
         wgmma_commit();                                                                        \
         WGMMA_WAIT(0);                                                                         \

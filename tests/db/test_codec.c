@@ -86,7 +86,7 @@ static void seal(ot_text *bytes)
     uint32_t head[2];
     memcpy(head, bytes->s, 8);
     uint64_t parts[3] = {head[0], head[1], ot_hash64(bytes->s + 16, bytes->n - 16)};
-    uint64_t sum = ot_hash64(parts, sizeof(parts));
+    uint64_t sum = ot_hash64(parts, sizeof parts);
     memcpy(bytes->s + 8, &sum, 8);
 }
 
@@ -133,7 +133,7 @@ static void newer_format(void **state)
 static bool same_digest(const optune_record *a, const optune_record *b)
 {
     ot_digest one = ot_record_digest(a), two = ot_record_digest(b);
-    return memcmp(one.byte, two.byte, sizeof(one.byte)) == 0;
+    return memcmp(one.byte, two.byte, sizeof one.byte) == 0;
 }
 
 static void record_identity(void **state)
@@ -179,7 +179,7 @@ static void devices(void **state)
     ot_text bytes = {0};
     check_ok(ot_device_encode(&device, &bytes, &err));
     check_ok(ot_device_decode(bytes.s, bytes.n, &back, &err));
-    assert_memory_equal(&device, &back, sizeof(device));
+    assert_memory_equal(&device, &back, sizeof device);
     bytes.s[bytes.n - 1] ^= 1;
     assert_int_equal(ot_device_decode(bytes.s, bytes.n, &back, &err), OPTUNE_EDAMAGED);
     assert_int_equal(ot_device_decode(bytes.s, 7, &back, &err), OPTUNE_EDAMAGED);

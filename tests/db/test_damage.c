@@ -43,7 +43,7 @@ static void killed_writers_lose_nothing_committed(void **state)
             for (int i = next; i < MOST; i++) {
                 optune_record record = some_record(i);
                 if (ot_store_put(store, &record, 1, NULL, &err) < 0 ||
-                    write(pipe_end[1], &i, sizeof(i)) != sizeof(i))
+                    write(pipe_end[1], &i, sizeof i) != sizeof i)
                     _exit(1);
             }
             _exit(0);
@@ -51,13 +51,13 @@ static void killed_writers_lose_nothing_committed(void **state)
         close(pipe_end[1]);
         int wanted = (int)optune_random_below(&seed, 12), number;
         for (int i = 0; i < wanted; i++) {
-            assert_int_equal(read(pipe_end[0], &number, sizeof(number)), sizeof(number));
+            assert_int_equal(read(pipe_end[0], &number, sizeof number), sizeof number);
             committed[number] = 1;
         }
         /* Anywhere in the next commit, or in opening. */
         kill(child, SIGKILL);
         assert_int_equal(waitpid(child, NULL, 0), child);
-        while (read(pipe_end[0], &number, sizeof(number)) == sizeof(number))
+        while (read(pipe_end[0], &number, sizeof number) == sizeof number)
             committed[number] = 1;
         close(pipe_end[0]);
         ot_store *store;
@@ -220,8 +220,8 @@ static void damaged_values_are_passed_over_and_mended(void **state)
     /* One record's time, in whatever pages it was ever written to. */
     double time = some_record(13).time;
     int places = 0;
-    for (size_t i = 0; i + sizeof(time) <= sound.n; i++) {
-        if (memcmp(sound.s + i, &time, sizeof(time)) == 0) {
+    for (size_t i = 0; i + sizeof time <= sound.n; i++) {
+        if (memcmp(sound.s + i, &time, sizeof time) == 0) {
             sound.s[i] ^= 1;
             places++;
         }
@@ -291,7 +291,7 @@ static void newer_layout_is_refused(void **state)
     check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     check_ok(ot_writer_begin(store, &writer, &err));
     check_ok(ot_writer_put(&writer, OT_TABLE_META, (ot_bytes){"schema", 6},
-                           (ot_bytes){&schema, sizeof(schema)}, NULL, &err));
+                           (ot_bytes){&schema, sizeof schema}, NULL, &err));
     check_ok(ot_writer_commit(&writer, &err));
     ot_store_close(store);
     assert_int_equal(ot_store_open(store_dir, OT_STORE_READ, &store, &err), OPTUNE_EVERSION);

@@ -25,9 +25,9 @@ static int setup(void **state)
     unsetenv("HTTPS_PROXY");
     unsetenv("all_proxy");
     unsetenv("ALL_PROXY");
-    if (ot_temp_dir(dir, sizeof(dir), NULL) < 0)
+    if (ot_temp_dir(dir, sizeof dir, NULL) < 0)
         return -1;
-    snprintf(path, sizeof(path), "%s/fetched", dir);
+    snprintf(path, sizeof path, "%s/fetched", dir);
     have_server = https_start(&server);
     if (!have_server)
         print_message("no `openssl` program: tests against a server are skipped\n");
@@ -107,7 +107,7 @@ static void certificates_are_verified(void **state)
         skip();
     optune_err err;
     char other[4200], key[4200];
-    snprintf(other, sizeof(other), "%s/other", server.dir);
+    snprintf(other, sizeof other, "%s/other", server.dir);
     snprintf(key, sizeof(key), "%s/other.key", server.dir);
     https_certificate(other, key);
     https_put(&server, "a.log", OK_HEAD, "x");
@@ -117,7 +117,7 @@ static void certificates_are_verified(void **state)
     check_nothing();
     /* The right certificate under another name. */
     char url[256];
-    snprintf(url, sizeof(url), "https://localhost:%d/a.log", server.port);
+    snprintf(url, sizeof url, "https://localhost:%d/a.log", server.port);
     assert_int_equal(fetch(url, NULL, &err), OPTUNE_ENET);
     check_contains(err.text, "'localhost'");
     check_nothing();
@@ -159,8 +159,8 @@ static void redirects(void **state)
     https_put(&server, "end", OK_HEAD, "arrived");
     for (int i = 0; i < 7; i++) {
         char name[8], next[8];
-        snprintf(name, sizeof(name), "r%d", i);
-        snprintf(next, sizeof(next), "r%d", i - 1);
+        snprintf(name, sizeof name, "r%d", i);
+        snprintf(next, sizeof next, "r%d", i - 1);
         ot_text_clear(&head);
         ot_text_printf(&head, "HTTP/1.0 302 Found\r\nLocation: %s\r\n",
                        https_url(&server, i ? next : "end"));
@@ -211,12 +211,12 @@ static void time_limits(void **state)
     int silent = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
+    socklen_t size = sizeof address;
     assert_int_equal(bind(silent, (struct sockaddr *)&address, size), 0);
     assert_int_equal(listen(silent, 5), 0);
     assert_int_equal(getsockname(silent, (struct sockaddr *)&address, &size), 0);
     char url[64];
-    snprintf(url, sizeof(url), "https://127.0.0.1:%d/x", ntohs(address.sin_port));
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/x", ntohs(address.sin_port));
     const ot_fetch limits[] = {{.total_s = 0.2}, {.connect_s = 0.2}};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(ot_http_fetch(url, path, &limits[i], &err), OPTUNE_ENET);
@@ -243,10 +243,10 @@ static void *fetch_one(void *arg)
 {
     const int *number = arg;
     char own[4300];
-    snprintf(own, sizeof(own), "%s.%d", path, *number);
+    snprintf(own, sizeof own, "%s.%d", path, *number);
     optune_err err;
     char url[256];
-    snprintf(url, sizeof(url), "https://127.0.0.1:%d/many", server.port);
+    snprintf(url, sizeof url, "https://127.0.0.1:%d/many", server.port);
     intptr_t status = ot_http_fetch(url, own, &(ot_fetch){.ca_file = server.ca_file}, &err);
     unlink(own);
     return (void *)status;

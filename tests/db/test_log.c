@@ -14,9 +14,9 @@ static char dir[4096], path[4200];
 static int setup(void **state)
 {
     (void)state;
-    if (ot_temp_dir(dir, sizeof(dir), NULL) < 0)
+    if (ot_temp_dir(dir, sizeof dir, NULL) < 0)
         return -1;
-    snprintf(path, sizeof(path), "%s/a.log", dir);
+    snprintf(path, sizeof path, "%s/a.log", dir);
     return 0;
 }
 
@@ -59,12 +59,12 @@ static int note(void *arg, const ot_log_line *line)
     if (!line->ours) {
         /* The codec wants an identity, which others' lines do not have yet. */
         record.call = record.target = record.device = "";
-        snprintf(s->target, sizeof(s->target), "%s", line->target_text);
-        snprintf(s->task, sizeof(s->task), "%s", line->task_name);
-        snprintf(s->template_key, sizeof(s->template_key), "%s",
+        snprintf(s->target, sizeof s->target, "%s", line->target_text);
+        snprintf(s->task, sizeof s->task, "%s", line->task_name);
+        snprintf(s->template_key, sizeof s->template_key, "%s",
                  line->template_key ? line->template_key : "");
         char *args = json_dumps(line->args, JSON_COMPACT);
-        snprintf(s->args, sizeof(s->args), "%s", args);
+        snprintf(s->args, sizeof s->args, "%s", args);
         free(args);
     } else {
         assert_null(line->args);
@@ -169,7 +169,7 @@ static void version_02_line(void **state)
         "\"entity\": [[\"tile_y\", \"sp\", [-1, 8]], [\"u\", \"ot\", 1]]}, "
         "\"result\": [[4e-05, 2e-05, 3e-05], 0, 14.1, 1535423916.7], \"version\": 0.2, "
         "\"tvm_version\": \"0.7.dev0\"}\n";
-    seen s = read_text(text, sizeof(text) - 1);
+    seen s = read_text(text, sizeof text - 1);
     assert_int_equal(s.lines, 1);
     assert_string_equal(s.problem[0], "");
     assert_int_equal(s.ours, 0);
@@ -196,7 +196,7 @@ static void version_01_line(void **state)
         "5, "
         "\"t\": \"winograd\", \"c\": null, \"e\": [[\"a\", \"an\", [\"none\"]]]}], "
         "\"r\": [[1000000000.0], 4, 1.5, 9.5], \"v\": 0.1}";
-    seen s = read_text(text, sizeof(text) - 1); /* its newline is missing, the line is whole */
+    seen s = read_text(text, sizeof text - 1); /* its newline is missing, the line is whole */
     assert_int_equal(s.lines, 1);
     assert_string_equal(s.problem[0], "");
     assert_string_equal(s.template_key, "winograd");
@@ -329,7 +329,7 @@ static void appending(void **state)
     assert_int_equal(s.numbers[4], 5);
     assert_int_equal(s.ours, 3);
     assert_int_equal(s.devices, 1);
-    assert_memory_equal(&s.device, &device, sizeof(device));
+    assert_memory_equal(&s.device, &device, sizeof device);
     ot_log_close(NULL);
     ot_arena_release(&s.arena);
 }
@@ -419,7 +419,7 @@ static void real_logs(void **state)
         optune_err err;
         census c = {0};
         char name[4200];
-        snprintf(name, sizeof(name), "%s/data/tophub/%s",
+        snprintf(name, sizeof name, "%s/data/tophub/%s",
                  shared ? shared : OT_SOURCE_DIR "/../shared", logs[i].name);
         if (!ot_exists(name))
             continue;

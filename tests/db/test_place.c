@@ -99,7 +99,7 @@ static void a_file_in_the_way(void **state)
     optune_err err;
     ot_store *store;
     char file[4200];
-    snprintf(file, sizeof(file), "%s/store", store_dir);
+    snprintf(file, sizeof file, "%s/store", store_dir);
     check_ok(ot_write_file(file, "x", 1, &err));
     assert_int_equal(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err), OPTUNE_ESTORE);
     check_contains(err.text, file);

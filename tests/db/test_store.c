@@ -173,7 +173,7 @@ static void walking(void **state)
     optune_err err;
     ot_store *store;
     double sum = 0, expected = 0;
-    optune_record *record = ot_alloc(N * sizeof(*record));
+    optune_record *record = ot_alloc(N * sizeof *record);
     for (int i = 0; i < N; i++) {
         record[i] = some_record(i);
         record[i].time = i;
@@ -210,7 +210,7 @@ static void devices(void **state)
     check_ok(ot_store_put_device(store, &device, &err));
     check_ok(ot_store_devices(store, &arena, &all, &n, &err));
     assert_int_equal(n, 2);
-    assert_memory_equal(&all[0], &device, sizeof(device));
+    assert_memory_equal(&all[0], &device, sizeof device);
     check_ok(ot_store_device(store, "cpu:b", &got, &err));
     assert_int_equal(got.cores, 64);
     assert_int_equal(ot_store_device(store, "cpu:c", &got, &err), OPTUNE_ENOENT);
@@ -225,7 +225,7 @@ static void opened_twice_in_one_process(void **state)
     optune_err err;
     ot_store *writer, *reader;
     char again[4200];
-    snprintf(again, sizeof(again), "%s/.", store_dir); /* another name of the same place */
+    snprintf(again, sizeof again, "%s/.", store_dir); /* another name of the same place */
     optune_record record = some_record(1), *found;
     ot_question question = question_of(&record);
     int n;

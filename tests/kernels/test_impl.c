@@ -9,12 +9,12 @@
  * one thread and on OpenCL (`unoptimized`), every third one with random configs, too; two
  * threads and OpenCL's optimizing compiler see some samples of each implementation, its first
  * among them. Generic implementations, few bodies for all operators, are computed on one sample
- * in twelve, their first among them. `emulated` is PoCL that computes tensor-core words
- * (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run there.
- * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
- * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
- * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many processes,
- * OPTUNE_TEST_SEED draws other configs.
+ * in twelve, their first among them. `emulated` is the OpenCL of tests/races, which has CUDA's
+ * words (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run
+ * there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how
+ * many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its
+ * samples. OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many
+ * processes, OPTUNE_TEST_SEED draws other configs.
  */
 #include "support/check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensor-core words of kernels/common/mma_gpu.h as OpenCL computes them, each against a
- * plain loop over matrices, so that bodies verified with them are verified against the PTX
- * ISA's layouts. For CUDA the same kernels must compile.
+ * The tensor-core words of kernels/common/mma_gpu.h as the emulation has them (tests/races),
+ * each against a plain loop over matrices, so that bodies verified with them are verified
+ * against the PTX ISA's layouts. For CUDA the same kernels must compile.
  */
 #include "support/check.h"
 
@@ -15,25 +15,25 @@ enum { THREADS = 64, WARPS = 2, MT = 2, NT = 3, POISON = 0xFF };
 
 static const char *const files[] = {"kernels/common/gpu.h", "kernels/common/mma_gpu.h",
                                     "tests/data/mma_words.cu", NULL};
-static words opencl;
+static words emulated;
 
 static int setup(void **state)
 {
     (void)state;
-    words_open(&opencl, "sm_80", files);
+    words_open(&emulated, "sm_80", files);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    words_close(&opencl);
+    words_close(&emulated);
     return 0;
 }
 
 static void run(const char *kernel, const words_array *arrays, int n)
 {
-    words_run(&opencl, kernel, THREADS, arrays, n);
+    words_run(&emulated, kernel, THREADS, arrays, n);
 }
 
 static void fill(uint8_t *p, size_t n, uint64_t seed)

@@ -83,10 +83,10 @@ static void sample_text(const optune_op *op, const char *text, const optune_call
 {
     optune_err err = {0};
     optune_call call = *parsed;
-    const int rc = ot_call_infer(&call, &err);
-    if (rc != OPTUNE_OK || !ot_call_static(&call))
+    const int status = ot_call_infer(&call, &err);
+    if (status != OPTUNE_OK || !ot_call_static(&call))
         print_error("%s: not all types are known\n", text);
-    assert_int_equal(rc, OPTUNE_OK);
+    assert_int_equal(status, OPTUNE_OK);
     assert_true(ot_call_static(&call));
     check_round_trip(&call);
     assert_true(!op->flops || ot_call_flops(&call) > 0);

@@ -2,7 +2,7 @@
 /*
  * Products by warpgroups: what their rows refuse, each limit from both sides, configs whose
  * blocks go over several tiles of several batches with partial edges, on the emulated target,
- * where a wait for what never comes is a wrong result (the contract tests' samples are too
+ * where a wait for what never comes fails the launch (the contract tests' samples are too
  * small for either), and that there are the registers for which warpgroups ask.
  */
 #include "support/check.h"

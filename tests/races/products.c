@@ -92,13 +92,7 @@ static float as_float(uint32_t bits)
     return f;
 }
 
-typedef union sum {
-    float f;
-    int32_t i;
-} sum;
-
-/* 4 bytes of depth; types are numbered as words.h does. */
-static sum step(int type, sum s, uint32_t a, uint32_t b)
+races_sum races_step(int type, races_sum s, uint32_t a, uint32_t b)
 {
     for (int h = 0; type == 0 && h < 32; h += 16)
         s.f = fmaf(races_float_of_half((uint16_t)(a >> h)),
@@ -127,15 +121,16 @@ static void compute(const product *p)
     const int warp = races_thread / 32 % 4, lane = races_thread % 32;
     int bytes;
     const unsigned char *pool = races_pool_of(races_rank(), &bytes);
-    sum *d = p->d;
+    races_sum *d = p->d;
     for (int r = 0; r < p->n / 2; r++) {
         const int row = 16 * warp + lane / 4 + r / 2 % 2 * 8;
         const int col = r / 4 * 8 + lane % 4 * 2 + r % 2;
-        sum s = {0};
+        races_sum s = {0};
         if (p->add)
             s = d[r];
         for (int k = 0; k < 8; k++)
-            s = step(p->type, s, word_at(pool, p->a, row, k), word_at(pool, p->b, col, k));
+            s = races_step(p->type, s, word_at(pool, p->a, row, k),
+                           word_at(pool, p->b, col, k));
         d[r] = s;
     }
 }

@@ -14,14 +14,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The instrumentation is asked of clang's inner program: the outer one would link a runtime. */
 /* clang-format off */
 static const char *const clang_words[] = {
     "-x", "cl", "-Xclang", "-finclude-default-header", "-Xclang", "-cl-ext=+all",
     "-D__OPENCL_VERSION__=120", "-Dcl_khr_fp64=1", "-include", RACES_WORDS, "-w", "-O1",
-    "-gline-tables-only", "-fPIC", "-fno-vectorize", "-fno-slp-vectorize", "-Xclang",
-    "-fsanitize=thread", "-shared", "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove",
-    "-Wl,--wrap=memset"};
+    "-gline-tables-only", "-fPIC", "-shared"};
+/* The calls are asked of clang's inner program: the outer one would link a runtime. */
+static const char *const watching_words[] = {
+    "-fno-vectorize", "-fno-slp-vectorize", "-Xclang", "-fsanitize=thread",
+    "-Wl,--wrap=memcpy", "-Wl,--wrap=memmove", "-Wl,--wrap=memset"};
 /* clang-format on */
 
 bool races_find_clang(char *path, size_t size)
@@ -70,6 +71,8 @@ static int compile(cl_program p, const char *options, const char *dir, optune_er
     optune_argv_add(&argv, clang);
     for (int i = 0; i < OT_COUNT(clang_words); i++)
         optune_argv_add(&argv, clang_words[i]);
+    for (int i = 0; races_watched() && i < OT_COUNT(watching_words); i++)
+        optune_argv_add(&argv, watching_words[i]);
     char *kept = strdup(options), *rest;
     for (char *word = strtok_r(kept, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         if (strcmp(word, "-cl-opt-disable"))

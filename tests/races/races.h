@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for libOpenCL.so.1 that looks for what a GPU does not forgive. It compiles a body
- * with clang, which calls a function here for every access to memory (-fsanitize=thread), and
- * runs a block with one fiber for each thread, in an order of its own. opencl.c and programs.c are
- * the API, fibers.c switches and schedules, shadow.c knows who read and wrote what and reports,
- * words.c has the functions that bodies call, warpgroups.c and products.c those of compute
- * capability 9.0.
+ * The emulation of a GPU: a stand-in for libOpenCL.so.1 that knows the words of CUDA that
+ * bodies use and looks for what a GPU does not forgive. It compiles a body with clang and runs
+ * a block with one fiber for each thread, in an order of its own. opencl.c and programs.c are
+ * the API, fibers.c switches and schedules, words.c has the functions that bodies call,
+ * tensor.c those of tensor cores, warpgroups.c and products.c those of compute capability 9.0.
  *
- * A launch with a report fails. Reports go to the file that OPTUNE_RACES names, else to stderr.
- * x86-64 alone: a kernel's arguments are passed as its calling convention has them.
+ * Where OPTUNE_RACES is set, clang also calls a function here for every access to memory
+ * (-fsanitize=thread), and shadow.c knows who read and wrote what: several times as slow.
+ *
+ * A launch with a report fails. Reports go to the file that OPTUNE_RACES names, without it to
+ * stderr. It is for x86-64 alone: a kernel's arguments are passed as its calling convention has
+ * them.
  */
 #ifndef OPTUNE_TESTS_RACES_H
 #define OPTUNE_TESTS_RACES_H
@@ -134,6 +137,12 @@ uint64_t races_random(void);
 void races_report(const char *what, const void *place, uint32_t other_place, int thread);
 int races_reports(void); /* of this launch */
 void races_begin(void);  /* a launch */
+/* Whether it is looked who reads and writes what: where OPTUNE_RACES is set. */
+bool races_watched(void);
+/* The thread at work reads or writes these bytes by a word that stands at `place`. What is read
+ * `ahead` may be used by nobody, and then written by nobody. */
+void races_reads(const void *p, size_t n, bool ahead, const void *place);
+void races_writes(const void *p, size_t n, const void *place);
 
 #define RACES_HERE __builtin_return_address(0)
 
@@ -158,9 +167,23 @@ bool races_products_left(void);
 /* Whose product of these bytes is under way; -1: nobody's. */
 int races_multiplying(int rank, uint32_t at, int bytes);
 
+/* The sum of a product: a float, or an integer of s8's. */
+typedef union races_sum {
+    float f;
+    int32_t i;
+} races_sum;
+
+/* `s` and what 4 bytes of depth add to it; types are numbered as words.h does. */
+races_sum races_step(int type, races_sum s, uint32_t a, uint32_t b);
+
+/* ---- tensor.c ---------------------------------------------------------------------------- */
+
+void races_tensor_begin(void); /* blocks */
+
 /* ---- words.c ----------------------------------------------------------------------------- */
 
 float races_float_of_half(uint16_t bits);
 uint16_t races_half_of_float(float f);
+uint32_t races_tf32(uint32_t bits);
 
 #endif

@@ -29,6 +29,11 @@ static bool ahead; /* it is read ahead of a use that may not come */
 
 /* ---- reports ----------------------------------------------------------------------------- */
 
+bool races_watched(void)
+{
+    return getenv("OPTUNE_RACES") != NULL;
+}
+
 void races_begin(void)
 {
     n_seen = 0;
@@ -198,14 +203,19 @@ static void check_aligned(const char *p, size_t n, bool write, const void *place
     check(p, n, write, place);
 }
 
-uint16_t races_read_ahead(const uint16_t *p);
-
-uint16_t races_read_ahead(const uint16_t *p)
+void races_reads(const void *p, size_t n, bool is_ahead, const void *place)
 {
-    ahead = true;
-    check((const char *)p, sizeof *p, false, RACES_HERE);
+    if (!races_watched())
+        return;
+    ahead = is_ahead;
+    check(p, n, false, place);
     ahead = false;
-    return *p;
+}
+
+void races_writes(const void *p, size_t n, const void *place)
+{
+    if (races_watched())
+        check(p, n, true, place);
 }
 
 /* ---- what clang calls -------------------------------------------------------------------- */

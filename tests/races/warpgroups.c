@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BASE = 1024 /* WARPGROUP_SLACK, where places begin */ };
 enum { BARRIERS = 256, COPIES = 4096, STORES = 4096 };
 enum { MOST_BYTES = (1 << 20) - 1 /* a barrier counts */ };
 
@@ -54,6 +55,7 @@ void races_warpgroups_begin(void)
         pool[r] = NULL;
     }
     races_products_begin();
+    races_tensor_begin();
 }
 
 void races_warpgroups_end(void)
@@ -82,18 +84,26 @@ bool races_in_pool(const char *p)
     return false;
 }
 
-void races_pool(int bytes);
+uint32_t races_pool(int bytes);
+const unsigned char *races_shared(uint32_t address);
 
-void races_pool(int bytes)
+/* The block's own, from which it uses what is behind the first 1024 bytes. */
+uint32_t races_pool(int bytes)
 {
     const int r = races_rank();
     if (pool[r])
-        return;
+        return BASE;
     pool_bytes = bytes;
     pool[r] = malloc((size_t)bytes);
     if (!pool[r])
         abort();
     memset(pool[r], 255, (size_t)bytes);
+    return BASE;
+}
+
+const unsigned char *races_shared(uint32_t address)
+{
+    return pool[races_rank()] + address;
 }
 
 /* ---- barriers in shared memory ----------------------------------------------------------- */
@@ -188,11 +198,6 @@ static int64_t element_of(const map *m, int64_t i, int64_t j, int64_t k)
     return inside ? i * m->element + j * m->stride[1] + k * m->stride[2] : -1;
 }
 
-static uint32_t rounded_to_tf32(uint32_t w)
-{
-    return (w & 0x7F800000) == 0x7F800000 ? w : (w + 0x1000) & 0xFFFFE000;
-}
-
 /* One element of the box between the tensor and shared memory; `at`, its byte there. */
 static void move_element(const box *b, int64_t element, int at, bool out)
 {
@@ -205,7 +210,7 @@ static void move_element(const box *b, int64_t element, int at, bool out)
     if (element >= 0)
         memcpy(&word, b->tensor + element, (size_t)n);
     if (b->map.tf32)
-        word = rounded_to_tf32(word);
+        word = races_tf32(word);
     for (int i = 0; i < n; i++)
         *byte_of(b, at + i) = (unsigned char)(word >> 8 * i);
 }

@@ -75,13 +75,28 @@ void races_swap(void *y, const void *x, int bytes, int reach)
 
 /* ---- 16-bit floats ----------------------------------------------------------------------- */
 
-float races_float_of_half(uint16_t bits)
+static float float_of_half(uint16_t bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
     const float f = exponent == 31  ? fraction ? NAN : INFINITY
                     : exponent == 0 ? ldexpf((float)fraction, -24)
                                     : ldexpf((float)(fraction + 1024), exponent - 25);
     return bits >> 15 ? -f : f;
+}
+
+float races_float_of_half(uint16_t bits)
+{
+    static float of[65536];
+    if (of[1] == 0)
+        for (int i = 0; i < 65536; i++)
+            of[i] = float_of_half((uint16_t)i);
+    return of[bits];
+}
+
+/* To the nearest, ties away from zero. */
+uint32_t races_tf32(uint32_t bits)
+{
+    return (bits & 0x7F800000) == 0x7F800000 ? bits : (bits + 0x1000) & 0xFFFFE000;
 }
 
 /* To nearest, ties to even: scaled so that a unit is the last place. */

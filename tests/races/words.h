@@ -1,29 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands in front of every body that the stand-in compiles (OpenCL C, not the host's): words
- * of a warp for which a warp is enough, and the words of kernels/common/wgmma_gpu.h as
- * functions of the stand-in, so that copies, products and stores are under way until they are
- * waited for and the roles of a body run side by side. Only names; the functions are in words.c
- * and warpgroups.c, and what they mean is said in those headers.
+ * What stands in front of every body that the stand-in compiles (OpenCL C, not the host's): the
+ * words of kernels/common that CUDA alone has, those of a warp (team.h), of tensor cores
+ * (mma_gpu.h) and of warpgroups (wgmma_gpu.h), as functions of the stand-in. Copies, products and
+ * stores are under way until they are waited for, and the roles of a body run side by side. Only
+ * names; the functions are in words.c, tensor.c, warpgroups.c and products.c, and what they mean is
+ * said in those headers.
  */
 #ifndef OPTUNE_TESTS_RACES_WORDS_H
 #define OPTUNE_TESTS_RACES_WORDS_H
-
-#define OT_EXTERN_WORDS 1
-#define TEAM_SHUFFLES 1
 
 void races_warp_barrier(void);
 void races_swap(void *y, const void *x, int bytes, int reach);
 void races_cluster_barrier(void);
 float races_float_of_half(ushort bits);
 ushort races_half_of_float(float f);
-ushort races_read_ahead(const __local ushort *p);
 
-#define TEAM_SWAP(y, pool, t, x, reach) races_swap(&(y), &(x), (int)sizeof(x), reach)
-#define OT_WARP_BARRIER() races_warp_barrier()
-#define OT_READ_AHEAD(p, at) races_read_ahead((p) + (at))
+#define TEAM_COPY(y, x) __typeof__(x) y = x
+#define TEAM_SWAP(y, x, reach) races_swap(&(y), &(x), (int)sizeof(x), reach)
+#define WARP_BARRIER() races_warp_barrier()
 #define vload_half(at, p) races_float_of_half(((const ushort *)(p))[at])
 #define vstore_half_rte(f, at, p) (((ushort *)(p))[at] = races_half_of_float(f))
+
+/* Types of products. */
+#define RACES_f16 0
+#define RACES_bf16 1
+#define RACES_tf32 2
+#define RACES_s8 3
+
+/* ---- tensor cores ------------------------------------------------------------------------ */
+
+void races_ldmatrix(uint *r, int n, int trans, const __local void *row);
+void races_mma(int type, int mt, int nt, void *d, const uint *a, const uint *b);
+void races_cp_async(__local void *to, const __global void *from, int bytes, int size);
+void races_cp_async_commit(void);
+void races_cp_async_wait(int newest);
+uint races_tf32(uint bits);
+
+#define ldmatrix_x4(r, row) races_ldmatrix(r, 4, 0, row)
+#define ldmatrix_x4_trans(r, row) races_ldmatrix(r, 4, 1, row)
+#define ldmatrix_x2(r, row) races_ldmatrix(r, 2, 0, row)
+#define ldmatrix_x2_trans(r, row) races_ldmatrix(r, 2, 1, row)
+#define mma_f16(d, a, b) races_mma(RACES_f16, 1, 1, d, a, b)
+#define mma_bf16(d, a, b) races_mma(RACES_bf16, 1, 1, d, a, b)
+#define mma_tf32(d, a, b) races_mma(RACES_tf32, 1, 1, d, a, b)
+#define mma_s8(d, a, b) races_mma(RACES_s8, 1, 1, d, a, b)
+#define RACES_mma_f16 RACES_f16
+#define RACES_mma_bf16 RACES_bf16
+#define RACES_mma_tf32 RACES_tf32
+#define RACES_mma_s8 RACES_s8
+#define RACES_TYPE(word) RACES_##word
+#define RACES_TYPE_OF(word) RACES_TYPE(word)
+#define MMA_TILE(word, mt, nt, d, a, b)                                                        \
+    races_mma(RACES_TYPE_OF(word), mt, nt, &(d)[0][0][0], &(a)[0][0], &(b)[0][0])
+#define tf32_of_float(bits) races_tf32(bits)
+#define cp_async_16(to, from) races_cp_async(to, from, 16, 16)
+#define cp_async_16_zero(to, from, bytes) races_cp_async(to, from, bytes, 16)
+#define cp_async_8_zero(to, from, bytes) races_cp_async(to, from, bytes, 8)
+#define cp_async_4_zero(to, from, bytes) races_cp_async(to, from, bytes, 4)
+#define cp_async_commit() races_cp_async_commit()
+#define CP_ASYNC_WAIT(newest) races_cp_async_wait(newest)
 
 /* ---- warpgroups -------------------------------------------------------------------------- */
 
@@ -31,11 +67,8 @@ typedef struct ot_map {
     long rank, element, swizzle, tf32, dim[5], stride[5], box[5];
 } ot_map;
 
-typedef struct warpgroups {
-    int thread;
-} warpgroups;
-
-void races_pool(int bytes);
+uint races_pool(int bytes);
+const __local uchar *races_shared(uint address); /* where tests look */
 void races_mbarrier_init(uint address, int threads);
 void races_mbarrier_count(int block, uint address, int threads, int bytes);
 void races_mbarrier_wait(uint address, uint parity);
@@ -51,48 +84,37 @@ void races_products_wait(int newest);
 
 enum { MBARRIER_BYTES = 8 };
 
-#define WARPGROUPS(w, shared_pool)                                                             \
-    warpgroups w;                                                                              \
-    races_pool((int)sizeof(shared_pool));                                                      \
-    w.thread = THREAD_X
 #define TENSOR_MAP(name) GLOBAL uchar *name##_tensor, const ot_map name##_map
 #define KERNEL_ALONE(x) KERNEL(x, 1, 1)
 #define KERNEL_CLUSTER(x, blocks)                                                              \
     __constant int races_cluster = blocks;                                                     \
     KERNEL(x, 1, 1)
 #define CLUSTER_BARRIER() races_cluster_barrier()
-#define FOR_SENDERS(block, rank, blocks)                                                       \
-    for (int block = (rank), ot_once = 1; ot_once; ot_once = 0)
-#define shared_base(w) ((u32)WARPGROUP_SLACK)
-#define warpgroup_of(w) ((w)->thread / 128)
+#define shared_base(pool) races_pool((int)sizeof(pool))
+#define warpgroup() (THREAD_X / 128)
 
-#define mbarrier_init(w, address, threads) races_mbarrier_init(address, threads)
-#define mbarrier_arrive(w, address) races_mbarrier_count(-1, address, 1, 0)
-#define mbarrier_arrive_in(w, address, block) races_mbarrier_count(block, address, 1, 0)
-#define mbarrier_expect(w, address, bytes) races_mbarrier_count(-1, address, 1, bytes)
-#define mbarrier_wait(w, address, parity) races_mbarrier_wait(address, parity)
-#define mbarriers_visible(w) ((void)(w))
+#define mbarrier_init(address, threads) races_mbarrier_init(address, threads)
+#define mbarrier_arrive(address) races_mbarrier_count(-1, address, 1, 0)
+#define mbarrier_arrive_in(address, block) races_mbarrier_count(block, address, 1, 0)
+#define mbarrier_expect(address, bytes) races_mbarrier_count(-1, address, 1, bytes)
+#define mbarrier_wait(address, parity) races_mbarrier_wait(address, parity)
+#define mbarriers_visible() ((void)0)
 
-#define copy_box_3d(w, to, map, x, y, z, barrier)                                              \
+#define copy_box_3d(to, map, x, y, z, barrier)                                                 \
     races_copy(1, to, map##_tensor, &map##_map, x, y, z, barrier)
-#define copy_box_3d_to_all(w, to, map, x, y, z, barrier, blocks)                               \
+#define copy_box_3d_to_all(to, map, x, y, z, barrier, blocks)                                  \
     races_copy(blocks, to, map##_tensor, &map##_map, x, y, z, barrier)
-#define store_box_3d(w, map, x, y, z, from) races_store(map##_tensor, &map##_map, x, y, z, from)
+#define store_box_3d(map, x, y, z, from) races_store(map##_tensor, &map##_map, x, y, z, from)
 #define stores_commit() races_stores_commit()
 #define STORES_WAIT(newest) races_stores_wait(newest)
 #define shared_visible() ((void)0)
-#define shared_write(w, address, word) races_shared_write(address, word)
-#define WARP_BARRIER() races_warp_barrier()
+#define shared_write(address, word) races_shared_write(address, word)
 #define halves_of_floats(a, b) (half_of_float(a) | (u32)half_of_float(b) << 16)
 #define bfloats_of_floats(a, b) (bfloat_of_float(a) | (u32)bfloat_of_float(b) << 16)
 
-#define RACES_f16 0
-#define RACES_bf16 1
-#define RACES_tf32 2
-#define RACES_s8 3
 #define rows_128(address)                                                                      \
     ((u64)((address) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62)
-#define WGMMA(type, n, w, d, a, b, add) races_product(OT_JOINED(RACES_, type), n, d, a, b, add)
+#define WGMMA(type, n, d, a, b, add) races_product(RACES_TYPE_OF(type), n, d, a, b, add)
 #define wgmma_fence() ((void)0)
 #define wgmma_commit() races_products_commit()
 #define WGMMA_WAIT(newest) races_products_wait(newest)

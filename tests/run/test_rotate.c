@@ -42,7 +42,7 @@ typedef struct bench {
     ot_bound bound;
 } bench;
 
-static void bind_launch(bench *b, int phase, ot_entry function, optune_stage *stage)
+static void bind_launch(bench *b, int phase, ot_function function, optune_stage *stage)
 {
     optune_launch *launch = &b->bound.launch[phase][b->bound.n[phase]++];
     const ot_session *s = &b->session;

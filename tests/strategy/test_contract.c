@@ -102,7 +102,7 @@ static void test_task_args_are_known(void **state)
     for (int i = 0; i < n; i++) {
         const optune_op *op = ot_op_find(impls[i]->op);
         char list[512];
-        assert_true(ot_copy(list, sizeof(list), impls[i]->task_args));
+        assert_true(ot_copy(list, sizeof list, impls[i]->task_args));
         char *rest = NULL;
         for (char *w = strtok_r(list, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
             w[strcspn(w, "?=")] = '\0';
@@ -125,7 +125,7 @@ static void check_plan(const optune_task *task, const optune_impl *impl,
                        const optune_config *config)
 {
     optune_err err = {0};
-    optune_plan *plan = ot_alloc(sizeof(*plan)), *again = ot_alloc(sizeof(*again));
+    optune_plan *plan = ot_alloc(sizeof *plan), *again = ot_alloc(sizeof *again);
     check_ok(ot_plan_make(task, impl, config, plan, &err));
     check_ok(ot_plan_make(task, impl, config, again, &err));
     for (int i = 0; i < plan->n_modules; i++) {
@@ -198,7 +198,7 @@ static void check_strategy(const optune_strategy *strategy, const char *text,
     optune_call call;
     check_ok(ot_call_parse(text, &call, &err));
     optune_target target = {.kind = "test", .n_keys = 1, .threads = device->threads};
-    assert_true(ot_copy(target.key[0], sizeof(target.key[0]), strategy->key));
+    assert_true(ot_copy(target.key[0], sizeof target.key[0], strategy->key));
     const optune_task task = {.call = &call, .target = &target, .device = device};
     ot_candidate *candidate = ot_alloc(OT_MAX_CANDIDATES * sizeof(*candidate));
     int n;
@@ -213,7 +213,7 @@ static void check_strategy(const optune_strategy *strategy, const char *text,
         }
     }
     /* something can always be chosen, or everything says why not */
-    ot_choice *choice = ot_alloc(sizeof(*choice));
+    ot_choice *choice = ot_alloc(sizeof *choice);
     if (ot_select(&task, NULL, 0, choice, &err) >= 0) {
         assert_int_equal(choice->tier, OT_TIER_PLEVEL);
         assert_int_equal(choice->winner, choice->default_row);

@@ -14,7 +14,7 @@ static void test_rows_in_tree(void **state)
     const optune_strategy *const *all = ot_strategies(&n);
     for (int i = 0; i < n; i++) {
         optune_err err = {0};
-        check_ok(ot_strategy_names(all[i], &err));
+        check_ok(ot_strategy_names(all[i], all, n, &err));
         for (const optune_strategy_row *row = all[i]->rows; row->impl; row++) {
             conditions += row->when != NULL;
             assert_true(!row->when || all[i]->dim); /* none in tree is for named dims only */

@@ -25,9 +25,9 @@ static const optune_impl impl_b = {
 static const optune_search search = {.name = "fake_search", .ask = ask};
 static ot_registry_mark in_tree; /* what there was before rows were added here */
 
-static void check_refused(int rc, int status, const optune_err *err, const char *reason)
+static void check_refused(int got, int status, const optune_err *err, const char *reason)
 {
-    assert_int_equal(rc, status);
+    assert_int_equal(got, status);
     check_contains(err->text, reason);
 }
 
@@ -150,8 +150,8 @@ static void test_keys_in_order(void **state)
     assert_ptr_equal(ot_strategy_find(&fake_op, &target), &again);
     check_ok(ot_strategy_add(&cuda, &err)); /* the first key of the target, though added last */
     assert_ptr_equal(ot_strategy_find(&fake_op, &target), &cuda);
-    ot_copy(target.key[0], sizeof(target.key[0]), "fgpu");
-    ot_copy(target.key[1], sizeof(target.key[1]), "fcuda");
+    ot_copy(target.key[0], sizeof target.key[0], "fgpu");
+    ot_copy(target.key[1], sizeof target.key[1], "fcuda");
     assert_ptr_equal(ot_strategy_find(&fake_op, &target), &again);
 }
 
@@ -233,7 +233,7 @@ static char dir[4096];
 static void compile(const char *name, const char *body, char *path, size_t size)
 {
     char source[4200];
-    snprintf(source, sizeof(source), "%s/%s.c", dir, name);
+    snprintf(source, sizeof source, "%s/%s.c", dir, name);
     snprintf(path, size, "%s/%s.so", dir, name);
     ot_text text = {0};
     optune_err err = {0};
@@ -277,7 +277,7 @@ static void test_plugin(void **state)
             "#define NAME \"plugged\"\n" PLUGIN_ROWS
             "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"good\", .impls = "
             "impls, .strategies = strategies, .targets = targets};",
-            path, sizeof(path));
+            path, sizeof path);
     added_targets = 0;
     check_ok(ot_plugin_load(path, add_target, &err));
     assert_int_equal(added_targets, 1);
@@ -304,7 +304,7 @@ static void test_plugin_all_or_nothing(void **state)
             "#define NAME \"halfway\"\n" PLUGIN_ROWS
             "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"partial\", .impls ="
             " impls, .strategies = strategies, .targets = targets};",
-            path, sizeof(path));
+            path, sizeof path);
     refuse_targets = true;
     check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_ECONFLICT, &err,
                   "refused: target 'fake_target' exists already");
@@ -325,19 +325,19 @@ static void test_bad_plugins(void **state)
     optune_err err = {0};
     check_refused(ot_plugin_load("/nonexistent/p.so", add_target, &err), OPTUNE_ENOENT, &err,
                   "cannot load plugin '/nonexistent/p.so'");
-    compile("empty", "int nothing;", path, sizeof(path));
+    compile("empty", "int nothing;", path, sizeof path);
     check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EUNSUPPORTED, &err,
                   "exports no symbol 'optune_plugin'");
     char expected[64];
-    snprintf(expected, sizeof(expected), "built for ABI %d, this is ABI %d", OPTUNE_ABI + 7,
+    snprintf(expected, sizeof expected, "built for ABI %d, this is ABI %d", OPTUNE_ABI + 7,
              OPTUNE_ABI);
-    compile("old", "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI + 7};", path, sizeof(path));
+    compile("old", "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI + 7};", path, sizeof path);
     check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EVERSION, &err, expected);
     compile("twice",
             "static const optune_target_row a = {.name = \"same\"};\n"
             "static const optune_target_row *const targets[] = {&a, &a, 0};\n"
             "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .targets = targets};",
-            path, sizeof(path));
+            path, sizeof path);
     check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_ECONFLICT, &err,
                   "target 'same' is there twice");
 }
@@ -349,7 +349,7 @@ static int add_rows(void **state)
     optune_err err = {0};
     if (ot_op_add(&fake_op, &err) < 0 || ot_impl_add(&impl, &err) < 0 ||
         ot_impl_add(&impl_b, &err) < 0 || ot_search_add(&search, &err) < 0 ||
-        ot_temp_dir(dir, sizeof(dir), &err) < 0) {
+        ot_temp_dir(dir, sizeof dir, &err) < 0) {
         print_error("%s\n", err.text);
         return -1;
     }

@@ -503,13 +503,13 @@ static int add_rows(void **state)
 {
     (void)state;
     optune_err err = {0};
-    int rc = ot_op_add(&fake_op, &err);
-    for (int i = 0; rc >= 0 && i < OT_COUNT(impls); i++)
-        rc = ot_impl_add(&impls[i], &err);
-    rc = rc < 0 ? rc : ot_strategy_add(&strategy, &err);
-    if (rc < 0)
+    int status = ot_op_add(&fake_op, &err);
+    for (int i = 0; status >= 0 && i < OT_COUNT(impls); i++)
+        status = ot_impl_add(&impls[i], &err);
+    status = status < 0 ? status : ot_strategy_add(&strategy, &err);
+    if (status < 0)
         print_error("%s\n", err.text);
-    return rc;
+    return status;
 }
 
 int main(void)

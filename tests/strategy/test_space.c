@@ -145,13 +145,13 @@ static void check_index_of(const char *text, int64_t index, const char *reason)
     optune_err err = {0};
     optune_config config;
     check_ok(ot_config_parse(text, &config, &err));
-    const int rc = ot_space_index_of(made, &config, &err);
+    const int status = ot_space_index_of(made, &config, &err);
     if (reason) {
-        assert_int_equal(rc, OPTUNE_ENOENT);
+        assert_int_equal(status, OPTUNE_ENOENT);
         check_contains(err.text, reason);
         return;
     }
-    check_ok(rc);
+    check_ok(status);
     assert_int_equal(config.index, index);
     assert_string_equal(config.entity[0].name, "tile"); /* back in the space's order */
     assert_int_equal(config.entity[0].v[0], 24);
@@ -239,7 +239,7 @@ static void test_split_neighbours(void **state)
                                    {12, 1, 2}, {6, 1, 4}, {12, 2, 1}, {6, 4, 1}};
     assert_int_equal(n, OT_COUNT(expected));
     for (int i = 0; i < OT_COUNT(expected); i++) {
-        memcpy(config.entity[0].v, expected[i], sizeof(expected[i]));
+        memcpy(config.entity[0].v, expected[i], sizeof expected[i]);
         check_ok(ot_space_index_of(made, &config, &err));
         assert_true(listed(out, n, config.index));
     }
@@ -378,12 +378,12 @@ static void test_misuse_is_kept(void **state)
     check_misuse(OPTUNE_EUSAGE, "does not cover");
     char name[16];
     for (int i = 0; i < 20; i++) {
-        snprintf(name, sizeof(name), "k%d", i);
+        snprintf(name, sizeof name, "k%d", i);
         optune_space_split(made, name, 5040, 3, NULL);
     }
     check_misuse(OPTUNE_ELIMIT, "too large to number");
     for (int i = 0; i <= OPTUNE_MAX_KNOBS; i++) {
-        snprintf(name, sizeof(name), "k%d", i);
+        snprintf(name, sizeof name, "k%d", i);
         optune_space_ints(made, name, 1, LIST(1));
     }
     check_misuse(OPTUNE_ELIMIT, "one too many");

@@ -136,7 +136,7 @@ static void reread(optune_config *config, reading how)
         if (how == OUTER_IGNORED && entity->kind == OPTUNE_KNOB_SPLIT)
             entity->v[0] = -1;
         if (how == BY_POSITION)
-            ot_copy(entity->name, sizeof(entity->name), ot_space_knob_name(space, i));
+            ot_copy(entity->name, sizeof entity->name, ot_space_knob_name(space, i));
     }
 }
 
@@ -146,8 +146,8 @@ static counts compare(const char *log, const char *task, void (*build)(const jso
 {
     counts seen = {0};
     char path[4096], name[256];
-    snprintf(name, sizeof(name), "tophub/%s", log);
-    if (!fake_shared(name, path, sizeof(path)))
+    snprintf(name, sizeof name, "tophub/%s", log);
+    if (!fake_shared(name, path, sizeof path))
         skip();
     FILE *file = fopen(path, "r");
     assert_non_null(file);
@@ -263,7 +263,7 @@ static void test_tasks_become_calls(void **state)
     (void)state;
     char path[4096];
     const optune_impl *impl = ot_impl_find("conv2d_NCHWc.x86");
-    if (!impl || !impl->task_args || !fake_shared("tophub/llvm_v0.04.log", path, sizeof(path)))
+    if (!impl || !impl->task_args || !fake_shared("tophub/llvm_v0.04.log", path, sizeof path))
         skip();
     FILE *file = fopen(path, "r");
     assert_non_null(file);

@@ -26,12 +26,12 @@ bool https_start(https_server *server)
     *server = (https_server){.child = {.out = -1}};
     if (!ot_find_program("openssl", key, sizeof(key)))
         return false;
-    check_ok(ot_temp_dir(server->dir, sizeof(server->dir), &err));
-    snprintf(server->ca_file, sizeof(server->ca_file), "%s/certificate", server->dir);
+    check_ok(ot_temp_dir(server->dir, sizeof server->dir, &err));
+    snprintf(server->ca_file, sizeof server->ca_file, "%s/certificate", server->dir);
     snprintf(key, sizeof(key), "%s/key", server->dir);
     https_certificate(server->ca_file, key);
     /* It serves its working directory. */
-    assert_non_null(getcwd(before, sizeof(before)));
+    assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(server->dir), 0);
     int status = ot_child_start(&server->child,
                                 ARGV("openssl", "s_server", "-accept", "127.0.0.1:0", "-key",
@@ -69,7 +69,7 @@ void https_put(https_server *server, const char *name, const char *head, const c
     char path[4200];
     ot_text response = {0};
     ot_text_printf(&response, "%s\r\n%s", head, body);
-    snprintf(path, sizeof(path), "%s/%s", server->dir, name);
+    snprintf(path, sizeof path, "%s/%s", server->dir, name);
     check_ok(ot_write_file(path, response.s, response.n, &err));
     ot_text_release(&response);
 }
@@ -79,6 +79,6 @@ const char *https_url(const https_server *server, const char *name)
     static char url[2][256];
     static int turn;
     turn ^= 1;
-    snprintf(url[turn], sizeof(url[turn]), "https://127.0.0.1:%d/%s", server->port, name);
+    snprintf(url[turn], sizeof url[turn], "https://127.0.0.1:%d/%s", server->port, name);
     return url[turn];
 }

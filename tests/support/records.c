@@ -112,6 +112,6 @@ optune_device some_device(const char *key)
         .max_shared = 49152,
         .cc_major = 9,
     };
-    assert_true(ot_copy(device.key, sizeof(device.key), key));
+    assert_true(ot_copy(device.key, sizeof device.key, key));
     return device;
 }

@@ -11,9 +11,9 @@ char store_dir[4096], store_data[4200];
 int store_fresh(void **state)
 {
     (void)state;
-    if (ot_temp_dir(store_dir, sizeof(store_dir), NULL) < 0)
+    if (ot_temp_dir(store_dir, sizeof store_dir, NULL) < 0)
         return -1;
-    snprintf(store_data, sizeof(store_data), "%s/store/data.mdb", store_dir);
+    snprintf(store_data, sizeof store_data, "%s/store/data.mdb", store_dir);
     return 0;
 }
 
@@ -28,7 +28,7 @@ void store_fill(int n)
 {
     optune_err err;
     ot_store *store;
-    optune_record *record = ot_alloc((size_t)n * sizeof(*record));
+    optune_record *record = ot_alloc((size_t)n * sizeof *record);
     for (int i = 0; i < n; i++)
         record[i] = some_record(i);
     check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));

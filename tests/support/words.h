@@ -30,7 +30,7 @@ typedef struct words_array {
     }
 
 /* Compiles these files of the source tree, one behind the other, for an emulated architecture and
- * loads them. Where there is no OpenCL device nothing is loaded. */
+ * loads them. Where the emulation is not there (tests/races) nothing is loaded. */
 void words_open(words *w, const char *arch, const char *const *files);
 void words_close(words *w);
 /* Compiles them with NVRTC for such a target; skips where there is none. */

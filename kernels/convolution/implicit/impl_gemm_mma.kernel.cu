@@ -84,20 +84,20 @@ pack(GLOBAL const ELEM *RESTRICT weight, GLOBAL ELEM *RESTRICT packed)
 /* ---- the product ------------------------------------------------------------------------- */
 
 /* `from` is the tile's first row and element. */
-INLINE void fill_weights(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from)
+INLINE void fill_weights(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from)
 {
     const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
     UNROLL
     for (int i = 0; i < CEIL_DIV(BM, ROW_STEP); i++) {
         const int r = row + i * ROW_STEP;
         if (BM % ROW_STEP == 0 || r < BM)
-            cp_async_16(l, to + tile_place(CHUNKS, r, c), from + (INDEX)r * LINE + c * EACH);
+            cp_async_16(to + tile_place(CHUNKS, r, c), from + (INDEX)r * LINE + c * EACH);
     }
 }
 
 /* `from` is the group's first channel, k0 where the tile begins in the depth. */
-INLINE void fill_pixels(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from,
-                        const pixel p[OWN], int k0)
+INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const pixel p[OWN],
+                        int k0)
 {
     const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
     const int k = k0 + c * EACH, tap = k / CI_PAD, channel = k % CI_PAD;
@@ -105,7 +105,7 @@ INLINE void fill_pixels(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT fr
     for (int i = 0; i < OWN; i++) {
         const int r = row + i * ROW_STEP, at = tap < TAPS ? look(&p[i], tap) : -1;
         if (BN % ROW_STEP == 0 || r < BN)
-            cp_async_16_zero(l, to + tile_place(CHUNKS, r, c),
+            cp_async_16_zero(to + tile_place(CHUNKS, r, c),
                              from + (at < 0 ? 0 : (p[i].plane + at) * CHANNELS + channel),
                              at < 0 ? 0 : 16);
     }
@@ -113,8 +113,8 @@ INLINE void fill_pixels(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT fr
 
 #define FILL(to_a, to_b, t)                                                                    \
     {                                                                                          \
-        fill_weights(&l, to_a, weights + (first + (t)) * DEPTH);                               \
-        fill_pixels(&l, to_b, input, p, (first + (t)) * DEPTH);                                \
+        fill_weights(to_a, weights + (first + (t)) * DEPTH);                                   \
+        fill_pixels(to_b, input, p, (first + (t)) * DEPTH);                                    \
     }
 
 /* Sums of two neighbouring pixels, n even: of one image where a plane is. */
@@ -154,7 +154,6 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
          GLOBAL TARGET *RESTRICT out)
 {
     SHARED(pool, STAGES * STAGE_BYTES);
-    MMA_LANES(l);
     const int channels = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
     const int group = BLOCK_X / (GROUP * BLOCKS_N), within = BLOCK_X % (GROUP * BLOCKS_N);
     const int high = MIN(GROUP, BLOCKS_M - group * GROUP);
@@ -177,7 +176,7 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
     UNROLL
     for (int i = 0; i < OWN; i++)
         p[i] = pixel_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP, PLANE_IN, 0);
-    TILE_LOOP(&l, pool, acc, tiles, FILL);
+    TILE_LOOP(pool, acc, tiles, FILL);
 
     UNROLL
     for (int j = 0; j < NT; j++) {

@@ -26,21 +26,21 @@
 VECTOR(pair, OUT, 2);
 
 /* 16 bytes, the first `have` of them from memory. */
-INLINE void copy_chunk(lanes *l, LOCAL byte *to, GLOBAL const ELEM *from, int have, bool whole)
+INLINE void copy_chunk(LOCAL byte *to, GLOBAL const ELEM *from, int have, bool whole)
 {
 #if COPY == 16
     if (whole)
-        cp_async_16(l, to, from);
+        cp_async_16(to, from);
     else
-        cp_async_16_zero(l, to, from, have > 0 ? 16 : 0); /* rows are of whole chunks */
+        cp_async_16_zero(to, from, have > 0 ? 16 : 0); /* rows are of whole chunks */
 #elif COPY == 8
     UNROLL
     for (int i = 0; i < 16; i += 8)
-        cp_async_8_zero(l, to + i, from + i / SIZE, whole || have > i ? 8 : 0);
+        cp_async_8_zero(to + i, from + i / SIZE, whole || have > i ? 8 : 0);
 #elif COPY == 4
     UNROLL
     for (int i = 0; i < 16; i += 4)
-        cp_async_4_zero(l, to + i, from + i / SIZE, whole || have > i ? 4 : 0);
+        cp_async_4_zero(to + i, from + i / SIZE, whole || have > i ? 4 : 0);
 #else
     UNROLL
     for (int i = 0; i < EACH; i++)
@@ -51,8 +51,8 @@ INLINE void copy_chunk(lanes *l, LOCAL byte *to, GLOBAL const ELEM *from, int ha
 /* A tile of `count` rows of `chunks` chunks, from row `row` and element `col` on, of a matrix
  * of `rows` rows of `cols` elements. Along the depth, columns are depth and rows beyond the end
  * repeat the last. */
-INLINE void fill_tile(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, int across,
-                      int count, int chunks, INDEX row, INDEX rows, INDEX col, INDEX cols)
+INLINE void fill_tile(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, int across, int count,
+                      int chunks, INDEX row, INDEX rows, INDEX col, INDEX cols)
 {
     const int step = THREADS / chunks, r0 = THREAD_X / chunks, c = THREAD_X % chunks;
     const INDEX at = col + c * EACH;
@@ -68,20 +68,20 @@ INLINE void fill_tile(lanes *l, LOCAL byte *to, GLOBAL const ELEM *RESTRICT from
                 have = 0;
             if (!across && rows % count && m >= rows)
                 m = rows - 1;
-            copy_chunk(l, to + tile_place(chunks, r, c), from + m * cols + at, have, whole);
+            copy_chunk(to + tile_place(chunks, r, c), from + m * cols + at, have, whole);
         }
     }
 }
 
 #if A_ACROSS
-#define FILL_A(to, k) fill_tile(&l, to, a, 1, DEPTH, A_CHUNKS, k, K, m0, M);
+#define FILL_A(to, k) fill_tile(to, a, 1, DEPTH, A_CHUNKS, k, K, m0, M);
 #else
-#define FILL_A(to, k) fill_tile(&l, to, a, 0, BM, A_CHUNKS, m0, rows, k, K);
+#define FILL_A(to, k) fill_tile(to, a, 0, BM, A_CHUNKS, m0, rows, k, K);
 #endif
 #if B_ACROSS
-#define FILL_B(to, k) fill_tile(&l, to, b, 1, DEPTH, B_CHUNKS, k, K, n0, N);
+#define FILL_B(to, k) fill_tile(to, b, 1, DEPTH, B_CHUNKS, k, K, n0, N);
 #else
-#define FILL_B(to, k) fill_tile(&l, to, b, 0, BN, B_CHUNKS, n0, N, k, K);
+#define FILL_B(to, k) fill_tile(to, b, 0, BN, B_CHUNKS, n0, N, k, K);
 #endif
 #define FILL(to_a, to_b, t)                                                                    \
     {                                                                                          \
@@ -130,7 +130,6 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b,
         TARGET PRODUCT_PARAMETERS(OUT))
 {
     SHARED(pool, STAGES * STAGE_BYTES);
-    MMA_LANES(l);
     const int batch = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
     const int group = BLOCK_X / (GROUP * BLOCKS_N), within = BLOCK_X % (GROUP * BLOCKS_N);
     const int high = MAX(1, MIN(GROUP, (int)CEIL_DIV(ALL_ROWS, BM) - group * GROUP));
@@ -151,7 +150,7 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b,
     }
     a += A_SHARED ? 0 : (i64)batch * ALL_ROWS * K;
     b += B_SHARED ? 0 : (i64)batch * N * K;
-    TILE_LOOP(&l, pool, acc, tiles, FILL);
+    TILE_LOOP(pool, acc, tiles, FILL);
 
 #if SPLITS > 1
     partial += (i64)BLOCK_Z * M * N;

@@ -16,16 +16,13 @@
  * With BOXES the way out is that of the way in: by the copy engine from shared memory, where
  * rows of the output are multiples of 16 bytes; else every thread stores pairs of columns.
  *
- * Where there is no concurrency to show (OpenCL, in tests) both roles take turns in one loop, the
- * copies as far ahead as the ring allows: the same steps on the same addresses and barriers.
- *
  * Macros of the plan: B M N K, BM BN PANELS STAGES CONSUMERS PRODUCER GROUP_M CLUSTER BLOCKS,
  * TYPE (f16, bf16, tf32, s8), ELEM (its bytes), SUM OUT OUT_OF SUM_OF (types of sums and
  * outputs, one from the other), BITS_OF (those of the output that a sum, or with HALVES two
  * become), BOXES, X_SHARED Y_SHARED (one matrix for all b), INDEX, BIAS.
  */
-#include "kernels/matmul/gpu/product_gpu.h"
 #include "kernels/common/wgmma_gpu.h"
+#include "kernels/matmul/gpu/product_gpu.h"
 
 #define THREADS (128 * (CONSUMERS + PRODUCER))
 #define PANEL (128 / ELEM)       /* elements of depth in a row of shared memory */
@@ -79,49 +76,47 @@ INLINE place place_of(int tile, int rank)
 #define EMPTY(stage) FULL((stage) + STAGES)
 
 #if CLUSTER > 1
-#define COPY_Y(w, to, map, x, y, z, barrier)                                                   \
-    copy_box_3d_to_all(w, to, map, x, y, z, barrier, CLUSTER)
+#define COPY_Y(to, map, x, y, z, barrier) copy_box_3d_to_all(to, map, x, y, z, barrier, CLUSTER)
 #else
-#define COPY_Y(w, to, map, x, y, z, barrier) copy_box_3d(w, to, map, x, y, z, barrier)
+#define COPY_Y(to, map, x, y, z, barrier) copy_box_3d(to, map, x, y, z, barrier)
 #endif
 
 /* One thread. Of y a block copies its slice into all blocks of the cluster, once none of them reads
  * what was there. */
 #define PRODUCE(r, p, step)                                                                    \
     {                                                                                          \
-        mbarrier_wait(&w, EMPTY((r).stage), (r).parity ^ 1);                                   \
-        mbarrier_expect(&w, FULL((r).stage), STAGE_BYTES);                                     \
+        mbarrier_wait(EMPTY((r).stage), (r).parity ^ 1);                                       \
+        mbarrier_expect(FULL((r).stage), STAGE_BYTES);                                         \
         UNROLL for (int at = 0; at < PANELS; at++)                                             \
         {                                                                                      \
             const int depth = (step)*DEPTH + at * PANEL;                                       \
-            copy_box_3d(&w, X_TILE((r).stage) + at * 128 * BM, x, depth, (p).m,                \
+            copy_box_3d(X_TILE((r).stage) + at * 128 * BM, x, depth, (p).m,                    \
                         X_SHARED ? 0 : (p).b, FULL((r).stage));                                \
-            FOR_SENDERS(from, rank, CLUSTER)                                                   \
-            COPY_Y(&w, Y_TILE((r).stage) + (at * BN + from * SLICE) * 128, y, depth,           \
-                   (p).n + from * SLICE, Y_SHARED ? 0 : (p).b, FULL((r).stage));               \
+            COPY_Y(Y_TILE((r).stage) + (at * BN + rank * SLICE) * 128, y, depth,               \
+                   (p).n + rank * SLICE, Y_SHARED ? 0 : (p).b, FULL((r).stage));               \
         }                                                                                      \
     }
 
 #if CLUSTER > 1
 #define RELEASE(stage)                                                                         \
     if (THREAD_X % 32 < CLUSTER)                                                               \
-        mbarrier_arrive_in(&w, EMPTY(stage), THREAD_X % 32);
+        mbarrier_arrive_in(EMPTY(stage), THREAD_X % 32);
 #else
 #define RELEASE(stage)                                                                         \
     if (THREAD_X % 32 == 0)                                                                    \
-        mbarrier_arrive(&w, EMPTY(stage));
+        mbarrier_arrive(EMPTY(stage));
 #endif
 
 /* All threads of a warpgroup. The products of a step are under way while the next one's tile is
  * waited for; a tile is given back once the products behind it have begun. */
 #define CONSUME(r, step)                                                                       \
     {                                                                                          \
-        mbarrier_wait(&w, FULL((r).stage), (r).parity);                                        \
+        mbarrier_wait(FULL((r).stage), (r).parity);                                            \
         wgmma_fence();                                                                         \
         UNROLL for (int at = 0; at < PANELS * 4; at++)                                         \
         {                                                                                      \
             UNROLL for (int part = 0; part < MINE; part++)                                     \
-                WGMMA(TYPE, BN, &w, acc[part],                                                 \
+                WGMMA(TYPE, BN, acc[part],                                                     \
                       rows_128(X_TILE((r).stage) + at / 4 * 128 * BM +                         \
                                (group * MINE + part) * 64 * 128 + at % 4 * 32),                \
                       rows_128(Y_TILE((r).stage) + at / 4 * 128 * BN + at % 4 * 32),           \
@@ -151,12 +146,6 @@ INLINE place place_of(int tile, int rank)
 #define PLUS(a, b) (a)
 #endif
 
-#ifdef ROLES_TAKE_TURNS
-#define CONSUMES (group < CONSUMERS)
-#else
-#define CONSUMES 1 /* who does not is elsewhere */
-#endif
-
 /* What is fused, on columns n, n + 1 of a row. */
 #define FUSE(p, m, n, left, right)                                                             \
     if (EPILOGUE && (m) < M && (n) < N) {                                                      \
@@ -175,14 +164,14 @@ INLINE place place_of(int tile, int rank)
 #define COLUMNS (128 / (int)sizeof(OUT)) /* of a box */
 
 /* Columns c, c + 1 of row r of a box, swizzled as the copy engine takes it. */
-INLINE void write_pair(const warpgroups *w, u32 box, int r, int c, SUM a, SUM b)
+INLINE void write_pair(u32 box, int r, int c, SUM a, SUM b)
 {
     const u32 at = box + (u32)(r * 128), x = (u32)(r % 8 * 16);
 #if HALVES
-    shared_write(w, at + ((u32)(c * 2) ^ x), BITS_OF(a, b));
+    shared_write(at + ((u32)(c * 2) ^ x), BITS_OF(a, b));
 #else
-    shared_write(w, at + ((u32)(c * 4) ^ x), BITS_OF(a));
-    shared_write(w, at + ((u32)(c * 4 + 4) ^ x), BITS_OF(b));
+    shared_write(at + ((u32)(c * 4) ^ x), BITS_OF(a));
+    shared_write(at + ((u32)(c * 4 + 4) ^ x), BITS_OF(b));
 #endif
 }
 
@@ -194,10 +183,10 @@ INLINE void write_pair(const warpgroups *w, u32 box, int r, int c, SUM a, SUM b)
         UNROLL for (int box = 0; box < MINE * BN / COLUMNS; box++, turn ^= 1)                  \
         {                                                                                      \
             const int part = box / (BN / COLUMNS), left = box % (BN / COLUMNS) * COLUMNS;      \
-            if (CONSUMES && lane == 0)                                                         \
+            if (lane == 0)                                                                     \
                 STORES_WAIT(1);                                                                \
             WARP_BARRIER();                                                                    \
-            UNROLL for (int col = 0; CONSUMES && col < COLUMNS; col += 8)                      \
+            UNROLL for (int col = 0; col < COLUMNS; col += 8)                                  \
             {                                                                                  \
                 const int n = (p).n + left + col + lane % 4 * 2, at = (left + col) / 2;        \
                 const SUM more0 = BIAS_AT(n), more1 = BIAS_AT(n + 1);                          \
@@ -207,13 +196,13 @@ INLINE void write_pair(const warpgroups *w, u32 box, int r, int c, SUM a, SUM b)
                     SUM a = PLUS(acc[part][at + 2 * h], more0);                                \
                     SUM b = PLUS(acc[part][at + 2 * h + 1], more1);                            \
                     FUSE(p, m, n, a, b)                                                        \
-                    write_pair(&w, OUT_BOX(turn), row, col + lane % 4 * 2, a, b);              \
+                    write_pair(OUT_BOX(turn), row, col + lane % 4 * 2, a, b);                  \
                 }                                                                              \
             }                                                                                  \
             shared_visible();                                                                  \
             WARP_BARRIER();                                                                    \
-            if (CONSUMES && lane == 0) {                                                       \
-                store_box_3d(&w, out, (p).n + left, ROW_OF(p, part), (p).b, OUT_BOX(turn));    \
+            if (lane == 0) {                                                                   \
+                store_box_3d(out, (p).n + left, ROW_OF(p, part), (p).b, OUT_BOX(turn));        \
                 stores_commit();                                                               \
             }                                                                                  \
         }                                                                                      \
@@ -243,7 +232,7 @@ INLINE void store_pair(GLOBAL OUT *to, SUM a, SUM b, int more)
 #define STORE(p)                                                                               \
     {                                                                                          \
         const int lane = THREAD_X % 32;                                                        \
-        UNROLL for (int at = 0; CONSUMES && at < BN / 2; at += 4)                              \
+        UNROLL for (int at = 0; at < BN / 2; at += 4)                                          \
         {                                                                                      \
             const int col = (p).n + at * 2 + lane % 4 * 2;                                     \
             const SUM more0 = BIAS_AT(col), more1 = BIAS_AT(col + 1);                          \
@@ -289,48 +278,19 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
             OUTPUT_PARAMETERS(OUT))
 {
     SHARED(pool, POOL_BYTES);
-    WARPGROUPS(w, pool);
-    const u32 base = shared_base(&w);
-    const int group = warpgroup_of(&w), rank = BLOCK_X % CLUSTER;
+    const u32 base = shared_base(pool);
+    const int group = warpgroup(), rank = BLOCK_X % CLUSTER;
     if (THREAD_X == 0) {
         for (int s = 0; s < STAGES; s++) {
-            mbarrier_init(&w, FULL(s), 1);
-            mbarrier_init(&w, EMPTY(s), WARPS * CLUSTER);
+            mbarrier_init(FULL(s), 1);
+            mbarrier_init(EMPTY(s), WARPS * CLUSTER);
         }
-        mbarriers_visible(&w);
+        mbarriers_visible();
     }
     ALL_BARRIER();
     ring r = {0, 0};
     int turn = 0;
-#ifdef ROLES_TAKE_TURNS
-    enum { AHEAD = STAGES - 2 };
-    ring in = {0, 0};
-    SUM acc[MINE][BN / 2];
-    const int steps = CEIL_DIV(TILES - FIRST, STRIDE) * STEPS;
-    for (int i = 0; i < steps + AHEAD; i++) {
-        if (i < steps && THREAD_X == 128 * CONSUMERS * PRODUCER) {
-            const place p = place_of(FIRST + i / STEPS * STRIDE, rank);
-            PRODUCE(in, p, i % STEPS)
-        }
-        next(&in);
-        BARRIER();
-        const int done = i - AHEAD;
-        if (done >= 0) {
-            const bool last = done % STEPS == STEPS - 1;
-            if (group < CONSUMERS) {
-                CONSUME(r, done % STEPS)
-                if (last)
-                    COLLECT(r)
-            }
-            if (last) {
-                const place p = place_of(FIRST + done / STEPS * STRIDE, rank);
-                STORE(p)
-            }
-            next(&r);
-        }
-        BARRIER();
-    }
-#elif PRODUCER
+#if PRODUCER
     if (group == CONSUMERS) {
         if (CONSUMERS > 1)
             REGISTERS_LESS(40);

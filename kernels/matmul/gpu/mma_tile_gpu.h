@@ -35,8 +35,6 @@
 #define B_BYTES (BN * KB)
 #define STAGE_BYTES (A_BYTES + B_BYTES)
 
-#define MMA_LANES(l) LANES(l, THREADS, MAX(4 * MT + 2 * NT, 6))
-
 typedef unsigned char byte;
 
 INLINE int tile_swizzle(int chunks, int row)
@@ -70,16 +68,16 @@ INLINE int tile_fragment(int across, int chunks, int at, int i, int k)
 }
 
 /* The fragments of this warp at step `k` of a stage. */
-INLINE void tile_load(lanes *l, u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_a,
-                      int at_b, int k)
+INLINE void tile_load(u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_a, int at_b,
+                      int k)
 {
     UNROLL
     for (int i = 0; i < MT; i++) {
         LOCAL const byte *row = stage + tile_fragment(A_ACROSS, A_CHUNKS, at_a, i, k);
 #if A_ACROSS
-        ldmatrix_x4_trans(l, a[i], row);
+        ldmatrix_x4_trans(a[i], row);
 #else
-        ldmatrix_x4(l, a[i], row);
+        ldmatrix_x4(a[i], row);
 #endif
     }
     UNROLL
@@ -87,9 +85,9 @@ INLINE void tile_load(lanes *l, u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stag
         LOCAL const byte *row =
             stage + A_BYTES + tile_fragment(B_ACROSS, B_CHUNKS, at_b, j / 2, k);
 #if B_ACROSS
-        ldmatrix_x4_trans(l, b[j], row);
+        ldmatrix_x4_trans(b[j], row);
 #else
-        ldmatrix_x4(l, b[j], row);
+        ldmatrix_x4(b[j], row);
 #endif
     }
 #if TF32
@@ -110,7 +108,7 @@ INLINE void tile_load(lanes *l, u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stag
 
 /* acc[MT][NT][4] += the product of `tiles` tiles; `pool` is STAGES * STAGE_BYTES of shared memory.
  * FILL(a, b, t) copies tile t with cp_async words, all threads together. */
-#define TILE_LOOP(l, pool, acc, tiles, FILL)                                                   \
+#define TILE_LOOP(pool, acc, tiles, FILL)                                                      \
     do {                                                                                       \
         const int ot_thread = THREAD_X, ot_warp = ot_thread / 32, ot_lane = ot_thread % 32;    \
         const int at_a = tile_lane(A_ACROSS, A_CHUNKS, ot_warp / WARPS_N * WM, ot_lane, 1);    \
@@ -121,30 +119,30 @@ INLINE void tile_load(lanes *l, u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stag
         for (int ot_s = 0; ot_s < STAGES - 1; ot_s++) {                                        \
             if (ot_s < (tiles))                                                                \
                 FILL((pool) + ot_s * STAGE_BYTES, (pool) + ot_s * STAGE_BYTES + A_BYTES, ot_s) \
-            cp_async_commit(l);                                                                \
+            cp_async_commit();                                                                 \
         }                                                                                      \
-        CP_ASYNC_WAIT(l, STAGES - 2);                                                          \
+        CP_ASYNC_WAIT(STAGES - 2);                                                             \
         BARRIER();                                                                             \
-        tile_load(l, ot_fa[0], ot_fb[0], pool, at_a, at_b, 0);                                 \
+        tile_load(ot_fa[0], ot_fb[0], pool, at_a, at_b, 0);                                    \
         UNROLL_BY(1)                                                                           \
         for (int ot_t = 0; ot_t < (tiles); ot_t++) {                                           \
             LOCAL byte *const ot_to = (pool) + ot_write * STAGE_BYTES;                         \
             LOCAL const byte *ot_from = (pool) + ot_read * STAGE_BYTES;                        \
             if (ot_t + STAGES - 1 < (tiles))                                                   \
                 FILL(ot_to, ot_to + A_BYTES, ot_t + STAGES - 1)                                \
-            cp_async_commit(l);                                                                \
+            cp_async_commit();                                                                 \
             UNROLL                                                                             \
             for (int ot_k = 0; ot_k < STEPS - 1; ot_k++) {                                     \
-                tile_load(l, ot_fa[(ot_k + 1) % 2], ot_fb[(ot_k + 1) % 2], ot_from, at_a,      \
-                          at_b, ot_k + 1);                                                     \
-                MMA_TILE(l, MMA, MT, NT, acc, ot_fa[ot_k % 2], ot_fb[ot_k % 2]);               \
+                tile_load(ot_fa[(ot_k + 1) % 2], ot_fb[(ot_k + 1) % 2], ot_from, at_a, at_b,   \
+                          ot_k + 1);                                                           \
+                MMA_TILE(MMA, MT, NT, acc, ot_fa[ot_k % 2], ot_fb[ot_k % 2]);                  \
             }                                                                                  \
-            CP_ASYNC_WAIT(l, STAGES - 2);                                                      \
+            CP_ASYNC_WAIT(STAGES - 2);                                                         \
             BARRIER();                                                                         \
             ot_write = ot_read;                                                                \
             ot_read = ot_read + 1 == STAGES ? 0 : ot_read + 1;                                 \
-            tile_load(l, ot_fa[0], ot_fb[0], (pool) + ot_read * STAGE_BYTES, at_a, at_b, 0);   \
-            MMA_TILE(l, MMA, MT, NT, acc, ot_fa[1], ot_fb[1]);                                 \
+            tile_load(ot_fa[0], ot_fb[0], (pool) + ot_read * STAGE_BYTES, at_a, at_b, 0);      \
+            MMA_TILE(MMA, MT, NT, acc, ot_fa[1], ot_fb[1]);                                    \
         }                                                                                      \
     } while (0)
 
