@@ -160,7 +160,7 @@ static int place_constants(ot_emission *e, optune_err *err)
             if (!g->node[id].data)
                 status = ot_graph_fail(g, id, -1, OPTUNE_EUSAGE, "the constant has no elements",
                                        err);
-            e->place[id][0] = (ot_spot){OT_SPOT_WEIGHTS, e->weights_bytes};
+            e->place[id][0] = (ot_emitted_spot){OT_AT_WEIGHTS, e->weights_bytes};
             e->weights_bytes += round_up(optune_tensor_bytes(&g->node[id].out[0]));
             e->weight[e->n_weights++] = id;
         }
@@ -218,10 +218,10 @@ static void place_values(ot_emission *e)
     for (int i = 0; i < groups->n; i++) {
         const int last = groups->group[i].node[groups->group[i].n_nodes - 1];
         for (int o = 0; o < g->node[last].n_out; o++) {
-            ot_spot *place = &e->place[last][o];
-            if (place->kind == OT_SPOT_OUTPUT)
+            ot_emitted_spot *place = &e->place[last][o];
+            if (place->kind == OT_AT_OUTPUT)
                 continue;
-            place->kind = OT_SPOT_ARENA;
+            place->kind = OT_AT_ARENA;
             item[n] = (ot_lifetime){.bytes = optune_tensor_bytes(&g->node[last].out[o]),
                                     .first = i,
                                     .last = last_use[last]};
@@ -251,14 +251,14 @@ static int place_ends(ot_emission *e, optune_err *err)
                                      "its type is not known: give dims values with --bind",
                                      err);
         if (node->kind == OT_NODE_VAR) {
-            e->place[id][0] = (ot_spot){OT_SPOT_INPUT, e->n_inputs};
+            e->place[id][0] = (ot_emitted_spot){OT_AT_INPUT, e->n_inputs};
             e->input[e->n_inputs++] = id;
         }
     }
     for (int i = 0; i < e->n_outputs; i++) {
-        ot_spot *place = &e->place[e->output[i].node][e->output[i].output];
-        if (g->node[e->output[i].node].kind == OT_NODE_CALL && place->kind == OT_SPOT_NONE)
-            *place = (ot_spot){OT_SPOT_OUTPUT, i};
+        ot_emitted_spot *place = &e->place[e->output[i].node][e->output[i].output];
+        if (g->node[e->output[i].node].kind == OT_NODE_CALL && place->kind == OT_AT_NONE)
+            *place = (ot_emitted_spot){OT_AT_OUTPUT, i};
     }
     return OPTUNE_OK;
 }
@@ -304,7 +304,7 @@ static void open_emission(ot_emission *e, optune_partition *p, const char *name)
     e->group = ot_alloc((size_t)(p->groups.n + 1) * sizeof *e->group);
     e->input = ot_alloc((size_t)(g->n + 1) * sizeof *e->input);
     e->weight = ot_alloc((size_t)(g->n + 1) * sizeof *e->weight);
-    e->place = ot_alloc((size_t)(g->n + 1) * sizeof(ot_spot *));
+    e->place = ot_alloc((size_t)(g->n + 1) * sizeof(ot_emitted_spot *));
     e->n_outputs = ot_graph_output_values(g, NULL, 0);
     e->output = ot_alloc((size_t)(e->n_outputs + 1) * sizeof *e->output);
     ot_graph_output_values(g, e->output, e->n_outputs);

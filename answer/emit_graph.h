@@ -7,17 +7,17 @@
 #include "answer/source.h"
 
 /* Where a value is while the model runs. */
-typedef enum ot_spot_kind {
-    OT_SPOT_NONE, /* inside a group */
-    OT_SPOT_INPUT,
-    OT_SPOT_OUTPUT,
-    OT_SPOT_WEIGHTS, /* `at` is an offset in the file */
-    OT_SPOT_ARENA,
-} ot_spot_kind;
-typedef struct ot_spot {
-    ot_spot_kind kind;
+typedef enum ot_emitted_where {
+    OT_AT_NONE, /* inside a group */
+    OT_AT_INPUT,
+    OT_AT_OUTPUT,
+    OT_AT_WEIGHTS, /* `at` is an offset in the file */
+    OT_AT_ARENA,
+} ot_emitted_where;
+typedef struct ot_emitted_spot {
+    ot_emitted_where kind;
     int64_t at; /* which input or output, or an offset */
-} ot_spot;
+} ot_emitted_spot;
 
 typedef struct ot_emitted_kernel { /* one for each distinct workload */
     ot_source source;
@@ -43,7 +43,7 @@ typedef struct ot_emission {
     int n_inputs, n_outputs;
     int *input; /* nodes */
     ot_value *output;
-    ot_spot **place; /* by node, then by output */
+    ot_emitted_spot **place; /* by node, then by output */
     int n_weights;
     int *weight; /* constants in the order of the file */
     int64_t only_packed, weights_bytes, packed_bytes, arena_bytes;

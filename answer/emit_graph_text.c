@@ -60,12 +60,12 @@ const char *ot_emitted_value_name(const ot_emission *e, ot_value value, ot_text 
 /* Where it is, as an expression in the run function. */
 static void add_address(const ot_emission *e, ot_value value, ot_text *to)
 {
-    static const char *const form[] = {[OT_SPOT_INPUT] = "input[%lld]",
-                                       [OT_SPOT_OUTPUT] = "output[%lld]",
-                                       [OT_SPOT_WEIGHTS] = "weights + %lld",
-                                       [OT_SPOT_ARENA] = "memory + %lld"};
-    const ot_spot *place = &e->place[value.node][value.output];
-    if (place->kind == OT_SPOT_NONE) { /* nobody reads it */
+    static const char *const form[] = {[OT_AT_INPUT] = "input[%lld]",
+                                       [OT_AT_OUTPUT] = "output[%lld]",
+                                       [OT_AT_WEIGHTS] = "weights + %lld",
+                                       [OT_AT_ARENA] = "memory + %lld"};
+    const ot_emitted_spot *place = &e->place[value.node][value.output];
+    if (place->kind == OT_AT_NONE) { /* nobody reads it */
         ot_text_add(to, "0");
         return;
     }
@@ -224,9 +224,9 @@ static void add_run(const ot_emission *e, ot_text *to)
     for (int i = 0; i < e->partition->groups.n; i++)
         add_group(e, i, to);
     for (int i = 0; i < e->n_outputs; i++) {
-        const ot_spot *place = &e->place[e->output[i].node][e->output[i].output];
+        const ot_emitted_spot *place = &e->place[e->output[i].node][e->output[i].output];
         const int64_t bytes = optune_tensor_bytes(ot_graph_type_of(e->graph, e->output[i]));
-        if ((place->kind == OT_SPOT_OUTPUT && place->at == i) || !bytes)
+        if ((place->kind == OT_AT_OUTPUT && place->at == i) || !bytes)
             continue;
         ot_text_printf(to, "    memcpy(output[%d], ", i);
         add_address(e, e->output[i], to);

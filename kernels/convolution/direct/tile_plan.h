@@ -132,8 +132,8 @@ static inline int conv2d_add_value(int64_t *list, int n, int64_t v)
 
 /* Adds the pieces of `unit`s that give each of some threads as many of n: what untuned configs
  * choose, beside powers of two. */
-static inline int conv2d_add_shares(const optune_task *task, int64_t *list, int count, int64_t n,
-                                    int64_t unit)
+static inline int conv2d_add_shares(const optune_task *task, int64_t *list, int count,
+                                    int64_t n, int64_t unit)
 {
     const int64_t threads = host_threads(task);
     for (int64_t parts = threads > 1 ? 4 * threads : 1; parts > 1; parts /= 2) {
@@ -226,7 +226,7 @@ static inline void conv2d_tile_choose(const optune_task *task, const conv2d_shap
 
 /* Cuts channel tiles and blocks of rows so that all threads have as much to do, in the way that
  * reads least: each block of rows reads all weights, each part of the channels all pixels. Gives
- * the time that this takes, 1 where nobody waits, and a twentieth of what is read for what there is. */
+ * the time that this takes, 1 where nobody waits, and a twentieth of what is read. */
 static inline double conv2d_tile_share(const optune_task *task, const conv2d_shape *s,
                                        conv2d_tile *t)
 {
