@@ -5,6 +5,10 @@
 
 #include "call/call.h"
 
+/* What the build makes of op_<name>.c, and of the lists of ops_<name>.c, each of which ends at a
+ * row without a name. */
+extern const optune_op *const ot_op_table[], *const ot_ops_table[];
+
 /* synonyms.c: what other projects call an operator, and what is made of it; NULL: nothing. */
 const char *ot_op_synonyms(const char *op);
 

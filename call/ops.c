@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/embedded.h"
 #include "call/inside.h"
 
 static ot_rows ops;

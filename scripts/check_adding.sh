@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Writes the examples of docs/adding.md into a copy of the tree, builds it, and runs them: the page
-# and the law of the tables stay true together. usage: check_adding.sh SOURCE_DIR
+# and the law of the tables stay true together. Each of them is new files only: an operator, an
+# implementation, a search, a target, a command edit none that is there. usage: check_adding.sh
+# SOURCE_DIR
 set -eu
 source=$1
 work=$(mktemp -d)
@@ -10,11 +12,15 @@ trap 'rm -rf "$work"' EXIT INT TERM
     tests/kernels tests/CMakeLists.txt tests/support bench) | (cd "$work" && tar xf -)
 awk -v root="$work/" '
     /^```c file=/ { name = root substr($0, index($0, "=") + 1); dir = name; sub("/[^/]*$", "", dir)
+                    if (!system("test -e " name)) { print name " is there already"; failed = 1 }
                     system("mkdir -p " dir); printf "" > name; on = 1; next }
     /^```/        { if (on) { close(name); files++ } on = 0; next }
     on            { print > name }
-    END           { if (files < 5) { print "examples not found"; exit 1 } }
+    END           { if (files < 5) { print "examples not found"; exit 1 } exit failed }
 ' "$source/docs/adding.md"
+for kind in kernels/scale/op kernels/scale/strategy kernels/scale/impl tuner/search target/target cli/cmd; do
+    ls "$work/$kind"_*.c >/dev/null
+done
 # Not optimized: it is built three times and runs for seconds.
 cmake -S "$work" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O0 \
     -DOPTUNE_TESTS=OFF -DOPTUNE_BENCH=OFF >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
@@ -47,6 +53,9 @@ ask select 'square(f32[64,70])' && expect 'square_vector.cpu'
 # One compute under two schedules: both are tried and verified, and neither is wrong.
 ask run min_pool2d 'min_pool2d(f32[1,8,30,45], pool_size=[3,3], padding=[1,1])' --trials 6 --time 60 --json
 expect '"impl": "min_pool2d_rows.cpu"' && expect '"failures": {}'
+
+# The command.
+ask canonical 'scale( f32[7] )' && expect '^scale(f32\[7\])$'
 
 # What an implementation is made of decides whether its records are current, and nothing else.
 rebuild() { cmake --build "$work/build" --parallel 2 >"$work/log" 2>&1 || { tail -40 "$work/log"; exit 1; }; }

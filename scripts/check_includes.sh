@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The law of who may include whom: tuner -> answer -> run -> {target, strategy -> call -> base}; answer also sees
-# db -> base and graph -> call. Rooms that no arrow joins never see each other, kernels see optune/define.h and kernels/ only, cli sees public headers only, and
-# each foreign library has one door. In kernels/, bodies reach nothing of kernels/host and rows nothing of
-# kernels/common, whatever headers are in between. Prints every breach as file:line and fails.
+# Who may include whom: what the picture at the top of docs/architecture.md says, "room -> rooms", by
+# however many steps. kernels see optune/define.h and kernels/ only, cli sees public headers only,
+# and each foreign library has one door. In kernels/, bodies reach nothing of kernels/host and rows
+# nothing of kernels/common, whatever headers are in between. Prints every breach as file:line and
+# fails.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 find answer base bench bring call cli db graph include kernels onnx run strategy target tuner \
     \( -name '*.[ch]' -o -name '*.cu' \) -type f | sort |
     xargs grep -Hn '^[[:space:]]*#[[:space:]]*include' |
-    awk '
+    awk -v picture=docs/architecture.md '
 # The first file under `room` that `from` reaches by includes; empty: none.
 function reached(from, room, seen,    i, found) {
     if (index(from, room) == 1)
@@ -27,21 +28,46 @@ function breach(why) {
 BEGIN {
     public = "^optune/(types|define|optune|graph)\\.h$"
     plain = "^optune/(types|define)\\.h$"
+    while (fences < 2 && (getline text < picture) > 0) {
+        fences += text ~ /^```/
+        if (text ~ /^[a-z]+ +-> [a-z]/) {
+            room = text
+            sub(/ .*/, "", room)
+            sub(/^[^>]*> /, "", text)
+            sub(/  .*/, "", text) # what the room is for
+            arrows[room] = text
+        }
+    }
+    if (!("answer" in arrows)) {
+        print picture ": no picture of the rooms"
+        failed = 1
+        exit
+    }
+    for (room in arrows) {
+        reach = " " room " "
+        todo = arrows[room]
+        while (match(todo, /[a-z]+/)) {
+            next_room = substr(todo, RSTART, RLENGTH)
+            todo = substr(todo, RSTART + RLENGTH)
+            if (index(reach, " " next_room " "))
+                continue
+            reach = reach next_room " "
+            todo = todo " " arrows[next_room]
+        }
+        gsub(/^ | $/, "", reach)
+        gsub(/ /, "|", reach)
+        allowed[room] = "^(" reach ")/"
+    }
     allowed["base"] = "^base/"
-    allowed["target"] = "^(base|target)/"
-    allowed["call"] = "^(base|call)/"
-    allowed["strategy"] = "^(base|call|strategy)/"
-    allowed["graph"] = "^(base|call|graph)/"
-    allowed["onnx"] = "^(base|call|graph|onnx)/"
-    allowed["db"] = "^(base|db)/"
-    allowed["bring"] = "^(base|call|strategy|bring)/"
-    allowed["run"] = "^(base|target|call|strategy|bring|run)/|" public
-    allowed["answer"] = "^(base|target|call|strategy|graph|db|bring|run|answer)/|" public
-    allowed["tuner"] = "^(base|target|call|strategy|graph|db|bring|run|answer|tuner)/|" public
+    allowed["run"] = allowed["run"] "|" public
+    allowed["answer"] = allowed["answer"] "|" public
+    sub(/\(/, "(bench|", allowed["tuner"])
+    allowed["bench"] = allowed["tuner"] "|" public
+    sub(/bench\|/, "", allowed["tuner"])
+    allowed["tuner"] = allowed["tuner"] "|" public
     allowed["cli"] = "^cli/|^optune/(types|optune|graph)\\.h$"
     allowed["kernels"] = "^kernels/|^optune/define\\.h$"
-    allowed["include"] = public "|^optune/define_op\\.h$"
-    allowed["bench"] = "^(base|target|call|strategy|graph|db|bring|run|answer|tuner|bench)/|" public
+    allowed["include"] = public
     for (room in allowed)
         if (room ~ /^(base|target|call|strategy|bring|db)$/)
             allowed[room] = allowed[room] "|" plain
@@ -66,6 +92,9 @@ BEGIN {
     quote = substr($0, RSTART, 1)
     name = substr($0, RSTART + 1, RLENGTH - 2)
     room = file; sub(/\/.*/, "", room)
+    seen_room = name
+    sub(/\/.*/, "", seen_room)
+    used[room, seen_room] = 1
     if (quote == "\"" && name !~ allowed[room])
         breach("not allowed in " room "/")
     if (quote == "<" && file ~ /\.kernel\./)
@@ -87,6 +116,14 @@ END {
         name = reached(file, body ? "kernels/host/" : "kernels/common/", seen)
         if (name != "")
             breach(body ? "a body reaches what rows share" : "a row reaches what bodies share")
+    }
+    for (room in arrows) {
+        n_rooms = split(arrows[room], to, ", ")
+        for (i = 1; i <= n_rooms; i++)
+            if (!used[room, to[i]]) {
+                printf "%s: %s includes nothing of %s\n", picture, room, to[i]
+                failed = 1
+            }
     }
     printf "%d includes checked\n", n
     exit failed

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/embedded.h"
+#include "strategy/embedded.h"
 #include "strategy/inside.h"
 
 enum {

@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/embedded.h"
 #include "strategy/inside.h"
 
 static void misuse(optune_plan *plan, int status, const char *what, const char *subject)

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/embedded.h"
+#include "strategy/embedded.h"
 #include "strategy/inside.h"
 
 /* ---- judging ----------------------------------------------------------------------------- */

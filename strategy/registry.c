@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/embedded.h"
+#include "strategy/embedded.h"
 #include "strategy/inside.h"
 
 static ot_rows strategies, impls, searches;

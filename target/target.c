@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/embedded.h"
 #include "target/target.h"
 
 enum { MOST_TARGETS = 64 };

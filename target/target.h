@@ -8,6 +8,9 @@
 
 #include "base/base.h"
 
+/* What the build makes of target_<name>.c. */
+extern const optune_target_row *const ot_target_table[];
+
 /* target.c */
 /* Rows in tree, then those added by plugins. */
 const optune_target_row *const *ot_targets(int *n);

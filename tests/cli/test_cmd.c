@@ -83,6 +83,38 @@ static void every_command_has_help_with_all_its_options(void **state)
     release(&all);
 }
 
+/* Every command of the table, also one that was added: the help of all lists it, its own help says
+ * how it is used, it refuses an option that nobody knows, and shells complete it. */
+static void every_command_keeps_the_contract(void **state)
+{
+    (void)state;
+    outcome all = optune("--help"), bash = optune("completion", "bash");
+    const char *line = strstr(ot_text_str(&all.out), "commands:\n");
+    int n = 0;
+    assert_non_null(line);
+    for (line += strlen("commands:"); strncmp(line, "\n  help ", 8); n++) {
+        char name[32], usage[64], word[40];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(line + 3, " "), line + 3);
+        outcome after = optune(name, "--help"), before = optune("help", name);
+        snprintf(usage, sizeof usage, "usage: optune %s", name);
+        assert_int_equal(after.code, 0);
+        assert_string_equal(ot_text_str(&after.out), ot_text_str(&before.out));
+        assert_string_equal(ot_text_str(&after.err), "");
+        assert_int_equal(strncmp(ot_text_str(&after.out), usage, strlen(usage)), 0);
+        for (int i = 0; i < OT_COUNT(everywhere); i++)
+            check_contains(ot_text_str(&after.out), everywhere[i]);
+        refused(2, "no option '--frobnicate'", name, "--frobnicate");
+        snprintf(word, sizeof word, "%s|", name);
+        check_contains(ot_text_str(&bash.out), word);
+        line += 1 + strcspn(line + 1, "\n");
+        release(&after);
+        release(&before);
+    }
+    assert_true(n >= OT_COUNT(commands));
+    release(&all);
+    release(&bash);
+}
+
 static void help_is_as_published(void **state)
 {
     (void)state;
@@ -456,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_command_has_help_with_all_its_options),
+        cmocka_unit_test(every_command_keeps_the_contract),
         cmocka_unit_test(help_is_as_published),
         cmocka_unit_test(version_is_printed),
         cmocka_unit_test(wrong_commands_and_options_name_the_nearest),

@@ -222,6 +222,18 @@ static void on_opencl(void **state)
     defaults_are_right("opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'");
 }
 
+/* A row is asked for a plan only of calls that it takes. */
+static bool computes(const bench *b, const optune_call *call, const optune_impl *impl)
+{
+    const optune_task task = {call, &b->at.target, &b->at.device};
+    char why[OPTUNE_WHY_SIZE] = "it is another operator's";
+    const bool yes = strcmp(impl->op, call->op->name) == 0 && ot_call_static(call) &&
+                     ot_impl_applies(impl, &task, why) && ot_epilogue_applies(&task, why);
+    if (!yes)
+        print_error("%s does not compute this call: %s\n", impl->name, why);
+    return yes;
+}
+
 static int compute_one(char **word)
 {
     optune_err err = {0};
@@ -237,6 +249,10 @@ static int compute_one(char **word)
     open_bench(&b, word[0], program);
     if (!b.opened)
         return 2;
+    if (!computes(&b, &call, impl)) {
+        close_bench(&b);
+        return 2;
+    }
     submit(&b, &call, word[1], impl, &config);
     finish(&b);
     print_message("%ld computed, %ld failed\n", b.done, b.failed);

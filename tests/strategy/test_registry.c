@@ -3,7 +3,8 @@
  * Adding rows: what is refused, which strategy is found, and plugins, compiled here, added
  * whole or not at all.
  */
-#include "base/embedded.h"
+#include "call/inside.h"
+#include "strategy/embedded.h"
 #include "strategy/fake.h"
 #include "strategy/inside.h"
 

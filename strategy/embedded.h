@@ -23,10 +23,8 @@ extern const ot_body ot_body_table[];
  * CPUs and on GPUs. */
 extern const ot_body ot_body_epilogue[2];
 
-extern const optune_op *const ot_op_table[], *const ot_ops_table[];
 extern const optune_strategy *const ot_strategy_table[], *const ot_strategies_table[];
 extern const optune_impl *const ot_impl_table[], *const ot_impls_table[];
-extern const optune_target_row *const ot_target_table[];
 extern const optune_search *const ot_search_table[];
 
 #endif
