@@ -36,6 +36,16 @@ int ot_check_given(optune_err *err, const char *function, const ot_given *given,
 const char *ot_outcome_name(int outcome); /* "wrong"; "unknown" for a bad number */
 int ot_outcome_named(const char *name);   /* -1: none */
 
+/* ---- sized.c: structs that begin with their own size ------------------------------------- */
+/* Copies options that a caller compiled against a header of another time may have made into `own`:
+ * what its struct ends before is 0, what it has behind ours has to be 0. EVERSION, naming the
+ * struct: it is not, or the size is that of no struct. */
+int ot_sized_take(optune_err *err, const char *type, const void *given, void *own, size_t size);
+/* The reverse for a struct that is filled: as much of `own` as it has room for. */
+int ot_sized_check(optune_err *err, const char *type, const void *given, size_t size);
+void ot_sized_give(const void *own, size_t size, void *given);
+#define OT_SIZED_TAKE(err, type, given, own) ot_sized_take(err, #type, given, own, sizeof(type))
+
 /* ---- text.c: a growing string, and strict reading of numbers ----------------------------- */
 typedef struct ot_text {
     char *s; /* always zero-terminated once anything was added; NULL before */

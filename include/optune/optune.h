@@ -8,6 +8,12 @@
  * A handle, a text or a place for a result that is NULL is EUSAGE, and `err` names it, unless a
  * function says what NULL means. Functions without a status then return what says nothing: NULL,
  * 0 of a count, -1 of a number, infinity of a time. Results are set to NULL on failure.
+ *
+ * A struct that begins with `size` has there what sizeof gave its caller, and is zero where
+ * nothing is asked for. A shorter one, of an older header, is met as if the fields that it lacks
+ * were zero; of a longer one, of a newer header, what is behind the fields known here has to be
+ * zero, else the call is EVERSION. One that is filled is filled as far as it reaches, and zero
+ * behind.
  */
 #ifndef OPTUNE_OPTUNE_H
 #define OPTUNE_OPTUNE_H
