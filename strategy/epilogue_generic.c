@@ -9,16 +9,6 @@
 
 #include "strategy/inside.h"
 
-const optune_impl *ot_generic_of(const optune_op *op)
-{
-    int n;
-    const optune_impl *const *impl = ot_impls(&n);
-    for (int i = n - 1; i >= 0; i--)
-        if (impl[i]->generic && strcmp(impl[i]->op, op->name) == 0)
-            return impl[i];
-    return NULL;
-}
-
 /* An input's dim of this name; false: none has it. */
 static bool find_dim(const optune_call *call, const char *name, optune_arg *arg)
 {
