@@ -45,13 +45,21 @@ static ot_module *module_at(optune_plan *plan, int module, const char *subject)
     return NULL;
 }
 
+static uint16_t keep(optune_plan *plan, const char *text)
+{
+    const int at = plan->n_text;
+    memcpy(plan->text + at, text, strlen(text) + 1);
+    plan->n_text += (int)strlen(text) + 1;
+    return (uint16_t)at;
+}
+
 void optune_plan_define_text(optune_plan *plan, int module, const char *macro, const char *text)
 {
     ot_module *m = module_at(plan, module, macro);
     if (!m)
         return;
     for (int i = 0; i < m->n_defines; i++)
-        if (strcmp(m->define[i].name, macro) == 0) {
+        if (strcmp(ot_plan_text(plan, m->define[i].name), macro) == 0) {
             misuse(plan, OPTUNE_EUSAGE, "macro defined twice:", macro);
             return;
         }
@@ -59,14 +67,14 @@ void optune_plan_define_text(optune_plan *plan, int module, const char *macro, c
         misuse(plan, OPTUNE_ELIMIT, "too many macros, at", macro);
         return;
     }
-    ot_define *define = &m->define[m->n_defines];
     if (!is_identifier(macro) || strchr(text, '\n'))
         misuse(plan, OPTUNE_EUSAGE, "not a macro:", macro);
-    else if (!ot_copy(define->name, sizeof(define->name), macro) ||
-             !ot_copy(define->value, sizeof(define->value), text))
+    else if (strlen(macro) >= OPTUNE_KNOB_NAME_SIZE || strlen(text) >= OT_DEFINE_SIZE)
         misuse(plan, OPTUNE_ELIMIT, "macro too long:", macro);
+    else if (plan->n_text + strlen(macro) + strlen(text) + 2 > sizeof(plan->text))
+        misuse(plan, OPTUNE_ELIMIT, "too much text in macros, at", macro);
     else
-        m->n_defines++;
+        m->define[m->n_defines++] = (ot_define){keep(plan, macro), keep(plan, text)};
 }
 
 void optune_plan_define(optune_plan *plan, int module, const char *macro, int64_t value)
@@ -277,7 +285,8 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
                  optune_plan *plan, optune_err *err)
 {
     bool alone = false;
-    *plan = (optune_plan){.impl = impl};
+    memset(plan, 0, offsetof(optune_plan, text)); /* the text is as long as it says */
+    plan->impl = impl;
     const int status = check_config(task, impl, config, &alone, err);
     if (status < 0)
         return status;
@@ -322,7 +331,8 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
     const ot_module *m = &plan->module[module];
     target_defines(task->device, plan->threads, to);
     for (int i = 0; i < m->n_defines; i++)
-        ot_text_printf(to, "#define %s %s\n", m->define[i].name, m->define[i].value);
+        ot_text_printf(to, "#define %s %s\n", ot_plan_text(plan, m->define[i].name),
+                       ot_plan_text(plan, m->define[i].value));
     if (m->fused)
         ot_epilogue_defines(task, m->first_extra, to);
     if (m->closing && plan->impl->generic)
