@@ -247,7 +247,7 @@ static void ask(exporting *e, const question *q)
         leave_out(e, err.text);
     else if (choice->tier != OT_TIER_PLEVEL)
         add_line(e, &choice->row[choice->winner].fact->record);
-    free(choice);
+    ot_choice_free(choice);
     free(call);
     ot_arena_release(&arena);
 }

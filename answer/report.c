@@ -133,7 +133,7 @@ static int add_workload(reporting *all, const char *workload, const ot_report_li
     }
     ot_text_release(&text);
     ot_arena_release(&arena);
-    free(choice);
+    ot_choice_free(choice);
     free(call);
     return status;
 }

@@ -213,11 +213,14 @@ typedef struct ot_choice {
     int default_row;      /* what plevel alone would choose */
     optune_config config; /* the winner's: tuned, or its fallback */
     int n;
-    ot_choice_row row[OT_MAX_CANDIDATES];
-    int unread; /* the status with which records could not be read; 0: they were */
+    ot_choice_row *row; /* owned: n of them */
+    int unread;         /* the status with which records could not be read; 0: they were */
     char unread_why[OPTUNE_ERR_SIZE]; /* also of what was passed over; empty: all is well */
 } ot_choice;
+void ot_choice_release(ot_choice *choice); /* zeroed ones, too */
+void ot_choice_free(ot_choice *choice);    /* one from ot_alloc; NULL is fine */
 /* Relay's policy with its holes closed, see docs/architecture.md. `fact` must outlive the choice.
+ * Whatever is returned, the choice, which is overwritten, is to be released.
  * ENOENT: no valid implementation, with every refusal in the message. */
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err);

@@ -243,7 +243,7 @@ static void add_default(ot_shaping *s)
         add_row(s, &whole, &s->table->dims, entry, "plevel");
         free(entry);
     }
-    free(choice);
+    ot_choice_free(choice);
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */
