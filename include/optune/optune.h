@@ -73,7 +73,7 @@ OPTUNE_API const char *optune_result_json(const optune_result *result); /* one J
  * each is called alone, one a line. EUSAGE: no such form. */
 OPTUNE_API int optune_result_table(const optune_result *result, const char *form,
                                    optune_result **table, optune_err *err);
-OPTUNE_API void optune_result_free(optune_result *result);              /* NULL is fine */
+OPTUNE_API void optune_result_free(optune_result *result); /* NULL is fine */
 
 /* ---- tuning ------------------------------------------------------------------------------ */
 
@@ -194,9 +194,26 @@ OPTUNE_API int optune_simulate(optune *handle, const optune_simulate_options *op
 
 /* ---- asking ------------------------------------------------------------------------------ */
 
-/* The best current record of a workload. ENOENT: none; the message names what is stale and why. */
-OPTUNE_API int optune_query(optune *handle, const char *workload, optune_result **result,
+/* The best current record of a workload. All texts and samples in it are its own: it outlives the
+ * handle and changes in the database, until it is freed. */
+typedef struct optune_found {
+    optune_record record;
+    const char *tier; /* "tuned", or "unverified": whether it still holds cannot be told here */
+    const char *doubt; /* of an unverified one, what cannot be told; NULL: nothing */
+    double flops;      /* operations of one run of the workload; 0: they are not counted */
+} optune_found;
+/* The caller frees *found. ENOENT: there is none; the message names what is stale and why. */
+OPTUNE_API int optune_query(optune *handle, const char *workload, optune_found **found,
                             optune_err *err);
+OPTUNE_API void optune_found_free(optune_found *found); /* NULL is fine */
+/* What optune_query found as a document (schema: docs/formats.md), and no text; the caller frees
+ * the result. */
+OPTUNE_API int optune_found_json(const optune_found *found, optune_result **result,
+                                 optune_err *err);
+/* The values of a config's knobs for people: "tile_x=[1,8] unroll=true". ELIMIT: they do not fit;
+ * into 16 KiB they always do. */
+OPTUNE_API int optune_config_write(const optune_config *config, char *text, size_t size,
+                                   optune_err *err);
 
 /* Of what a report is: exactly one of the three is given. */
 typedef struct optune_report_options {
