@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program sees of answers: optune_select (what would be used, and why) and optune_query
- * (the best current record). Answers are made and kept in answer/answers.c; this file never
- * decides and never measures.
+ * What a program sees of answers: optune_select, what would be used, and why. Answers are made
+ * and kept in answer/answers.c; this file never decides and never measures.
  */
 #include <math.h>
 #include <string.h>
@@ -130,73 +129,4 @@ const char *optune_selection_json(optune_selection *s)
         json_decref(json);
     }
     return s->json;
-}
-
-/* The record behind a tuned answer, as a person and as JSON see it. */
-static optune_result *record_result(const ot_answer *a)
-{
-    const optune_record *r = &winner(a)->fact->record;
-    ot_text line = {0}, config = {0}, text = {0};
-    ot_record_line(r, &line);
-    ot_config_print_short(&r->config, &config);
-    const double flops = ot_call_flops(&a->call);
-    ot_text_printf(&text, "%s\n", r->call);
-    ot_text_printf(&text, "  %s %s\n", r->impl, ot_text_str(&config));
-    ot_text_printf(&text, "  %.4g us [%.4g, %.4g], %d samples", r->cost * 1e6, r->low * 1e6,
-                   r->high * 1e6, r->n_samples);
-    if (flops > 0)
-        ot_text_printf(&text, ", %.1f GFLOP/s", flops / r->cost * 1e-9);
-    ot_text_printf(&text, "\n  on %s, %s\n", r->device, r->target);
-    for (const char *d = r->depends; d && *d;) {
-        const size_t n = strcspn(d, "\n");
-        ot_text_printf(&text, "  %.*s\n", (int)n, d);
-        d += n + (d[n] == '\n');
-    }
-    if (a->choice.tier == OT_TIER_UNVERIFIED)
-        ot_text_printf(&text, "  unverified here: %s\n", winner(a)->fact->why);
-    json_t *json = json_object();
-    json_object_set_new(json, "call", json_string(r->call));
-    json_object_set_new(json, "impl", json_string(r->impl));
-    json_object_set_new(json, "tier", json_string(ot_tier_name(a->choice.tier)));
-    json_object_set_new(json, "cost", json_real(r->cost));
-    json_object_set_new(json, "low", json_real(r->low));
-    json_object_set_new(json, "high", json_real(r->high));
-    json_object_set_new(json, "record", json_loads(ot_text_str(&line), 0, NULL));
-    ot_text_release(&line);
-    ot_text_release(&config);
-    return ot_result_new(text.s, json);
-}
-
-int optune_query(optune *o, const char *workload, optune_result **result, optune_err *err)
-{
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"result", result}));
-    *result = NULL;
-    const ot_answer *a = NULL;
-    int status = ot_answer_text(o, workload, &a, err);
-    if (status < 0)
-        return status;
-    if (a->choice.tier != OT_TIER_PLEVEL) {
-        *result = record_result(a);
-    } else if (a->choice.unread) {
-        status = optune_fail(err, a->choice.unread, "%s", a->choice.unread_why);
-    } else {
-        const char *why = a->n_facts ? "no trial of what may be selected here succeeded"
-                                     : "it was never tuned here; `optune run` does that";
-        const optune_record *stale = NULL;
-        for (int i = 0; i < a->choice.n; i++) {
-            const ot_choice_row *row = &a->choice.row[i];
-            if (row->stale && (!stale || row->stale->record.cost < stale->cost)) {
-                stale = &row->stale->record;
-                why = row->stale_why;
-            }
-        }
-        ot_text call = {0};
-        ot_call_print(&a->call, &call);
-        status = optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s",
-                             ot_text_str(&call), why);
-        ot_text_release(&call);
-    }
-    ot_answer_drop(a);
-    return status;
 }

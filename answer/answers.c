@@ -57,6 +57,7 @@ void ot_answer_drop(const ot_answer *answer)
     if (!a || atomic_fetch_sub(&a->users, 1) > 1)
         return;
     ot_arena_release(&a->arena);
+    ot_choice_release(&a->choice);
     free(a);
 }
 
@@ -264,7 +265,8 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     state now;
     ot_answer *found = NULL;
     const double start = o->verbose ? ot_now() : 0;
-    const key asked = key_of(call, sizeof *call);
+    char packed[sizeof *call];
+    const key asked = key_of(packed, ot_call_pack(call, packed));
     int status = begin(o, &now, err);
     if (status >= 0 && !(found = look_up(o->answers, &now, &asked)))
         status = by_canonical_text(o, &now, &asked, call, &found, err);

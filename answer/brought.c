@@ -18,8 +18,6 @@ static const double COUNT_S = 2;
 
 static void describe(const ot_brought *b, optune_brought *to)
 {
-    const size_t size = to->size;
-    *to = (optune_brought){.size = size};
     ot_copy(to->op, sizeof to->op, b->op.name);
     ot_copy(to->impl, sizeof to->impl, b->impl.name);
     ot_copy(to->target, sizeof to->target, ot_language_target(b->language));
@@ -41,13 +39,9 @@ static void describe(const ot_brought *b, optune_brought *to)
     to->relative = b->relative;
 }
 
-int optune_bring(const char *path, const char *workload, optune_brought *brought,
+static int bring(const char *path, const char *workload, optune_brought *brought,
                  optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"brought", brought}));
-    if (brought->size != sizeof *brought)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_brought has another size: compiled against another version");
     if (!ot_is_brought_path(path))
         return optune_fail(
             err, OPTUNE_EUSAGE,
@@ -71,6 +65,17 @@ int optune_bring(const char *path, const char *workload, optune_brought *brought
     brought->counted = count.whole;
     brought->undefined = count.undefined;
     return ot_brought_check_count(b, &count, err);
+}
+
+int optune_bring(const char *path, const char *workload, optune_brought *brought,
+                 optune_err *err)
+{
+    optune_brought own = {.size = sizeof own};
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"brought", brought}));
+    OT_RETURN_UNLESS_OK(ot_sized_check(err, "optune_brought", brought, sizeof own));
+    const int status = bring(path, workload, &own, err);
+    ot_sized_give(&own, sizeof own, brought);
+    return status;
 }
 
 /* ---- beside the database ----------------------------------------------------------------- */

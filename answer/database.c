@@ -193,10 +193,9 @@ int optune_database(optune *o, const optune_database_options *options, optune_re
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
     *result = NULL;
-    if (options->size != sizeof *options)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_database_options has another size: compiled against another "
-                           "version");
+    optune_database_options own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_database_options, options, &own));
+    options = &own;
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"options.what", options->what}));
     const char *names[OT_COUNT(deeds)];
     const struct deed *deed = NULL;

@@ -148,9 +148,9 @@ int optune_declare(const char *db, const optune_command *program, char *path, si
     char folder[4096], name[OPTUNE_NAME_SIZE] = "";
     const char *others;
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", program}, {"path", path}));
-    if (program->size != sizeof *program)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_command has another size: compiled against another version");
+    optune_command own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_command, program, &own));
+    program = &own;
     OT_RETURN_UNLESS_OK(OT_GIVEN(
         err, {"program->command", program->command},
         {"the first word of the command", program->command ? program->command[0] : NULL}));

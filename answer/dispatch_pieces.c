@@ -141,7 +141,7 @@ static int fill(const optune_task *task, ot_piece *piece, optune_err *err)
         if (status < 0)
             optune_fail(err, status, "%s: %s", piece->text, why.text);
     }
-    free(choice);
+    ot_choice_free(choice);
     return status;
 }
 

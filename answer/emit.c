@@ -121,8 +121,9 @@ static json_t *plan_json(const ot_source *e, const char *tier)
     for (int m = 0; m < e->plan->n_modules; m++) {
         json_t *defines = json_object();
         for (int d = 0; d < e->plan->module[m].n_defines; d++)
-            json_object_set_new(defines, e->plan->module[m].define[d].name,
-                                json_string(e->plan->module[m].define[d].value));
+            json_object_set_new(
+                defines, ot_plan_text(e->plan, e->plan->module[m].define[d].name),
+                json_string(ot_plan_text(e->plan, e->plan->module[m].define[d].value)));
         json_array_append_new(modules, json_pack("{s:o}", "defines", defines));
     }
     for (int i = 0; i < e->plan->n_scratch; i++)

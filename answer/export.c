@@ -247,7 +247,7 @@ static void ask(exporting *e, const question *q)
         leave_out(e, err.text);
     else if (choice->tier != OT_TIER_PLEVEL)
         add_line(e, &choice->row[choice->winner].fact->record);
-    free(choice);
+    ot_choice_free(choice);
     free(call);
     ot_arena_release(&arena);
 }
@@ -345,10 +345,9 @@ int optune_export_records(optune *o, const optune_export_options *options,
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
     *result = NULL;
-    if (options->size != sizeof *options)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_export_options has another size: compiled against another "
-                           "version");
+    optune_export_options own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_export_options, options, &own));
+    options = &own;
     ot_text log = {0};
     exporting *e = ot_alloc(sizeof *e);
     e->o = o;

@@ -81,9 +81,9 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     static const optune_options defaults = {.size = sizeof defaults};
     if (!options)
         options = &defaults;
-    if (options->size != sizeof *options)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_options has another size: compiled against another version");
+    optune_options own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_options, options, &own));
+    options = &own;
     optune *o = ot_alloc(sizeof *o);
     o->log_level = options->log_level;
     o->log = options->log;

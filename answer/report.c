@@ -133,7 +133,7 @@ static int add_workload(reporting *all, const char *workload, const ot_report_li
     }
     ot_text_release(&text);
     ot_arena_release(&arena);
-    free(choice);
+    ot_choice_free(choice);
     free(call);
     return status;
 }
@@ -201,10 +201,9 @@ int optune_report(optune *o, const optune_report_options *options, optune_result
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
     *result = NULL;
-    if (options->size != sizeof *options)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_report_options has another size: compiled against another "
-                           "version");
+    optune_report_options own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_report_options, options, &own));
+    options = &own;
     ot_text text = {0}, target = {0};
     reporting all = {.o = o, .options = options, .text = &text};
     int status = ot_context_device(o, err);

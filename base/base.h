@@ -36,6 +36,16 @@ int ot_check_given(optune_err *err, const char *function, const ot_given *given,
 const char *ot_outcome_name(int outcome); /* "wrong"; "unknown" for a bad number */
 int ot_outcome_named(const char *name);   /* -1: none */
 
+/* ---- sized.c: structs that begin with their own size ------------------------------------- */
+/* Copies options that a caller compiled against a header of another time may have made into `own`:
+ * what its struct ends before is 0, what it has behind ours has to be 0. EVERSION, naming the
+ * struct: it is not, or the size is that of no struct. */
+int ot_sized_take(optune_err *err, const char *type, const void *given, void *own, size_t size);
+/* The reverse for a struct that is filled: as much of `own` as it has room for. */
+int ot_sized_check(optune_err *err, const char *type, const void *given, size_t size);
+void ot_sized_give(const void *own, size_t size, void *given);
+#define OT_SIZED_TAKE(err, type, given, own) ot_sized_take(err, #type, given, own, sizeof(type))
+
 /* ---- text.c: a growing string, and strict reading of numbers ----------------------------- */
 typedef struct ot_text {
     char *s; /* always zero-terminated once anything was added; NULL before */
@@ -73,17 +83,6 @@ int ot_no_such_about(optune_err *err, const char *kind, const char *word,
 /* "name=value" lines: the value of one name copied into to[size]; false when absent. */
 bool ot_lines_get(const char *lines, const char *name, char *to, size_t size);
 
-/* ---- rows.c: tables of rows that grow ----------------------------------------------------- */
-typedef struct ot_rows {
-    const void **row;
-    int n, capacity;
-} ot_rows; /* zero to start */
-void ot_rows_push(ot_rows *rows, const void *row);
-/* ECONFLICT: `kind` 'name' exists already. */
-int ot_row_taken(optune_err *err, const char *kind, const char *name);
-/* EUSAGE: a row of that kind has no name; ELIMIT: a name that is too long. */
-int ot_row_check_name(const char *kind, const char *name, optune_err *err);
-
 /* ---- locale.c: numbers as text, in the C locale ------------------------------------------ */
 /* For this thread, until it is left: what code of others may print or read in between. */
 typedef struct ot_locale {
@@ -112,6 +111,31 @@ void *ot_alloc(size_t size);
 /* Zeroed; NULL, with ENOMEM in `err`, when there is none: for elements of tensors. */
 void *ot_try_alloc(size_t size, const char *what, optune_err *err);
 char *ot_strdup(const char *s);
+
+/* ---- rows.c: tables of rows that grow ----------------------------------------------------- */
+typedef struct ot_rows {
+    const char *kind; /* "operator": of a table that is asked by name; NULL: it is not */
+    size_t name;      /* where a row of it has its name: offsetof */
+    const void **row;
+    int n, capacity;
+    int *slot; /* of names; rows.c's own */
+} ot_rows;     /* the rest zero to start */
+void ot_rows_push(ot_rows *rows, const void *row);
+void ot_rows_rewind(ot_rows *rows, int n); /* back to the first n */
+/* The rest for tables that are asked by name. */
+void ot_rows_sort(ot_rows *rows); /* by name */
+/* The last row of that name; NULL: none. */
+const void *ot_rows_find(const ot_rows *rows, const char *name);
+/* ENOENT: there is no such row, and the nearest names. `about` says of a row what else it is
+ * called, in the arena or for ever; NULL: nothing. */
+typedef const char *(*ot_row_about)(const void *row, ot_arena *arena);
+int ot_rows_absent(const ot_rows *rows, const char *name, ot_row_about about, optune_err *err);
+/* Whether a row of this name may be added: else EUSAGE, ELIMIT or ECONFLICT. */
+int ot_rows_admit(const ot_rows *rows, const char *name, optune_err *err);
+/* ECONFLICT: `kind` 'name' exists already. */
+int ot_row_taken(optune_err *err, const char *kind, const char *name);
+/* EUSAGE: a row of that kind has no name; ELIMIT: a name that is too long. */
+int ot_row_check_name(const char *kind, const char *name, optune_err *err);
 
 /* ---- hash.c: stable digests (XXH3, 128 bits, big-endian) --------------------------------- */
 typedef struct ot_digest {

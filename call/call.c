@@ -211,3 +211,38 @@ int ot_call_check(const optune_call *call, optune_err *err)
                              "types are out of range",
                              op->name);
 }
+
+/* ---- as a key ---------------------------------------------------------------------------- */
+
+static char *put(char *to, const void *from, size_t n)
+{
+    memcpy(to, from, n);
+    return to + n;
+}
+
+static char *put_tensor(char *to, const optune_tensor *t)
+{
+    to = put(to, t, offsetof(optune_tensor, dim));
+    return t->rank > 0 ? put(to, t->dim, (size_t)t->rank * sizeof *t->dim) : to;
+}
+
+size_t ot_call_pack(const optune_call *call, void *to)
+{
+    char *at = put(to, &call->op, sizeof call->op);
+    const int n[] = {call->n_inputs, call->n_outputs, call->n_attrs, call->n_extra,
+                     call->n_epilogues};
+    at = put(at, n, sizeof n);
+    for (int i = 0; i < optune_call_inputs(call); i++) {
+        at = put_tensor(at, &call->input[i].type);
+        at = put(at, &call->input[i].is_const, sizeof call->input[i].is_const);
+    }
+    for (int i = 0; i < call->n_outputs; i++)
+        at = put_tensor(at, &call->output[i]);
+    at = put(at, call->attr, (size_t)call->n_attrs * sizeof *call->attr);
+    for (int i = 0; i < call->n_epilogues; i++) {
+        const optune_epilogue *e = &call->epilogue[i];
+        at = put(at, e, offsetof(optune_epilogue, attr));
+        at = put(at, e->attr, (size_t)e->n_attrs * sizeof *e->attr);
+    }
+    return (size_t)(at - (char *)to);
+}

@@ -56,6 +56,9 @@ int ot_call_infer(optune_call *call, optune_err *err);
 /* Whether its sizes can be computed with: every dim at most OPTUNE_MAX_DIM, and its elements in
  * double precision take fewer bytes than an int64_t can say. A range counts with its least. */
 bool ot_tensor_fits(const optune_tensor *type);
+/* What is used of a checked call, as bytes: fewer than the struct has, a key of this process.
+ * Returns how many were written, at most sizeof(optune_call). */
+size_t ot_call_pack(const optune_call *call, void *to);
 /* EUSAGE unless it is a call that was started and whose counts, attributes and types are within
  * what its operator and the structs allow: what a caller's own code may have written into it. */
 int ot_call_check(const optune_call *call, optune_err *err);

@@ -5,18 +5,12 @@
  * tested them with us. Operators are added before the first query, never during one.
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call/inside.h"
 
-static ot_rows ops;
+static ot_rows ops = {.kind = "operator", .name = offsetof(optune_op, name)};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp((*(const optune_op *const *)a)->name, (*(const optune_op *const *)b)->name);
-}
 
 static void load(void)
 {
@@ -25,7 +19,7 @@ static void load(void)
     for (const optune_op *const *list = ot_ops_table; *list; list++)
         for (const optune_op *row = *list; row->name; row++)
             ot_rows_push(&ops, row);
-    qsort(ops.row, (size_t)ops.n, sizeof *ops.row, by_name);
+    ot_rows_sort(&ops);
 }
 
 const optune_op *const *ot_ops(int *n)
@@ -37,31 +31,20 @@ const optune_op *const *ot_ops(int *n)
 
 const optune_op *ot_op_find(const char *name)
 {
-    int n;
-    const optune_op *const *row = ot_ops(&n);
-    for (int i = 0; i < n; i++)
-        if (strcmp(row[i]->name, name) == 0)
-            return row[i];
-    return NULL;
+    pthread_once(&once, load);
+    return ot_rows_find(&ops, name);
+}
+
+static const char *about(const void *row, ot_arena *arena)
+{
+    (void)arena;
+    return ot_op_synonyms(((const optune_op *)row)->name);
 }
 
 int ot_op_get(const char *name, const optune_op **op, optune_err *err)
 {
     *op = ot_op_find(name);
-    if (*op)
-        return OPTUNE_OK;
-    int n;
-    const optune_op *const *row = ot_ops(&n);
-    const char **names = ot_alloc((size_t)(n + 1) * sizeof(*names));
-    const char **about = ot_alloc((size_t)(n + 1) * sizeof *about);
-    for (int i = 0; i < n; i++) {
-        names[i] = row[i]->name;
-        about[i] = ot_op_synonyms(names[i]);
-    }
-    const int status = ot_no_such_about(err, "operator", name, names, about, n);
-    free(about);
-    free(names);
-    return status;
+    return *op ? OPTUNE_OK : ot_rows_absent(&ops, name, about, err);
 }
 
 /* ---- rows of others ---------------------------------------------------------------------- */
@@ -90,11 +73,9 @@ static int check_attrs(const optune_op *op, optune_err *err)
 int ot_ops_add(const optune_op *op, optune_err *err)
 {
     pthread_once(&once, load);
-    int status = ot_row_check_name("operator", op->name, err);
+    int status = ot_rows_admit(&ops, op->name, err);
     if (status < 0)
         return status;
-    if (ot_op_find(op->name))
-        return ot_row_taken(err, "operator", op->name);
     if (!op->inputs || !op->types)
         return optune_fail(err, OPTUNE_EUSAGE, "operator '%s' lacks inputs or a type relation",
                            op->name);
@@ -111,5 +92,5 @@ int ot_ops_add(const optune_op *op, optune_err *err)
 
 void ot_ops_rewind(int n)
 {
-    ops.n = n;
+    ot_rows_rewind(&ops, n);
 }

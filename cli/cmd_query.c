@@ -3,6 +3,8 @@
  * `optune query`: the best current record of a workload. Never falls back to a default: when
  * there is no record, or only stale ones, it says which and exits with 3.
  */
+#include <string.h>
+
 #include "cli/cli.h"
 
 typedef struct query_values {
@@ -19,24 +21,67 @@ static const ot_option options[] = {
     {.name = NULL},
 };
 
+/* One piece of several lines, such as what a record depends on. */
+static void print_lines(const char *lines)
+{
+    while (lines && *lines) {
+        const size_t n = strcspn(lines, "\n");
+        printf("  %.*s\n", (int)n, lines);
+        lines += n + (lines[n] == '\n');
+    }
+}
+
+static void print_found(const optune_found *found)
+{
+    const optune_record *r = &found->record;
+    char config[16384] = "";
+    optune_config_write(&r->config, config, sizeof(config), NULL);
+    printf("%s\n  %s %s\n", r->call, r->impl, config);
+    printf("  %.4g us [%.4g, %.4g], %d samples", r->cost * 1e6, r->low * 1e6, r->high * 1e6,
+           r->n_samples);
+    if (found->flops > 0)
+        printf(", %.1f GFLOP/s", found->flops / r->cost * 1e-9);
+    printf("\n  on %s, %s\n", r->device, r->target);
+    print_lines(r->depends);
+    if (found->doubt)
+        printf("  unverified here: %s\n", found->doubt);
+}
+
 static int answer(const ot_cli *cli, const char *workload, optune_err *err)
 {
-    optune_result *result = NULL;
-    const int status = optune_query(cli->handle, workload, &result, err);
+    optune_found *found = NULL;
+    optune_result *json = NULL;
+    int status = optune_query(cli->handle, workload, &found, err);
+    if (status >= 0)
+        status = optune_found_json(found, &json, err);
     if (status >= 0) {
         fputs("{\"workload\":", stdout);
         ot_json_text(workload, stdout);
         fputs(",\"answer\":", stdout);
-        ot_json_line(optune_result_json(result), stdout);
+        ot_json_line(optune_result_json(json), stdout);
         putchar('}');
     }
-    optune_result_free(result);
+    optune_result_free(json);
+    optune_found_free(found);
     return status;
+}
+
+/* In a form for other programs; an exit code. */
+static int print_document(const ot_cli *cli, const optune_found *found, const ot_form *form)
+{
+    optune_err err = {0};
+    optune_result *json = NULL;
+    if (optune_found_json(found, &json, &err) < 0)
+        return ot_say_failure(&err);
+    const int code = ot_print_form(cli, json, form);
+    optune_result_free(json);
+    return code;
 }
 
 static int run(const ot_cli *cli)
 {
     const query_values *values = cli->values;
+    const ot_form *form = &values->form;
     if (values->batch == (cli->n_words > 0))
         return ot_say_usage(cli->cmd,
                             values->batch
@@ -46,11 +91,15 @@ static int run(const ot_cli *cli)
     if (values->batch)
         return ot_batch_run(cli, answer);
     optune_err err = {0};
-    optune_result *result = NULL;
-    if (optune_query(cli->handle, cli->words[0], &result, &err) < 0)
+    optune_found *found = NULL;
+    int code = OT_EXIT_DONE;
+    if (optune_query(cli->handle, cli->words[0], &found, &err) < 0)
         return ot_say_failure(&err);
-    const int code = ot_print_form(cli, result, &values->form);
-    optune_result_free(result);
+    if (form->json || form->csv || form->markdown)
+        code = print_document(cli, found, form);
+    else
+        print_found(found);
+    optune_found_free(found);
     return code;
 }
 

@@ -9,16 +9,6 @@
 
 #include "strategy/inside.h"
 
-const optune_impl *ot_generic_of(const optune_op *op)
-{
-    int n;
-    const optune_impl *const *impl = ot_impls(&n);
-    for (int i = n - 1; i >= 0; i--)
-        if (impl[i]->generic && strcmp(impl[i]->op, op->name) == 0)
-            return impl[i];
-    return NULL;
-}
-
 /* An input's dim of this name; false: none has it. */
 static bool find_dim(const optune_call *call, const char *name, optune_arg *arg)
 {
@@ -82,7 +72,12 @@ static void add_step(const optune_task *task, int i, optune_plan *plan)
     own->impl = ot_generic_of(step.op);
     own->impl->plan(&of, &none, own);
     const int module = optune_plan_module(plan);
-    plan->module[module] = own->module[0];
+    const ot_module *computes = &own->module[0];
+    for (int d = 0; d < computes->n_defines; d++)
+        optune_plan_define_text(plan, module, ot_plan_text(own, computes->define[d].name),
+                                ot_plan_text(own, computes->define[d].value));
+    for (int f = 0; f < computes->n_flags; f++)
+        optune_plan_flag(plan, module, computes->flag[f]);
     plan->module[module].closing = true;
     plan->module[module].first_extra = i;
     for (int s = 0; s < own->n_stages; s++) {

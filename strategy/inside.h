@@ -42,6 +42,8 @@ int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
  * team of threads; and what it does untuned. */
 void ot_team_space(optune_space *space);
 void ot_team_fallback(const optune_space *space, optune_config *config);
+/* Whether a body runs a team: uses the word, not only includes the header that defines it. */
+bool ot_team_runs(const char *source);
 /* Whether a config of the space has it computed by one thread. */
 bool ot_team_alone(const optune_space *space, const optune_config *config);
 
@@ -53,8 +55,6 @@ int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int
  * of its own operators, a stage each, in place: any dtype, dims known at run time. */
 bool ot_generic_epilogue_applies(const optune_task *task, char *why);
 void ot_generic_epilogue_close(const optune_task *task, optune_plan *plan);
-/* The generic implementation of an op; NULL: it has none. */
-const optune_impl *ot_generic_of(const optune_op *op);
 
 /* pattern.c: rows of patterns become rows of ops. What is made lives for ever. */
 enum { OT_MAX_PATTERN_ROWS = 64 };
@@ -67,10 +67,14 @@ const optune_impl *ot_pattern_row(const optune_impl *impl);
 /* Everything the op of a made implementation declares, as text. */
 void ot_pattern_declaration(const optune_impl *impl, ot_text *to);
 
-/* registry.c: how much there is, and going back to it, so that a plugin is added whole or not
+/* registry.c: the generic implementation of an op; NULL: it has none. */
+const optune_impl *ot_generic_of(const optune_op *op);
+/* Whether its body runs a team of threads. */
+bool ot_impl_runs_team(const optune_impl *impl);
+/* How much there is, and going back to it, so that a plugin is added whole or not
  * at all. */
 typedef struct ot_registry_mark {
-    int op, strategy, impl, search, pattern_impl, pattern_strategy;
+    int op, strategy, impl, generic, search, pattern_impl, pattern_strategy;
 } ot_registry_mark;
 ot_registry_mark ot_registry_now(void);
 void ot_registry_rewind(ot_registry_mark mark);

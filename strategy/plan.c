@@ -34,13 +34,21 @@ static ot_module *module_at(optune_plan *plan, int module, const char *subject)
     return NULL;
 }
 
+static uint16_t keep(optune_plan *plan, const char *text)
+{
+    const int at = plan->n_text;
+    memcpy(plan->text + at, text, strlen(text) + 1);
+    plan->n_text += (int)strlen(text) + 1;
+    return (uint16_t)at;
+}
+
 void optune_plan_define_text(optune_plan *plan, int module, const char *macro, const char *text)
 {
     ot_module *m = module_at(plan, module, macro);
     if (!m)
         return;
     for (int i = 0; i < m->n_defines; i++)
-        if (strcmp(m->define[i].name, macro) == 0) {
+        if (strcmp(ot_plan_text(plan, m->define[i].name), macro) == 0) {
             misuse(plan, OPTUNE_EUSAGE, "macro defined twice:", macro);
             return;
         }
@@ -48,14 +56,14 @@ void optune_plan_define_text(optune_plan *plan, int module, const char *macro, c
         misuse(plan, OPTUNE_ELIMIT, "too many macros, at", macro);
         return;
     }
-    ot_define *define = &m->define[m->n_defines];
     if (!ot_is_identifier(macro) || strchr(text, '\n'))
         misuse(plan, OPTUNE_EUSAGE, "not a macro:", macro);
-    else if (!ot_copy(define->name, sizeof define->name, macro) ||
-             !ot_copy(define->value, sizeof define->value, text))
+    else if (strlen(macro) >= OPTUNE_KNOB_NAME_SIZE || strlen(text) >= OT_DEFINE_SIZE)
         misuse(plan, OPTUNE_ELIMIT, "macro too long:", macro);
+    else if (plan->n_text + strlen(macro) + strlen(text) + 2 > sizeof(plan->text))
+        misuse(plan, OPTUNE_ELIMIT, "too much text in macros, at", macro);
     else
-        m->n_defines++;
+        m->define[m->n_defines++] = (ot_define){keep(plan, macro), keep(plan, text)};
 }
 
 void optune_plan_define(optune_plan *plan, int module, const char *macro, int64_t value)

@@ -165,7 +165,8 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
                  optune_plan *plan, optune_err *err)
 {
     bool alone = false;
-    *plan = (optune_plan){.impl = impl};
+    memset(plan, 0, offsetof(optune_plan, text)); /* the text is as long as it says */
+    plan->impl = impl;
     const int status = check_config(task, impl, config, &alone, err);
     if (status < 0)
         return status;
@@ -210,7 +211,8 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
     const ot_module *m = &plan->module[module];
     target_defines(task->device, plan->threads, to);
     for (int i = 0; i < m->n_defines; i++)
-        ot_text_printf(to, "#define %s %s\n", m->define[i].name, m->define[i].value);
+        ot_text_printf(to, "#define %s %s\n", ot_plan_text(plan, m->define[i].name),
+                       ot_plan_text(plan, m->define[i].value));
     if (m->fused)
         ot_epilogue_defines(task, m->first_extra, to);
     if (m->closing && plan->impl->generic)

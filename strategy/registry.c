@@ -7,14 +7,61 @@
  */
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "strategy/embedded.h"
 #include "strategy/inside.h"
 
-static ot_rows strategies, impls, searches;
+static ot_rows strategies;
+static ot_rows impls = {.kind = "implementation", .name = offsetof(optune_impl, name)};
+static ot_rows searches = {.kind = "search", .name = offsetof(optune_search, name)};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* A strategy by the name "op key", as it is asked for. */
+typedef struct named_strategy {
+    const char *name;
+    const optune_strategy *strategy;
+} named_strategy;
+static ot_rows by_key = {.kind = "strategy", .name = offsetof(named_strategy, name)};
+/* The generic implementations by their operators. */
+static ot_rows generics = {.kind = "generic implementation", .name = offsetof(optune_impl, op)};
+
+/* What would take a walk through tables or a body to find out of an implementation: found when
+ * first asked for and kept. */
+enum { UNKNOWN, NO, YES };
+typedef struct impl_facts {
+    const char *name;
+    const optune_impl *impl;
+    _Atomic(const optune_impl *)
+        row;             /* the pattern's, or itself; NULL: the next is not known */
+    const ot_body *body; /* what the build wrote about the row; NULL: a plugin's */
+    atomic_int team;     /* whether its body runs a team of threads */
+} impl_facts;
+static ot_rows facts = {.kind = "implementation", .name = offsetof(impl_facts, name)};
+
+static void push_strategy(const optune_strategy *strategy)
+{
+    named_strategy *named = ot_alloc(sizeof *named);
+    ot_text name = {0};
+    ot_text_printf(&name, "%s %s", strategy->op, strategy->key);
+    *named = (named_strategy){name.s, strategy};
+    ot_rows_push(&strategies, strategy);
+    ot_rows_push(&by_key, named);
+}
+
+static void push_impl(const optune_impl *impl)
+{
+    impl_facts *known = ot_alloc(sizeof *known);
+    known->name = impl->name;
+    known->impl = impl;
+    ot_rows_push(&impls, impl);
+    ot_rows_push(&facts, known);
+    if (impl->generic)
+        ot_rows_push(&generics, impl);
+}
+
 static int in_tree_impls;
 
 /* Rows of patterns, which stand for one row of every op that declares the pattern. */
@@ -39,25 +86,24 @@ static void expand_op(const optune_op *op)
 {
     for (int i = 0; i < n_pattern_impls; i++)
         if (ot_pattern_serves(pattern_impl[i]->pattern, op))
-            ot_rows_push(&impls, ot_pattern_impl(pattern_impl[i], op));
+            push_impl(ot_pattern_impl(pattern_impl[i], op));
     for (int i = 0; i < n_pattern_strategies; i++)
         if (ot_pattern_serves(pattern_strategy[i]->pattern, op))
-            ot_rows_push(&strategies, ot_pattern_strategy(pattern_strategy[i], op));
+            push_strategy(ot_pattern_strategy(pattern_strategy[i], op));
 }
 
-/* All rows in tree of one kind, from files of one and from lists: those of patterns are kept, those
- * of operators go to `own`. */
-static void load_impls(ot_rows *own)
+/* All rows in tree of one kind, from files of one and from lists: those of patterns are kept. */
+static void load_impls(void)
 {
     for (const optune_impl *const *row = ot_impl_table; *row; row++)
         if ((*row)->op)
-            ot_rows_push(own, *row);
+            push_impl(*row);
         else
             keep_pattern_impl(*row);
     for (const optune_impl *const *list = ot_impls_table; *list; list++)
         for (const optune_impl *row = *list; row->name; row++)
             if (row->op)
-                ot_rows_push(own, row);
+                push_impl(row);
             else
                 keep_pattern_impl(row);
 }
@@ -77,12 +123,6 @@ static void load_strategies(ot_rows *own)
                 keep_pattern_strategy(row);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp((*(const optune_impl *const *)a)->name,
-                  (*(const optune_impl *const *)b)->name);
-}
-
 /* Where a file lies decides nothing: implementations are ordered by name. Of strategies, what
  * patterns give comes first: a later one, the op's own, wins. */
 static void load(void)
@@ -90,16 +130,16 @@ static void load(void)
     for (const optune_search *const *row = ot_search_table; *row; row++)
         ot_rows_push(&searches, *row);
     ot_rows own = {0};
-    load_impls(&impls);
+    load_impls();
     load_strategies(&own);
     int n;
     const optune_op *const *op = ot_ops(&n);
     for (int i = 0; i < n; i++)
         expand_op(op[i]);
     for (int i = 0; i < own.n; i++)
-        ot_rows_push(&strategies, own.row[i]);
+        push_strategy(own.row[i]);
     free(own.row);
-    qsort(impls.row, (size_t)impls.n, sizeof *impls.row, by_name);
+    ot_rows_sort(&impls);
     in_tree_impls = impls.n;
 }
 
@@ -114,27 +154,24 @@ DEFINE_ALL(ot_impls, impls, optune_impl)
 DEFINE_ALL(ot_strategies, strategies, optune_strategy)
 DEFINE_ALL(ot_searches, searches, optune_search)
 
-#define DEFINE_FIND(function, all, type)                                                       \
-    const type *function(const char *name)                                                     \
-    {                                                                                          \
-        int n;                                                                                 \
-        const type *const *row = all(&n);                                                      \
-        for (int i = 0; i < n; i++)                                                            \
-            if (strcmp(row[i]->name, name) == 0)                                               \
-                return row[i];                                                                 \
-        return NULL;                                                                           \
-    }
-DEFINE_FIND(ot_impl_find, ot_impls, optune_impl)
-DEFINE_FIND(ot_search_find, ot_searches, optune_search)
+const optune_impl *ot_impl_find(const char *name)
+{
+    pthread_once(&once, load);
+    return ot_rows_find(&impls, name);
+}
+
+const optune_search *ot_search_find(const char *name)
+{
+    pthread_once(&once, load);
+    return ot_rows_find(&searches, name);
+}
 
 static const optune_strategy *strategy_of(const char *op, const char *key)
 {
-    for (int i = strategies.n - 1; i >= 0; i--) {
-        const optune_strategy *row = strategies.row[i];
-        if (strcmp(row->op, op) == 0 && strcmp(row->key, key) == 0)
-            return row;
-    }
-    return NULL;
+    char name[2 * OPTUNE_NAME_SIZE];
+    snprintf(name, sizeof name, "%s %s", op, key);
+    const named_strategy *named = ot_rows_find(&by_key, name);
+    return named ? named->strategy : NULL;
 }
 
 const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target *target)
@@ -151,31 +188,13 @@ const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target
 int ot_impl_get(const char *name, const optune_impl **impl, optune_err *err)
 {
     *impl = ot_impl_find(name);
-    if (*impl)
-        return OPTUNE_OK;
-    int n;
-    const optune_impl *const *row = ot_impls(&n);
-    const char **names = ot_alloc((size_t)(n + 1) * sizeof(*names));
-    for (int i = 0; i < n; i++)
-        names[i] = row[i]->name;
-    const int status = ot_no_such(err, "implementation", name, names, n);
-    free(names);
-    return status;
+    return *impl ? OPTUNE_OK : ot_rows_absent(&impls, name, NULL, err);
 }
 
 int ot_search_get(const char *name, const optune_search **search, optune_err *err)
 {
     *search = ot_search_find(name);
-    if (*search)
-        return OPTUNE_OK;
-    int n;
-    const optune_search *const *row = ot_searches(&n);
-    const char **names = ot_alloc((size_t)(n + 1) * sizeof(*names));
-    for (int i = 0; i < n; i++)
-        names[i] = row[i]->name;
-    const int status = ot_no_such(err, "search", name, names, n);
-    free(names);
-    return status;
+    return *search ? OPTUNE_OK : ot_rows_absent(&searches, name, NULL, err);
 }
 
 /* ---- rows of others ---------------------------------------------------------------------- */
@@ -209,7 +228,7 @@ static int add_pattern_impl(const optune_impl *impl, optune_err *err)
         if (made && ot_impl_find(made->name))
             return ot_row_taken(err, "implementation", made->name);
         if (made)
-            ot_rows_push(&impls, made);
+            push_impl(made);
     }
     keep_pattern_impl(impl);
     return OPTUNE_OK;
@@ -231,7 +250,7 @@ int ot_impl_add(const optune_impl *impl, optune_err *err)
         return status;
     if (!impl->plan)
         return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' lacks `plan`", impl->name);
-    ot_rows_push(&impls, impl);
+    push_impl(impl);
     return OPTUNE_OK;
 }
 
@@ -293,7 +312,7 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
         const int status = check_names(made, err);
         if (status < 0)
             return status;
-        ot_rows_push(&strategies, made);
+        push_strategy(made);
     }
     keep_pattern_strategy(strategy);
     return OPTUNE_OK;
@@ -322,18 +341,16 @@ int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
     status = check_names(strategy, err);
     if (status < 0)
         return status;
-    ot_rows_push(&strategies, strategy);
+    push_strategy(strategy);
     return OPTUNE_OK;
 }
 
 int ot_search_add(const optune_search *search, optune_err *err)
 {
     pthread_once(&once, load);
-    const int status = ot_row_check_name("search", search->name, err);
+    const int status = ot_rows_admit(&searches, search->name, err);
     if (status < 0)
         return status;
-    if (ot_search_find(search->name))
-        return ot_row_taken(err, "search", search->name);
     if (!search->ask)
         return optune_fail(err, OPTUNE_EUSAGE, "search '%s' lacks `ask`", search->name);
     ot_rows_push(&searches, search);
@@ -348,6 +365,7 @@ ot_registry_mark ot_registry_now(void)
     return (ot_registry_mark){.op = n,
                               .strategy = strategies.n,
                               .impl = impls.n,
+                              .generic = generics.n,
                               .search = searches.n,
                               .pattern_impl = n_pattern_impls,
                               .pattern_strategy = n_pattern_strategies};
@@ -357,9 +375,12 @@ void ot_registry_rewind(ot_registry_mark mark)
 {
     assert(mark.impl >= in_tree_impls);
     ot_ops_rewind(mark.op);
-    strategies.n = mark.strategy;
-    impls.n = mark.impl;
-    searches.n = mark.search;
+    ot_rows_rewind(&strategies, mark.strategy);
+    ot_rows_rewind(&by_key, mark.strategy);
+    ot_rows_rewind(&impls, mark.impl);
+    ot_rows_rewind(&facts, mark.impl);
+    ot_rows_rewind(&generics, mark.generic);
+    ot_rows_rewind(&searches, mark.search);
     n_pattern_impls = mark.pattern_impl;
     n_pattern_strategies = mark.pattern_strategy;
 }
@@ -381,11 +402,52 @@ static const ot_body *body_of(const optune_impl *impl)
     return NULL;
 }
 
+/* Of an implementation that is in no table, which tests make, in `own`. Whoever finds what another
+ * finds at the same time finds the same. */
+static const impl_facts *facts_of(const optune_impl *impl, impl_facts *own)
+{
+    pthread_once(&once, load);
+    impl_facts *known = (impl_facts *)ot_rows_find(&facts, impl->name);
+    if (!known || known->impl != impl) {
+        known = own;
+        *own = (impl_facts){.impl = impl};
+    }
+    if (!atomic_load_explicit(&known->row, memory_order_acquire)) {
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        const optune_impl *row = ot_pattern_row(impl);
+        pthread_mutex_lock(&lock);
+        known->body = body_of(row);
+        atomic_store_explicit(&known->row, row, memory_order_release);
+        pthread_mutex_unlock(&lock);
+    }
+    return known;
+}
+
+const optune_impl *ot_generic_of(const optune_op *op)
+{
+    pthread_once(&once, load);
+    return ot_rows_find(&generics, op->name);
+}
+
 const char *ot_impl_source(const optune_impl *impl)
 {
-    const optune_impl *row = ot_pattern_row(impl);
-    const ot_body *body = row->source ? NULL : body_of(row);
+    impl_facts own;
+    const impl_facts *known = facts_of(impl, &own);
+    const optune_impl *row = known->row;
+    const ot_body *body = row->source ? NULL : known->body;
     return row->source ? row->source : body && body->source ? body->source : "";
+}
+
+bool ot_impl_runs_team(const optune_impl *impl)
+{
+    impl_facts own;
+    impl_facts *known = (impl_facts *)facts_of(impl, &own);
+    int team = atomic_load(&known->team);
+    if (team == UNKNOWN) {
+        team = ot_team_runs(ot_impl_source(impl)) ? YES : NO;
+        atomic_store(&known->team, team);
+    }
+    return team == YES;
 }
 
 typedef struct digest_row {
@@ -423,7 +485,8 @@ static const char *made_digest(const optune_impl *impl)
 
 bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char *why)
 {
-    const ot_body *body = body_of(ot_pattern_row(impl));
+    impl_facts own;
+    const ot_body *body = facts_of(impl, &own)->body;
     if (!body || impl->source || impl->library)
         return true;
     if (!(body->serves & OT_FOR_CPUS) && device->warp == 0)
@@ -435,6 +498,7 @@ bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char 
 
 const char *ot_impl_digest(const optune_impl *impl)
 {
-    const ot_body *body = body_of(impl);
-    return body ? body->digest : made_digest(impl);
+    impl_facts own;
+    const impl_facts *known = facts_of(impl, &own);
+    return known->body && known->row == impl ? known->body->digest : made_digest(impl);
 }

@@ -271,7 +271,9 @@ static bool fastest_fits(const optune_task *task, const ot_choice *choice)
 static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice *choice,
                   optune_err *err)
 {
-    *choice = (ot_choice){.winner = -1, .n = n};
+    ot_choice_release(choice);
+    *choice =
+        (ot_choice){.winner = -1, .n = n, .row = ot_alloc((size_t)n * sizeof *choice->row)};
     for (int i = 0; i < n; i++) {
         choice->row[i].candidate = candidate[i];
         find_fact(g, &choice->row[i]);
@@ -293,13 +295,27 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
     return OPTUNE_OK;
 }
 
+void ot_choice_release(ot_choice *choice)
+{
+    free(choice->row);
+    choice->row = NULL;
+    choice->n = 0;
+}
+
+void ot_choice_free(ot_choice *choice)
+{
+    if (choice)
+        ot_choice_release(choice);
+    free(choice);
+}
+
 /* A usable fact is of the present implementation, call and device, so its config fits the
  * present space; only forged or foreign ones do not. Opening a space costs more than all the
  * rest: first only what decides is looked up, and all when that is a surprise. */
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err)
 {
-    ot_candidate *candidate = ot_alloc(OT_MAX_CANDIDATES * sizeof(*candidate));
+    ot_candidate candidate[OT_MAX_CANDIDATES];
     gathering g = {.task = task, .fact = fact, .n = n_facts};
     int n = 0;
     *choice = (ot_choice){.winner = -1};
@@ -314,7 +330,6 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
                                  "the space of '%s' is another each time it is opened",
                                  choice->row[choice->winner].candidate.impl->name);
     }
-    free(candidate);
     free(g.unfit);
     free(g.unfit_why);
     return status;

@@ -108,10 +108,11 @@ int64_t ot_space_mutate(const optune_space *space, int64_t index, double rate, u
 int64_t ot_space_cross(const optune_space *space, int64_t a, int64_t b, uint64_t *rng);
 
 /* ---- plan.c: what a config becomes ------------------------------------------------------- */
+/* Where they are in the plan's text: see ot_plan_text. */
 typedef struct ot_define {
-    char name[OPTUNE_KNOB_NAME_SIZE];
-    char value[256];
+    uint16_t name, value;
 } ot_define;
+enum { OT_PLAN_TEXT = 24 << 10, OT_DEFINE_SIZE = 256 };
 typedef struct ot_module {
     int n_defines, n_flags;
     ot_define define[OPTUNE_MAX_DEFINES];
@@ -136,7 +137,13 @@ struct optune_plan {
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS];
     bool fused;         /* its modules compute what is fused behind the call */
     optune_err problem; /* the first misuse; status 0: none */
+    int n_text;
+    char text[OT_PLAN_TEXT]; /* names and values of all macros, each with its end */
 };
+static inline const char *ot_plan_text(const optune_plan *plan, uint16_t at)
+{
+    return plan->text + at;
+}
 /* Fills `plan`. EUSAGE when the implementation refuses the config, or misused the builder (bad
  * index, too many, a TIMED stage missing, PREPACK reading a var input, an output nobody writes). */
 int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_config *config,
@@ -208,11 +215,14 @@ typedef struct ot_choice {
     int default_row;      /* what plevel alone would choose */
     optune_config config; /* the winner's: tuned, or its fallback */
     int n;
-    ot_choice_row row[OT_MAX_CANDIDATES];
-    int unread; /* the status with which records could not be read; 0: they were */
+    ot_choice_row *row; /* owned: n of them */
+    int unread;         /* the status with which records could not be read; 0: they were */
     char unread_why[OPTUNE_ERR_SIZE]; /* also of what was passed over; empty: all is well */
 } ot_choice;
+void ot_choice_release(ot_choice *choice); /* zeroed ones, too */
+void ot_choice_free(ot_choice *choice);    /* one from ot_alloc; NULL is fine */
 /* Relay's policy with its holes closed, see docs/architecture.md. `fact` must outlive the choice.
+ * Whatever is returned, the choice, which is overwritten, is to be released.
  * ENOENT: no valid implementation, with every refusal in the message. */
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err);

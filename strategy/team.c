@@ -18,8 +18,7 @@ static const double MOST_BYTES = 256 << 10, MOST_FLOPS = 2e6;
 /* One thread is done with as much in about two microseconds. */
 static const double TINY_BYTES = 32 << 10, TINY_FLOPS = 5e4;
 
-/* Whether a body uses the word, not only includes the header that defines it. */
-static bool runs_team(const char *source)
+bool ot_team_runs(const char *source)
 {
     static const char word[] = "PARALLEL_FOR", defined[] = "#define PARALLEL_FOR";
     for (const char *p = strstr(source, word); p; p = strstr(p + 1, word)) {
@@ -42,7 +41,7 @@ static bool may_choose(const optune_space *space)
            task->device->threads > 1 && !impl->library && !impl->task_args && !space->where &&
            ot_call_static(task->call) && ot_call_bytes(task->call) <= MOST_BYTES &&
            ot_call_flops(task->call) <= MOST_FLOPS && space->n_knobs < OPTUNE_MAX_KNOBS &&
-           ot_space_knob(space, knob_name) < 0 && runs_team(ot_impl_source(impl));
+           ot_space_knob(space, knob_name) < 0 && ot_impl_runs_team(impl);
 }
 
 void ot_team_space(optune_space *space)

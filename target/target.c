@@ -14,19 +14,8 @@
 
 #include "target/target.h"
 
-enum { MOST_TARGETS = 64 };
-
-static const optune_target_row *all[MOST_TARGETS + 1];
-static int n_all;
+static ot_rows all = {.kind = "target", .name = offsetof(optune_target_row, name)};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-static const optune_target_row *find_locked(const char *name)
-{
-    for (int i = 0; i < n_all; i++)
-        if (strcmp(all[i]->name, name) == 0)
-            return all[i];
-    return NULL;
-}
 
 /* Each slot that says something, whatever it is: all are as wide as a pointer. */
 static void lay_over(optune_target_row *made, const optune_target_row *row)
@@ -47,7 +36,7 @@ static const optune_target_row *whole_locked(const optune_target_row *row)
 {
     if (!row->like)
         return row;
-    const optune_target_row *base = find_locked(row->like);
+    const optune_target_row *base = ot_rows_find(&all, row->like);
     if (!base)
         return NULL;
     optune_target_row *made = ot_alloc(sizeof *made);
@@ -58,13 +47,11 @@ static const optune_target_row *whole_locked(const optune_target_row *row)
 
 static int add_locked(const optune_target_row *row, optune_err *err)
 {
-    if (n_all == MOST_TARGETS)
-        return optune_fail(err, OPTUNE_ELIMIT, "more than %d targets", (int)MOST_TARGETS);
     const optune_target_row *whole = whole_locked(row);
     if (!whole)
         return optune_fail(err, OPTUNE_ENOENT, "target '%s' is like '%s', which does not exist",
                            row->name, row->like);
-    all[n_all++] = whole;
+    ot_rows_push(&all, whole);
     return OPTUNE_OK;
 }
 
@@ -72,7 +59,7 @@ static int add_locked(const optune_target_row *row, optune_err *err)
  * list. */
 static void fill_locked(void)
 {
-    if (n_all)
+    if (all.n)
         return;
     for (int like = 0; like < 2; like++)
         for (const optune_target_row *const *row = ot_target_table; *row; row++)
@@ -87,9 +74,9 @@ const optune_target_row *const *ot_targets(int *n)
 {
     pthread_mutex_lock(&lock);
     fill_locked();
-    *n = n_all;
+    *n = all.n;
     pthread_mutex_unlock(&lock);
-    return all;
+    return (const optune_target_row *const *)all.row;
 }
 
 int ot_target_add(const optune_target_row *row, optune_err *err)
@@ -124,12 +111,24 @@ static const char *kind_of(const char *word)
 
 const optune_target_row *ot_target_find(const char *kind)
 {
-    int n;
-    const optune_target_row *const *row = ot_targets(&n);
-    for (int i = 0; i < n; i++)
-        if (strcmp(row[i]->name, kind_of(kind)) == 0)
-            return row[i];
-    return NULL;
+    pthread_mutex_lock(&lock);
+    fill_locked();
+    const optune_target_row *row = ot_rows_find(&all, kind_of(kind));
+    pthread_mutex_unlock(&lock);
+    return row;
+}
+
+/* Its keys and its summary. */
+static const char *about(const void *row, ot_arena *arena)
+{
+    const optune_target_row *target = row;
+    ot_text text = {0};
+    for (const char *const *key = target->keys; *key; key++)
+        ot_text_printf(&text, "%s ", *key);
+    ot_text_add(&text, target->summary ? target->summary : "");
+    const char *kept = ot_arena_copy(arena, ot_text_str(&text));
+    ot_text_release(&text);
+    return kept;
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -266,24 +265,8 @@ int ot_target_parse(const char *text, optune_target *target, optune_err *err)
     while ((status = next_word(&text, word, sizeof word, err)) == 1) {
         if (!row) {
             row = ot_target_find(word);
-            if (!row) {
-                const char *name[MOST_TARGETS], *about[MOST_TARGETS];
-                ot_text keys[MOST_TARGETS] = {0};
-                int n;
-                const optune_target_row *const *rows = ot_targets(&n);
-                for (int i = 0; i < n; i++)
-                    name[i] = rows[i]->name;
-                for (int i = 0; i < n; i++) {
-                    for (const char *const *key = rows[i]->keys; *key; key++)
-                        ot_text_printf(&keys[i], "%s ", *key);
-                    ot_text_add(&keys[i], rows[i]->summary ? rows[i]->summary : "");
-                    about[i] = ot_text_str(&keys[i]);
-                }
-                ot_no_such_about(err, "target", word, name, about, n);
-                for (int i = 0; i < n; i++)
-                    ot_text_release(&keys[i]);
-                return OPTUNE_ENOENT;
-            }
+            if (!row)
+                return ot_rows_absent(&all, word, about, err);
             ot_copy(found.kind, sizeof found.kind, row->name);
             continue;
         }

@@ -106,7 +106,7 @@ static int judge(ot_shaping *s, const place *p, ot_pool *pool, ot_point *point, 
         if (point->entry < 0)
             status = optune_fail(err, OPTUNE_ELIMIT, "too many configs in one table");
     }
-    free(choice);
+    ot_choice_free(choice);
     ot_arena_release(&arena);
     return status;
 }
@@ -265,7 +265,7 @@ static int compare_one(ot_shaping *s, unseen *u, optune_err *err)
     ot_arena_release(&arena);
     ot_text_release(&range);
     free(tuned);
-    free(choice);
+    ot_choice_free(choice);
     free(p);
     free(piece);
     return status;

@@ -243,7 +243,7 @@ static void add_default(ot_shaping *s)
         add_row(s, &whole, &s->table->dims, entry, "plevel");
         free(entry);
     }
-    free(choice);
+    ot_choice_free(choice);
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */
@@ -407,10 +407,9 @@ int optune_dispatch_tune(optune *o, const optune_dispatch_options *options,
     *result = NULL;
     if (strcmp(o->policy->name, ot_policy_warm.name))
         return optune_fail(err, OPTUNE_EUNSUPPORTED, "a dispatch is measured warm only");
-    if (options->size != sizeof *options)
-        return optune_fail(
-            err, OPTUNE_EVERSION,
-            "optune_dispatch_options has another size: compiled against another version");
+    optune_dispatch_options own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_dispatch_options, options, &own));
+    options = &own;
     ot_shaping *s = ot_alloc(sizeof *s);
     ot_text said = {0};
     *s = (ot_shaping){

@@ -133,7 +133,7 @@ static int gather(contest *c, seat *s, optune_err *err)
         if (s->measured)
             enter_facts(s, choice, fact, n);
     }
-    free(choice);
+    ot_choice_free(choice);
     return status;
 }
 

@@ -247,8 +247,10 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
         ot_in_graph_say(&run->in_graph, &table);
     free(rows);
     optune_result *result = ot_result_new(table.s, run_json(run, all, tuned));
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        ot_choice_release(&all[i].choice);
         ot_arena_release(&all[i].arena);
+    }
     free(all);
     return result;
 }

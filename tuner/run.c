@@ -346,10 +346,9 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
     *result = NULL;
-    if (options->size != sizeof *options)
-        return optune_fail(
-            err, OPTUNE_EVERSION,
-            "optune_run_options has another size: compiled against another version");
+    optune_run_options own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_run_options, options, &own));
+    options = &own;
     ot_run *run = ot_alloc(sizeof *run);
     run->o = o;
     run->options = options;

@@ -265,10 +265,9 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
     OT_RETURN_UNLESS_OK(
         OT_GIVEN(err, {"handle", handle}, {"options", options}, {"result", result}));
     *result = NULL;
-    if (options->size != sizeof *options)
-        return optune_fail(err, OPTUNE_EVERSION,
-                           "optune_simulate_options has another size: compiled against another "
-                           "version");
+    optune_simulate_options own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_simulate_options, options, &own));
+    options = &own;
     if (!options->files || !options->files[0])
         return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
     simulation s = {.o = handle,

@@ -8,6 +8,12 @@
  * A handle, a text or a place for a result that is NULL is EUSAGE, and `err` names it, unless a
  * function says what NULL means. Functions without a status then return what says nothing: NULL,
  * 0 of a count, -1 of a number, infinity of a time. Results are set to NULL on failure.
+ *
+ * A struct that begins with `size` has there what sizeof gave its caller, and is zero where
+ * nothing is asked for. A shorter one, of an older header, is met as if the fields that it lacks
+ * were zero; of a longer one, of a newer header, what is behind the fields known here has to be
+ * zero, else the call is EVERSION. One that is filled is filled as far as it reaches, and zero
+ * behind.
  */
 #ifndef OPTUNE_OPTUNE_H
 #define OPTUNE_OPTUNE_H
@@ -67,7 +73,7 @@ OPTUNE_API const char *optune_result_json(const optune_result *result); /* one J
  * each is called alone, one a line. EUSAGE: no such form. */
 OPTUNE_API int optune_result_table(const optune_result *result, const char *form,
                                    optune_result **table, optune_err *err);
-OPTUNE_API void optune_result_free(optune_result *result);              /* NULL is fine */
+OPTUNE_API void optune_result_free(optune_result *result); /* NULL is fine */
 
 /* ---- tuning ------------------------------------------------------------------------------ */
 
@@ -188,9 +194,26 @@ OPTUNE_API int optune_simulate(optune *handle, const optune_simulate_options *op
 
 /* ---- asking ------------------------------------------------------------------------------ */
 
-/* The best current record of a workload. ENOENT: none; the message names what is stale and why. */
-OPTUNE_API int optune_query(optune *handle, const char *workload, optune_result **result,
+/* The best current record of a workload. All texts and samples in it are its own: it outlives the
+ * handle and changes in the database, until it is freed. */
+typedef struct optune_found {
+    optune_record record;
+    const char *tier; /* "tuned", or "unverified": whether it still holds cannot be told here */
+    const char *doubt; /* of an unverified one, what cannot be told; NULL: nothing */
+    double flops;      /* operations of one run of the workload; 0: they are not counted */
+} optune_found;
+/* The caller frees *found. ENOENT: there is none; the message names what is stale and why. */
+OPTUNE_API int optune_query(optune *handle, const char *workload, optune_found **found,
                             optune_err *err);
+OPTUNE_API void optune_found_free(optune_found *found); /* NULL is fine */
+/* What optune_query found as a document (schema: docs/formats.md), and no text; the caller frees
+ * the result. */
+OPTUNE_API int optune_found_json(const optune_found *found, optune_result **result,
+                                 optune_err *err);
+/* The values of a config's knobs for people: "tile_x=[1,8] unroll=true". ELIMIT: they do not fit;
+ * into 16 KiB they always do. */
+OPTUNE_API int optune_config_write(const optune_config *config, char *text, size_t size,
+                                   optune_err *err);
 
 /* Of what a report is: exactly one of the three is given. */
 typedef struct optune_report_options {

@@ -111,7 +111,11 @@ class Optune:
         """The best current record of a workload. NotFoundError: there is none; the message says
         whether it was never tuned or what made its records stale."""
         with self._counted as o:
-            told = result_json(opened(lib.optune_query, o, encode(workload)))
+            found = opened(lib.optune_query, o, encode(workload))
+        try:
+            told = result_json(opened(lib.optune_found_json, found))
+        finally:
+            lib.optune_found_free(found)
         return Record.from_line(told["record"])
 
     def records(self, op: Optional[str] = None, *, impl: Optional[str] = None,

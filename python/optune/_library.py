@@ -94,6 +94,8 @@ _FUNCTIONS = {
     "optune_run": (c_int, [_P, POINTER(RunOptions), _OUT, _E]),
     "optune_simulate": (c_int, [_P, POINTER(SimulateOptions), _OUT, _E]),
     "optune_query": (c_int, [_P, _S, _OUT, _E]),
+    "optune_found_json": (c_int, [_P, _OUT, _E]),
+    "optune_found_free": (None, [_P]),
     "optune_select": (c_int, [_P, _S, _OUT, _E]),
     "optune_selection_free": (None, [_P]),
     "optune_selection_impl": (_S, [_P]),

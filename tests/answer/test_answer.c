@@ -12,15 +12,24 @@
 #include <math.h>
 #include <pthread.h>
 
+static void check_schema(const char *heading, const json_t *json)
+{
+    char why[512] = "";
+    json_t *schema = schema_of_docs(heading);
+    if (!schema_accepts(schema, json, why, sizeof why))
+        fail_msg("%s", why);
+    json_decref(schema);
+}
+
 static const char *query_refused(const char *db)
 {
     static optune_err err;
-    optune_result *result = NULL;
+    optune_found *found = NULL;
     optune *o = tuning_open(db);
     err = (optune_err){0};
-    assert_int_equal(optune_query(o, FORGED_WORKLOAD, &result, &err), OPTUNE_ENOENT);
+    assert_int_equal(optune_query(o, FORGED_WORKLOAD, &found, &err), OPTUNE_ENOENT);
     assert_int_equal(err.status, OPTUNE_ENOENT);
-    assert_null(result);
+    assert_null(found);
     optune_close(o);
     return err.text;
 }
@@ -108,19 +117,38 @@ static void test_tuned(void **state)
     ot_text config = {0};
     ot_config_print(&winner->config, &config);
     assert_string_equal(optune_selection_config(s), config.s);
-    check_ok(optune_query(o, FORGED_WORKLOAD, &result, &err));
+    optune_found *found = NULL;
+    check_ok(optune_query(o, FORGED_WORKLOAD, &found, &err));
+    assert_string_equal(found->tier, "tuned");
+    assert_null(found->doubt);
+    assert_true(found->flops == 2. * 16 * 32 * 64);
+    assert_true(ot_config_equal(&found->record.config, &winner->config));
+    assert_int_equal(found->record.n_samples, winner->n_samples);
+    for (int i = 0; i < winner->n_samples; i++)
+        assert_true(found->record.sample[i] == winner->sample[i]);
+    char text[16384];
+    config.n = 0;
+    ot_config_print_short(&winner->config, &config);
+    check_ok(optune_config_write(&found->record.config, text, sizeof text, &err));
+    assert_string_equal(text, config.s);
+    assert_int_equal(optune_config_write(&found->record.config, text, config.n, &err),
+                     OPTUNE_ELIMIT);
+    check_ok(optune_found_json(found, &result, &err));
     json_t *json = tuning_parse(optune_result_json(result));
     assert_string_equal(tuning_text(json, "impl"), winner->impl);
     assert_string_equal(tuning_text(json, "tier"), "tuned");
     assert_string_equal(
         tuning_text(json_object_get(json_object_get(json, "record"), "optune"), "digest"),
         winner->digest);
-    check_contains(optune_result_text(result), winner->impl);
+    check_contains(found->record.impl, winner->impl);
+    check_schema("## JSON of `optune query --json`", json);
     json_decref(json);
     optune_result_free(result);
     ot_text_release(&config);
     optune_selection_free(s);
     optune_close(o);
+    assert_string_equal(found->record.impl, winner->impl); /* it outlives the handle */
+    optune_found_free(found);
 }
 
 typedef struct asking {

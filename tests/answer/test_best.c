@@ -108,7 +108,7 @@ static char *selected(const char *db, const char *target, const char *device)
         options.device = device;
     optune *o = tuning_open_with(db, options);
     optune_selection *s = NULL;
-    optune_result *result = NULL;
+    optune_found *found = NULL;
     optune_err err = {0};
     ot_text text = {0}, asked = {0};
     ot_text_add(&text, "");
@@ -116,18 +116,14 @@ static char *selected(const char *db, const char *target, const char *device)
     check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
     if (isfinite(optune_selection_cost(s)))
         ot_text_printf(&text, "%s %.8g", optune_selection_impl(s), optune_selection_cost(s));
-    if (optune_query(o, FORGED_WORKLOAD, &result, &err) >= 0) {
-        json_t *json = tuning_parse(optune_result_json(result));
-        const json_t *ours = json_object_get(json_object_get(json, "record"), "optune");
-        ot_text_printf(&asked, "%s %.8g", tuning_text(ours, "impl"),
-                       json_number_value(json_object_get(ours, "cost")));
-        json_decref(json);
+    if (optune_query(o, FORGED_WORKLOAD, &found, &err) >= 0) {
+        ot_text_printf(&asked, "%s %.8g", found->record.impl, found->record.cost);
     } else {
         assert_int_equal(err.status, OPTUNE_ENOENT);
     }
     assert_string_equal(text.s, asked.s);
     ot_text_release(&asked);
-    optune_result_free(result);
+    optune_found_free(found);
     optune_selection_free(s);
     optune_close(o);
     return text.s;

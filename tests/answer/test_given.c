@@ -248,9 +248,17 @@ static void handles(void **state)
     REFUSED(optune_report, none, &report, &result);
     REFUSED(optune_report, o, NULL, &result);
     REFUSED(optune_report, o, &report, NULL);
-    REFUSED(optune_query, none, "relu(f32[4])", &result);
-    REFUSED(optune_query, o, NULL, &result);
+    optune_found *found = NULL;
+    const optune_config config = {0};
+    char text[8];
+    REFUSED(optune_query, none, "relu(f32[4])", &found);
+    REFUSED(optune_query, o, NULL, &found);
     REFUSED(optune_query, o, "relu(f32[4])", NULL);
+    FAILS(optune_query, o, "relu(f32[4])", &found);
+    assert_null(found);
+    REFUSED(optune_found_json, NULL, &result);
+    REFUSED(optune_config_write, NULL, text, sizeof text);
+    REFUSED(optune_config_write, &config, NULL, sizeof text);
     REFUSED(optune_select, none, "relu(f32[4])", &selection);
     REFUSED(optune_select, o, NULL, &selection);
     REFUSED(optune_select, o, "relu(f32[4])", NULL);
@@ -318,6 +326,7 @@ static void handles(void **state)
     NOTHING(optune_close, none);
     NOTHING(optune_result_free, NULL);
     NOTHING(optune_selection_free, NULL);
+    NOTHING(optune_found_free, NULL);
     NOTHING(optune_dispatch_close, NULL);
     meet("optune_version");
     assert_non_null(optune_version());

@@ -69,7 +69,7 @@ static void the_first_of_a_list_counts(void **state)
     (void)state;
     char list[3100];
     optune_err err = {0};
-    optune_result *result = NULL;
+    optune_found *found = NULL;
     put("system", "dense_pack.x86", 1e-6);
     put("shared", "dense_gemm.cpu", 1e-7);
     snprintf(list, sizeof list, "%s:%s:%s", tuning_path("mine"), tuning_path("system"),
@@ -77,8 +77,8 @@ static void the_first_of_a_list_counts(void **state)
     optune *o = open_list(list);
     assert_true(answers(o, "dense_pack.x86", 1e-6)); /* there is none of mine */
     assert_false(ot_exists(tuning_path("mine/store")));
-    check_ok(optune_query(o, FORGED_WORKLOAD, &result, &err));
-    optune_result_free(result);
+    check_ok(optune_query(o, FORGED_WORKLOAD, &found, &err));
+    optune_found_free(found);
     put("mine", "dense_nopack.x86", 2e-6);
     wait_for_a_look();
     assert_true(answers(o, "dense_nopack.x86", 2e-6)); /* slower, and mine */
@@ -99,14 +99,14 @@ static int ask_unreadable(void)
 {
     optune_err err = {0};
     optune_selection *s = NULL;
-    optune_result *result = NULL;
+    optune_found *found = NULL;
     optune *o = open_list(tuning_path("private"));
     if (optune_select(o, FORGED_WORKLOAD, &s, &err) < 0)
         return 2;
     const bool told = !strcmp(optune_selection_tier(s), "plevel") &&
                       strstr(optune_selection_json(s), "none can be read") &&
                       strstr(optune_selection_json(s), "private");
-    const bool refused = optune_query(o, FORGED_WORKLOAD, &result, &err) == OPTUNE_ESTORE &&
+    const bool refused = optune_query(o, FORGED_WORKLOAD, &found, &err) == OPTUNE_ESTORE &&
                          strstr(err.text, "private");
     if (!told || !refused)
         print_error("%s\n%s\n", optune_selection_json(s), err.text);

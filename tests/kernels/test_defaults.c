@@ -123,7 +123,7 @@ static void submit_default(bench *b, const optune_call *call, const char *text)
         b->failed++;
         print_error("%s\n    %s\n", text, err.text);
     }
-    free(choice);
+    ot_choice_free(choice);
 }
 
 static void submit_random(bench *b, const optune_call *call, const char *text, uint64_t *rng)

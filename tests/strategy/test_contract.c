@@ -220,7 +220,7 @@ static void check_strategy(const optune_strategy *strategy, const char *text,
     } else {
         check_contains(err.text, "no valid implementation");
     }
-    free(choice);
+    ot_choice_free(choice);
     free(candidate);
 }
 

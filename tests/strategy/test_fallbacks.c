@@ -111,7 +111,7 @@ static void check_call(const optune_call *call, const char *text, const optune_t
             complain(OT_COUNT(sum.said), "selection", ot_text_str(&warnings));
         ot_text_release(&warnings);
     }
-    free(choice);
+    ot_choice_free(choice);
 }
 
 /* cmocka has its own for every test, so this comes in the test. */

@@ -134,6 +134,15 @@ BAD(bad_macro, optune_plan_define(plan, module, "1M", 1))
 BAD(bad_text, optune_plan_define_text(plan, module, "M", "a\nb"))
 BAD(bad_twice, optune_plan_define(plan, module, "M", 1);
     optune_plan_define(plan, module, "M", 2))
+BAD(bad_long, char text[300]; memset(text, '1', sizeof text); text[sizeof text - 1] = 0;
+    optune_plan_define_text(plan, module, "M", text))
+BAD(
+    bad_much, char text[255]; memset(text, '1', sizeof text); text[sizeof text - 1] = 0;
+    for (int i = 0; i < OPTUNE_MAX_DEFINES; i++) {
+        char macro[OPTUNE_KNOB_NAME_SIZE];
+        snprintf(macro, sizeof macro, "MACRO_NUMBER_%d", i);
+        optune_plan_define_text(plan, module, macro, text);
+    })
 BAD(bad_scratch, optune_plan_scratch(plan, "s", 0, false))
 BAD(bad_scratches, for (int i = 0; i < 40; i++) optune_plan_scratch(plan, "s", 8, false))
 BAD(bad_modules, for (int i = 0; i < 9; i++) optune_plan_module(plan))
@@ -242,6 +251,8 @@ static void test_misuse(void **state)
         {bad_macro, OPTUNE_EUSAGE, "not a macro"},
         {bad_text, OPTUNE_EUSAGE, "not a macro"},
         {bad_twice, OPTUNE_EUSAGE, "macro defined twice"},
+        {bad_long, OPTUNE_ELIMIT, "macro too long"},
+        {bad_much, OPTUNE_ELIMIT, "too much text in macros"},
         {bad_scratch, OPTUNE_EUSAGE, "no bytes"},
         {bad_scratches, OPTUNE_ELIMIT, "too many scratch"},
         {bad_modules, OPTUNE_ELIMIT, "too many modules"},

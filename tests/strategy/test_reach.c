@@ -67,7 +67,7 @@ static void ask(uint64_t *rng, const optune_call *call, int class, reach *r)
             if (!answered && (failed || getenv("OPTUNE_TEST_VERBOSE")))
                 say(kind_name[kind], call, err.text);
         }
-        free(choice);
+        ot_choice_free(choice);
     }
 }
 

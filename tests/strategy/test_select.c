@@ -139,6 +139,7 @@ static ot_fact fact(int impl, double cost, double width)
 static void choose(const ot_fact *facts, int n)
 {
     optune_err err = {0};
+    ot_choice_release(&choice);
     check_ok(ot_select(&f.task, facts, n, &choice, &err));
 }
 
@@ -489,12 +490,14 @@ static void test_nothing_valid(void **state)
     check_ok(ot_strategy_add(&other, &err));
     fake_task_set(&f, "fake_mm(f32[8,8], f32[16,8])");
     strcpy(f.target.key[0], "other");
+    ot_choice_release(&choice);
     assert_int_equal(ot_select(&f.task, NULL, 0, &choice, &err), OPTUNE_ENOENT);
     check_contains(err.text, "no valid implementation of 'fake_mm'");
     check_contains(err.text, "never: it never does");
     check_contains(err.text, "vendor: library 'fakeblas' is not named in -libs");
     check_contains(err.text, "large: clause 'm > 16' is false (m=8)");
     strcpy(f.target.key[0], "unheard");
+    ot_choice_release(&choice);
     assert_int_equal(ot_select(&f.task, NULL, 0, &choice, &err), OPTUNE_ENOENT);
     check_contains(err.text, "has no strategy");
 }

@@ -194,8 +194,9 @@ static void test_fused(void **state)
     answer = tuning_answer(o, "dense(f32[16,64], const f32[32,64])");
     check_contains(answer, "plevel");
     free(answer);
-    check_ok(optune_query(o, fused, &result, &err));
-    optune_result_free(result);
+    optune_found *found = NULL;
+    check_ok(optune_query(o, fused, &found, &err));
+    optune_found_free(found);
     /* AutoTVM's part of a log line cannot say what is fused: it must not look like the plain
      * task */
     check_ok(optune_export(o, "dense", false, tuning_path("fused.log"), &result, &err));

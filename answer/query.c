@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * optune_query: the best current record of a workload, as values and as JSON. Never falls back to a
+ * default and never measures. The one idea: what is found is a copy that depends on nothing.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "answer/answer.h"
+#include "base/record.h"
+
+/* What is given out, and what it is made of. */
+typedef struct finding {
+    optune_found found; /* first: its address is the whole's */
+    ot_arena arena;
+} finding;
+
+static optune_found *found_of(const ot_answer *a)
+{
+    finding *f = ot_alloc(sizeof *f);
+    const ot_fact *fact = a->choice.row[a->choice.winner].fact;
+    ot_record_keep(&f->arena, &f->found.record, &fact->record);
+    f->found.tier = ot_tier_name(a->choice.tier);
+    if (a->choice.tier == OT_TIER_UNVERIFIED)
+        f->found.doubt = ot_arena_copy(&f->arena, fact->why);
+    f->found.flops = ot_call_flops(&a->call);
+    return &f->found;
+}
+
+static int nothing(const ot_answer *a, optune_err *err)
+{
+    const char *why = a->n_facts ? "no trial of what may be selected here succeeded"
+                                 : "it was never tuned here; `optune run` does that";
+    const optune_record *stale = NULL;
+    for (int i = 0; i < a->choice.n; i++) {
+        const ot_choice_row *row = &a->choice.row[i];
+        if (row->stale && (!stale || row->stale->record.cost < stale->cost)) {
+            stale = &row->stale->record;
+            why = row->stale_why;
+        }
+    }
+    ot_text call = {0};
+    ot_call_print(&a->call, &call);
+    optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s", ot_text_str(&call), why);
+    ot_text_release(&call);
+    return OPTUNE_ENOENT;
+}
+
+int optune_query(optune *o, const char *workload, optune_found **found, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"found", found}));
+    *found = NULL;
+    const ot_answer *a = NULL;
+    int status = ot_answer_text(o, workload, &a, err);
+    if (status < 0)
+        return status;
+    if (a->choice.tier != OT_TIER_PLEVEL)
+        *found = found_of(a);
+    else if (a->choice.unread)
+        status = optune_fail(err, a->choice.unread, "%s", a->choice.unread_why);
+    else
+        status = nothing(a, err);
+    ot_answer_drop(a);
+    return status;
+}
+
+void optune_found_free(optune_found *found)
+{
+    finding *f = (finding *)found;
+    if (!f)
+        return;
+    ot_arena_release(&f->arena);
+    free(f);
+}
+
+int optune_found_json(const optune_found *found, optune_result **result, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"found", found}, {"result", result}));
+    const optune_record *r = &found->record;
+    ot_text line = {0};
+    ot_record_line(r, &line);
+    json_t *json = json_object();
+    json_object_set_new(json, "call", json_string(r->call));
+    json_object_set_new(json, "impl", json_string(r->impl));
+    json_object_set_new(json, "tier", json_string(found->tier));
+    json_object_set_new(json, "cost", json_real(r->cost));
+    json_object_set_new(json, "low", json_real(r->low));
+    json_object_set_new(json, "high", json_real(r->high));
+    json_object_set_new(json, "record", json_loads(ot_text_str(&line), 0, NULL));
+    ot_text_release(&line);
+    *result = ot_result_new(NULL, json);
+    return OPTUNE_OK;
+}
+
+int optune_config_write(const optune_config *config, char *text, size_t size, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"config", config}, {"text", text}));
+    ot_text all = {0};
+    ot_config_print_short(config, &all);
+    const bool fits = ot_copy(text, size, ot_text_str(&all));
+    ot_text_release(&all);
+    return fits ? OPTUNE_OK
+                : optune_fail(err, OPTUNE_ELIMIT,
+                              "the config's text does not fit into %zu bytes", size);
+}
