@@ -8,11 +8,12 @@
 #include "strategy/inside.h"
 #include "support/check.h"
 
-static int64_t macro(const ot_module *module, const char *name)
+static int64_t macro(const optune_plan *plan, const char *name)
 {
+    const ot_module *module = &plan->module[0];
     for (int i = 0; i < module->n_defines; i++)
-        if (strcmp(module->define[i].name, name) == 0)
-            return strtoll(module->define[i].value, NULL, 10);
+        if (strcmp(ot_plan_text(plan, module->define[i].name), name) == 0)
+            return strtoll(ot_plan_text(plan, module->define[i].value), NULL, 10);
     return 0;
 }
 
@@ -22,18 +23,18 @@ static int64_t ceil_div(int64_t a, int64_t b)
 }
 
 /* The pieces of one convolution, as its body cuts it. */
-static int64_t pieces(const ot_module *m)
+static int64_t pieces(const optune_plan *p)
 {
-    const int64_t apart = macro(m, "N") * macro(m, "GROUPS"), co = macro(m, "CO_G");
-    if (macro(m, "PIXELS")) {
-        const int64_t pixels = macro(m, "OH") * macro(m, "OW");
-        const int64_t panels = ceil_div(pixels, macro(m, "TV") * macro(m, "LANES"));
-        return apart * ceil_div(ceil_div(co, macro(m, "TM")), macro(m, "OT_CHUNK")) *
-               ceil_div(panels, macro(m, "PANELS"));
+    const int64_t apart = macro(p, "N") * macro(p, "GROUPS"), co = macro(p, "CO_G");
+    if (macro(p, "PIXELS")) {
+        const int64_t pixels = macro(p, "OH") * macro(p, "OW");
+        const int64_t panels = ceil_div(pixels, macro(p, "TV") * macro(p, "LANES"));
+        return apart * ceil_div(ceil_div(co, macro(p, "TM")), macro(p, "OT_CHUNK")) *
+               ceil_div(panels, macro(p, "PANELS"));
     }
-    const int64_t tiles = ceil_div(co, macro(m, "OV") * macro(m, "LANES"));
-    return apart * ceil_div(tiles, macro(m, "OT_CHUNK")) *
-           ceil_div(macro(m, "OH"), macro(m, "OHB"));
+    const int64_t tiles = ceil_div(co, macro(p, "OV") * macro(p, "LANES"));
+    return apart * ceil_div(tiles, macro(p, "OT_CHUNK")) *
+           ceil_div(macro(p, "OH"), macro(p, "OHB"));
 }
 
 /* At most this much of the threads' time is waited for the one that has most to do. */
@@ -63,7 +64,7 @@ static void check_even(const char *name, const char *workload, int threads, doub
     check_ok(ot_space_open(&task, impl, &space, &err));
     assert_true(ot_space_fallback(space, &config, why));
     check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
-    const int64_t n = pieces(&plan.module[0]);
+    const int64_t n = pieces(&plan);
     const double waited = (double)(ceil_div(n, threads) * threads) / (double)n - 1;
     if (waited > most)
         fail_msg("%s: %s cuts %s into %lld pieces for %d threads", name, "its fallback",
