@@ -258,8 +258,8 @@ static cl_int set_buffer(const opencl_state *s, cl_kernel kernel, int slot, cons
     return s->cl->clSetKernelArg(kernel, (cl_uint)slot, sizeof(cl_mem), b ? &b->part : &none);
 }
 
-/* No device copies by a map itself: a body that does it in its stead gets the tensor, and the map's
- * numbers by value (wg_map of kernels/common/wgmma_gpu.h). */
+/* No device copies by a map itself: a body that does it in its stead gets the tensor, and the
+ * map's numbers by value (wg_map of kernels/common/wgmma_gpu.kernel.h). */
 static cl_int set_map(const opencl_state *s, cl_kernel kernel, int slot,
                       const optune_tensor_map *map)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What rows that call NVIDIA's libraries share: which calls they take, and the macros TYPE,
- * OUT_TYPE, DOUBLES, INTEGERS and COMPUTE of kernels/common/cuda_library.h. Host code only.
+ * OUT_TYPE, DOUBLES, INTEGERS and COMPUTE of kernels/common/cuda_library.kernel.h. Host code
+ * only.
  */
 #ifndef OPTUNE_KERNELS_HOST_CUDA_TYPES_H
 #define OPTUNE_KERNELS_HOST_CUDA_TYPES_H
@@ -37,8 +38,8 @@ static inline bool cuda_library_applies(const optune_task *task, char *why)
     return true;
 }
 
-/* What their matrix products take: a floating type with sums of that type or float32, or int8 with
- * int32, whose rows are of whole words there. */
+/* What their matrix products take: a floating type with sums of that type or float32, or int8
+ * with int32, whose rows are of whole words there. */
 static inline bool cuda_library_product(const optune_task *task, int64_t k, int64_t n,
                                         char *why)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rows of generic implementations share: one body for CPUs and GPUs, any dtype, any dim known
- * at run time. Host code only; what it defines is read by kernels/common/generic_body.h.
+ * What rows of generic implementations share: one body for CPUs and GPUs, any dtype, any dim
+ * known at run time. Host code only; what it defines is read by
+ * kernels/common/generic_body.kernel.h.
  *
  * A generic implementation says which numbers of the call its body needs and nothing else: how
  * elements are stored, which dims are arguments and how large a launch is, is the same for all.
@@ -177,8 +178,8 @@ static inline void generic_define_scalar(optune_plan *plan, int m, const optune_
     pattern_define_output_as(plan, m, call, generic_scalar(call->output[0].dtype));
 }
 
-/* The one stage: inputs, outputs, dims. Threads of a GPU take items in turn, so that the grid need
- * not know how many there are. */
+/* The one stage: inputs, outputs, dims. Threads of a GPU take items in turn, so that the grid
+ * need not know how many there are. */
 static inline void generic_stage(const optune_task *task, optune_plan *plan, int m)
 {
     const optune_call *call = task->call;

@@ -109,7 +109,7 @@ static inline bool host_computes(optune_dtype dtype)
            (dtype.bits == 32 || dtype.bits == 64) && dtype.lanes == 1;
 }
 
-/* The C name of a type in a body that includes kernels/common/cpu.h; NULL: it has none. */
+/* The C name of a type in a body that includes kernels/common/cpu.kernel.h; NULL: it has none. */
 static inline const char *host_c_type(optune_dtype dtype)
 {
     if (dtype.lanes != 1)

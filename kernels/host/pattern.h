@@ -143,8 +143,8 @@ static inline void pattern_define_scalar_as(optune_plan *plan, int m, const optu
         pattern_define_extremes(plan, m, dtype);
 }
 
-/* X<i>_V, the type of operand i in the expression: SCALAR, or its own where that is another one, so
- * that a condition of 0.5 beside integers is not 0. Bools are 0 and 1 in any type. */
+/* X<i>_V, the type of operand i in the expression: SCALAR, or its own where that is another
+ * one, so that a condition of 0.5 beside integers is not 0. Bools are 0 and 1 in any type. */
 static inline void pattern_define_value(optune_plan *plan, int m, const optune_call *call,
                                         int i, const char *own)
 {
@@ -173,8 +173,8 @@ static inline bool pattern_number(const optune_call *call, int i,
     return true;
 }
 
-/* ATTRIBUTES: AT(i,v) for each number of the call, of which scalar_cpu.h makes the variables
- * a0 ...; all of them fit in one macro. */
+/* ATTRIBUTES: AT(i,v) for each number of the call, of which scalar_cpu.kernel.h makes the
+ * variables a0 ...; all of them fit in one macro. */
 static inline void pattern_define_numbers(optune_plan *plan, int m, const optune_call *call)
 {
     char number[PATTERN_NUMBER_TEXT], text[OPTUNE_MAX_NUMBERS * (PATTERN_NUMBER_TEXT + 8)];
@@ -196,7 +196,7 @@ static inline void pattern_define_scalar(optune_plan *plan, int m, const optune_
         optune_plan_flag(plan, m, "-fwrapv");
 }
 
-/* OUT_T, and by which integer RESULT(x) of scalar_cpu.h turns a SCALAR into it. */
+/* OUT_T, and by which integer RESULT(x) of scalar_cpu.kernel.h turns a SCALAR into it. */
 static inline void pattern_define_output_as(optune_plan *plan, int m, const optune_call *call,
                                             const char *type)
 {

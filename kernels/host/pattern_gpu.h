@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What GPU rows of patterns and of kindred ops share: C types that CUDA and OpenCL both know, the
- * text of an offset in nested loops, and thread counts. Host code only; it decides nothing about
- * speed.
+ * What GPU rows of patterns and of kindred ops share: C types that CUDA and OpenCL both know,
+ * the text of an offset in nested loops, and thread counts. Host code only; it decides nothing
+ * about speed.
  */
 #ifndef OPTUNE_KERNELS_HOST_PATTERN_GPU_H
 #define OPTUNE_KERNELS_HOST_PATTERN_GPU_H
@@ -10,7 +10,8 @@
 #include "kernels/host/gpu_limits.h"
 #include "kernels/host/pattern.h"
 
-/* The C type of one element in a body that includes kernels/common/gpu.h; NULL: there is none. */
+/* The C type of one element in a body that includes kernels/common/gpu.kernel.h; NULL: there is
+ * none. */
 static inline const char *gpu_c_type(optune_dtype dtype)
 {
     if (pattern_c_type(dtype) == NULL)

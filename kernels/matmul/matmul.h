@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the rows of the matrix products (dense, batch_matmul) share: the reference product, and
- * the checks and numbers of register tiles. Host code only; bodies use kernels/matmul/gemm.h. It
- * owns nothing and allocates nothing.
+ * the checks and numbers of register tiles. Host code only; bodies use
+ * kernels/matmul/gemm.kernel.h. It owns nothing and allocates nothing.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_H
 #define OPTUNE_KERNELS_MATMUL_H
@@ -235,7 +235,7 @@ static inline void matmul_tile_knobs(optune_space *space, int64_t m, int64_t vec
     optune_space_ints(space, "unroll_k", 4, (int64_t[]){1, 2, 4, 8});
 }
 
-/* The same knobs as macros of kernels/matmul/gemm.h. */
+/* The same knobs as macros of kernels/matmul/gemm.kernel.h. */
 static inline void matmul_define_tile(optune_plan *plan, int module,
                                       const optune_config *config)
 {

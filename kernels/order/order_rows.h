@@ -115,7 +115,7 @@ static inline bool order_scratch_fits(int64_t bytes, char *why)
 
 /* ---- one line after another -------------------------------------------------------------- */
 
-/* What kernels/order/lines.h lays out, in all. */
+/* What kernels/order/lines.kernel.h lays out, in all. */
 static inline int64_t order_lines_bytes(const optune_task *task, int64_t block, int64_t more,
                                         bool share)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What 2-D pooling and its gradients share: attributes, the type relation, and a call as numbers.
- * Host code only; says nothing about speed.
+ * What 2-D pooling and its gradients share: attributes, the type relation, and a call as
+ * numbers. Host code only; says nothing about speed.
  *
  * A window starts at o * stride - pad and has its taps `dilation` apart. Padding never takes
  * part in a result; whether it counts in a mean is count_include_pad. ceil_mode rounds the
@@ -373,7 +373,7 @@ static inline int pool_module(optune_plan *plan, const pool_shape *s, int64_t la
     return m;
 }
 
-/* The table of kernels/pool/shares.h: its scratch, filled once. */
+/* The table of kernels/pool/shares.kernel.h: its scratch, filled once. */
 static inline int pool_shares(optune_plan *plan, int module, const pool_shape *s, int64_t lanes)
 {
     const int shares =

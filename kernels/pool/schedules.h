@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schedules of pooling as rows see them: for each of plain, direct, rows, flat and block
- * whether it applies, its knobs, its fallback and its plan. The body of a schedule walks over what
- * kernels/pool/compute.h computes; another pooling's body includes its own compute in front of it.
+ * whether it applies, its knobs, its fallback and its plan. The body of a schedule walks over
+ * what kernels/pool/compute.kernel.h computes; another pooling's body includes its own compute
+ * in front of it.
  */
 #ifndef OPTUNE_KERNELS_POOL_SCHEDULES_H
 #define OPTUNE_KERNELS_POOL_SCHEDULES_H
@@ -16,7 +17,7 @@
         .plan = schedule##_plan                                                                \
     }
 
-/* A row for each operator whose compute is kernels/pool/compute.h. */
+/* A row for each operator whose compute is kernels/pool/compute.kernel.h. */
 #define POOL_ROWS(suffix, schedule, text)                                                      \
     {                                                                                          \
         POOL_ROW("max_pool2d", "max_pool2d" suffix, schedule, text),                           \

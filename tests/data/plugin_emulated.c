@@ -2,8 +2,8 @@
 /*
  * The target `emulated`: an OpenCL device that says it has a CUDA architecture, -arch=sm_90
  * unless another is named. Bodies that ask for tensor cores then run through what
- * kernels/common/mma_gpu.h computes in their place, and are verified without a GPU. Never
- * installed: users of OpenCL are not offered such bodies.
+ * kernels/common/mma_gpu.kernel.h computes in their place, and are verified without a GPU.
+ * Never installed: users of OpenCL are not offered such bodies.
  */
 #include <stdio.h>
 #include <stdlib.h>

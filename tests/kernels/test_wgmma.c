@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of kernels/common/wgmma_gpu.h as OpenCL computes them, each against plain loops
- * over what the PTX ISA says: the swizzle and the zeros of a copied box, the fields of a
+ * The words of kernels/common/wgmma_gpu.kernel.h as OpenCL computes them, each against plain
+ * loops over what the PTX ISA says: the swizzle and the zeros of a copied box, the fields of a
  * descriptor, the layout of a warpgroup's result, a barrier that nobody completes. For CUDA the
  * same kernels must compile.
  */
@@ -15,9 +15,9 @@
 enum { THREADS = 128, COPY = 24 * 128 };
 
 static const char *const files[] = {
-    "kernels/common/gpu.h",        "kernels/common/wgmma_gpu.h",
-    "kernels/common/wgmma_cuda.h", "kernels/common/wgmma_opencl.h",
-    "tests/data/wgmma_words.cu",   NULL};
+    "kernels/common/gpu.kernel.h",        "kernels/common/wgmma_gpu.kernel.h",
+    "kernels/common/wgmma_cuda.kernel.h", "kernels/common/wgmma_opencl.kernel.h",
+    "tests/data/wgmma_words.cu",          NULL};
 static words opencl;
 
 static int setup(void **state)

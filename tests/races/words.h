@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands in front of every body that the stand-in compiles (OpenCL C, not the host's): words
- * of a warp for which a warp is enough, and the words of kernels/common/wgmma_gpu.h as
- * functions of the stand-in, so that copies, products and stores are under way until they are
- * waited for and the roles of a body run side by side. Only names; the functions are in words.c
- * and warpgroups.c, and what they mean is said in those headers.
+ * What stands in front of every body that the stand-in compiles (OpenCL C, not the host's):
+ * words of a warp for which a warp is enough, and the words of
+ * kernels/common/wgmma_gpu.kernel.h as functions of the stand-in, so that copies, products and
+ * stores are under way until they are waited for and the roles of a body run side by side. Only
+ * names; the functions are in words.c and warpgroups.c, and what they mean is said in those
+ * headers.
  */
 #ifndef OPTUNE_TESTS_RACES_WORDS_H
 #define OPTUNE_TESTS_RACES_WORDS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows' side of direct_gpu.h: a tile is AutoTVM's [blocks, virtual threads, threads, each]
- * of one axis. Host code only.
+ * The rows' side of direct_gpu.kernel.h: a tile is AutoTVM's [blocks, virtual threads, threads,
+ * each] of one axis. Host code only.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_DIRECT_GPU_ROWS_H
 #define OPTUNE_KERNELS_CONV2D_DIRECT_GPU_ROWS_H

@@ -10,7 +10,7 @@
 #include "kernels/convolution/shape.h"
 #include "kernels/matmul/gpu/product_tile.h"
 
-/* Which convolution it is, of kernels/convolution/implicit/pixels_gpu.h. */
+/* Which convolution it is, of kernels/convolution/implicit/pixels_gpu.kernel.h. */
 typedef enum implicit_kind {
     IMPLICIT_PLAIN,
     IMPLICIT_TRANSPOSED,

@@ -19,7 +19,7 @@
 #include <math.h>
 
 #include "kernels/convolution/conv2d.h"
-#include "kernels/convolution/winograd/winograd_numbers.h"
+#include "kernels/convolution/winograd/winograd_numbers.shared.h"
 
 /* The `error_scale` of all of them, and how many outputs of a call may be expected beyond it. */
 #define WINOGRAD_SCALE 4

@@ -48,7 +48,7 @@ static inline bool matmul_gpu_mma_is(optune_dtype dtype, int code, int bits)
     return dtype.code == code && dtype.bits == bits && dtype.lanes == 1;
 }
 
-/* The word of kernels/common/mma_gpu.h; NULL: there is none for these types. */
+/* The word of kernels/common/mma_gpu.kernel.h; NULL: there is none for these types. */
 static inline const char *matmul_gpu_mma_word(const optune_call *call)
 {
     const optune_dtype in = call->input[0].type.dtype, out = call->output[0].dtype;
@@ -90,8 +90,8 @@ static inline bool matmul_gpu_mma_applies(const optune_task *task, const matmul_
            optune_refuse(why, "needs dimensions of at least 1");
 }
 
-/* Whether Relay takes the product for tensor cores: it falls into fragments of 8 x 32, 16 x 16 or
- * 32 x 8, 16 deep. */
+/* Whether Relay takes the product for tensor cores: it falls into fragments of 8 x 32, 16 x 16
+ * or 32 x 8, 16 deep. */
 static inline bool matmul_gpu_mma_divides(const matmul_gpu *p, char *why)
 {
     return (p->k % 16 == 0 &&
@@ -196,7 +196,8 @@ static inline double matmul_gpu_mma_cost(const optune_task *task, const matmul_g
     return (double)steps * (busy > waiting ? busy : waiting) + sharing;
 }
 
-/* The cheapest by the estimate above; 128 x 256 in warps of 64 x 64 where that fills the device. */
+/* The cheapest by the estimate above; 128 x 256 in warps of 64 x 64 where that fills the
+ * device. */
 static inline void matmul_gpu_mma_fallback(const optune_task *task, const matmul_gpu *p,
                                            const optune_space *space, optune_config *config)
 {

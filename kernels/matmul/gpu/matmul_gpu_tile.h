@@ -249,22 +249,32 @@ static inline void matmul_gpu_skinny_fallback(const optune_task *task, const mat
 
 /* ---- what the rows of both ask ----------------------------------------------------------- */
 
-#define MATMUL_GPU_TILE_KIND(kind, skinny)                                                     \
-    static inline bool matmul_gpu_##kind##_valid(const optune_task *task, const matmul_gpu *p, \
-                                                 const optune_config *config, char *why)       \
-    {                                                                                          \
-        const matmul_gpu_tile c = matmul_gpu_tile_of(config, skinny);                          \
-        return matmul_gpu_tile_fits(task, p, &c, why);                                         \
-    }                                                                                          \
-    static inline void matmul_gpu_##kind##_plan(const optune_task *task, const matmul_gpu *p,  \
-                                                const optune_config *config,                   \
-                                                optune_plan *plan)                             \
-    {                                                                                          \
-        const matmul_gpu_tile c = matmul_gpu_tile_of(config, skinny);                          \
-        matmul_gpu_tiles(task, p, config, &c, plan);                                           \
-    }
-MATMUL_GPU_TILE_KIND(tile, false)
-MATMUL_GPU_TILE_KIND(skinny, true)
-#undef MATMUL_GPU_TILE_KIND
+static inline bool matmul_gpu_tile_valid(const optune_task *task, const matmul_gpu *p,
+                                         const optune_config *config, char *why)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, false);
+    return matmul_gpu_tile_fits(task, p, &c, why);
+}
+
+static inline void matmul_gpu_tile_plan(const optune_task *task, const matmul_gpu *p,
+                                        const optune_config *config, optune_plan *plan)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, false);
+    matmul_gpu_tiles(task, p, config, &c, plan);
+}
+
+static inline bool matmul_gpu_skinny_valid(const optune_task *task, const matmul_gpu *p,
+                                           const optune_config *config, char *why)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, true);
+    return matmul_gpu_tile_fits(task, p, &c, why);
+}
+
+static inline void matmul_gpu_skinny_plan(const optune_task *task, const matmul_gpu *p,
+                                          const optune_config *config, optune_plan *plan)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, true);
+    matmul_gpu_tiles(task, p, config, &c, plan);
+}
 
 #endif

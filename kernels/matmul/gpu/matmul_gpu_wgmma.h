@@ -5,9 +5,9 @@
  * (kernels/matmul/gpu/impls_wgmma.kernel.cu): whom it serves, its knobs, limits, tensor maps
  * and macros. Host code only.
  *
- * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first one.
- * With `persistent` there are as many blocks as multiprocessors, and each goes on to other tiles.
- * The blocks of a `cluster` share what they copy of the second operand.
+ * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first
+ * one. With `persistent` there are as many blocks as multiprocessors, and each goes on to other
+ * tiles. The blocks of a `cluster` share what they copy of the second operand.
  * `stores` is the way out: boxes by the copy engine, or pairs of columns by each thread.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_WGMMA_H
@@ -18,7 +18,7 @@
 enum {
     MATMUL_GPU_WGMMA_CORES = 132,   /* where a device does not tell: those of most of them */
     MATMUL_GPU_WGMMA_ROW = 128,     /* bytes of depth in a row of shared memory */
-    MATMUL_GPU_WGMMA_SLACK = 1024,  /* WARPGROUP_SLACK of kernels/common/wgmma_gpu.h */
+    MATMUL_GPU_WGMMA_SLACK = 1024,  /* WARPGROUP_SLACK of kernels/common/wgmma_gpu.kernel.h */
     MATMUL_GPU_WGMMA_BARRIERS = 32, /* bytes of a stage's two */
     MATMUL_GPU_WGMMA_OUT = 16384,   /* of a warpgroup's boxes on their way out */
 };
@@ -60,8 +60,8 @@ static inline void matmul_gpu_wgmma_space(optune_space *space)
 
 /* ---- what it takes ----------------------------------------------------------------------- */
 
-/* What a product of these types is made of; `type` NULL: there is none. The names are macros of the
- * body. */
+/* What a product of these types is made of; `type` NULL: there is none. The names are macros of
+ * the body. */
 typedef struct matmul_gpu_wgmma_kind {
     const char *type, *sum, *out, *out_of, *sum_of, *bits_of;
     int64_t element;
@@ -197,8 +197,8 @@ static inline bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_
     return gpu_fits(task, block, matmul_gpu_wgmma_shared(&w), 128, why);
 }
 
-/* 128 x 256 where that fills the device, less for smaller outputs; as many stages as there is room
- * for. */
+/* 128 x 256 where that fills the device, less for smaller outputs; as many stages as there is
+ * room for. */
 static inline void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
                                              const optune_space *space, optune_config *config)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows' side of the register tile (kernels/matmul/gpu/tile_gpu.h): its knobs, its limits by
- * arithmetic and its macros, for every operator that is a product in the end. Host code only.
+ * The rows' side of the register tile (kernels/matmul/gpu/tile_gpu.kernel.h): its knobs, its
+ * limits by arithmetic and its macros, for every operator that is a product in the end. Host
+ * code only.
  *
- * A block computes bm x bn of a product, a thread tm x tn of that; `stages` tiles of bk of depth
- * lie in shared memory.
+ * A block computes bm x bn of a product, a thread tm x tn of that; `stages` tiles of bk of
+ * depth lie in shared memory.
  */
 #ifndef OPTUNE_KERNELS_COMMON_PRODUCT_TILE_H
 #define OPTUNE_KERNELS_COMMON_PRODUCT_TILE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that call cuBLAS: the stages around theirs. Body side: kernels/matmul/library/cublas.h. Host
- * code only. */
+/* Rows that call cuBLAS: the stages around theirs. Body side:
+ * kernels/matmul/library/cublas.kernel.h. Host code only. */
 #ifndef OPTUNE_KERNELS_COMMON_CUBLAS_PLAN_H
 #define OPTUNE_KERNELS_COMMON_CUBLAS_PLAN_H
 
