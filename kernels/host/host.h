@@ -28,6 +28,9 @@ static inline optune_attr *host_attr(optune_call *call, const char *name)
     return &call->attr[optune_call_attr(call, name) - call->attr];
 }
 
+/* The gradient of what is flat wherever it has a slope, or does not change with its inputs. */
+int host_flat_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
+
 /* The attribute `axis` of a tensor `data` of known rank, as -1 for the last dim and counted
  * from the front otherwise, so that two ways of writing one question are one text. */
 int host_axis_settle(optune_call *call, const optune_tensor *data, optune_err *err);

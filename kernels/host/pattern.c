@@ -61,14 +61,19 @@ const char *pattern_c_type(optune_dtype dtype)
     }
 }
 
-bool pattern_applies(const optune_task *task, char *why)
+bool pattern_known(const optune_call *call, char *why)
 {
-    const optune_call *call = task->call;
     bool known = optune_tensor_known(&call->output[0]);
     for (int i = 0; i < call->n_inputs; i++)
         known = known && optune_tensor_known(&call->input[i].type);
-    if (!known)
-        return optune_refuse(why, "needs constant shapes");
+    return known || optune_refuse(why, "needs constant shapes");
+}
+
+bool pattern_applies(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    if (!pattern_known(call, why))
+        return false;
     if (optune_tensor_elements(&call->output[0]) < 1 ||
         optune_tensor_elements(&call->input[0].type) < 1)
         return optune_refuse(why, "has no elements to compute");

@@ -40,6 +40,9 @@ static inline int64_t pattern_bytes(optune_dtype dtype)
     return dtype.bits < 8 ? 1 : dtype.bits / 8;
 }
 
+/* Whether all types are constant; else why not. */
+bool pattern_known(const optune_call *call, char *why);
+
 /* What CPU templates of patterns ask for: constant shapes, something to do, C types. */
 bool pattern_applies(const optune_task *task, char *why);
 

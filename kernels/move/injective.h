@@ -8,6 +8,11 @@
 
 #include "optune/define.h"
 
+static const optune_op_input injective_inputs[] = {
+    {"data", "tensor", "any shape", false, false},
+    {NULL, NULL, NULL, false, false},
+};
+
 /* Row-major strides, in elements, of a known type. */
 void injective_strides(const optune_tensor *type, int64_t *stride);
 

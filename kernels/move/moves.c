@@ -91,11 +91,8 @@ bool moves_tile(moves_piece *p, int64_t least)
 bool moves_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    bool known = optune_tensor_known(&call->output[0]);
-    for (int i = 0; i < call->n_inputs; i++)
-        known = known && optune_tensor_known(&call->input[i].type);
-    if (!known)
-        return optune_refuse(why, "needs constant shapes");
+    if (!pattern_known(call, why))
+        return false;
     if (optune_tensor_elements(&call->output[0]) < 1)
         return optune_refuse(why, "has no elements to move");
     if (!moves_type(call->output[0].dtype))

@@ -2,20 +2,31 @@
 /* What kernels/order/order.h declares. */
 #include "kernels/order/order.h"
 
+bool order_has(const optune_call *call, const char *attr)
+{
+    for (const optune_op_attr *a = call->op->attrs; a->name; a++)
+        if (strcmp(a->name, attr) == 0)
+            return true;
+    return false;
+}
+
+/* Whether there are no other outputs than `kind`, values or indices. */
+static bool order_only(const optune_call *call, const char *kind, bool without_ret_type)
+{
+    return order_has(call, "ret_type") ? strcmp(optune_call_word(call, "ret_type"), kind) == 0
+                                       : without_ret_type;
+}
+
 int order_values(const optune_call *call)
 {
-    const bool none =
-        order_is(call, "argsort") ||
-        (order_is(call, "topk") && strcmp(optune_call_word(call, "ret_type"), "indices") == 0);
-    return none ? -1 : 0;
+    return order_only(call, "indices", order_has(call, "dtype")) ? -1 : 0;
 }
 
 int order_indices(const optune_call *call)
 {
-    const bool none =
-        order_is(call, "sort") ||
-        (order_is(call, "topk") && strcmp(optune_call_word(call, "ret_type"), "values") == 0);
-    return none ? -1 : order_values(call) + 1;
+    if (order_only(call, "values", !order_has(call, "dtype")))
+        return -1;
+    return order_values(call) + 1;
 }
 
 bool order_known(const optune_call *call)

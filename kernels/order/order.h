@@ -36,6 +36,10 @@
 #define ORDER_DTYPE                                                                            \
     {.name = "dtype", .kind = OPTUNE_ATTR_DTYPE, .value = "i32",                               \
      .description = "type of the indices, i32 or i64"}
+/* What all operators of the order say beside their names, attributes and workloads. */
+#define ORDER_OP                                                                               \
+    .inputs = ORDER_INPUTS, .pattern = OPTUNE_OPAQUE, .support_level = 6,                      \
+    .flops = order_flops, .reference = order_reference
 /* clang-format on */
 
 typedef struct order_shape {
@@ -46,21 +50,19 @@ typedef struct order_shape {
     int values, indices; /* which output; -1: neither */
 } order_shape;
 
-/* ---- which operator ---------------------------------------------------------------------- */
+/* ---- what an operator asks for, which its attributes tell ------------------------------- */
 
-static inline bool order_is(const optune_call *call, const char *op)
-{
-    return strcmp(call->op->name, op) == 0;
-}
+bool order_has(const optune_call *call, const char *attr);
 
+/* Which output has the values, and which the indices; -1: neither. An operator that has ret_type
+ * says so in the call. Others give indices where they have the dtype of indices, else values. */
 int order_values(const optune_call *call);
-
 int order_indices(const optune_call *call);
 
-/* How many are asked for; 0: all. */
+/* How many are asked for; 0: all, as without an attribute k. */
 static inline int64_t order_k(const optune_call *call)
 {
-    const int64_t k = order_is(call, "topk") ? optune_call_int(call, "k") : 0;
+    const int64_t k = order_has(call, "k") ? optune_call_int(call, "k") : 0;
     return k < 1 ? 0 : k;
 }
 

@@ -33,6 +33,19 @@ reduce_loops reduce_loops_of(const optune_call *call)
     return r;
 }
 
+bool reduce_innermost(const optune_task *task, bool reduced, char *why)
+{
+    return reduce_loops_of(task->call).inner == reduced ||
+           optune_refuse(why, "is for a %s innermost dim", reduced ? "reduced" : "kept");
+}
+
+int64_t reduce_row(const reduce_loops *r)
+{
+    if (r->inner)
+        return r->reduced[r->n_reduced - 1];
+    return r->n_kept ? r->kept[r->n_kept - 1] : 1;
+}
+
 void reduce_define_offset(optune_plan *plan, int m, const char *macro, const char *name, int n,
                           const int64_t *extent, const int64_t *stride)
 {

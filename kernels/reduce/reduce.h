@@ -19,6 +19,12 @@ typedef struct reduce_loops {
 
 reduce_loops reduce_loops_of(const optune_call *call);
 
+/* Whether the innermost dim is reduced, or kept, as a template needs it; else why not. */
+bool reduce_innermost(const optune_task *task, bool reduced, char *why);
+
+/* Extent of the innermost dim. */
+int64_t reduce_row(const reduce_loops *r);
+
 /* Text that turns number `name` of some loops, innermost fastest, into an offset. */
 void reduce_define_offset(optune_plan *plan, int m, const char *macro, const char *name, int n,
                           const int64_t *extent, const int64_t *stride);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels/scan/generic.h declares. */
 #include "kernels/scan/generic.h"
+#include "kernels/scan/scan.h"
 
 void scan_generic_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
@@ -14,6 +15,6 @@ void scan_generic_plan(const optune_task *task, const optune_config *config, opt
                        : axis < 0 ? axis + call->input[0].type.rank
                                   : axis);
     optune_plan_define(plan, m, "EXCLUSIVE", optune_call_int(call, "exclusive"));
-    optune_plan_define(plan, m, "PRODUCT", strcmp(call->op->name, "cumprod") == 0);
+    optune_plan_define(plan, m, "PRODUCT", scan_is_product(call));
     generic_stage(task, plan, m);
 }

@@ -10,7 +10,7 @@ scan_shape scan_shape_of(const optune_call *call)
         .in = data->dtype,
         .out = call->output[0].dtype,
         .exclusive = optune_call_int(call, "exclusive"),
-        .product = strcmp(call->op->name, "cumprod") == 0,
+        .product = scan_is_product(call),
     };
     if (optune_call_none(call, "axis"))
         s.at.n = optune_tensor_elements(data);
@@ -234,11 +234,11 @@ static void scan_lines(const scan_shape *s, const void *in, int64_t first, int64
     }
 }
 
-void scan_reference(const optune_call *call, const void *const *in, int out_index,
-                    const optune_region *region, double *out, double *magnitude)
+static void scan_reference(const optune_call *call, const void *const *in, bool product,
+                           const optune_region *region, double *out, double *magnitude)
 {
-    (void)out_index;
-    const scan_shape s = scan_shape_of(call);
+    scan_shape s = scan_shape_of(call);
+    s.product = product;
     const optune_tensor *type = &call->output[0];
     const int rank = type->rank;
     if (rank == 0 || optune_call_none(call, "axis")) {
@@ -258,4 +258,18 @@ void scan_reference(const optune_call *call, const void *const *in, int out_inde
             scan_lines(&s, in[0], l.first, lo, hi, l.width, l.step, out + l.to,
                        magnitude + l.to);
     while (region_lines_next(&l));
+}
+
+void scan_sums(const optune_call *call, const void *const *in, int out_index,
+               const optune_region *region, double *out, double *magnitude)
+{
+    (void)out_index;
+    scan_reference(call, in, false, region, out, magnitude);
+}
+
+void scan_products(const optune_call *call, const void *const *in, int out_index,
+                   const optune_region *region, double *out, double *magnitude)
+{
+    (void)out_index;
+    scan_reference(call, in, true, region, out, magnitude);
 }

@@ -64,7 +64,15 @@ static inline double scan_flops(const optune_call *call)
 
 double scan_terms(const optune_call *call);
 
-void scan_reference(const optune_call *call, const void *const *in, int out_index,
-                    const optune_region *region, double *out, double *magnitude);
+/* What an operator of this family computes is its reference: one of these. */
+void scan_sums(const optune_call *call, const void *const *in, int out_index,
+               const optune_region *region, double *out, double *magnitude);
+void scan_products(const optune_call *call, const void *const *in, int out_index,
+                   const optune_region *region, double *out, double *magnitude);
+
+static inline bool scan_is_product(const optune_call *call)
+{
+    return call->op->reference == scan_products;
+}
 
 #endif

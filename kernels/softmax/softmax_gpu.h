@@ -11,6 +11,14 @@ static inline bool softmax_gpu_applies(const optune_task *task, softmax_shape *s
     return softmax_applies(task, s, why) && gpu_computes(task->call->output[0].dtype, why);
 }
 
+/* Of a call that is known to apply. */
+static inline softmax_shape softmax_gpu_shape(const optune_task *task)
+{
+    softmax_shape s;
+    softmax_shape_of(task->call, &s);
+    return s;
+}
+
 int softmax_gpu_module(const optune_task *task, optune_plan *plan, const softmax_shape *s);
 
 void softmax_gpu_stage(optune_plan *plan, optune_stage stage);
