@@ -35,7 +35,7 @@ static void print_found(const optune_found *found)
 {
     const optune_record *r = &found->record;
     char config[16384] = "";
-    optune_config_write(&r->config, config, sizeof(config), NULL);
+    optune_config_write(&r->config, config, sizeof config, NULL);
     printf("%s\n  %s %s\n", r->call, r->impl, config);
     printf("  %.4g us [%.4g, %.4g], %d samples", r->cost * 1e6, r->low * 1e6, r->high * 1e6,
            r->n_samples);

@@ -77,4 +77,10 @@ ask query 'norm(f32[64,70], axis=[1])' || { echo "an expression of another op ma
 status=0
 ask query 'hypot(f32[64,70], f32[70])' || status=$?
 [ $status = 3 ] && expect "'hypot_vector.cpu' has changed"
+# And so does host code that its row calls: the .c beside a header.
+echo '/* an edit of what rows share */' >>"$work/kernels/reduce/reduce.c"
+rebuild
+status=0
+ask query 'norm(f32[64,70], axis=[1])' || status=$?
+[ $status = 3 ] && expect "'norm_inner.cpu' has changed"
 echo "examples of docs/adding.md: built, tuned, selected; an edited body is noticed"

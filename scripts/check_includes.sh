@@ -2,24 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who may include whom: what the picture at the top of docs/architecture.md says, "room -> rooms", by
 # however many steps. kernels see optune/define.h and kernels/ only, cli sees public headers only,
-# and each foreign library has one door. In kernels/, bodies reach nothing of kernels/host and rows
-# nothing of kernels/common, whatever headers are in between. Prints every breach as file:line and
-# fails.
+# and each foreign library has one door. In kernels/ the name says which compiler reads a file:
+# `.kernel.` is for the compilers of bodies, `.shared.h` for both, anything else for the host; none
+# includes what is not for it. Prints every breach as file:line and fails.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 find answer base bench bring call cli db graph include kernels onnx run strategy target tuner \
     \( -name '*.[ch]' -o -name '*.cu' \) -type f | sort |
     xargs grep -Hn '^[[:space:]]*#[[:space:]]*include' |
     awk -v picture=docs/architecture.md '
-# The first file under `room` that `from` reaches by includes; empty: none.
-function reached(from, room, seen,    i, found) {
-    if (index(from, room) == 1)
-        return from
-    seen[from] = 1
-    for (i = 1; i <= edges[from]; i++)
-        if (!(edge[from, i] in seen) && (found = reached(edge[from, i], room, seen)) != "")
-            return found
-    return ""
+# Which compilers read a file of kernels/, by its name.
+function readers(name) {
+    return name ~ /\.kernel\./ ? "bodies" : name ~ /\.shared\.h$/ ? "both" : "the host"
 }
 function breach(why) {
     printf "%s:%s: includes %s: %s\n", file, line, name, why
@@ -97,26 +91,17 @@ BEGIN {
     used[room, seen_room] = 1
     if (quote == "\"" && name !~ allowed[room])
         breach("not allowed in " room "/")
-    if (quote == "<" && file ~ /\.kernel\./)
+    if (room == "kernels" && quote == "<" && readers(file) != "the host")
         breach("a kernel body includes no system headers")
+    if (room == "kernels" && quote == "\"" && readers(name) != "both" &&
+        readers(name) != readers(file))
+        breach("it is for " readers(name) ", the file for " readers(file))
     for (header in door)
         if (name ~ header && file !~ door[header])
             breach("its one door is " door[header])
-    if (room == "kernels" && quote == "\"")
-        edge[file, ++edges[file]] = name
     n++
 }
 END {
-    for (file in edges) {
-        line = 1
-        body = file ~ /\.kernel\./
-        if ((!body && file !~ /\.c$/) || file ~ /^kernels\/(host|common)\//)
-            continue
-        split("", seen)
-        name = reached(file, body ? "kernels/host/" : "kernels/common/", seen)
-        if (name != "")
-            breach(body ? "a body reaches what rows share" : "a row reaches what bodies share")
-    }
     for (room in arrows) {
         n_rooms = split(arrows[room], to, ", ")
         for (i = 1; i <= n_rooms; i++)

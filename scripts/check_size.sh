@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A file is as long as its one subject; more than 500 lines is a warning, to ask whether it has two. A
-# line of more than 100 columns is a failure.
+# line of more than 100 columns is a failure. Headers of kernels/ that the host reads declare, and the
+# .c beside them does: more than 2500 lines of code in them, blank lines and comments aside, is a
+# warning.
 set -eu
 cd "$(dirname "$0")/.."
 find answer base bench bring call cli db graph include kernels onnx run scripts strategy target tests tuner \
@@ -11,3 +13,11 @@ find answer base bench bring call cli db graph include kernels onnx run scripts 
                            failed = 1 }
         FNR == 501 { printf "%s: more than 500 lines (warning)\n", FILENAME }
         END { printf "%d files checked\n", files; exit failed }' {} +
+find kernels -name '*.h' ! -name '*.kernel.h' ! -name '*.shared.h' -type f -exec cat {} + | awk '
+    { while (match($0, /\/\*([^*]|\*+[^*\/])*\*+\//)) $0 = substr($0, 1, RSTART - 1) substr($0, RSTART + RLENGTH) }
+    inside && /\*\// { sub(/.*\*\//, ""); inside = 0 }
+    inside { next }
+    /\/\*/ { sub(/\/\*.*/, ""); inside = 1 }
+    /[^[:space:]]/ { n++ }
+    END { printf "%d lines of code in the headers of kernels/%s\n", n,
+                 (n > 2500 ? ", more than 2500 (warning)" : "") }'

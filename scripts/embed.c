@@ -4,9 +4,9 @@
  * command line, in that order. A body is flattened: quoted includes are replaced by the file's
  * text, each at most once. The body of kernels/x/impl_y.c is kernels/x/impl_y.kernel.c, .kernel.cu
  * for GPUs, .kernel.h for both, or the file that a line OPTUNE_BODY("...") of the rows' file names.
- * The digest covers the rows' own file, the body and every quoted include under kernels/ that
- * either of them reaches, so that a change of what an implementation is made of changes it, and
- * a change elsewhere does not.
+ * The digest covers the rows' own file, the body, every quoted include under kernels/ that either
+ * of them reaches, and the host code that the rows call, which is the .c beside a .h: a change of
+ * what an implementation is made of changes it, and a change elsewhere does not.
  *
  * usage: embed SOURCE_DIR OUT.c OUT.d kernels/.../impl_<id>.c ...
  */
@@ -23,8 +23,9 @@ typedef struct buffer {
     size_t n, capacity;
 } buffer;
 
+enum { MOST_NAMES = 128 };
 typedef struct names {
-    char name[64][512];
+    char name[MOST_NAMES][512];
     int n;
 } names;
 
@@ -70,7 +71,7 @@ static bool add_name(names *all, const char *name)
     for (int i = 0; i < all->n; i++)
         if (!strcmp(all->name[i], name))
             return false;
-    if (all->n == 64 || strlen(name) >= sizeof all->name[0])
+    if (all->n == MOST_NAMES || strlen(name) >= sizeof all->name[0])
         fail("too many or too long includes at", name);
     strcpy(all->name[all->n++], name);
     return true;
@@ -92,7 +93,25 @@ static bool quoted_include(const char *line, const char *end, char name[512])
     return !strncmp(name, "kernels/", 8);
 }
 
-/* Appends a file with its includes in place. */
+static bool ends(const char *name, const char *ending)
+{
+    const size_t n = strlen(name), e = strlen(ending);
+    return n > e && !strcmp(name + n - e, ending);
+}
+
+/* The host code that a header for the host declares: the .c beside it; false: there is none. */
+static bool code_behind(const char *header, char name[512])
+{
+    if (!ends(header, ".h") || ends(header, ".kernel.h") || ends(header, ".shared.h"))
+        return false;
+    snprintf(name, 512, "%.*s.c", (int)(strlen(header) - 2), header);
+    buffer probe = {0};
+    const bool found = read_file(name, &probe);
+    free(probe.s);
+    return found;
+}
+
+/* Appends a file with its includes in place, and behind each header its code. */
 static void flatten(const char *name, names *seen, buffer *to)
 {
     if (!add_name(seen, name))
@@ -111,6 +130,9 @@ static void flatten(const char *name, names *seen, buffer *to)
         line = end;
     }
     free(text.s);
+    char code[512];
+    if (code_behind(name, code))
+        flatten(code, seen, to);
 }
 
 static void write_text(FILE *out, const buffer *b)
@@ -159,8 +181,7 @@ static bool named_body(const char *text, char name[1024], int *serves)
     const size_t n = strcspn(line, "\"\n");
     snprintf(name, 1024, "%.*s", (int)n, line);
     for (*serves = 3; *serves > 0; --*serves) {
-        const size_t ending = strlen(endings[*serves]);
-        if (n > ending && !strcmp(name + n - ending, endings[*serves]))
+        if (ends(name, endings[*serves]))
             return true;
     }
     fail("no body by its name:", name);

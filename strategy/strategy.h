@@ -40,8 +40,9 @@ const char *ot_impl_digest(const optune_impl *impl);
 /* False, with a sentence, for a GPU body on a CPU and the reverse. A library's and a plugin's
  * body may be for either. */
 bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char *why);
-/* Whether it can compute this here, whatever a strategy says: its body is for such a device, the
- * device knows the call's types, what varies is taken at run time, and its own `applies` agrees. */
+/* Whether it can compute this here, whatever a strategy says: its body is for such a device,
+ * the device knows the call's types, what varies is taken at run time, and its own `applies`
+ * agrees. */
 bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why);
 
 /* ---- plugin.c ---------------------------------------------------------------------------- */
@@ -54,8 +55,8 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
 /* ---- task_args.c: AutoTVM's task arguments <-> call -------------------------------------- */
 /* The positional args of this implementation's task, as AutoTVM writes them. New reference. */
 json_t *ot_task_args(const optune_call *call, const optune_impl *impl);
-/* The reverse, for logs of others; constness is the op's default. ETYPE with the reason for a wrong
- * arity or a malformed tensor. */
+/* The reverse, for logs of others; constness is the op's default. ETYPE with the reason for a
+ * wrong arity or a malformed tensor. */
 int ot_call_from_args(const optune_impl *impl, const json_t *args, optune_call *call,
                       optune_err *err);
 
@@ -89,11 +90,11 @@ void ot_space_nth(const optune_space *space, int64_t index, optune_config *confi
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err);
 /* Whole-config validity, by arithmetic. */
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why);
-/* What the implementation uses untuned. False, with a sentence: its own `valid` refuses that, so it
- * must not be used; every implementation in tree is tested never to do so. */
+/* What the implementation uses untuned. False, with a sentence: its own `valid` refuses that,
+ * so it must not be used; every implementation in tree is tested never to do so. */
 bool ot_space_fallback(const optune_space *space, optune_config *config, char *why);
-/* Constraints over the knobs that were declared, in their order; the space's from then on. `valid`
- * has to say the same of them, and may say more. */
+/* Constraints over the knobs that were declared, in their order; the space's from then on.
+ * `valid` has to say the same of them, and may say more. */
 typedef struct ot_where ot_where; /* base/where.h */
 void ot_space_where(optune_space *space, ot_where *where);
 /* How many configs satisfy them; -1: there are none of these, or it cannot be told. */
@@ -145,24 +146,26 @@ static inline const char *ot_plan_text(const optune_plan *plan, uint16_t at)
     return plan->text + at;
 }
 /* Fills `plan`. EUSAGE when the implementation refuses the config, or misused the builder (bad
- * index, too many, a TIMED stage missing, PREPACK reading a var input, an output nobody writes). */
+ * index, too many, a TIMED stage missing, PREPACK reading a var input, an output nobody
+ * writes). */
 int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_config *config,
                  optune_plan *plan, optune_err *err);
 /* The complete source of one module: defines of the target and the plan, then the body. */
 void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to);
 
 /* ---- epilogue.c: what is fused behind a call --------------------------------------------- */
-/* Whether it can be computed here at all, whatever the implementation; else a sentence in `why`. */
+/* Whether it can be computed here at all, whatever the implementation; else a sentence in
+ * `why`. */
 bool ot_epilogue_applies(const optune_task *task, char *why);
-/* Macros for kernels/common/epilogue.h and epilogue.kernel.cu; `first` of a stage's arguments
- * is the first extra input. */
+/* Macros for kernels/common/epilogue.kernel.h and epilogue.kernel.cu; `first` of a stage's
+ * arguments is the first extra input. */
 void ot_epilogue_defines(const optune_task *task, int first, ot_text *to);
 /* The body of the closing stage. */
 const char *ot_epilogue_source(const optune_task *task);
 /* Adds a stage for what the plan's own modules do not compute. */
 void ot_epilogue_close(const optune_task *task, optune_plan *plan);
-/* Digest of an implementation with all that this call has it compute here: its own when nothing is
- * fused. */
+/* Digest of an implementation with all that this call has it compute here: its own when nothing
+ * is fused. */
 void ot_call_digest(const optune_task *task, const optune_impl *impl, char hex[33]);
 
 /* ---- candidates.c, select.c -------------------------------------------------------------- */
@@ -182,8 +185,8 @@ typedef struct ot_candidate {
     char why[OPTUNE_WHY_SIZE];
 } ot_candidate;
 enum { OT_MAX_CANDIDATES = 64 };
-/* Every implementation that the strategy names, in order, with its refusal. ENOENT: the op has no
- * strategy for this target. */
+/* Every implementation that the strategy names, in order, with its refusal. ENOENT: the op has
+ * no strategy for this target. */
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err);
 
 /* What the store knows of one record, judged against the present. */
@@ -226,9 +229,9 @@ void ot_choice_free(ot_choice *choice);    /* one from ot_alloc; NULL is fine */
  * ENOENT: no valid implementation, with every refusal in the message. */
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err);
-/* A line for each row that was passed over because its fallback config cannot be used: that is a
- * mistake in the implementation, and somebody should hear of it; and one when no record could be
- * read. */
+/* A line for each row that was passed over because its fallback config cannot be used: that is
+ * a mistake in the implementation, and somebody should hear of it; and one when no record could
+ * be read. */
 void ot_choice_warnings(const ot_choice *choice, ot_text *to);
 json_t *ot_choice_json(const optune_task *task, const ot_choice *choice); /* new reference */
 void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of bodies that call libraries: a module may define a text `ot_failure`
- * (kernels/common/library_failure.h), where it leaves what a library refused. Whoever runs host
- * code looks there after every run, so that a library that cannot start is told as that, and
- * not as a wrong answer.
+ * (kernels/common/library_failure.kernel.h), where it leaves what a library refused. Whoever
+ * runs host code looks there after every run, so that a library that cannot start is told as
+ * that, and not as a wrong answer.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /*
  * What a contributor fills in: rows of the tables `op`, `strategy`, `impl`, `target`, `search`.
  * In tree, a file `<kind>_<name>.c` defines exactly one row with the macro of its kind, a file
- * `ops_`, `strategies_` or `impls_<name>.c` several that differ in little; the build finds it by
- * its name and a wrong name is a link error. Out of tree, a shared object
+ * `ops_`, `strategies_` or `impls_<name>.c` several that differ in little; the build finds it
+ * by its name and a wrong name is a link error. Out of tree, a shared object
  * exports one `optune_plugin` with rows of any kind. Every field says what its absence means.
  *
  * kernels/ includes this header and kernels/ headers only.
@@ -409,13 +409,14 @@ typedef struct optune_impl {
     bool generic;
 } optune_impl;
 
-/* `folder` is the file's below kernels/, with _ for /, `id` its <name>: kernels/scale/impl_vector.c
- * is OPTUNE_IMPL(scale, vector), kernels/pool/grad/impl_gather.c OPTUNE_IMPL(pool_grad, gather). */
+/* `folder` is the file's below kernels/, with _ for /, `id` its <name>:
+ * kernels/scale/impl_vector.c is OPTUNE_IMPL(scale, vector), kernels/pool/grad/impl_gather.c
+ * OPTUNE_IMPL(pool_grad, gather). */
 #define OPTUNE_IMPL(folder, id)                                                                \
     extern const optune_impl optune_impl_##folder##_##id;                                      \
     const optune_impl optune_impl_##folder##_##id
-/* A file impls_<id>.c: rows of one body, impls_<id>.kernel.c; as many as there are, and {0} behind
- * the last. */
+/* A file impls_<id>.c: rows of one body, impls_<id>.kernel.c; as many as there are, and {0}
+ * behind the last. */
 #define OPTUNE_IMPLS(folder, id)                                                               \
     extern const optune_impl optune_impls_##folder##_##id[];                                   \
     const optune_impl optune_impls_##folder##_##id[]
@@ -426,10 +427,10 @@ typedef struct optune_impl {
 /* The strategy of an op for exactly this key, the latest; NULL: none. */
 OPTUNE_API const optune_strategy *optune_strategy_of(const char *op, const char *key);
 /* Adds an implementation behind the others of that op and key, at run time; `strategy` may be
- * one in tree, a plugin's, or the caller's own first one with `op`, `key` and no rows. plevel as
- * in a row: 0 is OPTUNE_PLEVEL. ECONFLICT: it is there, or its name is another's. Before any
- * handle is asked; trials run in a process of their own, so what is to be tuned, too, belongs in
- * a plugin. */
+ * one in tree, a plugin's, or the caller's own first one with `op`, `key` and no rows. plevel
+ * as in a row: 0 is OPTUNE_PLEVEL. ECONFLICT: it is there, or its name is another's. Before any
+ * handle is asked; trials run in a process of their own, so what is to be tuned, too, belongs
+ * in a plugin. */
 OPTUNE_API int optune_strategy_add(const optune_strategy *strategy, const optune_impl *impl,
                                    int plevel, optune_err *err);
 
@@ -492,10 +493,11 @@ OPTUNE_API void optune_config_choose_int(optune_config *config, const optune_spa
 OPTUNE_API void optune_config_choose_word(optune_config *config, const optune_space *space,
                                           const char *name, const char *word);
 
-/* For fallback, at its end: where the implementation's own `valid` refuses what was chosen, chooses
- * the nearest config that it accepts, with as few other knobs as can be, so that no formula has to
- * repeat every rule. Costs one question when the choice is valid. A bounded number is looked at:
- * when nothing is found the choice stays as it is, and selection passes the implementation over. */
+/* For fallback, at its end: where the implementation's own `valid` refuses what was chosen,
+ * chooses the nearest config that it accepts, with as few other knobs as can be, so that no
+ * formula has to repeat every rule. Costs one question when the choice is valid. A bounded
+ * number is looked at: when nothing is found the choice stays as it is, and selection passes
+ * the implementation over. */
 OPTUNE_API void optune_config_nearest(optune_config *config, const optune_space *space);
 
 /* Plans. A plan is modules (a body with macros), scratch buffers and ordered stages. The
@@ -548,8 +550,8 @@ enum {
 };
 
 /* How a copy engine sees a tensor: the box that one copy brings into shared memory, anywhere in
- * it, with zeros for what lies outside. CUDA bodies receive the driver's encoding of it by value
- * (TENSOR_MAP of kernels/common/wgmma_gpu.h), from compute capability 9.0 on. */
+ * it, with zeros for what lies outside. CUDA bodies receive the driver's encoding of it by
+ * value (TENSOR_MAP of kernels/common/wgmma_gpu.kernel.h), from compute capability 9.0 on. */
 typedef struct optune_tensor_map {
     optune_arg tensor; /* optune_input_arg, optune_output_arg or optune_scratch_arg */
     optune_dtype dtype;
@@ -571,7 +573,7 @@ typedef struct optune_stage {
     int n_args;
     optune_arg arg[OPTUNE_MAX_ARGS];
     /* GPU launches; zero on cpu. `block` in threads, `grid` in blocks, a 0 counts as 1; `shared` is
-     * the bytes of the body's SHARED pool (kernels/common/gpu.h) */
+     * the bytes of the body's SHARED pool (kernels/common/gpu.kernel.h) */
     int64_t grid[3];
     int64_t block[3];
     int64_t shared;
@@ -586,9 +588,9 @@ OPTUNE_API void optune_plan_define_text(optune_plan *plan, int module, const cha
                                         const char *text);
 /* Compiler flags this module needs beyond the target's, e.g. "-fno-tree-vectorize". */
 OPTUNE_API void optune_plan_flag(optune_plan *plan, int module, const char *flag);
-/* Adds a scratch buffer, 64-byte aligned. `constant`: zeroed once, then written by PREPACK stages
- * only and kept. Any other holds anything when a run begins: kernels that take turns share it.
- * Returns its index. */
+/* Adds a scratch buffer, 64-byte aligned. `constant`: zeroed once, then written by PREPACK
+ * stages only and kept. Any other holds anything when a run begins: kernels that take turns
+ * share it. Returns its index. */
 OPTUNE_API int optune_plan_scratch(optune_plan *plan, const char *name, int64_t bytes,
                                    bool constant);
 /* Adds a stage behind those of its phase; it is copied. */
@@ -596,12 +598,12 @@ OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
 /* Adds a tensor map; returns its index, for optune_tensor_map_arg. */
 OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map);
 /* Offers to compute what is fused behind the call in the registers of the module's body, with
- * kernels/common/epilogue.h (for GPUs, epilogue_gpu.h, where lanes do not matter): call it once
- * the stage that writes output[0] has all its own arguments; it appends the extra inputs. The
- * lanes of a vector that the body passes to epilogue() are consecutive elements within the
- * output's dims `lanes_from` and up. False, and nothing is added: nothing is fused, or not in
- * this way; the harness then adds a stage behind the others, as it does for implementations
- * that never offer. */
+ * kernels/common/epilogue.kernel.h (for GPUs, epilogue_gpu.kernel.h, where lanes do not
+ * matter): call it once the stage that writes output[0] has all its own arguments; it appends
+ * the extra inputs. The lanes of a vector that the body passes to epilogue() are consecutive
+ * elements within the output's dims `lanes_from` and up. False, and nothing is added: nothing
+ * is fused, or not in this way; the harness then adds a stage behind the others, as it does for
+ * implementations that never offer. */
 OPTUNE_API bool optune_plan_fuse(const optune_task *task, optune_plan *plan,
                                  optune_stage *stage, int lanes_from);
 
@@ -661,13 +663,13 @@ OPTUNE_API int64_t optune_space_index(const optune_space *space, const int64_t *
 /* Whether the entities of a knob are numbers, of which more or less means something: sizes,
  * counts, words that are numbers. Not so for other words, annotations and permutations. */
 OPTUNE_API bool optune_space_ordered(const optune_space *space, int knob);
-/* The numbers that an entity is made of, the same count for every entity of the knob: the sizes of
- * a split, the value of a scalar, one for each axis of an annotation or a permutation; for a word
- * that is no number, its digit. Returns the count, at most OPTUNE_MAX_LIST. */
+/* The numbers that an entity is made of, the same count for every entity of the knob: the sizes
+ * of a split, the value of a scalar, one for each axis of an annotation or a permutation; for a
+ * word that is no number, its digit. Returns the count, at most OPTUNE_MAX_LIST. */
 OPTUNE_API int optune_space_numbers(const optune_space *space, int knob, int64_t digit,
                                     double *number);
-/* All indices, maybe invalid ones, that differ from this one by one step of one knob; returns how
- * many, at most `max`. */
+/* All indices, maybe invalid ones, that differ from this one by one step of one knob; returns
+ * how many, at most `max`. */
 OPTUNE_API int optune_space_neighbours(const optune_space *space, int64_t index, int64_t *out,
                                        int max);
 /* A seeded generator; the only randomness in the house. */
@@ -694,8 +696,8 @@ typedef struct optune_launch {
                                    optune_tensor_map with its buffer */
 } optune_launch;
 
-/* What runs in the process that loads modules, the worker's mostly: `state` is state_size bytes,
- * zeroed. Every slot is as wide as a pointer. */
+/* What runs in the process that loads modules, the worker's mostly: `state` is state_size
+ * bytes, zeroed. Every slot is as wide as a pointer. */
 typedef struct optune_target_worker {
     size_t state_size;
     int (*open)(void *state, const optune_target *target, const optune_device *device,
@@ -784,9 +786,9 @@ OPTUNE_API const optune_target_row *optune_target_find(const char *name);
 
 /* ---- plugins ----------------------------------------------------------------------------- */
 
-/* A shared object exports one of these, named `optune_plugin`: `OPTUNE_PLUGIN = {.abi = OPTUNE_ABI,
- * ...};` defines it. All lists end with NULL and may be NULL. A name that exists already is an
- * error, except a strategy: it overrides. */
+/* A shared object exports one of these, named `optune_plugin`: `OPTUNE_PLUGIN = {.abi =
+ * OPTUNE_ABI, ...};` defines it. All lists end with NULL and may be NULL. A name that exists
+ * already is an error, except a strategy: it overrides. */
 struct optune_plugin {
     uint32_t abi; /* OPTUNE_ABI */
     const char *name;

@@ -5,7 +5,7 @@
  * output; RUN, how many consecutive ones have each extra input either constant or consecutive;
  * CHUNK, elements of one task.
  */
-#include "kernels/common/epilogue.h"
+#include "kernels/common/epilogue.kernel.h"
 
 #define RUN_CHUNKS CEIL_DIV(RUN, CHUNK)
 

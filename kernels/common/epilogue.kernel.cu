@@ -3,10 +3,10 @@
  * epilogue.kernel.c for GPUs: what is fused behind a call, as a stage of its own over the
  * finished output, in place. Macros: ELEMENTS of the output, THREADS of a block, EACH elements
  * of a thread, which lie a block apart so that neighbours read neighbouring words; what the
- * harness defines is told in kernels/common/epilogue_gpu.h. All loads of a thread are under way
- * before its first store.
+ * harness defines is told in kernels/common/epilogue_gpu.kernel.h. All loads of a thread are
+ * under way before its first store.
  */
-#include "kernels/common/epilogue_gpu.h"
+#include "kernels/common/epilogue_gpu.kernel.h"
 
 KERNEL(THREADS, 1, 1)
 epilogue_stage(GLOBAL EPILOGUE_T *RESTRICT out EPILOGUE_PARAMETERS)

@@ -4,14 +4,15 @@
  *
  * With PIXELS, vectors lie along the pixels of NCHW planes, and the output C[oc][pixel] =
  * W[oc][ic] X[ic][pixel] needs no transposition at all: each step of the reduction loads TV
- * vectors of one input plane and broadcasts TM weights. Panels of TV vectors are read where they
- * are, or copied first (PACK); the ragged last one always is, so that nothing is read outside.
- * Otherwise vectors lie along output channels and the shared register tile does the work.
+ * vectors of one input plane and broadcasts TM weights. Panels of TV vectors are read where
+ * they are, or copied first (PACK); the ragged last one always is, so that nothing is read
+ * outside. Otherwise vectors lie along output channels and the shared register tile does the
+ * work.
  *
  * With PIXELS the plan defines: TM, TV, IC_CHUNK, OT_CHUNK (channel tiles of a chunk), PANELS
  * (of a block of pixels), PACK, UNROLL_IC and PREFETCH (steps ahead).
  */
-#include "kernels/convolution/direct/lanes.h"
+#include "kernels/convolution/direct/lanes.kernel.h"
 
 #if GATHER
 
@@ -109,8 +110,8 @@ void pack_weight(void *const *arg)
     }
 }
 
-/* rows x vecs vectors of C over `depth` input channels; the last vector has `last` lanes. `ends` is
- * NULL, or the stage's arguments when these channels are the last. */
+/* rows x vecs vectors of C over `depth` input channels; the last vector has `last` lanes.
+ * `ends` is NULL, or the stage's arguments when these channels are the last. */
 INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i64 depth,
                     int more, const int rows, const int vecs, const int last, void *const *ends)
 {

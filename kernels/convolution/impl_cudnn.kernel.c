@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d through cudnnConvolutionForward. Where the algorithm does not serve the call or needs more
- * than WORKSPACE bytes, it fails. float32 is computed with fused multiply-adds unless
+ * conv2d through cudnnConvolutionForward. Where the algorithm does not serve the call or needs
+ * more than WORKSPACE bytes, it fails. float32 is computed with fused multiply-adds unless
  * TF32 is permitted. Macros: the shape, ALGORITHM, WORKSPACE, TF32, TYPE.
  */
-#include "kernels/common/cuda_library.h"
+#include "kernels/common/cuda_library.kernel.h"
 
 /* The interface's numbers. */
 enum {

@@ -3,17 +3,17 @@
  * conv2d_dnnl.x86: a convolution primitive of oneDNN 2.x through its C interface.
  *
  * `setup` receives the library's functions, creates engine, stream, primitives and the memories
- * that oneDNN's own formats need, and keeps all in `state`; `run` executes: a constant weight was
- * reordered by setup, data and output are reordered in `run` where formats differ; `teardown`
- * destroys everything. What oneDNN does not implement (a winograd of some shape) falls back to
- * its automatic choice. The few declarations follow oneDNN's developer guide; descriptors are
- * blocks of bytes larger than the library's.
+ * that oneDNN's own formats need, and keeps all in `state`; `run` executes: a constant weight
+ * was reordered by setup, data and output are reordered in `run` where formats differ;
+ * `teardown` destroys everything. What oneDNN does not implement (a winograd of some shape)
+ * falls back to its automatic choice. The few declarations follow oneDNN's developer guide;
+ * descriptors are blocks of bytes larger than the library's.
  *
  * The plan defines: ALGO (1 direct, 2 winograd, 3 auto), PLAIN (1: the primitive works in the
  * caller's layouts), IN_TAG and OUT_TAG (oneDNN's format tags), WEIGHT_CONST.
  */
-#include "kernels/common/cpu.h"
-#include "kernels/common/library_failure.h"
+#include "kernels/common/cpu.kernel.h"
+#include "kernels/common/library_failure.kernel.h"
 
 enum { F32 = 3, TAG_ANY = 1, TAG_OIHW = 5, TAG_GOIHW = 7, CPU = 1, FORWARD_INFERENCE = 96 };
 enum { AUTO = 3, QUERY_SRC = 129, QUERY_WEIGHTS = 131, QUERY_DST = 133 };
@@ -59,7 +59,8 @@ typedef struct functions {
     int (*primitive_execute)(handle, handle stream, int n, const argument *);
 } functions;
 
-/* One tensor: the caller's memory, oneDNN's own (the same where formats agree), the way between. */
+/* One tensor: the caller's memory, oneDNN's own (the same where formats agree), the way
+ * between. */
 typedef struct tensor {
     handle outer, inner, reorder;
 } tensor;

@@ -11,7 +11,7 @@
  * Packed weights are [group][tile of channels][K][GEMM_MR], tiles TILE_SIZE elements apart (the
  * slack takes the zeros that packing writes beyond a tile).
  */
-#include "kernels/matmul/gemm.h"
+#include "kernels/matmul/gemm.kernel.h"
 
 #define K (CI_G * KH * KW)
 #define AREA (OH * OW)

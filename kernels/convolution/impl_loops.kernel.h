@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d, generic: an item is an element of the output. Weights are OIHW. */
-#include "kernels/common/generic_body.h"
+#include "kernels/common/generic_body.kernel.h"
 
 typedef struct convolution {
     i64 n, ci, h, w, co, ci_g, kh, kw, oh, ow;

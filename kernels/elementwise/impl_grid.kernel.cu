@@ -4,7 +4,7 @@
  * apart, all of them loaded before the first is used. An operand whose inner stride is 0 has
  * one value for a vector. ELEMENTS is a multiple of V, and a vector never crosses a row.
  */
-#include "kernels/common/scalar_gpu.h"
+#include "kernels/common/scalar_gpu.kernel.h"
 
 #define CHUNKS (ELEMENTS / V)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EXPRESSION over operands that are broadcast to the output; an item is one of its elements. */
-#include "kernels/common/generic_scalar.h"
+#include "kernels/common/generic_scalar.kernel.h"
 
-/* An operand's dims reach the output's last ones; a 1 is repeated, 0 is not. What the call's type
- * says of the output (a shape that an attribute gives) counts, too; -1: nothing. */
+/* An operand's dims reach the output's last ones; a 1 is repeated, 0 is not. What the call's
+ * type says of the output (a shape that an attribute gives) counts, too; -1: nothing. */
 #define WIDEN(k)                                                                               \
     {                                                                                          \
         DIMS(dim, X##k);                                                                       \

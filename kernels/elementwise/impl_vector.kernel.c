@@ -4,10 +4,10 @@
  * straight vector code; with STREAM they are collected in a buffer that is in the first-level
  * cache and leave for memory in whole lines.
  */
-#include "kernels/common/scalar_cpu.h"
+#include "kernels/common/scalar_cpu.kernel.h"
 
-#include "kernels/common/epilogue.h"
-#include "kernels/common/stream.h"
+#include "kernels/common/epilogue.kernel.h"
+#include "kernels/common/stream.kernel.h"
 
 #define OPERAND(k) const X##k##_T *const restrict x##k##_at
 #define VALUE(k, i) const X##k##_V x##k = (X##k##_V)x##k##_at[(i)*X##k##_INNER]

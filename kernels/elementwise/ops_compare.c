@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* equal, less, greater: of two operands, broadcast, as bool. Of NaN: false. */
 #include "kernels/elementwise/compare.h"
+#include "kernels/host/host.h"
 
 OPTUNE_SCALAR(equal, 0, x0 == x1);
 OPTUNE_SCALAR(less, 0, x0 < x1);
 OPTUNE_SCALAR(greater, 0, x0 > x1);
-
-/* it does not change with its inputs */
-static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
-{
-    (void)grad;
-    (void)call;
-    (void)err;
-    return OPTUNE_OK;
-}
 
 #define SAMPLES(op)                                                                            \
     (const char *const[])                                                                      \
@@ -25,7 +17,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 #define COMPARISON(op, text)                                                                   \
     {                                                                                          \
         .name = #op, .summary = text, .inputs = binary_inputs, .support_level = 4,             \
-        .gradient = gradient, .samples = SAMPLES(#op), .pattern = OPTUNE_BROADCAST,            \
+        .gradient = host_flat_gradient, .samples = SAMPLES(#op), .pattern = OPTUNE_BROADCAST,  \
         .n_outputs = 1, .scalar = &(op), .types = compare_types,                               \
         .flops = optune_pattern_flops, .reference = optune_pattern_reference                   \
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ones_like, zeros_like: 1 or 0 in the shape and dtype of data, whose values are not read. */
 #include "kernels/elementwise/unary.h"
+#include "kernels/host/host.h"
 #include "kernels/host/scalar.h"
 
 OPTUNE_SCALAR(ones, 0, 1);
@@ -10,15 +11,6 @@ OPTUNE_SCALAR(zeros, 0, 0);
 static double bytes(const optune_call *call)
 {
     return (double)optune_tensor_bytes(&call->output[0]);
-}
-
-/* it does not change with its inputs */
-static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
-{
-    (void)grad;
-    (void)call;
-    (void)err;
-    return OPTUNE_OK;
 }
 
 #define SAMPLES(op)                                                                            \
@@ -31,7 +23,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 #define LIKE(what)                                                                             \
     {                                                                                          \
         .name = #what "_like", .summary = #what " of the shape and dtype of data",             \
-        .inputs = unary_inputs, .support_level = 1, .gradient = gradient,                      \
+        .inputs = unary_inputs, .support_level = 1, .gradient = host_flat_gradient,            \
         .samples = SAMPLES(#what "_like"), .bytes = bytes, OPTUNE_ELEMWISE_OP(what)            \
     }
 

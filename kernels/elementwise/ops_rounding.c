@@ -7,20 +7,12 @@
  *   round   the nearest, halves to the even one
  */
 #include "kernels/elementwise/unary.h"
+#include "kernels/host/host.h"
 #include "kernels/host/scalar.h"
 
 OPTUNE_SCALAR(down, 0, s_floor(x0));
 OPTUNE_SCALAR(up, 0, -s_floor(-x0));
 OPTUNE_SCALAR(nearest, 0, s_round(x0));
-
-/* it is flat wherever it has a slope */
-static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
-{
-    (void)grad;
-    (void)call;
-    (void)err;
-    return OPTUNE_OK;
-}
 
 #define SAMPLES(op)                                                                            \
     (const char *const[])                                                                      \
@@ -32,7 +24,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 #define ROUNDING(op, text, expression)                                                         \
     {                                                                                          \
         .name = #op, .summary = text, .inputs = unary_inputs, .support_level = 1,              \
-        .gradient = gradient, .samples = SAMPLES(#op), UNARY_FLOAT_OP(expression)              \
+        .gradient = host_flat_gradient, .samples = SAMPLES(#op), UNARY_FLOAT_OP(expression)    \
     }
 
 OPTUNE_OPS(rounding) = {

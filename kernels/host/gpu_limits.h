@@ -21,38 +21,10 @@ static inline int64_t gpu_max_shared(const optune_task *task)
 }
 
 /* For `applies` of bodies that use CUDA's own words, from compute capability `cc` (80, 90) on. */
-static inline bool gpu_is_cuda(const optune_task *task, int cc, char *why)
-{
-    const int have = 10 * task->device->cc_major + task->device->cc_minor;
-    if (have == 0)
-        return optune_refuse(why, "its body is CUDA's own");
-    return have >= cc ||
-           optune_refuse(why, "needs compute capability %d.%d, %s has %d.%d", cc / 10, cc % 10,
-                         task->device->name, have / 10, have % 10);
-}
+bool gpu_is_cuda(const optune_task *task, int cc, char *why);
 
 /* Whether one block of such a kernel can run. `registers` is a thread's, estimated from below. */
-static inline bool gpu_fits(const optune_task *task, const int64_t block[3], int64_t shared,
-                            int64_t registers, char *why)
-{
-    const int64_t threads = block[0] * block[1] * block[2];
-    for (int i = 0; i < 3; i++)
-        if (task->device->max_block[i] > 0 && block[i] > task->device->max_block[i])
-            return optune_refuse(why, "%" PRId64 " threads in dimension %d, at most %d",
-                                 block[i], i, task->device->max_block[i]);
-    if (threads > gpu_max_threads(task))
-        return optune_refuse(why, "%" PRId64 " threads in a block, at most %" PRId64, threads,
-                             gpu_max_threads(task));
-    if (shared > gpu_max_shared(task))
-        return optune_refuse(why, "%" PRId64 " bytes of shared memory, at most %" PRId64,
-                             shared, gpu_max_shared(task));
-    /* 255 is the most that one thread of any CUDA device has; a CPU behind OpenCL has a stack. */
-    if (task->device->warp > 1 && registers > 255)
-        return optune_refuse(why, "%" PRId64 " registers in a thread, at most 255", registers);
-    if (task->device->registers > 0 && registers * threads > task->device->registers)
-        return optune_refuse(why, "%" PRId64 " registers in a block, at most %d",
-                             registers * threads, task->device->registers);
-    return true;
-}
+bool gpu_fits(const optune_task *task, const int64_t block[3], int64_t shared,
+              int64_t registers, char *why);
 
 #endif

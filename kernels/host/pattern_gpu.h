@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What GPU rows of patterns and of kindred ops share: C types that CUDA and OpenCL both know, the
- * text of an offset in nested loops, and thread counts. Host code only; it decides nothing about
- * speed.
+ * What GPU rows of patterns and of kindred ops share: C types that CUDA and OpenCL both know,
+ * the text of an offset in nested loops, and thread counts. Host code only; it decides nothing
+ * about speed.
  */
 #ifndef OPTUNE_KERNELS_HOST_PATTERN_GPU_H
 #define OPTUNE_KERNELS_HOST_PATTERN_GPU_H
@@ -10,17 +10,9 @@
 #include "kernels/host/gpu_limits.h"
 #include "kernels/host/pattern.h"
 
-/* The C type of one element in a body that includes kernels/common/gpu.h; NULL: there is none. */
-static inline const char *gpu_c_type(optune_dtype dtype)
-{
-    if (pattern_c_type(dtype) == NULL)
-        return NULL;
-    if (dtype.code == OPTUNE_DTYPE_INT && dtype.bits >= 32)
-        return dtype.bits == 32 ? "i32" : "i64";
-    if (dtype.code == OPTUNE_DTYPE_UINT && dtype.bits >= 32)
-        return dtype.bits == 32 ? "u32" : "u64";
-    return pattern_c_type(dtype);
-}
+/* The C type of one element in a body that includes kernels/common/gpu.kernel.h; NULL: there is
+ * none. */
+const char *gpu_c_type(optune_dtype dtype);
 
 /* Whether bodies compute in this type. What a device leaves out (float64) is no row's concern. */
 static inline bool gpu_computes(optune_dtype dtype, char *why)
@@ -29,73 +21,20 @@ static inline bool gpu_computes(optune_dtype dtype, char *why)
            optune_refuse(why, "has no C type for a dtype of the call");
 }
 
-static inline bool gpu_applies(const optune_task *task, char *why)
-{
-    const optune_call *call = task->call;
-    if (!pattern_applies(task, why))
-        return false;
-    for (int i = 0; i < call->n_inputs; i++)
-        if (!gpu_computes(call->input[i].type.dtype, why))
-            return false;
-    return gpu_computes(call->output[0].dtype, why);
-}
+bool gpu_applies(const optune_task *task, char *why);
 
 /* The numbers a0 ... are macros: OpenCL knows no constants at file scope that CUDA would share. */
-static inline void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call)
-{
-    const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
-    pattern_define_scalar_as(plan, m, call, gpu_c_type(dtype));
-    for (int i = 0; i < call->n_attrs; i++) {
-        char name[24], number[PATTERN_NUMBER_TEXT], text[PATTERN_NUMBER_TEXT + 16];
-        if (!pattern_number(call, i, number))
-            continue;
-        snprintf(name, sizeof(name), "a%d", i);
-        snprintf(text, sizeof(text), "((SCALAR)%s)", number);
-        optune_plan_define_text(plan, m, name, text);
-    }
-    pattern_define_output_as(plan, m, call, gpu_c_type(call->output[0].dtype));
-}
+void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call);
 
 /* The macro `macro` is the offset of number `name` of some loops, innermost fastest. */
-static inline void gpu_define_offset(optune_plan *plan, int m, const char *macro,
-                                     const char *name, int n, const int64_t *extent,
-                                     const int64_t *stride, int64_t start)
-{
-    char text[640];
-    int at = snprintf(text, sizeof(text), "(%" PRId64, start);
-    int64_t inside = 1;
-    for (int d = n - 1; d >= 0; d--) {
-        if (stride[d] != 0) {
-            at += snprintf(text + at, sizeof(text) - (size_t)at, " + %s", name);
-            if (inside > 1)
-                at += snprintf(text + at, sizeof(text) - (size_t)at, " / %" PRId64, inside);
-            if (d > 0)
-                at += snprintf(text + at, sizeof(text) - (size_t)at, " %% %" PRId64, extent[d]);
-            at += snprintf(text + at, sizeof(text) - (size_t)at, " * %" PRId64, stride[d]);
-        }
-        inside *= extent[d];
-    }
-    snprintf(text + at, sizeof(text) - (size_t)at, ")");
-    optune_plan_define_text(plan, m, macro, text);
-}
+void gpu_define_offset(optune_plan *plan, int m, const char *macro, const char *name, int n,
+                       const int64_t *extent, const int64_t *stride, int64_t start);
 
 /* The type that numbers elements: 32 bits wide where that is enough, which divides faster. */
-static inline void gpu_define_index(optune_plan *plan, int m, const optune_call *call)
-{
-    bool wide = optune_tensor_elements(&call->output[0]) > INT32_MAX / 2;
-    for (int i = 0; i < call->n_inputs; i++)
-        wide = wide || optune_tensor_elements(&call->input[i].type) > INT32_MAX / 2;
-    optune_plan_define_text(plan, m, "INDEX", wide ? "i64" : "u32");
-}
+void gpu_define_index(optune_plan *plan, int m, const optune_call *call);
 
 /* The least power of two that is not below n. */
-static inline int64_t gpu_power2(int64_t n)
-{
-    int64_t p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
-}
+int64_t gpu_power2(int64_t n);
 
 static inline int64_t gpu_cores(const optune_task *task)
 {
@@ -108,13 +47,7 @@ static inline void gpu_space_threads(optune_space *space)
     optune_space_ints(space, "threads", 5, (const int64_t[]){64, 128, 256, 512, 1024});
 }
 
-static inline int64_t gpu_threads(const optune_task *task, int64_t want)
-{
-    const int64_t most = gpu_max_threads(task);
-    while (want > most && want > 64)
-        want /= 2;
-    return want;
-}
+int64_t gpu_threads(const optune_task *task, int64_t want);
 
 /* A row of blocks has a limit that is never met; the other dims of a grid are short. */
 static inline bool gpu_grid_fits(int64_t blocks, char *why)

@@ -10,14 +10,8 @@
 #include "kernels/host/host.h"
 
 /* "softmax: output f32[3,5] does not fit data f32[4,5]: <what>" */
-static inline int tensor_misfit(optune_err *err, const char *op, const char *a_name,
-                                const optune_tensor *a, const char *b_name,
-                                const optune_tensor *b, const char *what)
-{
-    char a_text[HOST_TYPE_TEXT], b_text[HOST_TYPE_TEXT];
-    return optune_fail(err, OPTUNE_ETYPE, "%s: %s %s does not fit %s %s: %s", op, a_name,
-                       host_type_text(a, a_text), b_name, host_type_text(b, b_text), what);
-}
+int tensor_misfit(optune_err *err, const char *op, const char *a_name, const optune_tensor *a,
+                  const char *b_name, const optune_tensor *b, const char *what);
 
 /* Element `i` of a buffer; exact for every dtype up to 53 bits. */
 static inline double tensor_element(const void *data, optune_dtype dtype, int64_t i)
@@ -50,15 +44,7 @@ static inline double tensor_element(const void *data, optune_dtype dtype, int64_
 
 /* Whether sums of products of `in` fit `out`: those of 8-bit integers need 32 bits, those of floats
  * a floating type. Unknown types do. */
-static inline bool tensor_sums_fit(optune_dtype in, optune_dtype out)
-{
-    const bool narrow = (in.code == OPTUNE_DTYPE_INT || in.code == OPTUNE_DTYPE_UINT) &&
-                        in.bits <= 8 && in.lanes <= 1;
-    if (out.code == OPTUNE_DTYPE_UNKNOWN)
-        return true;
-    return host_is_real(in) ? host_is_real(out)
-                            : !narrow || (out.code == OPTUNE_DTYPE_INT && out.bits >= 32);
-}
+bool tensor_sums_fit(optune_dtype in, optune_dtype out);
 
 #define TENSOR_SUMS_NEED                                                                       \
     "sums of 8-bit products need out_dtype=i32, those of floats a floating type"
@@ -77,30 +63,9 @@ static inline bool tensor_is_real(const optune_tensor *t)
 }
 
 /* The c of "NCHW<c>c", 0 for "NCHW", -1 for anything else. */
-static inline int tensor_layout_block(const char *layout)
-{
-    if (strncmp(layout, "NCHW", 4) != 0)
-        return -1;
-    if (layout[4] == '\0')
-        return 0;
-    int block = 0;
-    const char *p = layout + 4;
-    for (; *p >= '0' && *p <= '9' && block < 10000; p++)
-        block = block * 10 + (*p - '0');
-    return block > 0 && layout[4] != '0' && p[0] == 'c' && p[1] == '\0' ? block : -1;
-}
+int tensor_layout_block(const char *layout);
 
 /* Both become the same type, as far as either is known. */
-static inline bool tensor_unify(optune_tensor *a, optune_tensor *b)
-{
-    if (a->rank < 0 && b->rank < 0)
-        return optune_dtype_unify(&a->dtype, &b->dtype);
-    const int rank = a->rank >= 0 ? a->rank : b->rank;
-    bool same = optune_tensor_set_rank(a, rank) && optune_tensor_set_rank(b, rank) &&
-                optune_dtype_unify(&a->dtype, &b->dtype);
-    for (int d = 0; d < rank && same; d++)
-        same = optune_dim_unify(&a->dim[d], &b->dim[d]);
-    return same;
-}
+bool tensor_unify(optune_tensor *a, optune_tensor *b);
 
 #endif

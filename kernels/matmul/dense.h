@@ -19,18 +19,7 @@ typedef struct dense_shape {
 } dense_shape;
 
 /* The dims that a strategy's `when` may name: m n k. */
-static inline bool dense_dim(const optune_call *call, const char *name, optune_dim *value)
-{
-    if (strcmp(name, "m") == 0)
-        *value = call->input[DENSE_DATA].type.dim[0];
-    else if (strcmp(name, "n") == 0)
-        *value = call->input[DENSE_WEIGHT].type.dim[0];
-    else if (strcmp(name, "k") == 0)
-        *value = call->input[DENSE_DATA].type.dim[1];
-    else
-        return false;
-    return true;
-}
+bool dense_dim(const optune_call *call, const char *name, optune_dim *value);
 
 static inline bool dense_known(const optune_call *call)
 {
@@ -40,66 +29,21 @@ static inline bool dense_known(const optune_call *call)
 }
 
 /* The same, but for a number of rows that may be a range. */
-static inline bool dense_bounded(const optune_call *call)
-{
-    optune_call fixed = *call;
-    optune_dim *m = &fixed.input[DENSE_DATA].type.dim[0];
-    if (fixed.input[DENSE_DATA].type.rank != 2 || fixed.output[0].rank != 2 ||
-        m->max == OPTUNE_DIM_MAX)
-        return false;
-    *m = fixed.output[0].dim[0] = optune_dim_of(m->max);
-    return dense_known(&fixed);
-}
+bool dense_bounded(const optune_call *call);
 
 /* The numbers of a known or bounded call. */
-static inline dense_shape dense_shape_of(const optune_call *call)
-{
-    const optune_tensor *data = &call->input[DENSE_DATA].type;
-    const optune_tensor *weight = &call->input[DENSE_WEIGHT].type;
-    return (dense_shape){
-        .m = data->dim[0].max,
-        .m_varies = data->dim[0].min != data->dim[0].max,
-        .n = weight->dim[0].min,
-        .k = data->dim[1].min,
-        .bias = call->n_inputs > DENSE_BIAS,
-        .f64 = data->dtype.bits == 64,
-        .weight_phase = call->input[DENSE_WEIGHT].is_const ? OPTUNE_PREPACK : OPTUNE_TIMED,
-    };
-}
+dense_shape dense_shape_of(const optune_call *call);
 
 /* What every implementation asks for: a solved call of float32 or float64 throughout. Whether
  * the rows may be a range is told by its `symbolic`. */
-static inline bool dense_applies(const optune_task *task, char *why)
-{
-    const optune_call *call = task->call;
-    if (!dense_bounded(call))
-        return optune_refuse(why, "needs constant shapes");
-    const dense_shape s = dense_shape_of(call);
-    if (call->input[DENSE_DATA].type.dim[0].min < 1 || s.n < 1 || s.k < 1)
-        return optune_refuse(why, "needs dimensions of at least 1");
-    const optune_dtype dtype = call->output[0].dtype;
-    bool same = matmul_float(dtype);
-    for (int i = 0; i < call->n_inputs; i++)
-        same = same && optune_dtype_equal(dtype, call->input[i].type.dtype);
-    if (!same)
-        return optune_refuse(why, "needs float32 or float64 throughout");
-    return true;
-}
+bool dense_applies(const optune_task *task, char *why);
 
 static inline int64_t dense_elem(const dense_shape *s)
 {
     return s->f64 ? 8 : 4;
 }
 
-static inline void dense_define(optune_plan *plan, int module, const dense_shape *s)
-{
-    optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
-    optune_plan_define(plan, module, "M", s->m);
-    optune_plan_define(plan, module, "M_VARIES", s->m_varies);
-    optune_plan_define(plan, module, "N", s->n);
-    optune_plan_define(plan, module, "K", s->k);
-    optune_plan_define(plan, module, "BIAS", s->bias);
-}
+void dense_define(optune_plan *plan, int module, const dense_shape *s);
 
 /* The rows at run time, when they vary. */
 static inline void dense_rows(optune_stage *stage, const dense_shape *s)
@@ -110,41 +54,13 @@ static inline void dense_rows(optune_stage *stage, const dense_shape *s)
 
 /* Ends a stage that computes the output: after its own arguments come out, bias (if any) and the
  * rows (where they vary). */
-static inline void dense_finish(optune_stage *stage, const dense_shape *s)
-{
-    stage->arg[stage->n_args++] = optune_output_arg(0);
-    if (s->bias)
-        stage->arg[stage->n_args++] = optune_input_arg(DENSE_BIAS);
-    dense_rows(stage, s);
-}
+void dense_finish(optune_stage *stage, const dense_shape *s);
 
 /* Adds the stage `pack_weight`; returns the scratch of `bytes` that it fills. */
-static inline optune_arg dense_pack(optune_plan *plan, int module, const dense_shape *s,
-                                    int64_t bytes)
-{
-    const optune_arg packed = optune_scratch_arg(
-        optune_plan_scratch(plan, "weight", bytes, s->weight_phase == OPTUNE_PREPACK));
-    optune_plan_stage(plan, &(optune_stage){.phase = s->weight_phase,
-                                            .module = module,
-                                            .function = "pack_weight",
-                                            .n_args = 2,
-                                            .arg = {optune_input_arg(DENSE_WEIGHT), packed}});
-    return packed;
-}
+optune_arg dense_pack(optune_plan *plan, int module, const dense_shape *s, int64_t bytes);
 
 /* Adds the stage that computes the output from `data` and `weight`, and offers to fuse in it. */
-static inline void dense_compute(const optune_task *task, optune_plan *plan, int module,
-                                 const char *function, const dense_shape *s, optune_arg data,
-                                 optune_arg weight)
-{
-    optune_stage stage = {.phase = OPTUNE_TIMED,
-                          .module = module,
-                          .function = function,
-                          .n_args = 2,
-                          .arg = {data, weight}};
-    dense_finish(&stage, s);
-    optune_plan_fuse(task, plan, &stage, 1);
-    optune_plan_stage(plan, &stage);
-}
+void dense_compute(const optune_task *task, optune_plan *plan, int module, const char *function,
+                   const dense_shape *s, optune_arg data, optune_arg weight);
 
 #endif

@@ -10,7 +10,7 @@
  * A task is one panel of one batch and all rows; its panel lives in the thread's own part of
  * the scratch, small enough to be in a cache when it is used.
  */
-#include "kernels/matmul/gemm.h"
+#include "kernels/matmul/gemm.kernel.h"
 
 #define PANELS CEIL_DIV(N, GEMM_NR)
 #define PANEL ((i64)K * GEMM_NR)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch_matmul, generic: an item is an element of the output; a batch of 1 serves all. */
-#include "kernels/common/generic_body.h"
+#include "kernels/common/generic_body.kernel.h"
 
 typedef struct product {
     i64 b, m, n, k, x_batch, y_batch;

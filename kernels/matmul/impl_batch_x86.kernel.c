@@ -8,7 +8,7 @@
  * columns: XI of them are a row of vectors, x is broadcast, and KI is how far the depth
  * unrolls. LANES is a power of two that divides the vectorised tile, so there are no tails.
  */
-#include "kernels/common/epilogue.h"
+#include "kernels/common/epilogue.kernel.h"
 
 #if LANES > 1
 typedef DTYPE lane __attribute__((vector_size(LANES * sizeof(DTYPE))));

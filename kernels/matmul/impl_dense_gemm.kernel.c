@@ -9,10 +9,10 @@
  * A packed weight is [panel][K][GEMM_NR], packed data is [strip][K][GEMM_MR] with strips
  * DATA_STRIP elements apart (the slack takes the zeros that packing writes beyond a strip).
  *
- * Rows that are a constant are cut into whole tiles and one remainder; rows at run time are shared
- * evenly among as many tiles, so that none is a sliver.
+ * Rows that are a constant are cut into whole tiles and one remainder; rows at run time are
+ * shared evenly among as many tiles, so that none is a sliver.
  */
-#include "kernels/matmul/gemm.h"
+#include "kernels/matmul/gemm.kernel.h"
 
 #define PANELS CEIL_DIV(N, GEMM_NR)
 #define DATA_STRIP (CEIL_DIV(K * GEMM_MR, VLEN) * VLEN + VLEN)

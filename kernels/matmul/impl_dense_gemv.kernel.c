@@ -9,7 +9,7 @@
  * data is small enough to stay in the first cache. A packed weight is one stream without page
  * jumps: [group][K / STEP][ROWS][STEP], then the K % STEP columns left over, as [ROWS][tail].
  */
-#include "kernels/common/epilogue.h"
+#include "kernels/common/epilogue.kernel.h"
 
 #define STEP ((i64)VECTORS * VLEN)
 #define STEPS (K / STEP)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense, generic: an item is an element of the output. */
-#include "kernels/common/generic_body.h"
+#include "kernels/common/generic_body.kernel.h"
 
 INLINE i64 items(const generic_call *c)
 {

@@ -7,7 +7,7 @@
  * Both operands are read along the depth as they lie in memory; an output is a sum over lanes
  * at the end. KLANES is a power of two that divides the step, so there are no tails.
  */
-#include "kernels/common/epilogue.h"
+#include "kernels/common/epilogue.kernel.h"
 
 #define STEP ((i64)KLANES * KVECS)
 

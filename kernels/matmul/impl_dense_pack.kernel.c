@@ -8,7 +8,7 @@
  * vectors. All splits divide, so the only ragged edges are XI in its vectors and YI in groups
  * of GEMM_MR rows.
  */
-#include "kernels/matmul/gemm.h"
+#include "kernels/matmul/gemm.kernel.h"
 
 /* arg: weight [N][K], packed weight */
 void pack_weight(void *const *arg)

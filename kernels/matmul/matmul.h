@@ -1,44 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the rows of the matrix products (dense, batch_matmul) share: the reference product, and
- * the checks and numbers of register tiles. Host code only; bodies use kernels/matmul/gemm.h. It
- * owns nothing and allocates nothing.
+ * the checks and numbers of register tiles. Host code only; bodies use
+ * kernels/matmul/gemm.kernel.h. It owns nothing and allocates nothing.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_H
 #define OPTUNE_KERNELS_MATMUL_H
 
 #include "kernels/host/tensor.h"
 
-static inline int matmul_rank(optune_err *err, const char *name, optune_tensor *type, int rank)
-{
-    char text[HOST_TYPE_TEXT];
-    if (optune_tensor_set_rank(type, rank))
-        return OPTUNE_OK;
-    return optune_fail(err, OPTUNE_ETYPE, "%s %s: needs %d dimensions, has %d", name,
-                       host_type_text(type, text), rank, (int)type->rank);
-}
+int matmul_rank(optune_err *err, const char *name, optune_tensor *type, int rank);
 
 /* The types of operands a and b and of the output, whose attribute is out_dtype. */
-static inline int matmul_dtypes(optune_call *call, const char *a_name, const char *b_name,
-                                optune_err *err)
-{
-    optune_tensor *a = &call->input[0].type, *b = &call->input[1].type, *out = &call->output[0];
-    if (!optune_dtype_unify(&a->dtype, &b->dtype))
-        return host_conflict(err, "their types differ", b_name, b, a_name, a);
-    optune_dtype want = optune_call_attr(call, "out_dtype")->dtype;
-    if (want.code == OPTUNE_DTYPE_UNKNOWN) {
-        if (!optune_dtype_unify(&out->dtype, &a->dtype))
-            return host_conflict(err, "out_dtype is left out, so their types are the same",
-                                 "output", out, a_name, a);
-        optune_dtype_unify(&b->dtype, &a->dtype);
-    } else if (!optune_dtype_unify(&out->dtype, &want)) {
-        const optune_tensor wanted = {.dtype = want, .rank = -1};
-        return host_conflict(err, "their types differ", "output", out, "out_dtype", &wanted);
-    }
-    if (!tensor_sums_fit(a->dtype, out->dtype))
-        return host_conflict(err, TENSOR_SUMS_NEED, "output", out, a_name, a);
-    return OPTUNE_OK;
-}
+int matmul_dtypes(optune_call *call, const char *a_name, const char *b_name, optune_err *err);
 
 /* One operand of the reference: element (i, k) is at base + i * row + k * col. */
 typedef struct matmul_view {
@@ -50,42 +24,9 @@ typedef struct matmul_view {
 /* out[i][j] += sum over k of a(i, k) * b(j, k), and the same of absolute values, for the box
  * [i0, i1) x [j0, j1), dense in `ld` columns. Blocks of b become double once and serve all
  * rows. */
-static inline void matmul_reference(const matmul_view *a, const matmul_view *b, int64_t i0,
-                                    int64_t i1, int64_t j0, int64_t j1, int64_t depth,
-                                    double *out, double *magnitude, int64_t ld)
-{
-    enum { COLS = 8, STEPS = 256 };
-    double panel[STEPS][COLS];
-    for (int64_t j = j0; j < j1; j += COLS) {
-        const int cols = j1 - j < COLS ? (int)(j1 - j) : COLS;
-        for (int64_t k0 = 0; k0 < depth; k0 += STEPS) {
-            const int steps = depth - k0 < STEPS ? (int)(depth - k0) : STEPS;
-            for (int k = 0; k < steps; k++)
-                for (int c = 0; c < COLS; c++)
-                    panel[k][c] =
-                        c >= cols
-                            ? 0.0
-                            : tensor_element(b->tensor, b->dtype,
-                                             b->base + (j + c) * b->row + (k0 + k) * b->col);
-            for (int64_t i = i0; i < i1; i++) {
-                double sum[COLS] = {0}, size[COLS] = {0};
-                for (int k = 0; k < steps; k++) {
-                    const double v = tensor_element(a->tensor, a->dtype,
-                                                    a->base + i * a->row + (k0 + k) * a->col);
-                    for (int c = 0; c < COLS; c++) {
-                        sum[c] += v * panel[k][c];
-                        size[c] += fabs(v * panel[k][c]);
-                    }
-                }
-                const int64_t at = (i - i0) * ld + (j - j0);
-                for (int c = 0; c < cols; c++) {
-                    out[at + c] += sum[c];
-                    magnitude[at + c] += size[c];
-                }
-            }
-        }
-    }
-}
+void matmul_reference(const matmul_view *a, const matmul_view *b, int64_t i0, int64_t i1,
+                      int64_t j0, int64_t j1, int64_t depth, double *out, double *magnitude,
+                      int64_t ld);
 
 /* ---- devices and tiles
  * ---------------------------------------------------------------------- */
@@ -102,11 +43,6 @@ static inline int64_t matmul_registers(const optune_task *task)
     return task->device->vector_registers >= 16 ? task->device->vector_registers : 16;
 }
 
-static inline int64_t matmul_l1(const optune_task *task)
-{
-    return task->device->l1 > 0 ? task->device->l1 : 32 << 10;
-}
-
 static inline int64_t matmul_l2(const optune_task *task)
 {
     return task->device->l2 > 0 ? task->device->l2 : 256 << 10;
@@ -119,15 +55,8 @@ static inline int64_t matmul_threads(const optune_task *task)
 
 /* Rows of data in one block: those that fit half of the L2, and fewer where too few tasks of
  * other columns would leave threads idle. */
-static inline int64_t matmul_block_rows(const optune_task *task, int64_t m, int64_t row_bytes,
-                                        int64_t column_tasks)
-{
-    const int64_t threads = matmul_threads(task);
-    int64_t rows = matmul_l2(task) / 2 / row_bytes;
-    if (column_tasks < 4 * threads && rows > host_ceil(m, threads))
-        rows = host_ceil(m, threads);
-    return rows < 1 ? 1 : rows > m ? m : rows;
-}
+int64_t matmul_block_rows(const optune_task *task, int64_t m, int64_t row_bytes,
+                          int64_t column_tasks);
 
 static inline bool matmul_float(optune_dtype dtype)
 {
@@ -143,58 +72,15 @@ static inline bool matmul_on_cpu(const optune_task *task, char *why)
 }
 
 /* A tile of mr rows and nv vectors keeps one row of B and one broadcast beside itself. */
-static inline bool matmul_tile_fits(const optune_task *task, int64_t mr, int64_t nv, char *why)
-{
-    const int64_t registers = matmul_registers(task);
-    if (mr * nv + nv + 1 > registers)
-        return optune_refuse(why,
-                             "a tile of %" PRId64 " x %" PRId64 " vectors needs %" PRId64
-                             " of %" PRId64 " registers",
-                             mr, nv, mr * nv + nv + 1, registers);
-    return true;
-}
-
-/* Cost of one step of depth, in eighths of a cycle of a core with two vector pipes: products
- * or the latency of dependent additions, whichever is longer. Loads mostly hide behind them,
- * less so those of B, which come from the second cache. */
-static inline int64_t matmul_tile_cost(int64_t rows, int64_t vectors)
-{
-    const int64_t work = rows * vectors > 8 ? rows * vectors : 8;
-    return 4 * work + 2 * rows + 4 * vectors;
-}
+bool matmul_tile_fits(const optune_task *task, int64_t mr, int64_t nv, char *why);
 
 /* The tile that computes m rows of `vectors` vectors in the fewest steps, by the cost above. */
-static inline void matmul_best_tile(const optune_task *task, int64_t m, int64_t vectors,
-                                    int64_t *mr, int64_t *nv)
-{
-    int64_t best = INT64_MAX;
-    *mr = *nv = 1;
-    for (int64_t v = 4; v >= 1; v--)
-        for (int64_t r = 14; r >= 1; r--) {
-            if (r > m || v > vectors || !matmul_tile_fits(task, r, v, NULL))
-                continue;
-            int64_t column = m / r * matmul_tile_cost(r, v);
-            if (m % r > 0)
-                column += matmul_tile_cost(m % r, v) + 16; /* shorter chains, more code */
-            const int64_t cost = column * host_ceil(vectors, v);
-            if (cost < best) {
-                best = cost;
-                *mr = r;
-                *nv = v;
-            }
-        }
-}
+void matmul_best_tile(const optune_task *task, int64_t m, int64_t vectors, int64_t *mr,
+                      int64_t *nv);
 
 /* The knobs of matmul_tile_knobs for such a product. */
-static inline void matmul_choose_tile(const optune_task *task, const optune_space *space,
-                                      optune_config *config, int64_t m, int64_t vectors)
-{
-    int64_t mr, nv;
-    matmul_best_tile(task, m, vectors, &mr, &nv);
-    optune_config_choose_int(config, space, "tile_m", mr);
-    optune_config_choose_int(config, space, "tile_n", nv);
-    optune_config_choose_int(config, space, "unroll_k", 2);
-}
+void matmul_choose_tile(const optune_task *task, const optune_space *space,
+                        optune_config *config, int64_t m, int64_t vectors);
 
 enum { MATMUL_MAX_SCRATCH = 1 << 30 };
 
@@ -211,37 +97,13 @@ static inline bool matmul_packed_fits(int64_t bytes, int64_t operand, char *why)
 }
 
 /* Declares a knob of the values below `limit`, and `limit` itself last. */
-static inline void matmul_up_to(optune_space *space, const char *name, const int64_t *values,
-                                int n, int64_t limit)
-{
-    int64_t kept[OPTUNE_MAX_KNOBS];
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        if (values[i] < limit)
-            kept[count++] = values[i];
-    kept[count++] = limit;
-    optune_space_ints(space, name, count, kept);
-}
+void matmul_up_to(optune_space *space, const char *name, const int64_t *values, int n,
+                  int64_t limit);
 
 /* The knobs of a register tile: rows, vectors, and steps of depth unrolled. */
-static inline void matmul_tile_knobs(optune_space *space, int64_t m, int64_t vectors)
-{
-    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14};
-    int n = 0;
-    while (n < 12 && rows[n] <= m)
-        n++;
-    optune_space_ints(space, "tile_m", n, rows);
-    optune_space_ints(space, "tile_n", (int)host_min(4, vectors), (int64_t[]){1, 2, 3, 4});
-    optune_space_ints(space, "unroll_k", 4, (int64_t[]){1, 2, 4, 8});
-}
+void matmul_tile_knobs(optune_space *space, int64_t m, int64_t vectors);
 
-/* The same knobs as macros of kernels/matmul/gemm.h. */
-static inline void matmul_define_tile(optune_plan *plan, int module,
-                                      const optune_config *config)
-{
-    optune_plan_define(plan, module, "GEMM_MR", optune_config_int(config, "tile_m"));
-    optune_plan_define(plan, module, "GEMM_NV", optune_config_int(config, "tile_n"));
-    optune_plan_define(plan, module, "GEMM_KU", optune_config_int(config, "unroll_k"));
-}
+/* The same knobs as macros of kernels/matmul/gemm.kernel.h. */
+void matmul_define_tile(optune_plan *plan, int module, const optune_config *config);
 
 #endif

@@ -4,7 +4,7 @@
  * Tiles are loaded before the one barrier, which all threads meet whatever their piece is, and
  * stored behind it.
  */
-#include "kernels/common/gpu.h"
+#include "kernels/common/gpu.kernel.h"
 
 VECTOR(vec1, ELEMENT, 1);
 VECTOR(vec2, ELEMENT, 2);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces element by element; an item is one element. PIECEk is {input, rank, offsets, then extent,
- * input stride and output stride of each loop}, in terms of the dims S0 ... known at run time; a
- * negative input is FILL.
+ * Pieces element by element; an item is one element. PIECEk is {input, rank, offsets, then
+ * extent, input stride and output stride of each loop}, in terms of the dims S0 ... known at
+ * run time; a negative input is FILL.
  */
-#include "kernels/common/generic_body.h"
+#include "kernels/common/generic_body.kernel.h"
 
 #define S0 c->s[0]
 #define S1 c->s[1]

@@ -3,7 +3,7 @@
  * `move` does every piece by HOW, row by row with BLOCK elements at a time unless the body that
  * includes this says otherwise, then orders what went past the caches.
  */
-#include "kernels/move/rows_body.h"
+#include "kernels/move/rows_body.kernel.h"
 
 #ifndef HOW
 #define HOW move_rows

@@ -4,7 +4,7 @@
  * is SIDE vectors of SIDE elements, transposed by log2(SIDE) rounds of exchanges: round s swaps
  * the halves that differ in bit s of row and column.
  */
-#include "kernels/move/rows_body.h"
+#include "kernels/move/rows_body.kernel.h"
 
 typedef ELEMENT side_vec __attribute__((vector_size(SIDE * ELEMENT_BYTES)));
 typedef side_vec side_vecu __attribute__((aligned(ELEMENT_BYTES), may_alias));

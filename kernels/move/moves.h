@@ -30,155 +30,18 @@ typedef struct moves {
     moves_piece piece[OPTUNE_MAX_PIECES];
 } moves;
 
-/* Any element that is moved as it is. */
-static inline const char *moves_type(optune_dtype dtype)
-{
-    const char *type = pattern_c_type(dtype);
-    return type ? type : dtype.bits == 16 && dtype.lanes <= 1 ? "unsigned short" : NULL;
-}
-
-static inline void moves_swap(pattern_loops *l, int a, int b)
-{
-    const int64_t extent = l->extent[a];
-    l->extent[a] = l->extent[b];
-    l->extent[b] = extent;
-    for (int t = 0; t < l->tensors; t++) {
-        const int64_t stride = l->stride[t][a];
-        l->stride[t][a] = l->stride[t][b];
-        l->stride[t][b] = stride;
-    }
-}
-
-static inline moves_piece moves_of_piece(const optune_piece *p)
-{
-    moves_piece m = {.input = p->input,
-                     .mode = p->input < 0 ? MOVES_FILL : MOVES_ROWS,
-                     .fill = p->fill,
-                     .in_offset = p->in_offset,
-                     .out_offset = p->out_offset,
-                     .loops = {.rank = p->rank, .tensors = 2}};
-    pattern_loops *l = &m.loops;
-    for (int d = 0; d < p->rank; d++) {
-        l->extent[d] = p->extent[d];
-        l->stride[MOVES_IN][d] = p->input < 0 ? 0 : p->in_stride[d];
-        l->stride[MOVES_OUT][d] = p->out_stride[d];
-    }
-    for (int d = 1; d < l->rank; d++)
-        for (int e = d; e > 0 && l->stride[MOVES_OUT][e - 1] < l->stride[MOVES_OUT][e]; e--)
-            moves_swap(l, e, e - 1);
-    pattern_loops_collapse(l);
-    if (l->rank == 0) {
-        l->rank = 1;
-        l->extent[0] = l->stride[MOVES_IN][0] = l->stride[MOVES_OUT][0] = 1;
-    }
-    return m;
-}
-
-static inline moves moves_of(const optune_call *call)
-{
-    optune_piece piece[OPTUNE_MAX_PIECES];
-    moves m = {.n = call->op->pieces(call, piece)};
-    int n = 0;
-    for (int i = 0; i < m.n; i++) {
-        bool empty = false;
-        for (int d = 0; d < piece[i].rank; d++)
-            empty = empty || piece[i].extent[d] == 0;
-        if (!empty)
-            m.piece[n++] = moves_of_piece(&piece[i]);
-    }
-    m.n = n;
-    return m;
-}
-
-/* The loop along which the input is contiguous while another one is along the output; -1: none,
- * or one of them is shorter than `least`. */
-static inline int moves_across(const moves_piece *p, int64_t least)
-{
-    const pattern_loops *l = &p->loops;
-    const int last = l->rank - 1;
-    if (p->mode == MOVES_FILL || l->stride[MOVES_OUT][last] != 1 ||
-        l->stride[MOVES_IN][last] == 1 || l->extent[last] < least)
-        return -1;
-    for (int d = 0; d < last; d++)
-        if (l->stride[MOVES_IN][d] == 1 && l->extent[d] >= least)
-            return d;
-    return -1;
-}
+moves moves_of(const optune_call *call);
 
 /* Makes it a piece of tiles when it is one. */
-static inline bool moves_tile(moves_piece *p, int64_t least)
-{
-    int d = moves_across(p, least);
-    if (d < 0)
-        return false;
-    for (; d < p->loops.rank - 2; d++)
-        moves_swap(&p->loops, d, d + 1);
-    p->mode = MOVES_TILES;
-    return true;
-}
+bool moves_tile(moves_piece *p, int64_t least);
 
-static inline bool moves_applies(const optune_task *task, char *why)
-{
-    const optune_call *call = task->call;
-    bool known = optune_tensor_known(&call->output[0]);
-    for (int i = 0; i < call->n_inputs; i++)
-        known = known && optune_tensor_known(&call->input[i].type);
-    if (!known)
-        return optune_refuse(why, "needs constant shapes");
-    if (optune_tensor_elements(&call->output[0]) < 1)
-        return optune_refuse(why, "has no elements to move");
-    if (!moves_type(call->output[0].dtype))
-        return optune_refuse(why, "has no C type for the dtype of the call");
-    const moves m = moves_of(call);
-    double fill = 0;
-    for (int i = 0; i < m.n; i++) {
-        if (m.piece[i].loops.rank > MOVES_MOST_LOOPS)
-            return optune_refuse(why, "needs more than %d loops", MOVES_MOST_LOOPS);
-        if (m.piece[i].mode == MOVES_FILL && m.piece[i].fill != 0) {
-            if ((fill != 0 && fill != m.piece[i].fill) ||
-                !pattern_c_type(call->output[0].dtype))
-                return optune_refuse(why, "fills with a value that it cannot write");
-            fill = m.piece[i].fill;
-        }
-    }
-    return true;
-}
+bool moves_applies(const optune_task *task, char *why);
 
 /* PIECEn: mode, input, offsets, rank, then the extents and both strides of the loops. */
-static inline void moves_define(optune_plan *plan, int module, const optune_call *call,
-                                const moves *m)
-{
-    char name[24], text[256];
-    double fill = 0;
-    optune_plan_define_text(plan, module, "ELEMENT", moves_type(call->output[0].dtype));
-    optune_plan_define(plan, module, "ELEMENT_BYTES", pattern_bytes(call->output[0].dtype));
-    optune_plan_define(plan, module, "PIECES", m->n);
-    for (int i = 0; i < m->n; i++) {
-        const moves_piece *p = &m->piece[i];
-        int at = snprintf(text, sizeof(text), "{%d, %d, %" PRId64 ", %" PRId64 ", %d", p->mode,
-                          p->input, p->in_offset, p->out_offset, p->loops.rank);
-        for (int d = 0; d < p->loops.rank; d++)
-            at += snprintf(text + at, sizeof(text) - (size_t)at,
-                           ", %" PRId64 ", %" PRId64 ", %" PRId64, p->loops.extent[d],
-                           p->loops.stride[MOVES_IN][d], p->loops.stride[MOVES_OUT][d]);
-        snprintf(text + at, sizeof(text) - (size_t)at, "}");
-        snprintf(name, sizeof(name), "PIECE%d", i);
-        optune_plan_define_text(plan, module, name, text);
-        fill = p->fill != 0 ? p->fill : fill;
-    }
-    snprintf(text, sizeof(text), "((ELEMENT)%.17g)", fill);
-    optune_plan_define_text(plan, module, "FILL", text);
-}
+void moves_define(optune_plan *plan, int module, const optune_call *call, const moves *m);
 
 /* The stage of either body. */
-static inline void moves_stage(optune_plan *plan, int module, const optune_call *call)
-{
-    optune_stage stage = {.phase = OPTUNE_TIMED, .module = module, .function = "move"};
-    stage.arg[stage.n_args++] = optune_output_arg(0);
-    for (int i = 0; i < call->n_inputs; i++)
-        stage.arg[stage.n_args++] = optune_input_arg(i);
-    optune_plan_stage(plan, &stage);
-}
+void moves_stage(optune_plan *plan, int module, const optune_call *call);
 
 static inline int64_t moves_lanes(const optune_task *task)
 {
@@ -187,17 +50,7 @@ static inline int64_t moves_lanes(const optune_task *task)
 }
 
 /* Longest row that a piece copies at once, in bytes. */
-static inline int64_t moves_longest(const optune_task *task, const moves *m)
-{
-    int64_t most = 0;
-    for (int i = 0; i < m->n; i++) {
-        const pattern_loops *l = &m->piece[i].loops;
-        const bool along = l->stride[MOVES_OUT][l->rank - 1] == 1;
-        if (along && l->extent[l->rank - 1] > most)
-            most = l->extent[l->rank - 1];
-    }
-    return most * pattern_bytes(task->call->output[0].dtype);
-}
+int64_t moves_longest(const optune_task *task, const moves *m);
 
 static inline bool moves_large(const optune_task *task)
 {

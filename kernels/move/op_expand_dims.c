@@ -2,11 +2,6 @@
 /* expand_dims: num_newaxis dims of 1 in front of dim `axis` of data. */
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
 static const optune_op_attr attrs[] = {
     {.name = "axis",
      .kind = OPTUNE_ATTR_INT,
@@ -69,7 +64,7 @@ OPTUNE_OP(expand_dims) = {
     .name = "expand_dims",
     .summary = "dims of 1 added",
     .support_level = 1,
-    .inputs = inputs,
+    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
     .gradient = injective_flat_gradient,

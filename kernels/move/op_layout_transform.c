@@ -6,11 +6,6 @@
  */
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
 static const optune_op_attr attrs[] = {
     {.name = "src_layout", .kind = OPTUNE_ATTR_WORD, .description = "data's", .shown = true},
     {.name = "dst_layout",
@@ -226,7 +221,7 @@ OPTUNE_OP(layout_transform) = {
     .name = "layout_transform",
     .summary = "data in another layout",
     .support_level = 5,
-    .inputs = inputs,
+    .inputs = injective_inputs,
     .attrs = attrs,
     .presets = presets,
     .types = types,

@@ -5,11 +5,6 @@
 
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
 static const optune_op_attr attrs[] = {
     {.name = "before",
      .kind = OPTUNE_ATTR_INTS,
@@ -145,7 +140,7 @@ OPTUNE_OP(pad) = {
     .name = "pad",
     .summary = "data with a number around it",
     .support_level = 2,
-    .inputs = inputs,
+    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
     .gradient = gradient,

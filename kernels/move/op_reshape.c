@@ -5,11 +5,6 @@
  */
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
 static const optune_op_attr attrs[] = {
     {.name = "newshape",
      .kind = OPTUNE_ATTR_INTS,
@@ -88,7 +83,7 @@ OPTUNE_OP(reshape) = {
     .name = "reshape",
     .summary = "the same values in another shape",
     .support_level = 3,
-    .inputs = inputs,
+    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
     .gradient = injective_flat_gradient,

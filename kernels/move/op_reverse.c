@@ -2,11 +2,6 @@
 /* reverse: data with one axis backwards. */
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
 static const optune_op_attr attrs[] = {
     {.name = "axis",
      .kind = OPTUNE_ATTR_INT,
@@ -64,7 +59,7 @@ OPTUNE_OP(reverse) = {
     .name = "reverse",
     .summary = "one axis backwards",
     .support_level = 3,
-    .inputs = inputs,
+    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
     .gradient = gradient,

@@ -4,11 +4,6 @@
 
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
 static const optune_op_attr attrs[] = {
     {.name = "axis",
      .kind = OPTUNE_ATTR_INTS,
@@ -79,7 +74,7 @@ OPTUNE_OP(squeeze) = {
     .name = "squeeze",
     .summary = "without dims of 1",
     .support_level = 3,
-    .inputs = inputs,
+    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
     .gradient = injective_flat_gradient,

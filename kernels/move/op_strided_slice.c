@@ -8,11 +8,6 @@
 
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
 static const optune_op_attr attrs[] = {
     {.name = "begin",
      .kind = OPTUNE_ATTR_INTS,
@@ -161,7 +156,7 @@ OPTUNE_OP(strided_slice) = {
     .name = "strided_slice",
     .summary = "a part of each dim, every so many elements",
     .support_level = 4,
-    .inputs = inputs,
+    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
     .samples = samples,

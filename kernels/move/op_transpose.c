@@ -5,11 +5,6 @@
 
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
-    {"data", "tensor", "any shape", false, false},
-    {NULL, NULL, NULL, false, false},
-};
-
 static const optune_op_attr attrs[] = {
     {.name = "axes",
      .kind = OPTUNE_ATTR_INTS,
@@ -118,7 +113,7 @@ OPTUNE_OP(transpose) = {
     .name = "transpose",
     .summary = "dims in another order",
     .support_level = 3,
-    .inputs = inputs,
+    .inputs = injective_inputs,
     .attrs = attrs,
     .presets = presets,
     .types = types,

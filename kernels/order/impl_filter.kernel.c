@@ -2,17 +2,17 @@
 /*
  * topk_filter.cpu: lines are read once and compared, vector by vector, with the last of the
  * best K so far; what is better joins a buffer, and a full buffer is cut to its best K. Macros
- * beside kernels/order/keys.h: CAPACITY (items of the buffer), VECTORS (compared before a
- * branch), BLOCK (neighbouring lines of a strided axis taken together), BASE RUN
- * (kernels/order/small.h).
+ * beside kernels/order/keys.kernel.h: CAPACITY (items of the buffer), VECTORS (compared before
+ * a branch), BLOCK (neighbouring lines of a strided axis taken together), BASE RUN
+ * (kernels/order/small.kernel.h).
  *
  * Of random elements about K log(N / K) ever join, so the line is all that costs. An element
  * that equals the last of the best came later and stays out: ties go to the lowest index.
  *
  * Scratch of a thread: keys of BLOCK lines (where INNER > 1), two buffers.
  */
-#include "kernels/order/quick.h"
-#include "kernels/order/key_vectors.h"
+#include "kernels/order/quick.kernel.h"
+#include "kernels/order/key_vectors.kernel.h"
 
 #define STRIDED (INNER > 1)
 #define STEP ((i64)VECTORS * KLEN)

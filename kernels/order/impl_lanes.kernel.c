@@ -2,10 +2,10 @@
 /*
  * topk_lanes.cpu: many lines at once, each a lane, for small K: the best K of every lane stay
  * in registers and each element is inserted without a branch. Macros beside
- * kernels/order/keys.h: VECTORS (of lanes together), TEST (whether a step that improves no lane
- * is skipped).
+ * kernels/order/keys.kernel.h: VECTORS (of lanes together), TEST (whether a step that improves
+ * no lane is skipped).
  */
-#include "kernels/order/key_vectors.h"
+#include "kernels/order/key_vectors.kernel.h"
 
 enum { PIECE = 128 }; /* elements of a line that are brought beside those of others at once */
 #define LANES (VECTORS * KLEN)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The K best of each piece are gathered into pieces again until one is left. A line has `items` of
- * them at the beginning of a round, whole lists of K.
+ * The K best of each piece are gathered into pieces again until one is left. A line has `items`
+ * of them at the beginning of a round, whole lists of K.
  */
-#include "kernels/order/body_pieces.h"
+#include "kernels/order/body_pieces.kernel.h"
 
 #define WHOLE (PIECE / K * K) /* items of a piece of whole lists */
 

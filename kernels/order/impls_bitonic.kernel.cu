@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines that fit in shared memory: THREADS / TEAM of them in a block. */
-#include "kernels/order/keys_gpu.h"
+#include "kernels/order/keys_gpu.kernel.h"
 
 #define TEAMS (THREADS / TEAM)
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ordering, generic: an item is a line. The best k so far are a heap in the output itself, the last
- * of them on top, so that no memory is needed; then the heap is taken apart from its end. Where
- * indices are wanted, the heap is one of indices. Macros: K (0: all), DESCEND, VALUES, INDICES.
+ * Ordering, generic: an item is a line. The best k so far are a heap in the output itself, the
+ * last of them on top, so that no memory is needed; then the heap is taken apart from its end.
+ * Where indices are wanted, the heap is one of indices. Macros: K (0: all), DESCEND, VALUES,
+ * INDICES.
  */
-#include "kernels/common/generic_line.h"
+#include "kernels/common/generic_line.kernel.h"
 
 typedef struct element {
     SCALAR value;

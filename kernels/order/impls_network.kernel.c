@@ -2,10 +2,10 @@
 /*
  * Many short lines at once: each is a lane, and a sorting network orders all lanes together.
  * The network is Batcher's merge exchange (Knuth, The Art of Computer Programming 5.2.2,
- * algorithm M), which is right for every N. Macros beside kernels/order/keys.h: VECTORS (vectors
- * of lanes together).
+ * algorithm M), which is right for every N. Macros beside kernels/order/keys.kernel.h: VECTORS
+ * (vectors of lanes together).
  */
-#include "kernels/order/keys.h"
+#include "kernels/order/keys.kernel.h"
 
 #define LANES ((int)(VECTORS * VEC_BYTES / sizeof(item)))
 #define LINES ((i64)OUTER * INNER)

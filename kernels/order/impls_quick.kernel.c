@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines ordered by kernels/order/quick.h: the first K, the others only as far as that needs. */
-#include "kernels/order/lines.h"
-#include "kernels/order/quick.h"
+/* Lines ordered by kernels/order/quick.kernel.h: the first K, the others only as far as that
+ * needs. */
+#include "kernels/order/lines.kernel.h"
+#include "kernels/order/quick.kernel.h"
 
 static item *arrange(item *a, item *b, void *more)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines ordered by their digits, the least significant first. Macros beside
- * kernels/order/lines.h: DIGIT (bits of a digit). Digits that all keys share cost nothing more
- * than counting them. With SHARE every thread counts and moves its part of a line; parts keep
- * their order, so a pass is stable.
+ * kernels/order/lines.kernel.h: DIGIT (bits of a digit). Digits that all keys share cost
+ * nothing more than counting them. With SHARE every thread counts and moves its part of a line;
+ * parts keep their order, so a pass is stable.
  *
  * MORE holds a table of counts for every pass; with SHARE, for every thread.
  */
-#include "kernels/order/lines.h"
+#include "kernels/order/lines.kernel.h"
 
 #define PASSES CEIL_DIV(BITS, DIGIT)
 #define BUCKETS (1 << DIGIT)

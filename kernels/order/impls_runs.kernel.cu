@@ -4,7 +4,7 @@
  * result: it finds what they are made of by a search along a diagonal of the two runs, takes
  * that to shared memory, and its threads do the same there for EACH items of theirs.
  */
-#include "kernels/order/body_pieces.h"
+#include "kernels/order/body_pieces.kernel.h"
 
 #define EACH (PIECE / THREADS)
 #define PADDED ((i64)PIECES * PIECE)

@@ -52,14 +52,10 @@ static const char *const samples[] = {
 OPTUNE_OP(sort) = {
     .name = "sort",
     .summary = "elements along an axis in order",
-    .inputs = ORDER_INPUTS,
     .attrs = attrs,
     .n_outputs = 1,
-    .pattern = OPTUNE_OPAQUE,
-    .support_level = 6,
     .types = order_types,
-    .flops = order_flops,
-    .reference = order_reference,
     .presets = presets,
     .samples = samples,
+    ORDER_OP,
 };

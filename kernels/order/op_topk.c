@@ -106,16 +106,12 @@ static const char *const samples[] = {
 OPTUNE_OP(topk) = {
     .name = "topk",
     .summary = "the k best along an axis, their values and their indices",
-    .inputs = ORDER_INPUTS,
     .attrs = attrs,
     .n_outputs = 2,
     .output_names = output_names,
-    .pattern = OPTUNE_OPAQUE,
-    .support_level = 6,
     .types = types,
-    .flops = order_flops,
-    .reference = order_reference,
     .presets = presets,
     .samples = samples,
     .outputs = outputs,
+    ORDER_OP,
 };

@@ -16,13 +16,7 @@
         .description = "Activations, in `layout`."                                             \
     }
 
-static inline double pool_forward_flops(const optune_call *call)
-{
-    pool_shape s;
-    return pool_forward_shape(call, &s) ? (double)optune_tensor_elements(&call->output[0]) *
-                                              (double)(s.y.kernel * s.x.kernel)
-                                        : 0;
-}
+double pool_forward_flops(const optune_call *call);
 
 /* What tap (i, j) of window (y, x) reads. */
 static inline double pool_read(const pool_walk *w, int64_t plane, int64_t lane, int64_t y,
@@ -33,14 +27,9 @@ static inline double pool_read(const pool_walk *w, int64_t plane, int64_t lane, 
     return tensor_element(w->in[0], w->dtype, at);
 }
 
-static inline void pool_forward_reference(const optune_call *call, const void *const *in,
-                                          const optune_region *region, double *out,
-                                          double *magnitude, pool_visit each)
-{
-    pool_walk w = {.in = in, .out = out, .magnitude = magnitude};
-    if (pool_forward_shape(call, &w.s))
-        pool_reference(call, w, region, each);
-}
+void pool_forward_reference(const optune_call *call, const void *const *in,
+                            const optune_region *region, double *out, double *magnitude,
+                            pool_visit each);
 
 /* d data: what the operator `name` makes of dy and data. */
 static inline int pool_forward_gradient(optune_grad *grad, const char *name)

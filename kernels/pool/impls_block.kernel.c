@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pooling of NCHW<c>c: a vector is VLEN channels of one pixel, so windows need no shuffles.
- * Tiles of TH rows x TW pixels where all taps are inside; elsewhere one pixel at a time with the
- * taps that exist.
+ * Tiles of TH rows x TW pixels where all taps are inside; elsewhere one pixel at a time with
+ * the taps that exist.
  */
-#include "kernels/pool/compute.h"
+#include "kernels/pool/compute.kernel.h"
 
 INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows, const int cols)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pooling of NCHW in registers: tiles of TH rows x TV vectors along the width, straight from the
- * data. Columns whose windows meet the padding are computed one by one.
+ * Pooling of NCHW in registers: tiles of TH rows x TV vectors along the width, straight from
+ * the data. Columns whose windows meet the padding are computed one by one.
  *
  * The one idea: for a stride of 2, COLUMNS folds the rows of a window first, on contiguous
  * vectors, and takes every second element afterwards: a shuffle for each column of the
  * window instead of one for each tap. Loads never reach beyond the last tap.
  */
-#include "kernels/pool/compute.h"
+#include "kernels/pool/compute.kernel.h"
 
-/* One vector of windows whose first tap is at p; kernel rows [k0, k1), all of them when `known`. */
+/* One vector of windows whose first tap is at p; kernel rows [k0, k1), all of them when
+ * `known`. */
 INLINE vec windows(const DTYPE *p, const int known, const i64 k0, const i64 k1)
 {
     vec acc = splat(POOL_START);

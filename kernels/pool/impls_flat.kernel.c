@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Separable pooling of small planes of NCHW, stride 1: GROUP planes are copied into padded ones,
- * SPAN elements each, PITCH a row, and then treated as one long row: first all kernel rows are
- * folded, then all kernel columns, in place.
+ * Separable pooling of small planes of NCHW, stride 1: GROUP planes are copied into padded
+ * ones, SPAN elements each, PITCH a row, and then treated as one long row: first all kernel
+ * rows are folded, then all kernel columns, in place.
  *
  * The one idea: vectors never end with a row. What they compute across the ends of rows is
- * garbage that the copy into the output leaves behind; a plane of 17 x 17 costs 23 vectors instead
- * of 34 ragged ones.
+ * garbage that the copy into the output leaves behind; a plane of 17 x 17 costs 23 vectors
+ * instead of 34 ragged ones.
  */
-#include "kernels/pool/compute.h"
+#include "kernels/pool/compute.kernel.h"
 
 #define LENGTH ((i64)(GROUP - 1) * SPAN + (i64)(OH - 1) * PITCH + OW) /* of the result */
 #define STEPS(n) (CEIL_DIV(n, STEP * VLEN) * STEP * VLEN)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generic pooling: an item is a window. POOL_MEAN says whether it is a mean or a maximum. */
-#include "kernels/pool/generic_body.h"
+#include "kernels/pool/generic_body.kernel.h"
 
 INLINE i64 items(const generic_call *c)
 {

@@ -3,7 +3,7 @@
  * The plain schedule of pooling: one window after the other, in any layout. What a target runs
  * that has no schedule of its own.
  */
-#include "kernels/pool/compute.h"
+#include "kernels/pool/compute.kernel.h"
 
 /* arg: data, out */
 void pool(void *const *arg)

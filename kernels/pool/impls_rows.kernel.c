@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Separable pooling of NCHW: the rows of a window are folded into a line as wide as the padded
- * data, then the columns of that line. TH output rows at once share the rows they have in common;
- * TW vectors of the line and TV of the output are in flight.
+ * data, then the columns of that line. TH output rows at once share the rows they have in
+ * common; TW vectors of the line and TV of the output are in flight.
  *
  * The one idea: a line has its padding in place, holding POOL_START, and some more beyond its
  * end; so columns need no tests and every load of the second step is a whole vector. Means of
  * windows that count differently are multiplied by a table of columns, made once.
  */
-#include "kernels/pool/compute.h"
-#include "kernels/pool/shares.h"
+#include "kernels/pool/compute.kernel.h"
+#include "kernels/pool/shares.kernel.h"
 
 INLINE void fold_rows(const DTYPE *from, DTYPE *line, i64 x, const int rows, const int vecs,
                       const int inside, span y)

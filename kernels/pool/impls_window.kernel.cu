@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU schedule of pooling: a thread walks whole windows. POOL_MEAN: of what they count, else
- * the most. */
-#include "kernels/pool/body_gpu.h"
+/* The GPU schedule of pooling: a thread walks whole windows. POOL_MEAN: of what they count,
+ * else the most. */
+#include "kernels/pool/body_gpu.kernel.h"
 
 #if POOL_MEAN
 #define START ((DTYPE)0)

@@ -10,23 +10,7 @@
 #include "kernels/host/pattern_gpu.h"
 #include "kernels/pool/grad/grad.h"
 
-/* Larger windows are left as loops. */
-enum { POOL_UNROLLED = 49 };
-
-static inline bool pool_is_grad(const optune_call *call)
-{
-    return call->n_inputs == 2;
-}
-
-static inline pool_shape pool_gpu_shape(const optune_call *call)
-{
-    pool_shape s;
-    if (pool_is_grad(call))
-        pool_backward_shape(call, &s);
-    else
-        pool_forward_shape(call, &s);
-    return s;
-}
+pool_shape pool_gpu_shape(const optune_call *call);
 
 static inline bool pool_gpu_applies(const optune_task *task, char *why)
 {
@@ -34,102 +18,16 @@ static inline bool pool_gpu_applies(const optune_task *task, char *why)
     return pool_applies(task, &s, why) && gpu_computes(task->call->output[0].dtype, why);
 }
 
-static inline void pool_gpu_space(const optune_task *task, optune_space *space)
-{
-    (void)task;
-    gpu_space_threads(space);
-    optune_space_ints(space, "each", 4, (const int64_t[]){1, 2, 4, 8});
-    optune_space_ints(space, "unroll", 2, (const int64_t[]){0, 1});
-}
+void pool_gpu_space(const optune_task *task, optune_space *space);
 
-static inline int64_t pool_gpu_blocks(int64_t items, const optune_config *config)
-{
-    return host_ceil(items,
-                     optune_config_int(config, "threads") * optune_config_int(config, "each"));
-}
+bool pool_gpu_valid(const optune_task *task, const optune_config *config, char *why);
 
-static inline bool pool_gpu_valid(const optune_task *task, const optune_config *config,
-                                  char *why)
-{
-    const pool_shape s = pool_gpu_shape(task->call);
-    const int64_t threads = optune_config_int(config, "threads");
-    const int64_t window = s.y.kernel * s.x.kernel;
-    if (optune_config_int(config, "unroll") && window > POOL_UNROLLED)
-        return optune_refuse(why, "a window of %" PRId64 " elements is too large to unroll",
-                             window);
-    return gpu_grid_fits(
-               pool_gpu_blocks(optune_tensor_elements(&task->call->output[0]), config), why) &&
-           gpu_fits(task, (const int64_t[]){threads, 1, 1}, 0, 32, why);
-}
+void pool_gpu_fallback(const optune_task *task, const optune_space *space,
+                       optune_config *config);
 
-static inline void pool_gpu_fallback(const optune_task *task, const optune_space *space,
-                                     optune_config *config)
-{
-    const pool_shape s = pool_gpu_shape(task->call);
-    optune_config_choose_int(config, space, "threads", gpu_threads(task, 256));
-    optune_config_choose_int(config, space, "each", 1);
-    optune_config_choose_int(config, space, "unroll", s.y.kernel * s.x.kernel <= 25);
-}
-
-static inline int pool_gpu_module(const optune_task *task, const optune_config *config,
-                                  optune_plan *plan)
-{
-    const pool_shape s = pool_gpu_shape(task->call);
-    const int m = pool_module(plan, &s, 1);
-    gpu_define_index(plan, m, task->call);
-    optune_plan_define(plan, m, "THREADS", optune_config_int(config, "threads"));
-    optune_plan_define(plan, m, "EACH", optune_config_int(config, "each"));
-    optune_plan_define(plan, m, "UNROLL_Y",
-                       optune_config_int(config, "unroll") ? s.y.kernel : 1);
-    optune_plan_define(plan, m, "UNROLL_X",
-                       optune_config_int(config, "unroll") ? s.x.kernel : 1);
-    return m;
-}
-
-static inline optune_stage pool_gpu_stage(const optune_config *config, int module,
-                                          const char *function, int64_t items)
-{
-    return (optune_stage){.phase = OPTUNE_TIMED,
-                          .module = module,
-                          .function = function,
-                          .grid = {pool_gpu_blocks(items, config)},
-                          .block = {optune_config_int(config, "threads")}};
-}
-
-static inline void pool_window_plan(const optune_task *task, const optune_config *config,
-                                    optune_plan *plan)
-{
-    const int m = pool_gpu_module(task, config, plan);
-    optune_stage stage =
-        pool_gpu_stage(config, m, "pool", optune_tensor_elements(&task->call->output[0]));
-    optune_plan_define(plan, m, "POOL_MEAN", pool_is_mean(task->call));
-    stage.n_args = 2;
-    stage.arg[0] = optune_input_arg(0);
-    stage.arg[1] = optune_output_arg(0);
-    optune_plan_stage(plan, &stage);
-}
+void pool_window_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 /* Of a maximum, a stage before it notes which element each window takes. */
-static inline void pool_gather_plan(const optune_task *task, const optune_config *config,
-                                    optune_plan *plan)
-{
-    const optune_call *call = task->call;
-    const int64_t windows = optune_tensor_elements(&call->input[POOL_GRAD].type);
-    const int m = pool_gpu_module(task, config, plan);
-    optune_stage gather =
-        pool_gpu_stage(config, m, "gather", optune_tensor_elements(&call->output[0]));
-    gather.arg[gather.n_args++] = optune_input_arg(POOL_GRAD);
-    optune_plan_define(plan, m, "POOL_MEAN", pool_is_mean(call));
-    if (!pool_is_mean(call)) {
-        const int chosen = optune_plan_scratch(plan, "chosen", windows * 4, false);
-        optune_stage first = pool_gpu_stage(config, m, "choose", windows);
-        first.n_args = 2;
-        first.arg[0] = optune_input_arg(POOL_DATA);
-        first.arg[1] = gather.arg[gather.n_args++] = optune_scratch_arg(chosen);
-        optune_plan_stage(plan, &first);
-    }
-    gather.arg[gather.n_args++] = optune_output_arg(0);
-    optune_plan_stage(plan, &gather);
-}
+void pool_gather_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schedules of pooling as rows see them: for each of plain, direct, rows, flat and block
- * whether it applies, its knobs, its fallback and its plan. The body of a schedule walks over what
- * kernels/pool/compute.h computes; another pooling's body includes its own compute in front of it.
+ * whether it applies, its knobs, its fallback and its plan. The body of a schedule walks over
+ * what kernels/pool/compute.kernel.h computes; another pooling's body includes its own compute
+ * in front of it.
  */
 #ifndef OPTUNE_KERNELS_POOL_SCHEDULES_H
 #define OPTUNE_KERNELS_POOL_SCHEDULES_H
@@ -16,7 +17,7 @@
         .plan = schedule##_plan                                                                \
     }
 
-/* A row for each operator whose compute is kernels/pool/compute.h. */
+/* A row for each operator whose compute is kernels/pool/compute.kernel.h. */
 #define POOL_ROWS(suffix, schedule, text)                                                      \
     {                                                                                          \
         POOL_ROW("max_pool2d", "max_pool2d" suffix, schedule, text),                           \
@@ -28,59 +29,6 @@
 
 static const int64_t pool_tiles[] = {1, 2, 4};
 
-/* Parts of a plane that are tasks of their own where planes alone do not occupy the threads. */
-static inline int64_t pool_bands(const optune_task *task, const pool_shape *s)
-{
-    const int64_t threads = pool_threads(task);
-    if (threads == 1 || s->planes >= 4 * threads)
-        return 1;
-    const int64_t bands = (4 * threads + s->planes - 1) / s->planes;
-    return bands < s->y.out ? bands : s->y.out;
-}
-
-/* Vector lengths up to `most` elements, longest first; at least one. */
-static inline void pool_lanes_knob(const optune_task *task, const pool_shape *s, int64_t most,
-                                   optune_space *space)
-{
-    int64_t lanes[8];
-    int n = 0;
-    for (int64_t l = pool_lanes(task, s); n < 8 && l * pool_elem(s) >= 16; l /= 2)
-        if (l <= most)
-            lanes[n++] = l;
-    optune_space_ints(space, "lanes", n, lanes);
-}
-
-static inline bool pool_nchw(const optune_task *task, pool_shape *s, char *why)
-{
-    pool_forward_shape(task->call, s);
-    if (!pool_applies(task, s, why))
-        return false;
-    return s->block == 1 || optune_refuse(why, "needs the layout NCHW");
-}
-
-static inline optune_stage pool_stage(int module)
-{
-    return (optune_stage){.phase = OPTUNE_TIMED,
-                          .module = module,
-                          .function = "pool",
-                          .n_args = 2,
-                          .arg = {optune_input_arg(0), optune_output_arg(0)}};
-}
-
-static inline int pool_forward_module(const optune_task *task, optune_plan *plan,
-                                      const pool_shape *s, int64_t lanes)
-{
-    const int m = pool_module(plan, s, lanes);
-    optune_plan_define(plan, m, "POOL_MEAN", pool_is_mean(task->call));
-    return m;
-}
-
-static inline bool pool_tile_fits(const optune_task *task, int64_t vectors, char *why)
-{
-    return vectors + 4 <= pool_registers(task) ||
-           optune_refuse(why, "%ld accumulators do not fit into registers", (long)vectors);
-}
-
 /* ---- plain ------------------------------------------------------------------------------- */
 
 static inline bool pool_plain_applies(const optune_task *task, char *why)
@@ -90,16 +38,7 @@ static inline bool pool_plain_applies(const optune_task *task, char *why)
     return pool_applies(task, &s, why);
 }
 
-static inline void pool_plain_plan(const optune_task *task, const optune_config *config,
-                                   optune_plan *plan)
-{
-    (void)config;
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const optune_stage stage =
-        pool_stage(pool_forward_module(task, plan, &s, 16 / pool_elem(&s)));
-    optune_plan_stage(plan, &stage);
-}
+void pool_plain_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 #define pool_plain_space NULL
 #define pool_plain_fallback NULL
@@ -107,285 +46,42 @@ static inline void pool_plain_plan(const optune_task *task, const optune_config 
 
 /* ---- direct ------------------------------------------------------------------------------ */
 
-static inline bool pool_direct_applies(const optune_task *task, char *why)
-{
-    pool_shape s;
-    if (!pool_nchw(task, &s, why))
-        return false;
-    const pool_span x = pool_inside(&s.x);
-    if ((x.last - x.first) * pool_elem(&s) < 16)
-        return optune_refuse(why, "fewer columns inside than the shortest vector has lanes");
-    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
-           optune_refuse(why, "a window of more than 16 rows or columns");
-}
+bool pool_direct_applies(const optune_task *task, char *why);
 
-static inline bool pool_pairs(const pool_shape *s)
-{
-    return s->x.stride == 2 && s->x.dilation == 1;
-}
+void pool_direct_space(const optune_task *task, optune_space *space);
 
-static inline void pool_direct_space(const optune_task *task, optune_space *space)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const pool_span x = pool_inside(&s.x);
-    pool_lanes_knob(task, &s, x.last - x.first, space);
-    optune_space_ints(space, "tile_oh", 3, pool_tiles);
-    optune_space_ints(space, "tile_ow", 3, pool_tiles);
-    optune_space_words(space, "first", 1 + pool_pairs(&s),
-                       (const char *const[]){"taps", "columns"});
-}
+void pool_direct_fallback(const optune_task *task, const optune_space *space,
+                          optune_config *config);
 
-static inline void pool_direct_fallback(const optune_task *task, const optune_space *space,
-                                        optune_config *config)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const pool_span x = pool_inside(&s.x);
-    const int64_t vecs = (x.last - x.first) / optune_config_int(config, "lanes");
-    optune_config_choose_int(config, space, "tile_ow", vecs < 2 ? vecs : 2);
-    if (pool_pairs(&s))
-        optune_config_choose_word(config, space, "first", "columns");
-}
+bool pool_direct_valid(const optune_task *task, const optune_config *config, char *why);
 
-static inline bool pool_direct_valid(const optune_task *task, const optune_config *config,
-                                     char *why)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const pool_span x = pool_inside(&s.x);
-    const int64_t rows = optune_config_int(config, "tile_oh");
-    const int64_t vecs = optune_config_int(config, "tile_ow");
-    const int64_t wide = vecs * optune_config_int(config, "lanes");
-    if (rows > s.y.out || wide > x.last - x.first)
-        return (rows == 1 && vecs == 1) ||
-               optune_refuse(why, "a tile of %ldx%ld exceeds the output", (long)rows,
-                             (long)wide);
-    return pool_tile_fits(task, rows * vecs, why);
-}
-
-static inline void pool_direct_plan(const optune_task *task, const optune_config *config,
-                                    optune_plan *plan)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const int m = pool_forward_module(task, plan, &s, optune_config_int(config, "lanes"));
-    optune_plan_define(plan, m, "TH", optune_config_int(config, "tile_oh"));
-    optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));
-    optune_plan_define(plan, m, "COLUMNS",
-                       strcmp(optune_config_word(config, "first"), "columns") == 0);
-    optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
-    const optune_stage stage = pool_stage(m);
-    optune_plan_stage(plan, &stage);
-}
+void pool_direct_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-static inline bool pool_rows_applies(const optune_task *task, char *why)
-{
-    pool_shape s;
-    if (!pool_nchw(task, &s, why))
-        return false;
-    if (s.x.in * pool_elem(&s) < 16)
-        return optune_refuse(why, "rows are shorter than a vector");
-    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
-           optune_refuse(why, "a window of more than 16 rows or columns");
-}
+bool pool_rows_applies(const optune_task *task, char *why);
 
-static inline void pool_rows_space(const optune_task *task, optune_space *space)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    pool_lanes_knob(task, &s, s.x.in, space);
-    optune_space_ints(space, "tile_oh", 3, pool_tiles);
-    optune_space_ints(space, "tile_w", 3, pool_tiles);
-    optune_space_ints(space, "tile_ow", 3, pool_tiles);
-}
+void pool_rows_space(const optune_task *task, optune_space *space);
 
-static inline void pool_rows_fallback(const optune_task *task, const optune_space *space,
-                                      optune_config *config)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    /* Vectors that the output fills: the ends of longer ones are stored one by one. */
-    optune_config_choose_int(config, space, "lanes", s.x.out);
-    const int64_t vecs = s.x.in / optune_config_int(config, "lanes");
-    optune_config_choose_int(config, space, "tile_w", vecs < 2 ? vecs : 2);
-}
+void pool_rows_fallback(const optune_task *task, const optune_space *space,
+                        optune_config *config);
 
-static inline bool pool_rows_valid(const optune_task *task, const optune_config *config,
-                                   char *why)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const int64_t lanes = optune_config_int(config, "lanes");
-    const int64_t rows = optune_config_int(config, "tile_oh");
-    const int64_t in = optune_config_int(config, "tile_w");
-    const int64_t out = optune_config_int(config, "tile_ow");
-    if ((rows > 1 && rows > s.y.out) || (in > 1 && in * lanes > s.x.in) ||
-        (out > 1 && out * lanes > s.x.out))
-        return optune_refuse(why, "a tile exceeds the plane");
-    return pool_tile_fits(task, rows * in, why);
-}
+bool pool_rows_valid(const optune_task *task, const optune_config *config, char *why);
 
-/* Elements of one line: the padding, the data, and what whole vectors read beyond. */
-static inline int64_t pool_line(const pool_shape *s, int64_t lanes)
-{
-    const int64_t vectors = (s->x.out + lanes - 1) / lanes;
-    const int64_t read =
-        vectors * lanes * s->x.stride + (s->x.kernel - 1) * s->x.dilation + 2 * lanes;
-    const int64_t written = s->x.before + s->x.in + lanes;
-    return ((read > written ? read : written) + 15) / 16 * 16;
-}
+void pool_rows_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
-static inline void pool_rows_plan(const optune_task *task, const optune_config *config,
-                                  optune_plan *plan)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const int64_t lanes = optune_config_int(config, "lanes");
-    const int64_t rows = optune_config_int(config, "tile_oh"), line = pool_line(&s, lanes);
-    const int m = pool_forward_module(task, plan, &s, lanes);
-    optune_plan_define(plan, m, "TH", rows);
-    optune_plan_define(plan, m, "TW", optune_config_int(config, "tile_w"));
-    optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));
-    optune_plan_define(plan, m, "LINE", line);
-    optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
-    const int lines = optune_plan_scratch(
-        plan, "lines", pool_threads(task) * rows * line * pool_elem(&s), false);
-    const int shares = pool_shares(plan, m, &s, lanes);
-    optune_stage stage = pool_stage(m);
-    stage.arg[stage.n_args++] = optune_scratch_arg(lines);
-    stage.arg[stage.n_args++] = optune_scratch_arg(shares);
-    optune_plan_stage(plan, &stage);
-}
+bool pool_flat_applies(const optune_task *task, char *why);
 
-/* ---- flat -------------------------------------------------------------------------------- */
+void pool_flat_space(const optune_task *task, optune_space *space);
 
-static inline int64_t pool_pitch(const pool_shape *s)
-{
-    const int64_t reach = s->x.out + (s->x.kernel - 1) * s->x.dilation;
-    const int64_t width = s->x.before + s->x.in;
-    return reach > width ? reach : width;
-}
+void pool_flat_fallback(const optune_task *task, const optune_space *space,
+                        optune_config *config);
 
-/* Elements of a padded plane. */
-static inline int64_t pool_span_of(const pool_shape *s)
-{
-    return (s->y.out + (s->y.kernel - 1) * s->y.dilation) * pool_pitch(s);
-}
+bool pool_flat_valid(const optune_task *task, const optune_config *config, char *why);
 
-/* Elements of a group of them, and what whole steps of vectors reach beyond. */
-static inline int64_t pool_flat_work(const pool_shape *s, int64_t group, int64_t step)
-{
-    const int64_t reach = (s->x.kernel - 1) * s->x.dilation;
-    return (group * pool_span_of(s) + reach + 2 * step + 15) / 16 * 16;
-}
+void pool_flat_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
-static inline bool pool_flat_fits(const optune_task *task, const pool_shape *s, int64_t group,
-                                  char *why)
-{
-    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
-    return 2 * pool_flat_work(s, group, 0) * pool_elem(s) <= l2 ||
-           optune_refuse(why, "%ld padded planes, twice, exceed the second cache", (long)group);
-}
-
-static inline bool pool_flat_applies(const optune_task *task, char *why)
-{
-    pool_shape s;
-    if (!pool_nchw(task, &s, why))
-        return false;
-    if (s.y.stride != 1 || s.x.stride != 1)
-        return optune_refuse(why, "needs strides of 1");
-    if (s.y.kernel > 16 || s.x.kernel > 16)
-        return optune_refuse(why, "a window of more than 16 rows or columns");
-    return pool_flat_fits(task, &s, 1, why);
-}
-
-static inline void pool_flat_space(const optune_task *task, optune_space *space)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    pool_lanes_knob(task, &s, pool_lanes(task, &s), space);
-    optune_space_ints(space, "vectors", 3, pool_tiles);
-    optune_space_ints(space, "planes", 5, (const int64_t[]){1, 2, 4, 8, 16});
-}
-
-static inline void pool_flat_fallback(const optune_task *task, const optune_space *space,
-                                      optune_config *config)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const int64_t planes = 2048 / pool_span_of(&s);
-    optune_config_choose_int(config, space, "planes", planes < s.planes ? planes : s.planes);
-}
-
-static inline bool pool_flat_valid(const optune_task *task, const optune_config *config,
-                                   char *why)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const int64_t group = optune_config_int(config, "planes");
-    if (group > 1 && group > s.planes)
-        return optune_refuse(why, "there are not %ld planes", (long)group);
-    return pool_flat_fits(task, &s, group, why);
-}
-
-static inline void pool_flat_plan(const optune_task *task, const optune_config *config,
-                                  optune_plan *plan)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const int64_t lanes = optune_config_int(config, "lanes");
-    const int64_t vecs = optune_config_int(config, "vectors"), threads = pool_threads(task);
-    const int64_t group = optune_config_int(config, "planes");
-    const int64_t work = pool_flat_work(&s, group, vecs * lanes);
-    const int64_t chunks = threads == 1 ? 1 : 4 * threads;
-    const int m = pool_forward_module(task, plan, &s, lanes);
-    optune_plan_define(plan, m, "STEP", vecs);
-    optune_plan_define(plan, m, "GROUP", group);
-    optune_plan_define(plan, m, "SPAN", pool_span_of(&s));
-    optune_plan_define(plan, m, "PITCH", pool_pitch(&s));
-    optune_plan_define(plan, m, "WORK", work);
-    optune_plan_define(plan, m, "CHUNKS", chunks < s.planes ? chunks : s.planes);
-    const int planes =
-        optune_plan_scratch(plan, "planes", threads * 2 * work * pool_elem(&s), false);
-    const int shares = optune_plan_scratch(plan, "shares", work * pool_elem(&s), true);
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
-                                            .module = m,
-                                            .function = "count_positions",
-                                            .n_args = 1,
-                                            .arg = {optune_scratch_arg(shares)}});
-    optune_stage stage = pool_stage(m);
-    stage.arg[stage.n_args++] = optune_scratch_arg(planes);
-    stage.arg[stage.n_args++] = optune_scratch_arg(shares);
-    optune_plan_stage(plan, &stage);
-}
-
-/* ---- block ------------------------------------------------------------------------------- */
-
-/* The longest vector whose lanes divide the block; 0: none of 16 bytes or more. */
-static inline int64_t pool_block_lanes(const optune_task *task, const pool_shape *s)
-{
-    int64_t lanes = pool_lanes(task, s);
-    while (lanes * pool_elem(s) >= 16 && s->block % lanes != 0)
-        lanes /= 2;
-    return lanes * pool_elem(s) >= 16 ? lanes : 0;
-}
-
-static inline bool pool_block_applies(const optune_task *task, char *why)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    if (!pool_applies(task, &s, why))
-        return false;
-    if (s.block == 1)
-        return optune_refuse(why, "needs a layout NCHW<c>c");
-    if (!pool_block_lanes(task, &s))
-        return optune_refuse(why, "no vector's lanes divide the block");
-    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
-           optune_refuse(why, "a window of more than 16 rows or columns");
-}
+bool pool_block_applies(const optune_task *task, char *why);
 
 static inline void pool_block_space(const optune_task *task, optune_space *space)
 {
@@ -394,38 +90,11 @@ static inline void pool_block_space(const optune_task *task, optune_space *space
     optune_space_ints(space, "tile_ow", 7, (const int64_t[]){1, 2, 3, 4, 6, 8, 12});
 }
 
-static inline void pool_block_fallback(const optune_task *task, const optune_space *space,
-                                       optune_config *config)
-{
-    (void)task;
-    optune_config_choose_int(config, space, "tile_ow", 4);
-    optune_config_nearest(config, space);
-}
+void pool_block_fallback(const optune_task *task, const optune_space *space,
+                         optune_config *config);
 
-static inline bool pool_block_valid(const optune_task *task, const optune_config *config,
-                                    char *why)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const int64_t rows = optune_config_int(config, "tile_oh");
-    const int64_t cols = optune_config_int(config, "tile_ow");
-    if (rows * cols * s.y.kernel * s.x.kernel > 256)
-        return optune_refuse(why, "a tile of %ldx%ld windows unrolls to more than 256 loads",
-                             (long)rows, (long)cols);
-    return pool_tile_fits(task, rows * cols, why);
-}
+bool pool_block_valid(const optune_task *task, const optune_config *config, char *why);
 
-static inline void pool_block_plan(const optune_task *task, const optune_config *config,
-                                   optune_plan *plan)
-{
-    pool_shape s;
-    pool_forward_shape(task->call, &s);
-    const int m = pool_forward_module(task, plan, &s, pool_block_lanes(task, &s));
-    optune_plan_define(plan, m, "TH", optune_config_int(config, "tile_oh"));
-    optune_plan_define(plan, m, "TW", optune_config_int(config, "tile_ow"));
-    optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
-    const optune_stage stage = pool_stage(m);
-    optune_plan_stage(plan, &stage);
-}
+void pool_block_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 #endif

@@ -10,15 +10,7 @@ enum { LEAST_THREADS = 32 }; /* of a block, idle ones among them where there is 
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!gpu_applies(task, why))
-        return false;
-    const reduce_loops r = reduce_loops_of(task->call);
-    return !r.inner || optune_refuse(why, "is for a kept innermost dim");
-}
-
-static int64_t row(const reduce_loops *r)
-{
-    return r->n_kept ? r->kept[r->n_kept - 1] : 1;
+    return gpu_applies(task, why) && reduce_innermost(task, false, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -34,7 +26,7 @@ static void space(const optune_task *task, optune_space *space)
 /* Blocks along one row. */
 static int64_t tiles_of(const reduce_loops *r, int64_t along, int64_t vector)
 {
-    return host_ceil(row(r), along * vector);
+    return host_ceil(reduce_row(r), along * vector);
 }
 
 static int64_t shared_of(const optune_task *task, const optune_config *config)
@@ -50,18 +42,19 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t across = optune_config_int(config, "across");
     const int64_t vector = optune_config_int(config, "vector");
     const int64_t parts = optune_config_int(config, "parts");
-    const int64_t most = reduce_vector(&r, row(&r), 8);
+    const int64_t most = reduce_vector(&r, reduce_row(&r), 8);
     if (vector > most || vector * reduce_bytes(task->call) > 16)
         return optune_refuse(why, "vectors of %" PRId64 ", the rows allow %" PRId64, vector,
                              host_min(most, 16 / reduce_bytes(task->call)));
-    if (along > 8 && along / 2 * vector >= row(&r) && along / 2 * across >= LEAST_THREADS)
+    if (along > 8 && along / 2 * vector >= reduce_row(&r) &&
+        along / 2 * across >= LEAST_THREADS)
         return optune_refuse(why, "half of the threads lie outside a row");
     if (across > 1 && across > r.count)
         return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " lines", across, r.count);
     if (along * across < LEAST_THREADS)
         return optune_refuse(why, "%" PRId64 " threads in a block are too few", along * across);
     if (!reduce_parts_fit(&r, parts, 4, why) ||
-        !gpu_grid_fits(tiles_of(&r, along, vector) * (r.outputs / row(&r)) * parts, why))
+        !gpu_grid_fits(tiles_of(&r, along, vector) * (r.outputs / reduce_row(&r)) * parts, why))
         return false;
     return gpu_fits(task, (const int64_t[]){along, across, 1}, shared_of(task, config),
                     16 + vector * (1 + optune_config_int(config, "unroll")), why);
@@ -71,11 +64,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t bytes = reduce_bytes(task->call);
-    int64_t vector = host_min(reduce_vector(&r, row(&r), 4), 16 / bytes);
+    int64_t vector = host_min(reduce_vector(&r, reduce_row(&r), 4), 16 / bytes);
     while (vector > 1 && r.outputs / vector < 128 * gpu_cores(task))
         vector /= 2;
     int64_t along = 32;
-    while (along > 8 && along / 2 * vector >= row(&r))
+    while (along > 8 && along / 2 * vector >= reduce_row(&r))
         along /= 2;
     const int64_t most = gpu_threads(task, 256) / along;
     int64_t across = 1;
@@ -83,11 +76,12 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         across *= 2;
     while (along * across < LEAST_THREADS)
         along *= 2;
-    while (along > 8 && along / 2 * vector >= row(&r) && 2 * across <= r.count && across < 32) {
+    while (along > 8 && along / 2 * vector >= reduce_row(&r) && 2 * across <= r.count &&
+           across < 32) {
         along /= 2;
         across *= 2;
     }
-    const int64_t blocks = tiles_of(&r, along, vector) * (r.outputs / row(&r));
+    const int64_t blocks = tiles_of(&r, along, vector) * (r.outputs / reduce_row(&r));
     optune_config_choose_int(config, space, "along", along);
     optune_config_choose_int(config, space, "across", across);
     optune_config_choose_int(config, space, "vector", vector);
@@ -110,15 +104,15 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     gpu_define_offset(plan, m, "KEPT_OFFSET", "k", r.n_kept ? r.n_kept - 1 : 0, r.kept,
                       r.kept_stride, 0);
     gpu_define_offset(plan, m, "LINE_OFFSET", "i", r.n_reduced, r.reduced, r.reduced_stride, 0);
-    optune_plan_define(plan, m, "LENGTH", row(&r));
+    optune_plan_define(plan, m, "LENGTH", reduce_row(&r));
     optune_plan_define(plan, m, "ALONG", along);
     optune_plan_define(plan, m, "ACROSS", across);
     optune_plan_define(plan, m, "V", vector);
     optune_plan_define(plan, m, "AT_ONCE", optune_config_int(config, "unroll"));
     optune_plan_define(plan, m, "TILES", tiles);
-    optune_plan_define(plan, m, "OUTER", r.outputs / row(&r));
+    optune_plan_define(plan, m, "OUTER", r.outputs / reduce_row(&r));
     reduce_gpu_stages(task, plan, m, &r, parts,
-                      (optune_stage){.grid = {tiles * (r.outputs / row(&r)) * parts},
+                      (optune_stage){.grid = {tiles * (r.outputs / reduce_row(&r)) * parts},
                                      .block = {along, across},
                                      .shared = shared_of(task, config)});
 }

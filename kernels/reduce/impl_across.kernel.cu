@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * COUNT lines of LENGTH values: a block has ALONG threads of V values along a line and ACROSS of
- * them take every ACROSS-th line, AT_ONCE in flight. With PARTS a block takes a part of the lines.
+ * COUNT lines of LENGTH values: a block has ALONG threads of V values along a line and ACROSS
+ * of them take every ACROSS-th line, AT_ONCE in flight. With PARTS a block takes a part of the
+ * lines.
  */
-#include "kernels/reduce/reduce_body_gpu.h"
+#include "kernels/reduce/reduce_body_gpu.kernel.h"
 
 VECTOR(vec, IN_T, V);
 

@@ -8,15 +8,7 @@
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!gpu_applies(task, why))
-        return false;
-    const reduce_loops r = reduce_loops_of(task->call);
-    return r.inner || optune_refuse(why, "is for a reduced innermost dim");
-}
-
-static int64_t row(const reduce_loops *r)
-{
-    return r->reduced[r->n_reduced - 1];
+    return gpu_applies(task, why) && reduce_innermost(task, true, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -44,7 +36,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t vector = optune_config_int(config, "vector");
     const int64_t parts = optune_config_int(config, "parts");
     const int64_t bytes = reduce_bytes(task->call);
-    const int64_t most = reduce_vector(&r, row(&r), 8);
+    const int64_t most = reduce_vector(&r, reduce_row(&r), 8);
     if (team > threads)
         return optune_refuse(why, "a team is larger than its block");
     if (team > 32 && team > 2 * r.count)
@@ -63,7 +55,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t bytes = reduce_bytes(task->call);
-    const int64_t vector = host_min(reduce_vector(&r, row(&r), 8), 16 / bytes);
+    const int64_t vector = host_min(reduce_vector(&r, reduce_row(&r), 8), 16 / bytes);
     const int64_t threads = gpu_threads(task, 256);
     int64_t team = threads;
     while (team > 32 && team * vector * 2 > r.count)

@@ -4,7 +4,7 @@
  * threads takes one result, AT_ONCE vectors in flight, the team's width apart. With PARTS a
  * block takes a part of the values.
  */
-#include "kernels/reduce/reduce_body_gpu.h"
+#include "kernels/reduce/reduce_body_gpu.kernel.h"
 
 #define VECTORS (COUNT / V)
 #define ROWS (THREADS / ROW_TEAM)

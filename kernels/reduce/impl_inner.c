@@ -7,26 +7,17 @@
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!pattern_applies(task, why))
-        return false;
-    const reduce_loops r = reduce_loops_of(task->call);
-    return r.inner || optune_refuse(why, "is for a reduced innermost dim");
-}
-
-/* Of one row, and how many rows there are for one output. */
-static int64_t row(const reduce_loops *r)
-{
-    return r->reduced[r->n_reduced - 1];
+    return pattern_applies(task, why) && reduce_innermost(task, true, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     const reduce_loops r = reduce_loops_of(task->call);
-    const int64_t rows = r.count / row(&r);
+    const int64_t rows = r.count / reduce_row(&r);
     optune_space_ints(space, "sums", 7, (const int64_t[]){1, 4, 8, 16, 32, 64, 128});
     optune_space_ints(space, "rows", 4, (const int64_t[]){1, 2, 4, 8});
     optune_space_ints(space, "prefetch", 4, (const int64_t[]){0, 512, 1024, 4096});
-    reduce_space_parts(task, &r, rows > 1 ? rows : row(&r), space);
+    reduce_space_parts(task, &r, rows > 1 ? rows : reduce_row(&r), space);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -34,9 +25,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t sums = optune_config_int(config, "sums");
     const int64_t rows = optune_config_int(config, "rows");
-    if (sums > 4 && sums > row(&r))
+    if (sums > 4 && sums > reduce_row(&r))
         return optune_refuse(why, "%" PRId64 " sums, a row has %" PRId64 " values", sums,
-                             row(&r));
+                             reduce_row(&r));
     if (rows > 1 && rows > r.outputs)
         return optune_refuse(why, "%" PRId64 " rows at once, there are %" PRId64, rows,
                              r.outputs);
@@ -48,7 +39,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const reduce_loops r = reduce_loops_of(task->call);
     int64_t sums = 4 * reduce_lanes(task);
-    while (sums > 4 && (sums > row(&r) || sums > 16 * reduce_lanes(task)))
+    while (sums > 4 && (sums > reduce_row(&r) || sums > 16 * reduce_lanes(task)))
         sums /= 2;
     optune_config_choose_int(config, space, "sums", sums);
     if (r.outputs < reduce_threads(task))
@@ -64,8 +55,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     reduce_define_offset(plan, m, "KEPT_OFFSET", "k", r.n_kept, r.kept, r.kept_stride);
     reduce_define_offset(plan, m, "ROW_OFFSET", "r", r.n_reduced - 1, r.reduced,
                          r.reduced_stride);
-    optune_plan_define(plan, m, "LENGTH", row(&r));
-    optune_plan_define(plan, m, "LINES", r.count / row(&r));
+    optune_plan_define(plan, m, "LENGTH", reduce_row(&r));
+    optune_plan_define(plan, m, "LINES", r.count / reduce_row(&r));
     optune_plan_define(plan, m, "SUMS", optune_config_int(config, "sums"));
     optune_plan_define(plan, m, "ROWS", optune_config_int(config, "rows"));
     optune_plan_define(plan, m, "AHEAD", optune_config_int(config, "prefetch"));

@@ -3,7 +3,7 @@
  * LINES rows of LENGTH values for each of OUTPUTS results: SUMS partial results of each of ROWS
  * outputs at a time. With PARTS each part takes some of the lines, or a piece of the only one.
  */
-#include "kernels/reduce/reduce_body.h"
+#include "kernels/reduce/reduce_body.kernel.h"
 
 #define WIDTH MIN(SUMS, LANES)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MAP, COMBINE and FINISH over the dims of data that are not kept; an item is one result. */
-#include "kernels/common/generic_scalar.h"
+#include "kernels/common/generic_scalar.kernel.h"
 
 INLINE i64 items(const generic_call *c)
 {

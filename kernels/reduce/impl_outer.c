@@ -7,15 +7,7 @@
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!pattern_applies(task, why))
-        return false;
-    const reduce_loops r = reduce_loops_of(task->call);
-    return !r.inner || optune_refuse(why, "is for a kept innermost dim");
-}
-
-static int64_t row(const reduce_loops *r)
-{
-    return r->n_kept ? r->kept[r->n_kept - 1] : 1;
+    return pattern_applies(task, why) && reduce_innermost(task, false, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -34,11 +26,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t tile = optune_config_int(config, "tile");
     const int64_t lines = optune_config_int(config, "lines");
     /* The large ones are cut to the row: read whole, one row is one stream. */
-    const bool whole = tile >= 1024 && tile < 4 * row(&r);
-    if (tile > 1 && tile > row(&r) && !whole)
+    const bool whole = tile >= 1024 && tile < 4 * reduce_row(&r);
+    if (tile > 1 && tile > reduce_row(&r) && !whole)
         return optune_refuse(why, "a tile of %" PRId64 ", a row has %" PRId64 " values", tile,
-                             row(&r));
-    if (tile == 1 && row(&r) >= 8)
+                             reduce_row(&r));
+    if (tile == 1 && reduce_row(&r) >= 8)
         return optune_refuse(why, "a tile of 1 is for rows below 8");
     return lines == 1 || lines <= r.count ||
            optune_refuse(why, "%" PRId64 " lines at once, there are %" PRId64, lines, r.count);
@@ -51,7 +43,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t cache = task->device->l2 > 0 ? task->device->l2 : 512 << 10;
     const bool far = optune_tensor_bytes(&task->call->input[0].type) > cache;
     int64_t tile = far ? 16384 : 8 * reduce_lanes(task);
-    while (tile > row(&r) && (tile < 1024 || tile >= 4 * row(&r)))
+    while (tile > reduce_row(&r) && (tile < 1024 || tile >= 4 * reduce_row(&r)))
         tile /= tile > 256 ? 4 : 2;
     optune_config_choose_int(config, space, "tile", tile);
     optune_config_choose_int(config, space, "lines", r.count < 4 ? 1 : 4);
@@ -68,9 +60,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     reduce_define_offset(plan, m, "KEPT_OFFSET", "k", r.n_kept ? r.n_kept - 1 : 0, r.kept,
                          r.kept_stride);
     reduce_define_offset(plan, m, "LINE_OFFSET", "r", r.n_reduced, r.reduced, r.reduced_stride);
-    optune_plan_define(plan, m, "LENGTH", row(&r));
+    optune_plan_define(plan, m, "LENGTH", reduce_row(&r));
     const int64_t tile = optune_config_int(config, "tile");
-    optune_plan_define(plan, m, "TILE", tile < row(&r) ? tile : row(&r));
+    optune_plan_define(plan, m, "TILE", tile < reduce_row(&r) ? tile : reduce_row(&r));
     optune_plan_define(plan, m, "LINES", optune_config_int(config, "lines"));
     optune_plan_define(plan, m, "AHEAD", optune_config_int(config, "prefetch"));
     reduce_stages(plan, m, task->call, &r, parts);

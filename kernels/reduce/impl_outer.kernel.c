@@ -3,7 +3,7 @@
  * COUNT lines of LENGTH values, TILE of them reduced at a time over LINES lines a step. With
  * PARTS each part takes some of the lines.
  */
-#include "kernels/reduce/reduce_body.h"
+#include "kernels/reduce/reduce_body.kernel.h"
 
 #define LINE(j) const IN_T *const line##j = in + line_offset(r + j)
 

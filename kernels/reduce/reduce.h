@@ -17,105 +17,29 @@ typedef struct reduce_loops {
     bool inner;             /* the innermost loop is reduced */
 } reduce_loops;
 
-static inline reduce_loops reduce_loops_of(const optune_call *call)
-{
-    const optune_tensor *in = &call->input[0].type;
-    const uint32_t axes = optune_reduce_axes(call);
-    pattern_loops l = {.rank = in->rank, .tensors = 2};
-    int64_t step = 1, out_step = 1;
-    for (int d = in->rank - 1; d >= 0; d--) {
-        const bool reduced = axes >> d & 1;
-        l.extent[d] = in->dim[d].min;
-        l.stride[0][d] = step;
-        l.stride[1][d] = reduced ? 0 : out_step;
-        step *= l.extent[d];
-        out_step *= reduced ? 1 : l.extent[d];
-    }
-    pattern_loops_collapse(&l);
-    reduce_loops r = {.outputs = 1, .count = 1};
-    for (int d = 0; d < l.rank; d++) {
-        r.inner = l.stride[1][d] == 0;
-        if (r.inner) {
-            r.reduced[r.n_reduced] = l.extent[d];
-            r.reduced_stride[r.n_reduced++] = l.stride[0][d];
-            r.count *= l.extent[d];
-        } else {
-            r.kept[r.n_kept] = l.extent[d];
-            r.kept_stride[r.n_kept++] = l.stride[0][d];
-            r.outputs *= l.extent[d];
-        }
-    }
-    return r;
-}
+reduce_loops reduce_loops_of(const optune_call *call);
+
+/* Whether the innermost dim is reduced, or kept, as a template needs it; else why not. */
+bool reduce_innermost(const optune_task *task, bool reduced, char *why);
+
+/* Extent of the innermost dim. */
+int64_t reduce_row(const reduce_loops *r);
 
 /* Text that turns number `name` of some loops, innermost fastest, into an offset. */
-static inline void reduce_define_offset(optune_plan *plan, int m, const char *macro,
-                                        const char *name, int n, const int64_t *extent,
-                                        const int64_t *stride)
-{
-    char text[256] = "0";
-    int at = 0;
-    int64_t inside = 1;
-    for (int d = n - 1; d >= 0; d--) {
-        at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s", at ? " + " : "(", name);
-        if (inside > 1)
-            at += snprintf(text + at, sizeof(text) - (size_t)at, " / %" PRId64, inside);
-        if (d > 0)
-            at += snprintf(text + at, sizeof(text) - (size_t)at, " %% %" PRId64, extent[d]);
-        at += snprintf(text + at, sizeof(text) - (size_t)at, " * %" PRId64, stride[d]);
-        inside *= extent[d];
-    }
-    if (n)
-        snprintf(text + at, sizeof(text) - (size_t)at, ")");
-    optune_plan_define_text(plan, m, macro, text);
-}
+void reduce_define_offset(optune_plan *plan, int m, const char *macro, const char *name, int n,
+                          const int64_t *extent, const int64_t *stride);
 
 /* Expressions; the numbers of values and outputs; how the input is cut in parts; IN_T as `type`. */
-static inline void reduce_define_as(optune_plan *plan, int m, const optune_call *call,
-                                    const reduce_loops *r, int64_t parts, const char *type)
-{
-    const optune_reduce *op = call->op->reduce;
-    optune_plan_define_text(plan, m, "IN_T", type);
-    optune_plan_define_text(plan, m, "IDENTITY", op->identity->text);
-    optune_plan_define_text(plan, m, "MAP", op->map->text);
-    optune_plan_define_text(plan, m, "COMBINE", op->combine->text);
-    optune_plan_define_text(plan, m, "FINISH", op->finish->text);
-    optune_plan_define(plan, m, "COUNT", r->count);
-    optune_plan_define(plan, m, "OUTPUTS", r->outputs);
-    optune_plan_define(plan, m, "PARTS", parts);
-}
+void reduce_define_as(optune_plan *plan, int m, const optune_call *call, const reduce_loops *r,
+                      int64_t parts, const char *type);
 
 /* The same for CPUs, and types. */
-static inline void reduce_define(optune_plan *plan, int m, const optune_call *call,
-                                 const reduce_loops *r, int64_t parts)
-{
-    pattern_define_scalar(plan, m, call);
-    pattern_define_output(plan, m, call);
-    reduce_define_as(plan, m, call, r, parts, pattern_c_type(call->input[0].type.dtype));
-}
+void reduce_define(optune_plan *plan, int m, const optune_call *call, const reduce_loops *r,
+                   int64_t parts);
 
 /* One stage, or with parts a second one that combines what they left. */
-static inline void reduce_stages(optune_plan *plan, int m, const optune_call *call,
-                                 const reduce_loops *r, int64_t parts)
-{
-    optune_arg to = optune_output_arg(0);
-    if (parts > 1) {
-        const int64_t size = pattern_bytes(call->input[0].type.dtype);
-        to = optune_scratch_arg(
-            optune_plan_scratch(plan, "parts", parts * r->outputs * size, false));
-    }
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                                            .module = m,
-                                            .function = "reduce",
-                                            .n_args = 2,
-                                            .arg = {optune_input_arg(0), to}});
-    if (parts > 1)
-        optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                                                .module = m,
-                                                .function = "join",
-                                                .n_args = 2,
-                                                .arg = {to, optune_output_arg(0)}});
-}
+void reduce_stages(optune_plan *plan, int m, const optune_call *call, const reduce_loops *r,
+                   int64_t parts);
 
 /* Collapsing fails for nobody; only what pattern_applies asks. */
 static inline int64_t reduce_lanes(const optune_task *task)
@@ -130,13 +54,7 @@ static inline int64_t reduce_threads(const optune_task *task)
 }
 
 /* Knob `parts`: of the reduced values, for threads to share when there are few outputs. */
-static inline void reduce_space_parts(const optune_task *task, const reduce_loops *r,
-                                      int64_t splittable, optune_space *space)
-{
-    const int64_t threads = reduce_threads(task);
-    const int64_t values[] = {1, threads, 4 * threads};
-    const bool few = threads > 1 && r->outputs < 64 * threads;
-    optune_space_ints(space, "parts", few && splittable >= 4 * threads ? 3 : 1, values);
-}
+void reduce_space_parts(const optune_task *task, const reduce_loops *r, int64_t splittable,
+                        optune_space *space);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scans of any axis: a thread for a part of one line, EACH elements in flight. */
-#include "kernels/scan/body_gpu.h"
+#include "kernels/scan/body_gpu.kernel.h"
 
 /* Elements from .. end of a line, after `carry`; stored by `scan` only. */
 #define WALK(store)                                                                            \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans along an axis with others behind it: neighbouring lines are lanes of one vector. Macros
- * beside kernels/scan/body.h: VECTORS (vectors of lines whose carries stay in registers),
- * ROWS (steps along the axis unrolled).
+ * beside kernels/scan/body.kernel.h: VECTORS (vectors of lines whose carries stay in
+ * registers), ROWS (steps along the axis unrolled).
  */
-#include "kernels/scan/body.h"
+#include "kernels/scan/body.kernel.h"
 
 /* `n` whole vectors of lines from the axis' beginning to its end. */
 INLINE void columns(const IN *in, DTYPE *out, const int n)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans one element at a time. Macros beside kernels/scan/body.h: LINES (neighbouring lines
- * walked together, so that their additions do not wait for each other).
+ * Scans one element at a time. Macros beside kernels/scan/body.kernel.h: LINES (neighbouring
+ * lines walked together, so that their additions do not wait for each other).
  */
-#include "kernels/scan/body.h"
+#include "kernels/scan/body.kernel.h"
 
 /* Line l of all OUTER * INNER begins here. */
 #define BEGIN(l) ((l) / INNER * N * INNER + (l) % INNER)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scans, generic: an item is a line. */
-#include "kernels/common/generic_line.h"
+#include "kernels/common/generic_line.kernel.h"
 
 INLINE void some(const generic_call *c, i64 first, i64 last)
 {

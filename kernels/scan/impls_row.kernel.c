@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scans along a contiguous axis in registers. Macros beside kernels/scan/body.h: VECTORS
+ * Scans along a contiguous axis in registers. Macros beside kernels/scan/body.kernel.h: VECTORS
  * (vectors in one step), AHEAD (bytes to prefetch ahead; 0: no), CHUNK (elements of a piece of
  * a row that one thread takes; 0: threads take whole rows).
  *
@@ -8,7 +8,7 @@
  * carry then costs one addition a vector, which is all that waits for the vector before. With
  * CHUNK, threads first reduce their pieces of a block, then scan them from the caches.
  */
-#include "kernels/scan/body.h"
+#include "kernels/scan/body.kernel.h"
 
 #define STEP ((i64)VECTORS * VLEN)
 

@@ -2,9 +2,10 @@
 /*
  * Scans along an axis with others behind it, row by row: the carries of WIDTH lines stay in the
  * first cache and memory is read and written in its own order. Macros beside
- * kernels/scan/body.h: WIDTH (lines of one task), AHEAD (bytes to prefetch ahead; 0: no).
+ * kernels/scan/body.kernel.h: WIDTH (lines of one task), AHEAD (bytes to prefetch ahead; 0:
+ * no).
  */
-#include "kernels/scan/body.h"
+#include "kernels/scan/body.kernel.h"
 
 #define TASKS CEIL_DIV((i64)INNER, WIDTH)
 #define CARRIES (CEIL_DIV((i64)WIDTH, VLEN) * VLEN + VLEN) /* between those of two threads */

@@ -5,7 +5,7 @@
  * places by turns, so that one barrier a step is enough. All threads make the same number of
  * tiles.
  */
-#include "kernels/scan/body_gpu.h"
+#include "kernels/scan/body_gpu.kernel.h"
 
 #define TILE (TEAM * EACH)
 #define TEAMS (THREADS / TEAM)

@@ -17,60 +17,6 @@ static inline bool scan_gpu_applies(const optune_task *task, char *why)
            gpu_computes(task->call->output[0].dtype, why);
 }
 
-/* Parts of a line that give every unit of the device something, of `least` elements each. */
-static inline int64_t scan_parts(const optune_task *task, const scan_shape *s, int64_t blocks,
-                                 int64_t least)
-{
-    int64_t parts = 1;
-    while (parts < 1024 && blocks * parts < 4 * gpu_cores(task) &&
-           s->at.n / (4 * parts) >= least)
-        parts *= 4;
-    return parts;
-}
-
-static inline void scan_parts_knob(optune_space *space)
-{
-    optune_space_ints(space, "parts", 6, (const int64_t[]){1, 4, 16, 64, 256, 1024});
-}
-
-/* `blocks` for one part of all lines; the stages differ in the kernel and its arguments. */
-static inline void scan_gpu_plan(const optune_task *task, const optune_config *config,
-                                 optune_plan *plan, int64_t blocks, int64_t threads,
-                                 int64_t shared)
-{
-    const scan_shape s = scan_shape_of(task->call);
-    const int64_t parts = optune_config_int(config, "parts");
-    const int m = scan_module(task, plan, false);
-    gpu_define_index(plan, m, task->call);
-    optune_plan_define(plan, m, "THREADS", threads);
-    optune_plan_define(plan, m, "PARTS", parts);
-    optune_plan_define(plan, m, "LINE_BLOCKS", blocks);
-    for (int i = 0; i < config->n; i++) {
-        if (strcmp(config->entity[i].name, "team") == 0)
-            optune_plan_define(plan, m, "TEAM", config->entity[i].v[0]);
-        if (strcmp(config->entity[i].name, "each") == 0)
-            optune_plan_define(plan, m, "EACH", config->entity[i].v[0]);
-    }
-    optune_stage stage = {.phase = OPTUNE_TIMED,
-                          .module = m,
-                          .function = "scan",
-                          .n_args = 2,
-                          .arg = {optune_input_arg(0), optune_output_arg(0)},
-                          .grid = {blocks * parts},
-                          .block = {threads},
-                          .shared = shared};
-    if (parts > 1) {
-        const optune_arg sums = optune_scratch_arg(optune_plan_scratch(
-            plan, "parts", parts * s.at.outer * s.at.inner * scan_elem(&s), false));
-        optune_stage first = stage;
-        first.function = "amounts";
-        first.arg[1] = sums;
-        optune_plan_stage(plan, &first);
-        stage.arg[stage.n_args++] = sums;
-    }
-    optune_plan_stage(plan, &stage);
-}
-
 /* ---- team: a contiguous axis -------------------------------------------------------------- */
 
 static inline bool scan_team_applies(const optune_task *task, char *why)
@@ -79,125 +25,24 @@ static inline bool scan_team_applies(const optune_task *task, char *why)
                                            optune_refuse(why, "is for a contiguous axis"));
 }
 
-static inline void scan_team_space(const optune_task *task, optune_space *space)
-{
-    (void)task;
-    gpu_space_threads(space);
-    optune_space_ints(space, "team", 6, (const int64_t[]){4, 16, 64, 128, 256, 512});
-    optune_space_ints(space, "each", 5, (const int64_t[]){1, 2, 4, 8, 16});
-    scan_parts_knob(space);
-}
+void scan_team_space(const optune_task *task, optune_space *space);
 
-/* Places for a team's amounts, twice: one is read while the other is written. */
-static inline int64_t scan_team_shared(const scan_shape *s, int64_t threads)
-{
-    return 2 * threads * scan_elem(s);
-}
+bool scan_team_valid(const optune_task *task, const optune_config *config, char *why);
 
-static inline int64_t scan_team_blocks(const scan_shape *s, const optune_config *config)
-{
-    return host_ceil(s->at.outer,
-                     optune_config_int(config, "threads") / optune_config_int(config, "team"));
-}
+void scan_team_fallback(const optune_task *task, const optune_space *space,
+                        optune_config *config);
 
-static inline bool scan_team_valid(const optune_task *task, const optune_config *config,
-                                   char *why)
-{
-    const scan_shape s = scan_shape_of(task->call);
-    const int64_t threads = optune_config_int(config, "threads");
-    const int64_t team = optune_config_int(config, "team");
-    const int64_t each = optune_config_int(config, "each");
-    const int64_t parts = optune_config_int(config, "parts");
-    if (team > threads)
-        return optune_refuse(why, "a team is larger than its block");
-    if (team > 4 && team / 4 * each >= s.at.n)
-        return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " elements", team, s.at.n);
-    if (parts > 1 && s.at.n / parts < team * each)
-        return optune_refuse(why, "%" PRId64 " parts of %" PRId64 " elements are too short",
-                             parts, s.at.n);
-    return gpu_grid_fits(scan_team_blocks(&s, config) * parts, why) &&
-           gpu_fits(task, (const int64_t[]){threads, 1, 1}, scan_team_shared(&s, threads),
-                    16 + each * scan_elem(&s) / 4, why);
-}
-
-static inline void scan_team_fallback(const optune_task *task, const optune_space *space,
-                                      optune_config *config)
-{
-    const scan_shape s = scan_shape_of(task->call);
-    const int64_t threads = gpu_threads(task, 256), each = s.at.n >= 16 ? 4 : 1;
-    int64_t team = threads;
-    while (team > 4 && team / 4 * each >= s.at.n)
-        team /= team == 64 || team == 16 ? 4 : 2;
-    optune_config_choose_int(config, space, "threads", threads);
-    optune_config_choose_int(config, space, "team", team);
-    optune_config_choose_int(config, space, "each", each);
-    optune_config_choose_int(
-        config, space, "parts",
-        scan_parts(task, &s, scan_team_blocks(&s, config), 4 * threads * each));
-}
-
-static inline void scan_team_plan(const optune_task *task, const optune_config *config,
-                                  optune_plan *plan)
-{
-    const scan_shape s = scan_shape_of(task->call);
-    const int64_t threads = optune_config_int(config, "threads");
-    scan_gpu_plan(task, config, plan, scan_team_blocks(&s, config), threads,
-                  scan_team_shared(&s, threads));
-}
+void scan_team_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 /* ---- across: neighbouring lines ------------------------------------------------------------ */
 
-static inline void scan_across_space(const optune_task *task, optune_space *space)
-{
-    (void)task;
-    gpu_space_threads(space);
-    optune_space_ints(space, "each", 4, (const int64_t[]){1, 4, 8, 16});
-    scan_parts_knob(space);
-}
+void scan_across_space(const optune_task *task, optune_space *space);
 
-static inline int64_t scan_across_blocks(const scan_shape *s, int64_t threads)
-{
-    return host_ceil(s->at.outer * s->at.inner, threads);
-}
+bool scan_across_valid(const optune_task *task, const optune_config *config, char *why);
 
-static inline bool scan_across_valid(const optune_task *task, const optune_config *config,
-                                     char *why)
-{
-    const scan_shape s = scan_shape_of(task->call);
-    const int64_t threads = optune_config_int(config, "threads");
-    const int64_t each = optune_config_int(config, "each");
-    const int64_t parts = optune_config_int(config, "parts");
-    if (parts > 1 && s.at.n / parts < 4)
-        return optune_refuse(why, "%" PRId64 " parts of %" PRId64 " elements are too short",
-                             parts, s.at.n);
-    if (each > 1 && each > s.at.n)
-        return optune_refuse(why, "%" PRId64 " elements in flight, a line has %" PRId64, each,
-                             s.at.n);
-    return gpu_grid_fits(scan_across_blocks(&s, threads) * parts, why) &&
-           gpu_fits(task, (const int64_t[]){threads, 1, 1}, 0, 16 + each * scan_elem(&s) / 4,
-                    why);
-}
+void scan_across_fallback(const optune_task *task, const optune_space *space,
+                          optune_config *config);
 
-static inline void scan_across_fallback(const optune_task *task, const optune_space *space,
-                                        optune_config *config)
-{
-    const scan_shape s = scan_shape_of(task->call);
-    const int64_t lines = s.at.outer * s.at.inner;
-    int64_t threads = gpu_threads(task, 256);
-    while (threads > 64 && host_ceil(lines, threads) < 4 * gpu_cores(task))
-        threads /= 2;
-    optune_config_choose_int(config, space, "threads", threads);
-    optune_config_choose_int(config, space, "each", s.at.n < 8 ? 1 : 8);
-    optune_config_choose_int(config, space, "parts",
-                             scan_parts(task, &s, scan_across_blocks(&s, threads), 32));
-}
-
-static inline void scan_across_plan(const optune_task *task, const optune_config *config,
-                                    optune_plan *plan)
-{
-    const scan_shape s = scan_shape_of(task->call);
-    const int64_t threads = optune_config_int(config, "threads");
-    scan_gpu_plan(task, config, plan, scan_across_blocks(&s, threads), threads, 0);
-}
+void scan_across_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 #endif

@@ -5,13 +5,6 @@
  */
 #include "kernels/softmax/softmax_gpu.h"
 
-static softmax_shape shape(const optune_task *task)
-{
-    softmax_shape s;
-    softmax_shape_of(task->call, &s);
-    return s;
-}
-
 static bool applies(const optune_task *task, char *why)
 {
     softmax_shape s;
@@ -33,7 +26,7 @@ static int64_t blocks_of(const softmax_shape *s, int64_t along)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    const softmax_shape s = shape(task);
+    const softmax_shape s = softmax_gpu_shape(task);
     const int64_t along = optune_config_int(config, "along");
     const int64_t across = optune_config_int(config, "across");
     if (along > 8 && along / 2 >= s.inner)
@@ -47,7 +40,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    const softmax_shape s = shape(task);
+    const softmax_shape s = softmax_gpu_shape(task);
     int64_t along = 32, across = 1;
     while (along > 8 && along / 2 >= s.inner)
         along /= 2;
@@ -59,7 +52,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    const softmax_shape s = shape(task);
+    const softmax_shape s = softmax_gpu_shape(task);
     const int64_t along = optune_config_int(config, "along");
     const int64_t across = optune_config_int(config, "across");
     const int m = softmax_gpu_module(task, plan, &s);

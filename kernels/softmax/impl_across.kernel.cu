@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [OUTER][AXIS][INNER]: ALONG threads along INNER, ACROSS of them for each axis. */
-#include "kernels/common/scalar_gpu.h"
-#include "kernels/common/team.h"
+#include "kernels/common/scalar_gpu.kernel.h"
+#include "kernels/common/team.kernel.h"
 
 #define PLUS(a, b) ((a) + (b))
 #define TILES CEIL_DIV(INNER, ALONG)

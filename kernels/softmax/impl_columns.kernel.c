@@ -4,7 +4,7 @@
  * together, exponentials twice; 3: exponentials kept in the output), VECS vectors side by side,
  * STEPS of the axis unrolled. Lanes are independent, so nothing is ever reduced across them.
  */
-#include "kernels/common/exp.h"
+#include "kernels/common/exp.kernel.h"
 
 #define WIDE (VECS * VLEN)
 #define BLOCKS CEIL_DIV(INNER, WIDE)

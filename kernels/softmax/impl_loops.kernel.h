@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax, generic: an item is a line; exponentials are computed twice. */
-#include "kernels/common/generic_line.h"
-#include "kernels/common/generic_scalar.h"
+#include "kernels/common/generic_line.kernel.h"
+#include "kernels/common/generic_scalar.kernel.h"
 
 INLINE void some(const generic_call *c, i64 first, i64 last)
 {

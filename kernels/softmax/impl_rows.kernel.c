@@ -6,7 +6,7 @@
  * The one idea: a ragged end is the last whole vector of the row, which overlaps its
  * neighbour: its lanes are true values, only sums must leave out the REST lanes counted before.
  */
-#include "kernels/common/exp.h"
+#include "kernels/common/exp.kernel.h"
 
 #define WHOLE (AXIS / VLEN)
 #define TAIL (AXIS % VLEN)

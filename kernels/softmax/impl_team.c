@@ -7,13 +7,6 @@
 
 enum { HELD = 32 }; /* elements that one thread keeps, at most */
 
-static softmax_shape shape(const optune_task *task)
-{
-    softmax_shape s;
-    softmax_shape_of(task->call, &s);
-    return s;
-}
-
 static bool applies(const optune_task *task, char *why)
 {
     softmax_shape s;
@@ -46,7 +39,7 @@ static int64_t longest(const softmax_shape *s)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    const softmax_shape s = shape(task);
+    const softmax_shape s = softmax_gpu_shape(task);
     const int64_t threads = optune_config_int(config, "threads");
     const int64_t team = optune_config_int(config, "team");
     const int64_t vector = optune_config_int(config, "vector");
@@ -69,7 +62,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    const softmax_shape s = shape(task);
+    const softmax_shape s = softmax_gpu_shape(task);
     const int64_t vector = longest(&s);
     int64_t team = s.n <= 8 ? 1 : 32;
     while (team > 1 && team / 2 * vector >= s.n)
@@ -89,7 +82,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    const softmax_shape s = shape(task);
+    const softmax_shape s = softmax_gpu_shape(task);
     const int64_t threads = optune_config_int(config, "threads");
     const int64_t team = optune_config_int(config, "team");
     const int64_t vector = optune_config_int(config, "vector");

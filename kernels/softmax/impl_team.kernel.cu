@@ -4,8 +4,8 @@
  * its HELD vectors in registers. NaN and infinities need no code: the largest is NaN where an
  * element is, and infinity minus infinity is one.
  */
-#include "kernels/common/scalar_gpu.h"
-#include "kernels/common/team.h"
+#include "kernels/common/scalar_gpu.kernel.h"
+#include "kernels/common/team.kernel.h"
 
 #define VECTORS (AXIS / V)
 #define ROWS (THREADS / TEAM)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels for tests/kernels/test_team.c: each thread's number among the threads of its team,
- * combined by the words of kernels/common/team.h. Blocks of 128 threads.
+ * combined by the words of kernels/common/team.kernel.h. Blocks of 128 threads.
  */
 enum { ALL = 128, COUNT = 3 };
 

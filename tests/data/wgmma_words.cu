@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels of the words of kernels/common/wgmma_gpu.h, for tests/kernels/test_wgmma.c, which
- * puts the words in front. Blocks of one warpgroup.
+ * Kernels of the words of kernels/common/wgmma_gpu.kernel.h, for tests/kernels/test_wgmma.c,
+ * which puts the words in front. Blocks of one warpgroup.
  */
 enum { THREADS = 128, COPY_BYTES = 24 * 128 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tensor-core words of kernels/common/mma_gpu.h as the emulation has them (tests/races),
+ * The tensor-core words of kernels/common/mma_gpu.kernel.h as the emulation has them (tests/races),
  * each against a plain loop over matrices, so that bodies verified with them are verified
  * against the PTX ISA's layouts. For CUDA the same kernels must compile.
  */
@@ -13,7 +13,8 @@
 
 enum { THREADS = 64, WARPS = 2, MT = 2, NT = 3, POISON = 0xFF };
 
-static const char *const files[] = {"kernels/common/gpu.h", "kernels/common/mma_gpu.h",
+static const char *const files[] = {"kernels/common/gpu.kernel.h",
+                                    "kernels/common/mma_gpu.kernel.h",
                                     "tests/data/mma_words.cu", NULL};
 static words emulated;
 

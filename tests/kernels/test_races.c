@@ -3,7 +3,8 @@
  * The stand-in for OpenCL that looks for races (tests/races/races.h) can fail: of small bodies
  * with one fault each (tests/data/races_words.cu) it says what is wrong, and nothing of
  * those without. That all implementations pass it is asked by the contract tests, run over it
- * (tests/CMakeLists.txt). Where another OpenCL is loaded, or no clang is found, this is skipped.
+ * (tests/CMakeLists.txt). Where another OpenCL is loaded, or no clang is found, this is
+ * skipped.
  */
 #include "support/check.h"
 
@@ -14,9 +15,10 @@
 
 enum { N = 64, ROWS = 64, DEPTH = 6 * 64, RING = 256 };
 
-static const char *const files[] = {"kernels/common/gpu.h",      "kernels/common/team.h",
-                                    "kernels/common/mma_gpu.h",  "kernels/common/wgmma_gpu.h",
-                                    "tests/data/races_words.cu", NULL};
+static const char *const files[] = {
+    "kernels/common/gpu.kernel.h",     "kernels/common/team.kernel.h",
+    "kernels/common/mma_gpu.kernel.h", "kernels/common/wgmma_gpu.kernel.h",
+    "tests/data/races_words.cu",       NULL};
 static words finder;
 static char log_dir[4096], log_path[4200];
 

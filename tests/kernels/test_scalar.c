@@ -14,7 +14,7 @@
 #define SCALAR float
 #define DTYPE float
 #define SCALAR_BITS 32
-#include "kernels/common/scalar_cpu.h"
+#include "kernels/common/scalar_cpu.kernel.h"
 
 #define FUNCTIONS(X) X(exp) X(log) X(tanh) X(sigmoid) X(sqrt) X(floor) X(round) X(abs) X(erf)
 #define AS_DOUBLE(name)                                                                        \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of kernels/common/team.h as CUDA computes them, by shuffles, which the emulation
+ * The words of kernels/common/team.kernel.h as CUDA computes them, by shuffles, which the emulation
  * has (tests/races), against plain loops. For CUDA the same kernels must compile. The tree that
  * OpenCL builds otherwise is verified with every body that uses it.
  */
@@ -11,8 +11,9 @@
 
 enum { ALL = 128, COUNT = 3 };
 
-static const char *const files[] = {"kernels/common/gpu.h", "kernels/common/team.h",
-                                    "tests/data/team_words.cu", NULL};
+static const char *const files[] = {"kernels/common/gpu.kernel.h",
+                                    "kernels/common/team.kernel.h", "tests/data/team_words.cu",
+                                    NULL};
 
 static void check_team(words *w, const char *kernel, int n, int step)
 {

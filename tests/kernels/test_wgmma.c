@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of kernels/common/wgmma_gpu.h as the emulation has them (tests/races), each against
- * plain loops over what the PTX ISA says: the swizzle and the zeros of a copied box, the fields
- * of a descriptor, the layout of a warpgroup's result, a barrier that nobody completes. For
- * CUDA the same kernels must compile.
+ * The words of kernels/common/wgmma_gpu.kernel.h as the emulation has them (tests/races), each
+ * against plain loops over what the PTX ISA says: the swizzle and the zeros of a copied box,
+ * the fields of a descriptor, the layout of a warpgroup's result, a barrier that nobody
+ * completes. For CUDA the same kernels must compile.
  */
 #include "support/check.h"
 
@@ -14,7 +14,8 @@
 
 enum { THREADS = 128, COPY = 24 * 128 };
 
-static const char *const files[] = {"kernels/common/gpu.h", "kernels/common/wgmma_gpu.h",
+static const char *const files[] = {"kernels/common/gpu.kernel.h",
+                                    "kernels/common/wgmma_gpu.kernel.h",
                                     "tests/data/wgmma_words.cu", NULL};
 static words emulated;
 

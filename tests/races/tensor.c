@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of kernels/common/mma_gpu.h, by what the PTX ISA says of lanes and fragments. The lanes
- * of a warp meet at each word but a copy, and read each other's operands where these lie, on
- * the stacks of their fibers. A copy poisons its place at once and lands when its group is waited
- * for: a wait that is missing, and a copy into what is still being read, both show.
+ * The words of kernels/common/mma_gpu.kernel.h, by what the PTX ISA says of lanes and
+ * fragments. The lanes of a warp meet at each word but a copy, and read each other's operands
+ * where these lie, on the stacks of their fibers. A copy poisons its place at once and lands
+ * when its group is waited for: a wait that is missing, and a copy into what is still being
+ * read, both show.
  */
 #include "races.h"
 

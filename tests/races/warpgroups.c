@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of kernels/common/wgmma_gpu.h for roles that run side by side, by what the PTX ISA
- * says; products.c has those that multiply. A copy poisons its place at once and lands between two
- * rounds, later ones sometimes before earlier ones; a store reads when it is waited for. So what
- * is read before it is there, or written while it is still read, is wrong or reported. The
- * blocks of a cluster are at work at once, each with shared memory of its own, which only
- * these words read and write; its addresses start at 0.
+ * The words of kernels/common/wgmma_gpu.kernel.h for roles that run side by side, by what the
+ * PTX ISA says; products.c has those that multiply. A copy poisons its place at once and lands
+ * between two rounds, later ones sometimes before earlier ones; a store reads when it is waited
+ * for. So what is read before it is there, or written while it is still read, is wrong or
+ * reported. The blocks of a cluster are at work at once, each with shared memory of its own,
+ * which only these words read and write; its addresses start at 0.
  */
 #include "races.h"
 

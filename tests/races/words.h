@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What stands in front of every body that the stand-in compiles (OpenCL C, not the host's): the
- * words of kernels/common that CUDA alone has, those of a warp (team.h), of tensor cores
- * (mma_gpu.h) and of warpgroups (wgmma_gpu.h), as functions of the stand-in. Copies, products and
- * stores are under way until they are waited for, and the roles of a body run side by side. Only
- * names; the functions are in words.c, tensor.c, warpgroups.c and products.c, and what they mean is
- * said in those headers.
+ * words of kernels/common that CUDA alone has, those of a warp (team.kernel.h), of tensor cores
+ * (mma_gpu.kernel.h) and of warpgroups (wgmma_gpu.kernel.h), as functions of the stand-in.
+ * Copies, products and stores are under way until they are waited for, and the roles of a body
+ * run side by side. Only names; the functions are in words.c, tensor.c, warpgroups.c and
+ * products.c, and what they mean is said in those headers.
  */
 #ifndef OPTUNE_TESTS_RACES_WORDS_H
 #define OPTUNE_TESTS_RACES_WORDS_H

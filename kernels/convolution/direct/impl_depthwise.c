@@ -109,7 +109,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "ROWS", rows);
     optune_plan_define(plan, module, "UNROLL_KH",
                        optune_config_bool(config, "unroll_kh") ? s.kh : 1);
-    /* Only the transposition of kernels/matmul/gemm.h is used. */
+    /* Only the transposition of kernels/matmul/gemm.kernel.h is used. */
     optune_plan_define(plan, module, "GEMM_MR", 1);
     optune_plan_define(plan, module, "GEMM_NV", 1);
 

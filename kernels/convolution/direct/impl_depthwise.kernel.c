@@ -8,7 +8,7 @@
  * nothing is padded or tested while computing. Rows are clipped at run time. An input vector is
  * loaded once for all the taps and rows of the tile that it meets.
  */
-#include "kernels/convolution/planes.h"
+#include "kernels/convolution/planes.kernel.h"
 
 #define TAPS (KH * KW)
 #define VECS CEIL_DIV(CO, VLEN)

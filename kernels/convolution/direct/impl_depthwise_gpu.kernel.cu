@@ -6,7 +6,7 @@
  */
 #define RY KH
 #define RX KW
-#include "kernels/convolution/direct/direct_gpu.h"
+#include "kernels/convolution/direct/direct_gpu.kernel.h"
 
 #define TAPS (KH * KW)
 #define IN_TILE (CHANNELS * IN_H * IN_W)

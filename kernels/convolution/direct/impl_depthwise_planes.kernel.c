@@ -4,11 +4,12 @@
  * ROWS output rows of a band, PITCH (columns of a phase), BAND (elements of a thread's band),
  * CHUNKS (parts of the planes that are tasks).
  *
- * The one idea: a band has SW phases, phase p holding the padded columns p, p + SW, p + 2 SW ...
- * of every row; so the column that tap kw of output ox needs is number ox + kw * DW / SW of
- * phase kw * DW % SW, and neighbours in the output are neighbours in a phase, whatever the stride.
+ * The one idea: a band has SW phases, phase p holding the padded columns p, p + SW, p + 2 SW
+ * ... of every row; so the column that tap kw of output ox needs is number ox + kw * DW / SW of
+ * phase kw * DW % SW, and neighbours in the output are neighbours in a phase, whatever the
+ * stride.
  */
-#include "kernels/common/epilogue.h"
+#include "kernels/common/epilogue.kernel.h"
 
 #define FAR_ROW ((KH - 1) * DH)
 #define IN_ROWS(rows) (((rows)-1) * SH + FAR_ROW + 1)

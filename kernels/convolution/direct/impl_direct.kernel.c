@@ -2,18 +2,18 @@
 /*
  * Direct convolution with packed weights and a register tile; the body behind several rows.
  *
- * The tile is TH rows x TW columns of output pixels times OV vectors of output channels. It stays
- * in registers while input channels, kernel rows and kernel columns pass by: each step loads OV
- * weight vectors and broadcasts one input element per pixel. Whatever the layouts, only the
- * strides of the broadcast and the final store differ.
+ * The tile is TH rows x TW columns of output pixels times OV vectors of output channels. It
+ * stays in registers while input channels, kernel rows and kernel columns pass by: each step
+ * loads OV weight vectors and broadcasts one input element per pixel. Whatever the layouts,
+ * only the strides of the broadcast and the final store differ.
  *
  * Padding is clipped (COPY 0: tiles touching an edge are compiled apart, with the taps outside
- * left out) or made real in a small copy of the rows in work (COPY 1). Beside the shape the plan
- * defines: LANES, OV, TH, TW, ICI (input channels of an innermost weight block), ICO_CHUNK (such
- * blocks of a chunk), OT_CHUNK (channel tiles of a chunk), OHB (output rows of a block), COPY,
- * UNROLL_IC, UNROLL_KW (where no edge is near; there all columns are unrolled), PREFETCH.
+ * left out) or made real in a small copy of the rows in work (COPY 1). Beside the shape the
+ * plan defines: LANES, OV, TH, TW, ICI (input channels of an innermost weight block), ICO_CHUNK
+ * (such blocks of a chunk), OT_CHUNK (channel tiles of a chunk), OHB (output rows of a block),
+ * COPY, UNROLL_IC, UNROLL_KW (where no edge is near; there all columns are unrolled), PREFETCH.
  */
-#include "kernels/convolution/direct/lanes.h"
+#include "kernels/convolution/direct/lanes.kernel.h"
 
 #define OCT (OV * LANES)           /* output channels of a tile */
 #define OT CEIL_DIV(CO_G, OCT)     /* tiles of a group */

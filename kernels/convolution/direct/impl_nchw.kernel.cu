@@ -6,7 +6,7 @@
  * threads apart. The block's part of the input and of the weight for RC channels by RY by RX
  * taps is staged in shared memory, once for each of the RCO * RYO * RXO outer steps.
  */
-#include "kernels/convolution/direct/direct_gpu.h"
+#include "kernels/convolution/direct/direct_gpu.kernel.h"
 
 #define IN_TILE (RC * IN_H * IN_W)
 #define W_TILE (BF * RC * RY * RX)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_transpose_gemm.cpu. Macros from the plan: the shape, BLOCK (output channels at a time),
- * PRODUCT (elements of their product), MEMORY (of a thread: the product and a panel), the tile of
- * kernels/matmul/gemm.h.
+ * conv2d_transpose_gemm.cpu. Macros from the plan: the shape, BLOCK (output channels at a
+ * time), PRODUCT (elements of their product), MEMORY (of a thread: the product and a panel),
+ * the tile of kernels/matmul/gemm.kernel.h.
  *
  * The one idea: for one group, weight is a matrix [CI_G][CO_G * KH * KW] and an image a matrix
  * [CI_G][H * W], both read in place: the product has for every output channel and tap a plane
  * of H x W, which lands SH, SW apart in the output.
  */
-#include "kernels/matmul/gemm.h"
+#include "kernels/matmul/gemm.kernel.h"
 
 #define PIXELS ((i64)H * W)
 #define TAPS (KH * KW)

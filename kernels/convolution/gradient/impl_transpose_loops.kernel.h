@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d_transpose, generic: an item is an element of the output, which gathers. */
-#include "kernels/common/generic_body.h"
+#include "kernels/common/generic_body.kernel.h"
 
 typedef struct convolution {
     i64 n, ci, h, w, co_g, kh, kw, oh, ow;

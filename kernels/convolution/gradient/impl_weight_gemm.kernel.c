@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_backward_weight_gemm.cpu. Macros from the plan: the shape, KC (output pixels at a time),
- * MEMORY (of a thread), the tile of kernels/matmul/gemm.h.
+ * conv2d_backward_weight_gemm.cpu. Macros from the plan: the shape, KC (output pixels at a
+ * time), MEMORY (of a thread), the tile of kernels/matmul/gemm.kernel.h.
  *
- * The one idea: for one group the result is a matrix [CO_G][CI_G * KH * KW] and an image's gradient
- * a matrix [CO_G][OH * OW], read in place. The other factor has a column for each element of a
- * kernel: the data as that element saw it, gathered row by row and transposed into a panel.
+ * The one idea: for one group the result is a matrix [CO_G][CI_G * KH * KW] and an image's
+ * gradient a matrix [CO_G][OH * OW], read in place. The other factor has a column for each
+ * element of a kernel: the data as that element saw it, gathered row by row and transposed into
+ * a panel.
  */
-#include "kernels/matmul/gemm.h"
+#include "kernels/matmul/gemm.kernel.h"
 
 #define PIXELS ((i64)OH * OW)
 #define COLS ((i64)CI_G * KH * KW)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d_implicit_gemm_mma.cuda: a product by the tensor-core tile of
- * kernels/matmul/gpu/mma_tile_gpu.h. Rows are the output channels of one group, columns the pixels
- * of all images, the depth its taps and, innermost, its channels. Macros beside the tile's: the
- * shape, ELEM SIZE OUT ROUND as for dense, DEPTH (elements in KB), CI_PAD (channels in whole
- * chunks of 16 bytes), CO_PAD, TILES (of depth), SPLITS, GROUP, INDEX, FLAT.
+ * kernels/matmul/gpu/mma_tile_gpu.kernel.h. Rows are the output channels of one group, columns
+ * the pixels of all images, the depth its taps and, innermost, its channels. Macros beside the
+ * tile's: the shape, ELEM SIZE OUT ROUND as for dense, DEPTH (elements in KB), CI_PAD (channels
+ * in whole chunks of 16 bytes), CO_PAD, TILES (of depth), SPLITS, GROUP, INDEX, FLAT.
  *
  * The one idea: copies go by 16 bytes, so channels have to be innermost. A stage in front turns
  * the planes of the input over, with channels padded by zeros; then a chunk lies in one tap,
@@ -21,10 +21,10 @@
 #endif
 #undef TF32
 #define TF32 0
-#include "kernels/matmul/gpu/mma_tile_gpu.h"
+#include "kernels/matmul/gpu/mma_tile_gpu.kernel.h"
 #define TRANSPOSED 0
 #define WEIGHT_GRADIENT 0
-#include "kernels/convolution/implicit/pixels_gpu.h"
+#include "kernels/convolution/implicit/pixels_gpu.kernel.h"
 
 #define CHANNELS (GROUPS * CI_PAD) /* of a pixel of the turned input */
 #define CHUNKS (KB / 16)

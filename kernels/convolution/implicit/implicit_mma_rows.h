@@ -22,25 +22,10 @@ static inline int64_t implicit_mma_channels(const optune_call *call, const conv2
     return host_ceil(s->ci_g, each) * each;
 }
 
-static inline matmul_gpu implicit_mma_product(const optune_call *call, const conv2d_shape *s)
-{
-    return (matmul_gpu){
-        .b = s->groups,
-        .m = s->co_g,
-        .n = s->n * s->oh * s->ow,
-        .k = implicit_mma_channels(call, s) * s->kh * s->kw,
-    };
-}
+matmul_gpu implicit_mma_product(const optune_call *call, const conv2d_shape *s);
 
 /* Relay's condition, with the pixels where it has the batch: they, the channels of a group and its
  * output channels fall into fragments. */
-static inline bool implicit_mma_divides(const optune_task *task, char *why)
-{
-    conv2d_shape s;
-    if (!conv2d_shape_of(task->call, &s))
-        return optune_refuse(why, "needs constant shapes");
-    const matmul_gpu p = {.m = s.co_g, .n = s.n * s.oh * s.ow, .k = s.ci_g};
-    return matmul_gpu_mma_divides(&p, why);
-}
+bool implicit_mma_divides(const optune_task *task, char *why);
 
 #endif

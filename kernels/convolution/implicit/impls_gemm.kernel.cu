@@ -2,10 +2,10 @@
 /*
  * Convolution as a product whose left operand is never stored (bodies of conv2d and of its two
  * gradients): rows are pixels of the output over all images, M = N * OH * OW, columns the
- * output channels of one group, the depth its taps and input channels. Macros from the plan: the
- * shape, the register tile of kernels/matmul/gpu/tile_gpu.h, CI_PAD (channels of a tap in the
- * depth), DEPTH, CO_PAD, SPLIT (parts of the depth, each a block of its own), VA (pixels
- * fetched at once), INDEX; TRANSPOSED and WEIGHT_GRADIENT of pixels_gpu.h.
+ * output channels of one group, the depth its taps and input channels. Macros from the plan:
+ * the shape, the register tile of kernels/matmul/gpu/tile_gpu.kernel.h, CI_PAD (channels of a
+ * tap in the depth), DEPTH, CO_PAD, SPLIT (parts of the depth, each a block of its own), VA
+ * (pixels fetched at once), INDEX; TRANSPOSED and WEIGHT_GRADIENT of pixels_gpu.kernel.h.
  *
  * The one idea: the depth runs tap by tap, channels innermost, and weights are packed that way.
  * So a thread, whose pixels never change, finds for each tap where they look, once, and then
@@ -14,12 +14,13 @@
  *
  *   packed [group][DEPTH][CO_PAD]      partial [SPLIT][the output]
  *
- * What lies in the padding, behind the last pixel and behind the last channel is staged as zero.
+ * What lies in the padding, behind the last pixel and behind the last channel is staged as
+ * zero.
  */
 #define LDA BM
 #define LDB BN
-#include "kernels/matmul/gpu/tile_stage_gpu.h"
-#include "kernels/convolution/implicit/pixels_gpu.h"
+#include "kernels/matmul/gpu/tile_stage_gpu.kernel.h"
+#include "kernels/convolution/implicit/pixels_gpu.kernel.h"
 
 #if WEIGHT_GRADIENT /* images are input channels of a group, channels are images */
 #define IMAGE_STEP PLANE_IN

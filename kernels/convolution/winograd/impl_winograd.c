@@ -9,7 +9,7 @@
  */
 #include <math.h>
 
-#include "kernels/convolution/winograd/winograd_error.h"
+#include "kernels/convolution/winograd/winograd_cpu.h"
 
 typedef struct sizes {
     int64_t lanes, points, all_rows, cols, tiles, panels, chunks;
@@ -322,37 +322,18 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const sizes z = sizes_with(task, &s, config);
-    const int module = optune_plan_module(plan);
-    conv2d_define(plan, module, &s);
-    conv2d_light(plan, module);
-    const struct {
-        const char *macro, *knob;
-    } table[] = {
+    static const winograd_knob knobs[] = {
         {"TILE_H", "tile_h"},  {"TILE_W", "tile_w"},       {"ROWS", "block_rows"},
         {"GEMM_MR", "tile_p"}, {"GEMM_NV", "tile_co"},     {"CHUNK", "chunk_co"},
         {"GEMM_KU", "unroll"}, {"GEMM_AHEAD", "prefetch"},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, module, table[i].macro,
-                           optune_config_int(config, table[i].knob));
+    const int module = winograd_module(plan, &s, config, knobs, sizeof knobs / sizeof knobs[0]);
     optune_plan_define(plan, module, "SPLIT_BLOCKS", z.split_blocks);
-
-    const int64_t elem = conv2d_elem(&s);
-    const optune_arg u = conv2d_pack(task, plan, module, "transform_weight", z.u);
-    const int v = optune_plan_scratch(plan, "inputs",
-                                      z.v * elem * (z.split_blocks ? z.threads : 1), false);
-    const int m = optune_plan_scratch(plan, "products", z.m * elem * z.threads, false);
-    const int band = optune_plan_scratch(plan, "bands", z.band * elem * z.threads, false);
-    conv2d_finish(
-        task, plan,
-        &(optune_stage){
-            .phase = OPTUNE_TIMED,
-            .module = module,
-            .function = "winograd",
-            .n_args = 6,
-            .arg = {optune_input_arg(CONV2D_DATA), u, optune_output_arg(0),
-                    optune_scratch_arg(v), optune_scratch_arg(m), optune_scratch_arg(band)},
-        });
+    winograd_stages(task, plan, module, &s, "winograd",
+                    &(winograd_scratch){.weights = z.u,
+                                        .inputs = z.v * (z.split_blocks ? z.threads : 1),
+                                        .products = z.m * z.threads,
+                                        .bands = z.band * z.threads});
 }
 
 OPTUNE_IMPL(convolution_winograd, winograd) = {

@@ -15,8 +15,8 @@
  * Algorithm: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016; the
  * matrices are derived from the interpolation points as Toom and Cook do.
  */
-#include "kernels/convolution/planes.h"
-#include "kernels/convolution/winograd/winograd_points.h"
+#include "kernels/convolution/planes.kernel.h"
+#include "kernels/convolution/winograd/winograd_points.kernel.h"
 
 /* Points, and as many inputs, of a tile in each direction. */
 #define AH (SH == 1 ? TILE_H + 2 : 2 * TILE_H + 1)
@@ -62,11 +62,11 @@
 /* ---- one-dimensional transforms ---------------------------------------------------------- */
 
 /* Stride 2 sees two sequences: the even inputs with two weights, by F(2,2) at 0, 1 and infinity
- * or F(4,2) at 0, 1, -1, 2 and infinity, and the odd inputs with one weight, as they are. A tile
- * of 1 is no transform at all.
+ * or F(4,2) at 0, 1, -1, 2 and infinity, and the odd inputs with one weight, as they are. A
+ * tile of 1 is no transform at all.
  *
- * Tiles of 7, for rows of 7, 14, 28 ..., interpolate at pairs of points +-x and infinity: F(7,3)
- * at four pairs, F(7,2) at three and 0. */
+ * Tiles of 7, for rows of 7, 14, 28 ..., interpolate at pairs of points +-x and infinity:
+ * F(7,3) at four pairs, F(7,2) at three and 0. */
 INLINE DTYPE pair(const int stride, const int i)
 {
     return stride == 2 ? PAIR_2(i) : PAIR_1(i);

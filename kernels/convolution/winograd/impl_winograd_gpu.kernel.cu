@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Winograd in four stages: weights and tiles of the input to their values at the points, a product
- * for each point by the register tile of kernels/matmul/gpu/tile_gpu.h, and back. Macros from
- * the plan: the shape, the register tile, TILE (outputs of a tile in each direction, 2 or 4),
- * CI_PAD, CO_PAD and P_PAD (whole tiles of the products), FLAT (threads of the other stages),
- * INDEX.
+ * Winograd in four stages: weights and tiles of the input to their values at the points, a
+ * product for each point by the register tile of kernels/matmul/gpu/tile_gpu.kernel.h, and
+ * back. Macros from the plan: the shape, the register tile, TILE (outputs of a tile in each
+ * direction, 2 or 4), CI_PAD, CO_PAD and P_PAD (whole tiles of the products), FLAT (threads of
+ * the other stages), INDEX.
  *
  *   U [point][CI_PAD][CO_PAD]    V [point][CI_PAD][P_PAD]    M [point][CO_PAD][P_PAD]
  *
- * The one idea: everything between the stages is padded to whole blocks with zeros that nobody ever
- * overwrites, so the products have no edges, and neighbouring threads are neighbouring tiles.
+ * The one idea: everything between the stages is padded to whole blocks with zeros that nobody
+ * ever overwrites, so the products have no edges, and neighbouring threads are neighbouring
+ * tiles.
  */
 #define LDA BM
 #define LDB BN
-#include "kernels/matmul/gpu/tile_stage_gpu.h"
+#include "kernels/matmul/gpu/tile_stage_gpu.kernel.h"
 
 typedef DTYPE vec;
-#include "kernels/convolution/winograd/winograd_points.h"
+#include "kernels/convolution/winograd/winograd_points.kernel.h"
 
 #define SIDE (TILE + 2)
 #define POINTS (SIDE * SIDE)
@@ -25,8 +26,8 @@ typedef DTYPE vec;
 #define P ((INDEX)N * TILES_Y * TILES_X)
 #define SHARED_TILE (BK * (BM + BN))
 
-/* The transform of columns, then of rows, in place of a 2-D one: t = F a F'. `count` of them in,
- * `points` out. */
+/* The transform of columns, then of rows, in place of a 2-D one: t = F a F'. `count` of them
+ * in, `points` out. */
 #define TWICE(f, from, in, to, out)                                                            \
     {                                                                                          \
         DTYPE half_way[out][in], column[in], done[out];                                        \

@@ -5,7 +5,7 @@
  * kernel's rows join them in one reduction, and the transforms stay cheap. A 7x7 kernel of
  * stride 2 takes 13 products for 4 outputs instead of 28.
  */
-#include "kernels/convolution/winograd/winograd_error.h"
+#include "kernels/convolution/winograd/winograd_cpu.h"
 
 enum { MOST_POINTS = 9 };
 
@@ -171,42 +171,16 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const sizes z = sizes_of(task, &s, config);
-    const int module = optune_plan_module(plan);
-    conv2d_define(plan, module, &s);
-    conv2d_light(plan, module);
-    const struct {
-        const char *macro, *knob;
-    } table[] = {
+    static const winograd_knob knobs[] = {
         {"TILE", "tile"},       {"ROWS", "block_rows"}, {"GEMM_MR", "tile_q"},
         {"GEMM_NV", "tile_co"}, {"GEMM_KU", "unroll"},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, module, table[i].macro,
-                           optune_config_int(config, table[i].knob));
-
-    const int64_t elem = conv2d_elem(&s);
-    const int u = optune_plan_scratch(plan, "weights", z.u * elem,
-                                      task->call->input[CONV2D_WEIGHT].is_const);
-    const int v = optune_plan_scratch(plan, "inputs", z.v * elem * z.threads, false);
-    const int m = optune_plan_scratch(plan, "products", z.m * elem * z.threads, false);
-    const int band = optune_plan_scratch(plan, "bands", z.band * elem * z.threads, false);
-    optune_plan_stage(plan, &(optune_stage){
-                                .phase = conv2d_weight_phase(task->call),
-                                .module = module,
-                                .function = "transform_weight",
-                                .n_args = 2,
-                                .arg = {optune_input_arg(CONV2D_WEIGHT), optune_scratch_arg(u)},
-                            });
-    conv2d_finish(
-        task, plan,
-        &(optune_stage){
-            .phase = OPTUNE_TIMED,
-            .module = module,
-            .function = "winograd_rows",
-            .n_args = 6,
-            .arg = {optune_input_arg(CONV2D_DATA), optune_scratch_arg(u), optune_output_arg(0),
-                    optune_scratch_arg(v), optune_scratch_arg(m), optune_scratch_arg(band)},
-        });
+    const int module = winograd_module(plan, &s, config, knobs, sizeof knobs / sizeof knobs[0]);
+    winograd_stages(task, plan, module, &s, "winograd_rows",
+                    &(winograd_scratch){.weights = z.u,
+                                        .inputs = z.v * z.threads,
+                                        .products = z.m * z.threads,
+                                        .bands = z.band * z.threads});
 }
 
 OPTUNE_IMPL(convolution_winograd, winograd_rows) = {

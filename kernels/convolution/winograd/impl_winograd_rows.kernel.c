@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_winograd_rows.cpu: fewer multiplications along rows only, for kernels of any size over few
- * input channels. Macros from the plan: the shape, TILE (outputs of a tile, in a row), ROWS
+ * conv2d_winograd_rows.cpu: fewer multiplications along rows only, for kernels of any size over
+ * few input channels. Macros from the plan: the shape, TILE (outputs of a tile, in a row), ROWS
  * (output rows of a block), GEMM_MR GEMM_NV GEMM_KU GEMM_AHEAD (the register tile of the
- * products: tiles of a row by vectors of output channels). It never runs along columns: with few
- * channels the transforms back would cost more than they save.
+ * products: tiles of a row by vectors of output channels). It never runs along columns: with
+ * few channels the transforms back would cost more than they save.
  *
  * The one idea: F(TILE, taps) takes one product at each of TILE + taps - 1 points, and what its
  * transform back does depends on the points alone. So kernel rows, input channels and, with a
- * stride of 2, the even and the odd taps (two convolutions of stride 1) are all summed up at the
- * points before anything is transformed back; the odd ones, fewer, use the first points only.
+ * stride of 2, the even and the odd taps (two convolutions of stride 1) are all summed up at
+ * the points before anything is transformed back; the odd ones, fewer, use the first points
+ * only.
  *
  *   V [point][input row][part][CI][QP]    U [panel][point][KH][part][CI][GEMM_NR]
  *   M [point][tile of a row][GEMM_NR]
@@ -19,8 +20,8 @@
  * Algorithm: Toom and Cook, transposed as in Winograd, "Arithmetic Complexity of Computations",
  * 1980. Point 0 is infinity.
  */
-#include "kernels/convolution/planes.h"
-#include "kernels/convolution/winograd/winograd_numbers.h"
+#include "kernels/convolution/planes.kernel.h"
+#include "kernels/convolution/winograd/winograd_numbers.shared.h"
 
 #define PARTS SW /* taps and inputs of each residue of the stride */
 #define TAPS(p) ((KW - (p) + SW - 1) / SW)

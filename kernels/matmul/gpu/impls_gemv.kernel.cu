@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The product of few rows with a matrix, in GPU bodies: out[b][m][n] = sum over k of x[b](m, k) *
- * y[b](n, k), plus bias[n], where both operands lie row by row. Nothing is used often enough to be
- * staged: it is as fast as y is read.
+ * The product of few rows with a matrix, in GPU bodies: out[b][m][n] = sum over k of x[b](m, k)
+ * * y[b](n, k), plus bias[n], where both operands lie row by row. Nothing is used often enough
+ * to be staged: it is as fast as y is read.
  *
  * A block is TEAMS teams of LANES threads. A team computes EACH_M rows of EACH_N columns: its
  * threads walk along the depth side by side, VX elements at a time and DEEP of these under way,
  * and their sums meet at the end. SPLITS blocks may share the depth
- * (kernels/matmul/gpu/splits_gpu.h). Teams beyond the edge compute the last row or column once
- * more and store nothing. Macros as in kernels/matmul/gpu/matmul_gpu.h.
+ * (kernels/matmul/gpu/splits_gpu.kernel.h). Teams beyond the edge compute the last row or
+ * column once more and store nothing. Macros as in kernels/matmul/gpu/matmul_gpu.h.
  */
-#include "kernels/matmul/gpu/product_gpu.h"
-#include "kernels/common/team.h"
+#include "kernels/matmul/gpu/product_gpu.kernel.h"
+#include "kernels/common/team.kernel.h"
 
 #define ALL (TEAMS * LANES) /* threads of a block */
 #define SUMS (EACH_M * EACH_N)
@@ -94,5 +94,5 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
 }
 
 #if SPLITS > 1
-#include "kernels/matmul/gpu/splits_gpu.h"
+#include "kernels/matmul/gpu/splits_gpu.kernel.h"
 #endif

@@ -10,12 +10,12 @@
  * and vanish. Rows that are not of 16 aligned bytes are copied in pieces of COPY bytes, below 4
  * through registers.
  *
- * Macros beside the tile's and those of kernels/matmul/gpu/product_gpu.h: N K A_SHARED B_SHARED
- * (one matrix for all batches), ELEM, SIZE of it, DEPTH (elements in KB), COPY, GROUP, OUT,
- * ROUND, INDEX. Blocks beyond the batches and rows that come at run time do nothing.
+ * Macros beside the tile's and those of kernels/matmul/gpu/product_gpu.kernel.h: N K A_SHARED
+ * B_SHARED (one matrix for all batches), ELEM, SIZE of it, DEPTH (elements in KB), COPY, GROUP,
+ * OUT, ROUND, INDEX. Blocks beyond the batches and rows that come at run time do nothing.
  */
-#include "kernels/matmul/gpu/mma_tile_gpu.h"
-#include "kernels/matmul/gpu/product_gpu.h"
+#include "kernels/matmul/gpu/mma_tile_gpu.kernel.h"
+#include "kernels/matmul/gpu/product_gpu.kernel.h"
 
 #define ALL_ROWS ((INDEX)ROWS)
 #define BLOCKS_N CEIL_DIV(N, BN)

@@ -4,21 +4,21 @@
  * bias[n]. dense and batch_matmul, large products and those of few rows share it;
  * kernels/matmul/gpu/matmul_gpu.h writes its macros and is where they are told.
  *
- * A block computes BM x BN of one batch by the register tile of kernels/matmul/gpu/tile_gpu.h.
- * Tiles of both operands lie in shared memory, depth first; the next ones travel through
- * registers while these are used. An operand that lies depth by depth already (X_ALONG) is
- * fetched and stored in vectors; one that lies row by row is turned on its way, and SKEW places
- * more for each vector of depth let the threads of a warp, who hold a few rows at several
- * depths, store into different banks. Within a warp the threads form LX x LY, so that it reads
- * few different words of a tile.
+ * A block computes BM x BN of one batch by the register tile of
+ * kernels/matmul/gpu/tile_gpu.kernel.h. Tiles of both operands lie in shared memory, depth
+ * first; the next ones travel through registers while these are used. An operand that lies
+ * depth by depth already (X_ALONG) is fetched and stored in vectors; one that lies row by row
+ * is turned on its way, and SKEW places more for each vector of depth let the threads of a
+ * warp, who hold a few rows at several depths, store into different banks. Within a warp the
+ * threads form LX x LY, so that it reads few different words of a tile.
  *
  * Depth is shared where outputs are few: SLICES groups of a block's threads take a part of each
  * tile and their sums meet in shared memory; SPLITS blocks take a part of all tiles and
- * kernels/common/ splits_gpu.h adds up what they leave. Edges: what lies outside is staged as
- * zero and never stored; where a shape divides, the conditions are constants and vanish. A
- * block without rows (ROWS at run time) takes no step, but comes by every barrier.
+ * kernels/common/ splits_gpu.kernel.h adds up what they leave. Edges: what lies outside is
+ * staged as zero and never stored; where a shape divides, the conditions are constants and
+ * vanish. A block without rows (ROWS at run time) takes no step, but comes by every barrier.
  */
-#include "kernels/matmul/gpu/product_gpu.h"
+#include "kernels/matmul/gpu/product_gpu.kernel.h"
 
 #define X_SKEW (X_ALONG ? 0 : SKEW_OF(VX))
 #define Y_SKEW (Y_ALONG ? 0 : SKEW_OF(VY))
@@ -26,7 +26,7 @@
 #define TILE_A_AT(k) ((k)*BM + (k) / VX * X_SKEW)
 #define TILE_B_AT(k) ((k)*BN + (k) / VY * Y_SKEW)
 #define TILE_DEPTH (BK / SLICES)
-#include "kernels/matmul/gpu/tile_gpu.h"
+#include "kernels/matmul/gpu/tile_gpu.kernel.h"
 
 #define ALL (THREADS * SLICES) /* threads of a block */
 #define X_TILE TILE_A_AT(BK)
@@ -41,8 +41,8 @@ VECTOR(vec_x, DTYPE, VX);
 VECTOR(vec_y, DTYPE, VY);
 VECTOR(vec_n, DTYPE, VN);
 
-/* One operand's macros: where a thread's first vector of a tile lies, and how far each next one.
- * `inner` counts along what is contiguous in memory. */
+/* One operand's macros: where a thread's first vector of a tile lies, and how far each next
+ * one. `inner` counts along what is contiguous in memory. */
 #define INNER(rows, along) ((along) ? (rows) : BK)
 #define FIRST_INNER(rows, along, w) (thread * (w) % INNER(rows, along))
 #define FIRST_OUTER(rows, along, w) (thread * (w) / INNER(rows, along))
@@ -195,5 +195,5 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
 }
 
 #if SPLITS > 1
-#include "kernels/matmul/gpu/splits_gpu.h"
+#include "kernels/matmul/gpu/splits_gpu.kernel.h"
 #endif

@@ -10,8 +10,8 @@
  * tiles of the output in bands of GROUP_M tiles along m, so that those at work share operands
  * in the L2 cache.
  *
- * The CLUSTER blocks of a cluster have tiles next to each other along m: each copies a slice of the
- * tile of y that they share into the shared memory of all.
+ * The CLUSTER blocks of a cluster have tiles next to each other along m: each copies a slice of
+ * the tile of y that they share into the shared memory of all.
  *
  * With BOXES the way out is that of the way in: by the copy engine from shared memory, where
  * rows of the output are multiples of 16 bytes; else every thread stores pairs of columns.
@@ -21,8 +21,8 @@
  * outputs, one from the other), BITS_OF (those of the output that a sum, or with HALVES two
  * become), BOXES, X_SHARED Y_SHARED (one matrix for all b), INDEX, BIAS.
  */
-#include "kernels/common/wgmma_gpu.h"
-#include "kernels/matmul/gpu/product_gpu.h"
+#include "kernels/common/wgmma_gpu.kernel.h"
+#include "kernels/matmul/gpu/product_gpu.kernel.h"
 
 #define THREADS (128 * (CONSUMERS + PRODUCER))
 #define PANEL (128 / ELEM)       /* elements of depth in a row of shared memory */
@@ -81,8 +81,8 @@ INLINE place place_of(int tile, int rank)
 #define COPY_Y(to, map, x, y, z, barrier) copy_box_3d(to, map, x, y, z, barrier)
 #endif
 
-/* One thread. Of y a block copies its slice into all blocks of the cluster, once none of them reads
- * what was there. */
+/* One thread. Of y a block copies its slice into all blocks of the cluster, once none of them
+ * reads what was there. */
 #define PRODUCE(r, p, step)                                                                    \
     {                                                                                          \
         mbarrier_wait(EMPTY((r).stage), (r).parity ^ 1);                                       \

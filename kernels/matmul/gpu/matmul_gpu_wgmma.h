@@ -5,9 +5,9 @@
  * (kernels/matmul/gpu/impls_wgmma.kernel.cu): whom it serves, its knobs, limits, tensor maps
  * and macros. Host code only.
  *
- * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first one.
- * With `persistent` there are as many blocks as multiprocessors, and each goes on to other tiles.
- * The blocks of a `cluster` share what they copy of the second operand.
+ * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first
+ * one. With `persistent` there are as many blocks as multiprocessors, and each goes on to other
+ * tiles. The blocks of a `cluster` share what they copy of the second operand.
  * `stores` is the way out: boxes by the copy engine, or pairs of columns by each thread.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_WGMMA_H
@@ -15,311 +15,28 @@
 
 #include "kernels/matmul/gpu/matmul_gpu.h"
 
-enum {
-    MATMUL_GPU_WGMMA_CORES = 132,   /* where a device does not tell: those of most of them */
-    MATMUL_GPU_WGMMA_ROW = 128,     /* bytes of depth in a row of shared memory */
-    MATMUL_GPU_WGMMA_SLACK = 1024,  /* WARPGROUP_SLACK of kernels/common/wgmma_gpu.h */
-    MATMUL_GPU_WGMMA_BARRIERS = 32, /* bytes of a stage's two */
-    MATMUL_GPU_WGMMA_OUT = 16384,   /* of a warpgroup's boxes on their way out */
-};
-
-typedef struct matmul_gpu_wgmma {
-    int64_t bm, bn, kb, stages, consumers, group, cluster;
-    bool producer, persistent, boxes;
-} matmul_gpu_wgmma;
-
-static inline matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config)
-{
-    return (matmul_gpu_wgmma){
-        .bm = optune_config_int(config, "block_m"),
-        .bn = optune_config_int(config, "block_n"),
-        .kb = optune_config_int(config, "block_k_bytes"),
-        .stages = optune_config_int(config, "stages"),
-        .consumers = optune_config_int(config, "consumers"),
-        .group = optune_config_int(config, "group_m"),
-        .cluster = optune_config_int(config, "cluster"),
-        .producer = strcmp(optune_config_word(config, "copies"), "warpgroup") == 0,
-        .persistent = optune_config_int(config, "persistent") != 0,
-        .boxes = strcmp(optune_config_word(config, "stores"), "boxes") == 0,
-    };
-}
-
-static inline void matmul_gpu_wgmma_space(optune_space *space)
-{
-    optune_space_ints(space, "block_m", 3, (const int64_t[]){64, 128, 256});
-    optune_space_ints(space, "block_n", 4, (const int64_t[]){64, 128, 192, 256});
-    optune_space_ints(space, "block_k_bytes", 2, (const int64_t[]){128, 256});
-    optune_space_ints(space, "stages", 6, (const int64_t[]){2, 3, 4, 5, 6, 8});
-    optune_space_ints(space, "consumers", 2, (const int64_t[]){1, 2});
-    optune_space_words(space, "copies", 2, (const char *const[]){"warpgroup", "thread"});
-    optune_space_ints(space, "group_m", 4, (const int64_t[]){4, 8, 16, 32});
-    optune_space_ints(space, "cluster", 2, (const int64_t[]){1, 2});
-    optune_space_ints(space, "persistent", 2, (const int64_t[]){0, 1});
-    optune_space_words(space, "stores", 2, (const char *const[]){"boxes", "pairs"});
-}
-
-/* ---- what it takes ----------------------------------------------------------------------- */
-
-/* What a product of these types is made of; `type` NULL: there is none. The names are macros of the
- * body. */
-typedef struct matmul_gpu_wgmma_kind {
-    const char *type, *sum, *out, *out_of, *sum_of, *bits_of;
-    int64_t element;
-} matmul_gpu_wgmma_kind;
-
-static inline matmul_gpu_wgmma_kind matmul_gpu_wgmma_kind_of(const optune_call *call)
-{
-    const optune_dtype in = call->input[0].type.dtype, out = call->output[0].dtype;
-    const bool wide = out.code == OPTUNE_DTYPE_FLOAT && out.bits == 32;
-    const bool half = in.bits == 16 && (wide || optune_dtype_equal(in, out));
-    matmul_gpu_wgmma_kind k = {
-        .sum = "float",
-        .out = "float",
-        .out_of = "",
-        .sum_of = "",
-        .bits_of = "FLOAT_BITS",
-        .element = in.bits / 8,
-    };
-    if (in.lanes != 1 || out.lanes != 1)
-        return k;
-    if (in.code == OPTUNE_DTYPE_INT && in.bits == 8 && out.code == OPTUNE_DTYPE_INT &&
-        out.bits == 32) {
-        k.type = "s8";
-        k.sum = k.out = "int";
-        k.bits_of = "(u32)";
-    } else if (in.code == OPTUNE_DTYPE_FLOAT && in.bits == 32 && wide) {
-        k.type = "tf32";
-    } else if (half && in.code == OPTUNE_DTYPE_FLOAT) {
-        k.type = "f16";
-        k.out_of = "half_of_float";
-        k.sum_of = "float_of_half";
-    } else if (half && in.code == OPTUNE_DTYPE_BFLOAT) {
-        k.type = "bf16";
-        k.out_of = "bfloat_of_float";
-        k.sum_of = "float_of_bfloat";
-    }
-    if (half && wide) {
-        k.out_of = k.sum_of = "";
-    } else if (half) {
-        k.out = "u16";
-        k.bits_of = in.code == OPTUNE_DTYPE_BFLOAT ? "bfloats_of_floats" : "halves_of_floats";
-    }
-    return k;
-}
+void matmul_gpu_wgmma_space(optune_space *space);
 
 /* Compute capability 9.0 alone has these instructions: they are in no later one. */
-static inline bool matmul_gpu_wgmma_applies(const optune_task *task, const matmul_gpu *p,
-                                            char *why)
-{
-    if (!gpu_is_cuda(task, 90, why))
-        return false;
-    if (task->device->cc_major != 9 || task->device->cc_minor != 0)
-        return optune_refuse(why, "its instructions are those of compute capability 9.0 alone");
-    const matmul_gpu_wgmma_kind kind = matmul_gpu_wgmma_kind_of(task->call);
-    if (!kind.type)
-        return optune_refuse(why, "needs float16, bfloat16, int8, or float32 as tf32");
-    if (strcmp(kind.type, "tf32") == 0 &&
-        strcmp(optune_call_word(task->call, "math"), "tf32") != 0)
-        return optune_refuse(why, "float32 needs math=tf32");
-    if (p->b < 1 || p->m < 1 || p->n < 1 || p->k < 1)
-        return optune_refuse(why, "needs dimensions of at least 1");
-    if (p->x_along || p->y_along)
-        return optune_refuse(why, "needs operands whose rows lie along the depth");
-    return p->k * kind.element % 16 == 0 ||
-           optune_refuse(why, "needs rows of a multiple of 16 bytes");
-}
+bool matmul_gpu_wgmma_applies(const optune_task *task, const matmul_gpu *p, char *why);
 
-/* ---- limits ------------------------------------------------------------------------------ */
+bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
+                            const optune_config *config, char *why);
 
-static inline int64_t matmul_gpu_wgmma_cores(const optune_task *task)
-{
-    return task->device->cores > 0 ? task->device->cores : MATMUL_GPU_WGMMA_CORES;
-}
-
-static inline int64_t matmul_gpu_wgmma_tiles(const matmul_gpu *p, const matmul_gpu_wgmma *w)
-{
-    return p->b * host_ceil(p->m, w->bm * w->cluster) * host_ceil(p->n, w->bn) * w->cluster;
-}
-
-/* Whole clusters of them. */
-static inline int64_t matmul_gpu_wgmma_blocks(const optune_task *task, const matmul_gpu *p,
-                                              const matmul_gpu_wgmma *w)
-{
-    const int64_t tiles = matmul_gpu_wgmma_tiles(p, w), cores = matmul_gpu_wgmma_cores(task);
-    const int64_t together = cores < w->cluster ? w->cluster : cores / w->cluster * w->cluster;
-    return w->persistent ? host_min(tiles, together) : tiles;
-}
-
-static inline int64_t matmul_gpu_wgmma_shared(const matmul_gpu_wgmma *w)
-{
-    return MATMUL_GPU_WGMMA_SLACK + w->boxes * w->consumers * MATMUL_GPU_WGMMA_OUT +
-           w->stages * ((w->bm + w->bn) * w->kb + MATMUL_GPU_WGMMA_BARRIERS);
-}
-
-static inline bool matmul_gpu_wgmma_boxes_fit(const optune_task *task, const matmul_gpu *p)
-{
-    return p->n * (task->call->output[0].dtype.bits / 8) % 16 == 0;
-}
-
-/* A stage behind the last step of depth only helps a block that has another tile. */
-static inline bool matmul_gpu_wgmma_deep(const optune_task *task, const matmul_gpu *p,
-                                         const matmul_gpu_wgmma *w)
-{
-    const int64_t bytes = p->k * matmul_gpu_wgmma_kind_of(task->call).element;
-    return w->stages > 2 && !w->persistent && w->stages > host_ceil(bytes, w->kb) + 1;
-}
-
-static inline bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
-                                          const optune_config *config, char *why)
-{
-    const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
-    const int64_t block[3] = {128 * (w.consumers + w.producer), 1, 1};
-    const int64_t sums = w.bm / w.consumers * w.bn / 128;
-    if (w.bm % (64 * w.consumers) != 0)
-        return optune_refuse(why, "a warpgroup computes a multiple of 64 rows");
-    if ((w.bm > 64 && w.bm / 2 >= p->m) || (w.bn > 64 && w.bn - 64 >= p->n))
-        return optune_refuse(why, "a large part of the block lies outside the output");
-    if (matmul_gpu_wgmma_deep(task, p, &w))
-        return optune_refuse(why, "more stages than steps of depth");
-    if (w.boxes && !matmul_gpu_wgmma_boxes_fit(task, p))
-        return optune_refuse(why, "boxes need an output with rows of a multiple of 16 bytes");
-    if (w.cluster > 1 && !w.producer)
-        return optune_refuse(why, "clusters need a warpgroup that copies");
-    if (w.cluster > 1 && w.bm * (w.cluster - 1) >= p->m)
-        return optune_refuse(why, "a block of the cluster lies outside the output");
-    if (w.persistent && matmul_gpu_wgmma_tiles(p, &w) <= matmul_gpu_wgmma_cores(task))
-        return optune_refuse(why, "no block would have a second tile");
-    if (matmul_gpu_wgmma_tiles(p, &w) > INT32_MAX / 2)
-        return optune_refuse(why, "too many tiles");
-    /* Two warpgroups of sums beside one that copies get 232 registers each; others have 255. */
-    if (sums > 192)
-        return optune_refuse(why, "%" PRId64 " sums in a thread, at most 192", sums);
-    return gpu_fits(task, block, matmul_gpu_wgmma_shared(&w), 128, why);
-}
-
-/* 128 x 256 where that fills the device, less for smaller outputs; as many stages as there is room
- * for. */
-static inline void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
-                                             const optune_space *space, optune_config *config)
-{
-    const int64_t cores = matmul_gpu_wgmma_cores(task);
-    matmul_gpu_wgmma w = {
-        .bm = 128, .bn = 256, .kb = MATMUL_GPU_WGMMA_ROW, .stages = 6, .cluster = 1};
-    w.boxes = matmul_gpu_wgmma_boxes_fit(task, p);
-    while (w.bn > 64 && (matmul_gpu_wgmma_tiles(p, &w) < cores || w.bn - 64 >= p->n))
-        w.bn /= 2;
-    if (w.bm / 2 >= p->m || matmul_gpu_wgmma_tiles(p, &w) < cores)
-        w.bm = 64;
-    w.consumers = w.bm / 64;
-    w.persistent = matmul_gpu_wgmma_tiles(p, &w) > cores;
-    while (w.stages > 2 && (matmul_gpu_wgmma_shared(&w) > gpu_max_shared(task) ||
-                            matmul_gpu_wgmma_deep(task, p, &w)))
-        w.stages--;
-    optune_config_choose_int(config, space, "block_m", w.bm);
-    optune_config_choose_int(config, space, "block_n", w.bn);
-    optune_config_choose_int(config, space, "block_k_bytes", w.kb);
-    optune_config_choose_int(config, space, "stages", w.stages);
-    optune_config_choose_int(config, space, "consumers", w.consumers);
-    optune_config_choose_word(config, space, "copies", "warpgroup");
-    optune_config_choose_int(config, space, "group_m", 16);
-    optune_config_choose_int(config, space, "cluster", w.cluster);
-    optune_config_choose_int(config, space, "persistent", w.persistent);
-    optune_config_choose_word(config, space, "stores", w.boxes ? "boxes" : "pairs");
-}
+/* 128 x 256 where that fills the device, less for smaller outputs; as many stages as there is
+ * room for. */
+void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
+                               const optune_space *space, optune_config *config);
 
 /* ---- the plan ---------------------------------------------------------------------------- */
 
 /* A tensor [b or 1][rows][line]; boxes are of `box` rows and 128 bytes of a line. Only float32
  * is looked into on its way in: it is rounded. */
-static inline optune_arg matmul_gpu_wgmma_map(optune_plan *plan, const matmul_gpu *p,
-                                              optune_arg tensor, optune_dtype dtype,
-                                              int64_t rows, int64_t line, bool shared,
-                                              int64_t box)
-{
-    const int64_t element = dtype.bits / 8;
-    const bool tf32 = element == 4 && tensor.kind == OPTUNE_ARG_INPUT;
-    return optune_tensor_map_arg(optune_plan_tensor_map(
-        plan, &(optune_tensor_map){
-                  .tensor = tensor,
-                  .dtype = tf32 ? dtype : (optune_dtype){OPTUNE_DTYPE_UINT, dtype.bits, 1},
-                  .tf32 = tf32,
-                  .rank = 3,
-                  .swizzle = MATMUL_GPU_WGMMA_ROW,
-                  .dim = {line, rows, shared ? 1 : p->b},
-                  .stride = {0, line * element, rows * line * element},
-                  .box = {MATMUL_GPU_WGMMA_ROW / element, box, 1},
-              }));
-}
+optune_arg matmul_gpu_wgmma_map(optune_plan *plan, const matmul_gpu *p, optune_arg tensor,
+                                optune_dtype dtype, int64_t rows, int64_t line, bool shared,
+                                int64_t box);
 
-static inline void matmul_gpu_wgmma_define(const optune_task *task, optune_plan *plan, int m,
-                                           const matmul_gpu *p, const matmul_gpu_wgmma *w,
-                                           int64_t blocks)
-{
-    const matmul_gpu_wgmma_kind kind = matmul_gpu_wgmma_kind_of(task->call);
-    const struct {
-        const char *macro;
-        int64_t value;
-    } table[] = {
-        {"B", p->b},
-        {"M", p->m},
-        {"N", p->n},
-        {"K", p->k},
-        {"X_SHARED", p->x_shared},
-        {"Y_SHARED", p->y_shared},
-        {"BIAS", p->has_bias},
-        {"BM", w->bm},
-        {"BN", w->bn},
-        {"PANELS", w->kb / MATMUL_GPU_WGMMA_ROW},
-        {"STAGES", w->stages},
-        {"CONSUMERS", w->consumers},
-        {"PRODUCER", w->producer},
-        {"GROUP_M", w->group},
-        {"BLOCKS", blocks},
-        {"CLUSTER", w->cluster},
-        {"BOXES", w->boxes},
-        {"HALVES", task->call->output[0].dtype.bits == 16},
-        {"ELEM", kind.element},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, m, table[i].macro, table[i].value);
-    optune_plan_define_text(plan, m, "TYPE", kind.type);
-    optune_plan_define_text(plan, m, "SUM", kind.sum);
-    optune_plan_define_text(plan, m, "OUT", kind.out);
-    optune_plan_define_text(plan, m, "OUT_OF", kind.out_of);
-    optune_plan_define_text(plan, m, "SUM_OF", kind.sum_of);
-    optune_plan_define_text(plan, m, "BITS_OF", kind.bits_of);
-    optune_plan_define_text(plan, m, "INDEX",
-                            matmul_gpu_outputs(p) > INT32_MAX / 2 ? "i64" : "int");
-}
-
-static inline void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_gpu *p,
-                                         const optune_config *config, optune_plan *plan)
-{
-    const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
-    const int64_t blocks = matmul_gpu_wgmma_blocks(task, p, &w);
-    const int m = optune_plan_module(plan);
-    matmul_gpu_wgmma_define(task, plan, m, p, &w, blocks);
-    const optune_arg x = optune_input_arg(0), y = optune_input_arg(1),
-                     out = optune_output_arg(0);
-    const optune_dtype in = task->call->input[0].type.dtype;
-    const optune_dtype to = task->call->output[0].dtype;
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = m,
-        .function = "product",
-        .n_args = 3,
-        .arg = {matmul_gpu_wgmma_map(plan, p, x, in, p->m, p->k, p->x_shared, w.bm),
-                matmul_gpu_wgmma_map(plan, p, y, in, p->n, p->k, p->y_shared, w.bn / w.cluster),
-                out},
-        .grid = {blocks, 1, 1},
-        .block = {128 * (w.consumers + w.producer), 1, 1},
-        .shared = matmul_gpu_wgmma_shared(&w),
-    };
-    if (w.boxes)
-        stage.arg[2] = matmul_gpu_wgmma_map(plan, p, out, to, p->m, p->n, false, 16);
-    matmul_gpu_dims(&stage, p, true);
-    optune_plan_fuse(task, plan, &stage, 0);
-    optune_plan_stage(plan, &stage);
-}
+void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_gpu *p,
+                           const optune_config *config, optune_plan *plan);
 
 #endif

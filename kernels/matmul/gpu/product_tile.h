@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows' side of the register tile (kernels/matmul/gpu/tile_gpu.h): its knobs, its limits by
- * arithmetic and its macros, for every operator that is a product in the end. Host code only.
+ * The rows' side of the register tile (kernels/matmul/gpu/tile_gpu.kernel.h): its knobs, its
+ * limits by arithmetic and its macros, for every operator that is a product in the end. Host
+ * code only.
  *
- * A block computes bm x bn of a product, a thread tm x tn of that; `stages` tiles of bk of depth
- * lie in shared memory.
+ * A block computes bm x bn of a product, a thread tm x tn of that; `stages` tiles of bk of
+ * depth lie in shared memory.
  */
 #ifndef OPTUNE_KERNELS_COMMON_PRODUCT_TILE_H
 #define OPTUNE_KERNELS_COMMON_PRODUCT_TILE_H
@@ -15,41 +16,11 @@ typedef struct gpu_tile {
     int64_t bm, bn, bk, tm, tn, stages;
 } gpu_tile;
 
-static inline gpu_tile gpu_tile_of(const optune_config *config)
-{
-    return (gpu_tile){
-        .bm = optune_config_int(config, "block_m"),
-        .bn = optune_config_int(config, "block_n"),
-        .bk = optune_config_int(config, "block_k"),
-        .tm = optune_config_int(config, "thread_m"),
-        .tn = optune_config_int(config, "thread_n"),
-        .stages = optune_config_int(config, "stages"),
-    };
-}
+gpu_tile gpu_tile_of(const optune_config *config);
 
-static inline void gpu_tile_knobs(optune_space *space)
-{
-    static const int64_t blocks[] = {16, 32, 64, 128, 256}, threads[] = {1, 2, 4, 8, 16};
-    optune_space_ints(space, "block_m", 5, blocks);
-    optune_space_ints(space, "block_n", 5, blocks);
-    optune_space_ints(space, "block_k", 3, (const int64_t[]){8, 16, 32});
-    optune_space_ints(space, "thread_m", 5, threads);
-    optune_space_ints(space, "thread_n", 5, threads);
-    optune_space_ints(space, "stages", 2, (const int64_t[]){1, 2});
-    optune_space_ints(space, "unroll_k", 4, (const int64_t[]){1, 4, 8, 32});
-}
+void gpu_tile_knobs(optune_space *space);
 
-static inline void gpu_tile_choose(optune_config *config, const optune_space *space,
-                                   const gpu_tile *t)
-{
-    optune_config_choose_int(config, space, "block_m", t->bm);
-    optune_config_choose_int(config, space, "block_n", t->bn);
-    optune_config_choose_int(config, space, "block_k", t->bk);
-    optune_config_choose_int(config, space, "thread_m", t->tm);
-    optune_config_choose_int(config, space, "thread_n", t->tn);
-    optune_config_choose_int(config, space, "stages", t->stages);
-    optune_config_choose_int(config, space, "unroll_k", 4);
-}
+void gpu_tile_choose(optune_config *config, const optune_space *space, const gpu_tile *t);
 
 static inline int64_t gpu_tile_threads(const gpu_tile *t)
 {
@@ -75,14 +46,7 @@ static inline int64_t gpu_tile_straight(const optune_task *task)
 }
 
 /* Whether `unroll` steps of depth are not too much of it. */
-static inline bool gpu_tile_unrolls(const optune_task *task, const gpu_tile *t, int64_t unroll,
-                                    char *why)
-{
-    const int64_t straight = (unroll < t->bk ? unroll : t->bk) * t->tm * t->tn;
-    return straight <= gpu_tile_straight(task) ||
-           optune_refuse(why, "%" PRId64 " multiply-adds of straight code, at most %" PRId64,
-                         straight, gpu_tile_straight(task));
-}
+bool gpu_tile_unrolls(const optune_task *task, const gpu_tile *t, int64_t unroll, char *why);
 
 /* The unrolling that makes enough straight code to hide the loop in. */
 static inline void gpu_tile_choose_unroll(const optune_task *task, optune_config *config,
@@ -93,45 +57,12 @@ static inline void gpu_tile_choose_unroll(const optune_task *task, optune_config
 }
 
 /* Whether the tile suits a product of m x n whose elements have `elem` bytes. */
-static inline bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m,
-                                  int64_t n, int64_t elem, int64_t pad, char *why)
-{
-    if (t->tm > t->bm || t->tn > t->bn)
-        return optune_refuse(why, "a thread computes more than its block");
-    const int64_t block[3] = {t->bn / t->tn, t->bm / t->tm, 1}, threads = block[0] * block[1];
-    const int64_t least = task->device->warp < 32 ? task->device->warp : 32;
-    if (threads < least)
-        return optune_refuse(why, "%" PRId64 " threads are less than a warp", threads);
-    if ((t->bm > 16 && t->bm / 2 >= m) || (t->bn > 16 && t->bn / 2 >= n))
-        return optune_refuse(why, "half of the block lies outside the output");
-    if ((t->bm + t->bn) * t->bk > 64 * threads)
-        return optune_refuse(why, "a thread stages more than 64 elements");
-    const int64_t staged = ((t->bm + t->bn) * t->bk + threads - 1) / threads;
-    return gpu_fits(task, block, gpu_tile_shared(t, elem, pad),
-                    elem / 4 * (t->tm * t->tn + t->tm + t->tn + staged) + 16, why);
-}
+bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m, int64_t n,
+                    int64_t elem, int64_t pad, char *why);
 
 /* BM BN BK TM TN CM CN STAGES UNROLL_K */
-static inline void gpu_tile_define(optune_plan *plan, int module, const gpu_tile *t,
-                                   const optune_config *config, int64_t elem)
-{
-    const struct {
-        const char *macro;
-        int64_t value;
-    } table[] = {
-        {"BM", t->bm},
-        {"BN", t->bn},
-        {"BK", t->bk},
-        {"TM", t->tm},
-        {"TN", t->tn},
-        {"CM", gpu_tile_chunk(t->tm, elem)},
-        {"CN", gpu_tile_chunk(t->tn, elem)},
-        {"STAGES", t->stages},
-        {"UNROLL_K", optune_config_int(config, "unroll_k")},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, module, table[i].macro, table[i].value);
-}
+void gpu_tile_define(optune_plan *plan, int module, const gpu_tile *t,
+                     const optune_config *config, int64_t elem);
 
 /* ---- untuned ----------------------------------------------------------------------------- */
 
@@ -152,73 +83,12 @@ static inline double gpu_tile_traffic(const optune_task *task, int64_t bytes)
  * lowers, issues some instructions for every element staged, waits for memory once a tile of
  * depth where its blocks do not fill that time, and parts of a sum cost another launch and
  * their way through memory. */
-static inline double gpu_tile_cost(const optune_task *task, const gpu_product *p,
-                                   const gpu_tile *t, int64_t split)
-{
-    const double latency = 700, launch = 4000, fma_a_cycle = 128;
-    const int64_t units = task->device->cores > 0 ? task->device->cores : 16;
-    const int64_t threads = gpu_tile_threads(t);
-    const int64_t blocks =
-        (p->m + t->bm - 1) / t->bm * ((p->n + t->bn - 1) / t->bn) * p->batches * split;
-    const int64_t steps = ((p->k + split - 1) / split + t->bk - 1) / t->bk;
-    const int64_t registers =
-        (p->elem / 4 * (t->tm * t->tn + 2 * (t->tm + t->tn)) + 40) * threads;
-    const int64_t shared = gpu_tile_shared(t, p->elem, 0);
-    int64_t resident = (blocks + units - 1) / units;
-    const int64_t caps[] = {2048 / threads, (64 << 10) / registers,
-                            4 * gpu_max_shared(task) / shared};
-    for (int i = 0; i < 3; i++)
-        resident = resident > caps[i] ? caps[i] : resident;
-    resident = resident < 1 ? 1 : resident;
-    const double sums = (double)(t->tm * t->tn);
-    const double rate = fma_a_cycle * sums / (sums + 1.5 * (double)(t->tm + t->tn));
-    const double staged =
-        (double)(threads * 20 + (5 * t->bm + 2 * t->bn) * t->bk) / fma_a_cycle;
-    const double work = (double)resident * ((double)(t->bm * t->bn * t->bk) / rate + staged);
-    const double rounds = (double)((blocks + units * resident - 1) / (units * resident));
-    double cycles = rounds * ((double)steps * (work > latency ? work : latency) + 3 * latency);
-    if (split > 1)
-        cycles +=
-            launch + gpu_tile_traffic(task, p->m * p->n * p->batches * p->elem * (split + 1));
-    return cycles;
-}
+double gpu_tile_cost(const optune_task *task, const gpu_product *p, const gpu_tile *t,
+                     int64_t split);
 
 /* The tile, of a few that are right somewhere, that is estimated to be the fastest; `split`
  * receives the parts of the depth. Always valid: 16 x 16 by 2 x 2 serves where nothing else
  * does. */
-static inline gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p,
-                                     int64_t *split)
-{
-    static const struct {
-        int64_t bm, bn, tm, tn;
-    } shape[] = {{128, 128, 8, 8}, {128, 64, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4},
-                 {64, 64, 4, 4},   {128, 32, 8, 4}, {32, 128, 4, 8}, {64, 32, 4, 4},
-                 {32, 64, 4, 4},   {32, 32, 4, 2},  {64, 16, 4, 2},  {16, 64, 2, 4},
-                 {32, 16, 2, 2},   {16, 32, 2, 2},  {16, 16, 2, 2}};
-    gpu_tile best = {.bm = 16, .bn = 16, .bk = 8, .tm = 2, .tn = 2, .stages = 1};
-    double least = 1e300;
-    *split = 1;
-    for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++)
-        for (int64_t bk = 8; bk <= 32; bk *= 2)
-            for (int64_t parts = 1; parts <= p->most_splits; parts *= 2) {
-                const gpu_tile t = {.bm = shape[i].bm,
-                                    .bn = shape[i].bn,
-                                    .bk = bk,
-                                    .tm = shape[i].tm,
-                                    .tn = shape[i].tn,
-                                    .stages = 2};
-                if (parts > 1 && p->k < 4 * bk * parts)
-                    break;
-                if (!gpu_tile_valid(task, &t, p->m, p->n, p->elem, 0, NULL))
-                    break;
-                const double cycles = gpu_tile_cost(task, p, &t, parts);
-                if (cycles < least) {
-                    least = cycles;
-                    best = t;
-                    *split = parts;
-                }
-            }
-    return best;
-}
+gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *split);
 
 #endif

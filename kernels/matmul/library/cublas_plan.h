@@ -1,38 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that call cuBLAS: the stages around theirs. Body side: kernels/matmul/library/cublas.h. Host
- * code only. */
+/* Rows that call cuBLAS: the stages around theirs. Body side:
+ * kernels/matmul/library/cublas.kernel.h. Host code only. */
 #ifndef OPTUNE_KERNELS_COMMON_CUBLAS_PLAN_H
 #define OPTUNE_KERNELS_COMMON_CUBLAS_PLAN_H
 
 #include "kernels/host/cuda_types.h"
 
-enum { CUBLAS_WORKSPACE = 32 << 20 }; /* what NVIDIA recommends from 9.0 on */
-
 /* Makes the handle before any run and destroys it behind the last. */
-static inline void cublas_handle(optune_plan *plan, int module)
-{
-    optune_plan_define(plan, module, "WORKSPACE", CUBLAS_WORKSPACE);
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_PREPACK,
-                                            .module = module,
-                                            .function = "begin",
-                                            .n_args = 3,
-                                            .arg = {optune_symbol_arg("cublasCreate_v2"),
-                                                    optune_symbol_arg("cublasSetStream_v2"),
-                                                    optune_symbol_arg("ot_stream")}});
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TEARDOWN,
-                                            .module = module,
-                                            .function = "end",
-                                            .n_args = 1,
-                                            .arg = {optune_symbol_arg("cublasDestroy_v2")}});
-}
+void cublas_handle(optune_plan *plan, int module);
 
 /* Adds the stage that calls it, with what `ready` of the body side takes behind its arguments. */
-static inline void cublas_stage(optune_plan *plan, optune_stage stage)
-{
-    const int workspace = optune_plan_scratch(plan, "workspace", CUBLAS_WORKSPACE, false);
-    stage.arg[stage.n_args++] = optune_symbol_arg("cublasSetWorkspace_v2");
-    stage.arg[stage.n_args++] = optune_scratch_arg(workspace);
-    optune_plan_stage(plan, &stage);
-}
+void cublas_stage(optune_plan *plan, optune_stage stage);
 
 #endif

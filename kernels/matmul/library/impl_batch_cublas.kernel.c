@@ -5,7 +5,7 @@
  * B M N K, X_BATCH Y_BATCH (elements from one batch to the next), TRANSPOSE_A (x is [K,M])
  * TRANSPOSE_B (y is [N,K]), TYPE, OUT_TYPE, COMPUTE.
  */
-#include "kernels/matmul/library/cublas.h"
+#include "kernels/matmul/library/cublas.kernel.h"
 
 typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, const void *alpha,
                  const void *a, int type_a, int lda, long long stride_a, const void *b,

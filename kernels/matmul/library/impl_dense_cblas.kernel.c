@@ -4,7 +4,7 @@
  * from the plan: M (at most, where M_VARIES) N K, BIAS. The library's function comes as an
  * argument, so nothing links to it.
  */
-#include "kernels/common/cpu.h"
+#include "kernels/common/cpu.kernel.h"
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 }; /* of the CBLAS interface */
 

@@ -4,7 +4,7 @@
  * product: out^T[N,M] = weight[N,K] * data^T[K,M], both operands as they lie. Macros: M N K,
  * TYPE, OUT_TYPE, COMPUTE.
  */
-#include "kernels/matmul/library/cublas.h"
+#include "kernels/matmul/library/cublas.kernel.h"
 
 typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, const void *alpha,
                  const void *a, int type_a, int lda, const void *b, int type_b, int ldb,

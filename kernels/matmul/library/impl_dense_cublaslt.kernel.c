@@ -5,7 +5,7 @@
  * fewer answers than RANK it fails. Macros: M N K, BIAS, RANK, WORKSPACE, TYPE, OUT_TYPE,
  * COMPUTE.
  */
-#include "kernels/common/cuda_library.h"
+#include "kernels/common/cuda_library.kernel.h"
 
 /* The interface's numbers. */
 enum {

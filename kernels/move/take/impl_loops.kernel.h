@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* take, generic: an item is one element of the output. AXIS: what the indices count along. */
-#include "kernels/common/generic_body.h"
+#include "kernels/common/generic_body.kernel.h"
 
 INLINE i64 items(const generic_call *c)
 {

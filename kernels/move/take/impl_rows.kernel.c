@@ -3,7 +3,7 @@
  * Slices of INNER elements out of [OUTER][N][INNER], COUNT for each outer one. Macros: ELEMENT,
  * INDEX (their types), AHEAD (how many slices ahead are fetched).
  */
-#include "kernels/common/cpu.h"
+#include "kernels/common/cpu.kernel.h"
 
 typedef unsigned char u8;
 typedef unsigned short u16;

@@ -13,17 +13,6 @@ typedef struct global_shape {
 } global_shape;
 
 /* False while anything is unknown. */
-static inline bool global_shape_of(const optune_call *call, global_shape *s)
-{
-    const optune_tensor *data = &call->input[0].type;
-    *s = (global_shape){0};
-    if (!optune_tensor_known(data) || !optune_tensor_known(&call->output[0]))
-        return false;
-    *s = (global_shape){.planes = data->dim[0].min * data->dim[1].min,
-                        .pixels = data->dim[2].min * data->dim[3].min,
-                        .block = data->rank == 5 ? data->dim[4].min : 1,
-                        .f64 = data->dtype.bits == 64};
-    return true;
-}
+bool global_shape_of(const optune_call *call, global_shape *s);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planes of PIXELS of BLOCK channels: ALONG threads along the channels, ACROSS along the pixels. */
-#include "kernels/common/team.h"
+/* Planes of PIXELS of BLOCK channels: ALONG threads along the channels, ACROSS along the
+ * pixels. */
+#include "kernels/common/team.kernel.h"
 
 #define PLUS(a, b) ((a) + (b))
 #define TILES CEIL_DIV(BLOCK, ALONG)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* global_avg_pool2d, generic: an item is a channel of an image. */
-#include "kernels/common/generic_body.h"
+#include "kernels/common/generic_body.kernel.h"
 
 INLINE i64 items(const generic_call *c)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * global_avg_pool2d.cpu. Macros from the plan: PLANES of PIXELS of BLOCK channels, TILE planes at
- * once, VECS vectors of each in flight. With BLOCK 1 lanes are pixels and are summed at the end;
- * else lanes are channels.
+ * global_avg_pool2d.cpu. Macros from the plan: PLANES of PIXELS of BLOCK channels, TILE planes
+ * at once, VECS vectors of each in flight. With BLOCK 1 lanes are pixels and are summed at the
+ * end; else lanes are channels.
  */
-#include "kernels/common/exp.h"
+#include "kernels/common/exp.kernel.h"
 
 #define STEP (VECS * VLEN)
 #define TAIL (PIXELS % VLEN)

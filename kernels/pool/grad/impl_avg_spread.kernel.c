@@ -3,7 +3,7 @@
  * avg_pool2d_grad.cpu. Macros from the plan: the shape (kernels/pool/pool.h), BY_ROWS, LINE
  * (elements of a thread's memory).
  */
-#include "kernels/pool/shares.h"
+#include "kernels/pool/shares.kernel.h"
 
 #define ROW ((i64)OW * BLOCK)
 #define WIDE ((i64)W * BLOCK)

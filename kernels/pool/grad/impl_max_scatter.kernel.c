@@ -7,7 +7,7 @@
  * best, so the first maximum wins; BY_ROW keeps best and tap of a whole row of windows in
  * arrays, and the loops over them become vector code.
  */
-#include "kernels/pool/body.h"
+#include "kernels/pool/body.kernel.h"
 
 #define ROW ((i64)OW * BLOCK)
 

@@ -5,7 +5,7 @@
  * takes it from, the first in row-major order, -1 for none; `gather` adds the gradients of the
  * windows that chose the element.
  */
-#include "kernels/pool/body_gpu.h"
+#include "kernels/pool/body_gpu.kernel.h"
 
 #if POOL_MEAN
 

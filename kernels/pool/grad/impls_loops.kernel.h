@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generic gradients of pooling: an item is an element of the data, which gathers from the windows
- * that hold it. POOL_MEAN says of which pooling. */
-#include "kernels/pool/generic_body.h"
+/* Generic gradients of pooling: an item is an element of the data, which gathers from the
+ * windows that hold it. POOL_MEAN says of which pooling. */
+#include "kernels/pool/generic_body.kernel.h"
 
 INLINE i64 items(const generic_call *c)
 {

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words of generic bodies, one text for CPUs, CUDA and OpenCL. A body defines
+ *
+ *     INLINE i64 items(const generic_call *c)                 how many independent items there are
+ *     INLINE void some(const generic_call *c, i64 first, i64 last)       computes [first, last)
+ *
+ * and ends with GENERIC_ENTRY. c->x0 ... are the inputs, c->o0 ... the outputs; DIMS(x, X0) are
+ * the dims of one as a local array, whether they are constants or arguments; READ(0, i) is an
+ * element of an input in its type or, of a 16-bit float, as float; WRITE(0, i, v) rounds to the
+ * output's. ACC is the type of sums. Macros: kernels/host/generic.h.
+ */
+#ifndef OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
+#define OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
+
+#ifdef OT_WARP
+#include "kernels/common/gpu.kernel.h"
+#else
+#include "kernels/common/half.kernel.h"
+#define GLOBAL
+#endif
+#ifdef OT_OPENCL
+#define GENERIC_INFINITY INFINITY
+#elif defined OT_CUDA
+#define GENERIC_INFINITY __int_as_float(0x7F800000)
+#else
+#define GENERIC_INFINITY __builtin_inff()
+#endif
+
+#define GENERIC_0(what)
+#define GENERIC_1(what) what(0)
+#define GENERIC_2(what) GENERIC_1(what) what(1)
+#define GENERIC_3(what) GENERIC_2(what) what(2)
+#define GENERIC_4(what) GENERIC_3(what) what(3)
+#define GENERIC_5(what) GENERIC_4(what) what(4)
+#define GENERIC_6(what) GENERIC_5(what) what(5)
+#define GENERIC_7(what) GENERIC_6(what) what(6)
+#define GENERIC_8(what) GENERIC_7(what) what(7)
+#define GENERIC_9(what) GENERIC_8(what) what(8)
+#define GENERIC_10(what) GENERIC_9(what) what(9)
+#define GENERIC_11(what) GENERIC_10(what) what(10)
+#define GENERIC_12(what) GENERIC_11(what) what(11)
+#define GENERIC_13(what) GENERIC_12(what) what(12)
+#define GENERIC_14(what) GENERIC_13(what) what(13)
+#define GENERIC_15(what) GENERIC_14(what) what(14)
+#define GENERIC_16(what) GENERIC_15(what) what(15)
+#define GENERIC_TIMES_(n, what) GENERIC_##n(what)
+#define GENERIC_TIMES(n, what) GENERIC_TIMES_(n, what)
+#define EACH_INPUT(what) GENERIC_TIMES(INPUTS, what)
+
+#define GENERIC_X(k) GLOBAL const X##k##_T *x##k;
+#define GENERIC_O(k) GLOBAL O##k##_T *o##k;
+typedef struct generic_call {
+    GENERIC_TIMES(INPUTS, GENERIC_X)
+    GENERIC_TIMES(OUTPUTS, GENERIC_O)
+    i64 s[SYMBOLS + 1]; /* dims known at run time; read by the text of DIMS */
+} generic_call;
+
+#define DIMS(name, tensor) i64 name[8] = {tensor##_DIMS}
+#define READ(k, i) X##k##_OF(c->x##k[i])
+#define WRITE(k, i, v) c->o##k[i] = (O##k##_T)(O##k##_TO(v))
+
+/* The product of n dims. */
+INLINE i64 elements(const i64 *dim, int n)
+{
+    i64 all = 1;
+    for (int d = 0; d < n; d++)
+        all *= dim[d];
+    return all;
+}
+
+/* The place of element n of a row-major tensor. */
+INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
+{
+    for (int d = rank - 1; d >= 0; d--) {
+        at[d] = n % dim[d];
+        n /= dim[d];
+    }
+}
+
+#ifdef OT_WARP
+#define GENERIC_X_PARAMETER(k) GLOBAL const X##k##_T *x##k,
+#define GENERIC_O_PARAMETER(k) GLOBAL O##k##_T *o##k,
+#define GENERIC_S_PARAMETER(k) , i64 s##k
+#define GENERIC_X_SET(k) call.x##k = x##k;
+#define GENERIC_O_SET(k) call.o##k = o##k;
+#define GENERIC_S_SET(k) call.s[k] = s##k;
+#if OUTPUTS == 1
+#define GENERIC_O_PARAMETERS GLOBAL O0_T *o0
+#else
+#define GENERIC_O_PARAMETERS GLOBAL O0_T *o0, GLOBAL O1_T *o1
+#endif
+#define GENERIC_ENTRY                                                                          \
+    KERNEL(THREADS, 1, 1)                                                                      \
+    loops(EACH_INPUT(GENERIC_X_PARAMETER)                                                      \
+              GENERIC_O_PARAMETERS GENERIC_TIMES(SYMBOLS, GENERIC_S_PARAMETER))                \
+    {                                                                                          \
+        generic_call call;                                                                     \
+        EACH_INPUT(GENERIC_X_SET)                                                              \
+        GENERIC_TIMES(OUTPUTS, GENERIC_O_SET)                                                  \
+        GENERIC_TIMES(SYMBOLS, GENERIC_S_SET)                                                  \
+        const i64 all = items(&call);                                                          \
+        for (i64 i = (i64)BLOCK_X * THREADS + THREAD_X; i < all; i += (i64)BLOCKS * THREADS)   \
+            some(&call, i, i + 1);                                                             \
+    }
+#else
+#define GENERIC_X_SET(k) call.x##k = arg[k];
+#define GENERIC_O_SET(k) call.o##k = arg[INPUTS + k];
+#define GENERIC_S_SET(k) call.s[k] = *(const i64 *)arg[INPUTS + OUTPUTS + k];
+#define GENERIC_ENTRY                                                                          \
+    void loops(void *const *arg)                                                               \
+    {                                                                                          \
+        generic_call call;                                                                     \
+        EACH_INPUT(GENERIC_X_SET)                                                              \
+        GENERIC_TIMES(OUTPUTS, GENERIC_O_SET)                                                  \
+        GENERIC_TIMES(SYMBOLS, GENERIC_S_SET)                                                  \
+        const i64 all = items(&call), share = all / (8 * OT_THREADS) + 1;                      \
+        const i64 task = MIN(share, (i64)4096);                                                \
+        PARALLEL_FOR                                                                           \
+        for (i64 t = 0; t < CEIL_DIV(all, task); t++)                                          \
+            some(&call, t *task, MIN((t + 1) * task, all));                                    \
+    }
+#endif
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/convolution/conv2d.h declares. */
+#include "kernels/convolution/conv2d.h"
+
+bool conv2d_shape_of(const optune_call *call, conv2d_shape *s)
+{
+    const optune_tensor *data = &call->input[CONV2D_DATA].type;
+    const optune_tensor *weight = &call->input[CONV2D_WEIGHT].type;
+    const optune_tensor *out = &call->output[0];
+    *s = (conv2d_shape){0};
+    if (!optune_tensor_known(data) || !optune_tensor_known(weight) || !optune_tensor_known(out))
+        return false;
+    *s = conv2d_numbers(call, data, out, weight->dim[2].min, weight->dim[3].min);
+    s->data_block = tensor_layout_block(optune_call_word(call, "data_layout"));
+    s->out_block = conv2d_out_block(call);
+    s->ci *= s->data_block ? s->data_block : 1;
+    s->ci_g = weight->dim[1].min;
+    s->co = weight->dim[0].min;
+    s->co_g = s->co / s->groups;
+    return true;
+}
+
+bool conv2d_applies(const optune_task *task, conv2d_shape *s, char *why)
+{
+    const optune_call *call = task->call;
+    if (!conv2d_shape_of(call, s))
+        return optune_refuse(why, "needs constant shapes");
+    const optune_dtype dtype = call->input[CONV2D_DATA].type.dtype;
+    if (dtype.code != OPTUNE_DTYPE_FLOAT || (dtype.bits != 32 && dtype.bits != 64) ||
+        dtype.lanes != 1 || !optune_dtype_equal(dtype, call->input[CONV2D_WEIGHT].type.dtype) ||
+        !optune_dtype_equal(dtype, call->output[0].dtype))
+        return optune_refuse(why, "needs float32 or float64 throughout");
+    return true;
+}
+
+optune_arg conv2d_pack(const optune_task *task, optune_plan *plan, int module,
+                       const char *function, int64_t elements)
+{
+    const bool f64 = task->call->input[CONV2D_WEIGHT].type.dtype.bits == 64;
+    const optune_arg packed = optune_scratch_arg(optune_plan_scratch(
+        plan, "weights", elements * (f64 ? 8 : 4), task->call->input[CONV2D_WEIGHT].is_const));
+    optune_plan_stage(plan, &(optune_stage){.phase = conv2d_weight_phase(task->call),
+                                            .module = module,
+                                            .function = function,
+                                            .n_args = 2,
+                                            .arg = {optune_input_arg(CONV2D_WEIGHT), packed}});
+    return packed;
+}
+
+void conv2d_finish(const optune_task *task, optune_plan *plan, const optune_stage *stage)
+{
+    optune_stage last = *stage;
+    optune_plan_fuse(task, plan, &last, conv2d_out_block(task->call) ? 4 : 2);
+    optune_plan_stage(plan, &last);
+}

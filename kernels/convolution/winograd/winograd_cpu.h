@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the plans of winograd convolutions on CPUs share: transformed weights, then one stage that
+ * transforms, multiplies and transforms back in scratch of each thread's own. Host code only.
+ */
+#ifndef OPTUNE_KERNELS_CONVOLUTION_WINOGRAD_CPU_H
+#define OPTUNE_KERNELS_CONVOLUTION_WINOGRAD_CPU_H
+
+#include "kernels/convolution/winograd/winograd_error.h"
+
+typedef struct winograd_knob { /* a macro that is a knob's value */
+    const char *macro, *knob;
+} winograd_knob;
+
+/* A module with the call and `n` knobs as macros; returns its index. */
+int winograd_module(optune_plan *plan, const conv2d_shape *s, const optune_config *config,
+                    const winograd_knob *knob, size_t n);
+
+typedef struct winograd_scratch { /* elements, of all threads together */
+    int64_t weights, inputs, products, bands;
+} winograd_scratch;
+
+/* The stages: transform_weight, then `function`. */
+void winograd_stages(const optune_task *task, optune_plan *plan, int module,
+                     const conv2d_shape *s, const char *function, const winograd_scratch *z);
+
+#endif

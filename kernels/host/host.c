@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/host/host.h declares. */
+#include "kernels/host/host.h"
+
+const char *host_type_text(const optune_tensor *type, char text[HOST_TYPE_TEXT])
+{
+    static const char *const prefix[] = {"?", "f", "bf", "i", "u", "bool"};
+    const optune_dtype dtype = type->dtype;
+    int n = snprintf(text, HOST_TYPE_TEXT, "%s", prefix[dtype.code]);
+    if (dtype.code != OPTUNE_DTYPE_UNKNOWN && dtype.code != OPTUNE_DTYPE_BOOL)
+        n += snprintf(text + n, HOST_TYPE_TEXT - (size_t)n, "%d", dtype.bits);
+    if (type->rank < 0)
+        return text;
+    text[n++] = '[';
+    for (int i = 0; i < type->rank && n < HOST_TYPE_TEXT - 48; i++) {
+        const optune_dim *dim = &type->dim[i];
+        if (i > 0)
+            text[n++] = ',';
+        if (optune_dim_known(dim))
+            n += snprintf(text + n, 24, "%" PRId64, dim->min);
+        else if (dim->max == OPTUNE_DIM_MAX)
+            n += snprintf(text + n, 24, "?%s", dim->name);
+        else
+            n += snprintf(text + n, 44, "?:%" PRId64 "..%" PRId64, dim->min, dim->max);
+    }
+    snprintf(text + n, HOST_TYPE_TEXT - (size_t)n, "]");
+    return text;
+}
+
+int host_conflict(optune_err *err, const char *what, const char *a_name, const optune_tensor *a,
+                  const char *b_name, const optune_tensor *b)
+{
+    char a_text[HOST_TYPE_TEXT], b_text[HOST_TYPE_TEXT];
+    return optune_fail(err, OPTUNE_ETYPE, "%s %s does not fit %s %s: %s", a_name,
+                       host_type_text(a, a_text), b_name, host_type_text(b, b_text), what);
+}
+
+int host_flat_gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)grad;
+    (void)call;
+    (void)err;
+    return OPTUNE_OK;
+}
+
+int host_axis_settle(optune_call *call, const optune_tensor *data, optune_err *err)
+{
+    char text[HOST_TYPE_TEXT];
+    optune_attr *axis = host_attr(call, "axis");
+    if (axis->i[0] < -data->rank || axis->i[0] >= data->rank)
+        return optune_fail(err, OPTUNE_ETYPE, "data %s has no axis %" PRId64,
+                           host_type_text(data, text), axis->i[0]);
+    if (axis->i[0] < 0)
+        axis->i[0] += data->rank;
+    if (axis->i[0] == data->rank - 1)
+        axis->i[0] = -1;
+    return OPTUNE_OK;
+}
+
+host_axis host_around(const optune_tensor *type, int64_t axis)
+{
+    host_axis a = {1, 1, 1};
+    if (axis < 0)
+        axis += type->rank;
+    for (int d = 0; d < type->rank; d++)
+        *(d < axis ? &a.outer : d == axis ? &a.n : &a.inner) *= type->dim[d].min;
+    return a;
+}
+
+const char *host_c_type(optune_dtype dtype)
+{
+    if (dtype.lanes != 1)
+        return NULL;
+    switch (dtype.code) {
+    case OPTUNE_DTYPE_FLOAT:
+        return dtype.bits == 32 ? "float" : dtype.bits == 64 ? "double" : NULL;
+    case OPTUNE_DTYPE_INT:
+        return dtype.bits == 8    ? "signed char"
+               : dtype.bits == 16 ? "short"
+               : dtype.bits == 32 ? "i32"
+               : dtype.bits == 64 ? "i64"
+                                  : NULL;
+    case OPTUNE_DTYPE_UINT:
+        return dtype.bits == 8    ? "unsigned char"
+               : dtype.bits == 16 ? "unsigned short"
+               : dtype.bits == 32 ? "u32"
+               : dtype.bits == 64 ? "u64"
+                                  : NULL;
+    case OPTUNE_DTYPE_BOOL:
+        return "unsigned char";
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/move/moves_gpu.h declares. */
+#include "kernels/move/moves_gpu.h"
+
+/* What is moved are bits. */
+static const char *moves_bits(int64_t bytes)
+{
+    return bytes == 1 ? "unsigned char" : bytes == 2 ? "u16" : bytes == 4 ? "u32" : "u64";
+}
+
+static uint64_t moves_fill_bits(optune_dtype dtype, double fill)
+{
+    uint64_t bits = 0;
+    if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64) {
+        memcpy(&bits, &fill, sizeof(fill));
+    } else if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 32) {
+        const float value = (float)fill;
+        memcpy(&bits, &value, sizeof(value));
+    } else {
+        bits = fill < 0 ? (uint64_t)(int64_t)fill : (uint64_t)fill;
+    }
+    return dtype.bits < 64 ? bits & (((uint64_t)1 << dtype.bits) - 1) : bits;
+}
+
+/* The longest vector, of at most 16 bytes, that a piece of rows can be moved by. */
+static int64_t moves_vector(const moves_piece *p, int64_t most)
+{
+    const pattern_loops *l = &p->loops;
+    const int last = l->rank - 1;
+    int64_t v = most;
+    for (int t = p->mode == MOVES_FILL ? MOVES_OUT : MOVES_IN; t <= MOVES_OUT; t++) {
+        if (l->stride[t][last] != 1)
+            return 1;
+        while ((t == MOVES_IN ? p->in_offset : p->out_offset) % v != 0)
+            v /= 2;
+        for (int d = 0; d < last; d++)
+            while (l->stride[t][d] % v != 0)
+                v /= 2;
+    }
+    while (l->extent[last] % v != 0)
+        v /= 2;
+    return v;
+}
+
+int64_t moves_longest_vector(const optune_task *task, const moves *m)
+{
+    const int64_t most = 16 / pattern_bytes(task->call->output[0].dtype);
+    int64_t v = 1;
+    for (int i = 0; i < m->n; i++)
+        if (m->piece[i].mode != MOVES_TILES && moves_vector(&m->piece[i], most) > v)
+            v = moves_vector(&m->piece[i], most);
+    return v;
+}
+
+static int64_t moves_elements(const moves_piece *p)
+{
+    int64_t n = 1;
+    for (int d = 0; d < p->loops.rank; d++)
+        n *= p->loops.extent[d];
+    return n;
+}
+
+static int64_t moves_blocks(const moves_piece *p, const moves_launch *by)
+{
+    const pattern_loops *l = &p->loops;
+    if (p->mode == MOVES_TILES) {
+        const int64_t rows = l->extent[l->rank - 2], cols = l->extent[l->rank - 1];
+        return moves_elements(p) / (rows * cols) * host_ceil(rows, by->tile) *
+               host_ceil(cols, by->tile);
+    }
+    const int64_t items = moves_elements(p) / moves_vector(p, by->vector);
+    return host_ceil(items, by->threads * by->each);
+}
+
+static int64_t moves_all_blocks(const moves *m, const moves_launch *by)
+{
+    int64_t n = 0;
+    for (int i = 0; i < m->n; i++)
+        n += moves_blocks(&m->piece[i], by);
+    return n;
+}
+
+/* PIECEn, a use of the body's macro ROWS, FILL or LOAD (and STOREn of STORE), with the blocks
+ * first .. end. */
+static void moves_define_piece(optune_plan *plan, int module, const optune_call *call,
+                               const moves *m, int i, int64_t first, const moves_launch *by)
+{
+    const moves_piece *p = &m->piece[i];
+    const pattern_loops *l = &p->loops;
+    const bool tiles = p->mode == MOVES_TILES;
+    const int64_t end = first + moves_blocks(p, by),
+                  v = tiles ? 1 : moves_vector(p, by->vector);
+    char name[24], text[160], stores[160] = "";
+    const int outer = tiles ? l->rank - 2 : l->rank, last = l->rank - 1;
+    snprintf(name, sizeof(name), "FROM%d", i);
+    gpu_define_offset(plan, module, name, "i", outer, l->extent, l->stride[MOVES_IN],
+                      p->in_offset);
+    snprintf(name, sizeof(name), "TO%d", i);
+    gpu_define_offset(plan, module, name, "i", outer, l->extent, l->stride[MOVES_OUT],
+                      p->out_offset);
+    if (tiles) {
+        const char *const tile =
+            "%s(%" PRId64 ", %" PRId64 ", %s%d, %" PRId64 ", %" PRId64 ", %" PRId64 ")";
+        char what[32];
+        snprintf(what, sizeof(what), "in%d, FROM", p->input);
+        snprintf(text, sizeof(text), tile, "LOAD", first, end, what, i, l->extent[last - 1],
+                 l->extent[last], l->stride[MOVES_IN][last]);
+        snprintf(stores, sizeof(stores), tile, "STORE", first, end, "TO", i,
+                 l->extent[last - 1], l->extent[last], l->stride[MOVES_OUT][last - 1]);
+    } else if (p->mode == MOVES_FILL)
+        snprintf(text, sizeof(text),
+                 "FILL(%" PRId64 ", %" PRId64 ", 0x%" PRIx64 ", TO%d, %" PRId64 ", %" PRId64
+                 ")",
+                 first, end, moves_fill_bits(call->output[0].dtype, p->fill), i, v,
+                 moves_elements(p) / v);
+    else
+        snprintf(text, sizeof(text),
+                 "ROWS(%" PRId64 ", %" PRId64 ", in%d, FROM%d, TO%d, %" PRId64 ", %" PRId64 ")",
+                 first, end, p->input, i, i, v, moves_elements(p) / v);
+    snprintf(name, sizeof(name), "PIECE%d", i);
+    optune_plan_define_text(plan, module, name, text);
+    if (tiles) {
+        snprintf(name, sizeof(name), "STORE%d", i);
+        optune_plan_define_text(plan, module, name, stores);
+    }
+}
+
+void moves_gpu_plan(const optune_task *task, optune_plan *plan, const moves *m,
+                    const moves_launch *by)
+{
+    const optune_call *call = task->call;
+    const int64_t bytes = pattern_bytes(call->output[0].dtype);
+    const int module = optune_plan_module(plan);
+    char inputs[256] = "", pieces[256] = "", stores[256] = "";
+    int at = 0, stored = 0;
+    for (int i = 0; i < call->n_inputs; i++)
+        at += snprintf(inputs + at, sizeof(inputs) - (size_t)at, "INPUT(%d) ", i);
+    at = 0;
+    int64_t first = 0;
+    for (int i = 0; i < m->n; i++) {
+        moves_define_piece(plan, module, call, m, i, first, by);
+        first += moves_blocks(&m->piece[i], by);
+        at += snprintf(pieces + at, sizeof(pieces) - (size_t)at, "PIECE%d ", i);
+        if (m->piece[i].mode == MOVES_TILES)
+            stored += snprintf(stores + stored, sizeof(stores) - (size_t)stored, "STORE%d ", i);
+    }
+    gpu_define_index(plan, module, call);
+    optune_plan_define_text(plan, module, "ELEMENT", moves_bits(bytes));
+    optune_plan_define_text(plan, module, "ALL_INPUTS", inputs);
+    optune_plan_define_text(plan, module, "ALL_PIECES", pieces);
+    optune_plan_define_text(plan, module, "ALL_STORES", stores);
+    optune_plan_define(plan, module, "THREADS", by->threads);
+    optune_plan_define(plan, module, "EACH", by->each);
+    optune_plan_define(plan, module, "TILE", by->tile);
+    optune_stage stage = {.phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = "move",
+                          .grid = {first},
+                          .block = {by->threads},
+                          .shared = by->tile * (by->tile + 1) * bytes};
+    stage.arg[stage.n_args++] = optune_output_arg(0);
+    for (int i = 0; i < call->n_inputs; i++)
+        stage.arg[stage.n_args++] = optune_input_arg(i);
+    optune_plan_stage(plan, &stage);
+}
+
+bool moves_gpu_fits(const optune_task *task, const moves *m, const moves_launch *by, char *why)
+{
+    const int64_t bytes = pattern_bytes(task->call->output[0].dtype);
+    return gpu_grid_fits(moves_all_blocks(m, by), why) &&
+           gpu_fits(task, (const int64_t[]){by->threads, 1, 1},
+                    by->tile * (by->tile + 1) * bytes, 24, why);
+}

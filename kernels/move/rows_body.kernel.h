@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pieces moved row by row: the innermost loop is along the output. A piece is an array of
+ * constants, so that after inlining every extent and stride is one.
+ */
+#ifndef OPTUNE_KERNELS_ROWS_BODY_H
+#define OPTUNE_KERNELS_ROWS_BODY_H
+
+#include "kernels/common/stream.kernel.h"
+
+/* A piece's array: mode, input, offsets, rank, then extent, input stride, output stride of each
+ * loop. */
+#define MODE(p) ((p)[0])
+#define INPUT(p) ((p)[1])
+#define IN_OFFSET(p) ((p)[2])
+#define OUT_OFFSET(p) ((p)[3])
+#define RANK(p) ((p)[4])
+#define EXTENT(p, d) ((p)[5 + 3 * (d)])
+#define IN_STRIDE(p, d) ((p)[6 + 3 * (d)])
+#define OUT_STRIDE(p, d) ((p)[7 + 3 * (d)])
+enum { MODE_ROWS, MODE_TILES, MODE_FILL };
+
+/* Offsets of number n of the loops before `end`. */
+INLINE void place(const i64 *const p, i64 end, i64 n, i64 *in, i64 *out)
+{
+    *in = IN_OFFSET(p);
+    *out = OUT_OFFSET(p);
+    UNROLL(6)
+    for (i64 d = end - 1; d >= 0; d--) {
+        const i64 i = d > 0 ? n % EXTENT(p, d) : n;
+        n /= EXTENT(p, d);
+        *in += i * IN_STRIDE(p, d);
+        *out += i * OUT_STRIDE(p, d);
+    }
+}
+
+INLINE i64 outside(const i64 *const p, i64 end)
+{
+    i64 n = 1;
+    UNROLL(6)
+    for (i64 d = 0; d < end; d++)
+        n *= EXTENT(p, d);
+    return n;
+}
+
+/* n elements of a row, every step-th of the input. */
+INLINE void row(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const i64 step,
+                const i64 to, const i64 mode)
+{
+    i64 i = 0;
+    if (mode == MODE_FILL) {
+        for (; i < n; i++)
+            out[i * to] = FILL;
+        return;
+    }
+#if BLOCK > 0
+    if (to == 1) {
+#if STREAM
+        ELEMENT buffer[BLOCK] __attribute__((aligned(LINE)));
+        const i64 head = (LINE - (i64)((uptr)out % LINE)) % LINE / ELEMENT_BYTES;
+        for (; i < head && i < n; i++)
+            out[i] = in[i * step];
+#endif
+        for (; i + BLOCK <= n; i += BLOCK) {
+#if AHEAD
+            if (step == 1)
+                for (int b = 0; b < BLOCK * ELEMENT_BYTES; b += LINE)
+                    __builtin_prefetch((const char *)(in + i) + AHEAD + b);
+#endif
+#if STREAM
+            for (int l = 0; l < BLOCK; l++)
+                buffer[l] = in[(i + l) * step];
+            for (int l = 0; l < BLOCK; l += LINE / ELEMENT_BYTES)
+                stream_line(out + i + l, buffer + l);
+#else
+            for (int l = 0; l < BLOCK; l++)
+                out[i + l] = in[(i + l) * step];
+#endif
+        }
+    }
+#endif
+    for (; i < n; i++)
+        out[i * to] = in[i * step];
+}
+
+INLINE void move_rows(const i64 *const p, void *const *arg)
+{
+    const i64 rank = RANK(p), last = rank - 1;
+    const i64 length = EXTENT(p, last), rows = rank > 1 ? EXTENT(p, rank - 2) : 1;
+    const i64 chunk = MIN(length, (i64)TASK), chunks = CEIL_DIV(length, chunk);
+    const i64 at_once = MIN(rows, MAX((i64)1, TASK / length)), groups = CEIL_DIV(rows, at_once);
+    const i64 in_row = rank > 1 ? IN_STRIDE(p, rank - 2) : 0;
+    const i64 out_row = rank > 1 ? OUT_STRIDE(p, rank - 2) : 0;
+    const ELEMENT *const from = arg[1 + MAX(INPUT(p), (i64)0)];
+    PARALLEL_FOR
+    for (i64 t = 0; t < outside(p, rank - 2) * groups * chunks; t++) {
+        const i64 at = t % chunks * chunk, first = t / chunks % groups * at_once;
+        const i64 end = MIN(first + at_once, rows);
+        i64 in, out;
+        place(p, rank - 2, t / chunks / groups, &in, &out);
+        in += at * IN_STRIDE(p, last) + first * in_row;
+        out += at * OUT_STRIDE(p, last) + first * out_row;
+        for (i64 r = first; r < end; r++) {
+            if (chunks == 1)
+                row((ELEMENT *)arg[0] + out, from + in, length, IN_STRIDE(p, last),
+                    OUT_STRIDE(p, last), MODE(p));
+            else
+                row((ELEMENT *)arg[0] + out, from + in, MIN(chunk, length - at),
+                    IN_STRIDE(p, last), OUT_STRIDE(p, last), MODE(p));
+            in += in_row;
+            out += out_row;
+        }
+    }
+}
+
+/* Defines `move`, which does every piece by `how`. */
+#define DO(k)                                                                                  \
+    do {                                                                                       \
+        static const i64 piece[] = PIECE##k;                                                   \
+        HOW(piece, arg);                                                                       \
+    } while (0)
+
+#endif

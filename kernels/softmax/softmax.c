@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/softmax/softmax.h declares. */
+#include "kernels/softmax/softmax.h"
+
+bool softmax_shape_of(const optune_call *call, softmax_shape *s)
+{
+    const optune_tensor *data = &call->input[0].type;
+    *s = (softmax_shape){.outer = 1, .n = 1, .inner = 1};
+    if (!optune_tensor_known(data) || !optune_tensor_known(&call->output[0]))
+        return false;
+    const int axis = softmax_axis(call);
+    for (int d = 0; d < data->rank; d++)
+        *(d < axis ? &s->outer : d > axis ? &s->inner : &s->n) *= data->dim[d].min;
+    s->f64 = data->dtype.bits == 64;
+    return true;
+}
+
+bool softmax_applies(const optune_task *task, softmax_shape *s, char *why)
+{
+    if (!softmax_shape_of(task->call, s))
+        return optune_refuse(why, "needs constant shapes");
+    if (!tensor_is_float(&task->call->input[0].type))
+        return optune_refuse(why, "needs float32 or float64");
+    if (s->outer < 1 || s->n < 1 || s->inner < 1)
+        return optune_refuse(why, "needs dimensions of at least 1");
+    return true;
+}
+
+int64_t softmax_lanes(const optune_task *task, const softmax_shape *s, int64_t most)
+{
+    int64_t bytes = task->device->vector_bytes >= 16 ? task->device->vector_bytes : 16;
+    while (bytes > 16 && bytes / softmax_elem(s) > most)
+        bytes /= 2;
+    return bytes / softmax_elem(s);
+}
+
+int softmax_module(optune_plan *plan, const softmax_shape *s, int64_t lanes)
+{
+    const int m = optune_plan_module(plan);
+    optune_plan_define(plan, m, "OUTER", s->outer);
+    optune_plan_define(plan, m, "AXIS", s->n);
+    optune_plan_define(plan, m, "INNER", s->inner);
+    optune_plan_define_text(plan, m, "DTYPE", s->f64 ? "double" : "float");
+    optune_plan_define(plan, m, "VEC_BYTES", lanes * softmax_elem(s));
+    return m;
+}
+
+void softmax_stage(optune_plan *plan, int module)
+{
+    optune_plan_stage(plan,
+                      &(optune_stage){.phase = OPTUNE_TIMED,
+                                      .module = module,
+                                      .function = "softmax",
+                                      .n_args = 2,
+                                      .arg = {optune_input_arg(0), optune_output_arg(0)}});
+}
