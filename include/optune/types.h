@@ -306,7 +306,8 @@ typedef enum optune_outcome_kind {
     X(WORD, device, ASKER, OURS, KEY, NONE, "", "the device's key")                            \
     X(WORD, policy, ASKER, OURS, KEY, NONE, "", "of measuring; only equal ones compare")       \
     X(WORD, impl, ASKER, OURS, KEY, RUN, "", "implementation")                                 \
-    X(WORD, digest, ASKER, OURS, KEY, NONE, "", "hex; of its row, bodies and headers")         \
+    X(WORD, digest, ASKER, OURS, KEY, NONE, "",                                                \
+      "hex; of its row, bodies, headers and the host code behind them")                        \
     X(CONFIG, config, ASKER, LINE, KEY, BOTH, "", "entities, see Config")                      \
     X(LINES, depends, ASKER, OURS, KEY, NONE, "", "what the outcome depends on, see below")    \
     X(OUTCOME, outcome, WORKER, OURS, KEY, NONE, "", "how it ended, see below")                \
