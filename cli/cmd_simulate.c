@@ -9,6 +9,7 @@ typedef struct simulate_values {
     ot_repeats searches;
     int repeats;
     uint64_t seed;
+    bool transfer;
     bool json;
 } simulate_values;
 
@@ -29,6 +30,10 @@ static const ot_option options[] = {
      .offset = offsetof(simulate_values, seed),
      .argument = "N",
      .help = "of the first run; the others count on from it (default 0)"},
+    {.name = "transfer",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(simulate_values, transfer),
+     .help = "every space learns from the others of the same kernel"},
     OT_JSON_OPTION(simulate_values),
     {.name = NULL},
 };
@@ -42,6 +47,7 @@ static int run(const ot_cli *cli)
         .searches = values->searches.n ? values->searches.item : NULL,
         .repeats = values->repeats,
         .seed = values->seed,
+        .transfer = values->transfer,
         .progress = ot_progress_show,
     };
     optune_err err = {0};

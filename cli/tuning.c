@@ -38,6 +38,7 @@ int ot_tuning_run(optune *handle, const ot_tuning_values *how, optune_run_option
     options->seconds = how->seconds;
     options->seed = how->seed;
     options->again = how->again;
+    options->no_transfer = how->no_transfer;
     options->log = how->log;
     options->progress = ot_progress_show;
     options->compile_only = how->compile_only;

@@ -12,7 +12,7 @@ typedef struct ot_tuning_values {
     int trials;
     double seconds;
     uint64_t seed;
-    bool again, json, csv, markdown, compile_only;
+    bool again, no_transfer, json, csv, markdown, compile_only;
 } ot_tuning_values;
 
 /* The rows of a command whose values have `ot_tuning_values how`. */
@@ -42,6 +42,10 @@ typedef struct ot_tuning_values {
          .type = OT_OPTION_FLAG,                                                               \
          .offset = offsetof(values, how.again),                                                \
          .help = "measure configs once more that have records"},                               \
+        {.name = "no-transfer",                                                                \
+         .type = OT_OPTION_FLAG,                                                               \
+         .offset = offsetof(values, how.no_transfer),                                          \
+         .help = "learn nothing from records of other workloads and devices"},                 \
         {.name = "log",                                                                        \
          .type = OT_OPTION_TEXT,                                                               \
          .offset = offsetof(values, how.log),                                                  \

@@ -5,6 +5,7 @@
  * is: everything here costs what one config costs.
  */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,6 +266,53 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
                                space->knob[i].name);
     ot_space_nth(space, optune_space_index(space, digit), config);
     return OPTUNE_OK;
+}
+
+/* How far apart the values of two entities are, in factors of two; of a split its outermost size,
+ * which the axis decides, does not count. */
+static double entity_apart(const ot_knob *knob, int64_t digit, const optune_entity *entity)
+{
+    const int64_t *own = &knob->value[digit * knob->parts];
+    double sum = 0;
+    for (int i = knob->kind == OPTUNE_KNOB_SPLIT; i < knob->parts; i++)
+        sum += fabs(log2((double)(llabs(own[i]) + 1) / (double)(llabs(entity->v[i]) + 1)));
+    return sum;
+}
+
+static int64_t nearest_entity(const optune_space *space, int knob, const optune_entity *entity)
+{
+    const ot_knob *k = &space->knob[knob];
+    int64_t nearest = find_entity(k, entity);
+    double least = INFINITY;
+    if (nearest >= 0 || k->word || entity->kind != k->kind || entity->n != k->parts ||
+        !optune_space_ordered(space, knob) || entity->scalar == OPTUNE_SCALAR_WORD ||
+        entity->scalar == OPTUNE_SCALAR_FLOAT)
+        return nearest;
+    for (int64_t i = 0; i < k->n; i++) {
+        const double far = entity_apart(k, i, entity);
+        if (far < least) {
+            least = far;
+            nearest = i;
+        }
+    }
+    return nearest;
+}
+
+int64_t ot_space_like(const optune_space *space, const optune_config *config)
+{
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    for (int k = 0; k < space->n_knobs; k++) {
+        const optune_entity *entity = NULL;
+        for (int i = 0; i < config->n; i++)
+            if (strcmp(config->entity[i].name, space->knob[k].name) == 0)
+                entity = &config->entity[i];
+        digit[k] = entity                                   ? nearest_entity(space, k, entity)
+                   : space->team && k == space->n_knobs - 1 ? 0
+                                                            : -1;
+        if (digit[k] < 0)
+            return -1;
+    }
+    return optune_space_index(space, digit);
 }
 
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why)

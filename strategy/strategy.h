@@ -88,6 +88,10 @@ void ot_space_nth(const optune_space *space, int64_t index, optune_config *confi
 /* By entities, knob by name, a leading -1 resolved; sets config->index. ENOENT naming the knob
  * that does not fit. */
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err);
+/* The index, maybe an invalid one, whose knobs are nearest to those of a config of another space
+ * of the implementation: sizes and counts by their ratio, words equal. -1: a knob is missing, or
+ * has no such word. */
+int64_t ot_space_like(const optune_space *space, const optune_config *config);
 /* Whole-config validity, by arithmetic. */
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why);
 /* What the implementation uses untuned. False, with a sentence: its own `valid` refuses that,

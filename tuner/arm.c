@@ -101,11 +101,19 @@ int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candid
     return OPTUNE_OK;
 }
 
+void ot_sources_free(optune_source *source, int n)
+{
+    for (int i = 0; i < n; i++)
+        free((void *)source[i].trial);
+    free(source);
+}
+
 void ot_arm_close(ot_arm *arm)
 {
     if (arm->search && arm->search->stop && arm->space)
         arm->search->stop(&arm->view);
     free(arm->view.state);
+    ot_sources_free(arm->source, arm->source ? arm->view.n_sources : 0);
     free(arm->queue);
     free(arm->asked);
     free(arm->unseen);

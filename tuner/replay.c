@@ -104,8 +104,8 @@ static void measure(player *p, const ot_recorded *recorded)
 }
 
 int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
-                  const optune_search *search, uint64_t seed, int run, ot_score_point *points,
-                  int most, ot_replay *replay)
+                  const optune_search *search, const optune_source *source, int n_sources,
+                  uint64_t seed, int run, ot_score_point *points, int most, ot_replay *replay)
 {
     static const optune_target target;
     static const optune_device device;
@@ -122,6 +122,8 @@ int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
         return optune_fail(&err, OPTUNE_EUSAGE, "%s", err.text);
     }
     p->arm.n_queue = 0; /* a record has no untuned config */
+    p->arm.view.n_sources = n_sources;
+    p->arm.view.source = source;
     while (p->time <= p->budget && n < most && fill(p)) {
         measure(p, recorded);
         if (isfinite(replay->best))

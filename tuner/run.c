@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/table.h"
-#include "tuner/tune.h"
+#include "tuner/transfer.h"
 
 enum { DEFAULT_TRIALS = 64 };
 #define DEFAULT_SECONDS 150.0
@@ -101,39 +101,13 @@ static int check_impls(const ot_run *run, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* Records of other devices, or measured here in another situation, are where a search starts; TVM's
- * logs come in this way, too. */
-typedef struct collecting {
-    ot_run *run;
-    int capacity;
-} collecting;
-
+/* What was measured before, here and elsewhere; TVM's logs come in this way, too. */
 static int collect(void *arg, const optune_record *record)
 {
-    collecting *c = arg;
-    ot_run *run = c->run;
-    if (!has_op(run, record->op) || record->outcome != OPTUNE_OUTCOME_OK || record->final ||
-        (!strcmp(record->device, run->o->device.key) &&
-         !strcmp(record->policy ? record->policy : ot_policy_warm.name, run->policy.name)))
-        return 0;
-    if (run->n_hints == c->capacity) {
-        c->capacity = c->capacity ? 2 * c->capacity : 64;
-        optune_record *more = ot_arena_alloc(&run->arena, (size_t)c->capacity * sizeof *more);
-        for (int i = 0; i < run->n_hints; i++)
-            more[i] = run->hint[i];
-        run->hint = more;
-    }
-    optune_record *hint = &run->hint[run->n_hints++];
-    *hint = (optune_record){.config = record->config, .cost = record->cost};
-    hint->call = ot_arena_copy(&run->arena, record->call);
-    hint->impl = ot_arena_copy(&run->arena, record->impl);
+    ot_run *run = arg;
+    if (has_op(run, record->op))
+        ot_transfer_add(run->transfer, record);
     return 0;
-}
-
-static int cheaper(const void *a, const void *b)
-{
-    const optune_record *x = a, *y = b;
-    return (x->cost > y->cost) - (x->cost < y->cost);
 }
 
 static void waiting(void *arg, double seconds)
@@ -217,11 +191,9 @@ static int open_tools(ot_run *run, optune_err *err)
         status = ot_context_store(o, OT_STORE_WRITE, err);
     if (status >= 0)
         status = ot_store_put_device(o->store, &o->device, err);
-    if (status >= 0) {
-        collecting c = {.run = run};
-        status = ot_store_walk(o->store, collect, &c, err);
-        if (run->n_hints)
-            qsort(run->hint, (size_t)run->n_hints, sizeof *run->hint, cheaper);
+    if (status >= 0 && !run->options->no_transfer) {
+        run->transfer = ot_transfer_open();
+        status = ot_store_walk(o->store, collect, run, err);
     }
     return status;
 }
@@ -255,7 +227,7 @@ void ot_run_close(ot_run *run)
     ot_log_close(run->extra_log);
     ot_worker_close(run->worker);
     ot_builder_close(run->builder);
-    ot_arena_release(&run->arena);
+    ot_transfer_close(run->transfer);
     free(run->call);
 }
 

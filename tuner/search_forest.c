@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "tuner/forest.h"
+#include "tuner/prior.h"
 
 enum {
     MAX_ROWS = 400,   /* that the model is fitted to */
@@ -24,8 +24,9 @@ enum {
     PARENTS = 24,
     CROSSINGS = 100,
     DRAWS = 120,
-    POOL = 1024,     /* proposals at most */
-    FAR_DRAWS = 40,  /* of which the farthest is taken */
+    FROM_ELSEWHERE = 200, /* the best there */
+    POOL = 1024,          /* proposals at most */
+    FAR_DRAWS = 40,       /* of which the farthest is taken */
     FEW = 40,        /* trials, up to which every ask weighs proposals anew; then every third */
     BEGIN_LEAST = 3, /* configs of the beginning, and a share of all that are to come */
     BEGIN_MOST = 8,
@@ -39,7 +40,19 @@ typedef struct row {
     double cost; /* infinity: failed */
 } row;
 
+/* What trials elsewhere say, as the model sees it: it is fitted to what they leave unsaid. */
+typedef struct lore {
+    ot_prior *prior; /* NULL: there are none */
+    double slope;    /* how much of it holds here: 0 .. 1 */
+    int n;           /* what it says of the rows of the last fit, ascending: a rank's measure */
+    float said[MAX_ROWS];
+    int next; /* of its best, to propose at the beginning */
+} lore;
+
 typedef struct learner {
+    const optune_space *space;
+    lore lore;
+    ot_feature_kind kind[OT_MAX_FEATURES];
     uint64_t rng;
     int n_features;
     int first[OPTUNE_MAX_KNOBS + 1]; /* feature of each knob */
@@ -59,7 +72,7 @@ typedef struct learner {
     float goal; /* the best target among rows, as the model sees it */
     int64_t pool[POOL];
     float *x; /* POOL configs as features, and more than the rows of a fit */
-    float y[MAX_ROWS + MAX_PENDING], mean[POOL], deviation[POOL];
+    float y[MAX_ROWS + MAX_PENDING], mean[POOL], deviation[POOL], said[POOL];
     double score[POOL];
 } learner;
 
@@ -109,11 +122,12 @@ static int add_knob(learner *l, const optune_space *space, int knob, ot_feature_
     return n;
 }
 
-static void features(const learner *l, const optune_space *space, int64_t index, float *to)
+static void features(const void *learner_, int64_t index, float *to)
 {
+    const learner *l = learner_;
     int64_t digit[OPTUNE_MAX_KNOBS];
-    optune_space_digits(space, index, digit);
-    for (int k = 0; k < optune_space_knobs(space); k++) {
+    optune_space_digits(l->space, index, digit);
+    for (int k = 0; k < optune_space_knobs(l->space); k++) {
         const int n = l->first[k + 1] - l->first[k];
         for (int p = 0; p < n; p++)
             *to++ = l->value[k][digit[k] * n + p];
@@ -124,16 +138,16 @@ static int start(optune_search_view *view)
 {
     state *s = view->state;
     learner *l = s->learner = ot_alloc(sizeof *l);
-    ot_feature_kind kind[OT_MAX_FEATURES];
     const int knobs = optune_space_knobs(view->space);
+    l->space = view->space;
     l->rng = view->seed;
     l->best = INFINITY;
     for (int k = 0; k < knobs; k++)
-        add_knob(l, view->space, k, kind);
+        add_knob(l, view->space, k, l->kind);
     l->first[knobs] = l->n_features;
     l->x = ot_alloc((size_t)(POOL * l->n_features + 1) * sizeof *l->x);
     for (int m = 0; m < 2; m++)
-        l->forest[m] = ot_forest_open(l->n_features, kind);
+        l->forest[m] = ot_forest_open(l->n_features, l->kind);
     return OPTUNE_OK;
 }
 
@@ -146,6 +160,7 @@ static void stop(optune_search_view *view)
         free(l->value[k]);
     for (int m = 0; m < 2; m++)
         ot_forest_close(l->forest[m]);
+    ot_prior_close(l->lore.prior);
     free(l->x);
     free(l->row);
     free(l->order);
@@ -196,8 +211,7 @@ static int64_t far_from_all(optune_search_view *view, learner *l)
     const int all = l->n + view->n_pending, n = all < OTHERS ? all : OTHERS;
     for (int i = 0; i < n; i++) {
         const int64_t k = all > OTHERS ? optune_random_below(&l->rng, all) : i;
-        features(l, view->space, k < l->n ? l->row[k].index : view->pending[k - l->n],
-                 other[i]);
+        features(l, k < l->n ? l->row[k].index : view->pending[k - l->n], other[i]);
     }
     int64_t best = -1;
     double most = -1;
@@ -205,7 +219,7 @@ static int64_t far_from_all(optune_search_view *view, learner *l)
         const int64_t index = optune_search_draw(view, &l->rng);
         if (index < 0)
             break;
-        features(l, view->space, index, x);
+        features(l, index, x);
         double nearest = INFINITY;
         for (int k = 0; k < n; k++)
             nearest = fmin(nearest, distance(l, x, other[k]));
@@ -220,7 +234,7 @@ static int64_t far_from_all(optune_search_view *view, learner *l)
 /* ---- the model ------------------------------------------------------------------------------- */
 
 /* Rows for the model: all, or the best half and a sample of the others. */
-static int choose_rows(learner *l, const optune_space *space, bool rank)
+static int choose_rows(learner *l, int64_t *index, bool rank)
 {
     int n = 0;
     const int all = l->n;
@@ -229,29 +243,103 @@ static int choose_rows(learner *l, const optune_space *space, bool rank)
         if (i >= MAX_ROWS / 2 && all > MAX_ROWS && optune_random_below(&l->rng, left) >= room)
             continue;
         const row *r = &l->row[l->order[i]];
-        features(l, space, r->index, l->x + (size_t)n * (size_t)l->n_features);
+        features(l, r->index, l->x + (size_t)n * (size_t)l->n_features);
         /* Failures are all alike: as bad as the worst. */
         if (rank)
             l->y[n] = (float)((isfinite(r->cost) ? i : all - 1) / (double)all);
         else
             l->y[n] = (float)log(isfinite(r->cost) ? r->cost : l->worst * 1.5);
-        n++;
+        index[n++] = r->index;
     }
     return n;
+}
+
+/* The sources are trusted by the order of own trials from the best to the worst. */
+static double trust(learner *l)
+{
+    enum { MOST = 48 };
+    int64_t index[MOST];
+    double cost[MOST];
+    const int n = l->n < MOST ? l->n : MOST;
+    for (int i = 0; i < n; i++) {
+        const row *r = &l->row[l->order[(int64_t)i * l->n / n]];
+        index[i] = r->index;
+        cost[i] = r->cost;
+    }
+    return ot_prior_trust(l->lore.prior, index, cost, n);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* What is said of a config, in the unit of the model: a logarithm, or the share of rows of which
+ * less is said, beyond both ends by their middle distance. */
+static double in_unit(const learner *l, double said)
+{
+    const lore *o = &l->lore;
+    if (l->model == 1 || o->n < 2)
+        return said;
+    int lo = 0, hi = o->n - 1;
+    const double step = fmax(1e-9, (double)(o->said[hi] - o->said[0]) / (o->n - 1));
+    if (said <= (double)o->said[0])
+        return (said - (double)o->said[0]) / step / o->n;
+    if (said >= (double)o->said[hi])
+        return (hi + (said - (double)o->said[hi]) / step) / o->n;
+    while (hi - lo > 1) {
+        const int mid = (lo + hi) / 2;
+        if ((double)o->said[mid] <= said)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return (lo + (said - (double)o->said[lo]) / (double)(o->said[hi] - o->said[lo])) / o->n;
+}
+
+/* Takes from the targets of the rows what is said of them elsewhere, as far as it holds here. */
+static void leave_unsaid(learner *l, const int64_t *index, int n)
+{
+    enum { FAITH = 2 }; /* rows that say it holds, before any does */
+    lore *o = &l->lore;
+    float said[MAX_ROWS];
+    double x = 0, y = 0, xx = 0, xy = 0;
+    const double right = trust(l);
+    ot_prior_predict(o->prior, index, l->x, n, said);
+    memcpy(o->said, said, (size_t)n * sizeof *said);
+    qsort(o->said, (size_t)n, sizeof *said, ascending);
+    o->n = n;
+    for (int i = 0; i < n; i++) {
+        said[i] = (float)in_unit(l, (double)said[i]);
+        x += (double)said[i] / n;
+        y += (double)l->y[i] / n;
+    }
+    for (int i = 0; i < n; i++) {
+        xx += ((double)said[i] - x) * ((double)said[i] - x);
+        xy += ((double)said[i] - x) * ((double)l->y[i] - y);
+    }
+    const double faith = (double)FAITH / n;
+    o->slope = right * (xx > 0 ? fmin(1, fmax(0, (xy / xx + faith) / (1 + faith))) : 1);
+    for (int i = 0; i < n; i++)
+        l->y[i] -= (float)(o->slope * (double)said[i]);
 }
 
 static void fit(optune_search_view *view, learner *l)
 {
     l->model = l->fits % 2;
     ot_forest *forest = l->forest[l->model];
-    int n = choose_rows(l, view->space, l->model == 0);
+    int64_t index[MAX_ROWS];
+    int n = choose_rows(l, index, l->model == 0);
     l->goal = l->y[0];
+    if (l->lore.prior)
+        leave_unsaid(l, index, n);
     /* What is out costs what the model expected of it when it was fitted last. */
     if (l->fits >= 2) {
         float *x = l->x + (size_t)n * (size_t)l->n_features;
         const int out = view->n_pending < MAX_PENDING ? view->n_pending : MAX_PENDING;
         for (int i = 0; i < out; i++)
-            features(l, view->space, view->pending[i], x + (size_t)i * (size_t)l->n_features);
+            features(l, view->pending[i], x + (size_t)i * (size_t)l->n_features);
         ot_forest_predict(forest, x, out, l->y + n, l->deviation);
         n += out;
     }
@@ -323,6 +411,12 @@ static int propose_all(optune_search_view *view, learner *l)
             break;
         propose(view, l, &n, index);
     }
+    for (int i = 0; i < FROM_ELSEWHERE && l->lore.prior; i++) {
+        const int64_t index = ot_prior_best(l->lore.prior, i);
+        if (index < 0)
+            break;
+        propose(view, l, &n, index);
+    }
     return n;
 }
 
@@ -339,8 +433,13 @@ static void weigh(optune_search_view *view, learner *l)
 {
     const int n = l->n_pool = propose_all(view, l);
     for (int i = 0; i < n; i++)
-        features(l, view->space, l->pool[i], l->x + (size_t)i * (size_t)l->n_features);
+        features(l, l->pool[i], l->x + (size_t)i * (size_t)l->n_features);
     ot_forest_predict(l->forest[l->model], l->x, n, l->mean, l->deviation);
+    if (l->lore.prior) {
+        ot_prior_predict(l->lore.prior, l->pool, l->x, n, l->said);
+        for (int i = 0; i < n; i++)
+            l->mean[i] += (float)(l->lore.slope * in_unit(l, (double)l->said[i]));
+    }
     for (int i = 0; i < n; i++)
         /* Where nothing promises an improvement, the lowest expectation decides. */
         l->score[i] =
@@ -363,12 +462,30 @@ static int64_t best_proposal(optune_search_view *view, learner *l)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
+/* The best of elsewhere first, unless the first trials contradict; every third one is far from all,
+ * to see whether that holds. */
+static int64_t begin(optune_search_view *view, learner *l, int known)
+{
+    enum { TELLING = 4 };
+    static const double BELIEVED = 0.3;
+    lore *o = &l->lore;
+    const bool first = o->prior && known % 3 < 2 && (l->n < TELLING || trust(l) > BELIEVED);
+    while (first) {
+        const int64_t index = ot_prior_best(o->prior, o->next++);
+        if (index < 0)
+            break;
+        if (view->fresh(view, index))
+            return index;
+    }
+    return far_from_all(view, l);
+}
+
 static int64_t next(optune_search_view *view, learner *l)
 {
     const int known = l->n + view->n_pending;
     const double total = view->left > 0 ? known + view->left : INFINITY;
     if (l->good < 2 || known < fmin(BEGIN_MOST, BEGIN_LEAST + BEGIN_SHARE * total))
-        return far_from_all(view, l);
+        return begin(view, l, known);
     if (optune_random_unit(&l->rng) < EXPLORING * fmin(1, l->since / (0.1 * total)))
         return far_from_all(view, l);
     if (!l->fits || l->n - l->fitted >= fmax(1, l->n / REFIT))
@@ -379,6 +496,8 @@ static int64_t next(optune_search_view *view, learner *l)
 static int64_t ask(optune_search_view *view)
 {
     learner *l = ((state *)view->state)->learner;
+    if (view->n_sources && !l->lore.prior && !l->fits)
+        l->lore.prior = ot_prior_open(view, l->n_features, l->kind, features, l, &l->rng);
     const int64_t index = next(view, l);
     return index >= 0 ? index : optune_search_draw(view, &l->rng);
 }

@@ -61,7 +61,8 @@ static void report(const simulation *s, int space, int search, int run)
 }
 
 /* All runs of one search on one space. */
-static int play(simulation *s, int space, int search)
+static int play(simulation *s, int space, int search, const optune_source *source,
+                int n_sources)
 {
     const ot_recorded *recorded = s->space[space];
     const ot_yardstick *y = &s->yardstick[space];
@@ -79,9 +80,9 @@ static int play(simulation *s, int space, int search)
         }
         ot_replay replay;
         report(s, space, search, run);
-        const int more =
-            ot_replay_run(recorded, y, s->search[search], s->options->seed + (uint64_t)run, run,
-                          points + n, recorded->n_trials, &replay);
+        const int more = ot_replay_run(recorded, y, s->search[search], source, n_sources,
+                                       s->options->seed + (uint64_t)run, run, points + n,
+                                       recorded->n_trials, &replay);
         if (more < 0 || ot_context_stopped(s->o)) {
             status = more < 0 ? more : OPTUNE_EINTERRUPTED;
             break;
@@ -102,6 +103,18 @@ static int play(simulation *s, int space, int search)
     }
     free(points);
     free(ratio);
+    return status;
+}
+
+static int play_all(simulation *s, int space)
+{
+    optune_source *source = ot_alloc((size_t)s->n_spaces * sizeof *source);
+    int status = OPTUNE_OK;
+    const int n =
+        s->options->transfer ? ot_recorded_sources(s->space, s->n_spaces, space, source) : 0;
+    for (int k = 0; k < s->n_searches && status >= 0; k++)
+        status = play(s, space, k, source, n);
+    ot_sources_free(source, n);
     return status;
 }
 
@@ -277,8 +290,7 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
     for (int i = 0; i < s.n_spaces && status >= 0; i++)
         status = check_space(s.space[i], err);
     for (int i = 0; i < s.n_spaces && status >= 0; i++)
-        for (int k = 0; k < s.n_searches && status >= 0; k++)
-            status = play(&s, i, k);
+        status = play_all(&s, i);
     if (status >= 0)
         *result = ot_result_new(text_of(&s), json_of(&s));
     else if (status == OPTUNE_EINTERRUPTED)

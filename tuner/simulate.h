@@ -20,9 +20,13 @@ typedef struct ot_replay {
     int trials;
     double best, cpu; /* cost of the best config; seconds of our own in ask and tell */
 } ot_replay;
-/* Points go behind `points` with their run's number; returns how many, at most `most`. */
+/* What the others of these spaces know of `of`, those of the same kernel; at most n - 1 sources,
+ * for ot_sources_free. Returns how many. */
+int ot_recorded_sources(ot_recorded *const *all, int n, int of, optune_source *source);
+/* `source`: what is known elsewhere. Points go behind `points` with their run's number; returns how
+ * many, at most `most`. */
 int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
-                  const optune_search *search, uint64_t seed, int run, ot_score_point *points,
-                  int most, ot_replay *replay);
+                  const optune_search *search, const optune_source *source, int n_sources,
+                  uint64_t seed, int run, ot_score_point *points, int most, ot_replay *replay);
 
 #endif

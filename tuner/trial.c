@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tuner/tune.h"
+#include "tuner/transfer.h"
 
 /* AutoTVM's `input`: [target, task, args, kwargs]. */
 static char *task_text(const optune_task *task, const optune_impl *impl, ot_arena *arena)
@@ -58,6 +58,8 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
     ot_trial_result_put(result, &record);
     if (result->outcome != OPTUNE_OUTCOME_OK)
         record.cost = INFINITY;
+    if (run->transfer)
+        ot_transfer_add(run->transfer, &record);
     int status = ot_log_append(run->log, &record, err);
     if (status >= 0 && run->extra_log)
         status = ot_log_append(run->extra_log, &record, err);

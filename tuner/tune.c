@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tuner/transfer.h"
 #include "tuner/tuning.h"
 
 enum { AHEAD = 2 }; /* candidates that compile before the worker knows the workload */
@@ -137,14 +138,13 @@ static int recall(ot_tuning *t, optune_err *err)
     for (int i = 0; i < spot->n_hints; i++)
         if (arm_of(t, spot->hint[i]->name))
             ot_arm_hint(arm_of(t, spot->hint[i]->name), spot->hint_config[i]);
-    ot_text call = {0};
-    ot_call_print(t->task.call, &call);
-    for (int i = 0; i < t->run->n_hints; i++) {
-        ot_arm *arm = arm_of(t, t->run->hint[i].impl);
-        if (arm && !strcmp(t->run->hint[i].call, ot_text_str(&call)))
-            ot_arm_hint(arm, &t->run->hint[i].config);
+    const char *policy = spot->policy ? spot->policy : t->run->policy.name;
+    for (int i = 0; i < t->n_arms && t->run->transfer; i++) {
+        ot_arm *arm = &t->arm[i];
+        arm->view.n_sources =
+            ot_transfer_sources(t->run->transfer, &t->task, policy, arm, &arm->source);
+        arm->view.source = arm->source;
     }
-    ot_text_release(&call);
     return status;
 }
 

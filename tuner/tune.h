@@ -29,6 +29,7 @@ typedef struct ot_arm {
     int64_t seen_capacity, n_seen;
     int64_t *unseen; /* draw.c: valid ones, once they had to be listed; seen ones leave late */
     int64_t n_unseen;
+    optune_source *source; /* the view's, owned; NULL: none, or somebody else's */
 } ot_arm;
 
 /* The search of runs that name none. */
@@ -47,6 +48,7 @@ bool ot_arm_know(ot_arm *arm, const optune_config *config, const optune_told *ho
 void ot_arm_hint(ot_arm *arm, const optune_config *config);
 /* The next config, marked seen; false when nothing is left. */
 bool ot_arm_next(ot_arm *arm, optune_config *config);
+void ot_sources_free(optune_source *source, int n); /* and their trials */
 /* How the trial of a config ended; `how` may leave its index out. */
 void ot_arm_tell(ot_arm *arm, const optune_config *config, const optune_told *how);
 
@@ -116,9 +118,8 @@ typedef struct ot_run {
     double peak_flops, peak_bandwidth; /* 0: not known */
     bool peak_settled;                 /* measured while the machine was ours */
     optune_progress progress;
-    ot_arena arena;      /* texts that live as long as the run: hints */
-    optune_record *hint; /* of other devices or stale, for any of the workloads */
-    int n_hints;
+    struct ot_transfer
+        *transfer; /* what was measured before, for any of the workloads; or NULL */
     double started;
     double first_s; /* the longest that a workload's first trial took, from its beginning */
     char waiting_note[OPTUNE_WHY_SIZE];

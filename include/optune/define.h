@@ -609,6 +609,20 @@ OPTUNE_API bool optune_plan_fuse(const optune_task *task, optune_plan *plan,
 
 /* ---- search: which config to try next ---------------------------------------------------- */
 
+/* A trial of the same implementation elsewhere: of another workload, on another device, by an
+ * earlier version of it. */
+typedef struct optune_transfer {
+    int64_t index; /* in the space at hand: the same values, or the nearest that it has */
+    double cost;   /* seconds there; infinity: it failed */
+} optune_transfer;
+
+/* Trials elsewhere that were measured alike: only their costs compare. */
+typedef struct optune_source {
+    double likeness; /* to what is searched, as far as can be told before: 1, or less */
+    int n;
+    const optune_transfer *trial; /* ascending indices, each once */
+} optune_source;
+
 /* What a search may know. It never measures, sleeps or looks at the clock. */
 typedef struct optune_search_view {
     const optune_space *space;
@@ -621,6 +635,8 @@ typedef struct optune_search_view {
     const int64_t *pending; /* which, oldest first */
     double left; /* how many more this search will be asked for, this one included, as
                                far as trials and time tell; 0: nothing is known */
+    int n_sources; /* from the first ask on */
+    const optune_source *source;
 } optune_search_view;
 
 /* How one trial ended. */

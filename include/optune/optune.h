@@ -114,6 +114,7 @@ typedef struct optune_run_options {
     /* The graph whose workloads these are: at the end, in up to a tenth of the time, the best few
      * of each are timed in it while it runs, and recorded as measured there; NULL: none. */
     struct optune_partition *graph;
+    bool no_transfer; /* a search knows nothing of other workloads' and devices' records */
 } optune_run_options;
 
 /* Tunes. *result is set on OPTUNE_OK, on EPARTIAL (a workload has no time or failed: its row says
@@ -185,6 +186,7 @@ typedef struct optune_simulate_options {
     uint64_t seed;               /* of the first; the others count on */
     void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
     void *progress_arg;
+    bool transfer; /* every space learns from the others of the same kernel */
 } optune_simulate_options;
 
 /* Replays searches on recorded spaces and scores them: docs/search.md. ENOENT, ESYNTAX, ELIMIT: a

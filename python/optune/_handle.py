@@ -164,14 +164,15 @@ class Optune:
     def tune(self, what: Union[str, Sequence[str], Graph], *, preset: Optional[str] = None,
              impls: Optional[Sequence[str]] = None, search: Optional[str] = None,
              trials: int = 0, seconds: float = 0, seed: int = 0, again: bool = False,
-             log: Optional[Path] = None,
+             transfer: bool = True, log: Optional[Path] = None,
              progress: Optional[ProgressCallback] = None) -> Tuning:
         """Measures and stores. ``what``: a workload, several, a graph of this handle (each of its
         workloads once, and at the end the best of each in the running graph; other threads wait
         for it meanwhile), or an operator's name for its ``preset``.
 
         ``trials`` of each workload and ``seconds`` for all: 0 is the default, negative seconds are
-        no limit. ``progress`` is called in this thread with an :class:`optune.Progress` for every
+        no limit. Searches learn from records of other workloads and devices unless ``transfer`` is
+        False. ``progress`` is called in this thread with an :class:`optune.Progress` for every
         event; what it raises ends the run and comes out here.
 
         Ctrl-C ends the run with everything measured so far stored and raises
@@ -195,7 +196,8 @@ class Optune:
         options = RunOptions(
             size=sizeof(RunOptions), op=encode(op), workloads=texts(workloads),
             preset=encode(preset), impls=texts(impls), search=encode(search), trials=trials,
-            seconds=seconds, seed=seed, again=again, log=_path(log), policy=encode(policy))
+            seconds=seconds, seed=seed, again=again, log=_path(log), policy=encode(policy),
+            no_transfer=not transfer)
         with ExitStack() as held:
             if graph is not None and graph._used is self._counted:
                 held.enter_context(graph._lock)

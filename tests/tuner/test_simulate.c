@@ -10,11 +10,11 @@
 
 #include "tuner/simulate.h"
 
-static char dir[4096], path[8192];
+static char dir[4096], path[8192], other[8192];
 
 /* 1,536 configs of a kernel that likes blocks of 128 threads and tiles of 4 and fails where both
  * are large; every trial takes about a second. */
-static void write_space(void)
+static void write_space(const char *to, double cost_of_y)
 {
     static const int x[] = {8, 16, 32, 64, 128, 256}, y[] = {1, 2, 4, 8}, tile[] = {1, 2, 3, 4};
     ot_text text = {0};
@@ -29,7 +29,7 @@ static void write_space(void)
         const int flag = i / 384;
         if (a * b < 16 || a * b > 1024)
             continue;
-        const double threads = log2(a * b / 128.0), work = log2(t * u / 4.0);
+        const double threads = log2(a * b / 128.0) + cost_of_y * b, work = log2(t * u / 4.0);
         const double cost = (1 + threads * threads / 4 + work * work / 3) *
                             (flag == 2 ? 0.8 : 1 + 0.1 * flag) * (1 + (i * 7919 % 97) / 2000.0);
         ot_text_printf(
@@ -43,7 +43,7 @@ static void write_space(void)
             ot_text_printf(&text, "%.6f}", cost);
     }
     ot_text_add(&text, "}}");
-    check_ok(ot_write_file(path, text.s, text.n, &err));
+    check_ok(ot_write_file(to, text.s, text.n, &err));
     ot_text_release(&text);
 }
 
@@ -82,6 +82,34 @@ static void searches_are_told_apart(void **state)
     optune_result_free(result);
 }
 
+static void a_space_learns_from_its_like(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_result *result;
+    optune_simulate_options options = {
+        .size = sizeof options,
+        .files = (const char *const[]){path, other, NULL},
+        .searches = (const char *const[]){"forest", "random", NULL},
+        .repeats = 10,
+    };
+    check_ok(optune_simulate(handle, &options, &result, &err));
+    json_t *alone = json_loads(optune_result_json(result), 0, NULL);
+    optune_result_free(result);
+    options.transfer = true;
+    check_ok(optune_simulate(handle, &options, &result, &err));
+    json_t *taught = json_loads(optune_result_json(result), 0, NULL);
+    optune_result_free(result);
+    for (int i = 0; i < 2; i++) {
+        assert_true(number(taught, i, 0, "score") > number(alone, i, 0, "score"));
+        assert_true(number(taught, i, 0, "score") > 0.9);
+        /* One that does not look is as it was. */
+        assert_true(number(taught, i, 1, "score") < 0.6);
+    }
+    json_decref(alone);
+    json_decref(taught);
+}
+
 static void what_cannot_be_replayed_is_said(void **state)
 {
     (void)state;
@@ -111,7 +139,9 @@ static int open_all(void **state)
     if (ot_temp_dir(dir, sizeof dir, &err) < 0 || optune_open(&options, &handle, &err) < 0)
         return -1;
     snprintf(path, sizeof path, "%s/own.json", dir);
-    write_space();
+    snprintf(other, sizeof other, "%s/other.json", dir);
+    write_space(path, 0);
+    write_space(other, 0.05); /* the same kernel on a device that is somewhat different */
     return 0;
 }
 
@@ -127,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_are_told_apart),
+        cmocka_unit_test(a_space_learns_from_its_like),
         cmocka_unit_test(what_cannot_be_replayed_is_said),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
