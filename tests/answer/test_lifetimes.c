@@ -148,6 +148,22 @@ static void add_flat(writing *w, int from)
                    (long long)of->dim[0], (long long)of->dim[1]);
 }
 
+/* With a dim of 1 in front, or without one. */
+static void add_one(writing *w, int from)
+{
+    shape *of = &w->of[w->n];
+    *of = w->of[from];
+    if (of->rank == 4 && of->dim[0] != 1)
+        return;
+    const bool less = of->rank > 1 && of->dim[0] == 1;
+    memmove(of->dim + !less, w->of[from].dim + less, 3 * sizeof *of->dim);
+    of->rank += less ? -1 : 1;
+    of->dim[0] = less ? of->dim[0] : 1;
+    ot_text_printf(&w->text, "v%d = %s(v%d, axis=%s)\n", w->n, less ? "squeeze" : "expand_dims",
+                   from, less ? "[0]" : "0");
+    w->n++;
+}
+
 static void add_turned(writing *w, int from)
 {
     shape *of = &w->of[w->n];
@@ -231,7 +247,10 @@ static void write_graph(writing *w)
         add_leaf(w);
     while (w->n < n) {
         const int from = w->n < 8 ? below(w, w->n) : w->n - 1 - below(w, 8);
-        switch (below(w, 8)) {
+        switch (below(w, 9)) {
+        case 8:
+            add_one(w, from);
+            break;
         case 0:
             add_flat(w, from);
             break;
@@ -334,7 +353,7 @@ static void compute_node(const computing *c, int id, const void *const *in, void
 /* A group's nodes one behind the other; only the last one's output is in planned memory. */
 static void compute_group(const computing *c, const ot_group *group)
 {
-    void *inner[OPTUNE_MAX_EPILOGUES + 1] = {NULL};
+    void *inner[OT_GROUP_NODES] = {NULL};
     for (int i = 0; i < group->n_nodes; i++) {
         const ot_node *node = &c->g->node[group->node[i]];
         const void *in[OPTUNE_MAX_INPUTS] = {NULL};

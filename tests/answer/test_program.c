@@ -227,6 +227,59 @@ static void test_places(void **state)
     optune_close(o);
 }
 
+/* What stands between an operator and those behind it may change dims of 1 in front, no others. */
+static void test_fused_behind_views(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *nodes, *workload;
+    } table[] = {
+        {"x = var f32[6,16]\ny = var f32[1,6,8]\nd = dense(x, const f32[8,16])\n"
+         "e = reshape(d, newshape=[1,6,8])\na = add(e, const f32[8])\n"
+         "s = subtract(const f32[1,6,1], a)\nt = multiply(s, y)\noutput t\n",
+         "d e a s t",
+         "dense(f32[6,16], const f32[8,16]) -> add(const f32[8]) -> "
+         "subtract(const f32[6,1], _) -> multiply(f32[6,8])"},
+        {"x = var f32[2,6,16]\ny = var f32[2,16,8]\nd = batch_matmul(x, y, transpose_b=false)\n"
+         "e = expand_dims(d, axis=0)\na = add(e, const f32[1,2,1,1])\n"
+         "s = squeeze(a)\nf = copy(s)\nt = relu(f)\noutput t\n",
+         "d e a s f t",
+         "batch_matmul(f32[2,6,16], f32[2,16,8], transpose_b=false) -> add(const f32[2,1,1]) "
+         "-> relu()"},
+        {"x = var f32[1,6,16]\ny = var f32[1,16,8]\n"
+         "d = batch_matmul(x, y, transpose_b=false)\ne = reshape(d, newshape=[6,8])\n"
+         "a = add(e, const f32[6,1])\noutput a\n",
+         "d e a",
+         "batch_matmul(f32[1,6,16], f32[1,16,8], transpose_b=false) -> add(const f32[6,1])"},
+        {"x = var f32[6,16]\nd = dense(x, const f32[8,16])\n"
+         "e = reshape(d, newshape=[6,2,4])\na = add(e, const f32[4])\noutput a\n",
+         "d", "dense(f32[6,16], const f32[8,16])"},
+        {"x = var f32[6,16]\nd = dense(x, const f32[8,16])\n"
+         "e = reshape(d, newshape=[1,6,8])\na = add(e, const f32[8])\noutput a, e\n",
+         "d", "dense(f32[6,16], const f32[8,16])"},
+        {"x = var f32[6,16]\nd = dense(x, const f32[8,16])\n"
+         "e = reshape(d, newshape=[1,6,8])\na = add(e, const f32[3,1,1])\noutput a\n",
+         "d", "dense(f32[6,16], const f32[8,16])"},
+    };
+    optune *o = tuning_open("behind-views");
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        optune_err err = {0};
+        optune_graph *g = parse(table[i].text);
+        tensors in = inputs_of(g), out = outputs_of(g);
+        optune_partition *p = NULL;
+        check_ok(optune_partition_open(o, g, &p, &err));
+        assert_string_equal(optune_partition_nodes(p, 0), table[i].nodes);
+        assert_string_equal(optune_partition_workload(p, 0), table[i].workload);
+        optune_partition_close(p);
+        execute(o, g, &in, &out);
+        assert_true(farthest(g, &in, &out) < 1e-5);
+        release(&in);
+        release(&out);
+        optune_graph_close(g);
+    }
+    optune_close(o);
+}
+
 /* Kernels that need scratch in a run: two sorts, larger and smaller, and gathered pixels. */
 static const char chain[] = "x = var f32[1,16,40,40]\n"
                             "a = sort(x, axis=3)\n"
@@ -551,11 +604,11 @@ static void test_function(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_execution), cmocka_unit_test(test_each_value),
-        cmocka_unit_test(test_tuned),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_gradients), cmocka_unit_test(test_function),
-        cmocka_unit_test(test_places),    cmocka_unit_test(test_shared_scratch),
-        cmocka_unit_test(test_clones),
+        cmocka_unit_test(test_execution),      cmocka_unit_test(test_each_value),
+        cmocka_unit_test(test_tuned),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_gradients),      cmocka_unit_test(test_function),
+        cmocka_unit_test(test_places),         cmocka_unit_test(test_fused_behind_views),
+        cmocka_unit_test(test_shared_scratch), cmocka_unit_test(test_clones),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }
