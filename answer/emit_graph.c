@@ -7,7 +7,6 @@
  * Writes nothing itself.
  */
 #include <ctype.h>
-#include <limits.h>
 #include <string.h>
 
 #include "answer/emit_graph.h"
@@ -17,6 +16,11 @@
 static int64_t round_up(int64_t n)
 {
     return (n + WEIGHTS_ALIGNMENT - 1) / WEIGHTS_ALIGNMENT * WEIGHTS_ALIGNMENT;
+}
+
+static int home_of(const ot_emission *e, ot_value value)
+{
+    return ot_places_at(&e->partition->places, value).home;
 }
 
 /* ---- kernels ------------------------------------------------------------------------------ */
@@ -80,7 +84,7 @@ static int choose_kernels(ot_emission *e, optune_err *err)
     for (int i = 0; i < p->groups.n; i++) {
         const int number = p->row[i].workload;
         optune_err inner = {0};
-        if (e->kernel[number].source.plan)
+        if (!ot_emitted_runs(e, i) || e->kernel[number].source.plan)
             continue;
         e->kernel[number].source.plan = ot_alloc(sizeof *e->kernel[number].source.plan);
         const int status = choose_kernel(e, number, &p->groups.group[i].call, &inner);
@@ -113,15 +117,22 @@ static bool reads(const ot_source *s, optune_phase phase, int input)
 
 enum { UNREAD, ONLY_PACKED, READ_BY_RUNS };
 
+/* The constant whose elements a value is or is a part of; -1: none. */
+static int constant_of(const ot_emission *e, ot_value value)
+{
+    const int leaf = e->partition->places.home[home_of(e, value)].leaf;
+    return leaf >= 0 && e->graph->node[leaf].kind == OT_NODE_CONST ? leaf : -1;
+}
+
 /* How constants are used, by node. */
 static void find_uses(const ot_emission *e, char *use)
 {
     const ot_groups *groups = &e->partition->groups;
     for (int i = 0; i < groups->n; i++)
-        for (int k = 0; k < groups->group[i].n_in; k++) {
-            const int node = groups->group[i].in[k].node;
+        for (int k = 0; k < groups->group[i].n_in && ot_emitted_runs(e, i); k++) {
+            const int node = constant_of(e, groups->group[i].in[k]);
             const ot_source *s = &kernel_of(e, i)->source;
-            if (e->graph->node[node].kind != OT_NODE_CONST)
+            if (node < 0)
                 continue;
             if (reads(s, OPTUNE_TIMED, k))
                 use[node] = READ_BY_RUNS;
@@ -129,8 +140,8 @@ static void find_uses(const ot_emission *e, char *use)
                 use[node] = ONLY_PACKED;
         }
     for (int i = 0; i < e->n_outputs; i++)
-        if (e->graph->node[e->output[i].node].kind == OT_NODE_CONST)
-            use[e->output[i].node] = READ_BY_RUNS;
+        if (constant_of(e, e->output[i]) >= 0)
+            use[constant_of(e, e->output[i])] = READ_BY_RUNS;
 }
 
 static void name_layout(ot_emission *e)
@@ -139,7 +150,8 @@ static void name_layout(ot_emission *e)
     for (int i = 0; i < e->n_weights; i++) {
         const int node = e->weight[i];
         ot_tensor_print(&e->graph->node[node].out[0], &text);
-        ot_text_printf(&text, " %lld\n", (long long)e->place[node][0].at);
+        ot_text_printf(&text, " %lld\n",
+                       (long long)ot_emitted_place(e, (ot_value){node, 0}).at);
     }
     e->layout = ot_hash64(ot_text_str(&text), text.n);
     ot_text_release(&text);
@@ -160,7 +172,8 @@ static int place_constants(ot_emission *e, optune_err *err)
             if (!g->node[id].data)
                 status = ot_graph_fail(g, id, -1, OPTUNE_EUSAGE, "the constant has no elements",
                                        err);
-            e->place[id][0] = (ot_emitted_spot){OT_AT_WEIGHTS, e->weights_bytes};
+            e->home[home_of(e, (ot_value){id, 0})] =
+                (ot_emitted_spot){.kind = OT_AT_WEIGHTS, .at = e->weights_bytes};
             e->weights_bytes += round_up(optune_tensor_bytes(&g->node[id].out[0]));
             e->weight[e->n_weights++] = id;
         }
@@ -191,6 +204,8 @@ static void place_packed(ot_emission *e)
     const optune_partition *p = e->partition;
     for (int i = 0; i < p->groups.n; i++) {
         int same = 0;
+        if (!ot_emitted_runs(e, i))
+            continue;
         while (same < i &&
                !(p->row[same].workload == p->row[i].workload && same_constants(e, same, i)))
             same++;
@@ -200,65 +215,60 @@ static void place_packed(ot_emission *e)
     }
 }
 
-/* Values that are inputs, outputs or constants are where those are. */
+/* Homes of inputs, outputs and constants are where those are. */
 static void place_values(ot_emission *e)
 {
-    const optune_graph *g = e->graph;
+    const ot_places *places = &e->partition->places;
     const ot_groups *groups = &e->partition->groups;
-    ot_lifetime *item =
-        ot_alloc(((size_t)groups->n * (OPTUNE_MAX_OUTPUTS + 1) + 1) * sizeof *item);
-    int64_t **to = ot_alloc(((size_t)groups->n * (OPTUNE_MAX_OUTPUTS + 1) + 1) * sizeof *to);
-    int *last_use = ot_alloc((size_t)(g->n + 1) * sizeof *last_use);
+    const size_t most = (size_t)(groups->n + places->n + 1);
+    ot_lifetime *item = ot_alloc(most * sizeof *item);
+    int64_t **to = ot_alloc(most * sizeof *to);
     int n = 0;
-    for (int i = 0; i < groups->n; i++) {
-        last_use[groups->group[i].node[groups->group[i].n_nodes - 1]] = i;
-        for (int k = 0; k < groups->group[i].n_in; k++)
-            last_use[groups->group[i].in[k].node] = i;
+    for (int h = 0; h < places->n; h++) {
+        const ot_home *home = &places->home[h];
+        if (home->leaf >= 0 || e->home[h].kind == OT_AT_OUTPUT)
+            continue;
+        e->home[h].kind = OT_AT_ARENA;
+        item[n] = (ot_lifetime){.bytes = home->bytes, .first = home->first, .last = home->last};
+        to[n++] = &e->home[h].at;
     }
-    for (int i = 0; i < groups->n; i++) {
-        const int last = groups->group[i].node[groups->group[i].n_nodes - 1];
-        for (int o = 0; o < g->node[last].n_out; o++) {
-            ot_emitted_spot *place = &e->place[last][o];
-            if (place->kind == OT_AT_OUTPUT)
-                continue;
-            place->kind = OT_AT_ARENA;
-            item[n] = (ot_lifetime){.bytes = optune_tensor_bytes(&g->node[last].out[o]),
-                                    .first = i,
-                                    .last = last_use[last]};
-            to[n++] = &place->at;
+    for (int i = 0; i < groups->n; i++)
+        if (ot_emitted_runs(e, i)) {
+            item[n] = (ot_lifetime){
+                .bytes = kernel_of(e, i)->source.workspace, .first = i, .last = i};
+            to[n++] = &e->group[i].workspace;
         }
-        item[n] =
-            (ot_lifetime){.bytes = kernel_of(e, i)->source.workspace, .first = i, .last = i};
-        to[n++] = &e->group[i].workspace;
-    }
     e->arena_bytes = ot_lifetimes_place(item, n);
     for (int i = 0; i < n; i++)
         *to[i] = item[i].offset;
     free(item);
     free(to);
-    free(last_use);
 }
 
+/* A home is where an output is if that is all of it; of others that part is copied at the end. */
 static int place_ends(ot_emission *e, optune_err *err)
 {
     const optune_graph *g = e->graph;
+    const ot_places *places = &e->partition->places;
     for (int id = 0; id < g->n; id++) {
         const ot_node *node = &g->node[id];
-        e->place[id] = ot_alloc((size_t)(node->n_out + 1) * sizeof **e->place);
         for (int o = 0; o < node->n_out; o++)
             if (!optune_tensor_known(&node->out[o]))
                 return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
                                      "its type is not known: give dims values with --bind",
                                      err);
         if (node->kind == OT_NODE_VAR) {
-            e->place[id][0] = (ot_emitted_spot){OT_AT_INPUT, e->n_inputs};
+            e->home[home_of(e, (ot_value){id, 0})] =
+                (ot_emitted_spot){.kind = OT_AT_INPUT, .at = e->n_inputs};
             e->input[e->n_inputs++] = id;
         }
     }
     for (int i = 0; i < e->n_outputs; i++) {
-        ot_emitted_spot *place = &e->place[e->output[i].node][e->output[i].output];
-        if (g->node[e->output[i].node].kind == OT_NODE_CALL && place->kind == OT_AT_NONE)
-            *place = (ot_emitted_spot){OT_AT_OUTPUT, i};
+        const int h = home_of(e, e->output[i]);
+        const int64_t bytes = optune_tensor_bytes(ot_graph_type_of(g, e->output[i]));
+        if (places->home[h].leaf < 0 && places->home[h].bytes == bytes &&
+            e->home[h].kind == OT_AT_NONE)
+            e->home[h] = (ot_emitted_spot){.kind = OT_AT_OUTPUT, .at = i};
     }
     return OPTUNE_OK;
 }
@@ -304,7 +314,7 @@ static void open_emission(ot_emission *e, optune_partition *p, const char *name)
     e->group = ot_alloc((size_t)(p->groups.n + 1) * sizeof *e->group);
     e->input = ot_alloc((size_t)(g->n + 1) * sizeof *e->input);
     e->weight = ot_alloc((size_t)(g->n + 1) * sizeof *e->weight);
-    e->place = ot_alloc((size_t)(g->n + 1) * sizeof(ot_emitted_spot *));
+    e->home = ot_alloc((size_t)(p->places.n + 1) * sizeof *e->home);
     e->n_outputs = ot_graph_output_values(g, NULL, 0);
     e->output = ot_alloc((size_t)(e->n_outputs + 1) * sizeof *e->output);
     ot_graph_output_values(g, e->output, e->n_outputs);
@@ -314,13 +324,11 @@ static void close_emission(ot_emission *e)
 {
     for (int i = 0; i < e->n_kernels; i++)
         free(e->kernel[i].source.plan);
-    for (int id = 0; id < e->graph->n; id++)
-        free(e->place[id]);
     free(e->kernel);
     free(e->group);
     free(e->input);
     free(e->weight);
-    free(e->place);
+    free(e->home);
     free(e->output);
     free(e);
 }
@@ -337,7 +345,7 @@ static optune_result *report(const ot_emission *e, const char *dir, json_t *file
     ot_text_printf(
         &said,
         "%d group%s by %d kernel%s; %lld bytes of weights, %lld packed, %lld of activations\n",
-        e->partition->groups.n, e->partition->groups.n == 1 ? "" : "s", e->n_kernels,
+        e->partition->places.n_run, e->partition->places.n_run == 1 ? "" : "s", e->n_kernels,
         e->n_kernels == 1 ? "" : "s", (long long)e->weights_bytes, (long long)e->packed_bytes,
         (long long)e->arena_bytes);
     for (size_t i = 0; i < json_array_size(files); i++)

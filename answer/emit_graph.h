@@ -16,7 +16,8 @@ typedef enum ot_emitted_where {
 } ot_emitted_where;
 typedef struct ot_emitted_spot {
     ot_emitted_where kind;
-    int64_t at; /* which input or output, or an offset */
+    int64_t at;     /* which input or output, or an offset */
+    int64_t offset; /* in an input or output */
 } ot_emitted_spot;
 
 typedef struct ot_emitted_kernel { /* one for each distinct workload */
@@ -43,12 +44,17 @@ typedef struct ot_emission {
     int n_inputs, n_outputs;
     int *input; /* nodes */
     ot_value *output;
-    ot_emitted_spot **place; /* by node, then by output */
+    ot_emitted_spot *home; /* by home of the partition's places */
     int n_weights;
     int *weight; /* constants in the order of the file */
     int64_t only_packed, weights_bytes, packed_bytes, arena_bytes;
     uint64_t layout;
 } ot_emission;
+
+/* ---- emit_graph_place.c ------------------------------------------------------------------- */
+/* Where a value is, once the homes are placed. */
+ot_emitted_spot ot_emitted_place(const ot_emission *e, ot_value value);
+bool ot_emitted_runs(const ot_emission *e, int group); /* false: it costs nothing */
 
 /* ---- emit_graph_text.c: files of text ---------------------------------------------------- */
 enum { OT_EMITTED_TEXTS = 5 };

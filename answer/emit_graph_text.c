@@ -64,14 +64,18 @@ static void add_address(const ot_emission *e, ot_value value, ot_text *to)
                                        [OT_AT_OUTPUT] = "output[%lld]",
                                        [OT_AT_WEIGHTS] = "weights + %lld",
                                        [OT_AT_ARENA] = "memory + %lld"};
-    const ot_emitted_spot *place = &e->place[value.node][value.output];
-    if (place->kind == OT_AT_NONE) { /* nobody reads it */
+    const ot_emitted_spot place = ot_emitted_place(e, value);
+    if (place.kind == OT_AT_NONE) { /* nobody reads it */
         ot_text_add(to, "0");
         return;
     }
     char text[64];
-    snprintf(text, sizeof text, form[place->kind], (long long)place->at);
-    ot_text_add(to, text);
+    snprintf(text, sizeof text, form[place.kind], (long long)place.at);
+    if (place.offset)
+        ot_text_printf(to, "(%schar *)%s + %lld", place.kind == OT_AT_INPUT ? "const " : "",
+                       text, (long long)place.offset);
+    else
+        ot_text_add(to, text);
 }
 
 /* ---- kernels ------------------------------------------------------------------------------ */
@@ -166,7 +170,7 @@ static void add_inputs(const ot_emission *e, const ot_group *group, bool only_co
     ot_text_add(to, "        const void *const in[] = {");
     for (int k = 0; k < group->n_in; k++) {
         ot_text_add(to, k ? ", " : "");
-        if (only_constants && e->graph->node[group->in[k].node].kind != OT_NODE_CONST)
+        if (only_constants && ot_emitted_place(e, group->in[k]).kind != OT_AT_WEIGHTS)
             ot_text_add(to, "NULL");
         else
             add_address(e, group->in[k], to);
@@ -182,8 +186,8 @@ static const ot_source *source_of(const ot_emission *e, int group)
 static void add_packing(const ot_emission *e, ot_text *to)
 {
     for (int i = 0; i < e->partition->groups.n; i++) {
-        const ot_source *s = source_of(e, i);
-        if (!e->group[i].packs || !has_phase(s, OPTUNE_PREPACK))
+        const ot_source *s = e->group[i].packs ? source_of(e, i) : NULL;
+        if (!s || !has_phase(s, OPTUNE_PREPACK))
             continue;
         ot_text_add(to, "    {\n");
         add_inputs(e, &e->partition->groups.group[i], true, to);
@@ -218,15 +222,17 @@ static void add_group(const ot_emission *e, int i, ot_text *to)
                    (long long)e->group[i].workspace);
 }
 
-/* Outputs that no group writes itself: a second of the same value, inputs, constants. */
+/* Outputs that no group writes itself: a second of the same value, inputs, constants, parts of
+ * something larger. */
 static void add_run(const ot_emission *e, ot_text *to)
 {
     for (int i = 0; i < e->partition->groups.n; i++)
-        add_group(e, i, to);
+        if (ot_emitted_runs(e, i))
+            add_group(e, i, to);
     for (int i = 0; i < e->n_outputs; i++) {
-        const ot_emitted_spot *place = &e->place[e->output[i].node][e->output[i].output];
+        const ot_emitted_spot place = ot_emitted_place(e, e->output[i]);
         const int64_t bytes = optune_tensor_bytes(ot_graph_type_of(e->graph, e->output[i]));
-        if ((place->kind == OT_AT_OUTPUT && place->at == i) || !bytes)
+        if ((place.kind == OT_AT_OUTPUT && place.at == i) || !bytes)
             continue;
         ot_text_printf(to, "    memcpy(output[%d], ", i);
         add_address(e, e->output[i], to);
@@ -272,7 +278,7 @@ static void add_model_contract(const ot_emission *e, ot_text *to)
 {
     static const char *const what[] = {"input", "output"};
     ot_text_printf(to, " * A model of %d operators in %d groups, each by the implementation\n",
-                   e->partition->n_nodes, e->partition->groups.n);
+                   e->partition->n_nodes, e->partition->places.n_run);
     ot_text_add(to, " * that was selected for it:\n *\n");
     for (int outputs = 0; outputs < 2; outputs++)
         for (int i = 0; i < (outputs ? e->n_outputs : e->n_inputs); i++) {
@@ -445,6 +451,9 @@ static json_t *value_json(const ot_emission *e, ot_value value)
 static json_t *group_json(const ot_emission *e, int i)
 {
     const optune_partition *p = e->partition;
+    if (!ot_emitted_runs(e, i))
+        return json_pack("{s:s, s:s, s:s}", "nodes", p->row[i].nodes, "workload",
+                         p->row[i].text, "place", ot_idle_name(p->places.idle[i]));
     const ot_emitted_kernel *k = &e->kernel[p->row[i].workload];
     ot_text config = {0};
     ot_config_print(&k->config, &config);
@@ -473,7 +482,7 @@ json_t *ot_emitted_json(const ot_emission *e)
     for (int i = 0; i < e->n_weights; i++) {
         const ot_value value = {e->weight[i], 0};
         json_t *json = value_json(e, value);
-        json_object_set_new(json, "offset", json_integer(e->place[value.node][0].at));
+        json_object_set_new(json, "offset", json_integer(ot_emitted_place(e, value).at));
         json_array_append_new(weights, json);
     }
     json_t *json = json_pack(

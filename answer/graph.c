@@ -34,19 +34,23 @@ static const char *node_names(optune_partition *p, const ot_group *group)
     return kept;
 }
 
-/* Equal workloads get one number. */
+/* Equal workloads get one number; what does not run is none. */
 static void find_distinct(optune_partition *p)
 {
     p->workloads = ot_arena_alloc(&p->arena, (size_t)(p->groups.n + 1) * sizeof(char *));
     for (int i = 0; i < p->groups.n; i++) {
+        ot_partition_row *row = &p->row[i];
         ot_text text = {0};
         ot_call_print(&p->groups.group[i].call, &text);
         int k = 0;
         while (k < p->n_workloads && strcmp(p->workloads[k], ot_text_str(&text)))
             k++;
-        if (k == p->n_workloads)
-            p->workloads[p->n_workloads++] = ot_arena_copy(&p->arena, ot_text_str(&text));
-        p->row[i].workload = k;
+        const bool runs = p->places.idle[i] == OT_RUNS;
+        row->text =
+            k < p->n_workloads ? p->workloads[k] : ot_arena_copy(&p->arena, ot_text_str(&text));
+        if (runs && k == p->n_workloads)
+            p->workloads[p->n_workloads++] = row->text;
+        row->workload = runs ? k : -1;
         ot_text_release(&text);
     }
 }
@@ -72,6 +76,8 @@ static void name_policy(optune_partition *p)
         const ot_group *group = &p->groups.group[i];
         const int last = group->node[group->n_nodes - 1];
         double own = 0;
+        if (p->places.idle[i] != OT_RUNS)
+            continue;
         for (int k = 0; k < group->n_in; k++)
             if (g->node[group->in[k].node].kind != OT_NODE_CONST)
                 own += known_bytes(g, group->in[k]);
@@ -92,7 +98,7 @@ static void name_graph(optune_partition *p)
     for (int i = 0; i < p->groups.n; i++) {
         const ot_group *group = &p->groups.group[i];
         producer[group->node[group->n_nodes - 1]] = i + 1;
-        ot_text_printf(&text, "%s", p->workloads[p->row[i].workload]);
+        ot_text_printf(&text, "%s", p->row[i].text);
         for (int k = 0; k < group->n_in; k++)
             ot_text_printf(&text, " %d.%d", producer[group->in[k].node], group->in[k].output);
         ot_text_add(&text, "\n");
@@ -148,6 +154,8 @@ int optune_partition_open(optune *o, optune_graph *graph, optune_partition **par
         p->row[i].nodes = node_names(p, &p->groups.group[i]);
         p->n_nodes += p->groups.group[i].n_nodes;
     }
+    const optune_target_worker *worker = &o->row->worker;
+    ot_places_find(graph, &p->groups, worker->address && worker->alias, &p->places);
     find_distinct(p);
     name_policies(p);
     *partition = p;
@@ -156,6 +164,7 @@ int optune_partition_open(optune *o, optune_graph *graph, optune_partition **par
 
 static void drop_selections(optune_partition *p)
 {
+    p->selected = false;
     for (int i = 0; i < p->groups.n; i++) {
         optune_selection_free(p->row[i].selection);
         p->row[i].selection = NULL;
@@ -167,6 +176,7 @@ void optune_partition_close(optune_partition *p)
     if (!p)
         return;
     drop_selections(p);
+    ot_places_release(&p->places);
     ot_groups_release(&p->groups);
     ot_arena_release(&p->arena);
     ot_text_release(&p->text);
@@ -184,7 +194,14 @@ const char *optune_partition_workload(const optune_partition *p, int i)
 {
     if (!p || i < 0 || i >= p->groups.n)
         return NULL;
-    return p->workloads[p->row[i].workload];
+    return p->row[i].text;
+}
+
+const char *optune_partition_place(const optune_partition *p, int i)
+{
+    if (!p || i < 0 || i >= p->groups.n)
+        return NULL;
+    return ot_idle_name(p->places.idle[i]);
 }
 
 const char *optune_partition_nodes(const optune_partition *p, int i)
@@ -223,9 +240,12 @@ int optune_partition_select(optune_partition *p, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}));
     drop_selections(p);
+    p->selected = true;
     for (int i = 0; i < p->groups.n; i++) {
         optune_err inner = {0};
         const ot_group *group = &p->groups.group[i];
+        if (p->places.idle[i] != OT_RUNS)
+            continue;
         const int status =
             ot_selection_of(p->o, &group->call, p->asked, &p->row[i].selection, &inner);
         if (status < 0) {
@@ -252,6 +272,10 @@ static void add_row(const optune_partition *p, int i, int width, ot_text *to)
 {
     const ot_partition_row *row = &p->row[i];
     char time[32];
+    if (p->places.idle[i] != OT_RUNS) {
+        ot_text_printf(to, "%-*s  %s\n", width, row->nodes, ot_idle_name(p->places.idle[i]));
+        return;
+    }
     ot_text config = {0};
     optune_config parsed;
     if (ot_config_parse(optune_selection_config(row->selection), &parsed, NULL) >= 0)
@@ -279,7 +303,7 @@ static void add_sum(const optune_partition *p, ot_text *to)
     int known = 0;
     for (int i = 0; i < p->groups.n; i++) {
         const double cost = optune_selection_cost(p->row[i].selection);
-        if (isfinite(cost)) {
+        if (p->row[i].selection && isfinite(cost)) {
             sum += cost;
             known++;
         }
@@ -287,10 +311,12 @@ static void add_sum(const optune_partition *p, ot_text *to)
     ot_text_printf(to, "\n%d operator%s in %d group%s, %d distinct workload%s", p->n_nodes,
                    p->n_nodes == 1 ? "" : "s", p->groups.n, p->groups.n == 1 ? "" : "s",
                    p->n_workloads, p->n_workloads == 1 ? "" : "s");
-    if (known == p->groups.n && known)
+    if (p->places.n_run < p->groups.n)
+        ot_text_printf(to, "; %d in place or views", p->groups.n - p->places.n_run);
+    if (known == p->places.n_run && known)
         ot_text_printf(to, "; together %.4g us\n", sum * 1e6);
     else
-        ot_text_printf(to, "; %d of %d measured\n", known, p->groups.n);
+        ot_text_printf(to, "; %d of %d measured\n", known, p->places.n_run);
 }
 
 /* Every implementation of each distinct workload, under the names of the nodes it stands for. */
@@ -314,7 +340,7 @@ const char *optune_partition_text(optune_partition *p, bool explain)
     if (!p)
         return NULL;
     ot_text_clear(&p->text);
-    if (p->groups.n && !p->row[0].selection)
+    if (!p->selected)
         return "";
     if (explain)
         add_explanations(p, &p->text);
@@ -335,6 +361,8 @@ static json_t *group_json(const optune_partition *p, int i)
         json_array_append_new(nodes, json_string(optune_graph_name(p->graph, group->node[k])));
     json_object_set_new(json, "nodes", nodes);
     json_object_set_new(json, "workload", json_string(optune_partition_workload(p, i)));
+    const char *place = optune_partition_place(p, i);
+    json_object_set_new(json, "place", place ? json_string(place) : json_null());
     json_object_set_new(json, "selection",
                         p->row[i].selection
                             ? json_loads(optune_selection_json(p->row[i].selection), 0, NULL)

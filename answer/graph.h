@@ -4,22 +4,26 @@
 #define OPTUNE_ANSWER_GRAPH_H
 
 #include "answer/answer.h"
+#include "answer/places.h"
 #include "graph/graph.h"
 #include "run/worker.h"
 
 typedef struct ot_partition_row {
-    const char *nodes; /* names, separated by spaces */
-    int workload;
-    optune_selection *selection; /* NULL: not asked yet */
+    const char *nodes;           /* names, separated by spaces */
+    const char *text;            /* its workload's */
+    int workload;                /* which of the distinct ones; -1: it does not run */
+    optune_selection *selection; /* NULL: not asked yet, or it does not run */
 } ot_partition_row;
 
 struct optune_partition {
     optune *o;
     optune_graph *graph;
     ot_groups groups;
+    ot_places places;      /* of its values */
     ot_partition_row *row; /* of each group */
+    bool selected;         /* all that run have a selection */
     int n_workloads, n_nodes;
-    const char **workloads;        /* distinct, NULL-terminated */
+    const char **workloads;        /* distinct ones of groups that run, NULL-terminated */
     char policy[OPTUNE_NAME_SIZE]; /* "model-128M"; empty: the handle's */
     char
         in_graph[OPTUNE_NAME_SIZE]; /* "graph-9c0e12f4": what was measured in this very graph */
@@ -69,6 +73,7 @@ struct optune_program {
     atomic_int users;              /* of an origin: itself and its clones that are open */
     ot_machine machine;
     void ***buffer; /* by node, then by output: whose it is at its time; NULL inside a group */
+    void **home;    /* by home of the partition's places: the buffer */
     void **own;     /* every buffer once */
     int n_own;
     ot_kernel *kernel; /* of each group */
@@ -87,8 +92,8 @@ int ot_program_load(const optune_program *p, int i, ot_kernel *kernel, optune_er
  * judged. Returns how many are wrong: a line for each in `text`, and { "nodes", "impl", "message" }
  * in `list`. */
 int ot_program_check(optune_program *p, ot_text *text, json_t *list, optune_err *err);
-/* program_memory.c: one buffer for every variable, constant and output; what is only used between
- * groups shares buffers with what is no longer needed. */
+/* program_memory.c: a buffer for every home that holds a variable, a constant or an output; what is
+ * only used between groups shares buffers with what is no longer needed. */
 int ot_program_make_buffers(optune_program *p, optune_err *err);
 void ot_program_free_buffers(optune_program *p);
 void *ot_program_buffer(const optune_program *p, ot_value value);

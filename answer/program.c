@@ -105,6 +105,8 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
     int status = ot_program_prepare(partition, &p, err);
     for (int i = 0; i < groups->n && status >= 0; i++) {
         optune_err inner = {0};
+        if (partition->places.idle[i] != OT_RUNS)
+            continue;
         status = ot_kernel_choose(&p->machine, &groups->group[i].call, partition->asked,
                                   &p->kernel[i], &inner);
         if (status < 0)
@@ -112,6 +114,8 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
     }
     for (int i = 0; i < groups->n && status >= 0; i++) {
         optune_err inner = {0};
+        if (partition->places.idle[i] != OT_RUNS)
+            continue;
         status = ot_program_load(p, i, &p->kernel[i], &inner);
         if (status < 0)
             ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
@@ -128,7 +132,8 @@ static int run_groups(optune_program *p, optune_err *err)
 {
     int status = OPTUNE_OK;
     for (int i = 0; i < p->partition->groups.n && status >= 0; i++)
-        status = ot_kernel_run(&p->kernel[i], err);
+        if (p->partition->places.idle[i] == OT_RUNS)
+            status = ot_kernel_run(&p->kernel[i], err);
     return status;
 }
 

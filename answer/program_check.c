@@ -84,6 +84,8 @@ int ot_program_check(optune_program *p, ot_text *text, json_t *list, optune_err 
         return status;
     snprintf(path, sizeof path, "%s/reference", dir);
     for (int i = 0; i < p->partition->groups.n && status >= 0; i++) {
+        if (p->partition->places.idle[i] != OT_RUNS)
+            continue;
         status = check_group(p, i, path, text, list, err);
         wrong += status == 1;
     }

@@ -45,7 +45,8 @@ int optune_program_clone(optune_program *program, optune_program **clone, optune
         .o = origin->machine.o, .row = origin->machine.row, .state = origin->machine.state};
     int status = ot_program_make_buffers(p, err);
     for (int i = 0; i < p->partition->groups.n && status >= 0; i++)
-        status = clone_kernel(p, i, err);
+        if (p->partition->places.idle[i] == OT_RUNS)
+            status = clone_kernel(p, i, err);
     if (status < 0) {
         optune_program_close(p);
         return status;

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the values of a program live. Variables, constants and outputs of the graph have
- * buffers of their own; any other value takes one whose last user has run, if one fits, so that
- * memory grows with what is alive at once and stays in the caches.
+ * Where the values of a program live, by the partition's places. A home with a variable, a constant
+ * or an output of the graph has a buffer of its own; any other takes one whose last user has run,
+ * if one fits, so that memory grows with what is alive at once and stays in the caches.
  */
-#include <limits.h>
-
 #include "answer/graph.h"
 
 typedef struct pool {
     optune_program *p;
-    int *last_use; /* by node: the last group that reads it; INT_MAX: to be kept */
     int n;
     struct slot {
         void *buffer;
         int64_t bytes;
-        int node; /* who has it */
+        int home; /* who has it */
     } * slot;     /* what may be shared */
 } pool;
 
@@ -29,110 +26,134 @@ int64_t ot_program_bytes(const optune_program *p, ot_value value)
     return optune_tensor_bytes(ot_graph_type_of(p->partition->graph, value));
 }
 
-static int make(optune_program *p, int64_t bytes, void **buffer, optune_err *err)
+static void keep(optune_program *p, void *buffer)
 {
-    const int status = p->machine.row->alloc(p->machine.state, bytes, false, buffer, err);
-    if (status < 0)
-        return status;
     void **own = ot_alloc((size_t)(p->n_own + 1) * sizeof *own);
     for (int i = 0; i < p->n_own; i++)
         own[i] = p->own[i];
-    own[p->n_own++] = *buffer;
+    own[p->n_own++] = buffer;
     free(p->own);
     p->own = own;
-    return OPTUNE_OK;
+}
+
+static int make(optune_program *p, int64_t bytes, void **buffer, optune_err *err)
+{
+    const int status = p->machine.row->alloc(p->machine.state, bytes, false, buffer, err);
+    if (status >= 0)
+        keep(p, *buffer);
+    return status;
 }
 
 /* The smallest free one that is large enough and at most twice as large as needed. */
-static struct slot *find_free(pool *of, int group, int64_t bytes)
+static struct slot *find_free(pool *of, const ot_home *home)
 {
+    const ot_home *homes = of->p->partition->places.home;
     struct slot *best = NULL;
     for (int i = 0; i < of->n; i++) {
         struct slot *slot = &of->slot[i];
-        if (of->last_use[slot->node] < group && slot->bytes >= bytes &&
-            slot->bytes <= 2 * bytes && (!best || slot->bytes < best->bytes))
+        if (homes[slot->home].last < home->first && slot->bytes >= home->bytes &&
+            slot->bytes <= 2 * home->bytes && (!best || slot->bytes < best->bytes))
             best = slot;
     }
     return best;
 }
 
-static int take(pool *of, int group, ot_value value, optune_err *err)
+static int take(pool *of, int number, optune_err *err)
 {
     optune_program *p = of->p;
-    void **buffer = &p->buffer[value.node][value.output];
-    const int64_t bytes = ot_program_bytes(p, value);
-    struct slot *slot = find_free(of, group, bytes);
+    const ot_home *home = &p->partition->places.home[number];
+    void **buffer = &p->home[number];
+    struct slot *slot = find_free(of, home);
     if (slot) {
         *buffer = slot->buffer;
-        slot->node = value.node;
+        slot->home = number;
         return OPTUNE_OK;
     }
-    const int status = make(p, bytes, buffer, err);
+    const int status = make(p, home->bytes, buffer, err);
     if (status < 0)
         return status;
-    of->slot[of->n++] = (struct slot){*buffer, bytes, value.node};
+    of->slot[of->n++] = (struct slot){*buffer, home->bytes, number};
     return OPTUNE_OK;
 }
 
-static void find_last_uses(pool *of)
-{
-    const optune_program *p = of->p;
-    const ot_groups *groups = &p->partition->groups;
-    of->last_use = ot_alloc((size_t)(p->partition->graph->n + 1) * sizeof *of->last_use);
-    for (int i = 0; i < groups->n; i++) {
-        const ot_group *group = &groups->group[i];
-        of->last_use[group->node[group->n_nodes - 1]] =
-            i; /* unread, it lives while it is written */
-        for (int k = 0; k < group->n_in; k++)
-            of->last_use[group->in[k].node] = i;
-    }
-    for (int i = 0; i < p->n_outputs; i++)
-        of->last_use[p->output[i].node] = INT_MAX;
-}
-
 /* What is there before any group runs. */
-static int make_leaf(optune_program *p, int id, optune_err *err)
+static int make_leaf(optune_program *p, int number, optune_err *err)
 {
     const optune_graph *g = p->partition->graph;
-    const ot_node *node = &g->node[id];
-    p->buffer[id] = ot_alloc((size_t)(node->n_out + 1) * sizeof **p->buffer);
-    for (int o = 0; o < node->n_out; o++)
-        if (!optune_tensor_known(&node->out[o]))
-            return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
-                                 "its type is not known: give dims values with --bind", err);
-    if (node->kind != OT_NODE_VAR && node->kind != OT_NODE_CONST)
-        return OPTUNE_OK;
+    const ot_home *home = &p->partition->places.home[number];
+    const ot_node *node = &g->node[home->leaf];
     if (node->kind == OT_NODE_CONST && !node->data)
-        return ot_graph_fail(g, id, -1, OPTUNE_EUSAGE, "the constant has no elements", err);
+        return ot_graph_fail(g, home->leaf, -1, OPTUNE_EUSAGE, "the constant has no elements",
+                             err);
     if (p->origin && node->kind == OT_NODE_CONST) {
-        p->buffer[id][0] = p->origin->buffer[id][0];
+        p->home[number] = p->origin->home[number];
         return OPTUNE_OK;
     }
-    const int64_t bytes = ot_program_bytes(p, (ot_value){id, 0});
-    const int status = make(p, bytes, &p->buffer[id][0], err);
-    return status < 0 || !node->data
-               ? status
-               : p->machine.row->write(p->machine.state, p->buffer[id][0], node->data, bytes);
+    const int status = make(p, home->bytes, &p->home[number], err);
+    return status < 0 || !node->data ? status
+                                     : p->machine.row->write(p->machine.state, p->home[number],
+                                                             node->data, home->bytes);
+}
+
+/* Homes in the order in which they are needed first: leaves, then by the groups that write. */
+static int make_homes(optune_program *p, optune_err *err)
+{
+    const ot_places *places = &p->partition->places;
+    const ot_groups *groups = &p->partition->groups;
+    int status = OPTUNE_OK;
+    p->home = ot_alloc((size_t)(places->n + 1) * sizeof *p->home);
+    for (int h = 0; h < places->n && status >= 0; h++)
+        if (places->home[h].leaf >= 0)
+            status = make_leaf(p, h, err);
+    pool of = {.p = p};
+    of.slot = ot_alloc((size_t)(places->n + 1) * sizeof *of.slot);
+    for (int i = 0; i < groups->n && status >= 0; i++) {
+        const int last = groups->group[i].node[groups->group[i].n_nodes - 1];
+        for (int o = 0; o < p->partition->graph->node[last].n_out && status >= 0; o++) {
+            const int h = ot_places_at(places, (ot_value){last, o}).home;
+            if (!p->home[h])
+                status = take(&of, h, err);
+        }
+    }
+    free(of.slot);
+    return status;
+}
+
+/* A part of a home is memory of this process, or it would not be planned. */
+static int find_buffer(optune_program *p, ot_value value, optune_err *err)
+{
+    const ot_located at = ot_places_at(&p->partition->places, value);
+    const optune_target_worker *row = p->machine.row;
+    void **buffer = &p->buffer[value.node][value.output];
+    if (at.home < 0)
+        return OPTUNE_OK;
+    if (at.offset == 0) {
+        *buffer = p->home[at.home];
+        return OPTUNE_OK;
+    }
+    char *start = row->address(p->machine.state, p->home[at.home]);
+    if (row->alias(p->machine.state, buffer, start + at.offset) < 0)
+        return optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer");
+    keep(p, *buffer);
+    return OPTUNE_OK;
 }
 
 int ot_program_make_buffers(optune_program *p, optune_err *err)
 {
     const optune_graph *g = p->partition->graph;
-    const ot_groups *groups = &p->partition->groups;
-    int status = OPTUNE_OK;
+    for (int id = 0; id < g->n; id++)
+        for (int o = 0; o < g->node[id].n_out; o++)
+            if (!optune_tensor_known(&g->node[id].out[o]))
+                return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
+                                     "its type is not known: give dims values with --bind",
+                                     err);
+    int status = make_homes(p, err);
     p->buffer = ot_alloc((size_t)(g->n + 1) * sizeof *p->buffer);
-    for (int id = 0; id < g->n && status >= 0; id++)
-        status = make_leaf(p, id, err);
-    pool of = {.p = p};
-    of.slot = ot_alloc(((size_t)groups->n * OPTUNE_MAX_OUTPUTS + 1) * sizeof *of.slot);
-    find_last_uses(&of);
-    for (int i = 0; i < groups->n && status >= 0; i++) {
-        const int last = groups->group[i].node[groups->group[i].n_nodes - 1];
-        for (int o = 0; o < g->node[last].n_out && status >= 0; o++)
-            status = take(&of, i, (ot_value){last, o}, err);
+    for (int id = 0; id < g->n && status >= 0; id++) {
+        p->buffer[id] = ot_alloc((size_t)(g->node[id].n_out + 1) * sizeof **p->buffer);
+        for (int o = 0; o < g->node[id].n_out && status >= 0; o++)
+            status = find_buffer(p, (ot_value){id, o}, err);
     }
-    free(of.last_use);
-    free(of.slot);
     return status;
 }
 
@@ -143,5 +164,6 @@ void ot_program_free_buffers(optune_program *p)
     for (int id = 0; id < p->partition->graph->n && p->buffer; id++)
         free(p->buffer[id]);
     free(p->own);
+    free(p->home);
     free(p->buffer);
 }

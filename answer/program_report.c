@@ -125,9 +125,8 @@ static int compute(execution *e, optune_err *err)
         status = optune_program_time(program, &e->median, &e->low, &e->high, err);
     optune_program_close(program);
     for (int i = 0; i < e->partition->groups.n; i++)
-        e->sum += e->partition->row[i].selection
-                      ? optune_selection_cost(e->partition->row[i].selection)
-                      : INFINITY;
+        if (e->partition->places.idle[i] == OT_RUNS)
+            e->sum += optune_selection_cost(e->partition->row[i].selection);
     return status;
 }
 
@@ -151,14 +150,18 @@ static optune_result *report(const execution *e)
         ot_text_release(&type);
     }
     ot_text_add(&text, ot_text_str(&e->wrong));
-    ot_text_printf(&text, "%d groups in %.4g us [%.4g, %.4g]", e->partition->groups.n,
-                   e->median * 1e6, e->low * 1e6, e->high * 1e6);
+    const int n = e->partition->groups.n, idle = n - e->partition->places.n_run;
+    ot_text_printf(&text, "%d groups in %.4g us [%.4g, %.4g]", n, e->median * 1e6, e->low * 1e6,
+                   e->high * 1e6);
+    if (idle)
+        ot_text_printf(&text, ", %d of them in place or views", idle);
     if (isfinite(e->sum))
         ot_text_printf(&text, "; measured one by one they take %.4g us", e->sum * 1e6);
     ot_text_add(&text, "\n");
     json_object_set_new(json, "outputs", outputs);
     json_object_set(json, "wrong", e->wrongs);
-    json_object_set_new(json, "groups", json_integer(e->partition->groups.n));
+    json_object_set_new(json, "groups", json_integer(n));
+    json_object_set_new(json, "run", json_integer(n - idle));
     json_object_set_new(json, "seconds", json_real(e->median));
     json_object_set_new(json, "low", json_real(e->low));
     json_object_set_new(json, "high", json_real(e->high));

@@ -146,8 +146,9 @@ static json_t *graph_json(const optune_partition *p)
         return json_null();
     json_t *groups = json_array();
     for (int i = 0; i < p->groups.n; i++)
-        json_array_append_new(groups, json_pack("{s:s, s:i}", "nodes", p->row[i].nodes,
-                                                "workload", p->row[i].workload));
+        if (p->places.idle[i] == OT_RUNS)
+            json_array_append_new(groups, json_pack("{s:s, s:i}", "nodes", p->row[i].nodes,
+                                                    "workload", p->row[i].workload));
     return ot_wrap("groups", groups);
 }
 

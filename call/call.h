@@ -68,6 +68,16 @@ void ot_tensor_print(const optune_tensor *type, ot_text *to); /* f32[1,?m:1..64]
 const char *ot_call_input_name(const optune_call *call, int input);
 double ot_call_bytes(const optune_call *call);
 double ot_call_flops(const optune_call *call);
+/* slices.c: of a call that only lays inputs one behind another (a reshape, a copy, a
+ * concatenation of rows): which bytes of its output are which of an input. Together they are the
+ * whole output once. */
+typedef struct ot_slice {
+    int input;
+    int64_t from, to, bytes; /* offsets in the input and in the output */
+} ot_slice;
+/* Returns how many there are; 0: it computes something or puts elements into another order, has
+ * something fused behind it or dims that are no constants. */
+int ot_call_slices(const optune_call *call, ot_slice slice[OPTUNE_MAX_PIECES]);
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
 
 /* ---- symbols.c: calls whose dims are named ranges ----------------------------------------- */

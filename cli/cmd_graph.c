@@ -53,9 +53,11 @@ static void print_groups(optune_partition *partition, bool json)
 {
     if (json)
         ot_print_text(optune_partition_json(partition));
-    for (int i = 0; i < optune_partition_size(partition) && !json; i++)
-        printf("%s:\n    %s\n", optune_partition_nodes(partition, i),
-               optune_partition_workload(partition, i));
+    for (int i = 0; i < optune_partition_size(partition) && !json; i++) {
+        const char *place = optune_partition_place(partition, i);
+        printf("%s:%s%s\n    %s\n", optune_partition_nodes(partition, i), place ? " " : "",
+               place ? place : "", optune_partition_workload(partition, i));
+    }
 }
 
 static int on_target(const ot_cli *cli, optune_graph *graph, bool *wrong, optune_err *err)

@@ -92,7 +92,12 @@ static int tune_graph(const ot_cli *cli, const char *path)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
     if (status >= 0)
         status = optune_partition_workloads(partition, &workloads, &err);
-    code = status < 0 ? ot_say_failure(&err) : tune(cli, NULL, workloads, partition);
+    if (status < 0)
+        code = ot_say_failure(&err);
+    else if (!workloads[0])
+        code = ot_say_usage(cli->cmd, "nothing of the graph runs: there is nothing to measure");
+    else
+        code = tune(cli, NULL, workloads, partition);
     optune_partition_close(partition);
     optune_graph_close(graph);
     return code;

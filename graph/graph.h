@@ -125,13 +125,14 @@ optune_graph *ot_graph_copy(const optune_graph *g, bool wide);
 int ot_graph_infer_call(optune_graph *g, int node, optune_err *err);
 
 /* ---- partition.c: what is computed as one ------------------------------------------------ */
+enum { OT_GROUP_NODES = 4 * OPTUNE_MAX_EPILOGUES + 1 };
 typedef struct ot_group {
-    int n_nodes; /* the anchor first, then what is fused behind it, in order */
-    int node[OPTUNE_MAX_EPILOGUES + 1];
-    optune_call call; /* settled */
+    int n_nodes; /* the anchor, then what is fused behind it, and views in between, in order */
+    int node[OT_GROUP_NODES];
+    optune_call call; /* settled; in the anchor's shape */
     int n_in;         /* optune_call_inputs of the call */
     ot_value in[OPTUNE_MAX_INPUTS];
-} ot_group; /* its outputs are those of its last node */
+} ot_group; /* its outputs are those of its last node, dims of 1 in front of them aside */
 typedef struct ot_groups {
     int n;
     ot_group *group; /* in an order of evaluation */

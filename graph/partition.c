@@ -2,7 +2,9 @@
 /*
  * A graph taken apart into groups that are computed as one: an operator, and the elementwise and
  * broadcast ones behind it, while each value has no other use and somebody can compute the whole.
- * The patterns decide what may join; whether it can be computed is asked of the caller.
+ * The patterns decide what may join; whether it can be computed is asked of the caller. Views in
+ * between that only add or drop dims of 1 in front, as a MatMul of one batch has them around its
+ * product, join with what is behind them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,21 +46,83 @@ static int start(const optune_graph *g, int id, ot_group *group, optune_err *err
     return status < 0 ? ot_graph_fail(g, id, -1, status, inner.text, err) : OPTUNE_OK;
 }
 
+static int ones(const optune_tensor *type)
+{
+    int n = 0;
+    while (n < type->rank && optune_dim_known(&type->dim[n]) && type->dim[n].min == 1)
+        n++;
+    return n;
+}
+
+/* The same but for dims of 1 in front. */
+static bool same_rows(const optune_tensor *a, const optune_tensor *b)
+{
+    const int x = ones(a), y = ones(b);
+    bool same = optune_dtype_equal(a->dtype, b->dtype) && a->rank - x == b->rank - y;
+    for (int d = 0; same && d < a->rank - x; d++)
+        same = ot_dim_same(&a->dim[x + d], &b->dim[y + d]);
+    return same;
+}
+
+static bool is_view(const optune_call *call)
+{
+    ot_slice slice[OPTUNE_MAX_PIECES];
+    return ot_call_slices(call, slice) == 1 &&
+           same_rows(&call->input[slice->input].type, &call->output[0]);
+}
+
+/* The use behind views of the group's value, which go to `view`. */
+static const use *behind_views(const optune_graph *g, const use *uses, const int *taken,
+                               const ot_group *group, int view[OT_GROUP_NODES], int *n)
+{
+    const use *of = &uses[group->node[group->n_nodes - 1]];
+    optune_call call;
+    *n = 0;
+    while (of->count == 1 && taken[of->node] < 0 && group->n_nodes + *n + 1 < OT_GROUP_NODES) {
+        ot_graph_call_of(g, of->node, &call);
+        if (!is_view(&call))
+            break;
+        view[(*n)++] = of->node;
+        of = &uses[of->node];
+    }
+    return of;
+}
+
+/* Without the dims of 1 that the group's value has not, its other operands mean the same. */
+static void trim(optune_call *next, int rank)
+{
+    for (int i = 0; i < next->n_inputs; i++) {
+        optune_tensor *type = &next->input[i].type;
+        const int more = type->rank - rank;
+        if (rank < 0 || more <= 0 || more > ones(type))
+            continue;
+        for (int d = 0; d < rank; d++)
+            type->dim[d] = type->dim[d + more];
+        type->rank = rank;
+    }
+}
+
 /* The one user of the group's value joins; false when it must not, or cannot be computed so. */
 static bool extend(const optune_graph *g, const use *uses, const int *taken, ot_group *group,
                    ot_accepts accepts, void *arg)
 {
-    const int last = group->node[group->n_nodes - 1];
-    const use *of = &uses[last];
-    if (of->count != 1 || group->n_nodes > OPTUNE_MAX_EPILOGUES || taken[of->node] >= 0)
+    int view[OT_GROUP_NODES], n_views;
+    const use *of = behind_views(g, uses, taken, group, view, &n_views);
+    if (of->count != 1 || group->n_nodes + n_views >= OT_GROUP_NODES || taken[of->node] >= 0)
         return false;
     const ot_node *node = &g->node[of->node];
     optune_call next, both = group->call;
     ot_graph_call_of(g, of->node, &next);
-    if (next.op->pattern > OPTUNE_BROADCAST ||
-        optune_call_fuse(&both, &next, of->argument, NULL) < 0 || !accepts(arg, &both))
+    const optune_tensor *out = &group->call.output[0];
+    const bool other_rank = n_views || next.output[0].rank != out->rank;
+    if (next.op->pattern > OPTUNE_BROADCAST || (other_rank && !same_rows(&next.output[0], out)))
+        return false;
+    trim(&next, out->rank);
+    if (optune_call_fuse(&both, &next, of->argument, NULL) < 0 || !accepts(arg, &both))
         return false;
     group->call = both;
+    for (int i = 0; i < n_views; i++)
+        group->node[group->n_nodes++] = view[i];
     group->node[group->n_nodes++] = of->node;
     for (int i = 0; i < node->n_in; i++)
         if (i != of->argument)

@@ -225,6 +225,8 @@ static int run_once(contest *c, double *seconds, optune_err *err)
     const double start = ot_now();
     double before = start;
     for (int i = 0; i < c->partition->groups.n && status >= 0; i++) {
+        if (c->partition->places.idle[i] != OT_RUNS)
+            continue;
         seat *s = &c->seat[c->partition->row[i].workload];
         status = ot_kernel_run(&s->item[s->now].kernel[c->nth[i]], err);
         const double after = ot_now();
@@ -374,6 +376,8 @@ static void seat_groups(contest *c)
     c->nth = ot_alloc((size_t)(groups->n + 1) * sizeof *c->nth);
     c->ours = ot_alloc((size_t)(c->partition->graph->n + 1) * sizeof *c->ours);
     for (int i = 0; i < groups->n; i++) {
+        if (c->partition->places.idle[i] != OT_RUNS)
+            continue;
         seat *s = &c->seat[c->partition->row[i].workload];
         if (!s->group)
             s->group = ot_alloc((size_t)groups->n * sizeof *s->group);
@@ -441,7 +445,7 @@ static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)
 
 double ot_in_graph_share(const optune_partition *partition, double seconds)
 {
-    if (!partition || !*partition->in_graph || !partition->groups.n)
+    if (!partition || !*partition->in_graph || !partition->n_workloads)
         return 0;
     return seconds > 0 ? fmin(SHARE * seconds, MOST_S) : MOST_S;
 }
@@ -452,6 +456,8 @@ static bool is_known(const ot_run *run, const optune_partition *p)
     bool known = !run->new_trials && !run->options->again;
     for (int i = 0; i < p->groups.n && known; i++) {
         const ot_answer *answer = NULL;
+        if (p->places.idle[i] != OT_RUNS)
+            continue;
         known =
             ot_answer_call_at(run->o, &p->groups.group[i].call, p->asked, &answer, NULL) >= 0 &&
             answer->choice.tier != OT_TIER_PLEVEL &&

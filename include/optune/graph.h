@@ -186,7 +186,12 @@ OPTUNE_API int optune_partition_size(const optune_partition *partition);
 /* Of group i: its workload's canonical text, and its nodes' names, separated by spaces. */
 OPTUNE_API const char *optune_partition_workload(const optune_partition *partition, int i);
 OPTUNE_API const char *optune_partition_nodes(const optune_partition *partition, int i);
-/* The distinct workloads, NULL-terminated, for optune_run. ETYPE: one still has unknown dims. */
+/* Why group i need not run: "view", its output is its input or a part of it as it lies in memory
+ * (a reshape, a copy); "in place", those who make its inputs write them into its output (a
+ * concatenation of dense parts). NULL: it runs. */
+OPTUNE_API const char *optune_partition_place(const optune_partition *partition, int i);
+/* The distinct workloads of groups that run, NULL-terminated, for optune_run. ETYPE: one still has
+ * unknown dims. */
 OPTUNE_API int optune_partition_workloads(const optune_partition *partition,
                                           const char *const **workloads, optune_err *err);
 /* The measuring policy for optune_run: on targets whose memory is the process's "model-<N>M", N the
@@ -195,10 +200,11 @@ OPTUNE_API int optune_partition_workloads(const optune_partition *partition,
  * graph first (optune_run_options.graph), then under this policy, then under the handle's. Owned by
  * the partition. */
 OPTUNE_API const char *optune_partition_policy(const optune_partition *partition);
-/* Asks for every group which implementation would be used. The answers are kept; asking again
- * renews them. ENOENT names the group that nothing computes. */
+/* Asks for every group that runs which implementation would be used. The answers are kept; asking
+ * again renews them. ENOENT names the group that nothing computes. */
 OPTUNE_API int optune_partition_select(optune_partition *partition, optune_err *err);
-/* Of group i; owned by the partition. NULL before optune_partition_select. */
+/* Of group i; owned by the partition. NULL before optune_partition_select, and where the group does
+ * not run. */
 OPTUNE_API struct optune_selection *
 optune_partition_selection(const optune_partition *partition, int i);
 /* What was selected, a line per group, or with `explain` every implementation of every distinct

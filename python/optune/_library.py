@@ -141,6 +141,7 @@ _FUNCTIONS = {
     "optune_partition_close": (None, [_P]),
     "optune_partition_size": (c_int, [_P]),
     "optune_partition_workload": (_S, [_P, c_int]),
+    "optune_partition_place": (_S, [_P, c_int]),
     "optune_partition_policy": (_S, [_P]),
     "optune_partition_select": (c_int, [_P, _E]),
     "optune_partition_text": (_S, [_P, c_bool]),

@@ -272,6 +272,17 @@ static void test_odd_graphs(void **state)
         "a = const f32[3]\noutput exp(a)\n",
         "x = var f32[4,6]\np = topk(x, k=2, ret_type=both)\noutput p.1, p.0, relu(p.0)\n",
         "a = var u8[9]\nb = var u8[9]\nc = equal(a, b)\noutput cast(c, dtype=f32), c\n",
+        /* nothing to run: an output is a part of an input, of a constant */
+        "x = var f32[4,16]\nw = const f32[2,8]\ns = strided_slice(x, begin=[1], end=[3])\n"
+        "output reshape(s, newshape=[32]), copy(w), squeeze(x)\n",
+        /* parts of one home that are outputs, the whole of another that is */
+        "x = var f32[1,16,4,4]\nw = const f32[1,16,3,3]\na = relu(x)\n"
+        "b = conv2d(x, const f32[16,16,3,3], padding=[1])\nn = concatenate(a, b, axis=1)\n"
+        "c = conv2d(n, const f32[4,32,1,1])\nm = concatenate(n, c, axis=1)\n"
+        "f = reshape(m, newshape=[1,-1])\ns = strided_slice(m, begin=[0,16], end=[1,32])\n"
+        "t = max_pool2d(s, pool_size=[2,2])\nu = concatenate(x, c, axis=1)\n"
+        "p = exp(f)\nq = negative(f)\nk = concatenate(p, q)\n"
+        "output b, t, u, reshape(w, newshape=[-1]), k, f\n",
     };
     for (int i = 0; i < OT_COUNT(text); i++) {
         emitting e;

@@ -401,6 +401,7 @@ static void on_a_machine(void **state)
             const int group = k ? 1 : -1;
             GIVES(NULL, optune_partition_workload, both[i], group);
             GIVES(NULL, optune_partition_nodes, both[i], group);
+            GIVES(NULL, optune_partition_place, both[i], group);
             GIVES(NULL, optune_partition_selection, both[i], group);
         }
     GIVES(0, optune_partition_size, NULL);

@@ -161,6 +161,125 @@ static void test_execution(void **state)
     optune_close(o);
 }
 
+/* Values in one another's memory: a concatenation of concatenations that is read in parts, an
+ * output that is a part, one that is an input's or a constant's, one that is copied together. */
+static const char parts[] =
+    "x = var f32[1,16,4,4]\n"
+    "w = const f32[1,16,3,3]\n"
+    "a = relu(x)\n"
+    "b = conv2d(x, const f32[16,16,3,3], padding=[1])\n"
+    "n = concatenate(a, b, axis=1)\n"
+    "c = conv2d(n, const f32[4,32,1,1])\n"
+    "m = concatenate(n, c, axis=1)\n"
+    "f = reshape(m, newshape=[1,-1])\n"
+    "s = strided_slice(m, begin=[0,16], end=[1,32])\n"
+    "t = max_pool2d(s, pool_size=[2,2])\n"
+    "u = concatenate(x, c, axis=1)\n"
+    "k = softmax(f)\n"
+    "output b, t, u, reshape(w, newshape=[-1]), k, reshape(x, newshape=[16,16])\n";
+
+static void test_places(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *nodes, *place;
+    } expected[] = {{"a", NULL},       {"b", NULL},   {"n", "in place"}, {"c", NULL},
+                    {"m", "in place"}, {"f", "view"}, {"s", "view"},     {"t", NULL},
+                    {"u", NULL},       {"k", NULL}};
+    optune_err err = {0};
+    optune *o = tuning_open("places");
+    optune_graph *g = parse(parts);
+    tensors in = inputs_of(g), out = outputs_of(g);
+    optune_partition *p = NULL;
+    optune_result *result = NULL;
+    const char *const *workloads;
+    check_ok(optune_partition_open(o, g, &p, &err));
+    assert_int_equal(optune_partition_size(p), OT_COUNT(expected) + 2);
+    for (int i = 0; i < optune_partition_size(p); i++) {
+        const char *place = optune_partition_place(p, i), *want = "view";
+        for (int k = 0; k < OT_COUNT(expected); k++)
+            if (!strcmp(expected[k].nodes, optune_partition_nodes(p, i)))
+                want = expected[k].place;
+        assert_string_equal(place ? place : "runs", want ? want : "runs");
+    }
+    check_ok(optune_partition_workloads(p, &workloads, &err));
+    for (int i = 0; workloads[i]; i++)
+        assert_int_not_equal(strncmp(workloads[i], "reshape", 7), 0);
+    check_ok(optune_partition_select(p, &err));
+    check_contains(optune_partition_text(p, false), "\nm  ");
+    check_contains(optune_partition_text(p, false), "  in place\n");
+    check_contains(
+        optune_partition_text(p, false),
+        "in 12 groups, 6 distinct workloads; 6 in place or views; 0 of 6 measured\n");
+    check_contains(optune_partition_json(p), "\"place\": \"in place\"");
+    const int wrong = optune_partition_execute(p, 1, &result, &err);
+    check_ok(wrong);
+    assert_int_equal(wrong, 0);
+    check_contains(optune_result_text(result), "12 groups in ");
+    check_contains(optune_result_text(result), ", 6 of them in place or views\n");
+    optune_result_free(result);
+    optune_partition_close(p);
+    execute(o, g, &in, &out);
+    assert_true(farthest(g, &in, &out) < 1e-5);
+    release(&in);
+    release(&out);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
+/* What stands between an operator and those behind it may change dims of 1 in front, no others. */
+static void test_fused_behind_views(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *nodes, *workload;
+    } table[] = {
+        {"x = var f32[6,16]\ny = var f32[1,6,8]\nd = dense(x, const f32[8,16])\n"
+         "e = reshape(d, newshape=[1,6,8])\na = add(e, const f32[8])\n"
+         "s = subtract(const f32[1,6,1], a)\nt = multiply(s, y)\noutput t\n",
+         "d e a s t",
+         "dense(f32[6,16], const f32[8,16]) -> add(const f32[8]) -> "
+         "subtract(const f32[6,1], _) -> multiply(f32[6,8])"},
+        {"x = var f32[2,6,16]\ny = var f32[2,16,8]\nd = batch_matmul(x, y, transpose_b=false)\n"
+         "e = expand_dims(d, axis=0)\na = add(e, const f32[1,2,1,1])\n"
+         "s = squeeze(a)\nf = copy(s)\nt = relu(f)\noutput t\n",
+         "d e a s f t",
+         "batch_matmul(f32[2,6,16], f32[2,16,8], transpose_b=false) -> add(const f32[2,1,1]) "
+         "-> relu()"},
+        {"x = var f32[1,6,16]\ny = var f32[1,16,8]\n"
+         "d = batch_matmul(x, y, transpose_b=false)\ne = reshape(d, newshape=[6,8])\n"
+         "a = add(e, const f32[6,1])\noutput a\n",
+         "d e a",
+         "batch_matmul(f32[1,6,16], f32[1,16,8], transpose_b=false) -> add(const f32[6,1])"},
+        {"x = var f32[6,16]\nd = dense(x, const f32[8,16])\n"
+         "e = reshape(d, newshape=[6,2,4])\na = add(e, const f32[4])\noutput a\n",
+         "d", "dense(f32[6,16], const f32[8,16])"},
+        {"x = var f32[6,16]\nd = dense(x, const f32[8,16])\n"
+         "e = reshape(d, newshape=[1,6,8])\na = add(e, const f32[8])\noutput a, e\n",
+         "d", "dense(f32[6,16], const f32[8,16])"},
+        {"x = var f32[6,16]\nd = dense(x, const f32[8,16])\n"
+         "e = reshape(d, newshape=[1,6,8])\na = add(e, const f32[3,1,1])\noutput a\n",
+         "d", "dense(f32[6,16], const f32[8,16])"},
+    };
+    optune *o = tuning_open("behind-views");
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        optune_err err = {0};
+        optune_graph *g = parse(table[i].text);
+        tensors in = inputs_of(g), out = outputs_of(g);
+        optune_partition *p = NULL;
+        check_ok(optune_partition_open(o, g, &p, &err));
+        assert_string_equal(optune_partition_nodes(p, 0), table[i].nodes);
+        assert_string_equal(optune_partition_workload(p, 0), table[i].workload);
+        optune_partition_close(p);
+        execute(o, g, &in, &out);
+        assert_true(farthest(g, &in, &out) < 1e-5);
+        release(&in);
+        release(&out);
+        optune_graph_close(g);
+    }
+    optune_close(o);
+}
+
 /* Kernels that need scratch in a run: two sorts, larger and smaller, and gathered pixels. */
 static const char chain[] = "x = var f32[1,16,40,40]\n"
                             "a = sort(x, axis=3)\n"
@@ -353,8 +472,8 @@ static void *take_turns(void *arg)
 static void test_clones(void **state)
 {
     (void)state;
-    static const char *const text[] = {network, chain};
-    for (int which = 0; which < 2; which++) {
+    static const char *const text[] = {network, chain, parts};
+    for (int which = 0; which < OT_COUNT(text); which++) {
         optune_err err = {0};
         optune *o = tuning_open("clones");
         optune_graph *g = parse(text[which]);
@@ -378,7 +497,8 @@ static void test_clones(void **state)
         }
         assert_memory_not_equal(turns[0].out.data[0], turns[1].out.data[0], 64);
         for (int i = 0; i < optune_partition_size(partition); i++)
-            for (int k = 0; k < turns[0].program->kernel[i].bound->loaded->plan.n_scratch;
+            for (int k = 0; !optune_partition_place(partition, i) &&
+                            k < turns[0].program->kernel[i].bound->loaded->plan.n_scratch;
                  k++) {
                 const ot_bound *a = turns[0].program->kernel[i].bound;
                 const ot_bound *b = turns[3].program->kernel[i].bound;
@@ -487,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_execution),      cmocka_unit_test(test_each_value),
         cmocka_unit_test(test_tuned),          cmocka_unit_test(test_refused),
         cmocka_unit_test(test_gradients),      cmocka_unit_test(test_function),
+        cmocka_unit_test(test_places),         cmocka_unit_test(test_fused_behind_views),
         cmocka_unit_test(test_shared_scratch), cmocka_unit_test(test_clones),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);

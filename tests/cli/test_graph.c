@@ -72,6 +72,34 @@ static void graphs_are_selected_for_and_computed(void **state)
     json_decref(json);
 }
 
+static void what_does_not_run_is_told(void **state)
+{
+    (void)state;
+    const char *file =
+        write_graph("x = var f32[4,4]\ny = reshape(x, newshape=[16])\noutput y\n");
+    outcome o = optune("graph", file, "--groups");
+    assert_string_equal(ot_text_str(&o.out), "y: view\n    reshape(f32[4,4], newshape=[16])\n");
+    release(&o);
+    o = optune("select", "--graph", file);
+    check_contains(ot_text_str(&o.out), "y      view\n");
+    release(&o);
+    o = optune("select", "--graph", file, "--json");
+    json_t *json = json_of(&o);
+    const json_t *group = json_array_get(json_object_get(json, "groups"), 0);
+    assert_string_equal(json_string_value(json_object_get(group, "place")), "view");
+    assert_true(json_is_null(json_object_get(group, "selection")));
+    json_decref(json);
+    o = optune("graph", file, "--execute", "--threads", "1", "--json");
+    json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "groups")), 1);
+    assert_int_equal(json_integer_value(json_object_get(json, "run")), 0);
+    json_decref(json);
+    o = optune("run", "--graph", file, "--time", "1");
+    assert_int_equal(o.code, 2);
+    check_contains(ot_text_str(&o.err), "nothing of the graph runs");
+    release(&o);
+}
+
 static void wrong_graphs_show_their_place(void **state)
 {
     (void)state;
@@ -112,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs_are_printed),
         cmocka_unit_test(graphs_are_selected_for_and_computed),
+        cmocka_unit_test(what_does_not_run_is_told),
         cmocka_unit_test(wrong_graphs_show_their_place),
         cmocka_unit_test(wrong_words_are_refused),
     };
