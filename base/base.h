@@ -63,7 +63,8 @@ bool ot_text_is_utf8(const char *s);
 /* The shortest text that reads back as the same double, never like an integer: "1.0"; "null"
  * when it is not finite. */
 void ot_text_add_real(ot_text *t, double value);
-bool ot_is_identifier(const char *s); /* as C has them; NULL is none */
+size_t ot_identifier_length(const char *s); /* of the one it begins with; 0: none */
+bool ot_is_identifier(const char *s);       /* as C has them; NULL is none */
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */
 bool ot_copy(char *to, size_t size, const char *s);
 bool ot_parse_int(const char *s, int64_t *value);               /* whole text, no overflow */
