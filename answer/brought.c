@@ -72,7 +72,7 @@ int optune_bring(const char *path, const char *workload, optune_brought *brought
 {
     optune_brought own = {.size = sizeof own};
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"brought", brought}));
-    OT_RETURN_UNLESS_OK(ot_sized_check(err, "optune_brought", brought, sizeof own));
+    OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_brought, brought));
     const int status = bring(path, workload, &own, err);
     ot_sized_give(&own, sizeof own, brought);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files behind optune_list share: small JSON helpers, and the lists that live in files
- * of their own. A list fills the text and sets a new JSON document; on failure it does neither.
+ * of their own. A list adds its members to the document.
  */
 #ifndef OPTUNE_ANSWER_LIST_H
 #define OPTUNE_ANSWER_LIST_H
@@ -18,6 +18,6 @@ json_t *ot_names_json(const char *const *names); /* NULL-terminated; NULL gives 
 json_t *ot_wrap(const char *name, json_t *list); /* {name: list}; takes the list */
 
 /* list_op.c */
-int ot_list_ops(optune *o, const char *name, ot_text *text, json_t **json, optune_err *err);
+int ot_list_ops(optune *o, const char *name, json_t *json, optune_err *err);
 
 #endif

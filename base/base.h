@@ -44,6 +44,7 @@ int ot_sized_take(optune_err *err, const char *type, const void *given, void *ow
 /* The reverse for a struct that is filled: as much of `own` as it has room for. */
 int ot_sized_check(optune_err *err, const char *type, const void *given, size_t size);
 void ot_sized_give(const void *own, size_t size, void *given);
+#define OT_SIZED_CHECK(err, type, given) ot_sized_check(err, #type, given, sizeof(type))
 #define OT_SIZED_TAKE(err, type, given, own) ot_sized_take(err, #type, given, own, sizeof(type))
 
 /* ---- text.c: a growing string, and strict reading of numbers ----------------------------- */

@@ -60,7 +60,7 @@ void optune_plan_define_text(optune_plan *plan, int module, const char *macro, c
         misuse(plan, OPTUNE_EUSAGE, "not a macro:", macro);
     else if (strlen(macro) >= OPTUNE_KNOB_NAME_SIZE || strlen(text) >= OT_DEFINE_SIZE)
         misuse(plan, OPTUNE_ELIMIT, "macro too long:", macro);
-    else if (plan->n_text + strlen(macro) + strlen(text) + 2 > sizeof(plan->text))
+    else if (plan->n_text + strlen(macro) + strlen(text) + 2 > sizeof plan->text)
         misuse(plan, OPTUNE_ELIMIT, "too much text in macros, at", macro);
     else
         m->define[m->n_defines++] = (ot_define){keep(plan, macro), keep(plan, text)};

@@ -18,20 +18,6 @@ static const double MOST_BYTES = 256 << 10, MOST_FLOPS = 2e6;
 /* One thread is done with as much in about two microseconds. */
 static const double TINY_BYTES = 32 << 10, TINY_FLOPS = 5e4;
 
-bool ot_team_runs(const char *source)
-{
-    static const char word[] = "PARALLEL_FOR", defined[] = "#define PARALLEL_FOR";
-    for (const char *p = strstr(source, word); p; p = strstr(p + 1, word)) {
-        const char *line = p;
-        while (line > source && line[-1] != '\n')
-            line--;
-        if (strncmp(line, defined, strlen(defined)) != 0 && strncmp(line, "/*", 2) != 0 &&
-            strncmp(line, " *", 2) != 0)
-            return true;
-    }
-    return false;
-}
-
 /* AutoTVM's templates keep the knobs that AutoTVM knows; constraints count the knobs they know. */
 static bool may_choose(const optune_space *space)
 {

@@ -35,8 +35,8 @@ typedef struct ot_libraries {
         void *handle;
     } item[OT_MOST_LIBRARIES];
 } ot_libraries;
-/* The handle of one that is among them, else what `open` gives, kept; NULL: that failed, or there are
- * too many. */
+/* The handle of one that is among them, else what `open` gives, kept; NULL: that failed, or there
+ * are too many. */
 void *ot_libraries_open(ot_libraries *all, const char *name,
                         int (*open)(void *arg, const char *name, void **handle,
                                     optune_err *err),
