@@ -124,6 +124,58 @@ typedef struct optune_run_options {
 OPTUNE_API int optune_run(optune *handle, const optune_run_options *options,
                           optune_result **result, optune_err *err);
 
+/* What optune_run found, row by row: a workload each, as its document and its text say. Everything
+ * in it ends with the result. */
+typedef struct optune_run_row {
+    size_t size;
+    const char *call;              /* canonical */
+    const char *label;             /* for the eye: shapes, and what is not at its default */
+    const optune_record *winner;   /* what would be selected now; NULL: nothing that may be was
+                                      measured */
+    const optune_record *fallback; /* what would be used untuned; NULL: not measured */
+    const optune_record *library;  /* the fastest library; NULL: none */
+    const optune_record
+        *known; /* the fastest of all, whether it may be selected or not; NULL */
+    int n_ties;
+    const optune_record *const *ties; /* whose interval overlaps the winner's */
+    const char *library_name;         /* "OpenBLAS 0.3.21 SkylakeX"; NULL: none */
+    double flops, bytes;              /* of one run; 0: not counted */
+    bool moves;     /* less than one operation a byte: its rate is of bytes, not operations */
+    bool effective; /* the winner does fewer operations than its rate counts */
+    double rate;    /* the winner's, in a second; 0: unknown */
+    double share;   /* of the measured peak; 0: unknown. Above 1 where the data stays in caches,
+                       or of an effective rate */
+    double disturbed; /* the share of the time in which the machine was another's; negative: not
+                           at all */
+    int trials;       /* of this question, stored ones included */
+    int new_trials;   /* of this run */
+    int64_t space;    /* configs in all spaces together */
+    int failures[16]; /* trials by optune_outcome_kind; 0 of OPTUNE_OUTCOME_OK */
+    const char *problem; /* why it ended early, or has no winner; NULL: fine */
+    const char
+        *standard; /* what outputs are compared with, or who judges them, where that is not
+                             the operator's own reference; NULL */
+} optune_run_row;
+/* The run as a whole. */
+typedef struct optune_run_total {
+    size_t size;
+    const char *op; /* NULL: of several */
+    const char *target, *device, *search;
+    int workloads, new_trials, failures;
+    bool interrupted;
+    double seconds;
+    double peak_flops, peak_bandwidth; /* measured, in a second; 0: not known */
+    const char *counters_why;          /* why there are no counters; NULL: there are */
+    const char *disturbance; /* whose the machine was while this was measured; NULL: ours */
+} optune_run_total;
+/* Fills *row with row `index`, from 0 on, and returns 1 behind the last; of results of other calls,
+ * and of `compile_only`, there are none. */
+OPTUNE_API int optune_result_row(const optune_result *result, int index, optune_run_row *row,
+                                 optune_err *err);
+/* 1: it is no result of a run. */
+OPTUNE_API int optune_result_total(const optune_result *result, optune_run_total *total,
+                                   optune_err *err);
+
 /* ---- kernels of one's own ---------------------------------------------------------------- */
 
 /* What a kernel's file, a source or a T1, says of itself for one workload. */

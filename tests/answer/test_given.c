@@ -243,6 +243,14 @@ static void handles(void **state)
     REFUSED(optune_result_table, NULL, "csv", &result);
     REFUSED(optune_result_table, searches, NULL, &result);
     REFUSED(optune_result_table, searches, "csv", NULL);
+    optune_run_row row = {.size = sizeof row};
+    optune_run_total total = {.size = sizeof total};
+    REFUSED(optune_result_row, NULL, 0, &row);
+    REFUSED(optune_result_row, searches, 0, NULL);
+    GIVES(1, optune_result_row, searches, 0, &row, NULL);
+    REFUSED(optune_result_total, NULL, &total);
+    REFUSED(optune_result_total, searches, NULL);
+    GIVES(1, optune_result_total, searches, &total, NULL);
     optune_result_free(searches);
     const optune_report_options report = {.size = sizeof report, .op = "relu"};
     REFUSED(optune_report, none, &report, &result);

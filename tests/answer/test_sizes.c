@@ -82,6 +82,24 @@ static int call_list_device(void *given, optune_err *err)
     return optune_list_device(devices, 0, given, err);
 }
 
+static optune_result *list(void)
+{
+    static optune_result *result;
+    if (!result)
+        assert_int_equal(optune_list(handle, "searches", NULL, &result, NULL), OPTUNE_OK);
+    return result;
+}
+
+static int call_result_row(void *given, optune_err *err)
+{
+    return optune_result_row(list(), 0, given, err);
+}
+
+static int call_result_total(void *given, optune_err *err)
+{
+    return optune_result_total(list(), given, err);
+}
+
 static const struct sized {
     const char *type;
     size_t size;
@@ -97,6 +115,8 @@ static const struct sized {
     {"optune_database_options", sizeof(optune_database_options), call_database, false},
     {"optune_command", sizeof(optune_command), call_declare, false},
     {"optune_brought", sizeof(optune_brought), call_bring, true},
+    {"optune_run_row", sizeof(optune_run_row), call_result_row, true},
+    {"optune_run_total", sizeof(optune_run_total), call_result_total, true},
     {"optune_listed_op", sizeof(optune_listed_op), call_list_op, true},
     {"optune_listed_input", sizeof(optune_listed_input), call_list_input, true},
     {"optune_listed_attr", sizeof(optune_listed_attr), call_list_attr, true},
