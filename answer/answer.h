@@ -148,5 +148,9 @@ int ot_selection_of(optune *o, const optune_call *call, const char *const *polic
                     optune_selection **selection, optune_err *err);
 void ot_answer_drop(const ot_answer *answer);           /* NULL is fine */
 optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */
+/* Rows that end with the result, which `drop` then frees, and by which they are known again; NULL:
+ * it has none of these. */
+void ot_result_keep(optune_result *result, void *rows, void (*drop)(void *rows));
+const void *ot_result_rows(const optune_result *result, void (*drop)(void *rows));
 
 #endif

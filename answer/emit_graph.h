@@ -4,7 +4,7 @@
 #define OPTUNE_ANSWER_EMIT_GRAPH_H
 
 #include "answer/graph.h"
-#include "answer/source.h"
+#include "answer/emit/source.h"
 
 /* Where a value is while the model runs. */
 typedef enum ot_emitted_where {

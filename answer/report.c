@@ -9,7 +9,7 @@
 
 #include "answer/figures.h"
 #include "answer/graph.h"
-#include "answer/list.h"
+#include "answer/list/list.h"
 #include "answer/report.h"
 
 /* So that a page stays well below 2 MB. */

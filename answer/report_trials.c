@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer/list.h"
+#include "answer/list/list.h"
 #include "answer/report.h"
 
 enum { FEWEST_FOR_EFFECTS = 8, MESSAGE = 240 };

@@ -5,6 +5,8 @@
 struct optune_result {
     char *text;
     char *json;
+    void *rows;               /* NULL: it has none */
+    void (*drop)(void *rows); /* whose they are, too */
 };
 
 optune_result *ot_result_new(char *text, json_t *json)
@@ -16,6 +18,17 @@ optune_result *ot_result_new(char *text, json_t *json)
         result->json = ot_strdup("null");
     json_decref(json);
     return result;
+}
+
+void ot_result_keep(optune_result *result, void *rows, void (*drop)(void *rows))
+{
+    result->rows = rows;
+    result->drop = drop;
+}
+
+const void *ot_result_rows(const optune_result *result, void (*drop)(void *rows))
+{
+    return result->drop == drop ? result->rows : NULL;
 }
 
 const char *optune_result_text(const optune_result *result)
@@ -36,6 +49,8 @@ void optune_result_free(optune_result *result)
 {
     if (!result)
         return;
+    if (result->drop)
+        result->drop(result->rows);
     free(result->text);
     free(result->json);
     free(result);

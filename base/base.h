@@ -44,6 +44,7 @@ int ot_sized_take(optune_err *err, const char *type, const void *given, void *ow
 /* The reverse for a struct that is filled: as much of `own` as it has room for. */
 int ot_sized_check(optune_err *err, const char *type, const void *given, size_t size);
 void ot_sized_give(const void *own, size_t size, void *given);
+#define OT_SIZED_CHECK(err, type, given) ot_sized_check(err, #type, given, sizeof(type))
 #define OT_SIZED_TAKE(err, type, given, own) ot_sized_take(err, #type, given, own, sizeof(type))
 
 /* ---- text.c: a growing string, and strict reading of numbers ----------------------------- */
@@ -63,7 +64,8 @@ bool ot_text_is_utf8(const char *s);
 /* The shortest text that reads back as the same double, never like an integer: "1.0"; "null"
  * when it is not finite. */
 void ot_text_add_real(ot_text *t, double value);
-bool ot_is_identifier(const char *s); /* as C has them; NULL is none */
+size_t ot_identifier_length(const char *s); /* of the one it begins with; 0: none */
+bool ot_is_identifier(const char *s);       /* as C has them; NULL is none */
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */
 bool ot_copy(char *to, size_t size, const char *s);
 bool ot_parse_int(const char *s, int64_t *value);               /* whole text, no overflow */

@@ -1,46 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one list of what is known of a device. */
+/* The table of what is known of a device, from the one list of it. */
 #include <string.h>
 
 #include "base/device.h"
 
 #define TEXT(name)                                                                             \
-    {                                                                                          \
-#name, OT_FIELD_TEXT, offsetof(optune_device, name), sizeof((optune_device *)0)->name  \
-    }
-#define FIELD(kind, name)                                                                      \
-    {                                                                                          \
-#name, OT_FIELD_##kind, offsetof(optune_device, name), 0                               \
-    }
-#define ITEM(name, field, i)                                                                   \
-    {                                                                                          \
-        name, OT_FIELD_INT, offsetof(optune_device, field) + (i) * sizeof(int), 0              \
-    }
+    {#name, OT_FIELD_TEXT, offsetof(optune_device, name), sizeof((optune_device *)0)->name},
+#define PLAIN(kind, name) {#name, OT_FIELD_##kind, offsetof(optune_device, name), 0},
+#define ITEM(name, axis, i)                                                                    \
+    {#name axis, OT_FIELD_INT, offsetof(optune_device, name) + (i) * sizeof(int), 0},
 
-const ot_device_field ot_device_fields[OT_DEVICE_FIELDS] = {
-    TEXT(key),
-    TEXT(name),
-    TEXT(kind),
-    TEXT(arch),
-    FIELD(INT, cores),
-    FIELD(INT, threads),
-    FIELD(INT, vector_bytes),
-    FIELD(INT, vector_registers),
-    FIELD(INT64, l1),
-    FIELD(INT64, l2),
-    FIELD(INT64, l3),
-    FIELD(INT64, memory),
-    FIELD(INT, warp),
-    FIELD(INT, max_threads_per_block),
-    ITEM("max_block_x", max_block, 0),
-    ITEM("max_block_y", max_block, 1),
-    ITEM("max_block_z", max_block, 2),
-    FIELD(INT64, max_shared),
-    FIELD(INT, registers),
-    FIELD(INT, cc_major),
-    FIELD(INT, cc_minor),
-    FIELD(BOOL, no_float64),
-};
+#define ROW_LABEL(name) TEXT(name)
+#define ROW_WORD(name) TEXT(name)
+#define ROW_COUNT(name) PLAIN(INT, name)
+#define ROW_BYTES(name) PLAIN(INT64, name)
+#define ROW_EXTENT(name) ITEM(name, "_x", 0) ITEM(name, "_y", 1) ITEM(name, "_z", 2)
+#define ROW_FLAG(name) PLAIN(BOOL, name)
+#define ROW(kind, name, ...) ROW_##kind(name)
+
+const ot_device_field ot_device_fields[OT_DEVICE_FIELDS] = {OPTUNE_DEVICE_MAP(ROW)};
 
 const char *ot_device_text(const optune_device *device, const ot_device_field *field)
 {

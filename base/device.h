@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of a device, each once: the store's bytes, the log's line, the worker's protocol and
- * the lists go through this table, so that a field added to it is in all of them.
+ * The fields of a device, made from the one list in optune/types.h: the store's bytes, the log's
+ * line, the worker's protocol and the lists go through this table.
  */
 #ifndef OPTUNE_DEVICE_H
 #define OPTUNE_DEVICE_H
@@ -22,9 +22,19 @@ typedef struct ot_device_field {
     size_t size; /* of a text, its end included */
 } ot_device_field;
 
-/* Texts first. New ones are added at the end: that is the order of the bytes in a store. */
+/* OPTUNE_DEVICE_MAP's, in its order, an extent as three: the order of the bytes in a store. */
 extern const ot_device_field ot_device_fields[];
-enum { OT_DEVICE_TEXTS = 4, OT_DEVICE_FIELDS = 22 };
+enum {
+    OT_DEVICE_ROWS_LABEL = 1,
+    OT_DEVICE_ROWS_WORD = 1,
+    OT_DEVICE_ROWS_COUNT = 1,
+    OT_DEVICE_ROWS_BYTES = 1,
+    OT_DEVICE_ROWS_EXTENT = 3,
+    OT_DEVICE_ROWS_FLAG = 1,
+#define OT_DEVICE_ROWS(kind, ...) +OT_DEVICE_ROWS_##kind
+    OT_DEVICE_FIELDS = 0 OPTUNE_DEVICE_MAP(OT_DEVICE_ROWS),
+#undef OT_DEVICE_ROWS
+};
 
 const char *ot_device_text(const optune_device *device, const ot_device_field *field);
 /* false: it is too long, or holds a control character. */

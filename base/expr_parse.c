@@ -32,18 +32,9 @@ static void skip(parser *s)
         s->p++;
 }
 
-static size_t word_length(const char *p)
-{
-    size_t n = 0;
-    if (isalpha((unsigned char)*p) || *p == '_')
-        while (isalnum((unsigned char)p[n]) || p[n] == '_')
-            n++;
-    return n;
-}
-
 static bool is_word(const char *p, const char *word)
 {
-    const size_t n = word_length(p);
+    const size_t n = ot_identifier_length(p);
     return n == strlen(word) && memcmp(p, word, n) == 0;
 }
 
@@ -213,7 +204,7 @@ static int parse_each(parser *s, const char *at, const char *loop)
     const char *start = s->p;
     s->p = loop + 3;
     skip(s);
-    const size_t n = word_length(s->p);
+    const size_t n = ot_identifier_length(s->p);
     if (!n)
         return FAIL(s, s->p, "a name is expected behind 'for'");
     if (s->n_locals == OT_EXPR_MOST_LOCALS)
@@ -307,7 +298,7 @@ static int parse_function(parser *s, const char *at, size_t length)
 static int parse_name(parser *s)
 {
     const char *at = s->p;
-    const size_t n = word_length(at);
+    const size_t n = ot_identifier_length(at);
     ot_expr *e = s->expr;
     if (is_word(at, "True") || is_word(at, "False")) {
         s->p += n;
@@ -356,7 +347,7 @@ static int parse_primary(parser *s)
         made = parse_list(s);
     else if (*at == '(')
         made = parse_group(s);
-    else if (word_length(at))
+    else if (ot_identifier_length(at))
         made = parse_name(s);
     else if (!*at)
         return FAIL(s, at, "a value is expected, and the text ends");

@@ -86,6 +86,11 @@ bool ot_record_is_set(const optune_record *record, const ot_record_field *field)
 /* Into a zeroed record; texts and samples are shared. A config is mostly room that is not used:
  * copying that costs more than all the rest. */
 void ot_record_copy(optune_record *to, const optune_record *from);
+/* costs.c: kinds of targets whose costs are of another kind than seconds, so that no clock bounds
+ * them. Whoever takes in targets adds them; a target's text, or its kind, is asked about. */
+void ot_costs_add(const char *kind);
+bool ot_costs_are(const char *target);
+
 /* Likewise, with texts and samples of its own, in the arena. */
 void ot_record_keep(ot_arena *arena, optune_record *to, const optune_record *from);
 

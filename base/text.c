@@ -282,11 +282,17 @@ bool ot_lines_get(const char *lines, const char *name, char *to, size_t size)
     return false;
 }
 
+size_t ot_identifier_length(const char *s)
+{
+    size_t n = 0;
+    if (isalpha((unsigned char)*s) || *s == '_')
+        while (isalnum((unsigned char)s[n]) || s[n] == '_')
+            n++;
+    return n;
+}
+
 bool ot_is_identifier(const char *s)
 {
-    if (!s || (!isalpha((unsigned char)*s) && *s != '_'))
-        return false;
-    while (isalnum((unsigned char)*s) || *s == '_')
-        s++;
-    return *s == '\0';
+    const size_t n = s ? ot_identifier_length(s) : 0;
+    return n && s[n] == '\0';
 }

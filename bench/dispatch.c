@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/dispatch/dispatch.h"
 #include "bench/bench.h"
-#include "answer/dispatch.h"
 
 enum { SIZES = 4096, SAMPLES = 2000, CALLS = 1000 };
 

@@ -46,25 +46,16 @@ static bool eat(statement *s, char sign)
     return here;
 }
 
-static size_t word_length(const char *p)
-{
-    size_t n = 0;
-    if (isalpha((unsigned char)*p) || *p == '_')
-        while (isalnum((unsigned char)p[n]) || p[n] == '_')
-            n++;
-    return n;
-}
-
 static bool is_word(const char *p, const char *word)
 {
-    return word_length(p) == strlen(word) && strncmp(p, word, strlen(word)) == 0;
+    return ot_identifier_length(p) == strlen(word) && strncmp(p, word, strlen(word)) == 0;
 }
 
 /* NULL: there is none, and that was said. */
 static const char *take_word(statement *s, const char *what)
 {
     skip(s);
-    const size_t n = word_length(s->p);
+    const size_t n = ot_identifier_length(s->p);
     if (n == 0) {
         FAIL(s, s->p, "%s is expected", what);
         return NULL;
@@ -176,7 +167,7 @@ static int take_arg(statement *s)
     *arg = (ot_brought_arg){.spot = place_at(s, s->p), .role = OT_ROLE_IN};
     arg->name = take_word(s, "a parameter's name");
     skip(s);
-    if (arg->name && word_length(s->p)) {
+    if (arg->name && ot_identifier_length(s->p)) {
         if (strcmp(arg->name, "out") == 0)
             arg->role = OT_ROLE_OUT;
         else if (strcmp(arg->name, "in") != 0)

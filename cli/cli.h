@@ -157,9 +157,10 @@ typedef struct ot_list_values {
     ot_form form;
 } ot_list_values;
 extern const ot_option ot_list_options[];
-/* Commands that list a table are their row and these: optune_list of the command's own name, with
- * the first word narrowing it. */
-int ot_list_run(const ot_cli *cli);
+/* Commands that list a table are their row, these, and what lays it out as text: the other forms
+ * are optune_list's of the command's own name. The first word (NULL: none) narrows it. */
+int ot_list_run(const ot_cli *cli,
+                int (*print)(optune *handle, const char *name, optune_err *err));
 /* Flushes stdout; a reader that went away is fine, a full disk is not. */
 int ot_print_finish(int code);
 

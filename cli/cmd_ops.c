@@ -4,6 +4,140 @@
  * arguments, attributes, presets, samples. Reads tables only, never the database.
  */
 #include "cli/cli.h"
+#include "optune/graph.h"
+
+static void print_declaration(const optune_listed_op *op)
+{
+    const char *const declared[][2] = {
+        {"scalar", op->scalar}, {"identity", op->identity},
+        {"map", op->map},       {"combine", op->combine},
+        {"finish", op->finish}, {"pieces", op->pieces ? "a map of the call" : NULL},
+    };
+    const char *before = "  declares ";
+    for (size_t i = 0; i < sizeof declared / sizeof declared[0]; i++) {
+        if (!declared[i][1])
+            continue;
+        printf("%s%s: %s", before, declared[i][0], declared[i][1]);
+        before = "; ";
+    }
+    if (*before == ';')
+        printf("\n");
+}
+
+static void print_inputs(optune *handle, const char *op)
+{
+    optune_listed_input row = {.size = sizeof row};
+    printf("  inputs:\n");
+    for (int i = 0; optune_list_input(handle, op, i, &row, NULL) == OPTUNE_OK; i++)
+        printf("    %-14s %s, %s%s: %s\n", row.name, row.type, row.is_const ? "const" : "var",
+               row.optional ? ", optional" : "", row.description);
+}
+
+static void print_attrs(optune *handle, const char *op)
+{
+    optune_listed_attr row = {.size = sizeof row};
+    printf("  attributes:\n");
+    for (int i = 0; optune_list_attr(handle, op, i, &row, NULL) == OPTUNE_OK; i++) {
+        char kind[32];
+        snprintf(kind, sizeof kind, row.length ? "%s x%d" : "%s", row.kind, row.length);
+        printf("    %-14s %-8s ", row.name, kind);
+        if (row.value)
+            printf("default %s", row.value);
+        else
+            printf("required");
+        if (row.min || row.max)
+            printf(", %lld to %lld", (long long)row.min, (long long)row.max);
+        if (row.none)
+            printf(", or none");
+        if (row.words)
+            printf(", one of %s", row.words);
+        printf("%s: %s\n", row.shown ? ", always printed" : "", row.description);
+    }
+}
+
+/* With what it costs; one that does not parse as it is written. */
+static void print_workload(const char *workload)
+{
+    optune_call *call = NULL;
+    char text[16384];
+    if (optune_call_open(workload, &call, NULL) < 0 ||
+        optune_call_write(call, text, sizeof text, NULL) < 0)
+        printf("      %s\n", workload);
+    else
+        printf("      %s  %.4g GFLOP, %.4g MB\n", text, optune_call_flops(call) * 1e-9,
+               optune_call_bytes(call) * 1e-6);
+    optune_call_close(call);
+}
+
+static void print_presets(optune *handle, const char *op)
+{
+    optune_listed_preset row = {.size = sizeof row};
+    for (int i = 0; optune_list_preset(handle, op, i, &row, NULL) == OPTUNE_OK; i++) {
+        printf("%s    %s%s: %s\n", i ? "" : "  presets:\n", row.name, i ? "" : " (default)",
+               row.description);
+        for (const char *const *workload = row.workloads; *workload; workload++)
+            print_workload(*workload);
+    }
+}
+
+static void print_in_full(optune *handle, const optune_listed_op *op)
+{
+    printf("%s: %s\n", op->name, op->summary);
+    printf("  pattern %s (%d), support level %d\n", op->pattern, op->pattern_number,
+           op->support_level);
+    print_declaration(op);
+    printf("  operations %s; bytes %s; error bound %s\n",
+           op->flops ? "counted" : "not counted, so no rate is shown",
+           op->bytes ? "by a rule of its own" : "of all tensors",
+           op->standard ? "said by whoever brought it"
+           : op->scalar ? "of the expression's roundings"
+           : op->terms  ? "grows with the terms of a sum"
+                        : "of a single rounding");
+    printf("  gradient %s; output dims %s\n", op->gradient ? "by its rule" : "not known",
+           op->shape_function ? "by a shape function that sees the values"
+                              : "by the type relation");
+    print_inputs(handle, op->name);
+    printf("  outputs%s:\n", op->outputs_by_attribute ? " (some of them, by attribute)" : "");
+    for (int i = 0; i < op->n_outputs; i++)
+        printf("    %s\n", op->outputs[i]);
+    print_attrs(handle, op->name);
+    print_presets(handle, op->name);
+    printf("  samples:\n");
+    for (const char *const *sample = op->samples; sample && *sample; sample++)
+        printf("    %s\n", *sample);
+}
+
+static void print_line(optune *handle, const optune_listed_op *op)
+{
+    int i = 0;
+    optune_listed_preset row = {.size = sizeof row};
+    printf("%-16s %s\n", op->name, op->summary);
+    for (; optune_list_preset(handle, op->name, i, &row, NULL) == OPTUNE_OK; i++) {
+        if (!i)
+            printf("%-16s presets:", "");
+        printf(" %s", row.name);
+    }
+    if (i)
+        printf("\n");
+}
+
+static int print(optune *handle, const char *name, optune_err *err)
+{
+    int status;
+    optune_listed_op row = {.size = sizeof row};
+    for (int i = 0; (status = optune_list_op(handle, name, i, &row, err)) == OPTUNE_OK; i++) {
+        if (name)
+            print_in_full(handle, &row);
+        else
+            print_line(handle, &row);
+    }
+    return status;
+}
+
+static int run(const ot_cli *cli)
+{
+    return ot_list_run(cli, print);
+}
 
 OT_CMD(ops) = {
     .name = "ops",
@@ -13,5 +147,5 @@ OT_CMD(ops) = {
     .list = "ops",
     .options = ot_list_options,
     .values_size = sizeof(ot_list_values),
-    .run = ot_list_run,
+    .run = run,
 };

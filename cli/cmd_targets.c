@@ -5,6 +5,25 @@
  */
 #include "cli/cli.h"
 
+static int print(optune *handle, const char *name, optune_err *err)
+{
+    (void)name;
+    int status;
+    optune_listed_target row = {.size = sizeof row};
+    for (int i = 0; (status = optune_list_target(handle, i, &row, err)) == OPTUNE_OK; i++) {
+        printf("%-10s %s; keys:", row.name, row.summary);
+        for (const char *const *key = row.keys; *key; key++)
+            printf(" %s", *key);
+        printf("\n");
+    }
+    return status;
+}
+
+static int run(const ot_cli *cli)
+{
+    return ot_list_run(cli, print);
+}
+
 OT_CMD(targets) = {
     .name = "targets",
     .summary = "list the kinds of targets",
@@ -25,5 +44,5 @@ OT_CMD(targets) = {
         "  -cflags='F'           in place of the compiler's default optimisation flags\n"
         "  -keys=K               strategy keys that are tried before the kind's own\n"
         "  -model=M              kept in records, and otherwise without a meaning\n",
-    .run = ot_list_run,
+    .run = run,
 };

@@ -141,15 +141,18 @@ int ot_print_form(const ot_cli *cli, const optune_result *result, const ot_form 
     return OT_EXIT_DONE;
 }
 
-int ot_list_run(const ot_cli *cli)
+int ot_list_run(const ot_cli *cli,
+                int (*print)(optune *handle, const char *name, optune_err *err))
 {
-    const ot_list_values *values = cli->values;
+    const ot_form *form = &((const ot_list_values *)cli->values)->form;
+    const char *name = cli->n_words ? cli->words[0] : NULL;
     optune_err err = {0};
     optune_result *result = NULL;
-    const char *name = cli->n_words ? cli->words[0] : NULL;
+    if (!form->json && !form->csv && !form->markdown && !form->names)
+        return print(cli->handle, name, &err) < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
     if (optune_list(cli->handle, cli->cmd->name, name, &result, &err) < 0)
         return ot_say_failure(&err);
-    const int code = ot_print_form(cli, result, &values->form);
+    const int code = ot_print_form(cli, result, form);
     optune_result_free(result);
     return code;
 }

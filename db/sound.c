@@ -47,24 +47,15 @@ static bool between(const optune_record *r, double value, int k, int m)
     return up_to >= k && below < m;
 }
 
-/* Figures of programs are what their objective says, seconds or not: no clock bounds them. */
-static bool clocked(const optune_record *r)
-{
-    static const char program[] = "program";
-    const size_t n = sizeof program - 1;
-    return !r->target || strncmp(r->target, program, n) != 0 ||
-           (r->target[n] && r->target[n] != ' ');
-}
-
 static bool sound_samples(const optune_record *r, char *why)
 {
-    const bool by_clock = clocked(r);
     for (int i = 0; i < r->n_samples; i++) {
         const double s = r->sample[i];
         if (!(s > 0) || !isfinite(s))
             return optune_refuse(why, "sample %d, %g, is no positive number", i + 1, s);
-        if (by_clock &&
-            (s < least_run_s || (r->inner > 0 && s * (double)r->inner < tick_s * (1 - slack))))
+        const bool tiny =
+            s < least_run_s || (r->inner > 0 && s * (double)r->inner < tick_s * (1 - slack));
+        if (tiny && !ot_costs_are(r->target))
             return optune_refuse(why, "sample %d, %g s of a run, is shorter than a clock tells",
                                  i + 1, s);
     }

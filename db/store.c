@@ -151,6 +151,17 @@ static int peek(ot_snapshot *reader, ot_kv_table table, ot_bytes from, bool behi
     return status < 0 ? ot_place_damaged(reader->store->env->dir, why.text, err) : status;
 }
 
+/* What mdb_get said; 1: there is none. */
+static int got_value(const env *e, int rc, const MDB_val *got, ot_bytes *value, optune_err *err)
+{
+    if (rc == MDB_NOTFOUND)
+        return 1;
+    if (rc)
+        return ot_env_fail(e, rc, "read", err);
+    *value = bytes_of(*got);
+    return OPTUNE_OK;
+}
+
 int ot_snapshot_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *value,
                     optune_err *err)
 {
@@ -164,12 +175,7 @@ int ot_snapshot_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_byt
         return 1;
     MDB_val wanted = value_of(key), got;
     int rc = mdb_get(reader->txn, e->table[table], &wanted, &got);
-    if (rc == MDB_NOTFOUND)
-        return 1;
-    if (rc)
-        return ot_env_fail(e, rc, "read", err);
-    *value = bytes_of(got);
-    return OPTUNE_OK;
+    return got_value(e, rc, &got, value, err);
 }
 
 static int move(ot_snapshot *reader, ot_kv_table table, MDB_cursor_op op, ot_bytes *key,
@@ -252,12 +258,7 @@ int ot_writer_get(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes *
     env *e = writer->store->env;
     MDB_val at = value_of(key), got;
     const int rc = mdb_get(writer->txn, e->table[table], &at, &got);
-    if (rc == MDB_NOTFOUND)
-        return 1;
-    if (rc)
-        return ot_env_fail(e, rc, "read", err);
-    *value = bytes_of(got);
-    return OPTUNE_OK;
+    return got_value(e, rc, &got, value, err);
 }
 
 int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_err *err)

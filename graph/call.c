@@ -147,6 +147,18 @@ int optune_call_write(const optune_call *call, char *text, size_t size, optune_e
                               call->op->name);
 }
 
+double optune_call_flops(const optune_call *call)
+{
+    return ot_call_check(call, NULL) == OPTUNE_OK && ot_call_static(call) ? ot_call_flops(call)
+                                                                          : 0;
+}
+
+double optune_call_bytes(const optune_call *call)
+{
+    return ot_call_check(call, NULL) == OPTUNE_OK && ot_call_static(call) ? ot_call_bytes(call)
+                                                                          : 0;
+}
+
 int optune_call_open(const char *text, optune_call **call, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"text", text}, {"call", call}));

@@ -42,6 +42,9 @@ int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
  * team of threads; and what it does untuned. */
 void ot_team_space(optune_space *space);
 void ot_team_fallback(const optune_space *space, optune_config *config);
+/* team_source.c: whether a body runs a team: uses the word, not only includes the header that
+ * defines it. */
+bool ot_team_runs(const char *source);
 /* Whether a config of the space has it computed by one thread. */
 bool ot_team_alone(const optune_space *space, const optune_config *config);
 

@@ -438,28 +438,13 @@ const char *ot_impl_source(const optune_impl *impl)
     return row->source ? row->source : body && body->source ? body->source : "";
 }
 
-/* Whether a body runs a team: uses the word, not only includes the header that defines it. */
-static bool names_team(const char *source)
-{
-    static const char word[] = "PARALLEL_FOR", defined[] = "#define PARALLEL_FOR";
-    for (const char *p = strstr(source, word); p; p = strstr(p + 1, word)) {
-        const char *line = p;
-        while (line > source && line[-1] != '\n')
-            line--;
-        if (strncmp(line, defined, strlen(defined)) != 0 && strncmp(line, "/*", 2) != 0 &&
-            strncmp(line, " *", 2) != 0)
-            return true;
-    }
-    return false;
-}
-
 bool ot_impl_runs_team(const optune_impl *impl)
 {
     impl_facts own;
     impl_facts *known = (impl_facts *)facts_of(impl, &own);
     int team = atomic_load(&known->team);
     if (team == UNKNOWN) {
-        team = names_team(ot_impl_source(impl)) ? YES : NO;
+        team = ot_team_runs(ot_impl_source(impl)) ? YES : NO;
         atomic_store(&known->team, team);
     }
     return team == YES;

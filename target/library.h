@@ -25,6 +25,23 @@ void *ot_library_function(void *handle, const char *name);
 /* The same into a pointer of the caller's type, without a cast that ISO C forbids. */
 bool ot_library_bind(void *handle, const char *name, void *pointer);
 
+/* library_once.c: those that a worker has opened, which stay open: threads of theirs may still be
+ * inside. */
+enum { OT_MOST_LIBRARIES = 8 };
+typedef struct ot_libraries {
+    int n;
+    struct {
+        char name[OPTUNE_NAME_SIZE];
+        void *handle;
+    } item[OT_MOST_LIBRARIES];
+} ot_libraries;
+/* The handle of one that is among them, else what `open` gives, kept; NULL: that failed, or there
+ * are too many. */
+void *ot_libraries_open(ot_libraries *all, const char *name,
+                        int (*open)(void *arg, const char *name, void **handle,
+                                    optune_err *err),
+                        void *arg, optune_err *err);
+
 /* The core whose kernels OpenBLAS should take instead of an older one; NULL: `core` is new
  * enough for this CPU, or nobody knows it. */
 const char *ot_library_newer_core(const char *core, const ot_cpu_features *f);

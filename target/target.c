@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/record.h"
 #include "target/target.h"
 
 static ot_rows all = {.kind = "target", .name = offsetof(optune_target_row, name)};
@@ -52,6 +53,8 @@ static int add_locked(const optune_target_row *row, optune_err *err)
         return optune_fail(err, OPTUNE_ENOENT, "target '%s' is like '%s', which does not exist",
                            row->name, row->like);
     ot_rows_push(&all, whole);
+    if (whole->worker.costs)
+        ot_costs_add(whole->name);
     return OPTUNE_OK;
 }
 

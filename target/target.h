@@ -11,6 +11,12 @@
 /* What the build makes of target_<name>.c. */
 extern const optune_target_row *const ot_target_table[];
 
+/* The worker's functions that no row lacks, under the names that rows' files give them. */
+#define OT_WORKER_FUNCTIONS                                                                    \
+    .load = load, .unload = unload, .symbol = symbol, .alloc = alloc, .free = free_buffer,     \
+    .write = write_buffer, .read = read_buffer, .intact = intact, .run = run,                  \
+    .time = time_runs
+
 /* target.c */
 /* Rows in tree, then those added by plugins. */
 const optune_target_row *const *ot_targets(int *n);

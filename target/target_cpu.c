@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/target.h"
+#include "target/library.h"
 
-enum { MOST_LIBRARIES = 8, COMPILER_LIMIT_S = 20 };
+enum { COMPILER_LIMIT_S = 20 };
 
 static const char *const keys[] = {"cpu", NULL};
 
@@ -195,11 +195,7 @@ typedef struct cpu_state {
     ot_cpu_buffer *filler; /* NULL: nothing was flushed yet */
     unsigned char turn;
     ot_library_words words;
-    int n_libraries;
-    struct {
-        char name[OPTUNE_NAME_SIZE];
-        void *handle;
-    } library[MOST_LIBRARIES];
+    ot_libraries libraries;
 } cpu_state;
 
 static int open_cpu(void *state, const optune_target *target, const optune_device *device,
@@ -239,7 +235,7 @@ static void close_cpu(void *state)
     cpu_state *s = state;
     ot_cpu_buffer_close(s->filler);
     s->filler = NULL;
-    s->n_libraries = 0;
+    s->libraries.n = 0;
 }
 
 static int load(void *state, const char *module, void **handle, optune_err *err)
@@ -265,24 +261,16 @@ static void *symbol(void *state, void *handle, const char *function)
     return dlsym(handle, function);
 }
 
+static int open_library(void *state, const char *name, void **handle, optune_err *err)
+{
+    return ot_cpu_library_open(name, ((cpu_state *)state)->threads, handle, err);
+}
+
 static void *library(void *state, const char *name, const char *function, optune_err *err)
 {
     cpu_state *s = state;
-    void *handle = NULL;
-    for (int i = 0; i < s->n_libraries; i++)
-        if (strcmp(s->library[i].name, name) == 0)
-            handle = s->library[i].handle;
-    if (!handle) {
-        if (s->n_libraries == MOST_LIBRARIES) {
-            optune_fail(err, OPTUNE_ELIMIT, "more than %d libraries", (int)MOST_LIBRARIES);
-            return NULL;
-        }
-        if (ot_cpu_library_open(name, s->threads, &handle, err) < 0)
-            return NULL;
-        ot_copy(s->library[s->n_libraries].name, OPTUNE_NAME_SIZE, name);
-        s->library[s->n_libraries++].handle = handle;
-    }
-    return ot_cpu_library_function(name, handle, function, err);
+    void *handle = ot_libraries_open(&s->libraries, name, open_library, s, err);
+    return handle ? ot_cpu_library_function(name, handle, function, err) : NULL;
 }
 
 static int alloc(void *state, int64_t bytes, bool guarded, void **buffer, optune_err *err)
@@ -453,18 +441,9 @@ OPTUNE_TARGET(cpu) = {
             .state_size = sizeof(cpu_state),
             .open = open_cpu,
             .close = close_cpu,
-            .load = load,
-            .unload = unload,
-            .symbol = symbol,
+            OT_WORKER_FUNCTIONS,
             .library = library,
-            .alloc = alloc,
-            .free = free_buffer,
-            .write = write_buffer,
-            .read = read_buffer,
-            .intact = intact,
             .address = address,
-            .run = run,
-            .time = time_runs,
             .counters = counters,
             .flush = flush,
             .alias = alias,

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "target/cuda.h"
+#include "target/library.h"
 
 enum {
-    MOST_LIBRARIES = 8,
     MOST_REPLAYED = 16,      /* runs in one graph */
     PLAIN_SHARED = 48 << 10, /* more must be asked for */
     OUT_OF_MEMORY = 2,       /* CUDA's */
@@ -32,11 +32,7 @@ typedef struct cuda_state {
     bool flushing;       /* a flush is on its way */
     bool broken;
     ot_library_words words;
-    int n_libraries;
-    struct {
-        char name[OPTUNE_NAME_SIZE];
-        void *handle;
-    } library[MOST_LIBRARIES];
+    ot_libraries libraries;
 } cuda_state;
 
 typedef struct function { /* what `symbol` gives; the module's memory */
@@ -201,28 +197,21 @@ static void *symbol(void *state, void *handle, const char *name)
     return l->functions;
 }
 
+static int open_library(void *state, const char *name, void **handle, optune_err *err)
+{
+    (void)state;
+    return ot_cuda_library_of(name, handle, err);
+}
+
 /* The stream comes by the same way as a library's functions do. */
 static void *library(void *state, const char *name, const char *wanted, optune_err *err)
 {
     cuda_state *s = state;
-    void *handle = NULL;
     if (strcmp(wanted, "ot_stream") == 0)
         return s->stream;
-    for (int i = 0; i < s->n_libraries; i++)
-        if (strcmp(s->library[i].name, name) == 0)
-            handle = s->library[i].handle;
-    if (!handle) {
-        if (s->n_libraries == MOST_LIBRARIES) {
-            optune_fail(err, OPTUNE_ELIMIT, "more than %d libraries", (int)MOST_LIBRARIES);
-            return NULL;
-        }
-        if (ot_cuda_library_of(name, &handle, err) < 0)
-            return NULL;
-        ot_copy(s->library[s->n_libraries].name, OPTUNE_NAME_SIZE, name);
-        s->library[s->n_libraries++].handle = handle;
-    }
-    void *found = dlsym(handle, wanted);
-    if (!found)
+    void *handle = ot_libraries_open(&s->libraries, name, open_library, s, err);
+    void *found = handle ? dlsym(handle, wanted) : NULL;
+    if (handle && !found)
         optune_fail(err, OPTUNE_ENOENT, "library '%s' has no function '%s'", name, wanted);
     return found;
 }
@@ -485,19 +474,10 @@ OPTUNE_TARGET(cuda) = {
             .state_size = sizeof(cuda_state),
             .open = open_cuda,
             .close = close_cuda,
+            OT_WORKER_FUNCTIONS,
             .alive = alive,
             .flush = flush,
-            .load = load,
-            .unload = unload,
-            .symbol = symbol,
             .library = library,
-            .alloc = alloc,
-            .free = free_buffer,
-            .write = write_buffer,
-            .read = read_buffer,
-            .intact = intact,
-            .run = run,
-            .time = time_runs,
             .counters = counters,
         },
 };

@@ -151,74 +151,57 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
-static json_t *row_json(const ot_run *run, const optune_call *call, const ot_row *r,
-                        const ot_tuned *tuned)
+static json_t *row_json(const optune_run_row *row)
 {
     json_t *json = json_object(), *ties = json_array(), *failures = json_object();
-    ot_text text = {0};
-    char library[128] = "";
-    ot_call_print(call, &text);
-    json_object_set_new(json, "call", json_string(ot_text_str(&text)));
-    ot_text_release(&text);
-    for (int i = 0; i < r->choice.n; i++)
-        if (r->choice.row[i].tied && !r->choice.row[i].winner)
-            json_array_append_new(ties, record_json(&r->choice.row[i].fact->record));
-    for (int k = 0; k < OT_COUNT(tuned->failures); k++)
-        if (tuned->failures[k])
-            json_object_set_new(failures, ot_outcome_name(k), json_integer(tuned->failures[k]));
-    if (r->library)
-        ot_record_library(r->library, library, sizeof library);
-    json_object_set_new(json, "winner", record_json(r->best));
+    for (int i = 0; i < row->n_ties; i++)
+        json_array_append_new(ties, record_json(row->ties[i]));
+    for (int k = 0; k < OT_COUNT(row->failures); k++)
+        if (row->failures[k])
+            json_object_set_new(failures, ot_outcome_name(k), json_integer(row->failures[k]));
+    json_object_set_new(json, "call", json_string(row->call));
+    json_object_set_new(json, "winner", record_json(row->winner));
     json_object_set_new(json, "ties", ties);
-    json_object_set_new(json, "default", record_json(r->fallback));
-    json_object_set_new(json, "library", record_json(r->library));
-    json_object_set_new(json, "library_name", text_or_null(library));
-    const double rate = ot_row_rate(r), share = ot_row_share(run, r);
-    const bool computes = rate > 0 && !r->moves, cached = r->moves && share > 1;
+    json_object_set_new(json, "default", record_json(row->fallback));
+    json_object_set_new(json, "library", record_json(row->library));
+    json_object_set_new(json, "library_name", text_or_null(row->library_name));
+    const double rate = row->rate, share = row->share;
+    const bool computes = rate > 0 && !row->moves, cached = row->moves && share > 1;
     json_object_set_new(json, "flops_per_second", real_or_null(computes, rate));
-    json_object_set_new(json, "bytes_per_second", real_or_null(rate > 0 && r->moves, rate));
+    json_object_set_new(json, "bytes_per_second", real_or_null(rate > 0 && row->moves, rate));
     json_object_set_new(json, "share_of_peak",
-                        real_or_null(share > 0 && !ot_row_effective(r) && !cached, share));
+                        real_or_null(share > 0 && !row->effective && !cached, share));
     json_object_set_new(json, "effective_share",
-                        real_or_null(share > 0 && ot_row_effective(r), share));
+                        real_or_null(share > 0 && row->effective, share));
     json_object_set_new(json, "effective",
-                        computes ? json_boolean(ot_row_effective(r)) : json_null());
+                        computes ? json_boolean(row->effective) : json_null());
     json_object_set_new(json, "cached",
-                        share > 0 && r->moves ? json_boolean(cached) : json_null());
-    json_object_set_new(json, "disturbed",
-                        real_or_null(r->troubled, ot_disturbance_share(&r->trouble)));
-    json_object_set_new(json, "trials", json_integer(tuned->trials));
-    json_object_set_new(json, "new_trials", json_integer(tuned->new_trials));
-    json_object_set_new(json, "space", json_integer(tuned->space));
+                        share > 0 && row->moves ? json_boolean(cached) : json_null());
+    json_object_set_new(json, "disturbed", real_or_null(row->disturbed >= 0, row->disturbed));
+    json_object_set_new(json, "trials", json_integer(row->trials));
+    json_object_set_new(json, "new_trials", json_integer(row->new_trials));
+    json_object_set_new(json, "space", json_integer(row->space));
     json_object_set_new(json, "failures", failures);
-    json_object_set_new(json, "problem", text_or_null(tuned->problem));
-    json_object_set_new(json, "standard",
-                        text_or_null(call->op->judge ? call->op->judge : call->op->standard));
+    json_object_set_new(json, "problem", text_or_null(row->problem));
+    json_object_set_new(json, "standard", text_or_null(row->standard));
     return json;
 }
 
-static json_t *run_json(const ot_run *run, const ot_row *all, const ot_tuned *tuned)
+static json_t *run_json(const ot_run_rows *rows, const ot_in_graph *in_graph)
 {
-    ot_text target = {0}, words = {0};
-    ot_disturbance worst;
+    const optune_run_total *total = &rows->total;
     json_t *list = json_array();
-    for (int i = 0; i < run->n_workloads; i++)
-        json_array_append_new(list, row_json(run, &run->call[i], &all[i], &tuned[i]));
-    if (ot_rows_trouble(all, run->n_workloads, &worst))
-        ot_disturbance_say(&worst, &words);
-    ot_target_print(&run->o->target, false, &target);
-    json_t *json = json_pack(
-        "{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:s, s:o, s:o, s:o}", "op",
-        run->op ? run->op->name : NULL, "target", ot_text_str(&target), "device",
-        run->o->device.key, "search", run->search->name, "new_trials", run->new_trials,
-        "failures", run->failures, "interrupted", (int)ot_context_stopped(run->o), "seconds",
-        ot_now() - run->started, "peak_flops", run->peak_flops, "peak_bandwidth",
-        run->peak_bandwidth, "counters_why", ot_worker_counters_why(run->worker), "disturbance",
-        text_or_null(ot_text_str(&words)), "graph", ot_in_graph_json(&run->in_graph),
-        "workloads", list);
-    ot_text_release(&target);
-    ot_text_release(&words);
-    return json;
+    for (int i = 0; i < total->workloads; i++)
+        json_array_append_new(list, row_json(&rows->row[i]));
+    return json_pack("{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:s, s:o, s:o, s:o}",
+                     "op", total->op, "target", total->target, "device", total->device,
+                     "search", total->search, "new_trials", total->new_trials, "failures",
+                     total->failures, "interrupted", (int)total->interrupted, "seconds",
+                     total->seconds, "peak_flops", total->peak_flops, "peak_bandwidth",
+                     total->peak_bandwidth, "counters_why",
+                     total->counters_why ? total->counters_why : "", "disturbance",
+                     text_or_null(total->disturbance), "graph", ot_in_graph_json(in_graph),
+                     "workloads", list);
 }
 
 optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
@@ -246,7 +229,9 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
     if (!run->options->table || !strcmp(run->options->table, "text"))
         ot_in_graph_say(&run->in_graph, &table);
     free(rows);
-    optune_result *result = ot_result_new(table.s, run_json(run, all, tuned));
+    ot_run_rows *found = ot_run_rows_of(run, all, tuned);
+    optune_result *result = ot_result_new(table.s, run_json(found, &run->in_graph));
+    ot_result_keep(result, found, ot_run_rows_drop);
     for (int i = 0; i < n; i++) {
         ot_choice_release(&all[i].choice);
         ot_arena_release(&all[i].arena);

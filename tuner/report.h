@@ -30,6 +30,15 @@ double ot_row_share(const ot_run *run, const ot_row *r);
 /* The worst of what disturbed the figures of all; false: nothing did. */
 bool ot_rows_trouble(const ot_row *all, int n, ot_disturbance *worst);
 
+/* run_rows.c: what a program sees of it, and what the document is made of. */
+typedef struct ot_run_rows {
+    ot_arena arena;
+    optune_run_total total;
+    optune_run_row *row; /* total.workloads */
+} ot_run_rows;
+ot_run_rows *ot_run_rows_of(const ot_run *run, const ot_row *all, const ot_tuned *tuned);
+void ot_run_rows_drop(void *rows);
+
 /* report_table.c: in the form that the run's options name; to be released with free. */
 char *ot_run_table(const ot_run *run, const ot_row *all, const ot_tuned *tuned);
 

@@ -3,7 +3,7 @@
 #ifndef OPTUNE_TUNER_SHAPING_H
 #define OPTUNE_TUNER_SHAPING_H
 
-#include "answer/dispatch.h"
+#include "answer/dispatch/dispatch.h"
 #include "tuner/tune.h"
 
 /* ---- dispatch_points.c: one shape tuned, two configs compared at one ----------------------- */

@@ -217,6 +217,11 @@ typedef struct optune_op {
     .pattern = OPTUNE_REDUCTION, .n_outputs = 1, .reduce = &(declared),                        \
     .types = optune_reduce_types, .flops = optune_pattern_flops,                               \
     .terms = optune_pattern_terms, .reference = optune_pattern_reference
+/* One whose meaning is code, with one output behind which elementwise operators may be fused: its
+ * type relation, what counts operations and terms (NULL: as above), its reference. */
+#define OPTUNE_OUT_FUSABLE_OP(relation, operations, summands, meaning)                         \
+    .pattern = OPTUNE_OUT_FUSABLE, .n_outputs = 1, .types = (relation), .flops = (operations), \
+    .terms = (summands), .reference = (meaning)
 
 #define OPTUNE_OP(id)                                                                          \
     extern const optune_op optune_op_##id;                                                     \

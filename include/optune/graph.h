@@ -44,6 +44,10 @@ OPTUNE_API int optune_call_read(optune_call *call, const char *text, optune_err 
 /* The canonical text of a settled call: its identity. ELIMIT when it does not fit. */
 OPTUNE_API int optune_call_write(const optune_call *call, char *text, size_t size,
                                  optune_err *err);
+/* What one run of a settled call of constant sizes does: operations, 0: they are not counted; bytes
+ * that it reads and writes at least. 0 of any other call. */
+OPTUNE_API double optune_call_flops(const optune_call *call);
+OPTUNE_API double optune_call_bytes(const optune_call *call);
 /* A call by its address, for languages that know no structs of C: from text, settled; the caller
  * closes it. Every function that takes a call takes this one. */
 OPTUNE_API int optune_call_open(const char *text, optune_call **call, optune_err *err);

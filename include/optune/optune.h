@@ -125,6 +125,58 @@ typedef struct optune_run_options {
 OPTUNE_API int optune_run(optune *handle, const optune_run_options *options,
                           optune_result **result, optune_err *err);
 
+/* What optune_run found, row by row: a workload each, as its document and its text say. Everything
+ * in it ends with the result. */
+typedef struct optune_run_row {
+    size_t size;
+    const char *call;              /* canonical */
+    const char *label;             /* for the eye: shapes, and what is not at its default */
+    const optune_record *winner;   /* what would be selected now; NULL: nothing that may be was
+                                      measured */
+    const optune_record *fallback; /* what would be used untuned; NULL: not measured */
+    const optune_record *library;  /* the fastest library; NULL: none */
+    const optune_record
+        *known; /* the fastest of all, whether it may be selected or not; NULL */
+    int n_ties;
+    const optune_record *const *ties; /* whose interval overlaps the winner's */
+    const char *library_name;         /* "OpenBLAS 0.3.21 SkylakeX"; NULL: none */
+    double flops, bytes;              /* of one run; 0: not counted */
+    bool moves;     /* less than one operation a byte: its rate is of bytes, not operations */
+    bool effective; /* the winner does fewer operations than its rate counts */
+    double rate;    /* the winner's, in a second; 0: unknown */
+    double share;   /* of the measured peak; 0: unknown. Above 1 where the data stays in caches,
+                       or of an effective rate */
+    double disturbed; /* the share of the time in which the machine was another's; negative: not
+                           at all */
+    int trials;       /* of this question, stored ones included */
+    int new_trials;   /* of this run */
+    int64_t space;    /* configs in all spaces together */
+    int failures[16]; /* trials by optune_outcome_kind; 0 of OPTUNE_OUTCOME_OK */
+    const char *problem; /* why it ended early, or has no winner; NULL: fine */
+    const char
+        *standard; /* what outputs are compared with, or who judges them, where that is not
+                             the operator's own reference; NULL */
+} optune_run_row;
+/* The run as a whole. */
+typedef struct optune_run_total {
+    size_t size;
+    const char *op; /* NULL: of several */
+    const char *target, *device, *search;
+    int workloads, new_trials, failures;
+    bool interrupted;
+    double seconds;
+    double peak_flops, peak_bandwidth; /* measured, in a second; 0: not known */
+    const char *counters_why;          /* why there are no counters; NULL: there are */
+    const char *disturbance; /* whose the machine was while this was measured; NULL: ours */
+} optune_run_total;
+/* Fills *row with row `index`, from 0 on, and returns 1 behind the last; of results of other calls,
+ * and of `compile_only`, there are none. */
+OPTUNE_API int optune_result_row(const optune_result *result, int index, optune_run_row *row,
+                                 optune_err *err);
+/* 1: it is no result of a run. */
+OPTUNE_API int optune_result_total(const optune_result *result, optune_run_total *total,
+                                   optune_err *err);
+
 /* ---- kernels of one's own ---------------------------------------------------------------- */
 
 /* What a kernel's file, a source or a T1, says of itself for one workload. */
@@ -367,8 +419,132 @@ OPTUNE_API int optune_database(optune *handle, const optune_database_options *op
 
 /* ---- what there is ----------------------------------------------------------------------- */
 
-/* `what`: "ops", "impls", "targets", "devices", "searches"; `name` narrows it: one op in full,
- * or the implementations of one op; NULL: all. */
+/*
+ * Row by row: each function fills a struct, whose `size` is set, with row `index`, from 0 on. It
+ * returns 1, and fills nothing, behind the last one. Rows are in the order in which they are
+ * listed; what is brought or added by a plugin comes behind. Texts and lists live as long as the
+ * process. Nothing is probed and no database is read.
+ */
+typedef struct optune_listed_op {
+    size_t size;
+    const char *name, *summary;
+    const char *pattern; /* of fusing: "elementwise", "broadcast", "injective", "reduction",
+                            "out-fusable", "tuple", "opaque" */
+    int pattern_number, support_level; /* as in Relay */
+    /* Expressions of what it computes, NULL where it declares none; of a reduction the last four */
+    const char *scalar, *identity, *map, *combine, *finish;
+    bool pieces; /* a map of its calls says which element goes where */
+    int n_outputs;
+    const char *const *outputs; /* their names */
+    bool outputs_by_attribute;  /* a call may have fewer */
+    bool flops;                 /* operations are counted */
+    bool bytes;                 /* bytes by a rule of its own, else those of all tensors */
+    bool terms;                 /* the error bound grows with the terms of a sum */
+    bool gradient;              /* it has a rule for that */
+    bool shape_function;        /* output dims follow from values */
+    const char
+        *standard; /* what its outputs are compared with, where somebody brought it; NULL:
+                             its own reference */
+    const char *const *samples; /* small workloads, NULL-terminated; NULL: none */
+} optune_listed_op;
+
+typedef struct optune_listed_input {
+    size_t size;
+    const char *name, *type, *description; /* type: "tensor [M,K]" */
+    bool optional, is_const;
+} optune_listed_input;
+
+typedef struct optune_listed_attr {
+    size_t size;
+    const char *name, *description;
+    const char *kind;  /* "int", "float", "bool", "word", "ints", "dtype" */
+    const char *value; /* default; NULL: required */
+    const char *words; /* allowed ones, separated by spaces; NULL: any */
+    int length;        /* of a list; 0: any */
+    int64_t min, max;  /* of integers; both 0: unbounded */
+    bool none;         /* the word `none` is a value, too */
+    bool shown;        /* canonical text has it even at its default */
+} optune_listed_attr;
+
+/* Workloads of a real network; an operator's first preset is its default. */
+typedef struct optune_listed_preset {
+    size_t size;
+    const char *name, *description;
+    const char *const *workloads; /* NULL-terminated */
+} optune_listed_preset;
+
+typedef struct optune_listed_impl {
+    size_t size;
+    const char *op, *name, *summary;
+    const char *library;   /* that it calls; NULL: none */
+    const char *math;      /* numerics classes, separated by spaces; NULL: ieee */
+    const char *task_args; /* AutoTVM's arguments of its task; NULL: none */
+    double error_scale;    /* its error bound, as a multiple of the operator's */
+    const char *digest;    /* hex; of its sources: what records depend on */
+} optune_listed_impl;
+
+/* Where an implementation stands in a strategy. */
+typedef struct optune_listed_strategy {
+    size_t size;
+    const char *key; /* of targets */
+    int plevel;
+    const char *when; /* clauses over shapes; NULL: always */
+    bool condition;   /* and a condition of its own */
+} optune_listed_strategy;
+
+typedef struct optune_listed_target {
+    size_t size;
+    const char *name, *summary;
+    const char *const *keys; /* of strategies, NULL-terminated */
+    const char *source_suffix, *module_suffix;
+} optune_listed_target;
+
+typedef struct optune_listed_search {
+    size_t size;
+    const char *name, *summary;
+} optune_listed_search;
+
+/* Operators, or the one called `name` (NULL: all); of an operator its inputs, attributes, presets.
+ * ENOENT: there is no such operator. */
+OPTUNE_API int optune_list_op(optune *handle, const char *name, int index, optune_listed_op *op,
+                              optune_err *err);
+OPTUNE_API int optune_list_input(optune *handle, const char *op, int index,
+                                 optune_listed_input *input, optune_err *err);
+OPTUNE_API int optune_list_attr(optune *handle, const char *op, int index,
+                                optune_listed_attr *attr, optune_err *err);
+OPTUNE_API int optune_list_preset(optune *handle, const char *op, int index,
+                                  optune_listed_preset *preset, optune_err *err);
+/* Implementations, or those of `op` (NULL: all); where one called `impl` stands in strategies.
+ * ENOENT: there is no such operator or implementation. */
+OPTUNE_API int optune_list_impl(optune *handle, const char *op, int index,
+                                optune_listed_impl *impl, optune_err *err);
+OPTUNE_API int optune_list_strategy(optune *handle, const char *impl, int index,
+                                    optune_listed_strategy *strategy, optune_err *err);
+OPTUNE_API int optune_list_target(optune *handle, int index, optune_listed_target *target,
+                                  optune_err *err);
+OPTUNE_API int optune_list_search(optune *handle, int index, optune_listed_search *search,
+                                  optune_err *err);
+
+/* Devices: those of this machine, those that the database has records of, and the kinds of which
+ * there is none here. */
+typedef struct optune_listed_device {
+    size_t size;
+    const optune_device *device; /* NULL: there is none of this kind here */
+    bool here, stored;
+    const char *target; /* the kind of which there is none here, */
+    const char *why;    /* and why; both NULL where there is a device */
+} optune_listed_device;
+typedef struct optune_devices optune_devices;
+/* Probes this machine and reads the database; the caller closes *devices, whose rows end then. */
+OPTUNE_API int optune_devices_open(optune *handle, optune_devices **devices, optune_err *err);
+OPTUNE_API void optune_devices_close(optune_devices *devices); /* NULL is fine */
+/* As the functions above: 1 behind the last row. */
+OPTUNE_API int optune_list_device(const optune_devices *devices, int index,
+                                  optune_listed_device *device, optune_err *err);
+
+/* The same as a document, and no text. `what`: "ops", "impls", "targets", "devices", "searches";
+ * `name` narrows it: one op in full, or the implementations of one op; NULL: all. The caller frees
+ * the result. */
 OPTUNE_API int optune_list(optune *handle, const char *what, const char *name,
                            optune_result **result, optune_err *err);
 /* The entry of names[] that a word of a person's most likely means, misspelt or cut short; NULL

@@ -239,27 +239,45 @@ typedef struct optune_target {
     char cflags[OPTUNE_TEXT_SIZE / 2]; /* replaces the default compiler flags when not empty */
 } optune_target;
 
+/* What is known of a device, a field a line. This list is the struct, the bytes in a store, the
+ * line of a log, the words of the worker and JSON; a field that is added at its end is in all of
+ * them. X(kind, name, sentence): WORD and LABEL are texts, a LABEL of two names' length. */
+#define OPTUNE_DEVICE_MAP(X)                                                                   \
+    X(LABEL, key, "identity; part of every record")                                            \
+    X(LABEL, name, "for people")                                                               \
+    X(WORD, kind, "the target kind that found it")                                             \
+    X(WORD, arch, "skylake-avx512, sm_90 ...")                                                 \
+    X(COUNT, cores, "physical cores, or multiprocessors")                                      \
+    X(COUNT, threads, "threads a plan may use, after the target's -threads")                   \
+    X(COUNT, vector_bytes, "widest vector register")                                           \
+    X(COUNT, vector_registers, "how many of these there are")                                  \
+    X(BYTES, l1, "data cache of a core")                                                       \
+    X(BYTES, l2, "data cache of a core")                                                       \
+    X(BYTES, l3, "data cache that cores share")                                                \
+    X(BYTES, memory, "all of it")                                                              \
+    X(COUNT, warp, "threads in one; this and what follows are a GPU's")                        \
+    X(COUNT, max_threads_per_block, "at most")                                                 \
+    X(EXTENT, max_block, "threads along each dim of a block, at most")                         \
+    X(BYTES, max_shared, "shared memory of a block, at most")                                  \
+    X(COUNT, registers, "of a block, 32 bits wide")                                            \
+    X(COUNT, cc_major, "compute capability")                                                   \
+    X(COUNT, cc_minor, "compute capability")                                                   \
+    X(FLAG, no_float64, "OpenCL: it does not compute in double precision")
+
+/* What each kind of these is in C. */
+#define OPTUNE_DEVICE_LABEL(name) char name[OPTUNE_NAME_SIZE * 2];
+#define OPTUNE_DEVICE_WORD(name) char name[OPTUNE_NAME_SIZE];
+#define OPTUNE_DEVICE_COUNT(name) int name;
+#define OPTUNE_DEVICE_BYTES(name) int64_t name;
+#define OPTUNE_DEVICE_EXTENT(name) int name[3];
+#define OPTUNE_DEVICE_FLAG(name) bool name;
+
 /* A physical thing, found by probing a target; or, for a stored key, what is known of it.
  * Zero means unknown or not applicable. Sizes are bytes. */
 typedef struct optune_device {
-    char key[OPTUNE_NAME_SIZE * 2];  /* identity; part of every record */
-    char name[OPTUNE_NAME_SIZE * 2]; /* for people */
-    char kind[OPTUNE_NAME_SIZE];     /* the target kind that found it */
-    char arch[OPTUNE_NAME_SIZE];     /* skylake-avx512, sm_90 ... */
-    int cores;                       /* physical cores, or multiprocessors */
-    int threads;                     /* threads a plan may use, after the target's -threads */
-    int vector_bytes;                /* widest vector register */
-    int vector_registers;
-    int64_t l1, l2, l3; /* data caches: of a core, of a core, shared */
-    int64_t memory;
-    /* GPU limits */
-    int warp;
-    int max_threads_per_block;
-    int max_block[3];
-    int64_t max_shared; /* of a block */
-    int registers;      /* of a block, 32 bits wide */
-    int cc_major, cc_minor;
-    bool no_float64; /* OpenCL: it does not compute in double precision */
+#define OPTUNE_DEVICE_FIELD(kind, name, ...) OPTUNE_DEVICE_##kind(name)
+    OPTUNE_DEVICE_MAP(OPTUNE_DEVICE_FIELD)
+#undef OPTUNE_DEVICE_FIELD
 } optune_device;
 
 /* What an implementation is asked about. All three outlive the question. */

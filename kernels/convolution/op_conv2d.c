@@ -337,17 +337,8 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(conv2d) = {
     .name = "conv2d",
     .summary = "2-D convolution with strides, padding, dilation and groups",
-    .inputs = inputs,
-    .attrs = attrs,
-    .n_outputs = 1,
-    .pattern = OPTUNE_OUT_FUSABLE,
-    .support_level = 2,
-    .types = types,
-    .flops = flops,
-    .terms = terms,
-    .reference = reference,
     .presets = presets,
-    .gradient = gradient,
     .float32_sums = true,
     .samples = samples,
+    CONV2D_OP,
 };

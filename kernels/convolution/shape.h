@@ -40,6 +40,11 @@
         .min = 1, .max = 1 << 24, .shown = true                                                \
     }
 
+/* What the rows of all three say alike, of functions and lists under the names that rows use. */
+#define CONV2D_OP                                                                              \
+    .inputs = inputs, .attrs = attrs, .support_level = 2, .gradient = gradient,                \
+    OPTUNE_OUT_FUSABLE_OP(types, flops, terms, reference)
+
 /* ---- types ------------------------------------------------------------------------------- */
 
 /* "Same" convolutions keep a symbolic extent's name. */

@@ -83,6 +83,17 @@ bool pattern_applies(const optune_task *task, char *why)
     return types || optune_refuse(why, "has no C type for a dtype of the call");
 }
 
+int pattern_offset_term(char *text, size_t size, const char *name, int64_t inside,
+                        int64_t extent, int64_t stride)
+{
+    int at = snprintf(text, size, "%s", name);
+    if (inside > 1)
+        at += snprintf(text + at, size - (size_t)at, " / %" PRId64, inside);
+    if (extent > 0)
+        at += snprintf(text + at, size - (size_t)at, " %% %" PRId64, extent);
+    return at + snprintf(text + at, size - (size_t)at, " * %" PRId64, stride);
+}
+
 void pattern_define_extremes(optune_plan *plan, int m, optune_dtype dtype)
 {
     const int bits = dtype.code == OPTUNE_DTYPE_BOOL ? 1 : dtype.bits;

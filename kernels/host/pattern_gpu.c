@@ -47,12 +47,9 @@ void gpu_define_offset(optune_plan *plan, int m, const char *macro, const char *
     int64_t inside = 1;
     for (int d = n - 1; d >= 0; d--) {
         if (stride[d] != 0) {
-            at += snprintf(text + at, sizeof(text) - (size_t)at, " + %s", name);
-            if (inside > 1)
-                at += snprintf(text + at, sizeof(text) - (size_t)at, " / %" PRId64, inside);
-            if (d > 0)
-                at += snprintf(text + at, sizeof(text) - (size_t)at, " %% %" PRId64, extent[d]);
-            at += snprintf(text + at, sizeof(text) - (size_t)at, " * %" PRId64, stride[d]);
+            at += snprintf(text + at, sizeof(text) - (size_t)at, " + ");
+            at += pattern_offset_term(text + at, sizeof(text) - (size_t)at, name, inside,
+                                      d > 0 ? extent[d] : 0, stride[d]);
         }
         inside *= extent[d];
     }

@@ -95,6 +95,18 @@ void batch_matmul_define(optune_plan *plan, int module, const batch_matmul_shape
     optune_plan_define(plan, module, "Y_K", s->transpose_b ? 1 : s->n);
 }
 
+optune_stage batch_matmul_stage(int module)
+{
+    return (optune_stage){
+        .phase = OPTUNE_TIMED,
+        .module = module,
+        .function = "matmul",
+        .n_args = 3,
+        .arg = {optune_input_arg(BATCH_MATMUL_X), optune_input_arg(BATCH_MATMUL_Y),
+                optune_output_arg(0)},
+    };
+}
+
 void batch_matmul_dims(optune_stage *stage, const batch_matmul_shape *s, bool rows)
 {
     if (s->b_varies)

@@ -49,6 +49,9 @@ static inline int64_t batch_matmul_elem(const batch_matmul_shape *s)
  * X_ROW X_K and Y_COL Y_K (elements from one row, column or step of depth to the next). */
 void batch_matmul_define(optune_plan *plan, int module, const batch_matmul_shape *s);
 
+/* The timed stage of x, y and the output: a module's function `matmul`. */
+optune_stage batch_matmul_stage(int module);
+
 /* Batches and rows at run time, those that vary, in this order. */
 void batch_matmul_dims(optune_stage *stage, const batch_matmul_shape *s, bool rows);
 

@@ -71,14 +71,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 
     const int64_t nr = nv * matmul_lanes(task, s.f64);
     const int64_t panel = nr * s.k * batch_matmul_elem(&s);
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "matmul",
-        .n_args = 3,
-        .arg = {optune_input_arg(BATCH_MATMUL_X), optune_input_arg(BATCH_MATMUL_Y),
-                optune_output_arg(0)},
-    };
+    optune_stage stage = batch_matmul_stage(module);
     if (before) {
         const int64_t batches = s.y_shared ? 1 : s.b;
         const optune_arg packed = optune_scratch_arg(

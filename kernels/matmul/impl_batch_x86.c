@@ -108,14 +108,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "ALONG_K", depth);
     optune_plan_define(plan, module, "LANES",
                        lanes_of(depth ? k : x, matmul_lanes(task, s.f64)));
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "matmul",
-        .n_args = 3,
-        .arg = {optune_input_arg(BATCH_MATMUL_X), optune_input_arg(BATCH_MATMUL_Y),
-                optune_output_arg(0)},
-    };
+    optune_stage stage = batch_matmul_stage(module);
     optune_plan_fuse(task, plan, &stage, 2);
     optune_plan_stage(plan, &stage);
 }

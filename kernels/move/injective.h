@@ -25,6 +25,11 @@ int injective_flat(const optune_call *call, optune_piece *piece);
 /* The gradient of such an op: d data = dy in the shape of data. */
 int injective_flat_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
 
+/* What such ops' rows say alike. */
+#define INJECTIVE_FLAT_OP                                                                      \
+    .inputs = injective_inputs, .gradient = injective_flat_gradient,                           \
+    OPTUNE_INJECTIVE_OP(injective_flat)
+
 /* OK when the dtypes of input 0 and the output are one. */
 int injective_dtypes(optune_call *call, optune_err *err);
 

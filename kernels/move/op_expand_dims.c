@@ -64,10 +64,8 @@ OPTUNE_OP(expand_dims) = {
     .name = "expand_dims",
     .summary = "dims of 1 added",
     .support_level = 1,
-    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
-    .gradient = injective_flat_gradient,
     .samples = samples,
-    OPTUNE_INJECTIVE_OP(injective_flat),
+    INJECTIVE_FLAT_OP,
 };

@@ -83,10 +83,8 @@ OPTUNE_OP(reshape) = {
     .name = "reshape",
     .summary = "the same values in another shape",
     .support_level = 3,
-    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
-    .gradient = injective_flat_gradient,
     .samples = samples,
-    OPTUNE_INJECTIVE_OP(injective_flat),
+    INJECTIVE_FLAT_OP,
 };

@@ -74,10 +74,8 @@ OPTUNE_OP(squeeze) = {
     .name = "squeeze",
     .summary = "without dims of 1",
     .support_level = 3,
-    .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
-    .gradient = injective_flat_gradient,
     .samples = samples,
-    OPTUNE_INJECTIVE_OP(injective_flat),
+    INJECTIVE_FLAT_OP,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first stage of long lines: PIECES pieces of each, a block for one, of which KEEP items
  * stay. */
-#include "kernels/order/keys_gpu.kernel.h"
+#include "kernels/order/gpu/keys_gpu.kernel.h"
 
 KERNEL(THREADS, 1, 1)
 pieces(GLOBAL const bits *RESTRICT data, GLOBAL item *RESTRICT to)

@@ -49,6 +49,57 @@ static int call_bring(void *given, optune_err *err)
     return optune_bring(OT_SOURCE_DIR "/examples/tune/matmul.c", NULL, given, err);
 }
 
+static int call_list_op(void *given, optune_err *err)
+{
+    return optune_list_op(handle, "dense", 0, given, err);
+}
+#define LISTS(what, of)                                                                        \
+    static int call_list_##what(void *given, optune_err *err)                                  \
+    {                                                                                          \
+        return optune_list_##what(handle, of, 1, given, err);                                  \
+    }
+LISTS(input, "dense")
+LISTS(attr, "dense")
+LISTS(preset, "dense")
+LISTS(impl, NULL)
+LISTS(strategy, "dense_loops.generic")
+
+static int call_list_target(void *given, optune_err *err)
+{
+    return optune_list_target(handle, 0, given, err);
+}
+
+static int call_list_search(void *given, optune_err *err)
+{
+    return optune_list_search(handle, 0, given, err);
+}
+
+static int call_list_device(void *given, optune_err *err)
+{
+    static optune_devices *devices;
+    if (!devices)
+        assert_int_equal(optune_devices_open(handle, &devices, err), OPTUNE_OK);
+    return optune_list_device(devices, 0, given, err);
+}
+
+static optune_result *list(void)
+{
+    static optune_result *result;
+    if (!result)
+        assert_int_equal(optune_list(handle, "searches", NULL, &result, NULL), OPTUNE_OK);
+    return result;
+}
+
+static int call_result_row(void *given, optune_err *err)
+{
+    return optune_result_row(list(), 0, given, err);
+}
+
+static int call_result_total(void *given, optune_err *err)
+{
+    return optune_result_total(list(), given, err);
+}
+
 static const struct sized {
     const char *type;
     size_t size;
@@ -64,6 +115,17 @@ static const struct sized {
     {"optune_database_options", sizeof(optune_database_options), call_database, false},
     {"optune_command", sizeof(optune_command), call_declare, false},
     {"optune_brought", sizeof(optune_brought), call_bring, true},
+    {"optune_run_row", sizeof(optune_run_row), call_result_row, true},
+    {"optune_run_total", sizeof(optune_run_total), call_result_total, true},
+    {"optune_listed_op", sizeof(optune_listed_op), call_list_op, true},
+    {"optune_listed_input", sizeof(optune_listed_input), call_list_input, true},
+    {"optune_listed_attr", sizeof(optune_listed_attr), call_list_attr, true},
+    {"optune_listed_preset", sizeof(optune_listed_preset), call_list_preset, true},
+    {"optune_listed_impl", sizeof(optune_listed_impl), call_list_impl, true},
+    {"optune_listed_strategy", sizeof(optune_listed_strategy), call_list_strategy, true},
+    {"optune_listed_target", sizeof(optune_listed_target), call_list_target, true},
+    {"optune_listed_search", sizeof(optune_listed_search), call_list_search, true},
+    {"optune_listed_device", sizeof(optune_listed_device), call_list_device, true},
 };
 
 enum { ROOM = 16384, JUNK = 0xa5 };

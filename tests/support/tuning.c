@@ -67,6 +67,44 @@ json_t *tuning_parse(const char *text)
     return json;
 }
 
+static const char *impl_of(const json_t *record)
+{
+    return json_string_value(json_object_get(record, "impl"));
+}
+
+/* The rows of a run's result say what its document says. */
+static void check_rows(const optune_result *result, const json_t *json, bool compile_only)
+{
+    int n = 0, status;
+    optune_err err = {0};
+    optune_run_row row = {.size = sizeof row};
+    optune_run_total total = {.size = sizeof total};
+    const json_t *list = json_object_get(json, "workloads");
+    assert_int_equal(optune_result_total(result, &total, &err), compile_only ? 1 : OPTUNE_OK);
+    for (; (status = optune_result_row(result, n, &row, &err)) == OPTUNE_OK; n++) {
+        const json_t *w = json_array_get(list, (size_t)n),
+                     *winner = json_object_get(w, "winner");
+        assert_string_equal(row.call, tuning_text(w, "call"));
+        assert_int_equal(row.trials, tuning_int(w, "trials"));
+        assert_int_equal(row.new_trials, tuning_int(w, "new_trials"));
+        assert_int_equal(row.n_ties, json_array_size(json_object_get(w, "ties")));
+        assert_true(*row.label && (!row.winner || row.known));
+        if (row.winner)
+            assert_string_equal(row.winner->impl, impl_of(winner));
+        else
+            assert_true(json_is_null(winner));
+        for (int i = 0; i < row.n_ties; i++)
+            assert_string_equal(row.ties[i]->call, row.call);
+    }
+    assert_int_equal(status, 1);
+    assert_int_equal(n, compile_only ? 0 : json_array_size(list));
+    if (compile_only)
+        return;
+    assert_int_equal(total.workloads, n);
+    assert_int_equal(total.new_trials, tuning_int(json, "new_trials"));
+    assert_string_equal(total.device, tuning_text(json, "device"));
+}
+
 json_t *tuning_run(optune *o, optune_run_options options, int status)
 {
     optune_err err = {0};
@@ -82,6 +120,7 @@ json_t *tuning_run(optune *o, optune_run_options options, int status)
     assert_non_null(result);
     assert_true(strlen(optune_result_text(result)) > 0);
     json_t *json = tuning_parse(optune_result_json(result));
+    check_rows(result, json, options.compile_only);
     optune_result_free(result);
     return json;
 }

@@ -5,8 +5,8 @@
  */
 #include "support/tuning.h"
 
+#include "run/worker/worker_keeper.h"
 #include "support/check.h"
-#include "run/worker_keeper.h"
 
 #include <math.h>
 

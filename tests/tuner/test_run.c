@@ -72,6 +72,40 @@ static int trials_in(const char *db)
     return n;
 }
 
+/* What a run found can be walked when its handle is closed. */
+static void test_rows(void **state)
+{
+    (void)state;
+    optune *o = tuning_open("rows");
+    optune_err err = {0};
+    optune_result *result = NULL;
+    const optune_run_options how = {
+        .size = sizeof how, .op = "dense", .workloads = one, .trials = 6, .seconds = 240};
+    check_ok(optune_run(o, &how, &result, &err));
+    optune_close(o);
+    optune_run_row row = {.size = sizeof row};
+    optune_run_total total = {.size = sizeof total};
+    check_ok(optune_result_row(result, 0, &row, &err));
+    check_ok(optune_result_total(result, &total, &err));
+    assert_int_equal(optune_result_row(result, 1, &row, &err), 1);
+    assert_string_equal(row.call, WORKLOAD);
+    assert_string_equal(total.op, "dense");
+    assert_int_equal(total.workloads, 1);
+    assert_int_equal(total.new_trials, row.new_trials);
+    assert_true(row.flops == 2.0 * 16 * 64 * 32 && !row.moves && row.winner && row.fallback);
+    assert_true(row.rate == row.flops / row.winner->cost);
+    assert_true(row.known->cost <= row.winner->cost && row.winner->n_samples > 0);
+    int ends = 0, failed = 0;
+    for (size_t i = 0; i < sizeof row.failures / sizeof row.failures[0]; i++)
+        failed += row.failures[i];
+    assert_int_equal(row.failures[OPTUNE_OUTCOME_OK], 0);
+    assert_true(failed <= row.trials);
+    for (int i = 0; i < row.n_ties; i++)
+        ends += row.ties[i]->low <= row.winner->high;
+    assert_int_equal(ends, row.n_ties);
+    optune_result_free(result);
+}
+
 static void test_again(void **state)
 {
     (void)state;
@@ -473,6 +507,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fresh_then_known),
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_several_workloads),

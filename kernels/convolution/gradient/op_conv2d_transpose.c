@@ -244,16 +244,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(conv2d_transpose) = {
     .name = "conv2d_transpose",
     .summary = "transposed 2-D convolution; the gradient of conv2d with respect to its data",
-    .inputs = inputs,
-    .attrs = attrs,
-    .n_outputs = 1,
-    .pattern = OPTUNE_OUT_FUSABLE,
-    .support_level = 2,
-    .types = types,
-    .flops = flops,
-    .terms = terms,
-    .reference = reference,
     .presets = presets,
-    .gradient = gradient,
     .samples = samples,
+    CONV2D_OP,
 };

@@ -337,14 +337,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 }
 
 OPTUNE_IMPL(convolution_winograd, winograd) = {
-    .op = "conv2d",
+    WINOGRAD_IMPL,
     .name = "conv2d_winograd.cpu",
     .summary = "3x3 of stride 1 or 2, winograd by tiles of up to 7, fused over blocks of tiles",
     /* The largest error of F(4x4,3x3), as a multiple of the bound of plain summation: 0.035
      * with 512 input channels, 0.3 with 8, 1.3 with 8 at corners padded by 2, which sum up one
      * tap. */
-    .error_scale = WINOGRAD_SCALE,
-    .fewer_operations = true,
     .applies = applies,
     .space = space,
     .fallback = fallback,

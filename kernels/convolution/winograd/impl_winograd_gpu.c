@@ -177,12 +177,10 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 }
 
 OPTUNE_IMPL(convolution_winograd, winograd_gpu) = {
-    .op = "conv2d",
+    WINOGRAD_IMPL,
     .name = "conv2d_winograd.gpu",
     .summary = "3x3 of stride 1, F(2x2,3x3) or F(4x4,3x3), a product for each point",
     /* The same transforms as conv2d_winograd.cpu's, and the same largest error. */
-    .error_scale = WINOGRAD_SCALE,
-    .fewer_operations = true,
     .applies = applies,
     .space = space,
     .fallback = fallback,

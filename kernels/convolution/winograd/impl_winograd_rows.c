@@ -184,11 +184,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 }
 
 OPTUNE_IMPL(convolution_winograd, winograd_rows) = {
-    .op = "conv2d",
+    WINOGRAD_IMPL,
     .name = "conv2d_winograd_rows.cpu",
     .summary = "winograd along rows of NCHW, kernels of 3 to 7 columns, few input channels",
-    .error_scale = WINOGRAD_SCALE,
-    .fewer_operations = true,
     .applies = applies,
     .space = space,
     .fallback = fallback,

@@ -25,6 +25,9 @@
 #define WINOGRAD_SCALE 4
 #define WINOGRAD_MOST_WRONG 0.1
 
+/* What the rows of all of them say alike. */
+#define WINOGRAD_IMPL .op = "conv2d", .error_scale = WINOGRAD_SCALE, .fewer_operations = true
+
 enum { WINOGRAD_MOST_TILE = 8, WINOGRAD_MOST_POINTS = 12 };
 
 /* One direction of a tile. For each output: the squared entries that its products meet on their

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A kernel as C text: its modules with every function renamed, its workspace, and its stages as
+ * calls in order. Emitting one kernel and generating a dispatch table both write with it; it knows
+ * nothing of files.
+ *
+ * Several kernels fit one translation unit when each is written apart: every name that a body
+ * defines at file scope is renamed by a macro in front of it, and every macro is undefined behind
+ * it. The bodies include nothing, so all their names are their own.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer/emit/source.h"
+
+void ot_source_layout(ot_source *e)
+{
+    for (int i = 0; i < e->plan->n_scratch; i++) {
+        int64_t *end = e->shared && e->plan->scratch[i].constant ? &e->packed : &e->workspace;
+        e->offset[i] = *end;
+        *end += (e->plan->scratch[i].bytes + 63) / 64 * 64;
+    }
+}
+
+void ot_source_flags(const ot_source *e, ot_text *to)
+{
+    const optune_target *target = e->task.target;
+    if (target->cflags[0]) {
+        ot_text_add(to, target->cflags);
+    } else {
+        ot_text_printf(to, "-O3 -march=%s", target->arch[0] ? target->arch : "native");
+#if defined(__x86_64__)
+        ot_text_add(to, " -mprefer-vector-width=512");
+#endif
+        ot_text_add(to, " -fno-math-errno -fno-trapping-math -ffp-contract=fast");
+    }
+    ot_text_printf(to, " -std=gnu17%s", target->threads > 1 ? " -fopenmp" : "");
+}
+
+void ot_source_build(const ot_source *e, ot_text *to)
+{
+    ot_text_add(to, " * Build: cc ");
+    ot_source_flags(e, to);
+    for (int m = 0; m < e->plan->n_modules; m++)
+        for (int f = 0; f < e->plan->module[m].n_flags; f++)
+            ot_text_printf(to, " %s", e->plan->module[m].flag[f]);
+    ot_text_add(to, "\n");
+}
+
+/* Functions of a module are renamed; later modules undo what earlier ones defined. */
+void ot_source_module(const ot_source *e, int module, ot_text *to)
+{
+    ot_text source = {0};
+    for (int s = 0; s < e->plan->n_stages; s++)
+        if (e->plan->stage[s].module == module)
+            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", e->plan->stage[s].function,
+                           e->plan->stage[s].function, e->name, module,
+                           e->plan->stage[s].function);
+    ot_plan_source(&e->task, e->plan, module, &source);
+    ot_text_add(to, ot_text_str(&source));
+    ot_text_release(&source);
+}
+
+void ot_source_prototypes(const ot_source *e, ot_text *to)
+{
+    for (int s = 0; s < e->plan->n_stages; s++) {
+        const optune_stage *stage = &e->plan->stage[s];
+        bool said = false;
+        for (int k = 0; k < s && !said; k++)
+            said = e->plan->stage[k].module == stage->module &&
+                   !strcmp(e->plan->stage[k].function, stage->function);
+        if (!said)
+            ot_text_printf(to, "void %s_m%d_%s(void *const *arg);\n", e->name, stage->module,
+                           stage->function);
+    }
+    for (int s = 0; s < e->plan->n_stages; s++)
+        for (int a = 0; a < e->plan->stage[s].n_args; a++) {
+            const optune_arg *arg = &e->plan->stage[s].arg[a];
+            bool said = arg->kind != OPTUNE_ARG_SYMBOL;
+            for (int k = 0; k <= s && !said; k++)
+                for (int b = 0; b < (k < s ? e->plan->stage[k].n_args : a) && !said; b++)
+                    said = e->plan->stage[k].arg[b].kind == OPTUNE_ARG_SYMBOL &&
+                           !strcmp(e->plan->stage[k].arg[b].symbol, arg->symbol);
+            if (!said)
+                ot_text_printf(to, "extern void %s(void);\n", arg->symbol);
+        }
+}
+
+/* The parameter of the run function that has this dim's size. */
+static const char *dim_name(const ot_source *e, int index)
+{
+    return e->task.call->input[index / OPTUNE_MAX_RANK].type.dim[index % OPTUNE_MAX_RANK].name;
+}
+
+static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to)
+{
+    ot_text_add(to, "    {\n");
+    for (int a = 0; a < stage->n_args; a++) {
+        const optune_arg *arg = &stage->arg[a];
+        if (arg->kind == OPTUNE_ARG_INT)
+            ot_text_printf(to, "        static long long value%d = %lldLL;\n", a,
+                           (long long)arg->value);
+        else if (arg->kind == OPTUNE_ARG_FLOAT)
+            ot_text_printf(to, "        static double value%d = %.17g;\n", a, arg->real);
+    }
+    ot_text_add(to, "        void *const arg[] = {");
+    for (int a = 0; a < stage->n_args; a++) {
+        const optune_arg *arg = &stage->arg[a];
+        const char *comma = a ? ", " : "";
+        switch (arg->kind) {
+        case OPTUNE_ARG_INPUT:
+            ot_text_printf(to, "%s(void *)input[%d]", comma, arg->index);
+            break;
+        case OPTUNE_ARG_OUTPUT:
+            ot_text_printf(to, "%soutput[%d]", comma, arg->index);
+            break;
+        case OPTUNE_ARG_SCRATCH:
+            ot_text_printf(to, "%s(char *)%s + %lld", comma,
+                           e->shared && e->plan->scratch[arg->index].constant ? "packed"
+                                                                              : "workspace",
+                           (long long)e->offset[arg->index]);
+            break;
+        case OPTUNE_ARG_SYMBOL:
+            ot_text_printf(to, "%s(void *)%s", comma, arg->symbol);
+            break;
+        case OPTUNE_ARG_DIM:
+            ot_text_printf(to, "%s&%s", comma, dim_name(e, arg->index));
+            break;
+        default:
+            ot_text_printf(to, "%s&value%d", comma, a);
+        }
+    }
+    ot_text_printf(to, "};\n        %s_m%d_%s(arg);\n    }\n", e->name, stage->module,
+                   stage->function);
+}
+
+void ot_source_phase(const ot_source *e, optune_phase phase, ot_text *to)
+{
+    for (int s = 0; s < e->plan->n_stages; s++)
+        if (e->plan->stage[s].phase == phase)
+            add_stage(e, &e->plan->stage[s], to);
+}
+
+/* ---- apart ------------------------------------------------------------------------------- */
+
+typedef struct names {
+    int n, capacity;
+    char (*name)[OPTUNE_NAME_SIZE];
+} names;
+
+static bool has_name(const names *all, const char *name, size_t n)
+{
+    for (int i = 0; i < all->n; i++)
+        if (strlen(all->name[i]) == n && strncmp(all->name[i], name, n) == 0)
+            return true;
+    return false;
+}
+
+static void add_name(names *all, const char *name, size_t n)
+{
+    if (n >= OPTUNE_NAME_SIZE || has_name(all, name, n))
+        return;
+    if (all->n == all->capacity) {
+        all->capacity = all->capacity ? 2 * all->capacity : 64;
+        all->name = realloc(all->name, (size_t)all->capacity * sizeof *all->name);
+        if (!all->name)
+            abort();
+    }
+    snprintf(all->name[all->n++], OPTUNE_NAME_SIZE, "%.*s", (int)n, name);
+}
+
+static size_t identifier(const char *p)
+{
+    size_t n = 0;
+    if (!isalpha((unsigned char)*p) && *p != '_')
+        return 0;
+    while (isalnum((unsigned char)p[n]) || p[n] == '_')
+        n++;
+    return n;
+}
+
+/* Behind a comment, a literal or a preprocessor line that starts here; else `p`. */
+static const char *skip_apart(const char *p, bool line_start, names *macros)
+{
+    if (p[0] == '/' && p[1] == '*') {
+        const char *end = strstr(p + 2, "*/");
+        return end ? end + 2 : p + strlen(p);
+    }
+    if (p[0] == '/' && p[1] == '/')
+        return p + strcspn(p, "\n");
+    if (*p == '"' || *p == '\'') {
+        const char quote = *p++;
+        while (*p && *p != quote)
+            p += *p == '\\' && p[1] ? 2 : 1;
+        return *p ? p + 1 : p;
+    }
+    if (*p == '#' && line_start) {
+        const char *word = p + 1 + strspn(p + 1, " \t");
+        if (strncmp(word, "define", 6) == 0) {
+            word += 6 + strspn(word + 6, " \t");
+            add_name(macros, word, identifier(word));
+        }
+        while (*p && !(*p == '\n' && p[-1] != '\\'))
+            p++;
+    }
+    return p;
+}
+
+/* True when what follows the parameters is a body: a declaration alone names something that is
+ * elsewhere. */
+static bool is_defined(const char *p)
+{
+    int depth = 0;
+    for (; *p; p++) {
+        depth += *p == '(';
+        depth -= *p == ')';
+        if (depth == 0 && (*p == '{' || *p == ';' || *p == ','))
+            return *p == '{';
+    }
+    return false;
+}
+
+static bool is_keyword(const char *p, size_t n)
+{
+    static const char *const words[] = {
+        "typedef", "static",   "inline",   "extern",   "const",          "volatile", "restrict",
+        "void",    "char",     "short",    "int",      "long",           "float",    "double",
+        "signed",  "unsigned", "struct",   "union",    "enum",           "register", "sizeof",
+        "asm",     "_Bool",    "_Complex", "_Float16", "_Static_assert", "_Alignas"};
+    for (int i = 0; i < OT_COUNT(words); i++)
+        if (strlen(words[i]) == n && strncmp(words[i], p, n) == 0)
+            return true;
+    return n > 1 && p[0] == '_' && p[1] == '_'; /* the compiler's own */
+}
+
+/* What the text defines at file scope: macros, and names of functions, types and constants. */
+static void find_names(const char *text, names *macros, names *own)
+{
+    int braces = 0, parens = 0;
+    bool line_start = true, type = false, constants = false, pending_enum = false;
+    for (const char *p = text; *p;) {
+        const char *behind = skip_apart(p, line_start, macros);
+        if (behind != p) {
+            p = behind;
+            line_start = false;
+            continue;
+        }
+        line_start = *p == '\n' || (line_start && isspace((unsigned char)*p));
+        const size_t n = identifier(p);
+        const bool scope = parens == 0 && (braces == 0 || (braces == 1 && constants));
+        if (n && scope) {
+            type = type || (n == 7 && strncmp(p, "typedef", n) == 0);
+            pending_enum = n == 4 && strncmp(p, "enum", n) == 0 ? true : pending_enum;
+            const char *next = p + n + strspn(p + n, " \t\n");
+            if (!is_keyword(p, n) && (type || *next != '(' || is_defined(next)))
+                add_name(own, p, n);
+        }
+        if (n) {
+            p += n;
+            continue;
+        }
+        if (isdigit((unsigned char)*p)) {
+            p += strspn(p, "0123456789abcdefABCDEFxXuUlL.");
+            continue;
+        }
+        parens += *p == '(';
+        parens -= *p == ')';
+        if (*p == '{' && braces++ == 0) {
+            constants = pending_enum;
+            pending_enum = false;
+        }
+        braces -= *p == '}';
+        if (*p == ';' && braces == 0)
+            type = pending_enum = false;
+        p++;
+    }
+}
+
+/* The file-scope names of a module become <kernel>_m<module>_<name>, as its stages call them. */
+static void add_apart(const ot_source *e, int module, ot_text *to)
+{
+    ot_text source = {0};
+    names macros = {0}, own = {0};
+    ot_plan_source(&e->task, e->plan, module, &source);
+    find_names(ot_text_str(&source), &macros, &own);
+    for (int i = 0; i < own.n; i++)
+        if (!has_name(&macros, own.name[i], strlen(own.name[i])))
+            ot_text_printf(to, "#define %s %s_m%d_%s\n", own.name[i], e->name, module,
+                           own.name[i]);
+    ot_text_add(to, ot_text_str(&source));
+    for (int i = 0; i < own.n; i++)
+        if (!has_name(&macros, own.name[i], strlen(own.name[i])))
+            ot_text_printf(to, "#undef %s\n", own.name[i]);
+    for (int i = 0; i < macros.n; i++)
+        ot_text_printf(to, "#undef %s\n", macros.name[i]);
+    free(macros.name);
+    free(own.name);
+    ot_text_release(&source);
+}
+
+void ot_source_apart(const ot_source *e, ot_text *to)
+{
+    for (int m = 0; m < e->plan->n_modules; m++)
+        add_apart(e, m, to);
+}

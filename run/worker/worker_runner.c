@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a runner: does what the keeper orders, with candidates in its own process, and
+ * reports. It judges nothing and decides nothing; what a candidate does to this process is seen
+ * from outside.
+ *
+ * The one idea: nothing that would be worth forging is within a candidate's reach by accident or by
+ * a simple search. The secret lies in pages that cannot be read while a candidate runs, the
+ * references are in another process, and while runs are timed every run sees inputs of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "run/worker/worker_keeper.h"
+
+enum { CONNECTION = 3 };
+static const double SPIN_S = 200e-6; /* then it sleeps until an order comes */
+static const double SHORT_S = 20e-6; /* of a run where shaking shows in its time */
+
+typedef struct seat { /* a candidate */
+    ot_loaded *loaded;
+    ot_bound *bound[2];
+    ot_rotation *rotation; /* of the aligned one; NULL: none */
+    double shake_s;        /* what shaking costs a run; negative: not known yet */
+} seat;
+
+typedef struct runner {
+    int fd;
+    int file[OPTUNE_MAX_MODULES], n_files; /* that came with the order */
+    ot_seal *seal;
+    ot_runner_setup setup;
+    ot_session session;
+    int64_t in_at[OPTUNE_MAX_INPUTS], out_at[OPTUNE_MAX_OUTPUTS];
+    ot_shaker shaking;
+    bool damaged; /* what surrounds guarded buffers */
+    seat seat[OT_MOST_SLOTS];
+} runner;
+
+/* ---- the process ------------------------------------------------------------------------- */
+
+static void limit(int what, double most)
+{
+    struct rlimit now;
+    if (getrlimit(what, &now) < 0)
+        return;
+    rlim_t to = most < 0x1p62 ? (rlim_t)most : RLIM_INFINITY;
+    if (now.rlim_max != RLIM_INFINITY && to > now.rlim_max)
+        to = now.rlim_max;
+    setrlimit(what, &(struct rlimit){to, to});
+}
+
+/* A candidate that eats memory, or writes files, ends before anybody else has to. */
+static void set_limits(const ot_runner_setup *setup)
+{
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const int threads = setup->device->threads > 0 ? setup->device->threads : 1;
+    const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (score >= 0) {
+        if (write(score, "1000", 4) < 0)
+            errno = 0; /* it is as likely as others, then */
+        close(score);
+    }
+    limit(RLIMIT_CORE, 0);
+    if (!setup->once)
+        return; /* drivers map and write what they like */
+    limit(RLIMIT_FSIZE, 1 << 20);
+#ifndef __SANITIZE_ADDRESS__
+    const double wanted = 0x1p32 + 8.0 * (double)setup->bytes + threads * 0x1p28;
+    limit(RLIMIT_DATA, fmax(fmin(wanted, 0.75 * memory), 4.0 * (double)setup->bytes + 0x1p30));
+#else
+    (void)memory;
+    (void)threads;
+#endif
+}
+
+/* Its connection is the only file it has, its parent's end is its own, and signals are as in a new
+ * program. */
+static void become(int *fd, const ot_runner_setup *setup)
+{
+    prctl(PR_SET_DUMPABLE, 1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != setup->keeper)
+        _exit(1);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    setsid();
+    for (int i = 1; i < NSIG; i++)
+        signal(i, i == SIGPIPE ? SIG_IGN : SIG_DFL);
+    if (*fd != CONNECTION) {
+        dup3(*fd, CONNECTION, O_CLOEXEC);
+        *fd = CONNECTION;
+    }
+    syscall(SYS_close_range, CONNECTION + 1, ~0u, 0);
+    set_limits(setup);
+}
+
+/* ---- deeds ------------------------------------------------------------------------------- */
+
+static int open_workload(runner *r, const char *call, optune_err *err)
+{
+    ot_session *s = &r->session;
+    int status = ot_session_shape(s, call, err);
+    int64_t at = 0;
+    for (int i = 0; status >= 0 && i < optune_call_inputs(&s->call); i++) {
+        r->in_at[i] = at;
+        at += (s->in_bytes[i] + 63) / 64 * 64;
+    }
+    at = 0;
+    for (int i = 0; status >= 0 && i < s->call.n_outputs; i++) {
+        r->out_at[i] = at;
+        at += (s->out_bytes[i] + 63) / 64 * 64;
+    }
+    for (int kind = 0; status >= 0 && kind < 2; kind++)
+        status = ot_session_buffers(s, kind, err);
+    return status;
+}
+
+typedef struct candidate { /* what an order to load says, as values */
+    ot_built built;
+    optune_config config;
+    optune_call range;
+    char file[OPTUNE_MAX_MODULES][32];
+} candidate;
+
+/* Files that came with the order are loaded in place of what their names say now. */
+static int read_candidate(const runner *r, const json_t *order, candidate *c, optune_err *err)
+{
+    const json_t *modules = json_object_get(order, "modules");
+    const char *range = ot_wire_text(order, "range"), *impl = ot_wire_text(order, "impl");
+    c->built = (ot_built){.impl = ot_impl_find(impl), .config = &c->config};
+    if (!c->built.impl)
+        return optune_fail(err, OPTUNE_ENOENT, "the worker knows no implementation '%s'", impl);
+    OT_RETURN_UNLESS_OK(ot_config_parse(ot_wire_text(order, "config"), &c->config, err));
+    if (*range)
+        OT_RETURN_UNLESS_OK(ot_call_parse(range, &c->range, err));
+    c->built.range = *range ? &c->range : NULL;
+    for (int i = 0; i < (int)json_array_size(modules) && i < OPTUNE_MAX_MODULES; i++) {
+        const char *path = json_string_value(json_array_get(modules, (size_t)i));
+        c->built.module[c->built.n_modules++] = path ? path : "";
+    }
+    for (int i = 0; i < r->n_files && i < c->built.n_modules; i++) {
+        snprintf(c->file[i], sizeof c->file[i], "/proc/self/fd/%d", r->file[i]);
+        c->built.module[i] = c->file[i];
+    }
+    return OPTUNE_OK;
+}
+
+static int load(runner *r, seat *at, const char *text, ot_report *report, optune_err *err)
+{
+    candidate *c = ot_alloc(sizeof *c);
+    json_t *order = json_loads(text, 0, NULL);
+    at->shake_s = -1;
+    report->outcome = OPTUNE_OUTCOME_INSTANTIATION;
+    int status = read_candidate(r, order, c, err);
+    if (status >= 0)
+        status = ot_loaded_open(&r->session, &c->built, &at->loaded, &report->outcome, err);
+    json_decref(order);
+    free(c);
+    return status;
+}
+
+static int put(runner *r, const ot_order *order, optune_err *err)
+{
+    int status = ot_session_buffers(&r->session, order->kind, err);
+    for (int i = 0; status >= 0 && i < optune_call_inputs(&r->session.call); i++)
+        if (order->mask >> i & 1)
+            status =
+                ot_session_put(&r->session, order->kind, i, r->setup.tray + r->in_at[i], err);
+    return status;
+}
+
+static int bind_buffers(runner *r, seat *at, const ot_order *order, optune_err *err)
+{
+    ot_bound **bound = &at->bound[order->kind];
+    int status = ot_bound_open(&r->session, at->loaded, order->kind, bound, err);
+    if (status >= 0)
+        status = ot_bound_prepack(*bound, err);
+    if (status >= 0 && order->footprint > 0)
+        status = ot_rotation_open(*bound, order->footprint, &at->rotation, err);
+    return status;
+}
+
+static int fetch(runner *r, const seat *at, const ot_order *order, ot_report *report,
+                 optune_err *err)
+{
+    ot_session *s = &r->session;
+    /* The end first: who goes on writing behind our back, writes there last. */
+    for (int i = s->call.n_outputs - 1; i >= 0; i--)
+        if (s->row->read(s->state, s->out[order->kind][i], r->setup.tray + r->out_at[i],
+                         s->out_bytes[i]) < 0)
+            return optune_fail(err, OPTUNE_EIO, "output %d cannot be read back", i);
+    if (order->look &&
+        (!ot_session_intact(s, order->kind, err->text, sizeof err->text) ||
+         !ot_bound_intact(at->bound[order->kind], err->text, sizeof err->text))) {
+        report->outcome = OPTUNE_OUTCOME_WRONG;
+        r->damaged = true;
+        return OPTUNE_EDAMAGED;
+    }
+    return OPTUNE_OK;
+}
+
+/* What a target's own word makes of the candidate. */
+static int outcome_of(int status)
+{
+    return status == OPTUNE_EDAMAGED   ? OPTUNE_OUTCOME_WRONG
+           : status == OPTUNE_ETIMEOUT ? OPTUNE_OUTCOME_RUN_TIMEOUT
+           : status == OPTUNE_EWORKER  ? OPTUNE_OUTCOME_CRASH
+                                       : OPTUNE_OUTCOME_RUNTIME;
+}
+
+static double time_cold(runner *r, const optune_launch *launch, int n, int64_t count,
+                        optune_err *err)
+{
+    ot_session *s = &r->session;
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (s->row->flush(s->state) < 0) {
+            optune_fail(err, OPTUNE_EIO, "the caches cannot be flushed");
+            return -1;
+        }
+        const double t = s->row->time(s->state, launch, n, 1, err);
+        if (t < 0)
+            return -1;
+        sum += t;
+    }
+    return sum;
+}
+
+static int launches(const seat *at, int kind, optune_launch *to)
+{
+    const ot_bound *b = at->bound[kind];
+    if (kind == OT_ALIGNED && at->rotation)
+        return ot_rotation_launches(at->rotation, to);
+    memcpy(to, b->launch[OPTUNE_TIMED], (size_t)b->n[OPTUNE_TIMED] * sizeof *to);
+    return b->n[OPTUNE_TIMED];
+}
+
+static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *report,
+                     optune_err *err)
+{
+    static optune_launch launch[OPTUNE_MAX_STAGES + 2]; /* [0]: shaking */
+    ot_shaker *shaking = &r->shaking;
+    ot_session *s = &r->session;
+    const int n = launches(at, order->kind, launch + 1);
+    if (order->poison && ot_bound_poison(at->bound[order->kind], err) < 0)
+        return OPTUNE_EIO;
+    ot_shaker_open(shaking, s, order);
+    if (order->cold) {
+        report->seconds = time_cold(r, launch + 1, n, order->count, err);
+    } else if (!shaking->n || n + 1 > OPTUNE_MAX_STAGES) {
+        report->seconds = s->row->time(s->state, launch + 1, n, order->count, err);
+    } else {
+        if (at->shake_s < 0)
+            at->shake_s = ot_shaker_cost(s, order);
+        launch[0] = ot_shaker_launch(shaking);
+        report->seconds = s->row->time(s->state, launch, n + 1, order->count, err);
+        report->real[0] = report->seconds;
+        if (report->seconds < SHORT_S * (double)order->count)
+            report->seconds -=
+                fmin(at->shake_s * (double)(order->count - 1), report->seconds / 2);
+    }
+    if (report->seconds < 0)
+        report->outcome = outcome_of(err->status);
+    if (report->seconds < 0)
+        return err->status < 0 ? err->status : optune_fail(err, OPTUNE_EIO, "a run failed");
+    return order->settle ? fetch(r, at, order, report, err) : OPTUNE_OK;
+}
+
+static void close_bound(seat *at, int kind)
+{
+    if (kind == OT_ALIGNED)
+        ot_rotation_close(at->rotation);
+    at->rotation = kind == OT_ALIGNED ? NULL : at->rotation;
+    ot_bound_close(at->bound[kind]);
+    at->bound[kind] = NULL;
+}
+
+static void unbind(runner *r, seat *at, int kind)
+{
+    close_bound(at, kind);
+    if (r->setup.once) /* others of a device's buffers are wanted again by the next one */
+        ot_session_drop(&r->session, kind);
+}
+
+static void unload(runner *r, seat *at)
+{
+    for (int kind = 0; kind < 2; kind++)
+        close_bound(at, kind);
+    if (at->loaded)
+        ot_loaded_close(&r->session, at->loaded);
+    if (r->damaged)
+        ot_session_drop(&r->session, OT_GUARDED); /* the canaries, too */
+    r->damaged = false;
+    *at = (struct seat){0};
+}
+
+static int do_deed(runner *r, const ot_order *order, const char *text, ot_report *report,
+                   optune_err *err)
+{
+    static const char *const doing[] = {
+        [OT_DO_START] = "starting",   [OT_DO_WORKLOAD] = "preparing the workload",
+        [OT_DO_LOAD] = "loading",     [OT_DO_PUT] = "writing inputs",
+        [OT_DO_BIND] = "prepacking",  [OT_DO_TIME] = "measuring",
+        [OT_DO_UNBIND] = "unloading", [OT_DO_COUNTERS] = "counting events",
+        [OT_DO_UNLOAD] = "unloading", [OT_DO_PEAK] = "measuring the peak",
+    };
+    ot_session *s = &r->session;
+    seat *at = &r->seat[order->slot];
+    ot_crash_at(order->settle ? "verifying" : doing[order->deed]);
+    ot_shaker_settle(&r->shaking);
+    report->outcome = OPTUNE_OUTCOME_RUNTIME;
+    switch ((ot_deed)order->deed) {
+    case OT_DO_START:
+        return OPTUNE_OK;
+    case OT_DO_WORKLOAD:
+        return open_workload(r, text, err);
+    case OT_DO_LOAD:
+        return load(r, at, text, report, err);
+    case OT_DO_PUT:
+        return put(r, order, err);
+    case OT_DO_BIND:
+        return bind_buffers(r, at, order, err);
+    case OT_DO_TIME:
+        return time_runs(r, at, order, report, err);
+    case OT_DO_UNBIND:
+        unbind(r, at, order->kind);
+        return OPTUNE_OK;
+    case OT_DO_COUNTERS:
+        if (s->row->counters)
+            s->row->counters(s->state, at->bound[order->kind]->launch[OPTUNE_TIMED],
+                             at->bound[order->kind]->n[OPTUNE_TIMED], report->text,
+                             sizeof report->text, report->why);
+        return OPTUNE_OK;
+    case OT_DO_UNLOAD:
+        unload(r, at);
+        return OPTUNE_OK;
+    case OT_DO_PEAK:
+        return ot_peak(s, &report->real[0], &report->real[1], err);
+    }
+    return optune_fail(err, OPTUNE_EUSAGE, "a runner cannot do %d", order->deed);
+}
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+/* A sample is over sooner than a process falls asleep and wakes up again. */
+static ssize_t receive(runner *r, char *packet, size_t size)
+{
+    const double until = ot_now() + SPIN_S;
+    for (;;) {
+        const ssize_t n =
+            ot_packet_take(r->fd, packet, size, MSG_DONTWAIT, r->file, &r->n_files);
+        if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+            return n;
+        if (ot_now() > until)
+            break;
+    }
+    ssize_t n;
+    while ((n = ot_packet_take(r->fd, packet, size, 0, r->file, &r->n_files)) < 0 &&
+           errno == EINTR)
+        continue;
+    return n;
+}
+
+static void close_files(runner *r)
+{
+    for (int i = 0; i < r->n_files; i++)
+        close(r->file[i]);
+    r->n_files = 0;
+}
+
+static bool send_report(const runner *r, const ot_report *report)
+{
+    const size_t bytes = sizeof *r->seal;
+    if (mprotect(r->seal, bytes, PROT_READ | PROT_WRITE) < 0)
+        return false;
+    r->seal->report = *report;
+    r->seal->report.seal = ot_seal_of(r->seal);
+    const ssize_t n = send(r->fd, &r->seal->report, sizeof *report, MSG_NOSIGNAL);
+    return mprotect(r->seal, bytes, PROT_NONE) == 0 && n == (ssize_t)sizeof *report;
+}
+
+/* Timers and modes of one candidate are none of the next one's, where one process has several. */
+static void tidy(const fenv_t *rounding)
+{
+    static const struct itimerval none;
+    for (int i = 0; i < 3; i++)
+        setitimer((__itimer_which_t)i, &none, NULL);
+    fesetenv(rounding);
+}
+
+_Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setup)
+{
+    static runner r;
+    static char packet[OT_PACKET_BYTES + 1];
+    optune_err err = {0};
+    fenv_t rounding;
+    fegetenv(&rounding);
+    become(&fd, setup);
+    ot_crash_install(fd);
+    if (setup->once)
+        ot_runner_fence((const pid_t[]){setup->keeper, setup->client}, 2);
+    r = (runner){.fd = fd, .seal = seal, .setup = *setup};
+    int opened = ot_session_open(&r.session, setup->target, setup->device, &err);
+    if (opened >= 0 && setup->call)
+        opened = open_workload(&r, setup->call, &err);
+    for (;;) {
+        ot_order order;
+        ot_report report = {.status = opened};
+        const ssize_t n = receive(&r, packet, OT_PACKET_BYTES);
+        if (n < (ssize_t)sizeof order)
+            _exit(n < 0 ? OT_EXIT_CLOSED : 0);
+        memcpy(&order, packet, sizeof order);
+        packet[n] = '\0';
+        if (opened >= 0) {
+            err = (optune_err){0};
+            report.status = do_deed(&r, &order, packet + sizeof order, &report, &err);
+        }
+        close_files(&r);
+        if (report.status < 0)
+            ot_copy(report.text, sizeof report.text, err.text);
+        report.serial = order.serial;
+        if (order.deed == OT_DO_UNLOAD)
+            tidy(&rounding);
+        if (r.session.row && r.session.row->alive && opened >= 0 && report.status < 0 &&
+            !r.session.row->alive(r.session.state)) {
+            char word[sizeof err.text + sizeof OT_LAST_WORD];
+            const int m = snprintf(word, sizeof word, OT_LAST_WORD "%s", err.text);
+            send(fd, word, (size_t)m, MSG_NOSIGNAL);
+            break;
+        }
+        if (!send_report(&r, &report))
+            _exit(OT_EXIT_CLOSED);
+    }
+    _exit(0); /* candidates may have registered anything for exit */
+}
