@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "tuner/score.h"
+#include "tuner/simulate/score.h"
 
 static ot_recorded_trial ladder[10];
 

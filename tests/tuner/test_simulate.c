@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "tuner/simulate.h"
+#include "tuner/simulate/simulate.h"
 
 static char dir[4096], path[8192], other[8192];
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tuner/simulate.h"
+#include "tuner/simulate/simulate.h"
 
 enum { QUEUE = OT_QUEUE };
 

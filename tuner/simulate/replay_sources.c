@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/simulate.h"
+#include "tuner/simulate/simulate.h"
 
 /* By what kernel a space is of; where a file does not say, by its knobs alone. */
 static bool same_kernel(const ot_recorded *a, const ot_recorded *b)

@@ -3,7 +3,7 @@
  * The score, step by step as published: the time axis and random search from the recorded costs
  * alone, the search's curve by isotonic regression of ranks over the points of all runs.
  */
-#include "tuner/score.h"
+#include "tuner/simulate/score.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * `optune simulate`: searches replayed on recorded spaces, many times each, and scored. Nothing is
  * compiled or measured, and no database is touched.
  */
-#include "tuner/simulate.h"
+#include "tuner/simulate/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>

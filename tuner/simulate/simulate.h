@@ -6,7 +6,7 @@
 #ifndef OPTUNE_SIMULATE_H
 #define OPTUNE_SIMULATE_H
 
-#include "tuner/score.h"
+#include "tuner/simulate/score.h"
 #include "tuner/tune.h"
 
 typedef struct ot_recorded_task {
