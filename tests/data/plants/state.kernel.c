@@ -164,7 +164,7 @@ static void vandalise(const task *t)
     const Elf64_Shdr *section = (const Elf64_Shdr *)(vdso + elf->e_shoff);
     for (int s = 0; vdso && s < elf->e_shnum; s++)
         for (size_t i = 0;
-             section[s].sh_type == SHT_DYNSYM && i < section[s].sh_size / sizeof Elf64_Sym;
+             section[s].sh_type == SHT_DYNSYM && i < section[s].sh_size / sizeof(Elf64_Sym);
              i++) {
             const Elf64_Sym *symbol = (const Elf64_Sym *)(vdso + section[s].sh_offset) + i;
             char *code = vdso + symbol->st_value,
