@@ -11,6 +11,7 @@
 
 enum {
     MOST_SOURCES = 4096,
+    SLOTS = 2 * MOST_SOURCES,
     MOST_TRIALS = 256, /* of a source: the best of them, and what else came first */
     SERVING = 6,       /* sources that a search is told */
     FIRST = 4,         /* configs of each source of the same call that are tried first */
@@ -34,7 +35,7 @@ struct ot_transfer {
     ot_arena arena;
     int n, capacity;
     gathered *source;
-    int last; /* the one that was added to: records of one come together */
+    int slot[SLOTS]; /* number of the source whose hash leads here, from 1 on */
 };
 
 ot_transfer *ot_transfer_open(void)
@@ -68,14 +69,23 @@ static bool is_of(const gathered *g, const optune_record *r)
            !strcmp(g->device, r->device) && !strcmp(g->policy, policy_of(r));
 }
 
+static uint64_t hash_of(const optune_record *r)
+{
+    const char *const word[] = {r->call, r->impl, r->device, policy_of(r)};
+    uint64_t hash = 0;
+    for (int i = 0; i < OT_COUNT(word); i++)
+        hash = hash * 31 + ot_hash64(word[i], strlen(word[i]));
+    return hash;
+}
+
+/* The record's source, a new one where there is room; NULL: there is none. */
 static gathered *gathered_of(ot_transfer *t, const optune_record *r)
 {
-    if (t->n && is_of(&t->source[t->last], r))
-        return &t->source[t->last];
-    for (t->last = 0; t->last < t->n; t->last++)
-        if (is_of(&t->source[t->last], r))
-            return &t->source[t->last];
-    t->last = 0;
+    uint64_t at = hash_of(r) % SLOTS;
+    while (t->slot[at] && !is_of(&t->source[t->slot[at] - 1], r))
+        at = (at + 1) % SLOTS;
+    if (t->slot[at])
+        return &t->source[t->slot[at] - 1];
     if (t->n == MOST_SOURCES)
         return NULL;
     if (t->n == t->capacity) {
@@ -84,12 +94,12 @@ static gathered *gathered_of(ot_transfer *t, const optune_record *r)
         if (!t->source)
             abort();
     }
-    t->last = t->n++;
-    t->source[t->last] = (gathered){.impl = ot_arena_copy(&t->arena, r->impl),
-                                    .call = ot_arena_copy(&t->arena, r->call),
-                                    .device = ot_arena_copy(&t->arena, r->device),
-                                    .policy = ot_arena_copy(&t->arena, policy_of(r))};
-    return &t->source[t->last];
+    t->source[t->n] = (gathered){.impl = ot_arena_copy(&t->arena, r->impl),
+                                 .call = ot_arena_copy(&t->arena, r->call),
+                                 .device = ot_arena_copy(&t->arena, r->device),
+                                 .policy = ot_arena_copy(&t->arena, policy_of(r))};
+    t->slot[at] = ++t->n;
+    return &t->source[t->n - 1];
 }
 
 /* Where there is no room, the dearest goes. */

@@ -201,6 +201,30 @@ static void much_is_cut_to_the_best(void **state)
     free(call);
 }
 
+/* A platform's database: more sources than are kept, and few of them serve. */
+static void of_many_the_most_alike_serve(void **state)
+{
+    (void)state;
+    optune_call *call = call_of("relu(f32[3000])");
+    const optune_task task = {call, &target, &device};
+    const ot_candidate candidate = {.impl = &six};
+    ot_transfer *transfer = ot_transfer_open();
+    ot_arm arm;
+    for (int n = 1; n <= 6000; n++) {
+        char text[32];
+        snprintf(text, sizeof text, "relu(f32[%d])", n);
+        if (n != 3000)
+            fill(transfer, text, "here", 2, bowl, (uint64_t)n);
+    }
+    open_arm(&arm, transfer, &task, &candidate, 1);
+    assert_int_equal(arm.view.n_sources, 6);
+    for (int i = 0; i < 6; i++)
+        assert_true(arm.view.source[i].likeness > 0.999);
+    ot_arm_close(&arm);
+    ot_transfer_close(transfer);
+    free(call);
+}
+
 /* ---- as which configs ------------------------------------------------------------------------ */
 
 static void values_become_the_nearest(void **state)
@@ -292,6 +316,7 @@ int main(void)
         cmocka_unit_test(calls_are_as_alike_as_their_shapes),
         cmocka_unit_test(the_question_at_hand_is_no_source),
         cmocka_unit_test(much_is_cut_to_the_best),
+        cmocka_unit_test(of_many_the_most_alike_serve),
         cmocka_unit_test(values_become_the_nearest),
         cmocka_unit_test(truth_helps_and_lies_hurt_little),
     };
