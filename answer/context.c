@@ -143,7 +143,7 @@ void ot_context_cache(const optune *o, char *path, size_t size)
 {
     const char *cache = getenv("OPTUNE_CACHE"), *home = getenv("HOME");
     const char *cache_home = getenv("XDG_CACHE_HOME");
-    if (cache)
+    if (cache && *cache)
         snprintf(path, size, "%.4096s", cache);
     else if (cache_home && *cache_home)
         snprintf(path, size, "%.4096s/optune", cache_home);

@@ -8,6 +8,7 @@
  */
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "answer/emit_graph.h"
 #include "answer/emitted_weights.h"
@@ -275,18 +276,43 @@ static int place_ends(ot_emission *e, optune_err *err)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
+/* What NAME.c, NAME.h or NAME_OK would stand in the way of: the timing program, headers of C and
+ * POSIX, and macros of <unistd.h>. */
+static bool is_taken(const char *name)
+{
+    static const char *const taken[] = {
+        "main",   "assert", "complex", "ctype",  "dirent",   "errno",     "fcntl",    "fenv",
+        "float",  "glob",   "grp",     "iconv",  "inttypes", "iso646",    "kernels",  "limits",
+        "locale", "malloc", "math",    "memory", "omp",      "poll",      "pthread",  "pwd",
+        "sched",  "setjmp", "signal",  "stdarg", "stdbool",  "stddef",    "stdint",   "stdio",
+        "stdlib", "string", "strings", "syslog", "termios",  "tgmath",    "threads",  "time",
+        "uchar",  "unistd", "utime",   "wchar",  "wctype",   "stdatomic", "features", "f",
+        "r",      "w",      "x",
+    };
+    for (int i = 0; i < OT_COUNT(taken); i++)
+        if (strcasecmp(name, taken[i]) == 0)
+            return true;
+    return false;
+}
+
 static int check_name(const char *name, optune_err *err)
 {
     const size_t n = strlen(name);
     bool good = isalpha((unsigned char)name[0]) && n <= 40;
     for (size_t i = 0; i < n; i++)
         good = good && (isalnum((unsigned char)name[i]) || name[i] == '_');
-    return good ? OPTUNE_OK
-                : optune_fail(
-                      err, OPTUNE_EUSAGE,
-                      "'%.80s' cannot be the model's name: a letter, then letters, digits "
-                      "and '_', at most 40",
-                      name);
+    if (!good)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%.80s' cannot be the model's name: a letter, then letters, digits "
+                           "and '_', at most 40",
+                           name);
+    return is_taken(name)
+               ? optune_fail(err, OPTUNE_EUSAGE,
+                             "'%s' cannot be the model's name: a header or a macro of "
+                             "the system, or a file beside the model, is called so; "
+                             "--name '%s_model' would do",
+                             name, name)
+               : OPTUNE_OK;
 }
 
 static int check_target(optune *o, optune_err *err)

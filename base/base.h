@@ -147,6 +147,9 @@ ot_digest ot_digest_of(const void *data, size_t size);
 ot_digest ot_digest_texts(const char *const *texts,
                           int n); /* NULL counts as absent; unambiguous */
 void ot_digest_hex(ot_digest digest, char hex[33]);
+/* object.c: of the code and the constants of the shared object that the address lies in. False: it
+ * is the program's own, or this library's, or in no object. */
+bool ot_object_digest(const void *address, ot_digest *digest);
 uint64_t ot_hash64(const void *data, size_t size);
 
 /* ---- rng.c: optune_random and friends ---------------------------------------------------- */

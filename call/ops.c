@@ -70,12 +70,25 @@ static int check_attrs(const optune_op *op, optune_err *err)
     return OPTUNE_OK;
 }
 
+static int check_presets(const optune_op *op, optune_err *err)
+{
+    for (const optune_preset *preset = op->presets; preset && preset->name; preset++)
+        if (!preset->workloads)
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "preset '%s' of operator '%s' has no workloads", preset->name,
+                               op->name);
+    return OPTUNE_OK;
+}
+
 int ot_ops_add(const optune_op *op, optune_err *err)
 {
     pthread_once(&once, load);
     int status = ot_rows_admit(&ops, op->name, err);
     if (status < 0)
         return status;
+    if (!ot_is_identifier(op->name))
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%.80s' is no operator's name: letters, digits and '_'", op->name);
     if (!op->inputs || !op->types)
         return optune_fail(err, OPTUNE_EUSAGE, "operator '%s' lacks inputs or a type relation",
                            op->name);
@@ -84,6 +97,8 @@ int ot_ops_add(const optune_op *op, optune_err *err)
         return optune_fail(err, OPTUNE_ELIMIT,
                            "operator '%s' has too many arguments or no output", op->name);
     status = check_attrs(op, err);
+    if (status >= 0)
+        status = check_presets(op, err);
     if (status < 0)
         return status;
     ot_rows_push(&ops, op);

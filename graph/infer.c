@@ -264,7 +264,10 @@ int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_e
                 const char *is = g->node[id].out[o].dim[d].name;
                 if (!strcmp(is, own))
                     return learn(&in, own, &number);
-                if (*is && n < OT_COUNT(names))
+                int k = 0;
+                while (k < n && strcmp(names[k], is) != 0)
+                    k++;
+                if (*is && k == n && n < OT_COUNT(names))
                     names[n++] = is;
             }
     return ot_no_such(err, "symbolic dim", name, names, n);

@@ -42,11 +42,23 @@ static uint16_t keep(optune_plan *plan, const char *text)
     return (uint16_t)at;
 }
 
+/* Neither broken nor going on behind its end. */
+static bool is_one_line(const char *text)
+{
+    const size_t n = strlen(text);
+    return !strchr(text, '\n') && (!n || text[n - 1] != '\\');
+}
+
 void optune_plan_define_text(optune_plan *plan, int module, const char *macro, const char *text)
 {
-    ot_module *m = module_at(plan, module, macro);
+    ot_module *m = module_at(plan, module, macro ? macro : "a macro");
     if (!m)
         return;
+    if (!macro || !text) {
+        misuse(plan, OPTUNE_EUSAGE,
+               "a macro without a name or a text:", macro ? macro : "NULL");
+        return;
+    }
     for (int i = 0; i < m->n_defines; i++)
         if (strcmp(ot_plan_text(plan, m->define[i].name), macro) == 0) {
             misuse(plan, OPTUNE_EUSAGE, "macro defined twice:", macro);
@@ -56,7 +68,7 @@ void optune_plan_define_text(optune_plan *plan, int module, const char *macro, c
         misuse(plan, OPTUNE_ELIMIT, "too many macros, at", macro);
         return;
     }
-    if (!ot_is_identifier(macro) || strchr(text, '\n'))
+    if (!ot_is_identifier(macro) || !is_one_line(text))
         misuse(plan, OPTUNE_EUSAGE, "not a macro:", macro);
     else if (strlen(macro) >= OPTUNE_KNOB_NAME_SIZE || strlen(text) >= OT_DEFINE_SIZE)
         misuse(plan, OPTUNE_ELIMIT, "macro too long:", macro);

@@ -16,6 +16,17 @@
             return status;                                                                     \
     }
 
+/* What the tables do not ask of rows that a run makes for itself. */
+static int check_ops(const struct optune_plugin *plugin, optune_err *err)
+{
+    for (const optune_op *const *op = plugin->ops; op && *op; op++)
+        if (!(*op)->reference || !(*op)->summary)
+            return optune_fail(err, OPTUNE_EUSAGE, "operator '%s' lacks a %s",
+                               (*op)->name ? (*op)->name : "",
+                               (*op)->summary ? "reference" : "summary");
+    return OPTUNE_OK;
+}
+
 static int add_rows(const struct optune_plugin *plugin, optune_err *err)
 {
     ADD_ALL(plugin->ops, optune_op, ot_op_add)
@@ -61,6 +72,8 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
         goto out;
     }
     status = check_targets(plugin, &inner);
+    if (status >= 0)
+        status = check_ops(plugin, &inner);
     if (status >= 0)
         status = add_rows(plugin, &inner);
     for (const optune_target_row *const *row = plugin->targets; status >= 0 && row && *row;

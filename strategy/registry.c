@@ -456,7 +456,8 @@ typedef struct digest_row {
     struct digest_row *next;
 } digest_row;
 
-/* Of rows that the build wrote none for: made when first asked for and kept. */
+/* Of rows that the build wrote none for: made when first asked for and kept. A plugin's covers the
+ * code of all of it. */
 static const char *made_digest(const optune_impl *impl)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -469,10 +470,17 @@ static const char *made_digest(const optune_impl *impl)
         const optune_impl *row = ot_pattern_row(impl);
         const ot_body *body = body_of(row);
         ot_text declared = {0};
+        ot_digest plugin;
+        char code[33] = "";
         ot_pattern_declaration(impl, &declared);
-        const char *const text[] = {impl->op, impl->name, row->source,
+        if (ot_object_digest(row, &plugin))
+            ot_digest_hex(plugin, code);
+        const char *const text[] = {impl->op,
+                                    impl->name,
+                                    row->source,
                                     body ? body->digest : NULL,
-                                    row == impl ? NULL : ot_text_str(&declared)};
+                                    row == impl ? NULL : ot_text_str(&declared),
+                                    *code ? code : NULL};
         found = ot_alloc(sizeof(*found));
         *found = (digest_row){.impl = impl, .next = known};
         ot_digest_hex(ot_digest_texts(text, OT_COUNT(text)), found->hex);

@@ -275,7 +275,7 @@ static double entity_apart(const ot_knob *knob, int64_t digit, const optune_enti
     const int64_t *own = &knob->value[digit * knob->parts];
     double sum = 0;
     for (int i = knob->kind == OPTUNE_KNOB_SPLIT; i < knob->parts; i++)
-        sum += fabs(log2((double)(llabs(own[i]) + 1) / (double)(llabs(entity->v[i]) + 1)));
+        sum += fabs(log2((fabs((double)own[i]) + 1) / (fabs((double)entity->v[i]) + 1)));
     return sum;
 }
 

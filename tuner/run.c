@@ -106,7 +106,7 @@ static int collect(void *arg, const optune_record *record)
 {
     ot_run *run = arg;
     if (has_op(run, record->op))
-        ot_transfer_add(run->transfer, record);
+        ot_transfer_add(run->transfer, record, false);
     return 0;
 }
 

@@ -10,7 +10,8 @@
 #include <string.h>
 
 enum {
-    MOST_SOURCES = 4096,
+    FROM_STORE = 4096, /* sources, those that are met first */
+    MOST_SOURCES = FROM_STORE + 1024,
     SLOTS = 2 * MOST_SOURCES,
     MOST_TRIALS = 256, /* of a source: the best of them, and what else came first */
     SERVING = 6,       /* sources that a search is told */
@@ -79,14 +80,14 @@ static uint64_t hash_of(const optune_record *r)
 }
 
 /* The record's source, a new one where there is room; NULL: there is none. */
-static gathered *gathered_of(ot_transfer *t, const optune_record *r)
+static gathered *gathered_of(ot_transfer *t, const optune_record *r, int most)
 {
     uint64_t at = hash_of(r) % SLOTS;
     while (t->slot[at] && !is_of(&t->source[t->slot[at] - 1], r))
         at = (at + 1) % SLOTS;
     if (t->slot[at])
         return &t->source[t->slot[at] - 1];
-    if (t->n == MOST_SOURCES)
+    if (t->n >= most)
         return NULL;
     if (t->n == t->capacity) {
         t->capacity = t->capacity ? 2 * t->capacity : 64;
@@ -121,10 +122,10 @@ static kept *room_for(gathered *g, double cost)
     return dearest->cost > cost ? dearest : NULL;
 }
 
-void ot_transfer_add(ot_transfer *t, const optune_record *r)
+void ot_transfer_add(ot_transfer *t, const optune_record *r, bool own)
 {
     const double cost = r->outcome == OPTUNE_OUTCOME_OK ? r->cost : INFINITY;
-    gathered *g = r->final ? NULL : gathered_of(t, r);
+    gathered *g = r->final ? NULL : gathered_of(t, r, own ? MOST_SOURCES : FROM_STORE);
     kept *to = g ? room_for(g, cost) : NULL;
     if (!to)
         return;

@@ -11,8 +11,9 @@
 typedef struct ot_transfer ot_transfer;
 ot_transfer *ot_transfer_open(void);
 void ot_transfer_close(ot_transfer *transfer); /* NULL is fine */
-/* Keeps what it needs of the record; finals are left out, their trial is there. */
-void ot_transfer_add(ot_transfer *transfer, const optune_record *record);
+/* Keeps what it needs of the record; finals are left out, their trial is there. Of very many
+ * sources in a store the first are kept; for what the run itself measures, `own`, there is room. */
+void ot_transfer_add(ot_transfer *transfer, const optune_record *record, bool own);
 /* The sources of an arm's implementation that are most alike to the task, to be freed with
  * ot_sources_free; none of the question (device, policy) at hand, of which an arm knows the trials.
  * The best of the same call elsewhere are the arm's first configs. Returns how many. */

@@ -59,7 +59,7 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
     if (result->outcome != OPTUNE_OUTCOME_OK)
         record.cost = INFINITY;
     if (run->transfer)
-        ot_transfer_add(run->transfer, &record);
+        ot_transfer_add(run->transfer, &record, true);
     int status = ot_log_append(run->log, &record, err);
     if (status >= 0 && run->extra_log)
         status = ot_log_append(run->extra_log, &record, err);

@@ -84,7 +84,10 @@ class Graph:
 
     @staticmethod
     def _of(nodes: Dict[str, Any], name: str) -> List[str]:
-        return list(nodes[name]["types"])
+        if name in nodes:
+            return list(nodes[name]["types"])
+        base, _, field = name.rpartition(".")  # of a tuple
+        return [nodes[base]["types"][int(field)]]
 
     @property
     def text(self) -> str:

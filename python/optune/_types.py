@@ -13,6 +13,8 @@ DTYPE_NAMES = {
     **{f"{sign}{bits}": f"{word}{bits}" for sign, word in (("i", "int"), ("u", "uint"))
        for bits in (8, 16, 32, 64)},
 }
+#: How the library writes it, as in ``u1[4]``; it reads both.
+_WRITTEN = {"u1": "bool"}
 _BYTES = {"f16": 2, "f32": 4, "f64": 8, "bf16": 2, "bool": 1}
 
 
@@ -27,6 +29,9 @@ class TensorType:
     dtype: str
     shape: Optional[Tuple[Optional[int], ...]]
     const: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", _WRITTEN.get(self.dtype, self.dtype))
 
     @property
     def itemsize(self) -> int:

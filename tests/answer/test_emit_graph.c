@@ -553,6 +553,13 @@ static void test_refused(void **state)
         optune_partition_emit(p, tuning_path("refused"), NULL, false, &result, &err),
         OPTUNE_EUSAGE);
     check_contains(err.text, "the constant has no elements");
+    static const char *const taken[] = {"main", "stdint", "X", "r"};
+    for (int i = 0; i < OT_COUNT(taken); i++) {
+        assert_int_equal(
+            optune_partition_emit(p, tuning_path("refused"), taken[i], false, &result, &err),
+            OPTUNE_EUSAGE);
+        check_contains(err.text, "_model' would do");
+    }
     optune_partition_close(p);
     optune_graph_close(g);
     optune_close(o);

@@ -150,6 +150,20 @@ def test_several_outputs_and_scalars(o):
     assert total.shape == () and abs(float(total) - 49 * 25) < 1e-2
 
 
+def test_booleans_and_fields_of_tuples(o):
+    x = numpy.array([1, 5, 2, 4], dtype="f4")
+    larger = o.function("greater(f32[4], f32[4])")
+    assert larger.outputs == (optune.TensorType("bool", (4,)),) and larger.outputs[0].nbytes == 4
+    y = larger(x, numpy.full(4, 3, dtype="f4"))
+    assert y.dtype == bool and y.tolist() == [False, True, False, True]
+    choose = o.graph("m = var bool[4]\nx = var f32[4]\nz = var f32[4]\ny = where(m, x, z)\n"
+                     "output y\n")
+    assert choose(y, x, -x).tolist() == [-1, 5, -2, 4]
+    best = o.graph("x = var f32[1,4]\nt = topk(x, k=2, axis=1)\noutput t.1, t.0\n")
+    where, values = best(x.reshape(1, 4))
+    assert where.tolist() == [[1, 3]] and values.tolist() == [[5, 4]]
+
+
 def test_torch(o, dense):
     torch = pytest.importorskip("torch")
     x, w, want = dense

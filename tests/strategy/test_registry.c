@@ -3,6 +3,8 @@
  * Adding rows: what is refused, which strategy is found, and plugins, compiled here, added
  * whole or not at all.
  */
+#include <dlfcn.h>
+
 #include "call/inside.h"
 #include "strategy/embedded.h"
 #include "strategy/fake.h"
@@ -319,11 +321,87 @@ static void test_plugin_all_or_nothing(void **state)
     assert_int_equal(strlen(ot_impl_digest(ot_impl_find("halfway"))), 32);
 }
 
+/* One plugin, changed in its code alone: its records are another one's. */
+static void test_plugin_digest(void **state)
+{
+    (void)state;
+    static const char *const plan[] = {
+        "optune_plan_module(p);", "optune_plan_define(p, optune_plan_module(p), \"N\", 3);",
+        "optune_plan_module(p);"};
+    ot_text body = {0};
+    char path[4200];
+    optune_err err = {0};
+    ot_digest digest[3] = {0};
+    assert_false(ot_object_digest(&digest, &digest[0])); /* the stack */
+    assert_false(ot_object_digest((const void *)test_plugin_digest, &digest[0]));
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "code%d", i);
+        ot_text_clear(&body);
+        ot_text_printf(
+            &body,
+            "static void plan(const optune_task *t, const optune_config *c, "
+            "optune_plan *p) { (void)t; (void)c; %s }\n"
+            "static const optune_impl impl = {.op = \"fake_mm\", .name = NAME, "
+            ".plan = plan, .source = \"int x;\"};\n"
+            "static const optune_impl *const impls[] = {&impl, 0};\n"
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"coded\", .impls = impls};",
+            plan[i]);
+        ot_text named = {0};
+        ot_text_printf(&named, "#define NAME \"coded%d\"\n%s", i, ot_text_str(&body));
+        compile(name, ot_text_str(&named), path, sizeof path);
+        ot_text_release(&named);
+        check_ok(ot_plugin_load(path, add_target, &err));
+        snprintf(name, sizeof name, "coded%d", i);
+        assert_true(ot_object_digest(ot_impl_find(name), &digest[i]));
+    }
+    assert_memory_not_equal(&digest[0], &digest[1], sizeof digest[0]);
+    ot_text_release(&body);
+
+    /* The very same file is the same, wherever it lies. */
+    char copy[4300];
+    ot_text bytes = {0};
+    snprintf(copy, sizeof copy, "%s.copy.so", path);
+    check_ok(ot_read_file(path, &bytes, 1 << 24, &err));
+    check_ok(ot_write_file(copy, bytes.s, bytes.n, &err));
+    ot_text_release(&bytes);
+    void *object = dlopen(copy, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(object);
+    assert_true(ot_object_digest(dlsym(object, "optune_plugin"), &digest[0]));
+    assert_memory_equal(&digest[0], &digest[2], sizeof digest[0]);
+    dlclose(object);
+}
+
 static void test_bad_plugins(void **state)
 {
     (void)state;
     char path[4200];
     optune_err err = {0};
+    compile("no_reference",
+            "static const optune_op_input inputs[] = {{.name = \"data\"}, {0}};\n"
+            "static int types(optune_call *c, optune_err *e) { (void)c; (void)e; return 0; }\n"
+            "static const optune_op op = {.name = \"unchecked\", .summary = \"none\", "
+            ".inputs = inputs, .n_outputs = 1, .types = types};\n"
+            "static const optune_op *const ops[] = {&op, 0};\n"
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .ops = ops};",
+            path, sizeof path);
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EUSAGE, &err,
+                  "operator 'unchecked' lacks a reference");
+    compile("no_workloads",
+            "static const optune_op_input inputs[] = {{.name = \"data\"}, {0}};\n"
+            "static const optune_preset presets[] = {{.name = \"empty\"}, {0}};\n"
+            "static int types(optune_call *c, optune_err *e) { (void)c; (void)e; return 0; }\n"
+            "static void reference(const optune_call *c, const void *const *in, int o, "
+            "const optune_region *r, double *out, double *m)\n"
+            "{ (void)c; (void)in; (void)o; (void)r; (void)out; (void)m; }\n"
+            "static const optune_op op = {.name = \"idle\", .summary = \"none\", "
+            ".inputs = inputs, .n_outputs = 1, .types = types, .reference = reference, "
+            ".presets = presets};\n"
+            "static const optune_op *const ops[] = {&op, 0};\n"
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .ops = ops};",
+            path, sizeof path);
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EUSAGE, &err,
+                  "preset 'empty' of operator 'idle' has no workloads");
     check_refused(ot_plugin_load("/nonexistent/p.so", add_target, &err), OPTUNE_ENOENT, &err,
                   "cannot load plugin '/nonexistent/p.so'");
     compile("empty", "int nothing;", path, sizeof path);
@@ -378,6 +456,7 @@ int main(void)
         cmocka_unit_test(test_no_such),
         cmocka_unit_test(test_plugin),
         cmocka_unit_test(test_plugin_all_or_nothing),
+        cmocka_unit_test(test_plugin_digest),
         cmocka_unit_test(test_bad_plugins),
     };
     return cmocka_run_group_tests(tests, add_rows, remove_dir);

@@ -89,7 +89,7 @@ static void fill(ot_transfer *transfer, const char *call, const char *where, int
         optune_config config;
         ot_space_nth(space, optune_random_below(&seed, optune_space_size(space)), &config);
         const optune_record record = record_of(&six, call, where, &config, cost(&config));
-        ot_transfer_add(transfer, &record);
+        ot_transfer_add(transfer, &record, false);
     }
     ot_space_close(space);
     free(parsed);
@@ -186,7 +186,7 @@ static void much_is_cut_to_the_best(void **state)
     const int64_t bottom[] = {3, 5, 1, 6, 2, 4};
     ot_space_nth(space, optune_space_index(space, bottom), &best);
     const optune_record record = record_of(&six, "relu(f32[32])", "here", &best, bowl(&best));
-    ot_transfer_add(transfer, &record);
+    ot_transfer_add(transfer, &record, false);
     fill(transfer, "relu(f32[32])", "here", 3000, bowl, 2);
     open_arm(&arm, transfer, &task, &candidate, 1);
     assert_int_equal(arm.view.n_sources, 1);
@@ -221,6 +221,26 @@ static void of_many_the_most_alike_serve(void **state)
     for (int i = 0; i < 6; i++)
         assert_true(arm.view.source[i].likeness > 0.999);
     ot_arm_close(&arm);
+
+    /* What the run itself measured still finds room. */
+    optune_config config = {0};
+    optune_err err;
+    optune_space *space;
+    check_ok(ot_space_open(&task, &six, &space, &err));
+    for (int i = 0; i < 8; i++) {
+        ot_space_nth(space, i, &config);
+        const optune_record record =
+            record_of(&six, "relu(f32[7000])", "here", &config, bowl(&config));
+        ot_transfer_add(transfer, &record, true);
+    }
+    ot_space_close(space);
+    optune_call *far = call_of("relu(f32[7001])");
+    const optune_task next = {far, &target, &device};
+    open_arm(&arm, transfer, &next, &candidate, 1);
+    assert_true(arm.view.n_sources > 0 && arm.view.source[0].likeness > 0.999);
+    assert_int_equal(arm.view.source[0].n, 8);
+    ot_arm_close(&arm);
+    free(far);
     ot_transfer_close(transfer);
     free(call);
 }
@@ -236,6 +256,16 @@ static void values_become_the_nearest(void **state)
     optune_call *call = call_of("relu(f32[96])");
     const optune_task task = {call, &target, &device};
     check_ok(ot_space_open(&task, &shaped, &space, &err));
+    for (int i = 0; i < 2; i++) { /* the ends of all numbers have a nearest one, too */
+        check_ok(ot_config_parse(
+            i ? "[[\"tile\",\"sp\",[4,16]],[\"rows\",\"ot\",9223372036854775807],"
+                "[\"copy\",\"ot\",\"yes\"]]"
+              : "[[\"tile\",\"sp\",[4,16]],[\"rows\",\"ot\",-9223372036854775808],"
+                "[\"copy\",\"ot\",\"yes\"]]",
+            &config, &err));
+        ot_space_nth(space, ot_space_like(space, &config), &config);
+        assert_int_equal(optune_config_int(&config, "rows"), 96);
+    }
     check_ok(ot_config_parse("[[\"tile\",\"sp\",[4,16]],[\"rows\",\"ot\",32],"
                              "[\"copy\",\"ot\",\"yes\"]]",
                              &config, &err));
