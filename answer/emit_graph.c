@@ -37,6 +37,7 @@ static int without_libraries(ot_emission *e, ot_emitted_kernel *k, optune_err *e
         ot_arena arena = {0};
         ot_fact *fact = NULL;
         int n = 0;
+        ot_choice_release(choice);
         status = ot_context_choose(p->o, &k->source.task, p->asked[i], &arena, &fact, &n,
                                    choice, err);
         found = !p->asked[i] || choice->tier != OT_TIER_PLEVEL;
@@ -47,7 +48,7 @@ static int without_libraries(ot_emission *e, ot_emitted_kernel *k, optune_err *e
         k->config = choice->config;
         k->tier = ot_tier_name(choice->tier);
     }
-    free(choice);
+    ot_choice_free(choice);
     return status;
 }
 

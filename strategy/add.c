@@ -4,6 +4,7 @@
  * one with a row more, as a plugin's replaces it whole. Never touches a table in tree. What is
  * made lives for ever.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "strategy/inside.h"
@@ -43,7 +44,10 @@ int optune_strategy_add(const optune_strategy *strategy, const optune_impl *impl
     *more = now ? *now : *strategy;
     more->rows = rows;
     status = ot_strategy_add(more, err);
-    if (status < 0)
+    if (status < 0) {
         ot_registry_rewind(mark);
+        free(rows);
+        free(more);
+    }
     return status;
 }

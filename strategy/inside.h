@@ -57,12 +57,18 @@ int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int
 bool ot_generic_epilogue_applies(const optune_task *task, char *why);
 void ot_generic_epilogue_close(const optune_task *task, optune_plan *plan);
 
-/* pattern.c: rows of patterns become rows of ops. What is made lives for ever. */
+/* pattern.c: rows of patterns become rows of ops. What is made lives until it is gone back behind
+ * it: all that was made since a mark is released. */
 enum { OT_MAX_PATTERN_ROWS = 64 };
 bool ot_pattern_serves(optune_pattern pattern, const optune_op *op);
 const optune_impl *ot_pattern_impl(const optune_impl *row, const optune_op *op);
 const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const optune_op *op);
 bool ot_pattern_made(const optune_strategy *strategy); /* by the function above */
+typedef struct ot_pattern_mark {
+    const void *impl, *strategy; /* the newest there were */
+} ot_pattern_mark;
+ot_pattern_mark ot_pattern_now(void);
+void ot_pattern_rewind(ot_pattern_mark mark);
 /* The pattern's row behind an implementation; itself when it is not made from one. */
 const optune_impl *ot_pattern_row(const optune_impl *impl);
 /* Everything the op of a made implementation declares, as text. */
@@ -76,6 +82,7 @@ bool ot_impl_runs_team(const optune_impl *impl);
  * at all. */
 typedef struct ot_registry_mark {
     int op, strategy, impl, generic, search, pattern_impl, pattern_strategy;
+    ot_pattern_mark made;
 } ot_registry_mark;
 ot_registry_mark ot_registry_now(void);
 void ot_registry_rewind(ot_registry_mark mark);

@@ -86,6 +86,28 @@ const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const opt
     return &made->strategy;
 }
 
+ot_pattern_mark ot_pattern_now(void)
+{
+    return (ot_pattern_mark){.impl = impls, .strategy = strategies};
+}
+
+void ot_pattern_rewind(ot_pattern_mark mark)
+{
+    while (impls != mark.impl) {
+        made_impl *last = impls;
+        impls = last->next;
+        free(last);
+    }
+    while (strategies != mark.strategy) {
+        made_strategy *last = strategies;
+        strategies = last->next;
+        for (optune_strategy_row *row = last->rows; row->impl; row++)
+            free((char *)row->impl);
+        free(last->rows);
+        free(last);
+    }
+}
+
 bool ot_pattern_made(const optune_strategy *strategy)
 {
     for (const made_strategy *m = strategies; m; m = m->next)

@@ -368,12 +368,21 @@ ot_registry_mark ot_registry_now(void)
                               .generic = generics.n,
                               .search = searches.n,
                               .pattern_impl = n_pattern_impls,
-                              .pattern_strategy = n_pattern_strategies};
+                              .pattern_strategy = n_pattern_strategies,
+                              .made = ot_pattern_now()};
 }
 
+/* What is kept of rows is released before the rows are: they are a plugin's. */
 void ot_registry_rewind(ot_registry_mark mark)
 {
     assert(mark.impl >= in_tree_impls);
+    for (int i = mark.strategy; i < by_key.n; i++) {
+        const named_strategy *named = by_key.row[i];
+        free((char *)named->name);
+        free((named_strategy *)named);
+    }
+    for (int i = mark.impl; i < facts.n; i++)
+        free((impl_facts *)facts.row[i]);
     ot_ops_rewind(mark.op);
     ot_rows_rewind(&strategies, mark.strategy);
     ot_rows_rewind(&by_key, mark.strategy);
@@ -383,6 +392,7 @@ void ot_registry_rewind(ot_registry_mark mark)
     ot_rows_rewind(&searches, mark.search);
     n_pattern_impls = mark.pattern_impl;
     n_pattern_strategies = mark.pattern_strategy;
+    ot_pattern_rewind(mark.made);
 }
 
 /* ---- bodies ------------------------------------------------------------------------------ */
