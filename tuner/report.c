@@ -224,14 +224,12 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
     find_fastest(all, n, &fastest, &whose);
     ot_peak_end(run, fastest, whose);
     ot_text table = {0};
-    char *rows = ot_run_table(run, all, tuned);
-    ot_text_add(&table, rows);
+    ot_run_rows *rows = ot_run_rows_of(run, all, tuned);
+    ot_run_table(rows, run->options->table, run->options->width, &table);
     if (!run->options->table || !strcmp(run->options->table, "text"))
         ot_in_graph_say(&run->in_graph, &table);
-    free(rows);
-    ot_run_rows *found = ot_run_rows_of(run, all, tuned);
-    optune_result *result = ot_result_new(table.s, run_json(found, &run->in_graph));
-    ot_result_keep(result, found, ot_run_rows_drop);
+    optune_result *result = ot_result_new(table.s, run_json(rows, &run->in_graph));
+    ot_result_keep(result, rows, ot_run_rows_drop);
     for (int i = 0; i < n; i++) {
         ot_choice_release(&all[i].choice);
         ot_arena_release(&all[i].arena);

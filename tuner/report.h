@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What report.c finds out of a workload for the end of a run, and report_table.c prints. */
+/*
+ * What report.c finds out of a workload for the end of a run, and run_rows.c makes rows of. What
+ * people and programs are given is made of these rows alone, which every program may walk and lay
+ * out in its own way.
+ */
 #ifndef OPTUNE_REPORT_H
 #define OPTUNE_REPORT_H
 
@@ -39,7 +43,8 @@ typedef struct ot_run_rows {
 ot_run_rows *ot_run_rows_of(const ot_run *run, const ot_row *all, const ot_tuned *tuned);
 void ot_run_rows_drop(void *rows);
 
-/* report_table.c: in the form that the run's options name; to be released with free. */
-char *ot_run_table(const ot_run *run, const ot_row *all, const ot_tuned *tuned);
+/* report_table.c: in the form that is named, which there is; for a terminal of `width` columns, 0:
+ * as wide as it wants. */
+void ot_run_table(const ot_run_rows *rows, const char *form, int width, ot_text *to);
 
 #endif

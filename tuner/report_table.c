@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table at the end of a run, and the lines below it. Never asks the store: rows are given. */
+/*
+ * The table at the end of a run, and the lines below it. The one idea: it reads what every program
+ * is given, rows and total, and nothing else.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "answer/figures.h"
-#include "tuner/report.h"
 #include "base/table.h"
+#include "tuner/report.h"
 
 enum {
     WORKLOAD,
@@ -40,6 +43,12 @@ static void add_columns(ot_table *table, bool all_move)
         ot_table_column(table, &column[i]);
 }
 
+/* The data stays in caches, whose bandwidth is another than the measured one. */
+static bool is_cached(const optune_run_row *r)
+{
+    return r->moves && r->share > 1;
+}
+
 /* `mark` behind it, for what a line below the table explains. */
 static void add_times(ot_table *table, int column, double value, const char *mark)
 {
@@ -49,20 +58,19 @@ static void add_times(ot_table *table, int column, double value, const char *mar
     ot_table_cell(table, column, text);
 }
 
-static void add_failures(ot_table *table, const ot_tuned *tuned)
+static void add_failures(ot_table *table, const optune_run_row *r)
 {
     ot_text text = {0};
-    for (int k = 0; k < OT_COUNT(tuned->failures); k++)
-        if (tuned->failures[k])
-            ot_text_printf(&text, "%s%d %s", text.n ? ", " : "", tuned->failures[k],
+    for (int k = 0; k < OT_COUNT(r->failures); k++)
+        if (r->failures[k])
+            ot_text_printf(&text, "%s%d %s", text.n ? ", " : "", r->failures[k],
                            ot_outcome_name(k));
     ot_table_cell(table, FAILED, text.n ? ot_text_str(&text) : "0");
     ot_text_release(&text);
 }
 
 /* Why a workload has no winner. */
-static void add_nothing(const ot_run *run, ot_table *table, const ot_row *r,
-                        const ot_tuned *tuned)
+static void add_nothing(ot_table *table, const optune_run_row *r)
 {
     ot_text text = {0};
     if (r->known) {
@@ -72,72 +80,59 @@ static void add_nothing(const ot_run *run, ot_table *table, const ot_row *r,
                        "of what may be selected nothing was measured; %s (%s) takes "
                        "%.2f us",
                        r->known->impl, name, r->known->cost * 1e6);
-    } else if (*tuned->problem) {
-        ot_text_add(&text, tuned->problem);
-    } else if (ot_context_stopped(run->o)) {
-        ot_text_add(&text, "interrupted before anything was measured");
     } else {
-        ot_text_add(&text, tuned->done ? "nothing measured within the limits"
-                                       : "the run ended before its turn");
+        ot_text_add(&text, r->problem);
     }
     ot_table_rest(table, ot_text_str(&text));
     ot_text_release(&text);
 }
 
-static void add_below(ot_table *table, const ot_row *r, const ot_tuned *tuned,
-                      ot_table_form form)
+static void add_below(ot_table *table, const optune_run_row *r, ot_table_form form)
 {
     ot_text text = {0};
-    for (int i = 0; i < r->choice.n; i++) {
-        const ot_choice_row *c = &r->choice.row[i];
-        if (c->tied && !c->winner)
-            ot_text_printf(&text, "%s %s, %.2f us", text.n ? " and" : "tied with",
-                           c->candidate.impl->name, c->fact->record.cost * 1e6);
-    }
-    if (tuned->failed)
-        ot_text_printf(&text, "%sit ended early: %s", text.n ? "; " : "", tuned->problem);
-    if (r->troubled && form != OT_TABLE_TEXT) { /* a mark in a figure is for eyes only */
+    for (int i = 0; i < r->n_ties; i++)
+        ot_text_printf(&text, "%s %s, %.2f us", text.n ? " and" : "tied with", r->ties[i]->impl,
+                       r->ties[i]->cost * 1e6);
+    if (r->failed)
+        ot_text_printf(&text, "%sit ended early: %s", text.n ? "; " : "", r->problem);
+    if (r->disturbance && form != OT_TABLE_TEXT) { /* a mark in a figure is for eyes only */
         ot_text_add(&text, text.n ? "; " : "");
-        ot_disturbance_say(&r->trouble, &text);
+        ot_text_add(&text, r->disturbance);
     }
     if (text.n)
         ot_table_below(table, ot_text_str(&text));
     ot_text_release(&text);
 }
 
-static void add_row(const ot_run *run, ot_table *table, const ot_row *r, const ot_tuned *tuned,
-                    bool all_move, ot_table_form form)
+static void add_row(ot_table *table, const optune_run_row *r, bool all_move, ot_table_form form)
 {
     char text[128];
+    const optune_record *best = r->winner;
     ot_table_row(table);
     ot_table_cell(table, WORKLOAD, r->label);
-    if (!r->best) {
-        add_nothing(run, table, r, tuned);
+    if (!best) {
+        add_nothing(table, r);
         return;
     }
-    ot_table_cell(table, WINNER, r->best->impl);
-    ot_format(text, sizeof text, "%.2f", r->best->cost * 1e6);
+    ot_table_cell(table, WINNER, best->impl);
+    ot_format(text, sizeof text, "%.2f", best->cost * 1e6);
     ot_table_cell(table, TIME, text);
-    ot_format(text, sizeof text, "%.1f%s", 50 * (r->best->high - r->best->low) / r->best->cost,
-              r->troubled && form == OT_TABLE_TEXT ? "!" : "");
+    ot_format(text, sizeof text, "%.1f%s", 50 * (best->high - best->low) / best->cost,
+              r->disturbance && form == OT_TABLE_TEXT ? "!" : "");
     ot_table_cell(table, WIDTH, text);
-    const double rate = ot_row_rate(r), share = ot_row_share(run, r);
-    ot_format(text, sizeof text, "%.1f%s", rate * 1e-9, r->moves && !all_move ? "GB" : "");
-    ot_table_cell(table, RATE, rate > 0 ? text : "-");
-    ot_format(text, sizeof text, "%.0f%%%s", 100 * share, ot_row_effective(r) ? "e" : "");
-    ot_table_cell(table, PEAK, share <= 0 ? "-" : share > 1 && r->moves ? "caches" : text);
-    add_times(table, DEFAULT, r->fallback ? r->fallback->cost / r->best->cost : NAN, "");
-    add_times(table, LIBRARY, r->library ? r->library->cost / r->best->cost : NAN,
-              r->library && form == OT_TABLE_TEXT && ot_baseline_is_reference(r->library) ? "r"
-                                                                                          : "");
-    if (r->library) {
-        ot_record_library(r->library, text, sizeof text);
-        ot_table_cell(table, WHICH, text);
-    }
-    snprintf(text, sizeof text, "%d", tuned->trials);
+    ot_format(text, sizeof text, "%.1f%s", r->rate * 1e-9, r->moves && !all_move ? "GB" : "");
+    ot_table_cell(table, RATE, r->rate > 0 ? text : "-");
+    ot_format(text, sizeof text, "%.0f%%%s", 100 * r->share, r->effective ? "e" : "");
+    ot_table_cell(table, PEAK, r->share <= 0 ? "-" : is_cached(r) ? "caches" : text);
+    add_times(table, DEFAULT, r->fallback ? r->fallback->cost / best->cost : NAN, "");
+    add_times(table, LIBRARY, r->library ? r->library->cost / best->cost : NAN,
+              r->reference && form == OT_TABLE_TEXT ? "r" : "");
+    if (r->library)
+        ot_table_cell(table, WHICH, r->library_name ? r->library_name : "");
+    snprintf(text, sizeof text, "%d", r->trials);
     ot_table_cell(table, TRIALS, text);
-    add_failures(table, tuned);
-    add_below(table, r, tuned, form);
+    add_failures(table, r);
+    add_below(table, r, form);
 }
 
 /* ---- the lines below it ------------------------------------------------------------------ */
@@ -149,18 +144,18 @@ static void add_line(ot_text *line, int width, ot_text *to)
     ot_text_clear(line);
 }
 
-static void add_means(const ot_row *all, int n, int width, ot_text *to)
+static void add_means(const ot_run_rows *rows, int width, ot_text *to)
 {
-    double *to_default = ot_alloc((size_t)(n + 1) * sizeof *to_default);
+    double *to_default = ot_alloc((size_t)(rows->total.workloads + 1) * sizeof *to_default);
     ot_baselines libraries = {0};
     ot_text line = {0};
     int n_default = 0;
-    for (int i = 0; i < n; i++) {
-        const ot_row *r = &all[i];
-        if (r->best && r->fallback)
-            to_default[n_default++] = r->fallback->cost / r->best->cost;
-        if (r->best && r->library)
-            ot_baseline_add(&libraries, r->library, r->library->cost / r->best->cost);
+    for (int i = 0; i < rows->total.workloads; i++) {
+        const optune_run_row *r = &rows->row[i];
+        if (r->winner && r->fallback)
+            to_default[n_default++] = r->fallback->cost / r->winner->cost;
+        if (r->winner && r->library)
+            ot_baseline_add(&libraries, r->library, r->library->cost / r->winner->cost);
     }
     if (n_default)
         ot_text_printf(&line, "geometric mean over the default: %.2fx",
@@ -177,86 +172,82 @@ static void add_means(const ot_row *all, int n, int width, ot_text *to)
 
 /* Of an operator whose meaning is code: which config won, and what its outputs were compared
  * with. */
-static void add_standard(const optune_call *call, const ot_row *r, int width, ot_text *to)
+static void add_standard(const optune_run_row *r, int width, ot_text *to)
 {
     ot_text line = {0};
-    const optune_op *op = call->op;
-    if ((!op->standard && !op->judge) || !r->best)
+    if (!r->standard || !r->winner)
         return;
-    ot_text_printf(&line, "best of %s: ", call->op->name);
-    ot_config_print_short(&r->best->config, &line);
-    if (op->judge)
-        ot_text_printf(&line, "; judged by %s", op->judge);
-    if (op->standard && !op->judge) {
-        ot_text_printf(&line, "; outputs checked against %s, within ", op->standard);
-        ot_text_add_real(&line, op->absolute);
+    ot_text_printf(&line, "best of %s: ", r->op);
+    ot_config_print_short(&r->winner->config, &line);
+    if (r->judged)
+        ot_text_printf(&line, "; judged by %s", r->standard);
+    if (!r->judged) {
+        ot_text_printf(&line, "; outputs checked against %s, within ", r->standard);
+        ot_text_add_real(&line, r->absolute);
         ot_text_add(&line, " + ");
-        ot_text_add_real(&line, op->relative);
+        ot_text_add_real(&line, r->relative);
         ot_text_add(&line, " of it");
     }
     add_line(&line, width, to);
     ot_text_release(&line);
 }
 
-static void footer(const ot_run *run, const ot_row *all, ot_table_form form, int width,
-                   ot_text *to)
+static void footer(const ot_run_rows *rows, ot_table_form form, int width, ot_text *to)
 {
-    const int n = run->n_workloads, threads = run->o->target.threads;
+    const optune_run_total *total = &rows->total;
+    const int threads = total->threads;
     bool cached = false, fewer = false;
     ot_text line = {0};
-    for (int i = 0; i < n; i++) {
-        cached = cached || (all[i].moves && ot_row_share(run, &all[i]) > 1);
-        fewer = fewer || ot_row_effective(&all[i]);
+    for (int i = 0; i < total->workloads; i++) {
+        cached = cached || is_cached(&rows->row[i]);
+        fewer = fewer || rows->row[i].effective;
     }
     ot_text_add(to, "\n");
-    add_means(all, n, width, to);
-    for (int i = 0; i < n; i++)
-        add_standard(&run->call[i], &all[i], width, to);
-    ot_text_printf(&line, "%d new trials, %d failed, %.1f s on %s", run->new_trials,
-                   run->failures, ot_now() - run->started, run->o->device.name);
+    add_means(rows, width, to);
+    for (int i = 0; i < total->workloads; i++)
+        add_standard(&rows->row[i], width, to);
+    ot_text_printf(&line, "%d new trials, %d failed, %.1f s on %s", total->new_trials,
+                   total->failures, total->seconds, total->device_name);
     if (threads) /* a GPU has none to choose */
         ot_text_printf(&line, ", %d thread%s", threads, threads == 1 ? "" : "s");
     add_line(&line, width, to);
-    ot_text_add(&line, ot_worker_counters_why(run->worker));
+    ot_text_add(&line, total->counters_why ? total->counters_why : "");
     add_line(&line, width, to);
-    if (run->peak_flops > 0)
+    if (total->peak_flops > 0)
         ot_text_printf(&line, "measured peak: %.0f GFLOP/s%s, %.1f GB/s %s",
-                       run->peak_flops * 1e-9, threads ? "" : " in float32",
-                       run->peak_bandwidth * 1e-9, threads ? "read" : "copied");
-    if (run->peak_flops > 0 && fewer)
+                       total->peak_flops * 1e-9, threads ? "" : " in float32",
+                       total->peak_bandwidth * 1e-9, threads ? "read" : "copied");
+    if (total->peak_flops > 0 && fewer)
         ot_text_add(&line, "; \"e\": effective, counted as if all the operator's operations "
                            "were done; fewer are, so it may pass 100 %");
-    if (run->peak_flops > 0 && cached)
+    if (total->peak_flops > 0 && cached)
         ot_text_add(&line, "; \"caches\": the data stays in them");
     add_line(&line, width, to);
-    ot_disturbance worst;
-    if (form == OT_TABLE_TEXT && ot_rows_trouble(all, n, &worst)) {
-        ot_text_add(&line, "\"!\": ");
-        ot_disturbance_say(&worst, &line);
-        ot_text_add(&line, " while this was measured; figures may be off, --again measures "
-                           "once more");
-    }
+    if (form == OT_TABLE_TEXT && total->disturbance)
+        ot_text_printf(&line,
+                       "\"!\": %s while this was measured; figures may be off, --again measures "
+                       "once more",
+                       total->disturbance);
     add_line(&line, width, to);
     ot_text_release(&line);
 }
 
-char *ot_run_table(const ot_run *run, const ot_row *all, const ot_tuned *tuned)
+void ot_run_table(const ot_run_rows *rows, const char *named, int width, ot_text *to)
 {
     ot_table_form form = OT_TABLE_TEXT;
     ot_table table = {0};
-    ot_text text = {0};
+    const int n = rows->total.workloads;
     int n_move = 0;
-    ot_table_form_named(run->options->table, &form, NULL); /* checked when the run began */
-    for (int i = 0; i < run->n_workloads; i++)
-        n_move += all[i].moves;
-    const bool all_move = n_move > 0 && n_move == run->n_workloads;
+    ot_table_form_named(named, &form, NULL); /* checked when the run began */
+    for (int i = 0; i < n; i++)
+        n_move += rows->row[i].moves;
+    const bool all_move = n_move > 0 && n_move == n;
     add_columns(&table, all_move);
-    for (int i = 0; i < run->n_workloads; i++)
-        add_row(run, &table, &all[i], &tuned[i], all_move, form);
-    const int width = form == OT_TABLE_TEXT ? run->options->width : 0;
-    ot_table_print(&table, form, width, &text);
+    for (int i = 0; i < n; i++)
+        add_row(&table, &rows->row[i], all_move, form);
+    width = form == OT_TABLE_TEXT ? width : 0;
+    ot_table_print(&table, form, width, to);
     if (form != OT_TABLE_CSV)
-        footer(run, all, form, width, &text);
+        footer(rows, form, width, to);
     ot_table_release(&table);
-    return text.s;
 }

@@ -35,14 +35,30 @@ static void add_ties(ot_run_rows *to, const ot_choice *choice, optune_run_row *r
     row->ties = tie;
 }
 
+/* Why a workload has no winner, or ended early; NULL: neither. */
+static const char *problem_of(ot_arena *arena, const ot_run *run, const ot_row *r,
+                              const ot_tuned *tuned)
+{
+    if (*tuned->problem)
+        return ot_arena_copy(arena, tuned->problem);
+    if (r->known)
+        return NULL;
+    if (ot_context_stopped(run->o))
+        return "interrupted before anything was measured";
+    return tuned->done ? "nothing measured within the limits" : "the run ended before its turn";
+}
+
 static void add(ot_run_rows *to, const ot_run *run, const optune_call *call, const ot_row *r,
                 const ot_tuned *tuned)
 {
     ot_arena *arena = &to->arena;
     optune_run_row *row = &to->row[to->total.workloads++];
     ot_text text = {0};
+    ot_text disturbance = {0};
     char library[128] = "";
     ot_call_print(call, &text);
+    if (r->troubled)
+        ot_disturbance_say(&r->trouble, &disturbance);
     if (r->library)
         ot_record_library(r->library, library, sizeof library);
     *row = (optune_run_row){
@@ -64,13 +80,21 @@ static void add(ot_run_rows *to, const ot_run *run, const optune_call *call, con
         .trials = tuned->trials,
         .new_trials = tuned->new_trials,
         .space = tuned->space,
-        .problem = said(arena, tuned->problem),
+        .problem = problem_of(arena, run, r, tuned),
         .standard = said(arena, call->op->judge ? call->op->judge : call->op->standard),
+        .op = ot_arena_copy(arena, call->op->name),
+        .disturbance = said(arena, ot_text_str(&disturbance)),
+        .reference = r->library && ot_baseline_is_reference(r->library),
+        .failed = tuned->failed,
+        .judged = call->op->judge != NULL,
+        .absolute = call->op->absolute,
+        .relative = call->op->relative,
     };
     memcpy(row->failures, tuned->failures, sizeof row->failures);
     _Static_assert(sizeof row->failures == sizeof tuned->failures, "of all outcomes");
     add_ties(to, &r->choice, row);
     ot_text_release(&text);
+    ot_text_release(&disturbance);
 }
 
 ot_run_rows *ot_run_rows_of(const ot_run *run, const ot_row *all, const ot_tuned *tuned)
@@ -97,6 +121,8 @@ ot_run_rows *ot_run_rows_of(const ot_run *run, const ot_row *all, const ot_tuned
         .peak_bandwidth = run->peak_bandwidth,
         .counters_why = said(arena, ot_worker_counters_why(run->worker)),
         .disturbance = said(arena, ot_text_str(&words)),
+        .device_name = ot_arena_copy(arena, run->o->device.name),
+        .threads = run->o->target.threads,
     };
     for (int i = 0; i < run->n_workloads; i++)
         add(to, run, &run->call[i], &all[i], &tuned[i]);

@@ -156,6 +156,12 @@ typedef struct optune_run_row {
     const char
         *standard; /* what outputs are compared with, or who judges them, where that is not
                              the operator's own reference; NULL */
+    const char *op;
+    const char *disturbance; /* whose the machine was while its figures were measured; NULL: ours */
+    bool reference; /* the library is a reference implementation: no baseline for speed */
+    bool judged;    /* `standard` is a program that judges */
+    bool failed;    /* it ended early, for `problem` */
+    double absolute, relative; /* how far from `standard` an output may be: the sum of both */
 } optune_run_row;
 /* The run as a whole. */
 typedef struct optune_run_total {
@@ -168,6 +174,8 @@ typedef struct optune_run_total {
     double peak_flops, peak_bandwidth; /* measured, in a second; 0: not known */
     const char *counters_why;          /* why there are no counters; NULL: there are */
     const char *disturbance; /* whose the machine was while this was measured; NULL: ours */
+    const char *device_name; /* for the eye; `device` is its key */
+    int threads;             /* 0: the target has none to choose */
 } optune_run_total;
 /* Fills *row with row `index`, from 0 on, and returns 1 behind the last; of results of other calls,
  * and of `compile_only`, there are none. */
