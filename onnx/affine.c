@@ -45,7 +45,7 @@ bool ot_onnx_normalised(const ot_onnx_node *n, ot_onnx_node *norm)
         return false;
     *norm = *n;
     norm->index = use.node;
-    norm->proto = n->m->model->graph->node[use.node];
+    norm->proto = ot_onnx_proto_at(n->m, use.node);
     const ot_onnx_proto *proto = norm->proto;
     if (!proto->op_type || strcmp(proto->op_type, "BatchNormalization") ||
         proto->n_input != 5 || strcmp(proto->input[0], n->proto->output[0]))

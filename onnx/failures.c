@@ -36,8 +36,8 @@ void ot_onnx_note(ot_onnx *m, ot_onnx_failures *f, const ot_onnx_proto *proto,
 int ot_onnx_report(const ot_onnx *m, const ot_onnx_failures *f, optune_err *err)
 {
     ot_text text = {0};
-    ot_text_printf(&text, "%.200s: %d of %zu nodes cannot be read:", m->path, f->nodes,
-                   m->model->graph->n_node);
+    ot_text_printf(&text, "%.200s: %d of %d nodes cannot be read:", m->path, f->nodes,
+                   m->nodes.n);
     int told = 0;
     for (int i = 0; i < f->n && text.n < OPTUNE_ERR_SIZE - 200; i++) {
         const int room = (int)(OPTUNE_ERR_SIZE - text.n - 150) / (f->n == 1 ? 1 : 2);

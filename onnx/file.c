@@ -132,6 +132,36 @@ static int unpack(const char *path, const ot_text *file, ot_onnx_model **model, 
                        path);
 }
 
+/* What an arena still gives for one message. */
+typedef struct arena_budget {
+    ot_arena *arena;
+    size_t left;
+} arena_budget;
+
+static void *arena_alloc(void *data, size_t size)
+{
+    arena_budget *budget = data;
+    if (size > budget->left)
+        return NULL;
+    budget->left -= size;
+    return ot_arena_alloc(budget->arena, size ? size : 1);
+}
+
+static void arena_free(void *budget, void *data)
+{
+    (void)budget;
+    (void)data;
+}
+
+const ot_onnx_attr *ot_onnx_attr_read(ot_onnx *m, const uint8_t *bytes, size_t n)
+{
+    if (check_nesting(&onnx__attribute_proto__descriptor, bytes, n, 1) < 0)
+        return NULL;
+    arena_budget left = {&m->arena, STRUCTS * n + FREE_BYTES};
+    ProtobufCAllocator budget = {arena_alloc, arena_free, &left};
+    return onnx__attribute_proto__unpack(&budget, n, bytes);
+}
+
 int ot_onnx_open(const char *path, ot_onnx_model **model, optune_err *err)
 {
     ot_text file = {0};

@@ -18,11 +18,6 @@ static int in_tensor(const ot_onnx *m, const char *what, const char *name, int s
 
 /* ---- who reads and who makes ------------------------------------------------------------ */
 
-static const char *text_or_none(const char *s)
-{
-    return s ? s : "";
-}
-
 static void want(ot_names *wanted, const char *name)
 {
     if (*name && !ot_names_find(wanted, name))
@@ -46,9 +41,9 @@ static void drop_unread(ot_onnx *m)
     const ot_onnx_graph *g = m->model->graph;
     ot_names wanted = {0};
     for (size_t i = 0; i < g->n_output; i++)
-        want(&wanted, text_or_none(g->output[i]->name));
-    for (size_t i = g->n_node; i-- > 0;) {
-        const ot_onnx_proto *node = g->node[i];
+        want(&wanted, ot_onnx_text_of(g->output[i]->name));
+    for (int i = m->nodes.n; i-- > 0;) {
+        const ot_onnx_proto *node = ot_onnx_proto_at(m, i);
         bool read = false;
         for (size_t k = 0; k < node->n_output; k++)
             read = read || ot_names_find(&wanted, node->output[k]);
@@ -64,21 +59,21 @@ static void count_uses(ot_onnx *m)
     const ot_onnx_graph *g = m->model->graph;
     size_t most = g->n_output;
     int n = 0;
-    for (size_t i = 0; i < g->n_node; i++)
-        most += g->node[i]->n_input;
+    for (int i = 0; i < m->nodes.n; i++)
+        most += ot_onnx_proto_at(m, i)->n_input;
     m->use = ot_arena_alloc(&m->arena, (most + 1) * sizeof *m->use);
-    m->done = ot_arena_alloc(&m->arena, g->n_node + 1);
+    m->done = ot_arena_alloc(&m->arena, (size_t)m->nodes.n + 1);
     drop_unread(m);
-    for (size_t i = 0; i < g->n_node; i++) {
-        const ot_onnx_proto *node = g->node[i];
+    for (int i = 0; i < m->nodes.n; i++) {
+        const ot_onnx_proto *node = ot_onnx_proto_at(m, i);
         for (size_t k = 0; k < node->n_input && !m->done[i]; k++)
-            count_use(m, node->input[k], (int)i, &n);
+            count_use(m, node->input[k], i, &n);
         for (size_t k = 0; k < node->n_output; k++)
             if (*node->output[k])
-                ot_names_add(&m->makers, node->output[k], (int)i);
+                ot_names_add(&m->makers, node->output[k], i);
     }
     for (size_t i = 0; i < g->n_output; i++) /* an output is a reader without a number */
-        count_use(m, text_or_none(g->output[i]->name), -1, &n);
+        count_use(m, ot_onnx_text_of(g->output[i]->name), -1, &n);
 }
 
 /* ---- what the model is given ------------------------------------------------------------ */
@@ -87,7 +82,7 @@ static int take_initializers(ot_onnx *m, optune_err *err)
 {
     const ot_onnx_graph *g = m->model->graph;
     for (size_t i = 0; i < g->n_initializer; i++) {
-        const char *name = text_or_none(g->initializer[i]->name);
+        const char *name = ot_onnx_text_of(g->initializer[i]->name);
         optune_err inner = {0};
         ot_onnx_value *value = NULL;
         int status = OPTUNE_OK;
@@ -107,7 +102,7 @@ static int take_initializers(ot_onnx *m, optune_err *err)
 
 static int take_input(ot_onnx *m, const ot_onnx_info *info, optune_err *err)
 {
-    const char *name = text_or_none(info->name);
+    const char *name = ot_onnx_text_of(info->name);
     if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         !info->type->tensor_type->shape)
         return optune_fail(err, OPTUNE_EUNSUPPORTED, "it is no tensor of a known rank");
@@ -132,7 +127,7 @@ static int take_inputs(ot_onnx *m, optune_err *err)
 {
     const ot_onnx_graph *g = m->model->graph;
     for (size_t i = 0; i < g->n_input; i++) {
-        const char *name = text_or_none(g->input[i]->name);
+        const char *name = ot_onnx_text_of(g->input[i]->name);
         const ot_onnx_value *there = ot_onnx_named(m, name);
         if (there && there->data) /* old files list initializers as inputs, too */
             continue;
@@ -178,7 +173,7 @@ static int check_inputs(const ot_onnx_node *n)
                 n->err, OPTUNE_EDAMAGED,
                 "input '%.100s' is made by a node further on, '%.60s': nodes form "
                 "a cycle or are out of order; export the model again",
-                name, ot_onnx_node_name(n->m->model->graph->node[*maker]));
+                name, ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)));
         if (!value)
             return optune_fail(
                 n->err, OPTUNE_EDAMAGED,
@@ -202,15 +197,16 @@ static int check_outputs(const ot_onnx_node *n)
 
 static int make(ot_onnx_node *n)
 {
-    const char *name = text_or_none(n->proto->op_type);
+    const char *name = ot_onnx_text_of(n->proto->op_type);
     if (!own_domain(n->proto->domain))
         return ot_onnx_refuse(n, "domain '%.60s' is not ONNX's own", n->proto->domain);
     n->op = row_of(name);
     if (!n->op)
         return ot_onnx_refuse(n, "this operator is not supported");
     for (size_t i = 0; i < n->proto->n_attribute; i++)
-        if (n->proto->attribute[i]->ref_attr_name && *n->proto->attribute[i]->ref_attr_name)
-            return ot_onnx_refuse(n, "attributes of functions are not supported");
+        if (*ot_onnx_text_of(n->proto->attribute[i]->ref_attr_name))
+            return ot_onnx_refuse(n, "its attribute '%.60s' is a function's, and it is in none",
+                                  ot_onnx_text_of(n->proto->attribute[i]->name));
     return n->op->make(n);
 }
 
@@ -255,13 +251,14 @@ static bool read_already(const ot_onnx *m, const char *name)
 static void take_node(ot_onnx *m, int i, ot_onnx_failures *f)
 {
     optune_err why = {0};
-    ot_onnx_node n = {.m = m, .proto = m->model->graph->node[i], .index = i, .err = &why};
+    ot_onnx_node n = {.m = m, .proto = ot_onnx_proto_at(m, i), .index = i, .err = &why};
     if (m->done[i])
         return;
     int status = check_outputs(&n);
     if (status >= 0)
         status = check_inputs(&n);
-    if (status == 1 && own_domain(n.proto->domain) && row_of(text_or_none(n.proto->op_type))) {
+    if (status == 1 && own_domain(n.proto->domain) &&
+        row_of(ot_onnx_text_of(n.proto->op_type))) {
         if (m->partial) {
             ot_onnx_refuse(&n, "it depends on what is left out");
             ot_onnx_note(m, f, n.proto, &why);
@@ -291,8 +288,8 @@ static bool has_calls(const optune_graph *g)
 static int take_nodes(ot_onnx *m, optune_err *err)
 {
     ot_onnx_failures f = {0};
-    for (size_t i = 0; i < m->model->graph->n_node; i++)
-        take_node(m, (int)i, &f);
+    for (int i = 0; i < m->nodes.n; i++)
+        take_node(m, i, &f);
     if (f.nodes && m->partial && has_calls(m->g))
         m->g->left_out = ot_onnx_lines(m, &f);
     return f.nodes && !m->g->left_out ? ot_onnx_report(m, &f, err) : OPTUNE_OK;
@@ -348,7 +345,7 @@ static int take_outputs(ot_onnx *m, optune_err *err)
     if (!g->n_output)
         return optune_fail(err, OPTUNE_EDAMAGED, "%.200s: it has no output", m->path);
     for (size_t i = 0; i < g->n_output; i++) {
-        const char *name = text_or_none(g->output[i]->name);
+        const char *name = ot_onnx_text_of(g->output[i]->name);
         ot_onnx_value *value = ot_onnx_named(m, name);
         if (m->g->left_out && !is_there(m, value))
             continue;
@@ -384,6 +381,8 @@ static int import(ot_onnx *m, optune_err *err)
     int status = check_opset(m, err);
     if (status >= 0)
         status = ot_onnx_name_dims(m, err);
+    if (status >= 0)
+        status = ot_onnx_inline(m, err);
     if (status < 0)
         return status;
     count_uses(m);
@@ -405,6 +404,7 @@ static void release(ot_onnx *m)
             free(value->data);
     }
     free(m->values.row);
+    free(m->nodes.row);
     ot_names_release(&m->names);
     ot_names_release(&m->used);
     ot_names_release(&m->dim_names);

@@ -33,6 +33,7 @@ typedef struct ot_onnx_use {
 typedef struct ot_onnx {
     const char *path;
     ot_onnx_model *model;
+    ot_rows nodes; /* the model's, with those of its functions in place of their calls */
     int64_t opset;
     const optune_binding *bind;
     int n_bind;
@@ -59,6 +60,17 @@ typedef struct ot_onnx_op {
         ot_onnx_node *node); /* gives the node's outputs values; fails with the reason */
     const char *arg;         /* what `make` wants to know: an operator of ours, usually */
 } ot_onnx_op;
+/* A file's text, which may be absent. */
+static inline const char *ot_onnx_text_of(const char *s)
+{
+    return s ? s : "";
+}
+
+static inline const ot_onnx_proto *ot_onnx_proto_at(const ot_onnx *m, int i)
+{
+    return m->nodes.row[i];
+}
+
 typedef struct ot_onnx_family {
     const ot_onnx_op *ops; /* ends at a NULL name */
 } ot_onnx_family;
@@ -73,7 +85,7 @@ struct ot_onnx_node {
     ot_onnx *m;
     const ot_onnx_proto *proto;
     const ot_onnx_op *op;
-    int index; /* of the model's nodes */
+    int index; /* of `nodes` */
     optune_err *err;
 };
 
@@ -104,9 +116,17 @@ void ot_onnx_close(ot_onnx_model *model); /* NULL is fine */
 int ot_onnx_external(const char *model, const char *location, int64_t offset, int64_t bytes,
                      void *to, optune_err *err);
 
+/* One attribute; the arena's. NULL: it cannot be read. */
+const ot_onnx_attr *ot_onnx_attr_read(ot_onnx *m, const uint8_t *bytes, size_t n);
+
+/* ---- inline.c: functions of a model ---------------------------------------------------------- */
+/* Fills `nodes`. EDAMAGED: a function calls itself; ELIMIT: they would take too much. */
+int ot_onnx_inline(ot_onnx *m, optune_err *err);
+
 /* ---- tensor.c: elements of a file ----------------------------------------------------------- */
 int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err);
-/* A constant; elements that the file holds as they are needed move out of the message. */
+/* A constant; elements that the file holds as they are needed move out of the message, unless it
+ * has functions, whose bodies are read once for each call. */
 int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optune_err *err);
 /* A constant of this type with room for its elements. ELIMIT: too large. */
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);

@@ -138,9 +138,17 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *t, ot_onnx_value **value, optune_er
     const int64_t bytes = optune_tensor_bytes(&type);
     const bool outside =
         t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    if (t->has_raw_data && !outside && (size_t)bytes != t->raw_data.len)
+        return wrong_count(t->raw_data.len, bytes, "bytes", err);
+    if (t->has_raw_data && !outside && m->model->n_functions) {
+        status = ot_onnx_room(m, &type, value, err);
+        if (status >= 0 && bytes)
+            memcpy((*value)->data, t->raw_data.data, (size_t)bytes);
+        if (status >= 0)
+            settle_bools(*value);
+        return status;
+    }
     if (t->has_raw_data && !outside) {
-        if ((size_t)bytes != t->raw_data.len)
-            return wrong_count(t->raw_data.len, bytes, "bytes", err);
         *value = ot_onnx_new(m);
         (*value)->type = type;
         (*value)->data = bytes ? t->raw_data.data : ot_alloc(1);
@@ -153,7 +161,7 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *t, ot_onnx_value **value, optune_er
         return wrong_count(has, optune_tensor_elements(&type), "elements", err);
     const double computed = m->computed;
     status = ot_onnx_room(m, &type, value, err);
-    m->computed = outside ? m->computed : computed;
+    m->computed = outside || m->model->n_functions ? m->computed : computed;
     if (status >= 0)
         status = outside ? external(m, t, bytes, (*value)->data, err)
                          : narrow(t, &type, (*value)->data, err);
