@@ -80,6 +80,12 @@ static int check_presets(const optune_op *op, optune_err *err)
     return OPTUNE_OK;
 }
 
+static bool is_pattern(int pattern)
+{
+    return (pattern >= OPTUNE_ELEMWISE && pattern <= OPTUNE_OUT_FUSABLE) ||
+           pattern == OPTUNE_TUPLE || pattern == OPTUNE_OPAQUE;
+}
+
 int ot_ops_add(const optune_op *op, optune_err *err)
 {
     pthread_once(&once, load);
@@ -96,6 +102,9 @@ int ot_ops_add(const optune_op *op, optune_err *err)
         ot_op_input_count(op) > OPTUNE_MAX_INPUTS)
         return optune_fail(err, OPTUNE_ELIMIT,
                            "operator '%s' has too many arguments or no output", op->name);
+    if (!is_pattern((int)op->pattern))
+        return optune_fail(err, OPTUNE_EUSAGE, "operator '%s': there is no pattern %d",
+                           op->name, (int)op->pattern);
     status = check_attrs(op, err);
     if (status >= 0)
         status = check_presets(op, err);

@@ -402,6 +402,19 @@ static void test_bad_plugins(void **state)
             path, sizeof path);
     check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EUSAGE, &err,
                   "preset 'empty' of operator 'idle' has no workloads");
+    compile("no_pattern",
+            "static const optune_op_input inputs[] = {{.name = \"data\"}, {0}};\n"
+            "static int types(optune_call *c, optune_err *e) { (void)c; (void)e; return 0; }\n"
+            "static void reference(const optune_call *c, const void *const *in, int o, "
+            "const optune_region *r, double *out, double *m)\n"
+            "{ (void)c; (void)in; (void)o; (void)r; (void)out; (void)m; }\n"
+            "static const optune_op op = {.name = \"odd\", .summary = \"none\", .pattern = 77, "
+            ".inputs = inputs, .n_outputs = 1, .types = types, .reference = reference};\n"
+            "static const optune_op *const ops[] = {&op, 0};\n"
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .ops = ops};",
+            path, sizeof path);
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EUSAGE, &err,
+                  "operator 'odd': there is no pattern 77");
     check_refused(ot_plugin_load("/nonexistent/p.so", add_target, &err), OPTUNE_ENOENT, &err,
                   "cannot load plugin '/nonexistent/p.so'");
     compile("empty", "int nothing;", path, sizeof path);
