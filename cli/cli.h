@@ -178,7 +178,9 @@ void ot_json_line(const char *json,
 void ot_progress_show(void *unused, const optune_progress *progress);
 void ot_progress_end(void);
 /* The parts of the live line that fit into `width` columns; never longer. */
-void ot_progress_line(const optune_progress *progress, int width, char *to, size_t size);
+/* `picture`: of the best so far, in UTF-8, a column a letter; "": none. */
+void ot_progress_line(const optune_progress *progress, const char *picture, int width, char *to,
+                      size_t size);
 
 /* ---- main.c ------------------------------------------------------------------------------ */
 

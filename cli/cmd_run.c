@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune run`: tunes workloads of one operator, or all of a graph. Progress goes to stderr,
- * the final table or the JSON document to stdout. A run that was interrupted prints what it has
- * and exits with 130.
+ * `optune run`: tunes workloads, of one operator or of several, or all of a graph. Progress goes to
+ * stderr, the final table or the JSON document to stdout. A run that was interrupted prints what it
+ * has and exits with 130.
  */
 #include <stdio.h>
 #include <string.h>
@@ -46,18 +46,10 @@ static const ot_option options[] = {
     OT_TUNING_OPTIONS(run_values),
 };
 
-/* `optune run 'dense(...)'` is a slip that deserves better than "no such operator". */
-static int check_op(const ot_cli *cli)
+/* Whether the first word is no operator's name but a workload, which says its own operator. */
+static bool is_workload(const char *word)
 {
-    const char *word = cli->words[0];
-    size_t n = strcspn(word, "(");
-    if (!word[n])
-        return OT_EXIT_DONE;
-    char message[OPTUNE_ERR_SIZE];
-    snprintf(message, sizeof message,
-             "run needs the operator before its workloads: optune run %.*s '%s'", (int)n, word,
-             word);
-    return ot_say_usage(cli->cmd, message);
+    return strchr(word, '(') != NULL;
 }
 
 /* `graph`: the partition whose workloads these are, or NULL. */
@@ -121,16 +113,17 @@ static int run(const ot_cli *cli)
                             "run needs an operator; 'optune ops' lists them; or --graph FILE");
     if (values->bind.n || values->partial)
         return ot_say_usage(cli->cmd, "--bind and --partial go with --graph");
-    code = check_op(cli);
-    return code != OT_EXIT_DONE
-               ? code
-               : tune(cli, cli->words[0], cli->n_words > 1 ? cli->words + 1 : NULL, NULL);
+    if (!is_workload(cli->words[0]))
+        return tune(cli, cli->words[0], cli->n_words > 1 ? cli->words + 1 : NULL, NULL);
+    if (values->preset)
+        return ot_say_usage(cli->cmd, "--preset goes with an operator, not with workloads");
+    return tune(cli, NULL, cli->words, NULL);
 }
 
 OT_CMD(run) = {
     .name = "run",
     .summary = "tune workloads of an operator and store what is measured",
-    .arguments = "OP [WORKLOAD...] | --graph FILE | FILE",
+    .arguments = "OP [WORKLOAD...] | WORKLOAD... | --graph FILE | FILE",
     .max_words = -1,
     .list = "ops",
     .options = options,

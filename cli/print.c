@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/spark.h"
 
 static bool line_shown;
 
@@ -212,11 +213,21 @@ typedef struct part {
     char text[PART_SIZE];
 } part;
 
-void ot_progress_line(const optune_progress *p, int width, char *to, size_t size)
+/* Columns that a text takes: bytes that go on with a letter take none. */
+static int columns(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+void ot_progress_line(const optune_progress *p, const char *picture, int width, char *to,
+                      size_t size)
 {
     part parts[PARTS] = {
-        {.importance = 9}, {.importance = 8}, {.importance = 7}, {.importance = 4},
-        {.importance = 6}, {.importance = 5}, {.importance = 1},
+        {.importance = 9}, {.importance = 8}, {.importance = 7}, {.importance = 3},
+        {.importance = 4}, {.importance = 6}, {.importance = 5}, {.importance = 1},
     };
     snprintf(parts[0].text, PART_SIZE, "%d/%d %s", p->workload, p->workloads,
              p->phase ? p->phase : "");
@@ -227,13 +238,15 @@ void ot_progress_line(const optune_progress *p, int width, char *to, size_t size
     if (best[0])
         snprintf(parts[2].text, PART_SIZE, "best %s", best);
     if (best[0] && p->best_impl)
-        snprintf(parts[3].text, PART_SIZE, "%s", p->best_impl);
+        snprintf(parts[4].text, PART_SIZE, "%s", p->best_impl);
+    if (best[0])
+        snprintf(parts[3].text, PART_SIZE, "%s", picture);
     if (p->failures > 0)
-        snprintf(parts[4].text, PART_SIZE, "%d failed", p->failures);
+        snprintf(parts[5].text, PART_SIZE, "%d failed", p->failures);
     if (p->left >= 0)
-        print_left(p->left, parts[5].text, PART_SIZE);
+        print_left(p->left, parts[6].text, PART_SIZE);
     if (p->call)
-        snprintf(parts[6].text, PART_SIZE, "%s", p->call);
+        snprintf(parts[7].text, PART_SIZE, "%s", p->call);
 
     int room = width < (int)size - 1 ? width : (int)size - 1;
     for (;;) {
@@ -241,7 +254,7 @@ void ot_progress_line(const optune_progress *p, int width, char *to, size_t size
         for (int i = 0; i < PARTS; i++) {
             if (!parts[i].text[0])
                 continue;
-            length += (int)strlen(parts[i].text) + (shown++ ? 2 : 0);
+            length += columns(parts[i].text) + (shown++ ? 2 : 0);
             if (least < 0 || parts[i].importance < parts[least].importance)
                 least = i;
         }
@@ -254,11 +267,17 @@ void ot_progress_line(const optune_progress *p, int width, char *to, size_t size
         else
             parts[least].text[0] = 0;
     }
-    int n = 0;
+    /* Only the last one left may be too wide, and it is plain. */
+    int n = 0, taken = 0;
     to[0] = 0;
-    for (int i = 0; i < PARTS && n < room; i++)
-        if (parts[i].text[0])
-            n += snprintf(to + n, (size_t)(room - n) + 1, "%s%s", n ? "  " : "", parts[i].text);
+    for (int i = 0; i < PARTS && taken < room && n < (int)size - 1; i++) {
+        if (!parts[i].text[0])
+            continue;
+        const int letters = columns(parts[i].text), bytes = (int)strlen(parts[i].text);
+        const int fits = letters == bytes && letters > room - taken ? room - taken : bytes;
+        n += snprintf(to + n, size - (size_t)n, "%s%.*s", n ? "  " : "", fits, parts[i].text);
+        taken += letters + 2;
+    }
 }
 
 /* Of the terminal that this file is; 0: it does not say. */
@@ -317,16 +336,18 @@ static bool is_terminal(void)
     return live;
 }
 
-static void draw(const optune_progress *p, bool waiting)
+static void draw(const optune_progress *p, const ot_spark *spark, bool waiting)
 {
-    char line[512];
+    char line[512], picture[OT_SPARK_SIZE] = "";
+    if (ot_spark_fits())
+        ot_spark_print(spark, picture);
     /* One column stays free: a terminal wraps after its last one. */
     int width = terminal_width() - 1;
     if (waiting)
         snprintf(line, width < (int)sizeof(line) ? (size_t)width + 1 : sizeof(line), "%s",
                  p->note);
     else
-        ot_progress_line(p, width, line, sizeof(line));
+        ot_progress_line(p, picture, width, line, sizeof(line));
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     line_shown = true;
@@ -351,10 +372,14 @@ void ot_progress_show(void *unused, const optune_progress *p)
     static int last_workload, waited_at;
     static char last_phase[32];
     static double drawn;
+    static ot_spark spark;
     const char *phase = p->phase ? p->phase : "";
     /* Waiting comes and goes between trials, with a new note each time: it is no change of phase,
      * and worth one plain line a workload. Any other note is told when it comes. */
     bool waiting = strcmp(phase, "waiting") == 0 && p->note;
+    if (p->workload != last_workload)
+        spark = (ot_spark){0};
+    ot_spark_add(&spark, p->trial, p->best);
     bool changed = !waiting && (p->workload != last_workload || strcmp(phase, last_phase) != 0);
     if (changed) {
         last_workload = p->workload;
@@ -378,7 +403,7 @@ void ot_progress_show(void *unused, const optune_progress *p)
     }
     if (!changed && line_shown && now() - drawn < 0.1)
         return;
-    draw(p, waiting);
+    draw(p, &spark, waiting);
     drawn = now();
 }
 

@@ -38,7 +38,7 @@ static const contract commands[] = {
      "report WORKLOAD... | OP | --graph FILE | --tune NAME",
      {"--graph", "--bind", "--tune", "-o", "--json"}},
     {"run",
-     "run OP [WORKLOAD...] | --graph FILE",
+     "run OP [WORKLOAD...] | WORKLOAD... | --graph FILE",
      {"--preset", "--impl", "--search", "--trials", "--time", "--seed", "--again", "--log",
       "--json", "--graph", "--bind"}},
     {"searches", "searches", {"--json"}},
@@ -203,8 +203,9 @@ static void words_are_counted(void **state)
     refused(2, "no workload beside it", "emit", "dense(f32[4,8], f32[2,8])", "--graph", "g",
             "-o", "x");
     refused(2, "go with --graph", "emit", "dense(f32[4,8], f32[2,8])", "--force", "-o", "x");
-    refused(2, "optune run dense 'dense(f32[4,8], f32[2,8])'", "run",
-            "dense(f32[4,8], f32[2,8])");
+    refused(2, "--preset goes with an operator", "run", "dense(f32[4,8], f32[2,8])", "--preset",
+            "tiny");
+    refused(3, "no operator 'dnese'", "run", "dense(f32[4,8], f32[2,8])", "dnese(f32[4,8])");
     refused(3, "no operator '--json'", "ops", "--", "--json");
 }
 

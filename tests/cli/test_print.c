@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "cli/print.c"
+#include "cli/spark.c"
 
 static const optune_progress searching = {
     .phase = "searching",
@@ -29,7 +30,7 @@ static const optune_progress searching = {
 static const char *line(const optune_progress *progress, int width)
 {
     static char text[512];
-    ot_progress_line(progress, width, text, sizeof text);
+    ot_progress_line(progress, "", width, text, sizeof text);
     return text;
 }
 
@@ -49,6 +50,42 @@ static void a_line_never_outgrows_its_width(void **state)
     (void)state;
     for (int width = 1; width < 200; width++)
         assert_in_range(strlen(line(&searching, width)), 1, (size_t)width);
+}
+
+/* The picture falls from its tallest to its lowest letter, and takes a column a letter. */
+static void the_best_so_far_is_a_picture(void **state)
+{
+    (void)state;
+    ot_spark spark = {0};
+    char picture[OT_SPARK_SIZE], text[512];
+    ot_spark_add(&spark, 1, INFINITY);
+    ot_spark_add(&spark, 2, 8e-3);
+    ot_spark_print(&spark, picture);
+    assert_string_equal(picture, "");
+    ot_spark_add(&spark, 3, 9e-3); /* no better */
+    for (int i = 4; i <= 24; i++)
+        ot_spark_add(&spark, i, i < 13 ? 4e-3 : i < 24 ? 2e-3 : 1e-3);
+    ot_spark_print(&spark, picture);
+    assert_string_equal(picture, "█▆▆▆▆▆▃▃▃▃▃▁");
+    for (int i = 25; i < 2000; i++) /* more than fit */
+        ot_spark_add(&spark, i, 1e-3 / i);
+    ot_spark_print(&spark, picture);
+    assert_int_equal(strlen(picture), 3 * OT_SPARK_COLUMNS);
+    for (int width = 20; width < 200; width++) {
+        ot_progress_line(&searching, picture, width, text, sizeof text);
+        assert_in_range(columns(text), 1, width);
+    }
+    ot_progress_line(&searching, picture, 120, text, sizeof text);
+    check_contains(text, picture);
+    ot_progress_line(&searching, picture, 60, text, sizeof text);
+    assert_null(strstr(text, "█"));
+    static const char *const locale[][2] = {
+        {"de_DE.UTF-8", "yes"}, {"C.utf8", "yes"}, {"C", NULL}, {"en_US.ISO-8859-1", NULL}};
+    for (int i = 0; i < OT_COUNT(locale); i++) {
+        setenv("LC_ALL", locale[i][0], 1);
+        assert_int_equal(ot_spark_fits(), locale[i][1] != NULL);
+    }
+    unsetenv("LC_ALL");
 }
 
 static void what_matters_most_stays_longest(void **state)
@@ -143,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wide_line_says_everything),
         cmocka_unit_test(a_line_never_outgrows_its_width),
+        cmocka_unit_test(the_best_so_far_is_a_picture),
         cmocka_unit_test(what_matters_most_stays_longest),
         cmocka_unit_test(what_is_unknown_is_left_out),
         cmocka_unit_test(failures_have_the_exit_codes_of_the_contract),
