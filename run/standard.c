@@ -5,7 +5,8 @@
  *
  * The one idea: it is code that nobody has checked, so it runs as candidates do, behind guard
  * pages, over poisoned outputs, in a process of its own with a deadline; only what it says is
- * believed.
+ * believed. It is built in such a process, too: to find its compiler a driver may start threads,
+ * and who has them cannot fork a process that drives the same device.
  */
 #include <errno.h>
 #include <math.h>
@@ -28,6 +29,7 @@ typedef struct setup {
     optune_device device;
     optune_task task; /* of these */
     char text[OPTUNE_TEXT_SIZE];
+    const char *path;     /* modules are beside it */
     optune_config config; /* its default */
     ot_built built;
     char module[OPTUNE_MAX_MODULES][4096]; /* paths */
@@ -106,7 +108,7 @@ static int build_module(setup *s, const optune_plan *plan, int i, const char *pa
     return status;
 }
 
-static int build(setup *s, const char *path, optune_err *err)
+static int build(setup *s, optune_err *err)
 {
     char why[OPTUNE_WHY_SIZE] = "";
     optune_space *space = NULL;
@@ -117,7 +119,7 @@ static int build(setup *s, const char *path, optune_err *err)
     if (status >= 0)
         status = ot_plan_make(&s->task, s->impl, &s->config, plan, err);
     for (int i = 0; status >= 0 && i < plan->n_modules; i++)
-        status = build_module(s, plan, i, path, err);
+        status = build_module(s, plan, i, s->path, err);
     s->built = (ot_built){.impl = s->impl, .config = &s->config, .n_modules = plan->n_modules};
     for (int i = 0; i < plan->n_modules; i++)
         s->built.module[i] = s->module[i];
@@ -128,8 +130,9 @@ static int build(setup *s, const char *path, optune_err *err)
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-static int run_guarded(const setup *s, ot_session *session, shared *to, optune_err *err)
+static int run_guarded(setup *s, shared *to, optune_err *err)
 {
+    ot_session *session = ot_alloc(sizeof *session);
     char *base = (char *)to, what[OPTUNE_WHY_SIZE];
     ot_loaded *loaded;
     ot_bound *bound = NULL;
@@ -154,14 +157,20 @@ static int run_guarded(const setup *s, ot_session *session, shared *to, optune_e
     return OPTUNE_OK;
 }
 
-static _Noreturn void run_inside(const setup *s, shared *to)
+static int build_only(setup *s, shared *to, optune_err *err)
 {
-    static ot_session session;
+    (void)to;
+    return build(s, err);
+}
+
+static _Noreturn void be_inside(setup *s, shared *to,
+                                int (*deed)(setup *s, shared *to, optune_err *err))
+{
     optune_err err = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int number = 1; number < 32; number++)
         signal(number, SIG_DFL);
-    const int status = run_guarded(s, &session, to, &err);
+    const int status = deed(s, to, &err);
     memcpy(to->text, err.text, sizeof to->text);
     to->status = status;
     _exit(0);
@@ -188,6 +197,43 @@ static int wait_for(pid_t pid, const shared *from, double most_s, optune_err *er
     return from->status < 0 ? optune_fail(err, from->status, "%s", from->text) : OPTUNE_OK;
 }
 
+/* In a process of its own, which dies with this one; `to` is mapped by both. */
+static int apart(setup *s, shared *to, int (*deed)(setup *s, shared *to, optune_err *err),
+                 double most_s, optune_err *err)
+{
+    const pid_t pid = fork();
+    if (pid == 0)
+        be_inside(s, to, deed);
+    return pid < 0
+               ? optune_fail(err, OPTUNE_EWORKER, "no process can be made: %s", strerror(errno))
+               : wait_for(pid, to, most_s, err);
+}
+
+static void *map_shared(int64_t bytes, optune_err *err)
+{
+    void *map =
+        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (map != MAP_FAILED)
+        return map;
+    optune_fail(err, OPTUNE_ENOMEM, "no memory for its inputs and outputs");
+    return NULL;
+}
+
+/* Once it was built apart all modules are there, and building it here compiles nothing. */
+static int build_apart(setup *s, optune_err *err)
+{
+    shared *to = map_shared(sizeof *to, err);
+    if (!to)
+        return OPTUNE_ENOMEM;
+    to->status = 1;
+    const double most_s = (OPTUNE_MAX_MODULES + 1) * patience(s, COMPILE_S);
+    int status = apart(s, to, build_only, most_s, err);
+    if (status >= 0)
+        status = build(s, err);
+    munmap(to, sizeof *to);
+    return status;
+}
+
 static int64_t lay(int64_t *at, int64_t bytes)
 {
     const int64_t here = *at;
@@ -195,7 +241,7 @@ static int64_t lay(int64_t *at, int64_t bytes)
     return here;
 }
 
-static int run_apart(const setup *s, const void *const *in, void *const *out, optune_err *err)
+static int run_apart(setup *s, const void *const *in, void *const *out, optune_err *err)
 {
     const optune_call *call = s->call;
     int64_t bytes = 0;
@@ -205,19 +251,13 @@ static int run_apart(const setup *s, const void *const *in, void *const *out, op
         plan.in_at[i] = lay(&bytes, optune_tensor_bytes(&call->input[i].type));
     for (int i = 0; i < call->n_outputs; i++)
         plan.out_at[i] = lay(&bytes, optune_tensor_bytes(&call->output[i]));
-    char *map =
-        mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
-        return optune_fail(err, OPTUNE_ENOMEM, "no memory for its inputs and outputs");
+    char *map = map_shared(bytes, err);
+    if (!map)
+        return OPTUNE_ENOMEM;
     memcpy(map, &plan, sizeof plan);
     for (int i = 0; i < call->n_inputs; i++)
         memcpy(map + plan.in_at[i], in[i], (size_t)optune_tensor_bytes(&call->input[i].type));
-    const pid_t pid = fork();
-    if (pid == 0)
-        run_inside(s, (shared *)map);
-    int status = pid < 0 ? optune_fail(err, OPTUNE_EWORKER, "no process can be made: %s",
-                                       strerror(errno))
-                         : wait_for(pid, (const shared *)map, patience(s, MOST_S), err);
+    const int status = apart(s, (shared *)map, run_guarded, patience(s, MOST_S), err);
     for (int i = 0; i < call->n_outputs && status >= 0; i++)
         memcpy(out[i], map + plan.out_at[i], (size_t)optune_tensor_bytes(&call->output[i]));
     munmap(map, (size_t)bytes);
@@ -258,6 +298,7 @@ int ot_standard_run(const optune_call *call, const void *const *in, const optune
     ot_text text = {0};
     setup *s = ot_alloc(sizeof *s);
     s->call = call;
+    s->path = path;
     s->impl = ot_impl_find(call->op->standard);
     s->task = (optune_task){.call = call, .target = &s->target, .device = &s->device};
     ot_call_print(call, &text);
@@ -270,7 +311,7 @@ int ot_standard_run(const optune_call *call, const void *const *in, const optune
     if (status >= 0)
         status = find_place(s, target, device, &inner);
     if (status >= 0)
-        status = build(s, path, &inner);
+        status = build_apart(s, &inner);
     if (status >= 0)
         status = run_apart(s, in, out, &inner);
     if (status >= 0)

@@ -28,6 +28,7 @@ from ._errors import (ConflictError, DamagedError, DeviceError, Error, InputOutp
 from ._function import Bound, Constants, Function, workload_type
 from ._graph import Graph
 from ._handle import Optune, Path
+from ._kernel import Kernel, KernelTuning
 from ._library import Forks as _Forks, native_dir as _native_dir, path as library_path
 from ._run import ProgressCallback
 from ._types import (CallType, Progress, Record, Selection, TensorType, Timing, TunedWorkload,
@@ -85,6 +86,12 @@ def tune(what: Union[str, Sequence[str], Graph], **options: Any) -> Tuning:
     return default().tune(what, **options)
 
 
+def tune_kernel(kernel: str, source: Optional[str] = None, *args: Any,
+                **options: Any) -> KernelTuning:
+    """:meth:`Optune.tune_kernel` of the default handle."""
+    return default().tune_kernel(kernel, source, *args, **options)
+
+
 def function(workload: str, constants: Constants = None) -> Function:
     """:meth:`Optune.function` of the default handle."""
     return default().function(workload, constants)
@@ -119,12 +126,12 @@ def get_include() -> str:
 
 
 __all__ = [
-    "Bound", "CallType", "Dispatch", "DispatchRow", "Function", "Graph", "Optune", "Progress",
+    "Bound", "CallType", "Dispatch", "DispatchRow", "Function", "Graph", "Kernel", "KernelTuning", "Optune", "Progress",
     "ProgressCallback", "Record", "Selection", "TensorType", "Timing", "TunedWorkload",
     "Tuning", "Error", "ConflictError", "DamagedError", "DeviceError", "InputOutputError",
     "Interrupted", "LimitError", "NetworkError", "NotFoundError", "OutOfMemoryError",
     "PartialError", "StoreError", "TimeLimitError", "ToolError", "UnsupportedError",
     "UsageError", "VersionError", "WorkerError", "WorkloadSyntaxError", "WorkloadTypeError",
     "__version__", "default", "dispatch", "function", "get_include", "graph", "library_path",
-    "open", "query", "records", "select", "simulate", "tune", "workload_type",
+    "open", "query", "records", "select", "simulate", "tune", "tune_kernel", "workload_type",
 ]

@@ -15,9 +15,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 from ._dispatch import Dispatch
 from ._errors import Interrupted, PartialError, UsageError, text_of
 from ._function import Constants, Function, result_json
+from . import _kernel
 from ._graph import Graph
-from ._library import (Counted, DispatchOptions, ExportOptions, LogFn, Options, RunOptions,
-                       SimulateOptions, encode, lib, opened, share_symbols, texts)
+from ._kernel import Kernel, KernelTuning
+from ._library import (Counted, DispatchOptions, Err, ExportOptions, LogFn, Options, RunOptions,
+                       SimulateOptions, check, encode, lib, opened, share_symbols, texts)
 from ._run import LongCall, ProgressCallback
 from ._types import Record, Selection, Tuning
 
@@ -220,6 +222,59 @@ class Optune:
         except (Interrupted, PartialError) as ended:
             ended.result = take(getattr(ended, "pointer", None))
             raise
+
+    def bring(self, path: Path, workload: Optional[str] = None) -> Kernel:
+        """A kernel's file, or a program's (docs/tune.md), as an operator of this process and of
+        every later handle on this database. ``workload``: of other sizes than the file's."""
+        kernel = _kernel.bring(path, workload)
+        err = Err()
+        with self._counted as o:
+            check(lib.optune_remember(o, encode(os.fspath(path)), byref(err)), err)
+        return kernel
+
+    def tune_kernel(self, kernel: str, source: Optional[str] = None,
+                    arguments: Union[None, Sequence[str], Mapping[str, Any]] = None,
+                    tune_params: Optional[Mapping[str, Sequence[Any]]] = None, *,
+                    workload: Optional[str] = None, lang: Optional[str] = None,
+                    folder: Optional[Path] = None, search: Optional[str] = None,
+                    trials: int = 0, seconds: float = 0, seed: int = 0, again: bool = False,
+                    progress: Optional[ProgressCallback] = None,
+                    **told: Any) -> KernelTuning:
+        """Tunes a kernel of one's own.
+
+        ``kernel`` alone: a file that has its statements. Else the function's name; ``source``: its
+        code or a file of it, in C, OpenCL C or CUDA (``lang`` where it does not show);
+        ``arguments``: the parameters in their order, as texts (``"x: f32[N]"``, ``"out y:
+        f32[N]"``, ``"a: f32 = 2.5"``) or by name with arrays, numpy scalars or texts, where
+        ``outputs`` names what the kernel writes; ``tune_params``: knobs, macros in the code. And
+        ``sizes``, ``restrictions`` (expressions), ``defaults`` (of knobs), ``grid``, ``block``,
+        ``shared`` (expressions, of GPUs), ``reference`` (a C function of the source), ``tolerance``,
+        ``flops``, ``bytes``, ``flags``, ``name``: the statements of docs/tune.md.
+
+        Of arrays only dtype and shape are taken: every config is verified on random inputs,
+        against ``reference`` or else the default config. The source is kept, with its statements,
+        in ``folder`` (beside a file; else $XDG_DATA_HOME/optune/kernels). The handle's target has to
+        be of the kernel's language. Ends like :meth:`tune`.
+        """
+        if source is None:
+            extra = [name for name, given in (("arguments", arguments),
+                                              ("tune_params", tune_params), *told.items()) if given]
+            if extra:
+                raise UsageError(f"{extra[0]} goes with a source; '{kernel}' has its own statements")
+            brought = self.bring(kernel, workload)
+        else:
+            if arguments is None or tune_params is None:
+                raise UsageError("a source needs its arguments and tune_params")
+            brought = _kernel.write(kernel, os.fspath(source),
+                                    {"arguments": arguments, "tune_params": tune_params, **told},
+                                    None if folder is None else os.fspath(folder), lang, workload)
+            self.bring(brought.path, workload)
+        tuning = self.tune([brought.workload], search=search, trials=trials, seconds=seconds,
+                           seed=seed, again=again, progress=progress)
+        env = {name: tuning.details.get(name) for name in ("device", "target", "search")}
+        return _kernel.results_of(
+            brought, [r for r in self.trials(brought.op, workload=brought.workload)
+                      if r.device == env["device"] and r.target == env["target"]], env, tuning)
 
     def interrupt(self) -> None:
         """Asks a run of this handle in another thread to end soon; nothing is lost. It raises

@@ -120,6 +120,8 @@ _FUNCTIONS = {
     "optune_export_records": (c_int, [_P, POINTER(ExportOptions), _OUT, _E]),
     "optune_import": (c_int, [_P, _S, _OUT, _E]),
     "optune_list": (c_int, [_P, _S, _S, _OUT, _E]),
+    "optune_bring": (c_int, [_S, _S, _P, _E]),
+    "optune_remember": (c_int, [_P, _S, _E]),
     "optune_call_open": (c_int, [_S, _OUT, _E]),
     "optune_call_close": (None, [_P]),
     "optune_call_describe": (c_int, [_P, _OUT, _E]),

@@ -99,6 +99,30 @@ static void a_reduction_in_opencl(void **state)
     json_decref(json);
 }
 
+/* Without a reference function the default config's output is compared with: on a device that has
+ * threads of its own in every process that opens it. */
+static void opencl_without_a_reference(void **state)
+{
+    (void)state;
+    write_text("alone.cl",
+               "// optune: kernel alone(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+               "// optune: knob V = [1, 2]\n// optune: launch grid = N // V, block = 1\n"
+               "__kernel void alone(__global const float *x, __global float *y)\n"
+               "{ for (int i = 0; i < V; i++) y[get_global_id(0) * V + i] = "
+               "2 * x[get_global_id(0) * V + i]; }\n");
+    outcome o =
+        optune("tune", command_path("alone.cl"), "--trials", "2", "--time", "60", "--json");
+    if (o.code == 4) {
+        release(&o);
+        skip(); /* no OpenCL device */
+    }
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    assert_int_equal(json_integer_value(json_object_get(workload(json), "new_trials")), 2);
+    assert_string_equal(text_at(workload(json), "standard"), "alone.opencl");
+    json_decref(json);
+}
+
 static void a_stencil_in_cuda(void **state)
 {
     (void)state;
@@ -228,13 +252,10 @@ static void kernels_that_are_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loop_nest_in_c),
-        cmocka_unit_test(formats),
-        cmocka_unit_test(a_reduction_in_opencl),
-        cmocka_unit_test(a_stencil_in_cuda),
-        cmocka_unit_test(an_edit_makes_records_stale),
-        cmocka_unit_test(inputs_within_a_range),
-        cmocka_unit_test(kernels_that_are_wrong),
+        cmocka_unit_test(a_loop_nest_in_c),      cmocka_unit_test(formats),
+        cmocka_unit_test(a_reduction_in_opencl), cmocka_unit_test(opencl_without_a_reference),
+        cmocka_unit_test(a_stencil_in_cuda),     cmocka_unit_test(an_edit_makes_records_stale),
+        cmocka_unit_test(inputs_within_a_range), cmocka_unit_test(kernels_that_are_wrong),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);
 }
