@@ -35,6 +35,15 @@ static void add_ties(ot_run_rows *to, const ot_choice *choice, optune_run_row *r
     row->ties = tie;
 }
 
+static const double *figures(ot_arena *arena, const ot_run *run, const optune_call *call,
+                             const ot_row *r)
+{
+    double *value = ot_arena_alloc(arena, (size_t)(run->metrics.n + 1) * sizeof *value);
+    for (int i = 0; i < run->metrics.n; i++)
+        value[i] = r->best ? ot_metric_value(&run->metrics, i, call, r->best) : NAN;
+    return value;
+}
+
 static void add(ot_run_rows *to, const ot_run *run, const optune_call *call, const ot_row *r,
                 const ot_tuned *tuned)
 {
@@ -66,6 +75,7 @@ static void add(ot_run_rows *to, const ot_run *run, const optune_call *call, con
         .space = tuned->space,
         .problem = said(arena, tuned->problem),
         .standard = said(arena, call->op->judge ? call->op->judge : call->op->standard),
+        .metrics = figures(arena, run, call, r),
     };
     memcpy(row->failures, tuned->failures, sizeof row->failures);
     _Static_assert(sizeof row->failures == sizeof tuned->failures, "of all outcomes");
@@ -98,6 +108,11 @@ ot_run_rows *ot_run_rows_of(const ot_run *run, const ot_row *all, const ot_tuned
         .counters_why = said(arena, ot_worker_counters_why(run->worker)),
         .disturbance = said(arena, ot_text_str(&words)),
     };
+    const char **name = ot_arena_alloc(arena, (size_t)(run->metrics.n + 1) * sizeof *name);
+    for (int i = 0; i < run->metrics.n; i++)
+        name[i] = ot_arena_copy(arena, run->metrics.name[i]);
+    to->total.n_metrics = run->metrics.n;
+    to->total.metrics = name;
     for (int i = 0; i < run->n_workloads; i++)
         add(to, run, &run->call[i], &all[i], &tuned[i]);
     ot_text_release(&target);

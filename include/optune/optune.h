@@ -115,6 +115,10 @@ typedef struct optune_run_options {
      * of each are timed in it while it runs, and recorded as measured there; NULL: none. */
     struct optune_partition *graph;
     bool no_transfer; /* a search knows nothing of other workloads' and devices' records */
+    /* "NAME=EXPR", NULL-terminated: figures of each winner, over what was measured and what the
+     * call and its config say (docs/tune.md, *Metrics*). ESYNTAX, EUSAGE: one that cannot be read,
+     * or names what is not there. NULL: none. */
+    const char *const *metrics;
 } optune_run_options;
 
 /* Tunes. *result is set on OPTUNE_OK, on EPARTIAL (a workload has no time or failed: its row says
@@ -156,6 +160,8 @@ typedef struct optune_run_row {
     const char
         *standard; /* what outputs are compared with, or who judges them, where that is not
                              the operator's own reference; NULL */
+    const double
+        *metrics; /* total's n_metrics, of the winner; NaN: what one needs is not known */
 } optune_run_row;
 /* The run as a whole. */
 typedef struct optune_run_total {
@@ -168,6 +174,8 @@ typedef struct optune_run_total {
     double peak_flops, peak_bandwidth; /* measured, in a second; 0: not known */
     const char *counters_why;          /* why there are no counters; NULL: there are */
     const char *disturbance; /* whose the machine was while this was measured; NULL: ours */
+    int n_metrics;
+    const char *const *metrics; /* their names */
 } optune_run_total;
 /* Fills *row with row `index`, from 0 on, and returns 1 behind the last; of results of other calls,
  * and of `compile_only`, there are none. */

@@ -49,7 +49,7 @@ class RunOptions(Structure):
                 ("again", c_bool), ("log", c_char_p), ("progress", ProgressFn),
                 ("progress_arg", c_void_p), ("compile_only", c_bool), ("table", c_char_p),
                 ("width", c_int), ("policy", c_char_p), ("graph", c_void_p),
-                ("no_transfer", c_bool)]
+                ("no_transfer", c_bool), ("metrics", POINTER(c_char_p))]
 
 
 class SimulateOptions(Structure):
