@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "answer/figures.h"
-#include "tuner/report.h"
 #include "base/table.h"
+#include "tuner/report.h"
 
 enum {
     WORKLOAD,
@@ -21,7 +21,7 @@ enum {
     FAILED,
 };
 
-static void add_columns(ot_table *table, bool all_move)
+static void add_columns(ot_table *table, bool all_move, const ot_metrics *metrics)
 {
     const ot_column column[] = {
         [WORKLOAD] = {.name = "workload", .left = true},
@@ -38,6 +38,19 @@ static void add_columns(ot_table *table, bool all_move)
     };
     for (int i = 0; i < OT_COUNT(column); i++)
         ot_table_column(table, &column[i]);
+    for (int i = 0; i < metrics->n; i++)
+        ot_table_column(table, &(ot_column){.name = metrics->name[i]});
+}
+
+static void add_metrics(const ot_metrics *metrics, ot_table *table, const optune_call *call,
+                        const ot_row *r)
+{
+    char text[32];
+    for (int i = 0; i < metrics->n; i++) {
+        const double value = ot_metric_value(metrics, i, call, r->best);
+        ot_format(text, sizeof text, "%.4g", value);
+        ot_table_cell(table, FAILED + 1 + i, isfinite(value) ? text : "-");
+    }
 }
 
 /* `mark` behind it, for what a line below the table explains. */
@@ -250,9 +263,12 @@ char *ot_run_table(const ot_run *run, const ot_row *all, const ot_tuned *tuned)
     for (int i = 0; i < run->n_workloads; i++)
         n_move += all[i].moves;
     const bool all_move = n_move > 0 && n_move == run->n_workloads;
-    add_columns(&table, all_move);
-    for (int i = 0; i < run->n_workloads; i++)
+    add_columns(&table, all_move, &run->metrics);
+    for (int i = 0; i < run->n_workloads; i++) {
         add_row(run, &table, &all[i], &tuned[i], all_move, form);
+        if (all[i].best)
+            add_metrics(&run->metrics, &table, &run->call[i], &all[i]);
+    }
     const int width = form == OT_TABLE_TEXT ? run->options->width : 0;
     ot_table_print(&table, form, width, &text);
     if (form != OT_TABLE_CSV)

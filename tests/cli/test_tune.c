@@ -99,6 +99,15 @@ static void metrics(void **state)
     assert_true(json_number_value(metric(json, "whole")) == 1);
     assert_true(json_is_null(metric(json, "none")) && json_is_null(metric(json, "a word")));
     json_decref(json);
+    /* A column each, in every form of the table; a name may hold what separates columns there. */
+    o = optune("tune", EXAMPLE("matmul.c"), "--trials", "3", ONE, "--metric", "x=M", "--metric",
+               "none=1/0");
+    check_contains(ot_text_str(&o.out), "failed   x none\n");
+    check_contains(ot_text_str(&o.out), " 192    -\n");
+    release(&o);
+    o = optune("tune", EXAMPLE("matmul.c"), "--trials", "3", ONE, "--metric", "a,b=M", "--csv");
+    check_contains(ot_text_str(&o.out), ",failed,\"a,b\",note\n");
+    release(&o);
     o = optune("run", "dense", "dense(f32[4,8], f32[16,8])", "--trials", "1", ONE, "--metric",
                "k=data[1] * weight[0]", "--impl", "dense_nopack.x86", "--json");
     json = json_of(&o);
