@@ -10,6 +10,7 @@ typedef struct simulate_values {
     int repeats;
     uint64_t seed;
     bool transfer;
+    const char *plot;
     bool json;
 } simulate_values;
 
@@ -34,6 +35,11 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(simulate_values, transfer),
      .help = "every space learns from the others of the same kernel"},
+    {.name = "plot",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(simulate_values, plot),
+     .argument = "FILE.svg",
+     .help = "draw performance over time, by gnuplot"},
     OT_JSON_OPTION(simulate_values),
     {.name = NULL},
 };
@@ -48,6 +54,7 @@ static int run(const ot_cli *cli)
         .repeats = values->repeats,
         .seed = values->seed,
         .transfer = values->transfer,
+        .plot = values->plot,
         .progress = ot_progress_show,
     };
     optune_err err = {0};

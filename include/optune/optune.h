@@ -246,10 +246,13 @@ typedef struct optune_simulate_options {
     uint64_t seed;               /* of the first; the others count on */
     void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
     void *progress_arg;
-    bool transfer; /* every space learns from the others of the same kernel */
+    bool transfer;    /* every space learns from the others of the same kernel */
+    const char *plot; /* also write performance over time to this file, as SVG; NULL: no */
 } optune_simulate_options;
 
-/* Replays searches on recorded spaces and scores them: docs/search.md. ENOENT, ESYNTAX, ELIMIT: a
+/* Replays searches on recorded spaces and scores them: docs/search.md. EUNSUPPORTED: gnuplot, which
+ * draws `plot`, is not there; where that file cannot be written in the end, *result is set
+ * nevertheless. ENOENT, ESYNTAX, ELIMIT: a
  * file that cannot be read, with what is wrong where, or no such search. */
 OPTUNE_API int optune_simulate(optune *handle, const optune_simulate_options *options,
                                optune_result **result, optune_err *err);

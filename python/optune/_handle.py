@@ -268,10 +268,13 @@ class Optune:
 
     def simulate(self, files: Union[Path, Sequence[Path]], *,
                  searches: Optional[Sequence[str]] = None, repeats: int = 0, seed: int = 0,
+                 plot: Optional[Path] = None,
                  progress: Optional[ProgressCallback] = None) -> Dict[str, Any]:
-        """Replays searches on recorded spaces and scores them: docs/search.md."""
+        """Replays searches on recorded spaces and scores them: docs/search.md. ``plot``: also
+        write performance over time to this file, as SVG; gnuplot draws it."""
         options = SimulateOptions(size=sizeof(SimulateOptions), files=texts(_paths(files)),
-                                  searches=texts(searches), repeats=repeats, seed=seed)
+                                  searches=texts(searches), repeats=repeats, seed=seed,
+                                  plot=_path(plot))
         told: Dict[str, Any] = self._long(
             lib.optune_simulate, options, progress, lambda _, document: document)
         return told

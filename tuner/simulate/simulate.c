@@ -4,6 +4,7 @@
  * compiled or measured, and no database is touched.
  */
 #include "tuner/simulate/simulate.h"
+#include "tuner/simulate/curve.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ typedef struct simulation {
     ot_recorded **space;
     ot_yardstick *yardstick;
     outcome *outcome; /* n_spaces x n_searches */
+    ot_curve *curve;  /* likewise */
 } simulation;
 
 static int by_time(const void *a, const void *b)
@@ -100,6 +102,7 @@ static int play(simulation *s, int space, int search, const optune_source *sourc
                         .trials = trials / s->repeats,
                         .ratio = ratio[s->repeats / 2],
                         .cpu = trials > 0 ? cpu / trials : 0};
+        ot_curve_of(y, points, n, s->repeats, &s->curve[space * s->n_searches + search]);
     }
     free(points);
     free(ratio);
@@ -196,6 +199,32 @@ static json_t *real(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *costs(const double *value)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < OT_CURVE_MOMENTS; i++)
+        json_array_append_new(list, json_real(value[i]));
+    return list;
+}
+
+static json_t *curve_json(const ot_curve *curve)
+{
+    return json_pack("{s:o,s:o,s:o,s:o}", "mean", costs(curve->mean), "low", costs(curve->low),
+                     "high", costs(curve->high), "scored", costs(curve->scored));
+}
+
+/* What curves are drawn over, and beside. */
+static void add_axis(const ot_yardstick *y, json_t *to)
+{
+    double time[OT_CURVE_MOMENTS], random[OT_CURVE_MOMENTS];
+    for (int i = 0; i < OT_CURVE_MOMENTS; i++) {
+        time[i] = y->time[ot_curve_step(i)];
+        random[i] = y->random[ot_curve_step(i)];
+    }
+    json_object_set_new(to, "time", costs(time));
+    json_object_set_new(to, "random", costs(random));
+}
+
 static json_t *json_of(const simulation *s)
 {
     json_t *spaces = json_array(), *searches = json_array();
@@ -205,18 +234,20 @@ static json_t *json_of(const simulation *s)
         json_t *scores = json_array();
         for (int k = 0; k < s->n_searches; k++) {
             const outcome *o = &s->outcome[i * s->n_searches + k];
-            json_array_append_new(scores, json_pack("{s:s,s:o,s:o,s:f,s:o,s:f}", "search",
-                                                    s->search[k]->name, "score", real(o->score),
-                                                    "error", real(o->error), "trials",
-                                                    o->trials, "best_ratio", real(o->ratio),
-                                                    "cpu_seconds_per_trial", o->cpu));
+            json_array_append_new(
+                scores,
+                json_pack("{s:s,s:o,s:o,s:f,s:o,s:f,s:o}", "search", s->search[k]->name,
+                          "score", real(o->score), "error", real(o->error), "trials", o->trials,
+                          "best_ratio", real(o->ratio), "cpu_seconds_per_trial", o->cpu,
+                          "curve", curve_json(&s->curve[i * s->n_searches + k])));
         }
-        json_array_append_new(
-            spaces,
+        json_t *space =
             json_pack("{s:s,s:s?,s:s?,s:i,s:i,s:i,s:f,s:f,s:f,s:o}", "name", r->name, "kernel",
                       r->kernel, "device", r->device, "configs", r->n_trials, "failing",
                       r->n_trials - r->n_good, "random_trials", y->trials, "budget_seconds",
-                      y->budget, "best", y->best, "median", y->median, "searches", scores));
+                      y->budget, "best", y->best, "median", y->median, "searches", scores);
+        add_axis(y, space);
+        json_array_append_new(spaces, space);
     }
     for (int k = 0; k < s->n_searches; k++) {
         double lowest;
@@ -229,6 +260,20 @@ static json_t *json_of(const simulation *s)
     return json_pack("{s:i,s:I,s:i,s:o,s:o}", "repeats", s->repeats, "seed",
                      (json_int_t)s->options->seed, "pending", OT_QUEUE, "spaces", spaces,
                      "mean", searches);
+}
+
+static int plot(const simulation *s, optune_err *err)
+{
+    const char *name[MAX_SEARCHES];
+    ot_panel *panel = ot_alloc((size_t)s->n_spaces * sizeof *panel);
+    for (int k = 0; k < s->n_searches; k++)
+        name[k] = s->search[k]->name;
+    for (int i = 0; i < s->n_spaces; i++)
+        panel[i] =
+            (ot_panel){s->space[i]->name, &s->yardstick[i], &s->curve[i * s->n_searches]};
+    const int status = ot_plot(s->options->plot, panel, s->n_spaces, name, s->n_searches, err);
+    free(panel);
+    return status;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -251,6 +296,7 @@ static int open_all(simulation *s, optune_err *err)
         return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
     s->space = ot_alloc((size_t)n * sizeof *s->space);
     s->yardstick = ot_alloc((size_t)n * sizeof *s->yardstick);
+    s->curve = ot_alloc((size_t)(n * s->n_searches) * sizeof *s->curve);
     s->outcome = ot_alloc((size_t)(n * s->n_searches) * sizeof *s->outcome);
     for (; status >= 0 && s->n_spaces < n; s->n_spaces++) {
         status = ot_recorded_read(options->files[s->n_spaces], &s->space[s->n_spaces], err);
@@ -286,7 +332,9 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
     simulation s = {.o = handle,
                     .options = options,
                     .repeats = options->repeats ? options->repeats : DEFAULT_REPEATS};
-    int status = open_all(&s, err);
+    int status = options->plot ? ot_plot_check(options->plot, err) : OPTUNE_OK;
+    if (status >= 0)
+        status = open_all(&s, err);
     for (int i = 0; i < s.n_spaces && status >= 0; i++)
         status = check_space(s.space[i], err);
     for (int i = 0; i < s.n_spaces && status >= 0; i++)
@@ -295,6 +343,8 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
         *result = ot_result_new(text_of(&s), json_of(&s));
     else if (status == OPTUNE_EINTERRUPTED)
         optune_fail(err, status, "interrupted");
+    if (status >= 0 && options->plot)
+        status = plot(&s, err);
     for (int i = 0; i < s.n_spaces; i++) {
         ot_recorded_free(s.space[i]);
         ot_yardstick_close(&s.yardstick[i]);
@@ -302,5 +352,6 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
     free(s.space);
     free(s.yardstick);
     free(s.outcome);
+    free(s.curve);
     return status;
 }
