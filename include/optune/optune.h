@@ -240,7 +240,7 @@ OPTUNE_API int optune_best_config(optune *handle, const char *workload, const ch
 
 typedef struct optune_simulate_options {
     size_t size;
-    const char *const *files;    /* Kernel Tuner caches or T4 results, NULL-terminated */
+    const char *const *files; /* Kernel Tuner caches or T4 results, NULL-terminated; or NULL */
     const char *const *searches; /* NULL-terminated; NULL: the default of optune_run */
     int repeats;                 /* of each search on each space; 0: the default */
     uint64_t seed;               /* of the first; the others count on */
@@ -248,6 +248,10 @@ typedef struct optune_simulate_options {
     void *progress_arg;
     bool transfer;    /* every space learns from the others of the same kernel */
     const char *plot; /* also write performance over time to this file, as SVG; NULL: no */
+    /* What was measured here, as spaces, too: of `log`, one of ours, else of the database; of this
+     * call, or, of a log, of all (NULL). An implementation with fewer than 20 configs that ran is
+     * left out and named. ENOENT: none serves, with how many configs there are. */
+    const char *workload, *log;
 } optune_simulate_options;
 
 /* Replays searches on recorded spaces and scores them: docs/search.md. EUNSUPPORTED: gnuplot, which

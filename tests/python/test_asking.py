@@ -116,6 +116,10 @@ def test_simulate(o):
         o.simulate(ROOT / "LICENSE", repeats=1)
     with pytest.raises(optune.NotFoundError):
         o.simulate("/nonexistent/cache.json")
+    with pytest.raises(optune.NotFoundError, match="there is no database"):
+        o.simulate(workload="dense(f32[7,2], f32[3,2])")
+    with pytest.raises(optune.NotFoundError, match="nonexistent.log"):
+        o.simulate(log="/nonexistent.log")
 
 
 @pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot draws")

@@ -4,6 +4,7 @@
  * from one that does not, and what is said about files and names that do not serve.
  */
 #include "support/check.h"
+#include "support/records.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -258,6 +259,145 @@ static void what_cannot_be_replayed_is_said(void **state)
     assert_int_equal(optune_simulate(handle, &options, &result, &err), OPTUNE_EUSAGE);
 }
 
+#define CALL "dense(f32[16,64], const f32[32,64])"
+
+/* 8 x 8 configs of one implementation, one in nine failing; the best is tile 8, unroll 3. */
+static optune_record own_record(const char *impl, int i)
+{
+    static char digest[33] = "00112233445566778899aabbccddeeff";
+    const int tile = i % 8, unroll = i / 8;
+    optune_err err = {0};
+    optune_record r = {.call = CALL,
+                       .op = "dense",
+                       .target = "cpu -threads=1",
+                       .device = "cpu:own",
+                       .policy = "warm",
+                       .impl = impl,
+                       .digest = digest,
+                       .depends = "compiler=gcc\n",
+                       .cost = INFINITY,
+                       .low = INFINITY,
+                       .high = INFINITY,
+                       .inner = 1,
+                       .all_cost = 0.9,
+                       .time = 1000 + i,
+                       .tool = "optune",
+                       .source = "run"};
+    char text[160];
+    snprintf(text, sizeof text,
+             "[[\"tile\",\"sp\",[-1,%d]],[\"unroll\",\"ot\",%d],[\"order\",\"re\",[1,0]]]",
+             1 << tile, unroll);
+    check_ok(ot_config_parse(text, &r.config, NULL));
+    if (i % 9 == 5)
+        r.outcome = OPTUNE_OUTCOME_COMPILE;
+    else
+        record_cost(&r, 1e-3 * (1 + (tile - 3) * (tile - 3) + 0.3 * abs(unroll - 3)));
+    return r;
+}
+
+static void put(const char *db, const optune_record *record, int n)
+{
+    optune_err err = {0};
+    ot_store *store;
+    check_ok(ot_store_open(db, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_put(store, record, n, NULL, &err));
+    ot_store_close(store);
+}
+
+static json_t *replay(optune *o, const optune_simulate_options *options, optune_result **result)
+{
+    optune_err err = {0};
+    check_ok(optune_simulate(o, options, result, &err));
+    json_t *json = json_loads(optune_result_json(*result), 0, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+static void our_own_records(void **state)
+{
+    (void)state;
+    char db[8192], log[8192 + 16], few[8192];
+    optune_err err = {0};
+    optune *o = NULL;
+    optune_result *result;
+    optune_record all[64 + 5 + 64 + 1];
+    int n = 0;
+    snprintf(db, sizeof db, "%s/db", dir);
+    snprintf(few, sizeof few, "%s/few", dir);
+    for (int i = 0; i < 64; i++)
+        all[n++] = own_record("dense_pack.x86", i);
+    for (int i = 0; i < 5; i++)
+        all[n++] = own_record("dense_nopack.x86", i);
+    put(few, &all[64], 5);
+    for (int i = 0; i < 64; i++, n++) { /* another call's are none of this one's */
+        all[n] = own_record("dense_pack.x86", i);
+        all[n].call = "dense(f32[16,64], const f32[64,64])";
+    }
+    all[n] = all[0]; /* measured among finalists, at another cost; finals took long */
+    all[n].final = true;
+    record_cost(&all[n], 0.25e-3);
+    all[n].all_cost = 100;
+    all[n++].time = 900;
+    put(db, all, n);
+    const optune_options at = {.size = sizeof at, .db = db};
+    check_ok(optune_open(&at, &o, &err));
+    optune_simulate_options options = {.size = sizeof options,
+                                       .searches = (const char *const[]){"random", NULL},
+                                       .repeats = 4,
+                                       .workload = CALL};
+    json_t *json = replay(o, &options, &result);
+    const json_t *spaces = json_object_get(json, "spaces");
+    const json_t *space = json_array_get(spaces, 0);
+    assert_int_equal(json_array_size(spaces), 1);
+    assert_int_equal(json_integer_value(json_object_get(space, "configs")), 64);
+    assert_int_equal(json_integer_value(json_object_get(space, "failing")), 7);
+    assert_true(json_number_value(json_object_get(space, "best")) == 0.25e-3);
+    assert_true(json_number_value(json_object_get(space, "budget_seconds")) < 64);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(space, "origin"), "call")), CALL);
+    check_contains(optune_result_text(result),
+                   "dense_pack.x86: 64 configs are measured, 7 failed, of " CALL);
+    check_contains(optune_result_text(result), "left out: dense_nopack.x86: 5 configs ran");
+    json_decref(json);
+    optune_result_free(result);
+    /* The same from a log, which has both calls: two spaces, and a file's beside them. */
+    snprintf(log, sizeof log, "%s/own.log", dir);
+    const optune_export_options to = {.size = sizeof to, .op = "dense", .path = log};
+    check_ok(optune_export_records(o, &to, &result, &err));
+    optune_result_free(result);
+    options.workload = NULL;
+    options.log = log;
+    options.files = (const char *const[]){path, NULL};
+    json = replay(o, &options, &result);
+    spaces = json_object_get(json, "spaces");
+    assert_int_equal(json_array_size(spaces), 3);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(spaces, 1), "configs")),
+                     64);
+    check_contains(optune_result_text(result), "dense_pack.x86 #2: 64 configs are measured");
+    json_decref(json);
+    optune_result_free(result);
+    /* Too few, none, and what is no call. */
+    options.files = NULL;
+    options.log = NULL;
+    options.workload = "dense(f32[1,64], const f32[32,64])";
+    assert_int_equal(optune_simulate(o, &options, &result, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "there are no records to replay a search on");
+    options.workload = "dense(f32[1,64]";
+    assert_int_equal(optune_simulate(o, &options, &result, &err), OPTUNE_ESYNTAX);
+    options.workload = NULL;
+    options.log = "/no/such.log";
+    assert_int_equal(optune_simulate(o, &options, &result, &err), OPTUNE_ENOENT);
+    optune_close(o);
+    const optune_options there = {.size = sizeof there, .db = few};
+    check_ok(optune_open(&there, &o, &err));
+    options.log = NULL;
+    options.workload = CALL;
+    assert_int_equal(optune_simulate(o, &options, &result, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "too few configs are measured to replay a search on: "
+                             "dense_nopack.x86: 5 configs ran; 20 of one");
+    optune_close(o);
+}
+
 static int open_all(void **state)
 {
     (void)state;
@@ -285,6 +425,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_are_told_apart),
         cmocka_unit_test(a_space_learns_from_its_like),
+        cmocka_unit_test(our_own_records),
         cmocka_unit_test(curves),
         cmocka_unit_test(a_curve_by_hand),
         cmocka_unit_test(what_cannot_be_drawn_is_said),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `optune simulate`: searches replayed on recorded spaces, many times each, and scored. Nothing is
- * compiled or measured, and no database is touched.
+ * compiled, measured, or written to a database.
  */
 #include "tuner/simulate/simulate.h"
 #include "tuner/simulate/curve.h"
@@ -30,6 +30,7 @@ typedef struct simulation {
     ot_yardstick *yardstick;
     outcome *outcome; /* n_spaces x n_searches */
     ot_curve *curve;  /* likewise */
+    ot_records records;
 } simulation;
 
 static int by_time(const void *a, const void *b)
@@ -169,6 +170,27 @@ static void tell_rest(const simulation *s, ot_text *to)
         s->repeats, OT_QUEUE);
 }
 
+/* Spaces of our own records are named by their implementations alone: what they are of. */
+static void tell_records(const simulation *s, ot_text *to)
+{
+    for (int i = 0; i < s->n_spaces; i++) {
+        const ot_recorded *r = s->space[i];
+        json_t *own = s->records.space && r->origin ? json_loads(r->origin, 0, NULL) : NULL;
+        const char *call = json_string_value(json_object_get(own, "call"));
+        const char *target = json_string_value(json_object_get(own, "target"));
+        const char *policy = json_string_value(json_object_get(own, "policy"));
+        if (call && target && policy)
+            ot_text_printf(to, "\n%s: %d configs are measured, %d failed, of %s on %s, %s, %s",
+                           r->name, r->n_trials, r->n_trials - r->n_good, call, r->device,
+                           target, policy);
+        json_decref(own);
+    }
+    if (s->records.left_out.n)
+        ot_text_printf(to, "\nleft out: %s", s->records.left_out.s);
+    if (s->records.space)
+        ot_text_add(to, "\n");
+}
+
 static char *text_of(const simulation *s)
 {
     ot_text text = {0};
@@ -191,6 +213,7 @@ static char *text_of(const simulation *s)
     }
     ot_text_add(&text, "\n");
     tell_rest(s, &text);
+    tell_records(s, &text);
     return text.s;
 }
 
@@ -247,6 +270,8 @@ static json_t *json_of(const simulation *s)
                       r->n_trials - r->n_good, "random_trials", y->trials, "budget_seconds",
                       y->budget, "best", y->best, "median", y->median, "searches", scores);
         add_axis(y, space);
+        json_t *origin = r->origin ? json_loads(r->origin, 0, NULL) : NULL;
+        json_object_set_new(space, "origin", origin ? origin : json_null());
         json_array_append_new(spaces, space);
     }
     for (int k = 0; k < s->n_searches; k++) {
@@ -257,9 +282,9 @@ static json_t *json_of(const simulation *s)
                                 real(mean.score), "error", real(mean.error), "lowest",
                                 real(lowest), "cpu_seconds_per_trial", mean.cpu));
     }
-    return json_pack("{s:i,s:I,s:i,s:o,s:o}", "repeats", s->repeats, "seed",
+    return json_pack("{s:i,s:I,s:i,s:o,s:o,s:s?}", "repeats", s->repeats, "seed",
                      (json_int_t)s->options->seed, "pending", OT_QUEUE, "spaces", spaces,
-                     "mean", searches);
+                     "mean", searches, "left_out", s->records.left_out.s);
 }
 
 static int plot(const simulation *s, optune_err *err)
@@ -278,6 +303,27 @@ static int plot(const simulation *s, optune_err *err)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+/* Of records some spaces may not tell searches apart, as all their configs are alike: what there
+ * is of the others is replayed, and these are named. */
+static int take_records(simulation *s, int files, optune_err *err)
+{
+    ot_records *r = &s->records;
+    for (int i = 0; i < r->n; i++) {
+        optune_err own = {0};
+        if (ot_yardstick_open(r->space[i], &s->yardstick[s->n_spaces], &own) >= 0) {
+            s->space[s->n_spaces++] = r->space[i];
+            r->space[i] = NULL;
+            continue;
+        }
+        ot_text_printf(&r->left_out, "%s%s: %d configs, too much alike",
+                       r->left_out.n ? ", " : "", r->space[i]->name, r->space[i]->n_trials);
+    }
+    if (r->n && s->n_spaces == files)
+        return optune_fail(err, OPTUNE_ENOENT, "no records tell searches apart: %.600s",
+                           ot_text_str(&r->left_out));
+    return OPTUNE_OK;
+}
+
 static int open_all(simulation *s, optune_err *err)
 {
     const optune_simulate_options *options = s->options;
@@ -292,18 +338,21 @@ static int open_all(simulation *s, optune_err *err)
     }
     while (options->files && options->files[n])
         n++;
-    if (status >= 0 && !n)
-        return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
-    s->space = ot_alloc((size_t)n * sizeof *s->space);
-    s->yardstick = ot_alloc((size_t)n * sizeof *s->yardstick);
-    s->curve = ot_alloc((size_t)(n * s->n_searches) * sizeof *s->curve);
-    s->outcome = ot_alloc((size_t)(n * s->n_searches) * sizeof *s->outcome);
+    if (status >= 0 && (options->workload || options->log))
+        status = ot_records_open(s->o, options->workload, options->log, &s->records, err);
+    if (status < 0)
+        return status;
+    const int most = n + s->records.n;
+    s->space = ot_alloc((size_t)most * sizeof *s->space);
+    s->yardstick = ot_alloc((size_t)most * sizeof *s->yardstick);
+    s->curve = ot_alloc((size_t)(most * s->n_searches) * sizeof *s->curve);
+    s->outcome = ot_alloc((size_t)(most * s->n_searches) * sizeof *s->outcome);
     for (; status >= 0 && s->n_spaces < n; s->n_spaces++) {
         status = ot_recorded_read(options->files[s->n_spaces], &s->space[s->n_spaces], err);
         if (status >= 0)
             status = ot_yardstick_open(s->space[s->n_spaces], &s->yardstick[s->n_spaces], err);
     }
-    return status;
+    return status < 0 ? status : take_records(s, n, err);
 }
 
 static int check_space(const ot_recorded *recorded, optune_err *err)
@@ -327,7 +376,7 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
     optune_simulate_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_simulate_options, options, &own));
     options = &own;
-    if (!options->files || !options->files[0])
+    if ((!options->files || !options->files[0]) && !options->workload && !options->log)
         return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
     simulation s = {.o = handle,
                     .options = options,
@@ -349,6 +398,7 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
         ot_recorded_free(s.space[i]);
         ot_yardstick_close(&s.yardstick[i]);
     }
+    ot_records_release(&s.records);
     free(s.space);
     free(s.yardstick);
     free(s.outcome);
