@@ -125,3 +125,41 @@ bool ot_expr_reserved(const char *name)
             return true;
     return false;
 }
+
+static int place_of_name(const ot_expr *expr, int name)
+{
+    for (int i = 1; i < expr->n_nodes; i++)
+        if (expr->node[i].kind == OT_NODE_NAME && expr->node[i].i == name)
+            return expr->node[i].at;
+    return 0;
+}
+
+int ot_expr_check_names(const ot_expr *expr, ot_expr_meaning *meaning, const void *arg,
+                        const char *others, optune_err *err)
+{
+    for (int i = 0; i < expr->n_names; i++) {
+        ot_expr_value value = {0};
+        if (!meaning(arg, expr->name[i], &value))
+            return ot_fail_at(
+                ot_spot_in(&expr->place, expr->text, (size_t)place_of_name(expr, i)),
+                OPTUNE_EUSAGE, err, "nothing is called '%s' here; there are %s", expr->name[i],
+                others);
+    }
+    return OPTUNE_OK;
+}
+
+int ot_expr_number(const ot_expr *expr, ot_expr_meaning *meaning, const void *arg,
+                   double *number, optune_err *err)
+{
+    ot_expr_value value[OT_EXPR_MOST_NAMES] = {0}, result;
+    ot_arena arena = {0};
+    for (int i = 0; i < expr->n_names; i++)
+        meaning(arg, expr->name[i], &value[i]);
+    int status = ot_expr_eval(expr, value, &arena, &result, err);
+    if (status >= 0 && !ot_value_number(&result))
+        status = ot_fail_at(expr->place, OPTUNE_ETYPE, err, "'%s' is %s, no number", expr->text,
+                            ot_value_kind_name(result.kind));
+    *number = status >= 0 ? ot_value_real(&result) : 0;
+    ot_arena_release(&arena);
+    return status;
+}

@@ -71,6 +71,14 @@ int ot_expr_names(const ot_expr *expr, const char *const **names);
  * in what was handed over. ETYPE, EUSAGE (a division by zero, a name without a value), ELIMIT. */
 int ot_expr_eval(const ot_expr *expr, const ot_expr_value *value, ot_arena *arena,
                  ot_expr_value *result, optune_err *err);
+/* What a name stands for; false: it is none there. `value` NONE: it is, without a value yet. */
+typedef bool ot_expr_meaning(const void *arg, const char *name, ot_expr_value *value);
+/* EUSAGE for the first name that means nothing, with its place; `others` says what there is. */
+int ot_expr_check_names(const ot_expr *expr, ot_expr_meaning *meaning, const void *arg,
+                        const char *others, optune_err *err);
+/* Its value as a number. ETYPE: it is none; else as ot_expr_eval. */
+int ot_expr_number(const ot_expr *expr, ot_expr_meaning *meaning, const void *arg,
+                   double *number, optune_err *err);
 
 /* ---- for expr_parse.c and expr_eval.c only ----------------------------------------------- */
 typedef enum ot_expr_kind {

@@ -142,6 +142,10 @@ bool ot_program_word(const char *word); /* it begins a statement of programs onl
 int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err);
 /* Its folder, program and digest, and the body of its modules. */
 int ot_program_settle(ot_brought *b, optune_err *err);
+/* It is a program that tells a number of that name: measured, or read from what it prints. */
+bool ot_program_measures(const ot_brought *b, const char *name);
+/* Those of its numbers, sizes and knobs, behind what there is. */
+void ot_brought_say_names(const ot_brought *b, ot_text *to);
 
 /* ---- declare.c: what both of them say ---------------------------------------------------- */
 int ot_declare_size(ot_brought *b, const char *name, ot_spot spot, const ot_expr_value *value,
@@ -168,6 +172,9 @@ typedef struct ot_values {
 /* config NULL: knobs have their defaults. */
 void ot_values_of(const ot_brought *b, const optune_call *call, const optune_config *config,
                   ot_values *values);
+/* Of the size or knob of that name; false: there is none. A list's items are in *values. */
+bool ot_value_called(const ot_brought *b, const char *name, const ot_values *values,
+                     ot_expr_value *value);
 int ot_formula_value(const ot_formula *f, const ot_values *values, ot_arena *arena,
                      ot_expr_value *value, optune_err *err);
 /* As an integer; ETYPE with the place. */

@@ -313,31 +313,64 @@ static int find_program(ot_brought *b, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* ---- numbers ----------------------------------------------------------------------------- */
+
+static const char *const measured[] = {"time", "wall", "cpu", "memory"};
+
+bool ot_program_measures(const ot_brought *b, const char *name)
+{
+    const ot_program *p = &b->program;
+    if (b->language != OT_LANGUAGE_PROGRAM)
+        return false;
+    for (int k = 0; k < OT_COUNT(measured); k++)
+        if (strcmp(name, measured[k]) == 0)
+            return true;
+    for (int k = 0; k < p->n_read; k++)
+        for (int m = 0; m < p->read[k].n; m++)
+            if (strcmp(name, p->read[k].name[m]) == 0)
+                return true;
+    return false;
+}
+
+void ot_brought_say_names(const ot_brought *b, ot_text *to)
+{
+    const ot_program *p = &b->program;
+    const bool program = b->language == OT_LANGUAGE_PROGRAM;
+    for (int k = 0; k < OT_COUNT(measured) && program; k++)
+        ot_text_printf(to, "%s%s", to->n ? ", " : "", measured[k]);
+    for (int k = 0; k < p->n_read && program; k++)
+        for (int m = 0; m < p->read[k].n; m++)
+            if (strcmp(p->read[k].name[m], "time") != 0)
+                ot_text_printf(to, "%s%s", to->n ? ", " : "", p->read[k].name[m]);
+    for (int k = 0; k < b->n_sizes; k++)
+        ot_text_printf(to, "%s%s", to->n ? ", " : "", b->size[k].name);
+    for (int k = 0; k < b->n_knobs; k++)
+        ot_text_printf(to, "%s%s", to->n ? ", " : "", b->knob[k].name);
+}
+
+static bool objective_meaning(const void *arg, const char *name, ot_expr_value *value)
+{
+    const ot_brought *b = arg;
+    (void)value;
+    return ot_program_measures(b, name) || slot_of(b, name) >= 0;
+}
+
 /* What is minimised is over what is measured, read, or chosen. */
 static int check_objective(ot_brought *b, optune_err *err)
 {
-    static const char *const measured[] = {"time", "wall", "cpu", "memory"};
     ot_program *p = &b->program;
-    const char *const *name;
     ot_expr *expr;
+    ot_text names = {0};
     if (!p->objective)
         p->objective = "time";
-    OT_RETURN_UNLESS_OK(ot_expr_parse(p->objective, NULL, &expr, err));
-    int status = OPTUNE_OK;
-    const int n = ot_expr_names(expr, &name);
-    for (int i = 0; i < n && status >= 0; i++) {
-        bool known = slot_of(b, name[i]) >= 0;
-        for (int k = 0; k < OT_COUNT(measured); k++)
-            known = known || strcmp(name[i], measured[k]) == 0;
-        for (int k = 0; k < p->n_read; k++)
-            for (int m = 0; m < p->read[k].n; m++)
-                known = known || strcmp(name[i], p->read[k].name[m]) == 0;
-        if (!known)
-            status = optune_fail(err, OPTUNE_ENOENT,
-                                 "the objective '%s': '%s' is no time, wall, cpu or memory, no "
-                                 "knob, and no --read pattern has {%s}",
-                                 p->objective, name[i], name[i]);
-    }
+    const ot_spot place = {
+        .file = ot_arena_printf(&b->arena, "the objective '%s'", p->objective), .column = 1};
+    OT_RETURN_UNLESS_OK(ot_expr_parse(p->objective, &place, &expr, err));
+    ot_brought_say_names(b, &names);
+    ot_text_add(&names, "; a --read pattern names what it prints");
+    const int status =
+        ot_expr_check_names(expr, objective_meaning, b, ot_text_str(&names), err);
+    ot_text_release(&names);
     ot_expr_free(expr);
     return status;
 }

@@ -55,6 +55,20 @@ void ot_values_of(const ot_brought *b, const optune_call *call, const optune_con
             knob_value(&b->knob[i], config ? entity_of(config, b->knob[i].name, i) : NULL);
 }
 
+bool ot_value_called(const ot_brought *b, const char *name, const ot_values *values,
+                     ot_expr_value *value)
+{
+    for (int i = 0; i < b->n_sizes + b->n_knobs; i++) {
+        const bool knob = i >= b->n_sizes;
+        const int at = knob ? i - b->n_sizes : i;
+        if (strcmp(knob ? b->knob[at].name : b->size[at].name, name) == 0) {
+            *value = values->value[knob ? OT_BROUGHT_SIZES + at : at];
+            return true;
+        }
+    }
+    return false;
+}
+
 int ot_formula_value(const ot_formula *f, const ot_values *values, ot_arena *arena,
                      ot_expr_value *value, optune_err *err)
 {

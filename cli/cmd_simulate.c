@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `optune simulate`: how searches do on spaces that were recorded before. Measures nothing and
- * touches no database.
+ * writes to no database.
  */
 #include "cli/tuning.h"
 
@@ -10,6 +10,7 @@ typedef struct simulate_values {
     int repeats;
     uint64_t seed;
     bool transfer;
+    const char *plot, *workload, *log;
     bool json;
 } simulate_values;
 
@@ -34,6 +35,21 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(simulate_values, transfer),
      .help = "every space learns from the others of the same kernel"},
+    {.name = "workload",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(simulate_values, workload),
+     .argument = "W",
+     .help = "on what the database has measured of this workload"},
+    {.name = "log",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(simulate_values, log),
+     .argument = "FILE",
+     .help = "on what this log has instead, of all workloads unless one is named"},
+    {.name = "plot",
+     .type = OT_OPTION_TEXT,
+     .offset = offsetof(simulate_values, plot),
+     .argument = "FILE.svg",
+     .help = "draw performance over time, by gnuplot"},
     OT_JSON_OPTION(simulate_values),
     {.name = NULL},
 };
@@ -41,6 +57,9 @@ static const ot_option options[] = {
 static int run(const ot_cli *cli)
 {
     const simulate_values *values = cli->values;
+    if (!cli->n_words && !values->workload && !values->log)
+        return ot_say_usage(cli->cmd,
+                            "simulate needs a recorded space, or --workload or --log");
     const optune_simulate_options how = {
         .size = sizeof(how),
         .files = cli->words,
@@ -48,6 +67,9 @@ static int run(const ot_cli *cli)
         .repeats = values->repeats,
         .seed = values->seed,
         .transfer = values->transfer,
+        .plot = values->plot,
+        .workload = values->workload,
+        .log = values->log,
         .progress = ot_progress_show,
     };
     optune_err err = {0};
@@ -61,10 +83,8 @@ static int run(const ot_cli *cli)
 OT_CMD(simulate) = {
     .name = "simulate",
     .summary = "replay searches on recorded spaces and score them",
-    .arguments = "CACHE...",
-    .min_words = 1,
+    .arguments = "CACHE... | --workload W | --log FILE",
     .max_words = -1,
-    .missing = "a recorded space",
     .options = options,
     .values_size = sizeof(simulate_values),
     .notes =

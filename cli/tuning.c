@@ -8,6 +8,9 @@ int ot_tuning_check(const ot_cli *cli, const ot_tuning_values *how)
         return ot_say_usage(cli->cmd, "--json, --csv and --markdown exclude each other");
     if (how->compile_only && (how->csv || how->markdown))
         return ot_say_usage(cli->cmd, "--compile-only prints text or --json");
+    if (how->compile_only && how->metrics.n)
+        return ot_say_usage(cli->cmd,
+                            "--compile-only measures nothing that a --metric is over");
     return OT_EXIT_DONE;
 }
 
@@ -40,6 +43,7 @@ int ot_tuning_run(optune *handle, const ot_tuning_values *how, optune_run_option
     options->again = how->again;
     options->no_transfer = how->no_transfer;
     options->log = how->log;
+    options->metrics = how->metrics.n ? how->metrics.item : NULL;
     options->progress = ot_progress_show;
     options->compile_only = how->compile_only;
     options->table = how->csv ? "csv" : how->markdown ? "markdown" : "text";

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 
 typedef struct ot_tuning_values {
+    ot_repeats metrics;
     const char *search, *log;
     int trials;
     double seconds;
@@ -51,6 +52,11 @@ typedef struct ot_tuning_values {
          .offset = offsetof(values, how.log),                                                  \
          .argument = "FILE",                                                                   \
          .help = "also append every record to this file"},                                     \
+        {.name = "metric",                                                                     \
+         .type = OT_OPTION_REPEATS,                                                            \
+         .offset = offsetof(values, how.metrics),                                              \
+         .argument = "NAME=EXPR",                                                              \
+         .help = "a column more: 'GFLOP/s=flops/time/1e9' (docs/tune.md); may be repeated"},   \
         {.name = "compile-only",                                                               \
          .type = OT_OPTION_FLAG,                                                               \
          .offset = offsetof(values, how.compile_only),                                         \

@@ -567,6 +567,40 @@ static char *title(const char *path)
     return name;
 }
 
+static int make(reading *r, const json_t *trials)
+{
+    const char *name;
+    size_t i;
+    json_t *trial, *value;
+    const json_t *first = json_object_get(json_array_get(trials, 0), "config");
+    json_object_foreach((json_t *)first, name, value) OT_RETURN_UNLESS_OK(add_knob(r, name));
+    json_array_foreach(trials, i, trial)
+    {
+        const json_t *cost = json_object_get(trial, "cost");
+        const ot_recorded_trial own = {
+            .cost = json_is_number(cost) ? json_number_value(cost) : INFINITY,
+            .outcome = (int)json_integer_value(json_object_get(trial, "outcome")),
+            .seconds = number(trial, "seconds")};
+        OT_RETURN_UNLESS_OK(add_trial(r, json_object_get(trial, "config"), own));
+    }
+    return number_trials(r);
+}
+
+int ot_recorded_make(const char *name, const json_t *trials, ot_recorded **recorded,
+                     optune_err *err)
+{
+    optune_err own = {0};
+    reading r = {.path = name, .to = ot_alloc(sizeof *r.to), .unit = 1, .err = &own};
+    r.to->name = ot_strdup(name);
+    const int status = make(&r, trials);
+    free(r.digit);
+    *recorded = status >= 0 ? r.to : NULL;
+    if (status >= 0)
+        return OPTUNE_OK;
+    ot_recorded_free(r.to);
+    return optune_fail(err, own.status, "%s", own.text);
+}
+
 int ot_recorded_read(const char *path, ot_recorded **recorded, optune_err *err)
 {
     optune_err own = {0};

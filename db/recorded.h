@@ -9,6 +9,8 @@
 
 #include "base/base.h"
 
+struct json_t;
+
 typedef enum ot_recorded_kind {
     OT_RECORDED_INTS,
     OT_RECORDED_BOOLS,
@@ -50,6 +52,11 @@ bool ot_recorded_begins(const char *path);
  * The message names the file and the entry. A cache that lacks only its closing braces is whole,
  * as for Kernel Tuner. */
 int ot_recorded_read(const char *path, ot_recorded **recorded, optune_err *err);
+/* Of trials at hand: an array of {"config": {knob: number, boolean or word}, "cost": seconds or
+ * null, "outcome": optune_outcome_kind, "seconds": what it took}, all with the same knobs. Its
+ * kernel, device and origin are left to the caller. ESYNTAX, ELIMIT: they are no such space. */
+int ot_recorded_make(const char *name, const struct json_t *trials, ot_recorded **recorded,
+                     optune_err *err);
 void ot_recorded_free(ot_recorded *recorded); /* NULL is fine */
 /* The trial of that index; NULL: it is not there. */
 const ot_recorded_trial *ot_recorded_find(const ot_recorded *recorded, int64_t index);

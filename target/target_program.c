@@ -284,7 +284,8 @@ static int read_run(module *m, optune_err *err)
     for (size_t i = 0; i < json_array_size(read) && i < MOST_TEXTS; i++)
         OT_RETURN_UNLESS_OK(ot_pattern_read(json_string_value(json_array_get(read, i)),
                                             &m->pattern[m->n_patterns++], err));
-    return ot_expr_parse(text_at(m->doc, "objective"), NULL, &m->objective, err);
+    const ot_spot place = {.file = "the objective", .column = 1};
+    return ot_expr_parse(text_at(m->doc, "objective"), &place, &m->objective, err);
 }
 
 /* Its bytes in a file that nobody writes to any more, which a program must be. */
@@ -403,44 +404,38 @@ static int read_numbers(module *m, const ot_program_end *end, optune_err *err)
 }
 
 /* A number that was measured, else a knob's or a size's value. */
-static ot_expr_value value_of(const module *m, const char *name)
+static bool meaning(const void *arg, const char *name, ot_expr_value *value)
 {
+    const module *m = arg;
     double real;
     int64_t whole;
     for (int i = 0; i < m->n_numbers; i++)
-        if (strcmp(m->name[i], name) == 0)
-            return (ot_expr_value){.kind = OT_VALUE_REAL, .f = m->number[i]};
+        if (strcmp(m->name[i], name) == 0) {
+            *value = (ot_expr_value){.kind = OT_VALUE_REAL, .f = m->number[i]};
+            return true;
+        }
     const char *text =
         json_string_value(json_object_get(json_object_get(m->doc, "values"), name));
     if (!text)
-        return (ot_expr_value){0};
+        return false;
     if (ot_parse_int(text, &whole))
-        return ot_int_value(whole);
-    if (ot_parse_real(text, &real))
-        return (ot_expr_value){.kind = OT_VALUE_REAL, .f = real};
-    return (ot_expr_value){.kind = OT_VALUE_WORD, .s = text};
+        *value = ot_int_value(whole);
+    else if (ot_parse_real(text, &real))
+        *value = (ot_expr_value){.kind = OT_VALUE_REAL, .f = real};
+    else
+        *value = (ot_expr_value){.kind = OT_VALUE_WORD, .s = text};
+    return true;
 }
 
 static int objective_of(const module *m, double *cost, optune_err *err)
 {
-    const char *const *name;
-    ot_expr_value value[OT_EXPR_MOST_NAMES], result;
-    ot_arena arena = {0};
-    const int n = ot_expr_names(m->objective, &name);
-    for (int i = 0; i < n; i++)
-        value[i] = value_of(m, name[i]);
-    int status = ot_expr_eval(m->objective, value, &arena, &result, err);
-    if (status >= 0 && !ot_value_number(&result))
-        status = optune_fail(err, OPTUNE_ETYPE, "the objective '%s' is no number",
-                             ot_expr_text(m->objective));
-    *cost = status >= 0 ? ot_value_real(&result) : 0;
-    ot_arena_release(&arena);
-    if (status >= 0 && (!isfinite(*cost) || *cost <= 0))
-        status = optune_fail(err, OPTUNE_EIO,
-                             "the objective '%s' is %.6g: the least is wanted, above 0; of a "
-                             "rate that is '1 / rate'",
-                             ot_expr_text(m->objective), *cost);
-    return status;
+    OT_RETURN_UNLESS_OK(ot_expr_number(m->objective, meaning, m, cost, err));
+    if (!isfinite(*cost) || *cost <= 0)
+        return optune_fail(err, OPTUNE_EIO,
+                           "the objective '%s' is %.6g: the least is wanted, above 0; of a "
+                           "rate that is '1 / rate'",
+                           ot_expr_text(m->objective), *cost);
+    return OPTUNE_OK;
 }
 
 /* ---- running ------------------------------------------------------------------------------ */

@@ -151,7 +151,7 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
-static json_t *row_json(const optune_run_row *row)
+static json_t *row_json(const optune_run_total *total, const optune_run_row *row)
 {
     json_t *json = json_object(), *ties = json_array(), *failures = json_object();
     for (int i = 0; i < row->n_ties; i++)
@@ -184,6 +184,11 @@ static json_t *row_json(const optune_run_row *row)
     json_object_set_new(json, "failures", failures);
     json_object_set_new(json, "problem", text_or_null(row->problem));
     json_object_set_new(json, "standard", text_or_null(row->standard));
+    json_t *metrics = json_object();
+    for (int i = 0; i < total->n_metrics; i++)
+        json_object_set_new(metrics, total->metrics[i],
+                            real_or_null(isfinite(row->metrics[i]), row->metrics[i]));
+    json_object_set_new(json, "metrics", metrics);
     return json;
 }
 
@@ -192,7 +197,7 @@ static json_t *run_json(const ot_run_rows *rows, const ot_in_graph *in_graph)
     const optune_run_total *total = &rows->total;
     json_t *list = json_array();
     for (int i = 0; i < total->workloads; i++)
-        json_array_append_new(list, row_json(&rows->row[i]));
+        json_array_append_new(list, row_json(total, &rows->row[i]));
     return json_pack("{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:s, s:o, s:o, s:o}",
                      "op", total->op, "target", total->target, "device", total->device,
                      "search", total->search, "new_trials", total->new_trials, "failures",

@@ -24,7 +24,7 @@ enum {
     FAILED,
 };
 
-static void add_columns(ot_table *table, bool all_move)
+static void add_columns(ot_table *table, bool all_move, const optune_run_total *total)
 {
     const ot_column column[] = {
         [WORKLOAD] = {.name = "workload", .left = true},
@@ -41,6 +41,17 @@ static void add_columns(ot_table *table, bool all_move)
     };
     for (int i = 0; i < OT_COUNT(column); i++)
         ot_table_column(table, &column[i]);
+    for (int i = 0; i < total->n_metrics; i++)
+        ot_table_column(table, &(ot_column){.name = total->metrics[i]});
+}
+
+static void add_metrics(ot_table *table, const optune_run_row *r, int n)
+{
+    char text[32];
+    for (int i = 0; i < n; i++) {
+        ot_format(text, sizeof text, "%.4g", r->metrics[i]);
+        ot_table_cell(table, FAILED + 1 + i, isfinite(r->metrics[i]) ? text : "-");
+    }
 }
 
 /* The data stays in caches, whose bandwidth is another than the measured one. */
@@ -224,10 +235,11 @@ static void footer(const ot_run_rows *rows, ot_table_form form, int width, ot_te
         ot_text_add(&line, "; \"caches\": the data stays in them");
     add_line(&line, width, to);
     if (form == OT_TABLE_TEXT && total->disturbance)
-        ot_text_printf(&line,
-                       "\"!\": %s while this was measured; figures may be off, --again measures "
-                       "once more",
-                       total->disturbance);
+        ot_text_printf(
+            &line,
+            "\"!\": %s while this was measured; figures may be off, --again measures "
+            "once more",
+            total->disturbance);
     add_line(&line, width, to);
     ot_text_release(&line);
 }
@@ -242,9 +254,12 @@ void ot_run_table(const ot_run_rows *rows, const char *named, int width, ot_text
     for (int i = 0; i < n; i++)
         n_move += rows->row[i].moves;
     const bool all_move = n_move > 0 && n_move == n;
-    add_columns(&table, all_move);
-    for (int i = 0; i < n; i++)
+    add_columns(&table, all_move, &rows->total);
+    for (int i = 0; i < n; i++) {
         add_row(&table, &rows->row[i], all_move, form);
+        if (rows->row[i].winner)
+            add_metrics(&table, &rows->row[i], rows->total.n_metrics);
+    }
     width = form == OT_TABLE_TEXT ? width : 0;
     ot_table_print(&table, form, width, to);
     if (form != OT_TABLE_CSV)

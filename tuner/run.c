@@ -228,6 +228,7 @@ void ot_run_close(ot_run *run)
     ot_worker_close(run->worker);
     ot_builder_close(run->builder);
     ot_transfer_close(run->transfer);
+    ot_metrics_release(&run->metrics);
     free(run->call);
 }
 
@@ -247,8 +248,15 @@ static int start(ot_run *run, optune_err *err)
         status = gather(run, err);
     if (status >= 0)
         status = check_impls(run, err);
+    if (status >= 0)
+        status =
+            ot_metrics_read(options->metrics, run->call, run->n_workloads, &run->metrics, err);
     if (status < 0)
         return status;
+    if (run->metrics.n && options->compile_only)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "metrics are over what is measured, and compile_only measures "
+                           "nothing");
     ot_run_report(run, "starting", NULL); /* what follows may take seconds */
     if (options->compile_only) {
         status = ot_compile_device(run, err);

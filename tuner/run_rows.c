@@ -48,6 +48,15 @@ static const char *problem_of(ot_arena *arena, const ot_run *run, const ot_row *
     return tuned->done ? "nothing measured within the limits" : "the run ended before its turn";
 }
 
+static const double *figures(ot_arena *arena, const ot_run *run, const optune_call *call,
+                             const ot_row *r)
+{
+    double *value = ot_arena_alloc(arena, (size_t)(run->metrics.n + 1) * sizeof *value);
+    for (int i = 0; i < run->metrics.n; i++)
+        value[i] = r->best ? ot_metric_value(&run->metrics, i, call, r->best) : NAN;
+    return value;
+}
+
 static void add(ot_run_rows *to, const ot_run *run, const optune_call *call, const ot_row *r,
                 const ot_tuned *tuned)
 {
@@ -89,6 +98,7 @@ static void add(ot_run_rows *to, const ot_run *run, const optune_call *call, con
         .judged = call->op->judge != NULL,
         .absolute = call->op->absolute,
         .relative = call->op->relative,
+        .metrics = figures(arena, run, call, r),
     };
     memcpy(row->failures, tuned->failures, sizeof row->failures);
     _Static_assert(sizeof row->failures == sizeof tuned->failures, "of all outcomes");
@@ -124,6 +134,11 @@ ot_run_rows *ot_run_rows_of(const ot_run *run, const ot_row *all, const ot_tuned
         .device_name = ot_arena_copy(arena, run->o->device.name),
         .threads = run->o->target.threads,
     };
+    const char **name = ot_arena_alloc(arena, (size_t)(run->metrics.n + 1) * sizeof *name);
+    for (int i = 0; i < run->metrics.n; i++)
+        name[i] = ot_arena_copy(arena, run->metrics.name[i]);
+    to->total.n_metrics = run->metrics.n;
+    to->total.metrics = name;
     for (int i = 0; i < run->n_workloads; i++)
         add(to, run, &run->call[i], &all[i], &tuned[i]);
     ot_text_release(&target);

@@ -4,6 +4,7 @@
 #define OPTUNE_TUNE_H
 
 #include "answer/answer.h"
+#include "answer/metric.h"
 #include "run/run.h"
 
 /* One implementation of one workload: its space, its search, and how it did so far. */
@@ -128,6 +129,7 @@ typedef struct ot_run {
     const char *memory_root; /* see ot_memory_available */
     double held;             /* bytes that the worker holds for its present workload */
     ot_in_graph in_graph;
+    ot_metrics metrics;
     char left_out[1024]; /* implementations whose missing library was told, each with a space */
 } ot_run;
 

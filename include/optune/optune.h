@@ -115,6 +115,10 @@ typedef struct optune_run_options {
      * of each are timed in it while it runs, and recorded as measured there; NULL: none. */
     struct optune_partition *graph;
     bool no_transfer; /* a search knows nothing of other workloads' and devices' records */
+    /* "NAME=EXPR", NULL-terminated: figures of each winner, over what was measured and what the
+     * call and its config say (docs/tune.md, *Metrics*). ESYNTAX, EUSAGE: one that cannot be read,
+     * or names what is not there. NULL: none. */
+    const char *const *metrics;
 } optune_run_options;
 
 /* Tunes. *result is set on OPTUNE_OK, on EPARTIAL (a workload has no time or failed: its row says
@@ -162,6 +166,8 @@ typedef struct optune_run_row {
     bool judged;    /* `standard` is a program that judges */
     bool failed;    /* it ended early, for `problem` */
     double absolute, relative; /* how far from `standard` an output may be: the sum of both */
+    const double
+        *metrics; /* total's n_metrics, of the winner; NaN: what one needs is not known */
 } optune_run_row;
 /* The run as a whole. */
 typedef struct optune_run_total {
@@ -176,6 +182,8 @@ typedef struct optune_run_total {
     const char *disturbance; /* whose the machine was while this was measured; NULL: ours */
     const char *device_name; /* for the eye; `device` is its key */
     int threads;             /* 0: the target has none to choose */
+    int n_metrics;
+    const char *const *metrics; /* their names */
 } optune_run_total;
 /* Fills *row with row `index`, from 0 on, and returns 1 behind the last; of results of other calls,
  * and of `compile_only`, there are none. */
@@ -240,16 +248,23 @@ OPTUNE_API int optune_best_config(optune *handle, const char *workload, const ch
 
 typedef struct optune_simulate_options {
     size_t size;
-    const char *const *files;    /* Kernel Tuner caches or T4 results, NULL-terminated */
+    const char *const *files; /* Kernel Tuner caches or T4 results, NULL-terminated; or NULL */
     const char *const *searches; /* NULL-terminated; NULL: the default of optune_run */
     int repeats;                 /* of each search on each space; 0: the default */
     uint64_t seed;               /* of the first; the others count on */
     void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
     void *progress_arg;
-    bool transfer; /* every space learns from the others of the same kernel */
+    bool transfer;    /* every space learns from the others of the same kernel */
+    const char *plot; /* also write performance over time to this file, as SVG; NULL: no */
+    /* What was measured here, as spaces, too: of `log`, one of ours, else of the database; of this
+     * call, or, of a log, of all (NULL). An implementation with fewer than 20 configs that ran is
+     * left out and named. ENOENT: none serves, with how many configs there are. */
+    const char *workload, *log;
 } optune_simulate_options;
 
-/* Replays searches on recorded spaces and scores them: docs/search.md. ENOENT, ESYNTAX, ELIMIT: a
+/* Replays searches on recorded spaces and scores them: docs/search.md. EUNSUPPORTED: gnuplot, which
+ * draws `plot`, is not there; where that file cannot be written in the end, *result is set
+ * nevertheless. ENOENT, ESYNTAX, ELIMIT: a
  * file that cannot be read, with what is wrong where, or no such search. */
 OPTUNE_API int optune_simulate(optune *handle, const optune_simulate_options *options,
                                optune_result **result, optune_err *err);

@@ -167,6 +167,7 @@ class Optune:
              impls: Optional[Sequence[str]] = None, search: Optional[str] = None,
              trials: int = 0, seconds: float = 0, seed: int = 0, again: bool = False,
              transfer: bool = True, log: Optional[Path] = None,
+             metrics: Optional[Mapping[str, str]] = None,
              progress: Optional[ProgressCallback] = None) -> Tuning:
         """Measures and stores. ``what``: a workload, several, a graph of this handle (each of its
         workloads once, and at the end the best of each in the running graph; other threads wait
@@ -174,7 +175,8 @@ class Optune:
 
         ``trials`` of each workload and ``seconds`` for all: 0 is the default, negative seconds are
         no limit. Searches learn from records of other workloads and devices unless ``transfer`` is
-        False. ``progress`` is called in this thread with an :class:`optune.Progress` for every
+        False. ``metrics`` are figures of every winner, ``{"GFLOP/s": "flops / time / 1e9"}``:
+        docs/tune.md says over what. ``progress`` is called in this thread with an :class:`optune.Progress` for every
         event; what it raises ends the run and comes out here.
 
         Ctrl-C ends the run with everything measured so far stored and raises
@@ -199,7 +201,8 @@ class Optune:
             size=sizeof(RunOptions), op=encode(op), workloads=texts(workloads),
             preset=encode(preset), impls=texts(impls), search=encode(search), trials=trials,
             seconds=seconds, seed=seed, again=again, log=_path(log), policy=encode(policy),
-            no_transfer=not transfer)
+            no_transfer=not transfer,
+            metrics=texts([f"{name}={text}" for name, text in (metrics or {}).items()]))
         with ExitStack() as held:
             if graph is not None and graph._used is self._counted:
                 held.enter_context(graph._lock)
@@ -318,12 +321,17 @@ class Optune:
 
     # ---- the rest ----
 
-    def simulate(self, files: Union[Path, Sequence[Path]], *,
+    def simulate(self, files: Union[Path, Sequence[Path]] = (), *,
+                 workload: Optional[str] = None, log: Optional[Path] = None,
                  searches: Optional[Sequence[str]] = None, repeats: int = 0, seed: int = 0,
+                 plot: Optional[Path] = None,
                  progress: Optional[ProgressCallback] = None) -> Dict[str, Any]:
-        """Replays searches on recorded spaces and scores them: docs/search.md."""
+        """Replays searches on recorded spaces and scores them: docs/search.md. Spaces are ``files``,
+        and what the database has measured of ``workload``, or what a ``log`` has. ``plot``: also
+        write performance over time to this file, as SVG; gnuplot draws it."""
         options = SimulateOptions(size=sizeof(SimulateOptions), files=texts(_paths(files)),
-                                  searches=texts(searches), repeats=repeats, seed=seed)
+                                  searches=texts(searches), repeats=repeats, seed=seed,
+                                  plot=_path(plot), workload=encode(workload), log=_path(log))
         told: Dict[str, Any] = self._long(
             lib.optune_simulate, options, progress, lambda _, document: document)
         return told

@@ -49,13 +49,14 @@ class RunOptions(Structure):
                 ("again", c_bool), ("log", c_char_p), ("progress", ProgressFn),
                 ("progress_arg", c_void_p), ("compile_only", c_bool), ("table", c_char_p),
                 ("width", c_int), ("policy", c_char_p), ("graph", c_void_p),
-                ("no_transfer", c_bool)]
+                ("no_transfer", c_bool), ("metrics", POINTER(c_char_p))]
 
 
 class SimulateOptions(Structure):
     _fields_ = [("size", c_size_t), ("files", POINTER(c_char_p)),
                 ("searches", POINTER(c_char_p)), ("repeats", c_int), ("seed", c_uint64),
-                ("progress", ProgressFn), ("progress_arg", c_void_p), ("transfer", c_bool)]
+                ("progress", ProgressFn), ("progress_arg", c_void_p), ("transfer", c_bool),
+                ("plot", c_char_p), ("workload", c_char_p), ("log", c_char_p)]
 
 
 class DispatchOptions(Structure):

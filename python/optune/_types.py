@@ -223,6 +223,8 @@ class TunedWorkload:
     failures: Dict[str, int] = field(repr=False)
     #: Why it failed or has no time; None: nothing is wrong.
     problem: Optional[str]
+    #: The winner's, by their names; None: what one needs was not measured.
+    metrics: Dict[str, Optional[float]] = field(default_factory=dict, repr=False)
 
     @property
     def speedup(self) -> Optional[float]:
@@ -254,7 +256,7 @@ class Tuning:
             default=Timing.of(row["default"]), library=Timing.of(row["library"]),
             library_name=row["library_name"], trials=row["trials"],
             new_trials=row["new_trials"], failures=row["failures"] or {},
-            problem=row["problem"]) for row in details["workloads"]]
+            problem=row["problem"], metrics=row["metrics"]) for row in details["workloads"]]
         return Tuning(workloads=rows, new_trials=details["new_trials"],
                       failures=details["failures"], interrupted=bool(details["interrupted"]),
                       seconds=details["seconds"], text=text, details=details)

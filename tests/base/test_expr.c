@@ -208,13 +208,42 @@ static void places(void **state)
     ot_expr_free(expr);
 }
 
+static bool is_n(const void *arg, const char *name, ot_expr_value *value)
+{
+    *value = *(const ot_expr_value *)arg;
+    return strcmp(name, "n") == 0;
+}
+
+static void what_names_mean(void **state)
+{
+    (void)state;
+    ot_expr *expr;
+    optune_err err = {0};
+    double number;
+    const ot_spot place = {.file = "a figure", .column = 1};
+    const ot_expr_value three = ot_int_value(3), none = {0};
+    check_ok(ot_expr_parse("n + [1, n * m][0]", &place, &expr, &err));
+    assert_int_equal(ot_expr_check_names(expr, is_n, &three, "n alone", &err), OPTUNE_EUSAGE);
+    assert_string_equal(err.text,
+                        "a figure, column 13: nothing is called 'm' here; there are n alone");
+    ot_expr_free(expr);
+    check_ok(ot_expr_parse("n / 2", &place, &expr, &err));
+    check_ok(ot_expr_check_names(expr, is_n, &three, "n alone", &err));
+    check_ok(ot_expr_number(expr, is_n, &three, &number, &err));
+    assert_true(number == 1.5);
+    assert_int_equal(ot_expr_number(expr, is_n, &none, &number, &err), OPTUNE_EUSAGE);
+    ot_expr_free(expr);
+    check_ok(ot_expr_parse("[n, 2]", &place, &expr, &err));
+    assert_int_equal(ot_expr_number(expr, is_n, &three, &number, &err), OPTUNE_ETYPE);
+    assert_string_equal(err.text, "a figure, column 1: '[n, 2]' is a list, no number");
+    ot_expr_free(expr);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(depth),
-        cmocka_unit_test(places),
+        cmocka_unit_test(values), cmocka_unit_test(refusals),        cmocka_unit_test(depth),
+        cmocka_unit_test(places), cmocka_unit_test(what_names_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -174,6 +174,16 @@ static void an_objective_is_no_time(void **state)
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "best of own: rate=2000000000000");
     release(&o);
+    /* Metrics are over the same names; the time is then what the clock told. */
+    o = optune(TUNE, "--knob", "rate=5e11,2e12,1e-300", "--read", "rate {r}", "--objective",
+               "1 / r", "--metric", "r=r / rate", "--metric", "one=r * cost", "--metric",
+               "timed=time == wall and time > cost", "--json", "--", script, "{rate}");
+    json_t *json = json_of(&o);
+    const json_t *metrics = json_object_get(workload(json), "metrics");
+    assert_true(json_number_value(json_object_get(metrics, "r")) == 1);
+    assert_true(json_number_value(json_object_get(metrics, "one")) == 1);
+    assert_true(json_number_value(json_object_get(metrics, "timed")) == 1);
+    json_decref(json);
     o = optune("query", "own()", AT);
     assert_int_equal(o.code, 0);
     release(&o);
@@ -214,8 +224,10 @@ static void words_that_are_wrong(void **state)
             "/not/there", "{n}");
     refused(2, "has no place for a number", "tune", "--knob", "n=1", "--read", "cost", "--",
             script, "{n}");
-    refused(3, "no --read pattern has {rate}", "tune", "--knob", "n=1", "--objective", "1/rate",
-            "--", script, "{n}");
+    refused(2,
+            "the objective '1/rate', column 3: nothing is called 'rate' here; there are time, "
+            "wall, cpu, memory, n; a --read pattern names what it prints",
+            "tune", "--knob", "n=1", "--objective", "1/rate", "--", script, "{n}");
     refused(2, "a quote has no end", "tune", "--knob", "n=1", "--build", "cc 'x", "--", script,
             "{n}");
     refused(2, "is no NAME=VALUE", "tune", "--knob", "n=1", "--env", "{n}", "--", script);

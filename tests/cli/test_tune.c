@@ -3,6 +3,7 @@
  * `optune tune`: the examples, what is known of them afterwards, and what is said of files that are
  * wrong, edited, or gone. Nothing here depends on which config is fastest.
  */
+#include <math.h>
 #include <unistd.h>
 
 #include "support/command.h"
@@ -64,6 +65,80 @@ static void a_loop_nest_in_c(void **state)
     release(&o);
     refused(2, "--format is header, json or csv", "tune", EXAMPLE("matmul.c"), "--format",
             "xml");
+}
+
+/* The row's figure of that name; null where it could not be told. */
+static const json_t *metric(json_t *json, const char *name)
+{
+    const json_t *figures = json_object_get(workload(json), "metrics");
+    const json_t *value = json_object_get(figures, name);
+    assert_non_null(value);
+    return value;
+}
+
+static void metrics(void **state)
+{
+    (void)state;
+    outcome o =
+        optune("tune", EXAMPLE("matmul.c"), "--trials", "3", "--time", "60", ONE, "--json",
+               "--metric", "GFLOP/s=2*M*N*K/time/1e9", "--metric", "same=flops/cost/1e9",
+               "--metric", "tile=TILE_M*TILE_N", "--metric", "rows=A[0] + B[1]", "--metric",
+               "none=1/(M-192)", "--metric", "a word=ORDER", "--metric", "whole=M == 192");
+    json_t *json = json_of(&o);
+    const json_t *winner = json_object_get(workload(json), "winner");
+    const double cost = json_number_value(json_object_get(winner, "cost"));
+    const double rate = json_number_value(metric(json, "GFLOP/s"));
+    assert_true(fabs(rate * cost * 1e9 / (2. * 192 * 192 * 192) - 1) < 1e-9);
+    assert_true(json_number_value(metric(json, "same")) == rate);
+    const json_t *config = json_object_get(winner, "config");
+    const json_t *m = json_array_get(json_array_get(config, 0), 2);
+    const json_t *n = json_array_get(json_array_get(config, 1), 2);
+    assert_true(json_number_value(metric(json, "tile")) ==
+                (double)(json_integer_value(m) * json_integer_value(n)));
+    assert_true(json_number_value(metric(json, "rows")) == 2 * 192);
+    assert_true(json_number_value(metric(json, "whole")) == 1);
+    assert_true(json_is_null(metric(json, "none")) && json_is_null(metric(json, "a word")));
+    json_decref(json);
+    /* A column each, in every form of the table; a name may hold what separates columns there. */
+    o = optune("tune", EXAMPLE("matmul.c"), "--trials", "3", ONE, "--metric", "x=M", "--metric",
+               "none=1/0");
+    check_contains(ot_text_str(&o.out), "failed   x none\n");
+    check_contains(ot_text_str(&o.out), " 192    -\n");
+    release(&o);
+    o = optune("tune", EXAMPLE("matmul.c"), "--trials", "3", ONE, "--metric", "a,b=M", "--csv");
+    check_contains(ot_text_str(&o.out), ",failed,\"a,b\",note\n");
+    release(&o);
+    o = optune("run", "dense", "dense(f32[4,8], f32[16,8])", "--trials", "1", ONE, "--metric",
+               "k=data[1] * weight[0]", "--impl", "dense_nopack.x86", "--json");
+    json = json_of(&o);
+    assert_true(json_number_value(metric(json, "k")) == 8 * 16);
+    json_decref(json);
+}
+
+static void metrics_that_are_wrong(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"x", "the metric 'x' is no NAME=EXPR"},
+        {"=M", "is no NAME=EXPR"},
+        {"x=", "the metric 'x', column 1: a value is expected"},
+        {"x=2 * ", "the metric 'x', column 5: a value is expected"},
+        {"x=2 * foo",
+         "the metric 'x', column 5: nothing is called 'foo' here; there are M, N, K, "
+         "TILE_M, TILE_N, TILE_K, UNROLL, ORDER, time, cost, flops, bytes, A, B, "},
+        {"x=abs(M)", "the metric 'x', column 1: 'abs(...)' is not called here"},
+        {"a=b=M", "the metric 'a', column 2"},
+        {"a name of more than thirty-one bytes=1", "has more than 31 bytes"},
+        {"x\ty=1", "a character that cannot be printed"},
+    };
+    for (int i = 0; i < OT_COUNT(wrong); i++)
+        refused(2, wrong[i][1], "tune", EXAMPLE("matmul.c"), "--metric", wrong[i][0]);
+    refused(2, "there are two metrics 'x'", "tune", EXAMPLE("matmul.c"), "--metric", "x=1",
+            "--metric", "x=M");
+    refused(2, "nothing is called 'groups' here", "run", "dense", "dense(f32[4,8], f32[16,8])",
+            "--metric", "x=groups");
+    refused(2, "measures nothing", "tune", EXAMPLE("matmul.c"), "--compile-only", "--metric",
+            "x=M");
 }
 
 static void formats(void **state)
@@ -252,10 +327,16 @@ static void kernels_that_are_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loop_nest_in_c),      cmocka_unit_test(formats),
-        cmocka_unit_test(a_reduction_in_opencl), cmocka_unit_test(opencl_without_a_reference),
-        cmocka_unit_test(a_stencil_in_cuda),     cmocka_unit_test(an_edit_makes_records_stale),
-        cmocka_unit_test(inputs_within_a_range), cmocka_unit_test(kernels_that_are_wrong),
+        cmocka_unit_test(a_loop_nest_in_c),
+        cmocka_unit_test(formats),
+        cmocka_unit_test(metrics),
+        cmocka_unit_test(metrics_that_are_wrong),
+        cmocka_unit_test(a_reduction_in_opencl),
+        cmocka_unit_test(opencl_without_a_reference),
+        cmocka_unit_test(a_stencil_in_cuda),
+        cmocka_unit_test(an_edit_makes_records_stale),
+        cmocka_unit_test(inputs_within_a_range),
+        cmocka_unit_test(kernels_that_are_wrong),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);
 }

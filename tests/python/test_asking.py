@@ -2,7 +2,9 @@
 """Questions, records, failures: what the library says arrives as values and exceptions."""
 
 import json
+import shutil
 import threading
+import xml.etree.ElementTree
 
 import optune
 import pytest
@@ -114,6 +116,30 @@ def test_simulate(o):
         o.simulate(ROOT / "LICENSE", repeats=1)
     with pytest.raises(optune.NotFoundError):
         o.simulate("/nonexistent/cache.json")
+    with pytest.raises(optune.NotFoundError, match="there is no database"):
+        o.simulate(workload="dense(f32[7,2], f32[3,2])")
+    with pytest.raises(optune.NotFoundError, match="nonexistent.log"):
+        o.simulate(log="/nonexistent.log")
+
+
+@pytest.mark.skipif(not shutil.which("gnuplot"), reason="gnuplot draws")
+def test_a_chart_of_replays(o, tmp_path):
+    cache = {f"{x},{y}": {"x": x, "y": y, "time": 3 + (x - 5) ** 2 + (y - 3) ** 2 / 10,
+                          "compile_time": 900} for x in range(16) for y in range(9)}
+    names = ["a.json", "a'b & <c>.json"]
+    for name in names:
+        (tmp_path / name).write_text(json.dumps({
+            "tune_params_keys": ["x", "y"],
+            "tune_params": {"x": list(range(16)), "y": list(range(9))}, "cache": cache}))
+    svg = tmp_path / "chart.svg"
+    told = o.simulate([tmp_path / name for name in names], searches=["random", "grid", "anneal"],
+                      repeats=3, plot=svg)
+    assert len(told["spaces"][1]["searches"][2]["curve"]["mean"]) == 101
+    texts = ["".join(text.itertext()).strip() for text in
+             xml.etree.ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}text")]
+    for name in "random", "grid", "anneal":
+        assert texts.count(name) == 2, texts
+    assert [text for text in texts if "b & <c>" in text]
 
 
 def test_a_log_travels(o, tmp_path):

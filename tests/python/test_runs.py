@@ -24,7 +24,15 @@ def test_tuning(o):
     assert record.impl == row.winner.impl and record.samples and record.outcome == "ok"
     assert o.select(DENSE).tier == "tuned"
     assert len(o.records("dense", workload=DENSE)) >= 3
-    assert o.tune([DENSE], trials=3, seconds=30).new_trials == 0
+    assert row.metrics == {}
+    again = o.tune([DENSE], trials=3, seconds=30,
+                   metrics={"GFLOP/s": "flops / time / 1e9", "none": "1 / 0"})
+    assert again.new_trials == 0
+    assert again.workloads[0].metrics == {
+        "GFLOP/s": pytest.approx(again.details["workloads"][0]["flops_per_second"] / 1e9),
+        "none": None}
+    with pytest.raises(optune.Error, match="nothing is called 'foo' here; there are time"):
+        o.tune(DENSE, trials=3, metrics={"x": "foo"})
 
 
 def test_what_a_callback_raises_comes_out(o):

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `optune simulate`: searches replayed on recorded spaces, many times each, and scored. Nothing is
- * compiled or measured, and no database is touched.
+ * compiled, measured, or written to a database.
  */
 #include "tuner/simulate/simulate.h"
+#include "tuner/simulate/curve.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ typedef struct simulation {
     ot_recorded **space;
     ot_yardstick *yardstick;
     outcome *outcome; /* n_spaces x n_searches */
+    ot_curve *curve;  /* likewise */
+    ot_records records;
 } simulation;
 
 static int by_time(const void *a, const void *b)
@@ -100,6 +103,7 @@ static int play(simulation *s, int space, int search, const optune_source *sourc
                         .trials = trials / s->repeats,
                         .ratio = ratio[s->repeats / 2],
                         .cpu = trials > 0 ? cpu / trials : 0};
+        ot_curve_of(y, points, n, s->repeats, &s->curve[space * s->n_searches + search]);
     }
     free(points);
     free(ratio);
@@ -166,6 +170,27 @@ static void tell_rest(const simulation *s, ot_text *to)
         s->repeats, OT_QUEUE);
 }
 
+/* Spaces of our own records are named by their implementations alone: what they are of. */
+static void tell_records(const simulation *s, ot_text *to)
+{
+    for (int i = 0; i < s->n_spaces; i++) {
+        const ot_recorded *r = s->space[i];
+        json_t *own = s->records.space && r->origin ? json_loads(r->origin, 0, NULL) : NULL;
+        const char *call = json_string_value(json_object_get(own, "call"));
+        const char *target = json_string_value(json_object_get(own, "target"));
+        const char *policy = json_string_value(json_object_get(own, "policy"));
+        if (call && target && policy)
+            ot_text_printf(to, "\n%s: %d configs are measured, %d failed, of %s on %s, %s, %s",
+                           r->name, r->n_trials, r->n_trials - r->n_good, call, r->device,
+                           target, policy);
+        json_decref(own);
+    }
+    if (s->records.left_out.n)
+        ot_text_printf(to, "\nleft out: %s", s->records.left_out.s);
+    if (s->records.space)
+        ot_text_add(to, "\n");
+}
+
 static char *text_of(const simulation *s)
 {
     ot_text text = {0};
@@ -188,12 +213,39 @@ static char *text_of(const simulation *s)
     }
     ot_text_add(&text, "\n");
     tell_rest(s, &text);
+    tell_records(s, &text);
     return text.s;
 }
 
 static json_t *real(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *costs(const double *value)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < OT_CURVE_MOMENTS; i++)
+        json_array_append_new(list, json_real(value[i]));
+    return list;
+}
+
+static json_t *curve_json(const ot_curve *curve)
+{
+    return json_pack("{s:o,s:o,s:o,s:o}", "mean", costs(curve->mean), "low", costs(curve->low),
+                     "high", costs(curve->high), "scored", costs(curve->scored));
+}
+
+/* What curves are drawn over, and beside. */
+static void add_axis(const ot_yardstick *y, json_t *to)
+{
+    double time[OT_CURVE_MOMENTS], random[OT_CURVE_MOMENTS];
+    for (int i = 0; i < OT_CURVE_MOMENTS; i++) {
+        time[i] = y->time[ot_curve_step(i)];
+        random[i] = y->random[ot_curve_step(i)];
+    }
+    json_object_set_new(to, "time", costs(time));
+    json_object_set_new(to, "random", costs(random));
 }
 
 static json_t *json_of(const simulation *s)
@@ -205,18 +257,22 @@ static json_t *json_of(const simulation *s)
         json_t *scores = json_array();
         for (int k = 0; k < s->n_searches; k++) {
             const outcome *o = &s->outcome[i * s->n_searches + k];
-            json_array_append_new(scores, json_pack("{s:s,s:o,s:o,s:f,s:o,s:f}", "search",
-                                                    s->search[k]->name, "score", real(o->score),
-                                                    "error", real(o->error), "trials",
-                                                    o->trials, "best_ratio", real(o->ratio),
-                                                    "cpu_seconds_per_trial", o->cpu));
+            json_array_append_new(
+                scores,
+                json_pack("{s:s,s:o,s:o,s:f,s:o,s:f,s:o}", "search", s->search[k]->name,
+                          "score", real(o->score), "error", real(o->error), "trials", o->trials,
+                          "best_ratio", real(o->ratio), "cpu_seconds_per_trial", o->cpu,
+                          "curve", curve_json(&s->curve[i * s->n_searches + k])));
         }
-        json_array_append_new(
-            spaces,
+        json_t *space =
             json_pack("{s:s,s:s?,s:s?,s:i,s:i,s:i,s:f,s:f,s:f,s:o}", "name", r->name, "kernel",
                       r->kernel, "device", r->device, "configs", r->n_trials, "failing",
                       r->n_trials - r->n_good, "random_trials", y->trials, "budget_seconds",
-                      y->budget, "best", y->best, "median", y->median, "searches", scores));
+                      y->budget, "best", y->best, "median", y->median, "searches", scores);
+        add_axis(y, space);
+        json_t *origin = r->origin ? json_loads(r->origin, 0, NULL) : NULL;
+        json_object_set_new(space, "origin", origin ? origin : json_null());
+        json_array_append_new(spaces, space);
     }
     for (int k = 0; k < s->n_searches; k++) {
         double lowest;
@@ -226,12 +282,47 @@ static json_t *json_of(const simulation *s)
                                 real(mean.score), "error", real(mean.error), "lowest",
                                 real(lowest), "cpu_seconds_per_trial", mean.cpu));
     }
-    return json_pack("{s:i,s:I,s:i,s:o,s:o}", "repeats", s->repeats, "seed",
+    return json_pack("{s:i,s:I,s:i,s:o,s:o,s:s?}", "repeats", s->repeats, "seed",
                      (json_int_t)s->options->seed, "pending", OT_QUEUE, "spaces", spaces,
-                     "mean", searches);
+                     "mean", searches, "left_out", s->records.left_out.s);
+}
+
+static int plot(const simulation *s, optune_err *err)
+{
+    const char *name[MAX_SEARCHES];
+    ot_panel *panel = ot_alloc((size_t)s->n_spaces * sizeof *panel);
+    for (int k = 0; k < s->n_searches; k++)
+        name[k] = s->search[k]->name;
+    for (int i = 0; i < s->n_spaces; i++)
+        panel[i] =
+            (ot_panel){s->space[i]->name, &s->yardstick[i], &s->curve[i * s->n_searches]};
+    const int status = ot_plot(s->options->plot, panel, s->n_spaces, name, s->n_searches, err);
+    free(panel);
+    return status;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
+
+/* Of records some spaces may not tell searches apart, as all their configs are alike: what there
+ * is of the others is replayed, and these are named. */
+static int take_records(simulation *s, int files, optune_err *err)
+{
+    ot_records *r = &s->records;
+    for (int i = 0; i < r->n; i++) {
+        optune_err own = {0};
+        if (ot_yardstick_open(r->space[i], &s->yardstick[s->n_spaces], &own) >= 0) {
+            s->space[s->n_spaces++] = r->space[i];
+            r->space[i] = NULL;
+            continue;
+        }
+        ot_text_printf(&r->left_out, "%s%s: %d configs, too much alike",
+                       r->left_out.n ? ", " : "", r->space[i]->name, r->space[i]->n_trials);
+    }
+    if (r->n && s->n_spaces == files)
+        return optune_fail(err, OPTUNE_ENOENT, "no records tell searches apart: %.600s",
+                           ot_text_str(&r->left_out));
+    return OPTUNE_OK;
+}
 
 static int open_all(simulation *s, optune_err *err)
 {
@@ -247,17 +338,21 @@ static int open_all(simulation *s, optune_err *err)
     }
     while (options->files && options->files[n])
         n++;
-    if (status >= 0 && !n)
-        return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
-    s->space = ot_alloc((size_t)n * sizeof *s->space);
-    s->yardstick = ot_alloc((size_t)n * sizeof *s->yardstick);
-    s->outcome = ot_alloc((size_t)(n * s->n_searches) * sizeof *s->outcome);
+    if (status >= 0 && (options->workload || options->log))
+        status = ot_records_open(s->o, options->workload, options->log, &s->records, err);
+    if (status < 0)
+        return status;
+    const int most = n + s->records.n;
+    s->space = ot_alloc((size_t)most * sizeof *s->space);
+    s->yardstick = ot_alloc((size_t)most * sizeof *s->yardstick);
+    s->curve = ot_alloc((size_t)(most * s->n_searches) * sizeof *s->curve);
+    s->outcome = ot_alloc((size_t)(most * s->n_searches) * sizeof *s->outcome);
     for (; status >= 0 && s->n_spaces < n; s->n_spaces++) {
         status = ot_recorded_read(options->files[s->n_spaces], &s->space[s->n_spaces], err);
         if (status >= 0)
             status = ot_yardstick_open(s->space[s->n_spaces], &s->yardstick[s->n_spaces], err);
     }
-    return status;
+    return status < 0 ? status : take_records(s, n, err);
 }
 
 static int check_space(const ot_recorded *recorded, optune_err *err)
@@ -281,12 +376,14 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
     optune_simulate_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_simulate_options, options, &own));
     options = &own;
-    if (!options->files || !options->files[0])
+    if ((!options->files || !options->files[0]) && !options->workload && !options->log)
         return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
     simulation s = {.o = handle,
                     .options = options,
                     .repeats = options->repeats ? options->repeats : DEFAULT_REPEATS};
-    int status = open_all(&s, err);
+    int status = options->plot ? ot_plot_check(options->plot, err) : OPTUNE_OK;
+    if (status >= 0)
+        status = open_all(&s, err);
     for (int i = 0; i < s.n_spaces && status >= 0; i++)
         status = check_space(s.space[i], err);
     for (int i = 0; i < s.n_spaces && status >= 0; i++)
@@ -295,12 +392,16 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
         *result = ot_result_new(text_of(&s), json_of(&s));
     else if (status == OPTUNE_EINTERRUPTED)
         optune_fail(err, status, "interrupted");
+    if (status >= 0 && options->plot)
+        status = plot(&s, err);
     for (int i = 0; i < s.n_spaces; i++) {
         ot_recorded_free(s.space[i]);
         ot_yardstick_close(&s.yardstick[i]);
     }
+    ot_records_release(&s.records);
     free(s.space);
     free(s.yardstick);
     free(s.outcome);
+    free(s.curve);
     return status;
 }

@@ -20,6 +20,18 @@ typedef struct ot_replay {
     int trials;
     double best, cpu; /* cost of the best config; seconds of our own in ask and tell */
 } ot_replay;
+/* replay_records.c: spaces of what was measured here. */
+typedef struct ot_records {
+    int n;
+    ot_recorded **space; /* who takes one leaves NULL */
+    ot_text left_out;    /* implementations with too few configs, and how many; empty: none */
+} ot_records;
+/* Of the log, else of the store; workload NULL: all of them. ENOENT: there are none, or too few,
+ * with how many. To be released in either case. */
+int ot_records_open(optune *o, const char *workload, const char *log, ot_records *records,
+                    optune_err *err);
+void ot_records_release(ot_records *records);
+
 /* What the others of these spaces know of `of`, those of the same kernel; at most n - 1 sources,
  * for ot_sources_free. Returns how many. */
 int ot_recorded_sources(ot_recorded *const *all, int n, int of, optune_source *source);
