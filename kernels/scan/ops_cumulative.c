@@ -164,8 +164,8 @@ static const char *const product_samples[] = {
 #define SCAN_OP(id, text, what, meaning)                                                       \
     .name = id, .summary = text ", or over all elements", .inputs = SCAN_INPUTS,               \
     .attrs = SCAN_ATTRS("the " what), .n_outputs = 1, .pattern = OPTUNE_OPAQUE,                \
-    .support_level = 10, .types = scan_types, .flops = scan_flops, .terms = scan_terms,        \
-    .reference = meaning
+    .family = "scan", .support_level = 10, .types = scan_types, .flops = scan_flops,           \
+    .terms = scan_terms, .reference = meaning
 
 OPTUNE_OPS(cumulative) = {
     {

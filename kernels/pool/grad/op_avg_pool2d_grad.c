@@ -86,6 +86,7 @@ OPTUNE_OP(avg_pool2d_grad) = {
     .summary = "the gradient of avg_pool2d with respect to its data",
     .inputs = inputs,
     .attrs = attrs,
+    .family = "pool_grad",
     .support_level = 2,
     .presets = presets,
     .gradient = gradient,

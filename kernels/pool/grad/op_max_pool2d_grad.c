@@ -190,6 +190,7 @@ OPTUNE_OP(max_pool2d_grad) = {
     .summary = "the gradient of max_pool2d with respect to its data",
     .inputs = inputs,
     .attrs = attrs,
+    .family = "pool_grad",
     .support_level = 2,
     .presets = presets,
     .gradient = gradient,
