@@ -72,8 +72,8 @@ const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const opt
                                            const char *key);
 /* The row that a strategy was made from; itself when it is a row. */
 const optune_strategy *ot_strategy_row(const optune_strategy *strategy);
-/* Of two for one op and key the higher goes first, of equal ones the later: a pattern's, a family's,
- * the op's own. */
+/* Of two for one op and key the higher goes first, of equal ones the later: a pattern's, a
+ * family's, the op's own. */
 int ot_strategy_rank(const optune_strategy *strategy);
 /* The key of a row: `key`, then `keys`; NULL behind the last. */
 const char *ot_strategy_key(const optune_strategy *row, int i);
@@ -87,7 +87,7 @@ const optune_impl *ot_pattern_row(const optune_impl *impl);
 /* Everything the op of a made implementation declares, as text. */
 void ot_pattern_declaration(const optune_impl *impl, ot_text *to);
 
-/* registry.c: whose rows these are: "family scan for 'cpu', in tree", "sum for 'cpu', plugin 'mine'". */
+/* registry.c: whose rows these are: "family scan for 'cpu', in tree", "... plugin 'mine'". */
 void ot_strategy_origin(const optune_strategy *strategy, ot_text *to);
 /* What is added from now on is of this plugin; NULL: of nobody. */
 void ot_registry_of_plugin(const char *name);

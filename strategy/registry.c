@@ -401,8 +401,8 @@ static int check_strategy(const optune_strategy *strategy, const optune_op *op, 
     return status < 0 ? status : check_names(strategy, op, err);
 }
 
-/* A strategy of a pattern or a family: for ops that have none that goes before it for a key. All are
- * asked before the first is added. */
+/* A strategy of a pattern or a family: for ops that have none that goes before it for a key. All
+ * are asked before the first is added. */
 static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err)
 {
     if (n_pattern_strategies == OT_MAX_PATTERN_ROWS)
