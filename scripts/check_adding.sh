@@ -40,6 +40,15 @@ ask run scale 'scale(f32[7])' --target frugal --impl scale_loop.cpu --time 30 --
 expect '"new_trials": 1'
 ask query 'scale(f32[7])' --target frugal && expect 'frugal -threads'
 
+# A row for a family, one for a pattern and one for an operator of it, on one target.
+ask select --explain 'cumprod(f32[64,512], axis=1)' --target frugal
+expect "cumprod_loop.cpu  by plevel" && expect "strategy of family scan for 'frugal', in tree"
+ask select --explain 'max(f32[64,512], axis=[1])' --target frugal
+expect "max_inner.cpu  by plevel" && expect "strategy of pattern reduction for 'frugal', in tree"
+ask select --explain 'sum(f32[64,512], axis=[1])' --target frugal
+expect "sum_inner.cpu  by plevel" && expect "strategy of sum for 'frugal', in tree"
+ask select --explain 'sum(f32[64,512], axis=[1])' && expect "strategy of pattern reduction for 'cpu', in tree"
+
 # Ops of a pattern: a declaration each, and templates, strategies and references of the pattern.
 ask impls hypot && expect 'hypot_vector.cpu'
 ask run hypot 'hypot(f32[64,70], f32[70])' --trials 2 --time 60 --json && expect '"new_trials": 2'

@@ -209,7 +209,7 @@ static void print_row(const ot_choice_row *row, int width, ot_text *to)
     print_detail(row, to);
 }
 
-static void print_reasons(const ot_choice *choice, ot_text *to)
+static void print_reasons(const optune_task *task, const ot_choice *choice, ot_text *to)
 {
     const ot_choice_row *winner = &choice->row[choice->winner];
     const int second = runner_up(choice);
@@ -245,6 +245,13 @@ static void print_reasons(const ot_choice *choice, ot_text *to)
                 choice->row[choice->default_row].candidate.impl->name,
                 choice->row[choice->default_row].candidate.plevel,
                 choice->default_row == choice->winner ? ", the same" : "");
+    const optune_strategy *strategy = ot_strategy_find(task->call->op, task->target);
+    ot_text origin = {0};
+    if (strategy)
+        ot_strategy_origin(strategy, &origin);
+    if (strategy)
+        wrap_printf(to, 2, "strategy of %s", ot_text_str(&origin));
+    ot_text_release(&origin);
 }
 
 void ot_choice_text(const optune_task *task, const ot_choice *choice, bool explain, ot_text *to)
@@ -265,7 +272,7 @@ void ot_choice_text(const optune_task *task, const ot_choice *choice, bool expla
     for (int i = 0; i < choice->n; i++)
         print_row(&choice->row[i], width, to);
     ot_text_add(to, "\n");
-    print_reasons(choice, to);
+    print_reasons(task, choice, to);
 }
 
 void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to)

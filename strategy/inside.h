@@ -61,9 +61,22 @@ void ot_generic_epilogue_close(const optune_task *task, optune_plan *plan);
  * it: all that was made since a mark is released. */
 enum { OT_MAX_PATTERN_ROWS = 64 };
 bool ot_pattern_serves(optune_pattern pattern, const optune_op *op);
+/* The same of a row of a family or of a pattern. */
+bool ot_impl_serves(const optune_impl *row, const optune_op *op);
+bool ot_strategy_serves(const optune_strategy *row, const optune_op *op);
+/* "cumsum_loop.cpu" of `loop.cpu`, "cumsum.cpu" of `.cpu`; the caller frees it. */
+char *ot_pattern_name(const char *op, const char *name);
 const optune_impl *ot_pattern_impl(const optune_impl *row, const optune_op *op);
-const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const optune_op *op);
-bool ot_pattern_made(const optune_strategy *strategy); /* by the function above */
+/* For one of the row's keys. Of an op's own row with several keys: its copy for this one. */
+const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const optune_op *op,
+                                           const char *key);
+/* The row that a strategy was made from; itself when it is a row. */
+const optune_strategy *ot_strategy_row(const optune_strategy *strategy);
+/* Of two for one op and key the higher goes first, of equal ones the later: a pattern's, a
+ * family's, the op's own. */
+int ot_strategy_rank(const optune_strategy *strategy);
+/* The key of a row: `key`, then `keys`; NULL behind the last. */
+const char *ot_strategy_key(const optune_strategy *row, int i);
 typedef struct ot_pattern_mark {
     const void *impl, *strategy; /* the newest there were */
 } ot_pattern_mark;
@@ -74,6 +87,10 @@ const optune_impl *ot_pattern_row(const optune_impl *impl);
 /* Everything the op of a made implementation declares, as text. */
 void ot_pattern_declaration(const optune_impl *impl, ot_text *to);
 
+/* registry.c: whose rows these are: "family scan for 'cpu', in tree", "... plugin 'mine'". */
+void ot_strategy_origin(const optune_strategy *strategy, ot_text *to);
+/* What is added from now on is of this plugin; NULL: of nobody. */
+void ot_registry_of_plugin(const char *name);
 /* registry.c: the generic implementation of an op; NULL: it has none. */
 const optune_impl *ot_generic_of(const optune_op *op);
 /* Whether its body runs a team of threads. */

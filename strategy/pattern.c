@@ -20,6 +20,7 @@ typedef struct made_impl {
 
 typedef struct made_strategy {
     optune_strategy strategy;
+    const optune_strategy *row;
     optune_strategy_row *rows;
     struct made_strategy *next;
 } made_strategy;
@@ -43,11 +44,30 @@ bool ot_pattern_serves(optune_pattern pattern, const optune_op *op)
     }
 }
 
-static char *joined(const char *op, const char *name)
+bool ot_impl_serves(const optune_impl *row, const optune_op *op)
+{
+    return row->family ? op->family && strcmp(row->family, op->family) == 0
+                       : ot_pattern_serves(row->pattern, op);
+}
+
+bool ot_strategy_serves(const optune_strategy *row, const optune_op *op)
+{
+    return row->family ? op->family && strcmp(row->family, op->family) == 0
+                       : ot_pattern_serves(row->pattern, op);
+}
+
+char *ot_pattern_name(const char *op, const char *name)
 {
     ot_text text = {0};
-    ot_text_printf(&text, "%s_%s", op, name);
+    ot_text_printf(&text, "%s%s%s", op, *name == '.' ? "" : "_", name);
     return text.s;
+}
+
+const char *ot_strategy_key(const optune_strategy *row, int i)
+{
+    if (!row->keys)
+        return i ? NULL : row->key;
+    return row->keys[i];
 }
 
 const optune_impl *ot_pattern_impl(const optune_impl *row, const optune_op *op)
@@ -57,7 +77,7 @@ const optune_impl *ot_pattern_impl(const optune_impl *row, const optune_op *op)
             return &m->impl;
     made_impl *made = ot_alloc(sizeof *made);
     *made = (made_impl){.impl = *row, .row = row, .op = op, .next = impls};
-    char *name = joined(op->name, row->name);
+    char *name = ot_pattern_name(op->name, row->name);
     const bool fits = ot_copy(made->name, sizeof made->name, name);
     assert(fits);
     (void)fits;
@@ -68,19 +88,24 @@ const optune_impl *ot_pattern_impl(const optune_impl *row, const optune_op *op)
     return &made->impl;
 }
 
-const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const optune_op *op)
+const optune_strategy *ot_pattern_strategy(const optune_strategy *row, const optune_op *op,
+                                           const char *key)
 {
     int n = 0;
     while (row->rows[n].impl)
         n++;
     made_strategy *made = ot_alloc(sizeof *made);
-    *made = (made_strategy){.strategy = *row, .next = strategies};
+    *made = (made_strategy){.strategy = *row, .row = row, .next = strategies};
     made->rows = ot_alloc((size_t)(n + 1) * sizeof *made->rows);
     for (int i = 0; i < n; i++) {
         made->rows[i] = row->rows[i];
-        made->rows[i].impl = joined(op->name, row->rows[i].impl);
+        made->rows[i].impl = row->op ? ot_strdup(row->rows[i].impl)
+                                     : ot_pattern_name(op->name, row->rows[i].impl);
     }
     made->strategy.op = op->name;
+    made->strategy.key = key;
+    made->strategy.keys = NULL;
+    made->strategy.family = NULL;
     made->strategy.rows = made->rows;
     strategies = made;
     return &made->strategy;
@@ -108,12 +133,18 @@ void ot_pattern_rewind(ot_pattern_mark mark)
     }
 }
 
-bool ot_pattern_made(const optune_strategy *strategy)
+const optune_strategy *ot_strategy_row(const optune_strategy *strategy)
 {
     for (const made_strategy *m = strategies; m; m = m->next)
         if (&m->strategy == strategy)
-            return true;
-    return false;
+            return m->row;
+    return strategy;
+}
+
+int ot_strategy_rank(const optune_strategy *strategy)
+{
+    const optune_strategy *row = ot_strategy_row(strategy);
+    return row->op ? 2 : row->family ? 1 : 0;
 }
 
 static const made_impl *made_of(const optune_impl *impl)

@@ -48,6 +48,36 @@ static int check_targets(const struct optune_plugin *plugin, optune_err *err)
     return OPTUNE_OK;
 }
 
+static bool same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* A later strategy goes before an earlier one for what both are of, which inside one plugin is a
+ * slip: half of what is written would do nothing. */
+static int check_strategies(const struct optune_plugin *plugin, optune_err *err)
+{
+    for (const optune_strategy *const *a = plugin->strategies; a && *a; a++)
+        for (const optune_strategy *const *b = plugin->strategies; b < a; b++) {
+            const bool both = same((*a)->op, (*b)->op) && same((*a)->family, (*b)->family) &&
+                              ((*a)->op || (*a)->family || (*a)->pattern == (*b)->pattern);
+            const char *key, *other;
+            for (int i = 0; both && (key = ot_strategy_key(*a, i)); i++)
+                for (int k = 0; (other = ot_strategy_key(*b, k)); k++)
+                    if (strcmp(key, other) == 0)
+                        return optune_fail(err, OPTUNE_ECONFLICT,
+                                           "two strategies of %s%s for '%s'",
+                                           (*a)->op       ? ""
+                                           : (*a)->family ? "family "
+                                                          : "a pattern",
+                                           (*a)->op       ? (*a)->op
+                                           : (*a)->family ? (*a)->family
+                                                          : "",
+                                           key);
+        }
+    return OPTUNE_OK;
+}
+
 int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                    optune_err *err)
 {
@@ -75,7 +105,11 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
     if (status >= 0)
         status = check_ops(plugin, &inner);
     if (status >= 0)
+        status = check_strategies(plugin, &inner);
+    ot_registry_of_plugin(plugin->name ? plugin->name : "without a name");
+    if (status >= 0)
         status = add_rows(plugin, &inner);
+    ot_registry_of_plugin(NULL);
     for (const optune_target_row *const *row = plugin->targets; status >= 0 && row && *row;
          row++) {
         status = add_target(*row, &inner);

@@ -23,6 +23,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 typedef struct named_strategy {
     const char *name;
     const optune_strategy *strategy;
+    const char *plugin; /* whose it is; NULL: in tree, or the program's own */
 } named_strategy;
 static ot_rows by_key = {.kind = "strategy", .name = offsetof(named_strategy, name)};
 /* The generic implementations by their operators. */
@@ -41,14 +42,29 @@ typedef struct impl_facts {
 } impl_facts;
 static ot_rows facts = {.kind = "implementation", .name = offsetof(impl_facts, name)};
 
+static const char *adding; /* whose rows are added; NULL: nobody's */
+
 static void push_strategy(const optune_strategy *strategy)
 {
     named_strategy *named = ot_alloc(sizeof *named);
     ot_text name = {0};
     ot_text_printf(&name, "%s %s", strategy->op, strategy->key);
-    *named = (named_strategy){name.s, strategy};
+    *named = (named_strategy){name.s, strategy, adding};
     ot_rows_push(&strategies, strategy);
     ot_rows_push(&by_key, named);
+}
+
+static const named_strategy *named_of(const char *op, const char *key)
+{
+    char name[2 * OPTUNE_NAME_SIZE];
+    snprintf(name, sizeof name, "%s %s", op, key);
+    return ot_rows_find(&by_key, name);
+}
+
+static const optune_strategy *strategy_of(const char *op, const char *key)
+{
+    const named_strategy *named = named_of(op, key);
+    return named ? named->strategy : NULL;
 }
 
 static void push_impl(const optune_impl *impl)
@@ -64,7 +80,7 @@ static void push_impl(const optune_impl *impl)
 
 static int in_tree_impls;
 
-/* Rows of patterns, which stand for one row of every op that declares the pattern. */
+/* Rows of patterns and of families, which stand for one row of every op that is of it. */
 static const optune_impl *pattern_impl[OT_MAX_PATTERN_ROWS];
 static const optune_strategy *pattern_strategy[OT_MAX_PATTERN_ROWS];
 static int n_pattern_impls, n_pattern_strategies;
@@ -81,15 +97,26 @@ static void keep_pattern_strategy(const optune_strategy *row)
     pattern_strategy[n_pattern_strategies++] = row;
 }
 
-/* All that the patterns give to an op. */
+/* One for each of a row's keys, unless what there is goes before it. */
+static void push_keys(const optune_strategy *row, const optune_op *op)
+{
+    const char *key;
+    for (int k = 0; (key = ot_strategy_key(row, k)); k++) {
+        const optune_strategy *known = strategy_of(op->name, key);
+        if (!known || ot_strategy_rank(known) <= ot_strategy_rank(row))
+            push_strategy(row->op && !row->keys ? row : ot_pattern_strategy(row, op, key));
+    }
+}
+
+/* All that patterns and families give to an op. */
 static void expand_op(const optune_op *op)
 {
     for (int i = 0; i < n_pattern_impls; i++)
-        if (ot_pattern_serves(pattern_impl[i]->pattern, op))
+        if (ot_impl_serves(pattern_impl[i], op))
             push_impl(ot_pattern_impl(pattern_impl[i], op));
     for (int i = 0; i < n_pattern_strategies; i++)
-        if (ot_pattern_serves(pattern_strategy[i]->pattern, op))
-            push_strategy(ot_pattern_strategy(pattern_strategy[i], op));
+        if (ot_strategy_serves(pattern_strategy[i], op))
+            push_keys(pattern_strategy[i], op);
 }
 
 /* All rows in tree of one kind, from files of one and from lists: those of patterns are kept. */
@@ -124,7 +151,7 @@ static void load_strategies(ot_rows *own)
 }
 
 /* Where a file lies decides nothing: implementations are ordered by name. Of strategies, what
- * patterns give comes first: a later one, the op's own, wins. */
+ * patterns and families give comes first: a later one, the op's own, wins. */
 static void load(void)
 {
     for (const optune_search *const *row = ot_search_table; *row; row++)
@@ -136,8 +163,10 @@ static void load(void)
     const optune_op *const *op = ot_ops(&n);
     for (int i = 0; i < n; i++)
         expand_op(op[i]);
-    for (int i = 0; i < own.n; i++)
-        push_strategy(own.row[i]);
+    for (int i = 0; i < own.n; i++) {
+        const optune_strategy *row = own.row[i];
+        push_keys(row, ot_op_find(row->op));
+    }
     free(own.row);
     ot_rows_sort(&impls);
     in_tree_impls = impls.n;
@@ -164,14 +193,6 @@ const optune_search *ot_search_find(const char *name)
 {
     pthread_once(&once, load);
     return ot_rows_find(&searches, name);
-}
-
-static const optune_strategy *strategy_of(const char *op, const char *key)
-{
-    char name[2 * OPTUNE_NAME_SIZE];
-    snprintf(name, sizeof name, "%s %s", op, key);
-    const named_strategy *named = ot_rows_find(&by_key, name);
-    return named ? named->strategy : NULL;
 }
 
 const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target *target)
@@ -208,7 +229,35 @@ int ot_op_add(const optune_op *op, optune_err *err)
     return status;
 }
 
-/* An implementation of a pattern: one for every op there is, and for those to come. */
+/* Families are what operators say: a word that none says is a slip. */
+static int check_family(const char *of, const char *family, optune_err *err)
+{
+    int n, n_known = 0;
+    const optune_op *const *op = ot_ops(&n);
+    const char **known = ot_alloc((size_t)(n + 1) * sizeof *known);
+    bool found = false;
+    for (int i = 0; i < n; i++)
+        if (op[i]->family) {
+            found = found || strcmp(op[i]->family, family) == 0;
+            known[n_known++] = op[i]->family;
+        }
+    const char *nearest = found ? NULL : ot_nearest(family, known, n_known);
+    free(known);
+    return found ? OPTUNE_OK
+                 : optune_fail(err, OPTUNE_ENOENT, "%s: no operator is of family '%s'%s%s%s",
+                               of, family, nearest ? "; did you mean '" : "",
+                               nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static bool same_row(const optune_impl *a, const optune_impl *b)
+{
+    const bool same = a->family && b->family
+                          ? strcmp(a->family, b->family) == 0
+                          : a->family == b->family && a->pattern == b->pattern;
+    return same && strcmp(a->name, b->name) == 0;
+}
+
+/* An implementation of a pattern or a family: one for every op there is, and for those to come. */
 static int add_pattern_impl(const optune_impl *impl, optune_err *err)
 {
     if (!impl->plan)
@@ -216,15 +265,21 @@ static int add_pattern_impl(const optune_impl *impl, optune_err *err)
     if (n_pattern_impls == OT_MAX_PATTERN_ROWS)
         return optune_fail(err, OPTUNE_ELIMIT, "too many implementations of patterns, at '%s'",
                            impl->name);
+    if (impl->family) {
+        char of[2 * OPTUNE_NAME_SIZE];
+        snprintf(of, sizeof of, "implementation '%s'", impl->name);
+        const int status = check_family(of, impl->family, err);
+        if (status < 0)
+            return status;
+    }
     for (int i = 0; i < n_pattern_impls; i++)
-        if (strcmp(pattern_impl[i]->name, impl->name) == 0 &&
-            pattern_impl[i]->pattern == impl->pattern)
+        if (same_row(pattern_impl[i], impl))
             return ot_row_taken(err, "implementation", impl->name);
     int n;
     const optune_op *const *op = ot_ops(&n);
     for (int i = 0; i < n; i++) {
         const optune_impl *made =
-            ot_pattern_serves(impl->pattern, op[i]) ? ot_pattern_impl(impl, op[i]) : NULL;
+            ot_impl_serves(impl, op[i]) ? ot_pattern_impl(impl, op[i]) : NULL;
         if (made && ot_impl_find(made->name))
             return ot_row_taken(err, "implementation", made->name);
         if (made)
@@ -262,58 +317,115 @@ static int check_when(const optune_strategy_row *row, optune_err *err)
     return status;
 }
 
-static int check_row(const optune_strategy *strategy, const optune_strategy_row *row,
-                     optune_err *err)
+/* "strategy of family 'scan' for 'cpu'", by its first key. */
+typedef struct row_text {
+    char text[4 * OPTUNE_NAME_SIZE];
+} row_text;
+
+static row_text row_name(const optune_strategy *strategy)
 {
-    const optune_impl *impl = ot_impl_find(row->impl);
-    if (!impl || strcmp(impl->op, strategy->op) != 0)
-        return optune_fail(
-            err, OPTUNE_ENOENT,
-            "strategy of '%s' for '%s' names '%s', which is no implementation of it",
-            strategy->op, strategy->key, row->impl);
-    return check_when(row, err);
+    const char *key = ot_strategy_key(strategy, 0);
+    row_text t;
+    snprintf(t.text, sizeof t.text, "strategy of %s%s%s for '%s'",
+             strategy->op       ? "'"
+             : strategy->family ? "family '"
+                                : "a pattern",
+             strategy->op       ? strategy->op
+             : strategy->family ? strategy->family
+                                : "",
+             strategy->op || strategy->family ? "'" : "", key ? key : "");
+    return t;
 }
 
-static int check_names(const optune_strategy *strategy, optune_err *err)
+static int check_keys(const optune_strategy *strategy, optune_err *err)
 {
-    return ot_strategy_names(strategy, (const optune_strategy *const *)strategies.row,
-                             strategies.n, err);
+    const char *key;
+    int n = 0;
+    if (strategy->key && strategy->keys)
+        return optune_fail(err, OPTUNE_EUSAGE, "%s has `key` and `keys`",
+                           row_name(strategy).text);
+    if (strategy->op && strategy->family)
+        return optune_fail(err, OPTUNE_EUSAGE, "%s has `op` and `family`",
+                           row_name(strategy).text);
+    for (; (key = ot_strategy_key(strategy, n)); n++) {
+        const int status = ot_row_check_name("strategy key", key, err);
+        if (status < 0)
+            return status;
+        for (int i = 0; i < n; i++)
+            if (strcmp(ot_strategy_key(strategy, i), key) == 0)
+                return optune_fail(err, OPTUNE_ECONFLICT, "%s says key '%s' twice",
+                                   row_name(strategy).text, key);
+    }
+    return n ? OPTUNE_OK : ot_row_check_name("strategy key", NULL, err);
 }
 
-/* A strategy of a pattern: for ops that have only a pattern's for this key. */
+/* That each row is an implementation of this op, and that its conditions can be read. */
+static int check_rows(const optune_strategy *strategy, const optune_op *op, optune_err *err)
+{
+    for (const optune_strategy_row *row = strategy->rows; row->impl; row++) {
+        char *made = strategy->op ? NULL : ot_pattern_name(op->name, row->impl);
+        const optune_impl *impl = ot_impl_find(made ? made : row->impl);
+        const bool fits = impl && strcmp(impl->op, op->name) == 0;
+        const int status =
+            fits           ? check_when(row, err)
+            : strategy->op ? optune_fail(err, OPTUNE_ENOENT,
+                                         "%s names '%s', which is no implementation of it",
+                                         row_name(strategy).text, row->impl)
+            : strategy->family
+                ? optune_fail(err, OPTUNE_ENOENT,
+                              "%s names '%s', but there is no implementation '%s'",
+                              row_name(strategy).text, row->impl, made)
+                : optune_fail(err, OPTUNE_ENOENT,
+                              "%s names '%s', which is no implementation of that pattern",
+                              row_name(strategy).text, row->impl);
+        free(made);
+        if (status < 0)
+            return status;
+    }
+    return OPTUNE_OK;
+}
+
+/* That its conditions name dims of this op. */
+static int check_names(const optune_strategy *strategy, const optune_op *op, optune_err *err)
+{
+    optune_strategy one = *strategy;
+    one.op = op->name;
+    one.key = ot_strategy_key(strategy, 0);
+    return ot_strategy_names(&one, (const optune_strategy *const *)strategies.row, strategies.n,
+                             err);
+}
+
+static int check_strategy(const optune_strategy *strategy, const optune_op *op, optune_err *err)
+{
+    const int status = check_rows(strategy, op, err);
+    return status < 0 ? status : check_names(strategy, op, err);
+}
+
+/* A strategy of a pattern or a family: for ops that have none that goes before it for a key. All
+ * are asked before the first is added. */
 static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err)
 {
     if (n_pattern_strategies == OT_MAX_PATTERN_ROWS)
-        return optune_fail(err, OPTUNE_ELIMIT, "too many strategies of patterns, at '%s'",
-                           strategy->key);
-    for (const optune_strategy_row *row = strategy->rows; row && row->impl; row++) {
-        bool known = false;
-        for (int i = 0; i < n_pattern_impls; i++)
-            known = known || (pattern_impl[i]->pattern == strategy->pattern &&
-                              strcmp(pattern_impl[i]->name, row->impl) == 0);
-        if (!known)
-            return optune_fail(err, OPTUNE_ENOENT,
-                               "strategy of a pattern for '%s' names '%s', which is no "
-                               "implementation of that pattern",
-                               strategy->key, row->impl);
-        const int status = check_when(row, err);
-        if (status < 0)
-            return status;
-    }
-    int n;
+        return optune_fail(err, OPTUNE_ELIMIT, "%s: there are too many of patterns",
+                           row_name(strategy).text);
+    int n, status = OPTUNE_OK;
     const optune_op *const *op = ot_ops(&n);
-    for (int i = 0; i < n; i++) {
-        if (!ot_pattern_serves(strategy->pattern, op[i]))
-            continue;
-        const optune_strategy *own = strategy_of(op[i]->name, strategy->key);
-        if (own && !ot_pattern_made(own))
-            continue;
-        const optune_strategy *made = ot_pattern_strategy(strategy, op[i]);
-        const int status = check_names(made, err);
-        if (status < 0)
-            return status;
-        push_strategy(made);
-    }
+    if (strategy->family)
+        status = check_family(row_name(strategy).text, strategy->family, err);
+    int served = 0;
+    for (int i = 0; i < n && status >= 0; i++)
+        if (ot_strategy_serves(strategy, op[i])) {
+            status = check_strategy(strategy, op[i], err);
+            served++;
+        }
+    if (status >= 0 && served == 0)
+        status = optune_fail(err, OPTUNE_ENOENT, "%s: no operator declares the pattern",
+                             row_name(strategy).text);
+    if (status < 0)
+        return status;
+    for (int i = 0; i < n; i++)
+        if (ot_strategy_serves(strategy, op[i]))
+            push_keys(strategy, op[i]);
     keep_pattern_strategy(strategy);
     return OPTUNE_OK;
 }
@@ -321,28 +433,48 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
 int ot_strategy_add(const optune_strategy *strategy, optune_err *err)
 {
     pthread_once(&once, load);
-    int status = ot_row_check_name("strategy key", strategy->key, err);
+    const optune_op *op = NULL;
+    int n = 0, status = check_keys(strategy, err);
+    if (status >= 0 && strategy->op)
+        status = ot_op_get(strategy->op, &op, err);
     if (status < 0)
         return status;
-    if (!strategy->op)
-        return add_pattern_strategy(strategy, err);
-    const optune_op *op;
-    status = ot_op_get(strategy->op, &op, err);
-    if (status < 0)
-        return status;
-    int n = 0;
-    for (; strategy->rows && strategy->rows[n].impl; n++)
-        if ((status = check_row(strategy, &strategy->rows[n], err)) < 0)
-            return status;
+    while (strategy->rows && strategy->rows[n].impl)
+        n++;
     if (n == 0 || n > OT_MAX_CANDIDATES)
-        return optune_fail(err, n ? OPTUNE_ELIMIT : OPTUNE_EUSAGE,
-                           "strategy of '%s' for '%s' has %s rows", strategy->op, strategy->key,
-                           n ? "too many" : "no");
-    status = check_names(strategy, err);
-    if (status < 0)
-        return status;
-    push_strategy(strategy);
-    return OPTUNE_OK;
+        return optune_fail(err, n ? OPTUNE_ELIMIT : OPTUNE_EUSAGE, "%s has %s rows",
+                           row_name(strategy).text, n ? "too many" : "no");
+    if (!op)
+        return add_pattern_strategy(strategy, err);
+    status = check_strategy(strategy, op, err);
+    if (status >= 0)
+        push_keys(strategy, op);
+    return status;
+}
+
+void ot_registry_of_plugin(const char *name)
+{
+    adding = name;
+}
+
+void ot_strategy_origin(const optune_strategy *strategy, ot_text *to)
+{
+    static const char *const pattern[] = {"elementwise", "broadcast", "injective", "reduction"};
+    const optune_strategy *row = ot_strategy_row(strategy);
+    const named_strategy *named = named_of(strategy->op, strategy->key);
+    ot_text_printf(to, "%s%s for '%s', ",
+                   row->op       ? ""
+                   : row->family ? "family "
+                                 : "pattern ",
+                   row->op                                      ? row->op
+                   : row->family                                ? row->family
+                   : (unsigned)row->pattern < OT_COUNT(pattern) ? pattern[row->pattern]
+                                                                : "?",
+                   strategy->key);
+    if (named && named->strategy == strategy && named->plugin)
+        ot_text_printf(to, "plugin '%s'", named->plugin);
+    else
+        ot_text_add(to, "in tree");
 }
 
 int ot_search_add(const optune_search *search, optune_err *err)

@@ -188,6 +188,17 @@ static const optune_strategy_row conv2d_rows[] = {
 static const optune_strategy conv2d_strategy = {
     .op = "conv2d", .key = "narrow", .rows = conv2d_rows, .dim = conv2d_dim};
 
+/* ---- and that of all scans --------------------------------------------------------------- */
+
+/* loop.cpu is cumsum_loop.cpu, cumprod_loop.cpu and so on, whatever there is of the family. */
+static const optune_strategy_row scan_rows[] = {{.impl = "loop.cpu"}, {.impl = NULL}};
+
+static const optune_strategy scan_strategy = {
+    .family = "scan",
+    .keys = (const char *const[]){"narrow", "slim", NULL},
+    .rows = scan_rows,
+};
+
 /* ---- an operator ------------------------------------------------------------------------- */
 
 /* One expression, for references, for the elementwise templates of every target, and for
@@ -217,6 +228,6 @@ OPTUNE_PLUGIN = {
     .name = "narrow",
     .ops = (const optune_op *const[]){&hard_swish, NULL},
     .impls = (const optune_impl *const[]){&rows_impl, NULL},
-    .strategies = (const optune_strategy *const[]){&conv2d_strategy, NULL},
+    .strategies = (const optune_strategy *const[]){&conv2d_strategy, &scan_strategy, NULL},
     .targets = (const optune_target_row *const[]){&narrow, NULL},
 };

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 6
+#define OPTUNE_ABI 7
 
 /* ---- op: what an operator means ---------------------------------------------------------- */
 
@@ -195,6 +195,9 @@ typedef struct optune_op {
     bool (*range)(const optune_call *call, int input, double *low, double *high);
     /* What else says whether a run is right, for people: "its exit status". NULL: nothing. */
     const char *judge;
+    /* Operators that are computed by the same schedules, one word: rows of implementations and of
+     * strategies that name it serve all of them. NULL: none. */
+    const char *family;
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,
@@ -355,6 +358,12 @@ typedef struct optune_strategy {
      * own for the key. OPTUNE_BROADCAST serves elementwise ops too. Rows name implementations of
      * the pattern. */
     optune_pattern pattern;
+    /* Instead of `key`: one strategy for several, which ends at NULL. */
+    const char *const *keys;
+    /* With `op` NULL: of every op of this family that has no strategy of its own for the key; it
+     * goes before a pattern's. A row `loop.cpu` names <op>_loop.cpu of each of them, `.cpu`
+     * <op>.cpu. */
+    const char *family;
 } optune_strategy;
 
 #define OPTUNE_STRATEGY(folder, id)                                                            \
@@ -412,6 +421,9 @@ typedef struct optune_impl {
     /* The op's last resort on every target, right before fast: no strategy names it, each has it
      * behind its rows, for calls that no row computes. */
     bool generic;
+    /* With `op` NULL: every op of this family gets this implementation, named as a strategy's rows
+     * of it are. NULL: `pattern` says which. */
+    const char *family;
 } optune_impl;
 
 /* `folder` is the file's below kernels/, with _ for /, `id` its <name>:

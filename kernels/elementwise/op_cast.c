@@ -5,7 +5,7 @@
  * wraps. To bool: whether it is not 0 (NaN is not).
  */
 #include "kernels/elementwise/unary.h"
-#include "optune/define.h"
+#include "kernels/host/host.h"
 
 OPTUNE_SCALAR(expression, 0, x0);
 
@@ -41,12 +41,8 @@ static const char *const samples[] = {
 static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 {
     (void)err;
-    const int dy = optune_grad_adjoint(grad, 0);
-    const optune_dtype dtype = call->input[0].type.dtype;
     optune_grad_add(grad, 0,
-                    optune_grad_call(grad, "cast", 1, &dy, "dtype=%s%d",
-                                     dtype.code == OPTUNE_DTYPE_BFLOAT ? "bf" : "f",
-                                     dtype.bits));
+                    host_cast(grad, optune_grad_adjoint(grad, 0), call->input[0].type.dtype));
     return OPTUNE_OK;
 }
 

@@ -43,6 +43,14 @@ int host_flat_gradient(optune_grad *grad, const optune_call *call, optune_err *e
     return OPTUNE_OK;
 }
 
+int host_cast(optune_grad *grad, int value, optune_dtype dtype)
+{
+    if (optune_dtype_equal(optune_grad_type(grad, value)->dtype, dtype))
+        return value;
+    return optune_grad_call(grad, "cast", 1, &value, "dtype=%s%d",
+                            dtype.code == OPTUNE_DTYPE_BFLOAT ? "bf" : "f", dtype.bits);
+}
+
 int host_axis_settle(optune_call *call, const optune_tensor *data, optune_err *err)
 {
     char text[HOST_TYPE_TEXT];

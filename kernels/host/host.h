@@ -31,6 +31,9 @@ static inline optune_attr *host_attr(optune_call *call, const char *name)
 /* The gradient of what is flat wherever it has a slope, or does not change with its inputs. */
 int host_flat_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
 
+/* A value of a gradient in another floating dtype; itself where it has that. */
+int host_cast(optune_grad *grad, int value, optune_dtype dtype);
+
 /* The attribute `axis` of a tensor `data` of known rank, as -1 for the last dim and counted
  * from the front otherwise, so that two ways of writing one question are one text. */
 int host_axis_settle(optune_call *call, const optune_tensor *data, optune_err *err);

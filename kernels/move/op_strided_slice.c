@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "kernels/host/host.h"
 #include "kernels/move/injective.h"
 
 static const optune_op_attr attrs[] = {
@@ -152,6 +153,55 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* One dim of a gradient back to `extent` elements: each to its place, zeros elsewhere. Tensors are
+ * [outer][n][inner] here. */
+static int spread(optune_grad *grad, int value, host_axis at, const range *r, int64_t extent)
+{
+    const int64_t step = r->step < 0 ? -r->step : r->step;
+    const int64_t first = r->step < 0 ? r->begin + (r->n - 1) * r->step : r->begin;
+    const optune_tensor lines = {
+        .rank = 3,
+        .dim = {optune_dim_of(at.outer), optune_dim_of(at.n), optune_dim_of(at.inner)}};
+    value = optune_grad_reshape(grad, value, &lines);
+    if (r->step < 0)
+        value = optune_grad_call(grad, "reverse", 1, &value, "axis=1");
+    if (step > 1) { /* behind each element as many zeros as are stepped over */
+        const optune_tensor rows = {
+            .rank = 2, .dim = {optune_dim_of(at.outer * at.n), optune_dim_of(at.inner)}};
+        const optune_tensor wide = {.rank = 3,
+                                    .dim = {optune_dim_of(at.outer), optune_dim_of(at.n * step),
+                                            optune_dim_of(at.inner)}};
+        value = optune_grad_reshape(grad, value, &rows);
+        value = optune_grad_call(grad, "pad", 1, &value, "before=[0,0], after=[0,%" PRId64 "]",
+                                 (step - 1) * at.inner);
+        value = optune_grad_reshape(grad, value, &wide);
+    }
+    return optune_grad_call(grad, "pad", 1, &value,
+                            "before=[0,%" PRId64 ",0], after=[0,%" PRId64 ",0]", first,
+                            extent - first - r->n * step);
+}
+
+/* d data = dy where the slice was taken from, 0 elsewhere; whole when the slice is empty */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    const optune_tensor *in = &call->input[0].type;
+    if (!optune_tensor_known(in))
+        return optune_fail(err, OPTUNE_ETYPE, "this gradient needs constant dims");
+    if (optune_tensor_elements(&call->output[0]) == 0)
+        return OPTUNE_OK;
+    int value = optune_grad_adjoint(grad, 0);
+    optune_tensor shape = call->output[0];
+    for (int d = 0; d < in->rank; d++) {
+        const int64_t extent = in->dim[d].min;
+        const range r = range_of(call, d, extent);
+        if (r.begin != 0 || r.n != extent || r.step != 1)
+            value = spread(grad, value, host_around(&shape, d), &r, extent);
+        shape.dim[d] = in->dim[d];
+    }
+    optune_grad_add(grad, 0, optune_grad_reshape(grad, value, in));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(strided_slice) = {
     .name = "strided_slice",
     .summary = "a part of each dim, every so many elements",
@@ -159,6 +209,7 @@ OPTUNE_OP(strided_slice) = {
     .inputs = injective_inputs,
     .attrs = attrs,
     .types = types,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_INJECTIVE_OP(pieces),
 };

@@ -49,6 +49,19 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = dy, each element from where it was put: its place is the argsort of the argsort. What is
+ * equal is told apart as argsort does, by its index. */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int x = optune_grad_input(grad, 0), axis = (int)optune_call_int(call, "axis");
+    const int order = optune_grad_same(grad, "argsort", 1, &x, NULL);
+    const int place = optune_grad_call(grad, "argsort", 1, &order, "axis=%d", axis);
+    const int inputs[] = {optune_grad_adjoint(grad, 0), place};
+    optune_grad_add(grad, 0, optune_grad_call(grad, "gather", 2, inputs, "axis=%d", axis));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(sort) = {
     .name = "sort",
     .summary = "elements along an axis in order",
@@ -56,6 +69,7 @@ OPTUNE_OP(sort) = {
     .n_outputs = 1,
     .types = order_types,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
     ORDER_OP,
 };

@@ -103,6 +103,22 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = zeros, to which each value's dy is added at its index; indices receive nothing. */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    const int x = optune_grad_input(grad, 0);
+    const bool both = outputs(call) == 2;
+    const int indices = both ? optune_grad_output(grad, 1)
+                             : optune_grad_same(grad, "topk", 1, &x, "ret_type=indices");
+    const int inputs[] = {optune_grad_unary(grad, "zeros_like", x), indices,
+                          optune_grad_adjoint(grad, 0)};
+    optune_grad_add(grad, 0,
+                    optune_grad_call(grad, "scatter_add", 3, inputs, "axis=%d",
+                                     (int)optune_call_int(call, "axis")));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(topk) = {
     .name = "topk",
     .summary = "the k best along an axis, their values and their indices",
@@ -111,6 +127,7 @@ OPTUNE_OP(topk) = {
     .output_names = output_names,
     .types = types,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
     .outputs = outputs,
     ORDER_OP,

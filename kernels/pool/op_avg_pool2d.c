@@ -107,6 +107,7 @@ OPTUNE_OP(avg_pool2d) = {
     .summary = "the mean of each window",
     .inputs = inputs,
     .attrs = attrs,
+    .family = "pool",
     .support_level = 2,
     .presets = presets,
     .gradient = gradient,

@@ -104,6 +104,7 @@ OPTUNE_OP(max_pool2d) = {
     .summary = "the largest element of each window",
     .inputs = inputs,
     .attrs = attrs,
+    .family = "pool",
     .support_level = 2,
     .presets = presets,
     .gradient = gradient,

@@ -49,6 +49,19 @@ static inline int reduce_spread(optune_grad *grad, const optune_call *call, int 
                               optune_grad_input(grad, 0));
 }
 
+/* The reduced dims behind the kept ones, and both as the two dims of a matrix: for rules that walk
+ * along what is reduced. Of constant dims. */
+typedef struct reduce_turn {
+    int order[OPTUNE_MAX_RANK], back[OPTUNE_MAX_RANK];
+    optune_tensor turned, lines;
+} reduce_turn;
+
+reduce_turn reduce_turn_of(const optune_call *call);
+
+/* A value of the input's shape as that matrix, and back. */
+int reduce_turned(optune_grad *grad, const reduce_turn *turn, int value);
+int reduce_turned_back(optune_grad *grad, const reduce_turn *turn, int value);
+
 /* For max and min: what equals the output receives dy, divided among equals. */
 void reduce_give_to_chosen(optune_grad *grad, const optune_call *call);
 

@@ -75,6 +75,29 @@ static int mean_gradient(optune_grad *grad, const optune_call *call, optune_err 
     return OPTUNE_OK;
 }
 
+/* d data = dy times the product of all others: of those before and of those behind, with no
+ * division, so that zeros among them are as good as any */
+static int prod_gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    const optune_tensor *in = &call->input[0].type;
+    if (!optune_tensor_known(in))
+        return optune_fail(err, OPTUNE_ETYPE, "this gradient needs constant dims");
+    const reduce_turn turn = reduce_turn_of(call);
+    const optune_tensor kept = {.rank = 2, .dim = {turn.lines.dim[0], optune_dim_of(1)}};
+    const int x = reduce_turned(grad, &turn, optune_grad_input(grad, 0));
+    const int dy = optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &kept);
+    const char *const products = "axis=1, exclusive=true";
+    const int before = optune_grad_call(grad, "cumprod", 1, &x, "%s", products);
+    const int back = optune_grad_call(grad, "reverse", 1, &x, "axis=1");
+    const int those = optune_grad_call(grad, "cumprod", 1, &back, "%s", products);
+    const int behind = optune_grad_call(grad, "reverse", 1, &those, "axis=1");
+    const int others = optune_grad_binary(grad, "multiply", before, behind);
+    optune_grad_add(
+        grad, 0,
+        reduce_turned_back(grad, &turn, optune_grad_binary(grad, "multiply", others, dy)));
+    return OPTUNE_OK;
+}
+
 /* ---- rows -------------------------------------------------------------------------------- */
 
 #define FLOAT_SAMPLES(op, ...) /* and others */                                                \
@@ -143,7 +166,7 @@ OPTUNE_OPS(folds) = {
      .samples = SAMPLES("min"), OPTUNE_REDUCTION_OP(of_min)},
     {FOLD(sum, "sum over axes"), .gradient = sum_gradient, .samples = SAMPLES("sum"),
      .presets = PRESETS("sum"), OPTUNE_REDUCTION_OP(of_sum)},
-    {FOLD(prod, "product over axes"), .range = prod_range,
+    {FOLD(prod, "product over axes"), .range = prod_range, .gradient = prod_gradient,
      .samples = FLOAT_SAMPLES("prod", "prod(i64[13,1], axis=[0])"),
      OPTUNE_REDUCTION_OP(of_prod)},
     {FOLD(mean, "mean over axes"), .gradient = mean_gradient, .samples = FLOAT_SAMPLES("mean"),

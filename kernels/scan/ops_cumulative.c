@@ -76,7 +76,51 @@ static int sum_gradient(optune_grad *grad, const optune_call *call, optune_err *
     const int sums = optune_grad_call(grad, "cumsum", 1, &turned, "axis=%d, exclusive=%s", axis,
                                       optune_call_int(call, "exclusive") ? "true" : "false");
     const int back = optune_grad_call(grad, "reverse", 1, &sums, "axis=%d", axis);
-    optune_grad_add(grad, 0, optune_grad_reshape(grad, back, &call->input[0].type));
+    const optune_tensor *in = &call->input[0].type;
+    optune_grad_add(grad, 0, host_cast(grad, optune_grad_reshape(grad, back, in), in->dtype));
+    return OPTUNE_OK;
+}
+
+/* What lies `by` further along the axis of [outer][n][inner]; 0 behind the end. */
+static int shifted(optune_grad *grad, int value, int64_t by)
+{
+    return optune_grad_call(grad, "pad", 1, &value,
+                            "before=[0,%" PRId64 ",0], after=[0,%" PRId64 ",0]", -by, by);
+}
+
+/*
+ * d data[i] = the product of what is before i, times s[i], where s[i] = dy[i] + data[i+1] s[i+1]
+ * sums what reaches every product behind it; exclusive products begin with dy[i+1] instead. With
+ * no division, so that zeros are as good as any. Pairs (factor, sum) of 2, 4, 8 ... elements are
+ * joined in as many rounds as n has digits.
+ */
+static int product_gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    const optune_tensor *in = &call->input[0].type;
+    if (!scan_known(call))
+        return optune_fail(err, OPTUNE_ETYPE, "this gradient needs constant dims");
+    if (optune_tensor_elements(in) == 0)
+        return OPTUNE_OK;
+    const host_axis at = scan_shape_of(call).at;
+    const optune_tensor lines = {
+        .rank = 3,
+        .dim = {optune_dim_of(at.outer), optune_dim_of(at.n), optune_dim_of(at.inner)}};
+    const bool exclusive = optune_call_int(call, "exclusive");
+    int sum = optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &lines);
+    int x = host_cast(grad, optune_grad_input(grad, 0), call->output[0].dtype);
+    x = optune_grad_reshape(grad, x, &lines);
+    const int before = optune_grad_call(grad, "cumprod", 1, &x, "axis=1, exclusive=true");
+    int factor = shifted(grad, x, 1);
+    sum = exclusive ? shifted(grad, sum, 1) : sum;
+    for (int64_t by = 1; by < at.n; by *= 2) {
+        const int reaches =
+            optune_grad_binary(grad, "multiply", factor, shifted(grad, sum, by));
+        sum = optune_grad_binary(grad, "add", sum, reaches);
+        if (2 * by < at.n)
+            factor = optune_grad_binary(grad, "multiply", factor, shifted(grad, factor, by));
+    }
+    const int dx = optune_grad_binary(grad, "multiply", before, sum);
+    optune_grad_add(grad, 0, host_cast(grad, optune_grad_reshape(grad, dx, in), in->dtype));
     return OPTUNE_OK;
 }
 
@@ -120,8 +164,8 @@ static const char *const product_samples[] = {
 #define SCAN_OP(id, text, what, meaning)                                                       \
     .name = id, .summary = text ", or over all elements", .inputs = SCAN_INPUTS,               \
     .attrs = SCAN_ATTRS("the " what), .n_outputs = 1, .pattern = OPTUNE_OPAQUE,                \
-    .support_level = 10, .types = scan_types, .flops = scan_flops, .terms = scan_terms,        \
-    .reference = meaning
+    .family = "scan", .support_level = 10, .types = scan_types, .flops = scan_flops,           \
+    .terms = scan_terms, .reference = meaning
 
 OPTUNE_OPS(cumulative) = {
     {
@@ -133,6 +177,7 @@ OPTUNE_OPS(cumulative) = {
     {
         SCAN_OP("cumprod", "running products along an axis", "product", scan_products),
         .presets = product_presets,
+        .gradient = product_gradient,
         .samples = product_samples,
     },
     {0},

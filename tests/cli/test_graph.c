@@ -112,8 +112,10 @@ static void wrong_graphs_show_their_place(void **state)
     file = write_graph("x = var f32[4,64]\ny = desne(x)\noutput y\n");
     refused(3, "did you mean 'dense'?", "graph", file);
     refused(3, "cannot open", "graph", command_path("nothing.graph"));
-    file = write_graph("x = var f32[8]\noutput sort(x)\n");
-    refused(1, "operator 'sort' has no gradient rule", "graph", file, "--grad");
+    file = write_graph("x = var f32[1,1,4,4,8]\n"
+                       "output conv2d(x, var f32[8,8,1,1], data_layout=NCHW8c)\n");
+    refused(1, "the gradient of 'conv2d': it is known for NCHW and one dtype only", "graph",
+            file, "--grad");
 }
 
 static void wrong_words_are_refused(void **state)

@@ -72,6 +72,25 @@ static void its_strategy_is_used_there_and_nowhere_else(void **state)
     release(&o);
 }
 
+static void a_row_serves_a_family(void **state)
+{
+    (void)state;
+    static const char *const scans[] = {"cumsum(f32[64,512], axis=1)", "cumprod(f32[7])"};
+    for (int i = 0; i < OT_COUNT(scans); i++) {
+        outcome o = optune("select", scans[i], "--target", "narrow", "--explain", PLUGIN);
+        assert_int_equal(o.code, 0);
+        check_contains(ot_text_str(&o.out),
+                       "strategy of family scan for 'narrow', plugin 'narrow'");
+        assert_null(strstr(ot_text_str(&o.out), "_row.cpu"));
+        release(&o);
+        o = optune("select", scans[i], "--explain", PLUGIN);
+        assert_int_equal(o.code, 0);
+        check_contains(ot_text_str(&o.out), "strategy of family scan for 'cpu', in tree");
+        check_contains(ot_text_str(&o.out), "_row.cpu");
+        release(&o);
+    }
+}
+
 static void it_is_tuned_and_its_records_are_its_own(void **state)
 {
     (void)state;
@@ -135,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_target_is_one_more),
         cmocka_unit_test(its_strategy_is_used_there_and_nowhere_else),
+        cmocka_unit_test(a_row_serves_a_family),
         cmocka_unit_test(it_is_tuned_and_its_records_are_its_own),
         cmocka_unit_test(its_operator_has_the_templates_of_its_pattern),
         cmocka_unit_test(its_operator_fuses_behind_a_convolution),

@@ -293,9 +293,161 @@ static void test_rows_of_others(void **state)
     assert_null(ot_impl_find("mean_theirs"));
 }
 
+/* What a call of the operator is computed by first, on a target with this key. */
+static const char *first_of(const char *op, const char *key)
+{
+    optune_target target = {.kind = "t", .n_keys = 1};
+    ot_copy(target.key[0], sizeof target.key[0], key);
+    const optune_strategy *found = ot_strategy_find(ot_op_find(op), &target);
+    return found ? found->rows[0].impl : "";
+}
+
+static void check_origin(const char *op, const char *key, const char *want)
+{
+    optune_target target = {.kind = "t", .n_keys = 1};
+    ot_text text = {0};
+    ot_copy(target.key[0], sizeof target.key[0], key);
+    ot_strategy_origin(ot_strategy_find(ot_op_find(op), &target), &text);
+    assert_string_equal(ot_text_str(&text), want);
+    ot_text_release(&text);
+}
+
+/* One row overrides the schedule of all of a family, or of all reductions, for several keys; one of
+ * an operator's own goes before it, whichever was added first. */
+static void test_families(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"there", "elsewhere", NULL};
+    static const optune_strategy_row loops[] = {{.impl = "loop.cpu"}, {0}};
+    static const optune_strategy_row outer[] = {{.impl = "outer.cpu"}, {0}};
+    static const optune_strategy_row own[] = {{.impl = "cumsum_row.cpu"}, {0}};
+    static const optune_strategy_row inner[] = {{.impl = "sum_inner.cpu"}, {0}};
+    static const optune_strategy scans = {.family = "scan", .keys = keys, .rows = loops};
+    static const optune_strategy again = {.family = "scan", .key = "cpu", .rows = loops};
+    static const optune_strategy one = {.op = "cumsum", .keys = keys, .rows = own};
+    static const optune_strategy reductions = {
+        .pattern = OPTUNE_REDUCTION, .keys = keys, .rows = outer};
+    static const optune_strategy sum = {.op = "sum", .key = "elsewhere", .rows = inner};
+    optune_err err = {0};
+    const ot_registry_mark mark = ot_registry_now();
+    assert_string_equal(first_of("cumprod", "cpu"), "cumprod_loop.cpu");
+    check_origin("cumprod", "cpu", "family scan for 'cpu', in tree");
+    check_origin("max", "cpu", "pattern reduction for 'cpu', in tree");
+    check_origin("dense", "cpu", "dense for 'cpu', in tree");
+    check_origin("max_pool2d_grad", "generic", "family pool_grad for 'generic', in tree");
+    check_ok(ot_strategy_add(&one, &err));
+    check_ok(ot_strategy_add(&scans, &err)); /* behind the operator's own, though added later */
+    check_ok(ot_strategy_add(&reductions, &err));
+    check_ok(ot_strategy_add(&sum, &err));
+    for (int i = 0; keys[i]; i++) {
+        assert_string_equal(first_of("cumprod", keys[i]), "cumprod_loop.cpu");
+        assert_string_equal(first_of("cumsum", keys[i]), "cumsum_row.cpu");
+        assert_string_equal(first_of("max", keys[i]), "max_outer.cpu");
+    }
+    assert_string_equal(first_of("sum", "there"), "sum_outer.cpu");
+    assert_string_equal(first_of("sum", "elsewhere"), "sum_inner.cpu");
+    check_origin("sum", "elsewhere", "sum for 'elsewhere', in tree");
+    /* A later row of the family goes before the one in tree. */
+    ot_registry_of_plugin("mine");
+    check_ok(ot_strategy_add(&again, &err));
+    ot_registry_of_plugin(NULL);
+    check_origin("cumsum", "cpu", "family scan for 'cpu', plugin 'mine'");
+    /* An implementation may be added to what a family's row gave to one operator. */
+    check_ok(optune_strategy_add(optune_strategy_of("cumprod", "there"),
+                                 ot_impl_find("cumprod_row.cpu"), 7, &err));
+    assert_string_equal(optune_strategy_of("cumprod", "there")->rows[1].impl,
+                        "cumprod_row.cpu");
+    ot_registry_rewind(mark);
+    assert_string_equal(first_of("cumsum", "there"), "cumsum_loop.cpu"); /* the generic one */
+    check_origin("cumsum", "cpu", "family scan for 'cpu', in tree");
+}
+
+/* An implementation of a family is one of each of its operators. */
+static void test_family_implementations(void **state)
+{
+    (void)state;
+    static const optune_impl impl = {.family = "scan",
+                                     .name = "theirs",
+                                     .summary = "s",
+                                     .plan = some_plan,
+                                     .source = "int s;"};
+    static const optune_impl dotted = {.family = "scan",
+                                       .name = ".own",
+                                       .summary = "s",
+                                       .plan = some_plan,
+                                       .source = "int s;"};
+    static const optune_impl lost = {.family = "scann",
+                                     .name = "lost",
+                                     .summary = "s",
+                                     .plan = some_plan,
+                                     .source = "int s;"};
+    optune_err err = {0};
+    const ot_registry_mark mark = ot_registry_now();
+    check_ok(ot_impl_add(&impl, &err));
+    check_ok(ot_impl_add(&dotted, &err));
+    assert_non_null(ot_impl_find("cumsum_theirs"));
+    assert_non_null(ot_impl_find("cumprod.own"));
+    assert_null(ot_impl_find("sum_theirs"));
+    assert_int_equal(ot_impl_add(&impl, &err), OPTUNE_ECONFLICT);
+    assert_int_equal(ot_impl_add(&lost, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "implementation 'lost': no operator is of family 'scann'; did you "
+                             "mean 'scan'?");
+    ot_registry_rewind(mark);
+    assert_null(ot_impl_find("cumsum_theirs"));
+}
+
+static void check_slip(const optune_strategy *strategy, int want, const char *reason)
+{
+    optune_err err = {0};
+    int before, after;
+    ot_strategies(&before);
+    assert_int_equal(ot_strategy_add(strategy, &err), want);
+    check_contains(err.text, reason);
+    ot_strategies(&after);
+    assert_int_equal(after, before);
+}
+
+static void test_family_slips(void **state)
+{
+    (void)state;
+    static const char *const keys_twice[] = {"there", "here", "there", NULL};
+    static const char *const none[] = {NULL};
+    static const optune_strategy_row loops[] = {{.impl = "loop.cpu"}, {0}};
+    static const optune_strategy_row wrong[] = {{.impl = "loopy.cpu"}, {0}};
+    static const optune_strategy_row odd[] = {{.impl = "loop.cpu", .when = "widht > 1"}, {0}};
+    optune_strategy s = {.family = "scna", .key = "there", .rows = loops};
+    check_slip(
+        &s, OPTUNE_ENOENT,
+        "strategy of family 'scna' for 'there': no operator is of family 'scna'; did you "
+        "mean 'scan'?");
+    s = (optune_strategy){.family = "scan", .keys = keys_twice, .rows = loops};
+    check_slip(&s, OPTUNE_ECONFLICT,
+               "strategy of family 'scan' for 'there' says key 'there' twice");
+    s = (optune_strategy){.family = "scan", .keys = none, .rows = loops};
+    check_slip(&s, OPTUNE_EUSAGE, "strategy key without a name");
+    s = (optune_strategy){.family = "scan", .keys = keys_twice, .key = "cpu", .rows = loops};
+    check_slip(&s, OPTUNE_EUSAGE, "has `key` and `keys`");
+    s = (optune_strategy){.family = "scan", .op = "cumsum", .key = "cpu", .rows = loops};
+    check_slip(&s, OPTUNE_EUSAGE, "strategy of 'cumsum' for 'cpu' has `op` and `family`");
+    s = (optune_strategy){.family = "scan", .key = "there", .rows = wrong};
+    check_slip(&s, OPTUNE_ENOENT,
+               "strategy of family 'scan' for 'there' names 'loopy.cpu', but there is no "
+               "implementation 'cum");
+    const optune_target cpu = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+    s = (optune_strategy){.family = "scan", .key = "there", .rows = odd};
+    s.dim = ot_strategy_find(ot_op_find("cumsum"), &cpu)->dim;
+    check_slip(&s, OPTUNE_ENOENT,
+               "names 'widht', which is no dim of it; did you mean 'width'?");
+    s = (optune_strategy){.family = "scan", .key = "there"};
+    check_slip(&s, OPTUNE_EUSAGE, "strategy of family 'scan' for 'there' has no rows");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_family_implementations),
+        cmocka_unit_test(test_family_slips),
         cmocka_unit_test(test_broadcasting),
         cmocka_unit_test(test_backwards),
         cmocka_unit_test(test_reductions),

@@ -222,22 +222,44 @@ static const char *const samples[] = {
     NULL,
 };
 
-/* d data = the convolution of dy, d weight = data correlated with dy */
+/*
+ * d data = the convolution of dy, d weight = data correlated with dy. An output_padding of whole
+ * strides would make room for more windows than data has elements: the padding behind is less by
+ * these rows and columns, and what it has too few of, which no element reaches, is cut off dy.
+ */
 static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 {
     (void)err;
-    const int dy = optune_grad_adjoint(grad, 0);
+    const int64_t *more = optune_call_ints(call, "output_padding");
+    const int64_t *stride = optune_call_ints(call, "strides");
+    const int64_t *pad = optune_call_ints(call, "padding");
     const optune_dim *kernel = &call->input[1].type.dim[2];
+    int64_t behind[2], cut[2];
+    for (int d = 0; d < 2; d++) {
+        const int64_t left = pad[2 + d] - (more[d] - more[d] % stride[d]);
+        behind[d] = left < 0 ? 0 : left;
+        cut[d] = left < 0 ? left : 0;
+    }
+    int dy = optune_grad_adjoint(grad, 0);
+    if (cut[0] || cut[1])
+        dy = optune_grad_call(grad, "pad", 1, &dy,
+                              "before=[0,0,0,0], after=[0,0,%" PRId64 ",%" PRId64 "]", cut[0],
+                              cut[1]);
+    char padding[128];
+    snprintf(padding, sizeof padding,
+             "padding=[%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]", pad[0], pad[1],
+             behind[0], behind[1]);
     if (optune_grad_wants(grad, 0))
         optune_grad_add(grad, 0,
                         optune_grad_same(grad, "conv2d", 2,
-                                         (const int[]){dy, optune_grad_input(grad, 1)}, NULL));
+                                         (const int[]){dy, optune_grad_input(grad, 1)}, "%s",
+                                         padding));
     if (optune_grad_wants(grad, 1))
         optune_grad_add(grad, 1,
                         optune_grad_same(grad, "conv2d_backward_weight", 2,
                                          (const int[]){optune_grad_input(grad, 0), dy},
-                                         "kernel_size=[%d,%d]", (int)kernel[0].min,
-                                         (int)kernel[1].min));
+                                         "kernel_size=[%d,%d], %s", (int)kernel[0].min,
+                                         (int)kernel[1].min, padding));
     return OPTUNE_OK;
 }
 

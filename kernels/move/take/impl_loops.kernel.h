@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* take, generic: an item is one element of the output. AXIS: what the indices count along. */
 #include "kernels/common/generic_body.kernel.h"
+#include "kernels/move/take/slice.kernel.h"
 
 INLINE i64 items(const generic_call *c)
 {
@@ -8,13 +9,6 @@ INLINE i64 items(const generic_call *c)
     DIMS(index, X1);
     dim[AXIS] = 1;
     return elements(dim, X0_RANK) * elements(index, X1_RANK);
-}
-
-/* An index below 0 counts from the end; what is outside is the first or the last slice. */
-INLINE i64 slice(i64 index, i64 n)
-{
-    const i64 at = index < 0 ? index + n : index;
-    return at < 0 ? 0 : at >= n ? n - 1 : at;
 }
 
 INLINE void some(const generic_call *c, i64 first, i64 last)

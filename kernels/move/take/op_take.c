@@ -25,13 +25,6 @@ static const optune_op_attr attrs[] = {
     {.name = NULL},
 };
 
-static bool is_index(optune_dtype dtype)
-{
-    return dtype.code == OPTUNE_DTYPE_UNKNOWN ||
-           (dtype.code == OPTUNE_DTYPE_INT && dtype.lanes <= 1 &&
-            (dtype.bits == 32 || dtype.bits == 64));
-}
-
 /* The dims before the axis, those of the indices in its place, and the dims behind it. */
 static bool shapes(optune_tensor *data, optune_tensor *indices, optune_tensor *out, int axis)
 {
@@ -50,7 +43,7 @@ static int types(optune_call *call, optune_err *err)
     optune_tensor *data = &call->input[0].type, *indices = &call->input[1].type;
     optune_tensor *out = &call->output[0];
     char text[HOST_TYPE_TEXT];
-    if (!is_index(indices->dtype))
+    if (!take_is_index(indices->dtype))
         return optune_fail(err, OPTUNE_ETYPE, "take: indices %s are not i32 or i64",
                            host_type_text(indices, text));
     if (!optune_dtype_unify(&data->dtype, &out->dtype))
@@ -81,13 +74,9 @@ static double bytes(const optune_call *call)
            (double)optune_tensor_bytes(&call->input[1].type);
 }
 
-/* Indices that mean a slice each, so that trials look up in all of data. */
 static bool range(const optune_call *call, int input, double *low, double *high)
 {
-    const double n = (double)call->input[0].type.dim[take_axis(call)].min;
-    *low = -n;
-    *high = n - 1;
-    return input == 1;
+    return input == 1 && take_range(call, low, high);
 }
 
 static void reference(const optune_call *call, const void *const *in, int out_index,
@@ -156,6 +145,36 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d data = zeros, to which dy is added where it was taken from: several times where an index is
+ * there several times */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    const optune_tensor *data = &call->input[0].type, *indices = &call->input[1].type;
+    if (!optune_grad_wants(grad, 0))
+        return OPTUNE_OK;
+    if (!optune_tensor_known(data) || !optune_tensor_known(indices))
+        return optune_fail(err, OPTUNE_ETYPE, "this gradient needs constant dims");
+    const host_axis at = host_around(data, take_axis(call));
+    const int64_t count = optune_tensor_elements(indices);
+    optune_tensor shape = {
+        .rank = 3,
+        .dim = {optune_dim_of(at.outer), optune_dim_of(count), optune_dim_of(at.inner)}};
+    const int dy = optune_grad_reshape(grad, optune_grad_adjoint(grad, 0), &shape);
+    shape.dim[1] = optune_dim_of(at.n);
+    const int zeros = optune_grad_unary(grad, "zeros_like", optune_grad_input(grad, 0));
+    const int into = optune_grad_reshape(grad, zeros, &shape);
+    shape.dim[0] = shape.dim[2] = optune_dim_of(1);
+    shape.dim[1] = optune_dim_of(count);
+    const int which = optune_grad_reshape(grad, optune_grad_input(grad, 1), &shape);
+    const int each = optune_grad_call(grad, "broadcast_to", 1, &which,
+                                      "shape=[%" PRId64 ",%" PRId64 ",%" PRId64 "]", at.outer,
+                                      count, at.inner);
+    const int sums =
+        optune_grad_call(grad, "scatter_add", 3, (const int[]){into, each, dy}, "axis=1");
+    optune_grad_add(grad, 0, optune_grad_reshape(grad, sums, data));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(take) = {
     .name = "take",
     .summary = "slices along an axis at given indices, as in a table of embeddings",
@@ -170,4 +189,5 @@ OPTUNE_OP(take) = {
     .presets = presets,
     .samples = samples,
     .range = range,
+    .gradient = gradient,
 };

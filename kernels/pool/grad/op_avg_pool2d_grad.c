@@ -70,13 +70,26 @@ static const char *const samples[] = {
     NULL,
 };
 
+/* d grad = the averages of dy: each window receives what its elements have, divided by what it
+ * counted. Of data only the type matters. */
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    const int dy = optune_grad_adjoint(grad, 0);
+    optune_grad_add(grad, POOL_GRAD, optune_grad_same(grad, "avg_pool2d", 1, &dy, NULL));
+    return OPTUNE_OK;
+}
+
 OPTUNE_OP(avg_pool2d_grad) = {
     .name = "avg_pool2d_grad",
     .summary = "the gradient of avg_pool2d with respect to its data",
     .inputs = inputs,
     .attrs = attrs,
+    .family = "pool_grad",
     .support_level = 2,
     .presets = presets,
+    .gradient = gradient,
     .samples = samples,
     OPTUNE_OUT_FUSABLE_OP(pool_backward_types, pool_grad_flops, terms, reference),
 };

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How gradients of pooling are computed on GPUs. */
-#include "optune/define.h"
+/* gather and scatter_add on targets without a strategy of their own: anything that compiles C for a
+ * CPU. */
+#include "kernels/host/host.h"
 
 #define ROW(op_)                                                                               \
     {                                                                                          \
-        .op = op_, .key = "gpu", .rows = (const optune_strategy_row[])                         \
+        .op = op_, .key = "generic", .rows = (const optune_strategy_row[])                     \
         {                                                                                      \
-            {.impl = op_ "_gather.gpu"},                                                       \
+            {.impl = op_ "_lines.cpu", .condition = host_on_cpu},                              \
             {                                                                                  \
                 .impl = NULL                                                                   \
             }                                                                                  \
         }                                                                                      \
     }
 
-OPTUNE_STRATEGIES(pool_grad, gpu) = {ROW("max_pool2d_grad"), ROW("avg_pool2d_grad"), {0}};
+OPTUNE_STRATEGIES(move_take, generic) = {ROW("gather"), ROW("scatter_add"), {0}};

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How poolings are computed on GPUs. */
+/* Elementwise and broadcast ops on CPUs and on GPUs, unless they have a strategy of their own. */
 #include "optune/define.h"
 
-#define ROW(op_)                                                                               \
+#define ROW(key_, name)                                                                        \
     {                                                                                          \
-        .op = op_, .key = "gpu", .rows = (const optune_strategy_row[])                         \
+        .pattern = OPTUNE_BROADCAST, .key = key_, .rows = (const optune_strategy_row[])        \
         {                                                                                      \
-            {.impl = op_ "_window.gpu"},                                                       \
+            {.impl = name},                                                                    \
             {                                                                                  \
                 .impl = NULL                                                                   \
             }                                                                                  \
         }                                                                                      \
     }
 
-OPTUNE_STRATEGIES(pool, gpu) = {ROW("max_pool2d"), ROW("avg_pool2d"), {0}};
+OPTUNE_STRATEGIES(elementwise,
+                  devices) = {ROW("cpu", "vector.cpu"), ROW("gpu", "grid.gpu"), {0}};
