@@ -244,6 +244,16 @@ static bool is_written(const optune_graph *g, const char *name)
     return false;
 }
 
+/* Nothing is left to be bound. */
+static bool leaves_are_known(const optune_graph *g)
+{
+    for (int id = 0; id < g->n; id++)
+        if ((g->node[id].kind == OT_NODE_VAR || g->node[id].kind == OT_NODE_CONST) &&
+            !optune_tensor_known(&g->node[id].out[0]))
+            return false;
+    return true;
+}
+
 /* Its dims are known, or only a run knows them. */
 static bool needs_no_binding(const optune_graph *g, const ot_group *group)
 {
@@ -267,7 +277,11 @@ int optune_partition_workloads(const optune_partition *p, const char *const **wo
         if (!ot_call_static(&p->groups.group[i].call) &&
             !needs_no_binding(p->graph, &p->groups.group[i])) {
             ot_text text = {0};
-            ot_text_printf(&text, "%s has unknown dims: give them values with --bind",
+            ot_text_printf(&text,
+                           leaves_are_known(p->graph)
+                               ? "%s has dims that follow from values without a bound: end the "
+                                 "graph in front of it"
+                               : "%s has unknown dims: give them values with --bind",
                            optune_partition_workload(p, i));
             const int status = ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
                                              OPTUNE_ETYPE, ot_text_str(&text), err);

@@ -415,6 +415,19 @@ static void test_refused(void **state)
     check_contains(err.text, "--bind");
     optune_partition_close(p);
     optune_graph_close(g);
+    /* a relation that loses the bound */
+    g = parse("x = var f32[6]\ni = argwhere(x)\nd = concatenate(i, i, axis=0)\nr = relu(d)\n"
+              "output r\n");
+    check_ok(optune_partition_open(o, g, &p, &err));
+    assert_true(optune_partition_workloads(p, &workloads, &err) < 0);
+    check_contains(err.text,
+                   "node 'r': relu(i64[?,1]) has dims that follow from values without "
+                   "a bound: end the graph in front of it");
+    optune_program *program = NULL;
+    assert_true(optune_program_open(p, &program, &err) < 0);
+    check_contains(err.text, "node 'd': its size has no bound");
+    optune_partition_close(p);
+    optune_graph_close(g);
     /* what a run refuses is the node's */
     g = parse("a = var f32[]\nb = var f32[]\nc = var f32[]\nr = arange(a, b, c, "
               "limit=5)\noutput r\n");
