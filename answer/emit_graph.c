@@ -326,6 +326,19 @@ static int check_target(optune *o, optune_err *err)
     return status;
 }
 
+/* Emitted C has no shape functions: every buffer's size is in its text. */
+static int check_dims(const optune_partition *p, optune_err *err)
+{
+    for (int i = 0; i < p->groups.n; i++)
+        if (ot_group_is_open(p->graph, &p->groups.group[i]))
+            return ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
+                                 OPTUNE_EUNSUPPORTED,
+                                 "its dims follow from values, which emitted C cannot tell: end "
+                                 "the graph in front of it, or compute it in process",
+                                 err);
+    return OPTUNE_OK;
+}
+
 static void open_emission(ot_emission *e, optune_partition *p, const char *name)
 {
     const optune_graph *g = p->graph;
@@ -395,6 +408,8 @@ int optune_partition_emit(optune_partition *p, const char *dir, const char *name
         status = check_target(p->o, err);
     if (status >= 0)
         status = optune_partition_workloads(p, &known, err);
+    if (status >= 0)
+        status = check_dims(p, err);
     if (status < 0)
         return status;
     ot_emission *e = ot_alloc(sizeof *e);

@@ -3,12 +3,66 @@
  * One selected workload as a function over plain memory. Where the target's kernels can use
  * memory of this process, inputs and outputs are used where they are; else they are copied.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "answer/graph.h"
 
 struct optune_function {
     ot_machine machine;
     ot_kernel kernel;
+    optune_call *shaped;                /* the call as it last came out; NULL: as its types say */
+    void *constant[OPTUNE_MAX_INPUTS]; /* what its shape function sees of constants */
 };
+
+/* The host's copy of what a shape function reads. */
+static int keep_constants(optune_function *f, const void *const *constants, optune_err *err)
+{
+    const optune_call *call = &f->kernel.session.call;
+    if (!call->op->shape)
+        return OPTUNE_OK;
+    f->shaped = ot_alloc(sizeof *f->shaped);
+    *f->shaped = *call;
+    for (int i = 0; i < optune_call_inputs(call); i++) {
+        const size_t bytes = (size_t)optune_tensor_bytes(&call->input[i].type);
+        if (!call->input[i].is_const)
+            continue;
+        f->constant[i] = ot_try_alloc(bytes + 1, "a constant", err);
+        if (!f->constant[i])
+            return OPTUNE_ENOMEM;
+        memcpy(f->constant[i], constants[i], bytes);
+    }
+    return OPTUNE_OK;
+}
+
+/* The true shape of what these inputs give. */
+static int find_shape(optune_function *f, const void *const *inputs, optune_err *err)
+{
+    const void *in[OPTUNE_MAX_INPUTS] = {NULL};
+    if (!f->shaped)
+        return OPTUNE_OK;
+    optune_call *call = ot_alloc(sizeof *call);
+    *call = f->kernel.session.call;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        in[i] = f->constant[i] ? f->constant[i] : inputs[i];
+    const int status = ot_call_shape(call, in, err);
+    if (status >= 0)
+        *f->shaped = *call;
+    free(call);
+    return status;
+}
+
+int optune_function_shape(const optune_function *f, int output, int64_t *dims, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"function", f}, {"dims", dims}));
+    const optune_call *call = f->shaped ? f->shaped : &f->kernel.session.call;
+    if (output < 0 || output >= call->n_outputs)
+        return optune_fail(err, OPTUNE_EUSAGE, "there is no output %d: '%s' has %d", output,
+                           call->op->name, call->n_outputs);
+    for (int d = 0; d < call->output[output].rank; d++)
+        dims[d] = call->output[output].dim[d].min;
+    return call->output[output].rank;
+}
 
 /* Buffers of its own for constants, and for all where memory cannot be used as it is. */
 static int make_buffers(optune_function *f, const void *const *constants, optune_err *err)
@@ -55,6 +109,8 @@ int optune_function_open(optune *o, const optune_call *call, const void *const *
     if (status >= 0)
         status = make_buffers(f, constants, err);
     if (status >= 0)
+        status = keep_constants(f, constants, err);
+    if (status >= 0)
         status = ot_kernel_load(&f->kernel, err);
     if (status < 0) {
         optune_function_close(f);
@@ -90,6 +146,7 @@ int optune_function_run(optune_function *f, const void *const *inputs, void *con
     for (int i = 0; i < s->call.n_outputs; i++)
         if (s->out_bytes[i] && (!outputs || !outputs[i]))
             return optune_fail(err, OPTUNE_EUSAGE, "there is no room for output %d", i + 1);
+    status = find_shape(f, inputs, err);
     for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
         if (s->call.input[i].is_const)
             continue;
@@ -126,5 +183,8 @@ void optune_function_close(optune_function *f)
         if (s->out[OT_ALIGNED][i])
             s->row->free(s->state, s->out[OT_ALIGNED][i]);
     ot_machine_close(&f->machine);
+    for (int i = 0; i < OPTUNE_MAX_INPUTS; i++)
+        free(f->constant[i]);
+    free(f->shaped);
     free(f);
 }

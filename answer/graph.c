@@ -34,18 +34,20 @@ static const char *node_names(optune_partition *p, const ot_group *group)
     return kept;
 }
 
-/* Equal workloads get one number; what does not run is none. */
+/* Equal workloads get one number; what does not run, and what has no sizes to be measured at, is
+ * none. */
 static void find_distinct(optune_partition *p)
 {
     p->workloads = ot_arena_alloc(&p->arena, (size_t)(p->groups.n + 1) * sizeof(char *));
     for (int i = 0; i < p->groups.n; i++) {
         ot_partition_row *row = &p->row[i];
+        const bool known = ot_call_static(&p->groups.group[i].call);
         ot_text text = {0};
         ot_call_print(&p->groups.group[i].call, &text);
         int k = 0;
         while (k < p->n_workloads && strcmp(p->workloads[k], ot_text_str(&text)))
             k++;
-        const bool runs = p->places.idle[i] == OT_RUNS;
+        const bool runs = p->places.idle[i] == OT_RUNS && known;
         row->text =
             k < p->n_workloads ? p->workloads[k] : ot_arena_copy(&p->arena, ot_text_str(&text));
         if (runs && k == p->n_workloads)
@@ -109,16 +111,26 @@ static void name_graph(optune_partition *p)
     free(producer);
 }
 
+static bool is_open(const optune_partition *p)
+{
+    bool open = false;
+    for (int i = 0; i < p->groups.n; i++)
+        open = open || ot_group_is_open(p->graph, &p->groups.group[i]);
+    return open;
+}
+
 /* Under a policy of the handle's own, and where kernels do not run in the caller's memory, there is
- * only that. */
+ * only that. A graph whose dims follow from values is not the same one in every run. */
 static void name_policies(optune_partition *p)
 {
     int n = 0;
     if (!p->o->row->worker.address || strcmp(p->o->policy->name, ot_policy_warm.name))
         return;
-    name_graph(p);
+    if (!is_open(p)) {
+        name_graph(p);
+        p->asked[n++] = p->in_graph;
+    }
     name_policy(p);
-    p->asked[n++] = p->in_graph;
     if (*p->policy)
         p->asked[n++] = p->policy;
 }
@@ -218,14 +230,58 @@ optune_selection *optune_partition_selection(const optune_partition *p, int i)
     return p->row[i].selection;
 }
 
+/* A dim that somebody wrote into the graph is one that can be bound. */
+static bool is_written(const optune_graph *g, const char *name)
+{
+    for (int id = 0; id < g->n; id++) {
+        const ot_node *node = &g->node[id];
+        if (node->kind != OT_NODE_VAR && node->kind != OT_NODE_CONST)
+            continue;
+        for (int d = 0; d < node->out[0].rank; d++)
+            if (strcmp(node->out[0].dim[d].name, name) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Nothing is left to be bound. */
+static bool leaves_are_known(const optune_graph *g)
+{
+    for (int id = 0; id < g->n; id++)
+        if ((g->node[id].kind == OT_NODE_VAR || g->node[id].kind == OT_NODE_CONST) &&
+            !optune_tensor_known(&g->node[id].out[0]))
+            return false;
+    return true;
+}
+
+/* Its dims are known, or only a run knows them. */
+static bool needs_no_binding(const optune_graph *g, const ot_group *group)
+{
+    for (int k = 0; k < group->n_in; k++) {
+        const optune_tensor *type = ot_graph_type_of(g, group->in[k]);
+        if (type->rank < 0 || ot_tensor_most_bytes(type) < 0)
+            return false;
+        for (int d = 0; d < type->rank; d++)
+            if (!optune_dim_known(&type->dim[d]) &&
+                (!type->dim[d].name[0] || is_written(g, type->dim[d].name)))
+                return false;
+    }
+    return true;
+}
+
 int optune_partition_workloads(const optune_partition *p, const char *const **workloads,
                                optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"workloads", workloads}));
     for (int i = 0; i < p->groups.n; i++)
-        if (!ot_call_static(&p->groups.group[i].call)) {
+        if (!ot_call_static(&p->groups.group[i].call) &&
+            !needs_no_binding(p->graph, &p->groups.group[i])) {
             ot_text text = {0};
-            ot_text_printf(&text, "%s has unknown dims: give them values with --bind",
+            ot_text_printf(&text,
+                           leaves_are_known(p->graph)
+                               ? "%s has dims that follow from values without a bound: end the "
+                                 "graph in front of it"
+                               : "%s has unknown dims: give them values with --bind",
                            optune_partition_workload(p, i));
             const int status = ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
                                              OPTUNE_ETYPE, ot_text_str(&text), err);

@@ -11,7 +11,8 @@
 typedef struct ot_partition_row {
     const char *nodes;           /* names, separated by spaces */
     const char *text;            /* its workload's */
-    int workload;                /* which of the distinct ones; -1: it does not run */
+    int workload;                /* which of the distinct ones; -1: it does not run, or only a
+                                    run knows its sizes */
     optune_selection *selection; /* NULL: not asked yet, or it does not run */
 } ot_partition_row;
 
@@ -51,6 +52,9 @@ typedef struct ot_kernel {
     const optune_impl *impl;
     optune_config config;
     int64_t scratch;    /* bytes, what is packed of constants included */
+    optune_call *range; /* the call with dims that only a run knows; NULL: all are constants */
+    optune_task task;   /* what it is compiled for */
+    bool nothing;       /* its outputs are empty at the sizes at hand */
     ot_session session; /* borrows the machine's state */
     ot_job job;
     ot_loaded *loaded;
@@ -63,6 +67,8 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
 int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *impl,
                    const optune_config *config, ot_kernel *kernel, optune_err *err);
 int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
+/* From now on it runs at the sizes of this call, all of them constants, within its ranges. */
+void ot_kernel_resize(ot_kernel *kernel, const optune_call *sized);
 int ot_kernel_run(ot_kernel *kernel, optune_err *err);
 void ot_kernel_release(ot_kernel *kernel);
 
@@ -73,6 +79,9 @@ struct optune_program {
     atomic_int users;              /* of an origin: itself and its clones that are open */
     ot_machine machine;
     void ***buffer; /* by node, then by output: whose it is at its time; NULL inside a group */
+    optune_tensor **type; /* by node, then by output: in the last run; before it, as large as it
+                             can be */
+    bool by_values;       /* some dims only a run knows */
     void **home;    /* by home of the partition's places: the buffer */
     void **own;     /* every buffer once */
     int n_own;
@@ -97,6 +106,11 @@ int ot_program_check(optune_program *p, ot_text *text, json_t *list, optune_err 
 int ot_program_make_buffers(optune_program *p, optune_err *err);
 void ot_program_free_buffers(optune_program *p);
 void *ot_program_buffer(const optune_program *p, ot_value value);
-int64_t ot_program_bytes(const optune_program *p, ot_value value);
+/* True when dims of the group's tensors follow from values. */
+bool ot_group_is_open(const optune_graph *g, const ot_group *group);
+int64_t ot_program_bytes(const optune_program *p, ot_value value); /* as in p->type */
+/* program_shapes.c: in front of an open group: true types of what it reads are known, those of what
+ * it writes become known, and its kernel is set to them. */
+int ot_program_shapes(optune_program *p, int group, optune_err *err);
 
 #endif

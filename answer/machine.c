@@ -4,6 +4,7 @@
  * over buffers that others own. Nothing is verified or measured here: what is selected was.
  */
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "answer/graph.h"
@@ -63,12 +64,21 @@ int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *im
                               .call = *call,
                               .shared = &m->scratch};
     k->session.task = (optune_task){&k->session.call, &k->session.target, &k->session.device};
+    k->task = k->session.task;
+    int status = OPTUNE_OK;
+    if (!ot_call_static(call)) {
+        k->range = ot_alloc(sizeof *k->range);
+        *k->range = *call;
+        k->task.call = k->range;
+        status = ot_call_widen(&k->session.call, err);
+    }
     optune_plan *plan = ot_alloc(sizeof *plan);
-    int status = ot_plan_make(&k->session.task, impl, config, plan, err);
+    if (status >= 0)
+        status = ot_plan_make(&k->task, impl, config, plan, err);
     for (int i = 0; i < plan->n_scratch && status >= 0; i++)
         k->scratch += plan->scratch[i].bytes;
     if (status >= 0)
-        status = ot_builder_submit(m->builder, &k->session.task, plan, &k->job, err);
+        status = ot_builder_submit(m->builder, &k->task, plan, &k->job, err);
     free(plan);
     return status;
 }
@@ -94,7 +104,8 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
     if (k->job.outcome != OPTUNE_OUTCOME_OK)
         return optune_fail(err, OPTUNE_ETOOL, "'%s' does not compile: %.600s", k->impl->name,
                            k->job.message);
-    const ot_built built = ot_built_of(&k->job, k->impl, &k->config);
+    ot_built built = ot_built_of(&k->job, k->impl, &k->config);
+    built.range = k->range;
     int outcome;
     int status = ot_loaded_open(&k->session, &built, &k->loaded, &outcome, err);
     if (status >= 0)
@@ -102,8 +113,19 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
     return status < 0 ? status : ot_bound_prepack(k->bound, err);
 }
 
+void ot_kernel_resize(ot_kernel *k, const optune_call *sized)
+{
+    k->session.call = *sized;
+    k->nothing = true;
+    for (int o = 0; o < sized->n_outputs; o++)
+        k->nothing = k->nothing && optune_tensor_elements(&sized->output[o]) == 0;
+    ot_bound_resize(k->bound);
+}
+
 int ot_kernel_run(ot_kernel *k, optune_err *err)
 {
+    if (k->nothing)
+        return OPTUNE_OK;
     return k->machine->row->run(k->machine->state, k->bound->launch[OPTUNE_TIMED],
                                 k->bound->n[OPTUNE_TIMED], err);
 }
@@ -115,6 +137,8 @@ void ot_kernel_release(ot_kernel *k)
         ot_loaded_close(&k->session, k->loaded);
     if (k->machine && !k->job.done && k->job.work)
         ot_builder_forget(k->machine->builder, &k->job);
+    free(k->range);
+    k->range = NULL;
     k->bound = NULL;
     k->loaded = NULL;
 }

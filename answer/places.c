@@ -53,7 +53,7 @@ static member *member_of(const plan *p, ot_value value)
 static void add(plan *p, ot_value value, int leaf)
 {
     const optune_tensor *type = ot_graph_type_of(p->g, value);
-    const int64_t bytes = optune_tensor_known(type) ? optune_tensor_bytes(type) : 0;
+    const int64_t most = ot_tensor_most_bytes(type), bytes = most > 0 ? most : 0;
     const int i = p->n++;
     p->member[i] = (member){.value = value, .home = i, .bytes = bytes, .next = -1};
     p->member[i].written = leaf < 0;

@@ -131,10 +131,27 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
 static int run_groups(optune_program *p, optune_err *err)
 {
     int status = OPTUNE_OK;
-    for (int i = 0; i < p->partition->groups.n && status >= 0; i++)
-        if (p->partition->places.idle[i] == OT_RUNS)
+    for (int i = 0; i < p->partition->groups.n && status >= 0; i++) {
+        if (p->partition->places.idle[i] != OT_RUNS)
+            continue;
+        if (p->by_values)
+            status = ot_program_shapes(p, i, err);
+        if (status >= 0)
             status = ot_kernel_run(&p->kernel[i], err);
+    }
     return status;
+}
+
+int optune_program_shape(const optune_program *p, int output, int64_t *dims, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", p}, {"dims", dims}));
+    if (output < 0 || output >= p->n_outputs)
+        return optune_fail(err, OPTUNE_EUSAGE, "there is no output %d: the graph has %d",
+                           output, p->n_outputs);
+    const optune_tensor *type = &p->type[p->output[output].node][p->output[output].output];
+    for (int d = 0; d < type->rank; d++)
+        dims[d] = type->dim[d].min;
+    return type->rank;
 }
 
 int optune_program_run(optune_program *p, const void *const *inputs, void *const *outputs,
@@ -144,7 +161,8 @@ int optune_program_run(optune_program *p, const void *const *inputs, void *const
     const optune_graph *g = p->partition->graph;
     int status = OPTUNE_OK, n = 0;
     for (int i = 0; i < p->n_outputs; i++)
-        if (!outputs || (!outputs[i] && ot_program_bytes(p, p->output[i])))
+        if (!outputs ||
+            (!outputs[i] && ot_tensor_most_bytes(ot_graph_type_of(g, p->output[i])) > 0))
             return optune_fail(err, OPTUNE_EUSAGE, "there is no room for output %d", i + 1);
     for (int id = 0; id < g->n && status >= 0; id++)
         if (g->node[id].kind == OT_NODE_VAR) {

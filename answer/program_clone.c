@@ -38,6 +38,11 @@ int optune_program_clone(optune_program *program, optune_program **clone, optune
                            "kernels of '%s' do not run in the memory of this process: open a "
                            "program for each thread",
                            origin->machine.o->target.kind);
+    if (origin->by_values)
+        return optune_fail(
+            err, OPTUNE_EUNSUPPORTED,
+            "dims of this graph follow from values, which its kernels are set to in "
+            "each run: open a program for each thread");
     optune_program *p = ot_program_new(origin->partition);
     atomic_fetch_add(&origin->users, 1);
     p->origin = origin;

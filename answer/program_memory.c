@@ -23,7 +23,7 @@ void *ot_program_buffer(const optune_program *p, ot_value value)
 
 int64_t ot_program_bytes(const optune_program *p, ot_value value)
 {
-    return optune_tensor_bytes(ot_graph_type_of(p->partition->graph, value));
+    return optune_tensor_bytes(&p->type[value.node][value.output]);
 }
 
 static void keep(optune_program *p, void *buffer)
@@ -138,16 +138,43 @@ static int find_buffer(optune_program *p, ot_value value, optune_err *err)
     return OPTUNE_OK;
 }
 
-int ot_program_make_buffers(optune_program *p, optune_err *err)
+/* Types as large as they can be, for buffers. */
+static int make_types(optune_program *p, optune_err *err)
 {
     const optune_graph *g = p->partition->graph;
-    for (int id = 0; id < g->n; id++)
-        for (int o = 0; o < g->node[id].n_out; o++)
-            if (!optune_tensor_known(&g->node[id].out[o]))
+    p->type = ot_alloc((size_t)(g->n + 1) * sizeof *p->type);
+    for (int id = 0; id < g->n; id++) {
+        p->type[id] = ot_alloc((size_t)(g->node[id].n_out + 1) * sizeof **p->type);
+        for (int o = 0; o < g->node[id].n_out; o++) {
+            optune_tensor *type = &p->type[id][o];
+            *type = g->node[id].out[o];
+            if (optune_tensor_known(type))
+                continue;
+            if (g->node[id].kind != OT_NODE_CALL || type->rank < 0)
                 return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
                                      "its type is not known: give dims values with --bind",
                                      err);
-    int status = make_homes(p, err);
+            if (ot_tensor_most_bytes(type) < 0)
+                return ot_graph_fail(
+                    g, id, -1, OPTUNE_ETYPE,
+                    "its size has no bound, so there is no buffer for it: give "
+                    "dims values with --bind, or cut it in front of this",
+                    err);
+            for (int d = 0; d < type->rank; d++)
+                type->dim[d] = optune_dim_of(type->dim[d].max);
+        }
+    }
+    for (int i = 0; i < p->partition->groups.n; i++)
+        p->by_values = p->by_values || ot_group_is_open(g, &p->partition->groups.group[i]);
+    return OPTUNE_OK;
+}
+
+int ot_program_make_buffers(optune_program *p, optune_err *err)
+{
+    const optune_graph *g = p->partition->graph;
+    int status = make_types(p, err);
+    if (status >= 0)
+        status = make_homes(p, err);
     p->buffer = ot_alloc((size_t)(g->n + 1) * sizeof *p->buffer);
     for (int id = 0; id < g->n && status >= 0; id++) {
         p->buffer[id] = ot_alloc((size_t)(g->node[id].n_out + 1) * sizeof **p->buffer);
@@ -163,6 +190,9 @@ void ot_program_free_buffers(optune_program *p)
         p->machine.row->free(p->machine.state, p->own[i]);
     for (int id = 0; id < p->partition->graph->n && p->buffer; id++)
         free(p->buffer[id]);
+    for (int id = 0; id < p->partition->graph->n && p->type; id++)
+        free(p->type[id]);
+    free(p->type);
     free(p->own);
     free(p->home);
     free(p->buffer);

@@ -16,11 +16,33 @@ typedef struct execution {
     int n_in, n_out;
     void **in, **out;
     double *error, *largest; /* of each output: largest difference and largest value */
+    optune_tensor *type;     /* of each output, as it came out */
     double median, low, high, sum;
     ot_text wrong; /* a line for each group outside its bound */
     json_t *wrongs;
     int n_wrong;
 } execution;
+
+/* A variable that an operator reads gets what that operator's inputs may hold. */
+static void fill(const execution *e, int i, void *to)
+{
+    const optune_graph *g = e->g;
+    const int id = optune_graph_input_node(g, i);
+    for (int n = 0; n < g->n; n++)
+        for (int k = 0; k < g->node[n].n_in && g->node[n].kind == OT_NODE_CALL; k++)
+            if (g->node[n].in[k].node == id) {
+                optune_call *call = ot_alloc(sizeof *call);
+                double low, high;
+                ot_graph_call_of(g, n, call);
+                const bool ranged = ot_input_range(call, k, &low, &high);
+                if (ranged)
+                    ot_fill_call_input(call, e->seed, k, to);
+                free(call);
+                if (ranged)
+                    return;
+            }
+    ot_fill_input(optune_graph_input_type(g, i), e->seed, i, to);
+}
 
 static int make_elements(execution *e, optune_err *err)
 {
@@ -30,18 +52,20 @@ static int make_elements(execution *e, optune_err *err)
     e->out = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->out);
     e->error = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->error);
     e->largest = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->largest);
+    e->type = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->type);
     for (int i = 0; i < e->n_in; i++) {
         const optune_tensor *type = optune_graph_input_type(e->g, i);
         e->in[i] = ot_try_alloc((size_t)optune_tensor_bytes(type) + 1, "an input", err);
         if (!e->in[i])
             return OPTUNE_ENOMEM;
-        ot_fill_input(type, e->seed, i, e->in[i]);
+        fill(e, i, e->in[i]);
     }
-    for (int i = 0; i < e->n_out; i++)
-        if (!(e->out[i] = ot_try_alloc(
-                  (size_t)optune_tensor_bytes(optune_graph_output_type(e->g, i)) + 1,
-                  "an output", err)))
+    for (int i = 0; i < e->n_out; i++) {
+        const int64_t most = ot_tensor_most_bytes(optune_graph_output_type(e->g, i));
+        e->out[i] = ot_try_alloc((size_t)(most < 0 ? 0 : most) + 1, "an output", err);
+        if (!e->out[i])
             return OPTUNE_ENOMEM;
+    }
     return OPTUNE_OK;
 }
 
@@ -55,6 +79,7 @@ static void release(execution *e)
     free(e->out);
     free(e->error);
     free(e->largest);
+    free(e->type);
     ot_text_release(&e->wrong);
     json_decref(e->wrongs);
 }
@@ -83,6 +108,23 @@ static double compare(const optune_tensor *type, const void *data, const double 
     return off;
 }
 
+static bool same_shape(const optune_tensor *a, const optune_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int d = 0; d < a->rank && same; d++)
+        same = a->dim[d].min == b->dim[d].min;
+    return same;
+}
+
+/* Outputs as they came out of the program. */
+static void take_types(execution *e, const optune_program *program)
+{
+    for (int i = 0; i < e->n_out; i++) {
+        const ot_value at = program->output[i];
+        e->type[i] = program->type[at.node][at.output];
+    }
+}
+
 /* Evaluates a wide copy: what exact arithmetic would give, but for integers. */
 static int check(execution *e, optune_err *err)
 {
@@ -97,9 +139,11 @@ static int check(execution *e, optune_err *err)
     }
     const int status = optune_graph_evaluate(wide, in, NULL, &values, err);
     for (int i = 0; i < e->n_out && status >= 0; i++) {
-        double *want = as_double(optune_values_type(values, i), optune_values_data(values, i));
-        e->error[i] =
-            compare(optune_graph_output_type(e->g, i), e->out[i], want, &e->largest[i]);
+        const optune_tensor *right = optune_values_type(values, i);
+        double *want = as_double(right, optune_values_data(values, i));
+        e->error[i] = same_shape(right, &e->type[i])
+                          ? compare(&e->type[i], e->out[i], want, &e->largest[i])
+                          : INFINITY;
         free(want);
     }
     optune_values_free(values);
@@ -117,8 +161,10 @@ static int compute(execution *e, optune_err *err)
     int status = optune_program_open(e->partition, &program, err);
     if (status >= 0)
         status = optune_program_run(program, (const void *const *)e->in, e->out, err);
-    if (status >= 0)
+    if (status >= 0) {
+        take_types(e, program);
         status = check(e, err);
+    }
     if (status >= 0)
         status = e->n_wrong = ot_program_check(program, &e->wrong, e->wrongs, err);
     if (status >= 0)
@@ -136,7 +182,7 @@ static optune_result *report(const execution *e)
     json_t *json = json_object(), *outputs = json_array();
     for (int i = 0; i < e->n_out; i++) {
         ot_text type = {0};
-        ot_tensor_print(optune_graph_output_type(e->g, i), &type);
+        ot_tensor_print(&e->type[i], &type);
         ot_text_printf(&text, "output %d  %-28s ", i, ot_text_str(&type));
         if (isfinite(e->error[i]))
             ot_text_printf(&text, "off by %.1e at most, largest value %.3g\n", e->error[i],

@@ -51,8 +51,21 @@ int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS]);
 /* The same in all that is known of them, names of dims included. */
 bool ot_dim_same(const optune_dim *a, const optune_dim *b);
 bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b);
-/* Runs the type relation until it settles; OK, 1 when something is unknown, or ETYPE. */
+/* Runs the type relation until it settles; OK, 1 when something is unknown, or ETYPE. Of an
+ * operator with a shape function, over known inputs, dims of outputs that follow from values become
+ * their upper bounds: what kernels fill. */
 int ot_call_infer(optune_call *call, optune_err *err);
+/* The same, but such dims stay ranges, and true ones that are filled in are held against them. */
+int ot_call_infer_dims(optune_call *call, optune_err *err);
+/* The true shape: fills the dims of outputs that follow from values, by the operator's shape
+ * function over its inputs, dense and in this process's memory. OK, ETYPE, or what the function
+ * refuses. */
+int ot_call_shape(optune_call *call, const void *const *in, optune_err *err);
+/* Bytes of a tensor as large as its dims can be; -1: there is no bound. */
+int64_t ot_tensor_most_bytes(const optune_tensor *type);
+/* Gives every dim of the inputs that is a range its upper end, and infers the outputs anew. ETYPE:
+ * there is a dim without one, or the relation leaves something open. */
+int ot_call_widen(optune_call *call, optune_err *err);
 /* Whether its sizes can be computed with: every dim at most OPTUNE_MAX_DIM, and its elements in
  * double precision take fewer bytes than an int64_t can say. A range counts with its least. */
 bool ot_tensor_fits(const optune_tensor *type);

@@ -162,10 +162,46 @@ static int infer_at(optune_call *call, int *misfit, optune_err *err)
     return sizes < 0 ? sizes : status;
 }
 
-int ot_call_infer(optune_call *call, optune_err *err)
+int ot_call_infer_dims(optune_call *call, optune_err *err)
 {
     int misfit;
     return infer_at(call, &misfit, err);
+}
+
+/* Outputs whose dims follow from values become as large as they can be. */
+static int take_bounds(optune_call *call, int status)
+{
+    if (status != 1 || !call->op->shape)
+        return status;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        if (!optune_tensor_known(&call->input[i].type))
+            return status;
+    for (int o = 0; o < call->n_outputs; o++) {
+        const optune_tensor *type = &call->output[o];
+        if (type->rank < 0 || type->dtype.code == OPTUNE_DTYPE_UNKNOWN)
+            return status;
+        for (int d = 0; d < type->rank; d++)
+            if (type->dim[d].max == OPTUNE_DIM_MAX)
+                return status;
+    }
+    for (int o = 0; o < call->n_outputs; o++)
+        for (int d = 0; d < call->output[o].rank; d++)
+            call->output[o].dim[d] = optune_dim_of(call->output[o].dim[d].max);
+    return OPTUNE_OK;
+}
+
+/* The same, and in the end dims that follow from values are their bounds. */
+static int infer_bounds(optune_call *call, int *misfit, optune_err *err)
+{
+    const int status = take_bounds(call, infer_at(call, misfit, err));
+    const int sizes = status < 0 ? status : check_sizes(call, err);
+    return sizes < 0 ? sizes : status;
+}
+
+int ot_call_infer(optune_call *call, optune_err *err)
+{
+    int misfit;
+    return infer_bounds(call, &misfit, err);
 }
 
 int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
@@ -175,7 +211,7 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
     assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
     const optune_call plain = *call;
     int inner;
-    int status = infer_at(call, misfit ? misfit : &inner, err);
+    int status = infer_bounds(call, misfit ? misfit : &inner, err);
     if (status < 0)
         return status;
     for (int i = 0; i < call->n_attrs; i++) {

@@ -77,6 +77,25 @@ int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *n
     return status < 0 ? status : OPTUNE_OK;
 }
 
+int ot_call_widen(optune_call *call, optune_err *err)
+{
+    for (int i = 0; i < optune_call_inputs(call); i++) {
+        optune_tensor *type = &call->input[i].type;
+        for (int d = 0; d < type->rank; d++) {
+            if (type->dim[d].max == OPTUNE_DIM_MAX)
+                return optune_fail(err, OPTUNE_ETYPE, "dim %d of '%s' has no upper bound", d,
+                                   ot_call_input_name(call, i));
+            type->dim[d] = optune_dim_of(type->dim[d].max);
+        }
+    }
+    for (int o = 0; o < call->n_outputs; o++)
+        call->output[o] = (optune_tensor){.rank = -1};
+    const int status = ot_call_infer(call, err);
+    if (status < 0 || ot_call_static(call))
+        return status < 0 ? status : OPTUNE_OK;
+    return optune_fail(err, OPTUNE_ETYPE, "its types are not known");
+}
+
 /* "data.0" in "x.1 data.0"; anything in "*" */
 static bool listed(const char *list, const char *input, int dim)
 {

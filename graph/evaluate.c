@@ -65,18 +65,9 @@ static int settle_types(const optune_values *v, int id, optune_call *call,
                         const void *const *in, optune_err *err)
 {
     optune_err inner = {0};
-    int status = ot_call_infer(call, &inner);
-    if (status == 1 && call->op->shape) {
-        status = call->op->shape(call, in, &inner);
-        status = status < 0 ? status : ot_call_infer(call, &inner);
-    }
+    const int status = ot_call_shape(call, in, &inner);
     if (status < 0)
         return fail(v, id, status, inner.text, err);
-    if (!ot_call_static(call))
-        return fail(v, id, OPTUNE_ETYPE,
-                    call->op->shape ? "its shape function left a dim unknown"
-                                    : "its shape depends on what is unknown",
-                    err);
     if (!call->op->reference)
         return fail(v, id, OPTUNE_EUNSUPPORTED,
                     "what is right of it is code, which only a run runs", err);

@@ -180,6 +180,18 @@ static int give_back(inference *in, int node, optune_tensor *to, const optune_te
     return OPTUNE_OK;
 }
 
+/* A dim that follows from values and has a bound gets a name: whatever is computed of it, wherever
+ * that is, has the same one. */
+static void name_dims(optune_call *call, int id)
+{
+    for (int o = 0; o < call->n_outputs && call->op->shape; o++)
+        for (int d = 0; d < call->output[o].rank; d++) {
+            optune_dim *dim = &call->output[o].dim[d];
+            if (!optune_dim_known(dim) && !dim->name[0] && dim->max != OPTUNE_DIM_MAX)
+                snprintf(dim->name, sizeof dim->name, "v%d_%d_%d", id, o, d);
+        }
+}
+
 static int infer_call(inference *in, int id)
 {
     optune_graph *g = in->g;
@@ -191,7 +203,8 @@ static int infer_call(inference *in, int id)
     for (int i = 0; i < n; i++)
         before[i] = *tensor[i];
     optune_err inner = {0};
-    const int settled = ot_call_infer(&call, &inner);
+    const int settled = ot_call_infer_dims(&call, &inner);
+    name_dims(&call, id);
     if (settled < 0)
         return ot_graph_fail(g, id, argument_of(call.op, call.n_inputs, inner.text), settled,
                              inner.text, in->err);

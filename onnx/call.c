@@ -27,10 +27,13 @@ static int compute(ot_onnx_node *n, optune_graph *g, const char *op, int n_in,
         status = optune_graph_output(g, status, n->err);
     if (status >= 0)
         status = optune_graph_infer(g, n->err);
-    if (status >= 0) /* before references get their own room */
+    const bool known = status == OPTUNE_OK; /* else its size is in the values */
+    if (known) /* before references get their own room */
         status = ot_onnx_room(n->m, optune_graph_output_type(g, 0), result, n->err);
     if (status >= 0)
         status = optune_graph_evaluate(g, NULL, NULL, &values, n->err);
+    if (status >= 0 && !known)
+        status = ot_onnx_room(n->m, optune_values_type(values, 0), result, n->err);
     if (status >= 0)
         memcpy((*result)->data, optune_values_data(values, 0),
                (size_t)optune_tensor_bytes(&(*result)->type));

@@ -59,6 +59,8 @@ void ot_fill_call_input(const optune_call *call, uint64_t seed, int index, void 
     const optune_tensor *type = &call->input[index].type;
     const uint64_t start = mix(seed + 0x9e3779b97f4a7c15 * (uint64_t)(index + 1));
     const int64_t n = optune_tensor_elements(type);
+    /* Where a shape follows from values, some of them are equal. */
+    const bool real = ot_dtype_is_float(type->dtype) && !call->op->shape;
     double low, high, piece[SOME];
     if (!ot_input_range(call, index, &low, &high)) {
         ot_fill_input(type, seed, index, to);
@@ -69,9 +71,8 @@ void ot_fill_call_input(const optune_call *call, uint64_t seed, int index, void 
         for (int64_t i = 0; i < some; i++) {
             const uint64_t r = mix(start + 0x9e3779b97f4a7c15 * (uint64_t)(at + i));
             const double u = (double)(r >> 11) * 0x1p-53;
-            piece[i] = ot_dtype_is_float(type->dtype)
-                           ? low + u * (high - low)
-                           : fmin(high, floor(low + u * (high - low + 1)));
+            piece[i] = real ? low + u * (high - low)
+                            : fmin(high, floor(low + u * (high - low + 1)));
         }
         ot_elements_set(type->dtype, to, at, some, piece);
     }

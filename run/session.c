@@ -231,6 +231,11 @@ void ot_loaded_close(ot_session *s, ot_loaded *loaded)
     free(loaded);
 }
 
+static int64_t dim_at(const optune_call *call, const optune_arg *arg)
+{
+    return call->input[arg->index / OPTUNE_MAX_RANK].type.dim[arg->index % OPTUNE_MAX_RANK].min;
+}
+
 /* The address or handle that an argument of a stage stands for. */
 static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
 {
@@ -261,9 +266,7 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
                                b->loaded->impl->name, arg->symbol);
         return *to ? OPTUNE_OK : OPTUNE_ENODEV;
     case OPTUNE_ARG_DIM:
-        arg->value = s->call.input[arg->index / OPTUNE_MAX_RANK]
-                         .type.dim[arg->index % OPTUNE_MAX_RANK]
-                         .min;
+        arg->value = dim_at(&s->call, arg);
         *to = &arg->value;
         return OPTUNE_OK;
     case OPTUNE_ARG_TENSOR_MAP:
@@ -395,6 +398,17 @@ int ot_bound_prepack(ot_bound *b, optune_err *err)
     b->prepacked = true;
     return b->session->row->run(b->session->state, b->launch[OPTUNE_PREPACK],
                                 b->n[OPTUNE_PREPACK], err);
+}
+
+void ot_bound_resize(ot_bound *b)
+{
+    optune_plan *plan = &b->loaded->plan;
+    for (int i = 0; i < plan->n_stages; i++)
+        for (int k = 0; k < plan->stage[i].n_args; k++) {
+            optune_arg *arg = &plan->stage[i].arg[k];
+            if (arg->kind == OPTUNE_ARG_DIM)
+                arg->value = dim_at(&b->session->call, arg);
+        }
 }
 
 int ot_bound_poison(ot_bound *b, optune_err *err)

@@ -173,6 +173,8 @@ typedef struct ot_bound { /* its launches over one set of buffers */
 int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound,
                   optune_err *err);
 int ot_bound_prepack(ot_bound *b, optune_err *err);
+/* Arguments that are dims become those of the session's call, which has changed. */
+void ot_bound_resize(ot_bound *b);
 /* Fills the outputs, and scratch that is not kept between runs, with a pattern that no right answer
  * has (NaN for floats). After prepacking. */
 int ot_bound_poison(ot_bound *b, optune_err *err);

@@ -53,6 +53,8 @@ int optune_call_describe(const optune_call *call, optune_result **result, optune
         json_array_append_new(outputs, type_of(&call->output[i]));
     json_object_set_new(json, "inputs", inputs);
     json_object_set_new(json, "outputs", outputs);
+    if (call->op->shape)
+        ot_set_bool(json, "shape_function", true);
     *result = ot_result_new(text.s, json);
     return OPTUNE_OK;
 }

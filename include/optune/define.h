@@ -174,8 +174,11 @@ typedef struct optune_op {
     int (*pieces)(const optune_call *call, optune_piece piece[OPTUNE_MAX_PIECES]);
 
     /* Shape function of an op whose output dims depend on the inputs' values: fills the unknown
-     * dims of call->output[] from the data (in[i] is dense, row-major, of the input's type). NULL:
-     * the type relation over concrete input dims tells all. */
+     * dims of call->output[] from the data (in[i] is dense, row-major, of the input's type, in the
+     * calling process's memory); what the values do not allow (a step of 0) it refuses. The type
+     * relation bounds these dims by ranges. Kernels and the reference see the bounds as dims, and
+     * an output is filled whole: the elements of the true shape, dense, then zeros. NULL: the type
+     * relation over concrete input dims tells all. */
     int (*shape)(optune_call *call, const void *const *in, optune_err *err);
     /* Adds to the adjoints of the inputs, with the functions below. NULL: it has no gradient,
      * which is an error that names it when one is asked for. */
@@ -190,8 +193,9 @@ typedef struct optune_op {
      * right within absolute + relative * |right|, integers where they are equal. */
     const char *standard, *standard_target;
     double absolute, relative;
-    /* The values that an input may hold, both ends included, where a kernel cannot take any. False:
-     * any. NULL: any for all of them. */
+    /* The values that an input may hold, both ends included, where a kernel cannot take any, or
+     * others make no sense. False: any. NULL: any for all of them. With a shape function only whole
+     * numbers are drawn. */
     bool (*range)(const optune_call *call, int input, double *low, double *high);
     /* What else says whether a run is right, for people: "its exit status". NULL: nothing. */
     const char *judge;

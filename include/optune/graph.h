@@ -243,6 +243,13 @@ OPTUNE_API int optune_function_run(optune_function *function, const void *const 
 OPTUNE_API int optune_function_open_text(struct optune *handle, const char *workload,
                                          const void *const *constants,
                                          optune_function **function, optune_err *err);
+/* Output `output` as it came out of the last run, before one as large as it can be: its dims into
+ * `dims`, room for OPTUNE_MAX_RANK of them; returns how many, or EUSAGE. Of an operator whose dims
+ * follow from values (argwhere, unique ...) the call's types have the bounds, and so large every
+ * output is: elements of the true shape, dense, then zeros. A run that the values do not allow (a
+ * step of 0) is refused, and writes nothing. */
+OPTUNE_API int optune_function_shape(const optune_function *function, int output, int64_t *dims,
+                                     optune_err *err);
 OPTUNE_API const char *optune_function_impl(const optune_function *function);
 OPTUNE_API void optune_function_close(optune_function *function); /* NULL is fine */
 
@@ -254,9 +261,15 @@ OPTUNE_API int optune_graph_fill(optune_graph *graph, uint64_t seed, optune_err 
 typedef struct optune_program optune_program;
 OPTUNE_API int optune_program_open(optune_partition *partition, optune_program **program,
                                    optune_err *err);
-/* inputs: the variables' elements in order; outputs: room for those of every output. */
+/* inputs: the variables' elements in order; outputs: room for those of every output. Dims that
+ * follow from values are ranges in the output's type: room is for their upper ends, what is written
+ * is the true shape, dense. */
 OPTUNE_API int optune_program_run(optune_program *program, const void *const *inputs,
                                   void *const *outputs, optune_err *err);
+/* Output `output` as it came out of the last run, before one as large as it can be: its dims into
+ * `dims`, room for OPTUNE_MAX_RANK of them; returns how many, or EUSAGE. */
+OPTUNE_API int optune_program_shape(const optune_program *program, int output, int64_t *dims,
+                                    optune_err *err);
 /* Seconds of one run from the first group to the last, over the inputs of the run before: the
  * median and its 95 % interval. */
 OPTUNE_API int optune_program_time(optune_program *program, double *median, double *low,
@@ -264,7 +277,7 @@ OPTUNE_API int optune_program_time(optune_program *program, double *median, doub
 /* The same program for one more thread: modules, constants and what was packed of them are shared,
  * everything that a run writes is its own. It runs, is timed, cloned and closed like any other, in
  * any order, while others run; what they share goes with the last. EUNSUPPORTED: the target's
- * kernels do not run in the memory of this process. */
+ * kernels do not run in the memory of this process, or dims follow from values. */
 OPTUNE_API int optune_program_clone(optune_program *program, optune_program **clone,
                                     optune_err *err);
 OPTUNE_API void optune_program_close(optune_program *program); /* NULL is fine */

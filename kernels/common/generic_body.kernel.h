@@ -8,7 +8,8 @@
  * and ends with GENERIC_ENTRY. c->x0 ... are the inputs, c->o0 ... the outputs; DIMS(x, X0) are
  * the dims of one as a local array, whether they are constants or arguments; READ(0, i) is an
  * element of an input in its type or, of a 16-bit float, as float; WRITE(0, i, v) rounds to the
- * output's. ACC is the type of sums. Macros: kernels/host/generic.h.
+ * output's; FMA(a, b, c) is rounded once, in floats and doubles. ACC is the type of sums. Macros:
+ * kernels/host/generic.h.
  */
 #ifndef OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
 #define OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
@@ -18,6 +19,7 @@
 #else
 #include "kernels/common/half.kernel.h"
 #define GLOBAL
+#define FMA(a, b, c) _Generic((a), float : __builtin_fmaf, default : __builtin_fma)(a, b, c)
 #endif
 #ifdef OT_OPENCL
 #define GENERIC_INFINITY INFINITY
@@ -87,8 +89,13 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
 #define GENERIC_S_SET(k) call.s[k] = s##k;
 #if OUTPUTS == 1
 #define GENERIC_O_PARAMETERS GLOBAL O0_T *o0
-#else
+#elif OUTPUTS == 2
 #define GENERIC_O_PARAMETERS GLOBAL O0_T *o0, GLOBAL O1_T *o1
+#elif OUTPUTS == 3
+#define GENERIC_O_PARAMETERS GLOBAL O0_T *o0, GLOBAL O1_T *o1, GLOBAL O2_T *o2
+#else
+#define GENERIC_O_PARAMETERS                                                                   \
+    GLOBAL O0_T *o0, GLOBAL O1_T *o1, GLOBAL O2_T *o2, GLOBAL O3_T *o3
 #endif
 #define GENERIC_ENTRY                                                                          \
     KERNEL(THREADS, 1, 1)                                                                      \

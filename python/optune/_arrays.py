@@ -271,6 +271,17 @@ def empty(type: TensorType, like: Any = None) -> Any:
     return numpy.empty([dim or 0 for dim in type.shape or ()], numpy_dtype(type.dtype))
 
 
+def part(array: Any, shape: Tuple[int, ...]) -> Any:
+    """The first elements of an array in another shape, without a copy. What has no ``reshape`` stays
+    as it is."""
+    if not hasattr(array, "reshape") or tuple(array.shape) == shape:
+        return array
+    n = 1
+    for dim in shape:
+        n *= dim
+    return array.reshape(-1)[:n].reshape(shape)
+
+
 def overlap(spans: List[Tuple[int, int]], written: List[Tuple[int, int]]) -> bool:
     """Whether memory that is written, (address, bytes), is also in ``spans``, or twice there."""
     for i, (start, n) in enumerate(written):

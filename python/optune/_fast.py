@@ -132,7 +132,7 @@ def _torch_way(function: Any) -> Way:
 def ways(function: Any, known: Dict[Any, Optional[Way]], kind: Any) -> None:
     """Adds the way for arrays of a kind to those that are known; None: there is none."""
     known[kind] = None
-    if len(function.type.outputs) != 1:
+    if len(function.type.outputs) != 1 or function._by_values:
         return
     try:
         if Numpy.load() and Numpy.head and kind is Numpy.ndarray:

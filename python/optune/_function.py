@@ -6,13 +6,13 @@ from __future__ import annotations
 import ctypes
 import json
 import threading
-from ctypes import c_void_p
+from ctypes import c_int64, c_void_p
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._arrays import empty, memory, overlap
+from ._arrays import empty, memory, overlap, part
 from ._errors import UnsupportedError, UsageError, WorkloadTypeError, failure, text_of
 from ._fast import Way, ways
-from ._library import Counted, Err, Forks, computing, encode, lib, opened
+from ._library import Counted, Err, Forks, check, computing, encode, lib, opened
 from ._types import CallType, TensorType
 
 
@@ -38,6 +38,8 @@ class Call:
         told = result_json(opened(lib.optune_call_describe, self.pointer))
         self.type = CallType(told["call"], told["op"], _types(told["inputs"]),
                              _types(told["outputs"]))
+        #: Whether dims of outputs follow from values; those of the type are their bounds.
+        self.by_values = bool(told.get("shape_function", False))
 
     def __del__(self) -> None:
         if self.pointer:
@@ -98,6 +100,10 @@ class Function:
     or has the buffer protocol. They must have the workload's dtype and shape and be contiguous;
     nothing is converted. Constants are copied and packed once, when it is made.
 
+    Where an output's dims follow from values (``argwhere``, ``unique`` ...), its type has their
+    bounds. ``out`` is as large as that; what a call returns is the part of it that the true shape
+    has, and :attr:`shapes` tells it, too.
+
     Several threads may call one function; they take turns. It is a context manager.
     """
 
@@ -106,6 +112,7 @@ class Function:
         self._counted: Optional[Counted] = None
         #: What it takes and gives.
         self.type: CallType = call.type
+        self._by_values = call.by_values
         for t in (*call.type.inputs, *call.type.outputs):
             if t.shape is None or None in t.shape:
                 raise WorkloadTypeError(f"only a workload of known sizes can be called, not "
@@ -154,6 +161,19 @@ class Function:
     @property
     def outputs(self) -> Tuple[TensorType, ...]:
         return self.type.outputs
+
+    @property
+    def shapes(self) -> Tuple[Tuple[int, ...], ...]:
+        """The outputs' shapes as they came out of the last call."""
+        with self._use() as pointer, self._lock:
+            return self._shapes(pointer)
+
+    def _shapes(self, pointer: Any) -> Tuple[Tuple[int, ...], ...]:
+        dims = (c_int64 * 8)()
+        err = Err()
+        return tuple(tuple(dims[:check(lib.optune_function_shape(
+            pointer, i, ctypes.addressof(dims), ctypes.byref(err)), err)])
+            for i in range(len(self.type.outputs)))
 
     def __repr__(self) -> str:
         if self._counted is None or self._counted.closed:
@@ -212,7 +232,7 @@ class Function:
             if made is not None:
                 return made
         sources, targets, made, kept = self._prepare(arrays, out)
-        with self._use(), self._lock:
+        with self._use() as pointer, self._lock:
             for i, source in zip(self._places, sources):
                 self._inputs[i] = source
             for i, target in enumerate(targets):
@@ -220,6 +240,10 @@ class Function:
             status = self._run(*self._args)
             if status < 0:
                 raise failure(status, text_of(self._err.text))
+            if self._by_values:
+                shapes = self._shapes(pointer)
+                made = tuple(map(part, made, shapes)) if isinstance(made, tuple) \
+                    else part(made, shapes[0])
         del kept
         if kind not in self._ways:
             ways(self, self._ways, kind)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import threading
-from ctypes import byref, c_double, c_void_p
+from ctypes import byref, c_double, c_int64, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
-from ._arrays import empty, memory, overlap
+from ._arrays import empty, memory, overlap, part
 from ._errors import NotFoundError, UsageError, WorkloadTypeError, text_of
 from ._library import Binding, Counted, Err, check, computing, encode, lib, opened
 from ._types import TensorType
@@ -25,6 +26,12 @@ def _type(text: str, const: bool) -> TensorType:
     shape = tuple(int(d) if d.strip().isdigit() else None for d in dims.split(",")) \
         if dims else ()
     return TensorType(dtype, shape, const)
+
+
+def _bounded(text: str) -> TensorType:
+    """The same with a range at its upper end, where it has one: as large as an output can be."""
+    most = re.sub(r"\?\w*:\d+\.\.(\d+)", r"\1", text)
+    return _type(most, False)
 
 
 class Graph:
@@ -79,7 +86,10 @@ class Graph:
         self.outputs: Tuple[TensorType, ...] = tuple(
             _type(text, False) for name in told["outputs"]
             for text in self._of(nodes, name))
-        self._open_types = [str(t) for t in (*self.inputs.values(), *self.outputs)
+        #: As large as outputs can be, where their dims follow from values.
+        self._room: Tuple[TensorType, ...] = tuple(
+            _bounded(text) for name in told["outputs"] for text in self._of(nodes, name))
+        self._open_types = [str(t) for t in (*self.inputs.values(), *self._room)
                             if t.shape is None or None in t.shape]
 
     @staticmethod
@@ -185,7 +195,8 @@ class Graph:
         return [given[name] for name in names]
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        """Computes the outputs: an array, or a tuple of several; see the class."""
+        """Computes the outputs: an array, or a tuple of several; see the class. Where dims follow from
+        values, ``out`` is as large as they can be, and what is returned is the true part of it."""
         with self._lock:
             if self._program is None:
                 self.compile()
@@ -193,15 +204,15 @@ class Graph:
             given = self._arrays(arrays, named)
             sources = [memory(a, t, f"input '{name}'")
                        for a, (name, t) in zip(given, self.inputs.items())]
-            made = [empty(t, given[0] if given else None) for t in self.outputs] \
+            made = [empty(t, given[0] if given else None) for t in self._room] \
                 if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
             if len(made) != len(self.outputs):
                 raise UsageError(f"out has {len(made)} arrays, the graph has "
                                  f"{len(self.outputs)} outputs")
             targets = [memory(a, t, f"output {i}", writable=True)
-                       for i, (a, t) in enumerate(zip(made, self.outputs))]
+                       for i, (a, t) in enumerate(zip(made, self._room))]
             if overlap([(s[0], t.nbytes) for s, t in zip(sources, types)],
-                       [(s[0], t.nbytes) for s, t in zip(targets, self.outputs)]):
+                       [(s[0], t.nbytes) for s, t in zip(targets, self._room)]):
                 raise UsageError("out shares memory with an input, or with itself")
             ins = (c_void_p * (len(sources) + 1))(*[s[0] for s in sources])
             outs = (c_void_p * (len(targets) + 1))(*[t[0] for t in targets])
@@ -209,7 +220,17 @@ class Graph:
             with self._live(self._program) as program:
                 check(computing(lib.optune_program_run)(program, ctypes.addressof(ins),
                                              ctypes.addressof(outs), byref(err)), err)
+                if self._room != self.outputs:
+                    made = [part(a, self._shape(program, i)) for i, a in enumerate(made)]
         return made[0] if len(made) == 1 else tuple(made)
+
+    @staticmethod
+    def _shape(program: Any, output: int) -> Tuple[int, ...]:
+        """Of an output as it came out of the last run."""
+        dims = (c_int64 * 8)()
+        err = Err()
+        return tuple(dims[:check(lib.optune_program_shape(
+            program, output, ctypes.addressof(dims), byref(err)), err)])
 
     def time(self) -> Tuple[float, float, float]:
         """Seconds of one run over the last call's inputs: median, and its 95 % interval."""

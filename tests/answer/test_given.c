@@ -426,6 +426,7 @@ static void on_a_machine(void **state)
     optune_err err = {0};
     const char *const *workloads = NULL;
     double time;
+    int64_t dims[OPTUNE_MAX_RANK];
     check_ok(optune_graph_parse("x = var f32[4]\noutput relu(x)\n", NULL, &g, &err));
     check_ok(optune_call_read(&call, "relu(f32[4])", &err));
     REFUSED(optune_partition_open, none, g, &p);
@@ -450,6 +451,8 @@ static void on_a_machine(void **state)
     REFUSED(optune_function_open_text, o, "relu(f32[4])", NULL, NULL);
     FAILS(optune_function_open_text, o, "relu(f32[?])", NULL, &function);
     REFUSED(optune_function_run, NULL, NULL, NULL);
+    REFUSED(optune_function_shape, NULL, 0, dims);
+    REFUSED(optune_program_shape, NULL, 0, dims);
     GIVES(NULL, optune_function_impl, NULL);
     NOTHING(optune_function_close, NULL);
     NOTHING(optune_program_close, NULL);
@@ -486,12 +489,16 @@ static void on_a_machine(void **state)
     REFUSED(optune_program_time, program, &time, NULL, &time);
     REFUSED(optune_program_time, program, &time, &time, NULL);
     REFUSED(optune_program_clone, program, NULL);
+    REFUSED(optune_program_shape, program, 0, NULL);
+    REFUSED(optune_program_shape, program, -1, dims);
     optune_program_close(program);
     check_ok(optune_function_open(o, &call, NULL, &function, &err));
     REFUSED(optune_function_run, function, NULL, (void *const[]){out});
     REFUSED(optune_function_run, function, (const void *const[]){NULL}, (void *const[]){out});
     REFUSED(optune_function_run, function, (const void *const[]){in}, NULL);
     REFUSED(optune_function_run, function, (const void *const[]){in}, (void *const[]){NULL});
+    REFUSED(optune_function_shape, function, 0, NULL);
+    REFUSED(optune_function_shape, function, 1, dims);
     optune_function_close(function);
     optune_partition_close(p);
     optune_graph_close(g);

@@ -258,12 +258,67 @@ static void hot(void **state)
     gives(read_graph(&g, 17), (const void *const[]){x}, 6, want);
 }
 
+/* The node's only output as floats. */
+static optune_graph *read_as_floats(ot_text *g, const char *op, const char *inputs,
+                                    ot_text *attrs)
+{
+    ot_text to = {0};
+    onnx_node(g, op, "only", inputs, "found", attrs);
+    attr_int(&to, "to", ONNX_FLOAT);
+    onnx_node(g, "Cast", "cast", "found", "y", &to);
+    return read_graph(g, 17);
+}
+
+/* How much comes out is in the values, of a variable and of a constant. */
+static void shaped_by_values(void **state)
+{
+    static const float x[] = {0, 3, 0, 1, 0, 3},
+                       box[] = {0, 0, 2, 2, 0, 0, 2, 1.9f, 5, 5, 6, 6};
+    static const float score[] = {1, 2, -3}, half[] = {0.5f};
+    static const uint8_t which[] = {0, 1, 1};
+    static const int64_t most[] = {9};
+    (void)state;
+    for (int constant = 0; constant < 2; constant++) {
+        ot_text g = {0};
+        if (constant)
+            onnx_initializer(&g, "x", ONNX_FLOAT, "2,3", x, sizeof x);
+        else
+            onnx_input(&g, "x", ONNX_FLOAT, "2,3");
+        gives(read_as_floats(&g, "NonZero", "x", NULL), (const void *const[]){x}, 6,
+              (const float[]){0, 1, 1, 1, 0, 2});
+    }
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "2,3");
+    gives(read_as_floats(&g, "Unique", "x", NULL), (const void *const[]){x}, 3,
+          (const float[]){0, 1, 3});
+    g = (ot_text){0};
+    onnx_input(&g, "x", ONNX_FLOAT, "2,3");
+    onnx_initializer(&g, "which", ONNX_BOOL, "3", which, sizeof which);
+    attr_int(&attrs, "axis", -1);
+    gives(read_as_floats(&g, "Compress", "x which", &attrs), (const void *const[]){x}, 4,
+          (const float[]){3, 0, 0, 3});
+    g = (ot_text){0};
+    onnx_input(&g, "box", ONNX_FLOAT, "1,3,4");
+    onnx_input(&g, "score", ONNX_FLOAT, "1,1,3");
+    onnx_initializer(&g, "most", ONNX_INT64, "1", most, sizeof most);
+    onnx_initializer(&g, "half", ONNX_FLOAT, "1", half, sizeof half);
+    gives(read_as_floats(&g, "NonMaxSuppression", "box score most half", NULL),
+          (const void *const[]){box, score}, 6, (const float[]){0, 0, 1, 0, 0, 2});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_by_one),  cmocka_unit_test(embeddings), cmocka_unit_test(shuffled),
-        cmocka_unit_test(images_grow), cmocka_unit_test(chosen),     cmocka_unit_test(padded),
-        cmocka_unit_test(remainders),  cmocka_unit_test(hot),        cmocka_unit_test(powers),
+        cmocka_unit_test(one_by_one),
+        cmocka_unit_test(embeddings),
+        cmocka_unit_test(shuffled),
+        cmocka_unit_test(images_grow),
+        cmocka_unit_test(chosen),
+        cmocka_unit_test(padded),
+        cmocka_unit_test(shaped_by_values),
+        cmocka_unit_test(remainders),
+        cmocka_unit_test(hot),
+        cmocka_unit_test(powers),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -260,3 +260,24 @@ def test_lookups_stay_in_the_table(o):
     asked = numpy.array([4, -1, -5, 5, 1 << 40, -6, -(1 << 40)], numpy.int64)
     with o.function("take(f32[5,3], i64[7])") as f:
         assert (f(table, asked) == table[[4, 4, 0, 4, 4, 0, 0]]).all()
+
+
+def test_shapes_that_follow_from_values(o):
+    x = numpy.array([[0, 1, 2], [0, 0, 3]], dtype="f4")
+    found = o.function("argwhere(f32[2,3])")
+    assert found(x).tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert found.shapes == ((3, 2),)
+    assert found(numpy.zeros((2, 3), dtype="f4")).shape == (0, 2)
+    room = numpy.empty((6, 2), dtype="i8")
+    part = found(x, out=room)
+    assert part.shape == (3, 2) and numpy.shares_memory(part, room) and not room[3:].any()
+    values, first, which, counts = o.function("unique(f32[5], return_counts=true)")(
+        numpy.array([3, 1, 3, 1, 2], dtype="f4"))
+    assert values.tolist() == [1, 2, 3] and first.tolist() == [1, 4, 0]
+    assert which.tolist() == [2, 0, 2, 0, 1] and counts.tolist() == [2, 1, 2]
+    with pytest.raises(optune.UsageError, match="more numbers than limit=5"):
+        o.function("arange(i64[], i64[], i64[], limit=5)")(*map(numpy.array, (0, 9, 1)))
+    g = o.graph("x = var f32[6]\ni = argwhere(x)\nd = add(i, i)\noutput d, x\n")
+    assert g.outputs[0].shape == (None, 1)
+    doubled, same = g(numpy.array([0, 1, 0, 1, 0, 0], dtype="f4"))
+    assert doubled.tolist() == [[2], [6]] and same.shape == (6,)

@@ -22,7 +22,7 @@ void attr_real(ot_text *attrs, const char *name, float value);
 void attr_text(ot_text *attrs, const char *name, const char *value);
 void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value);
 
-enum { ONNX_FLOAT = 1, ONNX_INT64 = 7 };
+enum { ONNX_FLOAT = 1, ONNX_INT64 = 7, ONNX_BOOL = 9 };
 /* `dims`: "batch,3,4". */
 void onnx_input(ot_text *graph, const char *name, int type, const char *dims);
 /* The type of a value between nodes. */
