@@ -42,26 +42,12 @@ static const char *const samples[] = {
     NULL,
 };
 
-/* d data = dy, summed down */
-static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
-{
-    (void)call;
-    (void)err;
-    optune_grad_add(grad, 0, optune_grad_adjoint(grad, 0));
-    return OPTUNE_OK;
-}
-
 OPTUNE_OP(broadcast_to) = {
     .name = "broadcast_to",
     .summary = "data in a larger shape",
     .inputs = inputs,
     .attrs = attrs,
     .support_level = 4,
-    .gradient = gradient,
     .samples = samples,
-    .pattern = OPTUNE_BROADCAST,
-    .n_outputs = 1,
-    .scalar = &expression,
-    .types = types,
-    .reference = optune_pattern_reference,
+    BROADCAST_TO_OP(expression),
 };

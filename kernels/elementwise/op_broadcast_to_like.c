@@ -43,26 +43,12 @@ static const char *const samples[] = {
     NULL,
 };
 
-/* d data = dy, summed down */
-static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
-{
-    (void)call;
-    (void)err;
-    optune_grad_add(grad, 0, optune_grad_adjoint(grad, 0));
-    return OPTUNE_OK;
-}
-
 OPTUNE_OP(broadcast_to_like) = {
     .name = "broadcast_to_like",
     .summary = "data in the shape of another tensor",
     .inputs = inputs,
     .support_level = 10,
     .bytes = bytes,
-    .gradient = gradient,
     .samples = samples,
-    .pattern = OPTUNE_BROADCAST,
-    .n_outputs = 1,
-    .scalar = &expression,
-    .types = types,
-    .reference = optune_pattern_reference,
+    BROADCAST_TO_OP(expression),
 };

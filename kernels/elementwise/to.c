@@ -20,3 +20,11 @@ int broadcast_to_output(optune_call *call, optune_err *err)
         known = known && optune_tensor_known(&call->input[i].type);
     return known && optune_tensor_known(out) ? OPTUNE_OK : 1;
 }
+
+int broadcast_to_gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)call;
+    (void)err;
+    optune_grad_add(grad, 0, optune_grad_adjoint(grad, 0));
+    return OPTUNE_OK;
+}

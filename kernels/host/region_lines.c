@@ -44,3 +44,23 @@ bool region_lines_next(region_lines *l)
     }
     return false;
 }
+
+bool region_begin(const optune_region *region, int64_t *at)
+{
+    bool some = true;
+    for (int d = 0; d < region->rank; d++) {
+        at[d] = region->lo[d];
+        some = some && region->lo[d] < region->hi[d];
+    }
+    return some;
+}
+
+bool region_next(const optune_region *region, int64_t *at)
+{
+    int d = region->rank - 1;
+    while (d >= 0 && ++at[d] == region->hi[d]) {
+        at[d] = region->lo[d];
+        d--;
+    }
+    return d >= 0;
+}

@@ -32,4 +32,9 @@ region_lines region_lines_of(const optune_region *region, const optune_tensor *t
 /* False behind the last line. */
 bool region_lines_next(region_lines *l);
 
+/* A region element by element: `at` begins at its first, false where it has none; false behind the
+ * last. */
+bool region_begin(const optune_region *region, int64_t *at);
+bool region_next(const optune_region *region, int64_t *at);
+
 #endif

@@ -30,6 +30,11 @@ int injective_flat_gradient(optune_grad *grad, const optune_call *call, optune_e
     .inputs = injective_inputs, .gradient = injective_flat_gradient,                           \
     OPTUNE_INJECTIVE_OP(injective_flat)
 
+/* The same, where relation, gradient and pieces are the file's own, by these names. */
+#define INJECTIVE_OWN_OP                                                                       \
+    .attrs = attrs, .types = types, .gradient = gradient, .samples = samples,                  \
+    OPTUNE_INJECTIVE_OP(pieces)
+
 /* OK when the dtypes of input 0 and the output are one. */
 int injective_dtypes(optune_call *call, optune_err *err);
 

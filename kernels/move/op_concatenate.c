@@ -177,10 +177,6 @@ OPTUNE_OP(concatenate) = {
     .summary = "tensors one after another along an axis",
     .support_level = 1,
     .inputs = inputs,
-    .attrs = attrs,
     .presets = presets,
-    .types = types,
-    .gradient = gradient,
-    .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    INJECTIVE_OWN_OP,
 };

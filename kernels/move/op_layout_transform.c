@@ -222,10 +222,6 @@ OPTUNE_OP(layout_transform) = {
     .summary = "data in another layout",
     .support_level = 5,
     .inputs = injective_inputs,
-    .attrs = attrs,
     .presets = presets,
-    .types = types,
-    .gradient = gradient,
-    .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    INJECTIVE_OWN_OP,
 };

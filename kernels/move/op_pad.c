@@ -141,9 +141,5 @@ OPTUNE_OP(pad) = {
     .summary = "data with a number around it",
     .support_level = 2,
     .inputs = injective_inputs,
-    .attrs = attrs,
-    .types = types,
-    .gradient = gradient,
-    .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    INJECTIVE_OWN_OP,
 };

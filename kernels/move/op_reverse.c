@@ -60,9 +60,5 @@ OPTUNE_OP(reverse) = {
     .summary = "one axis backwards",
     .support_level = 3,
     .inputs = injective_inputs,
-    .attrs = attrs,
-    .types = types,
-    .gradient = gradient,
-    .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    INJECTIVE_OWN_OP,
 };

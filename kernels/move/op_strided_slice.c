@@ -207,9 +207,5 @@ OPTUNE_OP(strided_slice) = {
     .summary = "a part of each dim, every so many elements",
     .support_level = 4,
     .inputs = injective_inputs,
-    .attrs = attrs,
-    .types = types,
-    .gradient = gradient,
-    .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    INJECTIVE_OWN_OP,
 };

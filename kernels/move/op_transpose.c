@@ -114,10 +114,6 @@ OPTUNE_OP(transpose) = {
     .summary = "dims in another order",
     .support_level = 3,
     .inputs = injective_inputs,
-    .attrs = attrs,
     .presets = presets,
-    .types = types,
-    .gradient = gradient,
-    .samples = samples,
-    OPTUNE_INJECTIVE_OP(pieces),
+    INJECTIVE_OWN_OP,
 };

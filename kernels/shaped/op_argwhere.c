@@ -79,15 +79,11 @@ static bool range(const optune_call *call, int input, double *low, double *high)
 OPTUNE_OP(argwhere) = {
     .name = "argwhere",
     .summary = "coordinates of what is not 0",
-    .inputs = inputs,
     .n_outputs = 1,
-    .pattern = OPTUNE_OPAQUE,
     .support_level = 10,
-    .types = types,
-    .shape = shape,
-    .reference = reference,
     .range = range,
     .samples = (const char *const[]){"argwhere(f32[67])", "argwhere(bool[5,13])",
                                      "argwhere(i8[3,5,7])", "argwhere(f16[2,9])",
                                      "argwhere(i64[31])", NULL},
+    SHAPED_OP,
 };

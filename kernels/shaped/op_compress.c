@@ -109,17 +109,13 @@ static void reference(const optune_call *call, const void *const *in, int out_in
 OPTUNE_OP(compress) = {
     .name = "compress",
     .summary = "what lies along an axis where a condition holds",
-    .inputs = inputs,
     .attrs = attrs,
     .n_outputs = 1,
-    .pattern = OPTUNE_OPAQUE,
     .support_level = 10,
-    .types = types,
-    .shape = shape,
-    .reference = reference,
     .samples = (const char *const[]){"compress(f32[67], bool[67])",
                                      "compress(f32[5,13], bool[65])",
                                      "compress(i8[5,13,3], bool[13], axis=1)",
                                      "compress(bf16[7,9], bool[5], axis=0)",
                                      "compress(f64[4,6], bool[6], axis=-1)", NULL},
+    SHAPED_OP,
 };

@@ -123,17 +123,13 @@ static bool range(const optune_call *call, int input, double *low, double *high)
 OPTUNE_OP(dyn_strided_slice) = {
     .name = "dyn_strided_slice",
     .summary = "strided_slice whose positions are known when it runs",
-    .inputs = inputs,
     .n_outputs = 1,
-    .pattern = OPTUNE_OPAQUE,
     .support_level = 4,
-    .types = types,
-    .shape = shape,
-    .reference = reference,
     .range = range,
     .samples = (const char *const[]){"dyn_strided_slice(f32[70], i64[1], i64[1], i64[1])",
                                      "dyn_strided_slice(f32[9,70], i64[2], i64[2], i64[2])",
                                      "dyn_strided_slice(i8[3,5,17], i32[2], i32[2], i32[2])",
                                      "dyn_strided_slice(f16[12,5], i64[1], i64[1], i64[1])",
                                      NULL},
+    SHAPED_OP,
 };

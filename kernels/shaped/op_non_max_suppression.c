@@ -223,15 +223,10 @@ static bool range(const optune_call *call, int input, double *low, double *high)
 OPTUNE_OP(non_max_suppression) = {
     .name = "non_max_suppression",
     .summary = "the best boxes of each class that do not overlap much",
-    .inputs = inputs,
     .attrs = attrs,
     .n_outputs = 1,
-    .pattern = OPTUNE_OPAQUE,
     .support_level = 5,
-    .types = types,
-    .shape = shape,
     .flops = flops,
-    .reference = reference,
     .range = range,
     .samples =
         (const char *const[]){
@@ -240,4 +235,5 @@ OPTUNE_OP(non_max_suppression) = {
             "non_max_suppression(f64[1,17,4], f64[1,1,17], iou_threshold=0.25, "
             "score_threshold=4)",
             "non_max_suppression(f16[1,9,4], f16[1,2,9], center_point_box=true)", NULL},
+    SHAPED_OP,
 };

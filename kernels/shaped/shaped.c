@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels/shaped/shaped.h declares. */
 #include "kernels/shaped/shaped.h"
+#include "kernels/host/region_lines.h"
 
 bool shaped_bound(optune_dim *dim, int64_t most)
 {
@@ -27,24 +28,12 @@ void shaped_region(const optune_tensor *type, const optune_region *region, const
                    int64_t n, double *out, double *magnitude)
 {
     int64_t at[OPTUNE_MAX_RANK] = {0}, k = 0;
-    for (int d = 0; d < region->rank; d++) {
-        at[d] = region->lo[d];
-        if (region->lo[d] >= region->hi[d])
-            return;
-    }
-    for (;;) {
+    for (bool more = region_begin(region, at); more; more = region_next(region, at)) {
         int64_t place = 0;
         for (int d = 0; d < region->rank; d++)
             place = place * type->dim[d].min + at[d];
         out[k] = place < n ? value[place] : 0;
         magnitude[k] = fabs(out[k]);
         k++;
-        int d = region->rank - 1;
-        while (d >= 0 && ++at[d] == region->hi[d]) {
-            at[d] = region->lo[d];
-            d--;
-        }
-        if (d < 0)
-            return;
     }
 }

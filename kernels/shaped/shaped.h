@@ -26,6 +26,11 @@ int shaped_known(const optune_call *call);
 void shaped_region(const optune_tensor *type, const optune_region *region, const double *value,
                    int64_t n, double *out, double *magnitude);
 
+/* What the rows of such ops say alike; the rest is the file's own. */
+#define SHAPED_OP                                                                              \
+    .inputs = inputs, .pattern = OPTUNE_OPAQUE, .types = types, .shape = shape,                \
+    .reference = reference
+
 static const optune_dtype shaped_index = {OPTUNE_DTYPE_INT, 64, 1};
 
 #endif

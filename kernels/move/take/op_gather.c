@@ -21,18 +21,6 @@ static int types(optune_call *call, optune_err *err)
     return along_types(call, &call->input[0].type, &call->output[0], "output", err);
 }
 
-/* What is looked up is read and written; how much of data is never read is not known. */
-static double bytes(const optune_call *call)
-{
-    return 2 * (double)optune_tensor_bytes(&call->output[0]) +
-           (double)optune_tensor_bytes(&call->input[1].type);
-}
-
-static bool range(const optune_call *call, int input, double *low, double *high)
-{
-    return input == 1 && take_range(call, low, high);
-}
-
 static void reference(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude)
 {
@@ -98,16 +86,6 @@ static const char *const samples[] = {
 OPTUNE_OP(gather) = {
     .name = "gather",
     .summary = "elements along an axis at the indices of the same line",
-    .inputs = inputs,
-    .attrs = attrs,
-    .n_outputs = 1,
-    .pattern = OPTUNE_OPAQUE,
-    .support_level = 3,
-    .types = types,
-    .bytes = bytes,
-    .reference = reference,
-    .presets = presets,
-    .samples = samples,
-    .range = range,
-    .gradient = gradient,
+    .bytes = take_bytes,
+    TAKE_OP,
 };

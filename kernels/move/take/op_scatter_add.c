@@ -42,11 +42,6 @@ static double terms(const optune_call *call)
     return (double)call->input[2].type.dim[take_axis(call)].min + 1;
 }
 
-static bool range(const optune_call *call, int input, double *low, double *high)
-{
-    return input == 1 && take_range(call, low, high);
-}
-
 static void reference(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude)
 {
@@ -126,17 +121,7 @@ static const char *const samples[] = {
 OPTUNE_OP(scatter_add) = {
     .name = "scatter_add",
     .summary = "adds updates to elements along an axis at given indices",
-    .inputs = inputs,
-    .attrs = attrs,
-    .n_outputs = 1,
-    .pattern = OPTUNE_OPAQUE,
-    .support_level = 3,
-    .types = types,
     .flops = flops,
     .terms = terms,
-    .reference = reference,
-    .presets = presets,
-    .samples = samples,
-    .range = range,
-    .gradient = gradient,
+    TAKE_OP,
 };

@@ -5,6 +5,7 @@
  * as in ONNX; what is still outside is the first or the last slice. Elements keep their bits, NaNs
  * too.
  */
+#include "kernels/host/region_lines.h"
 #include "kernels/host/tensor.h"
 #include "kernels/move/take/take.h"
 
@@ -67,18 +68,6 @@ static int types(optune_call *call, optune_err *err)
     return optune_tensor_known(data) && optune_tensor_known(indices) ? OPTUNE_OK : 1;
 }
 
-/* What is taken is read and written; how much of data is never read is not known. */
-static double bytes(const optune_call *call)
-{
-    return 2 * (double)optune_tensor_bytes(&call->output[0]) +
-           (double)optune_tensor_bytes(&call->input[1].type);
-}
-
-static bool range(const optune_call *call, int input, double *low, double *high)
-{
-    return input == 1 && take_range(call, low, high);
-}
-
 static void reference(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude)
 {
@@ -86,12 +75,7 @@ static void reference(const optune_call *call, const void *const *in, int out_in
     const optune_tensor *data = &call->input[0].type, *indices = &call->input[1].type;
     const int axis = take_axis(call), more = indices->rank;
     int64_t at[OPTUNE_MAX_RANK], n = 0;
-    for (int d = 0; d < region->rank; d++) {
-        at[d] = region->lo[d];
-        if (region->lo[d] >= region->hi[d])
-            return;
-    }
-    for (;;) {
+    for (bool some = region_begin(region, at); some; some = region_next(region, at)) {
         int64_t which = 0, offset = 0;
         for (int d = 0; d < more; d++)
             which = which * indices->dim[d].min + at[axis + d];
@@ -103,13 +87,6 @@ static void reference(const optune_call *call, const void *const *in, int out_in
         out[n] = tensor_element(in[0], data->dtype, offset);
         magnitude[n] = fabs(out[n]);
         n++;
-        int d = region->rank - 1;
-        while (d >= 0 && ++at[d] == region->hi[d]) {
-            at[d] = region->lo[d];
-            d--;
-        }
-        if (d < 0)
-            return;
     }
 }
 
@@ -178,16 +155,6 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 OPTUNE_OP(take) = {
     .name = "take",
     .summary = "slices along an axis at given indices, as in a table of embeddings",
-    .inputs = inputs,
-    .attrs = attrs,
-    .n_outputs = 1,
-    .pattern = OPTUNE_OPAQUE,
-    .support_level = 3,
-    .types = types,
-    .bytes = bytes,
-    .reference = reference,
-    .presets = presets,
-    .samples = samples,
-    .range = range,
-    .gradient = gradient,
+    .bytes = take_bytes,
+    TAKE_OP,
 };

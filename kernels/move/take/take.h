@@ -26,13 +26,15 @@ static inline int64_t take_slice(double index, int64_t n)
     return at < 0 ? 0 : at > (double)(n - 1) ? n - 1 : (int64_t)at;
 }
 
-/* Indices that mean a slice each, so that trials look up in all of data. */
-static inline bool take_range(const optune_call *call, double *low, double *high)
-{
-    const double n = (double)call->input[0].type.dim[take_axis(call)].min;
-    *low = -n;
-    *high = n - 1;
-    return true;
-}
+/* Input 1 holds indices that mean a slice each, so that trials look up in all of data. */
+bool take_range(const optune_call *call, int input, double *low, double *high);
+/* What is looked up is read and written; how much of data is never read is not known. */
+double take_bytes(const optune_call *call);
+
+/* What the rows of these ops say alike; the rest is the file's own. */
+#define TAKE_OP                                                                                \
+    .inputs = inputs, .attrs = attrs, .n_outputs = 1, .pattern = OPTUNE_OPAQUE,                \
+    .support_level = 3, .types = types, .reference = reference, .presets = presets,            \
+    .samples = samples, .range = take_range, .gradient = gradient
 
 #endif
