@@ -12,7 +12,7 @@
 
 #include "answer/emit_graph.h"
 #include "answer/emitted_weights.h"
-#include "answer/lifetimes.h"
+#include "answer/program/lifetimes.h"
 
 static int64_t round_up(int64_t n)
 {

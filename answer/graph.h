@@ -4,7 +4,7 @@
 #define OPTUNE_ANSWER_GRAPH_H
 
 #include "answer/answer.h"
-#include "answer/places.h"
+#include "answer/program/places.h"
 #include "graph/graph.h"
 #include "run/worker.h"
 

@@ -5,9 +5,9 @@
  * in an arena so planned, where all that nobody needs any more is spoilt before each group, give
  * what they give with memory of its own for every value.
  */
-#include "answer/lifetimes.h"
+#include "answer/program/lifetimes.h"
 
-#include "answer/places.h"
+#include "answer/program/places.h"
 #include "run/run.h"
 #include "support/check.h"
 

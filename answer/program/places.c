@@ -9,7 +9,7 @@
  * one. What is written is written once in a run, so it is there from its group on, whoever reads it
  * as a part of what. Values are met in the order of evaluation: what was joined stays joined.
  */
-#include "answer/places.h"
+#include "answer/program/places.h"
 
 #include <stdlib.h>
 

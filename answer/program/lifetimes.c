@@ -3,7 +3,7 @@
  * Offsets in one arena, greedily by size: in networks the largest values decide how large the
  * arena must be, and smaller ones fit between and beside them.
  */
-#include "answer/lifetimes.h"
+#include "answer/program/lifetimes.h"
 
 #include <stdlib.h>
 
