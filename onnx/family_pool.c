@@ -5,10 +5,11 @@
 #include "onnx/onnx.h"
 
 /* Rounding up counts a window that starts in the last pad in ours, not in ONNX's. 1: ours is as
- * ONNX's; 0: rounding down is; negative: neither. */
-static int rounds_up(ot_onnx_node *n, const ot_onnx_window *w)
+ * ONNX's; 0: rounding down is, where dims differ with more of a pad, unless `counted`: what it has
+ * is then divided by; negative: neither. */
+static int rounds_up(ot_onnx_node *n, ot_onnx_window *w, bool counted)
 {
-    int64_t dim[OPTUNE_MAX_RANK];
+    int64_t dim[OPTUNE_MAX_RANK], more[2] = {0};
     bool up = true, down = true;
     if (!ot_onnx_int(n, "ceil_mode", 0))
         return 0;
@@ -21,21 +22,27 @@ static int rounds_up(ot_onnx_node *n, const ot_onnx_window *w)
         const int64_t last = most * w->stride[d] >= dim[2 + d] + w->pad[d] ? most - 1 : most;
         up = up && last == most;
         down = down && last == room / w->stride[d];
+        more[d] = last == room / w->stride[d] ? 0 : last * w->stride[d] - room;
     }
-    return up     ? 1
-           : down ? 0
-                  : ot_onnx_refuse(n, "rounds up along one dim, down along the other");
+    if (up || down)
+        return up;
+    if (counted)
+        return ot_onnx_refuse(n, "rounds up along one dim, down along the other");
+    for (int d = 0; d < 2; d++)
+        w->pad[2 + d] += more[d];
+    return 0;
 }
 
 static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
     const int status = ot_onnx_slide(n, NULL, &w);
-    const int up = status < 0 ? status : rounds_up(n, &w);
+    const bool mean = !strcmp(n->op->arg, "avg_pool2d");
+    const bool counted = mean && ot_onnx_int(n, "count_include_pad", 0);
+    const char *pad = counted ? "true" : "false";
+    const int up = status < 0 ? status : rounds_up(n, &w, counted);
     if (up < 0)
         return up;
-    const bool mean = !strcmp(n->op->arg, "avg_pool2d");
-    const char *pad = mean && ot_onnx_int(n, "count_include_pad", 0) ? "true" : "false";
     ot_onnx_value *all = ot_onnx_call(
         n, n->op->arg, 1, &w.data,
         "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], ceil_mode=%s%s%s",
