@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of tensors, and tensors of parts. */
+#include <math.h>
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -143,6 +144,40 @@ static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char 
     return data;
 }
 
+/* Infinities and NaN are no attribute's value: they come as constants beside the data. */
+static ot_onnx_value *beside(ot_onnx_node *n, ot_onnx_value *data, int rank,
+                             const int64_t *before, const int64_t *after, double value)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    ot_onnx_value *number = ot_onnx_number(n, data, value);
+    if (!ot_onnx_dims(n, data, dim))
+        return NULL;
+    for (int d = 0; d < rank && data; d++) {
+        const int64_t begin = before[d] < 0 ? -before[d] : 0;
+        const int64_t extent = dim[d] + (after[d] < 0 ? after[d] : 0) - begin;
+        const int64_t count[] = {before[d], after[d]};
+        ot_onnx_value *pads[2] = {NULL}, *part[3];
+        int n_parts = 0;
+        if (extent < dim[d])
+            data = ot_onnx_part(n, data, d, begin, begin + extent);
+        for (int end = 0; end < 2; end++) {
+            dim[d] = count[end];
+            if (count[end] > 0)
+                pads[end] = ot_onnx_call(n, "broadcast_to", 1, &number, "shape=[%s]",
+                                         ot_onnx_text(n->m, rank, dim));
+        }
+        if (pads[0])
+            part[n_parts++] = pads[0];
+        part[n_parts++] = data;
+        if (pads[1])
+            part[n_parts++] = pads[1];
+        if (n_parts > 1)
+            data = ot_onnx_join(n, d, n_parts, part);
+        dim[d] = extent + (before[d] > 0 ? before[d] : 0) + (after[d] > 0 ? after[d] : 0);
+    }
+    return data;
+}
+
 static int pad(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
@@ -175,6 +210,8 @@ static int pad(ot_onnx_node *n)
     }
     if (*mode != 'c')
         return ot_onnx_give(n, 0, repeated(n, data, mode, before, after));
+    if (!isfinite(value))
+        return ot_onnx_give(n, 0, beside(n, data, rank, before, after, value));
     return ot_onnx_give(n, 0,
                         ot_onnx_call(n, "pad", 1, &data, "before=[%s], after=[%s], value=%.17g",
                                      ot_onnx_text(n->m, rank, before),

@@ -16,7 +16,12 @@ static int dropout(ot_onnx_node *n)
     const ot_onnx_value *training = ot_onnx_in(n, 2);
     if (training && (!training->data || *(const char *)training->data))
         return ot_onnx_refuse(n, "only inference is supported");
-    return identity(n);
+    const int status = identity(n);
+    if (status < 0 || !ot_onnx_wants(n, 1))
+        return status;
+    return ot_onnx_give(n, 1,
+                        ot_onnx_as(n, ot_onnx_1(n, "ones_like", ot_onnx_need(n, 0)),
+                                   (optune_dtype){OPTUNE_DTYPE_BOOL, 1, 1}));
 }
 
 static int reshape(ot_onnx_node *n)

@@ -306,6 +306,33 @@ static void shaped_by_values(void **state)
           (const void *const[]){box, score}, 6, (const float[]){0, 0, 1, 0, 0, 2});
 }
 
+/* -inf around an image, which no attribute can say, and the largest of windows of which the last
+ * reaches beyond the image along its rows only; Dropout's mask is all true. */
+static void pooled_behind_nothing(void **state)
+{
+    static const float x[] = {1, 5, 2, 4, 3, -6, 0, 7, 9, 8, 11, 10}, none = -INFINITY;
+    static const int64_t pads[] = {0, 0, 0, 1, 0, 0, 0, 0}, kernel[] = {2, 3},
+                         stride[] = {3, 3};
+    static const int64_t below[] = {0, 0, 1, 0};
+    static const float want[] = {5, 7};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,3,4");
+    onnx_initializer(&g, "pads", ONNX_INT64, "8", pads, sizeof pads);
+    onnx_initializer(&g, "none", ONNX_FLOAT, "", &none, sizeof none);
+    onnx_node(&g, "Pad", "around", "x pads none", "p", NULL);
+    attr_ints(&attrs, "kernel_shape", 2, kernel);
+    attr_ints(&attrs, "strides", 2, stride);
+    attr_ints(&attrs, "pads", 4, below);
+    attr_int(&attrs, "ceil_mode", 1);
+    onnx_node(&g, "MaxPool", "pool", "p", "m", &attrs);
+    onnx_node(&g, "Dropout", "drop", "m", "d mask", NULL);
+    attr_int(&attrs, "to", ONNX_FLOAT);
+    onnx_node(&g, "Cast", "number", "mask", "one", &attrs);
+    onnx_node(&g, "Mul", "times", "d one", "y", NULL);
+    gives(read_graph(&g, 19), (const void *const[]){x}, 2, want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +342,7 @@ int main(void)
         cmocka_unit_test(images_grow),
         cmocka_unit_test(chosen),
         cmocka_unit_test(padded),
+        cmocka_unit_test(pooled_behind_nothing),
         cmocka_unit_test(shaped_by_values),
         cmocka_unit_test(remainders),
         cmocka_unit_test(hot),
