@@ -106,8 +106,6 @@ int ot_program_check(optune_program *p, ot_text *text, json_t *list, optune_err 
 int ot_program_make_buffers(optune_program *p, optune_err *err);
 void ot_program_free_buffers(optune_program *p);
 void *ot_program_buffer(const optune_program *p, ot_value value);
-/* True when dims of the group's tensors follow from values. */
-bool ot_group_is_open(const optune_graph *g, const ot_group *group);
 int64_t ot_program_bytes(const optune_program *p, ot_value value); /* as in p->type */
 /* program_shapes.c: in front of an open group: true types of what it reads are known, those of what
  * it writes become known, and its kernel is set to them. */

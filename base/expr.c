@@ -147,19 +147,3 @@ int ot_expr_check_names(const ot_expr *expr, ot_expr_meaning *meaning, const voi
     }
     return OPTUNE_OK;
 }
-
-int ot_expr_number(const ot_expr *expr, ot_expr_meaning *meaning, const void *arg,
-                   double *number, optune_err *err)
-{
-    ot_expr_value value[OT_EXPR_MOST_NAMES] = {0}, result;
-    ot_arena arena = {0};
-    for (int i = 0; i < expr->n_names; i++)
-        meaning(arg, expr->name[i], &value[i]);
-    int status = ot_expr_eval(expr, value, &arena, &result, err);
-    if (status >= 0 && !ot_value_number(&result))
-        status = ot_fail_at(expr->place, OPTUNE_ETYPE, err, "'%s' is %s, no number", expr->text,
-                            ot_value_kind_name(result.kind));
-    *number = status >= 0 ? ot_value_real(&result) : 0;
-    ot_arena_release(&arena);
-    return status;
-}

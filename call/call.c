@@ -111,22 +111,6 @@ int ot_call_tensors(optune_call *call, optune_tensor *tensor[OT_MAX_TENSORS])
     return n;
 }
 
-int ot_call_shape(optune_call *call, const void *const *in, optune_err *err)
-{
-    for (int o = 0; o < call->n_outputs; o++)
-        call->output[o] = (optune_tensor){.rank = -1};
-    int status = ot_call_infer_dims(call, err);
-    if (status == 1 && call->op->shape) {
-        status = call->op->shape(call, in, err);
-        status = status < 0 ? status : ot_call_infer_dims(call, err);
-    }
-    if (status < 0 || ot_call_static(call))
-        return status < 0 ? status : OPTUNE_OK;
-    return optune_fail(err, OPTUNE_ETYPE,
-                       call->op->shape ? "its shape function left a dim unknown"
-                                       : "its shape depends on what is unknown");
-}
-
 int64_t ot_tensor_most_bytes(const optune_tensor *type)
 {
     optune_tensor most = *type;

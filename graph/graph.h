@@ -137,6 +137,8 @@ typedef struct ot_groups {
     int n;
     ot_group *group; /* in an order of evaluation */
 } ot_groups;
+/* True when dims of the group's tensors follow from values. */
+bool ot_group_is_open(const optune_graph *g, const ot_group *group);
 /* Whether a fused call can be computed at all. */
 typedef bool (*ot_accepts)(void *arg, const optune_call *call);
 /* Of a graph whose types are inferred. accepts NULL: nothing is fused. */

@@ -173,3 +173,15 @@ void ot_groups_release(ot_groups *groups)
     free(groups->group);
     *groups = (ot_groups){0};
 }
+
+bool ot_group_is_open(const optune_graph *g, const ot_group *group)
+{
+    const ot_node *last = &g->node[group->node[group->n_nodes - 1]];
+    for (int k = 0; k < group->n_in; k++)
+        if (!optune_tensor_known(ot_graph_type_of(g, group->in[k])))
+            return true;
+    for (int o = 0; o < last->n_out; o++)
+        if (!optune_tensor_known(&last->out[o]))
+            return true;
+    return group->call.op->shape != NULL;
+}

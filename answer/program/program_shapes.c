@@ -8,18 +8,6 @@
 
 #include "answer/graph.h"
 
-bool ot_group_is_open(const optune_graph *g, const ot_group *group)
-{
-    const ot_node *last = &g->node[group->node[group->n_nodes - 1]];
-    for (int k = 0; k < group->n_in; k++)
-        if (!optune_tensor_known(ot_graph_type_of(g, group->in[k])))
-            return true;
-    for (int o = 0; o < last->n_out; o++)
-        if (!optune_tensor_known(&last->out[o]))
-            return true;
-    return group->call.op->shape != NULL;
-}
-
 /* What the inputs hold, where the host can read it. */
 static int look(const optune_program *p, const ot_group *group, const optune_call *call,
                 const void **in, void **own, optune_err *err)

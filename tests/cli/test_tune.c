@@ -254,14 +254,14 @@ static void inputs_within_a_range(void **state)
 {
     (void)state;
     char file[512];
-    snprintf(file, sizeof file, "%s", command_path("gather.c"));
-    write_text("gather.c",
-               "// optune: kernel gather(i: i32[N] from 0 to M - 1, x: f32[M] from 1 to 2,\n"
+    snprintf(file, sizeof file, "%s", command_path("look_up.c"));
+    write_text("look_up.c",
+               "// optune: kernel look_up(i: i32[N] from 0 to M - 1, x: f32[M] from 1 to 2,\n"
                "// optune:               out y: f32[N])\n"
                "// optune: size N = 64, M = 4096\n"
                "// optune: knob STEP = [1, 2]\n"
                "// optune: reference plain\n"
-               "void gather(const int *i, const float *x, float *y)\n"
+               "void look_up(const int *i, const float *x, float *y)\n"
                "{\n    for (int k = 0; k < N; k++)\n        y[k] = x[i[k]];\n}\n"
                "void plain(const int *i, const float *x, float *y)\n"
                "{\n    for (int k = 0; k < N; k++) {\n"
@@ -269,7 +269,7 @@ static void inputs_within_a_range(void **state)
                "        if (i[k] < 0 || i[k] >= M || y[k] < 1 || y[k] > 2)\n"
                "            *(volatile int *)8 = 1;\n    }\n}\n");
     outcome o = optune("tune", file, QUICK);
-    expect("gather", &o, 0, "gather: 2 of 2 configs are valid");
+    expect("look_up", &o, 0, "look_up: 2 of 2 configs are valid");
 }
 
 /* The file, what it is tuned with, and what its table or stderr then says. */
