@@ -12,7 +12,7 @@ static bool dim_given(const ot_onnx_dim *dim)
 }
 
 /* Whether another dim of the model has this name already. */
-static bool dim_taken(const ot_onnx *m, const char *name)
+bool ot_onnx_has_dim(const ot_onnx *m, const char *name)
 {
     for (int i = 0; i < m->dims.n; i++)
         if (!strcmp(m->dims.row[i], name))
@@ -41,7 +41,7 @@ static const char *dim_name(ot_onnx *m, const ot_onnx_dim *dim, const char *inpu
     if (isdigit((unsigned char)*name))
         *name = 'n';
     const int most = OPTUNE_DIM_NAME_SIZE - 6, end = (int)strlen(name);
-    for (int k = 2; dim_taken(m, name) && k < 10000; k++)
+    for (int k = 2; ot_onnx_has_dim(m, name) && k < 10000; k++)
         snprintf(name + (end < most ? end : most), 6, "_%d", k % 10000);
     ot_names_add(&m->dim_names, whole, m->dims.n);
     ot_rows_push(&m->dims, name);
@@ -108,7 +108,7 @@ int ot_onnx_name_dims(ot_onnx *m, optune_err *err)
     for (; n < m->dims.n && n < OT_COUNT(names); n++)
         names[n] = m->dims.row[n];
     for (int b = 0; b < m->n_bind; b++)
-        if (!dim_taken(m, m->bind[b].dim))
+        if (!ot_onnx_has_dim(m, m->bind[b].dim))
             return ot_no_such(err, "symbolic dim", m->bind[b].dim, names, n);
     return OPTUNE_OK;
 }

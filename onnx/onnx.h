@@ -134,6 +134,8 @@ int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, o
 /* ---- dims.c: dims of inputs ------------------------------------------------------------------ */
 /* Names the symbolic dims of all inputs; fails where a binding names none of them. */
 int ot_onnx_name_dims(ot_onnx *m, optune_err *err);
+/* Whether a dim of the inputs is called so here: others follow from values. */
+bool ot_onnx_has_dim(const ot_onnx *m, const char *name);
 /* The dims of an input: rank and dims of `type`, those that are bound as numbers. */
 int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *input,
                   optune_tensor *type, optune_err *err);

@@ -138,7 +138,12 @@ bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUN
         if (optune_dim_known(&type->dim[d]))
             continue;
         const char *name = type->dim[d].name;
-        if (*name)
+        if (*name && !ot_onnx_has_dim(n->m, name))
+            ot_onnx_refuse(n,
+                           "it needs a number for dim %d of its input, which follows from "
+                           "values: only a run knows it",
+                           d);
+        else if (*name)
             ot_onnx_refuse(n, "it needs the value of dim '%s': --bind %s=1, say", name, name);
         else
             ot_onnx_refuse(n,

@@ -173,7 +173,8 @@ class Graph:
             if self._open_types:
                 raise WorkloadTypeError("types of this graph are not known: "
                                         + ", ".join(self._open_types)
-                                        + "; give its dims numbers with bind=")
+                                        + "; give its dims numbers with bind=; what follows "
+                                        "from values has to have a bound")
             self._forget()
             self._program = Counted("graph", opened(computing(lib.optune_program_open), p),
                                     lib.optune_program_close, self._partition)
