@@ -23,6 +23,7 @@ typedef Onnx__FunctionProto function;
 typedef struct inlining {
     ot_onnx *m;
     ot_names functions; /* by domain, name and overload, to their numbers */
+    char prefix[16];    /* of names inside bodies: none outside begins so */
     int calls;
     size_t bytes;
     optune_err *err;
@@ -149,7 +150,8 @@ static char *outside_name(inlining *to, const scope *s, char *name)
         return i < s->call->n_input ? s->call->input[i] : "";
     if (at && i - s->f->n_input < s->call->n_output && *s->call->output[i - s->f->n_input])
         return s->call->output[i - s->f->n_input];
-    return *name ? ot_arena_printf(&to->m->arena, "f%d/%s", s->number, name) : name;
+    return *name ? ot_arena_printf(&to->m->arena, "%s%d/%s", to->prefix, s->number, name)
+                 : name;
 }
 
 static char **outside_names(inlining *to, const scope *s, size_t n, char **name)
@@ -235,8 +237,8 @@ static int write_body(inlining *to, const function *f, const ot_onnx_proto *call
 {
     scope s = {.f = f, .call = call, .number = to->calls++};
     if (depth == MOST_DEPTH)
-        return refuse(to, call, OPTUNE_EDAMAGED,
-                      "functions call each other without end: export the model again");
+        return refuse(to, call, OPTUNE_ELIMIT,
+                      "functions call each other more than 32 deep, or without end");
     if (call->n_input > f->n_input || call->n_output > f->n_output)
         return refuse(to, call, OPTUNE_EDAMAGED,
                       "it has more inputs or outputs than the function that it calls");
@@ -267,10 +269,40 @@ static int expand(inlining *to, const ot_onnx_proto *node, int depth)
     return OPTUNE_OK;
 }
 
+static void avoid(const char *name, size_t *marks)
+{
+    const size_t n = *name == 'f' ? strspn(name + 1, "_") : 0;
+    if (*name == 'f' && name[1 + n] >= '0' && name[1 + n] <= '9' && n >= *marks)
+        *marks = n + 1;
+}
+
+/* "f", with as many '_' behind it as it takes to differ from what stands in front of a number in
+ * any name outside. False: it takes too many. */
+static bool choose_prefix(inlining *to)
+{
+    const ot_onnx_graph *g = to->m->model->graph;
+    size_t marks = 0;
+    for (size_t i = 0; i < g->n_input; i++)
+        avoid(ot_onnx_text_of(g->input[i]->name), &marks);
+    for (size_t i = 0; i < g->n_initializer; i++)
+        avoid(ot_onnx_text_of(g->initializer[i]->name), &marks);
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_output; k++)
+            avoid(g->node[i]->output[k], &marks);
+    if (marks + 2 > sizeof to->prefix)
+        return false;
+    memset(to->prefix, '_', marks + 1);
+    to->prefix[0] = 'f';
+    return true;
+}
+
 int ot_onnx_inline(ot_onnx *m, optune_err *err)
 {
     inlining to = {.m = m, .err = err};
     int status = OPTUNE_OK;
+    if (!choose_prefix(&to))
+        return optune_fail(err, OPTUNE_ELIMIT, "%.200s: its names begin with 'f____________'",
+                           m->path);
     find_functions(&to);
     for (size_t i = 0; i < m->model->graph->n_node && status >= 0; i++)
         status = expand(&to, m->model->graph->node[i], 0);

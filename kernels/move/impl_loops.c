@@ -245,7 +245,8 @@ static bool print_pieces(const optune_call *call, fit *f, pieces_text *to)
     for (int k = 0; k < f->symbols.n; k++) {
         const optune_dim *dim =
             &call->input[f->symbols.at[k].input].type.dim[f->symbols.at[k].dim];
-        f->low[k] = dim->min > 1 || dim->max < 2 ? dim->min : 2; /* loops of 1 may be missing */
+        /* Loops of 1 may be missing; up to 2 they have to do, or there is but one size. */
+        f->low[k] = dim->min > 1 || dim->max < 2 ? dim->min : dim->max == 2 ? 1 : 2;
         f->least[k] = dim->min > 1 ? dim->min : 1;
         f->high[k] = host_min(dim->max, (int64_t)1 << 16);
         f->step[k] = 1;

@@ -165,6 +165,27 @@ static void each_call_has_its_own(void **state)
     check_output(graph, x, 4, want);
 }
 
+/* Names outside that look like those which calls give to names inside. */
+static void names_do_not_meet(void **state)
+{
+    (void)state;
+    ot_text g = {0}, f = {0}, attrs = {0};
+    optune_graph *graph = NULL;
+    optune_err err;
+    float want[4];
+    add_act(&f, NULL);
+    ends(&g);
+    onnx_node(&g, "Neg", "n", "x", "f0/t", NULL);
+    onnx_node(&g, "Neg", "m", "f0/t", "f_1/t", NULL);
+    attr_real(&attrs, "slope", 0.5f);
+    call(&g, "act", "only", "f_1/t", "a", &attrs, "");
+    onnx_node(&g, "Add", "plus", "a f0/t", "y", NULL);
+    check_ok(read_model(&g, &f, &graph, &err));
+    for (int i = 0; i < 4; i++)
+        want[i] = act(x[i], 0.5f) - x[i];
+    check_output(graph, x, 4, want);
+}
+
 static void functions_call_functions(void **state)
 {
     (void)state;
@@ -265,7 +286,7 @@ static void what_cannot_be(void **state)
     add_function(&f, "again", "x", "y", &nodes, "", NULL);
     ends(&g);
     call(&g, "again", "outer", "x", "y", NULL, "");
-    refused(&g, &f, OPTUNE_EDAMAGED, "again", "without end");
+    refused(&g, &f, OPTUNE_ELIMIT, "again", "without end");
 
     onnx_node(&nodes, "Neg", "n", "x", "y", NULL);
     add_function(&f, "f0", "x", "y", &nodes, "", NULL);
@@ -309,6 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_has_its_own),
+        cmocka_unit_test(names_do_not_meet),
         cmocka_unit_test(functions_call_functions),
         cmocka_unit_test(attributes_have_defaults),
         cmocka_unit_test(overloads_are_functions_of_their_own),
