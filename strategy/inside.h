@@ -61,9 +61,8 @@ void ot_generic_epilogue_close(const optune_task *task, optune_plan *plan);
  * it: all that was made since a mark is released. */
 enum { OT_MAX_PATTERN_ROWS = 64 };
 bool ot_pattern_serves(optune_pattern pattern, const optune_op *op);
-/* The same of a row of a family or of a pattern. */
-bool ot_impl_serves(const optune_impl *row, const optune_op *op);
-bool ot_strategy_serves(const optune_strategy *row, const optune_op *op);
+/* The same of a row of a family, or where that is NULL of a pattern. */
+bool ot_row_serves(const char *family, optune_pattern pattern, const optune_op *op);
 /* "cumsum_loop.cpu" of `loop.cpu`, "cumsum.cpu" of `.cpu`; the caller frees it. */
 char *ot_pattern_name(const char *op, const char *name);
 const optune_impl *ot_pattern_impl(const optune_impl *row, const optune_op *op);

@@ -44,16 +44,10 @@ bool ot_pattern_serves(optune_pattern pattern, const optune_op *op)
     }
 }
 
-bool ot_impl_serves(const optune_impl *row, const optune_op *op)
+bool ot_row_serves(const char *family, optune_pattern pattern, const optune_op *op)
 {
-    return row->family ? op->family && strcmp(row->family, op->family) == 0
-                       : ot_pattern_serves(row->pattern, op);
-}
-
-bool ot_strategy_serves(const optune_strategy *row, const optune_op *op)
-{
-    return row->family ? op->family && strcmp(row->family, op->family) == 0
-                       : ot_pattern_serves(row->pattern, op);
+    return family ? op->family && strcmp(family, op->family) == 0
+                  : ot_pattern_serves(pattern, op);
 }
 
 char *ot_pattern_name(const char *op, const char *name)

@@ -112,10 +112,10 @@ static void push_keys(const optune_strategy *row, const optune_op *op)
 static void expand_op(const optune_op *op)
 {
     for (int i = 0; i < n_pattern_impls; i++)
-        if (ot_impl_serves(pattern_impl[i], op))
+        if (ot_row_serves(pattern_impl[i]->family, pattern_impl[i]->pattern, op))
             push_impl(ot_pattern_impl(pattern_impl[i], op));
     for (int i = 0; i < n_pattern_strategies; i++)
-        if (ot_strategy_serves(pattern_strategy[i], op))
+        if (ot_row_serves(pattern_strategy[i]->family, pattern_strategy[i]->pattern, op))
             push_keys(pattern_strategy[i], op);
 }
 
@@ -278,8 +278,9 @@ static int add_pattern_impl(const optune_impl *impl, optune_err *err)
     int n;
     const optune_op *const *op = ot_ops(&n);
     for (int i = 0; i < n; i++) {
-        const optune_impl *made =
-            ot_impl_serves(impl, op[i]) ? ot_pattern_impl(impl, op[i]) : NULL;
+        const optune_impl *made = ot_row_serves(impl->family, impl->pattern, op[i])
+                                      ? ot_pattern_impl(impl, op[i])
+                                      : NULL;
         if (made && ot_impl_find(made->name))
             return ot_row_taken(err, "implementation", made->name);
         if (made)
@@ -414,7 +415,7 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
         status = check_family(row_name(strategy).text, strategy->family, err);
     int served = 0;
     for (int i = 0; i < n && status >= 0; i++)
-        if (ot_strategy_serves(strategy, op[i])) {
+        if (ot_row_serves(strategy->family, strategy->pattern, op[i])) {
             status = check_strategy(strategy, op[i], err);
             served++;
         }
@@ -424,7 +425,7 @@ static int add_pattern_strategy(const optune_strategy *strategy, optune_err *err
     if (status < 0)
         return status;
     for (int i = 0; i < n; i++)
-        if (ot_strategy_serves(strategy, op[i]))
+        if (ot_row_serves(strategy->family, strategy->pattern, op[i]))
             push_keys(strategy, op[i]);
     keep_pattern_strategy(strategy);
     return OPTUNE_OK;

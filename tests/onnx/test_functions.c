@@ -41,15 +41,6 @@ static int read_model(ot_text *graph, ot_text *functions, optune_graph **g, optu
     return optune_graph_read(path, g, err);
 }
 
-static void words(ot_text *to, int field, const char *list)
-{
-    while (*list) {
-        const size_t n = strcspn(list, " ");
-        wire_bytes(to, field, list, n);
-        list += n + (list[n] == ' ');
-    }
-}
-
 /* Adds a function of the domain "my" whose nodes onnx_node wrote, emptied. */
 static void add_function(ot_text *to, const char *name, const char *inputs, const char *outputs,
                          ot_text *nodes, const char *overload, ot_text *defaults)
@@ -57,8 +48,8 @@ static void add_function(ot_text *to, const char *name, const char *inputs, cons
     ot_text f = {0};
     const char *at = ot_text_str(nodes);
     wire_text(&f, 1, name);
-    words(&f, 4, inputs);
-    words(&f, 5, outputs);
+    wire_words(&f, 4, inputs);
+    wire_words(&f, 5, outputs);
     for (size_t i = 0; i < nodes->n;) { /* field 1 of a graph is field 7 of a function */
         size_t n = 0, shift = 0, head = 1;
         do

@@ -37,7 +37,7 @@ void wire_part(ot_text *to, int field, ot_text *part)
     ot_text_release(part);
 }
 
-static void words(ot_text *to, int field, const char *list)
+void wire_words(ot_text *to, int field, const char *list)
 {
     while (*list) {
         const size_t n = strcspn(list, " ");
@@ -50,8 +50,8 @@ void onnx_node(ot_text *graph, const char *op, const char *name, const char *inp
                const char *outputs, ot_text *attrs)
 {
     ot_text node = {0};
-    words(&node, 1, inputs);
-    words(&node, 2, outputs);
+    wire_words(&node, 1, inputs);
+    wire_words(&node, 2, outputs);
     wire_text(&node, 3, name);
     wire_text(&node, 4, op);
     if (attrs) {

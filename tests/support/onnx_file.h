@@ -12,6 +12,8 @@ void wire_int(ot_text *to, int field, int64_t value);
 void wire_bytes(ot_text *to, int field, const void *data, size_t n);
 void wire_text(ot_text *to, int field, const char *text);
 void wire_part(ot_text *to, int field, ot_text *part); /* empties `part` */
+/* A field for each word between spaces; "-": an empty one. */
+void wire_words(ot_text *to, int field, const char *list);
 
 /* Inputs and outputs: names, separated by spaces; "-": none here. `attrs`: what the attr_ functions
  * wrote, emptied; NULL: none. */
