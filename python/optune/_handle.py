@@ -256,7 +256,8 @@ class Optune:
 
         Of arrays only dtype and shape are taken: every config is verified on random inputs,
         against ``reference`` or else the default config. The source is kept, with its statements,
-        in ``folder`` (beside a file; else $XDG_DATA_HOME/optune/kernels). The handle's target has to
+        in ``folder`` (``.optune`` beside a file, or the file's own where it includes others; else
+        $XDG_DATA_HOME/optune/kernels). The handle's target has to
         be of the kernel's language. Ends like :meth:`tune`.
         """
         if source is None:

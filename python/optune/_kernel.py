@@ -192,9 +192,9 @@ _here: Dict[str, str] = {}  # files of this process, whose operators they are fo
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_text() != text:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
         new = path.with_name(f".{path.name}.{os.getpid()}")
-        new.write_text(text)
+        new.write_text(text, encoding="utf-8")
         os.replace(new, path)
 
 
@@ -203,7 +203,7 @@ def write(kernel: str, source: str, told: Dict[str, Any], folder: Optional["os.P
     """The source with its statements as a file, brought. In one process an operator means one
     thing: another source or other statements under its name get a name with their digest."""
     from_file = "\n" not in source and os.path.exists(source)
-    text = Path(source).read_text() if from_file else source
+    text = Path(source).read_text(encoding="utf-8") if from_file else source
     if "\n" not in source and not from_file and "{" not in source:
         raise UsageError(f"the source is neither a file that is there nor code: {source!r}")
     language = _language(lang, Path(source).suffix if from_file else "", text)
@@ -229,7 +229,7 @@ def write(kernel: str, source: str, told: Dict[str, Any], folder: Optional["os.P
         found = None
     if found:
         return found
-    digest = hashlib.sha256(repr((sorted(map(repr, told.items())), text)).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join([*statements(kernel, **told), text]).encode()).hexdigest()
     found = brought(f"{name}_{digest[:6]}")
     assert found
     return found
