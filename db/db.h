@@ -134,8 +134,6 @@ int ot_check_place(const char *path, optune_err *err);
  * (ENOENT: there is none), includes checking the place. */
 int ot_place_make(const char *path, optune_err *err);
 int ot_place_find(const char *dir, const char *path, const char *data, optune_err *err);
-/* Waits until nobody else has the directory locked; closing the descriptor ends that. */
-int ot_place_lock(const char *path, optune_err *err);
 /* ot_check_pages, and how to rebuild what is damaged. */
 int ot_place_sound(const char *dir, const char *data, optune_err *err);
 int ot_place_damaged(const char *dir, const char *why, optune_err *err);

@@ -24,6 +24,7 @@ typedef struct env {
     pid_t pid;
     int users;
     bool read_only; /* this process may only read: there is no mdb */
+    bool torn;      /* another store came into its place while it was opened */
     ot_sight *sight;
     ot_write_lock *write_lock;
     unsigned forks;

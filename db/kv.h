@@ -70,6 +70,14 @@ void ot_write_lock_give(ot_write_lock *lock);
 /* How often this process is a child of fork, counted from its start. */
 unsigned ot_forks(void);
 
+/* ---- exchange.c: another store in place of this one ------------------------------------------ */
+#define OT_SWAP_FOLDER "swap"     /* in DIR, with the other one in its folder `store` */
+extern bool ot_swap_in_two_steps; /* for tests */
+int ot_swap_exchange(const char *dir, optune_err *err); /* under the write lock */
+bool ot_swap_halfway(const char *dir); /* it is between two steps, or was killed there */
+void ot_swap_finish(const char *dir);  /* what was killed there; under the write lock */
+void ot_sync_path(const char *path);   /* a file or a folder, as far as it can be */
+
 typedef struct ot_writer {
     ot_store *store;
     void *txn;
@@ -88,6 +96,7 @@ int ot_writer_commit(ot_writer *writer, optune_err *err); /* durable on return *
 void ot_writer_abort(ot_writer *writer);
 
 /* A compact copy of all, as the folder PATH that is there and empty, synced. */
+int ot_store_in_place(ot_store *store, optune_err *err); /* asked now; under the write lock */
 int ot_store_copy(ot_store *store, const char *path, optune_err *err);
 /* Makes all who have it open look at once what became of it. */
 void ot_store_touch(ot_store *store);

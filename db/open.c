@@ -5,9 +5,11 @@
  * process that opened them. Who may only read gets one without LMDB.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "db/env.h"
@@ -16,6 +18,7 @@ enum {
     SCHEMA = 1,
     READERS = 2048,
     TABLES = 8,
+    OPEN_TRIES = 200, /* each fails only when another store came into place meanwhile */
 };
 static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
 
@@ -90,20 +93,42 @@ static int create(env *e, optune_err *err)
     return rc ? ot_env_fail(e, rc, "create", err) : OPTUNE_OK;
 }
 
-/* Creates what is missing, one process at a time. */
-static int ensure(env *e, const char *data, optune_err *err)
+/* Creates what is missing, one process at a time, and never while another store is put there. */
+static int ensure(env *e, const char *data, bool make, optune_err *err)
 {
-    int status = ot_place_make(e->path, err);
-    if (status < 0 || ot_exists(data))
-        return status;
-    const int directory = ot_place_lock(e->path, err);
-    if (directory < 0)
-        return directory;
-    if (!ot_exists(data))
-        status = create(e, err);
-    if (status == OPTUNE_OK)
-        fsync(directory);
-    close(directory);
+    ot_write_lock *lock = NULL;
+    OT_RETURN_UNLESS_OK(ot_write_lock_open(e->dir, &lock, err));
+    int status = ot_write_lock_take(lock, NULL, err);
+    if (status >= 0) {
+        ot_swap_finish(e->dir);
+        if (make && !ot_exists(data)) {
+            status = ot_place_make(e->path, err);
+            if (status >= 0)
+                status = create(e, err);
+            if (status >= 0)
+                ot_sync_path(e->path);
+        }
+        ot_write_lock_give(lock);
+    }
+    ot_write_lock_close(lock);
+    return status;
+}
+
+/* 1: it was not there for a moment. */
+static int find(env *e, int mode, const char *data, optune_err *err)
+{
+    if (mode == OT_STORE_WRITE) {
+        OT_RETURN_UNLESS_OK(ot_place_make(e->dir, err));
+        if (!ot_exists(data))
+            OT_RETURN_UNLESS_OK(ensure(e, data, true, err));
+    }
+    int status = ot_place_find(e->dir, e->path, data, err);
+    if (status == OPTUNE_ENOENT && ot_swap_halfway(e->dir)) {
+        (void)!ensure(e, data, false, NULL);
+        status = 1;
+    } else if (status == OPTUNE_ENOENT && ot_exists(data)) {
+        status = 1;
+    }
     return status;
 }
 
@@ -189,13 +214,23 @@ static bool shares_lock(const env *e)
     return shared;
 }
 
+/* Whether this process has another one open under the same name. */
+static bool has_company(const env *e)
+{
+    for (const env *other = open_envs; other; other = other->next)
+        if (other != e && other->pid == e->pid && strcmp(other->path, e->path) == 0)
+            return true;
+    return false;
+}
+
 /* A child of fork must leave its parent's environment alone: closing it would give the parent's
  * places in the lock file away. What is not closed stays in `left_open` until the process ends. */
 static void env_release(env *e)
 {
     static env *left_open;
-    const bool close = e->mdb && e->pid == getpid() &&
-                       !(e->sight && ot_sight_gone(e->sight) && shares_lock(e));
+    const bool close =
+        e->mdb && e->pid == getpid() &&
+        !(e->torn ? has_company(e) : e->sight && ot_sight_gone(e->sight) && shares_lock(e));
     for (int i = 0; i < e->n_idle && close; i++)
         ot_env_drop_snapshot(&e->idle[i]);
     if (close)
@@ -239,60 +274,113 @@ static env *find_open(const struct stat *info, int mode)
     return NULL;
 }
 
-int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
+/* The open environment of the data file, this one if it is the first. */
+static int join(env *e, int mode, const char *data, env **opened, optune_err *err)
 {
-    *store = NULL;
-    env *e = ot_alloc(sizeof *e);
-    env *opened = NULL;
-    ot_text data = {0};
     struct stat info;
-    int status = OPTUNE_OK;
+    if (stat(data, &info) < 0)
+        return ot_env_fail(e, errno, "open", err);
+    if ((*opened = find_open(&info, mode)))
+        return OPTUNE_OK;
+    e->device_number = info.st_dev;
+    e->inode = info.st_ino;
+    OT_RETURN_UNLESS_OK(env_open(e, mode, data, err));
+    *opened = e;
+    return OPTUNE_OK;
+}
+
+static int prepare_to_write(env *e, optune_err *err)
+{
+    if (e->write_lock)
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_write_lock_open(e->dir, &e->write_lock, err));
+    const int status = add_tables(e, err);
+    if (status < 0) {
+        ot_write_lock_close(e->write_lock);
+        e->write_lock = NULL;
+    }
+    return status;
+}
+
+/* Whether the folder that was opened still has its name. */
+static bool in_place(int folder, const char *path)
+{
+    struct stat opened, named;
+    return fstat(folder, &opened) == 0 && stat(path, &named) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
+/* 1: another store came into this one's place between two steps (swap.c), so what was opened may
+ * be of both, and what failed means nothing. */
+static int open_once(env *e, int mode, const char *data, env **opened, optune_err *err)
+{
+    int status = find(e, mode, data, err);
+    if (status != OPTUNE_OK)
+        return status;
+    /* Held, so that no other folder gets its inode. */
+    const int folder = open(e->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return errno == ENOENT ? 1 : ot_place_refused(e->path, "open", errno, err);
+    pthread_mutex_lock(&table_lock);
+    status = join(e, mode, data, opened, err);
+    if (!in_place(folder, e->path)) {
+        e->torn = true;
+        status = 1;
+    }
+    if (status == OPTUNE_OK && mode == OT_STORE_WRITE)
+        status = prepare_to_write(*opened, err);
+    if (status != OPTUNE_OK) {
+        *opened = NULL;
+    } else if ((*opened)->users++ == 0) {
+        e->next = open_envs;
+        open_envs = e;
+    }
+    pthread_mutex_unlock(&table_lock);
+    close(folder);
+    return status;
+}
+
+static env *env_new(const char *dir)
+{
+    env *e = ot_alloc(sizeof *e);
     pthread_mutex_init(&e->lock, NULL);
     e->pid = getpid();
     e->forks = ot_forks();
-    if (!ot_copy(e->dir, sizeof e->dir, dir) || strlen(dir) + 8 > sizeof e->path) {
-        status = optune_fail(err, OPTUNE_ELIMIT, "database directory has too long a name");
-        goto out;
-    }
-    strcat(strcpy(e->path, dir), "/store");
-    ot_text_printf(&data, "%s/data.mdb", e->path);
-    if (mode == OT_STORE_WRITE)
-        status = ensure(e, data.s, err);
-    else
-        status = ot_place_find(dir, e->path, data.s, err);
-    if (status < 0)
-        goto out;
-    pthread_mutex_lock(&table_lock);
-    if (stat(data.s, &info) < 0) {
-        status = ot_env_fail(e, errno, "open", err);
-    } else if (!(opened = find_open(&info, mode))) {
-        e->device_number = info.st_dev;
-        e->inode = info.st_ino;
-        status = env_open(e, mode, data.s, err);
-        if (status == OPTUNE_OK) {
-            opened = e;
-            e->next = open_envs;
-            open_envs = e;
+    snprintf(e->dir, sizeof e->dir, "%s", dir);
+    snprintf(e->path, sizeof e->path, "%s/store", dir);
+    return e;
+}
+
+int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err)
+{
+    env *opened = NULL;
+    ot_text data = {0};
+    int status = 1;
+    *store = NULL;
+    if (strlen(dir) + 8 > sizeof opened->path)
+        return optune_fail(err, OPTUNE_ELIMIT, "database directory has too long a name");
+    ot_text_printf(&data, "%s/store/data.mdb", dir);
+    for (int i = 0; i < OPEN_TRIES && status == 1; i++) {
+        env *e = env_new(dir);
+        if (i > 0)
+            nanosleep(&(struct timespec){.tv_nsec = i < 10 ? 100000 : 5000000}, NULL);
+        status = open_once(e, mode, data.s, &opened, err);
+        if (opened != e) {
+            pthread_mutex_lock(&table_lock);
+            env_release(e);
+            pthread_mutex_unlock(&table_lock);
         }
     }
-    if (opened && mode == OT_STORE_WRITE && !opened->write_lock) {
-        status = ot_write_lock_open(dir, &opened->write_lock, err);
-        if (status >= 0)
-            status = add_tables(opened, err);
-        if (status < 0 && opened == e)
-            open_envs = e->next;
-        if (status < 0)
-            opened = NULL;
-    }
     if (opened) {
-        opened->users++;
         *store = ot_alloc(sizeof **store);
         **store = (ot_store){.env = opened, .mode = mode};
+    } else if (status == 1) {
+        status = optune_fail(err, OPTUNE_ESTORE,
+                             "cannot open database '%s': another store is being put in its "
+                             "place; what a killed process left half done, the next one that "
+                             "may write finishes",
+                             dir);
     }
-    pthread_mutex_unlock(&table_lock);
-out:
-    if (opened != e)
-        env_release(e);
     ot_text_release(&data);
     return status;
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The directory that a store is in, as far as it concerns the system and not LMDB: whether its
- * file system will do (on a network file system LMDB loses data silently), making it, and keeping
- * others out while it is filled. What the system refuses is said here with its remedy.
+ * file system will do (on a network file system LMDB loses data silently), making it, and finding
+ * it. What the system refuses is said here with its remedy.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -112,16 +110,6 @@ int ot_place_find(const char *dir, const char *path, const char *data, optune_er
     if (!ot_exists(data) && (errno == ENOENT || errno == ENOTDIR))
         return optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", dir);
     return ot_check_place(path, err);
-}
-
-int ot_place_lock(const char *path, optune_err *err)
-{
-    const int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0)
-        return ot_place_refused(path, "open", errno, err);
-    while (flock(directory, LOCK_EX) < 0 && errno == EINTR)
-        continue;
-    return directory;
 }
 
 /* ---- failing ----------------------------------------------------------------------------- */

@@ -71,6 +71,12 @@ static int check_here(env *e, optune_err *err)
     return OPTUNE_OK;
 }
 
+int ot_store_in_place(ot_store *store, optune_err *err)
+{
+    env *e = store->env;
+    return ot_sight_look(e->sight) ? OPTUNE_OK : check_here(e, err);
+}
+
 /* ---- reading ----------------------------------------------------------------------------- */
 
 void ot_env_drop_snapshot(ot_snapshot *r)
@@ -230,7 +236,7 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
     OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, store->stop, err));
     MDB_txn *txn = NULL;
     writer->txn = NULL;
-    int status = ot_sight_look(e->sight) ? OPTUNE_OK : check_here(e, err);
+    int status = ot_store_in_place(store, err);
     int rc = status < 0 ? 0 : mdb_txn_begin(e->mdb, NULL, 0, &txn);
     writer->txn = txn;
     status = rc ? ot_env_fail(e, rc, "write to", err) : status;

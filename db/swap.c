@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Another store in place of this one: written whole beside it, then the two folders change places
- * in one step. Who reads the old one goes on; who writes waits, and opens the new one. A folder
+ * (exchange.c). Who reads the old one goes on; who writes waits, and opens the new one. A folder
  * that a killed process left is removed by the next one that has the write lock.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,52 +12,22 @@
 
 #include "db/kv.h"
 
-static const char work_name[] = "swap";
-
 static int failed(const char *doing, const char *path, optune_err *err)
 {
     return ot_place_refused(path, doing, errno, err);
 }
 
-static void sync_path(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-}
-
 /* DIR/swap/store, and an empty folder DIR/swap. */
 static int begin(const char *dir, ot_text *work, ot_text *store, optune_err *err)
 {
-    ot_text_printf(work, "%s/%s", dir, work_name);
+    ot_swap_finish(dir);
+    ot_text_printf(work, "%s/" OT_SWAP_FOLDER, dir);
     ot_text_printf(store, "%s/store", work->s);
     ot_remove_tree(work->s);
     return mkdir(work->s, 0777) < 0 ? failed("make", work->s, err) : OPTUNE_OK;
 }
 
-/* Under the write lock. */
-static int exchange(const char *dir, const char *made, optune_err *err)
-{
-    ot_text place = {0}, data = {0};
-    ot_text_printf(&place, "%s/store", dir);
-    ot_text_printf(&data, "%s/data.mdb", made);
-    sync_path(data.s);
-    sync_path(made);
-    int rc = renameat2(AT_FDCWD, made, AT_FDCWD, place.s, RENAME_EXCHANGE);
-    if (rc < 0 && (errno == ENOENT || errno == EINVAL || errno == ENOSYS)) {
-        ot_text old = {0};
-        ot_text_printf(&old, "%s.old", made);
-        rc = rename(place.s, old.s) < 0 && errno != ENOENT ? -1 : rename(made, place.s);
-        ot_text_release(&old);
-    }
-    const int status = rc < 0 ? failed("put in place", place.s, err) : OPTUNE_OK;
-    sync_path(dir);
-    ot_text_release(&place);
-    ot_text_release(&data);
-    return status;
-}
+/* ---- compacting -------------------------------------------------------------------------- */
 
 int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err)
 {
@@ -70,21 +38,25 @@ int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_er
     *after = 0;
     OT_RETURN_UNLESS_OK(
         ot_write_lock_take(ot_store_lock(store), ot_store_stopped_by(store), err));
-    int status = begin(dir, &work, &made, err);
+    int status = ot_store_in_place(store, err); /* what another has replaced must not come back */
+    if (status >= 0)
+        status = begin(dir, &work, &made, err);
     if (status >= 0 && mkdir(made.s, 0777) < 0)
         status = failed("make", made.s, err);
     if (status >= 0)
         status = ot_store_copy(store, made.s, err);
-    ot_text_printf(&data, "%s/data.mdb", made.s);
+    if (status >= 0)
+        ot_text_printf(&data, "%s/data.mdb", made.s);
     if (status >= 0)
         status = ot_check_pages(data.s, err);
     if (status >= 0 && stat(data.s, &info) == 0)
         *after = info.st_size;
     if (status >= 0)
-        status = exchange(dir, made.s, err);
+        status = ot_swap_exchange(dir, err);
     if (status >= 0)
         ot_store_touch(store);
-    ot_remove_tree(work.s);
+    if (work.s)
+        ot_remove_tree(work.s);
     ot_write_lock_give(ot_store_lock(store));
     ot_text_release(&work);
     ot_text_release(&made);
@@ -144,7 +116,7 @@ int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *s
         if (status >= 0 && ot_store_open(dir, OT_STORE_READ, &old, NULL) < 0)
             old = NULL;
         if (status >= 0)
-            status = exchange(dir, made.s, err);
+            status = ot_swap_exchange(dir, err);
         if (old)
             ot_store_touch(old);
         ot_store_close(old);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two stores' folders change places, in one step, or in two where the file system cannot do it in
+ * one: between the two, and if their process was killed there, DIR has no store, and whoever may
+ * write finishes it. All under the write lock, but for the question.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "db/kv.h"
+
+bool ot_swap_in_two_steps;
+
+void ot_sync_path(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+}
+
+typedef struct places {
+    ot_text store, made, old; /* DIR/store, DIR/swap/store, DIR/swap/store.old */
+} places;
+
+static places places_of(const char *dir)
+{
+    places p = {0};
+    ot_text_printf(&p.store, "%s/store", dir);
+    ot_text_printf(&p.made, "%s/" OT_SWAP_FOLDER "/store", dir);
+    ot_text_printf(&p.old, "%s.old", p.made.s);
+    return p;
+}
+
+static void places_release(places *p)
+{
+    ot_text_release(&p->store);
+    ot_text_release(&p->made);
+    ot_text_release(&p->old);
+}
+
+bool ot_swap_halfway(const char *dir)
+{
+    places p = places_of(dir);
+    const bool halfway = !ot_exists(p.store.s) && ot_exists(p.old.s) && ot_exists(p.made.s);
+    places_release(&p);
+    return halfway;
+}
+
+void ot_swap_finish(const char *dir)
+{
+    places p = places_of(dir);
+    if (ot_swap_halfway(dir))
+        (void)!rename(p.made.s, p.store.s);
+    places_release(&p);
+}
+
+static int in_two_steps(const places *p)
+{
+    return rename(p->store.s, p->old.s) < 0 && errno != ENOENT ? -1
+                                                               : rename(p->made.s, p->store.s);
+}
+
+int ot_swap_exchange(const char *dir, optune_err *err)
+{
+    places p = places_of(dir);
+    ot_text data = {0};
+    ot_text_printf(&data, "%s/data.mdb", p.made.s);
+    ot_sync_path(data.s);
+    ot_sync_path(p.made.s);
+    int rc = -1;
+    errno = ENOSYS;
+    if (!ot_swap_in_two_steps)
+        rc = renameat2(AT_FDCWD, p.made.s, AT_FDCWD, p.store.s, RENAME_EXCHANGE);
+    if (rc < 0 && (errno == ENOENT || errno == EINVAL || errno == ENOSYS))
+        rc = in_two_steps(&p);
+    const int status =
+        rc < 0 ? ot_place_refused(p.store.s, "put in place", errno, err) : OPTUNE_OK;
+    ot_sync_path(dir);
+    ot_text_release(&data);
+    places_release(&p);
+    return status;
+}
