@@ -167,6 +167,7 @@ typedef struct ot_interval {
 } ot_interval;
 /* Median with its distribution-free confidence interval (order statistics, binomial), 95 %.
  * Fewer than 6 samples cannot give 95 %: then low and high are the extremes. */
+int ot_ascending(const void *a, const void *b); /* of doubles, for qsort */
 ot_interval ot_median_interval(const double *sample, int n);
 /* The interval's ends are this smallest and this largest of n samples, counted from 1. */
 int ot_median_rank(int n);

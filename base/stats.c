@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 
-static int compare(const void *left, const void *right)
+int ot_ascending(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -41,7 +41,7 @@ ot_interval ot_median_interval(const double *sample, int n)
         return (ot_interval){INFINITY, INFINITY, INFINITY};
     double *sorted = ot_alloc((size_t)n * sizeof *sorted);
     memcpy(sorted, sample, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    qsort(sorted, (size_t)n, sizeof *sorted, ot_ascending);
     int k = ot_median_rank(n);
     /* The two middle samples are the same one when n is odd. */
     double below = sorted[(n - 1) / 2], above = sorted[n / 2];

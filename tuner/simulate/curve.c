@@ -7,12 +7,6 @@
 
 #include "tuner/simulate/curve.h"
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int ot_curve_step(int moment)
 {
     return moment * (OT_SCORE_STEPS - 1) / (OT_CURVE_MOMENTS - 1);
@@ -42,7 +36,7 @@ void ot_curve_of(const ot_yardstick *y, const ot_score_point *points, int n, int
             found[points[k].run] = points[k].best;
         for (int r = 0; r < runs; r++)
             sum += sorted[r] = found[r];
-        qsort(sorted, (size_t)runs, sizeof *sorted, ascending);
+        qsort(sorted, (size_t)runs, sizeof *sorted, ot_ascending);
         curve->mean[i] = sum / runs;
         curve->low[i] = quantile(sorted, runs, 0.1);
         curve->high[i] = quantile(sorted, runs, 0.9);

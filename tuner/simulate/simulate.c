@@ -40,12 +40,6 @@ static int by_time(const void *a, const void *b)
                               : (x->run > y->run) - (x->run < y->run);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void report(const simulation *s, int space, int search, int run)
 {
     const optune_progress progress = {
@@ -97,7 +91,7 @@ static int play(simulation *s, int space, int search, const optune_source *sourc
     }
     if (status >= 0) {
         qsort(points, (size_t)n, sizeof *points, by_time);
-        qsort(ratio, (size_t)s->repeats, sizeof *ratio, ascending);
+        qsort(ratio, (size_t)s->repeats, sizeof *ratio, ot_ascending);
         *to = (outcome){.score = ot_score(y, points, n, s->repeats, 1, -1, NULL),
                         .error = ot_score_error(y, points, n, s->repeats),
                         .trials = trials / s->repeats,
