@@ -15,7 +15,8 @@ relocatable_install() {
     local build=$1 out=$2 staging
     shift 2
     staging=$(mktemp -d)
-    DESTDIR=$staging cmake --install "$build" --prefix /b >/dev/null 2>&1 || {
+    # A component, so that the list of what a user installed stays (scripts/uninstall.cmake).
+    DESTDIR=$staging cmake --install "$build" --component Unspecified --prefix /b >/dev/null 2>&1 || {
         echo "cmake --install fails; see: cmake --install $build --prefix /tmp/b" >&2
         exit 1
     }

@@ -10,7 +10,8 @@
 
 #include "target/target.h"
 
-/* From the folder of the library or program: installed, moved, or in the build tree. */
+/* From the folder of the library or program: installed, moved, or in the build tree. Then the one
+ * folder that this build was told (OPTUNE_WORKER_DIR). */
 static const char *const places[] = {
     "",
     "/optune",
@@ -41,7 +42,7 @@ int ot_worker_program(char *path, size_t size, optune_err *err)
         if (i < OT_COUNT(places))
             snprintf(text, sizeof text, "%s%s/optune-worker", self, places[i]);
         else
-            snprintf(text, sizeof text, "%s/optune-worker", OT_BUILD_DIR);
+            snprintf(text, sizeof text, "%s/optune-worker", OT_WORKER_DIR);
         if (access(text, X_OK) == 0 && ot_copy(path, size, text))
             status = OPTUNE_OK;
         else
