@@ -429,6 +429,16 @@ static void test_family_slips(void **state)
     check_slip(&s, OPTUNE_EUSAGE, "has `key` and `keys`");
     s = (optune_strategy){.family = "scan", .op = "cumsum", .key = "cpu", .rows = loops};
     check_slip(&s, OPTUNE_EUSAGE, "strategy of 'cumsum' for 'cpu' has `op` and `family`");
+    s = (optune_strategy){
+        .pattern = OPTUNE_REDUCTION, .op = "sum", .key = "cpu", .rows = loops};
+    check_slip(&s, OPTUNE_EUSAGE, "strategy of 'sum' for 'cpu' has `op` and `pattern`");
+    s = (optune_strategy){
+        .pattern = OPTUNE_REDUCTION, .family = "scan", .key = "there", .rows = loops};
+    check_slip(&s, OPTUNE_EUSAGE, "has `family` and `pattern`");
+    s = (optune_strategy){.key = "there", .rows = wrong};
+    check_slip(&s, OPTUNE_ENOENT,
+               "names 'loopy.cpu', which is no implementation of that pattern (or is `op` left "
+               "out?)");
     s = (optune_strategy){.family = "scan", .key = "there", .rows = wrong};
     check_slip(&s, OPTUNE_ENOENT,
                "strategy of family 'scan' for 'there' names 'loopy.cpu', but there is no "
