@@ -58,6 +58,16 @@ static range range_of(const optune_call *call, int d, int64_t extent)
     return r;
 }
 
+/* Whether it is all of the dim, however long that turns out to be. */
+static bool is_whole(const optune_call *call, int d, const optune_dim *dim)
+{
+    const optune_attr *end = optune_call_attr(call, "end");
+    const int64_t most = dim->max < OPTUNE_MAX_DIM ? dim->max : OPTUNE_MAX_DIM;
+    const range r = range_of(call, d, most);
+    return r.n == most && r.step == 1 && optune_call_attr(call, "begin")->i[d] == 0 &&
+           (d >= end->n || end->i[d] >= 0);
+}
+
 /* One way of saying the slice of dims that are known: positions from the front, within the dim,
  * one stride where all are the same, and no dims at the end that are whole. Backwards down to
  * the first element needs an end before it, which can only be said by one that lies outside. */
@@ -114,7 +124,7 @@ static int types(optune_call *call, optune_err *err)
     for (int d = 0; d < rank; d++) {
         bool fits = true;
         known = known && (d >= n || optune_dim_known(&in->dim[d]));
-        if (d >= n) {
+        if (d >= n || (!optune_dim_known(&in->dim[d]) && is_whole(call, d, &in->dim[d]))) {
             fits = optune_dim_unify(&in->dim[d], &out->dim[d]);
         } else if (optune_dim_known(&in->dim[d])) {
             optune_dim want = optune_dim_of(range_of(call, d, in->dim[d].min).n);

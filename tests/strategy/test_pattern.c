@@ -99,6 +99,8 @@ static void test_moves(void **state)
     check_output("layout_transform(f32[?n,32,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
                  "f32[?n,2,7,7,16]");
     check_output("strided_slice(f32[10], begin=[9], end=[-11], strides=[-4])", "f32[3]");
+    check_output("strided_slice(f32[?n,4], begin=[0,1], end=[1099511627776,3])", "f32[?n,2]");
+    check_output("strided_slice(f32[?n:2..9,4], begin=[0], end=[9])", "f32[?n:2..9,4]");
     check_output("reshape(f32[3,4,5], newshape=[0,-1])", "f32[3,20]");
     check_output("greater(f32[3], f32[1])", "u1[3]");
     check_refused("layout_transform(f32[1,30,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
