@@ -147,7 +147,7 @@ bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wante
         if (*name && !ot_onnx_has_dim(n->m, name))
             ot_onnx_refuse(n,
                            "it needs a number for dim %d of its input, which follows from "
-                           "values: only a run knows it",
+                           "values or from dims that are not bound: only a run knows it",
                            d);
         else if (*name)
             ot_onnx_refuse(n, "it needs the value of dim '%s': --bind %s=1, say", name, name);
