@@ -180,11 +180,11 @@ static int give_back(inference *in, int node, optune_tensor *to, const optune_te
     return OPTUNE_OK;
 }
 
-/* A dim that follows from values and has a bound gets a name: whatever is computed of it, wherever
- * that is, has the same one. */
+/* A dim that follows from values or from other dims and has a bound gets a name: whatever is
+ * computed of it, wherever that is, has the same one. */
 static void name_dims(optune_call *call, int id)
 {
-    for (int o = 0; o < call->n_outputs && call->op->shape; o++)
+    for (int o = 0; o < call->n_outputs; o++)
         for (int d = 0; d < call->output[o].rank; d++) {
             optune_dim *dim = &call->output[o].dim[d];
             if (!optune_dim_known(dim) && !dim->name[0] && dim->max != OPTUNE_DIM_MAX)

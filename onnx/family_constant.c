@@ -83,14 +83,16 @@ static int shape(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
     int64_t dim[OPTUNE_MAX_RANK];
-    if (!data || !ot_onnx_dims(n, data, dim))
+    const int64_t rank = data ? ot_onnx_rank(n, data) : -1;
+    if (rank < 0)
         return n->err->status;
-    const int64_t rank = ot_onnx_rank(n, data);
     int64_t from = ot_onnx_int(n, "start", 0), to = ot_onnx_int(n, "end", rank);
     from += from < 0 ? rank : 0;
     to += to < 0 ? rank : 0;
     from = from < 0 ? 0 : from > rank ? rank : from;
     to = to < from ? from : to > rank ? rank : to;
+    if (!ot_onnx_dims_at(n, data, ((1u << to) - 1) & ~((1u << from) - 1), dim))
+        return n->err->status;
     return ot_onnx_give(n, 0, copied(n, i64, 1, (size_t)(to - from), dim + from));
 }
 

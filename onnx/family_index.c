@@ -89,16 +89,21 @@ static int gather_nd(ot_onnx_node *n)
 {
     value *data = ot_onnx_need(n, 0), *index = ot_onnx_need(n, 1), *at = NULL;
     int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK], rows = 1;
-    if (!data || !index || !ot_onnx_dims(n, data, dim) || !ot_onnx_dims(n, index, some))
+    const int rank = data && index ? ot_onnx_rank(n, data) : -1;
+    const int places = rank < 0 ? -1 : ot_onnx_rank(n, index) - 1;
+    if (n->err->status < 0 || !ot_onnx_dims_at(n, index, places < 0 ? 0 : 1u << places, some))
         return n->err->status;
-    const int rank = ot_onnx_rank(n, data), places = ot_onnx_rank(n, index) - 1;
     const int64_t deep = places < 0 ? 0 : some[places];
     if (ot_onnx_int(n, "batch_dims", 0))
         return ot_onnx_refuse(n, "batch dims are not supported");
     if (deep < 1 || deep > rank || places + rank - deep > OPTUNE_MAX_RANK)
         return ot_onnx_refuse(n, "places of %lld numbers in %d dims", (long long)deep, rank);
+    if (!ot_onnx_dims_at(n, data, (1u << deep) - 1, dim))
+        return n->err->status;
     for (int64_t d = deep - 1; d >= 0; d--) {
-        value *one = from_start(n, ot_onnx_part(n, index, places, d, d + 1), dim[d]);
+        value *one = ot_onnx_part(n, index, places, d, d + 1);
+        one = ot_onnx_call(n, "squeeze", 1, &one, "axis=[%d]", places);
+        one = from_start(n, one, dim[d]);
         if (one && rows != 1)
             one = ot_onnx_2(n, "multiply", one, ot_onnx_number(n, one, (double)rows));
         at = at && one ? ot_onnx_2(n, "add", at, one) : one;
@@ -107,8 +112,7 @@ static int gather_nd(ot_onnx_node *n)
     int64_t to[OPTUNE_MAX_RANK + 1] = {rows};
     for (int64_t d = deep; d < rank; d++)
         to[d - deep + 1] = dim[d];
-    value *lines = ot_onnx_reshape(n, data, rank - (int)deep + 1, to);
-    at = at ? ot_onnx_reshape(n, at, places, some) : NULL;
+    value *lines = deep == 1 ? data : ot_onnx_reshape(n, data, rank - (int)deep + 1, to);
     return ot_onnx_give(n, 0,
                         ot_onnx_call(n, "take", 2, (value *const[]){lines, at}, "axis=0"));
 }

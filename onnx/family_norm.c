@@ -97,14 +97,15 @@ static int group_normalization(ot_onnx_node *n)
     ot_onnx_value *data = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1);
     int64_t dim[OPTUNE_MAX_RANK];
     const int64_t groups = ot_onnx_int(n, "num_groups", 0);
-    if (!data || !scale || !ot_onnx_dims(n, data, dim))
+    if (!data || !scale || !ot_onnx_dims_at(n, data, ~1u, dim))
         return n->err->status;
     const int rank = ot_onnx_rank(n, data);
     if (rank < 3 || groups < 1 || dim[1] % groups)
         return ot_onnx_refuse(n, "%lld groups do not divide its channels", (long long)groups);
     if (n->m->opset < 21)
         return ot_onnx_refuse(n, "scales by group (opset 18) are not supported");
-    ot_onnx_value *rows = ot_onnx_reshape(n, data, 3, (const int64_t[]){dim[0], groups, -1});
+    ot_onnx_value *rows = ot_onnx_reshape(n, data, 3, (const int64_t[]){0, groups, -1});
+    dim[0] = 0;
     ot_onnx_value *all =
         ot_onnx_reshape(n, rows ? standardised(n, rows, "2", NULL) : NULL, rank, dim);
     return ot_onnx_give(
@@ -128,9 +129,10 @@ static int lrn(ot_onnx_node *n)
     ot_onnx_value *data = ot_onnx_need(n, 0);
     int64_t dim[OPTUNE_MAX_RANK];
     const int64_t size = ot_onnx_int(n, "size", 0);
-    if (!data || !ot_onnx_dims(n, data, dim))
+    if (!data || !ot_onnx_dims_at(n, data, ~1u, dim))
         return n->err->status;
     const int rank = ot_onnx_rank(n, data);
+    dim[0] = 0; /* as many as there are */
     if (rank < 2 || size < 1 || size > 1 << 20)
         return ot_onnx_refuse(n, "size %lld over %d dims", (long long)size, rank);
     const int64_t image[] = {dim[0], 1, dim[1], -1};

@@ -40,10 +40,11 @@ static int split(ot_onnx_node *n)
     ot_onnx_value *data = ot_onnx_need(n, 0);
     int64_t dim[OPTUNE_MAX_RANK], at = 0;
     ot_onnx_list list;
-    if (!data || !ot_onnx_dims(n, data, dim))
+    const int rank = data ? ot_onnx_rank(n, data) : -1;
+    const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
+    if (axis < 0 || !ot_onnx_dims_at(n, data, 1u << axis, dim))
         return n->err->status;
-    const int axis = ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), ot_onnx_rank(n, data));
-    int status = axis < 0 ? n->err->status : split_sizes(n, dim[axis], &list);
+    int status = split_sizes(n, dim[axis], &list);
     if (status >= 0 && list.n != (int)n->proto->n_output)
         status = ot_onnx_refuse(n, "%d parts for %zu outputs", list.n, n->proto->n_output);
     for (int i = 0; i < list.n && status >= 0; i++) {
@@ -72,7 +73,8 @@ static int slice(ot_onnx_node *n)
     int64_t dim[OPTUNE_MAX_RANK], from[OPTUNE_MAX_RANK] = {0}, to[OPTUNE_MAX_RANK];
     int64_t step[OPTUNE_MAX_RANK];
     ot_onnx_list starts, ends, axes, steps;
-    if (!data || !ot_onnx_dims(n, data, dim) || ot_onnx_list_at(n, "starts", 1, &starts) < 0 ||
+    if (!data || !ot_onnx_dims_at(n, data, 0, dim) ||
+        ot_onnx_list_at(n, "starts", 1, &starts) < 0 ||
         ot_onnx_list_at(n, "ends", 2, &ends) < 0)
         return n->err->status;
     const int some = ot_onnx_list_at(n, "axes", 3, &axes);
@@ -84,12 +86,17 @@ static int slice(ot_onnx_node *n)
         (stepped && steps.n != starts.n) || starts.n > rank)
         return ot_onnx_refuse(n, "its lists differ in length");
     for (int d = 0; d < rank; d++) {
-        to[d] = dim[d];
+        to[d] = dim[d] < 0 ? OPTUNE_MAX_DIM : dim[d];
         step[d] = 1;
     }
     for (int i = 0; i < starts.n; i++) {
         const int d = ot_onnx_axis(n, some ? axes.i[i] : i, rank);
         if (d < 0)
+            return n->err->status;
+        if (starts.i[i] == 0 && ends.i[i] >= ot_onnx_type(n->m, data)->dim[d].max &&
+            (!stepped || steps.i[i] == 1))
+            continue; /* all of it */
+        if (!ot_onnx_dims_at(n, data, 1u << d, dim))
             return n->err->status;
         from[d] = starts.i[i] < -dim[d] ? -dim[d] : starts.i[i];
         to[d] = ends.i[i] < -dim[d] - 1 ? -dim[d] - 1 : ends.i[i];
@@ -260,7 +267,8 @@ static int gather_slices(ot_onnx_node *n, ot_onnx_value *data, ot_onnx_value *in
 {
     int64_t dim[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK];
     ot_onnx_list list;
-    if (ot_onnx_list_of(n, indices, "indices", &list) < 0 || !ot_onnx_dims(n, data, dim))
+    if (ot_onnx_list_of(n, indices, "indices", &list) < 0 ||
+        !ot_onnx_dims_at(n, data, 1u << axis, dim))
         return n->err->status;
     const int rank = ot_onnx_rank(n, data), more = indices->type.rank;
     for (int i = 0; i < list.n; i++) {
@@ -276,7 +284,10 @@ static int gather_slices(ot_onnx_node *n, ot_onnx_value *data, ot_onnx_value *in
         to[k++] = indices->type.dim[d].min;
     for (int d = axis + 1; d < rank; d++)
         to[k++] = dim[d];
-    return ot_onnx_give(n, 0, more == 1 ? all : ot_onnx_reshape(n, all, k, to));
+    return ot_onnx_give(n, 0,
+                        more == 1 ? all
+                        : more    ? ot_onnx_reshape(n, all, k, to)
+                                  : ot_onnx_call(n, "squeeze", 1, &all, "axis=[%d]", axis));
 }
 
 /* Whether the indices are one slice after another, or so few of them. */

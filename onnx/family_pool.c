@@ -13,7 +13,7 @@ static int rounds_up(ot_onnx_node *n, ot_onnx_window *w, bool counted)
     bool up = true, down = true;
     if (!ot_onnx_int(n, "ceil_mode", 0))
         return 0;
-    if (!ot_onnx_dims(n, w->data, dim))
+    if (!ot_onnx_dims_at(n, w->data, ~3u, dim)) /* of images and channels any number */
         return n->err->status;
     for (int d = 0; d < 2; d++) {
         const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;

@@ -102,7 +102,7 @@ static int arg_best(ot_onnx_node *n)
         return n->err->status;
     int64_t dim[OPTUNE_MAX_RANK];
     const bool last = ot_onnx_int(n, "select_last_index", 0);
-    if (last && !ot_onnx_dims(n, x, dim))
+    if (last && !ot_onnx_dims_at(n, x, 1u << axis, dim))
         return n->err->status;
     if (last)
         x = ot_onnx_call(n, "reverse", 1, &x, "axis=%d", axis);

@@ -51,11 +51,18 @@ static int flatten(ot_onnx_node *n)
         return ot_onnx_refuse(n, "there is no axis %lld in %d dims", (long long)axis, rank);
     if (axis == 1 && rank > 1) /* whatever the batch is */
         return ot_onnx_give(n, 0, ot_onnx_reshape(n, data, 2, (const int64_t[]){0, -1}));
-    if (!ot_onnx_dims(n, data, dim))
+    if (!ot_onnx_dims_at(n, data, 0, dim))
         return n->err->status;
     int64_t to[] = {1, 1};
-    for (int d = 0; d < rank; d++)
+    bool open[] = {false, false}; /* one of the two may be */
+    for (int d = 0; d < rank; d++) {
+        open[d >= axis] = open[d >= axis] || dim[d] < 0;
         to[d >= axis] *= dim[d];
+    }
+    if (open[0] && open[1] && !ot_onnx_dims_at(n, data, (1u << axis) - 1, dim))
+        return n->err->status;
+    for (int side = 0; side < 2; side++)
+        to[side] = open[side] ? -1 : to[side];
     return ot_onnx_give(n, 0, ot_onnx_reshape(n, data, 2, to));
 }
 
@@ -150,12 +157,12 @@ static int depth_to_space(ot_onnx_node *n)
         return ot_onnx_refuse(n, "blocks of %lld do not divide its channels", (long long)b);
     const int64_t c = dim[1] / (b * b), h = dim[2], w = dim[3];
     const bool crd = !strcmp(ot_onnx_word(n, "mode", "DCR"), "CRD");
-    const int64_t split[2][6] = {{dim[0], b, b, c, h, w}, {dim[0], c, b, b, h, w}};
+    const int64_t split[2][6] = {{0, b, b, c, h, w}, {0, c, b, b, h, w}};
     static const int axes[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}};
     ot_onnx_value *all = ot_onnx_reshape(n, data, 6, split[crd]);
     all = ot_onnx_transpose(n, all, 6, axes[crd]);
     return ot_onnx_give(n, 0,
-                        ot_onnx_reshape(n, all, 4, (const int64_t[]){dim[0], c, h * b, w * b}));
+                        ot_onnx_reshape(n, all, 4, (const int64_t[]){0, c, h * b, w * b}));
 }
 
 static int space_to_depth(ot_onnx_node *n)
@@ -163,17 +170,18 @@ static int space_to_depth(ot_onnx_node *n)
     ot_onnx_value *data = ot_onnx_need(n, 0);
     const int64_t b = ot_onnx_int(n, "blocksize", 0);
     int64_t dim[OPTUNE_MAX_RANK];
-    if (!data || !ot_onnx_dims(n, data, dim))
+    const int rank = data ? ot_onnx_rank(n, data) : -1;
+    if (rank < 0 || !ot_onnx_dims_at(n, data, ~1u, dim))
         return n->err->status;
-    if (ot_onnx_rank(n, data) != 4 || b < 1 || dim[2] % b || dim[3] % b)
+    if (rank != 4 || b < 1 || dim[2] % b || dim[3] % b)
         return ot_onnx_refuse(n, "blocks of %lld do not divide its image", (long long)b);
     const int64_t c = dim[1], h = dim[2] / b, w = dim[3] / b;
-    ot_onnx_value *all = ot_onnx_reshape(n, data, 6, (const int64_t[]){dim[0], c, h, b, w, b});
+    ot_onnx_value *all = ot_onnx_reshape(n, data, 6, (const int64_t[]){0, c, h, b, w, b});
     const bool crd = !strcmp(ot_onnx_word(n, "mode", "DCR"), "CRD");
     static const int axes[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
     all = ot_onnx_transpose(n, all, 6, axes[crd]);
     return ot_onnx_give(n, 0,
-                        ot_onnx_reshape(n, all, 4, (const int64_t[]){dim[0], b * b * c, h, w}));
+                        ot_onnx_reshape(n, all, 4, (const int64_t[]){0, b * b * c, h, w}));
 }
 
 static const ot_onnx_op ops[] = {

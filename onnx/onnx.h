@@ -167,6 +167,10 @@ bool ot_onnx_floating(const ot_onnx_node *n, const ot_onnx_value *value); /* of 
 int ot_onnx_rank(ot_onnx_node *n, const ot_onnx_value *value);
 /* Its dims; false and a failure that says what to bind, when one of them is not known. */
 bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUNE_MAX_RANK]);
+/* Likewise, but only those whose bits are in `wanted` must be known: others are -1 then, which is
+ * what ot_onnx_reshape takes for one of them. */
+bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wanted,
+                     int64_t dim[OPTUNE_MAX_RANK]);
 /* An axis counted from the front, or -1 and a failure. */
 int ot_onnx_axis(ot_onnx_node *n, int64_t axis, int rank);
 /* Fails with the reason; returns its status. */

@@ -130,18 +130,24 @@ int ot_onnx_rank(ot_onnx_node *n, const ot_onnx_value *value)
 
 bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUNE_MAX_RANK])
 {
+    return ot_onnx_dims_at(n, value, ~0u, dim);
+}
+
+bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wanted,
+                     int64_t dim[OPTUNE_MAX_RANK])
+{
     const optune_tensor *type = ot_onnx_type(n->m, value);
     if (ot_onnx_rank(n, value) < 0)
         return false;
     for (int d = 0; d < type->rank; d++) {
-        dim[d] = type->dim[d].min;
-        if (optune_dim_known(&type->dim[d]))
+        dim[d] = optune_dim_known(&type->dim[d]) ? type->dim[d].min : -1;
+        if (dim[d] >= 0 || !(wanted >> d & 1))
             continue;
         const char *name = type->dim[d].name;
         if (*name && !ot_onnx_has_dim(n->m, name))
             ot_onnx_refuse(n,
                            "it needs a number for dim %d of its input, which follows from "
-                           "values: only a run knows it",
+                           "values or from dims that are not bound: only a run knows it",
                            d);
         else if (*name)
             ot_onnx_refuse(n, "it needs the value of dim '%s': --bind %s=1, say", name, name);

@@ -28,7 +28,7 @@ static int lay_out(ot_onnx_node *n, const char *name, int dims, int64_t row, int
 static int pad_same(ot_onnx_node *n, bool upper, ot_onnx_window *w)
 {
     int64_t dim[OPTUNE_MAX_RANK];
-    if (!ot_onnx_dims(n, ot_onnx_in(n, 0), dim))
+    if (!ot_onnx_dims_at(n, ot_onnx_in(n, 0), ~3u, dim))
         return OPTUNE_EUNSUPPORTED;
     for (int d = 2 - w->dims; d < 2; d++) {
         const int64_t extent = dim[w->dims + d], stride = w->stride[d];

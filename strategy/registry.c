@@ -257,6 +257,15 @@ static bool same_row(const optune_impl *a, const optune_impl *b)
     return same && strcmp(a->name, b->name) == 0;
 }
 
+/* What says of which op a row is: one of the three. NULL: it is one, or elementwise's. */
+static const char *twofold(const char *op, const char *family, optune_pattern pattern)
+{
+    return op && family        ? "`op` and `family`"
+           : op && pattern     ? "`op` and `pattern`"
+           : family && pattern ? "`family` and `pattern`"
+                               : NULL;
+}
+
 /* An implementation of a pattern or a family: one for every op there is, and for those to come. */
 static int add_pattern_impl(const optune_impl *impl, optune_err *err)
 {
@@ -297,6 +306,9 @@ int ot_impl_add(const optune_impl *impl, optune_err *err)
     int status = ot_row_check_name("implementation", impl->name, err);
     if (status < 0)
         return status;
+    const char *two = twofold(impl->op, impl->family, impl->pattern);
+    if (two)
+        return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' has %s", impl->name, two);
     if (!impl->op)
         return add_pattern_impl(impl, err);
     if (ot_impl_find(impl->name))
@@ -345,9 +357,9 @@ static int check_keys(const optune_strategy *strategy, optune_err *err)
     if (strategy->key && strategy->keys)
         return optune_fail(err, OPTUNE_EUSAGE, "%s has `key` and `keys`",
                            row_name(strategy).text);
-    if (strategy->op && strategy->family)
-        return optune_fail(err, OPTUNE_EUSAGE, "%s has `op` and `family`",
-                           row_name(strategy).text);
+    const char *two = twofold(strategy->op, strategy->family, strategy->pattern);
+    if (two)
+        return optune_fail(err, OPTUNE_EUSAGE, "%s has %s", row_name(strategy).text, two);
     for (; (key = ot_strategy_key(strategy, n)); n++) {
         const int status = ot_row_check_name("strategy key", key, err);
         if (status < 0)
@@ -377,8 +389,9 @@ static int check_rows(const optune_strategy *strategy, const optune_op *op, optu
                               "%s names '%s', but there is no implementation '%s'",
                               row_name(strategy).text, row->impl, made)
                 : optune_fail(err, OPTUNE_ENOENT,
-                              "%s names '%s', which is no implementation of that pattern",
-                              row_name(strategy).text, row->impl);
+                              "%s names '%s', which is no implementation of that pattern%s",
+                              row_name(strategy).text, row->impl,
+                              strategy->pattern ? "" : " (or is `op` left out?)");
         free(made);
         if (status < 0)
             return status;

@@ -27,6 +27,32 @@ const char *host_type_text(const optune_tensor *type, char text[HOST_TYPE_TEXT])
     return text;
 }
 
+int64_t host_dim_plus(int64_t a, int64_t b)
+{
+    int64_t c;
+    if (a == OPTUNE_DIM_MAX || __builtin_add_overflow(a, b, &c))
+        return OPTUNE_DIM_MAX;
+    return c < 0 ? 0 : c;
+}
+
+int64_t host_dim_times(int64_t a, int64_t b)
+{
+    int64_t c;
+    return __builtin_mul_overflow(a, b, &c) ? OPTUNE_DIM_MAX : c;
+}
+
+bool host_dim_narrow(optune_dim *d, int64_t lo, int64_t hi)
+{
+    if (lo > d->max || hi < d->min || lo > hi)
+        return false;
+    if (hi == OPTUNE_DIM_MAX && lo <= 1)
+        return true;
+    optune_dim range = {.min = lo > d->min ? lo : d->min, .max = hi < d->max ? hi : d->max};
+    memcpy(range.name, d->name, sizeof range.name);
+    *d = range;
+    return true;
+}
+
 int host_conflict(optune_err *err, const char *what, const char *a_name, const optune_tensor *a,
                   const char *b_name, const optune_tensor *b)
 {

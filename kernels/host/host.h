@@ -34,6 +34,13 @@ int host_flat_gradient(optune_grad *grad, const optune_call *call, optune_err *e
 /* A value of a gradient in another floating dtype; itself where it has that. */
 int host_cast(optune_grad *grad, int value, optune_dtype dtype);
 
+/* ---- sizes of dims: 0 to OPTUNE_DIM_MAX, which is as large as any ---------------------------- */
+int64_t host_dim_plus(int64_t a, int64_t b); /* b may be negative: not below 0 */
+int64_t host_dim_times(int64_t a, int64_t b);
+/* Intersects d with [lo, hi]; false: nothing is left. A range without an end that says no more than
+ * "positive" says nothing, so that an unknown dim stays as it was written. */
+bool host_dim_narrow(optune_dim *d, int64_t lo, int64_t hi);
+
 /* The attribute `axis` of a tensor `data` of known rank, as -1 for the last dim and counted
  * from the front otherwise, so that two ways of writing one question are one text. */
 int host_axis_settle(optune_call *call, const optune_tensor *data, optune_err *err);

@@ -51,15 +51,17 @@ static int pieces_at(const fit *f, const int64_t *size, optune_piece *piece)
 }
 
 /* Sizes that the types allow, `step` apart: a dim that is cut in blocks has multiples only. */
-static bool find_points(fit *f)
+static bool find_points(fit *f, bool top)
 {
     int64_t size[SYMBOLS_MOST];
     optune_piece piece[OPTUNE_MAX_PIECES];
     for (int k = 0; k < f->symbols.n; k++)
         size[k] = f->first[k] = f->low[k];
     for (int64_t from = 0; from < 64; from++) {
-        for (int k = 0; k < f->symbols.n; k++)
-            size[k] = f->first[k] = host_min(f->low[k] + from, f->high[k]);
+        for (int k = 0; k < f->symbols.n; k++) {
+            const int64_t least = top ? f->high[k] - (POINTS - 1) : f->low[k];
+            size[k] = f->first[k] = host_min(host_max(f->low[k], least) + from, f->high[k]);
+        }
         if (pieces_at(f, size, piece) >= 0)
             break;
     }
@@ -185,19 +187,31 @@ static bool print_polynomial(const fit *f, const double *v, char *text, size_t s
     return (size_t)*at < size && by < 1 << 20;
 }
 
-/* Holds a polynomial against the op's own pieces at other sizes. */
+static bool is_empty(const optune_piece *p)
+{
+    for (int d = 0; d < p->rank; d++)
+        if (p->extent[d] == 0)
+            return true;
+    return false;
+}
+
+/* Holds a polynomial against the op's own pieces at other sizes. An extent below 0 is none, and
+ * where there is none, offsets and strides are nobody's. */
 static bool holds(const fit *f, int piece, int which, const double *v)
 {
+    const bool extent = which >= 2 && (which - 2) % 3 == 0;
     uint64_t rng = 5;
     int64_t size[SYMBOLS_MOST];
     optune_piece at[OPTUNE_MAX_PIECES];
     for (int t = 0; t < TRIALS && f->symbols.n; t++) {
         for (int k = 0; k < f->symbols.n; k++) {
-            const int64_t steps = (f->high[k] - f->first[k]) / f->step[k];
-            size[k] = t == 0 ? f->first[k] + steps * f->step[k]
-                      : t % 8 == 1
-                          ? f->least[k]
-                          : f->first[k] + optune_random_below(&rng, steps + 1) * f->step[k];
+            const int64_t below = (f->first[k] - f->low[k]) / f->step[k];
+            const int64_t from = f->first[k] - below * f->step[k];
+            const int64_t steps = (f->high[k] - from) / f->step[k];
+            size[k] = t == 0       ? from + steps * f->step[k]
+                      : t % 8 == 1 ? f->least[k]
+                      : t < 6      ? from + host_min(t - 2, steps) * f->step[k]
+                                   : from + optune_random_below(&rng, steps + 1) * f->step[k];
         }
         const int n = pieces_at(f, size, at);
         if (n < 0)
@@ -206,9 +220,12 @@ static bool holds(const fit *f, int piece, int which, const double *v)
         for (int k = 0; k < f->symbols.n; k++)
             one = one || size[k] == 1;
         const bool whole = n == f->n && at[piece].rank == f->piece[0][piece].rank;
-        if (n != f->n || at[piece].input != f->piece[0][piece].input || (!whole && !one) ||
-            ((whole || which < 2) &&
-             (double)number_of(&at[piece], which) != value_at(f, v, size)))
+        const bool empty = n == f->n && is_empty(&at[piece]);
+        const double value = value_at(f, v, size);
+        if (n != f->n || at[piece].input != f->piece[0][piece].input ||
+            (!whole && !one && !empty) ||
+            ((extent ? whole : !empty && (whole || which < 2)) &&
+             (double)number_of(&at[piece], which) != (extent ? fmax(value, 0) : value)))
             return false;
     }
     return true;
@@ -236,8 +253,9 @@ typedef struct pieces_text {
     char piece[PIECES_MOST][PIECE_TEXT];
 } pieces_text;
 
-/* False: they are no polynomials, or too long. */
-static bool print_pieces(const optune_call *call, fit *f, pieces_text *to)
+/* False: they are no polynomials, or too long. `top`: as far as the largest sizes tell, where
+ * nothing is cut off. */
+static bool print_pieces_at(const optune_call *call, bool top, fit *f, pieces_text *to)
 {
     *f = (fit){.call = call, .symbols = generic_symbols_of(call)};
     if (f->symbols.n > SYMBOLS_MOST)
@@ -251,7 +269,7 @@ static bool print_pieces(const optune_call *call, fit *f, pieces_text *to)
         f->high[k] = host_min(dim->max, (int64_t)1 << 16);
         f->step[k] = 1;
     }
-    if (!find_points(f) || f->n > PIECES_MOST || !find_corners(f))
+    if (!find_points(f, top) || f->n > PIECES_MOST || !find_corners(f))
         return false;
     to->n = f->n;
     to->fill = 0;
@@ -263,6 +281,11 @@ static bool print_pieces(const optune_call *call, fit *f, pieces_text *to)
             return false;
     }
     return true;
+}
+
+static bool print_pieces(const optune_call *call, fit *f, pieces_text *to)
+{
+    return print_pieces_at(call, false, f, to) || print_pieces_at(call, true, f, to);
 }
 
 static bool applies(const optune_task *task, char *why)

@@ -15,7 +15,7 @@ INLINE i64 piece_items(const i64 *p)
 {
     i64 n = 1;
     for (int d = 0; d < p[1]; d++)
-        n *= p[4 + 3 * d];
+        n *= MAX(p[4 + 3 * d], (i64)0); /* of what is cut off there may be less than nothing */
     return n;
 }
 

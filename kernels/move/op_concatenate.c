@@ -2,6 +2,7 @@
 /* concatenate: up to 16 tensors one after another along an axis; other dims are equal. */
 #include <stdio.h>
 
+#include "kernels/host/host.h"
 #include "kernels/move/injective.h"
 
 static const optune_op_input inputs[] = {
@@ -33,31 +34,31 @@ static const optune_op_attr attrs[] = {
     {.name = NULL},
 };
 
-/* The output's dim along the axis and the inputs', of which at most one is left to find. */
+/* The output's dim along the axis is the sum of the inputs': each narrows the others. */
 static bool join_axis(optune_call *call, int axis)
 {
-    optune_dim *all = &call->output[0].dim[axis], *open = NULL;
-    int64_t sum = 0;
-    int n_open = 0;
+    optune_dim *all = &call->output[0].dim[axis];
+    int64_t low = 0, high = 0;
     for (int i = 0; i < call->n_inputs; i++) {
-        optune_tensor *in = &call->input[i].type;
-        if (in->rank < 0) {
-            n_open = 2;
-        } else if (optune_dim_known(&in->dim[axis])) {
-            sum += in->dim[axis].min;
-        } else {
-            open = &in->dim[axis];
-            n_open++;
-        }
+        const optune_tensor *in = &call->input[i].type;
+        if (in->rank < 0)
+            return true;
+        low = host_dim_plus(low, in->dim[axis].min);
+        high = host_dim_plus(high, in->dim[axis].max);
     }
-    if (n_open == 0) {
-        optune_dim want = optune_dim_of(sum);
-        return optune_dim_unify(all, &want);
+    if (high == OPTUNE_DIM_MAX ? all->max < low : !host_dim_narrow(all, low, high))
+        return false;
+    for (int i = 0; i < call->n_inputs; i++) {
+        optune_dim *one = &call->input[i].type.dim[axis];
+        int64_t others = 0; /* as long as they may be */
+        for (int k = 0; k < call->n_inputs; k++)
+            others = k == i ? others : host_dim_plus(others, call->input[k].type.dim[axis].max);
+        const int64_t least = others == OPTUNE_DIM_MAX ? 0 : host_dim_plus(all->min, -others);
+        const int64_t most = host_dim_plus(all->max, one->min - low);
+        if (!host_dim_narrow(one, least, most))
+            return false;
     }
-    if (n_open > 1 || !optune_dim_known(all))
-        return true;
-    optune_dim rest = optune_dim_of(all->min - sum);
-    return all->min >= sum && optune_dim_unify(open, &rest);
+    return true;
 }
 
 static int types(optune_call *call, optune_err *err)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "kernels/host/host.h"
 #include "kernels/move/injective.h"
 
 static const optune_op_attr attrs[] = {
@@ -25,17 +26,17 @@ static const optune_op_attr attrs[] = {
     {.name = NULL},
 };
 
-/* Dim d of one side from the other's; false when they do not fit. */
+/* One side from the other, which has `more` or, where that is negative, less; false when they do
+ * not fit. */
 static bool join(optune_dim *in, optune_dim *out, int64_t more)
 {
-    const bool forward = optune_dim_known(in);
-    if (!forward && !optune_dim_known(out))
-        return true;
-    const int64_t extent = forward ? in->min + more : out->min - more;
-    if (extent < 0 || extent > OPTUNE_MAX_DIM)
+    if (in->min > OPTUNE_MAX_DIM - more || in->max + (more < 0 ? more : 0) < 0)
         return false;
-    optune_dim want = optune_dim_of(extent);
-    return optune_dim_unify(forward ? out : in, &want);
+    return (in->max == OPTUNE_DIM_MAX ||
+            host_dim_narrow(out, host_dim_plus(in->min, more), host_dim_plus(in->max, more))) &&
+           (out->max == OPTUNE_DIM_MAX ||
+            (out->max >= more && host_dim_narrow(in, host_dim_plus(out->min, -more),
+                                                 host_dim_plus(out->max, -more))));
 }
 
 static int types(optune_call *call, optune_err *err)

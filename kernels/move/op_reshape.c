@@ -3,6 +3,8 @@
  * reshape: the same values in the same order in another shape. In newshape 0 keeps the dim of data
  * at that place and one -1 is what is left.
  */
+#include "kernels/host/host.h"
+#include "kernels/host/window.h"
 #include "kernels/move/injective.h"
 
 static const optune_op_attr attrs[] = {
@@ -15,61 +17,96 @@ static const optune_op_attr attrs[] = {
     {.name = NULL},
 };
 
-/* What the dims of `newshape` are, as far as data tells; -1: not yet. */
-static int wanted(const optune_call *call, int64_t dim[OPTUNE_MAX_LIST], optune_err *err)
+/* Elements of data and of `newshape`, without the dims that it keeps and the one that is left:
+ * data's as a range, and how many of them there are beside dims that are open. */
+typedef struct sides {
+    int64_t low, high, factor, shape;
+    int n_open, open; /* dims of data that are no constants; one of them */
+    int left;         /* the place of -1; -1: there is none */
+} sides;
+
+static int count(const optune_call *call, sides *s, optune_err *err)
 {
     const optune_attr *shape = optune_call_attr(call, "newshape");
     const optune_tensor *in = &call->input[0].type;
-    int64_t product = 1;
-    int open = -1;
-    bool known = optune_tensor_known(in);
+    *s = (sides){.low = 1, .high = 1, .factor = 1, .shape = 1, .left = -1};
     for (int d = 0; d < shape->n; d++) {
-        dim[d] = shape->i[d];
-        if (dim[d] == 0)
-            dim[d] = in->rank < 0                                    ? -1
-                     : d < in->rank && optune_dim_known(&in->dim[d]) ? in->dim[d].min
-                                                                     : -1;
-        else if (dim[d] == -1 && open >= 0)
+        if (shape->i[d] == -1 && s->left >= 0)
             return optune_fail(err, OPTUNE_ETYPE, "'newshape' has more than one -1");
-        else if (dim[d] == -1)
-            open = d;
-        if (__builtin_mul_overflow(product, dim[d] < 0 ? 1 : dim[d], &product))
+        if (shape->i[d] == -1)
+            s->left = d;
+        else if (shape->i[d] && __builtin_mul_overflow(s->shape, shape->i[d], &s->shape))
             return optune_fail(err, OPTUNE_ELIMIT,
                                "'newshape' has more elements than can be counted");
     }
-    if (!known)
-        return 1;
-    const int64_t all = optune_tensor_elements(in);
-    if (open >= 0 && product > 0 && all % product == 0)
-        dim[open] = all / product;
-    if (open >= 0 ? dim[open] < 0 : product != all)
-        return optune_fail(err, OPTUNE_ETYPE, "'newshape' holds %lld elements, data %lld",
-                           (long long)product, (long long)all);
+    for (int d = 0; d < in->rank; d++) {
+        const optune_dim *dim = &in->dim[d];
+        if (d < shape->n && shape->i[d] == 0)
+            continue;
+        s->low = host_dim_times(s->low, dim->min);
+        s->high = host_dim_times(s->high, dim->max);
+        if (optune_dim_known(dim))
+            s->factor = host_dim_times(s->factor, dim->min);
+        else
+            s->open = d;
+        s->n_open += !optune_dim_known(dim);
+    }
     return OPTUNE_OK;
+}
+
+static int miscounted(const sides *s, optune_err *err)
+{
+    return optune_fail(err, OPTUNE_ETYPE,
+                       "'newshape' holds %lld elements, data %lld, beside dims that are kept",
+                       (long long)s->shape, (long long)s->low);
+}
+
+/* As many elements on both sides: what -1 stands for, or an open dim where all others are known. */
+static bool join(optune_call *call, const sides *s)
+{
+    optune_dim *open = &call->input[0].type.dim[s->open], all = optune_dim_of(s->shape);
+    const bool one = s->n_open == 1 && s->factor > 0;
+    if (s->left < 0)
+        return one ? window_proportional(open, s->factor, &all, 1)
+                   : s->low <= s->shape && s->shape <= s->high;
+    optune_dim *left = &call->output[0].dim[s->left];
+    if (one)
+        return window_proportional(open, s->factor, left, s->shape);
+    return s->high == OPTUNE_DIM_MAX ||
+           ((s->n_open || s->low % s->shape == 0) &&
+            host_dim_narrow(left, (s->low + s->shape - 1) / s->shape, s->high / s->shape));
 }
 
 static int types(optune_call *call, optune_err *err)
 {
-    int64_t dim[OPTUNE_MAX_LIST];
-    optune_tensor *out = &call->output[0];
-    const int n = optune_call_attr(call, "newshape")->n;
-    bool known = true;
+    optune_tensor *in = &call->input[0].type, *out = &call->output[0];
+    optune_attr *shape = injective_attr(call, "newshape");
+    sides s;
     int status = injective_dtypes(call, err);
-    if (status < 0 || (status = wanted(call, dim, err)) < 0)
+    if (status < 0 || (status = count(call, &s, err)) < 0)
         return status;
-    if (n > OPTUNE_MAX_RANK || !optune_tensor_set_rank(out, n))
-        return optune_types_differ(err, "the output has as many dims as newshape", "data",
-                                   &call->input[0].type, "output", out);
-    for (int d = 0; d < n; d++) {
-        optune_dim want = optune_dim_of(dim[d]);
-        if (dim[d] >= 0 && !optune_dim_unify(&out->dim[d], &want))
-            return optune_types_differ(err, "the output has the shape of newshape", "data",
-                                       &call->input[0].type, "output", out);
-        known = known && dim[d] > 0;
+    if (shape->n > OPTUNE_MAX_RANK || !optune_tensor_set_rank(out, shape->n))
+        return optune_types_differ(err, "the output has as many dims as newshape", "data", in,
+                                   "output", out);
+    bool fits = true;
+    for (int d = 0; d < shape->n && fits; d++) {
+        optune_dim want = optune_dim_of(shape->i[d]);
+        if (shape->i[d] > 0)
+            fits = optune_dim_unify(&out->dim[d], &want);
+        else if (shape->i[d] == 0 && in->rank >= 0)
+            fits = d < in->rank && optune_dim_unify(&out->dim[d], &in->dim[d]);
     }
+    if (!fits)
+        return optune_types_differ(err, "the output has the shape of newshape", "data", in,
+                                   "output", out);
+    if (in->rank >= 0 && !join(call, &s))
+        return miscounted(&s, err);
     /* The dims themselves, once they are known: 0 and -1 stand for some of them. */
-    for (int d = 0; d < n && known; d++)
-        injective_attr(call, "newshape")->i[d] = dim[d];
+    bool known = true;
+    for (int d = 0; d < shape->n; d++)
+        known = known && optune_dim_known(&out->dim[d]) && out->dim[d].min > 0;
+    for (int d = 0; d < shape->n && known; d++)
+        shape->i[d] = out->dim[d].min;
     return injective_known(call);
 }
 

@@ -58,6 +58,34 @@ static range range_of(const optune_call *call, int d, int64_t extent)
     return r;
 }
 
+/* Whether it is all of the dim, however long that turns out to be. */
+static bool is_whole(const optune_call *call, int d, const optune_dim *dim)
+{
+    const optune_attr *end = optune_call_attr(call, "end");
+    const int64_t most = host_min(dim->max, OPTUNE_MAX_DIM);
+    const range r = range_of(call, d, most);
+    return r.n == most && r.step == 1 && optune_call_attr(call, "begin")->i[d] == 0 &&
+           (d >= end->n || end->i[d] >= 0);
+}
+
+/* How long the slice of a dim is that is a range. It grows with the dim, but for one between a
+ * place from the front and one from the end, in this order against its step: that one may also
+ * shrink to nothing. */
+static bool narrow(const optune_call *call, int d, const optune_dim *in, optune_dim *out)
+{
+    const optune_attr *begin = optune_call_attr(call, "begin");
+    const optune_attr *end = optune_call_attr(call, "end");
+    const int64_t most = host_min(in->max, OPTUNE_MAX_DIM), from = begin->i[d];
+    const int64_t to = d < end->n ? end->i[d] : most;
+    const range longest = range_of(call, d, most), least = range_of(call, d, in->min);
+    const bool shrinks = longest.step > 0 ? from < 0 && to >= 0 && to < most
+                                          : from >= 0 && to < 0 && to >= -most;
+    if (in->max == OPTUNE_DIM_MAX && longest.n > OPTUNE_MAX_DIM / 2)
+        return true;
+    return shrinks ? in->max == OPTUNE_DIM_MAX || host_dim_narrow(out, 0, in->max)
+                   : host_dim_narrow(out, least.n, longest.n);
+}
+
 /* One way of saying the slice of dims that are known: positions from the front, within the dim,
  * one stride where all are the same, and no dims at the end that are whole. Backwards down to
  * the first element needs an end before it, which can only be said by one that lies outside. */
@@ -114,11 +142,13 @@ static int types(optune_call *call, optune_err *err)
     for (int d = 0; d < rank; d++) {
         bool fits = true;
         known = known && (d >= n || optune_dim_known(&in->dim[d]));
-        if (d >= n) {
+        if (d >= n || (!optune_dim_known(&in->dim[d]) && is_whole(call, d, &in->dim[d]))) {
             fits = optune_dim_unify(&in->dim[d], &out->dim[d]);
         } else if (optune_dim_known(&in->dim[d])) {
             optune_dim want = optune_dim_of(range_of(call, d, in->dim[d].min).n);
             fits = optune_dim_unify(&out->dim[d], &want);
+        } else {
+            fits = narrow(call, d, &in->dim[d], &out->dim[d]);
         }
         if (!fits)
             return optune_types_differ(err, "the slice has another shape", "data", in, "output",

@@ -347,12 +347,60 @@ static void a_graph_on(optune *o)
     optune_graph_close(g);
 }
 
+/* Sums, parts and products of dims that follow from values have bounds of their own. */
+static void bounds_on(optune *o)
+{
+    optune_err err = {0};
+    optune_graph *g = parse("x = var f32[2,3]\n"
+                            "i = argwhere(x)\n"
+                            "c = concatenate(i, i, axis=0)\n"
+                            "f = reshape(c, newshape=[-1])\n"
+                            "p = pad(f, before=[1], after=[2])\n"
+                            "s = strided_slice(p, begin=[0], end=[-2], strides=[1])\n"
+                            "h = reshape(i, newshape=[-1,1,2])\n"
+                            "j = add(reshape(h, newshape=[-1,2]), i)\n"
+                            "output c, f, p, s, j\n");
+    optune_partition *p = NULL;
+    optune_program *program = NULL;
+    int64_t c[24], f[24], padded[27], s[25], j[12], dims[OPTUNE_MAX_RANK];
+    void *const out[] = {c, f, padded, s, j};
+    const float some[6] = {0, 1, 0, 0, 0, 2}, none[6] = {0}, all[6] = {1, 1, 1, 1, 1, 1};
+    const float *const in[] = {some, none, all};
+    static const int64_t places[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}};
+    check_ok(optune_partition_open(o, g, &p, &err));
+    check_ok(optune_program_open(p, &program, &err));
+    for (int k = 0; k < 3; k++) {
+        int n = 0;
+        int64_t want[27] = {0}; /* the first place is behind the pad's 0 */
+        for (int e = 0; e < 6; e++)
+            if (in[k][e] != 0)
+                memcpy(want + 1 + 2 * n++, places[e], sizeof places[e]);
+        memcpy(want + 1 + 2 * n, want + 1, sizeof(int64_t[2]) * (size_t)n);
+        const int64_t length[] = {2 * n, 4 * n, 4 * n + 3, 4 * n + 1, n};
+        check_ok(optune_program_run(program, IN(in[k]), out, &err));
+        for (int v = 0; v < 5; v++) {
+            assert_int_equal(optune_program_shape(program, v, dims, &err), v % 4 ? 1 : 2);
+            assert_int_equal(dims[0], length[v]);
+        }
+        assert_memory_equal(c, want + 1, sizeof(int64_t[4]) * (size_t)n);
+        assert_memory_equal(f, want + 1, sizeof(int64_t[4]) * (size_t)n);
+        assert_memory_equal(padded, want, sizeof(int64_t) * (size_t)(4 * n + 3));
+        assert_memory_equal(s, want, sizeof(int64_t) * (size_t)(4 * n + 1));
+        for (int e = 0; e < 2 * n; e++)
+            assert_int_equal(j[e], 2 * want[1 + e]);
+    }
+    optune_program_close(program);
+    optune_partition_close(p);
+    optune_graph_close(g);
+}
+
 static void test_graphs(void **state)
 {
     (void)state;
     optune *target[] = {tuning_open("shaped"), on_opencl()};
     for (int i = 0; i < 2 && target[i]; i++) {
         a_graph_on(target[i]);
+        bounds_on(target[i]);
         optune_close(target[i]);
     }
 }
@@ -416,12 +464,13 @@ static void test_refused(void **state)
     optune_partition_close(p);
     optune_graph_close(g);
     /* a relation that loses the bound */
-    g = parse("x = var f32[6]\ni = argwhere(x)\nd = concatenate(i, i, axis=0)\nr = relu(d)\n"
+    g = parse("x = var f32[6]\ni = argwhere(x)\nt = transpose(i, axes=[1,0])\n"
+              "d = layout_transform(t, src_layout=NC, dst_layout=NC2c)\nr = relu(d)\n"
               "output r\n");
     check_ok(optune_partition_open(o, g, &p, &err));
     assert_true(optune_partition_workloads(p, &workloads, &err) < 0);
     check_contains(err.text,
-                   "node 'r': relu(i64[?,1]) has dims that follow from values without "
+                   "node 'r': relu(i64[1,?,2]) has dims that follow from values without "
                    "a bound: end the graph in front of it");
     optune_program *program = NULL;
     assert_true(optune_program_open(p, &program, &err) < 0);

@@ -306,6 +306,50 @@ static void shaped_by_values(void **state)
           (const void *const[]){box, score}, 6, (const float[]){0, 0, 1, 0, 0, 2});
 }
 
+/* Only the dims that a node uses need numbers: how many there are may follow from values. */
+static void of_as_many_as_there_are(void **state)
+{
+    static const float x[] = {0, 3, 0, 1, 0, 4};
+    static const int64_t last[] = {-1}, first[] = {0}, all[] = {INT64_MAX};
+    static const int64_t parts[] = {1, 1}, swap[] = {1, 0};
+    const void *const in[] = {x};
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "2,3");
+        onnx_initializer(&g, "last", ONNX_INT64, i ? "1" : "", last, sizeof last);
+        onnx_initializer(&g, "first", ONNX_INT64, "1", first, sizeof first);
+        onnx_initializer(&g, "all", ONNX_INT64, "1", all, sizeof all);
+        onnx_initializer(&g, "parts", ONNX_INT64, "2", parts, sizeof parts);
+        onnx_node(&g, "NonZero", "find", "x", "where", NULL);
+        attr_ints(&attrs, "perm", 2, swap);
+        onnx_node(&g, "Transpose", "turn", "where", "places", &attrs);
+        attr_int(&attrs, "axis", 1);
+        switch (i) {
+        case 0: /* one of the places' numbers, as a list */
+        case 1: /* as a column */
+            gives(read_as_floats(&g, "Gather", "places last", &attrs), in, 3,
+                  (const float[]){1, 0, 2});
+            break;
+        case 2: /* the columns apart */
+            onnx_node(&g, "Split", "apart", "places parts", "row column", &attrs);
+            gives(read_as_floats(&g, "Identity", "column", NULL), in, 3,
+                  (const float[]){1, 0, 2});
+            break;
+        case 3: /* all of the places, and one of their numbers */
+            onnx_node(&g, "Slice", "all", "places first all first", "same", NULL);
+            onnx_initializer(&g, "second", ONNX_INT64, "1", parts, sizeof *parts);
+            gives(read_as_floats(&g, "Slice", "same last all second", NULL), in, 3,
+                  (const float[]){1, 0, 2});
+            break;
+        default: /* what is not 0 */
+            onnx_node(&g, "GatherND", "look", "x places", "y", NULL);
+            gives(read_graph(&g, 17), in, 3, (const float[]){3, 1, 4});
+        }
+        ot_text_release(&attrs);
+    }
+}
+
 /* -inf around an image, which no attribute can say, and the largest of windows of which the last
  * reaches beyond the image along its rows only; Dropout's mask is all true. */
 static void pooled_behind_nothing(void **state)
@@ -342,6 +386,7 @@ int main(void)
         cmocka_unit_test(images_grow),
         cmocka_unit_test(chosen),
         cmocka_unit_test(padded),
+        cmocka_unit_test(of_as_many_as_there_are),
         cmocka_unit_test(pooled_behind_nothing),
         cmocka_unit_test(shaped_by_values),
         cmocka_unit_test(remainders),

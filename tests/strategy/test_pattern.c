@@ -99,6 +99,30 @@ static void test_moves(void **state)
     check_output("layout_transform(f32[?n,32,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
                  "f32[?n,2,7,7,16]");
     check_output("strided_slice(f32[10], begin=[9], end=[-11], strides=[-4])", "f32[3]");
+    check_output("strided_slice(f32[?n,4], begin=[0,1], end=[1099511627776,3])", "f32[?n,2]");
+    check_output("strided_slice(f32[?n:2..9,4], begin=[0], end=[9])", "f32[?n:2..9,4]");
+    check_output("strided_slice(f32[?n:5..8], begin=[1], end=[-1])", "f32[?:3..6]");
+    check_output("strided_slice(f32[?n:5..8], begin=[-2], end=[99])", "f32[2]");
+    check_output("strided_slice(f32[?n:2..9], begin=[-3], end=[4])", "f32[?:0..9]");
+    check_output("strided_slice(f32[?n:2..9], begin=[7], end=[1], strides=[-2])",
+                 "f32[?:0..3]");
+    check_output("strided_slice(f32[?n], begin=[0], end=[3])", "f32[?:0..3]");
+    check_output("concatenate(f32[?n:5..8], f32[?n:5..8])", "f32[?:10..16]");
+    check_output("concatenate(f32[?n:0..2], f32[3], f32[?m:1..4])", "f32[?:4..9]");
+    check_output("pad(f32[?n:5..8], before=[-2], after=[4])", "f32[?:7..10]");
+    check_output("reshape(f32[?n:5..8,4], newshape=[-1])", "f32[?:20..32]");
+    check_output("reshape(f32[?n:5..8,4], newshape=[-1,2,2])", "f32[?n:5..8,2,2]");
+    check_output("reshape(f32[?n:5..8,4], newshape=[-1,8])", "f32[?:3..4,8]");
+    check_output("reshape(f32[?n:2..3,?m:5..8,6], newshape=[0,-1,3])",
+                 "f32[?n:2..3,?:10..16,3]");
+    check_output("reshape(f32[?n:2..3,?m:5..8], newshape=[-1])", "f32[?:10..24]");
+    check_refused("reshape(f32[?n:5..8,4], newshape=[40])", "'newshape' holds 40 elements");
+    check_refused("reshape(f32[?n:5..8,4], newshape=[30])", "'newshape' holds 30 elements");
+    optune_call call;
+    parse("reshape(f32[?n:5..8,4], newshape=[28])", &call);
+    assert_int_equal(call.input[0].type.dim[0].min, 7);
+    assert_true(optune_dim_known(&call.input[0].type.dim[0]));
+    check_refused("reshape(f32[0,6], newshape=[0,4])", "'newshape' holds 4 elements, data 6");
     check_output("reshape(f32[3,4,5], newshape=[0,-1])", "f32[3,20]");
     check_output("greater(f32[3], f32[1])", "u1[3]");
     check_refused("layout_transform(f32[1,30,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
@@ -429,6 +453,16 @@ static void test_family_slips(void **state)
     check_slip(&s, OPTUNE_EUSAGE, "has `key` and `keys`");
     s = (optune_strategy){.family = "scan", .op = "cumsum", .key = "cpu", .rows = loops};
     check_slip(&s, OPTUNE_EUSAGE, "strategy of 'cumsum' for 'cpu' has `op` and `family`");
+    s = (optune_strategy){
+        .pattern = OPTUNE_REDUCTION, .op = "sum", .key = "cpu", .rows = loops};
+    check_slip(&s, OPTUNE_EUSAGE, "strategy of 'sum' for 'cpu' has `op` and `pattern`");
+    s = (optune_strategy){
+        .pattern = OPTUNE_REDUCTION, .family = "scan", .key = "there", .rows = loops};
+    check_slip(&s, OPTUNE_EUSAGE, "has `family` and `pattern`");
+    s = (optune_strategy){.key = "there", .rows = wrong};
+    check_slip(&s, OPTUNE_ENOENT,
+               "names 'loopy.cpu', which is no implementation of that pattern (or is `op` left "
+               "out?)");
     s = (optune_strategy){.family = "scan", .key = "there", .rows = wrong};
     check_slip(&s, OPTUNE_ENOENT,
                "strategy of family 'scan' for 'there' names 'loopy.cpu', but there is no "

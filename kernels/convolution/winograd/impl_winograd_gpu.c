@@ -10,6 +10,8 @@
 
 enum { FLAT = 128, MOST_PADDING = 2, LEAST_CHANNELS = 8 };
 
+#define TOO_LARGE "more than 4 GiB between the stages"
+
 typedef struct sizes {
     int64_t points, p; /* p: tiles of all images */
     int64_t ci_pad, co_pad, p_pad;
@@ -32,6 +34,20 @@ static sizes sizes_of(const conv2d_shape *s, int64_t tile, const gpu_tile *t)
     z.v = z.points * z.ci_pad * z.p_pad;
     z.m = z.points * z.co_pad * z.p_pad;
     return z;
+}
+
+static bool fits(const conv2d_shape *s, int64_t tile, const gpu_tile *t)
+{
+    const sizes z = sizes_of(s, tile, t);
+    const double u = (double)z.ci_pad * (double)z.co_pad;
+    const double images = (double)(z.ci_pad + z.co_pad) * (double)z.p_pad;
+    return (double)z.points * (u + images) * (double)conv2d_elem(s) <= 4.0 * (1 << 30);
+}
+
+/* Whatever blocks are chosen. */
+static bool always_fits(const conv2d_shape *s, int64_t tile)
+{
+    return fits(s, tile, &(gpu_tile){.bm = 256, .bn = 256, .bk = 32}); /* the largest knobs */
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -58,8 +74,10 @@ static bool applies(const optune_task *task, char *why)
                              s.ci);
     if (s.h * s.w > INT32_MAX / 2 || s.oh * s.ow > INT32_MAX / 2 || s.co > 16 * 65535)
         return optune_refuse(why, "one plane is too large for 32-bit offsets");
-    return winograd_three_precise(&s, 2, 2) ||
-           optune_refuse(why, "sums of so few products are too imprecise by any tile");
+    if (!winograd_three_precise(&s, 2, 2))
+        return optune_refuse(why, "sums of so few products are too imprecise by any tile");
+    return always_fits(&s, 2) || (always_fits(&s, 4) && winograd_three_precise(&s, 4, 4)) ||
+           optune_refuse(why, TOO_LARGE);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -80,8 +98,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
         return optune_refuse(why, "tiles of %" PRId64 " are too imprecise", tile);
     if (t.bk > 8 && t.bk / 2 >= s.ci)
         return optune_refuse(why, "half of a tile lies outside the input channels");
-    if ((z.u + z.v + z.m) * conv2d_elem(&s) > INT64_C(4) << 30)
-        return optune_refuse(why, "more than 4 GiB between the stages");
+    if (!fits(&s, tile, &t))
+        return optune_refuse(why, TOO_LARGE);
     return gpu_tile_unrolls(task, &t, optune_config_int(config, "unroll_k"), why) &&
            gpu_tile_valid(task, &t, z.p, s.co, conv2d_elem(&s), 0, why);
 }
@@ -94,6 +112,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     for (int64_t tile = 2; tile <= 4; tile += 2) {
         if (tile > 2 && !winograd_three_precise(&s, tile, tile))
             break;
+        if (!always_fits(&s, tile))
+            continue;
         const sizes z = sizes_of(&s, tile, &(gpu_tile){.bm = 1, .bn = 1, .bk = 1});
         const gpu_product p = {.m = z.p,
                                .n = s.co,
