@@ -147,8 +147,14 @@ static bool same_config(const optune_record *a, const optune_record *b)
 static void overtake(ot_fact *fact, const optune_record *newer)
 {
     fact->currency = OT_STALE;
-    optune_refuse(fact->why, "it was measured again later: %.4g us, not %.4g us",
-                  newer->cost * 1e6, fact->record.cost * 1e6);
+    ot_text why = {0};
+    if (ot_record_moved(&fact->record, newer) != 1) {
+        ot_text_add(&why, "; ");
+        ot_record_apart(&fact->record, newer, &why);
+    }
+    optune_refuse(fact->why, "it was measured again later: %.4g us, not %.4g us%.150s",
+                  newer->cost * 1e6, fact->record.cost * 1e6, ot_text_str(&why));
+    ot_text_release(&why);
 }
 
 /* Of several measurements of one config the newest counts, however fast an older one claims to

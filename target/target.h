@@ -104,6 +104,11 @@ double ot_disturbance_share(const ot_disturbance *d); /* the largest of them */
 /* The largest of them is too much for a measurement to be believed. */
 bool ot_disturbed(const ot_disturbance *d);
 
+/* cpu_state.c: what may change while the device stays the same, and moves costs: "kernel",
+ * "microcode", and of this core "governor", "boost" and "most_mhz" (its limit), as "name=value"
+ * lines. What is not told is left out. `root` as above. */
+void ot_cpu_state(const char *root, int core, ot_text *to);
+
 /* cpu_features.c: what instructions there are. */
 typedef struct ot_cpu_features {
     int vector_bytes, vector_registers;

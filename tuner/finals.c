@@ -134,6 +134,12 @@ int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_a
             ot_builder_wait(run->builder, &job[i], 0.2);
         if (ot_context_stopped(run->o))
             status = OPTUNE_EINTERRUPTED;
+        if (job[i].work && !job[i].done) {
+            result[i].outcome = OPTUNE_OUTCOME_BUILD_TIMEOUT;
+        } else if (job[i].done && job[i].outcome != OPTUNE_OUTCOME_OK) {
+            result[i].outcome = job[i].outcome;
+            result[i].message = ot_arena_copy(arena, job[i].message);
+        }
         if (!job[i].done || job[i].outcome != OPTUNE_OUTCOME_OK)
             continue;
         trial[m] = (ot_trial){.impl = who[i].impl,

@@ -24,6 +24,11 @@ static char *task_text(const optune_task *task, const optune_impl *impl, ot_aren
     return copy;
 }
 
+void ot_run_host(const ot_run *run, ot_text *to)
+{
+    ot_cpu_state(run->watch.root, run->watch.n ? run->watch.core[0] : 0, to);
+}
+
 int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result *result,
                     double seconds, bool final, optune_err *err)
 {
@@ -36,6 +41,8 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
     ot_question question;
     ot_context_question(run->o, task, &question, &arena);
     const char *depends = ot_context_depends(run->o, impl, &arena);
+    ot_text host = {0};
+    ot_run_host(run, &host);
     char digest[33];
     ot_call_digest(task, impl, digest);
     optune_record record = {
@@ -54,7 +61,9 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
         .tool = "optune " OT_VERSION,
         .task = task_text(&at, impl, &arena),
         .source = "run",
+        .host = ot_arena_copy(&arena, ot_text_str(&host)),
     };
+    ot_text_release(&host);
     ot_trial_result_put(result, &record);
     if (result->outcome != OPTUNE_OUTCOME_OK)
         record.cost = INFINITY;

@@ -108,6 +108,21 @@ static void count(ot_tuning *t, int outcome)
         t->tuned->failures[outcome]++;
 }
 
+/* What the config costs now: a trial that a later final contradicts is no longer true. */
+static double cost_now(const optune_record *r, const ot_fact *fact, int n)
+{
+    const optune_record *newest = r;
+    for (int i = 0; i < n; i++) {
+        const optune_record *f = &fact[i].record;
+        if (f->final && f->outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
+            f->time > newest->time && !strcmp(f->impl, r->impl) &&
+            ot_config_equal(&f->config, &r->config))
+            newest = f;
+    }
+    return r->outcome == OPTUNE_OUTCOME_OK && ot_record_moved(r, newest) != 1 ? newest->cost
+                                                                              : r->cost;
+}
+
 /* Current records count as done; stale ones and other devices' are tried first. */
 static int recall(ot_tuning *t, optune_err *err)
 {
@@ -129,7 +144,7 @@ static int recall(ot_tuning *t, optune_err *err)
         }
         /* Cheapest first: of several records of one config, the best is what counts. */
         const optune_told told = {
-            .cost = r->cost, .outcome = r->outcome, .seconds = r->all_cost};
+            .cost = cost_now(r, fact, n), .outcome = r->outcome, .seconds = r->all_cost};
         if (ot_arm_know(arm, &r->config, &told))
             count(t, r->outcome);
     }

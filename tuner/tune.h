@@ -148,12 +148,17 @@ typedef struct ot_tuned {
 /* trial.c: one outcome becomes a record, in the log and then in the store. */
 int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result *result,
                     double seconds, bool final, optune_err *err);
+/* What a record says of the machine now, see ot_cpu_state. */
+void ot_run_host(const ot_run *run, ot_text *to);
 void ot_run_report(ot_run *run, const char *phase, const char *note);
 
 /* watch.c */
 void ot_watch_open(ot_run *run);
 void ot_watch_begin(ot_run *run); /* a measurement begins */
 void ot_watch_end(ot_run *run);   /* and is over, its processes still there */
+/* Waits until the cores that kernels run on are nearly idle, or the run's time is over.
+ * EINTERRUPTED: it is to end. */
+int ot_watch_idle(ot_run *run, optune_err *err);
 /* ot_worker_trial and ot_worker_finals, again where the machine was not ours; what stays so is
  * noted among the result's counters. */
 int ot_watched_trial(ot_run *run, const ot_trial *trial, ot_arena *arena,
@@ -195,7 +200,8 @@ int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double s
               optune_err *err);
 
 /* finals.c: verified with a second seed and measured interleaved, all at one size; recorded as
- * finals. result[i] belongs to who[i]; texts and samples in the arena. */
+ * finals. result[i] belongs to who[i]; texts and samples in the arena. What was not built says so
+ * in its outcome and is not recorded. */
 int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_arena *arena,
                ot_trial_result *result, optune_err *err);
 

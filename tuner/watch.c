@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tuner/tune.h"
 
@@ -71,6 +72,32 @@ void ot_watch_end(ot_run *run)
         ot_disturbance_add(&run->watch.sum, &d);
     }
     run->watch.watching = false;
+}
+
+int ot_watch_idle(ot_run *run, optune_err *err)
+{
+    static const double LOOK_S = 1, SLICE_S = 0.1, BUSY = 0.1;
+    int core[OT_LOAD_THREADS], n = 0;
+    while (n < OT_COUNT(core) && ot_cpu_place(n) >= 0) {
+        core[n] = ot_cpu_place(n);
+        n++;
+    }
+    for (;;) {
+        ot_cpu_load before, after;
+        ot_cpu_load_read(run->watch.root, NULL, 0, core, n, &before);
+        for (int i = 0; i < (int)(LOOK_S / SLICE_S) && !ot_context_stopped(run->o); i++)
+            usleep((useconds_t)(SLICE_S * 1e6));
+        ot_cpu_load_read(run->watch.root, NULL, 0, core, n, &after);
+        if (ot_context_stopped(run->o))
+            return optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
+        const double all_s = (after.at - before.at) * after.cores;
+        const double busy = all_s > 0 ? (after.busy - before.busy) / all_s : 0;
+        if (busy < BUSY || ot_now() >= run->end)
+            return OPTUNE_OK;
+        snprintf(run->waiting_note, sizeof run->waiting_note,
+                 "others use %.0f %% of the cores; waiting until they are idle", 100 * busy);
+        ot_run_report(run, "waiting", run->waiting_note);
+    }
 }
 
 /* Whether it is to be measured once more. */

@@ -193,6 +193,35 @@ OPTUNE_API int optune_result_row(const optune_result *result, int index, optune_
 OPTUNE_API int optune_result_total(const optune_result *result, optune_run_total *total,
                                    optune_err *err);
 
+/* ---- what was measured, once more --------------------------------------------------------- */
+
+typedef struct optune_verify_options {
+    size_t size;
+    const char *const
+        *what;      /* operators and workloads, NULL-terminated; NULL: all that is stored */
+    double seconds; /* all together; 0: the default of optune_run, or none with `idle`;
+                                negative: no limit */
+    int sample;     /* at most so many winners; 0: all */
+    uint64_t seed;  /* of the inputs; unless 0, who is in the sample is drawn by it, else
+                                whose measurement is oldest is */
+    double max_age; /* days; who was measured within them is left alone; 0: nobody is */
+    bool idle;      /* begins no measurement before the cores are idle */
+    void (*progress)(void *arg, const optune_progress *progress); /* NULL: none */
+    void *progress_arg;
+} optune_verify_options;
+
+/* Measures what is selected of this target, device and policy once more, as the finals of a run
+ * do, and stores it: the newest measurement of a config counts. Where the best one's cost moved or
+ * it failed, whoever is selected then is measured, too, so that figures of one day are compared.
+ * The result's document has an object for each in "winners": its "status" is "holds", "moved",
+ * "wrong", "does not build", "stale" or "not measured", with "then" and "now" (seconds and their
+ * interval) and the "reason". *result is set on OPTUNE_OK, EINTERRUPTED (what was measured is
+ * stored), and EPARTIAL: something is "wrong". ENOENT: nothing is stored that could be measured, or
+ * no operator has such a name; ESYNTAX, ETYPE: no workload; EUSAGE: the handle answers for another
+ * device; ESTORE, EIO: the database cannot be written. The caller frees the result. */
+OPTUNE_API int optune_verify(optune *handle, const optune_verify_options *options,
+                             optune_result **result, optune_err *err);
+
 /* ---- kernels of one's own ---------------------------------------------------------------- */
 
 /* What a kernel's file, a source or a T1, says of itself for one workload. */

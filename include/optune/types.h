@@ -343,7 +343,8 @@ typedef enum optune_outcome_kind {
     X(REAL, time, ASKER, LINE, KEY, ANSWER, "s", "unix time at its end")                       \
     X(WORD, tool, ASKER, OURS, REST, ANSWER, "", "version of optune, or what wrote the log")   \
     X(JSON, task, ASKER, LINE, REST, NONE, "", "AutoTVM's [target, task, args, kwargs]")       \
-    X(PROSE, source, ASKER, NONE, REST, ANSWER, "", "`run`, or the log it was read from")
+    X(PROSE, source, ASKER, NONE, REST, ANSWER, "", "`run`, or the log it was read from")      \
+    X(LINES, host, ASKER, OURS, REST, NONE, "", "the machine's state, by which costs move")
 
 /* What each kind is in C. */
 #define OPTUNE_RECORD_WORD(name) const char *name;  /* one short line; NULL: absent */

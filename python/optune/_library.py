@@ -59,6 +59,12 @@ class SimulateOptions(Structure):
                 ("plot", c_char_p), ("workload", c_char_p), ("log", c_char_p)]
 
 
+class VerifyOptions(Structure):
+    _fields_ = [("size", c_size_t), ("what", POINTER(c_char_p)), ("seconds", c_double),
+                ("sample", c_int), ("seed", c_uint64), ("max_age", c_double),
+                ("idle", c_bool), ("progress", ProgressFn), ("progress_arg", c_void_p)]
+
+
 class DispatchOptions(Structure):
     _fields_ = [("size", c_size_t), ("workload", c_char_p), ("output", c_char_p),
                 ("search", c_char_p), ("trials", c_int), ("seconds", c_double),
@@ -80,6 +86,7 @@ class Binding(Structure):
 STRUCTS = {"optune_err": Err, "optune_options": Options, "optune_progress": CProgress,
            "optune_run_options": RunOptions, "optune_simulate_options": SimulateOptions,
            "optune_dispatch_options": DispatchOptions,
+           "optune_verify_options": VerifyOptions,
            "optune_export_options": ExportOptions, "optune_binding": Binding}
 
 _P, _S, _E = c_void_p, c_char_p, POINTER(Err)
@@ -94,6 +101,7 @@ _FUNCTIONS = {
     "optune_result_json": (_S, [_P]),
     "optune_result_free": (None, [_P]),
     "optune_run": (c_int, [_P, POINTER(RunOptions), _OUT, _E]),
+    "optune_verify": (c_int, [_P, POINTER(VerifyOptions), _OUT, _E]),
     "optune_simulate": (c_int, [_P, POINTER(SimulateOptions), _OUT, _E]),
     "optune_query": (c_int, [_P, _S, _OUT, _E]),
     "optune_found_json": (c_int, [_P, _OUT, _E]),

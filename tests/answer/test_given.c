@@ -234,6 +234,10 @@ static void handles(void **state)
     REFUSED(optune_run, none, &run, &result);
     REFUSED(optune_run, o, NULL, &result);
     REFUSED(optune_run, o, &run, NULL);
+    const optune_verify_options verify = {.size = sizeof verify};
+    REFUSED(optune_verify, none, &verify, &result);
+    REFUSED(optune_verify, o, NULL, &result);
+    REFUSED(optune_verify, o, &verify, NULL);
     REFUSED(optune_dispatch_tune, none, &how, &result);
     REFUSED(optune_dispatch_tune, o, NULL, &result);
     REFUSED(optune_dispatch_tune, o, &how, NULL);

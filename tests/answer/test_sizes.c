@@ -32,6 +32,7 @@ static int call_open(void *given, optune_err *err)
         return status;                                                                         \
     }
 TAKES(optune_run, run)
+TAKES(optune_verify, verify)
 TAKES(optune_simulate, simulate)
 TAKES(optune_report, report)
 TAKES(optune_dispatch_tune, dispatch)
@@ -108,6 +109,7 @@ static const struct sized {
 } all[] = {
     {"optune_options", sizeof(optune_options), call_open, false},
     {"optune_run_options", sizeof(optune_run_options), call_run, false},
+    {"optune_verify_options", sizeof(optune_verify_options), call_verify, false},
     {"optune_simulate_options", sizeof(optune_simulate_options), call_simulate, false},
     {"optune_report_options", sizeof(optune_report_options), call_report, false},
     {"optune_dispatch_options", sizeof(optune_dispatch_options), call_dispatch, false},

@@ -126,6 +126,7 @@ static void help_is_as_published(void **state)
         {"help_run.txt", {"optune", "run", "--help"}},
         {"help_export.txt", {"optune", "export", "--help"}},
         {"help_emit.txt", {"optune", "emit", "--help"}},
+        {"help_verify.txt", {"optune", "verify", "--help"}},
     };
     for (int i = 0; i < OT_COUNT(golden); i++) {
         ot_text want = {0};
