@@ -5,7 +5,6 @@
  * every older measurement, whoever made the newer one.
  */
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "answer/answer.h"
@@ -52,10 +51,11 @@ static void differences(const char *names, const char *then, const char *now, bo
 
 static double counted(const optune_record *r, const char *name)
 {
-    char value[64];
-    return r->counters && ot_lines_get(r->counters, name, value, sizeof value)
-               ? strtod(value, NULL)
-               : 0;
+    char text[64];
+    double value = 0;
+    if (r->counters && ot_lines_get(r->counters, name, text, sizeof text))
+        ot_parse_real(text, &value);
+    return value;
 }
 
 static void clocks(const optune_record *then, const optune_record *now, ot_text *to)

@@ -4,7 +4,6 @@
  * which the same kernel gets another cost from one day to the next.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "target/target.h"
@@ -49,6 +48,7 @@ void ot_cpu_state(const char *root, int core, ot_text *to)
     if (read_value(path, "", value, sizeof value))
         ot_text_printf(to, "no_turbo=%s\n", value);
     snprintf(path, sizeof path, "%s%s/cpu%d/cpufreq/scaling_max_freq", root, folder, core);
-    if (read_value(path, "", value, sizeof value)) /* kHz */
-        ot_text_printf(to, "most_mhz=%.0f\n", strtod(value, NULL) / 1000);
+    double khz;
+    if (read_value(path, "", value, sizeof value) && ot_parse_real(value, &khz))
+        ot_text_printf(to, "most_mhz=%.0f\n", khz / 1000);
 }

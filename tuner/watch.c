@@ -128,7 +128,7 @@ bool ot_disturbance_of(const char *counters, ot_disturbance *d)
     *d = (ot_disturbance){0};
     for (int i = 0; i < OT_COUNT(kinds) && counters; i++)
         if (ot_lines_get(counters, kinds[i].name, value, sizeof value))
-            *share_at(&kinds[i], d) = strtod(value, NULL);
+            ot_parse_real(value, share_at(&kinds[i], d));
     return ot_disturbance_share(d) > 0;
 }
 
