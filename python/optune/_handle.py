@@ -19,7 +19,8 @@ from . import _kernel
 from ._graph import Graph
 from ._kernel import Kernel, KernelTuning
 from ._library import (Counted, DispatchOptions, Err, ExportOptions, LogFn, Options, RunOptions,
-                       SimulateOptions, check, encode, lib, opened, share_symbols, texts)
+                       SimulateOptions, VerifyOptions, check, encode, lib, opened,
+                       share_symbols, texts)
 from ._run import LongCall, ProgressCallback
 from ._types import Record, Selection, Tuning
 
@@ -225,6 +226,27 @@ class Optune:
         except (Interrupted, PartialError) as ended:
             ended.result = take(getattr(ended, "pointer", None))
             raise
+
+    def verify(self, what: Union[None, str, Sequence[str]] = None, *, seconds: float = 0,
+               sample: int = 0, seed: int = 0, max_age: float = 0, idle: bool = False,
+               progress: Optional[ProgressCallback] = None) -> Dict[str, Any]:
+        """Measures stored winners once more: all of this target and policy, or those of an
+        operator, a workload, or several of these; ``sample``: at most so many, those measured
+        longest ago, or drawn by ``seed``; ``max_age``: not those measured within so many days;
+        ``idle``: only while the cores are.
+
+        The document has "winners", each with its "status" ("holds", "moved", "wrong", "does not
+        build", "stale", "not measured"), its figures "then" and "now", and the "reason". The new
+        measurements count from now on. NotFoundError: there is nothing to verify. PartialError: a
+        winner computes wrong values; its ``result`` is the document. Else it ends like
+        :meth:`tune`.
+        """
+        options = VerifyOptions(
+            size=sizeof(VerifyOptions), what=texts([what] if isinstance(what, str) else what),
+            seconds=seconds, sample=sample, seed=seed, max_age=max_age, idle=idle)
+        told: Dict[str, Any] = self._long(lib.optune_verify, options, progress,
+                                          lambda _, document: document)
+        return told
 
     def bring(self, path: Path, workload: Optional[str] = None) -> Kernel:
         """A kernel's file, or a program's (docs/tune.md), as an operator of this process and of

@@ -35,6 +35,25 @@ def test_tuning(o):
         o.tune(DENSE, trials=3, metrics={"x": "foo"})
 
 
+def test_verifying(o):
+    with pytest.raises(optune.NotFoundError, match="there is no database"):
+        o.verify(DENSE)
+    o.tune(DENSE, trials=2, seconds=30)
+    before, seen = o.select(DENSE), []
+    for what in (None, "dense", [DENSE]):
+        told = o.verify(what, sample=1, seconds=20, progress=seen.append)
+        winners = told["winners"]
+        assert winners[0]["status"] in ("holds", "moved") and winners[0]["impl"] == before.impl
+        assert winners[0]["then"]["cost"] > 0 and winners[0]["now"]["cost"] > 0
+        assert (winners[0]["reason"] is None) == (winners[0]["status"] == "holds")
+        before = o.select(DENSE)
+    assert seen[-1].phase == "done"
+    with pytest.raises(optune.NotFoundError, match="nothing to verify"):
+        o.verify(max_age=1)
+    with pytest.raises(optune.NotFoundError, match="no operator 'nosuch'"):
+        o.verify("nosuch")
+
+
 def test_what_a_callback_raises_comes_out(o):
     class Enough(Exception):
         pass
