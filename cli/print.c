@@ -318,7 +318,7 @@ static void show_plain(const optune_progress *p)
     fprintf(stderr, "workload %d of %d: %s: %s", p->workload, p->workloads, p->phase,
             p->call ? p->call : "");
     if (p->trial > 0)
-        fprintf(stderr, ", %d trials", p->trial);
+        fprintf(stderr, ", %d trial%s", p->trial, p->trial == 1 ? "" : "s");
     if (best[0])
         fprintf(stderr, ", best %s", best);
     if (p->failures > 0)

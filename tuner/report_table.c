@@ -192,8 +192,12 @@ static void add_standard(const optune_run_row *r, int width, ot_text *to)
     ot_config_print_short(&r->winner->config, &line);
     if (r->judged)
         ot_text_printf(&line, "; judged by %s", r->standard);
-    if (!r->judged) {
-        ot_text_printf(&line, "; outputs checked against %s, within ", r->standard);
+    if (!r->judged)
+        ot_text_printf(&line, "; outputs checked against %s, ", r->standard);
+    if (!r->judged && r->absolute == 0 && r->relative == 0) {
+        ot_text_add(&line, "equal to it");
+    } else if (!r->judged) {
+        ot_text_add(&line, "within ");
         ot_text_add_real(&line, r->absolute);
         ot_text_add(&line, " + ");
         ot_text_add_real(&line, r->relative);
