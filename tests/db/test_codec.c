@@ -130,6 +130,26 @@ static void newer_format(void **state)
     ot_arena_release(&arena);
 }
 
+/* What a later version put behind the fields that this one knows. */
+static void later_fields(void **state)
+{
+    (void)state;
+    optune_err err;
+    optune_record record = some_record(1), back;
+    ot_text bytes = {0};
+    ot_arena arena = {0};
+    record.host = "kernel=6.1"; /* the last one: those behind it are set, too */
+    check_ok(ot_record_encode(&record, &bytes, &err));
+    ot_text_add_n(&bytes, "\7\0\0\0\0\0\0\0unknown", 15);
+    seal(&bytes);
+    check_ok(ot_record_decode(bytes.s, bytes.n, &arena, &back, &err));
+    assert_string_equal(back.host, "kernel=6.1");
+    assert_string_equal(back.call, record.call);
+    assert_true(back.cost == record.cost && back.n_samples == record.n_samples);
+    ot_text_release(&bytes);
+    ot_arena_release(&arena);
+}
+
 static bool same_digest(const optune_record *a, const optune_record *b)
 {
     ot_digest one = ot_record_digest(a), two = ot_record_digest(b);
@@ -196,6 +216,7 @@ int main(void)
         cmocka_unit_test(every_flipped_bit_is_found),
         cmocka_unit_test(rubbish_with_a_right_checksum),
         cmocka_unit_test(newer_format),
+        cmocka_unit_test(later_fields),
         cmocka_unit_test(record_identity),
         cmocka_unit_test(question_identity),
         cmocka_unit_test(devices),
