@@ -196,8 +196,8 @@ static int nothing(const verifying *v, optune_err *err)
     if (v->younger)
         return optune_fail(
             err, OPTUNE_ENOENT,
-            "nothing to verify: %d winners were measured within the last %g days", v->younger,
-            v->options->max_age);
+            "nothing to verify: all there is (%d) was measured within the last %g days",
+            v->younger, v->options->max_age);
     return optune_fail(err, OPTUNE_ENOENT,
                        "nothing to verify: no measurement %sof '%s' on this device, policy %s, "
                        "in '%s'",
