@@ -124,8 +124,8 @@ static int find(env *e, int mode, const char *data, optune_err *err)
     }
     int status = ot_place_find(e->dir, e->path, data, err);
     if (status == OPTUNE_ENOENT && ot_swap_halfway(e->dir)) {
-        (void)!ensure(e, data, false, NULL);
-        status = 1;
+        status = ensure(e, data, false, err); /* who may not write waits for who does it */
+        status = status == OPTUNE_ETIMEOUT ? status : 1;
     } else if (status == OPTUNE_ENOENT && ot_exists(data)) {
         status = 1;
     }
