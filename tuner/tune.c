@@ -108,19 +108,28 @@ static void count(ot_tuning *t, int outcome)
         t->tuned->failures[outcome]++;
 }
 
-/* What the config costs now: a trial that a later final contradicts is no longer true. */
+/* What the config costs now: where its finals say that it moved from one to the next, a trial in
+ * front of them is no longer true. (A trial and the final of its own run differ by noise.) */
 static double cost_now(const optune_record *r, const ot_fact *fact, int n)
 {
-    const optune_record *newest = r;
+    const optune_record *newest = NULL, *before = NULL;
+    if (r->outcome != OPTUNE_OUTCOME_OK)
+        return r->cost;
     for (int i = 0; i < n; i++) {
         const optune_record *f = &fact[i].record;
-        if (f->final && f->outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
-            f->time > newest->time && !strcmp(f->impl, r->impl) &&
-            ot_config_equal(&f->config, &r->config))
+        if (!f->final || f->outcome != OPTUNE_OUTCOME_OK || strcmp(f->impl, r->impl) ||
+            !ot_config_equal(&f->config, &r->config))
+            continue;
+        if (!newest || f->time > newest->time) {
+            before = newest;
             newest = f;
+        } else if (!before || f->time > before->time) {
+            before = f;
+        }
     }
-    return r->outcome == OPTUNE_OUTCOME_OK && ot_record_moved(r, newest) != 1 ? newest->cost
-                                                                              : r->cost;
+    return before && newest->time > r->time && ot_record_moved(before, newest) != 1
+               ? newest->cost
+               : r->cost;
 }
 
 /* Current records count as done; stale ones and other devices' are tried first. */

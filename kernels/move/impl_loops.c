@@ -267,6 +267,7 @@ static bool print_pieces_at(const optune_call *call, bool top, fit *f, pieces_te
         f->low[k] = dim->min > 1 || dim->max < 2 ? dim->min : dim->max == 2 ? 1 : 2;
         f->least[k] = dim->min > 1 ? dim->min : 1;
         f->high[k] = host_min(dim->max, (int64_t)1 << 16);
+        f->low[k] = host_min(f->low[k], f->high[k]);
         f->step[k] = 1;
     }
     if (!find_points(f, top) || f->n > PIECES_MOST || !find_corners(f))
