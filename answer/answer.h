@@ -16,6 +16,14 @@
 #include "target/target.h"
 
 /* ---- context.c: the handle --------------------------------------------------------------- */
+/* A database that is only read: one of the list, or what came from a hub. */
+typedef struct ot_consulted {
+    char *dir;
+    char *hub;       /* whose it is; NULL: one of the list */
+    bool hints;      /* nothing of it is selected */
+    ot_store *store; /* NULL: could not be opened */
+} ot_consulted;
+enum { OT_MOST_CONSULTED = 128 };
 struct optune {
     char db[4096];
     char target_text[OPTUNE_TEXT_SIZE];
@@ -27,9 +35,9 @@ struct optune {
     bool have_device;
     ot_store *store;          /* of `db`; NULL until needed, or there is none */
     int store_mode, n_opened; /* how it was opened, and how often one was */
-    char **other;           /* directories consulted after `db`, NULL-terminated; NULL: none */
-    ot_store **other_store; /* of the same; NULL: could not be opened */
-    bool other_told;        /* why not */
+    ot_consulted other[OT_MOST_CONSULTED]; /* after `db`, in this order */
+    atomic_int n_others;                   /* grows once one is whole */
+    bool other_told; /* why one could not be opened */
     ot_store *retired[8];   /* replaced; another thread may still read from them */
     int n_retired;
     char **plugins; /* loaded, NULL-terminated */
@@ -80,11 +88,18 @@ int ot_context_put(optune *o, const optune_record *record, int n, int *added, op
 /* ENOENT: `db` itself has no store, though others of the list may. */
 int ot_context_own(const optune *o, optune_err *err);
 ot_store *ot_context_nth(optune *o, int i); /* of those that are open; NULL: no more */
+/* Which of the others a store is; NULL: it is `db`'s. */
+const ot_consulted *ot_context_consulted(const optune *o, const ot_store *store);
+/* Adds one to those that are consulted. */
+int ot_context_consult(optune *o, const char *dir, size_t n, const char *hub, bool hints,
+                       optune_err *err);
+/* Adds the hubs of `db` from which something came. */
+void ot_context_consult_hubs(optune *o);
 /* Whether a status means that there are records nobody can read here. */
 bool ot_context_unreadable(int status);
 /* Grows with every commit to one of them. */
 int64_t ot_context_last(optune *o);
-/* The same without a lock, where one database is open and is what it was; false else. */
+/* The same without a lock, where all are open and are what they were; false else. */
 bool ot_context_follow(optune *o, int64_t *last);
 int64_t ot_context_snapshot(optune *o);
 /* A stored device, from the first of the list that knows it. */

@@ -259,6 +259,10 @@ static void judge_like(knowing *all, ot_fact *fact, const ot_fact *before)
 static int add_facts(knowing *all, ot_store *store, const ot_question *question, ot_fact **fact,
                      int *n, optune_err *err)
 {
+    const ot_consulted *other = ot_context_consulted(all->o, store);
+    const bool hints = other && other->hints;
+    const char *from =
+        other && other->hub ? ot_arena_printf(all->arena, "hub '%s'", other->hub) : NULL;
     optune_record *record = NULL;
     int n_records = 0;
     const int status = ot_store_find(store, question, 0, all->arena, &record, &n_records, err);
@@ -272,7 +276,15 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
         if (!record[i].impl)
             continue;
         ot_record_copy(&more[*n].record, &record[i]);
-        judge_like(all, &more[*n], *n > 0 ? &more[*n - 1] : NULL);
+        if (other && other->hub)
+            more[*n].record.source = from;
+        if (hints) {
+            more[*n].currency = OT_STALE;
+            optune_refuse(more[*n].why, "hub '%s' gives hints: it was not measured here",
+                          other->hub);
+        } else {
+            judge_like(all, &more[*n], *n > 0 ? &more[*n - 1] : NULL);
+        }
         ++*n;
     }
     return OPTUNE_OK;

@@ -13,23 +13,15 @@
 /* "DIR:DIR...": the first is written, and may be empty: the default; the others are only read. */
 static int set_db(optune *o, const char *named, optune_err *err)
 {
-    int n = 0;
     const char *others;
     OT_RETURN_UNLESS_OK(ot_context_folder(named, o->db, sizeof o->db, &others, err));
     for (const char *at = others; *at;) {
         const size_t length = strcspn(++at, ":");
-        if (length) {
-            char **more = realloc(o->other, (size_t)(n + 2) * sizeof *more);
-            if (!more)
-                return optune_fail(err, OPTUNE_ENOMEM, "out of memory for '%s'", others);
-            o->other = more;
-            o->other[n] = ot_alloc(length + 1);
-            memcpy(o->other[n++], at, length);
-            o->other[n] = NULL;
-        }
+        if (length)
+            OT_RETURN_UNLESS_OK(ot_context_consult(o, at, length, NULL, false, err));
         at += length;
     }
-    o->other_store = ot_alloc((size_t)(n + 1) * sizeof *o->other_store);
+    ot_context_consult_hubs(o);
     return OPTUNE_OK;
 }
 
@@ -139,12 +131,11 @@ void optune_close(optune *o)
     free(o->policy);
     for (int i = 0; i < o->n_retired; i++)
         ot_store_close(o->retired[i]);
-    for (int i = 0; o->other && o->other[i]; i++) {
-        ot_store_close(o->other_store[i]);
-        free(o->other[i]);
+    for (int i = 0; i < o->n_others; i++) {
+        ot_store_close(o->other[i].store);
+        free(o->other[i].dir);
+        free(o->other[i].hub);
     }
-    free(o->other);
-    free(o->other_store);
     for (int i = 0; o->plugins && o->plugins[i]; i++)
         free(o->plugins[i]);
     free(o->plugins);

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "answer/answer.h"
+#include "answer/hub/hub.h"
 
 /* Another thread may still be reading from it: it stays for a while. */
 static void retire(optune *o, ot_store *store)
@@ -75,10 +75,11 @@ static int open_one(optune *o, const char *dir, int mode, ot_store **store, optu
 static int open_others(optune *o)
 {
     int n = 0;
-    for (int i = 0; o->other && o->other[i]; i++) {
+    for (int i = 0; i < o->n_others; i++) {
         optune_err err = {0};
-        const int status = open_one(o, o->other[i], OT_STORE_READ, &o->other_store[i], &err);
-        if (status < 0 && !o->other_told)
+        ot_consulted *other = &o->other[i];
+        const int status = open_one(o, other->dir, OT_STORE_READ, &other->store, &err);
+        if (status < 0 && !o->other_told && !(other->hub && status == OPTUNE_ENOENT))
             ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", err.text);
         n += status >= 0;
     }
@@ -127,10 +128,73 @@ ot_store *ot_context_nth(optune *o, int i)
 {
     if (o->store && i-- == 0)
         return o->store;
-    for (int k = 0; o->other && o->other[k]; k++)
-        if (o->other_store[k] && i-- == 0)
-            return o->other_store[k];
+    for (int k = 0; k < o->n_others; k++)
+        if (o->other[k].store && i-- == 0)
+            return o->other[k].store;
     return NULL;
+}
+
+const ot_consulted *ot_context_consulted(const optune *o, const ot_store *store)
+{
+    for (int k = 0; k < o->n_others; k++)
+        if (o->other[k].store == store)
+            return &o->other[k];
+    return NULL;
+}
+
+int ot_context_consult(optune *o, const char *dir, size_t n, const char *hub, bool hints,
+                       optune_err *err)
+{
+    if (o->n_others == OT_COUNT(o->other))
+        return optune_fail(err, OPTUNE_ELIMIT, "more than %d databases are consulted",
+                           OT_COUNT(o->other));
+    ot_consulted *other = &o->other[o->n_others];
+    *other = (ot_consulted){.hints = hints};
+    other->dir = ot_alloc(n + 1);
+    memcpy(other->dir, dir, n);
+    other->hub = hub ? ot_strdup(hub) : NULL;
+    o->n_others++;
+    return OPTUNE_OK;
+}
+
+/* Whether nothing of a hub is selected: also where that cannot be read. */
+static bool gives_hints(const char *dir)
+{
+    enum { MOST = 1 << 20 };
+    ot_text path = {0}, text = {0};
+    ot_text_printf(&path, "%s/hub.json", dir);
+    json_t *json = ot_read_file(path.s, &text, MOST, NULL) >= 0
+                       ? json_loads(ot_text_str(&text), 0, NULL)
+                       : NULL;
+    const bool hints = !json_is_false(json_object_get(json, "hints"));
+    json_decref(json);
+    ot_text_release(&path);
+    ot_text_release(&text);
+    return hints;
+}
+
+void ot_context_consult_hubs(optune *o)
+{
+    ot_arena arena = {0};
+    pthread_mutex_lock(o->lock);
+    char **name = ot_hub_names(o, &arena);
+    for (int i = 0; name[i]; i++) {
+        ot_text dir = {0}, store = {0};
+        ot_text_printf(&dir, "%s/hubs/%s", o->db, name[i]);
+        ot_text_printf(&store, "%s/store", dir.s);
+        bool known = !ot_exists(store.s);
+        for (int k = 0; k < o->n_others && !known; k++)
+            if (!strcmp(o->other[k].dir, dir.s)) {
+                known = true;
+                o->other[k].hints = gives_hints(dir.s);
+            }
+        if (!known)
+            ot_context_consult(o, dir.s, dir.n, name[i], gives_hints(dir.s), NULL);
+        ot_text_release(&dir);
+        ot_text_release(&store);
+    }
+    pthread_mutex_unlock(o->lock);
+    ot_arena_release(&arena);
 }
 
 bool ot_context_unreadable(int status)
@@ -149,9 +213,15 @@ int64_t ot_context_last(optune *o)
 
 bool ot_context_follow(optune *o, int64_t *last)
 {
-    ot_store *store = o->other ? NULL : o->store;
+    ot_store *store = o->store;
     *last = store ? ot_store_last(store) : 0;
-    return store && ot_store_here(store);
+    bool here = store && ot_store_here(store);
+    for (int k = 0; k < o->n_others && here; k++) {
+        store = o->other[k].store;
+        here = store && ot_store_here(store);
+        *last += here ? ot_store_last(store) : 0;
+    }
+    return here;
 }
 
 int64_t ot_context_snapshot(optune *o)

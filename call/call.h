@@ -11,6 +11,7 @@
 /* ---- ops.c: operators in tree, then those of plugins ---------------------------------------- */
 const optune_op *const *ot_ops(int *n);
 const optune_op *ot_op_find(const char *name);
+bool ot_op_in_tree(const optune_op *op); /* no plugin's and nobody's own */
 /* The same, or ENOENT with the nearest name. */
 int ot_op_get(const char *name, const optune_op **op, optune_err *err);
 /* Checks a plugin's operator and keeps it; rows that patterns give it are the registry's. */

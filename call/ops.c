@@ -35,6 +35,18 @@ const optune_op *ot_op_find(const char *name)
     return ot_rows_find(&ops, name);
 }
 
+bool ot_op_in_tree(const optune_op *op)
+{
+    for (const optune_op *const *row = ot_op_table; *row; row++)
+        if (*row == op)
+            return true;
+    for (const optune_op *const *list = ot_ops_table; *list; list++)
+        for (const optune_op *row = *list; row->name; row++)
+            if (row == op)
+                return true;
+    return false;
+}
+
 static const char *about(const void *row, ot_arena *arena)
 {
     (void)arena;

@@ -216,6 +216,30 @@ typedef struct ot_fetch {
     double total_s;      /* 0: 300 */
     const char *ca_file; /* NULL: the system's */
 } ot_fetch;
+typedef struct ot_http {
+    int64_t max_bytes;
+    double connect_s, total_s;
+    int tries;
+    const char *ca_file;
+    const char *key_id, *secret, *session, *region;
+    const char *bearer;
+    const char *etag;
+    bool only_new;
+    bool resume;
+    bool plain;
+    const atomic_bool *stop;
+    void (*progress)(void *arg, int64_t done, int64_t total);
+    void *arg;
+} ot_http;
+typedef struct ot_http_reply {
+    long status;
+    char etag[128];
+    int64_t bytes;
+} ot_http_reply;
+int ot_http_get(const char *url, const char *path, const ot_http *how, ot_http_reply *reply,
+                optune_err *err);
+int ot_http_put(const char *url, const char *path, const ot_http *how, ot_http_reply *reply,
+                optune_err *err);
 /* Fetches an https URL into a file (atomically). Only https, redirects included. ENET names the
  * host and the reason. */
 int ot_http_fetch(const char *url, const char *path, const ot_fetch *how, optune_err *err);

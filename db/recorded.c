@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
+
+#include "db/pack.h"
 
 enum { LIMIT = 1 << 30 }; /* bytes, uncompressed */
 
@@ -31,54 +32,47 @@ typedef struct reading {
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
+static int take_head(void *arg, const char *data, size_t n)
+{
+    ot_text_add_n(arg, data, n < 4096 ? n : 4096);
+    return -1; /* enough was seen */
+}
+
 bool ot_recorded_begins(const char *path)
 {
     static const char *const first[] = {
         "\"device_name\"",    "\"kernel_name\"", "\"tune_params_keys\"", "\"problem_size\"",
         "\"schema_version\"", "\"results\"",     "\"metadata\""};
-    char head[4096];
     struct stat info;
-    gzFile file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? gzopen(path, "rb") : NULL;
-    const int n = file ? gzread(file, head, sizeof head - 1) : 0;
-    if (file)
-        gzclose(file);
-    head[n > 0 ? n : 0] = '\0';
-    const char *p = head + strspn(head, " \t\r\n");
-    if (*p != '{')
-        return false;
-    p += 1 + strspn(p + 1, " \t\r\n");
-    for (int i = 0; i < OT_COUNT(first); i++)
-        if (strncmp(p, first[i], strlen(first[i])) == 0)
-            return true;
-    return false;
+    ot_text head = {0};
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
+        ot_gunzip(path, 0, take_head, &head, NULL);
+    const char *p = ot_text_str(&head);
+    p += strspn(p, " \t\r\n");
+    bool begins = false;
+    if (*p == '{') {
+        p += 1 + strspn(p + 1, " \t\r\n");
+        for (int i = 0; i < OT_COUNT(first) && !begins; i++)
+            begins = strncmp(p, first[i], strlen(first[i])) == 0;
+    }
+    ot_text_release(&head);
+    return begins;
+}
+
+static int take_text(void *arg, const char *data, size_t n)
+{
+    reading *r = arg;
+    ot_text_add_n(&r->text, data, n);
+    return r->text.n <= LIMIT
+               ? OPTUNE_OK
+               : optune_fail(r->err, OPTUNE_ELIMIT,
+                             "'%s' is longer than %d MiB: replay a part of it", r->path,
+                             LIMIT >> 20);
 }
 
 static int read_text(reading *r)
 {
-    gzFile file = gzopen(r->path, "rb"); /* reads plain files as they are */
-    if (!file)
-        return optune_fail(r->err, errno == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO,
-                           "cannot open '%s': %s", r->path, strerror(errno));
-    enum { PIECE = 1 << 18 };
-    char *piece = ot_alloc(PIECE);
-    int n, status = OPTUNE_OK;
-    while ((n = gzread(file, piece, PIECE)) > 0 && r->text.n <= LIMIT)
-        ot_text_add_n(&r->text, piece, (size_t)n);
-    int fault = Z_OK;
-    const char *why = gzerror(file, &fault);
-    if (r->text.n > LIMIT)
-        status = optune_fail(r->err, OPTUNE_ELIMIT,
-                             "'%s' is longer than %d MiB: replay a part of it", r->path,
-                             LIMIT >> 20);
-    else if (n < 0 || fault != Z_OK)
-        status = optune_fail(r->err, fault == Z_BUF_ERROR ? OPTUNE_ESYNTAX : OPTUNE_EIO,
-                             fault == Z_BUF_ERROR
-                                 ? "'%s' is truncated: its compressed text has no end (%s)"
-                                 : "cannot read '%s': %s",
-                             r->path, fault == Z_ERRNO ? strerror(errno) : why);
-    gzclose(file);
-    free(piece);
-    return status;
+    return ot_gunzip(r->path, 0, take_text, r, r->err);
 }
 
 static char next(reading *r)

@@ -585,6 +585,12 @@ const optune_impl *ot_generic_of(const optune_op *op)
     return ot_rows_find(&generics, op->name);
 }
 
+bool ot_impl_in_tree(const optune_impl *impl)
+{
+    impl_facts own;
+    return facts_of(impl, &own)->body != NULL;
+}
+
 const char *ot_impl_source(const optune_impl *impl)
 {
     impl_facts own;

@@ -33,6 +33,7 @@ int ot_strategy_names(const optune_strategy *strategy, const optune_strategy *co
 int ot_row_plevel(
     const optune_strategy_row *row); /* with the default; OPTUNE_PLEVEL_ZERO is 0 */
 int ot_search_add(const optune_search *search, optune_err *err);
+bool ot_impl_in_tree(const optune_impl *impl); /* no plugin's and nobody's own */
 /* The flattened body of an implementation and the digest of all it is made of (row, body,
  * headers); a plugin's source is its body and its digest is of that text and its row's name. */
 const char *ot_impl_source(const optune_impl *impl);

@@ -193,7 +193,10 @@ static int open_tools(ot_run *run, optune_err *err)
         status = ot_store_put_device(o->store, &o->device, err);
     if (status >= 0 && !run->options->no_transfer) {
         run->transfer = ot_transfer_open();
-        status = ot_store_walk(o->store, collect, run, err);
+        ot_context_store(o, OT_STORE_READ, NULL); /* and those that are consulted after it */
+        ot_store *store;
+        for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
+            status = ot_store_walk(store, collect, run, err);
     }
     return status;
 }

@@ -469,6 +469,35 @@ typedef struct optune_database_options {
 OPTUNE_API int optune_database(optune *handle, const optune_database_options *options,
                                optune_result **result, optune_err *err);
 
+/* ---- hubs: records of other machines ------------------------------------------------------ */
+
+typedef struct optune_hub_options {
+    size_t size;
+    const char *what;         /* "add", "remove", "list", "pull", "push", "verify", "key" */
+    const char *const *words; /* NULL-terminated: of add a name and an address, of the others a
+                                 hub's name; of list, pull and verify none: all hubs */
+    const char *const *keys;  /* of add: public keys whose packs are taken, hex; NULL: none */
+    bool hints;      /* of add: nothing of it is selected before it was measured here */
+    bool anybody;    /* of add: what is unsigned or signed by others is taken, too, as hints */
+    bool plain_http; /* of add: http addresses, too */
+    const char *s3_region;  /* of add: signed as S3 wants it, with the AWS_* of the environment */
+    const char *const *ops; /* of pull, verify, push: these operators; NULL: all */
+    bool all_devices;       /* of the same: of other devices, too; else of the handle's */
+    bool finals;            /* of push: measurements of finalists alone */
+    bool imported;          /* of push: also what came from elsewhere */
+    const char *key_file;   /* of push, key: NULL: $OPTUNE_KEY, or optune/key among settings */
+    /* Bytes of the file that is fetched; total -1: not known. NULL: none. */
+    void (*progress)(void *arg, const char *hub, int64_t done, int64_t total);
+    void *progress_arg;
+} optune_hub_options;
+
+/* Does that to the hubs beside the first database of the list: docs/hub.md. Nothing that comes is
+ * executed or compiled. EPARTIAL with a result: packs or hubs were refused, and why is told; ENET,
+ * ENOENT, EDAMAGED, EVERSION: the hub cannot be reached or is none; ECONFLICT: there is such a hub;
+ * EUSAGE: a key or an address is none. */
+OPTUNE_API int optune_hub(optune *handle, const optune_hub_options *options,
+                          optune_result **result, optune_err *err);
+
 /* ---- what there is ----------------------------------------------------------------------- */
 
 /*

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hubs of a database: a folder for each, in it what it is called, where it is and whose word
+ * counts. No secret is ever written here: tokens and S3 keys come from the environment.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "answer/hub/hub.h"
+
+enum { MOST_CONFIG = 1 << 20, MOST_TAKEN = 256 << 20, TURN_S = 60 };
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **ot_hub_names(const optune *o, ot_arena *arena)
+{
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/hubs", o->db);
+    DIR *dir = *o->db ? opendir(path.s) : NULL;
+    ot_text_release(&path);
+    char **name = ot_arena_alloc(arena, sizeof *name);
+    name[0] = NULL;
+    int n = 0, room = 1;
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        if (!ot_is_identifier(entry->d_name) || strlen(entry->d_name) >= OPTUNE_NAME_SIZE)
+            continue;
+        if (n + 1 == room) {
+            char **more = ot_arena_alloc(arena, (size_t)(2 * room) * sizeof *more);
+            memcpy(more, name, (size_t)n * sizeof *more);
+            name = more;
+            room *= 2;
+        }
+        name[n++] = ot_arena_copy(arena, entry->d_name);
+        name[n] = NULL;
+    }
+    if (dir)
+        closedir(dir);
+    qsort(name, (size_t)n, sizeof *name, by_text);
+    return name;
+}
+
+static void place_of(const optune *o, const char *name, ot_hub *hub)
+{
+    snprintf(hub->name, sizeof hub->name, "%s", name);
+    snprintf(hub->dir, sizeof hub->dir, "%s/hubs/%s", o->db, name);
+}
+
+/* ---- one hub ------------------------------------------------------------------------------- */
+
+static void text_of(const json_t *json, const char *name, char *to, size_t size)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    ot_copy(to, size, text ? text : "");
+}
+
+static int read_config(ot_hub *hub, optune_err *err)
+{
+    ot_text path = {0}, text = {0};
+    ot_text_printf(&path, "%s/hub.json", hub->dir);
+    const int status = ot_read_file(path.s, &text, MOST_CONFIG, err);
+    json_t *json = status >= 0 ? json_loads(ot_text_str(&text), 0, NULL) : NULL;
+    text_of(json, "url", hub->url, sizeof hub->url);
+    text_of(json, "s3_region", hub->region, sizeof hub->region);
+    hub->plain = json_is_true(json_object_get(json, "plain_http"));
+    hub->hints = !json_is_false(json_object_get(json, "hints"));
+    hub->anybody = json_is_true(json_object_get(json, "unsigned"));
+    hub->keys = json_incref(json_object_get(json, "keys"));
+    json_decref(json);
+    ot_text_release(&text);
+    ot_text_release(&path);
+    if (status < 0)
+        return status;
+    return *hub->url && json_is_array(hub->keys)
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_EDAMAGED,
+                             "'%s/hub.json' does not say what the hub is: `optune hub remove "
+                             "%s`, and add it again",
+                             hub->dir, hub->name);
+}
+
+static void taken_path(const ot_hub *hub, ot_text *path)
+{
+    ot_text_clear(path);
+    ot_text_printf(path, "%s/packs-%s", hub->dir, optune_version());
+}
+
+/* A version that knows more operators takes all packs once more: what it knew is found again. */
+static void read_taken(ot_hub *hub)
+{
+    ot_text path = {0}, text = {0};
+    hub->taken = json_object();
+    taken_path(hub, &path);
+    if (ot_read_file(path.s, &text, MOST_TAKEN, NULL) >= 0) {
+        char *save = NULL;
+        for (char *line = text.n ? strtok_r(text.s, "\n", &save) : NULL; line;
+             line = strtok_r(NULL, "\n", &save))
+            if (ot_is_hex(line, OT_HEX_SHA256 - 1))
+                json_object_set_new(hub->taken, line, json_true());
+    }
+    ot_text_release(&text);
+    ot_text_release(&path);
+}
+
+int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err)
+{
+    ot_text path = {0}, line = {0};
+    taken_path(hub, &path);
+    ot_text_printf(&line, "%s\n", pack);
+    const int fd = open(path.s, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    const bool good = fd >= 0 && write(fd, line.s, line.n) == (ssize_t)line.n;
+    const int status = good ? OPTUNE_OK
+                            : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path.s,
+                                          strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    json_object_set_new(hub->taken, pack, json_true());
+    ot_text_release(&path);
+    ot_text_release(&line);
+    return status;
+}
+
+/* Two that pull from one hub take turns. */
+static int take_lock(optune *o, ot_hub *hub, optune_err *err)
+{
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/lock", hub->dir);
+    hub->lock = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    int status = OPTUNE_OK;
+    if (hub->lock < 0)
+        status = optune_fail(err, OPTUNE_EIO, "cannot open '%s': %s", path.s, strerror(errno));
+    const double last = ot_now() + TURN_S;
+    while (status >= 0 && flock(hub->lock, LOCK_EX | LOCK_NB) < 0) {
+        if (ot_context_stopped(o))
+            status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
+        else if (ot_now() > last)
+            status = optune_fail(err, OPTUNE_ETIMEOUT,
+                                 "another process works on hub '%s': it holds '%s'", hub->name,
+                                 path.s);
+        else
+            usleep(50000);
+    }
+    ot_text_release(&path);
+    return status;
+}
+
+int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
+{
+    ot_arena arena = {0};
+    *hub = (ot_hub){.lock = -1};
+    OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
+    char **names = ot_hub_names(o, &arena);
+    int n = 0, status = OPTUNE_ENOENT;
+    for (; names[n]; n++)
+        if (!strcmp(names[n], name))
+            status = OPTUNE_OK;
+    if (status < 0 && n == 0)
+        optune_fail(err, status, "no hub '%.100s': `optune hub add NAME URL --key K` adds one",
+                    name);
+    else if (status < 0)
+        status = ot_no_such(err, "hub", name, (const char *const *)names, n);
+    ot_arena_release(&arena);
+    if (status < 0)
+        return status;
+    place_of(o, name, hub);
+    const char *token = getenv("OPTUNE_HUB_TOKEN");
+    hub->token = token && *token ? token : NULL;
+    status = read_config(hub, err);
+    if (status >= 0)
+        status = take_lock(o, hub, err);
+    if (status >= 0)
+        read_taken(hub);
+    else
+        ot_hub_close(hub);
+    return status;
+}
+
+void ot_hub_close(ot_hub *hub)
+{
+    json_decref(hub->keys);
+    json_decref(hub->taken);
+    if (hub->lock >= 0)
+        close(hub->lock);
+    *hub = (ot_hub){.lock = -1};
+}
+
+bool ot_hub_knows_key(const ot_hub *hub, const char *key)
+{
+    size_t i;
+    json_t *known;
+    json_array_foreach(hub->keys, i, known) if (!strcmp(json_string_value(known), key))
+        return true;
+    return false;
+}
+
+/* ---- adding, removing, listing --------------------------------------------------------------- */
+
+static int check_url(const char *url, bool plain, optune_err *err)
+{
+    const char *host = strstr(url, "://");
+    const bool known = !strncmp(url, "https://", 8) || !strncmp(url, "file:///", 8) ||
+                       (plain && !strncmp(url, "http://", 7));
+    if (!known)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%.200s' is no address of a hub: https://HOST/PATH or "
+                           "file:///FOLDER (--plain-http allows http://)",
+                           url);
+    host += 3;
+    for (const char *at = host; *at && *at != '/'; at++)
+        if (*at == '@')
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "the address holds a name or password, which would be kept: "
+                               "put a token into OPTUNE_HUB_TOKEN instead");
+    if (strpbrk(url, "?#"))
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "the address of a hub ends with a path: '?' and '#' cannot be in it");
+    for (const char *at = url; *at; at++)
+        if ((unsigned char)*at <= 32 || *at == 127)
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "the address holds a blank or a control character");
+    return strlen(url) < sizeof((ot_hub *)0)->url
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_ELIMIT, "the address is too long");
+}
+
+static int take_keys(const char *const *key, json_t *keys, optune_err *err)
+{
+    for (int i = 0; key && key[i]; i++) {
+        if (!ot_is_hex(key[i], OT_HEX_KEY - 1))
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "'%.80s' is no key: it is 64 hexadecimal digits, as `optune hub "
+                               "key` prints on the machine that pushes",
+                               key[i]);
+        if (i == OT_HUB_KEYS)
+            return optune_fail(err, OPTUNE_ELIMIT, "more than %d keys", OT_HUB_KEYS);
+        json_array_append_new(keys, json_string(key[i]));
+    }
+    return OPTUNE_OK;
+}
+
+static int write_config(ot_hub_deed *deed, const ot_hub *hub, const char *url, json_t *keys)
+{
+    const optune_hub_options *options = deed->options;
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    json_t *json =
+        json_pack("{s:s%, s:O, s:b, s:b, s:b, s:s}", "url", url, n, "keys", keys, "hints",
+                  options->hints || options->anybody, "unsigned", options->anybody, "plain_http",
+                  options->plain_http, "s3_region", options->s3_region ? options->s3_region : "");
+    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    json_decref(json);
+    if (!text)
+        return optune_fail(deed->err, OPTUNE_EUSAGE, "the address is no UTF-8 text");
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/hub.json", hub->dir);
+    int status = ot_make_dirs(hub->dir, deed->err);
+    if (status >= 0)
+        status = ot_write_file(path.s, text, strlen(text), deed->err);
+    ot_text_release(&path);
+    free(text);
+    return status;
+}
+
+int ot_hub_add(ot_hub_deed *deed)
+{
+    const optune_hub_options *options = deed->options;
+    const char *const *word = options->words;
+    optune_err *err = deed->err;
+    if (!word || !word[0] || !word[1] || word[2])
+        return optune_fail(err, OPTUNE_EUSAGE, "hub add needs a name and an address");
+    if (!ot_is_identifier(word[0]) || strlen(word[0]) >= OPTUNE_NAME_SIZE)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%.80s' is no name of a hub: letters, digits and _", word[0]);
+    OT_RETURN_UNLESS_OK(ot_context_need_db(deed->o, err));
+    OT_RETURN_UNLESS_OK(check_url(word[1], options->plain_http, err));
+    ot_hub hub;
+    place_of(deed->o, word[0], &hub);
+    if (ot_exists(hub.dir))
+        return optune_fail(err, OPTUNE_ECONFLICT,
+                           "there is a hub '%s': `optune hub remove %s` first", word[0],
+                           word[0]);
+    json_t *keys = json_array();
+    int status = take_keys(options->keys, keys, err);
+    if (status >= 0 && !json_array_size(keys) && !options->anybody)
+        status = optune_fail(err, OPTUNE_EUSAGE,
+                             "whose packs are taken? --key K, which `optune hub key` prints "
+                             "where they are made; --unsigned takes anybody's as hints");
+    if (status >= 0)
+        status = write_config(deed, &hub, word[1], keys);
+    if (status >= 0) {
+        const char *says = options->anybody || options->hints
+                               ? "what it holds starts searches, and is never selected before "
+                                 "it was measured here"
+                               : "records of this very kind of device, signed by its keys, are "
+                                 "selected where nothing was measured here";
+        ot_text_printf(&deed->text, "hub %s: %s\n  %s\n", word[0], word[1], says);
+        json_array_append_new(deed->json, json_pack("{s:s, s:s, s:b}", "hub", word[0], "url",
+                                                    word[1], "hints",
+                                                    options->anybody || options->hints));
+    }
+    json_decref(keys);
+    return status;
+}
+
+int ot_hub_remove(ot_hub_deed *deed)
+{
+    const char *const *word = deed->options->words;
+    if (!word || !word[0] || word[1])
+        return optune_fail(deed->err, OPTUNE_EUSAGE, "hub remove needs the name of one");
+    ot_hub hub;
+    int status = ot_hub_open(deed->o, word[0], &hub, deed->err);
+    if (status == OPTUNE_EDAMAGED) { /* that is the remedy */
+        place_of(deed->o, word[0], &hub);
+        status = OPTUNE_OK;
+    }
+    if (status < 0)
+        return status;
+    char dir[sizeof hub.dir];
+    memcpy(dir, hub.dir, sizeof dir);
+    ot_remove_tree(dir);
+    ot_hub_close(&hub);
+    if (ot_exists(dir))
+        return optune_fail(deed->err, OPTUNE_EIO, "cannot remove all of '%s'", dir);
+    ot_text_printf(&deed->text, "hub %s and what came from it are gone\n", word[0]);
+    json_array_append_new(deed->json, json_pack("{s:s, s:b}", "hub", word[0], "removed", 1));
+    return OPTUNE_OK;
+}
+
+static void list_one(ot_hub_deed *deed, const ot_hub *hub)
+{
+    ot_store *store = NULL;
+    ot_store_stats stats = {0};
+    if (ot_store_open(hub->dir, OT_STORE_READ, &store, NULL) >= 0)
+        ot_store_stats_get(store, &stats, NULL);
+    ot_store_close(store);
+    ot_text_printf(&deed->text, "%s  %s\n  %lld records of %zu packs; %s\n", hub->name,
+                   hub->url, (long long)stats.records, json_object_size(hub->taken),
+                   hub->anybody ? "anybody's, as hints"
+                   : hub->hints ? "signed, as hints"
+                                : "signed, selected where the device is the same");
+    size_t i;
+    json_t *key;
+    json_array_foreach(hub->keys, i, key)
+        ot_text_printf(&deed->text, "  key %s\n", json_string_value(key));
+    json_array_append_new(
+        deed->json,
+        json_pack("{s:s, s:s, s:O, s:b, s:b, s:I, s:I}", "hub", hub->name, "url", hub->url,
+                  "keys", hub->keys, "hints", hub->hints, "unsigned", hub->anybody, "records",
+                  (json_int_t)stats.records, "packs",
+                  (json_int_t)json_object_size(hub->taken)));
+}
+
+/* The devices that the hub has packs of. */
+static int list_devices(ot_hub_deed *deed, const ot_hub *hub)
+{
+    json_t *devices = NULL, *device;
+    char etag[128];
+    const int status = ot_hub_devices(hub, deed, &devices, etag, deed->err);
+    size_t i;
+    if (status < 0)
+        return status;
+    json_array_foreach(devices, i, device)
+        ot_text_printf(&deed->text, "  has %s\n", json_string_value(device));
+    json_object_set_new(json_array_get(deed->json, json_array_size(deed->json) - 1), "devices",
+                        devices);
+    return OPTUNE_OK;
+}
+
+int ot_hub_list(ot_hub_deed *deed)
+{
+    const char *const *word = deed->options->words;
+    ot_arena arena = {0};
+    char **names = ot_hub_names(deed->o, &arena);
+    int status = OPTUNE_OK;
+    const char *one[] = {word ? word[0] : NULL, NULL};
+    const bool asked = one[0] != NULL;
+    const char *const *name = asked ? one : (const char *const *)names;
+    for (int i = 0; name[i] && status >= 0; i++) {
+        ot_hub hub;
+        status = ot_hub_open(deed->o, name[i], &hub, deed->err);
+        if (status >= 0) {
+            list_one(deed, &hub);
+            if (asked)
+                status = list_devices(deed, &hub);
+            ot_hub_close(&hub);
+        } else if (!asked) {
+            ot_text_printf(&deed->text, "%s  %s\n", name[i],
+                           deed->err ? deed->err->text : "cannot be read");
+            deed->failed++;
+            status = OPTUNE_OK;
+        }
+    }
+    if (!asked && !names[0])
+        ot_text_add(&deed->text, "no hubs: `optune hub add NAME URL --key K` adds one\n");
+    ot_arena_release(&arena);
+    return status;
+}
+
+/* ---- one's own key ----------------------------------------------------------------------------- */
+
+int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err)
+{
+    const char *key = getenv("OPTUNE_KEY"), *config = getenv("XDG_CONFIG_HOME"),
+               *home = getenv("HOME");
+    int n;
+    if (named && *named)
+        n = snprintf(path, size, "%s", named);
+    else if (key && *key)
+        n = snprintf(path, size, "%s", key);
+    else if (config && *config == '/')
+        n = snprintf(path, size, "%s/optune/key", config);
+    else if (home && *home == '/')
+        n = snprintf(path, size, "%s/.config/optune/key", home);
+    else
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "no folder for your key: set HOME or OPTUNE_KEY, or name a file with "
+                           "--key-file");
+    return n >= 0 && (size_t)n < size
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_ELIMIT, "the key's path is too long");
+}

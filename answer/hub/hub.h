@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hubs: places that hold packs of records for many machines. A hub is files, so that a plain file
+ * server is one:
+ *
+ *   hub.json                  {"optune_hub":1,"devices":["cpu:...", ...]}
+ *   index/<digest>.json       {"optune_hub_index":1,"device":"cpu:...","packs":[{"pack":"<sha256>",
+ *                             "bytes":N,"records":N,"ops":{"conv2d":12},"time":1.7e9}, ...]}
+ *   packs/<two>/<sha256>      db/pack.h
+ *
+ * An index only says where packs are; what counts is a pack's own signature. Where files of a hub
+ * lie follows from keys and digests, never from what somebody wrote. Beside the database each hub
+ * has a folder, DB/hubs/NAME, which is a database, too: logs/ and store of what was taken. It is
+ * consulted after all others (answer/stores.c); hub.json in it says what the hub is, packs-VERSION
+ * which packs this version has taken.
+ */
+#ifndef OPTUNE_ANSWER_HUB_H
+#define OPTUNE_ANSWER_HUB_H
+
+#include "answer/answer.h"
+#include "db/pack.h"
+
+enum {
+    OT_HUB_KEYS = 64,
+    OT_HUB_MOST_DEVICES = 100000,
+    OT_HUB_MOST_PACKS = 1000000, /* of one device */
+    OT_HUB_MOST_INDEX = 256 << 20,
+};
+
+typedef struct ot_hub {
+    char name[OPTUNE_NAME_SIZE];
+    char dir[4096 + OPTUNE_NAME_SIZE + 8];
+    char url[2048];    /* without a slash at its end */
+    char region[64];   /* S3's; empty: no S3 */
+    bool plain;        /* http, too */
+    bool hints;        /* nothing of it is selected before it was measured here */
+    bool anybody;      /* what is not signed by one of the keys is taken, too */
+    json_t *keys;      /* array of hex */
+    json_t *taken;     /* names of packs: true */
+    const char *token; /* of the environment */
+    int lock;
+} ot_hub;
+
+/* What one call does, and what is told of it in the end. */
+typedef struct ot_hub_deed {
+    optune *o;
+    const optune_hub_options *options;
+    ot_text text;
+    json_t *json; /* an array, with an object for each hub that was met */
+    int failed;   /* hubs, packs */
+    optune_err *err;
+} ot_hub_deed;
+
+/* ---- home.c: the hubs of a database ------------------------------------------------------ */
+/* ENOENT lists those there are. Locked, so that two pulls take turns: ETIMEOUT names the file. */
+int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err);
+void ot_hub_close(ot_hub *hub);
+/* NULL-terminated, sorted, in the arena. */
+char **ot_hub_names(const optune *o, ot_arena *arena);
+int ot_hub_add(ot_hub_deed *deed);
+int ot_hub_remove(ot_hub_deed *deed);
+int ot_hub_list(ot_hub_deed *deed);
+bool ot_hub_knows_key(const ot_hub *hub, const char *key);
+/* Remembers that a pack was taken. */
+int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err);
+/* The file of one's own key: the option, $OPTUNE_KEY, or optune/key in the folder of settings. */
+int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err);
+
+/* ---- index.c: what is where --------------------------------------------------------------- */
+int ot_hub_get(const ot_hub *hub, ot_hub_deed *deed, const char *file, const char *path,
+               ot_http *how, ot_http_reply *reply, optune_err *err);
+int ot_hub_put(const ot_hub *hub, ot_hub_deed *deed, const char *file, const char *path,
+               ot_http *how, ot_http_reply *reply, optune_err *err);
+/* The devices of a hub; the packs of a device (ENOENT: it has none). New references; what is not as
+ * above is EDAMAGED. `etag` as the server has it, or empty. */
+int ot_hub_devices(const ot_hub *hub, ot_hub_deed *deed, json_t **devices, char *etag,
+                   optune_err *err);
+int ot_hub_packs(const ot_hub *hub, ot_hub_deed *deed, const char *device, json_t **packs,
+                 char *etag, optune_err *err);
+/* Has the hub say that these packs of a device are there, whoever else writes. */
+int ot_hub_publish(const ot_hub *hub, ot_hub_deed *deed, const char *device, json_t *packs,
+                   optune_err *err);
+json_t *ot_hub_entry(const ot_pack *pack);                        /* of an index */
+void ot_hub_pack_file(const char *name, char *to, size_t size); /* packs/<two>/<name> */
+
+/* ---- vet.c: may this record be believed --------------------------------------------------- */
+typedef struct ot_vet ot_vet;
+/* Of records of one device, which is borrowed. */
+ot_vet *ot_vet_open(optune *o, const optune_device *device);
+void ot_vet_close(ot_vet *vet);
+/* Whether its call, target and config are ones that this version could have measured; false with
+ * the reason in why[OPTUNE_WHY_SIZE]. */
+bool ot_vet_record(ot_vet *vet, const optune_record *record, char *why);
+
+/* ---- pull.c, push.c ----------------------------------------------------------------------- */
+int ot_hub_pull(ot_hub_deed *deed);   /* and `verify`, which stores nothing */
+int ot_hub_push(ot_hub_deed *deed);
+/* Checks a pack's records and stores them beside the hub; `dry`: only checks. */
+typedef struct ot_hub_taken {
+    int64_t records, added, refused;
+    char why[OPTUNE_WHY_SIZE]; /* of the first that was refused */
+} ot_hub_taken;
+int ot_hub_take(ot_hub *hub, ot_hub_deed *deed, const char *path, const ot_pack *pack, bool dry,
+                ot_hub_taken *taken, optune_err *err);
+
+#endif
