@@ -216,8 +216,9 @@ void ot_config_print_short(const optune_config *config, ot_text *to);
 /* ---- child.c: processes, started with argument vectors, never through a shell ------------ */
 enum { OT_SPAWN_FILES = 4 };
 /* Starts argv[0] (found on PATH) as the leader of a process group with default signals and, as
- * its files 0 to n - 1, these and no others; -1: /dev/null. Returns 0 or an errno. */
-int ot_spawn(pid_t *pid, char *const *argv, const int *file, int n);
+ * its files 0 to n - 1, these and no others; -1: /dev/null. `temp`: its TMPDIR; NULL: ours.
+ * Returns 0 or an errno. */
+int ot_spawn(pid_t *pid, char *const *argv, const char *temp, const int *file, int n);
 
 typedef struct ot_child {
     pid_t pid;       /* 0: none */
@@ -234,6 +235,9 @@ typedef struct ot_child {
 /* Starts argv[0] (found on PATH) in a process group of its own, stdin from /dev/null, output
  * captured. limit_s 0: no limit. */
 int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_err *err);
+/* The same with its temporary files in the folder `temp` (TMPDIR; NULL: where they are else). */
+int ot_child_start_in(ot_child *child, char *const *argv, const char *temp, double limit_s,
+                      optune_err *err);
 /* A server: it receives messages on its stdin and answers each with a message of one byte. */
 int ot_child_start_server(ot_child *child, char *const *argv, optune_err *err);
 /* One request at a time; text and times are this request's. EWORKER when it is gone. */

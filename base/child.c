@@ -34,7 +34,23 @@ static int lift(int fd, int n)
     return fd < 0 || fd >= n ? fd : fcntl(fd, F_DUPFD_CLOEXEC, n);
 }
 
-int ot_spawn(pid_t *pid, char *const *argv, const int *file, int n)
+/* The environment with another TMPDIR; the texts are the environment's own, but for `own`. */
+static char **environment(const char *temp, ot_text *own)
+{
+    int n = 0, to = 0;
+    while (environ[n])
+        n++;
+    char **all = ot_alloc((size_t)(n + 2) * sizeof *all);
+    for (int i = 0; i < n; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0)
+            all[to++] = environ[i];
+    ot_text_printf(own, "TMPDIR=%s", temp);
+    all[to++] = own->s;
+    all[to] = NULL;
+    return all;
+}
+
+int ot_spawn(pid_t *pid, char *const *argv, const char *temp, const int *file, int n)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -60,8 +76,13 @@ int ot_spawn(pid_t *pid, char *const *argv, const int *file, int n)
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                               POSIX_SPAWN_SETSIGDEF);
+    ot_text own = {0};
+    char **variables = temp ? environment(temp, &own) : NULL;
     if (!why)
-        why = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
+        why = posix_spawnp(pid, argv[0], &actions, &attributes, argv,
+                           variables ? variables : environ);
+    free(variables);
+    ot_text_release(&own);
     for (int i = 0; i < n; i++)
         if (lifted[i] >= 0 && lifted[i] != file[i])
             close(lifted[i]);
@@ -76,13 +97,13 @@ static void set_limit(ot_child *child, double limit_s)
     child->deadline = limit_s > 0 ? child->started + limit_s : 0;
 }
 
-static int start(ot_child *child, char *const *argv, int in, optune_err *err)
+static int start(ot_child *child, char *const *argv, const char *temp, int in, optune_err *err)
 {
     *child = (ot_child){.out = -1, .talk = -1};
     int pipe_end[2];
     if (pipe2(pipe_end, O_CLOEXEC) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot make a pipe: %s", strerror(errno));
-    int why = ot_spawn(&child->pid, argv, (int[]){in, pipe_end[1], pipe_end[1]}, 3);
+    int why = ot_spawn(&child->pid, argv, temp, (int[]){in, pipe_end[1], pipe_end[1]}, 3);
     close(pipe_end[1]);
     if (why) {
         close(pipe_end[0]);
@@ -95,12 +116,18 @@ static int start(ot_child *child, char *const *argv, int in, optune_err *err)
     return OPTUNE_OK;
 }
 
-int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_err *err)
+int ot_child_start_in(ot_child *child, char *const *argv, const char *temp, double limit_s,
+                      optune_err *err)
 {
-    const int status = start(child, argv, -1, err);
+    const int status = start(child, argv, temp, -1, err);
     if (status >= 0)
         set_limit(child, limit_s);
     return status;
+}
+
+int ot_child_start(ot_child *child, char *const *argv, double limit_s, optune_err *err)
+{
+    return ot_child_start_in(child, argv, NULL, limit_s, err);
 }
 
 int ot_child_start_server(ot_child *child, char *const *argv, optune_err *err)
@@ -109,7 +136,7 @@ int ot_child_start_server(ot_child *child, char *const *argv, optune_err *err)
     *child = (ot_child){.out = -1, .talk = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot make a socket: %s", strerror(errno));
-    const int status = start(child, argv, end[1], err);
+    const int status = start(child, argv, NULL, end[1], err);
     close(end[1]);
     if (status >= 0)
         child->talk = end[0];

@@ -210,38 +210,35 @@ int ot_log_read_from(const ot_log_source *source, ot_log_fn fn, void *arg, optun
 int ot_log_read(const char *path, ot_log_fn fn, void *arg, optune_err *err);
 
 /* ---- http.c: the only file that includes curl -------------------------------------------- */
-typedef struct ot_fetch {
-    int64_t max_bytes;   /* 0: 256 MiB */
+typedef struct ot_http { /* how to speak; all zero is sensible */
+    int64_t max_bytes;   /* of what comes, uncompressed; 0: 256 MiB */
     double connect_s;    /* 0: 15 */
-    double total_s;      /* 0: 300 */
+    double total_s;      /* of one try; 0: 300 */
+    int tries;           /* of what may pass: lost connections, 408, 425, 429, 5xx; 0: 4 */
     const char *ca_file; /* NULL: the system's */
-} ot_fetch;
-typedef struct ot_http {
-    int64_t max_bytes;
-    double connect_s, total_s;
-    int tries;
-    const char *ca_file;
-    const char *key_id, *secret, *session, *region;
-    const char *bearer;
-    const char *etag;
-    bool only_new;
-    bool resume;
-    bool plain;
-    const atomic_bool *stop;
-    void (*progress)(void *arg, int64_t done, int64_t total);
+    bool plain;          /* http:// too; from https no redirect leads there */
+    bool packed;         /* get: a server may compress */
+    bool resume;         /* get: what PATH.part holds of an earlier try is gone on with */
+    const char *etag;    /* get: only if it is another by now; put: only if it is this still */
+    bool only_new;       /* put: only if there is none */
+    const char *bearer;  /* a token; NULL: none. Goes to the address's own host, by https alone */
+    const char *region, *key_id, *secret, *session; /* of S3, all but the last; NULL: none */
+    const atomic_bool *stop;                        /* EINTERRUPTED once it becomes true */
+    void (*progress)(void *arg, int64_t done, int64_t total); /* bytes; total -1: not known */
     void *arg;
 } ot_http;
 typedef struct ot_http_reply {
-    long status;
-    char etag[128];
-    int64_t bytes;
+    long status;    /* 200, 304, 404, 412 ...; 0: none came */
+    char etag[128]; /* as it was sent; empty: none */
+    int64_t bytes;  /* that went over the wire */
 } ot_http_reply;
+/* A file from an https (or file:) address into `path`, whole or not at all. With `etag`, status 304
+ * says that it is the same, and `path` stays. ENOENT: 404, 410; ENET names the host and the reason;
+ * EUSAGE: no such kind of address. No message holds what is secret in an address. */
 int ot_http_get(const char *url, const char *path, const ot_http *how, ot_http_reply *reply,
                 optune_err *err);
+/* The file `path` to such an address (PUT). ECONFLICT, status 412 or 409: there is another. */
 int ot_http_put(const char *url, const char *path, const ot_http *how, ot_http_reply *reply,
                 optune_err *err);
-/* Fetches an https URL into a file (atomically). Only https, redirects included. ENET names the
- * host and the reason. */
-int ot_http_fetch(const char *url, const char *path, const ot_fetch *how, optune_err *err);
 
 #endif

@@ -68,6 +68,7 @@ int ot_builder_open(const ot_build_options *options, ot_builder **builder, optun
     ot_builder *b = ot_alloc(sizeof *b);
     *b = (ot_builder){.options = *options, .dir = ot_strdup(options->cache_dir)};
     b->last = &b->first;
+    b->compilers.temp = b->dir; /* where remains of builds go after a while */
     if (!b->options.cache_bytes)
         b->options.cache_bytes = (int64_t)512 << 20;
     b->patient = b->options.limit_s <= 0;

@@ -46,7 +46,7 @@ static int start_new(ot_compiler *c, bool stays, optune_err *err)
         char *const server[] = {word[0], word[1], word[2], NULL};
         status = ot_child_start_server(&c->child, server, err);
     } else {
-        status = ot_child_start(&c->child, c->argv->word, c->limit_s, err);
+        status = ot_child_start_in(&c->child, c->argv->word, c->temp, c->limit_s, err);
     }
     if (status >= 0)
         setpriority(PRIO_PGRP, (id_t)c->child.pid, NICE);
@@ -70,6 +70,7 @@ int ot_compiler_start(ot_compilers *all, const optune_argv *argv, double limit_s
         c = ot_alloc(sizeof *c);
     const bool idle = c->served > 0;
     c->argv = argv;
+    c->temp = all->temp;
     c->limit_s = limit_s;
     c->next = NULL;
     if (!idle || ask(c, err) < 0) {

@@ -13,6 +13,7 @@ typedef struct ot_compiler {
     struct ot_compiler *next; /* while idle */
     ot_child child;           /* its text, times and group; `answered`: it may serve again */
     const optune_argv *argv;  /* the caller's, until the compiler is put back */
+    const char *temp; /* ot_compilers.temp */
     double limit_s;
     int served;        /* commands, with this one; 0: it ends with its command */
     double idle_since; /* ot_now() */
@@ -20,6 +21,8 @@ typedef struct ot_compiler {
 
 typedef struct ot_compilers { /* those that wait for a command; {0} has none */
     ot_compiler *idle;
+    const char *temp; /* their folder for temporary files, which one that is killed leaves behind;
+                         NULL: the system's */
 } ot_compilers;
 
 /* Starts the command, in a new process or one that is idle, at a lower priority than what

@@ -315,12 +315,14 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     int status = OPTUNE_OK;
     if (strstr(source, "://")) {
         const char *ca = getenv("OPTUNE_CA_FILE");
-        const ot_fetch how = {.ca_file = ca && *ca ? ca : NULL};
+        const ot_http how = {
+            .ca_file = ca && *ca ? ca : NULL, .packed = true, .tries = 1, .stop = &o->stop};
+        ot_http_reply reply;
         status = ot_temp_dir(dir, sizeof dir, err);
         snprintf(fetched, sizeof fetched, "%s/log", dir);
         path = fetched;
         if (status >= 0)
-            status = ot_http_fetch(source, fetched, &how, err);
+            status = ot_http_get(source, fetched, &how, &reply, err);
     }
     if (status >= 0)
         status = ot_context_store(o, OT_STORE_WRITE, err);

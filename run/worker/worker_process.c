@@ -27,7 +27,7 @@ static int spawn(const char *program, int fd, pid_t *pid)
     snprintf(number, sizeof number, "%d", (int)SOCKET);
     snprintf(parent, sizeof parent, "%d", (int)getpid());
     char *argv[] = {path, option, number, parent, NULL};
-    const int why = ot_spawn(pid, argv, (int[]){-1, -1, -1, [SOCKET] = fd}, SOCKET + 1);
+    const int why = ot_spawn(pid, argv, NULL, (int[]){-1, -1, -1, [SOCKET] = fd}, SOCKET + 1);
     free(path);
     return why;
 }

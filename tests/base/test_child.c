@@ -107,6 +107,23 @@ static void inherits_nothing(void **state)
 }
 
 /* A caller may have closed its standard files: the pipe to the child then has such a number. */
+static void temporary_files_have_a_folder(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_child child;
+    check_ok(ot_child_start_in(&child, ARGV("sh", "-c", "echo $TMPDIR $HOME"), "/some/where", 0,
+                               &err));
+    ot_child *one = &child;
+    while (!ot_child_poll(&child))
+        ot_child_wait_any(&one, 1, 10);
+    ot_text expected = {0};
+    ot_text_printf(&expected, "/some/where %s\n", getenv("HOME") ? getenv("HOME") : "");
+    assert_string_equal(ot_text_str(&child.text), expected.s);
+    ot_text_release(&expected);
+    ot_child_release(&child);
+}
+
 static void standard_files_may_be_closed(void **state)
 {
     (void)state;
@@ -241,6 +258,7 @@ int main(void)
         cmocka_unit_test(time_limit_kills_the_group),
         cmocka_unit_test(leftovers_die_with_the_leader),
         cmocka_unit_test(inherits_nothing),
+        cmocka_unit_test(temporary_files_have_a_folder),
         cmocka_unit_test(standard_files_may_be_closed),
         cmocka_unit_test(long_output_is_bounded),
         cmocka_unit_test(waiting_for_any),
