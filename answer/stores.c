@@ -177,6 +177,12 @@ void ot_context_consult_hubs(optune *o)
 {
     ot_arena arena = {0};
     pthread_mutex_lock(o->lock);
+    /* What was removed is not asked any more. */
+    for (int k = 0; k < o->n_others; k++)
+        if (o->other[k].hub && !ot_exists(o->other[k].dir)) {
+            retire(o, o->other[k].store);
+            o->other[k].store = NULL;
+        }
     char **name = ot_hub_names(o, &arena);
     for (int i = 0; name[i]; i++) {
         ot_text dir = {0}, store = {0};

@@ -129,13 +129,17 @@ OT_CMD(hub) = {
     .options = options,
     .values_size = sizeof(hub_values),
     .notes =
-        "A hub is files behind https:// (or file:///): any file server is one. Packs are signed;\n"
-        "those of the hub's keys are taken, records that cannot be are refused one by one, and\n"
-        "nothing of a pack is executed. What comes is kept apart from your own records and asked\n"
+        "A hub is files behind https:// (or file:///): any file server is one. Packs are "
+        "signed;\n"
+        "those of the hub's keys are taken, records that cannot be are refused one by one, "
+        "and\n"
+        "nothing of a pack is executed. What comes is kept apart from your own records and "
+        "asked\n"
         "after them: selected where the device is of the very same kind, else a hint for "
         "searches.\n"
         "push sends what was measured here with operators of optune; kernels, programs and\n"
-        "plugins of your own stay. OPTUNE_HUB_TOKEN is sent as a bearer token. Exits with 1 when\n"
+        "plugins of your own stay. OPTUNE_HUB_TOKEN is sent as a bearer token. Exits with 1 "
+        "when\n"
         "a pack or a hub was refused.\n",
     .run = run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One file from a server, or to one: the only file that includes curl. Bounded in every direction
- * (bytes, connecting, total time, crawling, redirects, tries) because the other end is a stranger; a
+ * (bytes, connecting, total time, crawling, redirects, tries) as the other end is a stranger; a
  * file appears whole under its name or not at all. Nothing but https is spoken unless http was
  * asked for, redirects included, certificates are always verified, and what is secret goes to the
  * host it was meant for. What may pass is tried again, later each time and at a random moment, or
@@ -63,7 +63,7 @@ static void start_curl(void)
     global_state = api.curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* ---- a transfer ---------------------------------------------------------------------------- */
+/* ---- a transfer -------------------------------------------------------------------------- */
 
 typedef struct transfer {
     const char *url;
@@ -72,10 +72,10 @@ typedef struct transfer {
     CURL *curl;
     char host[256]; /* alone: an address may hold a password */
     bool put;
-    int fd;           /* to which it goes, or from which it comes */
-    int64_t size;     /* of what is put */
-    int64_t had;      /* bytes that an earlier try left in fd, and that are not asked for again */
-    int64_t left;     /* bytes that may still come */
+    int fd;       /* to which it goes, or from which it comes */
+    int64_t size; /* of what is put */
+    int64_t had;  /* bytes that an earlier try left in fd, and that are not asked for again */
+    int64_t left; /* bytes that may still come */
     bool begun, full; /* something came; the limit was reached */
     int why;          /* errno of a failed write or read */
     double told;      /* when progress was last told */
@@ -192,7 +192,7 @@ static int watch(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_
     return stopped(t);
 }
 
-/* ---- what is asked ----------------------------------------------------------------------------- */
+/* ---- what is asked ----------------------------------------------------------------------- */
 
 static void add_header(struct curl_slist **all, const char *name, const char *value)
 {
@@ -309,21 +309,21 @@ static size_t drop(char *data, size_t size, size_t count, void *arg)
     return size * count;
 }
 
-/* ---- what came of it --------------------------------------------------------------------------- */
+/* ---- what came of it --------------------------------------------------------------------- */
 
 static int refused(transfer *t, optune_err *err)
 {
     const long status = t->reply->status;
     const char *doing = t->put ? "writing to" : "fetching from";
     if (status == 404 || status == 410)
-        return optune_fail(err, OPTUNE_ENOENT, "%s '%s' failed: HTTP status %ld", doing, t->host,
-                           status);
+        return optune_fail(err, OPTUNE_ENOENT, "%s '%s' failed: HTTP status %ld", doing,
+                           t->host, status);
     if (t->put && (status == 412 || status == 409))
         return optune_fail(err, OPTUNE_ECONFLICT,
                            "'%s' has another there already: HTTP status %ld", t->host, status);
     if (status == 401 || status == 403)
-        return optune_fail(err, OPTUNE_ENET,
-                           "'%s' does not let us: HTTP status %ld%s", t->host, status,
+        return optune_fail(err, OPTUNE_ENET, "'%s' does not let us: HTTP status %ld%s", t->host,
+                           status,
                            t->how->secret   ? "; is the S3 key one of this bucket?"
                            : t->how->bearer ? "; is the token still good?"
                                             : ", and there is no token");
@@ -352,10 +352,11 @@ static int verdict(transfer *t, CURLcode code, optune_err *err)
     if (stopped(t))
         return optune_fail(err, OPTUNE_EINTERRUPTED, "%s '%s' was interrupted", doing, t->host);
     if (code == CURLE_OK && t->put && status >= 300)
-        return optune_fail(err, OPTUNE_ENET,
-                           "'%s' has moved (HTTP status %ld): nothing is written elsewhere than "
-                           "asked for",
-                           t->host, status);
+        return optune_fail(
+            err, OPTUNE_ENET,
+            "'%s' has moved (HTTP status %ld): nothing is written elsewhere than "
+            "asked for",
+            t->host, status);
     if (code == CURLE_OK)
         return OPTUNE_OK;
     if (t->full)
@@ -389,8 +390,8 @@ static int attempt(transfer *t, const char *path, bool *again, optune_err *err)
     int status = t->curl ? headers_of(t, path, &headers, err)
                          : optune_fail(err, OPTUNE_ENET, "libcurl cannot be set up");
     if (status >= 0 &&
-        (!set_options(t, headers) ||
-         api.curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, t->put ? drop : take) != CURLE_OK))
+        (!set_options(t, headers) || api.curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION,
+                                                          t->put ? drop : take) != CURLE_OK))
         status = optune_fail(err, OPTUNE_ENET, "libcurl cannot be set up");
     if (status >= 0) {
         curl_off_t wait = 0;
@@ -455,12 +456,12 @@ static int try_all(transfer *t, const char *path, optune_err *err)
     }
 }
 
-/* ---- getting and putting --------------------------------------------------------------------- */
+/* ---- getting and putting ----------------------------------------------------------------- */
 
 static int start(const char *url, const ot_http *how, optune_err *err)
 {
-    const bool known = !strncasecmp(url, "https://", 8) ||
-                       (how->plain && !strncasecmp(url, "http://", 7));
+    const bool known =
+        !strncasecmp(url, "https://", 8) || (how->plain && !strncasecmp(url, "http://", 7));
     if (!known) {
         /* What stands in front of an @ may be secret. */
         const char *at = strchr(url, '@');
@@ -478,13 +479,13 @@ static int start(const char *url, const ot_http *how, optune_err *err)
 }
 
 /* Beside its place: what an earlier try left, or a name that nobody foresees. */
-static int open_part(transfer *t, const char *path, ot_text *part, ot_text *tag, optune_err *err)
+static int open_part(transfer *t, const char *path, ot_text *part, ot_text *tag,
+                     optune_err *err)
 {
     ot_text_printf(part, t->how->resume ? "%s.part" : "%s.XXXXXX", path);
     ot_text_printf(tag, "%s.etag", part->s);
-    t->fd = t->how->resume
-                ? open(part->s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
-                : mkostemp(part->s, O_CLOEXEC);
+    t->fd = t->how->resume ? open(part->s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
+                           : mkostemp(part->s, O_CLOEXEC);
     if (t->fd < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
     ot_text known = {0};

@@ -74,7 +74,7 @@ int ot_http_file_get(const char *url, const char *path, const ot_http *how,
     return status;
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 static int take_turn(const char *folder, const ot_http *how, int *fd, optune_err *err)
 {
@@ -83,8 +83,8 @@ static int take_turn(const char *folder, const ot_http *how, int *fd, optune_err
     *fd = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     int status = OPTUNE_OK;
     if (*fd < 0)
-        status = optune_fail(err, OPTUNE_EIO, "cannot write into '%s': %s", folder,
-                             strerror(errno));
+        status =
+            optune_fail(err, OPTUNE_EIO, "cannot write into '%s': %s", folder, strerror(errno));
     const double last = ot_now() + TURN_S;
     while (status >= 0 && flock(*fd, LOCK_EX | LOCK_NB) < 0) {
         if (how->stop && atomic_load(how->stop))
@@ -99,7 +99,8 @@ static int take_turn(const char *folder, const ot_http *how, int *fd, optune_err
 }
 
 /* ECONFLICT unless what is there is what the caller takes it for. */
-static int check_old(const char *path, const ot_http *how, ot_http_reply *reply, optune_err *err)
+static int check_old(const char *path, const ot_http *how, ot_http_reply *reply,
+                     optune_err *err)
 {
     ot_text old = {0};
     char etag[sizeof reply->etag] = "";

@@ -15,7 +15,8 @@
 #include "db/pack.h"
 
 enum { MOST_HEADER = 256 << 10, MOST_OPS = 4096 };
-static const char domain[] = "optune pack 1\n"; /* so that a signature is good for a pack only */
+static const char domain[] =
+    "optune pack 1\n"; /* so that a signature is good for a pack only */
 
 void ot_pack_release(ot_pack *pack)
 {
@@ -29,7 +30,7 @@ static void signed_text(const char *header, ot_text *to)
     ot_text_add(to, header);
 }
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 static bool write_all(int fd, const char *data, size_t n)
 {
@@ -63,8 +64,7 @@ static int head(const ot_pack *pack, const char *body, int64_t body_bytes,
         return optune_fail(err, OPTUNE_EUSAGE, "a pack's device or tool is no text");
     ot_text whole = {0};
     signed_text(header, &whole);
-    const int status =
-        signer ? ot_sign(signer, whole.s, whole.n, signature, err) : OPTUNE_OK;
+    const int status = signer ? ot_sign(signer, whole.s, whole.n, signature, err) : OPTUNE_OK;
     ot_text_printf(to, "%s\n%s\n", header, signature);
     ot_text_release(&whole);
     free(header);
@@ -140,7 +140,7 @@ int ot_pack_write(const char *log, const char *path, const ot_signer *signer, ot
     return status;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------- */
 
 static int wrong(const char *path, const char *what, optune_err *err)
 {
@@ -228,8 +228,7 @@ static int take_header(const char *path, const json_t *json, ot_pack *pack, char
         return optune_fail(err, OPTUNE_EVERSION,
                            "the pack '%s' is of version %lld, which a later optune reads", path,
                            (long long)json_integer_value(version));
-    if (!take_text(json, "body", body, OT_HEX_SHA256) ||
-        !ot_is_hex(body, OT_HEX_SHA256 - 1) ||
+    if (!take_text(json, "body", body, OT_HEX_SHA256) || !ot_is_hex(body, OT_HEX_SHA256 - 1) ||
         !take_text(json, "device", pack->device, sizeof pack->device) || !*pack->device ||
         !take_text(json, "tool", pack->tool, sizeof pack->tool) ||
         !take_text(json, "key", pack->key, sizeof pack->key) ||

@@ -41,7 +41,7 @@ bool ot_is_hex(const char *s, size_t digits);
 int ot_sha256_file(const char *path, int64_t from, char hex[OT_HEX_SHA256], int64_t *bytes,
                    optune_err *err);
 
-/* ---- gzip.c: the only file that includes zlib ------------------------------------------- */
+/* ---- gzip.c: the only file that includes zlib -------------------------------------------- */
 /* Negative: no more, and that is the result. */
 typedef int (*ot_piece_fn)(void *arg, const char *data, size_t n);
 /* What a file holds from the byte `from` on, compressed or plain. ESYNTAX: it is cut off. */

@@ -60,7 +60,7 @@ static bool from_hex(const char *hex, unsigned char *to, size_t n)
            api.sodium_hex2bin(to, n, hex, 2 * n, NULL, NULL, NULL) == 0;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------------- */
 
 static const char begin[] = "optune secret key 1 ";
 enum { SECRET_HEX = 2 * crypto_sign_ed25519_SECRETKEYBYTES };
@@ -148,7 +148,7 @@ void ot_signer_forget(ot_signer *signer)
         api.sodium_memzero(signer->secret, sizeof signer->secret);
 }
 
-/* ---- signatures ---------------------------------------------------------------------------- */
+/* ---- signatures -------------------------------------------------------------------------- */
 
 int ot_sign(const ot_signer *signer, const void *data, size_t n, char hex[OT_HEX_SIGNATURE],
             optune_err *err)
@@ -170,7 +170,7 @@ int ot_signed(const char *key, const char *signature, const void *data, size_t n
            api.crypto_sign_ed25519_verify_detached(bytes, data, n, public) == 0;
 }
 
-/* ---- digests ------------------------------------------------------------------------------- */
+/* ---- digests ----------------------------------------------------------------------------- */
 
 int ot_sha256_file(const char *path, int64_t from, char hex[OT_HEX_SHA256], int64_t *bytes,
                    optune_err *err)

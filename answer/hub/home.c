@@ -55,7 +55,7 @@ static void place_of(const optune *o, const char *name, ot_hub *hub)
     snprintf(hub->dir, sizeof hub->dir, "%s/hubs/%s", o->db, name);
 }
 
-/* ---- one hub ------------------------------------------------------------------------------- */
+/* ---- one hub ----------------------------------------------------------------------------- */
 
 static void text_of(const json_t *json, const char *name, char *to, size_t size)
 {
@@ -118,9 +118,9 @@ int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err)
     ot_text_printf(&line, "%s\n", pack);
     const int fd = open(path.s, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     const bool good = fd >= 0 && write(fd, line.s, line.n) == (ssize_t)line.n;
-    const int status = good ? OPTUNE_OK
-                            : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path.s,
-                                          strerror(errno));
+    const int status =
+        good ? OPTUNE_OK
+             : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path.s, strerror(errno));
     if (fd >= 0)
         close(fd);
     json_object_set_new(hub->taken, pack, json_true());
@@ -197,12 +197,12 @@ bool ot_hub_knows_key(const ot_hub *hub, const char *key)
 {
     size_t i;
     json_t *known;
-    json_array_foreach(hub->keys, i, known) if (!strcmp(json_string_value(known), key))
-        return true;
+    json_array_foreach(hub->keys, i,
+                       known) if (!strcmp(json_string_value(known), key)) return true;
     return false;
 }
 
-/* ---- adding, removing, listing --------------------------------------------------------------- */
+/* ---- adding, removing, listing ----------------------------------------------------------- */
 
 static int check_url(const char *url, bool plain, optune_err *err)
 {
@@ -221,8 +221,9 @@ static int check_url(const char *url, bool plain, optune_err *err)
                                "the address holds a name or password, which would be kept: "
                                "put a token into OPTUNE_HUB_TOKEN instead");
     if (strpbrk(url, "?#"))
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "the address of a hub ends with a path: '?' and '#' cannot be in it");
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "the address of a hub ends with a path: '?' and '#' cannot be in it");
     for (const char *at = url; *at; at++)
         if ((unsigned char)*at <= 32 || *at == 127)
             return optune_fail(err, OPTUNE_EUSAGE,
@@ -253,10 +254,10 @@ static int write_config(ot_hub_deed *deed, const ot_hub *hub, const char *url, j
     size_t n = strlen(url);
     while (n && url[n - 1] == '/')
         n--;
-    json_t *json =
-        json_pack("{s:s%, s:O, s:b, s:b, s:b, s:s}", "url", url, n, "keys", keys, "hints",
-                  options->hints || options->anybody, "unsigned", options->anybody, "plain_http",
-                  options->plain_http, "s3_region", options->s3_region ? options->s3_region : "");
+    json_t *json = json_pack("{s:s%, s:O, s:b, s:b, s:b, s:s}", "url", url, n, "keys", keys,
+                             "hints", options->hints || options->anybody, "unsigned",
+                             options->anybody, "plain_http", options->plain_http, "s3_region",
+                             options->s3_region ? options->s3_region : "");
     char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
     json_decref(json);
     if (!text)
@@ -304,9 +305,9 @@ int ot_hub_add(ot_hub_deed *deed)
                                : "records of this very kind of device, signed by its keys, are "
                                  "selected where nothing was measured here";
         ot_text_printf(&deed->text, "hub %s: %s\n  %s\n", word[0], word[1], says);
-        json_array_append_new(deed->json, json_pack("{s:s, s:s, s:b}", "hub", word[0], "url",
-                                                    word[1], "hints",
-                                                    options->anybody || options->hints));
+        json_array_append_new(deed->json,
+                              json_pack("{s:s, s:s, s:b}", "hub", word[0], "url", word[1],
+                                        "hints", options->anybody || options->hints));
     }
     json_decref(keys);
     return status;
@@ -352,12 +353,11 @@ static void list_one(ot_hub_deed *deed, const ot_hub *hub)
     json_t *key;
     json_array_foreach(hub->keys, i, key)
         ot_text_printf(&deed->text, "  key %s\n", json_string_value(key));
-    json_array_append_new(
-        deed->json,
-        json_pack("{s:s, s:s, s:O, s:b, s:b, s:I, s:I}", "hub", hub->name, "url", hub->url,
-                  "keys", hub->keys, "hints", hub->hints, "unsigned", hub->anybody, "records",
-                  (json_int_t)stats.records, "packs",
-                  (json_int_t)json_object_size(hub->taken)));
+    json_array_append_new(deed->json, json_pack("{s:s, s:s, s:O, s:b, s:b, s:I, s:I}", "hub",
+                                                hub->name, "url", hub->url, "keys", hub->keys,
+                                                "hints", hub->hints, "unsigned", hub->anybody,
+                                                "records", (json_int_t)stats.records, "packs",
+                                                (json_int_t)json_object_size(hub->taken)));
 }
 
 /* The devices that the hub has packs of. */
@@ -406,7 +406,7 @@ int ot_hub_list(ot_hub_deed *deed)
     return status;
 }
 
-/* ---- one's own key ----------------------------------------------------------------------------- */
+/* ---- one's own key ----------------------------------------------------------------------- */
 
 int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err)
 {
@@ -422,9 +422,10 @@ int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err)
     else if (home && *home == '/')
         n = snprintf(path, size, "%s/.config/optune/key", home);
     else
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "no folder for your key: set HOME or OPTUNE_KEY, or name a file with "
-                           "--key-file");
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "no folder for your key: set HOME or OPTUNE_KEY, or name a file with "
+            "--key-file");
     return n >= 0 && (size_t)n < size
                ? OPTUNE_OK
                : optune_fail(err, OPTUNE_ELIMIT, "the key's path is too long");

@@ -10,12 +10,10 @@ static int show_key(ot_hub_deed *deed)
 {
     char path[4096];
     ot_signer signer = {.key = ""};
-    OT_RETURN_UNLESS_OK(
-        ot_hub_key_file(deed->options->key_file, path, sizeof path, deed->err));
+    OT_RETURN_UNLESS_OK(ot_hub_key_file(deed->options->key_file, path, sizeof path, deed->err));
     OT_RETURN_UNLESS_OK(ot_signer_open(path, &signer, deed->err));
     ot_text_printf(&deed->text, "%s\n", signer.key);
-    json_array_append_new(deed->json,
-                          json_pack("{s:s, s:s}", "key", signer.key, "file", path));
+    json_array_append_new(deed->json, json_pack("{s:s, s:s}", "key", signer.key, "file", path));
     ot_signer_forget(&signer);
     return OPTUNE_OK;
 }

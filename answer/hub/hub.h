@@ -66,7 +66,7 @@ int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err);
 /* The file of one's own key: the option, $OPTUNE_KEY, or optune/key in the folder of settings. */
 int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err);
 
-/* ---- index.c: what is where --------------------------------------------------------------- */
+/* ---- index.c: what is where -------------------------------------------------------------- */
 int ot_hub_get(const ot_hub *hub, ot_hub_deed *deed, const char *file, const char *path,
                ot_http *how, ot_http_reply *reply, optune_err *err);
 int ot_hub_put(const ot_hub *hub, ot_hub_deed *deed, const char *file, const char *path,
@@ -80,10 +80,10 @@ int ot_hub_packs(const ot_hub *hub, ot_hub_deed *deed, const char *device, json_
 /* Has the hub say that these packs of a device are there, whoever else writes. */
 int ot_hub_publish(const ot_hub *hub, ot_hub_deed *deed, const char *device, json_t *packs,
                    optune_err *err);
-json_t *ot_hub_entry(const ot_pack *pack);                        /* of an index */
+json_t *ot_hub_entry(const ot_pack *pack);                      /* of an index */
 void ot_hub_pack_file(const char *name, char *to, size_t size); /* packs/<two>/<name> */
 
-/* ---- vet.c: may this record be believed --------------------------------------------------- */
+/* ---- vet.c: may this record be believed -------------------------------------------------- */
 typedef struct ot_vet ot_vet;
 /* Of records of one device, which is borrowed. */
 ot_vet *ot_vet_open(optune *o, const optune_device *device);
@@ -92,8 +92,8 @@ void ot_vet_close(ot_vet *vet);
  * the reason in why[OPTUNE_WHY_SIZE]. */
 bool ot_vet_record(ot_vet *vet, const optune_record *record, char *why);
 
-/* ---- pull.c, push.c ----------------------------------------------------------------------- */
-int ot_hub_pull(ot_hub_deed *deed);   /* and `verify`, which stores nothing */
+/* ---- pull.c, push.c ---------------------------------------------------------------------- */
+int ot_hub_pull(ot_hub_deed *deed); /* and `verify`, which stores nothing */
 int ot_hub_push(ot_hub_deed *deed);
 /* Checks a pack's records and stores them beside the hub; `dry`: only checks. */
 typedef struct ot_hub_taken {

@@ -25,7 +25,7 @@ static void index_file(const char *device, char *to, size_t size)
     snprintf(to, size, "index/%s.json", hex);
 }
 
-/* ---- one file ---------------------------------------------------------------------------------- */
+/* ---- one file ---------------------------------------------------------------------------- */
 
 static void speak(const ot_hub *hub, ot_hub_deed *deed, ot_http *how)
 {
@@ -64,7 +64,7 @@ int ot_hub_put(const ot_hub *hub, ot_hub_deed *deed, const char *file, const cha
     return status;
 }
 
-/* ---- an index, kept ---------------------------------------------------------------------------- */
+/* ---- an index, kept ---------------------------------------------------------------------- */
 
 static void kept_paths(const ot_hub *hub, const char *file, ot_text *path, ot_text *etag)
 {
@@ -164,8 +164,8 @@ static int read_list(const ot_hub *hub, ot_hub_deed *deed, const kind *k, const 
     if (status >= 0 && device && (!of || strcmp(of, device) != 0))
         status = damaged(hub, file, "is the index of another device", err);
     size_t i;
-    json_array_foreach(found, i, item) if (status >= 0 && !k->good(item))
-        status = damaged(hub, file, "has an entry that is none", err);
+    json_array_foreach(found, i, item) if (status >= 0 && !k->good(item)) status =
+        damaged(hub, file, "has an entry that is none", err);
     if (status >= 0)
         *list = json_incref(found);
     json_decref(json);
@@ -194,7 +194,7 @@ json_t *ot_hub_entry(const ot_pack *pack)
                      pack->ops, "time", pack->time);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------- */
 
 static const char *name_of(const json_t *item)
 {

@@ -17,7 +17,7 @@
 
 static const double DAY_S = 86400;
 
-/* ---- the records of one pack ------------------------------------------------------------------ */
+/* ---- the records of one pack ------------------------------------------------------------- */
 
 typedef struct taking {
     ot_hub *hub;
@@ -137,7 +137,7 @@ int ot_hub_take(ot_hub *hub, ot_hub_deed *deed, const char *path, const ot_pack 
     return status;
 }
 
-/* ---- the packs of one hub ---------------------------------------------------------------------- */
+/* ---- the packs of one hub ---------------------------------------------------------------- */
 
 typedef struct pulling {
     ot_hub *hub;

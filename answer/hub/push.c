@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Giving a hub what was measured here. What is nobody else's stays: operators and implementations of
- * plugins and of kernels and programs of one's own, messages of failed trials, which hold paths,
- * and records that came from elsewhere. The pack is there before an index names it, so that whoever
+ * Giving a hub what was measured here. What is nobody else's stays: operators and implementations
+ * of plugins, kernels and programs of one's own, messages of failed trials, which hold paths, and
+ * records that came from elsewhere. The pack is there before an index names it, so that whoever
  * reads meanwhile finds all or nothing. What was pushed is kept as if it had been pulled, which is
  * how the next push knows what is new.
  */
@@ -36,7 +36,7 @@ typedef struct pushing {
     optune_err *err;
 } pushing;
 
-/* ---- what may leave ------------------------------------------------------------------------------ */
+/* ---- what may leave ---------------------------------------------------------------------- */
 
 static bool ours(pushing *p, const char *text)
 {
@@ -59,8 +59,8 @@ static bool measured_here(const optune *o, const optune_record *r)
     if (!r->source || !strcmp(r->source, "run"))
         return true;
     const size_t n = strlen(r->source), tail = sizeof imported - 1, db = strlen(o->db);
-    return !strncmp(r->source, o->db, db) && !strncmp(r->source + db, "/logs/", 6) && n > tail &&
-           strcmp(r->source + n - tail, imported) != 0;
+    return !strncmp(r->source, o->db, db) && !strncmp(r->source + db, "/logs/", 6) &&
+           n > tail && strcmp(r->source + n - tail, imported) != 0;
 }
 
 static bool wanted(pushing *p, const optune_record *r)
@@ -90,7 +90,7 @@ static bool wanted(pushing *p, const optune_record *r)
     return !p->known || !ot_store_knows(p->known, r);
 }
 
-/* ---- one pack ------------------------------------------------------------------------------------ */
+/* ---- one pack ---------------------------------------------------------------------------- */
 
 static int cannot(pushing *p)
 {
@@ -207,7 +207,7 @@ static int add_record(void *arg, const optune_record *record)
     return status < 0 ? status : 0;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------- */
 
 static int prepare(pushing *p)
 {
@@ -239,19 +239,20 @@ static void tell(pushing *p)
     else
         ot_text_printf(text, "%s: nothing new to push\n", p->hub.name);
     if (p->own)
-        ot_text_printf(text,
-                       "  %lld records of plugins, or of kernels and programs of your own, stay "
-                       "here\n",
-                       (long long)p->own);
+        ot_text_printf(
+            text,
+            "  %lld records of plugins, or of kernels and programs of your own, stay "
+            "here\n",
+            (long long)p->own);
     if (p->elsewhere)
         ot_text_printf(text, "  %lld records came from elsewhere and stay here (--imported)\n",
                        (long long)p->elsewhere);
-    json_array_append_new(
-        p->deed->json,
-        json_pack("{s:s, s:I, s:I, s:I, s:s, s:I, s:I}", "hub", p->hub.name, "records",
-                  (json_int_t)p->records, "packs", (json_int_t)p->packs, "bytes",
-                  (json_int_t)p->bytes, "key", p->signer.key, "own", (json_int_t)p->own,
-                  "elsewhere", (json_int_t)p->elsewhere));
+    json_array_append_new(p->deed->json,
+                          json_pack("{s:s, s:I, s:I, s:I, s:s, s:I, s:I}", "hub", p->hub.name,
+                                    "records", (json_int_t)p->records, "packs",
+                                    (json_int_t)p->packs, "bytes", (json_int_t)p->bytes, "key",
+                                    p->signer.key, "own", (json_int_t)p->own, "elsewhere",
+                                    (json_int_t)p->elsewhere));
 }
 
 int ot_hub_push(ot_hub_deed *deed)

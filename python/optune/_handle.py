@@ -18,8 +18,8 @@ from ._function import Constants, Function, result_json
 from . import _kernel
 from ._graph import Graph
 from ._kernel import Kernel, KernelTuning
-from ._library import (Counted, DispatchOptions, Err, ExportOptions, LogFn, Options, RunOptions,
-                       SimulateOptions, VerifyOptions, check, encode, lib, opened,
+from ._library import (Counted, DispatchOptions, Err, ExportOptions, HubOptions, LogFn, Options,
+                       RunOptions, SimulateOptions, VerifyOptions, check, encode, lib, opened,
                        share_symbols, texts)
 from ._run import LongCall, ProgressCallback
 from ._types import Record, Selection, Tuning
@@ -382,6 +382,23 @@ class Optune:
         with self._counted as o:
             told: Dict[str, Any] = result_json(opened(lib.optune_import, o, _path(source)))
         return told
+
+    def hub(self, what: str, *words: str, keys: Sequence[str] = (), hints: bool = False,
+            unsigned: bool = False, plain_http: bool = False, s3_region: Optional[str] = None,
+            ops: Sequence[str] = (), all_devices: bool = False, finals: bool = False,
+            imported: bool = False, key_file: Optional[Path] = None) -> Any:
+        """Records of other machines (docs/hub.md): ``hub("add", NAME, URL, keys=[K])``,
+        ``hub("pull")``, ``hub("push", NAME)``, ``"list"``, ``"verify"``, ``"remove"``, ``"key"``.
+
+        The answer is a list with an object for each hub. PartialError: packs or hubs were refused;
+        its ``result`` is that list.
+        """
+        options = HubOptions(
+            size=sizeof(HubOptions), what=encode(what), words=texts(words), keys=texts(keys),
+            hints=hints, anybody=unsigned, plain_http=plain_http, s3_region=encode(s3_region),
+            ops=texts(ops), all_devices=all_devices, finals=finals, imported=imported,
+            key_file=None if key_file is None else encode(os.fspath(key_file)))
+        return self._long(lib.optune_hub, options, None, lambda _, document: document)
 
     def list(self, what: str, name: Optional[str] = None) -> Dict[str, Any]:
         """What there is: "ops", "impls", "targets", "devices", "searches"; ``name`` narrows it."""

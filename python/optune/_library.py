@@ -79,6 +79,15 @@ class ExportOptions(Structure):
                 ("format", c_char_p)]
 
 
+class HubOptions(Structure):
+    # `progress` is a function of another type, and NULL from here.
+    _fields_ = [("size", c_size_t), ("what", c_char_p), ("words", POINTER(c_char_p)),
+                ("keys", POINTER(c_char_p)), ("hints", c_bool), ("anybody", c_bool),
+                ("plain_http", c_bool), ("s3_region", c_char_p), ("ops", POINTER(c_char_p)),
+                ("all_devices", c_bool), ("finals", c_bool), ("imported", c_bool),
+                ("key_file", c_char_p), ("progress", ProgressFn), ("progress_arg", c_void_p)]
+
+
 class Binding(Structure):
     _fields_ = [("dim", c_char_p), ("value", c_int64)]
 
@@ -86,7 +95,7 @@ class Binding(Structure):
 STRUCTS = {"optune_err": Err, "optune_options": Options, "optune_progress": CProgress,
            "optune_run_options": RunOptions, "optune_simulate_options": SimulateOptions,
            "optune_dispatch_options": DispatchOptions,
-           "optune_verify_options": VerifyOptions,
+           "optune_verify_options": VerifyOptions, "optune_hub_options": HubOptions,
            "optune_export_options": ExportOptions, "optune_binding": Binding}
 
 _P, _S, _E = c_void_p, c_char_p, POINTER(Err)
@@ -102,6 +111,7 @@ _FUNCTIONS = {
     "optune_result_free": (None, [_P]),
     "optune_run": (c_int, [_P, POINTER(RunOptions), _OUT, _E]),
     "optune_verify": (c_int, [_P, POINTER(VerifyOptions), _OUT, _E]),
+    "optune_hub": (c_int, [_P, POINTER(HubOptions), _OUT, _E]),
     "optune_simulate": (c_int, [_P, POINTER(SimulateOptions), _OUT, _E]),
     "optune_query": (c_int, [_P, _S, _OUT, _E]),
     "optune_found_json": (c_int, [_P, _OUT, _E]),

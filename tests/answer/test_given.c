@@ -325,6 +325,12 @@ static void handles(void **state)
     REFUSED(optune_database, none, &deed, &result);
     REFUSED(optune_database, o, NULL, &result);
     REFUSED(optune_database, o, &deed, NULL);
+    const optune_hub_options hub = {.size = sizeof hub, .what = "list"};
+    const optune_hub_options no_deed = {.size = sizeof no_deed};
+    REFUSED(optune_hub, none, &hub, &result);
+    REFUSED(optune_hub, o, NULL, &result);
+    REFUSED(optune_hub, o, &hub, NULL);
+    REFUSED(optune_hub, o, &no_deed, &result);
     REFUSED(optune_import, none, "x", &result);
     REFUSED(optune_import, o, NULL, &result);
     REFUSED(optune_import, o, "x", NULL);

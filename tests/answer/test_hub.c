@@ -24,7 +24,7 @@
 static char key[OT_HEX_KEY], other_key[OT_HEX_KEY];
 static char own_file[1200], other_file[1200];
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------ */
 
 static json_t *deed(const char *db, optune_hub_options options, int expected, char *text)
 {
@@ -46,7 +46,11 @@ static json_t *deed(const char *db, optune_hub_options options, int expected, ch
     return json;
 }
 
-#define WORDS(...) (const char *const[]){__VA_ARGS__, NULL}
+#define WORDS(...)                                                                             \
+    (const char *const[])                                                                      \
+    {                                                                                          \
+        __VA_ARGS__, NULL                                                                      \
+    }
 
 static const char *hub_url(const char *hub)
 {
@@ -67,7 +71,8 @@ static void add(const char *db, const char *hub, const char *of)
 /* The one object of a pull. */
 static json_t *pull(const char *db, int expected, char *text)
 {
-    json_t *all = deed(db, (optune_hub_options){.what = "pull", .words = WORDS("h")}, expected, text);
+    json_t *all =
+        deed(db, (optune_hub_options){.what = "pull", .words = WORDS("h")}, expected, text);
     json_t *one = json_incref(json_array_get(all, 0));
     json_decref(all);
     return one;
@@ -75,7 +80,8 @@ static json_t *pull(const char *db, int expected, char *text)
 
 static json_int_t push(const char *db)
 {
-    json_t *all = deed(db, (optune_hub_options){.what = "push", .words = WORDS("h")}, OPTUNE_OK, NULL);
+    json_t *all =
+        deed(db, (optune_hub_options){.what = "push", .words = WORDS("h")}, OPTUNE_OK, NULL);
     const json_int_t n = tuning_int(json_array_get(all, 0), "records");
     json_decref(all);
     return n;
@@ -114,7 +120,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* ---- the whole way ------------------------------------------------------------------------------ */
+/* ---- the whole way ----------------------------------------------------------------------- */
 
 static void what_is_pushed_is_answered_elsewhere(void **state)
 {
@@ -138,8 +144,8 @@ static void what_is_pushed_is_answered_elsewhere(void **state)
     /* What came from a hub is not one's own, and goes with it. */
     free(there);
     free(here);
-    json_decref(deed("to", (optune_hub_options){.what = "remove", .words = WORDS("h")}, OPTUNE_OK,
-                     NULL));
+    json_decref(deed("to", (optune_hub_options){.what = "remove", .words = WORDS("h")},
+                     OPTUNE_OK, NULL));
     here = answer_of("to");
     assert_string_equal(here, untuned);
     free(here);
@@ -182,7 +188,7 @@ static void only_known_keys_are_taken(void **state)
     assert_false(ot_exists(tuning_path("strict/hubs/h/store")));
 }
 
-/* ---- what a hub may hold instead ---------------------------------------------------------------- */
+/* ---- what a hub may hold instead --------------------------------------------------------- */
 
 /* The records of the first push, and their device. */
 typedef struct pushed {
@@ -364,10 +370,10 @@ static void packs_that_lie_are_refused(void **state)
     forge("lying", log.s, "cpu-of-another", 2, "dense", own_file);
     fresh("victim");
     add("victim", "lying", key);
-    json_decref(deed("victim",
-                     (optune_hub_options){
-                         .what = "pull", .words = WORDS("h"), .all_devices = true},
-                     OPTUNE_OK, text));
+    json_decref(
+        deed("victim",
+             (optune_hub_options){.what = "pull", .words = WORDS("h"), .all_devices = true},
+             OPTUNE_OK, text));
     check_contains(text, "0 records");
     forge("lying", "rubbish\n{\"input\": 3}\n[[[[[[\n\n", p->device.key, 3, "dense", own_file);
     assert_int_equal(taken_of("lying", OPTUNE_OK, text), 0);
@@ -381,7 +387,7 @@ static void packs_that_lie_are_refused(void **state)
 static void the_pack(const char *hub, char path[1400])
 {
     char command[1400];
-    snprintf(command, sizeof command, "find '%s/packs' -type f", tuning_path(hub));
+    snprintf(command, sizeof command, "find '%s/packs' -type f ! -name .lock", tuning_path(hub));
     FILE *list = popen(command, "r");
     assert_non_null(list);
     assert_non_null(fgets(path, 1400, list));
@@ -500,11 +506,16 @@ static void addresses_and_names(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
-        {"h", "http://hub.example.org/x"},  {"h", "https://me:secret@hub.example.org/x"},
-        {"h", "https://hub.example.org/?a"}, {"h", "ftp://hub.example.org/"},
-        {"h", "hub.example.org"},            {"h", "file://relative/x"},
-        {"h", "https://hub.example.org/a b"}, {"../h", "https://hub.example.org/"},
-        {"", "https://hub.example.org/"},    {"a/b", "https://hub.example.org/"},
+        {"h", "http://hub.example.org/x"},
+        {"h", "https://me:secret@hub.example.org/x"},
+        {"h", "https://hub.example.org/?a"},
+        {"h", "ftp://hub.example.org/"},
+        {"h", "hub.example.org"},
+        {"h", "file://relative/x"},
+        {"h", "https://hub.example.org/a b"},
+        {"../h", "https://hub.example.org/"},
+        {"", "https://hub.example.org/"},
+        {"a/b", "https://hub.example.org/"},
     };
     char text[4096];
     fresh("named");
@@ -516,10 +527,10 @@ static void addresses_and_names(void **state)
                          OPTUNE_EUSAGE, text));
         assert_null(strstr(text, "secret"));
     }
-    json_decref(deed("named",
-                     (optune_hub_options){.what = "add",
-                                          .words = WORDS("h", "https://hub.example.org/")},
-                     OPTUNE_EUSAGE, text));
+    json_decref(deed(
+        "named",
+        (optune_hub_options){.what = "add", .words = WORDS("h", "https://hub.example.org/")},
+        OPTUNE_EUSAGE, text));
     check_contains(text, "--key");
     json_decref(deed("named",
                      (optune_hub_options){.what = "add",
@@ -528,8 +539,9 @@ static void addresses_and_names(void **state)
                      OPTUNE_EUSAGE, text));
     add("named", "hub", key);
     json_decref(deed("named",
-                     (optune_hub_options){
-                         .what = "add", .words = WORDS("h", hub_url("hub")), .keys = WORDS(key)},
+                     (optune_hub_options){.what = "add",
+                                          .words = WORDS("h", hub_url("hub")),
+                                          .keys = WORDS(key)},
                      OPTUNE_ECONFLICT, text));
     json_decref(deed("named", (optune_hub_options){.what = "pull", .words = WORDS("hh")},
                      OPTUNE_ENOENT, text));
@@ -544,7 +556,7 @@ static void addresses_and_names(void **state)
     assert_int_equal(chmod(other_file, 0600), 0);
 }
 
-/* ---- pushing ------------------------------------------------------------------------------------- */
+/* ---- pushing ----------------------------------------------------------------------------- */
 
 /* A database of records that a run would have made. */
 static void store_records(const char *db, const pushed *p, const optune_record *record, int n)

@@ -38,6 +38,7 @@ TAKES(optune_report, report)
 TAKES(optune_dispatch_tune, dispatch)
 TAKES(optune_export_records, export)
 TAKES(optune_database, database)
+TAKES(optune_hub, hub)
 
 static int call_declare(void *given, optune_err *err)
 {
@@ -115,6 +116,7 @@ static const struct sized {
     {"optune_dispatch_options", sizeof(optune_dispatch_options), call_dispatch, false},
     {"optune_export_options", sizeof(optune_export_options), call_export, false},
     {"optune_database_options", sizeof(optune_database_options), call_database, false},
+    {"optune_hub_options", sizeof(optune_hub_options), call_hub, false},
     {"optune_command", sizeof(optune_command), call_declare, false},
     {"optune_brought", sizeof(optune_brought), call_bring, true},
     {"optune_run_row", sizeof(optune_run_row), call_result_row, true},

@@ -29,8 +29,8 @@ static int setup(void **state)
     if (ot_temp_dir(dir, sizeof dir, NULL) < 0)
         return -1;
     snprintf(path, sizeof path, "%s/file", dir);
-    char *const argv[] = {(char *)"python3", (char *)OT_SOURCE_DIR "/tests/support/hub_server.py",
-                          NULL};
+    char *const argv[] = {(char *)"python3",
+                          (char *)OT_SOURCE_DIR "/tests/support/hub_server.py", NULL};
     if (ot_child_start(&server, argv, 150, NULL) < 0)
         return 0;
     ot_child *one = &server;
@@ -109,7 +109,7 @@ static int times(const char *name)
     return n;
 }
 
-/* ---- conditions -------------------------------------------------------------------------------- */
+/* ---- conditions -------------------------------------------------------------------------- */
 
 static void conditions_of(const char *address)
 {
@@ -163,7 +163,7 @@ static void files_keep_to_them_too(void **state)
     assert_int_equal(get("file:///dev/zero", (ot_http){0}), OPTUNE_EUSAGE);
 }
 
-/* ---- what goes wrong and passes -------------------------------------------------------------- */
+/* ---- what goes wrong and passes ---------------------------------------------------------- */
 
 static void what_may_pass_is_tried_again(void **state)
 {
@@ -223,7 +223,7 @@ static void another_file_is_not_joined_to_it(void **state)
     holds("jihgfedcba");
 }
 
-/* ---- what goes wrong and stays so ------------------------------------------------------------ */
+/* ---- what goes wrong and stays so -------------------------------------------------------- */
 
 static void *stop_soon(void *arg)
 {
@@ -266,7 +266,7 @@ static void limits_hold(void **state)
     assert_false(ot_exists(part));
 }
 
-/* ---- what is secret ------------------------------------------------------------------------- */
+/* ---- what is secret ---------------------------------------------------------------------- */
 
 static void requests_are_signed(void **state)
 {
