@@ -105,6 +105,8 @@ int ot_program_check(optune_program *p, ot_text *text, json_t *list, optune_err 
  * only used between groups shares buffers with what is no longer needed. */
 int ot_program_make_buffers(optune_program *p, optune_err *err);
 void ot_program_free_buffers(optune_program *p);
+/* Once all kernels have packed: constants that nobody reads again are the graph's alone. */
+void ot_program_drop_packed(optune_program *p);
 void *ot_program_buffer(const optune_program *p, ot_value value);
 int64_t ot_program_bytes(const optune_program *p, ot_value value); /* as in p->type */
 /* program_shapes.c: in front of an open group: true types of what it reads are known, those of what

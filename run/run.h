@@ -154,6 +154,8 @@ int ot_worker_serve(int fd); /* main loop of optune-worker; returns its exit cod
 
 /* tolerance.c: double-precision bound for one output element, as a multiple of magnitude */
 double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_index);
+/* The same for inputs that nobody drew: what is rounded may all be rounded one way. */
+double ot_error_bound_at_worst(const optune_call *call, const optune_impl *impl, int out_index);
 /* fill.c: random elements of that type, by seed and index. */
 void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to);
 /* The same, of the call's input `index`, within what its operator says that it may hold. */

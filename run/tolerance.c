@@ -51,7 +51,8 @@ double ot_dtype_largest(optune_dtype dtype)
                                              : DBL_MAX;
 }
 
-double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_index)
+static double bound_of(const optune_call *call, const optune_impl *impl, int out_index,
+                       bool at_worst)
 {
     double eps = ot_dtype_epsilon(call->output[out_index].dtype);
     if (eps == 0)
@@ -65,11 +66,23 @@ double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_
     const double terms = call->op->terms ? call->op->terms(call) : 1;
     /* A row says what its algorithm loses; whoever needs more than this has lost the answer. */
     const double scale = impl->error_scale > 0 ? fmin(impl->error_scale, MOST_SCALE) : 1;
-    /* Rounding errors add up like a random walk; a short sum cannot even do that. */
-    const double growth = fmin(fmax(terms, 1), 2 * sqrt(terms) + 4);
+    /* Rounding errors add up like a random walk; a short sum cannot even do that. But equal numbers
+     * are rounded the same way again and again, each time by half of eps at most. */
+    const double walk = 2 * sqrt(terms) + 4,
+                 growth = fmin(fmax(terms, 1), at_worst ? fmax(walk, terms / 2) : walk);
     /* A reduced numerics class rounds each factor once, whatever the sum is kept in. */
     for (int i = 0; i < call->n_attrs; i++)
         if (strcmp(call->attr[i].name, "math") == 0 && strcmp(call->attr[i].word, "tf32") == 0)
             factor += 0x1p-10;
     return scale * growth * eps + factor;
+}
+
+double ot_error_bound(const optune_call *call, const optune_impl *impl, int out_index)
+{
+    return bound_of(call, impl, out_index, false);
+}
+
+double ot_error_bound_at_worst(const optune_call *call, const optune_impl *impl, int out_index)
+{
+    return bound_of(call, impl, out_index, true);
 }

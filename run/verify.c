@@ -102,7 +102,8 @@ static bool judge_output(const optune_call *call, const optune_impl *impl,
                          uint64_t where, double *error, char *message, size_t size)
 {
     comparison c = {.error = *error};
-    const double bound = ot_error_bound(call, impl, o);
+    const double bound = reference->given ? ot_error_bound_at_worst(call, impl, o)
+                                          : ot_error_bound(call, impl, o);
     const int64_t n = reference->n_blocks,
                   from = most && n ? (int64_t)(where % (uint64_t)n) : 0;
     for (int64_t k = 0; k < n && (most == 0 || c.seen < most); k++) {

@@ -63,6 +63,7 @@ typedef struct ot_reference {
     int64_t n_blocks;
     const ot_block *block;
     bool whole; /* every element is there */
+    bool given; /* of inputs that nobody drew: see ot_error_bound_at_worst */
 } ot_reference;
 typedef struct ot_reference_limits {
     double seconds;   /* 0: 2 */

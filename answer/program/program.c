@@ -124,6 +124,7 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
         optune_program_close(p);
         return status;
     }
+    ot_program_drop_packed(p);
     *program = p;
     return OPTUNE_OK;
 }

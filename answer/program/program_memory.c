@@ -125,8 +125,8 @@ static int find_buffer(optune_program *p, ot_value value, optune_err *err)
     const ot_located at = ot_places_at(&p->partition->places, value);
     const optune_target_worker *row = p->machine.row;
     void **buffer = &p->buffer[value.node][value.output];
-    if (at.home < 0)
-        return OPTUNE_OK;
+    if (at.home < 0 || !p->home[at.home])
+        return OPTUNE_OK; /* inside a group; or the origin dropped it, as nobody reads it */
     if (at.offset == 0) {
         *buffer = p->home[at.home];
         return OPTUNE_OK;
@@ -182,6 +182,70 @@ int ot_program_make_buffers(optune_program *p, optune_err *err)
             status = find_buffer(p, (ot_value){id, o}, err);
     }
     return status;
+}
+
+/* ---- constants that were packed ---------------------------------------------------------- */
+
+/* Whether a run, a clone or the end of the kernel looks at an input again. A library may have kept
+ * its address, and a copy engine's map of it is not looked into. */
+static bool reads_again(const ot_kernel *k, int input)
+{
+    const optune_plan *plan = &k->loaded->plan;
+    if (k->impl->library || plan->n_maps)
+        return true;
+    for (int i = 0; i < plan->n_stages; i++)
+        for (int a = 0; a < plan->stage[i].n_args && plan->stage[i].phase != OPTUNE_PREPACK;
+             a++)
+            if (plan->stage[i].arg[a].kind == OPTUNE_ARG_INPUT &&
+                plan->stage[i].arg[a].index == input)
+                return true;
+    return false;
+}
+
+static void drop_home(optune_program *p, int h)
+{
+    void *buffer = p->home[h];
+    int n = 0;
+    for (int i = 0; i < p->n_own; i++)
+        if (p->own[i] != buffer)
+            p->own[n++] = p->own[i];
+    p->n_own = n;
+    p->machine.row->free(p->machine.state, buffer);
+    p->home[h] = NULL;
+    for (int id = 0; id < p->partition->graph->n; id++)
+        for (int o = 0; o < p->partition->graph->node[id].n_out; o++)
+            if (p->buffer[id][o] == buffer)
+                p->buffer[id][o] = NULL;
+    for (int i = 0; i < p->partition->groups.n; i++)
+        for (int k = 0; k < p->partition->groups.group[i].n_in; k++)
+            if (p->kernel[i].session.in[OT_ALIGNED][k] == buffer)
+                p->kernel[i].session.in[OT_ALIGNED][k] = NULL;
+}
+
+void ot_program_drop_packed(optune_program *p)
+{
+    const ot_places *places = &p->partition->places;
+    const ot_groups *groups = &p->partition->groups;
+    bool *needed = ot_alloc((size_t)places->n + 1);
+    for (int i = 0; i < groups->n; i++)
+        for (int k = 0; k < groups->group[i].n_in; k++) {
+            const int h = ot_places_at(places, groups->group[i].in[k]).home;
+            if (h >= 0 && (places->idle[i] != OT_RUNS || reads_again(&p->kernel[i], k)))
+                needed[h] = true;
+        }
+    for (int i = 0; i < p->n_outputs; i++) {
+        const int h = ot_places_at(places, p->output[i]).home;
+        if (h >= 0)
+            needed[h] = true;
+    }
+    /* Shapes that follow from values read these whenever the program runs. */
+    for (int h = 0; h < places->n && !p->by_values; h++) {
+        const int leaf = places->home[h].leaf;
+        if (leaf >= 0 && p->partition->graph->node[leaf].kind == OT_NODE_CONST && p->home[h] &&
+            !needed[h])
+            drop_home(p, h);
+    }
+    free(needed);
 }
 
 void ot_program_free_buffers(optune_program *p)

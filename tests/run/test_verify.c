@@ -62,6 +62,12 @@ static void test_elements(void **state)
     assert_true(x[0] == 128);
 }
 
+static double many_terms(const optune_call *call)
+{
+    (void)call;
+    return 4096;
+}
+
 static void test_bound(void **state)
 {
     (void)state;
@@ -69,11 +75,20 @@ static void test_bound(void **state)
     const double terms = 64; /* of planted_text */
     const double plain = ot_error_bound(&planted_call, &impl, 0);
     assert_true(fabs(plain - (2 * sqrt(terms) + 4) * FLT_EPSILON) < 1e-12);
+    /* Of 4096 equal numbers each rounding may go one way; of 64 the walk is as wide. */
+    assert_true(ot_error_bound_at_worst(&planted_call, &impl, 0) >= plain);
+    optune_call long_call = planted_call;
+    optune_op long_op = *planted_call.op;
+    long_op.terms = many_terms;
+    long_call.op = &long_op;
+    assert_true(ot_error_bound(&long_call, &impl, 0) < 200 * FLT_EPSILON);
+    assert_true(fabs(ot_error_bound_at_worst(&long_call, &impl, 0) - 2048 * FLT_EPSILON) < 1e-9);
     impl.error_scale = 8;
     assert_true(fabs(ot_error_bound(&planted_call, &impl, 0) - 8 * plain) < 1e-12);
     optune_call exact = planted_call;
     exact.output[0].dtype = tensor("i32", 1).dtype;
     assert_true(ot_error_bound(&exact, &impl, 0) == 0);
+    assert_true(ot_error_bound_at_worst(&exact, &impl, 0) == 0);
     /* Of 16 bits: sums in float32 are rounded once, others at every addition. */
     optune_op op = *planted_call.op;
     optune_call half = planted_call;
