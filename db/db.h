@@ -237,6 +237,8 @@ typedef struct ot_http_reply {
  * EUSAGE: no such kind of address. No message holds what is secret in an address. */
 int ot_http_get(const char *url, const char *path, const ot_http *how, ot_http_reply *reply,
                 optune_err *err);
+/* A folder there (MKCOL), which WebDAV wants before what is in it. OPTUNE_OK also where it is. */
+int ot_http_make_folder(const char *url, const ot_http *how, optune_err *err);
 /* The file `path` to such an address (PUT). ECONFLICT, status 412 or 409: there is another. */
 int ot_http_put(const char *url, const char *path, const ot_http *how, ot_http_reply *reply,
                 optune_err *err);

@@ -70,10 +70,10 @@ typedef struct transfer {
     const ot_http *how;
     ot_http_reply *reply;
     CURL *curl;
-    char host[256]; /* alone: an address may hold a password */
-    bool put;
-    int fd;       /* to which it goes, or from which it comes */
-    int64_t size; /* of what is put */
+    char host[256];   /* alone: an address may hold a password */
+    bool put, folder; /* a file is written, a folder is made (MKCOL); else something comes */
+    int fd;           /* to which it goes, or from which it comes */
+    int64_t size;     /* of what is put */
     int64_t had;  /* bytes that an earlier try left in fd, and that are not asked for again */
     int64_t left; /* bytes that may still come */
     bool begun, full; /* something came; the limit was reached */
@@ -281,7 +281,11 @@ static bool set_options(transfer *t, const struct curl_slist *headers)
     SET(CURLOPT_XFERINFOFUNCTION, watch);
     SET(CURLOPT_XFERINFODATA, t);
     SET(CURLOPT_WRITEDATA, t);
-    if (t->put) {
+    if (t->folder) {
+        SET(CURLOPT_NOBODY, 1L);
+        SET(CURLOPT_CUSTOMREQUEST, "MKCOL");
+        SET(CURLOPT_FOLLOWLOCATION, 0L);
+    } else if (t->put) {
         SET(CURLOPT_UPLOAD, 1L);
         SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)t->size);
         SET(CURLOPT_READFUNCTION, give);
@@ -448,7 +452,7 @@ static int try_all(transfer *t, const char *path, optune_err *err)
         if (goes_on) {
             t->had = lseek(t->fd, 0, SEEK_END);
             memcpy(t->validator, t->reply->etag, sizeof t->validator);
-        } else if (!t->put && t->had == 0 && ftruncate(t->fd, 0) < 0) {
+        } else if (t->fd >= 0 && !t->put && t->had == 0 && ftruncate(t->fd, 0) < 0) {
             return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
         }
         if (!goes_on)
@@ -563,4 +567,16 @@ int ot_http_put(const char *url, const char *path, const ot_http *how, ot_http_r
     if (t.fd >= 0)
         close(t.fd);
     return status;
+}
+
+int ot_http_make_folder(const char *url, const ot_http *how, optune_err *err)
+{
+    ot_http_reply reply = {0};
+    if (!strncmp(url, "file://", 7))
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(start(url, how, err));
+    transfer t = {.url = url, .how = how, .reply = &reply, .fd = -1, .folder = true};
+    host_of(url, t.host, sizeof t.host);
+    const int status = try_all(&t, "", err);
+    return reply.status == 405 ? OPTUNE_OK : status;
 }

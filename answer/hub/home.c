@@ -14,7 +14,12 @@
 
 #include "answer/hub/hub.h"
 
-enum { MOST_CONFIG = 1 << 20, MOST_TAKEN = 256 << 20, TURN_S = 60 };
+enum {
+    MOST_CONFIG = 1 << 20,
+    MOST_TAKEN = 256 << 20,
+    TURN_S = 60,
+    GIVEN_S = 7 * 86400, /* what was given longer ago and is named no more was taken away */
+};
 
 static int by_text(const void *a, const void *b)
 {
@@ -127,6 +132,52 @@ int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err)
     ot_text_release(&path);
     ot_text_release(&line);
     return status;
+}
+
+int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err)
+{
+    ot_text path = {0}, line = {0};
+    char *text = json_dumps(entry, JSON_COMPACT);
+    ot_text_printf(&path, "%s/given", hub->dir);
+    ot_text_printf(&line, "%s\t%s\n", device, text ? text : "");
+    free(text);
+    const int fd = open(path.s, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    const bool good = fd >= 0 && write(fd, line.s, line.n) == (ssize_t)line.n;
+    const int status =
+        good ? OPTUNE_OK
+             : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path.s, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    ot_text_release(&path);
+    ot_text_release(&line);
+    return status;
+}
+
+json_t *ot_hub_given(const ot_hub *hub)
+{
+    ot_text path = {0}, text = {0};
+    json_t *all = json_object();
+    const double since = ot_unix_time() - GIVEN_S;
+    ot_text_printf(&path, "%s/given", hub->dir);
+    char *save = NULL;
+    if (ot_read_file(path.s, &text, MOST_TAKEN, NULL) < 0)
+        ot_text_clear(&text);
+    for (char *line = text.n ? strtok_r(text.s, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save)) {
+        char *tab = strchr(line, '\t');
+        json_t *entry = tab ? json_loads(tab + 1, 0, NULL) : NULL;
+        if (entry && json_number_value(json_object_get(entry, "time")) > since) {
+            *tab = 0;
+            json_t *list = json_object_get(all, line);
+            if (!list)
+                json_object_set_new(all, line, list = json_array());
+            json_array_append(list, entry);
+        }
+        json_decref(entry);
+    }
+    ot_text_release(&path);
+    ot_text_release(&text);
+    return all;
 }
 
 /* Two that pull from one hub take turns. */

@@ -63,6 +63,10 @@ int ot_hub_list(ot_hub_deed *deed);
 bool ot_hub_knows_key(const ot_hub *hub, const char *key);
 /* Remembers that a pack was taken. */
 int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err);
+/* Remembers that a pack was sent, and its entry of the device's index; and what was of late, as
+ * { device: [entry...] }: new reference. */
+int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err);
+json_t *ot_hub_given(const ot_hub *hub);
 /* The file of one's own key: the option, $OPTUNE_KEY, or optune/key in the folder of settings. */
 int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err);
 

@@ -53,13 +53,30 @@ int ot_hub_get(const ot_hub *hub, ot_hub_deed *deed, const char *file, const cha
     return status;
 }
 
+/* WebDAV wants the folders of a file first; what fails here fails again when it is written. */
+static void make_folders(const ot_hub *hub, const char *file, const ot_http *how)
+{
+    for (const char *end = file; end;) {
+        ot_text url = {0};
+        ot_text_printf(&url, "%s/%.*s", hub->url, (int)(end - file), file);
+        ot_http_make_folder(url.s, how, NULL);
+        ot_text_release(&url);
+        end = strchr(end, '/');
+        end = end ? end + 1 : NULL;
+    }
+}
+
 int ot_hub_put(const ot_hub *hub, ot_hub_deed *deed, const char *file, const char *path,
                ot_http *how, ot_http_reply *reply, optune_err *err)
 {
     ot_text url = {0};
     speak(hub, deed, how);
     ot_text_printf(&url, "%s/%s", hub->url, file);
-    const int status = ot_http_put(url.s, path, how, reply, err);
+    int status = ot_http_put(url.s, path, how, reply, err);
+    if (status == OPTUNE_ECONFLICT && reply->status == 409) {
+        make_folders(hub, file, how);
+        status = ot_http_put(url.s, path, how, reply, err);
+    }
     ot_text_release(&url);
     return status;
 }
@@ -89,13 +106,13 @@ static int fetch(const ot_hub *hub, ot_hub_deed *deed, const char *file, ot_text
     int status = ot_make_dirs(folder.s, err);
     if (status >= 0)
         status = ot_hub_get(hub, deed, file, path.s, &how, &reply, err);
-    if (status >= 0 && reply.status != 304) {
-        snprintf(etag, 128, "%s", reply.etag);
-        unlink(tag.s);
+    if (status >= 0) {
+        const bool same = reply.status == 304;
+        snprintf(etag, 128, "%s", same && !*reply.etag ? known.s : reply.etag);
+        if (!same)
+            unlink(tag.s);
         if (*etag)
             ot_write_file(tag.s, etag, strlen(etag), NULL);
-    } else if (status >= 0) {
-        snprintf(etag, 128, "%s", known.s);
     }
     if (status >= 0)
         status = ot_read_file(path.s, to, OT_HUB_MOST_INDEX, err);
@@ -256,6 +273,16 @@ static int bring_in(const ot_hub *hub, ot_hub_deed *deed, const kind *k, const c
             status = OPTUNE_OK;
         }
         const bool there = status >= 0 && merge(list, wanted) == 0;
+        /* Of a file that changed within the second a server may be unsure, and a tag that is weak
+         * is equal to none. One that stays weak is no condition. */
+        const bool weak = etag[0] == 'W';
+        if (weak && try < 3 && status >= 0 && !there) {
+            json_decref(list);
+            usleep(1100000);
+            continue;
+        }
+        if (weak)
+            etag[0] = 0;
         if (status >= 0 && !there)
             status = write_list(hub, deed, k, file, device, list, etag, absent, err);
         json_decref(list);

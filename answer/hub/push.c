@@ -140,8 +140,25 @@ static int send(pushing *p, const char *path, ot_pack *pack)
         status = OPTUNE_OK; /* these very bytes are there */
     json_t *entries = json_pack("[o]", ot_hub_entry(pack));
     if (status >= 0)
+        status = ot_hub_gave(&p->hub, pack->device, json_array_get(entries, 0), p->err);
+    if (status >= 0)
         status = ot_hub_publish(&p->hub, p->deed, pack->device, entries, p->err);
     json_decref(entries);
+    return status;
+}
+
+/* A server that knows no conditions may have let another writer's index overtake ours after we saw
+ * that it was there, in this push or an earlier one. */
+static int name_again(pushing *p)
+{
+    json_t *given = ot_hub_given(&p->hub), *entries;
+    const char *device;
+    int status = OPTUNE_OK;
+    if (p->packs && strncmp(p->hub.url, "file:", 5) != 0)
+        usleep(200000 + (useconds_t)(ot_now_ns() % 300000));
+    json_object_foreach(given, device, entries) if (status >= 0) status =
+        ot_hub_publish(&p->hub, p->deed, device, entries, p->err);
+    json_decref(given);
     return status;
 }
 
@@ -266,6 +283,8 @@ int ot_hub_push(ot_hub_deed *deed)
         status = ot_store_walk(deed->o->store, add_record, p, p->err);
     if (status >= 0)
         status = end_pack(p);
+    if (status >= 0)
+        status = name_again(p);
     if (status >= 0 || p->packs)
         tell(p);
     if (p->log)

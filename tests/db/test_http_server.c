@@ -163,6 +163,20 @@ static void files_keep_to_them_too(void **state)
     assert_int_equal(get("file:///dev/zero", (ot_http){0}), OPTUNE_EUSAGE);
 }
 
+static void folders_are_made(void **state)
+{
+    (void)state;
+    need_server();
+    const ot_http how = {.plain = true};
+    assert_int_equal(put(at("dav/a/b/file"), "text", how), OPTUNE_ECONFLICT);
+    assert_int_equal(reply.status, 409);
+    assert_true(ot_http_make_folder(at("dav/a/b/"), &how, &err) < 0);
+    check_ok(ot_http_make_folder(at("dav/a/"), &how, &err));
+    check_ok(ot_http_make_folder(at("dav/a/b/"), &how, &err));
+    check_ok(ot_http_make_folder(at("dav/a/b/"), &how, &err)); /* it is there */
+    check_ok(put(at("dav/a/b/file"), "text", how));
+}
+
 /* ---- what goes wrong and passes ---------------------------------------------------------- */
 
 static void what_may_pass_is_tried_again(void **state)
@@ -310,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conditions_are_kept_to),
         cmocka_unit_test(files_keep_to_them_too),
+        cmocka_unit_test(folders_are_made),
         cmocka_unit_test(what_may_pass_is_tried_again),
         cmocka_unit_test(what_was_cut_is_gone_on_with),
         cmocka_unit_test(another_file_is_not_joined_to_it),

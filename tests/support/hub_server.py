@@ -12,7 +12,7 @@ import time
 import urllib.parse
 
 SECRET, KEY_ID, REGION = "very/secret+key", "AKEXAMPLE", "eu-test-1"
-files, seen, lock = {}, [], threading.Lock()
+files, folders, seen, lock = {}, set(), [], threading.Lock()
 
 
 def tag(data):
@@ -104,6 +104,18 @@ class Server(http.server.BaseHTTPRequestHandler):
                     return self.say(412)
                 files[name] = body
             self.say(201 if old is None else 204, ETag=tag(body))
+        elif what == "dav":  # no file without its folder
+            folder = name.rpartition("/")[0] if self.command == "PUT" else name.rstrip("/")
+            with lock:
+                if self.command == "MKCOL":
+                    if folder in folders:
+                        return self.say(405)
+                    parent = folder.rpartition("/")[0]
+                    if parent and parent not in folders:
+                        return self.say(409)
+                    folders.add(folder)
+                    return self.say(201)
+                self.say(201 if folder in folders else 409)
         elif what == "file":  # as a server should
             self.file(name)
         elif what == "busy":  # 503, 429, then
@@ -155,6 +167,9 @@ class Server(http.server.BaseHTTPRequestHandler):
             self.say(404)
 
     def do_GET(self):
+        self.answer()
+
+    def do_MKCOL(self):
         self.answer()
 
     def do_PUT(self):
