@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What attention's rows share: the numbers of a call and the macros that bake them into a body.
+ *
+ * The query heads that share a key head lie side by side in q and in the output, so that all their
+ * queries are the `rows` of one matrix for each of the `heads` = b * hkv: row r of head g is query
+ * r % sq of query head (g % hkv) * (hq / hkv) + r / sq.
+ */
+#ifndef OPTUNE_KERNELS_ATTENTION_H
+#define OPTUNE_KERNELS_ATTENTION_H
+
+#include "kernels/host/pattern.h"
+#include "kernels/host/tensor.h"
+
+enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_MASK };
+
+typedef struct attention_shape {
+    int64_t b, hq, hkv, sq, skv, d, dv;
+    int64_t heads, rows;
+    bool causal, has_mask, f64;
+    double scale;
+    int64_t mask_stride[4]; /* of b, hq, sq, skv, in elements; 0 where the mask is broadcast */
+} attention_shape;
+
+/* False while anything is unknown. */
+bool attention_shape_of(const optune_call *call, attention_shape *s);
+
+/* The factor of the scores; that of an unknown d is 1. */
+double attention_scale(const optune_call *call);
+
+/* Whether CPU templates compute it: constant, something to do, a C type. */
+bool attention_applies(const optune_task *task, attention_shape *s, char *why);
+
+static inline int64_t attention_elem(const attention_shape *s)
+{
+    return s->f64 ? 8 : 4;
+}
+
+static inline int64_t attention_lanes(const optune_task *task, const attention_shape *s)
+{
+    return host_vector_bytes(task) / attention_elem(s);
+}
+
+/* The shape, the scale, the types of elements and how they become DTYPE and back. */
+void attention_define(optune_plan *plan, int m, const optune_task *task,
+                      const attention_shape *s);
+
+#endif
