@@ -13,7 +13,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     char text[48] = "((SCALAR)1 / s_sqrt((SCALAR)q[3]))";
     if (scale != 0)
         snprintf(text, sizeof text, "((SCALAR)%.17g)", scale);
-    pattern_define_scalar_as(plan, m, call, generic_scalar(dtype));
+    optune_call unmasked = *call; /* the last input is what an expression is computed in */
+    unmasked.n_inputs = ATTENTION_MASK;
+    pattern_define_scalar_as(plan, m, &unmasked, generic_scalar(dtype));
     optune_plan_define_text(plan, m, "SCALE", text);
     optune_plan_define(plan, m, "CAUSAL", optune_call_int(call, "causal"));
     optune_plan_define(plan, m, "MASK_KEEPS",

@@ -8,10 +8,33 @@
 
 enum { STACK = 512 << 10 }; /* of a thread's tile */
 
+static int64_t wide(const optune_task *task, const attention_shape *s)
+{
+    const int64_t lanes = attention_lanes(task, s);
+    return host_ceil(s->dv, lanes) * lanes;
+}
+
+static int64_t panels_bytes(const attention_shape *s, int64_t tile_k)
+{
+    return s->heads * host_ceil(s->skv, tile_k) * tile_k * s->d * attention_elem(s);
+}
+
+/* What a thread keeps of a tile, and what is packed. */
+static bool fits(const optune_task *task, const attention_shape *s, int64_t tq, int64_t tk,
+                 char *why)
+{
+    const int64_t most = (int64_t)1 << 30, elem = attention_elem(s);
+    if (s->d > 1 << 16 || s->dv > 1 << 16 || tq * (s->d + tk + wide(task, s)) * elem > STACK)
+        return optune_refuse(why, "a tile takes more than %d bytes", (int)STACK);
+    return (panels_bytes(s, tk) <= most && s->heads * s->skv * wide(task, s) * elem <= most) ||
+           optune_refuse(why, "packing needs more than 1 GiB");
+}
+
 static bool applies(const optune_task *task, char *why)
 {
     attention_shape s;
-    return attention_applies(task, &s, why);
+    return attention_applies(task, &s, why) &&
+           fits(task, &s, 8, host_max(32, attention_lanes(task, &s)), why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -23,20 +46,9 @@ static void space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "vectors", 4, (const int64_t[]){1, 2, 3, 4});
 }
 
-static int64_t wide(const optune_task *task, const attention_shape *s)
-{
-    const int64_t lanes = attention_lanes(task, s);
-    return host_ceil(s->dv, lanes) * lanes;
-}
-
 static bool packs_v(const optune_task *task, const attention_shape *s)
 {
     return wide(task, s) != s->dv || task->call->input[ATTENTION_V].type.dtype.bits == 16;
-}
-
-static int64_t panels_bytes(const attention_shape *s, int64_t tile_k)
-{
-    return s->heads * host_ceil(s->skv, tile_k) * tile_k * s->d * attention_elem(s);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -49,7 +61,6 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t nv = optune_config_int(config, "vectors");
     const int registers =
         task->device->vector_registers >= 16 ? task->device->vector_registers : 16;
-    const int64_t most = (int64_t)1 << 30, elem = attention_elem(&s);
     if (tq % mr)
         return optune_refuse(why, "%ld rows do not divide a tile of %ld", (long)mr, (long)tq);
     if (mr * nv + nv + 1 > registers)
@@ -57,11 +68,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                              (long)nv, registers);
     if (tk % attention_lanes(task, &s) || nv * attention_lanes(task, &s) > tk)
         return optune_refuse(why, "%ld keys are no vectors", (long)tk);
-    if (s.d > 1 << 16 || s.dv > 1 << 16 || tq * (s.d + tk + wide(task, &s)) * elem > STACK)
-        return optune_refuse(why, "a tile takes more than %d bytes", (int)STACK);
-    if (panels_bytes(&s, tk) > most || s.heads * s.skv * wide(task, &s) * elem > most)
-        return optune_refuse(why, "packing needs more than 1 GiB");
-    return true;
+    return fits(task, &s, tq, tk, why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
