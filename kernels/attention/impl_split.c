@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention_split.cpu: few queries over many keys, as one token has over a cache. Keys are cut in
- * `splits` parts that threads share; what parts leave is merged in a fixed order. Nothing is packed.
+ * `splits` parts that threads share; what parts leave is merged in a fixed order. Nothing is
+ * packed.
  */
 #include "kernels/attention/attention.h"
 
