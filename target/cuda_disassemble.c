@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a module uses, as ptxas said, and what its machine code tells where NVIDIA's nvdisasm is
- * here: a program of the toolkit, or of a package of Python's, that is started for each module. Without
- * it the lines are as they were, and one says why.
+ * here: a program of the toolkit, or of a package of Python's, that is started for each module.
+ * Without it the lines are as they were, and one says why.
  */
 #include <fcntl.h>
 #include <glob.h>

@@ -215,8 +215,8 @@ void ot_compiled_table(const json_t *configs, ot_text *text)
         put_distance(text, code, "global");
         put_distance(text, code, "shared");
         const json_t *copies = json_object_get(code, "copies");
-        const bool copied = number(copies, "16") + number(copies, "less") +
-                                number(copies, "tensor") > 0;
+        const bool copied =
+            number(copies, "16") + number(copies, "less") + number(copies, "tensor") > 0;
         put_widths(text, copied ? copies : json_object_get(code, "loads"));
         put_widths(text, json_object_get(code, "stores"));
         put_real(text, 6, 0, json_object_get(code, "local"));

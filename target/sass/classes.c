@@ -185,8 +185,9 @@ static void each_register(const ot_sass_instruction *i, visit_register *visit, v
             brackets--;
         else if (*s == ',' && brackets <= 0)
             place++;
-        const bool starts = *s == 'R' && end - s > 1 && s[1] >= '0' && s[1] <= '9' &&
-                            (s == i->operands.s || !strchr("URBPSLabcdefgx_.0123456789", s[-1]));
+        const bool starts =
+            *s == 'R' && end - s > 1 && s[1] >= '0' && s[1] <= '9' &&
+            (s == i->operands.s || !strchr("URBPSLabcdefgx_.0123456789", s[-1]));
         if (!starts)
             continue;
         int number = 0;

@@ -44,8 +44,7 @@ static bool inside(const ot_sass_flow *f, const int *math, const ot_sass_loop *l
 {
     for (int l = 0; l < f->n_loops; l++)
         if (&f->loop[l] != loop && math[l] > 0 && ot_sass_loop_has(&f->loop[l], block) &&
-            ot_sass_loop_has(loop, f->loop[l].header) &&
-            f->loop[l].depth > loop->depth)
+            ot_sass_loop_has(loop, f->loop[l].header) && f->loop[l].depth > loop->depth)
             return true;
     return false;
 }
@@ -64,8 +63,8 @@ static const ot_sass_loop *hottest(const ot_sass_code *code, const ot_sass_flow 
                 all += f->block[loop->block[i]].n;
             }
         /* Without any math the longest one counts, behind all that compute. */
-        const double heat = (own + all * 1e-6) *
-                            pow(OF_INNER, loop->depth < DEEPEST ? loop->depth : DEEPEST);
+        const double heat =
+            (own + all * 1e-6) * pow(OF_INNER, loop->depth < DEEPEST ? loop->depth : DEEPEST);
         if (heat > most) {
             most = heat;
             best = loop;

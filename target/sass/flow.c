@@ -92,7 +92,8 @@ static bool add_edge(ot_sass_flow *f, int from, int to)
 
 static bool same_register(const ot_sass_instruction *a, const ot_sass_instruction *b)
 {
-    const int n = (int)strcspn(a->operands.s, ", ;\n"), m = (int)strcspn(b->operands.s, ", ;\n");
+    const int n = (int)strcspn(a->operands.s, ", ;\n"),
+              m = (int)strcspn(b->operands.s, ", ;\n");
     return n == m && n <= a->operands.n && m <= b->operands.n &&
            memcmp(a->operands.s, b->operands.s, (size_t)n) == 0;
 }
@@ -315,8 +316,8 @@ bool ot_sass_flow_open(const ot_sass_code *code, ot_sass_flow *flow)
         flow->loop = ot_alloc(OT_SASS_MOST_LOOPS * sizeof *flow->loop);
         for (int i = 0, b = -1; i < code->n; i++) {
             if (number[i] >= 0)
-                flow->block[b = number[i]] =
-                    (ot_sass_block){.first = i, .out = -1, .in = -1, .rank = -1, .dominator = -1};
+                flow->block[b = number[i]] = (ot_sass_block){
+                    .first = i, .out = -1, .in = -1, .rank = -1, .dominator = -1};
             flow->block[b].n++;
         }
         add_edges(code, flow, number);

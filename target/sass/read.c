@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A listing as `nvdisasm -c -hex` prints it, a function at a time: a section .text.NAME, labels, and
- * for each instruction its address, its words, and its 16 bytes as two comments on two lines. Four
- * bits of these are how long the warp waits before its next instruction. Lines that are none of
- * this are passed over.
+ * A listing as `nvdisasm -c -hex` prints it, a function at a time: a section .text.NAME, labels,
+ * and for each instruction its address, its words, and its 16 bytes as two comments on two lines.
+ * Four bits of these are how long the warp waits before its next instruction. Lines that are none
+ * of this are passed over.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static bool comment(const char **at, const char *end, uint64_t *value)
     if (end - s < 2 || memcmp(s, "/*", 2) != 0)
         return false;
     char digits[24] = "";
-    const char *close = memmem(s, (size_t)(end - s), "*/", 2);
+    const char *close = memmem(s + 2, (size_t)(end - s - 2), "*/", 2);
     if (!close)
         return false;
     const ot_sass_word inner = trimmed(s + 2, close);
@@ -82,6 +82,7 @@ static bool read_words(const char *s, const char *end, ot_sass_instruction *i)
     if (!stop)
         return false;
     ot_sass_word all = trimmed(s, stop);
+    bool never = false; /* ptxas fills slots so */
     *i = (ot_sass_instruction){.stall = 1};
     if (all.n && all.s[0] == '@') {
         const char *space = memchr(all.s, ' ', (size_t)all.n);
@@ -89,6 +90,7 @@ static bool read_words(const char *s, const char *end, ot_sass_instruction *i)
             return false;
         const ot_sass_word guard = {all.s, (int)(space - all.s)};
         i->guarded = !(guard.n == 3 && memcmp(guard.s, "@PT", 3) == 0);
+        never = guard.n == 4 && memcmp(guard.s, "@!PT", 4) == 0;
         all = trimmed(space, all.s + all.n);
     }
     if (!all.n || all.s[0] < 'A' || all.s[0] > 'Z')
@@ -96,7 +98,7 @@ static bool read_words(const char *s, const char *end, ot_sass_instruction *i)
     const char *space = memchr(all.s, ' ', (size_t)all.n), *last = all.s + all.n;
     i->opcode = (ot_sass_word){all.s, space ? (int)(space - all.s) : all.n};
     i->operands = space ? trimmed(space, last) : (ot_sass_word){last, 0};
-    i->kind = ot_sass_kind_of(i->opcode, i->operands);
+    i->kind = never ? OT_SASS_OTHER : ot_sass_kind_of(i->opcode, i->operands);
     return true;
 }
 
@@ -201,9 +203,8 @@ static int at_label(const ot_sass_code *code, ot_sass_word name)
 {
     const ot_sass_label key = {name, 0};
     const ot_sass_label *found =
-        code->n_labels
-            ? bsearch(&key, code->label, (size_t)code->n_labels, sizeof key, by_name)
-            : NULL;
+        code->n_labels ? bsearch(&key, code->label, (size_t)code->n_labels, sizeof key, by_name)
+                       : NULL;
     return found && found->at < code->n ? found->at : -1;
 }
 
@@ -240,8 +241,8 @@ int ot_sass_target(const ot_sass_code *code, const ot_sass_instruction *i, int i
         } else if (end - s > 2 && s[0] == '0' && s[1] == 'x') {
             char digits[24] = "";
             int n = 0;
-            for (s += 2; s < end && n < (int)sizeof digits - 1 &&
-                         strchr("0123456789abcdefABCDEF", *s);)
+            for (s += 2;
+                 s < end && n < (int)sizeof digits - 1 && strchr("0123456789abcdefABCDEF", *s);)
                 digits[n++] = *s++;
             if (index-- == 0)
                 return at_address(code, (int64_t)strtoull(digits, NULL, 16));

@@ -13,9 +13,9 @@
 /* ---- classes.c: what instructions there are ----------------------------------------------- */
 typedef enum ot_sass_kind {
     OT_SASS_OTHER,
-    OT_SASS_MATH,          /* what a kernel is for, done by a lane: FFMA and its like */
-    OT_SASS_TENSOR,        /* the same, done by tensor cores for a warp or more */
-    OT_SASS_GLOBAL_LOAD,   /* into registers */
+    OT_SASS_MATH,        /* what a kernel is for, done by a lane: FFMA and its like */
+    OT_SASS_TENSOR,      /* the same, done by tensor cores for a warp or more */
+    OT_SASS_GLOBAL_LOAD, /* into registers */
     OT_SASS_GLOBAL_STORE,
     OT_SASS_SHARED_LOAD,
     OT_SASS_SHARED_STORE,
@@ -28,9 +28,9 @@ typedef enum ot_sass_kind {
     OT_SASS_PRODUCTS_WAIT, /* the same for groups of a warpgroup's products */
     OT_SASS_BARRIER,
     OT_SASS_BRANCH,
-    OT_SASS_END,           /* of the thread, or of a function */
-    OT_SASS_OPEN,          /* of a region where threads part */
-    OT_SASS_JOIN,          /* goes on where the region's OPEN says */
+    OT_SASS_END,  /* of the thread, or of a function */
+    OT_SASS_OPEN, /* of a region where threads part */
+    OT_SASS_JOIN, /* goes on where the region's OPEN says */
 } ot_sass_kind;
 
 typedef struct ot_sass_word { /* of the listing, which outlives it */
@@ -69,7 +69,8 @@ typedef struct ot_sass_code {
     ot_sass_instruction *instruction;
     ot_sass_label *label; /* by name */
     int n, capacity, n_labels, label_capacity;
-    bool cut, timed; /* timed: every instruction's encoding was there, so that stalls are known */
+    bool cut,
+        timed;  /* timed: every instruction's encoding was there, so that stalls are known */
 } ot_sass_code; /* zero to start */
 /* The next function at *listing, which moves behind it; false: there is none. */
 bool ot_sass_read(const char **listing, ot_sass_code *code);
@@ -84,9 +85,9 @@ typedef struct ot_sass_edge {
     int to, next; /* next: of the same block; -1: none */
 } ot_sass_edge;
 typedef struct ot_sass_block {
-    int first, n;     /* instructions */
-    int out, in;      /* the first edge of each kind; -1: none */
-    int rank;         /* in reverse post-order from the entry; -1: nobody comes here */
+    int first, n; /* instructions */
+    int out, in;  /* the first edge of each kind; -1: none */
+    int rank;     /* in reverse post-order from the entry; -1: nobody comes here */
     int dominator;
 } ot_sass_block;
 typedef struct ot_sass_loop {
