@@ -67,6 +67,7 @@ static const struct {
     {"BAR", OT_SASS_BARRIER},
     {"SYNCS", OT_SASS_BARRIER},
     {"BRA", OT_SASS_BRANCH},
+    {"CALL", OT_SASS_BRANCH},
     {"BRX", OT_SASS_BRANCH},
     {"BRXU", OT_SASS_BRANCH},
     {"JMP", OT_SASS_BRANCH},
@@ -99,6 +100,9 @@ ot_sass_kind ot_sass_kind_of(ot_sass_word opcode, ot_sass_word operands)
             kind = classes[i].kind;
     /* Half a unit's multiplication of nothing by nothing moves a constant. */
     if (begins(opcode, "HFMA2") && ot_sass_has(operands, "RZ, RZ"))
+        return OT_SASS_OTHER;
+    /* A call of a label within the function does not come back; others do. */
+    if (begins(opcode, "CALL") && !ot_sass_has(operands, "(.L"))
         return OT_SASS_OTHER;
     if (begins(opcode, "SYNCS") && !ot_sass_has(opcode, ".PHASECHK"))
         return OT_SASS_OTHER;

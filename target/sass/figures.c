@@ -2,8 +2,10 @@
 /*
  * Figures of a function's hottest loop. The hottest is the one with the most math of its own, where
  * a loop inside another counts eight times as much, as it runs that much more often at least; loops
- * inside it that compute nothing (waiting for a barrier, say) are parts of it. Its blocks are one
- * sequence, the header first, behind whose end it begins again.
+ * inside it that compute nothing (waiting for a barrier, say) are parts of it. Where its code says
+ * how often it runs, the loop around it is looked at, with so many runs of it inside: a tile that
+ * is not unrolled is a tile all the same. The blocks are one sequence, the header first, behind
+ * whose end it begins again.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +13,7 @@
 
 #include "target/sass/sass.h"
 
-enum { OF_INNER = 8, DEEPEST = 6 };
+enum { OF_INNER = 8, DEEPEST = 6, LONGEST = 1 << 17 }; /* LONGEST: instructions */
 
 typedef struct sequence {
     const ot_sass_instruction **op;
@@ -73,16 +75,38 @@ static const ot_sass_loop *hottest(const ot_sass_code *code, const ot_sass_flow 
     return best;
 }
 
+static const ot_sass_loop *around(const ot_sass_flow *f, const ot_sass_loop *loop)
+{
+    for (int l = 0; l < f->n_loops; l++)
+        if (f->loop[l].depth == loop->depth - 1 && ot_sass_loop_has(&f->loop[l], loop->header))
+            return &f->loop[l];
+    return NULL;
+}
+
+static void add_block(const ot_sass_code *code, const ot_sass_block *b, sequence *s)
+{
+    for (int k = 0; k < b->n; k++)
+        s->op[s->n++] = &code->instruction[b->first + k];
+}
+
 static sequence sequence_of(const ot_sass_code *code, const ot_sass_flow *f, const int *math,
                             const ot_sass_loop *loop)
 {
-    sequence s = {ot_alloc((size_t)code->n * sizeof *s.op), 0};
-    for (int i = 0; i < loop->n_blocks; i++) {
-        const ot_sass_block *b = &f->block[loop->block[i]];
-        if (inside(f, math, loop, loop->block[i]))
-            continue;
-        for (int k = 0; k < b->n; k++)
-            s.op[s.n++] = &code->instruction[b->first + k];
+    const int known = ot_sass_trips(code, f, loop), trips = known ? known : 1;
+    const ot_sass_loop *outer = known && code->n <= LONGEST / trips ? around(f, loop) : NULL;
+    const ot_sass_loop *whole = outer ? outer : loop;
+    sequence s = {ot_alloc((size_t)code->n * (size_t)(outer ? trips + 1 : 1) * sizeof *s.op),
+                  0};
+    for (int i = 0; i < whole->n_blocks; i++) {
+        const int block = whole->block[i];
+        if (outer && ot_sass_loop_has(loop, block)) {
+            for (int t = 0; t < trips && block == loop->header; t++)
+                for (int k = 0; k < loop->n_blocks; k++)
+                    if (!inside(f, math, loop, loop->block[k]))
+                        add_block(code, &f->block[loop->block[k]], &s);
+        } else if (!inside(f, math, whole, block)) {
+            add_block(code, &f->block[block], &s);
+        }
     }
     return s;
 }

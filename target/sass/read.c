@@ -89,6 +89,7 @@ static bool read_words(const char *s, const char *end, ot_sass_instruction *i)
         if (!space)
             return false;
         const ot_sass_word guard = {all.s, (int)(space - all.s)};
+        i->guard = guard;
         i->guarded = !(guard.n == 3 && memcmp(guard.s, "@PT", 3) == 0);
         never = guard.n == 4 && memcmp(guard.s, "@!PT", 4) == 0;
         all = trimmed(space, all.s + all.n);

@@ -39,7 +39,7 @@ typedef struct ot_sass_word { /* of the listing, which outlives it */
 } ot_sass_word;
 
 typedef struct ot_sass_instruction {
-    ot_sass_word opcode, operands;
+    ot_sass_word guard, opcode, operands; /* guard: `@!P0`, or empty */
     int64_t address;
     ot_sass_kind kind;
     bool guarded; /* a predicate may rule it out */
@@ -107,6 +107,10 @@ typedef struct ot_sass_flow {
 bool ot_sass_flow_open(const ot_sass_code *code, ot_sass_flow *flow);
 void ot_sass_flow_close(ot_sass_flow *flow);
 bool ot_sass_loop_has(const ot_sass_loop *loop, int block);
+
+/* ---- trips.c ------------------------------------------------------------------------------ */
+/* How often the loop runs each time that it is come to; 0: its code does not say it. */
+int ot_sass_trips(const ot_sass_code *code, const ot_sass_flow *f, const ot_sass_loop *loop);
 
 /* ---- figures.c ---------------------------------------------------------------------------- */
 /* X(field, name, sentence): of the hottest loop, but for `stores`, which are the function's. A name

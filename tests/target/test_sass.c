@@ -189,6 +189,43 @@ static void test_waiting(void **state)
     NONE(f.copies_in_flight);
 }
 
+/* A tile of four steps that are not unrolled is one tile: the loop around it is looked at, and a
+ * load's distance goes through all four, whichever way the compiler leaves the inner loop. */
+static void test_steps(void **state)
+{
+    (void)state;
+#define STEP(end)                                                                              \
+    SECTION                                                                                    \
+        "/*0000*/ MOV R161, RZ ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                       \
+        ".L_1:\n"                                                                              \
+        "/*0010*/ LDG.E R8, [R2.64] ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                  \
+        ".L_3:\n"                                                                              \
+        "/*0020*/ IADD3 R161, R161, 0x8, RZ ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"          \
+        "/*0030*/ ISETP.NE.AND P0, PT, R161, 0x20, PT ; /* 0x0 */\n"                           \
+        "/* 0x000fe20000000800 */\n"                                                           \
+        "/*0040*/ FFMA R181, R144, R148, R140 ;  /* 0x0 */\n/* 0x000fe40000000800 */\n" end    \
+        ".L_2:\n"                                                                              \
+        "/*0070*/ STS [R9], R8 ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                       \
+        "/*0080*/ @P1 BRA `(.L_1) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                    \
+        "/*0090*/ EXIT ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"
+    const ot_sass_figures around = figures_of(
+        STEP("/*0050*/ @!P0 CALL.REL.NOINC `(.L_2) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"
+             "/*0060*/ BRA `(.L_3) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"));
+    SAME(around.math, 4);
+    SAME(around.loop, 4 * 5 + 3);
+    SAME(around.load_4, 1);
+    SAME(around.global_least, 1 + 4 * 6);
+    const ot_sass_figures back =
+        figures_of(STEP("/*0050*/ @P0 BRA `(.L_3) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"));
+    SAME(back.math, 4);
+    SAME(back.loop, 4 * 4 + 3);
+    SAME(back.cycles, (4 * 5 + 3) / 4.0);
+    const ot_sass_figures unknown =
+        figures_of(STEP("/*0050*/ @P2 BRA `(.L_3) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"));
+    SAME(unknown.math, 1);
+    NONE(unknown.global_least);
+}
+
 static void test_no_loop(void **state)
 {
     (void)state;
@@ -346,12 +383,13 @@ static void test_disassembler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tile),      cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_nest),      cmocka_unit_test(test_moved_behind),
-        cmocka_unit_test(test_joins),     cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_no_loop),   cmocka_unit_test(test_any_text),
-        cmocka_unit_test(test_too_large), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_occupancy), cmocka_unit_test(test_disassembler),
+        cmocka_unit_test(test_tile),         cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_nest),         cmocka_unit_test(test_moved_behind),
+        cmocka_unit_test(test_joins),        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_steps),        cmocka_unit_test(test_no_loop),
+        cmocka_unit_test(test_any_text),     cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_lines),        cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_disassembler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
