@@ -26,6 +26,16 @@ int ot_cuda_ask_version(const char *library, char *text, size_t size, optune_err
 /* ptxas's report as lines of `resources`. */
 void ot_cuda_read_report(const char *log, ot_text *lines);
 
+/* cuda_disassemble.c */
+/* Where nvdisasm is: $OPTUNE_NVDISASM, PATH, the toolkit's folders, Python's packages; or ETOOL. */
+int ot_cuda_disassembler(char *path, size_t size, optune_err *err);
+/* What it prints of a cubin. */
+int ot_cuda_listing(const void *binary, size_t n, ot_text *listing, optune_err *err);
+/* Lines of `resources`, each kernel's with the figures that the listing has of it. */
+void ot_cuda_add_figures(const char *lines, const char *listing, ot_text *to);
+/* The row's `resources`: with these figures, or a line "unread=" that says why not. */
+int ot_cuda_resources(const char *path, char *text, size_t size, optune_err *err);
+
 /* cuda_buffer.c: device memory, between two canaries where it is guarded. */
 typedef struct ot_cuda_buffer {
     cuda_pointer whole, part; /* all of it, and what a kernel is given */

@@ -29,6 +29,10 @@ enum { OT_GPU_PAD = 64 << 10 };
 const void *ot_gpu_canary(void); /* OT_GPU_PAD bytes */
 bool ot_gpu_canary_intact(const void *pad);
 
+/* gpu_occupancy.c: warps that run at once, of all that an SM has room for; -1: nobody knows. */
+double ot_gpu_occupancy(const optune_device *device, int64_t threads, int64_t registers,
+                        int64_t shared);
+
 /* Blocks or threads of a launch: 0 counts as 1. */
 static inline int64_t ot_gpu_size(int64_t n)
 {

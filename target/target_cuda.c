@@ -468,7 +468,7 @@ OPTUNE_TARGET(cuda) = {
     .dependencies = ot_cuda_dependencies,
     .compile = ot_cuda_compile,
     .translate = ot_cuda_translate,
-    .resources = ot_gpu_module_resources,
+    .resources = ot_cuda_resources,
     .worker =
         {
             .state_size = sizeof(cuda_state),

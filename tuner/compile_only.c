@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building without measuring: for each implementation its fallback and random configs, how many are
- * refused by arithmetic, which do not compile, and what the compiler says the others use. Needs no
- * device where the target's options describe one; nothing is stored.
+ * refused by arithmetic, which do not compile, what the compiler says the others use and what their
+ * machine code tells. Needs no device where the target's options describe one; nothing is stored.
  */
 #include <math.h>
 #include <string.h>
 
+#include "tuner/compiled.h"
 #include "tuner/tune.h"
 
 enum { DRAWS = 20 }; /* per config wanted: a space may be full of holes */
@@ -28,13 +29,20 @@ typedef struct built {
     int warned;                                              /* configs */
     char refusal[OPTUNE_WHY_SIZE], failure[OPTUNE_ERR_SIZE]; /* the first of each */
     char warning[OPTUNE_WHY_SIZE];
+    json_t *configs; /* that were built, the fallback first */
 } built;
 
 typedef struct attempt {
     ot_job job;
+    optune_config config;
+    bool fallback;
     int64_t shared; /* bytes that the plan asks for at launch: no compiler knows of them */
+    int n_launches;
+    ot_launched launch[OPTUNE_MAX_STAGES];
     struct attempt *next;
 } attempt;
+
+enum { MOST_LINES = 1 << 18 };
 
 int ot_compile_device(ot_run *run, optune_err *err)
 {
@@ -79,6 +87,8 @@ static void add_resources(built *b, const char *lines, int64_t shared)
                 snprintf(b->warning, sizeof b->warning, "%.*s", (int)sizeof b->warning - 1,
                          text + strlen(warning));
         }
+        if (strncmp(text, "kernel=", 7) != 0)
+            continue;
         for (int i = 0; i < OT_COUNT(fields); i++) {
             bool known;
             const int64_t value =
@@ -102,20 +112,26 @@ static void conclude(const ot_run *run, built *b, const attempt *a)
 {
     const ot_job *job = &a->job;
     const optune_target_row *row = run->o->row;
-    char lines[8192];
     b->n += job->outcome == OPTUNE_OUTCOME_OK;
     if (job->outcome != OPTUNE_OUTCOME_OK) {
         if (!b->failed++)
             ot_copy(b->failure, sizeof b->failure, job->message);
         return;
     }
+    char *lines = ot_alloc(MOST_LINES);
+    json_t *config = ot_compiled_config(&a->config, a->fallback);
     for (int i = 0; i < job->n_modules; i++)
-        if (row->resources && row->resources(job->module[i], lines, sizeof lines, NULL) >= 0)
+        if (row->resources && row->resources(job->module[i], lines, MOST_LINES, NULL) >= 0) {
             add_resources(b, lines, run->o->device.cc_major ? a->shared : 0);
+            ot_compiled_add(config, lines, a->launch, a->n_launches, &run->o->device);
+        }
+    json_array_append_new(b->configs, config);
+    free(lines);
 }
 
+/* `end`: of a list, where the next one goes. */
 static int submit(ot_run *run, const optune_task *task, built *b, const optune_config *config,
-                  attempt **list, optune_err *err)
+                  attempt ***end, optune_err *err)
 {
     optune_err misuse = {0};
     optune_plan *plan = ot_alloc(sizeof *plan);
@@ -125,13 +141,20 @@ static int submit(ot_run *run, const optune_task *task, built *b, const optune_c
             ot_copy(b->failure, sizeof b->failure, misuse.text);
     } else {
         attempt *a = ot_alloc(sizeof *a);
-        for (int i = 0; i < plan->n_stages; i++)
-            if (plan->stage[i].shared > a->shared)
-                a->shared = plan->stage[i].shared;
+        a->config = *config;
+        for (int i = 0; i < plan->n_stages; i++) {
+            const optune_stage *stage = &plan->stage[i];
+            int64_t threads = 1;
+            for (int k = 0; k < 3; k++)
+                threads *= stage->block[k] > 0 ? stage->block[k] : 1;
+            if (stage->shared > a->shared)
+                a->shared = stage->shared;
+            a->launch[a->n_launches++] = (ot_launched){stage->function, threads, stage->shared};
+        }
         status = ot_builder_submit(run->builder, task, plan, &a->job, err);
         if (status >= 0) {
-            a->next = *list;
-            *list = a;
+            **end = a;
+            *end = &a->next;
         } else {
             free(a);
         }
@@ -145,16 +168,18 @@ static int build(ot_run *run, const optune_task *task, built *b, int wanted, opt
 {
     optune_space *space = NULL;
     optune_config config;
-    attempt *list = NULL;
+    attempt *list = NULL, **end = &list;
     uint64_t rng = run->options->seed;
     int status = ot_space_open(task, b->impl, &space, err);
     if (status < 0)
         return status;
     char refusal[OPTUNE_WHY_SIZE] = "";
     if (ot_space_fallback(space, &config, refusal))
-        status = submit(run, task, b, &config, &list, err);
+        status = submit(run, task, b, &config, &end, err);
     else if (!b->failed++)
         optune_refuse(b->failure, "its fallback config is refused: %.200s", refusal);
+    if (list)
+        list->fallback = true;
     for (int have = 1; have < wanted && b->drawn < DRAWS * wanted && status >= 0; b->drawn++) {
         char why[OPTUNE_WHY_SIZE] = "";
         ot_space_nth(space, ot_space_random(space, &rng), &config);
@@ -163,7 +188,7 @@ static int build(ot_run *run, const optune_task *task, built *b, int wanted, opt
                 ot_copy(b->refusal, sizeof b->refusal, why);
             continue;
         }
-        status = submit(run, task, b, &config, &list, err);
+        status = submit(run, task, b, &config, &end, err);
         have++;
     }
     while (list) {
@@ -203,6 +228,7 @@ static void add_text(const built *b, ot_text *text)
                        b->warning);
     if (b->failed)
         ot_text_printf(text, "    does not compile, for one: %s\n", b->failure);
+    ot_compiled_table(b->configs, text);
 }
 
 static json_t *built_json(const built *b)
@@ -218,6 +244,7 @@ static json_t *built_json(const built *b)
     json_object_set_new(json, "failure", b->failed ? json_string(b->failure) : json_null());
     json_object_set_new(json, "warning", b->warned ? json_string(b->warning) : json_null());
     json_object_set_new(json, "refusal", b->refused ? json_string(b->refusal) : json_null());
+    json_object_set(json, "configs", b->configs);
     return json;
 }
 
@@ -248,10 +275,11 @@ static int one_workload(ot_run *run, const optune_call *call, ot_text *text, jso
             ot_text_printf(text, "%-30s not here: %s\n", c[i].impl->name, c[i].why);
             continue;
         }
-        built b = {.impl = c[i].impl};
+        built b = {.impl = c[i].impl, .configs = json_array()};
         status = build(run, &task, &b, (int)fmax(1, run->trials / some), err);
         add_text(&b, text);
         json_array_append_new(impls, built_json(&b));
+        json_decref(b.configs);
     }
     json_array_append_new(list,
                           json_pack("{s:s, s:o}", "call", ot_text_str(&name), "impls", impls));
@@ -268,6 +296,9 @@ int ot_compile_only(ot_run *run, optune_result **result, optune_err *err)
     for (int i = 0; i < run->n_workloads && status >= 0; i++)
         status = one_workload(run, &run->call[i], &text, list, err);
     ot_target_print(&run->o->target, false, &target);
+    const char *unread = ot_compiled_unread(list);
+    if (unread)
+        ot_text_printf(&text, "machine code was not read: %s\n", unread);
     ot_text_printf(&text, "%lld compilers ran, %.1f s, for %s\n",
                    (long long)ot_builder_compiles(run->builder), ot_now() - run->started,
                    run->o->device.name);

@@ -4,6 +4,7 @@
  * measured and nothing stored. Skips, with the reason, only where there is no NVRTC.
  */
 #include "support/check.h"
+#include "support/disassembler.h"
 #include "support/tuning.h"
 
 #include "target/cuda.h"
@@ -92,6 +93,114 @@ static void test_without_a_gpu(void **state)
     assert_false(ot_exists(tuning_path("compile")));
 }
 
+/* The product among the kernels of a config. */
+static const json_t *product_of(const json_t *impl, int config)
+{
+    const json_t *one = json_array_get(json_object_get(impl, "configs"), (size_t)config);
+    const json_t *kernel;
+    size_t i;
+    json_array_foreach(json_object_get(one, "kernels"), i, kernel)
+    {
+        if (strcmp(tuning_text(kernel, "kernel"), "matmul") == 0)
+            return kernel;
+    }
+    fail_msg("no product in config %d", config);
+    return NULL;
+}
+
+/* Each config with what its machine code tells, the fallback first. */
+static void test_machine_code(void **state)
+{
+    (void)state;
+    if (!disassembler_here())
+        skip();
+    static const char *const deep[] = {"dense(f32[4096,2048],f32[4096,2048])", NULL};
+    static const char *const only[] = {"dense_tile.gpu", NULL};
+    optune *o = tuning_open_with("compile", (optune_options){.target = "cuda -arch=sm_90"});
+    json_t *run = tuning_run(
+        o,
+        (optune_run_options){
+            .op = "dense", .workloads = deep, .impls = only, .trials = 8, .compile_only = true},
+        OPTUNE_OK);
+    const json_t *impl = impl_of(run, only[0]);
+    const json_t *configs = json_object_get(impl, "configs");
+    assert_int_equal(json_array_size(configs), tuning_int(impl, "built"));
+    for (int i = 0; i < (int)json_array_size(configs); i++) {
+        const json_t *kernel = product_of(impl, i);
+        const json_t *code = json_object_get(kernel, "machine_code");
+        const double share = json_number_value(json_object_get(code, "share"));
+        const double filled = json_number_value(json_object_get(kernel, "occupancy"));
+        assert_int_equal(
+            json_is_true(json_object_get(json_array_get(configs, (size_t)i), "fallback")),
+            i == 0);
+        assert_true(share > 0.1 && share < 1);
+        assert_true(json_number_value(json_object_get(code, "cycles")) >= 1);
+        assert_int_equal(tuning_int(code, "tensor"), 0);
+        assert_true(json_is_null(json_object_get(code, "products_in_flight")));
+        assert_true(json_is_object(json_object_get(code, "stores")));
+        assert_true(filled > 0 && filled <= 1);
+        assert_true(tuning_int(kernel, "threads") >= 32);
+    }
+    json_decref(run);
+    optune_close(o);
+}
+
+/* A product whose depth is one tile is unrolled whole: no loop, and figures that are null. */
+static void test_without_a_loop(void **state)
+{
+    (void)state;
+    if (!disassembler_here())
+        skip();
+    json_t *run = built("cuda -arch=sm_90", OPTUNE_OK);
+    const json_t *code =
+        json_object_get(product_of(impl_of(run, "dense_tile.gpu"), 0), "machine_code");
+    assert_true(json_is_object(code));
+    assert_true(json_is_null(json_object_get(code, "loop")));
+    assert_true(json_is_null(json_object_get(code, "share")));
+    assert_true(json_is_null(json_object_get(json_object_get(code, "shared"), "least")));
+    assert_true(tuning_int(json_object_get(code, "stores"), "4") > 0);
+    json_decref(run);
+}
+
+/* Without the program everything else is as it was, and why is said once. */
+static void test_unread(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char version[OPTUNE_TEXT_SIZE];
+    if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+    const char *named = getenv("OPTUNE_NVDISASM");
+    char *kept = named ? ot_strdup(named) : NULL;
+    setenv("OPTUNE_NVDISASM", "/nowhere/nvdisasm", 1);
+    optune *o = tuning_open_with("compile", (optune_options){.target = "cuda -arch=sm_80"});
+    const optune_run_options how = {.size = sizeof how,
+                                    .op = "dense",
+                                    .workloads = workload,
+                                    .trials = 2,
+                                    .compile_only = true};
+    optune_result *result = NULL;
+    check_ok(optune_run(o, &how, &result, &err));
+    const char *text = optune_result_text(result), *said = strstr(text, "machine code was not");
+    assert_non_null(said);
+    check_contains(said, "OPTUNE_NVDISASM names '/nowhere/nvdisasm'");
+    assert_null(strstr(said + 1, "machine code was not"));
+    json_t *run = tuning_parse(optune_result_json(result));
+    const json_t *kernel = product_of(impl_of(run, "dense_tile.gpu"), 0);
+    assert_true(json_is_null(json_object_get(kernel, "machine_code")));
+    assert_true(tuning_int(kernel, "registers") > 0);
+    json_decref(run);
+    optune_result_free(result);
+    optune_close(o);
+    if (kept)
+        setenv("OPTUNE_NVDISASM", kept, 1);
+    else
+        unsetenv("OPTUNE_NVDISASM");
+    free(kept);
+}
+
 static void test_architectures(void **state)
 {
     (void)state;
@@ -159,8 +268,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_a_gpu), cmocka_unit_test(test_warpgroups),
-        cmocka_unit_test(test_architectures), cmocka_unit_test(test_report),
-        cmocka_unit_test(test_no_device),
+        cmocka_unit_test(test_machine_code),  cmocka_unit_test(test_without_a_loop),
+        cmocka_unit_test(test_unread),        cmocka_unit_test(test_architectures),
+        cmocka_unit_test(test_report),        cmocka_unit_test(test_no_device),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }
