@@ -439,6 +439,15 @@ typedef struct optune_export_options {
  * result. */
 OPTUNE_API int optune_export_records(optune *handle, const optune_export_options *options,
                                      optune_result **result, optune_err *err);
+/* The best current record of what AutoTVM asks while TVM compiles: `task` is the JSON of a log
+ * line's "input", [TARGET, TEMPLATE, ARGUMENTS, {}]. Only records of that template count, of this
+ * handle's device, target and policy. The text is the record as a line that AutoTVM reads, the
+ * document has it with its call, tier and cost; the caller frees the result. ENOENT, with what is
+ * missing: no such template, a target that means another machine, or no record, where *result is
+ * set nevertheless: its document has the call, to be tuned. ETYPE: arguments that are not the
+ * template's; ESYNTAX: no task. */
+OPTUNE_API int optune_query_tvm(optune *handle, const char *task, optune_result **result,
+                                optune_err *err);
 /* The same with `op`, `best` and `path` alone. */
 OPTUNE_API int optune_export(optune *handle, const char *op, bool best, const char *path,
                              optune_result **result, optune_err *err);

@@ -137,6 +137,7 @@ _FUNCTIONS = {
     "optune_dispatch_json": (_S, [_P]),
     "optune_emit": (c_int, [_P, _S, _S, _OUT, _E]),
     "optune_export_records": (c_int, [_P, POINTER(ExportOptions), _OUT, _E]),
+    "optune_query_tvm": (c_int, [_P, _S, _OUT, _E]),
     "optune_import": (c_int, [_P, _S, _OUT, _E]),
     "optune_list": (c_int, [_P, _S, _S, _OUT, _E]),
     "optune_bring": (c_int, [_S, _S, _P, _E]),

@@ -185,6 +185,73 @@ static void test_and_back(void **state)
     optune_close(to);
 }
 
+/* What AutoTVM asks of one template is answered by that template's best, of this target alone. */
+static int ask_tvm(optune *o, const json_t *input, const char *target, json_t **told)
+{
+    json_t *task = json_deep_copy(input);
+    if (target)
+        json_array_set_new(task, 0, json_string(target));
+    char *text = json_dumps(task, JSON_COMPACT);
+    optune_result *result = NULL;
+    optune_err err = {0};
+    const int status = optune_query_tvm(o, text, &result, &err);
+    assert_true((status < 0) == (*err.text != 0));
+    *told = result ? tuning_parse(optune_result_json(result)) : NULL;
+    optune_result_free(result);
+    free(text);
+    json_decref(task);
+    return status;
+}
+
+static void test_asked(void **state)
+{
+    (void)state;
+    static const char *const impls[] = {"dense_pack.x86", "dense_nopack.x86",
+                                        "batch_matmul.x86"};
+    static const char *const others[] = {"llvm -num-cores=7", "cuda", "llvm -model=other",
+                                         "llvm -mtriple=riscv64-unknown-linux-gnu",
+                                         "{\"kind\": \"llvm\", \"mtriple\": \"mips-linux\"}"};
+    optune *o = tuning_open("from");
+    json_t *told = NULL;
+    for (int i = 0; i < OT_COUNT(impls); i++) {
+        lines best = exported(
+            "from", (optune_export_options){.impl = impls[i], .tvm = true, .best = true});
+        assert_int_equal(best.n, 1);
+        json_t *input = json_object_get(best.line[0], "input");
+        static const char *const same[] = {NULL, "llvm", "llvm -keys=cpu -mcpu=core-avx2"};
+        for (int k = 0; k < OT_COUNT(same); k++) {
+            assert_int_equal(ask_tvm(o, input, same[k], &told), OPTUNE_OK);
+            const json_t *record = json_object_get(told, "record");
+            assert_true(json_equal(json_object_get(record, "config"),
+                                   json_object_get(best.line[0], "config")));
+            assert_string_equal(tuning_text(told, "tier"), "tuned");
+            json_decref(told);
+        }
+        for (int k = 0; k < OT_COUNT(others); k++) {
+            assert_int_equal(ask_tvm(o, input, others[k], &told), OPTUNE_ENOENT);
+            assert_null(told);
+        }
+        json_array_set_new(input, 1, json_string("dense_pak.x86"));
+        assert_int_equal(ask_tvm(o, input, NULL, &told), OPTUNE_ENOENT);
+        json_array_set_new(input, 1, json_string(impls[i]));
+        json_array_clear(json_array_get(input, 2));
+        assert_int_equal(ask_tvm(o, input, NULL, &told), OPTUNE_ETYPE);
+        done(&best);
+    }
+    /* What was never tuned is told as the workload to tune; hints of TVM's are no answers. */
+    lines best =
+        exported("from", (optune_export_options){.tvm = true, .best = true});
+    optune *empty = tuning_open("nothing");
+    assert_int_equal(ask_tvm(empty, json_object_get(best.line[0], "input"), NULL, &told),
+                     OPTUNE_ENOENT);
+    assert_string_equal(tuning_text(told, "call"), DENSE);
+    assert_true(json_is_null(json_object_get(told, "record")));
+    json_decref(told);
+    done(&best);
+    optune_close(empty);
+    optune_close(o);
+}
+
 /* ---- logs that TVM wrote ----------------------------------------------------------------- */
 
 #define LINE(target)                                                                           \
@@ -276,8 +343,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conditions), cmocka_unit_test(test_for_tvm),
-        cmocka_unit_test(test_and_back),   cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_of_019),
+        cmocka_unit_test(test_and_back),   cmocka_unit_test(test_asked),
+        cmocka_unit_test(test_forms),      cmocka_unit_test(test_of_019),
     };
     return cmocka_run_group_tests_name("tuner/autotvm", tests, setup, tuning_teardown);
 }

@@ -291,6 +291,11 @@ static void handles(void **state)
     REFUSED(optune_export_records, none, &exporting, &result);
     REFUSED(optune_export_records, o, NULL, &result);
     REFUSED(optune_export_records, o, &exporting, NULL);
+    REFUSED(optune_query_tvm, none, "[]", &result);
+    REFUSED(optune_query_tvm, o, NULL, &result);
+    REFUSED(optune_query_tvm, o, "[]", NULL);
+    FAILS(optune_query_tvm, o, "[", &result);
+    FAILS(optune_query_tvm, o, "[]", &result);
     char path[64];
     const char *const no_words[] = {NULL}, *const word[] = {"true", NULL};
     optune_command command = {.size = sizeof command}, tiny = {.size = 1};
