@@ -174,9 +174,12 @@ void ot_json_line(const char *json,
 #define OT_BATCH_HELP "a workload a line on stdin, a line of JSON for each on stdout"
 
 /* The progress of a run on stderr: one line rewritten in place on a terminal, else a plain line
- * per change of workload or phase. ot_progress_end removes the live line. */
-void ot_progress_show(void *unused, const optune_progress *progress);
+ * per change of workload or phase. `board`: an ot_board (board.h), whose table stands above the
+ * line; in a pipe a plain line every 10 s, too; NULL: none. ot_progress_end removes what is live. */
+void ot_progress_show(void *board, const optune_progress *progress);
 void ot_progress_end(void);
+/* "41.3 us 812 GFLOP/s", or without the rate where `flops` is 0. */
+void ot_best_text(double best, double flops, char *to, size_t size);
 /* The parts of the live line that fit into `width` columns; never longer. */
 /* `picture`: of the best so far, in UTF-8, a column a letter; "": none. */
 void ot_progress_line(const optune_progress *progress, const char *picture, int width, char *to,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What people and scripts see: messages and progress on stderr, answers on stdout. Never asks
- * the library anything. The one idea: at most one live line exists; whoever writes to stderr
- * takes it away first, and the next progress draws it anew.
+ * the library anything. The one idea: live lines, one or a table's, are the last on the screen;
+ * whoever writes to stderr takes them away first, and the next progress draws them anew.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,14 +16,25 @@
 
 #include "cli/cli.h"
 #include "cli/spark.h"
+#include "cli/board.h"
 
-static bool line_shown;
+static int lines_shown; /* the cursor is in the last one */
+
+/* To the start of the first live line. */
+static void go_up(void)
+{
+    if (lines_shown > 1)
+        fprintf(stderr, "\033[%dA", lines_shown - 1);
+    fputs("\r", stderr);
+}
 
 static void clear_line(void)
 {
-    if (line_shown)
-        fputs("\r\033[K", stderr);
-    line_shown = false;
+    if (lines_shown) {
+        go_up();
+        fputs(lines_shown > 1 ? "\033[J" : "\033[K", stderr);
+    }
+    lines_shown = 0;
 }
 
 /* Colours are for a terminal that has them, where nobody said otherwise (no-color.org). */
@@ -190,19 +201,26 @@ static void print_left(double s, char *to, size_t size)
         snprintf(to, size, "%ld:%02ld left", whole / 60, whole % 60);
 }
 
+void ot_best_text(double best, double flops, char *to, size_t size)
+{
+    char time[32], rate[48] = "";
+    print_seconds(best, time, sizeof time);
+    if (flops > 0)
+        snprintf(rate, sizeof rate, " %.*f GFLOP/s", flops / best < 1e11 ? 2 : 0,
+                 flops / best * 1e-9);
+    snprintf(to, size, "%s%s", time, rate);
+}
+
 /* "41.3 us 812 GFLOP/s dense_pack.x86"; empty when nothing was good yet. */
 static void print_best(const optune_progress *p, bool with_impl, char *to, size_t size)
 {
     to[0] = 0;
     if (!(p->best > 0) || !isfinite(p->best))
         return;
-    char time[32], rate[48] = "";
-    print_seconds(p->best, time, sizeof time);
-    if (p->flops > 0)
-        snprintf(rate, sizeof rate, " %.*f GFLOP/s", p->flops / p->best < 1e11 ? 2 : 0,
-                 p->flops / p->best * 1e-9);
+    char best[80];
+    ot_best_text(p->best, p->flops, best, sizeof best);
     bool named = with_impl && p->best_impl;
-    snprintf(to, size, "%s%s%s%s", time, rate, named ? " " : "", named ? p->best_impl : "");
+    snprintf(to, size, "%s%s%s", best, named ? " " : "", named ? p->best_impl : "");
 }
 
 enum { PARTS = 8, PART_SIZE = 160, NARROWEST = 40 };
@@ -293,6 +311,12 @@ static int terminal_width(void)
     return width > 0 ? width : 80;
 }
 
+static int terminal_height(void)
+{
+    struct winsize window;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row ? window.ws_row : 24;
+}
+
 int ot_output_width(void)
 {
     if (!isatty(STDOUT_FILENO))
@@ -336,7 +360,25 @@ static bool is_terminal(void)
     return live;
 }
 
-static void draw(const optune_progress *p, const ot_spark *spark, bool waiting)
+/* The table of a watched run, in place; how many lines. A line at the screen's bottom stays free
+ * of it, since what scrolled away cannot be drawn again. */
+static int draw_table(const ot_board *board, int width)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return 0;
+    const int n = ot_board_print(board, width, terminal_height() - 2, ot_spark_fits(), to);
+    fclose(to);
+    for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1)
+        fprintf(stderr, "%.*s\033[K\n", (int)(end - line), line);
+    free(text);
+    return n;
+}
+
+static void draw(const optune_progress *p, const ot_spark *spark, const ot_board *board,
+                 bool waiting)
 {
     char line[512], picture[OT_SPARK_SIZE] = "";
     if (ot_spark_fits())
@@ -348,9 +390,11 @@ static void draw(const optune_progress *p, const ot_spark *spark, bool waiting)
                  p->note);
     else
         ot_progress_line(p, picture, width, line, sizeof(line));
-    fprintf(stderr, "\r%s\033[K", line);
+    go_up();
+    const int table = board ? draw_table(board, width) : 0;
+    fprintf(stderr, "%s\033[K%s", line, board ? "\033[J" : "");
     fflush(stderr);
-    line_shown = true;
+    lines_shown = table + 1;
 }
 
 /* The first word, before anything is known of the work. */
@@ -361,14 +405,18 @@ static void show_start(void)
         fprintf(stderr, "%s\n", text);
         return;
     }
+    clear_line();
     fprintf(stderr, "\r%.*s\033[K", terminal_width() - 1, text);
     fflush(stderr);
-    line_shown = true;
+    lines_shown = 1;
 }
 
-void ot_progress_show(void *unused, const optune_progress *p)
+/* Of a watched run in a pipe. */
+static const double EVERY_S = 10;
+
+void ot_progress_show(void *arg, const optune_progress *p)
 {
-    (void)unused;
+    ot_board *board = arg;
     static int last_workload, waited_at;
     static char last_phase[32];
     static double drawn;
@@ -380,6 +428,8 @@ void ot_progress_show(void *unused, const optune_progress *p)
     if (p->workload != last_workload)
         spark = (ot_spark){0};
     ot_spark_add(&spark, p->trial, p->best);
+    if (board)
+        ot_board_add(board, p);
     bool changed = !waiting && (p->workload != last_workload || strcmp(phase, last_phase) != 0);
     if (changed) {
         last_workload = p->workload;
@@ -397,13 +447,15 @@ void ot_progress_show(void *unused, const optune_progress *p)
         return;
     }
     if (!is_terminal()) {
-        if (changed)
-            show_plain(p);
+        if (!changed && !(board && now() - drawn >= EVERY_S))
+            return;
+        show_plain(p);
+        drawn = now();
         return;
     }
-    if (!changed && line_shown && now() - drawn < 0.1)
+    if (!changed && lines_shown && now() - drawn < (board ? 0.3 : 0.1))
         return;
-    draw(p, &spark, waiting);
+    draw(p, &spark, board, waiting);
     drawn = now();
 }
 

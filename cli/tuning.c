@@ -2,6 +2,8 @@
 /* A run for a command line: its options, its progress, its end. */
 #include "cli/tuning.h"
 
+#include "cli/board.h"
+
 int ot_tuning_check(const ot_cli *cli, const ot_tuning_values *how)
 {
     if (how->json + how->csv + how->markdown > 1)
@@ -44,7 +46,9 @@ int ot_tuning_run(optune *handle, const ot_tuning_values *how, optune_run_option
     options->no_transfer = how->no_transfer;
     options->log = how->log;
     options->metrics = how->metrics.n ? how->metrics.item : NULL;
+    ot_board *board = how->watch ? ot_board_open() : NULL;
     options->progress = ot_progress_show;
+    options->progress_arg = board;
     options->compile_only = how->compile_only;
     options->table = how->csv ? "csv" : how->markdown ? "markdown" : "text";
     options->width = ot_output_width();
@@ -54,5 +58,6 @@ int ot_tuning_run(optune *handle, const ot_tuning_values *how, optune_run_option
     const int status = optune_run(handle, options, &result, &err);
     const bool printed = result != NULL;
     ot_long_ended(result, !quiet, how->json);
+    ot_board_close(board);
     return finish(status, &err, printed);
 }

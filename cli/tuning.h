@@ -13,7 +13,7 @@ typedef struct ot_tuning_values {
     int trials;
     double seconds;
     uint64_t seed;
-    bool again, no_transfer, json, csv, markdown, compile_only;
+    bool again, no_transfer, json, csv, markdown, compile_only, watch;
 } ot_tuning_values;
 
 /* The rows of a command whose values have `ot_tuning_values how`. */
@@ -61,6 +61,10 @@ typedef struct ot_tuning_values {
          .type = OT_OPTION_FLAG,                                                               \
          .offset = offsetof(values, how.compile_only),                                         \
          .help = "build the candidates and say what they use; no device: 'cuda -arch=sm_90'"}, \
+        {.name = "watch",                                                                      \
+         .type = OT_OPTION_FLAG,                                                               \
+         .offset = offsetof(values, how.watch),                                                \
+         .help = "a row for each workload while it goes on; a line every 10 s in a pipe"},     \
         {.name = "json",                                                                       \
          .type = OT_OPTION_FLAG,                                                               \
          .offset = offsetof(values, how.json),                                                 \

@@ -11,6 +11,7 @@
 
 #include "cli/print.c"
 #include "cli/spark.c"
+#include "cli/board.c"
 
 static const optune_progress searching = {
     .phase = "searching",
