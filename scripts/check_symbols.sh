@@ -4,7 +4,7 @@
 # that only tuning or fetching needs is linked. usage: check_symbols.sh LIBRARY
 set -eu
 bad=0
-stray=$(nm -D --defined-only "$1" | awk '$3 !~ /^optune_/ { print $3 }' |
+stray=$(nm -D --defined-only "$1" | awk '$2 != "A" && $3 !~ /^optune_/ { print $3 }' |
     grep -vE '^(__asan|__ubsan|__lsan|__sanitizer|_init$|_fini$|__bss_start|_edata|_end)' || true)
 [ -z "$stray" ] || { echo "exported, but not optune_: $stray"; bad=1; }
 needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
