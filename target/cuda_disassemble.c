@@ -8,6 +8,7 @@
 #include <glob.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +19,9 @@
 #include "target/cuda.h"
 #include "target/sass/sass.h"
 
-enum { LISTING_LIMIT = 64 << 20, LISTING_SECONDS = 30 };
+enum { LISTING_LIMIT = 64 << 20, LISTING_SECONDS = 20 };
+
+static atomic_bool hangs; /* it did once, and is not waited for again */
 
 /* ---- where it is -------------------------------------------------------------------------- */
 
@@ -112,6 +115,7 @@ static int wait_for(pid_t pid, int fd, const char *program, optune_err *err)
         if (large || ot_now() > until) {
             kill(-pid, SIGKILL);
             waitpid(pid, &status, 0);
+            hangs = true;
             return optune_fail(err, OPTUNE_ETOOL, "'%s' %s", program,
                                large ? "prints without an end" : "does not end");
         }
@@ -126,6 +130,8 @@ int ot_cuda_listing(const void *binary, size_t n, ot_text *listing, optune_err *
 {
     char program[PATH_MAX], folder[PATH_MAX], module[PATH_MAX + 16], out[PATH_MAX + 16];
     int status = ot_cuda_disassembler(program, sizeof program, err);
+    if (status >= 0 && hangs)
+        status = optune_fail(err, OPTUNE_ETOOL, "'%s' did not end before", program);
     if (status >= 0)
         status = ot_temp_dir(folder, sizeof folder, err);
     if (status < 0)
