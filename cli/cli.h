@@ -175,7 +175,8 @@ void ot_json_line(const char *json,
 
 /* The progress of a run on stderr: one line rewritten in place on a terminal, else a plain line
  * per change of workload or phase. `board`: an ot_board (board.h), whose table stands above the
- * line; in a pipe a plain line every 10 s, too; NULL: none. ot_progress_end removes what is live. */
+ * line; in a pipe a plain line every 10 s, too; NULL: none. ot_progress_end removes what is
+ * live. */
 void ot_progress_show(void *board, const optune_progress *progress);
 void ot_progress_end(void);
 /* "41.3 us 812 GFLOP/s", or without the rate where `flops` is 0. */

@@ -24,16 +24,10 @@ from ctypes import byref, c_void_p
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
-<<<<<<< HEAD
-from . import (NotFoundError, Optune, Path, UnsupportedError, WorkloadSyntaxError,
-               WorkloadTypeError, default)
-from ._errors import UsageError, text_of
-=======
 from . import (NotFoundError, Optune, UnsupportedError, WorkloadSyntaxError,
                WorkloadTypeError, default)
 from ._errors import UsageError, text_of
 from ._handle import Path
->>>>>>> w-ask
 from ._library import Err, check, encode, lib
 
 _missing: Optional[str] = None
@@ -177,11 +171,7 @@ class ApplyOptuneBest(_DispatchContext):  # type: ignore[misc]
             if template is not None and a.template != template:
                 continue
             said = f"{a.template}  {a.call}\n  " if a.call else f"{a.template}\n  "
-<<<<<<< HEAD
-            if a.config is not None:
-=======
             if a.cost is not None:
->>>>>>> w-ask
                 said += f"{a.cost * 1e6:.1f} us, {a.reason}: {a.config}"
             else:
                 said += f"left to TVM: {a.reason}"
