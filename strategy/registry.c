@@ -518,10 +518,30 @@ ot_registry_mark ot_registry_now(void)
                               .made = ot_pattern_now()};
 }
 
+/* Digests that were made when first asked for. */
+typedef struct digest_row {
+    const optune_impl *impl; /* NULL: it is gone, and another may be at its address */
+    char hex[33];
+    struct digest_row *next;
+} digest_row;
+static pthread_mutex_t digest_lock = PTHREAD_MUTEX_INITIALIZER;
+static digest_row *digests;
+
+static void forget_digests(int from)
+{
+    pthread_mutex_lock(&digest_lock);
+    for (digest_row *row = digests; row; row = row->next)
+        for (int i = from; i < impls.n; i++)
+            if (row->impl == impls.row[i])
+                row->impl = NULL;
+    pthread_mutex_unlock(&digest_lock);
+}
+
 /* What is kept of rows is released before the rows are: they are a plugin's. */
 void ot_registry_rewind(ot_registry_mark mark)
 {
     assert(mark.impl >= in_tree_impls);
+    forget_digests(mark.impl);
     for (int i = mark.strategy; i < by_key.n; i++) {
         const named_strategy *named = by_key.row[i];
         free((char *)named->name);
@@ -612,20 +632,12 @@ bool ot_impl_runs_team(const optune_impl *impl)
     return team == YES;
 }
 
-typedef struct digest_row {
-    const optune_impl *impl;
-    char hex[33];
-    struct digest_row *next;
-} digest_row;
-
 /* Of rows that the build wrote none for: made when first asked for and kept. A plugin's covers the
  * code of all of it. */
 static const char *made_digest(const optune_impl *impl)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static digest_row *known;
-    pthread_mutex_lock(&lock);
-    digest_row *found = known;
+    pthread_mutex_lock(&digest_lock);
+    digest_row *found = digests;
     while (found && found->impl != impl)
         found = found->next;
     if (!found) {
@@ -644,12 +656,12 @@ static const char *made_digest(const optune_impl *impl)
                                     row == impl ? NULL : ot_text_str(&declared),
                                     *code ? code : NULL};
         found = ot_alloc(sizeof(*found));
-        *found = (digest_row){.impl = impl, .next = known};
+        *found = (digest_row){.impl = impl, .next = digests};
         ot_digest_hex(ot_digest_texts(text, OT_COUNT(text)), found->hex);
-        known = found;
+        digests = found;
         ot_text_release(&declared);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&digest_lock);
     return found->hex;
 }
 
