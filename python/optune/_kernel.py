@@ -72,10 +72,10 @@ class KernelTuning:
         return self.tuning.text
 
 
-def bring(path: "os.PathLike[str]", workload: Optional[str] = None) -> Kernel:
+def bring(path: Union[str, "os.PathLike[str]"], workload: Optional[str] = None) -> Kernel:
     """Reads a kernel's file."""
     own, err = CBrought(size=sizeof(CBrought)), Err()
-    check(lib.optune_bring(encode(path), encode(workload), byref(own), byref(err)), err)
+    check(lib.optune_bring(encode(os.fspath(path)), encode(workload), byref(own), byref(err)), err)
     return Kernel(path=Path(path), op=text_of(own.op), impl=text_of(own.impl),
                   target=text_of(own.target), workload=workload or text_of(own.workload),
                   reference=text_of(own.reference), absolute=own.absolute, relative=own.relative,
@@ -167,9 +167,8 @@ def statements(kernel: str, arguments: Union[Sequence[str], Mapping[str, Any]],
     if reference is not None:
         lines.append(f"reference {reference}")
     if tolerance is not None:
-        pair = isinstance(tolerance, (tuple, list))
-        lines.append("tolerance absolute={}, relative={}".format(*tolerance) if pair
-                     else f"tolerance {tolerance}")
+        lines.append("tolerance absolute={}, relative={}".format(*tolerance)
+                     if isinstance(tolerance, (tuple, list)) else f"tolerance {tolerance}")
     lines += [f"{what} {value}" for what, value in
               (("flops", flops), ("bytes", bytes), ("flags", flags), ("name", name))
               if value is not None]
@@ -198,7 +197,7 @@ def _write(path: Path, text: str) -> None:
         os.replace(new, path)
 
 
-def write(kernel: str, source: str, told: Dict[str, Any], folder: Optional["os.PathLike[str]"],
+def write(kernel: str, source: str, told: Dict[str, Any], folder: Optional[str],
           lang: Optional[str], workload: Optional[str]) -> Kernel:
     """The source with its statements as a file, brought. In one process an operator means one
     thing: another source or other statements under its name get a name with their digest."""
