@@ -84,6 +84,7 @@ json_t *ot_tuner_value(const optune_entity *entity);
 int ot_context_store(optune *o, int mode, optune_err *err);
 int ot_context_open(optune *o, int mode, optune_err *err); /* the same, with o->lock held */
 /* ot_store_put, once more where the store was replaced meanwhile. */
+int ot_context_put_batch(optune *o, ot_batch *batch, int *added, optune_err *err);
 int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err);
 /* ENOENT: `db` itself has no store, though others of the list may. */
 int ot_context_own(const optune *o, optune_err *err);

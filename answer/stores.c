@@ -107,6 +107,17 @@ int ot_context_store(optune *o, int mode, optune_err *err)
     return status;
 }
 
+int ot_context_put_batch(optune *o, ot_batch *batch, int *added, optune_err *err)
+{
+    int status = ot_context_store(o, OT_STORE_WRITE, err);
+    if (status >= 0)
+        status = ot_batch_put(batch, o->store, added, err);
+    if (status != OPTUNE_ESTORE || !o->store || !ot_store_gone(o->store))
+        return status;
+    status = ot_context_store(o, OT_STORE_WRITE, err);
+    return status < 0 ? status : ot_batch_put(batch, o->store, added, err);
+}
+
 int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err)
 {
     int status = ot_context_store(o, OT_STORE_WRITE, err);

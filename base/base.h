@@ -212,6 +212,10 @@ bool ot_config_equal(const optune_config *a, const optune_config *b); /* by enti
 bool ot_entity_equal(const optune_entity *a, const optune_entity *b);
 /* For people: `tile_x=[1,8] unroll=true`. */
 void ot_config_print_short(const optune_config *config, ot_text *to);
+/* The config that text[n] begins with, if these are the very bytes that ot_config_print prints of
+ * it, none of them escaped and no real among them; returns how many, 0: it is not so, and
+ * ot_config_parse may know more. */
+size_t ot_config_read(const char *text, size_t n, optune_config *config);
 
 /* ---- child.c: processes, started with argument vectors, never through a shell ------------ */
 enum { OT_SPAWN_FILES = 4 };

@@ -207,6 +207,127 @@ int ot_config_parse(const char *text, optune_config *config, optune_err *err)
     return status;
 }
 
+/* ---- parsing what was printed ------------------------------------------------------------ */
+
+typedef struct printed {
+    const char *at, *end;
+} printed;
+
+static bool skip(printed *p, const char *word)
+{
+    const size_t n = strlen(word);
+    if ((size_t)(p->end - p->at) < n || memcmp(p->at, word, n) != 0)
+        return false;
+    p->at += n;
+    return true;
+}
+
+/* A JSON string in which nothing is escaped, of printable ASCII, with its quotes. */
+static bool read_word(printed *p, char *to, size_t size)
+{
+    if (!skip(p, "\""))
+        return false;
+    const char *from = p->at;
+    while (p->at < p->end && *p->at >= ' ' && *p->at < 0x7f && *p->at != '"' && *p->at != '\\')
+        p->at++;
+    const size_t n = (size_t)(p->at - from);
+    if (n >= size || !skip(p, "\""))
+        return false;
+    memcpy(to, from, n);
+    to[n] = 0;
+    return true;
+}
+
+static bool read_int(printed *p, int64_t *value)
+{
+    const bool minus = skip(p, "-");
+    const char *from = p->at;
+    int64_t n = 0;
+    while (p->at < p->end && *p->at >= '0' && *p->at <= '9' && p->at < from + 18)
+        n = n * 10 + (*p->at++ - '0');
+    *value = minus ? -n : n;
+    return p->at > from && (*from != '0' || (p->at == from + 1 && !minus)) && p->at < p->end &&
+           (*p->at < '0' || *p->at > '9');
+}
+
+static bool read_list(printed *p, optune_entity *entity)
+{
+    char word[OPTUNE_WORD_SIZE];
+    if (!skip(p, "["))
+        return false;
+    if (skip(p, "]"))
+        return true;
+    do {
+        int64_t value = -1;
+        if (entity->n == OPTUNE_MAX_LIST)
+            return false;
+        if (entity->kind != OPTUNE_KNOB_ANNOTATE && !read_int(p, &value))
+            return false;
+        if (entity->kind == OPTUNE_KNOB_ANNOTATE) {
+            if (!read_word(p, word, sizeof word))
+                return false;
+            value = find_text(annotation_text, OT_COUNT(annotation_text), word);
+            if (value < 0)
+                return false;
+        }
+        entity->v[entity->n++] = value;
+    } while (skip(p, ","));
+    return skip(p, "]");
+}
+
+static bool read_scalar(printed *p, optune_entity *entity)
+{
+    entity->n = 1;
+    if (p->at < p->end && *p->at == '"') {
+        entity->scalar = OPTUNE_SCALAR_WORD;
+        return read_word(p, entity->word, sizeof entity->word);
+    }
+    entity->scalar = OPTUNE_SCALAR_BOOL;
+    if (skip(p, "true"))
+        entity->v[0] = true;
+    else if (!skip(p, "false")) {
+        entity->scalar = OPTUNE_SCALAR_INT;
+        return read_int(p, &entity->v[0]);
+    }
+    return true;
+}
+
+static bool read_entity(printed *p, optune_entity *entity)
+{
+    char kind[8];
+    *entity = (optune_entity){0};
+    if (!skip(p, "[") || !read_word(p, entity->name, sizeof entity->name) || !skip(p, ",") ||
+        !read_word(p, kind, sizeof kind) || !skip(p, ","))
+        return false;
+    const int found = find_text(kind_text, OT_COUNT(kind_text), kind);
+    if (found < 0)
+        return false;
+    entity->kind = (uint8_t)found;
+    return (found == OPTUNE_KNOB_OTHER ? read_scalar(p, entity) : read_list(p, entity)) &&
+           skip(p, "]");
+}
+
+size_t ot_config_read(const char *text, size_t n, optune_config *config)
+{
+    printed p = {text, text + n};
+    config->n = 0;
+    config->index = -1;
+    if (!skip(&p, "["))
+        return 0;
+    if (skip(&p, "]"))
+        return (size_t)(p.at - text);
+    do {
+        optune_entity *entity = &config->entity[config->n];
+        if (config->n == OPTUNE_MAX_KNOBS || !read_entity(&p, entity))
+            return 0;
+        for (int i = 0; i < config->n; i++)
+            if (strcmp(config->entity[i].name, entity->name) == 0)
+                return 0;
+        config->n++;
+    } while (skip(&p, ","));
+    return skip(&p, "]") ? (size_t)(p.at - text) : 0;
+}
+
 /* ---- comparing --------------------------------------------------------------------------- */
 
 bool ot_entity_equal(const optune_entity *a, const optune_entity *b)

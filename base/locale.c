@@ -51,8 +51,47 @@ int ot_format(char *to, size_t size, const char *format, ...)
     return n;
 }
 
+/* Digits that fit a double exactly, times or over a power of ten that does: one rounding, as strtod
+ * would make it, and no locale. 0: it is no such number. */
+static size_t read_short(const char *s, double *value)
+{
+    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *at = s + (*s == '-'), *const digits = at;
+    uint64_t mantissa = 0;
+    int scale = 0, n = 0;
+    for (; *at >= '0' && *at <= '9'; at++, n++)
+        mantissa = n < 19 ? mantissa * 10 + (uint64_t)(*at - '0') : mantissa;
+    if (at == digits)
+        return 0;
+    if (*at == '.')
+        for (at++; *at >= '0' && *at <= '9'; at++, n++, scale--)
+            mantissa = n < 19 ? mantissa * 10 + (uint64_t)(*at - '0') : mantissa;
+    if ((*at | 32) == 'e') {
+        const bool down = at[1] == '-';
+        const char *e = at + 1 + (down || at[1] == '+');
+        int exponent = 0;
+        for (at = e; *at >= '0' && *at <= '9' && at < e + 4; at++)
+            exponent = exponent * 10 + (*at - '0');
+        if (at == e || (*at >= '0' && *at <= '9'))
+            return 0;
+        scale += down ? -exponent : exponent;
+    }
+    if (n > 19 || mantissa > (uint64_t)1 << 53 || scale < -22 || scale > 22 ||
+        (*at | 32) == 'x')
+        return 0;
+    const double exact = (double)mantissa;
+    const double read = scale < 0 ? exact / power[-scale] : exact * power[scale];
+    *value = *s == '-' ? -read : read;
+    return (size_t)(at - s);
+}
+
 size_t ot_read_real(const char *s, double *value)
 {
+    const size_t n = read_short(s, value);
+    if (n)
+        return n;
     const char *digits = s + (*s == '-' || *s == '+');
     if (isspace((unsigned char)*s) || (digits[0] == '0' && (digits[1] | 32) == 'x'))
         return 0;

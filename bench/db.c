@@ -9,7 +9,7 @@
 
 #include "bench/bench.h"
 
-enum { LINES = 20000, QUESTIONS = 200, ROUNDS = 41, SAMPLES = 10 };
+enum { QUESTIONS = 200, ROUNDS = 41, SAMPLES = 10 };
 
 static const char workload[] = "dense(f32[16,64], const f32[32,64])";
 
@@ -151,30 +151,33 @@ static void one_workload(int records)
     free(r);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const int lines = argc > 1 ? atoi(argv[1]) : 200000;
     char dir[4096], log[4200], db[4200];
     optune_err err = {0};
     optune_result *result = NULL;
     ot_store_stats stats;
     int64_t refused;
+    if (lines < QUESTIONS || lines > 10000000)
+        bench_die("db [LINES]: %d to 10 million, 200000 unless told", QUESTIONS);
     if (ot_temp_dir(dir, sizeof dir, &err) < 0)
         bench_die("%s", err.text);
     snprintf(log, sizeof log, "%s/in.log", dir);
     snprintf(db, sizeof db, "%s/db", dir);
     optune *o = open_handle(db);
-    write_log(o, log, LINES);
+    write_log(o, log, lines);
     int64_t start = ot_now_ns();
     if (optune_import(o, log, &result, &err) < 0)
         bench_die("%s", err.text);
-    const double import = LINES / (1e-9 * (double)(ot_now_ns() - start));
+    const double import = lines / (1e-9 * (double)(ot_now_ns() - start));
     optune_result_free(result);
     printf("import   %9.0f lines/s, durable\n", import);
     start = ot_now_ns();
     if (ot_store_rebuild(db, NULL, &stats, &refused, &err) < 0)
         bench_die("%s", err.text);
     printf("rebuild  %9.0f lines/s, %lld records, %lld bytes each in the store\n",
-           LINES / (1e-9 * (double)(ot_now_ns() - start)), (long long)stats.records,
+           lines / (1e-9 * (double)(ot_now_ns() - start)), (long long)stats.records,
            (long long)(stats.bytes / stats.records));
     optune_close(o);
     start = ot_now_ns();

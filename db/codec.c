@@ -400,9 +400,9 @@ static const char *trimmed(const char *lines, ot_text *to)
 /* What a trial was and what came of it. Derived numbers, prose and the place it was read from
  * are left out, and what a log line does not keep: a record and the same one after a journey
  * through a log are equal. */
-ot_digest ot_record_digest(const optune_record *record)
+static ot_digest digest_with(const optune_record *record, const char *config)
 {
-    ot_text config = {0}, numbers = {0}, lines[OT_RECORD_FIELDS] = {0};
+    ot_text numbers = {0}, lines[OT_RECORD_FIELDS] = {0};
     const char *texts[OT_RECORD_FIELDS + 2];
     int n = 0;
     for (int i = 0; i < OT_RECORD_FIELDS; i++) {
@@ -422,16 +422,32 @@ ot_digest ot_record_digest(const optune_record *record)
         put(&numbers, record->sample, (size_t)record->n_samples * sizeof record->sample[0]);
     else if (record->outcome == OPTUNE_OUTCOME_OK)
         put_f64(&numbers, record->cost);
-    ot_config_print(&record->config, &config);
-    texts[n++] = config.s;
+    texts[n++] = config;
     char hex[33];
     ot_digest_hex(ot_digest_of(numbers.s, numbers.n), hex);
     texts[n++] = hex;
     const ot_digest digest = ot_digest_texts(texts, n);
-    ot_text_release(&config);
     ot_text_release(&numbers);
     for (int i = 0; i < OT_RECORD_FIELDS; i++)
         ot_text_release(&lines[i]);
+    return digest;
+}
+
+ot_digest ot_record_digest(const optune_record *record)
+{
+    ot_text config = {0};
+    ot_config_print(&record->config, &config);
+    const ot_digest digest = digest_with(record, config.s);
+    ot_text_release(&config);
+    return digest;
+}
+
+ot_digest ot_record_digest_at(const optune_record *record, const char *entities, size_t n)
+{
+    ot_text config = {0};
+    ot_text_add_n(&config, entities, n);
+    const ot_digest digest = digest_with(record, config.s);
+    ot_text_release(&config);
     return digest;
 }
 

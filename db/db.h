@@ -156,6 +156,9 @@ enum {
 bool ot_record_figures(const optune_record *record, char *why);
 /* And whether its own line can be read back to the same record. */
 bool ot_record_sound(const optune_record *record, char *why);
+/* The same of a record that was read from its own line: that its config and its task can be read
+ * back is known. */
+bool ot_record_sound_read(const optune_record *record, char *why);
 
 /* ---- codec.c: record <-> versioned, checksummed bytes ------------------------------------ */
 int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err);
@@ -165,6 +168,8 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
                      optune_err *err);
 /* Identity of a record's content: equal for the same trial wherever it was imported. */
 ot_digest ot_record_digest(const optune_record *record);
+/* The same where its config's text, as ot_config_print prints it, is at hand. */
+ot_digest ot_record_digest_at(const optune_record *record, const char *config, size_t n);
 ot_digest ot_question_digest(const ot_question *question);
 int ot_device_encode(const optune_device *device, ot_text *to, optune_err *err);
 int ot_device_decode(const void *data, size_t n, optune_device *device, optune_err *err);
@@ -196,6 +201,10 @@ typedef struct ot_log_line {
     const json_t *args;                                 /* borrowed for the call */
     const optune_device *device;                        /* a device line of ours, else NULL */
     const ot_digest *forgotten; /* a line that says so of this record, else NULL */
+    /* Of ours that stands there as ot_record_line writes it, borrowed for the call: the line
+     * without its newline, and in it the config as ot_config_print prints it. Else NULL. */
+    const char *text, *entities;
+    size_t n_text, n_entities;
 } ot_log_line;
 typedef int (*ot_log_fn)(void *arg, const ot_log_line *line);
 typedef struct ot_log_source {
@@ -208,6 +217,24 @@ typedef struct ot_log_source {
  * pipe of which a million lines in a row were no records). */
 int ot_log_read_from(const ot_log_source *source, ot_log_fn fn, void *arg, optune_err *err);
 int ot_log_read(const char *path, ot_log_fn fn, void *arg, optune_err *err);
+
+/* ---- batch.c: records on their way into a log and a store, as their bytes ---------------- */
+typedef struct ot_batch ot_batch;
+ot_batch *ot_batch_new(bool logged); /* logged: for a log, too */
+void ot_batch_free(ot_batch *batch); /* NULL is fine */
+int ot_batch_count(const ot_batch *batch);
+bool ot_batch_full(const ot_batch *batch);
+void ot_batch_clear(ot_batch *batch);
+/* Takes what it needs of both. `from`, of ours, is the line that the record was read from: whether it
+ * is sound was looked at there. NULL: it was not, and EUSAGE says that it is not. */
+int ot_batch_add(ot_batch *batch, const optune_record *record, const ot_log_line *from,
+                 optune_err *err);
+/* Leaves out what the store has, whole, or has forgotten; how many are left. */
+int ot_batch_settle(ot_batch *batch, ot_store *store);
+/* As ot_log_append, all with one write(2). */
+int ot_batch_log(ot_batch *batch, ot_log *log, optune_err *err);
+/* As ot_store_put; the batch stays. */
+int ot_batch_put(ot_batch *batch, ot_store *store, int *added, optune_err *err);
 
 /* ---- http.c: the only file that includes curl -------------------------------------------- */
 typedef struct ot_http { /* how to speak; all zero is sensible */

@@ -105,6 +105,8 @@ void ot_store_passed(ot_store *store);
 /* records.c: what care.c has to agree with. */
 enum { OT_BEST_KEY = 16 + 8 + 16 };
 bool ot_value_damaged(ot_bytes value);
+/* The record is there, whole, or it is not to come back. */
+bool ot_snapshot_knows(ot_snapshot *reader, const ot_digest *digest);
 void ot_best_key(const optune_record *record, const ot_digest *digest,
                  unsigned char best[OT_BEST_KEY]);
 /* Removes records with their entries; `forget`: and they are not stored again. */

@@ -3,7 +3,8 @@
  * One line of a log: AutoTVM's v0.2 fields in AutoTVM's order, so that TVM reads our lines, and
  * one key more, `optune`, with what AutoTVM does not keep. Numbers are written so that they
  * read back as the same double. Of foreign lines the entities are believed, never the index. A line
- * that cannot be read is a problem to report, never an end.
+ * that cannot be read is a problem to report, never an end. Lines as they are written here are read in
+ * line_own.c.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -403,6 +404,9 @@ static const char *parse(const char *text, size_t n, bool is_device, ot_arena *a
                          ot_log_line *line, json_t **root)
 {
     json_error_t error;
+    if (!is_device && ot_line_own(text, n, arena, line))
+        return NULL;
+    *line = (ot_log_line){.record = {.config = {.index = -1}}};
     if (n > OT_LONGEST_LINE)
         return "it is too long";
     if (memchr(text, 0, n))

@@ -13,11 +13,17 @@
  * nothing to report on this line (a comment, an empty line). */
 bool ot_line_parse(const char *text, size_t n, const char *source, ot_arena *arena,
                    ot_log_line *line, json_t **root);
+/* The same for a line that is, byte for byte, as ot_record_line wrote it, and whose record is sound;
+ * false: ot_line_parse's other ways may still read it, and `line` is to be made anew. */
+bool ot_line_own(const char *text, size_t n, ot_arena *arena, ot_log_line *line);
 /* A device line begins so; the rest of it is read by ot_device_read: NULL, or the problem. */
 #define OT_FORGET_PREFIX "# optune forget "
 #define OT_DEVICE_PREFIX "# optune device "
 const char *ot_device_read(const json_t *json, ot_arena *arena, const optune_device **device);
 void ot_device_line(const optune_device *device, ot_text *to); /* with its newline */
+
+/* log.c: whole lines, with one write(2). */
+int ot_log_append_lines(ot_log *log, ot_text *lines, optune_err *err);
 
 /* input.c: the lines of a source that may be anything. */
 typedef struct ot_input ot_input;

@@ -93,6 +93,11 @@ int ot_log_open(const char *path, ot_log **log, optune_err *err)
     return OPTUNE_OK;
 }
 
+int ot_log_append_lines(ot_log *log, ot_text *lines, optune_err *err)
+{
+    return append(log, lines, err);
+}
+
 int ot_log_append(ot_log *log, const optune_record *record, optune_err *err)
 {
     ot_text line = {0};

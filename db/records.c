@@ -52,6 +52,15 @@ bool ot_value_damaged(ot_bytes value)
     return is_damaged(value);
 }
 
+bool ot_snapshot_knows(ot_snapshot *reader, const ot_digest *digest)
+{
+    const ot_bytes key = {digest->byte, DIGEST};
+    ot_bytes value;
+    return (ot_snapshot_get(reader, OT_TABLE_RECORD, key, &value, NULL) == OPTUNE_OK &&
+            !is_damaged(value)) ||
+           ot_snapshot_get(reader, OT_TABLE_FORGOTTEN, key, &value, NULL) == OPTUNE_OK;
+}
+
 void ot_best_key(const optune_record *record, const ot_digest *digest,
                  unsigned char best[OT_BEST_KEY])
 {
@@ -62,56 +71,18 @@ void ot_best_key(const optune_record *record, const ot_digest *digest,
     memcpy(best + DIGEST + 8, digest->byte, DIGEST);
 }
 
-static int put_one(ot_writer *writer, const optune_record *record, ot_text *text, int *added,
-                   optune_err *err)
-{
-    char why[OPTUNE_WHY_SIZE];
-    int status =
-        ot_record_sound(record, why)
-            ? ot_record_encode(record, text, err)
-            : optune_fail(err, OPTUNE_EUSAGE, "a record of '%.200s' cannot be stored: %s",
-                          record->call, why);
-    if (status < 0)
-        return status;
-    const ot_digest digest = ot_record_digest(record);
-    unsigned char best[BEST_KEY];
-    ot_best_key(record, &digest, best);
-    ot_bytes key = {digest.byte, DIGEST}, value = {text->s, text->n}, known;
-    status = ot_writer_get(writer, OT_TABLE_FORGOTTEN, key, &known, err);
-    if (status <= 0)
-        return status; /* it is not to come back */
-    status = ot_writer_put(writer, OT_TABLE_RECORD, key, value, &known, err);
-    if (status == 1) {
-        if (!is_damaged(known))
-            return OPTUNE_OK;
-        status = ot_writer_put(writer, OT_TABLE_RECORD, key, value, NULL, err);
-    }
-    if (status == OPTUNE_OK)
-        status = ot_writer_put(writer, OT_TABLE_BEST, (ot_bytes){best, BEST_KEY},
-                               (ot_bytes){"", 0}, NULL, err);
-    if (status == OPTUNE_OK)
-        ++*added;
-    return status;
-}
-
 int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
                  optune_err *err)
 {
-    ot_writer writer;
-    ot_text text = {0};
-    int fresh = 0;
-    int status = ot_writer_begin(store, &writer, err);
-    if (status < 0)
-        return status;
-    for (int i = 0; status == OPTUNE_OK && i < n; i++)
-        status = put_one(&writer, &record[i], &text, &fresh, err);
-    if (status == OPTUNE_OK)
-        status = ot_writer_commit(&writer, err);
-    else
-        ot_writer_abort(&writer);
+    ot_batch *batch = ot_batch_new(false);
+    int status = OPTUNE_OK;
+    for (int i = 0; status >= 0 && i < n; i++)
+        status = ot_batch_add(batch, &record[i], NULL, err);
     if (added)
-        *added = status == OPTUNE_OK ? fresh : 0;
-    ot_text_release(&text);
+        *added = 0;
+    if (status >= 0)
+        status = ot_batch_put(batch, store, added, err);
+    ot_batch_free(batch);
     return status;
 }
 
@@ -154,14 +125,9 @@ bool ot_store_knows(ot_store *store, const optune_record *record)
 {
     ot_snapshot reader;
     const ot_digest digest = ot_record_digest(record);
-    ot_bytes value;
     if (ot_snapshot_begin(store, &reader, NULL) < 0)
         return false;
-    const ot_bytes key = {digest.byte, DIGEST};
-    const bool known =
-        (ot_snapshot_get(&reader, OT_TABLE_RECORD, key, &value, NULL) == OPTUNE_OK &&
-         !is_damaged(value)) ||
-        ot_snapshot_get(&reader, OT_TABLE_FORGOTTEN, key, &value, NULL) == OPTUNE_OK;
+    const bool known = ot_snapshot_knows(&reader, &digest);
     ot_snapshot_end(&reader);
     return known;
 }

@@ -17,14 +17,10 @@
 #include "db/kv.h"
 #include "db/line.h"
 
-enum { BATCH = 1024 };
-
 typedef struct reading {
     ot_store *store;
     bool own;
-    ot_arena arena;
-    optune_record record[BATCH];
-    int n;
+    ot_batch *batch;
     int64_t added, refused;
     optune_err *err;
 } reading;
@@ -34,11 +30,11 @@ typedef struct reading {
 static int flush(reading *r)
 {
     int added = 0;
-    const int status =
-        r->n ? ot_store_put(r->store, r->record, r->n, &added, r->err) : OPTUNE_OK;
+    const int status = ot_batch_settle(r->batch, r->store)
+                           ? ot_batch_put(r->batch, r->store, &added, r->err)
+                           : OPTUNE_OK;
     r->added += added;
-    r->n = 0;
-    ot_arena_release(&r->arena);
+    ot_batch_clear(r->batch);
     return status;
 }
 
@@ -63,28 +59,22 @@ static int on_line(void *arg, const ot_log_line *line)
         r->refused++;
         return OPTUNE_OK;
     }
-    if (ot_store_knows(r->store, &line->record))
-        return OPTUNE_OK;
-    ot_record_keep(&r->arena, &r->record[r->n++], &line->record);
-    return r->n == BATCH ? flush(r) : OPTUNE_OK;
+    const int status = ot_batch_add(r->batch, &line->record, line, r->err);
+    return status >= 0 && ot_batch_full(r->batch) ? flush(r) : status;
 }
 
 int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *added,
                       int64_t *refused, optune_err *err)
 {
-    reading *r = ot_alloc(sizeof *r);
-    r->store = store;
-    r->own = own;
-    r->err = err;
+    reading r = {.store = store, .own = own, .batch = ot_batch_new(false), .err = err};
     const ot_log_source source = {.path = path, .stop = ot_store_stopped_by(store)};
-    int status = ot_log_read_from(&source, on_line, r, err);
+    int status = ot_log_read_from(&source, on_line, &r, err);
     if (status >= 0)
-        status = flush(r);
-    *added += r->added;
+        status = flush(&r);
+    *added += r.added;
     if (refused)
-        *refused += r->refused;
-    ot_arena_release(&r->arena);
-    free(r);
+        *refused += r.refused;
+    ot_batch_free(r.batch);
     return status;
 }
 

@@ -190,7 +190,7 @@ static bool sound_field(const optune_record *r, const ot_record_field *f, char *
     }
 }
 
-bool ot_record_sound(const optune_record *r, char *why)
+static bool sound(const optune_record *r, bool was_read, char *why)
 {
     for (int i = 0; i < OT_RECORD_FIELDS; i++)
         if (ot_record_fields[i].kind == OT_RECORD_WORD &&
@@ -204,8 +204,22 @@ bool ot_record_sound(const optune_record *r, char *why)
                              (long long)r->config.index);
     if (!ot_record_figures(r, why))
         return false;
-    for (int i = 0; i < OT_RECORD_FIELDS; i++)
-        if (!sound_field(r, &ot_record_fields[i], why))
+    for (int i = 0; i < OT_RECORD_FIELDS; i++) {
+        const ot_record_field *f = &ot_record_fields[i];
+        const bool known =
+            was_read && (f->kind == OT_RECORD_CONFIG || f->kind == OT_RECORD_JSON);
+        if (!known && !sound_field(r, f, why))
             return false;
+    }
     return true;
+}
+
+bool ot_record_sound(const optune_record *r, char *why)
+{
+    return sound(r, false, why);
+}
+
+bool ot_record_sound_read(const optune_record *r, char *why)
+{
+    return sound(r, true, why);
 }

@@ -15,7 +15,7 @@
 #include "run/run.h"
 
 enum {
-    BATCH = 1024,
+    DEVICES = 256, /* that wait to be stored */
     SAID = 20,     /* problems that the text tells */
     LISTED = 1000, /* and that the JSON lists */
     MOST_OPTIONS = 64,
@@ -28,10 +28,9 @@ typedef struct importing {
     char log_path[4096 + 96]; /* empty: the source is one of this database's own logs */
     ot_log *log;              /* opened for the first thing that is new */
     double now;
-    ot_arena arena;
-    optune_record batch[BATCH];
-    optune_device device[BATCH];
-    int n_batch, n_device;
+    ot_batch *batch;
+    optune_device device[DEVICES];
+    int n_device;
     int64_t taken, added, refused, mismatched, devices, problems;
     int64_t options; /* words of TVM's targets that say nothing here */
     ot_text said;
@@ -69,14 +68,6 @@ static int need_log(importing *im)
     return im->log ? OPTUNE_OK : ot_log_open(im->log_path, &im->log, im->err);
 }
 
-static int append_new(importing *im, const optune_record *record)
-{
-    if (!*im->log_path || ot_store_knows(im->o->store, record))
-        return OPTUNE_OK;
-    const int status = need_log(im);
-    return status < 0 ? status : ot_log_append(im->log, record, im->err);
-}
-
 static int flush_devices(importing *im)
 {
     int status = im->n_device && *im->log_path ? need_log(im) : OPTUNE_OK;
@@ -88,18 +79,23 @@ static int flush_devices(importing *im)
     return status;
 }
 
+static int log_batch(importing *im)
+{
+    OT_RETURN_UNLESS_OK(need_log(im));
+    OT_RETURN_UNLESS_OK(ot_batch_log(im->batch, im->log, im->err));
+    return ot_log_sync(im->log, im->err); /* the log is the truth: it comes first */
+}
+
 static int flush(importing *im)
 {
     int added = 0, status = flush_devices(im);
-    for (int i = 0; i < im->n_batch && status >= 0; i++)
-        status = append_new(im, &im->batch[i]);
-    if (status >= 0 && im->log)
-        status = ot_log_sync(im->log, im->err); /* the log is the truth: it comes first */
-    if (status >= 0 && im->n_batch)
-        status = ot_context_put(im->o, im->batch, im->n_batch, &added, im->err);
+    if (status >= 0 && ot_batch_settle(im->batch, im->o->store)) {
+        status = *im->log_path ? log_batch(im) : OPTUNE_OK;
+        if (status >= 0)
+            status = ot_context_put_batch(im->o, im->batch, &added, im->err);
+    }
     im->added += added;
-    im->n_batch = 0;
-    ot_arena_release(&im->arena);
+    ot_batch_clear(im->batch);
     return status;
 }
 
@@ -131,26 +127,24 @@ static int take_device(importing *im, const optune_device *device)
     if (knows_device(im, device))
         return OPTUNE_OK;
     im->device[im->n_device++] = *device;
-    return im->n_device == BATCH ? flush_devices(im) : OPTUNE_OK;
+    return im->n_device == DEVICES ? flush_devices(im) : OPTUNE_OK;
 }
 
-/* The line's texts live for the call only; the batch keeps its own. */
-static int take(importing *im, int64_t number, const optune_record *record, bool ours)
+/* `from`: the line of ours that it is; NULL: somebody else's, translated. */
+static int take(importing *im, int64_t number, optune_record *record, const ot_log_line *from)
 {
     char why[OPTUNE_WHY_SIZE];
-    /* What AutoTVM wrote was translated; ours was looked at where it was read. */
-    if (!ours && !ot_record_sound(record, why))
+    if (!from && !ot_record_sound(record, why))
         return refuse(im, number, why);
     /* Our own logs are believed about the time: this machine's clock may be the wrong one. */
     if (*im->log_path && record->time > im->now + DAY_S) {
         optune_refuse(why, "its time is %.0f days from now", (record->time - im->now) / DAY_S);
         return refuse(im, number, why);
     }
-    optune_record *r = &im->batch[im->n_batch++];
-    ot_record_keep(&im->arena, r, record);
-    r->source = ot_arena_copy(&im->arena, im->source);
-    im->taken++;
-    return im->n_batch == BATCH ? flush(im) : OPTUNE_OK;
+    record->source = im->source;
+    const int status = ot_batch_add(im->batch, record, from, im->err);
+    im->taken += status >= 0;
+    return status >= 0 && ot_batch_full(im->batch) ? flush(im) : status;
 }
 
 /* Recomputes the index of a foreign config in the space of its call. */
@@ -206,7 +200,7 @@ static int take_foreign(importing *im, const ot_log_line *line)
     r.policy = ot_policy_warm.name;
     r.impl = impl->name;
     r.digest = r.depends = "";
-    const int status = take(im, line->number, &r, false);
+    const int status = take(im, line->number, &r, NULL);
     ot_text_release(&call_text);
     ot_text_release(&target_text);
     ot_text_release(&device);
@@ -222,14 +216,20 @@ static int on_line(void *arg, const ot_log_line *line)
         return take_device(im, line->device);
     if (line->problem)
         return refuse(im, line->number, line->problem);
-    return line->ours ? take(im, line->number, &line->record, true) : take_foreign(im, line);
+    optune_record r;
+    ot_record_copy(&r, &line->record);
+    return line->ours ? take(im, line->number, &r, line) : take_foreign(im, line);
 }
 
 /* A config of another autotuner's file: a hint, like AutoTVM's lines. */
 static int on_trial(void *arg, int64_t number, const optune_record *record, const char *problem)
 {
     importing *im = arg;
-    return problem ? refuse(im, number, problem) : take(im, number, record, false);
+    if (problem)
+        return refuse(im, number, problem);
+    optune_record r;
+    ot_record_copy(&r, record);
+    return take(im, number, &r, NULL);
 }
 
 /* Whether a file is one of this database's own logs: appending it again would only repeat it. */
@@ -309,6 +309,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     im->o = o;
     im->err = err;
     im->now = ot_unix_time();
+    im->batch = ot_batch_new(true);
     im->listed = json_array();
     im->ignored = json_object();
     name_source(im, source);
@@ -349,7 +350,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     json_decref(im->listed);
     json_decref(im->ignored);
     ot_text_release(&im->said);
-    ot_arena_release(&im->arena);
+    ot_batch_free(im->batch);
     free(im);
     if (status == OPTUNE_EINTERRUPTED)
         atomic_store(&o->stop, false); /* it was this import that was asked to end */

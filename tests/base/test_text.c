@@ -80,6 +80,37 @@ static void reals_round_trip(void **state)
     ot_text_release(&t);
 }
 
+/* Short decimals are read without the C library; they are the same doubles, to the bit. */
+static void reals_are_as_the_library_reads_them(void **state)
+{
+    (void)state;
+    uint64_t rng = 20261124;
+    for (int i = 0; i < 20000; i++) {
+        char text[80];
+        const int digits = 1 + (int)optune_random_below(&rng, 22);
+        int n = snprintf(text, sizeof text, "%s", optune_random_below(&rng, 4) ? "" : "-");
+        const int point = (int)optune_random_below(&rng, digits + 2);
+        for (int k = 0; k < digits; k++)
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s%d", k == point ? "." : "",
+                          (int)optune_random_below(&rng, 10));
+        if (optune_random_below(&rng, 2))
+            n += snprintf(text + n, sizeof text - (size_t)n, "e%s%d",
+                          optune_random_below(&rng, 2) ? "-" : "",
+                          (int)optune_random_below(&rng, 40));
+        snprintf(text + n, sizeof text - (size_t)n, "%s",
+                 (const char *const[]){"", ",", "x", "e", ".", "]", " 1"}[i % 7]);
+        char *end;
+        double mine = 0;
+        const double right = strtod(text, &end);
+        const size_t length = ot_read_real(text, &mine);
+        const bool hexadecimal = strstr(text, "0x") == text + strspn(text, "-"); /* not ours */
+        if (!hexadecimal &&
+            (length != (size_t)(end - text) || memcmp(&mine, &right, sizeof mine) != 0))
+            fail_msg("'%s': %zu bytes, %.17g, not %zu, %.17g", text, length, mine,
+                     (size_t)(end - text), right);
+    }
+}
+
 static void locale_changes_nothing(void **state)
 {
     (void)state;
@@ -224,6 +255,7 @@ int main(void)
         cmocka_unit_test(copy_never_truncates),
         cmocka_unit_test(json_strings_are_escaped),
         cmocka_unit_test(reals_round_trip),
+        cmocka_unit_test(reals_are_as_the_library_reads_them),
         cmocka_unit_test(locale_changes_nothing),
         cmocka_unit_test(integers_are_strict),
         cmocka_unit_test(reals_are_strict),

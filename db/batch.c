@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records on their way into a log and a store. Of each the bytes are kept that go there, so that many
+ * take little room, nothing is made twice, and what came from a line of ours goes into the log as
+ * it came. They are written in the order of their keys: neighbours share pages.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/kv.h"
+#include "db/line.h"
+
+enum { MOST_RECORDS = 8192, MOST_BYTES = 16 << 20, DIGEST = 16 };
+
+typedef struct waiting {
+    ot_digest digest;
+    unsigned char best[OT_BEST_KEY];
+    size_t value, n_value, line, n_line; /* in `bytes` */
+    bool known;                          /* nothing is to be done about it */
+} waiting;
+
+struct ot_batch {
+    waiting *item;
+    int n, capacity;
+    ot_text bytes, scratch;
+    bool logged;
+};
+
+ot_batch *ot_batch_new(bool logged)
+{
+    ot_batch *b = ot_alloc(sizeof *b);
+    b->logged = logged;
+    return b;
+}
+
+void ot_batch_free(ot_batch *b)
+{
+    if (!b)
+        return;
+    free(b->item);
+    ot_text_release(&b->bytes);
+    ot_text_release(&b->scratch);
+    free(b);
+}
+
+int ot_batch_count(const ot_batch *b)
+{
+    return b->n;
+}
+
+bool ot_batch_full(const ot_batch *b)
+{
+    return b->n >= MOST_RECORDS || b->bytes.n >= MOST_BYTES;
+}
+
+void ot_batch_clear(ot_batch *b)
+{
+    b->n = 0;
+    ot_text_clear(&b->bytes);
+}
+
+static waiting *next(ot_batch *b)
+{
+    if (b->n == b->capacity) {
+        b->capacity = b->capacity ? 2 * b->capacity : 16;
+        b->item = realloc(b->item, (size_t)b->capacity * sizeof *b->item);
+        if (!b->item)
+            abort();
+    }
+    b->item[b->n] = (waiting){0};
+    return &b->item[b->n];
+}
+
+int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *from,
+                 optune_err *err)
+{
+    char why[OPTUNE_WHY_SIZE];
+    if (!from && !ot_record_sound(record, why))
+        return optune_fail(err, OPTUNE_EUSAGE, "a record of '%.200s' cannot be stored: %s",
+                           record->call, why);
+    const int status = ot_record_encode(record, &b->scratch, err);
+    if (status < 0)
+        return status;
+    waiting *w = next(b);
+    w->value = b->bytes.n;
+    w->n_value = b->scratch.n;
+    ot_text_add_n(&b->bytes, b->scratch.s, b->scratch.n);
+    w->digest = from && from->text
+                    ? ot_record_digest_at(record, from->entities, from->n_entities)
+                    : ot_record_digest(record);
+    ot_best_key(record, &w->digest, w->best);
+    w->line = b->bytes.n;
+    if (b->logged && from && from->text) {
+        ot_text_add_n(&b->bytes, from->text, from->n_text);
+        ot_text_add_n(&b->bytes, "\n", 1);
+    } else if (b->logged) {
+        ot_record_line(record, &b->bytes);
+    }
+    w->n_line = b->bytes.n - w->line;
+    b->n++;
+    return OPTUNE_OK;
+}
+
+int ot_batch_settle(ot_batch *b, ot_store *store)
+{
+    ot_snapshot reader;
+    if (ot_snapshot_begin(store, &reader, NULL) < 0)
+        return b->n;
+    int left = 0;
+    for (int i = 0; i < b->n; i++) {
+        b->item[i].known = ot_snapshot_knows(&reader, &b->item[i].digest);
+        left += !b->item[i].known;
+    }
+    ot_snapshot_end(&reader);
+    return left;
+}
+
+int ot_batch_log(ot_batch *b, ot_log *log, optune_err *err)
+{
+    ot_text lines = {0};
+    for (int i = 0; i < b->n; i++)
+        if (!b->item[i].known)
+            ot_text_add_n(&lines, b->bytes.s + b->item[i].line, b->item[i].n_line);
+    const int status = lines.n ? ot_log_append_lines(log, &lines, err) : OPTUNE_OK;
+    ot_text_release(&lines);
+    return status;
+}
+
+/* ---- writing ----------------------------------------------------------------------------- */
+
+static int by_digest(const void *a, const void *b)
+{
+    const waiting *const *x = a, *const *y = b;
+    return memcmp((*x)->digest.byte, (*y)->digest.byte, DIGEST);
+}
+
+static int by_best(const void *a, const void *b)
+{
+    const waiting *const *x = a, *const *y = b;
+    return memcmp((*x)->best, (*y)->best, OT_BEST_KEY);
+}
+
+/* 1: it is there already, or is not to come back. */
+static int put_record(ot_writer *writer, const ot_batch *b, const waiting *w, optune_err *err)
+{
+    const ot_bytes key = {w->digest.byte, DIGEST};
+    const ot_bytes value = {b->bytes.s + w->value, w->n_value};
+    ot_bytes known;
+    int status = ot_writer_get(writer, OT_TABLE_FORGOTTEN, key, &known, err);
+    if (status <= 0)
+        return status < 0 ? status : 1;
+    status = ot_writer_put(writer, OT_TABLE_RECORD, key, value, &known, err);
+    return status == 1 && ot_value_damaged(known)
+               ? ot_writer_put(writer, OT_TABLE_RECORD, key, value, NULL, err)
+               : status;
+}
+
+static int put_all(ot_writer *writer, const ot_batch *b, waiting **item, int n, int *fresh,
+                   optune_err *err)
+{
+    qsort(item, (size_t)n, sizeof *item, by_digest);
+    for (int i = 0; i < n; i++) {
+        const int status = put_record(writer, b, item[i], err);
+        if (status < 0)
+            return status;
+        if (status == OPTUNE_OK)
+            item[(*fresh)++] = item[i];
+    }
+    qsort(item, (size_t)*fresh, sizeof *item, by_best);
+    int status = OPTUNE_OK;
+    for (int i = 0; status >= 0 && i < *fresh; i++)
+        status = ot_writer_put(writer, OT_TABLE_BEST, (ot_bytes){item[i]->best, OT_BEST_KEY},
+                               (ot_bytes){"", 0}, NULL, err);
+    return status;
+}
+
+int ot_batch_put(ot_batch *b, ot_store *store, int *added, optune_err *err)
+{
+    ot_writer writer;
+    int fresh = 0, n = 0;
+    int status = ot_writer_begin(store, &writer, err);
+    if (status < 0)
+        return status;
+    waiting **item = ot_alloc((size_t)(b->n + 1) * sizeof *item);
+    for (int i = 0; i < b->n; i++)
+        if (!b->item[i].known)
+            item[n++] = &b->item[i];
+    status = put_all(&writer, b, item, n, &fresh, err);
+    if (status >= 0)
+        status = ot_writer_commit(&writer, err);
+    else
+        ot_writer_abort(&writer);
+    free(item);
+    if (added)
+        *added = status >= 0 ? fresh : 0;
+    return status;
+}
