@@ -14,7 +14,7 @@ enum { MOST_RECORDS = 8192, MOST_BYTES = 16 << 20, DIGEST = 16 };
 
 typedef struct waiting {
     ot_digest digest;
-    unsigned char best[OT_BEST_KEY];
+    ot_index_entry entry;
     size_t value, n_value, line, n_line; /* in `bytes` */
     bool known;                          /* nothing is to be done about it */
 } waiting;
@@ -85,10 +85,13 @@ int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *fr
     w->value = b->bytes.n;
     w->n_value = b->scratch.n;
     ot_text_add_n(&b->bytes, b->scratch.s, b->scratch.n);
-    w->digest = from && from->text
-                    ? ot_record_digest_at(record, from->entities, from->n_entities)
-                    : ot_record_digest(record);
-    ot_best_key(record, &w->digest, w->best);
+    ot_text_clear(&b->scratch);
+    if (from && from->text)
+        ot_text_add_n(&b->scratch, from->entities, from->n_entities);
+    else
+        ot_config_print(&record->config, &b->scratch);
+    w->digest = ot_record_digest_at(record, b->scratch.s);
+    ot_index_entry_make(record, &w->digest, b->scratch.s, &w->entry);
     w->line = b->bytes.n;
     if (b->logged && from && from->text) {
         ot_text_add_n(&b->bytes, from->text, from->n_text);
@@ -106,11 +109,13 @@ int ot_batch_settle(ot_batch *b, ot_store *store)
     ot_snapshot reader;
     if (ot_snapshot_begin(store, &reader, NULL) < 0)
         return b->n;
+    ot_parts parts = {.reader = &reader};
     int left = 0;
     for (int i = 0; i < b->n; i++) {
-        b->item[i].known = ot_snapshot_knows(&reader, &b->item[i].digest);
+        b->item[i].known = ot_parts_know(&parts, &b->item[i].digest);
         left += !b->item[i].known;
     }
+    ot_parts_release(&parts);
     ot_snapshot_end(&reader);
     return left;
 }
@@ -137,30 +142,34 @@ static int by_digest(const void *a, const void *b)
 static int by_best(const void *a, const void *b)
 {
     const waiting *const *x = a, *const *y = b;
-    return memcmp((*x)->best, (*y)->best, OT_BEST_KEY);
+    return memcmp((*x)->entry.key, (*y)->entry.key, OT_BEST_KEY);
 }
+
+typedef struct putting {
+    ot_writer writer;
+    ot_parts parts;
+    ot_text squeezed;
+    const ot_batch *batch;
+    optune_err *err;
+} putting;
 
 /* 1: it is there already, or is not to come back. */
-static int put_record(ot_writer *writer, const ot_batch *b, const waiting *w, optune_err *err)
+static int put_record(putting *p, const waiting *w)
 {
     const ot_bytes key = {w->digest.byte, DIGEST};
-    const ot_bytes value = {b->bytes.s + w->value, w->n_value};
-    ot_bytes known;
-    int status = ot_writer_get(writer, OT_TABLE_FORGOTTEN, key, &known, err);
-    if (status <= 0)
-        return status < 0 ? status : 1;
-    status = ot_writer_put(writer, OT_TABLE_RECORD, key, value, &known, err);
-    return status == 1 && ot_value_damaged(known)
-               ? ot_writer_put(writer, OT_TABLE_RECORD, key, value, NULL, err)
-               : status;
+    if (ot_parts_know(&p->parts, &w->digest))
+        return 1;
+    const ot_bytes whole = {p->batch->bytes.s + w->value, w->n_value};
+    OT_RETURN_UNLESS_OK(ot_squeeze(&p->parts, whole, &p->squeezed, p->err));
+    const ot_bytes value = {p->squeezed.s, p->squeezed.n};
+    return ot_writer_put(&p->writer, OT_TABLE_RECORD, key, value, NULL, p->err);
 }
 
-static int put_all(ot_writer *writer, const ot_batch *b, waiting **item, int n, int *fresh,
-                   optune_err *err)
+static int put_all(putting *p, waiting **item, int n, int *fresh)
 {
     qsort(item, (size_t)n, sizeof *item, by_digest);
     for (int i = 0; i < n; i++) {
-        const int status = put_record(writer, b, item[i], err);
+        const int status = put_record(p, item[i]);
         if (status < 0)
             return status;
         if (status == OPTUNE_OK)
@@ -169,27 +178,34 @@ static int put_all(ot_writer *writer, const ot_batch *b, waiting **item, int n, 
     qsort(item, (size_t)*fresh, sizeof *item, by_best);
     int status = OPTUNE_OK;
     for (int i = 0; status >= 0 && i < *fresh; i++)
-        status = ot_writer_put(writer, OT_TABLE_BEST, (ot_bytes){item[i]->best, OT_BEST_KEY},
-                               (ot_bytes){"", 0}, NULL, err);
+        status = ot_writer_put(&p->writer, OT_TABLE_BEST,
+                               (ot_bytes){item[i]->entry.key, OT_BEST_KEY},
+                               (ot_bytes){item[i]->entry.value, OT_BEST_VALUE}, NULL, p->err);
     return status;
 }
 
 int ot_batch_put(ot_batch *b, ot_store *store, int *added, optune_err *err)
 {
-    ot_writer writer;
     int fresh = 0, n = 0;
-    int status = ot_writer_begin(store, &writer, err);
-    if (status < 0)
-        return status;
+    putting *p = ot_alloc(sizeof *p);
+    p->batch = b;
+    p->err = err;
+    p->parts.writer = &p->writer;
     waiting **item = ot_alloc((size_t)(b->n + 1) * sizeof *item);
     for (int i = 0; i < b->n; i++)
         if (!b->item[i].known)
             item[n++] = &b->item[i];
-    status = put_all(&writer, b, item, n, &fresh, err);
-    if (status >= 0)
-        status = ot_writer_commit(&writer, err);
-    else
-        ot_writer_abort(&writer);
+    int status = ot_writer_begin(store, &p->writer, err);
+    if (status >= 0) {
+        status = put_all(p, item, n, &fresh);
+        if (status >= 0)
+            status = ot_writer_commit(&p->writer, err);
+        else
+            ot_writer_abort(&p->writer);
+    }
+    ot_parts_release(&p->parts);
+    ot_text_release(&p->squeezed);
+    free(p);
     free(item);
     if (added)
         *added = status >= 0 ? fresh : 0;

@@ -14,11 +14,12 @@ enum { DIGEST = 16 };
 typedef struct fault {
     enum { BAD_RECORD, NO_ENTRY, BAD_ENTRY, BAD_DEVICE } kind;
     ot_bytes key;                    /* owned */
-    unsigned char best[OT_BEST_KEY]; /* of NO_ENTRY: the one that is missing */
+    ot_index_entry entry;                  /* of NO_ENTRY: the one that is missing */
 } fault;
 
 typedef struct checking {
     ot_snapshot reader;
+    ot_parts parts;
     ot_care *care;
     fault *fault;
     int n, capacity;
@@ -50,9 +51,9 @@ static int check_record(checking *c, ot_bytes key, ot_bytes value)
 {
     ot_arena arena = {0};
     optune_record record;
-    ot_bytes entry;
-    unsigned char best[OT_BEST_KEY];
-    int status = ot_record_decode(value.data, value.n, &arena, &record, NULL);
+    ot_bytes there;
+    ot_index_entry entry;
+    int status = ot_stored_decode(&c->parts, value, &arena, &record, NULL);
     c->care->records++;
     if (status == OPTUNE_EVERSION) {
         ot_arena_release(&arena);
@@ -63,15 +64,15 @@ static int check_record(checking *c, ot_bytes key, ot_bytes value)
         note(c, BAD_RECORD, key);
     } else {
         const ot_digest digest = ot_record_digest(&record);
-        ot_best_key(&record, &digest, best);
+        ot_index_entry_of(&record, &digest, &entry);
         if (key.n != DIGEST || memcmp(key.data, digest.byte, DIGEST) != 0) {
             c->care->misplaced++;
             note(c, BAD_RECORD, key);
         } else if ((status = ot_snapshot_get(&c->reader, OT_TABLE_BEST,
-                                             (ot_bytes){best, OT_BEST_KEY}, &entry, c->err)) ==
-                   1) {
+                                             (ot_bytes){entry.key, OT_BEST_KEY}, &there,
+                                             c->err)) == 1) {
             c->care->unlisted++;
-            memcpy(note(c, NO_ENTRY, key)->best, best, OT_BEST_KEY);
+            note(c, NO_ENTRY, key)->entry = entry;
         }
     }
     ot_arena_release(&arena);
@@ -82,23 +83,26 @@ static int check_entry(checking *c, ot_bytes key, ot_bytes value)
 {
     ot_arena arena = {0};
     optune_record record;
-    unsigned char best[OT_BEST_KEY];
+    ot_index_entry entry;
     ot_digest digest;
+    ot_bytes stored;
     bool sound = false;
     int status = 1;
-    (void)value;
     c->care->entries++;
     if (key.n == OT_BEST_KEY) {
         memcpy(digest.byte, (const char *)key.data + DIGEST + 8, DIGEST);
         status = ot_snapshot_get(&c->reader, OT_TABLE_RECORD, (ot_bytes){digest.byte, DIGEST},
-                                 &value, c->err);
+                                 &stored, c->err);
     }
     if (status == OPTUNE_OK) {
-        const int decoded = ot_record_decode(value.data, value.n, &arena, &record, NULL);
+        const int decoded = ot_stored_decode(&c->parts, stored, &arena, &record, NULL);
         sound = decoded == OPTUNE_EVERSION;
         if (decoded == OPTUNE_OK) {
-            ot_best_key(&record, &digest, best);
-            sound = memcmp(best, key.data, OT_BEST_KEY) == 0;
+            ot_index_entry_of(&record, &digest, &entry);
+            /* Entries of layout 1 say nothing. */
+            sound = memcmp(entry.key, key.data, OT_BEST_KEY) == 0 &&
+                    (value.n == 0 || (value.n == OT_BEST_VALUE &&
+                                      memcmp(entry.value, value.data, OT_BEST_VALUE) == 0));
         }
     }
     if (status >= 0 && !sound) {
@@ -154,6 +158,7 @@ static int look(checking *c, ot_store *store)
     int status = ot_snapshot_begin(store, &c->reader, c->err);
     if (status < 0)
         return status;
+    c->parts = (ot_parts){.reader = &c->reader};
     status = check_table(c, OT_TABLE_RECORD, check_record);
     if (status >= 0)
         status = check_table(c, OT_TABLE_BEST, check_entry);
@@ -163,6 +168,7 @@ static int look(checking *c, ot_store *store)
         status = count(c, OT_TABLE_QUARANTINE, &c->care->quarantined);
     if (status >= 0)
         status = count(c, OT_TABLE_FORGOTTEN, &c->care->forgotten);
+    ot_parts_release(&c->parts);
     ot_snapshot_end(&c->reader);
     return status;
 }
@@ -184,8 +190,8 @@ static int mend_one(ot_writer *w, const fault *f, optune_err *err)
     if (f->kind == BAD_DEVICE)
         return ot_writer_delete(w, OT_TABLE_DEVICE, f->key, err);
     if (f->kind == NO_ENTRY)
-        return ot_writer_put(w, OT_TABLE_BEST, (ot_bytes){f->best, OT_BEST_KEY},
-                             (ot_bytes){"", 0}, NULL, err);
+        return ot_writer_put(w, OT_TABLE_BEST, (ot_bytes){f->entry.key, OT_BEST_KEY},
+                             (ot_bytes){f->entry.value, OT_BEST_VALUE}, NULL, err);
     status = ot_writer_get(w, OT_TABLE_RECORD, f->key, &value, err);
     if (status == 1)
         return OPTUNE_OK;

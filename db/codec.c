@@ -11,7 +11,7 @@
 
 #include "base/device.h"
 #include "base/record.h"
-#include "db/db.h"
+#include "db/kv.h"
 
 enum {
     RECORD_MAGIC = 0x4352746f, /* "otRC" in little-endian */
@@ -245,6 +245,18 @@ static const ot_record_field *stored(int i)
     return &ot_record_fields[i < OT_RECORD_FIRST ? order[i] : i];
 }
 
+const ot_record_field *ot_record_stored(int i)
+{
+    pthread_once(&ordered, find_order);
+    return stored(i);
+}
+
+void ot_record_magic(char to[4])
+{
+    const uint32_t magic = RECORD_MAGIC;
+    memcpy(to, &magic, sizeof magic);
+}
+
 /* How many are stored: of those that came later no more than somebody set. */
 static int stored_fields(const optune_record *record)
 {
@@ -400,7 +412,7 @@ static const char *trimmed(const char *lines, ot_text *to)
 /* What a trial was and what came of it. Derived numbers, prose and the place it was read from
  * are left out, and what a log line does not keep: a record and the same one after a journey
  * through a log are equal. */
-static ot_digest digest_with(const optune_record *record, const char *config)
+ot_digest ot_record_digest_at(const optune_record *record, const char *config)
 {
     ot_text numbers = {0}, lines[OT_RECORD_FIELDS] = {0};
     const char *texts[OT_RECORD_FIELDS + 2];
@@ -437,16 +449,7 @@ ot_digest ot_record_digest(const optune_record *record)
 {
     ot_text config = {0};
     ot_config_print(&record->config, &config);
-    const ot_digest digest = digest_with(record, config.s);
-    ot_text_release(&config);
-    return digest;
-}
-
-ot_digest ot_record_digest_at(const optune_record *record, const char *entities, size_t n)
-{
-    ot_text config = {0};
-    ot_text_add_n(&config, entities, n);
-    const ot_digest digest = digest_with(record, config.s);
+    const ot_digest digest = ot_record_digest_at(record, config.s);
     ot_text_release(&config);
     return digest;
 }

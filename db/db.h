@@ -169,7 +169,7 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
 /* Identity of a record's content: equal for the same trial wherever it was imported. */
 ot_digest ot_record_digest(const optune_record *record);
 /* The same where its config's text, as ot_config_print prints it, is at hand. */
-ot_digest ot_record_digest_at(const optune_record *record, const char *config, size_t n);
+ot_digest ot_record_digest_at(const optune_record *record, const char *config);
 ot_digest ot_question_digest(const ot_question *question);
 int ot_device_encode(const optune_device *device, ot_text *to, optune_err *err);
 int ot_device_decode(const void *data, size_t n, optune_device *device, optune_err *err);

@@ -12,12 +12,13 @@
 
 typedef enum ot_kv_table {
     OT_TABLE_META,   /* "schema" -> layout number; "log:NAME" -> bytes of it that are stored */
-    OT_TABLE_RECORD, /* record digest -> record */
-    OT_TABLE_BEST,   /* question digest, sortable cost, record digest -> nothing */
+    OT_TABLE_RECORD, /* record digest -> record, see squeeze.c */
+    OT_TABLE_BEST,   /* question digest, sortable cost, record digest -> see ot_index_entry */
     OT_TABLE_DEVICE, /* device key -> device */
     /* Since 2026-11; an older store has them once it is written to. */
     OT_TABLE_FORGOTTEN,  /* record digest -> nothing: is not stored again */
     OT_TABLE_QUARANTINE, /* what was its key -> a record that was damaged */
+    OT_TABLE_SHARED,     /* number -> what many records have in common; since layout 2 */
     OT_TABLES,
 } ot_kv_table;
 
@@ -102,13 +103,47 @@ int ot_store_copy(ot_store *store, const char *path, optune_err *err);
 void ot_store_touch(ot_store *store);
 /* One more damaged record was passed over. */
 void ot_store_passed(ot_store *store);
+/* ---- squeeze.c: a record as it lies in a store ------------------------------------------- */
+typedef struct ot_part {
+    bool used;
+    uint32_t id;
+    ot_bytes bytes;
+} ot_part;
+/* What records share, as a snapshot or a transaction sees it (one of both), with what was seen of it;
+ * not longer than these. Zero but for that to start. */
+typedef struct ot_parts {
+    ot_snapshot *reader;
+    ot_writer *writer;
+    ot_part part[128];
+    ot_arena arena;
+    ot_text scratch;
+} ot_parts;
+void ot_parts_release(ot_parts *parts);
+/* codec.c: the i-th field in its bytes, and what these begin with. */
+struct ot_record_field;
+const struct ot_record_field *ot_record_stored(int i);
+void ot_record_magic(char to[4]);
+/* Of ot_record_encode's bytes; what is new to share is put there. */
+int ot_squeeze(ot_parts *parts, ot_bytes record, ot_text *to, optune_err *err);
+/* A stored value; as ot_record_decode. */
+int ot_stored_decode(ot_parts *parts, ot_bytes value, ot_arena *arena, optune_record *record,
+                     optune_err *err);
+
 /* records.c: what care.c has to agree with. */
-enum { OT_BEST_KEY = 16 + 8 + 16 };
-bool ot_value_damaged(ot_bytes value);
+enum { OT_BEST_KEY = 16 + 8 + 16, OT_BEST_VALUE = 1 + 8 + 8 + 8 };
+/* An entry of the index. Its value says what decides between records before they are read: whether
+ * it is good and final (a bit each), its time, and hashes of its implementation's config and of what
+ * it depends on. Older entries have none. */
+typedef struct ot_index_entry {
+    unsigned char key[OT_BEST_KEY], value[OT_BEST_VALUE];
+} ot_index_entry;
+/* `config`: as ot_config_print prints it. */
+void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
+                   ot_index_entry *entry);
+void ot_index_entry_of(const optune_record *record, const ot_digest *digest, ot_index_entry *entry);
+bool ot_value_damaged(ot_parts *parts, ot_bytes value);
 /* The record is there, whole, or it is not to come back. */
-bool ot_snapshot_knows(ot_snapshot *reader, const ot_digest *digest);
-void ot_best_key(const optune_record *record, const ot_digest *digest,
-                 unsigned char best[OT_BEST_KEY]);
+bool ot_parts_know(ot_parts *parts, const ot_digest *digest);
 /* Removes records with their entries; `forget`: and they are not stored again. */
 int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget,
                   optune_err *err);

@@ -15,7 +15,7 @@
 #include "db/env.h"
 
 enum {
-    SCHEMA = 1,
+    SCHEMA = 2, /* layout: 1 had no shared parts */
     READERS = 2048,
     TABLES = 8,
     OPEN_TRIES = 200, /* each fails only when another store came into place meanwhile */
@@ -138,7 +138,7 @@ static int check_schema(env *e, const ot_bytes *value, optune_err *err)
     if (value->n != sizeof schema)
         return ot_env_fail(e, MDB_INVALID, "open", err);
     memcpy(&schema, value->data, sizeof schema);
-    if (schema == SCHEMA)
+    if (schema >= 1 && schema <= SCHEMA)
         return OPTUNE_OK;
     return optune_fail(err, OPTUNE_EVERSION,
                        "database '%s' has layout %u, this version of optune knows %d; update "
@@ -166,16 +166,22 @@ static int load_tables(env *e, optune_err *err)
     return status;
 }
 
-/* What an older version did not make yet. */
+/* What an older version did not make yet; from then on it would misread what is written. */
 static int add_tables(env *e, optune_err *err)
 {
     MDB_txn *txn = NULL;
-    if (!e->absent[OT_TABLE_FORGOTTEN] && !e->absent[OT_TABLE_QUARANTINE])
+    uint32_t schema = SCHEMA;
+    MDB_val key = value_of((ot_bytes){"schema", 6});
+    MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
+    if (!e->absent[OT_TABLE_FORGOTTEN] && !e->absent[OT_TABLE_QUARANTINE] &&
+        !e->absent[OT_TABLE_SHARED])
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, NULL, err));
     int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
     if (rc == 0)
         rc = open_tables(e, txn, MDB_CREATE);
+    if (rc == 0)
+        rc = mdb_put(txn, e->table[OT_TABLE_META], &key, &value, 0);
     if (rc == 0)
         rc = mdb_txn_commit(txn);
     else if (txn)

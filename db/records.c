@@ -2,7 +2,7 @@
 /*
  * Records and devices in the store's tables. `best` orders the records of one question by cost,
  * so that the best is its first entry; `record` holds each record once, by the digest of its
- * content. Digests only find: the full texts are compared after decoding, so two that collide
+ * content (squeeze.c). Digests only find: the full texts are compared after decoding, so two that collide
  * do no harm. A value whose checksum is wrong is passed over, and mended when it is put again.
  */
 #include <math.h>
@@ -38,37 +38,62 @@ static void sortable(double cost, unsigned char to[8])
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static bool is_damaged(ot_bytes value)
+bool ot_value_damaged(ot_parts *parts, ot_bytes value)
 {
     ot_arena arena = {0};
     optune_record record;
-    int status = ot_record_decode(value.data, value.n, &arena, &record, NULL);
+    const int status = ot_stored_decode(parts, value, &arena, &record, NULL);
     ot_arena_release(&arena);
     return status == OPTUNE_EDAMAGED;
 }
 
-bool ot_value_damaged(ot_bytes value)
+static int get(ot_parts *p, ot_kv_table table, ot_bytes key, ot_bytes *value)
 {
-    return is_damaged(value);
+    return p->writer ? ot_writer_get(p->writer, table, key, value, NULL)
+                     : ot_snapshot_get(p->reader, table, key, value, NULL);
 }
 
-bool ot_snapshot_knows(ot_snapshot *reader, const ot_digest *digest)
+bool ot_parts_know(ot_parts *parts, const ot_digest *digest)
 {
     const ot_bytes key = {digest->byte, DIGEST};
     ot_bytes value;
-    return (ot_snapshot_get(reader, OT_TABLE_RECORD, key, &value, NULL) == OPTUNE_OK &&
-            !is_damaged(value)) ||
-           ot_snapshot_get(reader, OT_TABLE_FORGOTTEN, key, &value, NULL) == OPTUNE_OK;
+    return (get(parts, OT_TABLE_RECORD, key, &value) == OPTUNE_OK &&
+            !ot_value_damaged(parts, value)) ||
+           get(parts, OT_TABLE_FORGOTTEN, key, &value) == OPTUNE_OK;
 }
 
-void ot_best_key(const optune_record *record, const ot_digest *digest,
-                 unsigned char best[OT_BEST_KEY])
+/* What a config was measured under: its verdict is the same for all records of it. */
+static uint64_t basis_of(const optune_record *record)
+{
+    const char *const texts[] = {record->impl, record->digest, record->depends};
+    const ot_digest digest = ot_digest_texts(texts, OT_COUNT(texts));
+    uint64_t basis;
+    memcpy(&basis, digest.byte, sizeof basis);
+    return basis;
+}
+
+void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
+                   ot_index_entry *entry)
 {
     const ot_question question = question_of(record);
     const ot_digest asked = ot_question_digest(&question);
-    memcpy(best, asked.byte, DIGEST);
-    sortable(record->outcome == OPTUNE_OUTCOME_OK ? record->cost : INFINITY, best + DIGEST);
-    memcpy(best + DIGEST + 8, digest->byte, DIGEST);
+    const bool good = record->outcome == OPTUNE_OUTCOME_OK;
+    memcpy(entry->key, asked.byte, DIGEST);
+    sortable(good ? record->cost : INFINITY, entry->key + DIGEST);
+    memcpy(entry->key + DIGEST + 8, digest->byte, DIGEST);
+    const uint64_t tried = ot_hash64(config, strlen(config)), basis = basis_of(record);
+    entry->value[0] = (unsigned char)(good | record->final << 1);
+    memcpy(entry->value + 1, &record->time, 8);
+    memcpy(entry->value + 9, &tried, 8);
+    memcpy(entry->value + 17, &basis, 8);
+}
+
+void ot_index_entry_of(const optune_record *record, const ot_digest *digest, ot_index_entry *entry)
+{
+    ot_text config = {0};
+    ot_config_print(&record->config, &config);
+    ot_index_entry_make(record, digest, ot_text_str(&config), entry);
+    ot_text_release(&config);
 }
 
 int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
@@ -92,13 +117,15 @@ static int drop_one(ot_writer *writer, const ot_digest *digest, bool forget, opt
     ot_bytes value;
     ot_arena arena = {0};
     optune_record record;
-    unsigned char best[BEST_KEY];
+    ot_index_entry entry;
+    ot_parts parts = {.writer = writer};
     int status = ot_writer_get(writer, OT_TABLE_RECORD, key, &value, err);
     if (status == OPTUNE_OK &&
-        ot_record_decode(value.data, value.n, &arena, &record, NULL) == OPTUNE_OK) {
-        ot_best_key(&record, digest, best);
-        status = ot_writer_delete(writer, OT_TABLE_BEST, (ot_bytes){best, BEST_KEY}, err);
+        ot_stored_decode(&parts, value, &arena, &record, NULL) == OPTUNE_OK) {
+        ot_index_entry_of(&record, digest, &entry);
+        status = ot_writer_delete(writer, OT_TABLE_BEST, (ot_bytes){entry.key, BEST_KEY}, err);
     }
+    ot_parts_release(&parts);
     if (status >= 0)
         status = ot_writer_delete(writer, OT_TABLE_RECORD, key, err);
     if (status >= 0 && forget)
@@ -127,7 +154,9 @@ bool ot_store_knows(ot_store *store, const optune_record *record)
     const ot_digest digest = ot_record_digest(record);
     if (ot_snapshot_begin(store, &reader, NULL) < 0)
         return false;
-    const bool known = ot_snapshot_knows(&reader, &digest);
+    ot_parts parts = {.reader = &reader};
+    const bool known = ot_parts_know(&parts, &digest);
+    ot_parts_release(&parts);
     ot_snapshot_end(&reader);
     return known;
 }
@@ -218,6 +247,7 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
     if (status < 0)
         return status;
     const ot_digest asked = ot_question_digest(question);
+    ot_parts parts = {.reader = &reader};
     ot_bytes key, value;
     int entries = 0;
     status = seek_question(&reader, &asked, &key, err);
@@ -234,7 +264,7 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
         if (status < 0)
             break;
         const int decoded = status == OPTUNE_OK
-                                ? ot_record_decode(value.data, value.n, arena, &one, NULL)
+                                ? ot_stored_decode(&parts, value, arena, &one, NULL)
                                 : OPTUNE_EDAMAGED;
         if (decoded == OPTUNE_OK && answers(&one, question) && at_cost(&key, &one))
             ot_record_copy(&(*record)[(*n)++], &one);
@@ -242,6 +272,7 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
             ot_store_passed(store);
         status = ot_snapshot_next(&reader, OT_TABLE_BEST, &key, &value, err);
     }
+    ot_parts_release(&parts);
     ot_snapshot_end(&reader);
     if (status < 0)
         *n = 0;
@@ -258,6 +289,7 @@ static int walk_batch(ot_store *store, ot_bytes *last, unsigned char last_key[DI
     if (status < 0)
         return status;
     ot_bytes key = *last, value;
+    ot_parts parts = {.reader = &reader};
     status = ot_snapshot_seek(&reader, OT_TABLE_RECORD, &key, &value, err);
     if (status == OPTUNE_OK && last->n && key.n == DIGEST &&
         memcmp(key.data, last_key, DIGEST) == 0)
@@ -267,10 +299,11 @@ static int walk_batch(ot_store *store, ot_bytes *last, unsigned char last_key[DI
             memcpy(last_key, key.data, DIGEST);
             *last = (ot_bytes){last_key, DIGEST};
         }
-        if (ot_record_decode(value.data, value.n, arena, found_slot(f), NULL) == OPTUNE_OK)
+        if (ot_stored_decode(&parts, value, arena, found_slot(f), NULL) == OPTUNE_OK)
             f->n++;
         status = ot_snapshot_next(&reader, OT_TABLE_RECORD, &key, &value, err);
     }
+    ot_parts_release(&parts);
     ot_snapshot_end(&reader);
     return status;
 }
@@ -301,12 +334,14 @@ int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err)
     if (status < 0)
         return status;
     ot_bytes key = {0}, value;
+    ot_parts parts = {.reader = &reader};
     status = ot_snapshot_seek(&reader, OT_TABLE_RECORD, &key, &value, err);
     while (status == OPTUNE_OK) {
         stats->records++;
-        stats->damaged += is_damaged(value);
+        stats->damaged += ot_value_damaged(&parts, value);
         status = ot_snapshot_next(&reader, OT_TABLE_RECORD, &key, &value, err);
     }
+    ot_parts_release(&parts);
     /* From each question's first entry to the place behind all of its entries. */
     unsigned char behind[BEST_KEY];
     key = (ot_bytes){0};

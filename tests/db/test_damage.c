@@ -287,7 +287,7 @@ static void newer_layout_is_refused(void **state)
     optune_err err;
     ot_store *store;
     ot_writer writer;
-    uint32_t schema = 2;
+    uint32_t schema = 99;
     check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     check_ok(ot_writer_begin(store, &writer, &err));
     check_ok(ot_writer_put(&writer, OT_TABLE_META, (ot_bytes){"schema", 6},
@@ -295,7 +295,7 @@ static void newer_layout_is_refused(void **state)
     check_ok(ot_writer_commit(&writer, &err));
     ot_store_close(store);
     assert_int_equal(ot_store_open(store_dir, OT_STORE_READ, &store, &err), OPTUNE_EVERSION);
-    check_contains(err.text, "layout 2");
+    check_contains(err.text, "layout 99");
 }
 
 /* ---- little memory ------------------------------------------------------------------------ */

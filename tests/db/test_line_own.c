@@ -38,7 +38,7 @@ static void check_as_any(const char *text, size_t n, const ot_log_line *own)
     assert_int_equal(config.n, own->n_entities);
     assert_memory_equal(config.s, own->entities, config.n);
     const ot_digest one = ot_record_digest(&any->record),
-                    two = ot_record_digest_at(&own->record, own->entities, own->n_entities);
+                    two = ot_record_digest_at(&own->record, config.s);
     assert_memory_equal(one.byte, two.byte, sizeof one.byte);
     json_decref(root);
     free(any);
@@ -95,7 +95,7 @@ static optune_record plain_record(int number)
     return r;
 }
 
-static void test_written_lines_are_taken(void **state)
+static void written_lines_are_taken(void **state)
 {
     (void)state;
     for (int i = 0; i < 60; i++) {
@@ -109,7 +109,7 @@ static void test_written_lines_are_taken(void **state)
 }
 
 /* What is escaped, or a real among the knobs, is another reader's. */
-static void test_others_are_left(void **state)
+static void others_are_left(void **state)
 {
     (void)state;
     const optune_record record = some_record(1);
@@ -141,7 +141,7 @@ static void spoil(ot_text *line)
     *line = made;
 }
 
-static void test_spoilt_lines_agree(void **state)
+static void spoilt_lines_agree(void **state)
 {
     (void)state;
     int own = 0;
@@ -161,9 +161,9 @@ static void test_spoilt_lines_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_written_lines_are_taken),
-        cmocka_unit_test(test_others_are_left),
-        cmocka_unit_test(test_spoilt_lines_agree),
+        cmocka_unit_test(written_lines_are_taken),
+        cmocka_unit_test(others_are_left),
+        cmocka_unit_test(spoilt_lines_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
