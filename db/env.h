@@ -43,6 +43,7 @@ struct ot_store {
 };
 
 extern const char *const ot_env_tables[OT_TABLES]; /* their names in the file */
+int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb);
 /* Says what LMDB or the system refused, and what to do about it. */
 int ot_env_fail(const env *e, int rc, const char *doing, optune_err *err);
 void ot_env_drop_snapshot(ot_snapshot *reader);

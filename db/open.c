@@ -26,7 +26,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static env *open_envs;
 
 /* One huge sparse map, never grown while open; a smaller one where address space is limited. */
-static int open_mdb(const char *path, unsigned flags, MDB_env **mdb)
+int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb)
 {
     int rc = ENOMEM;
     for (size_t size = largest_map; size >= smallest_map; size /= 4) {
@@ -70,7 +70,7 @@ static int create(env *e, optune_err *err)
     uint32_t schema = SCHEMA;
     MDB_val key = value_of((ot_bytes){"schema", 6});
     MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
-    int rc = mkdir(fresh.s, 0777) == 0 ? open_mdb(fresh.s, 0, &e->mdb) : errno;
+    int rc = mkdir(fresh.s, 0777) == 0 ? ot_env_open_mdb(fresh.s, 0, &e->mdb) : errno;
     if (rc == 0)
         rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
     if (rc == 0)
@@ -257,7 +257,7 @@ static int env_open(env *e, int mode, const char *data, optune_err *err)
     struct stat info;
     OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, err));
     OT_RETURN_UNLESS_OK(ot_sight_open(e->path, &e->sight, err));
-    const int rc = open_mdb(e->path, 0, &e->mdb);
+    const int rc = ot_env_open_mdb(e->path, 0, &e->mdb);
     if (mode == OT_STORE_READ && (rc == EACCES || rc == EROFS || rc == EPERM))
         return open_peek(e, err);
     if (rc)

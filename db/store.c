@@ -291,10 +291,67 @@ void ot_writer_abort(ot_writer *writer)
     ot_write_lock_give(writer->store->env->write_lock);
 }
 
+/* ---- copying ----------------------------------------------------------------------------- */
+
+enum { COPIED_AT_ONCE = 32 << 20 }; /* bytes of a transaction */
+
+/* One table, in key order, so that its pages are full. */
+static int copy_table(MDB_env *to, MDB_txn *from, MDB_dbi source, const char *name)
+{
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    MDB_txn *txn = NULL;
+    MDB_dbi made;
+    size_t waiting = 0;
+    int rc = mdb_cursor_open(from, source, &cursor);
+    if (rc)
+        return rc;
+    rc = mdb_txn_begin(to, NULL, 0, &txn);
+    if (rc == 0)
+        rc = mdb_dbi_open(txn, name, MDB_CREATE, &made);
+    int end = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
+    while (rc == 0 && end == 0) {
+        rc = mdb_put(txn, made, &key, &value, MDB_APPEND);
+        waiting += key.mv_size + value.mv_size;
+        if (rc == 0 && waiting > COPIED_AT_ONCE) {
+            rc = mdb_txn_commit(txn);
+            txn = NULL;
+            waiting = 0;
+            rc = rc ? rc : mdb_txn_begin(to, NULL, 0, &txn);
+        }
+        end = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    }
+    rc = rc ? rc : end == MDB_NOTFOUND ? 0 : end;
+    mdb_cursor_close(cursor);
+    if (rc == 0)
+        return mdb_txn_commit(txn);
+    if (txn)
+        mdb_txn_abort(txn);
+    return rc;
+}
+
 int ot_store_copy(ot_store *store, const char *path, optune_err *err)
 {
-    const int rc = mdb_env_copy2(store->env->mdb, path, MDB_CP_COMPACT);
-    return rc ? ot_env_fail(store->env, rc, "copy", err) : OPTUNE_OK;
+    env *e = store->env;
+    MDB_env *to = NULL;
+    MDB_txn *from = NULL;
+    ot_text lock = {0};
+    int rc = ot_env_open_mdb(path, MDB_NOSYNC, &to);
+    if (rc == 0)
+        rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &from);
+    for (int i = 0; i < OT_TABLES && rc == 0; i++)
+        if (!e->absent[i])
+            rc = copy_table(to, from, e->table[i], ot_env_tables[i]);
+    if (from)
+        mdb_txn_abort(from);
+    if (rc == 0)
+        rc = mdb_env_sync(to, 1);
+    if (to)
+        mdb_env_close(to);
+    ot_text_printf(&lock, "%s/lock.mdb", path);
+    unlink(lock.s); /* whoever opens it makes one */
+    ot_text_release(&lock);
+    return rc ? ot_env_fail(e, rc, "copy", err) : OPTUNE_OK;
 }
 
 void ot_store_touch(ot_store *store)

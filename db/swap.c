@@ -27,13 +27,23 @@ static int begin(const char *dir, ot_text *work, ot_text *store, optune_err *err
     return mkdir(work->s, 0777) < 0 ? failed("make", work->s, err) : OPTUNE_OK;
 }
 
+/* Of a store that nobody has open. */
+static int64_t size_of(const char *path)
+{
+    struct stat info;
+    ot_text data = {0};
+    ot_text_printf(&data, "%s/data.mdb", path);
+    const int64_t size = stat(data.s, &info) == 0 ? info.st_size : 0;
+    ot_text_release(&data);
+    return size;
+}
+
 /* ---- compacting -------------------------------------------------------------------------- */
 
 int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err)
 {
     const char *dir = ot_store_dir(store);
     ot_text work = {0}, made = {0}, data = {0};
-    struct stat info;
     *before = ot_store_bytes_used(store);
     *after = 0;
     OT_RETURN_UNLESS_OK(
@@ -49,8 +59,8 @@ int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_er
         ot_text_printf(&data, "%s/data.mdb", made.s);
     if (status >= 0)
         status = ot_check_pages(data.s, err);
-    if (status >= 0 && stat(data.s, &info) == 0)
-        *after = info.st_size;
+    if (status >= 0)
+        *after = size_of(made.s);
     if (status >= 0)
         status = ot_swap_exchange(dir, err);
     if (status >= 0)
@@ -81,20 +91,34 @@ static int read_one(void *arg, const char *path, const char *name, int64_t size)
     return status < 0 ? status : ot_store_log_done(r->store, path, r->err);
 }
 
-static int fill(const char *work, const char *dir, const char *const *logs,
+/* First as the logs have it, in work/raw, then in key order, as the store `made`. */
+static int fill(const char *work, const char *made, const char *dir, const char *const *logs,
                 ot_store_stats *stats, int64_t *refused, optune_err *err)
 {
     reading r = {.refused = refused, .err = err};
-    int status = ot_store_open(work, OT_STORE_WRITE, &r.store, err);
-    if (status < 0)
+    ot_text raw = {0};
+    ot_text_printf(&raw, "%s/raw", work);
+    int status = mkdir(raw.s, 0777) < 0 || mkdir(made, 0777) < 0 ? failed("make", raw.s, err)
+                                                                 : OPTUNE_OK;
+    if (status >= 0)
+        status = ot_store_open(raw.s, OT_STORE_WRITE, &r.store, err);
+    if (status < 0) {
+        ot_text_release(&raw);
         return status;
+    }
     if (!logs || !*logs)
         status = ot_each_log(dir, read_one, &r);
     for (int i = 0; status >= 0 && logs && logs[i]; i++)
         status = read_one(&r, logs[i], NULL, 0);
     if (status >= 0)
         status = ot_store_stats_get(r.store, stats, err);
+    if (status >= 0)
+        status = ot_store_copy(r.store, made, err);
     ot_store_close(r.store);
+    if (status >= 0)
+        stats->bytes = size_of(made);
+    ot_remove_tree(raw.s);
+    ot_text_release(&raw);
     return status;
 }
 
@@ -111,7 +135,7 @@ int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *s
     if (status >= 0) {
         status = begin(dir, &work, &made, err);
         if (status >= 0)
-            status = fill(work.s, dir, logs, stats, refused, err);
+            status = fill(work.s, made.s, dir, logs, stats, refused, err);
         ot_store *old = NULL; /* what there is may be damaged, or nothing */
         if (status >= 0 && ot_store_open(dir, OT_STORE_READ, &old, NULL) < 0)
             old = NULL;
