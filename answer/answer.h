@@ -133,6 +133,10 @@ void ot_record_apart(const optune_record *then, const optune_record *now, ot_tex
  * export give. */
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err);
+/* The same choice from the facts that decide it, which is much less reading where many configs were
+ * tried; *n_known: how many of these there are. */
+int ot_context_decide(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                      int *n_known, ot_choice *choice, optune_err *err);
 /* facts.c: the store's key of a task; texts in the arena. */
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,
                         ot_arena *arena);

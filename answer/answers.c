@@ -172,15 +172,13 @@ static int make(optune *o, const optune_call *call, const char *policy, ot_answe
 {
     ot_answer *a = ot_alloc(sizeof *a);
     ot_arena facts = {0};
-    ot_fact *fact = NULL;
     int n = 0;
     atomic_init(&a->users, 1);
     a->call = *call;
     a->target = o->target;
     a->device = o->device;
     a->task = (optune_task){&a->call, &a->target, &a->device};
-    const int status =
-        ot_context_choose(o, &a->task, policy, &facts, &fact, &n, &a->choice, err);
+    const int status = ot_context_decide(o, &a->task, policy, &facts, &n, &a->choice, err);
     if (status >= 0) {
         settle(a, n);
         ot_context_warn(o, &a->choice);

@@ -256,16 +256,19 @@ static void judge_like(knowing *all, ot_fact *fact, const ot_fact *before)
 }
 
 /* Of one store, behind those that are there. */
-static int add_facts(knowing *all, ot_store *store, const ot_question *question, ot_fact **fact,
-                     int *n, optune_err *err)
+static int add_facts(knowing *all, ot_store *store, const ot_question *question, bool deciding,
+                     ot_fact **fact, int *n, optune_err *err)
 {
     const ot_consulted *other = ot_context_consulted(all->o, store);
     const bool hints = other && other->hints;
     const char *from =
         other && other->hub ? ot_arena_printf(all->arena, "hub '%s'", other->hub) : NULL;
     optune_record *record = NULL;
-    int n_records = 0;
-    const int status = ot_store_find(store, question, 0, all->arena, &record, &n_records, err);
+    int n_records = 0, *alike = NULL;
+    const int status = deciding ? ot_store_find_deciding(store, question, all->arena, &record,
+                                                         &alike, &n_records, err)
+                                : ot_store_find(store, question, 0, all->arena, &record,
+                                                &n_records, err);
     if (status < 0)
         return status;
     ot_fact *more = ot_arena_alloc(all->arena, (size_t)(*n + n_records + 1) * sizeof *more);
@@ -276,6 +279,7 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
         if (!record[i].impl)
             continue;
         ot_record_copy(&more[*n].record, &record[i]);
+        more[*n].alike = alike ? alike[i] : 0;
         if (other && other->hub)
             more[*n].record.source = from;
         if (hints) {
@@ -290,8 +294,8 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
     return OPTUNE_OK;
 }
 
-int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
-                        ot_fact **fact, int *n, optune_err *err)
+static int gather(optune *o, const optune_task *task, const char *policy, bool deciding,
+                  ot_arena *arena, ot_fact **fact, int *n, optune_err *err)
 {
     *fact = NULL;
     *n = 0;
@@ -310,7 +314,7 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
     /* The next of the list is asked when those before it have nothing that may be used. */
     for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
         if (!has_usable(*fact, *n))
-            status = add_facts(all, store, &question, fact, n, err);
+            status = add_facts(all, store, &question, deciding, fact, n, err);
     free(all);
     if (status < 0) {
         *n = 0;
@@ -321,11 +325,17 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
     return OPTUNE_OK;
 }
 
-int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
-                      ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
+int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                        ot_fact **fact, int *n, optune_err *err)
+{
+    return gather(o, task, policy, false, arena, fact, n, err);
+}
+
+static int choose(optune *o, const optune_task *task, const char *policy, bool deciding,
+                  ot_arena *arena, ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
 {
     optune_err why = {0};
-    int status = ot_context_facts_at(o, task, policy, arena, fact, n, &why);
+    int status = gather(o, task, policy, deciding, arena, fact, n, &why);
     const int unread = ot_context_unreadable(status) ? status : 0;
     if (status < 0 && !unread)
         return optune_fail(err, status, "%s", why.text);
@@ -341,5 +351,26 @@ int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot
     choice->unread = unread;
     snprintf(choice->unread_why, sizeof choice->unread_why, "%s",
              unread || passed ? why.text : "");
+    return status;
+}
+
+int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                      ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
+{
+    return choose(o, task, policy, false, arena, fact, n, choice, err);
+}
+
+int ot_context_decide(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
+                      int *n_known, ot_choice *choice, optune_err *err)
+{
+    ot_fact *fact;
+    int n = 0;
+    choice->strict = false;
+    int status = choose(o, task, policy, true, arena, &fact, &n, choice, err);
+    if (choice->strict) {
+        ot_choice_release(choice);
+        status = choose(o, task, policy, false, arena, &fact, &n, choice, err);
+    }
+    *n_known = n;
     return status;
 }

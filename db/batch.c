@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records on their way into a log and a store. Of each the bytes are kept that go there, so that many
- * take little room, nothing is made twice, and what came from a line of ours goes into the log as
- * it came. They are written in the order of their keys: neighbours share pages.
+ * Records on their way into a log and a store. Of each the bytes are kept that go there, so that
+ * many take little room, nothing is made twice, and what came from a line of ours goes into the log
+ * as it came. They are written in the order of their keys: neighbours share pages.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -209,5 +209,20 @@ int ot_batch_put(ot_batch *b, ot_store *store, int *added, optune_err *err)
     free(item);
     if (added)
         *added = status >= 0 ? fresh : 0;
+    return status;
+}
+
+int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
+                 optune_err *err)
+{
+    ot_batch *batch = ot_batch_new(false);
+    int status = OPTUNE_OK;
+    for (int i = 0; status >= 0 && i < n; i++)
+        status = ot_batch_add(batch, &record[i], NULL, err);
+    if (added)
+        *added = 0;
+    if (status >= 0)
+        status = ot_batch_put(batch, store, added, err);
+    ot_batch_free(batch);
     return status;
 }

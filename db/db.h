@@ -41,6 +41,10 @@ typedef struct ot_question {
  * transaction, no lock. `limit` 0: all. Damaged values are skipped and counted. */
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
                   optune_record **record, int *n, optune_err *err);
+/* Those without which an answer would be another: the rest are dearer trials of configs that were
+ * tried once, and earlier failures. alike[i]: for how many of them record[i] stands. */
+int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_arena *arena,
+                           optune_record **record, int **alike, int *n, optune_err *err);
 /* Every record, in key order; stops when fn returns non-zero and returns that. */
 typedef int (*ot_record_fn)(void *arg, const optune_record *record);
 int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err);
@@ -225,8 +229,8 @@ void ot_batch_free(ot_batch *batch); /* NULL is fine */
 int ot_batch_count(const ot_batch *batch);
 bool ot_batch_full(const ot_batch *batch);
 void ot_batch_clear(ot_batch *batch);
-/* Takes what it needs of both. `from`, of ours, is the line that the record was read from: whether it
- * is sound was looked at there. NULL: it was not, and EUSAGE says that it is not. */
+/* Takes what it needs of both. `from`, of ours, is the line that the record was read from: whether
+ * it is sound was looked at there. NULL: it was not, and EUSAGE says that it is not. */
 int ot_batch_add(ot_batch *batch, const optune_record *record, const ot_log_line *from,
                  optune_err *err);
 /* Leaves out what the store has, whole, or has forgotten; how many are left. */

@@ -109,8 +109,8 @@ typedef struct ot_part {
     uint32_t id;
     ot_bytes bytes;
 } ot_part;
-/* What records share, as a snapshot or a transaction sees it (one of both), with what was seen of it;
- * not longer than these. Zero but for that to start. */
+/* What records share, as a snapshot or a transaction sees it (one of both), with what was seen of
+ * it; not longer than these. Zero but for that to start. */
 typedef struct ot_parts {
     ot_snapshot *reader;
     ot_writer *writer;
@@ -128,22 +128,23 @@ int ot_squeeze(ot_parts *parts, ot_bytes record, ot_text *to, optune_err *err);
 /* A stored value; as ot_record_decode. */
 int ot_stored_decode(ot_parts *parts, ot_bytes value, ot_arena *arena, optune_record *record,
                      optune_err *err);
-
-/* records.c: what care.c has to agree with. */
+bool ot_value_damaged(ot_parts *parts, ot_bytes value);
+/* The record is there, whole, or it is not to come back. */
+bool ot_parts_know(ot_parts *parts, const ot_digest *digest);
+/* index.c: what leads to a record. */
 enum { OT_BEST_KEY = 16 + 8 + 16, OT_BEST_VALUE = 1 + 8 + 8 + 8 };
 /* An entry of the index. Its value says what decides between records before they are read: whether
- * it is good and final (a bit each), its time, and hashes of its implementation's config and of what
- * it depends on. Older entries have none. */
+ * it is good and final (a bit each), its time, and hashes of its config and of its basis, which is
+ * implementation, digest and what it depends on. Older entries have none. */
 typedef struct ot_index_entry {
     unsigned char key[OT_BEST_KEY], value[OT_BEST_VALUE];
 } ot_index_entry;
+ot_question ot_record_question(const optune_record *record);
+void ot_index_cost(const optune_record *record, unsigned char to[8]); /* sorts as it does */
 /* `config`: as ot_config_print prints it. */
 void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
                    ot_index_entry *entry);
 void ot_index_entry_of(const optune_record *record, const ot_digest *digest, ot_index_entry *entry);
-bool ot_value_damaged(ot_parts *parts, ot_bytes value);
-/* The record is there, whole, or it is not to come back. */
-bool ot_parts_know(ot_parts *parts, const ot_digest *digest);
 /* Removes records with their entries; `forget`: and they are not stored again. */
 int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget,
                   optune_err *err);

@@ -2,9 +2,9 @@
 /*
  * One line of a log: AutoTVM's v0.2 fields in AutoTVM's order, so that TVM reads our lines, and
  * one key more, `optune`, with what AutoTVM does not keep. Numbers are written so that they
- * read back as the same double. Of foreign lines the entities are believed, never the index. A line
- * that cannot be read is a problem to report, never an end. Lines as they are written here are read in
- * line_own.c.
+ * read back as the same double. Of foreign lines the entities are believed, never the index. A
+ * line that cannot be read is a problem to report, never an end. Lines as they are written here
+ * are read in line_own.c.
  */
 #include <math.h>
 #include <stdlib.h>

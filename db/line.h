@@ -13,8 +13,8 @@
  * nothing to report on this line (a comment, an empty line). */
 bool ot_line_parse(const char *text, size_t n, const char *source, ot_arena *arena,
                    ot_log_line *line, json_t **root);
-/* The same for a line that is, byte for byte, as ot_record_line wrote it, and whose record is sound;
- * false: ot_line_parse's other ways may still read it, and `line` is to be made anew. */
+/* The same for a line that is, byte for byte, as ot_record_line wrote it, and whose record is
+ * sound; false: ot_line_parse's other ways may still read it, and `line` is to be made anew. */
 bool ot_line_own(const char *text, size_t n, ot_arena *arena, ot_log_line *line);
 /* A device line begins so; the rest of it is read by ot_device_read: NULL, or the problem. */
 #define OT_FORGET_PREFIX "# optune forget "

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A line that ot_record_line wrote, read in one pass: its bytes are known but for what a record
- * fills in. Whatever deviates (white space, an escaped character, another order, a key more) is left
- * to line.c, which reads any JSON; both read the same record, or this one none. Most lines of most
- * logs are read here, so an import takes no tree of values for each.
+ * fills in. Whatever deviates (white space, an escaped character, another order, a key more) is
+ * left to line.c, which reads any JSON; both read the same record, or this one none. Most lines of
+ * most logs are read here, so an import takes no tree of values for each.
  *
  * Nothing is read at or behind `end`; numbers end in front of the line's last byte, a brace.
  */

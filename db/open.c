@@ -16,35 +16,10 @@
 
 enum {
     SCHEMA = 2, /* layout: 1 had no shared parts */
-    READERS = 2048,
-    TABLES = 8,
     OPEN_TRIES = 200, /* each fails only when another store came into place meanwhile */
 };
-static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
-
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static env *open_envs;
-
-/* One huge sparse map, never grown while open; a smaller one where address space is limited. */
-int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb)
-{
-    int rc = ENOMEM;
-    for (size_t size = largest_map; size >= smallest_map; size /= 4) {
-        if ((rc = mdb_env_create(mdb)) != 0)
-            return rc;
-        mdb_env_set_maxreaders(*mdb, READERS);
-        mdb_env_set_maxdbs(*mdb, TABLES);
-        mdb_env_set_mapsize(*mdb, size);
-        rc = mdb_env_open(*mdb, path, MDB_NOTLS | flags, 0664);
-        if (rc == 0)
-            return 0;
-        mdb_env_close(*mdb);
-        *mdb = NULL;
-        if (rc != ENOMEM && rc != EINVAL && rc != EFBIG)
-            break;
-    }
-    return rc;
-}
 
 static int open_tables(env *e, MDB_txn *txn, unsigned flags)
 {

@@ -2,14 +2,15 @@
 /*
  * Records and devices in the store's tables. `best` orders the records of one question by cost,
  * so that the best is its first entry; `record` holds each record once, by the digest of its
- * content (squeeze.c). Digests only find: the full texts are compared after decoding, so two that collide
- * do no harm. A value whose checksum is wrong is passed over, and mended when it is put again.
+ * content (squeeze.c). Digests only find: the full texts are compared after decoding, so two that
+ * collide do no harm. A value whose checksum is wrong is passed over, and mended when it is put
+ * again.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/record.h"
+#include "db/deciding.h"
 #include "db/kv.h"
 
 enum {
@@ -18,98 +19,7 @@ enum {
     WALK_BATCH = 64, /* records read before a callback sees them */
 };
 
-static ot_question question_of(const optune_record *record)
-{
-    return (ot_question){record->device, record->target, record->call,
-                         record->policy ? record->policy : "warm"};
-}
-
-/* Sorts as the numbers do; what is no number sorts behind infinity. */
-static void sortable(double cost, unsigned char to[8])
-{
-    uint64_t bits;
-    if (isnan(cost))
-        cost = INFINITY;
-    memcpy(&bits, &cost, sizeof bits);
-    bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
-    for (int i = 0; i < 8; i++)
-        to[i] = (unsigned char)(bits >> (56 - 8 * i));
-}
-
 /* ---- writing ----------------------------------------------------------------------------- */
-
-bool ot_value_damaged(ot_parts *parts, ot_bytes value)
-{
-    ot_arena arena = {0};
-    optune_record record;
-    const int status = ot_stored_decode(parts, value, &arena, &record, NULL);
-    ot_arena_release(&arena);
-    return status == OPTUNE_EDAMAGED;
-}
-
-static int get(ot_parts *p, ot_kv_table table, ot_bytes key, ot_bytes *value)
-{
-    return p->writer ? ot_writer_get(p->writer, table, key, value, NULL)
-                     : ot_snapshot_get(p->reader, table, key, value, NULL);
-}
-
-bool ot_parts_know(ot_parts *parts, const ot_digest *digest)
-{
-    const ot_bytes key = {digest->byte, DIGEST};
-    ot_bytes value;
-    return (get(parts, OT_TABLE_RECORD, key, &value) == OPTUNE_OK &&
-            !ot_value_damaged(parts, value)) ||
-           get(parts, OT_TABLE_FORGOTTEN, key, &value) == OPTUNE_OK;
-}
-
-/* What a config was measured under: its verdict is the same for all records of it. */
-static uint64_t basis_of(const optune_record *record)
-{
-    const char *const texts[] = {record->impl, record->digest, record->depends};
-    const ot_digest digest = ot_digest_texts(texts, OT_COUNT(texts));
-    uint64_t basis;
-    memcpy(&basis, digest.byte, sizeof basis);
-    return basis;
-}
-
-void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
-                   ot_index_entry *entry)
-{
-    const ot_question question = question_of(record);
-    const ot_digest asked = ot_question_digest(&question);
-    const bool good = record->outcome == OPTUNE_OUTCOME_OK;
-    memcpy(entry->key, asked.byte, DIGEST);
-    sortable(good ? record->cost : INFINITY, entry->key + DIGEST);
-    memcpy(entry->key + DIGEST + 8, digest->byte, DIGEST);
-    const uint64_t tried = ot_hash64(config, strlen(config)), basis = basis_of(record);
-    entry->value[0] = (unsigned char)(good | record->final << 1);
-    memcpy(entry->value + 1, &record->time, 8);
-    memcpy(entry->value + 9, &tried, 8);
-    memcpy(entry->value + 17, &basis, 8);
-}
-
-void ot_index_entry_of(const optune_record *record, const ot_digest *digest, ot_index_entry *entry)
-{
-    ot_text config = {0};
-    ot_config_print(&record->config, &config);
-    ot_index_entry_make(record, digest, ot_text_str(&config), entry);
-    ot_text_release(&config);
-}
-
-int ot_store_put(ot_store *store, const optune_record *record, int n, int *added,
-                 optune_err *err)
-{
-    ot_batch *batch = ot_batch_new(false);
-    int status = OPTUNE_OK;
-    for (int i = 0; status >= 0 && i < n; i++)
-        status = ot_batch_add(batch, &record[i], NULL, err);
-    if (added)
-        *added = 0;
-    if (status >= 0)
-        status = ot_batch_put(batch, store, added, err);
-    ot_batch_free(batch);
-    return status;
-}
 
 static int drop_one(ot_writer *writer, const ot_digest *digest, bool forget, optune_err *err)
 {
@@ -208,20 +118,11 @@ static optune_record *found_slot(found *f)
 
 static bool answers(const optune_record *record, const ot_question *question)
 {
-    ot_question own = question_of(record);
+    const ot_question own = ot_record_question(record);
     const char *policy = question->policy ? question->policy : "warm";
     return strcmp(own.device, question->device) == 0 &&
            strcmp(own.target, question->target) == 0 && strcmp(own.call, question->call) == 0 &&
            strcmp(own.policy, policy) == 0;
-}
-
-/* Entries of one question from its first; `key` is at the first, or status says there is none. */
-static int seek_question(ot_snapshot *reader, const ot_digest *asked, ot_bytes *key,
-                         optune_err *err)
-{
-    ot_bytes value;
-    *key = (ot_bytes){asked->byte, DIGEST};
-    return ot_snapshot_seek(reader, OT_TABLE_BEST, key, &value, err);
 }
 
 static bool of_question(const ot_bytes *key, const ot_digest *asked)
@@ -229,54 +130,152 @@ static bool of_question(const ot_bytes *key, const ot_digest *asked)
     return key->n == BEST_KEY && memcmp(key->data, asked->byte, DIGEST) == 0;
 }
 
+static ot_brief brief_of(const ot_bytes *key, const ot_bytes *value)
+{
+    const unsigned char *v = value->data;
+    ot_brief b = {.told = value->n == OT_BEST_VALUE, .keep = true};
+    memcpy(b.digest.byte, (const char *)key->data + DIGEST + 8, DIGEST);
+    if (b.told) {
+        b.good = v[0] & 1;
+        b.final = v[0] >> 1 & 1;
+        memcpy(&b.time, v + 1, 8);
+        memcpy(&b.tried, v + 9, 8);
+        memcpy(&b.basis, v + 17, 8);
+    }
+    return b;
+}
+
+/* The entries of a question, on the heap; *n of them. */
+static int read_entries(ot_snapshot *reader, const ot_question *question, ot_brief **brief,
+                        unsigned char (**cost)[8], int *n, optune_err *err)
+{
+    const ot_digest asked = ot_question_digest(question);
+    int capacity = 0;
+    ot_bytes key = {asked.byte, DIGEST}, value;
+    int status = ot_snapshot_seek(reader, OT_TABLE_BEST, &key, &value, err);
+    while (status == OPTUNE_OK && of_question(&key, &asked)) {
+        if (*n == capacity) {
+            capacity = capacity ? 2 * capacity : 64;
+            *brief = realloc(*brief, (size_t)capacity * sizeof **brief);
+            *cost = realloc(*cost, (size_t)capacity * sizeof **cost);
+            if (!*brief || !*cost)
+                abort();
+        }
+        memcpy((*cost)[*n], (const char *)key.data + DIGEST, sizeof **cost);
+        (*brief)[(*n)++] = brief_of(&key, &value);
+        status = ot_snapshot_next(reader, OT_TABLE_BEST, &key, &value, err);
+    }
+    return status < 0 ? status : OPTUNE_OK;
+}
+
 /* An entry that another, mended record left behind stands at that one's cost. */
-static bool at_cost(const ot_bytes *key, const optune_record *record)
+static bool at_cost(const unsigned char stands[8], const optune_record *record)
 {
     unsigned char cost[8];
-    sortable(record->outcome == OPTUNE_OUTCOME_OK ? record->cost : INFINITY, cost);
-    return memcmp((const char *)key->data + DIGEST, cost, sizeof cost) == 0;
+    ot_index_cost(record, cost);
+    return memcmp(stands, cost, sizeof cost) == 0;
+}
+
+typedef struct finding {
+    ot_snapshot reader;
+    ot_parts parts;
+    ot_store *store;
+    const ot_question *question;
+    ot_arena *arena;
+    ot_brief *brief;
+    unsigned char (*cost)[8];
+    int n;
+    bool missed; /* an entry led to no record of the question */
+} finding;
+
+/* Until there are `most`. */
+static int read_found(finding *f, optune_record *record, int *alike, int most, int *n,
+                      optune_err *err)
+{
+    for (int i = 0; i < f->n && *n < most; i++) {
+        ot_bytes value;
+        optune_record one;
+        if (!f->brief[i].keep)
+            continue;
+        const ot_bytes digest = {f->brief[i].digest.byte, DIGEST};
+        const int status = ot_snapshot_get(&f->reader, OT_TABLE_RECORD, digest, &value, err);
+        if (status < 0)
+            return status;
+        const int decoded = status == OPTUNE_OK
+                                ? ot_stored_decode(&f->parts, value, f->arena, &one, NULL)
+                                : OPTUNE_EDAMAGED;
+        if (decoded == OPTUNE_OK && answers(&one, f->question) && at_cost(f->cost[i], &one)) {
+            if (alike)
+                alike[*n] = f->brief[i].alike;
+            ot_record_copy(&record[(*n)++], &one);
+            continue;
+        }
+        f->missed = true;
+        if (decoded == OPTUNE_EDAMAGED)
+            ot_store_passed(f->store);
+    }
+    return OPTUNE_OK;
+}
+
+static int read_kept(finding *f, int limit, optune_record **record, int **alike, int *n,
+                     optune_err *err)
+{
+    int kept = 0;
+    *n = 0;
+    for (int i = 0; i < f->n; i++)
+        kept += f->brief[i].keep;
+    const int most = limit > 0 && limit < kept ? limit : kept;
+    if (most) {
+        *record = ot_arena_alloc(f->arena, (size_t)most * sizeof **record);
+        if (alike)
+            *alike = ot_arena_alloc(f->arena, (size_t)most * sizeof **alike);
+    }
+    return read_found(f, *record, alike ? *alike : NULL, most, n, err);
+}
+
+static int find_records(finding *f, int limit, optune_record **record, int **alike, int *n,
+                        optune_err *err)
+{
+    *record = NULL;
+    *n = 0;
+    int status = ot_snapshot_begin(f->store, &f->reader, err);
+    if (status < 0)
+        return status;
+    f->parts.reader = &f->reader;
+    status = read_entries(&f->reader, f->question, &f->brief, &f->cost, &f->n, err);
+    if (status >= 0 && alike)
+        ot_deciding(f->brief, f->n);
+    if (status >= 0)
+        status = read_kept(f, limit, record, alike, n, err);
+    if (status >= 0 && alike && f->missed) { /* it stood for others */
+        for (int i = 0; i < f->n; i++) {
+            f->brief[i].keep = true;
+            f->brief[i].alike = 0;
+        }
+        status = read_kept(f, limit, record, alike, n, err);
+    }
+    ot_parts_release(&f->parts);
+    ot_snapshot_end(&f->reader);
+    free(f->brief);
+    free(f->cost);
+    if (status < 0)
+        *n = 0;
+    return status;
 }
 
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
                   optune_record **record, int *n, optune_err *err)
 {
-    *record = NULL;
-    *n = 0;
-    ot_snapshot reader;
-    int status = ot_snapshot_begin(store, &reader, err);
-    if (status < 0)
-        return status;
-    const ot_digest asked = ot_question_digest(question);
-    ot_parts parts = {.reader = &reader};
-    ot_bytes key, value;
-    int entries = 0;
-    status = seek_question(&reader, &asked, &key, err);
-    for (; status == OPTUNE_OK && of_question(&key, &asked); entries++)
-        status = ot_snapshot_next(&reader, OT_TABLE_BEST, &key, &value, err);
-    entries = limit > 0 && limit < entries ? limit : entries;
-    if (status >= 0 && entries)
-        *record = ot_arena_alloc(arena, (size_t)entries * sizeof **record);
-    status = status < 0 ? status : seek_question(&reader, &asked, &key, err);
-    while (status == OPTUNE_OK && of_question(&key, &asked) && *n < entries) {
-        ot_bytes digest = {(const char *)key.data + DIGEST + 8, DIGEST};
-        optune_record one;
-        status = ot_snapshot_get(&reader, OT_TABLE_RECORD, digest, &value, err);
-        if (status < 0)
-            break;
-        const int decoded = status == OPTUNE_OK
-                                ? ot_stored_decode(&parts, value, arena, &one, NULL)
-                                : OPTUNE_EDAMAGED;
-        if (decoded == OPTUNE_OK && answers(&one, question) && at_cost(&key, &one))
-            ot_record_copy(&(*record)[(*n)++], &one);
-        else if (decoded == OPTUNE_EDAMAGED)
-            ot_store_passed(store);
-        status = ot_snapshot_next(&reader, OT_TABLE_BEST, &key, &value, err);
-    }
-    ot_parts_release(&parts);
-    ot_snapshot_end(&reader);
-    if (status < 0)
-        *n = 0;
-    return status < 0 ? status : OPTUNE_OK;
+    finding f = {.store = store, .question = question, .arena = arena};
+    return find_records(&f, limit, record, NULL, n, err);
+}
+
+int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_arena *arena,
+                           optune_record **record, int **alike, int *n, optune_err *err)
+{
+    *alike = NULL;
+    finding f = {.store = store, .question = question, .arena = arena};
+    return find_records(&f, 0, record, alike, n, err);
 }
 
 /* Reads the next records behind `last`, of last->n bytes in last_key; 1 at the end. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record as it lies in a store. Most of what codec.c writes of one is the same for many: workload,
- * target, device, digests, versions, the names of its knobs. Those are kept once, in a table of
- * their own, under a number; numbers become as short as they are. What is read is what was written,
- * byte for byte: the checksum of codec.c is kept, and covers what was put elsewhere, too.
+ * A record as it lies in a store. Most of what codec.c writes of one is the same for many:
+ * workload, target, device, digests, versions, the names of its knobs. Those are kept once, in a
+ * table of their own, under a number; numbers become as short as they are. What is read is what was
+ * written, byte for byte: the checksum of codec.c is kept, and covers what lies elsewhere, too.
  *
  *   magic (4), the record's version (1) and checksum (8), then its fields in codec.c's order:
  *   samples   their number, then each (8)
  *   reals     8
- *   integers  as many bytes as they need, seven bits each, the lowest first; of signed ones the sign
- *             is the lowest bit
+ *   integers  as many bytes as they need, seven bits each, the lowest first; of signed ones the
+ *             sign is the lowest bit
  *   texts     0 absent, 1 and a number (4) of the table, or their length and 2, and then they
- *   configs   how many knobs; a number as of a text, of names and kinds; the index; the values
+ *   configs   how many knobs; names and kinds, as a text is; the index; the values
  *
  * A field that came after the first ones has its kind in front, so that it can be read by a version
  * that does not know it.
@@ -468,4 +468,28 @@ int ot_stored_decode(ot_parts *p, ot_bytes value, ot_arena *arena, optune_record
     const int status = restore(p, value, &p->scratch, err);
     return status < 0 ? status
                       : ot_record_decode(p->scratch.s, p->scratch.n, arena, record, err);
+}
+
+bool ot_value_damaged(ot_parts *parts, ot_bytes value)
+{
+    ot_arena arena = {0};
+    optune_record record;
+    const int status = ot_stored_decode(parts, value, &arena, &record, NULL);
+    ot_arena_release(&arena);
+    return status == OPTUNE_EDAMAGED;
+}
+
+static int get(ot_parts *p, ot_kv_table table, ot_bytes key, ot_bytes *value)
+{
+    return p->writer ? ot_writer_get(p->writer, table, key, value, NULL)
+                     : ot_snapshot_get(p->reader, table, key, value, NULL);
+}
+
+bool ot_parts_know(ot_parts *parts, const ot_digest *digest)
+{
+    const ot_bytes key = {digest->byte, sizeof digest->byte};
+    ot_bytes value;
+    return (get(parts, OT_TABLE_RECORD, key, &value) == OPTUNE_OK &&
+            !ot_value_damaged(parts, value)) ||
+           get(parts, OT_TABLE_FORGOTTEN, key, &value) == OPTUNE_OK;
 }

@@ -17,6 +17,32 @@ const char *const ot_env_tables[OT_TABLES] = {
     [OT_TABLE_SHARED] = "shared",
 };
 
+/* ---- environments ------------------------------------------------------------------------ */
+
+enum { READERS = 2048, TABLES = 8 };
+static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
+
+/* One huge sparse map, never grown while open; a smaller one where address space is limited. */
+int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb)
+{
+    int rc = ENOMEM;
+    for (size_t size = largest_map; size >= smallest_map; size /= 4) {
+        if ((rc = mdb_env_create(mdb)) != 0)
+            return rc;
+        mdb_env_set_maxreaders(*mdb, READERS);
+        mdb_env_set_maxdbs(*mdb, TABLES);
+        mdb_env_set_mapsize(*mdb, size);
+        rc = mdb_env_open(*mdb, path, MDB_NOTLS | flags, 0664);
+        if (rc == 0)
+            return 0;
+        mdb_env_close(*mdb);
+        *mdb = NULL;
+        if (rc != ENOMEM && rc != EINVAL && rc != EFBIG)
+            break;
+    }
+    return rc;
+}
+
 /* ---- failing ----------------------------------------------------------------------------- */
 
 static int fail_damaged(const env *e, const char *doing, const char *how, optune_err *err)

@@ -113,7 +113,7 @@ static void find_others(const gathering *g, ot_choice_row *row)
         if (!about(fact, row->candidate.impl))
             continue;
         if (fact->record.outcome != OPTUNE_OUTCOME_OK) {
-            row->n_failed++;
+            row->n_failed += 1 + fact->alike;
             if (!row->failed || fact->record.time > row->failed->record.time)
                 row->failed = fact;
         } else if (good(fact) && (fact->currency == OT_STALE || (g->unfit && g->unfit[i])) &&
@@ -273,7 +273,10 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
 {
     ot_choice_release(choice);
     *choice =
-        (ot_choice){.winner = -1, .n = n, .row = ot_alloc((size_t)n * sizeof *choice->row)};
+        (ot_choice){.winner = -1,
+                    .n = n,
+                    .row = ot_alloc((size_t)n * sizeof *choice->row),
+                    .strict = g->strict};
     for (int i = 0; i < n; i++) {
         choice->row[i].candidate = candidate[i];
         find_fact(g, &choice->row[i]);

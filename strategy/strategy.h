@@ -201,6 +201,7 @@ typedef struct ot_fact {
     ot_currency currency;
     char why
         [OPTUNE_WHY_SIZE]; /* what changed, when STALE; what cannot be told, when UNVERIFIABLE */
+    int alike; /* further ones of its implementation that ended like it and decide nothing */
 } ot_fact;
 typedef enum ot_tier { OT_TIER_TUNED, OT_TIER_UNVERIFIED, OT_TIER_PLEVEL } ot_tier;
 const char *ot_tier_name(ot_tier tier); /* "tuned", "unverified", "plevel" */
@@ -224,6 +225,7 @@ typedef struct ot_choice {
     optune_config config; /* the winner's: tuned, or its fallback */
     int n;
     ot_choice_row *row; /* owned: n of them */
+    bool strict;        /* a config did not fit the present space: all facts were looked at */
     int unread;         /* the status with which records could not be read; 0: they were */
     char unread_why[OPTUNE_ERR_SIZE]; /* also of what was passed over; empty: all is well */
 } ot_choice;

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An answer is made of the records that decide it, and is the one that all records would give:
+ * for databases of any records, with trials and finals of the same and of other configs, newer and
+ * older, failed, stale, refuted and damaged ones, both choices are the same, with all they tell.
+ */
+#include "support/check.h"
+#include "support/forged.h"
+#include "support/records.h"
+
+#include <math.h>
+
+#include "db/kv.h"
+
+static uint64_t rng = 1124;
+
+static int64_t below(int64_t n)
+{
+    return optune_random_below(&rng, n);
+}
+
+static optune_record drawn(int variety)
+{
+    optune_record r = forged_run.record[below(forged_run.n)];
+    if (!ot_impl_find(r.impl))
+        return drawn(variety);
+    record_cost(&r, 1e-6 * (double)(1 + below(variety)));
+    r.time = 1.7e9 + (double)below(40);
+    r.final = below(6) == 0;
+    if (below(5) == 0) {
+        r.outcome = below(2) ? OPTUNE_OUTCOME_WRONG : OPTUNE_OUTCOME_CRASH;
+        r.message = "it did";
+        r.cost = r.low = r.high = INFINITY;
+        r.n_samples = 0;
+    }
+    if (below(6) == 0)
+        r.digest = "00112233445566778899aabbccddeeff";
+    if (below(9) == 0)
+        r.depends = "compiler=gcc 1.0\n";
+    if (below(12) == 0 && r.config.n)
+        r.config.entity[0].v[0] += below(2); /* one that the space may not have */
+    return r;
+}
+
+/* What is told of the present moment, and how often something damaged was met. */
+static void strip_age(json_t *json)
+{
+    const char *name;
+    json_t *value;
+    size_t i;
+    json_object_del(json, "age");
+    json_object_del(json, "warnings");
+    json_object_foreach(json, name, value) strip_age(value);
+    json_array_foreach(json, i, value) strip_age(value);
+}
+
+static char *said(const optune_task *task, const ot_choice *choice)
+{
+    json_t *json = ot_choice_json(task, choice);
+    strip_age(json);
+    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(json);
+    return text;
+}
+
+/* What stands for others and cannot be read stands for nothing. */
+static void spoil(const char *db, const optune_record *r)
+{
+    optune_err err = {0};
+    ot_store *store = NULL;
+    ot_writer writer;
+    const ot_digest digest = ot_record_digest(r);
+    check_ok(ot_store_open(tuning_path(db), OT_STORE_WRITE, &store, &err));
+    check_ok(ot_writer_begin(store, &writer, &err));
+    check_ok(ot_writer_put(&writer, OT_TABLE_RECORD, (ot_bytes){digest.byte, 16},
+                           (ot_bytes){"nonsense", 8}, NULL, &err));
+    check_ok(ot_writer_commit(&writer, &err));
+    ot_store_close(store);
+}
+
+static void check_same(optune *o, const optune_call *call)
+{
+    optune_err err = {0};
+    ot_arena arena = {0};
+    ot_choice all = {0}, deciding = {0};
+    ot_fact *fact;
+    int n = 0, n_known = 0;
+    const optune_task task = {call, &o->target, &o->device};
+    check_ok(ot_context_choose(o, &task, NULL, &arena, &fact, &n, &all, &err));
+    check_ok(ot_context_decide(o, &task, NULL, &arena, &n_known, &deciding, &err));
+    assert_true(n_known <= n && !n_known == !n);
+    assert_int_equal(all.winner, deciding.winner);
+    assert_int_equal(all.tier, deciding.tier);
+    assert_true(ot_config_equal(&all.config, &deciding.config));
+    char *one = said(&task, &all), *two = said(&task, &deciding);
+    size_t at = 0;
+    while (one[at] && one[at] == two[at])
+        at++;
+    if (strcmp(one, two) != 0)
+        fail_msg("all: ...%.300s\ndeciding: ...%.300s", one + (at > 200 ? at - 200 : 0),
+                 two + (at > 200 ? at - 200 : 0));
+    free(one);
+    free(two);
+    ot_choice_release(&all);
+    ot_choice_release(&deciding);
+    ot_arena_release(&arena);
+}
+
+static void test_same_as_all(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call *call = ot_alloc(sizeof *call);
+    check_ok(ot_call_parse(FORGED_WORKLOAD, call, &err));
+    for (int i = 0; i < 60; i++) {
+        char db[32];
+        const int n = 1 + (int)below(120);
+        optune_record *r = ot_alloc((size_t)n * sizeof *r);
+        snprintf(db, sizeof db, "deciding%d", i);
+        for (int k = 0; k < n; k++)
+            r[k] = drawn(i % 2 ? 8 : 1000);
+        forged_put(db, r, n, NULL);
+        if (i % 3 == 0)
+            spoil(db, &r[below(n)]);
+        optune *o = tuning_open(db);
+        check_ok(ot_context_device(o, &err));
+        check_same(o, call);
+        optune_close(o);
+        free(r);
+    }
+    free(call);
+}
+
+/* What a search leaves: many configs once. Few of them are read. */
+static void test_few_are_read(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    optune_err err = {0};
+    ot_store *store = NULL;
+    ot_arena arena = {0};
+    optune_record *r = ot_alloc(N * sizeof *r), *found;
+    const optune_record like = forged_run.record[0];
+    int *alike, n, told = 0;
+    for (int i = 0; i < N; i++) {
+        r[i] = like;
+        r[i].final = false;
+        r[i].time = 1.7e9 + i;
+        r[i].config.n = 1;
+        r[i].config.entity[0] = (optune_entity){.name = "k",
+                                                .kind = OPTUNE_KNOB_OTHER,
+                                                .scalar = OPTUNE_SCALAR_INT,
+                                                .n = 1,
+                                                .v = {i}};
+        record_cost(&r[i], 1e-6 * (1 + (i * 7) % N));
+        if (i % 10 == 0) {
+            r[i].outcome = OPTUNE_OUTCOME_CRASH;
+            r[i].n_samples = 0;
+            r[i].cost = r[i].low = r[i].high = INFINITY;
+        }
+    }
+    forged_put("few", r, N, NULL);
+    check_ok(ot_store_open(tuning_path("few"), OT_STORE_READ, &store, &err));
+    const ot_question question = {like.device, like.target, like.call, like.policy};
+    check_ok(ot_store_find_deciding(store, &question, &arena, &found, &alike, &n, &err));
+    assert_int_equal(n, 2);
+    for (int i = 0; i < n; i++)
+        told += 1 + alike[i];
+    assert_int_equal(told, N);
+    assert_true(found[0].cost < 2.5e-6); /* the cheapest that did not fail */
+    assert_true(found[1].time == 1.7e9 + 290); /* the newest that did */
+    ot_store_close(store);
+    ot_arena_release(&arena);
+    free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_as_all),
+        cmocka_unit_test(test_few_are_read),
+    };
+    return cmocka_run_group_tests_name("answer/deciding", tests, forged_setup, forged_teardown);
+}
