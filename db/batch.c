@@ -10,7 +10,7 @@
 #include "db/kv.h"
 #include "db/line.h"
 
-enum { MOST_RECORDS = 8192, MOST_BYTES = 16 << 20, DIGEST = 16 };
+enum { MOST_RECORDS = 16384, MOST_BYTES = 32 << 20, DIGEST = 16 };
 
 typedef struct waiting {
     ot_digest digest;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "db/kv.h"
 #include "db/line.h"
 
 struct ot_log {
@@ -45,17 +46,20 @@ static int append(ot_log *log, ot_text *line, optune_err *err)
                        strerror(why));
 }
 
-/* So that a new log's name, too, survives a power cut. */
-static void sync_folder(const char *path)
+/* So that a new log's name, too, survives a power cut, and those of the folders that were made for
+ * it: DIR/logs, and DIR. */
+static void sync_folders(const char *path)
 {
-    char *folder = ot_strdup(path), *slash = strrchr(folder, '/');
-    if (slash)
+    enum { FOLDERS = 3 };
+    char *folder = ot_strdup(path);
+    for (int i = 0; i < FOLDERS; i++) {
+        char *slash = strrchr(folder, '/');
+        if (!slash) {
+            ot_sync_path(".");
+            break;
+        }
         *slash = 0;
-    const int fd =
-        open(slash ? (*folder ? folder : "/") : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
+        ot_sync_path(*folder ? folder : "/");
     }
     free(folder);
 }
@@ -75,7 +79,8 @@ int ot_log_open(const char *path, ot_log **log, optune_err *err)
     *opened = (ot_log){.fd = fd, .path = ot_strdup(path)};
     /* Who finds it locked knows that its writer lives; several may append to one log. */
     flock(fd, LOCK_SH | LOCK_NB);
-    sync_folder(path);
+    if (info.st_size == 0)
+        sync_folders(path);
     char last = '\n';
     if (S_ISREG(info.st_mode) && info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) == 1)
         opened->half = last != '\n';
