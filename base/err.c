@@ -20,8 +20,7 @@ static void write_line(char *to, size_t size, const char *format, va_list list)
     if (ot_format_list(line, size, format, list) < 0)
         line[0] = 0;
     for (char *c = line; *c; c++)
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
+        memset(c, ' ', ot_text_obeyed(c));
     memcpy(to, line, strlen(line) + 1);
 }
 
