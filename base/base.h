@@ -17,6 +17,11 @@
 
 /* ---- err.c: optune_fail, optune_refuse -------------------------------------------------- */
 const char *ot_status_sentence(int status);
+/* A row that asks for what is not there (an attribute, a knob) is somebody's slip, in a plugin
+ * often: what is asked answers something harmless and notes it here, once a thread, and who called
+ * the row's hook takes the note, if there is one, and refuses the row by it. */
+void ot_slip(const char *format, ...) OPTUNE_PRINTF(1, 2);
+bool ot_slip_taken(char *why); /* why[OPTUNE_WHY_SIZE], or NULL */
 /* What a public function was given. EUSAGE names the first that is NULL: "optune_select: workload
  * is NULL". */
 typedef struct ot_given {

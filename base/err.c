@@ -56,6 +56,29 @@ bool optune_refuse(char *why, const char *format, ...)
     return false;
 }
 
+/* ---- slips of rows ----------------------------------------------------------------------- */
+
+static _Thread_local char slip[OPTUNE_WHY_SIZE];
+
+void ot_slip(const char *format, ...)
+{
+    va_list list;
+    if (*slip)
+        return;
+    va_start(list, format);
+    write_line(slip, sizeof slip, format, list);
+    va_end(list);
+}
+
+bool ot_slip_taken(char *why)
+{
+    if (!*slip)
+        return false;
+    optune_refuse(why, "%s", slip);
+    slip[0] = 0;
+    return true;
+}
+
 const char *ot_status_sentence(int status)
 {
     switch (status) {
