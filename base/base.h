@@ -17,6 +17,11 @@
 
 /* ---- err.c: optune_fail, optune_refuse -------------------------------------------------- */
 const char *ot_status_sentence(int status);
+/* A row that asks for what is not there (an attribute, a knob) is somebody's slip, in a plugin
+ * often: what is asked answers something harmless and notes it here, once a thread, and who called
+ * the row's hook takes the note, if there is one, and refuses the row by it. */
+void ot_slip(const char *format, ...) OPTUNE_PRINTF(1, 2);
+bool ot_slip_taken(char *why); /* why[OPTUNE_WHY_SIZE], or NULL */
 /* What a public function was given. EUSAGE names the first that is NULL: "optune_select: workload
  * is NULL". */
 typedef struct ot_given {
@@ -61,6 +66,10 @@ const char *ot_text_str(const ot_text *t); /* never NULL */
 /* s as a JSON string, quotes included; bytes that are no UTF-8 become U+FFFD. */
 void ot_text_add_json(ot_text *t, const char *s);
 bool ot_text_is_utf8(const char *s);
+/* How many bytes at s a terminal obeys instead of showing them, 0 for what it shows: control
+ * characters, those of Unicode (C1), separators of lines, what turns the direction of writing. */
+size_t ot_text_obeyed(const char *s);
+bool ot_text_is_plain(const char *s); /* one line of what is shown */
 /* The shortest text that reads back as the same double, never like an integer: "1.0"; "null"
  * when it is not finite. */
 void ot_text_add_real(ot_text *t, double value);

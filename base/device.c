@@ -30,10 +30,7 @@ bool ot_device_set_text(optune_device *device, const ot_device_field *field, con
     char *to = (char *)device + field->offset;
     if (!ot_copy(to, field->size, text ? text : ""))
         return false;
-    for (const char *at = to; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            return false;
-    return true;
+    return ot_text_is_plain(to);
 }
 
 int64_t ot_device_number(const optune_device *device, const ot_device_field *field)

@@ -20,8 +20,7 @@ static void write_line(char *to, size_t size, const char *format, va_list list)
     if (ot_format_list(line, size, format, list) < 0)
         line[0] = 0;
     for (char *c = line; *c; c++)
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
+        memset(c, ' ', ot_text_obeyed(c));
     memcpy(to, line, strlen(line) + 1);
 }
 
@@ -55,6 +54,29 @@ bool optune_refuse(char *why, const char *format, ...)
         va_end(list);
     }
     return false;
+}
+
+/* ---- slips of rows ----------------------------------------------------------------------- */
+
+static _Thread_local char slip[OPTUNE_WHY_SIZE];
+
+void ot_slip(const char *format, ...)
+{
+    va_list list;
+    if (*slip)
+        return;
+    va_start(list, format);
+    write_line(slip, sizeof slip, format, list);
+    va_end(list);
+}
+
+bool ot_slip_taken(char *why)
+{
+    if (!*slip)
+        return false;
+    optune_refuse(why, "%s", slip);
+    slip[0] = 0;
+    return true;
 }
 
 const char *ot_status_sentence(int status)

@@ -107,6 +107,27 @@ bool ot_text_is_utf8(const char *s)
     return true;
 }
 
+size_t ot_text_obeyed(const char *s)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    if (u[0] && (u[0] < ' ' || u[0] == 0x7f))
+        return 1;
+    if (u[0] == 0xc2 && u[1] >= 0x80 && u[1] < 0xa0)
+        return 2;
+    if (u[0] != 0xe2 || (u[1] != 0x80 && u[1] != 0x81))
+        return 0;
+    const bool turns = u[1] == 0x80 ? u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae)
+                                    : u[2] >= 0xa6 && u[2] <= 0xa9;
+    return turns ? 3 : 0;
+}
+
+bool ot_text_is_plain(const char *s)
+{
+    while (*s && !ot_text_obeyed(s))
+        s++;
+    return !*s;
+}
+
 void ot_text_add_json(ot_text *t, const char *s)
 {
     ot_text_add_n(t, "\"", 1);

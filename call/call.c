@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A call as a value: a new one, what it says of itself, what is fused behind it as a call of its
- * own, and whether code has left it sound. Misuse (a name that the operator does not have) is a bug
- * and asserts. Its text is call_parse.c's and call_print.c's, its types are infer.c's.
+ * own, and whether code has left it sound. A name that the operator does not have is a slip of a
+ * row (ot_slip). Its text is call_parse.c's and call_print.c's, its types are infer.c's.
  */
 #include <assert.h>
 #include <string.h>
@@ -31,19 +31,34 @@ int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
 
 /* ---- attributes -------------------------------------------------------------------------- */
 
+/* What is not there: numbers by which anything may be divided. */
+static const optune_attr harmless = {.name = "", .i = {1, 1, 1, 1}};
+
 const optune_attr *optune_call_attr(const optune_call *call, const char *name)
 {
     for (int i = 0; i < call->n_attrs; i++)
         if (strcmp(call->attr[i].name, name) == 0)
             return &call->attr[i];
-    assert(!"the operator has no attribute of this name");
-    return NULL;
+    ot_slip("operator '%s' has no attribute '%s'", call->op->name, name);
+    return &harmless;
+}
+
+/* One of that kind, or of the other. */
+static const optune_attr *attr_of(const optune_call *call, const char *name,
+                                  optune_attr_kind kind, optune_attr_kind other,
+                                  const char *what)
+{
+    const optune_attr *attr = optune_call_attr(call, name);
+    if (attr == &harmless || attr->kind == kind || attr->kind == other)
+        return attr;
+    ot_slip("attribute '%s' of operator '%s' is no %s", name, call->op->name, what);
+    return &harmless;
 }
 
 int64_t optune_call_int(const optune_call *call, const char *name)
 {
-    const optune_attr *attr = optune_call_attr(call, name);
-    assert((attr->kind == OPTUNE_ATTR_INT && !attr->none) || attr->kind == OPTUNE_ATTR_BOOL);
+    const optune_attr *attr = attr_of(call, name, OPTUNE_ATTR_INT, OPTUNE_ATTR_BOOL, "integer");
+    assert(!attr->none);
     return attr->i[0];
 }
 
@@ -54,16 +69,13 @@ bool optune_call_none(const optune_call *call, const char *name)
 
 const int64_t *optune_call_ints(const optune_call *call, const char *name)
 {
-    const optune_attr *attr = optune_call_attr(call, name);
-    assert(attr->kind == OPTUNE_ATTR_INTS);
-    return attr->i;
+    return attr_of(call, name, OPTUNE_ATTR_INTS, OPTUNE_ATTR_INTS, "list of integers")->i;
 }
 
 const char *optune_call_word(const optune_call *call, const char *name)
 {
-    const optune_attr *attr = optune_call_attr(call, name);
-    assert(attr->kind == OPTUNE_ATTR_WORD);
-    return attr->word;
+    const optune_attr *attr = attr_of(call, name, OPTUNE_ATTR_WORD, OPTUNE_ATTR_WORD, "word");
+    return attr == &harmless ? "" : attr->word;
 }
 
 /* ---- inputs, outputs, and what is fused --------------------------------------------------- */

@@ -57,6 +57,24 @@ static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* An operator's type relation. One that fails says why, or is told that it did not. */
+static int call_types(const optune_op *op, optune_call *call, optune_err *err)
+{
+    char slip[OPTUNE_WHY_SIZE];
+    ot_slip_taken(NULL);
+    if (err)
+        err->text[0] = 0;
+    const int status = op->types ? op->types(call, err) : OPTUNE_OK;
+    if (ot_slip_taken(slip))
+        return optune_fail(err, OPTUNE_ETYPE, "the type relation of '%s': %s", op->name, slip);
+    if (status < 0 && err && !*err->text)
+        return optune_fail(err, status,
+                           "the type relation of '%s' refuses these types, and does "
+                           "not say why",
+                           op->name);
+    return status;
+}
+
 /* The type relation of a fused operator over the whole call: a call of its own, whose chain
  * input and output are both the first output of the whole. */
 static int fused_types(optune_call *call, int i, optune_err *err)
@@ -65,7 +83,7 @@ static int fused_types(optune_call *call, int i, optune_err *err)
     optune_call step;
     optune_err inner = {0};
     optune_call_step(call, i, &step);
-    const int status = e->op->types ? e->op->types(&step, &inner) : OPTUNE_OK;
+    const int status = call_types(e->op, &step, &inner);
     if (status < 0)
         return optune_fail(err, status, "fused '%s': %s", e->op->name, inner.text);
     optune_tensor *value = &step.input[e->chain].type, *out = &step.output[0];
@@ -92,7 +110,7 @@ static int fused_types(optune_call *call, int i, optune_err *err)
 /* One round over the operator and what is fused behind it. */
 static int relate(optune_call *call, int *misfit, optune_err *err)
 {
-    int status = call->op->types ? call->op->types(call, err) : OPTUNE_OK;
+    int status = call_types(call->op, call, err);
     for (int i = 0; i < call->n_epilogues && status >= 0; i++) {
         const int fused = fused_types(call, i, err);
         if (fused < 0)

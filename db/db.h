@@ -262,6 +262,7 @@ typedef struct ot_http_reply {
     long status;    /* 200, 304, 404, 412 ...; 0: none came */
     char etag[128]; /* as it was sent; empty: none */
     int64_t bytes;  /* that went over the wire */
+    bool at_fault;  /* it failed for what was asked for: other addresses there may do */
 } ot_http_reply;
 /* A file from an https (or file:) address into `path`, whole or not at all. With `etag`, status 304
  * says that it is the same, and `path` stays. ENOENT: 404, 410; ENET names the host and the reason;

@@ -59,6 +59,9 @@ static int refused(gzFile file, const char *path, optune_err *err)
     if (fault == Z_BUF_ERROR)
         return optune_fail(err, OPTUNE_ESYNTAX,
                            "'%s' is truncated: its compressed text has no end (%s)", path, why);
+    if (fault == Z_DATA_ERROR)
+        return optune_fail(err, OPTUNE_ESYNTAX, "'%s' is damaged: its compressed text is none (%s)",
+                           path, why);
     return fault == Z_OK ? OPTUNE_OK
                          : optune_fail(err, OPTUNE_EIO, "cannot read '%s': %s", path,
                                        fault == Z_ERRNO ? strerror(errno) : why);

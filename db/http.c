@@ -232,12 +232,24 @@ static int headers_of(transfer *t, const char *path, struct curl_slist **all, op
     return OPTUNE_OK;
 }
 
+static bool is_signed(const ot_http *how)
+{
+    return how->secret && how->region && how->key_id;
+}
+
+/* What is written goes where it was sent, or nowhere; so does what bears the headers of S3, as curl
+ * gives headers of ours to every host that it is led to. */
+static bool follows(const transfer *t)
+{
+    return !t->put && !t->folder && !(t->how->secret && t->how->region);
+}
+
 static CURLcode set_who(transfer *t)
 {
     const ot_http *how = t->how;
     CURLcode bad = CURLE_OK;
 #define SET(option, value) bad = bad ? bad : api.curl_easy_setopt(t->curl, option, value)
-    if (how->secret && how->region && how->key_id) {
+    if (is_signed(how)) {
         ot_text provider = {0};
         ot_text_printf(&provider, "aws:amz:%s:s3", how->region);
         SET(CURLOPT_AWS_SIGV4, provider.s);
@@ -261,8 +273,7 @@ static bool set_options(transfer *t, const struct curl_slist *headers)
     SET(CURLOPT_URL, t->url);
     SET(CURLOPT_PROTOCOLS_STR, plain ? "http,https" : "https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, plain ? "http,https" : "https");
-    /* What is written goes where it was sent, or nowhere. */
-    SET(CURLOPT_FOLLOWLOCATION, t->put ? 0L : 1L);
+    SET(CURLOPT_FOLLOWLOCATION, follows(t) ? 1L : 0L);
     SET(CURLOPT_MAXREDIRS, (long)REDIRECTS);
     SET(CURLOPT_SSL_VERIFYPEER, 1L);
     SET(CURLOPT_SSL_VERIFYHOST, 2L);
@@ -284,7 +295,6 @@ static bool set_options(transfer *t, const struct curl_slist *headers)
     if (t->folder) {
         SET(CURLOPT_NOBODY, 1L);
         SET(CURLOPT_CUSTOMREQUEST, "MKCOL");
-        SET(CURLOPT_FOLLOWLOCATION, 0L);
     } else if (t->put) {
         SET(CURLOPT_UPLOAD, 1L);
         SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)t->size);
@@ -349,18 +359,26 @@ static bool may_pass(const transfer *t, CURLcode code)
            code == CURLE_HTTP2 || code == CURLE_HTTP2_STREAM;
 }
 
+/* A server that refuses one address may serve the next; S3 says 403 of what is not there. */
+static bool at_fault(const transfer *t, CURLcode code)
+{
+    const long status = t->reply->status;
+    return t->full || (code == CURLE_HTTP_RETURNED_ERROR && status >= 400 && status < 500 &&
+                       status != 401 && status != 407 && !may_pass(t, code));
+}
+
 static int verdict(transfer *t, CURLcode code, optune_err *err)
 {
     const long status = t->reply->status;
     const char *doing = t->put ? "writing to" : "fetching from";
+    t->reply->at_fault = at_fault(t, code);
     if (stopped(t))
         return optune_fail(err, OPTUNE_EINTERRUPTED, "%s '%s' was interrupted", doing, t->host);
-    if (code == CURLE_OK && t->put && status >= 300)
-        return optune_fail(
-            err, OPTUNE_ENET,
-            "'%s' has moved (HTTP status %ld): nothing is written elsewhere than "
-            "asked for",
-            t->host, status);
+    if (code == CURLE_OK && status >= 300 && status != 304 && !follows(t))
+        return optune_fail(err, OPTUNE_ENET, "'%s' has moved (HTTP status %ld): %s", t->host,
+                           status,
+                           t->put ? "nothing is written elsewhere than asked for"
+                                  : "what is signed goes where it was asked for alone");
     if (code == CURLE_OK)
         return OPTUNE_OK;
     if (t->full)

@@ -61,6 +61,7 @@ int ot_http_file_get(const char *url, const char *path, const ot_http *how,
     if (status >= 0)
         status = read_plain(from.s, how, &bytes, err);
     reply->status = status == OPTUNE_ENOENT ? 404 : 0;
+    reply->at_fault = status < 0;
     if (status >= 0) {
         tag_of(&bytes, reply->etag);
         reply->status = how->etag && !strcmp(how->etag, reply->etag) ? 304 : 200;

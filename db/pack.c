@@ -182,10 +182,7 @@ static int read_head(const char *path, char **header, char **signature, int64_t 
 static bool take_text(const json_t *json, const char *name, char *to, size_t size)
 {
     const char *text = json_string_value(json_object_get(json, name));
-    for (const char *at = text; at && *at; at++)
-        if ((unsigned char)*at < 32 || *at == 127)
-            return false;
-    return text && strlen(text) == json_string_length(json_object_get(json, name)) &&
+    return text && ot_text_is_plain(text) && strlen(text) == json_string_length(json_object_get(json, name)) &&
            ot_copy(to, size, text);
 }
 
@@ -208,9 +205,8 @@ static bool take_ops(const json_t *json, ot_pack *pack)
         if (!json_is_integer(count) || json_integer_value(count) < 1 ||
             json_integer_value(count) > pack->records || strlen(op) >= OPTUNE_NAME_SIZE)
             return false;
-        for (const char *at = op; *at; at++)
-            if ((unsigned char)*at <= 32 || *at == 127)
-                return false;
+        if (!ot_text_is_plain(op) || strchr(op, ' '))
+            return false;
         sum += json_integer_value(count);
     }
     pack->ops = json_incref(ops);

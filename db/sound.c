@@ -113,8 +113,8 @@ static bool sound_text(const char *name, const char *text, size_t most, bool one
         return true;
     if (strnlen(text, most + 1) > most)
         return optune_refuse(why, "its %s is longer than %zu bytes", name, most);
-    for (const char *at = text; one_line && *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
+    for (const char *at = text; *at; at++)
+        if (ot_text_obeyed(at) && (one_line || (*at != '\n' && *at != '\t')))
             return optune_refuse(why, "its %s holds a control character", name);
     return ot_text_is_utf8(text) || optune_refuse(why, "its %s is no UTF-8", name);
 }

@@ -43,16 +43,22 @@ static int node_of(optune_grad *grad, ot_value value)
 
 int optune_grad_input(optune_grad *grad, int i)
 {
+    if (i < 0 || i >= grad->g->node[grad->node].n_in)
+        return note(grad, OPTUNE_EUSAGE, "the rule asks for an input that the call has not");
     return node_of(grad, grad->g->node[grad->node].in[i]);
 }
 
 int optune_grad_output(optune_grad *grad, int i)
 {
+    if (i < 0 || i >= grad->g->node[grad->node].n_out)
+        return note(grad, OPTUNE_EUSAGE, "the rule asks for an output that the call has not");
     return node_of(grad, (ot_value){grad->node, i});
 }
 
 int optune_grad_adjoint(optune_grad *grad, int i)
 {
+    if (i < 0 || i >= grad->g->node[grad->node].n_out)
+        return note(grad, OPTUNE_EUSAGE, "the rule asks for an output that the call has not");
     int *adjoint = &grad->adjoint[grad->node][i];
     if (*adjoint < 0)
         *adjoint = optune_grad_unary(grad, "zeros_like", optune_grad_output(grad, i));
@@ -198,11 +204,22 @@ int optune_grad_reshape(optune_grad *grad, int value, const optune_tensor *shape
 bool optune_grad_wants(const optune_grad *grad, int i)
 {
     const ot_node *node = &grad->g->node[grad->node];
-    return i < node->n_in && grad->needed[node->in[i].node];
+    return i >= 0 && i < node->n_in && grad->needed[node->in[i].node];
+}
+
+/* One may be left out of a call; what its operator has not is a slip. */
+static bool has_input(const ot_node *node, int i)
+{
+    int n = 0;
+    for (const optune_op_input *in = node->call->op->inputs; in && in->name; in++)
+        n++;
+    return i >= 0 && (i < n || i < node->n_in);
 }
 
 void optune_grad_add(optune_grad *grad, int i, int value)
 {
+    if (value >= 0 && !has_input(&grad->g->node[grad->node], i))
+        note(grad, OPTUNE_EUSAGE, "the rule adds to an input that the operator has not");
     if (value < 0 || !optune_grad_wants(grad, i))
         return;
     const ot_value to = grad->g->node[grad->node].in[i];
@@ -289,7 +306,8 @@ static int run_rule(optune_grad *grad, int id, optune_err *err)
     if (status >= 0)
         return OPTUNE_OK;
     char text[OPTUNE_ERR_SIZE];
-    snprintf(text, sizeof text, "the gradient of '%s': %.800s", op->name, inner.text);
+    snprintf(text, sizeof text, "the gradient of '%s': %.800s", op->name,
+             *inner.text ? inner.text : "its rule does not say why it fails");
     return ot_graph_fail(grad->g, id, -1, status, text, err);
 }
 

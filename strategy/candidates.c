@@ -134,8 +134,12 @@ static bool computes(const optune_task *task, char *why)
 
 bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why)
 {
-    return ot_impl_runs_on(impl, task->device, why) && computes(task, why) &&
-           ot_impl_takes(impl, task->call, why) && (!impl->applies || impl->applies(task, why));
+    if (!ot_impl_runs_on(impl, task->device, why) || !computes(task, why) ||
+        !ot_impl_takes(impl, task->call, why))
+        return false;
+    ot_slip_taken(NULL);
+    const bool applies = !impl->applies || impl->applies(task, why);
+    return !ot_slip_taken(why) && applies;
 }
 
 static ot_refusal refusal(const optune_task *task, const optune_strategy *strategy,
@@ -147,7 +151,9 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
         return OT_REFUSED_WHEN;
     if (!ot_call_static(task->call) && !ot_impl_takes(impl, task->call, why))
         return OT_REFUSED_APPLIES; /* a condition would only stumble over what is unknown */
-    if (row->condition && !row->condition(task, why))
+    ot_slip_taken(NULL);
+    const bool holds = !row->condition || row->condition(task, why);
+    if (ot_slip_taken(why) || !holds)
         return OT_REFUSED_CONDITION;
     if (!ot_impl_applies(impl, task, why))
         return OT_REFUSED_APPLIES;

@@ -175,8 +175,12 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
     plan->threads = device.threads;
     const optune_task on = {.call = task->call, .target = task->target, .device = &device};
     const ot_locale before = ot_locale_enter(); /* rows print numbers into source */
+    char slip[OPTUNE_WHY_SIZE];
+    ot_slip_taken(NULL);
     impl->plan(&on, config, plan);
     ot_locale_leave(before);
+    if (ot_slip_taken(slip))
+        return optune_fail(err, OPTUNE_EUSAGE, "bad plan of '%s': %s", impl->name, slip);
     ot_epilogue_close(task, plan);
     return check(task, plan, err);
 }

@@ -27,9 +27,47 @@ static int check_ops(const struct optune_plugin *plugin, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* Each word of `symbolic` is INPUT.DIM of the operator, or all of it is a star. */
+static int check_symbolic(const optune_impl *impl, optune_err *err)
+{
+    const optune_op *op = impl->op ? ot_op_find(impl->op) : NULL;
+    const char *list = impl->symbolic;
+    if (!op || !list || !strcmp(list, "*"))
+        return OPTUNE_OK;
+    for (const char *p = list; *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " "), name = strcspn(p, ". ");
+        bool known = false;
+        for (const optune_op_input *in = op->inputs; in && in->name && !known; in++)
+            known = strlen(in->name) == name && !strncmp(in->name, p, name);
+        if (!known || n != name + 2 || p[name + 1] < '0' ||
+            p[name + 1] >= '0' + OPTUNE_MAX_RANK)
+            return optune_fail(
+                err, OPTUNE_EUSAGE,
+                "implementation '%s': '%.*s' in `symbolic` is no dim of an input "
+                "of '%s'",
+                impl->name, (int)n, p, op->name);
+        p += n;
+    }
+    return OPTUNE_OK;
+}
+
+/* What a run would only find out by trials that fail. */
+static int check_impls(const struct optune_plugin *plugin, optune_err *err)
+{
+    for (const optune_impl *const *impl = plugin->impls; impl && *impl; impl++) {
+        if (!(*impl)->source || !*(*impl)->source)
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "implementation '%s' lacks its body, `source`",
+                               (*impl)->name ? (*impl)->name : "");
+        OT_RETURN_UNLESS_OK(check_symbolic(*impl, err));
+    }
+    return OPTUNE_OK;
+}
+
 static int add_rows(const struct optune_plugin *plugin, optune_err *err)
 {
     ADD_ALL(plugin->ops, optune_op, ot_op_add)
+    OT_RETURN_UNLESS_OK(check_impls(plugin, err));
     ADD_ALL(plugin->impls, optune_impl, ot_impl_add)
     ADD_ALL(plugin->strategies, optune_strategy, ot_strategy_add)
     ADD_ALL(plugin->searches, optune_search, ot_search_add)
@@ -106,6 +144,8 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
         status = check_ops(plugin, &inner);
     if (status >= 0)
         status = check_strategies(plugin, &inner);
+    if (status >= 0 && plugin->name && !ot_text_is_plain(plugin->name))
+        status = optune_fail(&inner, OPTUNE_EUSAGE, "its name is not one line of text");
     ot_registry_of_plugin(plugin->name ? plugin->name : "without a name");
     if (status >= 0)
         status = add_rows(plugin, &inner);

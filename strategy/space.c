@@ -317,5 +317,9 @@ int64_t ot_space_like(const optune_space *space, const optune_config *config)
 
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why)
 {
-    return !space->impl || !space->impl->valid || space->impl->valid(space->task, config, why);
+    if (!space->impl || !space->impl->valid)
+        return true;
+    ot_slip_taken(NULL);
+    const bool valid = space->impl->valid(space->task, config, why);
+    return !ot_slip_taken(why) && valid;
 }

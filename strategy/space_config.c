@@ -1,61 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What implementations do with a config: read a knob by name, choose the entities of a fallback,
- * and step to the nearest config that their own rules accept. A knob that is not there is the
- * implementation's bug and asserts.
+ * and step to the nearest config that their own rules accept. A knob that is not there, or is of
+ * another kind, is a slip of the implementation (ot_slip).
  */
-#include <assert.h>
 #include <string.h>
 
 #include "strategy/inside.h"
+
+/* For a knob that is not there: numbers by which anything may be divided. */
+static const optune_entity harmless = {.n = 4, .v = {1, 1, 1, 1}};
 
 static int position(const optune_config *config, const char *name)
 {
     for (int i = 0; i < config->n; i++)
         if (strcmp(config->entity[i].name, name) == 0)
             return i;
-    assert(!"the config has no knob of this name");
+    ot_slip("there is no knob '%s'", name);
     return -1;
+}
+
+/* Of one value and a word, of one value and a number, or of several values. */
+typedef enum form { NUMBER, WORD, LIST } form;
+
+static const optune_entity *entity_of(const optune_config *config, const char *name,
+                                      form wanted)
+{
+    static const char *const what[] = {"number", "word", "list of sizes"};
+    const int i = position(config, name);
+    if (i < 0)
+        return &harmless;
+    const optune_entity *entity = &config->entity[i];
+    const form found = entity->kind != OPTUNE_KNOB_OTHER      ? LIST
+                       : entity->scalar == OPTUNE_SCALAR_WORD ? WORD
+                                                              : NUMBER;
+    if (found == wanted)
+        return entity;
+    ot_slip("knob '%s' is no %s", name, what[wanted]);
+    return &harmless;
 }
 
 const int64_t *optune_config_split(const optune_config *config, const char *name)
 {
-    const optune_entity *entity = &config->entity[position(config, name)];
-    assert(entity->kind != OPTUNE_KNOB_OTHER);
-    return entity->v;
-}
-
-static const optune_entity *scalar(const optune_config *config, const char *name, bool word)
-{
-    const optune_entity *entity = &config->entity[position(config, name)];
-    assert(entity->kind == OPTUNE_KNOB_OTHER);
-    assert((entity->scalar == OPTUNE_SCALAR_WORD) == word);
-    (void)word;
-    return entity;
+    return entity_of(config, name, LIST)->v;
 }
 
 int64_t optune_config_int(const optune_config *config, const char *name)
 {
-    return scalar(config, name, false)->v[0];
+    return entity_of(config, name, NUMBER)->v[0];
 }
 
 bool optune_config_bool(const optune_config *config, const char *name)
 {
-    return scalar(config, name, false)->v[0] != 0;
+    return entity_of(config, name, NUMBER)->v[0] != 0;
 }
 
 const char *optune_config_word(const optune_config *config, const char *name)
 {
-    return scalar(config, name, true)->word;
+    const optune_entity *entity = entity_of(config, name, WORD);
+    return entity == &harmless ? "" : entity->word;
 }
 
 /* ---- choosing ---------------------------------------------------------------------------- */
 
-static const ot_knob *knob_of(const optune_space *space, const char *name)
+static const ot_knob *knob_of(const optune_space *space, const char *name, form wanted)
 {
-    const int knob = ot_space_knob(space, name);
-    assert(knob >= 0);
-    return &space->knob[knob];
+    const int i = ot_space_knob(space, name);
+    const ot_knob *knob = i < 0 ? NULL : &space->knob[i];
+    const bool fits =
+        knob && (wanted == LIST   ? knob->kind == OPTUNE_KNOB_SPLIT
+                 : wanted == WORD ? knob->word != NULL
+                                  : knob->kind == OPTUNE_KNOB_OTHER && knob->value);
+    if (!fits)
+        ot_slip(knob ? "knob '%s' is of another kind" : "there is no knob '%s'", name);
+    return fits ? knob : NULL;
 }
 
 static void choose(optune_config *config, const optune_space *space, const char *name,
@@ -85,8 +103,9 @@ static bool larger(const int64_t *a, const int64_t *b, int parts)
 void optune_config_choose_split(optune_config *config, const optune_space *space,
                                 const char *name, const int64_t *limit)
 {
-    const ot_knob *knob = knob_of(space, name);
-    assert(knob->kind == OPTUNE_KNOB_SPLIT);
+    const ot_knob *knob = knob_of(space, name, LIST);
+    if (!knob)
+        return;
     const int parts = knob->parts;
     int64_t best = -1, least = 0;
     for (int64_t i = 0; i < knob->n; i++) {
@@ -103,8 +122,9 @@ void optune_config_choose_split(optune_config *config, const optune_space *space
 void optune_config_choose_int(optune_config *config, const optune_space *space,
                               const char *name, int64_t limit)
 {
-    const ot_knob *knob = knob_of(space, name);
-    assert(knob->kind == OPTUNE_KNOB_OTHER && knob->value);
+    const ot_knob *knob = knob_of(space, name, NUMBER);
+    if (!knob)
+        return;
     int64_t best = -1, least = 0;
     for (int64_t i = 0; i < knob->n; i++) {
         if (knob->value[i] < knob->value[least])
@@ -118,14 +138,15 @@ void optune_config_choose_int(optune_config *config, const optune_space *space,
 void optune_config_choose_word(optune_config *config, const optune_space *space,
                                const char *name, const char *word)
 {
-    const ot_knob *knob = knob_of(space, name);
-    assert(knob->word);
+    const ot_knob *knob = knob_of(space, name, WORD);
     int64_t found = -1;
-    for (int64_t i = 0; i < knob->n && found < 0; i++)
+    for (int64_t i = 0; knob && i < knob->n && found < 0; i++)
         if (strcmp(knob->word[i], word) == 0)
             found = i;
-    assert(found >= 0);
-    choose(config, space, name, found);
+    if (knob && found < 0)
+        ot_slip("knob '%s' has no word '%s'", name, word);
+    if (found >= 0)
+        choose(config, space, name, found);
 }
 
 /* ---- the nearest valid one --------------------------------------------------------------- */

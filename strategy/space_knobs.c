@@ -20,13 +20,19 @@ static void misuse(optune_space *space, int status, const char *name, const char
         optune_fail(&space->problem, status, "knob '%s' %s", name, what);
 }
 
+/* It stands in texts as it is: `name=word`. */
+static bool is_word(const char *text)
+{
+    return text && *text && ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}");
+}
+
 static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind kind, int parts)
 {
     if (space->problem.status < 0)
         return NULL;
     const char *what = NULL;
     int status = OPTUNE_EUSAGE;
-    if (!name[0] || strlen(name) >= OPTUNE_KNOB_NAME_SIZE)
+    if (!is_word(name) || strlen(name) >= OPTUNE_KNOB_NAME_SIZE)
         what = "has no good name";
     else if (ot_space_knob(space, name) >= 0)
         what = "is declared twice";
@@ -228,7 +234,9 @@ void optune_space_words(optune_space *space, const char *name, int n, const char
     knob->scalar = OPTUNE_SCALAR_WORD;
     knob->word = ot_alloc((size_t)(n > 0 ? n : 1) * sizeof *knob->word);
     for (int i = 0; i < n; i++)
-        if (!ot_copy(knob->word[i], sizeof *knob->word, words[i]))
+        if (!is_word(words[i]))
+            misuse(space, OPTUNE_EUSAGE, name, "has a word that cannot be one");
+        else if (!ot_copy(knob->word[i], sizeof *knob->word, words[i]))
             misuse(space, OPTUNE_ELIMIT, name, "has a word that is too long");
     knob->n = n > 0 ? n : 0;
     end(space, knob);

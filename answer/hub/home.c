@@ -83,7 +83,7 @@ static int read_config(ot_hub *hub, optune_err *err)
     json_decref(json);
     ot_text_release(&text);
     ot_text_release(&path);
-    if (status < 0)
+    if (status < 0 && status != OPTUNE_ENOENT)
         return status;
     return *hub->url && json_is_array(hub->keys)
                ? OPTUNE_OK
@@ -228,9 +228,10 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
     status = read_config(hub, err);
     if (status >= 0)
         status = take_lock(o, hub, err);
-    if (status >= 0)
+    if (status >= 0) {
         read_taken(hub);
-    else
+        ot_hub_read_refused(hub);
+    } else
         ot_hub_close(hub);
     return status;
 }
@@ -239,6 +240,7 @@ void ot_hub_close(ot_hub *hub)
 {
     json_decref(hub->keys);
     json_decref(hub->taken);
+    json_decref(hub->refused);
     if (hub->lock >= 0)
         close(hub->lock);
     *hub = (ot_hub){.lock = -1};
@@ -248,8 +250,12 @@ bool ot_hub_knows_key(const ot_hub *hub, const char *key)
 {
     size_t i;
     json_t *known;
-    json_array_foreach(hub->keys, i,
-                       known) if (!strcmp(json_string_value(known), key)) return true;
+    json_array_foreach(hub->keys, i, known)
+    {
+        const char *text = json_string_value(known);
+        if (text && !strcmp(text, key))
+            return true;
+    }
     return false;
 }
 
@@ -266,6 +272,8 @@ static int check_url(const char *url, bool plain, optune_err *err)
                            "file:///FOLDER (--plain-http allows http://)",
                            url);
     host += 3;
+    if (!host[strspn(host, "/")])
+        return optune_fail(err, OPTUNE_EUSAGE, "'%.200s' names no host or folder", url);
     for (const char *at = host; *at && *at != '/'; at++)
         if (*at == '@')
             return optune_fail(err, OPTUNE_EUSAGE,
@@ -337,7 +345,11 @@ int ot_hub_add(ot_hub_deed *deed)
     OT_RETURN_UNLESS_OK(check_url(word[1], options->plain_http, err));
     ot_hub hub;
     place_of(deed->o, word[0], &hub);
-    if (ot_exists(hub.dir))
+    ot_text config = {0};
+    ot_text_printf(&config, "%s/hub.json", hub.dir);
+    const bool there = ot_exists(config.s);
+    ot_text_release(&config);
+    if (there)
         return optune_fail(err, OPTUNE_ECONFLICT,
                            "there is a hub '%s': `optune hub remove %s` first", word[0],
                            word[0]);
@@ -347,8 +359,10 @@ int ot_hub_add(ot_hub_deed *deed)
         status = optune_fail(err, OPTUNE_EUSAGE,
                              "whose packs are taken? --key K, which `optune hub key` prints "
                              "where they are made; --unsigned takes anybody's as hints");
-    if (status >= 0)
+    if (status >= 0) {
+        ot_remove_tree(hub.dir); /* what another hub of that name left when it was cut short */
         status = write_config(deed, &hub, word[1], keys);
+    }
     if (status >= 0) {
         const char *says = options->anybody || options->hints
                                ? "what it holds starts searches, and is never selected before "

@@ -23,8 +23,9 @@
 enum {
     OT_HUB_KEYS = 64,
     OT_HUB_MOST_DEVICES = 100000,
-    OT_HUB_MOST_PACKS = 1000000, /* of one device */
-    OT_HUB_MOST_INDEX = 256 << 20,
+    OT_HUB_MOST_PACKS = 500000, /* of one device */
+    OT_HUB_MOST_INDEX = 128 << 20,
+    OT_HUB_MOST_VALUES = 10 * OT_HUB_MOST_PACKS, /* of JSON; each takes some 100 bytes */
 };
 
 typedef struct ot_hub {
@@ -37,6 +38,7 @@ typedef struct ot_hub {
     bool anybody;      /* what is not signed by one of the keys is taken, too */
     json_t *keys;      /* array of hex */
     json_t *taken;     /* names of packs: true */
+    json_t *refused;   /* names of packs: why */
     const char *token; /* of the environment */
     int lock;
 } ot_hub;
@@ -69,6 +71,13 @@ int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err)
 json_t *ot_hub_given(const ot_hub *hub);
 /* The file of one's own key: the option, $OPTUNE_KEY, or optune/key in the folder of settings. */
 int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err);
+
+/* ---- refused.c: packs that need not be fetched again ------------------------------------- */
+void ot_hub_read_refused(ot_hub *hub);
+/* Why a pack was refused; NULL: it was not, or may be another's word now. */
+const char *ot_hub_refused(const ot_hub *hub, const char *pack);
+/* `key`: whose pack it is, where only that was at fault; else NULL. */
+void ot_hub_refuse(ot_hub *hub, const char *pack, const char *key, const char *why);
 
 /* ---- index.c: what is where -------------------------------------------------------------- */
 int ot_hub_get(const ot_hub *hub, ot_hub_deed *deed, const char *file, const char *path,

@@ -123,19 +123,11 @@ static int fetch(const ot_hub *hub, ot_hub_deed *deed, const char *file, ot_text
     return status;
 }
 
-static bool plain_text(const char *text)
-{
-    for (const char *at = text; *at; at++)
-        if ((unsigned char)*at < 32 || *at == 127)
-            return false;
-    return *text != 0;
-}
-
 static bool good_device(const json_t *device)
 {
     const char *text = json_string_value(device);
     return text && strlen(text) == json_string_length(device) &&
-           strlen(text) < 2 * OPTUNE_NAME_SIZE && plain_text(text);
+           strlen(text) < 2 * OPTUNE_NAME_SIZE && *text && ot_text_is_plain(text);
 }
 
 static bool good_pack(const json_t *pack)
@@ -161,12 +153,31 @@ static int damaged(const ot_hub *hub, const char *file, const char *what, optune
     return optune_fail(err, OPTUNE_EDAMAGED, "'%s' of hub '%s' %s", file, hub->name, what);
 }
 
+/* Before it becomes values: `[[],[],...` of some bytes is many times as much memory. */
+static bool is_small(const ot_text *text)
+{
+    int64_t values = 1;
+    bool quoted = false;
+    for (size_t i = 0; i < text->n; i++) {
+        const char c = text->s[i];
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == ',' || c == '[' || c == '{'))
+            values++;
+    }
+    return values <= OT_HUB_MOST_VALUES;
+}
+
 static int read_list(const ot_hub *hub, ot_hub_deed *deed, const kind *k, const char *file,
                      const char *device, json_t **list, char *etag, optune_err *err)
 {
     ot_text text = {0};
     *list = NULL;
     int status = fetch(hub, deed, file, &text, etag, err);
+    if (status >= 0 && !is_small(&text))
+        status = damaged(hub, file, "has more values than an index has", err);
     json_t *json = status >= 0 ? json_loadb(ot_text_str(&text), text.n, 0, NULL) : NULL;
     json_t *found = json_object_get(json, k->list), *item;
     const json_t *version = json_object_get(json, k->version);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +25,7 @@ typedef struct taking {
     ot_hub_deed *deed;
     const ot_pack *pack;
     ot_vet *vet;
-    ot_text log; /* lines that are good */
-    char source[OPTUNE_NAME_SIZE + 8];
+    FILE *good; /* lines that are good, in a file: a pack may unfold to a lot; NULL: none is kept */
     double now;
     int64_t lines;
     json_t *ops;
@@ -40,6 +40,14 @@ static int refuse(taking *t, const char *why)
     return OPTUNE_OK;
 }
 
+static int write_line(taking *t, const ot_text *line)
+{
+    return !t->good || fwrite(line->s, 1, line->n, t->good) == line->n
+               ? OPTUNE_OK
+               : optune_fail(t->err, OPTUNE_EIO, "cannot write what hub '%s' has: %s",
+                             t->hub->name, strerror(errno));
+}
+
 static int take_device(taking *t, const optune_device *device)
 {
     if (t->vet || strcmp(device->key, t->pack->device) != 0)
@@ -48,8 +56,11 @@ static int take_device(taking *t, const optune_device *device)
     /* Of this machine's own device its own word is better. */
     const bool own = o->have_device && !strcmp(o->device.key, device->key);
     t->vet = ot_vet_open(o, own ? &o->device : device);
-    ot_device_line(device, &t->log);
-    return OPTUNE_OK;
+    ot_text text = {0};
+    ot_device_line(device, &text);
+    const int status = write_line(t, &text);
+    ot_text_release(&text);
+    return status;
 }
 
 static int on_line(void *arg, const ot_log_line *line)
@@ -75,21 +86,26 @@ static int on_line(void *arg, const ot_log_line *line)
         return refuse(t, why);
     json_t *seen = json_object_get(t->ops, r->op);
     json_object_set_new(t->ops, r->op, json_integer(json_integer_value(seen) + 1));
-    ot_record_line(r, &t->log);
+    ot_text text = {0};
+    ot_record_line(r, &text);
+    const int status = write_line(t, &text);
+    ot_text_release(&text);
     t->taken->records++;
-    return OPTUNE_OK;
+    return status;
 }
 
 /* The log that is kept, and its records into the store of the hub. */
-static int keep(taking *t)
+static int keep(taking *t, const char *good)
 {
     ot_text path = {0}, folder = {0};
     ot_store *store = NULL;
     ot_text_printf(&folder, "%s/logs", t->hub->dir);
     ot_text_printf(&path, "%s/%s.log", folder.s, t->pack->name);
     int status = ot_make_dirs(folder.s, t->err);
-    if (status >= 0)
-        status = ot_write_file(path.s, t->log.s, t->log.n, t->err);
+    const bool whole = fflush(t->good) == 0 && fsync(fileno(t->good)) == 0;
+    if (status >= 0 && (!whole || rename(good, path.s) < 0))
+        status = optune_fail(t->err, OPTUNE_EIO, "cannot write '%s': %s", path.s,
+                             strerror(errno));
     if (status >= 0)
         status = ot_store_open(t->hub->dir, OT_STORE_WRITE, &store, t->err);
     if (status >= 0) {
@@ -114,9 +130,12 @@ int ot_hub_take(ot_hub *hub, ot_hub_deed *deed, const char *path, const ot_pack 
     t->now = ot_unix_time();
     t->ops = json_object();
     *taken = (ot_hub_taken){0};
-    ot_text log = {0};
+    ot_text log = {0}, good = {0};
     ot_text_printf(&log, "%s.log", path);
+    ot_text_printf(&good, "%s.good", path);
     int status = ot_pack_unpack(path, pack, log.s, err);
+    if (status >= 0 && !dry && !(t->good = fopen(good.s, "we")))
+        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", good.s, strerror(errno));
     const ot_log_source source = {.path = log.s, .stop = &deed->o->stop};
     if (status >= 0)
         status = ot_log_read_from(&source, on_line, t, err);
@@ -125,12 +144,15 @@ int ot_hub_take(ot_hub *hub, ot_hub_deed *deed, const char *path, const ot_pack 
                              "pack %.12s of hub '%s' holds other records than it says",
                              pack->name, hub->name);
     if (status >= 0 && !dry && taken->records)
-        status = keep(t);
+        status = keep(t, good.s);
     else if (status >= 0 && !dry)
         status = ot_hub_took(hub, pack->name, err); /* nothing of it serves here */
+    if (t->good)
+        fclose(t->good);
     unlink(log.s);
+    unlink(good.s);
     ot_text_release(&log);
-    ot_text_release(&t->log);
+    ot_text_release(&good);
     ot_vet_close(t->vet);
     json_decref(t->ops);
     free(t);
@@ -200,6 +222,16 @@ static bool ends(int status)
            status == OPTUNE_ETIMEOUT;
 }
 
+/* A pack whose bytes are those of its name is what it is for good. */
+static void remember(pulling *p, const char *path, const char *name, const ot_pack *pack,
+                     const char *why)
+{
+    char found[OT_HEX_SHA256];
+    if (!p->dry && ot_sha256_file(path, 0, found, NULL, NULL) >= 0 && !strcmp(found, name))
+        ot_hub_refuse(p->hub, name, ot_hub_knows_key(p->hub, pack->key) ? NULL : pack->key,
+                      why);
+}
+
 static int pull_pack(pulling *p, const char *device, const json_t *entry, optune_err *err)
 {
     const char *name = json_string_value(json_object_get(entry, "pack"));
@@ -221,7 +253,6 @@ static int pull_pack(pulling *p, const char *device, const json_t *entry, optune
         status = check_pack(p, &pack, name, device, err);
     if (status >= 0)
         status = ot_hub_take(p->hub, p->deed, path.s, &pack, p->dry, &taken, err);
-    unlink(path.s);
     p->bytes += reply.bytes;
     if (status >= 0) {
         p->packs++;
@@ -230,10 +261,13 @@ static int pull_pack(pulling *p, const char *device, const json_t *entry, optune
         p->lines_refused += taken.refused;
         if (taken.refused && p->lines_refused == taken.refused && !*p->first)
             snprintf(p->first, sizeof p->first, "%s", taken.why);
-    } else if (!ends(status)) {
+    } else if (reply.at_fault || !ends(status)) {
         refuse_pack(p, name, err->text);
+        if (!reply.at_fault)
+            remember(p, path.s, name, &pack, err->text);
         status = OPTUNE_OK;
     }
+    unlink(path.s);
     ot_pack_release(&pack);
     ot_text_release(&path);
     return status;
@@ -252,8 +286,11 @@ static int pull_device(pulling *p, const char *device, optune_err *err)
         const char *name = json_string_value(json_object_get(entry, "pack"));
         if (status < 0 || !wanted_op(p->deed, json_object_get(entry, "ops")))
             continue;
+        const char *refused = p->dry ? NULL : ot_hub_refused(p->hub, name);
         if (!p->dry && json_object_get(p->hub->taken, name))
             p->known++;
+        else if (refused)
+            refuse_pack(p, name, refused);
         else
             status = pull_pack(p, device, entry, err);
     }

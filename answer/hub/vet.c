@@ -102,6 +102,10 @@ static bool settle_impl(ot_vet *vet, const optune_record *r, char *why)
     vet->impl = ot_impl_find(r->impl);
     if (!vet->impl)
         return optune_refuse(why, "no implementation '%.80s' in this version", r->impl);
+    /* What it asks of a call holds for calls of its own operator alone. */
+    if (strcmp(vet->impl->op, vet->call.op->name) != 0)
+        return optune_refuse(why, "'%s' computes %s, not %s", vet->impl->name, vet->impl->op,
+                             vet->call.op->name);
     ot_call_digest(&vet->task, vet->impl, vet->digest);
     if (strcmp(vet->digest, r->digest)) {
         /* Of another version of it: history, whatever its config is. */
