@@ -181,8 +181,9 @@ static int read_head(const char *path, char **header, char **signature, int64_t 
 /* One line of people's text: no control characters, so that a terminal may show it. */
 static bool take_text(const json_t *json, const char *name, char *to, size_t size)
 {
-    const char *text = json_string_value(json_object_get(json, name));
-    return text && ot_text_is_plain(text) && strlen(text) == json_string_length(json_object_get(json, name)) &&
+    const json_t *value = json_object_get(json, name);
+    const char *text = json_string_value(value);
+    return text && ot_text_is_plain(text) && strlen(text) == json_string_length(value) &&
            ot_copy(to, size, text);
 }
 
