@@ -21,9 +21,15 @@ static void misuse(optune_space *space, int status, const char *name, const char
 }
 
 /* It stands in texts as it is: `name=word`. */
-static bool is_word(const char *text)
+static bool is_name(const char *text)
 {
     return text && *text && ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}");
+}
+
+/* It may be a program's argument, such as `-O1 -g` or `-march=native`, and is shown on terminals. */
+static bool is_word(const char *text)
+{
+    return text && ot_text_is_plain(text);
 }
 
 static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind kind, int parts)
@@ -32,7 +38,7 @@ static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind ki
         return NULL;
     const char *what = NULL;
     int status = OPTUNE_EUSAGE;
-    if (!is_word(name) || strlen(name) >= OPTUNE_KNOB_NAME_SIZE)
+    if (!is_name(name) || strlen(name) >= OPTUNE_KNOB_NAME_SIZE)
         what = "has no good name";
     else if (ot_space_knob(space, name) >= 0)
         what = "is declared twice";

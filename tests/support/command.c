@@ -81,6 +81,8 @@ void expect(const char *what, outcome *o, int code, const char *in_err)
 
 json_t *json_of(outcome *o)
 {
+    if (o->code)
+        print_error("%s", ot_text_str(&o->err));
     assert_int_equal(o->code, 0);
     json_error_t problem;
     json_t *json = json_loads(ot_text_str(&o->out), 0, &problem);
