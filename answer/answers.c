@@ -162,6 +162,7 @@ static void settle(ot_answer *a, int n_facts)
         row->failed = keep_fact(&a->arena, row->failed);
     }
     ot_text config = {0};
+    a->flops = ot_call_flops(&a->call);
     ot_config_print(&choice->config, &config);
     a->config = ot_arena_copy(&a->arena, ot_text_str(&config));
     ot_text_release(&config);

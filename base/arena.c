@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 
-enum { ALIGNMENT = 16, BLOCK_SIZE = 32 << 10 };
+enum { ALIGNMENT = 16, FIRST_BLOCK = 4 << 10, BLOCK_SIZE = 32 << 10 };
 
 struct ot_block {
     struct ot_block *next;
@@ -50,7 +50,9 @@ void *ot_arena_alloc(ot_arena *arena, size_t size)
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     struct ot_block *block = arena->block;
     if (!block || block->size - block->used < size) {
-        size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+        /* The first block is small, as most arenas are; memory is zeroed, which takes time. */
+        size_t room = !block ? FIRST_BLOCK : 4 * block->size < BLOCK_SIZE ? 4 * block->size : BLOCK_SIZE;
+        room = size > room ? size : room;
         struct ot_block *fresh = ot_alloc(sizeof *fresh + room);
         fresh->size = room;
         if (block && size > BLOCK_SIZE / 4) {

@@ -73,6 +73,7 @@ bool ot_text_is_plain(const char *s); /* one line of what is shown */
 /* The shortest text that reads back as the same double, never like an integer: "1.0"; "null"
  * when it is not finite. */
 void ot_text_add_real(ot_text *t, double value);
+void ot_text_add_int(ot_text *t, int64_t value); /* in decimal */
 size_t ot_identifier_length(const char *s); /* of the one it begins with; 0: none */
 bool ot_is_identifier(const char *s);       /* as C has them; NULL is none */
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */

@@ -60,11 +60,15 @@ void ot_text_add(ot_text *t, const char *s)
 
 void ot_text_printf(ot_text *t, const char *format, ...)
 {
+    enum { USUAL = 48 }; /* bytes that are tried with at once */
     va_list list;
+    reserve(t, USUAL);
     va_start(list, format);
-    int n = ot_format_list(NULL, 0, format, list);
+    int n = ot_format_list(t->s + t->n, t->capacity - t->n, format, list);
     va_end(list);
-    if (n > 0) {
+    if (n > 0 && (size_t)n < t->capacity - t->n) {
+        t->n += (size_t)n;
+    } else if (n > 0) {
         reserve(t, (size_t)n);
         va_start(list, format);
         ot_format_list(t->s + t->n, (size_t)n + 1, format, list);
@@ -148,6 +152,18 @@ void ot_text_add_json(ot_text *t, const char *s)
         s += n ? n : 1;
     }
     ot_text_add_n(t, "\"", 1);
+}
+
+void ot_text_add_int(ot_text *t, int64_t value)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        *--at = '-';
+    ot_text_add_n(t, at, (size_t)(digits + sizeof digits - at));
 }
 
 void ot_text_add_real(ot_text *t, double value)

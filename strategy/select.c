@@ -216,12 +216,8 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
 
 static bool in_space(const optune_task *task, const ot_choice_row *row, optune_config *config)
 {
-    optune_space *space = NULL;
     *config = row->fact->record.config;
-    const bool fit = ot_space_open(task, row->candidate.impl, &space, NULL) >= 0 &&
-                     fits(space, config, NULL);
-    ot_space_close(space);
-    return fit;
+    return ot_space_has(task, row->candidate.impl, config);
 }
 
 /* The fallback of an implementation, asked once: false when it cannot be used. */
