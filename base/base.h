@@ -114,15 +114,19 @@ typedef struct ot_arena {
     struct ot_block *block;
 } ot_arena; /* zero to start */
 void *ot_arena_alloc(ot_arena *arena,
-                     size_t size); /* zeroed, 16-aligned; aborts when out of memory */
+                     size_t size); /* zeroed, 16-aligned; never NULL */
 char *ot_arena_copy(ot_arena *arena, const char *s); /* NULL gives NULL */
 char *ot_arena_printf(ot_arena *arena, const char *format, ...) OPTUNE_PRINTF(2, 3);
 void ot_arena_release(ot_arena *arena);
-/* malloc that aborts when out of memory; zeroed. */
+/* Zeroed, never NULL: of the reserve (reserve.h) where malloc has nothing. */
 void *ot_alloc(size_t size);
 /* Zeroed; NULL, with ENOMEM in `err`, when there is none: for elements of tensors. */
 void *ot_try_alloc(size_t size, const char *what, optune_err *err);
 char *ot_strdup(const char *s);
+/* In a public function, before it gives what it made: ENOMEM where any of that had to come from the
+ * reserve; `status` else. ot_memory_begin forgets what came from it before. */
+void ot_memory_begin(void);
+int ot_memory_end(int status, optune_err *err);
 
 /* ---- rows.c: tables of rows that grow ----------------------------------------------------- */
 typedef struct ot_rows {

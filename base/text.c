@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A string that grows; strict reading and writing of numbers, dtypes and "name=value" lines.
- * Memory that runs out aborts, so adding cannot fail.
+ * Adding cannot fail (reserve.h).
  */
 #include <assert.h>
 #include <ctype.h>
@@ -120,8 +120,9 @@ size_t ot_text_obeyed(const char *s)
         return 2;
     if (u[0] != 0xe2 || (u[1] != 0x80 && u[1] != 0x81))
         return 0;
-    const bool turns = u[1] == 0x80 ? u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae)
-                                    : u[2] >= 0xa6 && u[2] <= 0xa9;
+    const bool turns = u[1] == 0x80
+                           ? u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae)
+                           : u[2] >= 0xa6 && u[2] <= 0xa9;
     return turns ? 3 : 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the database costs: import and rebuild by the line, bytes and memory, opening, answers of one
- * handle that are not kept and that are, beside a process that writes, too; and a select that is not
- * kept as the records of one workload grow. Records are made up: what they say changes no time. No
- * peer.
+ * What the database costs: import and rebuild by the line, bytes and memory, opening, answers of
+ * one handle that are not kept and that are, beside a process that writes, too; and a select that
+ * is not kept as the records of one workload grow. Records are made up: what they say changes no
+ * time. No peer.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -244,8 +244,9 @@ static void beside_a_writer(const char *db)
         close(pipe_of[0]);
     }
     qsort(ratio, TURNS, sizeof *ratio, by_value);
-    printf("kept, 54 workloads, beside a writer (%.0f commits/s): %.2f [%.2f, %.2f] of without\n",
-           (double)commits / (0.5 * TURNS), ratio[TURNS / 2], ratio[0], ratio[TURNS - 1]);
+    printf(
+        "kept, 54 workloads, beside a writer (%.0f commits/s): %.2f [%.2f, %.2f] of without\n",
+        (double)commits / (0.5 * TURNS), ratio[TURNS / 2], ratio[0], ratio[TURNS - 1]);
     optune_close(o);
 }
 

@@ -264,7 +264,8 @@ int ot_condition_parse(const char *text, ot_condition **condition, optune_err *e
 
 /* ---- kept -------------------------------------------------------------------------------- */
 
-/* For ever, as rows are. By its text: a plugin that failed to load may have had another text there. */
+/* For ever, as rows are. By its text, as a plugin that failed to load may have had
+ * another one there. */
 typedef struct kept {
     uint64_t hash;
     char *text;

@@ -268,11 +268,10 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
                   optune_err *err)
 {
     ot_choice_release(choice);
-    *choice =
-        (ot_choice){.winner = -1,
-                    .n = n,
-                    .row = ot_alloc((size_t)n * sizeof *choice->row),
-                    .strict = g->strict};
+    *choice = (ot_choice){.winner = -1,
+                          .n = n,
+                          .row = ot_alloc((size_t)n * sizeof *choice->row),
+                          .strict = g->strict};
     for (int i = 0; i < n; i++) {
         choice->row[i].candidate = candidate[i];
         find_fact(g, &choice->row[i]);

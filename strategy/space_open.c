@@ -40,9 +40,9 @@ bool ot_space_has(const optune_task *task, const optune_impl *impl, optune_confi
 {
     optune_space *space = NULL;
     const int64_t index = config->index;
-    const bool has =
-        open_space(task, impl, index < 0 ? NULL : config, &space, NULL) >= 0 &&
-        ot_space_index_of(space, config, NULL) >= 0 && ot_space_valid(space, config, NULL);
+    const bool has = open_space(task, impl, index < 0 ? NULL : config, &space, NULL) >= 0 &&
+                     ot_space_index_of(space, config, NULL) >= 0 &&
+                     ot_space_valid(space, config, NULL);
     ot_space_close(space);
     if (index >= 0)
         config->index = index; /* of the whole space */

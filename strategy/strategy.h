@@ -67,8 +67,8 @@ typedef struct ot_condition ot_condition;
 typedef bool (*ot_dim_lookup)(const void *arg, const char *name, optune_dim *value);
 int ot_condition_parse(const char *text, ot_condition **condition, optune_err *err);
 void ot_condition_free(ot_condition *condition);
-/* The same of a row's text, read once in a process: NULL as it cannot be read. What is in *own is the
- * caller's to free, and mostly NULL. */
+/* The same of a row's text, read once in a process: NULL as it cannot be read. What is in *own is
+ * the caller's to free, and mostly NULL. */
 const ot_condition *ot_condition_kept(const char *text, ot_condition **own, optune_err *err);
 /* Every name, and every number with a NULL name, that occurs in it. */
 void ot_condition_visit(const ot_condition *condition,

@@ -96,8 +96,8 @@ static void version_of(const char *said, char *to, size_t size)
     snprintf(to, size, "%s %s", clang ? "clang" : "gcc", version);
 }
 
-/* Of which one there was AGAIN_MS ago, on the same PATH; asked with every answer that is made, and a
- * walk through PATH is a dozen system calls. */
+/* Of which one there was AGAIN_MS ago, on the same PATH; asked with every answer that is made, and
+ * a walk through PATH is a dozen system calls. */
 static bool found_lately(char *version, size_t size, const char *known_version, bool found)
 {
     enum { AGAIN_MS = 20 };
@@ -133,6 +133,8 @@ static int compiler_version(char *to, size_t size, optune_err *err)
         char *argv[] = {path, option, NULL};
         ot_text said = {0};
         status = ot_run_program(argv, COMPILER_LIMIT_S, &said, err);
+        if (status >= 0 && !said.n) /* it was cut short: not what is remembered */
+            status = optune_fail(err, OPTUNE_ETOOL, "'%s --version' says nothing", path);
         if (status >= 0) {
             version_of(ot_text_str(&said), known_version, sizeof known_version);
             ot_copy(known_path, sizeof known_path, path);

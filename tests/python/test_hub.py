@@ -41,7 +41,7 @@ PUBLISHED = [  # "Examples: Signature Calculations" of Amazon S3's documentation
     ("PUT", "/test%24file.text", "",
      {"date": "Fri, 24 May 2013 00:00:00 GMT", "x-amz-storage-class": "REDUCED_REDUNDANCY"},
      "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
-     "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ace108bd"),
+     "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"),
     ("GET", "/", "lifecycle=", {}, NOTHING,
      "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
     ("GET", "/", "max-keys=2&prefix=J", {}, NOTHING,

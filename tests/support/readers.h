@@ -2,8 +2,8 @@
 /*
  * What reads texts, for tests that spoil them: each ends with an error, or checks that the value
  * prints as a text which reads back as the same value, and ends the process where it does not.
- * scripts/fuzz builds fuzzer.c with -DOPTUNE_LIBFUZZER, an entry for clang's fuzzer over all of them;
- * answer/test_corpus reads what that found once more.
+ * scripts/fuzz builds fuzzer.c with -DOPTUNE_LIBFUZZER, an entry for clang's fuzzer over all of
+ * them; answer/test_corpus reads what that found once more.
  */
 #ifndef OPTUNE_TESTS_READERS_H
 #define OPTUNE_TESTS_READERS_H
