@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that is refused: in a process of its own, the n-th allocation of opening a handle and
- * asking it fails, alone or with all behind it, whoever asks for it but hwloc, which uses what it did not
- * get. What comes of that is an answer or an error with words, never a signal; and once there is
- * memory again the next question is answered.
- * Points are drawn, some of each kind; OPTUNE_TEST_ALL=1 takes all of them.
+ * asking it fails, alone or with all behind it, whoever asks for it but hwloc, which uses what it
+ * did not get. What comes of that is an answer or an error with words, never a signal; and once
+ * there is memory again the next question is answered. Points are drawn, some of each kind;
+ * OPTUNE_TEST_ALL=1 takes all of them.
  */
 #include "support/check.h"
 #include "support/forged.h"
@@ -175,7 +175,8 @@ static void there_is_a_record(void **state)
     (void)state;
     optune_record r = {0};
     for (int i = 0; i < forged_run.n && !r.impl; i++)
-        if (forged_run.record[i].outcome == OPTUNE_OUTCOME_OK)
+        if (forged_run.record[i].outcome == OPTUNE_OUTCOME_OK &&
+            !strcmp(forged_run.record[i].impl, "dense_pack.x86"))
             r = forged_run.record[i];
     assert_non_null(r.impl);
     r.final = true;
