@@ -28,15 +28,21 @@ static void log_answer(optune *o, const ot_answer *answer)
     ot_text_release(&lines);
 }
 
-static int give(optune *o, int status, const ot_answer *answer, optune_selection **selection)
+static int give(optune *o, int status, const ot_answer *answer, optune_selection **selection,
+                optune_err *err)
 {
     *selection = NULL;
     if (status < 0)
         return status;
-    *selection = ot_alloc(sizeof **selection);
-    (*selection)->answer = answer;
+    optune_selection *made = ot_alloc(sizeof *made);
+    made->answer = answer;
     log_answer(o, answer);
-    return OPTUNE_OK;
+    status = ot_memory_end(OPTUNE_OK, err);
+    if (status < 0)
+        optune_selection_free(made);
+    else
+        *selection = made;
+    return status;
 }
 
 int optune_select(optune *o, const char *workload, optune_selection **selection,
@@ -46,7 +52,7 @@ int optune_select(optune *o, const char *workload, optune_selection **selection,
         OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"selection", selection}));
     const ot_answer *answer = NULL;
     const int status = ot_answer_text(o, workload, &answer, err);
-    return give(o, status, answer, selection);
+    return give(o, status, answer, selection, err);
 }
 
 int optune_select_call(optune *o, const optune_call *call, optune_selection **selection,
@@ -62,7 +68,7 @@ int ot_selection_of(optune *o, const optune_call *call, const char *const *polic
 {
     const ot_answer *answer = NULL;
     const int status = ot_answer_call_at(o, call, policies, &answer, err);
-    return give(o, status, answer, selection);
+    return give(o, status, answer, selection, err);
 }
 
 void optune_selection_free(optune_selection *s)

@@ -157,6 +157,7 @@ typedef struct ot_answer {
     int n_facts;      /* there were */
     ot_choice choice;
     const char *config; /* the winner's, canonical */
+    double flops;       /* of the call */
 } ot_answer;
 void ot_verbose_say(const optune *o, const ot_answer *answer, double seconds);
 struct ot_answers *ot_answers_open(void);

@@ -162,6 +162,7 @@ static void settle(ot_answer *a, int n_facts)
         row->failed = keep_fact(&a->arena, row->failed);
     }
     ot_text config = {0};
+    a->flops = ot_call_flops(&a->call);
     ot_config_print(&choice->config, &config);
     a->config = ot_arena_copy(&a->arena, ot_text_str(&config));
     ot_text_release(&config);
@@ -178,12 +179,13 @@ static int make(optune *o, const optune_call *call, const char *policy, ot_answe
     a->target = o->target;
     a->device = o->device;
     a->task = (optune_task){&a->call, &a->target, &a->device};
-    const int status = ot_context_decide(o, &a->task, policy, &facts, &n, &a->choice, err);
+    int status = ot_context_decide(o, &a->task, policy, &facts, &n, &a->choice, err);
     if (status >= 0) {
         settle(a, n);
         ot_context_warn(o, &a->choice);
     }
     ot_arena_release(&facts);
+    status = ot_memory_end(status, err); /* nothing of the reserve is kept */
     if (status < 0) {
         ot_answer_drop(a);
         return status;
@@ -197,6 +199,7 @@ static int make(optune *o, const optune_call *call, const char *policy, ot_answe
 /* Before anything is looked up or read: the state that the answer will be good for. */
 static int begin(optune *o, state *now, optune_err *err)
 {
+    ot_memory_begin();
     int status = ot_context_device(o, err);
     *now = (state){0};
     if (status >= 0 && ot_context_follow(o, &now->commit)) {
@@ -212,6 +215,16 @@ static int begin(optune *o, state *now, optune_err *err)
 rows:
     ot_impls(&now->impls);
     ot_strategies(&now->strategies);
+    return status;
+}
+
+static int end(int status, ot_answer **found, optune_err *err)
+{
+    status = ot_memory_end(status, err);
+    if (status < 0) {
+        ot_answer_drop(*found);
+        *found = NULL;
+    }
     return status;
 }
 
@@ -250,6 +263,7 @@ int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, op
             status = by_canonical_text(o, &now, &asked, call, &found, err);
         free(call);
     }
+    status = end(status, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);
@@ -268,6 +282,7 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     int status = begin(o, &now, err);
     if (status >= 0 && !(found = look_up(o->answers, &now, &asked)))
         status = by_canonical_text(o, &now, &asked, call, &found, err);
+    status = end(status, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);
@@ -312,6 +327,7 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *const *pol
     }
     if (status >= 0 && !found)
         return ot_answer_call(o, call, answer, err);
+    status = end(status, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);

@@ -76,6 +76,7 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     optune_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_options, options, &own));
     options = &own;
+    ot_memory_begin();
     optune *o = ot_alloc(sizeof *o);
     o->log_level = options->log_level;
     o->log = options->log;
@@ -113,6 +114,7 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     if (options->device && !ot_copy(o->device_key, sizeof o->device_key, options->device))
         status = optune_fail(err, OPTUNE_ELIMIT, "device key too long");
 out:
+    status = ot_memory_end(status, err);
     if (status < 0) {
         optune_close(o);
         return status;

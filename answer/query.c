@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * optune_query: the best current record of a workload, as values and as JSON. Never falls back to a
- * default and never measures. The one idea: what is found is a copy that depends on nothing.
+ * default and never measures. The one idea: what is found shares its texts with the kept answer,
+ * which never changes and lives as long as somebody refers to it.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "answer/answer.h"
@@ -12,18 +14,21 @@
 /* What is given out, and what it is made of. */
 typedef struct finding {
     optune_found found; /* first: its address is the whole's */
-    ot_arena arena;
+    const ot_answer *answer;
 } finding;
 
+/* Takes the caller's use of the answer. */
 static optune_found *found_of(const ot_answer *a)
 {
-    finding *f = ot_alloc(sizeof *f);
+    finding *f = malloc(sizeof *f); /* all that has a meaning is set */
+    if (!f)
+        return NULL;
     const ot_fact *fact = a->choice.row[a->choice.winner].fact;
-    ot_record_keep(&f->arena, &f->found.record, &fact->record);
+    ot_record_copy(&f->found.record, &fact->record);
     f->found.tier = ot_tier_name(a->choice.tier);
-    if (a->choice.tier == OT_TIER_UNVERIFIED)
-        f->found.doubt = ot_arena_copy(&f->arena, fact->why);
-    f->found.flops = ot_call_flops(&a->call);
+    f->found.doubt = a->choice.tier == OT_TIER_UNVERIFIED ? fact->why : NULL;
+    f->found.flops = a->flops;
+    f->answer = a;
     return &f->found;
 }
 
@@ -54,12 +59,16 @@ int optune_query(optune *o, const char *workload, optune_found **found, optune_e
     int status = ot_answer_text(o, workload, &a, err);
     if (status < 0)
         return status;
-    if (a->choice.tier != OT_TIER_PLEVEL)
+    if (a->choice.tier != OT_TIER_PLEVEL) {
         *found = found_of(a);
-    else if (a->choice.unread)
+        if (*found)
+            return OPTUNE_OK;
+        status = optune_fail(err, OPTUNE_ENOMEM, "no memory for a record");
+    } else if (a->choice.unread) {
         status = optune_fail(err, a->choice.unread, "%s", a->choice.unread_why);
-    else
+    } else {
         status = nothing(a, err);
+    }
     ot_answer_drop(a);
     return status;
 }
@@ -69,7 +78,7 @@ void optune_found_free(optune_found *found)
     finding *f = (finding *)found;
     if (!f)
         return;
-    ot_arena_release(&f->arena);
+    ot_answer_drop(f->answer);
     free(f);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory. An arena hands out many small pieces and gives all back at once; nothing is ever
- * freed alone. Running out of memory aborts: no caller could do anything sensible about a
- * few kilobytes, and the paths would never be tested. Buffers whose size somebody else chose are
- * got with ot_try_alloc, and are no part of an arena.
+ * freed alone. Running out of memory is no path of its own: a few kilobytes come from the reserve
+ * (reserve.h), and the public function says ENOMEM in the end. Buffers whose size somebody else
+ * chose are got with ot_try_alloc, and are no part of an arena.
  */
 #include <assert.h>
 #include <stdalign.h>
@@ -12,8 +12,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/reserve.h"
 
-enum { ALIGNMENT = 16, BLOCK_SIZE = 32 << 10 };
+enum { ALIGNMENT = 16, FIRST_BLOCK = 4 << 10, BLOCK_SIZE = 32 << 10 };
 
 struct ot_block {
     struct ot_block *next;
@@ -23,10 +24,21 @@ struct ot_block {
 
 void *ot_alloc(size_t size)
 {
-    void *memory = calloc(1, size ? size : 1);
+    void *memory = ot_reserve_calloc(1, size ? size : 1);
     if (!memory)
         abort();
     return memory;
+}
+
+void ot_memory_begin(void)
+{
+    ot_reserve_taken();
+}
+
+int ot_memory_end(int status, optune_err *err)
+{
+    return ot_reserve_taken() && status >= 0 ? optune_fail(err, OPTUNE_ENOMEM, "out of memory")
+                                             : status;
 }
 
 char *ot_strdup(const char *s)
@@ -50,7 +62,10 @@ void *ot_arena_alloc(ot_arena *arena, size_t size)
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     struct ot_block *block = arena->block;
     if (!block || block->size - block->used < size) {
-        size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+        /* The first block is small, as most arenas are; memory is zeroed, which takes time. */
+        size_t room = block ? 4 * block->size : FIRST_BLOCK;
+        room = room < BLOCK_SIZE ? room : BLOCK_SIZE;
+        room = size > room ? size : room;
         struct ot_block *fresh = ot_alloc(sizeof *fresh + room);
         fresh->size = room;
         if (block && size > BLOCK_SIZE / 4) {

@@ -73,6 +73,7 @@ bool ot_text_is_plain(const char *s); /* one line of what is shown */
 /* The shortest text that reads back as the same double, never like an integer: "1.0"; "null"
  * when it is not finite. */
 void ot_text_add_real(ot_text *t, double value);
+void ot_text_add_int(ot_text *t, int64_t value); /* in decimal */
 size_t ot_identifier_length(const char *s); /* of the one it begins with; 0: none */
 bool ot_is_identifier(const char *s);       /* as C has them; NULL is none */
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */
@@ -113,15 +114,19 @@ typedef struct ot_arena {
     struct ot_block *block;
 } ot_arena; /* zero to start */
 void *ot_arena_alloc(ot_arena *arena,
-                     size_t size); /* zeroed, 16-aligned; aborts when out of memory */
+                     size_t size); /* zeroed, 16-aligned; never NULL */
 char *ot_arena_copy(ot_arena *arena, const char *s); /* NULL gives NULL */
 char *ot_arena_printf(ot_arena *arena, const char *format, ...) OPTUNE_PRINTF(2, 3);
 void ot_arena_release(ot_arena *arena);
-/* malloc that aborts when out of memory; zeroed. */
+/* Zeroed, never NULL: of the reserve (reserve.h) where malloc has nothing. */
 void *ot_alloc(size_t size);
 /* Zeroed; NULL, with ENOMEM in `err`, when there is none: for elements of tensors. */
 void *ot_try_alloc(size_t size, const char *what, optune_err *err);
 char *ot_strdup(const char *s);
+/* In a public function, before it gives what it made: ENOMEM where any of that had to come from the
+ * reserve; `status` else. ot_memory_begin forgets what came from it before. */
+void ot_memory_begin(void);
+int ot_memory_end(int status, optune_err *err);
 
 /* ---- rows.c: tables of rows that grow ----------------------------------------------------- */
 typedef struct ot_rows {

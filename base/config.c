@@ -59,7 +59,7 @@ static void print_scalar(const optune_entity *entity, bool json, ot_text *to)
             ot_text_add(to, entity->word);
         break;
     default:
-        ot_text_printf(to, "%lld", (long long)entity->v[0]);
+        ot_text_add_int(to, entity->v[0]);
     }
 }
 
@@ -74,7 +74,7 @@ static void print_value(const optune_entity *entity, bool json, ot_text *to)
         if (i)
             ot_text_add(to, ",");
         if (entity->kind != OPTUNE_KNOB_ANNOTATE)
-            ot_text_printf(to, "%lld", (long long)entity->v[i]);
+            ot_text_add_int(to, entity->v[i]);
         else if (entity->v[i] < 0 || entity->v[i] >= OT_COUNT(annotation_text))
             ot_text_add(to, json ? "null" : "?");
         else if (json)
@@ -92,7 +92,9 @@ void ot_config_print(const optune_config *config, ot_text *to)
         const optune_entity *entity = &config->entity[i];
         ot_text_add(to, i ? ",[" : "[");
         ot_text_add_json(to, entity->name);
-        ot_text_printf(to, ",\"%s\",", kind_text[entity->kind & 3]);
+        ot_text_add(to, ",\"");
+        ot_text_add(to, kind_text[entity->kind & 3]);
+        ot_text_add(to, "\",");
         print_value(entity, true, to);
         ot_text_add(to, "]");
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A string that grows; strict reading and writing of numbers, dtypes and "name=value" lines.
- * Memory that runs out aborts, so adding cannot fail.
+ * Adding cannot fail (reserve.h).
  */
 #include <assert.h>
 #include <ctype.h>
@@ -60,11 +60,15 @@ void ot_text_add(ot_text *t, const char *s)
 
 void ot_text_printf(ot_text *t, const char *format, ...)
 {
+    enum { USUAL = 48 }; /* bytes that are tried with at once */
     va_list list;
+    reserve(t, USUAL);
     va_start(list, format);
-    int n = ot_format_list(NULL, 0, format, list);
+    int n = ot_format_list(t->s + t->n, t->capacity - t->n, format, list);
     va_end(list);
-    if (n > 0) {
+    if (n > 0 && (size_t)n < t->capacity - t->n) {
+        t->n += (size_t)n;
+    } else if (n > 0) {
         reserve(t, (size_t)n);
         va_start(list, format);
         ot_format_list(t->s + t->n, (size_t)n + 1, format, list);
@@ -116,8 +120,9 @@ size_t ot_text_obeyed(const char *s)
         return 2;
     if (u[0] != 0xe2 || (u[1] != 0x80 && u[1] != 0x81))
         return 0;
-    const bool turns = u[1] == 0x80 ? u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae)
-                                    : u[2] >= 0xa6 && u[2] <= 0xa9;
+    const bool turns = u[1] == 0x80
+                           ? u[2] == 0x8e || u[2] == 0x8f || (u[2] >= 0xa8 && u[2] <= 0xae)
+                           : u[2] >= 0xa6 && u[2] <= 0xa9;
     return turns ? 3 : 0;
 }
 
@@ -148,6 +153,18 @@ void ot_text_add_json(ot_text *t, const char *s)
         s += n ? n : 1;
     }
     ot_text_add_n(t, "\"", 1);
+}
+
+void ot_text_add_int(ot_text *t, int64_t value)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        *--at = '-';
+    ot_text_add_n(t, at, (size_t)(digits + sizeof digits - at));
 }
 
 void ot_text_add_real(ot_text *t, double value)

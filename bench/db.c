@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the database costs: import and rebuild by the line, opening, and a select that is not kept
- * as the records of one workload grow. Records are made up: what they say changes no time. No peer.
+ * What the database costs: import and rebuild by the line, bytes and memory, opening, answers of
+ * one handle that are not kept and that are, beside a process that writes, too; and a select that
+ * is not kept as the records of one workload grow. Records are made up: what they say changes no
+ * time. No peer.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "optune/graph.h"
 
 enum { QUESTIONS = 200, ROUNDS = 41, SAMPLES = 10 };
 
@@ -85,6 +92,179 @@ static double select_us(const char *db)
     return us[ROUNDS / 2];
 }
 
+/* ---- answers of one handle --------------------------------------------------------------- */
+
+enum { CALLS = 200000 };
+
+static void text_of(int q, int rows, char text[96])
+{
+    snprintf(text, 96, "dense(f32[%d,64], const f32[32,64])", rows + 16 * q);
+}
+
+static void told(const char *what, double *us, int n)
+{
+    qsort(us, (size_t)n, sizeof *us, by_value);
+    printf("%-36s p50 %8.3f us, p99 %8.3f us\n", what, us[n / 2], us[(int)(0.99 * n)]);
+}
+
+/* Every question once, but for the first, which opens what the handle needs. */
+static void not_kept(const char *db, const char *what, int rows)
+{
+    optune_err err = {0};
+    double us[QUESTIONS];
+    optune *o = open_handle(db);
+    for (int q = 0; q < QUESTIONS; q++) {
+        char text[96];
+        optune_selection *s = NULL;
+        text_of(q, rows, text);
+        const int64_t start = ot_now_ns();
+        if (optune_select(o, text, &s, &err) < 0)
+            bench_die("%s", err.text);
+        us[q] = 1e-3 * (double)(ot_now_ns() - start);
+        optune_selection_free(s);
+    }
+    optune_close(o);
+    told(what, us + 1, QUESTIONS - 1);
+}
+
+/* One clock's reading is in each. */
+static void kept(const char *db)
+{
+    optune_err err = {0};
+    double *us = ot_alloc(CALLS * sizeof *us);
+    optune *o = open_handle(db);
+    char text[QUESTIONS][96];
+    optune_call **call = ot_alloc(QUESTIONS * sizeof *call);
+    optune_selection *s = NULL;
+    for (int q = 0; q < QUESTIONS; q++) {
+        text_of(q, 16, text[q]);
+        if (optune_call_open(text[q], &call[q], &err) < 0 ||
+            optune_select_call(o, call[q], &s, &err) < 0)
+            bench_die("%s", err.text);
+        optune_selection_free(s);
+        if (optune_select(o, text[q], &s, &err) < 0)
+            bench_die("%s", err.text);
+        optune_selection_free(s);
+    }
+    for (int form = 0; form < 2; form++) {
+        for (int i = 0; i < CALLS; i++) {
+            const int q = i * 7 % QUESTIONS;
+            const int64_t start = ot_now_ns();
+            if ((form ? optune_select_call(o, call[q], &s, &err)
+                      : optune_select(o, text[q], &s, &err)) < 0)
+                bench_die("%s", err.text);
+            us[i] = 1e-3 * (double)(ot_now_ns() - start);
+            optune_selection_free(s);
+        }
+        told(form ? "select, kept, by call" : "select, kept, by text", us, CALLS);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        optune_found *found = NULL;
+        const int64_t start = ot_now_ns();
+        if (optune_query(o, text[i * 7 % QUESTIONS], &found, &err) < 0)
+            bench_die("%s", err.text);
+        us[i] = 1e-3 * (double)(ot_now_ns() - start);
+        optune_found_free(found);
+    }
+    told("query, kept, by text", us, CALLS);
+    for (int i = 0; i < CALLS; i++) {
+        const int64_t start = ot_now_ns();
+        us[i] = 1e-3 * (double)(ot_now_ns() - start);
+    }
+    told("of that the clock", us, CALLS);
+    for (int q = 0; q < QUESTIONS; q++)
+        optune_call_close(call[q]);
+    optune_close(o);
+    free(call);
+    free(us);
+}
+
+static double answers_in(optune *o, double seconds)
+{
+    optune_err err = {0};
+    int64_t n = 0;
+    const double end = ot_now() + seconds;
+    for (; ot_now() < end; n++) {
+        char text[96];
+        optune_selection *s = NULL;
+        text_of((int)(n % 54), 16, text);
+        if (optune_select(o, text, &s, &err) < 0)
+            bench_die("%s", err.text);
+        optune_selection_free(s);
+    }
+    return (double)n;
+}
+
+/* Commits of one record to a workload that nobody asks for, as fast as the disk takes them. */
+static int write_on(const char *db, int told_by)
+{
+    optune_err err = {0};
+    ot_arena arena = {0};
+    uint64_t rng = 11;
+    double sample[SAMPLES];
+    optune *o = open_handle(db);
+    const optune_impl *impl = ot_impl_find("dense_pack.x86");
+    optune_call *call = ot_alloc(sizeof *call);
+    optune_space *space;
+    const optune_task task = {call, &o->target, &o->device};
+    if (ot_call_parse("dense(f32[7,64], const f32[32,64])", call, &err) < 0 ||
+        ot_space_open(&task, impl, &space, &err) < 0)
+        return 1;
+    for (int i = 0;; i++) {
+        optune_record r;
+        make(o, call, impl, space, &rng, i, &r, sample, &arena);
+        if (ot_context_put(o, &r, 1, NULL, &err) < 0 || write(told_by, "", 1) != 1)
+            return 1;
+        ot_arena_release(&arena);
+    }
+}
+
+static void beside_a_writer(const char *db)
+{
+    enum { TURNS = 5 };
+    double ratio[TURNS];
+    int pipe_of[2];
+    char taken[65536];
+    int64_t commits = 0;
+    optune *o = open_handle(db);
+    answers_in(o, 0.2);
+    for (int i = 0; i < TURNS; i++) {
+        const double alone = answers_in(o, 0.5);
+        if (pipe(pipe_of) < 0)
+            bench_die("no pipe");
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(write_on(db, pipe_of[1]));
+        (void)!read(pipe_of[0], taken, 1); /* it is at work */
+        ratio[i] = answers_in(o, 0.5) / alone;
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        close(pipe_of[1]);
+        commits += read(pipe_of[0], taken, sizeof taken);
+        close(pipe_of[0]);
+    }
+    qsort(ratio, TURNS, sizeof *ratio, by_value);
+    printf(
+        "kept, 54 workloads, beside a writer (%.0f commits/s): %.2f [%.2f, %.2f] of without\n",
+        (double)commits / (0.5 * TURNS), ratio[TURNS / 2], ratio[0], ratio[TURNS - 1]);
+    optune_close(o);
+}
+
+/* ---- logs -------------------------------------------------------------------------------- */
+
+static double bytes_of(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) < 0 ? 0 : (double)info.st_size;
+}
+
+static double most_mb(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return (double)used.ru_maxrss / 1024;
+}
+
 static void write_log(optune *o, const char *path, int lines)
 {
     optune_err err = {0};
@@ -100,7 +280,7 @@ static void write_log(optune *o, const char *path, int lines)
         char text[96];
         optune_call *call = ot_alloc(sizeof *call);
         optune_space *space;
-        snprintf(text, sizeof text, "dense(f32[%d,64], const f32[32,64])", 16 + 16 * q);
+        text_of(q, 16, text);
         if (ot_call_parse(text, call, &err) < 0)
             bench_die("%s", err.text);
         const optune_task task = {call, &o->target, &o->device};
@@ -167,12 +347,16 @@ int main(int argc, char **argv)
     snprintf(db, sizeof db, "%s/db", dir);
     optune *o = open_handle(db);
     write_log(o, log, lines);
+    printf("log      %9.0f bytes a record\n", bytes_of(log) / lines);
+    const double before = most_mb();
     int64_t start = ot_now_ns();
     if (optune_import(o, log, &result, &err) < 0)
         bench_die("%s", err.text);
     const double import = lines / (1e-9 * (double)(ot_now_ns() - start));
     optune_result_free(result);
-    printf("import   %9.0f lines/s, durable\n", import);
+    printf("import   %9.0f lines/s, durable; at most %.0f MB more, its share of the map among "
+           "them\n",
+           import, most_mb() - before);
     start = ot_now_ns();
     if (ot_store_rebuild(db, NULL, &stats, &refused, &err) < 0)
         bench_die("%s", err.text);
@@ -186,6 +370,10 @@ int main(int argc, char **argv)
         bench_die("%s", err.text);
     printf("open     %9.1f us\n", 1e-3 * (double)(ot_now_ns() - start));
     optune_close(o);
+    not_kept(db, "select, not kept, tuned", 16);
+    not_kept(db, "select, not kept, never tuned", 9);
+    kept(db);
+    beside_a_writer(db);
     one_workload(10);
     one_workload(100);
     one_workload(1000);

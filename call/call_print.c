@@ -12,7 +12,7 @@
 void ot_dim_print(const optune_dim *dim, ot_text *to)
 {
     if (optune_dim_known(dim)) {
-        ot_text_printf(to, "%lld", (long long)dim->min);
+        ot_text_add_int(to, dim->min);
         return;
     }
     ot_text_printf(to, "?%s", dim->name);
@@ -45,7 +45,8 @@ void ot_tensor_print(const optune_tensor *type, ot_text *to)
 
 void ot_attr_print(const optune_attr *attr, ot_text *to)
 {
-    ot_text_printf(to, "%s=", attr->name);
+    ot_text_add(to, attr->name);
+    ot_text_add(to, "=");
     switch (attr->kind) {
     case OPTUNE_ATTR_FLOAT:
         ot_text_add_real(to, attr->f);
@@ -57,8 +58,10 @@ void ot_attr_print(const optune_attr *attr, ot_text *to)
         ot_text_add(to, attr->word[0] ? attr->word : "\"\"");
         break;
     case OPTUNE_ATTR_INTS:
-        for (int i = 0; i < attr->n; i++)
-            ot_text_printf(to, "%s%lld", i ? "," : "[", (long long)attr->i[i]);
+        for (int i = 0; i < attr->n; i++) {
+            ot_text_add(to, i ? "," : "[");
+            ot_text_add_int(to, attr->i[i]);
+        }
         ot_text_add(to, attr->n ? "]" : "[]");
         break;
     case OPTUNE_ATTR_DTYPE: {
@@ -72,7 +75,7 @@ void ot_attr_print(const optune_attr *attr, ot_text *to)
         if (attr->none)
             ot_text_add(to, "none");
         else
-            ot_text_printf(to, "%lld", (long long)attr->i[0]);
+            ot_text_add_int(to, attr->i[0]);
     }
 }
 

@@ -21,10 +21,13 @@ typedef struct env {
     bool absent[OT_TABLES]; /* an older version made the store */
     dev_t device_number;    /* of the data file: what "the same store" means */
     ino_t inode, lock_inode;
+    int lock_file; /* LMDB's, open as long as the environment: closing it gives its locks away */
     pid_t pid;
     int users;
     bool read_only; /* this process may only read: there is no mdb */
     bool torn;      /* another store came into its place while it was opened */
+    bool twin; /* a process of the same number, as containers have them, reads: LMDB knows one
+                     * place for both, so what is read here is read without a place */
     ot_sight *sight;
     ot_write_lock *write_lock;
     unsigned forks;

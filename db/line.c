@@ -194,9 +194,10 @@ static size_t value_length(const char *s, size_t n)
     int64_t depth = 0;
     bool quoted = false;
     for (size_t i = 0; i < n; i++) {
-        if (quoted) {
-            i += s[i] == '\\';
-            quoted = i >= n || s[i] != '"';
+        if (quoted && s[i] == '\\') {
+            i++; /* what is behind it ends nothing */
+        } else if (quoted) {
+            quoted = s[i] != '"';
         } else if (s[i] == '"') {
             quoted = true;
         } else if (s[i] == '[' || s[i] == '{') {

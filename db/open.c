@@ -4,6 +4,7 @@
  * process nor be used across fork, so environments are kept in a list, counted, and belong to the
  * process that opened them. Who may only read gets one without LMDB.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,11 +16,11 @@
 #include "db/env.h"
 
 enum {
-    SCHEMA = 2, /* layout: 1 had no shared parts */
+    SCHEMA = 2,       /* layout: 1 had no shared parts */
     OPEN_TRIES = 200, /* each fails only when another store came into place meanwhile */
 };
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static env *open_envs;
+static env *open_envs, *left_open; /* in use; not to be closed before the process ends */
 
 static int open_tables(env *e, MDB_txn *txn, unsigned flags)
 {
@@ -121,11 +122,14 @@ static int check_schema(env *e, const ot_bytes *value, optune_err *err)
                        e->path, schema, SCHEMA, e->dir);
 }
 
-/* Tables are opened once, for all transactions of the process. */
-static int load_tables(env *e, optune_err *err)
+/* Tables are opened once, for all transactions of the process. 1: it may not read, as a process of
+ * its number does. */
+static int load_tables(env *e, unsigned flags, optune_err *err)
 {
     MDB_txn *txn;
-    int rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &txn);
+    int rc = mdb_txn_begin(e->mdb, NULL, flags, &txn);
+    if (rc == EAGAIN && flags == MDB_RDONLY)
+        return 1;
     if (rc)
         return ot_env_fail(e, rc, "open", err);
     MDB_val key = value_of((ot_bytes){"schema", 6}), value;
@@ -138,6 +142,22 @@ static int load_tables(env *e, optune_err *err)
         mdb_txn_abort(txn);
     else
         mdb_txn_commit(txn); /* keeps the tables open */
+    return status;
+}
+
+/* Who writes needs no place among the readers. */
+static int load_as_twin(env *e, optune_err *err)
+{
+    ot_write_lock *lock = NULL;
+    e->twin = true;
+    int status = ot_write_lock_open(e->dir, &lock, err);
+    if (status >= 0)
+        status = ot_write_lock_take(lock, NULL, err);
+    if (status >= 0) {
+        status = load_tables(e, 0, err);
+        ot_write_lock_give(lock);
+    }
+    ot_write_lock_close(lock);
     return status;
 }
 
@@ -205,21 +225,22 @@ static bool has_company(const env *e)
 }
 
 /* A child of fork must leave its parent's environment alone: closing it would give the parent's
- * places in the lock file away. What is not closed stays in `left_open` until the process ends. */
+ * places in the lock file away. */
 static void env_release(env *e)
 {
-    static env *left_open;
-    const bool close =
+    const bool closes =
         e->mdb && e->pid == getpid() &&
         !(e->torn ? has_company(e) : e->sight && ot_sight_gone(e->sight) && shares_lock(e));
-    for (int i = 0; i < e->n_idle && close; i++)
+    for (int i = 0; i < e->n_idle && closes; i++)
         ot_env_drop_snapshot(&e->idle[i]);
-    if (close)
+    if (closes)
         mdb_env_close(e->mdb);
+    if ((closes || !e->mdb) && e->lock_file >= 0 && e->pid == getpid() && !has_company(e))
+        close(e->lock_file);
     ot_write_lock_close(e->write_lock);
     ot_sight_close(e->sight);
     pthread_mutex_destroy(&e->lock);
-    if (e->mdb && !close) {
+    if (e->mdb && !closes) {
         e->next = left_open;
         left_open = e;
     } else {
@@ -227,12 +248,59 @@ static void env_release(env *e)
     }
 }
 
+/* Whether this process has the store open, and not by this copy of the library: to LMDB the second
+ * opening looks like the first of all, and takes the first one's places away. */
+static bool other_copy(const env *e)
+{
+    struct stat lock, each;
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/lock.mdb", e->path);
+    bool found = false;
+    DIR *all = stat(path.s, &lock) == 0 ? opendir("/proc/self/fd") : NULL;
+    for (const struct dirent *entry; all && !found && (entry = readdir(all));)
+        found = fstat(atoi(entry->d_name), &each) == 0 && each.st_ino == lock.st_ino &&
+                each.st_dev == lock.st_dev;
+    if (all)
+        closedir(all);
+    for (const env *own = open_envs; own; own = own->next)
+        found = found && own->lock_inode != lock.st_ino;
+    for (const env *own = left_open; own; own = own->next)
+        found = found && own->lock_inode != lock.st_ino;
+    ot_text_release(&path);
+    return found;
+}
+
+/* LMDB maps its lock file, and makes it full of holes: who gets a place in one when the disk is
+ * full dies of SIGBUS. 0, or an errno; where blocks cannot be asked for, that is left to luck. */
+static int fill_lock_file(env *e)
+{
+    enum { LOCK_BYTES = 192 + 64 * (2048 - 1) }; /* as LMDB makes it for so many readers */
+    struct stat info;
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/lock.mdb", e->path);
+    e->lock_file = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
+    int rc = e->lock_file < 0 || fstat(e->lock_file, &info) < 0 ? errno : 0;
+    if (rc == 0 && fallocate(e->lock_file, 0, 0, info.st_size ? info.st_size : LOCK_BYTES) < 0)
+        rc = errno == ENOSPC || errno == EDQUOT ? errno : 0;
+    ot_text_release(&path);
+    return rc;
+}
+
 static int env_open(env *e, int mode, const char *data, optune_err *err)
 {
     struct stat info;
     OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, err));
     OT_RETURN_UNLESS_OK(ot_sight_open(e->path, &e->sight, err));
-    const int rc = ot_env_open_mdb(e->path, 0, &e->mdb);
+    const bool copy = other_copy(e);
+    if (copy && mode == OT_STORE_WRITE)
+        return optune_fail(err, OPTUNE_ESTORE,
+                           "this process has database '%s' open by another copy of the optune "
+                           "library: only one of them can write to it",
+                           e->path);
+    int rc = copy ? 0 : fill_lock_file(e);
+    if (mode == OT_STORE_READ && (copy || rc == ENOSPC || rc == EDQUOT))
+        return open_peek(e, err);
+    rc = rc == ENOSPC || rc == EDQUOT ? rc : ot_env_open_mdb(e->path, 0, &e->mdb);
     if (mode == OT_STORE_READ && (rc == EACCES || rc == EROFS || rc == EPERM))
         return open_peek(e, err);
     if (rc)
@@ -242,7 +310,15 @@ static int env_open(env *e, int mode, const char *data, optune_err *err)
     e->lock_inode = stat(lock.s, &info) == 0 ? info.st_ino : 0;
     ot_text_release(&lock);
     mdb_reader_check(e->mdb, NULL);
-    return load_tables(e, err);
+    int status = load_tables(e, MDB_RDONLY, err);
+    if (status == 1 && mode == OT_STORE_WRITE)
+        return load_as_twin(e, err);
+    if (status == 1) {
+        mdb_env_close(e->mdb);
+        e->mdb = NULL;
+        status = open_peek(e, err);
+    }
+    return status;
 }
 
 static env *find_open(const struct stat *info, int mode)
@@ -325,6 +401,7 @@ static env *env_new(const char *dir)
 {
     env *e = ot_alloc(sizeof *e);
     pthread_mutex_init(&e->lock, NULL);
+    e->lock_file = -1;
     e->pid = getpid();
     e->forks = ot_forks();
     snprintf(e->dir, sizeof e->dir, "%s", dir);

@@ -145,6 +145,9 @@ int ot_place_refused(const char *path, const char *doing, int number, optune_err
         remedy = "; choose another directory with --db, or be given the right to";
     else if (number == ENOSPC || number == EDQUOT)
         remedy = "; free some, nothing stored before is lost";
+    else if (number == EAGAIN)
+        remedy = "; a process of another container has this one's number: try again when it is "
+                 "done, or give each a database of its own";
     return optune_fail(err, OPTUNE_ESTORE, "cannot %s database '%s': %s%s", doing, path,
                        strerror(number), remedy);
 }

@@ -142,7 +142,7 @@ int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err)
     env *e = store->env;
     *reader = (ot_snapshot){.store = store};
     OT_RETURN_UNLESS_OK(check_here(e, err));
-    if (e->read_only)
+    if (e->read_only || e->twin)
         return begin_peek(store, reader, err);
     *reader = (ot_snapshot){0};
     pthread_mutex_lock(&e->lock);

@@ -163,8 +163,9 @@ int optune_call_open(const char *text, optune_call **call, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"text", text}, {"call", call}));
     *call = NULL;
+    ot_memory_begin();
     optune_call *made = ot_alloc(sizeof *made);
-    const int status = optune_call_read(made, text, err);
+    const int status = ot_memory_end(optune_call_read(made, text, err), err);
     if (status >= 0)
         *call = made;
     else

@@ -75,8 +75,9 @@ static bool refuse_when(const optune_task *task, const optune_strategy *strategy
                         const char *when, char *why)
 {
     optune_err err = {0};
-    ot_condition *condition;
-    if (ot_condition_parse(when, &condition, &err) < 0)
+    ot_condition *own;
+    const ot_condition *condition = ot_condition_kept(when, &own, &err);
+    if (!condition)
         return optune_refuse(why, "%s", err.text);
     const names of = {.strategy = strategy, .call = task->call};
     char clause[OPTUNE_WHY_SIZE];
@@ -89,7 +90,7 @@ static bool refuse_when(const optune_task *task, const optune_strategy *strategy
                       ot_text_str(&values));
         ot_text_release(&values);
     }
-    ot_condition_free(condition);
+    ot_condition_free(own);
     return truth == OT_TRUE;
 }
 

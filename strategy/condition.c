@@ -9,6 +9,7 @@
  * Division and remainder round towards minus infinity.
  */
 #include <ctype.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,6 +260,47 @@ int ot_condition_parse(const char *text, ot_condition **condition, optune_err *e
     else
         *condition = made;
     return status;
+}
+
+/* ---- kept -------------------------------------------------------------------------------- */
+
+/* For ever, as rows are. By its text, as a plugin that failed to load may have had
+ * another one there. */
+typedef struct kept {
+    uint64_t hash;
+    char *text;
+    ot_condition *condition;
+} kept;
+
+const ot_condition *ot_condition_kept(const char *text, ot_condition **own, optune_err *err)
+{
+    enum { SLOTS = 1024, PROBES = 16 };
+    static _Atomic(kept *) slot[SLOTS];
+    const uint64_t hash = ot_hash64(text, strlen(text));
+    *own = NULL;
+    for (int i = 0; i < PROBES; i++) {
+        _Atomic(kept *) *at = &slot[(hash + (uint64_t)i) % SLOTS];
+        kept *there = atomic_load_explicit(at, memory_order_acquire);
+        if (there && there->hash == hash && !strcmp(there->text, text))
+            return there->condition;
+        if (there)
+            continue;
+        kept *made = ot_alloc(sizeof *made);
+        *made = (kept){.hash = hash, .text = ot_strdup(text)};
+        if (ot_condition_parse(made->text, &made->condition, err) < 0) {
+            free(made->text);
+            free(made);
+            return NULL;
+        }
+        if (atomic_compare_exchange_strong(at, &there, made))
+            return made->condition;
+        /* Another thread was first. */
+        *own = made->condition;
+        free(made->text);
+        free(made);
+        return *own;
+    }
+    return ot_condition_parse(text, own, err) < 0 ? NULL : *own;
 }
 
 void ot_condition_free(ot_condition *condition)

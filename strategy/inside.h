@@ -31,6 +31,9 @@ struct optune_space {
     optune_err problem; /* the first misuse; status 0: none */
     ot_where *where;    /* what is valid, as far as constraints say; NULL: they say nothing */
     bool team;          /* its last knob is that of team.c */
+    /* Only whether this config is in it is asked: of splits that are made of factors no more than
+     * the config's entity is listed, if it is one of theirs. NULL: all are. */
+    const optune_config *sought;
 };
 
 /* space.c: the knob of that name, or -1. */

@@ -216,12 +216,8 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
 
 static bool in_space(const optune_task *task, const ot_choice_row *row, optune_config *config)
 {
-    optune_space *space = NULL;
     *config = row->fact->record.config;
-    const bool fit = ot_space_open(task, row->candidate.impl, &space, NULL) >= 0 &&
-                     fits(space, config, NULL);
-    ot_space_close(space);
-    return fit;
+    return ot_space_has(task, row->candidate.impl, config);
 }
 
 /* The fallback of an implementation, asked once: false when it cannot be used. */
@@ -272,11 +268,10 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
                   optune_err *err)
 {
     ot_choice_release(choice);
-    *choice =
-        (ot_choice){.winner = -1,
-                    .n = n,
-                    .row = ot_alloc((size_t)n * sizeof *choice->row),
-                    .strict = g->strict};
+    *choice = (ot_choice){.winner = -1,
+                          .n = n,
+                          .row = ot_alloc((size_t)n * sizeof *choice->row),
+                          .strict = g->strict};
     for (int i = 0; i < n; i++) {
         choice->row[i].candidate = candidate[i];
         find_fact(g, &choice->row[i]);

@@ -4,6 +4,7 @@
  * and so every index (docs/formats.md has the rules). The functions never fail: the first
  * misuse is kept in the space and reported when it is opened.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,9 +90,9 @@ typedef struct split_walk {
     ot_knob *knob;
     const optune_split *how;
     bool tails;
-    int n;
-    int64_t factor[MAX_FACTORS];
     int64_t size[OPTUNE_MAX_LIST];
+    int n;
+    int64_t factor[MAX_FACTORS]; /* last, as who only looks for an entity lists none */
 } split_walk;
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -160,6 +161,44 @@ static void list_factors(split_walk *w)
     qsort(w->factor, (size_t)w->n, sizeof w->factor[0], ascending);
 }
 
+static bool is_factor(const split_walk *w, int64_t f)
+{
+    const int64_t extent = w->knob->extent;
+    const optune_split_policy policy = w->how->policy;
+    if (f < 1 || f > extent || (w->how->max_factor && f > w->how->max_factor))
+        return false;
+    return (policy != OPTUNE_SPLIT_POWER2 && extent % f == 0) ||
+           (policy != OPTUNE_SPLIT_FACTORS && (f & (f - 1)) == 0);
+}
+
+/* What `walk` would keep of these sizes; the first is what is left. */
+static bool is_entity(split_walk *w, const optune_entity *entity)
+{
+    const int64_t extent = w->knob->extent;
+    int64_t product = 1;
+    if (entity->kind != OPTUNE_KNOB_SPLIT || entity->n != w->knob->parts)
+        return false;
+    for (int part = w->knob->parts - 1; part > 0; part--) {
+        const int64_t f = entity->v[part];
+        if (!is_factor(w, f) || f > extent / product ||
+            (!w->tails && extent % (product * f) != 0))
+            return false;
+        w->size[part] = f;
+        product *= f;
+    }
+    w->size[0] = ceil_div(extent, product);
+    return entity->v[0] == -1 || entity->v[0] == w->size[0];
+}
+
+/* The same as listing all and looking for one, without the list. */
+static void find_sought(split_walk *w)
+{
+    const optune_config *sought = w->space->sought;
+    for (int i = 0; i < sought->n; i++)
+        if (!strcmp(sought->entity[i].name, w->knob->name) && is_entity(w, &sought->entity[i]))
+            keep(w);
+}
+
 static void candidates(split_walk *w)
 {
     const int parts = w->knob->parts;
@@ -191,14 +230,16 @@ void optune_space_split(optune_space *space, const char *name, int64_t extent, i
                extent < 1 ? "splits an empty axis" : "splits an axis that is too long");
         return;
     }
-    split_walk *w = ot_alloc(sizeof *w);
+    split_walk *w = ot_alloc(space->sought ? offsetof(split_walk, factor) : sizeof *w);
     w->space = space;
     w->knob = knob;
     w->how = how ? how : &plain;
     w->tails = w->how->policy != OPTUNE_SPLIT_FACTORS;
     knob->extent = extent;
     knob->generated = w->how->policy != OPTUNE_SPLIT_CANDIDATE;
-    if (knob->generated) {
+    if (knob->generated && space->sought) {
+        find_sought(w);
+    } else if (knob->generated) {
         list_factors(w);
         walk(w, parts - 1, 1);
     } else {

@@ -5,12 +5,13 @@
  */
 #include "strategy/inside.h"
 
-int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
-                  optune_err *err)
+static int open_space(const optune_task *task, const optune_impl *impl,
+                      const optune_config *sought, optune_space **space, optune_err *err)
 {
     optune_space *made = ot_space_blank();
     made->task = task;
     made->impl = impl;
+    made->sought = sought;
     *space = NULL;
     char slip[OPTUNE_WHY_SIZE];
     ot_slip_taken(NULL);
@@ -27,6 +28,25 @@ int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space
     }
     *space = made;
     return OPTUNE_OK;
+}
+
+int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
+                  optune_err *err)
+{
+    return open_space(task, impl, NULL, space, err);
+}
+
+bool ot_space_has(const optune_task *task, const optune_impl *impl, optune_config *config)
+{
+    optune_space *space = NULL;
+    const int64_t index = config->index;
+    const bool has = open_space(task, impl, index < 0 ? NULL : config, &space, NULL) >= 0 &&
+                     ot_space_index_of(space, config, NULL) >= 0 &&
+                     ot_space_valid(space, config, NULL);
+    ot_space_close(space);
+    if (index >= 0)
+        config->index = index; /* of the whole space */
+    return has;
 }
 
 bool ot_space_fallback(const optune_space *space, optune_config *config, char *why)

@@ -67,6 +67,9 @@ typedef struct ot_condition ot_condition;
 typedef bool (*ot_dim_lookup)(const void *arg, const char *name, optune_dim *value);
 int ot_condition_parse(const char *text, ot_condition **condition, optune_err *err);
 void ot_condition_free(ot_condition *condition);
+/* The same of a row's text, read once in a process: NULL as it cannot be read. What is in *own is
+ * the caller's to free, and mostly NULL. */
+const ot_condition *ot_condition_kept(const char *text, ot_condition **own, optune_err *err);
 /* Every name, and every number with a NULL name, that occurs in it. */
 void ot_condition_visit(const ot_condition *condition,
                         void (*seen)(void *arg, const char *name, int64_t number), void *arg);
@@ -76,6 +79,9 @@ int ot_condition_test(const ot_condition *condition, ot_dim_lookup lookup, const
                       char *clause, size_t size);
 
 /* ---- space.c, space_knobs.c -------------------------------------------------------------- */
+/* Whether that is a config of the space, and valid; for much less than opening it where the config
+ * has an index, which is believed. One without gets its own. */
+bool ot_space_has(const optune_task *task, const optune_impl *impl, optune_config *config);
 /* Never fails but with a limit exceeded or an empty knob. The task must outlive the space. */
 int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
                   optune_err *err);

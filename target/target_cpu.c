@@ -96,11 +96,34 @@ static void version_of(const char *said, char *to, size_t size)
     snprintf(to, size, "%s %s", clang ? "clang" : "gcc", version);
 }
 
+/* Of which one there was AGAIN_MS ago, on the same PATH; asked with every answer that is made, and
+ * a walk through PATH is a dozen system calls. */
+static bool found_lately(char *version, size_t size, const char *known_version, bool found)
+{
+    enum { AGAIN_MS = 20 };
+    static uint64_t path;
+    static int64_t when;
+    const char *list = getenv("PATH");
+    const uint64_t now_path = ot_hash64(list ? list : "", list ? strlen(list) : 0);
+    const int64_t now = ot_now_ns();
+    if (found) {
+        path = now_path;
+        when = now;
+    }
+    return *known_version && when && path == now_path && now - when < AGAIN_MS * 1000000LL &&
+           ot_copy(version, size, known_version);
+}
+
 static int compiler_version(char *to, size_t size, optune_err *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static char known_path[4096], known_version[128];
     char path[4096];
+    pthread_mutex_lock(&lock);
+    const bool lately = found_lately(to, size, known_version, false);
+    pthread_mutex_unlock(&lock);
+    if (lately)
+        return OPTUNE_OK;
     int status = find_compiler(path, sizeof path, err);
     if (status < 0)
         return status;
@@ -110,14 +133,18 @@ static int compiler_version(char *to, size_t size, optune_err *err)
         char *argv[] = {path, option, NULL};
         ot_text said = {0};
         status = ot_run_program(argv, COMPILER_LIMIT_S, &said, err);
+        if (status >= 0 && !said.n) /* it was cut short: not what is remembered */
+            status = optune_fail(err, OPTUNE_ETOOL, "'%s --version' says nothing", path);
         if (status >= 0) {
             version_of(ot_text_str(&said), known_version, sizeof known_version);
             ot_copy(known_path, sizeof known_path, path);
         }
         ot_text_release(&said);
     }
-    if (status >= 0)
+    if (status >= 0) {
         ot_copy(to, size, known_version);
+        found_lately(to, size, known_version, true);
+    }
     pthread_mutex_unlock(&lock);
     return status;
 }

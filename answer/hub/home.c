@@ -246,19 +246,6 @@ void ot_hub_close(ot_hub *hub)
     *hub = (ot_hub){.lock = -1};
 }
 
-bool ot_hub_knows_key(const ot_hub *hub, const char *key)
-{
-    size_t i;
-    json_t *known;
-    json_array_foreach(hub->keys, i, known)
-    {
-        const char *text = json_string_value(known);
-        if (text && !strcmp(text, key))
-            return true;
-    }
-    return false;
-}
-
 /* ---- adding, removing, listing ----------------------------------------------------------- */
 
 static int check_url(const char *url, bool plain, optune_err *err)

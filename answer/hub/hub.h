@@ -62,7 +62,6 @@ char **ot_hub_names(const optune *o, ot_arena *arena);
 int ot_hub_add(ot_hub_deed *deed);
 int ot_hub_remove(ot_hub_deed *deed);
 int ot_hub_list(ot_hub_deed *deed);
-bool ot_hub_knows_key(const ot_hub *hub, const char *key);
 /* Remembers that a pack was taken. */
 int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err);
 /* Remembers that a pack was sent, and its entry of the device's index; and what was of late, as
@@ -73,6 +72,7 @@ json_t *ot_hub_given(const ot_hub *hub);
 int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err);
 
 /* ---- refused.c: packs that need not be fetched again ------------------------------------- */
+bool ot_hub_knows_key(const ot_hub *hub, const char *key);
 void ot_hub_read_refused(ot_hub *hub);
 /* Why a pack was refused; NULL: it was not, or may be another's word now. */
 const char *ot_hub_refused(const ot_hub *hub, const char *pack);

@@ -13,6 +13,19 @@
 
 #include "answer/hub/hub.h"
 
+bool ot_hub_knows_key(const ot_hub *hub, const char *key)
+{
+    size_t i;
+    json_t *known;
+    json_array_foreach(hub->keys, i, known)
+    {
+        const char *text = json_string_value(known);
+        if (text && !strcmp(text, key))
+            return true;
+    }
+    return false;
+}
+
 enum { MOST_REFUSED = 16 << 20 };
 
 static void refused_path(const ot_hub *hub, ot_text *path)

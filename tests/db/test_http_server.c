@@ -306,7 +306,10 @@ static void secrets_stay_with_their_host(void **state)
     holds("nobody");
     const ot_http how = {
         .region = "eu-test-1", .key_id = "AKEXAMPLE", .secret = "very/secret+key"};
-    check_ok(get(at("elsewhere/x"), how));
+    assert_int_equal(get(at("elsewhere/x"), how), OPTUNE_ENET);
+    check_contains(err.text, "has moved");
+    assert_int_equal(times("who/x"), 1);
+    assert_int_equal(get(at("elsewhere/x"), (ot_http){.bearer = "token"}), OPTUNE_OK);
     holds("nobody");
     assert_int_equal(put(at("moved/x"), "text", how), OPTUNE_ENET);
     check_contains(err.text, "has moved");

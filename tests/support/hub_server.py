@@ -19,8 +19,22 @@ def tag(data):
     return '"%s"' % hashlib.sha256(data).hexdigest()[:16]
 
 
+def sign_v4(command, path, query, headers, names, payload, scope, secret):
+    """AWS Signature Version 4, computed from its definition. `headers` by lower-case names, of which
+    those in `names` (joined by ;) are signed; `payload` the hex digest of the body; scope
+    DATE/REGION/SERVICE/aws4_request. python/test_hub holds it to what AWS publishes."""
+    lines = [command, path, query]
+    lines += ["%s:%s" % (name, " ".join(headers.get(name, "").split())) for name in names.split(";")]
+    text = "\n".join(lines + ["", names, payload])
+    to_sign = "\n".join(["AWS4-HMAC-SHA256", headers.get("x-amz-date", ""), scope,
+                         hashlib.sha256(text.encode()).hexdigest()])
+    key = ("AWS4" + secret).encode()
+    for part in scope.split("/"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
+
+
 def signature_holds(handler, body):
-    """AWS Signature Version 4, computed from its definition."""
     said = handler.headers.get("Authorization", "")
     found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^,]*), ?SignedHeaders=([^,]*), ?"
                          r"Signature=([0-9a-f]*)", said)
@@ -34,19 +48,9 @@ def signature_holds(handler, body):
     if payload != hashlib.sha256(body).hexdigest():
         return False
     path, _, query = handler.path.partition("?")
-    lines = [handler.command, path, query]
-    for name in names.split(";"):
-        lines.append("%s:%s" % (name, " ".join(handler.headers.get(name, "").split())))
-    lines += ["", names, payload]
-    text = "\n".join(lines)
-    scope = "/".join([date, region, service, end])
-    to_sign = "\n".join(["AWS4-HMAC-SHA256", handler.headers.get("x-amz-date", ""), scope,
-                         hashlib.sha256(text.encode()).hexdigest()])
-    key = ("AWS4" + SECRET).encode()
-    for part in (date, region, service, end):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    return hmac.compare_digest(hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest(),
-                               signature)
+    headers = {name.lower(): value for name, value in handler.headers.items()}
+    return hmac.compare_digest(signature, sign_v4(handler.command, path, query, headers, names, payload,
+                                                  "/".join([date, region, service, end]), SECRET))
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -180,8 +184,9 @@ class Threads(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
 
 
-files["hello"] = b"hello\n" * 10000
-server = Threads(("127.0.0.1", 0), Server)
-print(server.server_port, flush=True)
-threading.Timer(120, server.shutdown).start()
-server.serve_forever()
+if __name__ == "__main__":
+    files["hello"] = b"hello\n" * 10000
+    server = Threads(("127.0.0.1", 0), Server)
+    print(server.server_port, flush=True)
+    threading.Timer(120, server.shutdown).start()
+    server.serve_forever()

@@ -152,20 +152,3 @@ const reader readers[READERS] = {
     {"config", read_config}, {"condition", read_condition}, {"dispatch", read_dispatch},
     {"type", read_type},
 };
-
-#ifdef OPTUNE_LIBFUZZER /* clang -fsanitize=fuzzer: the first byte says which */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
-{
-    if (!n)
-        return 0;
-    char *text = ot_alloc(n);
-    memcpy(text, data + 1, n - 1);
-    readers[data[0] % READERS].read(text);
-    free(text);
-    return 0;
-}
-
-#endif
