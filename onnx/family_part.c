@@ -295,7 +295,7 @@ static bool are_slices(const ot_onnx_value *indices)
 {
     int64_t runs = 1;
     double before = 0, at;
-    if (!indices->data)
+    if (!indices->data || indices->backing) /* those are many */
         return false;
     const int64_t n = optune_tensor_elements(&indices->type);
     for (int64_t i = 0; i < n; i++, before = at) {
