@@ -245,6 +245,18 @@ ot_onnx_value *ot_onnx_part(ot_onnx_node *n, ot_onnx_value *value, int axis, int
                             int64_t end);
 ot_onnx_value *ot_onnx_join(ot_onnx_node *n, int axis, int n_in, ot_onnx_value *const *in);
 
+/* ---- family_index.c: places as numbers ------------------------------------------------------ */
+/* A constant 0, step, 2 step ... along one of `rank` dims. */
+ot_onnx_value *ot_onnx_count_up(ot_onnx_node *n, int rank, int axis, int64_t extent,
+                                int64_t step);
+/* As 64-bit integers from 0 on: those below 0 count from the end. */
+ot_onnx_value *ot_onnx_from_start(ot_onnx_node *n, ot_onnx_value *index, int64_t extent);
+/* Where in the flattened data [dim] each of the indices [some] points that count along one axis. */
+ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int axis, int rank,
+                                   const int64_t *dim, const int64_t *some);
+/* family_product.c: as MatMul has it. */
+ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
+
 /* ---- attr.c: what a node says ---------------------------------------------------------------- */
 enum { OT_ONNX_LIST = 64 };
 typedef struct ot_onnx_list {
