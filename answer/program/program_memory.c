@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the values of a program live, by the partition's places. A home with a variable, a constant
- * or an output of the graph has a buffer of its own; any other takes one whose last user has run,
- * if one fits, so that memory grows with what is alive at once and stays in the caches.
+ * Where the values of a program live, by the partition's places. A home with a variable or a
+ * constant has a buffer of its own. All others lie in one arena, as their lifetimes allow, where
+ * kernels run in this process's memory; elsewhere each takes a buffer whose last user has run, if
+ * one fits. So memory grows with what is alive at once and stays in the caches.
  */
 #include "answer/graph.h"
+#include "answer/program/lifetimes.h"
 
 typedef struct pool {
     optune_program *p;
@@ -116,6 +118,38 @@ int ot_program_write_outputs(optune_program *p, optune_err *err)
     return status;
 }
 
+static int place(optune_program *p, char *start, int64_t offset, void **buffer, optune_err *err)
+{
+    if (p->machine.row->alias(p->machine.state, buffer, start + offset) < 0)
+        return optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer");
+    keep(p, *buffer);
+    return OPTUNE_OK;
+}
+
+/* All that groups write, in one buffer. */
+static int make_arena(optune_program *p, optune_err *err)
+{
+    const ot_places *places = &p->partition->places;
+    ot_lifetime *item = ot_alloc((size_t)(places->n + 1) * sizeof *item);
+    int n = 0, status = OPTUNE_OK;
+    void *whole = NULL;
+    for (int h = 0; h < places->n; h++)
+        if (places->home[h].leaf < 0)
+            item[n++] = (ot_lifetime){.bytes = places->home[h].bytes,
+                                      .first = places->home[h].first,
+                                      .last = places->home[h].last};
+    const int64_t bytes = ot_lifetimes_place(item, n);
+    if (n)
+        status = make(p, bytes, &whole, err);
+    char *start = whole ? p->machine.row->address(p->machine.state, whole) : NULL;
+    n = 0;
+    for (int h = 0; h < places->n && status >= 0; h++)
+        if (places->home[h].leaf < 0)
+            status = place(p, start, item[n++].offset, &p->home[h], err);
+    free(item);
+    return status;
+}
+
 /* What is there before any group runs. */
 static int make_leaf(optune_program *p, int number, optune_err *err)
 {
@@ -159,6 +193,8 @@ static int make_homes(optune_program *p, optune_err *err)
     for (int h = 0; h < places->n && status >= 0; h++)
         if (places->home[h].leaf >= 0)
             status = make_leaf(p, h, err);
+    if (p->machine.row->address && p->machine.row->alias)
+        return status < 0 ? status : make_arena(p, err);
     pool of = {.p = p};
     of.slot = ot_alloc((size_t)(places->n + 1) * sizeof *of.slot);
     for (int i = 0; i < groups->n && status >= 0; i++) {
@@ -186,10 +222,7 @@ static int find_buffer(optune_program *p, ot_value value, optune_err *err)
         return OPTUNE_OK;
     }
     char *start = row->address(p->machine.state, p->home[at.home]);
-    if (row->alias(p->machine.state, buffer, start + at.offset) < 0)
-        return optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer");
-    keep(p, *buffer);
-    return OPTUNE_OK;
+    return place(p, start, at.offset, buffer, err);
 }
 
 /* Types as large as they can be, for buffers. */
