@@ -214,6 +214,11 @@ static int pad(ot_onnx_node *n)
             return n->err->status;
         before[d] = list.i[i];
         after[d] = list.i[i + n_axes];
+        for (int end = 0; end < 2; end++) {
+            const int64_t pads = end ? after[d] : before[d];
+            if (pads > OPTUNE_MAX_DIM || pads < -OPTUNE_MAX_DIM)
+                return ot_onnx_refuse(n, "a pad of %lld", (long long)pads);
+        }
     }
     if (*mode != 'c')
         return ot_onnx_give(n, 0, repeated(n, data, mode, before, after));
