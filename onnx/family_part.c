@@ -6,6 +6,8 @@
 #include "onnx/onnx.h"
 
 enum { MOST_PARTS = 1024, FEW_SLICES = 4 };
+/* Padding by elements makes a table of places. */
+enum { MOST_REPEATED = 1 << 24 };
 
 static int concat(ot_onnx_node *n)
 {
@@ -137,7 +139,7 @@ static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char 
         ot_onnx_value *index = NULL;
         if (!before[d] && !after[d])
             continue;
-        if (dim[d] < 1 || extent < 1 || extent > OPTUNE_MAX_DIM) {
+        if (dim[d] < 1 || extent < 1 || extent > MOST_REPEATED) {
             ot_onnx_refuse(n, "axis %d would become %lld", d, (long long)extent);
             return NULL;
         }

@@ -34,6 +34,11 @@ static void parameters(ot_text *g)
     static const float updates[] = {10, 20, 30, 40}, two[] = {50, 60}, scale[] = {0.5f, 2};
     static const float one[] = {0.5f}, side[] = {1, 0, 2, 1, 0, 3}, gain[] = {1, 2, 3};
     static const uint8_t zero[] = {128, 3};
+    static const int64_t far[] = {2, 1000000000}, wide[] = {0, 500000000, 0, 500000000};
+    static const int64_t wider[] = {0, INT64_MAX, 0, INT64_MAX};
+    onnx_initializer(g, "far", ONNX_INT64, "2", far, sizeof far);
+    onnx_initializer(g, "wide", ONNX_INT64, "4", wide, sizeof wide);
+    onnx_initializer(g, "wider", ONNX_INT64, "4", wider, sizeof wider);
     onnx_initializer(g, "index", ONNX_INT64, "2,2", index, sizeof index);
     onnx_initializer(g, "at", ONNX_INT64, "2,2", at, sizeof at);
     onnx_initializer(g, "lengths", ONNX_INT64, "2", lengths, sizeof lengths);
@@ -250,6 +255,9 @@ static void refused_with_a_reason(void **state)
         {"ReverseSequence", "x steps", "time_axis", NULL, "first two", 2},
         {"HannWindow", "x", NULL, NULL, "constant", 0},
         {"Hardmax", "x", "axis", NULL, "no axis 7", 7},
+        {"Resize", "x - - far", "mode", "linear", "more than 4194304", 0},
+        {"Pad", "x wide", "mode", "edge", "axis 1 would become 1000000003", 0},
+        {"Pad", "x wider", "mode", "edge", "a pad of", 0},
     };
     (void)state;
     for (int i = 0; i < OT_COUNT(all); i++) {
