@@ -59,7 +59,7 @@ static int write_texts(const ot_emission *e, const char *dir, json_t *files, opt
 /* The elements of a constant with the zeros behind them, in pieces of whole checksum words. */
 typedef int take_piece(void *arg, const void *data, size_t bytes);
 
-static int each_piece(const ot_emission *e, take_piece *take, void *arg)
+static int each_piece(const ot_emission *e, take_piece *take, void *arg, optune_err *err)
 {
     int status = 0;
     for (int i = 0; i < e->n_weights && status == 0; i++) {
@@ -67,14 +67,19 @@ static int each_piece(const ot_emission *e, take_piece *take, void *arg)
         const size_t bytes = (size_t)optune_tensor_bytes(&node->out[0]);
         const size_t whole = bytes / WEIGHTS_ALIGNMENT * WEIGHTS_ALIGNMENT;
         char rest[WEIGHTS_ALIGNMENT] = {0};
-        memcpy(rest, (const char *)node->data + whole, bytes - whole);
+        const void *data = NULL;
+        status = ot_graph_hold(e->graph, e->weight[i], &data, err);
+        if (status < 0)
+            return status;
+        memcpy(rest, (const char *)data + whole, bytes - whole);
         for (size_t at = 0; at < whole && status == 0;) {
             const size_t n = whole - at < (size_t)16 << 20 ? whole - at : (size_t)16 << 20;
-            status = take(arg, (const char *)node->data + at, n);
+            status = take(arg, (const char *)data + at, n);
             at += n;
         }
         if (status == 0 && bytes > whole)
             status = take(arg, rest, sizeof rest);
+        ot_graph_let_go(e->graph, e->weight[i]);
         if (ot_context_stopped(e->partition->o))
             status = OPTUNE_EINTERRUPTED;
     }
@@ -103,12 +108,13 @@ static int write_weights(const ot_emission *e, const char *dir, json_t *files, o
     ot_text_printf(&name, "%s.weights", e->name);
     ot_text_printf(&path, "%s/%s", dir, ot_text_str(&name));
     json_array_append_new(files, json_string(ot_text_str(&name)));
-    int status = each_piece(e, sum_piece, header.checksum);
+    optune_err inner = {0};
+    int status = each_piece(e, sum_piece, header.checksum, &inner);
     FILE *file = status < 0 ? NULL : fopen(ot_text_str(&path), "wb");
     if (status >= 0)
         status = file ? write_piece(file, &header, sizeof header) : OPTUNE_EIO;
     if (status >= 0)
-        status = each_piece(e, write_piece, file);
+        status = each_piece(e, write_piece, file, &inner);
     if (status >= 0 && (fflush(file) != 0 || fsync(fileno(file)) != 0))
         status = OPTUNE_EIO;
     const int why = errno;
@@ -116,6 +122,8 @@ static int write_weights(const ot_emission *e, const char *dir, json_t *files, o
         status = OPTUNE_EIO;
     if (status == OPTUNE_EINTERRUPTED)
         optune_fail(err, status, "interrupted");
+    else if (inner.status < 0)
+        optune_fail(err, status, "%s", inner.text);
     else if (status < 0)
         optune_fail(err, status, "cannot write '%s': %s", ot_text_str(&path), strerror(why));
     ot_text_release(&path);

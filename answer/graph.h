@@ -82,14 +82,16 @@ struct optune_program {
     optune_tensor **type; /* by node, then by output: in the last run; before it, as large as it
                              can be */
     bool by_values;       /* some dims only a run knows */
-    void **home;    /* by home of the partition's places: the buffer */
-    void **own;     /* every buffer once */
+    bool *written;        /* by home: a constant's elements are, or were, in it */
+    bool *needed;         /* by home: a constant that stays */
+    void **home;          /* by home of the partition's places: the buffer */
+    void **own;           /* every buffer once */
     int n_own;
     ot_kernel *kernel; /* of each group */
     int n_outputs;
     ot_value *output;
 };
-/* With no kernels yet: its buffers, constants written. */
+/* With no kernels yet: its buffers, all constants written. */
 int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err);
 /* Without a partition's and a machine's parts: the struct and its outputs. */
 optune_program *ot_program_new(optune_partition *partition);
@@ -105,8 +107,12 @@ int ot_program_check(optune_program *p, ot_text *text, json_t *list, optune_err 
  * only used between groups shares buffers with what is no longer needed. */
 int ot_program_make_buffers(optune_program *p, optune_err *err);
 void ot_program_free_buffers(optune_program *p);
-/* Once all kernels have packed: constants that nobody reads again are the graph's alone. */
-void ot_program_drop_packed(optune_program *p);
+/* Into their buffers, unless they were there before: constants that a group reads, that stay. */
+int ot_program_write_constants(optune_program *p, int group, optune_err *err);
+int ot_program_write_outputs(optune_program *p, optune_err *err);
+/* Once this group has packed: of its constants, those that nobody reads again are the graph's
+ * alone. */
+void ot_program_drop_packed(optune_program *p, int group);
 void *ot_program_buffer(const optune_program *p, ot_value value);
 int64_t ot_program_bytes(const optune_program *p, ot_value value); /* as in p->type */
 /* program_shapes.c: in front of an open group: true types of what it reads are known, those of what

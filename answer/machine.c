@@ -78,6 +78,8 @@ int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *im
     for (int i = 0; i < plan->n_scratch && status >= 0; i++)
         k->scratch += plan->scratch[i].bytes;
     if (status >= 0)
+        ot_shared_want(&m->scratch, plan);
+    if (status >= 0)
         status = ot_builder_submit(m->builder, &k->task, plan, &k->job, err);
     free(plan);
     return status;

@@ -18,7 +18,7 @@ static optune_dtype wide_of(optune_dtype dtype)
     return is_narrow(dtype) ? (optune_dtype){OPTUNE_DTYPE_FLOAT, 64, dtype.lanes} : dtype;
 }
 
-static void *copy_data(const ot_node *from, bool wide)
+static void *copy_data(const ot_node *from, const void *elements, bool wide)
 {
     const optune_tensor *type = &from->out[0];
     const bool convert = wide && is_narrow(type->dtype);
@@ -27,9 +27,9 @@ static void *copy_data(const ot_node *from, bool wide)
         convert ? (size_t)n * sizeof(double) : (size_t)optune_tensor_bytes(type);
     void *data = ot_alloc(bytes + 1);
     if (convert)
-        ot_elements(type->dtype, from->data, 0, n, data);
+        ot_elements(type->dtype, elements, 0, n, data);
     else
-        memcpy(data, from->data, bytes);
+        memcpy(data, elements, bytes);
     return data;
 }
 
@@ -41,9 +41,32 @@ static void *copy_list(optune_graph *to, const void *list, size_t bytes)
     return copy;
 }
 
+/* Elements that can be had again are shared; what is doubled is a copy. */
+static int copy_elements(const optune_graph *g, int id, bool wide, ot_node *node,
+                         optune_err *err)
+{
+    const ot_node *from = &g->node[id];
+    const void *elements;
+    if (!from->data)
+        return OPTUNE_OK;
+    if (from->backing && !wide) {
+        node->backing = ot_backing_share(from->backing);
+        node->data = from->data;
+        return OPTUNE_OK;
+    }
+    const int status = ot_graph_hold(g, id, &elements, err);
+    if (status < 0)
+        return status;
+    node->data = copy_data(from, elements, wide);
+    ot_graph_let_go(g, id);
+    return OPTUNE_OK;
+}
+
 static void copy_node(optune_graph *to, const ot_node *from, bool wide, ot_node *node)
 {
     *node = *from;
+    node->data = NULL;
+    node->backing = NULL;
     node->name = ot_arena_copy(&to->arena, from->name);
     node->in = copy_list(to, from->in, (size_t)from->n_in * sizeof *node->in);
     node->in_place = from->in_place ? copy_list(to, from->in_place,
@@ -51,8 +74,6 @@ static void copy_node(optune_graph *to, const ot_node *from, bool wide, ot_node 
                                     : NULL;
     node->field = copy_list(to, from->field, (size_t)from->n_fields * sizeof *node->field);
     node->out = copy_list(to, from->out, (size_t)from->n_out * sizeof *node->out);
-    if (from->data)
-        node->data = copy_data(from, wide);
     for (int i = 0; i < from->n_out && wide; i++)
         node->out[i].dtype = wide_of(node->out[i].dtype);
     if (!from->call)
@@ -64,15 +85,21 @@ static void copy_node(optune_graph *to, const ot_node *from, bool wide, ot_node 
             node->call->attr[i].dtype = wide_of(node->call->attr[i].dtype);
 }
 
-optune_graph *ot_graph_copy(const optune_graph *g, bool wide)
+optune_graph *ot_graph_copy(const optune_graph *g, bool wide, optune_err *err)
 {
     optune_graph *to = ot_graph_new();
     to->file = ot_arena_copy(&to->arena, g->file);
     to->source = ot_arena_copy(&to->arena, g->source);
     to->capacity = g->n + 1;
     to->node = ot_alloc((size_t)to->capacity * sizeof *to->node);
-    for (; to->n < g->n; to->n++)
-        copy_node(to, &g->node[to->n], wide, &to->node[to->n]);
+    for (int id = 0; id < g->n; id++) {
+        ot_node *node = &to->node[to->n++];
+        copy_node(to, &g->node[id], wide, node);
+        if (copy_elements(g, id, wide, node, err) < 0) {
+            optune_graph_close(to);
+            return NULL;
+        }
+    }
     to->n_named = g->n;
     for (int i = 0; i < g->n; i++)
         ot_names_add(&to->names, to->node[i].name, i);
@@ -87,7 +114,6 @@ optune_graph *ot_graph_copy(const optune_graph *g, bool wide)
 int optune_graph_copy(const optune_graph *g, bool wide, optune_graph **copy, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"copy", copy}));
-    (void)err;
-    *copy = ot_graph_copy(g, wide);
-    return OPTUNE_OK;
+    *copy = ot_graph_copy(g, wide, err);
+    return *copy ? OPTUNE_OK : err ? err->status : OPTUNE_EDAMAGED;
 }

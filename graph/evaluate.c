@@ -13,6 +13,7 @@ typedef struct held { /* one tensor */
     optune_tensor type;
     const void *data;
     void *own; /* to be freed; NULL: the caller's or the graph's */
+    bool held; /* the graph's constant, until the values are freed */
 } held;
 
 struct optune_values {
@@ -27,6 +28,8 @@ void optune_values_free(optune_values *v)
     if (!v)
         return;
     for (int id = 0; id < v->g->n; id++) {
+        if (v->node[id] && v->node[id][0].held)
+            ot_graph_let_go(v->g, id);
         for (int o = 0; v->node[id] && o < v->g->node[id].n_out; o++)
             free(v->node[id][o].own);
         free(v->node[id]);
@@ -143,6 +146,17 @@ static int take_input(optune_values *v, int id, const optune_tensor *given, cons
     return data ? OPTUNE_OK : fail(v, id, OPTUNE_EUSAGE, "it has no data", err);
 }
 
+static int take_constant(optune_values *v, int id, optune_err *err)
+{
+    const void *data = NULL;
+    int status = ot_graph_hold(v->g, id, &data, err);
+    if (status < 0)
+        return status;
+    status = take_input(v, id, NULL, data, err);
+    v->node[id][0].held = true;
+    return status;
+}
+
 int optune_graph_evaluate(const optune_graph *g, const void *const *inputs,
                           const optune_tensor *types, optune_values **values, optune_err *err)
 {
@@ -163,7 +177,7 @@ int optune_graph_evaluate(const optune_graph *g, const void *const *inputs,
                                 inputs ? inputs[n_inputs] : NULL, err);
             n_inputs++;
         } else if (node->kind == OT_NODE_CONST) {
-            status = take_input(v, id, NULL, node->data, err);
+            status = take_constant(v, id, err);
         } else if (node->kind == OT_NODE_CALL) {
             status = evaluate_call(v, id, err);
         }

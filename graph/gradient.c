@@ -371,7 +371,9 @@ int optune_graph_gradient(const optune_graph *graph, const int *wrt, int n,
     *gradient = NULL;
     if (wrt && (n < 0 || n > OT_GRAPH_OUTPUTS))
         return optune_fail(err, OPTUNE_EUSAGE, "%d is no number of nodes", n);
-    optune_grad grad = {.g = ot_graph_copy(graph, false), .n = graph->n};
+    optune_grad grad = {.g = ot_graph_copy(graph, false, err), .n = graph->n};
+    if (!grad.g) /* elements that nobody reads here are shared, not read */
+        return OPTUNE_EDAMAGED;
     int *leaves = ot_alloc((size_t)(graph->n + 1) * sizeof *leaves);
     int status = optune_graph_infer(grad.g, err);
     if (status >= 0 && !wrt) {

@@ -9,6 +9,9 @@
 #ifndef OPTUNE_GRAPH_ROOM_H
 #define OPTUNE_GRAPH_ROOM_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "call/call.h"
 #include "optune/graph.h"
 
@@ -47,6 +50,26 @@ void ot_names_release(ot_names *names);
 /* A tuple may hold tuples; more than this is refused, so that what walks them ends. */
 enum { OT_TUPLE_DEPTH = 32, OT_TUPLE_TENSORS = 4096, OT_GRAPH_OUTPUTS = 1 << 20 };
 
+/* backing.c: elements of a constant that can be had again, in memory only while they are held. */
+typedef int ot_backing_read(void *from, void *to, size_t bytes, optune_err *err);
+typedef struct ot_backing {
+    atomic_int users; /* copies of a graph have the same ones */
+    pthread_mutex_t lock;
+    int held;
+    void *data; /* may be touched while it is held */
+    size_t bytes;
+    ot_backing_read *read; /* into `data`: the same elements each time, or a failure */
+    void (*close)(void *from);
+    void *from;
+} ot_backing;
+/* Takes `from` over; NULL and ENOMEM: it did not. */
+ot_backing *ot_backing_new(size_t bytes, ot_backing_read *read, void (*close)(void *from),
+                           void *from, optune_err *err);
+ot_backing *ot_backing_share(ot_backing *b); /* one more user */
+void ot_backing_close(ot_backing *b);        /* one less; NULL is fine */
+int ot_backing_hold(ot_backing *b, optune_err *err);
+void ot_backing_let_go(ot_backing *b);
+
 typedef struct ot_node {
     ot_node_kind kind;
     const char *name;
@@ -63,8 +86,9 @@ typedef struct ot_node {
     int n_tensors;     /* that it stands for */
     int n_out;
     optune_tensor *out; /* VAR, CONST: one; CALL: its outputs; others: NULL */
-    void *data;         /* CONST: its elements, or NULL; owned */
-    bool nameless;      /* GET: printed where it is used */
+    void *data; /* CONST: its elements, or NULL; owned. ot_graph_hold before they are read */
+    ot_backing *backing; /* CONST: has `data`, which is only there while held; or NULL */
+    bool nameless;       /* GET: printed where it is used */
     ot_text_spot place;
 } ot_node;
 
@@ -101,6 +125,10 @@ void ot_graph_call_of(const optune_graph *g, int node, optune_call *call);
 bool ot_value_constant(const optune_graph *g, ot_value value);
 /* Where a node or one of its arguments (from 0 on; -1: the node) stands. */
 ot_text_spot ot_graph_place(const optune_graph *g, int node, int argument);
+/* backing.c: a constant's elements, to be read until they are let go; NULL: it has none. */
+int ot_graph_hold(const optune_graph *g, int node, const void **data, optune_err *err);
+void ot_graph_let_go(const optune_graph *g, int node);
+void ot_graph_drop_data(ot_node *node); /* it has none any longer */
 /* fail.c */
 /* Fails with the place in the file, or the node's name: argument from 0 on; -1: the node. */
 int ot_graph_fail(const optune_graph *g, int node, int argument, int status, const char *reason,
@@ -118,8 +146,9 @@ int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, c
 /* read.c: a file of our own text. */
 int ot_graph_read_text(const char *path, optune_graph **graph, optune_err *err);
 
-/* copy.c: the same node numbers; `wide`: see optune_graph_copy. */
-optune_graph *ot_graph_copy(const optune_graph *g, bool wide);
+/* copy.c: the same node numbers; `wide`: see optune_graph_copy. NULL: elements of a constant could
+ * not be read. */
+optune_graph *ot_graph_copy(const optune_graph *g, bool wide, optune_err *err);
 
 /* infer.c: one call, whose inputs are known already; its outputs become so. */
 int ot_graph_infer_call(optune_graph *g, int node, optune_err *err);

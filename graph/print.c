@@ -105,11 +105,12 @@ static void print_use(const optune_graph *g, int id, ot_text *to)
     ot_text_printf(to, ".%d", node->index);
 }
 
+/* What can be had again is more than that, so it is never asked for here. */
 static void print_data(const ot_node *node, ot_text *to)
 {
     const optune_tensor *type = &node->out[0];
     const int64_t n = node->data ? optune_tensor_elements(type) : 0;
-    if (!node->data || n > MOST_ELEMENTS)
+    if (!node->data || node->backing || n > MOST_ELEMENTS)
         return;
     ot_text_add(to, " {");
     for (int64_t i = 0; i < n; i++) {

@@ -9,25 +9,45 @@
 
 #include "onnx/onnx.h"
 
-static int compute(ot_onnx_node *n, optune_graph *g, const char *op, int n_in,
-                   ot_onnx_value *const *in, const char *attrs, ot_onnx_value **result)
+/* What is computed of what is computed ...: no more than that, as each holds the ones before it. */
+enum { MOST_DEPTH = 4 };
+
+/* The call in a graph of its own, over elements that are lent. */
+static int make_graph(ot_onnx_node *n, optune_graph *g, const char *op, int n_in,
+                      ot_onnx_value *const *in, const char *attrs)
 {
     int id[OPTUNE_MAX_INPUTS];
     ot_text text = {0};
     for (int i = 0; i < n_in; i++) {
         id[i] = optune_graph_constant(g, NULL, ot_onnx_type_text(&in[i]->type, &text), NULL,
                                       n->err);
-        if (id[i] >= 0)
-            g->node[id[i]].data = in[i]->data;
+        if (id[i] < 0)
+            continue;
+        g->node[id[i]].data = in[i]->data;
+        if (in[i]->backing)
+            g->node[id[i]].backing = ot_backing_share(in[i]->backing);
     }
     ot_text_release(&text);
-    optune_values *values = NULL;
     int status = optune_graph_call(g, NULL, op, id, n_in, attrs, n->err);
     if (status >= 0)
         status = optune_graph_output(g, status, n->err);
-    if (status >= 0)
-        status = optune_graph_infer(g, n->err);
-    const bool known = status == OPTUNE_OK; /* else its size is in the values */
+    return status < 0 ? status : optune_graph_infer(g, n->err);
+}
+
+/* What was lent is the values' again; what is shared is closed with the graph. */
+static void close_graph(optune_graph *g)
+{
+    for (int i = 0; i < g->n; i++)
+        if (!g->node[i].backing)
+            g->node[i].data = NULL;
+    optune_graph_close(g);
+}
+
+static int compute_now(ot_onnx_node *n, const optune_graph *g, bool known,
+                       ot_onnx_value **result)
+{
+    optune_values *values = NULL;
+    int status = OPTUNE_OK;
     if (known) /* before references get their own room */
         status = ot_onnx_room(n->m, optune_graph_output_type(g, 0), result, n->err);
     if (status >= 0)
@@ -41,15 +61,73 @@ static int compute(ot_onnx_node *n, optune_graph *g, const char *op, int n_in,
     return status;
 }
 
+static int compute_again(void *from, void *to, size_t bytes, optune_err *err)
+{
+    optune_values *values = NULL;
+    const int status = optune_graph_evaluate(from, NULL, NULL, &values, err);
+    if (status >= 0)
+        memcpy(to, optune_values_data(values, 0), bytes);
+    optune_values_free(values);
+    return status;
+}
+
+static void forget(void *from)
+{
+    optune_graph_close(from);
+}
+
+/* How many computations lie one behind the other, if this one can wait; or 0. */
+static int depth_of(const optune_graph *g, int n_in, ot_onnx_value *const *in)
+{
+    const optune_tensor *type = optune_graph_output_type(g, 0);
+    int depth = 0;
+    for (int i = 0; i < n_in; i++) {
+        if (!in[i]->backing && optune_tensor_bytes(&in[i]->type) >= OT_ONNX_LARGE)
+            return 0; /* it would be there twice */
+        depth = in[i]->depth > depth ? in[i]->depth : depth;
+    }
+    return depth < MOST_DEPTH && g->node[g->n - 1].call->op->reference &&
+                   optune_tensor_bytes(type) >= OT_ONNX_LARGE
+               ? depth + 1
+               : 0;
+}
+
+/* Takes the graph over. Small inputs become its own. */
+static int compute_later(ot_onnx_node *n, optune_graph *g, int depth, ot_onnx_value **result)
+{
+    const optune_tensor type = *optune_graph_output_type(g, 0);
+    int status = ot_onnx_count(n->m, &type, n->err);
+    for (int i = 0; i < g->n; i++) {
+        const void *lent = g->node[i].data;
+        if (!lent || g->node[i].backing)
+            continue;
+        g->node[i].data = NULL;
+        const int set = status < 0 ? status : optune_graph_set_data(g, i, lent, n->err);
+        status = set < 0 ? set : status;
+    }
+    ot_backing *backing = status < 0 ? NULL
+                                     : ot_backing_new((size_t)optune_tensor_bytes(&type),
+                                                      compute_again, forget, g, n->err);
+    if (!backing)
+        optune_graph_close(g);
+    return status < 0 ? status : ot_onnx_backed(n->m, &type, backing, depth, result);
+}
+
+/* What is large and made of what can be had again is computed whenever somebody holds it,
+ * anything else now. */
 static ot_onnx_value *fold(ot_onnx_node *n, const char *op, int n_in, ot_onnx_value *const *in,
                            const char *attrs)
 {
     ot_onnx_value *result = NULL;
     optune_graph *g = ot_graph_new();
-    const int status = compute(n, g, op, n_in, in, attrs, &result);
-    for (int i = 0; i < g->n && i < n_in; i++)
-        g->node[i].data = NULL; /* they were lent */
-    optune_graph_close(g);
+    int status = make_graph(n, g, op, n_in, in, attrs);
+    const bool known = status == OPTUNE_OK; /* else its size is in the values */
+    const int depth = known ? depth_of(g, n_in, in) : 0;
+    if (depth)
+        return compute_later(n, g, depth, &result) < 0 ? NULL : result;
+    if (status >= 0)
+        status = compute_now(n, g, known, &result);
+    close_graph(g);
     return status < 0 ? NULL : result;
 }
 

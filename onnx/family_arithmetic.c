@@ -55,9 +55,12 @@ static int divide(ot_onnx_node *n)
     const optune_dtype whole = ot_onnx_type(n->m, a)->dtype;
     if (!b->data)
         return ot_onnx_refuse(n, "integers are only divided by constants");
+    const void *elements = ot_onnx_look(n, b);
+    if (!elements)
+        return n->err->status;
     for (int64_t i = 0; i < optune_tensor_elements(&b->type); i++) {
         double by;
-        ot_elements(b->type.dtype, b->data, i, 1, &by);
+        ot_elements(b->type.dtype, elements, i, 1, &by);
         if (by == 0)
             return ot_onnx_refuse(n, "an integer is divided by 0");
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known while a model is read: constants, and shapes as tensors. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -50,6 +51,39 @@ static int constant(ot_onnx_node *n)
     return ot_onnx_give(n, 0, value);
 }
 
+/* One element as often as there is room, which is made whenever somebody holds it. */
+typedef struct repeated {
+    size_t size;
+    char element[16];
+} repeated;
+
+static int make_fill(void *from, void *to, size_t bytes, optune_err *err)
+{
+    const repeated *f = from;
+    (void)err;
+    for (size_t at = 0; at < bytes; at += f->size)
+        memcpy((char *)to + at, f->element, f->size);
+    return OPTUNE_OK;
+}
+
+static int filled(ot_onnx_node *n, const optune_tensor *type, const void *element)
+{
+    ot_onnx_value *value = NULL;
+    int status = ot_onnx_count(n->m, type, n->err);
+    if (status < 0)
+        return status;
+    const size_t bytes = (size_t)optune_tensor_bytes(type);
+    repeated *f = ot_alloc(sizeof *f);
+    f->size = bytes / (size_t)optune_tensor_elements(type);
+    if (element)
+        memcpy(f->element, element, f->size);
+    ot_backing *backing = ot_backing_new(bytes, make_fill, free, f, n->err);
+    if (!backing)
+        free(f);
+    status = ot_onnx_backed(n->m, type, backing, 0, &value);
+    return status < 0 ? status : ot_onnx_give(n, 0, value);
+}
+
 static int constant_of_shape(ot_onnx_node *n)
 {
     const ot_onnx_value *shape = ot_onnx_need(n, 0);
@@ -69,6 +103,8 @@ static int constant_of_shape(ot_onnx_node *n)
             return ot_onnx_refuse(n, "a dim of %lld", (long long)list.i[d]);
         type.dim[d] = optune_dim_of(list.i[d]);
     }
+    if (ot_tensor_fits(&type) && optune_tensor_bytes(&type) >= OT_ONNX_LARGE)
+        return filled(n, &type, one ? one->data : NULL);
     status = ot_onnx_room(n->m, &type, &value, n->err);
     if (status < 0)
         return status;

@@ -24,7 +24,8 @@ static value *room(ot_onnx_node *n, optune_dtype dtype, int rank, const int64_t 
 }
 
 /* 0, step, 2 step ... along one dim of `rank` dims. */
-static value *count_up(ot_onnx_node *n, int rank, int axis, int64_t extent, int64_t step)
+ot_onnx_value *ot_onnx_count_up(ot_onnx_node *n, int rank, int axis, int64_t extent,
+                                int64_t step)
 {
     int64_t dim[OPTUNE_MAX_RANK];
     for (int d = 0; d < rank; d++)
@@ -36,7 +37,7 @@ static value *count_up(ot_onnx_node *n, int rank, int axis, int64_t extent, int6
 }
 
 /* As 64-bit integers from 0 on: those below 0 count from the end. */
-static value *from_start(ot_onnx_node *n, value *index, int64_t extent)
+ot_onnx_value *ot_onnx_from_start(ot_onnx_node *n, value *index, int64_t extent)
 {
     if (index && ot_onnx_type(n->m, index)->dtype.bits != 64)
         index = ot_onnx_call(n, "cast", 1, &index, "dtype=i64");
@@ -45,6 +46,31 @@ static value *from_start(ot_onnx_node *n, value *index, int64_t extent)
         index ? ot_onnx_2(n, "add", index, ot_onnx_number(n, index, (double)extent)) : NULL,
         index};
     return ot_onnx_call(n, "where", 3, in, NULL);
+}
+
+ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int axis, int rank,
+                                   const int64_t *dim, const int64_t *some)
+{
+    int64_t stride = 1;
+    value *at = ot_onnx_from_start(n, index, dim[axis]);
+    for (int d = rank - 1; d >= 0 && at; d--) {
+        if (d == axis)
+            at = stride == 1
+                     ? at
+                     : ot_onnx_2(n, "multiply", at, ot_onnx_number(n, at, (double)stride));
+        stride *= dim[d];
+    }
+    stride = 1;
+    for (int d = rank - 1; d >= 0 && at; d--) {
+        if (some[d] > dim[d] && d != axis) {
+            ot_onnx_refuse(n, "more indices than elements along axis %d", d);
+            return NULL;
+        }
+        if (d != axis && some[d] > 1)
+            at = ot_onnx_2(n, "add", at, ot_onnx_count_up(n, rank, d, some[d], stride));
+        stride *= dim[d];
+    }
+    return at;
 }
 
 static value *look_up(ot_onnx_node *n, value *data, value *index)
@@ -56,7 +82,7 @@ static value *look_up(ot_onnx_node *n, value *data, value *index)
 static int gather_elements(ot_onnx_node *n)
 {
     value *data = ot_onnx_need(n, 0), *index = ot_onnx_need(n, 1);
-    int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK], stride = 1;
+    int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK];
     if (!data || !index || !ot_onnx_dims(n, data, dim) || !ot_onnx_dims(n, index, some))
         return n->err->status;
     const int rank = ot_onnx_rank(n, data);
@@ -65,22 +91,7 @@ static int gather_elements(ot_onnx_node *n)
         return n->err->status;
     if (ot_onnx_rank(n, index) != rank)
         return ot_onnx_refuse(n, "its inputs differ in rank");
-    value *at = from_start(n, index, dim[axis]);
-    for (int d = rank - 1; d >= 0 && at; d--) {
-        if (d == axis)
-            at = stride == 1
-                     ? at
-                     : ot_onnx_2(n, "multiply", at, ot_onnx_number(n, at, (double)stride));
-        stride *= dim[d];
-    }
-    stride = 1;
-    for (int d = rank - 1; d >= 0 && at; d--) {
-        if (some[d] > dim[d] && d != axis)
-            return ot_onnx_refuse(n, "more indices than elements along axis %d", d);
-        if (d != axis && some[d] > 1)
-            at = ot_onnx_2(n, "add", at, count_up(n, rank, d, some[d], stride));
-        stride *= dim[d];
-    }
+    value *at = ot_onnx_place_along(n, index, axis, rank, dim, some);
     return ot_onnx_give(n, 0, at ? look_up(n, data, at) : NULL);
 }
 
@@ -103,7 +114,7 @@ static int gather_nd(ot_onnx_node *n)
     for (int64_t d = deep - 1; d >= 0; d--) {
         value *one = ot_onnx_part(n, index, places, d, d + 1);
         one = ot_onnx_call(n, "squeeze", 1, &one, "axis=[%d]", places);
-        one = from_start(n, one, dim[d]);
+        one = ot_onnx_from_start(n, one, dim[d]);
         if (one && rows != 1)
             one = ot_onnx_2(n, "multiply", one, ot_onnx_number(n, one, (double)rows));
         at = at && one ? ot_onnx_2(n, "add", at, one) : one;
@@ -177,9 +188,10 @@ static int one_hot(ot_onnx_node *n)
         return ot_onnx_refuse(n, "a depth of %g, %d dims", deep, rank);
     if (ot_onnx_type(n->m, index)->dtype.code != OPTUNE_DTYPE_INT)
         index = ot_onnx_call(n, "cast", 1, &index, "dtype=i64");
-    index = from_start(n, index, (int64_t)deep);
+    index = ot_onnx_from_start(n, index, (int64_t)deep);
     index = ot_onnx_call(n, "expand_dims", 1, &index, "axis=%d", axis);
-    value *hot = ot_onnx_2(n, "equal", index, count_up(n, rank, axis, (int64_t)deep, 1));
+    value *hot =
+        ot_onnx_2(n, "equal", index, ot_onnx_count_up(n, rank, axis, (int64_t)deep, 1));
     value *const in[] = {hot, ot_onnx_reshape(n, ot_onnx_part(n, two, 0, 1, 2), 0, NULL),
                          ot_onnx_reshape(n, ot_onnx_part(n, two, 0, 0, 1), 0, NULL)};
     return ot_onnx_give(n, 0, ot_onnx_call(n, "where", 3, in, NULL));

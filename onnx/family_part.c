@@ -6,6 +6,8 @@
 #include "onnx/onnx.h"
 
 enum { MOST_PARTS = 1024, FEW_SLICES = 4 };
+/* Padding by elements makes a table of places. */
+enum { MOST_REPEATED = 1 << 24 };
 
 static int concat(ot_onnx_node *n)
 {
@@ -137,7 +139,7 @@ static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char 
         ot_onnx_value *index = NULL;
         if (!before[d] && !after[d])
             continue;
-        if (dim[d] < 1 || extent < 1 || extent > OPTUNE_MAX_DIM) {
+        if (dim[d] < 1 || extent < 1 || extent > MOST_REPEATED) {
             ot_onnx_refuse(n, "axis %d would become %lld", d, (long long)extent);
             return NULL;
         }
@@ -214,6 +216,11 @@ static int pad(ot_onnx_node *n)
             return n->err->status;
         before[d] = list.i[i];
         after[d] = list.i[i + n_axes];
+        for (int end = 0; end < 2; end++) {
+            const int64_t pads = end ? after[d] : before[d];
+            if (pads > OPTUNE_MAX_DIM || pads < -OPTUNE_MAX_DIM)
+                return ot_onnx_refuse(n, "a pad of %lld", (long long)pads);
+        }
     }
     if (*mode != 'c')
         return ot_onnx_give(n, 0, repeated(n, data, mode, before, after));
@@ -295,7 +302,7 @@ static bool are_slices(const ot_onnx_value *indices)
 {
     int64_t runs = 1;
     double before = 0, at;
-    if (!indices->data)
+    if (!indices->data || indices->backing) /* those are many */
         return false;
     const int64_t n = optune_tensor_elements(&indices->type);
     for (int64_t i = 0; i < n; i++, before = at) {

@@ -115,25 +115,32 @@ static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_v
     return ot_onnx_reshape(n, product, rank, all);
 }
 
-static int matmul(ot_onnx_node *n)
+ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
 {
-    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
     if (!a || !b || ot_onnx_rank(n, a) < 0 || ot_onnx_rank(n, b) < 0)
-        return n->err->status;
+        return NULL;
     const int ra = ot_onnx_rank(n, a), rb = ot_onnx_rank(n, b);
-    if (ra < 1 || rb < 1)
-        return ot_onnx_refuse(n, "numbers have no matrix product");
+    if (ra < 1 || rb < 1) {
+        ot_onnx_refuse(n, "numbers have no matrix product");
+        return NULL;
+    }
     a = matrix(n, a, 0);
     b = matrix(n, b, 1);
     if (!a || !b)
-        return n->err->status;
+        return NULL;
     ot_onnx_value *all =
         ot_onnx_rank(n, b) == 2 ? flat_product(n, a, b) : batch_product(n, a, b);
     if (ra == 1 && rb == 1)
         all = ot_onnx_call(n, "squeeze", 1, &all, "axis=[0,1]");
     else if (ra == 1 || rb == 1)
         all = ot_onnx_call(n, "squeeze", 1, &all, "axis=[%d]", ra == 1 ? -2 : -1);
-    return ot_onnx_give(n, 0, all);
+    return all;
+}
+
+static int matmul(ot_onnx_node *n)
+{
+    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
+    return a && b ? ot_onnx_give(n, 0, ot_onnx_product(n, a, b)) : n->err->status;
 }
 
 static const ot_onnx_op ops[] = {

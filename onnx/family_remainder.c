@@ -37,9 +37,12 @@ static int mod(ot_onnx_node *n)
         return ot_onnx_refuse(n, "of floats only fmod=1 is supported");
     if (!real && !b->data)
         return ot_onnx_refuse(n, "integers are only divided by constants");
+    const void *elements = real ? NULL : ot_onnx_look(n, b);
+    if (!real && !elements)
+        return n->err->status;
     for (int64_t i = 0; !real && i < optune_tensor_elements(&b->type); i++) {
         double by;
-        ot_elements(b->type.dtype, b->data, i, 1, &by);
+        ot_elements(b->type.dtype, elements, i, 1, &by);
         if (by == 0)
             return ot_onnx_refuse(n, "an integer is divided by 0");
     }

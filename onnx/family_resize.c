@@ -12,6 +12,8 @@
 typedef ot_onnx_value value;
 
 enum { MOST_TAPS = 4 };
+/* Tables are made for each: a few bytes of a file may not ask for gigabytes. */
+enum { MOST_OUT = 1 << 22 };
 
 /* How positions of the output are those of the input, and what is made of what lies there. */
 typedef struct how {
@@ -259,6 +261,9 @@ static int resize(ot_onnx_node *n)
             continue;
         if (l[d].in < 1)
             return ot_onnx_refuse(n, "there is nothing along axis %d", d);
+        if (l[d].out > MOST_OUT)
+            return ot_onnx_refuse(n, "axis %d would become %lld, more than %d", d,
+                                  (long long)l[d].out, (int)MOST_OUT);
         x = resize_axis(n, &h, x, d, &l[d]);
     }
     return ot_onnx_give(n, 0, x);

@@ -162,14 +162,33 @@ const ot_onnx_attr *ot_onnx_attr_read(ot_onnx *m, const uint8_t *bytes, size_t n
     return onnx__attribute_proto__unpack(&budget, n, bytes);
 }
 
-int ot_onnx_open(const char *path, ot_onnx_model **model, optune_err *err)
+/* The message without its large tensors, or all of it where that cannot be had. */
+static int read_message(const char *path, ot_onnx_pieces *pieces, ot_text *message,
+                        optune_err *err)
 {
-    ot_text file = {0};
+    struct stat about; /* first by name: a pipe is opened once */
+    const bool plain = stat(path, &about) == 0 && S_ISREG(about.st_mode);
+    const int fd = plain ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+        (size_t)about.st_size <= file_limit) {
+        pieces->file = ot_onnx_file_new(fd, path);
+        if (ot_onnx_skim(pieces, about.st_size, message))
+            return OPTUNE_OK;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    return ot_read_file(path, message, file_limit, err);
+}
+
+int ot_onnx_open(const char *path, ot_onnx_model **model, ot_onnx_pieces *pieces,
+                 optune_err *err)
+{
+    ot_text message = {0};
     *model = NULL;
-    int status = ot_read_file(path, &file, file_limit, err);
+    int status = read_message(path, pieces, &message, err);
     if (status >= 0)
-        status = unpack(path, &file, model, err);
-    ot_text_release(&file);
+        status = unpack(path, &message, model, err);
+    ot_text_release(&message);
     return status;
 }
 
@@ -224,7 +243,7 @@ static int open_below(const char *model, const char *location, optune_err *err)
 }
 
 int ot_onnx_external(const char *model, const char *location, int64_t offset, int64_t bytes,
-                     void *to, optune_err *err)
+                     ot_onnx_file **to, optune_err *err)
 {
     const int file = open_below(model, location, err);
     if (file < 0)
@@ -239,14 +258,9 @@ int ot_onnx_external(const char *model, const char *location, int64_t offset, in
                              "%lld",
                              (long long)bytes, (long long)offset, location,
                              (long long)about.st_size);
-    for (int64_t done = 0; done < bytes && status >= 0;) {
-        const ssize_t n = pread(file, (char *)to + done, (size_t)(bytes - done), offset + done);
-        if (n > 0)
-            done += n;
-        else if (n == 0 || errno != EINTR)
-            status = optune_fail(err, OPTUNE_EIO, "cannot read '%.200s': %s", location,
-                                 n ? strerror(errno) : "it became shorter");
-    }
-    close(file);
+    if (status < 0)
+        close(file);
+    else
+        *to = ot_onnx_file_new(file, location);
     return status;
 }

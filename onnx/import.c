@@ -400,9 +400,18 @@ static void release(ot_onnx *m)
 {
     for (int i = 0; i < m->values.n; i++) {
         const ot_onnx_value *value = m->values.row[i];
-        if (!value->lent)
+        if (value->held)
+            ot_backing_let_go(value->backing);
+        if (!value->lent && value->backing)
+            ot_backing_close(value->backing);
+        else if (!value->lent)
             free(value->data);
     }
+    for (int i = 0; i < m->files.n; i++)
+        ot_onnx_file_close((ot_onnx_file *)(uintptr_t)m->files.row[i]);
+    free(m->files.row);
+    free(m->outside.row);
+    ot_onnx_pieces_release(&m->pieces);
     free(m->values.row);
     free(m->nodes.row);
     ot_names_release(&m->names);
@@ -419,9 +428,11 @@ int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool parti
 {
     ot_onnx m = {.path = path, .bind = bind, .n_bind = n, .partial = partial};
     *graph = NULL;
-    int status = ot_onnx_open(path, &m.model, err);
-    if (status < 0)
+    int status = ot_onnx_open(path, &m.model, &m.pieces, err);
+    if (status < 0) {
+        ot_onnx_pieces_release(&m.pieces);
         return status;
+    }
     m.g = ot_graph_new();
     status = import(&m, err);
     release(&m);

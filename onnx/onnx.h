@@ -17,12 +17,15 @@
 enum { OT_ONNX_OPSET = 28 };
 
 typedef struct ot_onnx_value {
-    optune_tensor type; /* of a constant; else ot_onnx_type knows */
-    void *data;         /* a constant's elements, or NULL */
-    bool lent;          /* they are the graph's */
-    bool failed;        /* made by a node that could not be read */
-    int node;           /* in the graph; -1: not there yet */
-    int number;         /* its row */
+    optune_tensor type;  /* of a constant; else ot_onnx_type knows */
+    void *data;          /* a constant's elements, or NULL */
+    ot_backing *backing; /* has `data`, which ot_onnx_look makes readable; or NULL */
+    int depth;           /* of what is computed from what, whenever somebody holds it */
+    bool held;
+    bool lent;   /* they are the graph's */
+    bool failed; /* made by a node that could not be read */
+    int node;    /* in the graph; -1: not there yet */
+    int number;  /* its row */
 } ot_onnx_value;
 
 /* How often a name is used, and by which node last. */
@@ -30,8 +33,27 @@ typedef struct ot_onnx_use {
     int count, node;
 } ot_onnx_use;
 
+/* Elements that stay in a file: at least so many bytes of them; less is read with the model. */
+enum { OT_ONNX_LARGE = 1 << 16, OT_ONNX_SECRET = 12 };
+typedef struct ot_onnx_file ot_onnx_file;
+typedef struct ot_onnx_piece {
+    ot_onnx_file *file;
+    int64_t offset, bytes;
+    uint64_t digest;
+    bool bools; /* any byte but 0 is true */
+} ot_onnx_piece;
+typedef struct ot_onnx_pieces {
+    ot_onnx_file *file; /* the model's */
+    uint8_t secret[OT_ONNX_SECRET];
+    int n, capacity;
+    ot_onnx_piece *piece;
+} ot_onnx_pieces; /* zero to start */
+
 typedef struct ot_onnx {
     const char *path;
+    ot_onnx_pieces pieces;
+    ot_rows outside; /* external files that were read: their names ... */
+    ot_rows files;   /* ... and the files */
     ot_onnx_model *model;
     ot_rows nodes; /* the model's, with those of its functions in place of their calls */
     int64_t opset;
@@ -110,11 +132,29 @@ const char *ot_onnx_lines(ot_onnx *m, const ot_onnx_failures *f);
 
 /* ---- file.c: reading and bounds ------------------------------------------------------------ */
 /* The whole file; memory is bounded by its size. */
-int ot_onnx_open(const char *path, ot_onnx_model **model, optune_err *err);
+int ot_onnx_open(const char *path, ot_onnx_model **model, ot_onnx_pieces *pieces,
+                 optune_err *err);
 void ot_onnx_close(ot_onnx_model *model); /* NULL is fine */
-/* `bytes` from `offset` on of a file in the model's own folder or below it, never over a link. */
+/* A file in the model's own folder or below it, never over a link, that has `bytes` from `offset`
+ * on. */
 int ot_onnx_external(const char *model, const char *location, int64_t offset, int64_t bytes,
-                     void *to, optune_err *err);
+                     ot_onnx_file **file, optune_err *err);
+
+/* ---- pieces.c: elements that stay in their file ------------------------------------------- */
+ot_onnx_file *ot_onnx_file_new(int fd, const char *path); /* takes `fd` over */
+void ot_onnx_file_close(ot_onnx_file *file);              /* NULL is fine */
+int ot_onnx_file_read(const ot_onnx_file *file, int64_t offset, int64_t bytes, void *to,
+                      optune_err *err);
+/* Reads it once; fills `digest`. */
+int ot_onnx_piece_digest(ot_onnx_piece *piece, optune_err *err);
+ot_backing *ot_onnx_piece_backing(const ot_onnx_piece *piece, optune_err *err);
+/* What stands in a message in place of elements, and the piece that it stands for, or NULL. */
+int ot_onnx_piece_add(ot_onnx_pieces *pieces, const ot_onnx_piece *piece, ot_text *message);
+const ot_onnx_piece *ot_onnx_piece_of(const ot_onnx_pieces *pieces,
+                                      const ot_onnx_tensor *tensor);
+void ot_onnx_pieces_release(ot_onnx_pieces *pieces);
+/* skim.c: the message without them; false: it is not one that can be walked. */
+bool ot_onnx_skim(ot_onnx_pieces *pieces, int64_t bytes, ot_text *message);
 
 /* One attribute; the arena's. NULL: it cannot be read. */
 const ot_onnx_attr *ot_onnx_attr_read(ot_onnx *m, const uint8_t *bytes, size_t n);
@@ -130,6 +170,11 @@ int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err);
 int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optune_err *err);
 /* A constant of this type with room for its elements. ELIMIT: too large. */
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
+/* The same without room: for what is computed whenever somebody holds it. */
+int ot_onnx_count(ot_onnx *m, const optune_tensor *type, optune_err *err);
+/* A constant with these elements, which it takes over; NULL: the failure is in `err` already. */
+int ot_onnx_backed(ot_onnx *m, const optune_tensor *type, ot_backing *backing, int depth,
+                   ot_onnx_value **value);
 
 /* ---- dims.c: dims of inputs ------------------------------------------------------------------ */
 /* Names the symbolic dims of all inputs; fails where a binding names none of them. */
@@ -163,6 +208,8 @@ const optune_tensor *ot_onnx_type(const ot_onnx *m, const ot_onnx_value *value);
 const char *ot_onnx_type_text(const optune_tensor *type,
                               ot_text *text); /* in place of what it had */
 bool ot_onnx_floating(const ot_onnx_node *n, const ot_onnx_value *value); /* of a float dtype */
+/* A constant's elements; NULL: they cannot be read, and the node has failed. */
+const void *ot_onnx_look(ot_onnx_node *n, ot_onnx_value *value);
 /* Its rank; or -1 and a failure. */
 int ot_onnx_rank(ot_onnx_node *n, const ot_onnx_value *value);
 /* Its dims; false and a failure that says what to bind, when one of them is not known. */
@@ -197,6 +244,18 @@ ot_onnx_value *ot_onnx_transpose(ot_onnx_node *n, ot_onnx_value *value, int rank
 ot_onnx_value *ot_onnx_part(ot_onnx_node *n, ot_onnx_value *value, int axis, int64_t begin,
                             int64_t end);
 ot_onnx_value *ot_onnx_join(ot_onnx_node *n, int axis, int n_in, ot_onnx_value *const *in);
+
+/* ---- family_index.c: places as numbers ------------------------------------------------------ */
+/* A constant 0, step, 2 step ... along one of `rank` dims. */
+ot_onnx_value *ot_onnx_count_up(ot_onnx_node *n, int rank, int axis, int64_t extent,
+                                int64_t step);
+/* As 64-bit integers from 0 on: those below 0 count from the end. */
+ot_onnx_value *ot_onnx_from_start(ot_onnx_node *n, ot_onnx_value *index, int64_t extent);
+/* Where in the flattened data [dim] each of the indices [some] points that count along one axis. */
+ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int axis, int rank,
+                                   const int64_t *dim, const int64_t *some);
+/* family_product.c: as MatMul has it. */
+ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
 
 /* ---- attr.c: what a node says ---------------------------------------------------------------- */
 enum { OT_ONNX_LIST = 64 };

@@ -8,6 +8,8 @@
 /* What models that are made of a few bytes may compute or fill. */
 static const double computed_limit = 2147483648.0;
 
+enum { MOST_FILES = 16 }; /* that stay open; the elements of others are read at once */
+
 int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err)
 {
     static const char *const names[] = {
@@ -23,7 +25,7 @@ int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err)
                                                   : "");
 }
 
-int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err)
+int ot_onnx_count(ot_onnx *m, const optune_tensor *type, optune_err *err)
 {
     if (!ot_tensor_fits(type))
         return optune_fail(err, OPTUNE_ELIMIT, "its dims overflow");
@@ -33,12 +35,34 @@ int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, o
         return optune_fail(err, OPTUNE_ELIMIT,
                            "constants that are computed would take more than %.0f MB",
                            computed_limit / 1e6);
+    return OPTUNE_OK;
+}
+
+int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err)
+{
+    const int status = ot_onnx_count(m, type, err);
+    if (status < 0)
+        return status;
+    const size_t bytes = (size_t)optune_tensor_bytes(type);
     void *data = ot_try_alloc(bytes + 1, "a constant", err);
     if (!data)
         return OPTUNE_ENOMEM;
     *value = ot_onnx_new(m);
     (*value)->type = *type;
     (*value)->data = data;
+    return OPTUNE_OK;
+}
+
+int ot_onnx_backed(ot_onnx *m, const optune_tensor *type, ot_backing *backing, int depth,
+                   ot_onnx_value **value)
+{
+    if (!backing)
+        return OPTUNE_ENOMEM;
+    *value = ot_onnx_new(m);
+    (*value)->type = *type;
+    (*value)->data = backing->data;
+    (*value)->backing = backing;
+    (*value)->depth = depth;
     return OPTUNE_OK;
 }
 
@@ -106,25 +130,57 @@ static const char *entry(const ot_onnx_tensor *t, const char *key)
     return NULL;
 }
 
-static int external(const ot_onnx *m, const ot_onnx_tensor *t, int64_t bytes, void *to,
-                    optune_err *err)
+/* The model keeps the file; one that it has already takes its place. False: it has enough of them,
+ * as each takes a descriptor. */
+static bool keep(ot_onnx *m, const char *location, ot_onnx_file **file)
+{
+    for (int i = 0; i < m->outside.n; i++)
+        if (!strcmp(m->outside.row[i], location)) {
+            ot_onnx_file_close(*file);
+            *file = (ot_onnx_file *)(uintptr_t)m->files.row[i];
+            return true;
+        }
+    if (m->files.n == MOST_FILES)
+        return false;
+    ot_rows_push(&m->outside, ot_arena_copy(&m->arena, location));
+    ot_rows_push(&m->files, *file);
+    return true;
+}
+
+static int external(ot_onnx *m, const ot_onnx_tensor *t, const optune_tensor *type,
+                    ot_onnx_value **value, optune_err *err)
 {
     const char *location = entry(t, "location"), *offset = entry(t, "offset");
     const char *length = entry(t, "length");
-    int64_t from = 0, n = bytes;
-    if (!location || (offset && !ot_parse_int(offset, &from)) ||
+    ot_onnx_piece piece = {.bytes = optune_tensor_bytes(type),
+                           .bools = type->dtype.code == OPTUNE_DTYPE_BOOL};
+    int64_t n = piece.bytes;
+    if (!location || (offset && !ot_parse_int(offset, &piece.offset)) ||
         (length && !ot_parse_int(length, &n)))
         return optune_fail(err, OPTUNE_EDAMAGED, "where its elements lie is not said");
-    if (n != bytes)
-        return wrong_count((size_t)n, bytes, "bytes", err);
-    return ot_onnx_external(m->path, location, from, bytes, to, err);
+    if (n != piece.bytes)
+        return wrong_count((size_t)n, piece.bytes, "bytes", err);
+    int status = ot_onnx_external(m->path, location, piece.offset, n, &piece.file, err);
+    if (status >= 0 && (n < OT_ONNX_LARGE || !keep(m, location, &piece.file))) {
+        status = ot_onnx_room(m, type, value, err);
+        if (status >= 0)
+            status = ot_onnx_file_read(piece.file, piece.offset, n, (*value)->data, err);
+        ot_onnx_file_close(piece.file);
+        return status;
+    }
+    if (status >= 0)
+        status = ot_onnx_count(m, type, err);
+    if (status >= 0)
+        status = ot_onnx_piece_digest(&piece, err);
+    return status < 0 ? status
+                      : ot_onnx_backed(m, type, ot_onnx_piece_backing(&piece, err), 0, value);
 }
 
 /* Any byte but 0 is true in a file, 1 in ours. */
 static void settle_bools(const ot_onnx_value *value)
 {
     uint8_t *byte = value->data;
-    if (value->type.dtype.code == OPTUNE_DTYPE_BOOL)
+    if (value->type.dtype.code == OPTUNE_DTYPE_BOOL && !value->backing)
         for (int64_t i = 0; i < optune_tensor_elements(&value->type); i++)
             byte[i] = byte[i] != 0;
 }
@@ -138,9 +194,19 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *t, ot_onnx_value **value, optune_er
     const int64_t bytes = optune_tensor_bytes(&type);
     const bool outside =
         t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    if (t->has_raw_data && !outside && (size_t)bytes != t->raw_data.len)
-        return wrong_count(t->raw_data.len, bytes, "bytes", err);
-    if (t->has_raw_data && !outside && m->model->n_functions) {
+    if (outside) {
+        status = external(m, t, &type, value, err);
+        if (status >= 0)
+            settle_bools(*value);
+        return status;
+    }
+    const ot_onnx_piece *piece = ot_onnx_piece_of(&m->pieces, t);
+    const size_t raw = piece ? (size_t)piece->bytes : t->raw_data.len;
+    if (t->has_raw_data && (size_t)bytes != raw)
+        return wrong_count(raw, bytes, "bytes", err);
+    if (piece)
+        return ot_onnx_backed(m, &type, ot_onnx_piece_backing(piece, err), 0, value);
+    if (t->has_raw_data && m->model->n_functions) {
         status = ot_onnx_room(m, &type, value, err);
         if (status >= 0 && bytes)
             memcpy((*value)->data, t->raw_data.data, (size_t)bytes);
@@ -148,7 +214,7 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *t, ot_onnx_value **value, optune_er
             settle_bools(*value);
         return status;
     }
-    if (t->has_raw_data && !outside) {
+    if (t->has_raw_data) {
         *value = ot_onnx_new(m);
         (*value)->type = type;
         (*value)->data = bytes ? t->raw_data.data : ot_alloc(1);
@@ -157,14 +223,13 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *t, ot_onnx_value **value, optune_er
         return OPTUNE_OK;
     }
     const size_t has = field_of(t, type.dtype).n;
-    if (!outside && has != (size_t)optune_tensor_elements(&type)) /* before it gets room */
+    if (has != (size_t)optune_tensor_elements(&type)) /* before it gets room */
         return wrong_count(has, optune_tensor_elements(&type), "elements", err);
     const double computed = m->computed;
     status = ot_onnx_room(m, &type, value, err);
-    m->computed = outside || m->model->n_functions ? m->computed : computed;
+    m->computed = m->model->n_functions ? m->computed : computed;
     if (status >= 0)
-        status = outside ? external(m, t, bytes, (*value)->data, err)
-                         : narrow(t, &type, (*value)->data, err);
+        status = narrow(t, &type, (*value)->data, err);
     if (status >= 0)
         settle_bools(*value);
     return status;

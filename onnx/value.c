@@ -60,6 +60,7 @@ int ot_onnx_put(ot_onnx *m, ot_onnx_value *value, const char *stem, optune_err *
     ot_text_release(&text);
     if (value->node >= 0) {
         m->g->node[value->node].data = value->data;
+        m->g->node[value->node].backing = value->backing;
         value->lent = true;
     }
     return value->node;
@@ -118,6 +119,16 @@ int ot_onnx_give(ot_onnx_node *n, int i, ot_onnx_value *value)
     if (i < (int)n->proto->n_output && *n->proto->output[i])
         ot_onnx_name(n->m, n->proto->output[i], value);
     return OPTUNE_OK;
+}
+
+const void *ot_onnx_look(ot_onnx_node *n, ot_onnx_value *value)
+{
+    if (value->backing && !value->held) {
+        if (ot_backing_hold(value->backing, n->err) < 0)
+            return NULL;
+        value->held = true;
+    }
+    return value->data;
 }
 
 int ot_onnx_rank(ot_onnx_node *n, const ot_onnx_value *value)

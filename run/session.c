@@ -278,11 +278,16 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
     return OPTUNE_OK;
 }
 
+static int64_t rounded(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
 /* Scratch is promised on 64 bytes, so a guarded one, whose end is flush with its guard, is
  * rounded up. */
 static int64_t scratch_bytes(const ot_bound *b, int i)
 {
-    return (b->loaded->plan.scratch[i].bytes + 63) / 64 * 64;
+    return rounded(b->loaded->plan.scratch[i].bytes);
 }
 
 static bool has_scratch(const ot_bound *b, const void *buffer)
@@ -293,22 +298,60 @@ static bool has_scratch(const ot_bound *b, const void *buffer)
     return false;
 }
 
-/* The first shared buffer that is large enough and not this candidate's already, or a new one. */
+void ot_shared_want(ot_shared *shared, const optune_plan *plan)
+{
+    int64_t size[OPTUNE_MAX_SCRATCH];
+    int n = 0;
+    for (int i = 0; i < plan->n_scratch; i++) {
+        if (plan->scratch[i].constant)
+            continue;
+        int k = n++; /* the largest first */
+        for (; k > 0 && size[k - 1] < rounded(plan->scratch[i].bytes); k--)
+            size[k] = size[k - 1];
+        size[k] = rounded(plan->scratch[i].bytes);
+    }
+    for (int k = 0; k < n; k++)
+        if (size[k] > shared->wanted[k])
+            shared->wanted[k] = size[k];
+    shared->n_wanted = n > shared->n_wanted ? n : shared->n_wanted;
+}
+
+/* How large a new one is: the smallest that somebody will want and that is large enough. */
+static int64_t size_of_new(const ot_shared *shared, int64_t needed)
+{
+    int64_t bytes = needed;
+    for (int k = 0; k < shared->n_wanted; k++) {
+        bool there = false;
+        for (int i = 0; i < shared->n; i++)
+            there = there || shared->bytes[i] == shared->wanted[k];
+        if (!there && shared->wanted[k] >= needed)
+            bytes = shared->wanted[k];
+    }
+    return bytes;
+}
+
+/* The smallest shared buffer that is large enough and not yet this candidate's, or a new one. */
 static int share(ot_bound *b, ot_shared *shared, int i, optune_err *err)
 {
     const ot_session *s = b->session;
+    const int64_t needed = scratch_bytes(b, i);
+    int best = -1;
     for (int k = 0; k < shared->n; k++)
-        if (shared->bytes[k] >= scratch_bytes(b, i) && !has_scratch(b, shared->buffer[k])) {
-            b->scratch[i] = shared->buffer[k];
-            return OPTUNE_OK;
-        }
+        if (shared->bytes[k] >= needed && !has_scratch(b, shared->buffer[k]) &&
+            (best < 0 || shared->bytes[k] < shared->bytes[best]))
+            best = k;
+    if (best >= 0) {
+        b->scratch[i] = shared->buffer[best];
+        return OPTUNE_OK;
+    }
     if (shared->n == OT_MOST_SHARED)
-        return s->row->alloc(s->state, scratch_bytes(b, i), false, &b->scratch[i], err);
+        return s->row->alloc(s->state, needed, false, &b->scratch[i], err);
+    const int64_t bytes = size_of_new(shared, needed);
     void **buffer = &shared->buffer[shared->n];
-    const int status = s->row->alloc(s->state, scratch_bytes(b, i), false, buffer, err);
+    const int status = s->row->alloc(s->state, bytes, false, buffer, err);
     if (status < 0)
         return status;
-    shared->bytes[shared->n++] = scratch_bytes(b, i);
+    shared->bytes[shared->n++] = bytes;
     b->scratch[i] = *buffer;
     return OPTUNE_OK;
 }

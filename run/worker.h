@@ -91,9 +91,14 @@ void ot_reference_close(ot_reference *reference);
 enum { OT_MOST_SHARED = 64 };
 typedef struct ot_shared {
     int n;
+    int n_wanted;
+    int64_t wanted[OPTUNE_MAX_SCRATCH]; /* as much as some plan needs as its largest, its second
+                                           ... : so none is made twice, larger each time */
     void *buffer[OT_MOST_SHARED];
     int64_t bytes[OT_MOST_SHARED];
 } ot_shared;
+/* What this plan will ask for, said before any candidate is bound. */
+void ot_shared_want(ot_shared *shared, const optune_plan *plan);
 /* When all that took of it are closed. */
 void ot_shared_release(ot_shared *shared, const optune_target_worker *row, void *state);
 
@@ -114,7 +119,8 @@ typedef struct ot_session {
     void *host;                             /* as large as the largest of them */
     ot_reference reference;
     ot_shared *shared; /* NULL: every candidate has scratch of its own */
-    const struct ot_bound *packed; /* the same candidate, prepacked: its constant scratch is used;
+    const struct ot_bound
+        *packed; /* the same candidate, prepacked: its constant scratch is used;
                                       NULL: every candidate has that of its own, too */
 } ot_session;
 int ot_session_open(ot_session *s, const optune_target *target, const optune_device *device,

@@ -80,7 +80,7 @@ optune_program *ot_program_new(optune_partition *partition)
     return p;
 }
 
-int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err)
+static int prepare(optune_partition *partition, optune_program **program, optune_err *err)
 {
     *program = NULL;
     optune_program *p = ot_program_new(partition);
@@ -95,6 +95,33 @@ int ot_program_prepare(optune_partition *partition, optune_program **program, op
     return OPTUNE_OK;
 }
 
+int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err)
+{
+    int status = prepare(partition, program, err);
+    for (int i = 0; i < partition->groups.n && status >= 0; i++)
+        status = ot_program_write_constants(*program, i, err);
+    if (status >= 0)
+        status = ot_program_write_outputs(*program, err);
+    if (status < 0) {
+        optune_program_close(*program);
+        *program = NULL;
+    }
+    return status;
+}
+
+/* Constants are written right before they are packed, and go as soon as nobody needs them: no more
+ * of them than what one group packs is there at a time. */
+static int load_group(optune_program *p, int i, optune_err *err)
+{
+    const bool runs = p->partition->places.idle[i] == OT_RUNS;
+    int status = ot_program_write_constants(p, i, err);
+    if (status >= 0 && runs)
+        status = ot_program_load(p, i, &p->kernel[i], err);
+    if (status >= 0)
+        ot_program_drop_packed(p, i);
+    return status;
+}
+
 int optune_program_open(optune_partition *partition, optune_program **program, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", partition}, {"program", program}));
@@ -102,7 +129,7 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
     const ot_groups *groups = &partition->groups;
     optune_program *p = NULL;
     *program = NULL;
-    int status = ot_program_prepare(partition, &p, err);
+    int status = prepare(partition, &p, err);
     for (int i = 0; i < groups->n && status >= 0; i++) {
         optune_err inner = {0};
         if (partition->places.idle[i] != OT_RUNS)
@@ -114,17 +141,16 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
     }
     for (int i = 0; i < groups->n && status >= 0; i++) {
         optune_err inner = {0};
-        if (partition->places.idle[i] != OT_RUNS)
-            continue;
-        status = ot_program_load(p, i, &p->kernel[i], &inner);
+        status = load_group(p, i, &inner);
         if (status < 0)
             ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
     }
+    if (status >= 0)
+        status = ot_program_write_outputs(p, err);
     if (status < 0) {
         optune_program_close(p);
         return status;
     }
-    ot_program_drop_packed(p);
     *program = p;
     return OPTUNE_OK;
 }

@@ -11,13 +11,21 @@
 
 #include "answer/graph.h"
 
-/* Where the graph has a constant that the program dropped. */
-static const char *constant_of(const optune_program *p, int group, int input)
+/* From the graph, a constant that the program dropped. */
+static int copy_constant(const optune_program *p, int group, int input, void *to, int64_t bytes,
+                         optune_err *err)
 {
     const optune_graph *g = p->partition->graph;
     const ot_located at =
         ot_places_at(&p->partition->places, p->partition->groups.group[group].in[input]);
-    return (const char *)g->node[p->partition->places.home[at.home].leaf].data + at.offset;
+    const int leaf = p->partition->places.home[at.home].leaf;
+    const void *data = NULL;
+    const int status = ot_graph_hold(g, leaf, &data, err);
+    if (status < 0)
+        return status;
+    memcpy(to, (const char *)data + at.offset, (size_t)bytes);
+    ot_graph_let_go(g, leaf);
+    return status;
 }
 
 static int read_inputs(const optune_program *p, int group, void **in, optune_err *err)
@@ -28,12 +36,10 @@ static int read_inputs(const optune_program *p, int group, void **in, optune_err
     for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
         const int64_t bytes = optune_tensor_bytes(&s->call.input[i].type);
         in[i] = ot_alloc((size_t)bytes + 1);
-        if (s->in[OT_ALIGNED][i])
-            status = s->row->read(s->state, s->in[OT_ALIGNED][i], in[i], bytes);
-        else
-            memcpy(in[i], constant_of(p, group, i), (size_t)bytes);
-        if (status < 0)
-            optune_fail(err, OPTUNE_EIO, "input %d of a group cannot be read back", i);
+        if (!s->in[OT_ALIGNED][i])
+            status = copy_constant(p, group, i, in[i], bytes, err);
+        else if (s->row->read(s->state, s->in[OT_ALIGNED][i], in[i], bytes) < 0)
+            status = optune_fail(err, OPTUNE_EIO, "input %d of a group cannot be read back", i);
     }
     return status;
 }

@@ -4,6 +4,8 @@
  * constants, what was packed of them) is the first one's; what a run writes is the clone's. Where
  * a library keeps what it needs in a run beside what it packed, the clone packs for itself.
  */
+#include <string.h>
+
 #include "answer/graph.h"
 
 static int clone_kernel(optune_program *p, int i, optune_err *err)
@@ -48,6 +50,9 @@ int optune_program_clone(optune_program *program, optune_program **clone, optune
     p->origin = origin;
     p->machine = (ot_machine){
         .o = origin->machine.o, .row = origin->machine.row, .state = origin->machine.state};
+    p->machine.scratch.n_wanted = origin->machine.scratch.n_wanted;
+    memcpy(p->machine.scratch.wanted, origin->machine.scratch.wanted,
+           sizeof p->machine.scratch.wanted);
     int status = ot_program_make_buffers(p, err);
     for (int i = 0; i < p->partition->groups.n && status >= 0; i++)
         if (p->partition->places.idle[i] == OT_RUNS)

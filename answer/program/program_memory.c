@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the values of a program live, by the partition's places. A home with a variable, a constant
- * or an output of the graph has a buffer of its own; any other takes one whose last user has run,
- * if one fits, so that memory grows with what is alive at once and stays in the caches.
+ * Where the values of a program live, by the partition's places. A home with a variable or a
+ * constant has a buffer of its own. All others lie in one arena, as their lifetimes allow, where
+ * kernels run in this process's memory; elsewhere each takes a buffer whose last user has run, if
+ * one fits. So memory grows with what is alive at once and stays in the caches.
  */
 #include "answer/graph.h"
+#include "answer/program/lifetimes.h"
 
 typedef struct pool {
     optune_program *p;
@@ -76,6 +78,78 @@ static int take(pool *of, int number, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* A constant's elements, when the first group that reads them is about to be loaded. */
+static int write_leaf(optune_program *p, int number, optune_err *err)
+{
+    const ot_home *home = &p->partition->places.home[number];
+    const void *data;
+    if (p->written[number])
+        return OPTUNE_OK;
+    p->written[number] = true;
+    int status = ot_graph_hold(p->partition->graph, home->leaf, &data, err);
+    if (status < 0)
+        return status;
+    if (data)
+        status = p->machine.row->write(p->machine.state, p->home[number], data, home->bytes);
+    ot_graph_let_go(p->partition->graph, home->leaf);
+    return status;
+}
+
+int ot_program_write_constants(optune_program *p, int group, optune_err *err)
+{
+    const ot_places *places = &p->partition->places;
+    const ot_group *at = &p->partition->groups.group[group];
+    int status = OPTUNE_OK;
+    for (int k = 0; k < at->n_in && status >= 0; k++) {
+        const int h = ot_places_at(places, at->in[k]).home;
+        if (h >= 0 && places->home[h].leaf >= 0)
+            status = write_leaf(p, h, err);
+    }
+    return status;
+}
+
+int ot_program_write_outputs(optune_program *p, optune_err *err)
+{
+    const ot_places *places = &p->partition->places;
+    int status = OPTUNE_OK;
+    for (int h = 0; h < places->n && status >= 0; h++)
+        if (places->home[h].leaf >= 0 && p->needed[h])
+            status = write_leaf(p, h, err);
+    return status;
+}
+
+static int place(optune_program *p, char *start, int64_t offset, void **buffer, optune_err *err)
+{
+    if (p->machine.row->alias(p->machine.state, buffer, start + offset) < 0)
+        return optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer");
+    keep(p, *buffer);
+    return OPTUNE_OK;
+}
+
+/* All that groups write, in one buffer. */
+static int make_arena(optune_program *p, optune_err *err)
+{
+    const ot_places *places = &p->partition->places;
+    ot_lifetime *item = ot_alloc((size_t)(places->n + 1) * sizeof *item);
+    int n = 0, status = OPTUNE_OK;
+    void *whole = NULL;
+    for (int h = 0; h < places->n; h++)
+        if (places->home[h].leaf < 0)
+            item[n++] = (ot_lifetime){.bytes = places->home[h].bytes,
+                                      .first = places->home[h].first,
+                                      .last = places->home[h].last};
+    const int64_t bytes = ot_lifetimes_place(item, n);
+    if (n)
+        status = make(p, bytes, &whole, err);
+    char *start = whole ? p->machine.row->address(p->machine.state, whole) : NULL;
+    n = 0;
+    for (int h = 0; h < places->n && status >= 0; h++)
+        if (places->home[h].leaf < 0)
+            status = place(p, start, item[n++].offset, &p->home[h], err);
+    free(item);
+    return status;
+}
+
 /* What is there before any group runs. */
 static int make_leaf(optune_program *p, int number, optune_err *err)
 {
@@ -85,14 +159,26 @@ static int make_leaf(optune_program *p, int number, optune_err *err)
     if (node->kind == OT_NODE_CONST && !node->data)
         return ot_graph_fail(g, home->leaf, -1, OPTUNE_EUSAGE, "the constant has no elements",
                              err);
+    p->written[number] = node->kind != OT_NODE_CONST || p->origin;
     if (p->origin && node->kind == OT_NODE_CONST) {
         p->home[number] = p->origin->home[number];
         return OPTUNE_OK;
     }
-    const int status = make(p, home->bytes, &p->home[number], err);
-    return status < 0 || !node->data ? status
-                                     : p->machine.row->write(p->machine.state, p->home[number],
-                                                             node->data, home->bytes);
+    return make(p, home->bytes, &p->home[number], err);
+}
+
+/* Which constants are there for good: outputs, and what shapes that follow from values read. */
+static void find_needed(optune_program *p)
+{
+    const ot_places *places = &p->partition->places;
+    p->needed = ot_alloc((size_t)places->n + 1);
+    for (int h = 0; h < places->n; h++)
+        p->needed[h] = p->by_values;
+    for (int i = 0; i < p->n_outputs; i++) {
+        const int h = ot_places_at(places, p->output[i]).home;
+        if (h >= 0)
+            p->needed[h] = true;
+    }
 }
 
 /* Homes in the order in which they are needed first: leaves, then by the groups that write. */
@@ -102,9 +188,13 @@ static int make_homes(optune_program *p, optune_err *err)
     const ot_groups *groups = &p->partition->groups;
     int status = OPTUNE_OK;
     p->home = ot_alloc((size_t)(places->n + 1) * sizeof *p->home);
+    p->written = ot_alloc((size_t)places->n + 1);
+    find_needed(p);
     for (int h = 0; h < places->n && status >= 0; h++)
         if (places->home[h].leaf >= 0)
             status = make_leaf(p, h, err);
+    if (p->machine.row->address && p->machine.row->alias)
+        return status < 0 ? status : make_arena(p, err);
     pool of = {.p = p};
     of.slot = ot_alloc((size_t)(places->n + 1) * sizeof *of.slot);
     for (int i = 0; i < groups->n && status >= 0; i++) {
@@ -132,10 +222,7 @@ static int find_buffer(optune_program *p, ot_value value, optune_err *err)
         return OPTUNE_OK;
     }
     char *start = row->address(p->machine.state, p->home[at.home]);
-    if (row->alias(p->machine.state, buffer, start + at.offset) < 0)
-        return optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer");
-    keep(p, *buffer);
-    return OPTUNE_OK;
+    return place(p, start, at.offset, buffer, err);
 }
 
 /* Types as large as they can be, for buffers. */
@@ -222,30 +309,23 @@ static void drop_home(optune_program *p, int h)
                 p->kernel[i].session.in[OT_ALIGNED][k] = NULL;
 }
 
-void ot_program_drop_packed(optune_program *p)
+void ot_program_drop_packed(optune_program *p, int group)
 {
     const ot_places *places = &p->partition->places;
-    const ot_groups *groups = &p->partition->groups;
-    bool *needed = ot_alloc((size_t)places->n + 1);
-    for (int i = 0; i < groups->n; i++)
-        for (int k = 0; k < groups->group[i].n_in; k++) {
-            const int h = ot_places_at(places, groups->group[i].in[k]).home;
-            if (h >= 0 && (places->idle[i] != OT_RUNS || reads_again(&p->kernel[i], k)))
-                needed[h] = true;
-        }
-    for (int i = 0; i < p->n_outputs; i++) {
-        const int h = ot_places_at(places, p->output[i]).home;
-        if (h >= 0)
-            needed[h] = true;
+    const ot_group *at = &p->partition->groups.group[group];
+    for (int k = 0; k < at->n_in; k++) {
+        const int h = ot_places_at(places, at->in[k]).home;
+        if (h >= 0 && (places->idle[group] != OT_RUNS || reads_again(&p->kernel[group], k)))
+            p->needed[h] = true;
     }
-    /* Shapes that follow from values read these whenever the program runs. */
-    for (int h = 0; h < places->n && !p->by_values; h++) {
+    for (int k = 0; k < at->n_in; k++) {
+        const int h = ot_places_at(places, at->in[k]).home;
+        if (h < 0 || p->needed[h] || !p->home[h] || places->home[h].last > group)
+            continue;
         const int leaf = places->home[h].leaf;
-        if (leaf >= 0 && p->partition->graph->node[leaf].kind == OT_NODE_CONST && p->home[h] &&
-            !needed[h])
+        if (leaf >= 0 && p->partition->graph->node[leaf].kind == OT_NODE_CONST)
             drop_home(p, h);
     }
-    free(needed);
 }
 
 void ot_program_free_buffers(optune_program *p)
@@ -259,5 +339,7 @@ void ot_program_free_buffers(optune_program *p)
     free(p->type);
     free(p->own);
     free(p->home);
+    free(p->written);
+    free(p->needed);
     free(p->buffer);
 }

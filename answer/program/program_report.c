@@ -128,8 +128,11 @@ static void take_types(execution *e, const optune_program *program)
 /* Evaluates a wide copy: what exact arithmetic would give, but for integers. */
 static int check(execution *e, optune_err *err)
 {
-    optune_graph *wide = ot_graph_copy(e->g, true);
+    optune_graph *wide = NULL;
     optune_values *values = NULL;
+    const int copied = optune_graph_copy(e->g, true, &wide, err);
+    if (copied < 0)
+        return copied;
     const void **in = ot_alloc((size_t)(e->n_in + 1) * sizeof *in);
     for (int i = 0; i < e->n_in; i++) {
         const optune_tensor *type = optune_graph_input_type(e->g, i);

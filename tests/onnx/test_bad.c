@@ -3,14 +3,17 @@
  * Files that are cut short, spoilt or meant to harm: each ends with a message that names the node
  * and what to do, or is read; never with more memory than its size allows. OPTUNE_TEST_SEED says
  * which random files, OPTUNE_TEST_SECONDS how long (without it a fixed number of them).
+ * tests/data/onnx keeps small files that a fuzzer made of models of our own, by what they reach,
+ * and each one that once did harm, by its reason.
  */
+#include <dirent.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "graph/graph.h"
 #include "support/onnx_file.h"
 
-enum { FILES = 3000 };
+enum { FILES = 3000, MOST_KEPT = 256 };
 
 static char folder[256], path[512];
 
@@ -32,13 +35,13 @@ static int drop_folder(void **state)
 }
 
 /* The status; what was refused has a reason and no graph. */
-static int read_bytes(const char *data, size_t n, optune_err *err)
+static int read_with(const char *data, size_t n, int n_bind, optune_err *err)
 {
     optune_graph *g = NULL;
     *err = (optune_err){0};
     assert_true(ot_write_file(path, data, n, err) >= 0);
     const int status =
-        optune_graph_read_bound(path, &(const optune_binding){"batch", 1}, 1, &g, err);
+        optune_graph_read_bound(path, &(const optune_binding){"batch", 1}, n_bind, &g, err);
     if (status < 0) {
         assert_null(g);
         assert_true(*err->text);
@@ -48,6 +51,11 @@ static int read_bytes(const char *data, size_t n, optune_err *err)
     }
     optune_graph_close(g);
     return status;
+}
+
+static int read_bytes(const char *data, size_t n, optune_err *err)
+{
+    return read_with(data, n, 1, err);
 }
 
 /* The model, emptied, is refused with all these parts in the message. */
@@ -272,21 +280,63 @@ static void spoil(ot_text *model, uint64_t *seed)
     }
 }
 
+/* The files that are kept, in an order that is always the same; how many. */
+static int kept_files(ot_text *file)
+{
+    static const char place[] = OT_SOURCE_DIR "/tests/data/onnx";
+    struct dirent **entry = NULL;
+    int n = 0;
+    const int all = scandir(place, &entry, NULL, alphasort);
+    for (int i = 0; i < all; i++) {
+        optune_err err = {0};
+        char name[1024];
+        snprintf(name, sizeof name, "%s/%s", place, entry[i]->d_name);
+        if (strstr(entry[i]->d_name, ".onnx") && n < MOST_KEPT)
+            check_ok(ot_read_file(name, &file[n++], 1 << 20, &err));
+        free(entry[i]);
+    }
+    free(entry);
+    return n;
+}
+
+static void files_that_are_kept(void **state)
+{
+    ot_text file[MOST_KEPT] = {{0}};
+    int read = 0;
+    const int n = kept_files(file);
+    (void)state;
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++) {
+        optune_err err;
+        read += read_with(ot_text_str(&file[i]), file[i].n, 0, &err) >= 0;
+        ot_text_release(&file[i]);
+    }
+    print_message("%d of %d could be read\n", read, n);
+    assert_true(read > 0 && read < n);
+}
+
 static void spoilt_models(void **state)
 {
     (void)state;
     uint64_t seed = seed_of_test();
     const char *seconds = getenv("OPTUNE_TEST_SECONDS");
     const double end = ot_now() + (seconds ? atof(seconds) : 1e9);
+    ot_text file[MOST_KEPT] = {{0}};
+    const int n = kept_files(file);
     int read = 0, tried = 0;
     for (; (seconds || tried < FILES) && ot_now() < end; tried++) {
         ot_text model = {0};
         optune_err err;
-        onnx_small(&model);
+        if (tried % 2)
+            onnx_small(&model);
+        else
+            ot_text_add_n(&model, ot_text_str(&file[tried / 2 % n]), file[tried / 2 % n].n);
         spoil(&model, &seed);
-        read += read_bytes(ot_text_str(&model), model.n, &err) >= 0;
+        read += read_with(ot_text_str(&model), model.n, tried % 2, &err) >= 0;
         ot_text_release(&model);
     }
+    for (int i = 0; i < n; i++)
+        ot_text_release(&file[i]);
     print_message("%d of %d spoilt models could be read\n", read, tried);
     assert_true(read > 0 && read < tried); /* both ways were taken */
 }
@@ -301,6 +351,7 @@ int main(void)
         cmocka_unit_test(elements_outside_the_folder),
         cmocka_unit_test(messages_in_messages),
         cmocka_unit_test(models_cut_short),
+        cmocka_unit_test(files_that_are_kept),
         cmocka_unit_test(spoilt_models),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Einstein sums. Operands are joined one by one: labels that both sides and somebody further on
+ * have are batches, those that only both have are summed over, so each step is a batch of matrix
+ * products. The dims that "..." stands for get labels of their own, counted from the last.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+typedef ot_onnx_value value;
+
+enum { LABELS = OPTUNE_MAX_RANK, DOTS = 200 }; /* DOTS + i: the i-th last dim of "..." */
+
+typedef struct term {
+    int n;
+    unsigned char label[LABELS];
+    int64_t dim[LABELS];
+    value *x;
+} term;
+
+static int find(const term *t, unsigned char label)
+{
+    for (int i = 0; i < t->n; i++)
+        if (t->label[i] == label)
+            return i;
+    return -1;
+}
+
+/* Reads "ij", "...ij" up to a comma, an arrow or the end. `rank` -1: of the output, whose dots are
+ * `dots` dims. Returns how many dims the dots stand for; negative: it cannot be read. */
+static int read_term(ot_onnx_node *n, const char **at, int rank, int dots, term *t)
+{
+    int letters = 0, stands = 0;
+    for (const char *c = *at; *c && *c != ',' && *c != '-'; c++)
+        letters += isalpha((unsigned char)*c) != 0;
+    stands = rank < 0 ? dots : rank - letters;
+    bool seen = false;
+    for (t->n = 0; **at && **at != ',' && **at != '-'; ++*at) {
+        if (**at == ' ')
+            continue;
+        if (!strncmp(*at, "...", 3) && !seen && stands >= 0) {
+            for (int d = stands; d-- > 0 && t->n < LABELS;)
+                t->label[t->n++] = (unsigned char)(DOTS + d);
+            seen = true;
+            *at += 2;
+        } else if (isalpha((unsigned char)**at) && t->n < LABELS) {
+            t->label[t->n++] = (unsigned char)**at;
+        } else {
+            return ot_onnx_refuse(n, "equation '%.80s' is not supported",
+                                  ot_onnx_word(n, "equation", ""));
+        }
+    }
+    if (rank >= 0 && (t->n != rank || (!seen && stands != 0)))
+        return ot_onnx_refuse(n, "its equation does not fit an input of %d dims", rank);
+    for (int i = 0; i < t->n; i++)
+        if (find(t, t->label[i]) != i)
+            return ot_onnx_refuse(n, "a label that an input has twice is not supported");
+    return seen ? stands : 0;
+}
+
+static bool ordered(ot_onnx_node *n, term *t, const unsigned char *label)
+{
+    int axes[LABELS];
+    term to = *t;
+    for (int i = 0; i < t->n; i++) {
+        axes[i] = find(t, label[i]);
+        to.label[i] = label[i];
+        to.dim[i] = t->dim[axes[i]];
+    }
+    to.x = t->x ? ot_onnx_transpose(n, t->x, t->n, axes) : NULL;
+    *t = to;
+    return to.x;
+}
+
+/* Sums over what nobody needs. */
+static bool summed(ot_onnx_node *n, term *t, const bool *needed)
+{
+    int64_t axes[LABELS];
+    int n_axes = 0, left = 0;
+    for (int i = 0; i < t->n; i++) {
+        if (!needed[t->label[i]]) {
+            axes[n_axes++] = i;
+            continue;
+        }
+        t->label[left] = t->label[i];
+        t->dim[left++] = t->dim[i];
+    }
+    t->n = left;
+    if (n_axes)
+        t->x = ot_onnx_call(n, "sum", 1, &t->x, "axis=[%s], keepdims=false",
+                            ot_onnx_text(n->m, n_axes, axes));
+    return t->x;
+}
+
+static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
+{
+    unsigned char left[LABELS], right[LABELS];
+    int64_t product[4] = {1, 1, 1, 1}, side[2][3];
+    term to = {0};
+    bool keep[256];
+    for (int l = 0; l < 256; l++)
+        keep[l] =
+            later[l] || (find(a, (unsigned char)l) >= 0 && find(b, (unsigned char)l) >= 0);
+    if (!summed(n, a, keep) || !summed(n, b, keep))
+        return false;
+    int n_left = 0, n_right = 0;
+    /* What both have comes first: batches, then in the order a has only, what is summed over. */
+    for (int pass = 0; pass < 3; pass++)
+        for (int i = 0; i < a->n; i++) {
+            const int at = find(b, a->label[i]);
+            const int part = at < 0 ? 1 : later[a->label[i]] ? 0 : 2;
+            if (part != pass)
+                continue;
+            if (at >= 0 && a->dim[i] != b->dim[at]) {
+                ot_onnx_refuse(n, "dims of one label differ: %lld and %lld",
+                               (long long)a->dim[i], (long long)b->dim[at]);
+                return false;
+            }
+            left[n_left++] = a->label[i];
+            product[part] *= a->dim[i];
+            if (part != 1)
+                right[n_right++] = a->label[i];
+            if (part != 2) {
+                to.label[to.n] = a->label[i];
+                to.dim[to.n++] = a->dim[i];
+            }
+        }
+    for (int i = 0; i < b->n; i++)
+        if (find(a, b->label[i]) < 0) {
+            right[n_right++] = b->label[i];
+            product[3] *= b->dim[i];
+            if (to.n == LABELS) {
+                ot_onnx_refuse(n, "it has more than %d dims on the way", (int)LABELS);
+                return false;
+            }
+            to.label[to.n] = b->label[i];
+            to.dim[to.n++] = b->dim[i];
+        }
+    if (!ordered(n, a, left) || !ordered(n, b, right))
+        return false;
+    memcpy(side[0], (int64_t[]){product[0], product[1], product[2]}, sizeof side[0]);
+    memcpy(side[1], (int64_t[]){product[0], product[2], product[3]}, sizeof side[1]);
+    const int skip = product[0] == 1; /* one product, as MatMul has it */
+    value *all = ot_onnx_product(n, ot_onnx_reshape(n, a->x, 3 - skip, side[0] + skip),
+                                 ot_onnx_reshape(n, b->x, 3 - skip, side[1] + skip));
+    to.x = ot_onnx_reshape(n, all, to.n, to.dim);
+    *a = to;
+    return to.x;
+}
+
+/* Without an arrow: dots, then in alphabetical order what is there once. */
+static void imply(const term *in, int n_in, int dots, term *out)
+{
+    out->n = 0;
+    for (int d = dots; d-- > 0 && out->n < LABELS;)
+        out->label[out->n++] = (unsigned char)(DOTS + d);
+    for (int l = 'A'; l <= 'z'; l++) {
+        int count = 0;
+        for (int i = 0; i < n_in; i++)
+            count += find(&in[i], (unsigned char)l) >= 0;
+        if (count == 1 && out->n < LABELS)
+            out->label[out->n++] = (unsigned char)l;
+    }
+}
+
+static int einsum(ot_onnx_node *n)
+{
+    const char *at = ot_onnx_word(n, "equation", "");
+    const int n_in = (int)n->proto->n_input;
+    term *in, out = {0};
+    int dots = 0;
+    if (n_in < 1 || n_in > 26)
+        return ot_onnx_refuse(n, "%d inputs", n_in);
+    in = ot_arena_alloc(&n->m->arena, (size_t)n_in * sizeof *in);
+    for (int i = 0; i < n_in; i++) {
+        in[i].x = ot_onnx_need(n, i);
+        if (!in[i].x || !ot_onnx_dims(n, in[i].x, in[i].dim))
+            return n->err->status;
+        const int stands = read_term(n, &at, ot_onnx_rank(n, in[i].x), 0, &in[i]);
+        if (stands < 0)
+            return stands;
+        dots = stands > dots ? stands : dots;
+        if ((*at == ',') != (i < n_in - 1))
+            return ot_onnx_refuse(n, "its equation is not of %d inputs", n_in);
+        at += *at == ',';
+    }
+    if (!strncmp(at, "->", 2)) {
+        at += 2;
+        if (read_term(n, &at, -1, dots, &out) < 0)
+            return n->err->status;
+    } else if (!*at) {
+        imply(in, n_in, dots, &out);
+    }
+    if (*at)
+        return ot_onnx_refuse(n, "equation '%.80s' is not supported",
+                              ot_onnx_word(n, "equation", ""));
+    for (int i = 0; i < out.n; i++) {
+        bool there = false;
+        for (int k = 0; k < n_in; k++)
+            there = there || find(&in[k], out.label[i]) >= 0;
+        if (!there)
+            return ot_onnx_refuse(n, "its result has a label that no input has");
+    }
+    for (int i = 1; i <= n_in; i++) {
+        bool later[256] = {false};
+        for (int k = 0; k < out.n; k++)
+            later[out.label[k]] = true;
+        for (int k = i + 1; k < n_in; k++)
+            for (int l = 0; l < in[k].n; l++)
+                later[in[k].label[l]] = true;
+        if (i < n_in ? !joined(n, &in[0], &in[i], later) : !summed(n, &in[0], later))
+            return n->err->status < 0 ? n->err->status
+                                      : ot_onnx_refuse(n, "it cannot be computed");
+    }
+    return ot_onnx_give(n, 0, ordered(n, &in[0], out.label) ? in[0].x : NULL);
+}
+
+static const ot_onnx_op ops[] = {
+    {"Einsum", einsum, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(einsum) = {ops};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Norms and means of powers: pooling by them, scaling to them; and the one of the largest. */
+#include "onnx/onnx.h"
+
+typedef ot_onnx_value value;
+
+/* |x|^p */
+static value *power_of(ot_onnx_node *n, value *x, double p)
+{
+    if (p == 2)
+        return ot_onnx_2(n, "multiply", x, x);
+    value *size = ot_onnx_1(n, "abs", x);
+    return p == 1 || !size ? size : ot_onnx_2(n, "power", size, ot_onnx_number(n, size, p));
+}
+
+static value *root_of(ot_onnx_node *n, value *x, double p)
+{
+    if (p == 1 || !x)
+        return x;
+    return p == 2 ? ot_onnx_1(n, "sqrt", x)
+                  : ot_onnx_2(n, "power", x, ot_onnx_number(n, x, 1 / p));
+}
+
+/* Opset 1 has it as a float. */
+static double exponent(ot_onnx_node *n)
+{
+    const ot_onnx_attr *p = ot_onnx_attr_of(n, "p");
+    const double given = p && p->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT
+                             ? ot_onnx_real(n, "p", 2)
+                             : (double)ot_onnx_int(n, "p", 2);
+    if (!(given >= 1))
+        ot_onnx_refuse(n, "p is %g", given);
+    return given;
+}
+
+static value *folded(ot_onnx_node *n, const char *op, value *x, int first, int rank)
+{
+    int64_t axes[OPTUNE_MAX_RANK];
+    for (int d = first; d < rank; d++)
+        axes[d - first] = d;
+    return ot_onnx_call(n, op, 1, &x, "axis=[%s], keepdims=true",
+                        ot_onnx_text(n->m, rank - first, axes));
+}
+
+static int global_pool(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    const int rank = x ? ot_onnx_rank(n, x) : -1;
+    const double p = exponent(n);
+    if (rank >= 0 && rank < 3)
+        ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
+    if (rank < 3 || n->err->status < 0)
+        return n->err->status;
+    return ot_onnx_give(n, 0, root_of(n, folded(n, "sum", power_of(n, x, p), 2, rank), p));
+}
+
+/* The sum over a window is its mean, pads counted, times its size. */
+static int pool(ot_onnx_node *n)
+{
+    ot_onnx_window w;
+    const double p = exponent(n);
+    const int status = n->err->status < 0 ? n->err->status : ot_onnx_slide(n, NULL, &w);
+    if (status < 0)
+        return status;
+    if (ot_onnx_int(n, "ceil_mode", 0))
+        return ot_onnx_refuse(n, "rounding up is not supported");
+    value *x = power_of(n, w.data, p);
+    value *mean = ot_onnx_call(
+        n, "avg_pool2d", 1, &x,
+        "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], count_include_pad=true",
+        ot_onnx_text(n->m, 2, w.kernel), ot_onnx_text(n->m, 2, w.stride),
+        ot_onnx_text(n->m, 4, w.pad), ot_onnx_text(n->m, 2, w.dilation));
+    const double size = (double)w.kernel[0] * (double)w.kernel[1];
+    value *sum = mean ? ot_onnx_2(n, "multiply", mean, ot_onnx_number(n, mean, size)) : NULL;
+    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, root_of(n, sum, p)));
+}
+
+/* x over its norm along an axis; of nothing but zeros, zeros. */
+static int normalise(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    const int rank = x ? ot_onnx_rank(n, x) : -1;
+    const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", -1), rank);
+    const double p = exponent(n);
+    if (axis < 0 || n->err->status < 0)
+        return n->err->status;
+    value *norm = root_of(n, folded(n, "sum", power_of(n, x, p), axis, axis + 1), p);
+    value *none = norm ? ot_onnx_2(n, "equal", norm, ot_onnx_number(n, norm, 0)) : NULL;
+    value *const in[] = {none, ot_onnx_number(n, norm, 1), norm};
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "divide", x, ot_onnx_call(n, "where", 3, in, NULL)));
+}
+
+/* x / sqrt(mean(x^2) + epsilon) scale, over the last dims from `axis` on */
+static int root_mean_square(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1);
+    const int rank = x && scale ? ot_onnx_rank(n, x) : -1;
+    const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", -1), rank);
+    if (axis < 0)
+        return n->err->status;
+    value *mean = folded(n, "mean", power_of(n, x, 2), axis, rank);
+    value *epsilon = ot_onnx_number(n, x, ot_onnx_real(n, "epsilon", 1e-5));
+    value *size = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", mean, epsilon));
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", ot_onnx_2(n, "divide", x, size), scale));
+}
+
+/* (x - mean) / (deviation + 1e-9) */
+static int mean_variance(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    ot_onnx_list axes;
+    const int there = x ? ot_onnx_ints(n, "axes", &axes) : n->err->status;
+    if (there < 0)
+        return there;
+    if (!there)
+        axes = (ot_onnx_list){3, {0, 2, 3}};
+    const char *over = ot_onnx_text(n->m, axes.n, axes.i);
+    value *mean = ot_onnx_call(n, "mean", 1, &x, "axis=[%s], keepdims=true", over);
+    value *from = ot_onnx_2(n, "subtract", x, mean);
+    value *square = ot_onnx_2(n, "multiply", from, from);
+    value *size = ot_onnx_1(
+        n, "sqrt", ot_onnx_call(n, "mean", 1, &square, "axis=[%s], keepdims=true", over));
+    size = size ? ot_onnx_2(n, "add", size, ot_onnx_number(n, size, 1e-9)) : NULL;
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "divide", from, size));
+}
+
+/* 1 where the first of the largest along an axis is, 0 elsewhere; before opset 13 along all dims
+ * from the axis on. */
+static int hardmax(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    int64_t dim[OPTUNE_MAX_RANK];
+    const bool flat = n->m->opset < 13;
+    const int rank = x ? ot_onnx_rank(n, x) : -1;
+    int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", flat ? 1 : -1), rank);
+    if (axis < 0 || !ot_onnx_dims(n, x, dim))
+        return n->err->status;
+    value *rows = x;
+    int64_t extent = dim[axis];
+    int dims = rank;
+    if (flat) {
+        for (int d = axis + 1; d < rank; d++)
+            extent *= dim[d];
+        int64_t before = 1;
+        for (int d = 0; d < axis; d++)
+            before *= dim[d];
+        rows = ot_onnx_reshape(n, x, 2, (const int64_t[]){before, extent});
+        axis = 1;
+        dims = 2;
+    }
+    value *at =
+        ot_onnx_call(n, "topk", 1, &rows,
+                     "k=1, axis=%d, ret_type=indices, is_ascend=false, dtype=i64", axis);
+    value *hot = ot_onnx_2(n, "equal", at, ot_onnx_count_up(n, dims, axis, extent, 1));
+    hot = hot ? ot_onnx_as(n, hot, ot_onnx_type(n->m, x)->dtype) : NULL;
+    return ot_onnx_give(n, 0, flat ? ot_onnx_reshape(n, hot, rank, dim) : hot);
+}
+
+static const ot_onnx_op ops[] = {
+    {"GlobalLpPool", global_pool, NULL},
+    {"LpPool", pool, NULL},
+    {"LpNormalization", normalise, NULL},
+    {"RMSNormalization", root_mean_square, NULL},
+    {"MeanVarianceNormalization", mean_variance, NULL},
+    {"Hardmax", hardmax, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(power) = {ops};

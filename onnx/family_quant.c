@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers as small integers and back: y = round(x / scale) + zero, cut to the range of the integer.
+ * What is multiplied as integers is summed as such, in 32 bits.
+ */
+#include <math.h>
+
+#include "onnx/onnx.h"
+
+typedef ot_onnx_value value;
+
+static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
+static const optune_dtype i32 = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
+static const optune_dtype u8 = {.code = OPTUNE_DTYPE_UINT, .bits = 8, .lanes = 1};
+
+/* One number, or one for each place along the axis, against x. */
+static value *along(ot_onnx_node *n, value *x, value *by, int64_t axis)
+{
+    int64_t dim[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK], whole[OPTUNE_MAX_RANK];
+    const int rank = x && by ? ot_onnx_rank(n, x) : -1;
+    const int more = rank < 0 ? -1 : ot_onnx_rank(n, by);
+    if (more == 0)
+        return by;
+    if (more < 0 || !ot_onnx_dims(n, by, dim))
+        return NULL;
+    if (more == 1 && dim[0] == 1)
+        return ot_onnx_reshape(n, by, 0, NULL);
+    const int at = more == 1 ? ot_onnx_axis(n, axis, rank) : -1;
+    if (at < 0 || !ot_onnx_dims_at(n, x, 1u << at, whole)) {
+        if (n->err->status >= 0)
+            ot_onnx_refuse(n, "scales in blocks are not supported");
+        return NULL;
+    }
+    if (whole[at] != dim[0]) {
+        ot_onnx_refuse(n, "%lld scales for %lld places", (long long)dim[0],
+                       (long long)whole[at]);
+        return NULL;
+    }
+    for (int d = 0; d < rank; d++)
+        to[d] = d == at ? dim[0] : 1;
+    return ot_onnx_reshape(n, by, rank, to);
+}
+
+/* Cut to the range of an integer of at most 32 bits. */
+static value *cut(ot_onnx_node *n, value *x, optune_dtype dtype)
+{
+    const bool sign = dtype.code == OPTUNE_DTYPE_INT;
+    if ((!sign && dtype.code != OPTUNE_DTYPE_UINT) || dtype.bits > 16) {
+        ot_onnx_refuse(n, "only integers of 8 and 16 bits are supported");
+        return NULL;
+    }
+    const double most = ldexp(1, dtype.bits - sign) - 1, least = sign ? -most - 1 : 0;
+    x = ot_onnx_call(n, "clip", 1, &x, "a_min=%.1f, a_max=%.1f", least, most);
+    return x ? ot_onnx_as(n, x, dtype) : NULL;
+}
+
+/* All in float32 and of shapes that fit each other; `zero` NULL: 0. */
+static value *quantised(ot_onnx_node *n, value *x, value *scale, value *zero,
+                        optune_dtype dtype)
+{
+    value *all = ot_onnx_1(n, "round", ot_onnx_2(n, "divide", x, scale));
+    return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype);
+}
+
+static int quantize(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
+    const int64_t axis = ot_onnx_int(n, "axis", 1);
+    optune_dtype dtype = zero ? ot_onnx_type(n->m, zero)->dtype : u8;
+    if (!x || !scale)
+        return n->err->status;
+    if (ot_onnx_int(n, "block_size", 0))
+        return ot_onnx_refuse(n, "scales in blocks are not supported");
+    const int64_t asked = ot_onnx_int(n, "output_dtype", 0);
+    if (asked && ot_onnx_dtype((int)asked, &dtype, n->err) < 0)
+        return n->err->status;
+    scale = along(n, x, ot_onnx_as(n, scale, f32), axis);
+    if (zero)
+        zero = along(n, x, ot_onnx_as(n, zero, f32), axis);
+    if (n->err->status < 0)
+        return n->err->status;
+    return ot_onnx_give(n, 0, quantised(n, ot_onnx_as(n, x, f32), scale, zero, dtype));
+}
+
+static int dequantize(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
+    const int64_t axis = ot_onnx_int(n, "axis", 1);
+    if (!x || !scale)
+        return n->err->status;
+    if (ot_onnx_int(n, "block_size", 0))
+        return ot_onnx_refuse(n, "scales in blocks are not supported");
+    const optune_dtype dtype = ot_onnx_type(n->m, scale)->dtype;
+    const optune_dtype own = ot_onnx_type(n->m, x)->dtype;
+    if (own.code != OPTUNE_DTYPE_INT && own.code != OPTUNE_DTYPE_UINT)
+        return ot_onnx_refuse(n, "only integers are supported");
+    scale = along(n, x, ot_onnx_as(n, scale, f32), axis);
+    if (zero)
+        zero = along(n, x, ot_onnx_as(n, zero, f32), axis);
+    if (n->err->status < 0)
+        return n->err->status;
+    value *all = ot_onnx_as(n, x, f32);
+    all = zero ? ot_onnx_2(n, "subtract", all, zero) : all;
+    all = ot_onnx_2(n, "multiply", all, scale);
+    return ot_onnx_give(n, 0, all ? ot_onnx_as(n, all, dtype) : NULL);
+}
+
+/* By what the values themselves span, 0 included. */
+static int quantize_itself(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    const int rank = x ? ot_onnx_rank(n, x) : -1;
+    if (rank < 0)
+        return n->err->status;
+    value *ends[2];
+    for (int i = 0; i < 2; i++) {
+        value *end = rank ? ot_onnx_1(n, i ? "max" : "min", x) : x;
+        ends[i] = end ? ot_onnx_2(n, i ? "maximum" : "minimum", end, ot_onnx_number(n, end, 0))
+                      : NULL;
+    }
+    value *span = ot_onnx_2(n, "subtract", ends[1], ends[0]);
+    value *scale = span ? ot_onnx_2(n, "divide", span, ot_onnx_number(n, span, 255)) : NULL;
+    value *none = scale ? ot_onnx_2(n, "equal", scale, ot_onnx_number(n, scale, 0)) : NULL;
+    value *const in[] = {none, ot_onnx_number(n, scale, 1), scale};
+    value *by = ot_onnx_call(n, "where", 3, in, NULL);
+    value *zero = ot_onnx_2(n, "divide", ot_onnx_1(n, "negative", ends[0]), by);
+    zero = ot_onnx_call(n, "clip", 1, &zero, "a_min=0.0, a_max=255.0");
+    zero = ot_onnx_1(n, "round", zero);
+    int status = ot_onnx_give(n, 0, quantised(n, x, by, zero, u8));
+    if (status >= 0)
+        status = ot_onnx_give(n, 1, scale);
+    return status < 0 ? status : ot_onnx_give(n, 2, zero ? ot_onnx_as(n, zero, u8) : NULL);
+}
+
+/* A side of an integer product less its zero: one for all, or for each row or column. */
+static value *side(ot_onnx_node *n, int at, int zero_at, int axis)
+{
+    value *x = ot_onnx_need(n, at), *zero = ot_onnx_in(n, zero_at);
+    const int rank = x ? ot_onnx_rank(n, x) : -1;
+    if (rank < 0)
+        return NULL;
+    value *wide = ot_onnx_as(n, x, i32);
+    if (!zero)
+        return wide;
+    if (rank < 2)
+        axis = -1;
+    return ot_onnx_2(n, "subtract", wide, along(n, x, ot_onnx_as(n, zero, i32), axis));
+}
+
+static int integer_product(ot_onnx_node *n)
+{
+    value *a = side(n, 0, 2, -2);
+    value *b = a ? side(n, 1, 3, -1) : NULL;
+    return ot_onnx_give(n, 0, ot_onnx_product(n, a, b));
+}
+
+/* round(sum(a b) scale_a scale_b / scale) + zero */
+static int linear_product(ot_onnx_node *n)
+{
+    value *a = side(n, 0, 2, -2);
+    value *b = a ? side(n, 3, 5, -1) : NULL;
+    value *sum = ot_onnx_product(n, a, b);
+    value *zero = ot_onnx_need(n, 7), *by[3];
+    const int at[] = {1, 4, 6};
+    for (int i = 0; i < 3 && sum; i++) {
+        by[i] = ot_onnx_need(n, at[i]);
+        by[i] = by[i] ? along(n, sum, ot_onnx_as(n, by[i], f32), i == 0 ? -2 : -1) : NULL;
+    }
+    if (!sum || !zero || n->err->status < 0)
+        return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
+    value *scale = ot_onnx_2(n, "divide", by[2], ot_onnx_2(n, "multiply", by[0], by[1]));
+    value *shift = along(n, sum, ot_onnx_as(n, zero, f32), -1);
+    return ot_onnx_give(
+        n, 0,
+        quantised(n, ot_onnx_as(n, sum, f32), scale, shift, ot_onnx_type(n->m, zero)->dtype));
+}
+
+static const ot_onnx_op ops[] = {
+    {"QuantizeLinear", quantize, NULL},
+    {"DequantizeLinear", dequantize, NULL},
+    {"DynamicQuantizeLinear", quantize_itself, NULL},
+    {"MatMulInteger", integer_product, NULL},
+    {"QLinearMatMul", linear_product, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(quant) = {ops};

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Elements put at places: updates are added to zeros where the places say, and what was hit takes
+ * the sum, or the data. Places must differ where nothing is said of sums, as ONNX demands.
+ */
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+typedef ot_onnx_value value;
+
+static value *added(ot_onnx_node *n, value *data, value *at, value *updates)
+{
+    return ot_onnx_call(n, "scatter_add", 3, (value *const[]){data, at, updates}, "axis=0");
+}
+
+/* `data` [N, ...] with `updates` [M, ...] in place of, or added to, what is at `at` [M, ...]. */
+static value *put(ot_onnx_node *n, value *data, value *at, value *updates)
+{
+    const char *how = ot_onnx_word(n, "reduction", "none");
+    if (!data || !at || !updates)
+        return NULL;
+    const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
+    if (strcmp(how, "add") && strcmp(how, "none")) {
+        ot_onnx_refuse(n, "reduction '%.40s' is not supported", how);
+        return NULL;
+    }
+    if (dtype.code == OPTUNE_DTYPE_BOOL) {
+        const optune_dtype byte = {.code = OPTUNE_DTYPE_UINT, .bits = 8, .lanes = 1};
+        value *bytes = put(n, ot_onnx_as(n, data, byte), at, ot_onnx_as(n, updates, byte));
+        return bytes ? ot_onnx_2(n, "greater", bytes, ot_onnx_number(n, bytes, 0)) : NULL;
+    }
+    if (!strcmp(how, "add"))
+        return added(n, data, at, updates);
+    const optune_dtype count = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
+    value *none = ot_onnx_as(n, ot_onnx_1(n, "zeros_like", data), count);
+    value *one = ot_onnx_as(n, ot_onnx_1(n, "ones_like", updates), count);
+    value *hits = added(n, none, at, one);
+    value *hit = hits ? ot_onnx_2(n, "greater", hits, ot_onnx_number(n, hits, 0)) : NULL;
+    value *const in[] = {hit, added(n, ot_onnx_1(n, "zeros_like", data), at, updates), data};
+    return ot_onnx_call(n, "where", 3, in, NULL);
+}
+
+/* Along one axis, the place along the others being the update's own. */
+static int scatter_elements(ot_onnx_node *n)
+{
+    static const int64_t line[] = {-1};
+    value *data = ot_onnx_need(n, 0), *index = ot_onnx_need(n, 1),
+          *updates = ot_onnx_need(n, 2);
+    int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK];
+    if (!data || !index || !updates || !ot_onnx_dims(n, data, dim) ||
+        !ot_onnx_dims(n, index, some))
+        return n->err->status;
+    const int rank = ot_onnx_rank(n, data);
+    const int axis = ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
+    if (axis < 0)
+        return n->err->status;
+    if (ot_onnx_rank(n, index) != rank)
+        return ot_onnx_refuse(n, "its inputs differ in rank");
+    value *at = ot_onnx_place_along(n, index, axis, rank, dim, some);
+    value *all = put(n, ot_onnx_reshape(n, data, 1, line), ot_onnx_reshape(n, at, 1, line),
+                     ot_onnx_reshape(n, updates, 1, line));
+    return ot_onnx_give(n, 0, ot_onnx_reshape(n, all, rank, dim));
+}
+
+/* The last dim of the indices holds a place in the first dims of data. */
+static int scatter_nd(ot_onnx_node *n)
+{
+    value *data = ot_onnx_need(n, 0), *index = ot_onnx_need(n, 1),
+          *updates = ot_onnx_need(n, 2), *at = NULL;
+    int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK], rows = 1, inner = 1, lines = 1;
+    if (!data || !index || !updates || !ot_onnx_dims(n, data, dim) ||
+        !ot_onnx_dims(n, index, some))
+        return n->err->status;
+    const int rank = ot_onnx_rank(n, data), places = ot_onnx_rank(n, index) - 1;
+    const int64_t deep = places < 0 ? 0 : some[places];
+    if (deep < 1 || deep > rank)
+        return ot_onnx_refuse(n, "places of %lld numbers in %d dims", (long long)deep, rank);
+    for (int d = 0; d < places; d++)
+        lines *= some[d];
+    for (int64_t d = deep; d < rank; d++)
+        inner *= dim[d];
+    index = ot_onnx_reshape(n, index, 2, (const int64_t[]){lines, deep});
+    for (int64_t d = deep - 1; d >= 0 && index; d--) {
+        value *one = ot_onnx_from_start(n, ot_onnx_part(n, index, 1, d, d + 1), dim[d]);
+        if (one && rows != 1)
+            one = ot_onnx_2(n, "multiply", one, ot_onnx_number(n, one, (double)rows));
+        at = at && one ? ot_onnx_2(n, "add", at, one) : one;
+        rows *= dim[d];
+    }
+    const int64_t whole[] = {rows, inner}, part[] = {lines, inner};
+    if (inner != 1)
+        at = ot_onnx_call(n, "broadcast_to", 1, &at, "shape=[%s]", ot_onnx_text(n->m, 2, part));
+    value *all =
+        put(n, ot_onnx_reshape(n, data, 2, whole), at, ot_onnx_reshape(n, updates, 2, part));
+    return ot_onnx_give(n, 0, ot_onnx_reshape(n, all, rank, dim));
+}
+
+/* The first elements of each sequence the other way round, as many as it has. */
+static int reverse_sequence(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *lengths = ot_onnx_need(n, 1);
+    int64_t dim[OPTUNE_MAX_RANK], across[2] = {1, 1};
+    const int64_t time = ot_onnx_int(n, "time_axis", 0),
+                  batch = ot_onnx_int(n, "batch_axis", 1);
+    if (!x || !lengths || !ot_onnx_dims(n, x, dim))
+        return n->err->status;
+    const int rank = ot_onnx_rank(n, x);
+    if (rank < 2 || time < 0 || time > 1 || batch != 1 - time)
+        return ot_onnx_refuse(n, "time and batch are not the first two of its %d dims", rank);
+    int64_t rest = 1;
+    for (int d = 2; d < rank; d++)
+        rest *= dim[d];
+    across[batch] = dim[batch];
+    value *length = ot_onnx_reshape(n, lengths, 2, across);
+    value *step = ot_onnx_count_up(n, 2, (int)time, dim[time], 1);
+    if (length && ot_onnx_type(n->m, length)->dtype.bits != 64)
+        length = ot_onnx_call(n, "cast", 1, &length, "dtype=i64");
+    value *last =
+        length ? ot_onnx_2(n, "subtract", length, ot_onnx_number(n, length, 1)) : NULL;
+    value *const in[] = {ot_onnx_2(n, "less", step, length),
+                         ot_onnx_2(n, "subtract", last, step), step};
+    value *at = ot_onnx_call(n, "where", 3, in, NULL);
+    if (at && time == 0)
+        at = ot_onnx_2(n, "multiply", at, ot_onnx_number(n, at, (double)dim[1]));
+    at = ot_onnx_2(n, "add", at,
+                   ot_onnx_count_up(n, 2, (int)batch, dim[batch], time == 0 ? 1 : dim[1]));
+    value *rows = ot_onnx_reshape(n, x, 2, (const int64_t[]){dim[0] * dim[1], rest});
+    value *all = ot_onnx_call(n, "take", 2, (value *const[]){rows, at}, "axis=0");
+    return ot_onnx_give(n, 0, ot_onnx_reshape(n, all, rank, dim));
+}
+
+static const ot_onnx_op ops[] = {
+    {"ScatterElements", scatter_elements, NULL},
+    {"Scatter", scatter_elements, NULL}, /* what it was called before opset 11 */
+    {"ScatterND", scatter_nd, NULL},
+    {"ReverseSequence", reverse_sequence, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(scatter) = {ops};
