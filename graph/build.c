@@ -31,7 +31,8 @@ void optune_graph_close(optune_graph *g)
         return;
     for (int i = 0; i < g->n; i++) {
         free(g->node[i].call);
-        free(g->node[i].data);
+        if (!g->node[i].borrowed)
+            free(g->node[i].data);
     }
     free(g->node);
     free(g->output);
@@ -219,8 +220,10 @@ int optune_graph_set_data(optune_graph *g, int node, const void *data, optune_er
     ot_node *at = &g->node[node];
     if (at->kind != OT_NODE_CONST || (data && !optune_tensor_known(&at->out[0])))
         return optune_fail(err, OPTUNE_EUSAGE, "'%s' is no constant of a known type", at->name);
-    free(at->data);
+    if (!at->borrowed)
+        free(at->data);
     at->data = NULL;
+    at->borrowed = false;
     return data ? copy_data(at, data, err) : OPTUNE_OK;
 }
 

@@ -63,7 +63,8 @@ typedef struct ot_node {
     int n_tensors;     /* that it stands for */
     int n_out;
     optune_tensor *out; /* VAR, CONST: one; CALL: its outputs; others: NULL */
-    void *data;         /* CONST: its elements, or NULL; owned */
+    void *data;         /* CONST: its elements, or NULL; owned unless ... */
+    bool borrowed;      /* ... they are another graph's */
     bool nameless;      /* GET: printed where it is used */
     ot_text_spot place;
 } ot_node;

@@ -83,6 +83,7 @@ optune_program *ot_program_new(optune_partition *partition)
 int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err)
 {
     *program = NULL;
+    ot_partition_share(partition);
     optune_program *p = ot_program_new(partition);
     int status = ot_machine_open(partition->o, &p->machine, err);
     if (status >= 0)
