@@ -195,18 +195,6 @@ int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *for
     return OPTUNE_OK;
 }
 
-int optune_partition_open(optune *o, optune_graph *graph, optune_partition **partition,
-                          optune_err *err)
-{
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"graph", graph}, {"partition", partition}));
-    *partition = NULL;
-    const int status = ot_partition_open_plain(o, graph, partition, err);
-    if (status >= 0)
-        ot_layouts_use(partition);
-    return status;
-}
-
 void ot_partition_share(optune_partition *p)
 {
     if (p->relaid.graph)

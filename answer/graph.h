@@ -57,18 +57,23 @@ int ot_partition_fill(optune_partition *p, uint64_t seed, optune_err *err);
 /* Constants in blocks have the elements that the caller's graph has now. */
 void ot_partition_share(optune_partition *p);
 
+/* Names of the lines of a record that say how a graph was laid out. */
+#define OT_LAYOUTS "layouts"
+#define OT_LAYOUTS_PLAIN "layouts_plain"
+#define OT_LAYOUTS_BLOCKED "layouts_blocked"
+#define OT_LAYOUTS_TRANSFORMS "layouts_transforms"
+#define OT_LAYOUTS_TRANSFORMS_S "layouts_transforms_s"
+
 /* layouts.c: the group whose records in the graph say how the whole was laid out; -1: none. */
 int ot_layouts_anchor(const optune_partition *plain);
 /* What they say: of a graph as it is, and in which forms it was faster. */
 bool ot_layouts_recall(optune_partition *plain, ot_blocks *form, ot_layouts *told);
-/* As lines of such a record. */
+/* Each group that runs has been measured. */
+bool ot_partition_measured(optune_partition *p);
+/* layouts_told.c: as lines of such a record. */
 void ot_layouts_lines(const ot_layouts *told, const ot_blocks *form, int n, ot_text *to);
 /* How many of the graph's groups run, and which of these are in blocks. */
 void ot_layouts_count(const optune_partition *plain, const ot_blocks *form, ot_layouts *told);
-/* Each group that runs has been measured. */
-bool ot_partition_measured(optune_partition *p);
-/* Instead of a graph as it is the one in blocks, where that was found to be no slower. */
-void ot_layouts_use(optune_partition **partition);
 void ot_layouts_say(const ot_layouts *told,
                     ot_text *to);                /* a line; nothing if nothing is known */
 json_t *ot_layouts_json(const ot_layouts *told); /* new reference */

@@ -13,12 +13,6 @@
 
 #include "answer/graph.h"
 
-#define FORMS "layouts"
-#define PLAIN_S "layouts_plain"
-#define BLOCKED_S "layouts_blocked"
-#define TRANSFORMS "layouts_transforms"
-#define TRANSFORMS_S "layouts_transforms_s"
-
 enum { FORMS_SIZE = 16384 };
 
 int ot_layouts_anchor(const optune_partition *plain)
@@ -29,33 +23,7 @@ int ot_layouts_anchor(const optune_partition *plain)
     return -1;
 }
 
-void ot_layouts_count(const optune_partition *plain, const ot_blocks *form, ot_layouts *told)
-{
-    told->groups = told->in_blocks = 0;
-    for (int i = 0; i < plain->groups.n; i++) {
-        if (plain->places.idle[i] != OT_RUNS)
-            continue;
-        const int own = form[i].out ? form[i].out : form[i].in;
-        told->groups++;
-        told->in_blocks += own > 0;
-        told->block = own ? own : told->block;
-    }
-}
-
 /* ---- lines of a record ------------------------------------------------------------------- */
-
-void ot_layouts_lines(const ot_layouts *told, const ot_blocks *form, int n, ot_text *to)
-{
-    char number[32];
-    ot_text_add(to, FORMS "=");
-    ot_forms_print(form, n, to);
-    ot_format(number, sizeof number, "%.6g", told->plain);
-    ot_text_printf(to, "\n" PLAIN_S "=%s\n", number);
-    ot_format(number, sizeof number, "%.6g", told->blocked);
-    ot_text_printf(to, BLOCKED_S "=%s\n", number);
-    ot_format(number, sizeof number, "%.6g", told->transforms_s);
-    ot_text_printf(to, TRANSFORMS_S "=%s\n" TRANSFORMS "=%d\n", number, told->transforms);
-}
 
 static double number_of(const char *lines, const char *name)
 {
@@ -72,7 +40,7 @@ static bool read_lines(const optune_partition *plain, const char *lines, ot_bloc
                        ot_layouts *told)
 {
     char *text = ot_alloc(FORMS_SIZE);
-    bool good = ot_lines_get(lines, FORMS, text, FORMS_SIZE) &&
+    bool good = ot_lines_get(lines, OT_LAYOUTS, text, FORMS_SIZE) &&
                 ot_forms_parse(text, form, plain->groups.n);
     free(text);
     *told = (ot_layouts){0};
@@ -84,10 +52,11 @@ static bool read_lines(const optune_partition *plain, const char *lines, ot_bloc
     for (int i = 0; i < plain->groups.n; i++)
         good = good && (!form[i].in || form[i].in == told->block) &&
                (!form[i].out || form[i].out == told->block);
-    told->plain = number_of(lines, PLAIN_S);
-    told->blocked = number_of(lines, BLOCKED_S);
-    told->transforms_s = number_of(lines, TRANSFORMS_S);
-    told->transforms = (int)fmin(number_of(lines, TRANSFORMS), plain->graph->n * 4.0);
+    told->plain = number_of(lines, OT_LAYOUTS_PLAIN);
+    told->blocked = number_of(lines, OT_LAYOUTS_BLOCKED);
+    told->transforms_s = number_of(lines, OT_LAYOUTS_TRANSFORMS_S);
+    told->transforms =
+        (int)fmin(number_of(lines, OT_LAYOUTS_TRANSFORMS), plain->graph->n * 4.0);
     told->kept = told->block && told->blocked > 0 && told->blocked <= told->plain;
     return good && told->block;
 }
@@ -108,7 +77,7 @@ bool ot_layouts_recall(optune_partition *plain, ot_blocks *form, ot_layouts *tol
         n = 0;
     for (int i = 0; i < n; i++)
         if (fact[i].record.counters &&
-            ot_lines_get(fact[i].record.counters, FORMS, text, FORMS_SIZE) &&
+            ot_lines_get(fact[i].record.counters, OT_LAYOUTS, text, FORMS_SIZE) &&
             (newest < 0 || fact[i].record.time > fact[newest].record.time))
             newest = i;
     const bool known = newest >= 0 && fact[newest].currency != OT_STALE &&
@@ -135,7 +104,8 @@ bool ot_partition_measured(optune_partition *p)
     return measured;
 }
 
-void ot_layouts_use(optune_partition **partition)
+/* Instead of a graph as it is the one in blocks, where that was found to be no slower. */
+static void use_blocks(optune_partition **partition)
 {
     optune_partition *plain = *partition, *blocked = NULL;
     ot_blocks *form = ot_alloc((size_t)(plain->groups.n + 1) * sizeof *form);
@@ -157,37 +127,14 @@ void ot_layouts_use(optune_partition **partition)
     *partition = blocked;
 }
 
-/* ---- what people and programs see -------------------------------------------------------- */
-
-void ot_layouts_say(const ot_layouts *told, ot_text *to)
+int optune_partition_open(optune *o, optune_graph *graph, optune_partition **partition,
+                          optune_err *err)
 {
-    if (!told->block)
-        return;
-    char all[32], saved[32], own[32];
-    ot_format(all, sizeof all, "%.3g", told->plain * 1e3);
-    ot_format(saved, sizeof saved, "%.3g", fabs(told->plain - told->blocked) * 1e3);
-    ot_format(own, sizeof own, "%.2g", told->transforms_s * 1e3);
-    ot_text_printf(to, "layouts: %d of %d groups in NCHW%dc, %d transform%s", told->in_blocks,
-                   told->groups, told->block, told->transforms,
-                   told->transforms == 1 ? "" : "s");
-    if (told->transforms)
-        ot_text_printf(to, " (%s ms)", own);
-    if (told->kept)
-        ot_text_printf(to, ", saves %s of %s ms\n", saved, all);
-    else if (told->blocked > told->plain)
-        ot_text_printf(to, ", is %s ms slower than plain (%s ms): not used\n", saved, all);
-    else
-        ot_text_add(to, ": a kernel has changed since, not used\n");
-}
-
-json_t *ot_layouts_json(const ot_layouts *told)
-{
-    if (!told->block)
-        return json_null();
-    char name[32];
-    snprintf(name, sizeof name, "NCHW%dc", told->block);
-    return json_pack("{s:s, s:b, s:i, s:i, s:i, s:f, s:f, s:f}", "layout", name, "kept",
-                     (int)told->kept, "groups", told->groups, "in_blocks", told->in_blocks,
-                     "transforms", told->transforms, "transforms_s", told->transforms_s,
-                     "plain", told->plain, "blocked", told->blocked);
+    OT_RETURN_UNLESS_OK(
+        OT_GIVEN(err, {"handle", o}, {"graph", graph}, {"partition", partition}));
+    *partition = NULL;
+    const int status = ot_partition_open_plain(o, graph, partition, err);
+    if (status >= 0)
+        use_blocks(partition);
+    return status;
 }

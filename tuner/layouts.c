@@ -14,9 +14,9 @@
 #include "tuner/layouts.h"
 
 static const double SHARE = 0.25, MOST_S = 300; /* of a run's time; seconds */
-/* Of that: by then the first kind is over, the second, the third; then the graph in blocks has its
- * last word, and the rest are turns. */
-static const double BY_STAGE[] = {0.5, 0.6, 0.7}, CONTEST = 0.85;
+/* Of that: by then the first kind is over, the second, the third; of the rest the graph in blocks
+ * has so much for its last word, and then there are turns. */
+static const double BY_STAGE[] = {0.5, 0.6, 0.7}, CONTEST = 0.5;
 static const double EQUALLY = 0.3; /* of the time goes to all alike, the rest by cost */
 
 enum { STAGES = OT_COUNT(BY_STAGE) };
@@ -342,26 +342,41 @@ static int contend(ot_laying *l, const ot_blocks *form, double contest_end, doub
     return status;
 }
 
-static int find(ot_laying *l, double end, optune_err *err)
+/* By what was measured. Where that promises nothing, or did not keep it: the few trials of a form
+ * may be far off, and the turns are what decides, so once more as if no form were slower by itself
+ * than the plain one. */
+static int choose_and_contend(ot_laying *l, double end, optune_err *err)
 {
     const double start = ot_now();
-    ot_blocks *form = ot_alloc((size_t)(l->plain->groups.n + 1) * sizeof *form);
-    ot_blocks *before = ot_alloc((size_t)(l->plain->groups.n + 1) * sizeof *form);
-    ot_layouts told;
-    int status = look(l, err);
-    for (int stage = 0; stage < STAGES && status >= 0; stage++)
-        status = measure(l, stage, start + BY_STAGE[stage] * (end - start), err);
-    if (status >= 0) {
-        recall_costs(l);
-        const double saved = ot_layouts_choose(l, form);
+    const size_t bytes = (size_t)(l->plain->groups.n + 1) * sizeof(ot_blocks);
+    ot_blocks *form = ot_alloc(bytes), *before = ot_alloc(bytes);
+    int status = OPTUNE_OK;
+    for (int hopeful = 0; hopeful < 2 && status >= 0 && !l->run->layouts.told.kept; hopeful++) {
+        ot_layouts told = {0};
+        const double saved = ot_layouts_choose(l, hopeful, form);
+        const double until = hopeful ? end : start + (end - start) / 2, now = ot_now();
         ot_layouts_count(l->plain, form, &told);
-        l->run->layouts.done = true;
-        if (told.in_blocks && saved > 0)
-            status = contend(l, form, start + CONTEST * (end - start), end, err);
+        if (!told.in_blocks || saved <= 0 || !memcmp(form, before, bytes))
+            continue;
+        status = contend(l, form, now + CONTEST * (until - now), until, err);
+        memcpy(before, form, bytes);
     }
     free(before);
     free(form);
     return status;
+}
+
+static int find(ot_laying *l, double end, optune_err *err)
+{
+    const double start = ot_now();
+    int status = look(l, err);
+    for (int stage = 0; stage < STAGES && status >= 0; stage++)
+        status = measure(l, stage, start + BY_STAGE[stage] * (end - start), err);
+    if (status < 0)
+        return status;
+    recall_costs(l);
+    l->run->layouts.done = true;
+    return choose_and_contend(l, end, err);
 }
 
 /* Nothing was measured since it was found out. */

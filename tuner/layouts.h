@@ -34,7 +34,7 @@ typedef struct ot_laying {
 } ot_laying;
 
 /* The forms of all groups that cost least together, of those whose costs are known; returns what
- * they save, seconds. */
-double ot_layouts_choose(const ot_laying *l, ot_blocks *form);
+ * they save, seconds. `hopeful`: as if no form were slower than the plain one. */
+double ot_layouts_choose(const ot_laying *l, bool hopeful, ot_blocks *form);
 
 #endif

@@ -103,22 +103,24 @@ static void read_value(const ot_laying *l, problem *p, int i, int k)
     }
 }
 
-static void add_states(const ot_laying *l, problem *p)
+static void add_states(const ot_laying *l, problem *p, bool hopeful)
 {
     for (int i = 0; i < l->n; i++)
         for (int which = 0; which < OT_FORMS; which++) {
             const ot_form_cost *own = &l->cost[i][which];
-            const double cost = which == 0      ? l->alone[i]
-                                : own->item < 0 ? 0
-                                                : l->item[own->item].cost;
+            double cost = which == 0      ? l->alone[i]
+                          : own->item < 0 ? 0
+                                          : l->item[own->item].cost;
             if (!own->takes || !isfinite(cost))
                 continue;
+            if (hopeful)
+                cost = fmin(cost, l->alone[i]);
             p->form[i * OT_STATES + p->states[i]] = which;
             p->cost[i][p->states[i]++] = cost;
         }
 }
 
-double ot_layouts_choose(const ot_laying *l, ot_blocks *form)
+double ot_layouts_choose(const ot_laying *l, bool hopeful, ot_blocks *form)
 {
     const optune_graph *g = l->plain->graph;
     int reads = 0;
@@ -134,7 +136,7 @@ double ot_layouts_choose(const ot_laying *l, ot_blocks *form)
     int *state = ot_alloc(most * sizeof *state);
     for (int id = 0; id < g->n; id++)
         p.shared[id] = -1;
-    add_states(l, &p);
+    add_states(l, &p, hopeful);
     for (int i = 0; i < l->n; i++)
         for (int k = 0; k < l->plain->groups.group[i].n_in; k++)
             read_value(l, &p, i, k);
