@@ -201,13 +201,6 @@ void ot_partition_share(optune_partition *p)
         ot_relaid_share(&p->relaid, p->given);
 }
 
-int ot_partition_fill(optune_partition *p, uint64_t seed, optune_err *err)
-{
-    const int status = optune_graph_fill(p->given, seed, err);
-    ot_partition_share(p);
-    return status;
-}
-
 static void drop_selections(optune_partition *p)
 {
     p->selected = false;

@@ -52,8 +52,6 @@ int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **p
 /* The same graph with group i of `plain` in form[i], asked about under the same model's policy. */
 int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *form,
                              optune_partition **partition, optune_err *err);
-/* Elements for constants that have none. */
-int ot_partition_fill(optune_partition *p, uint64_t seed, optune_err *err);
 /* Constants in blocks have the elements that the caller's graph has now. */
 void ot_partition_share(optune_partition *p);
 
@@ -134,6 +132,8 @@ struct optune_program {
     int n_outputs;
     ot_value *output;
 };
+/* Elements for constants that have none. */
+int ot_partition_fill(optune_partition *p, uint64_t seed, optune_err *err);
 /* With no kernels yet: its buffers, constants written. */
 int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err);
 /* Without a partition's and a machine's parts: the struct and its outputs. */

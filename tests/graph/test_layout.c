@@ -62,7 +62,7 @@ static void fill(optune_graph *g, uint64_t seed)
 }
 
 /* What inputs hold stays until the end: an output may be one. */
-static void *held[4 * ROUNDS];
+static void *held[2 * ROUNDS + 16];
 static int n_held;
 
 static optune_values *evaluate(const optune_graph *g, uint64_t seed)
@@ -253,6 +253,67 @@ static void random_forms_mean_the_same(void **state)
     }
     assert_true(in_blocks > 2 * ROUNDS); /* or nothing was looked at */
     assert_true(transforms > ROUNDS);
+}
+
+/* In every form that each group takes, one after the other. */
+static void check_all_forms(optune_graph *g)
+{
+    optune_err err = {0};
+    fill(g, 5);
+    optune_values *right = evaluate(g, 5);
+    ot_groups groups;
+    check_ok(ot_graph_partition(g, anything, NULL, &groups, &err));
+    ot_blocks *form = ot_alloc((size_t)groups.n * sizeof *form);
+    for (int shift = 0; shift < OT_COUNT(forms); shift++) {
+        for (int i = 0; i < groups.n; i++) {
+            const ot_blocks one = forms[(i + shift) % OT_COUNT(forms)];
+            form[i] = ot_group_takes(g, &groups.group[i], one) ? one : forms[0];
+        }
+        ot_relaid relaid;
+        check_ok(ot_graph_relayout(g, &groups, form, &relaid, &err));
+        ot_relaid_share(&relaid, g);
+        assert_int_equal(optune_graph_outputs(relaid.graph), optune_graph_outputs(g));
+        optune_values *found = evaluate(relaid.graph, 5);
+        same_values(g, right, found);
+        optune_values_free(found);
+        ot_relaid_release(&relaid);
+    }
+    free(form);
+    optune_values_free(right);
+    ot_groups_release(&groups);
+    optune_graph_close(g);
+}
+
+/* What has no blocks stands between what has; several outputs, tuples, an input that is given. */
+static void tuples_and_several_outputs_stay(void **state)
+{
+    (void)state;
+    check_all_forms(parse("x = var f32[1,8,5,5]\n"
+                          "a = conv2d(x, const f32[8,8,1,1])\n"
+                          "t = topk(a, k=3, axis=1, ret_type=both)\n"
+                          "b = conv2d(t.0, const f32[8,3,1,1])\n"
+                          "j = tuple(a, b, x)\n"
+                          "c = concatenate(j, axis=1)\n"
+                          "d = max_pool2d(c, pool_size=[2,2], strides=[2,2], ceil_mode=true)\n"
+                          "k = tuple(d, t)\n"
+                          "output k, x, b\n"));
+}
+
+static void gradients_mean_the_same(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_graph *g = parse("x = var f32[1,8,5,5]\n"
+                            "a = conv2d(x, const f32[8,8,3,3], padding=[1,1])\n"
+                            "r = relu(add(a, const f32[8,1,1]))\n"
+                            "b = conv2d(r, const f32[8,1,3,3], padding=[1,1], groups=8)\n"
+                            "p = avg_pool2d(add(b, x), pool_size=[2,2])\n"
+                            "output p\n");
+    optune_graph *gradient = NULL;
+    check_ok(optune_graph_gradient(g, NULL, 0, &gradient, &err));
+    check_ok(optune_graph_infer(gradient, &err));
+    optune_graph_close(g);
+    check_all_forms(gradient);
 }
 
 /* ---- where transforms stand -------------------------------------------------------------- */
@@ -455,6 +516,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_forms_mean_the_same),
+        cmocka_unit_test(tuples_and_several_outputs_stay),
+        cmocka_unit_test(gradients_mean_the_same),
         cmocka_unit_test(neighbours_agree_without_transforms),
         cmocka_unit_test(a_pixel_is_only_viewed),
         cmocka_unit_test(what_has_no_blocks_is_refused),
