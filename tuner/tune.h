@@ -229,8 +229,8 @@ json_t *ot_in_graph_json(const ot_in_graph *told); /* new reference */
 /* layouts.c: seconds of a run of so many (negative: no limit) that are kept for other layouts of
  * the graph; 0 where it has none. */
 double ot_layouts_share(const struct optune_partition *partition, double seconds);
-/* Until about `end`: measures what the groups cost in blocks of channels and what turns values over,
- * chooses for the whole, and has the graph so chosen and the graph as it is take turns. */
+/* Until about `end`: measures what the groups cost in blocks of channels and what turns values
+ * over, chooses for the whole, and has the graph so chosen and the graph as it is take turns. */
 int ot_layouts_finals(ot_run *run, struct optune_partition *partition, double end,
                       optune_err *err);
 void ot_in_layouts_say(const ot_in_layouts *told, ot_text *to);
