@@ -145,8 +145,10 @@ static void take_form(ot_laying *l, int which, const optune_partition *blocked)
         own->item = -1;
         if (j < 0 || blocked->places.idle[j] != OT_RUNS)
             continue;
-        const bool first =
-            which == 1 || (which == 2 && reads_plain(l, i)) || (which == 3 && read_plain(l, i));
+        /* What cannot be in blocks on both sides may begin or end them. */
+        const bool first = which == 1 || !l->cost[i][1].takes ||
+                           (which == 2 && reads_plain(l, i)) ||
+                           (which == 3 && read_plain(l, i));
         own->item = add_item(l, blocked->row[j].text, first ? 0 : 2, l->alone[i]);
     }
 }
@@ -327,42 +329,61 @@ static void recall_costs(ot_laying *l)
 
 /* The graph in blocks has its own last word, of which only the choices are kept. */
 static int contend(ot_laying *l, const ot_blocks *form, double contest_end, double end,
-                   optune_err *err)
+                   double *best, optune_err *err)
 {
     ot_run *run = l->run;
     optune_partition *blocked = NULL;
+    ot_layouts told = {0};
     const ot_in_graph kept = run->in_graph;
     int status = ot_partition_open_relaid(l->plain, form, &blocked, err);
     if (status >= 0)
         status = ot_in_graph_finals(run, blocked, contest_end, err);
     run->in_graph = kept;
     if (status >= 0)
-        status = ot_layouts_turns(run, l->plain, blocked, form, end, &run->layouts.told, err);
+        status = ot_layouts_turns(run, l->plain, blocked, form, end, *best, &told, err);
+    if (status >= 0 && told.blocked / told.plain < *best) {
+        *best = told.blocked / told.plain;
+        run->layouts.told = told;
+    }
     optune_partition_close(blocked);
     return status;
 }
 
-/* By what was measured. Where that promises nothing, or did not keep it: the few trials of a form
- * may be far off, and the turns are what decides, so once more as if no form were slower by itself
- * than the plain one. */
+/* What was used until now; what costs say; and, as few trials may be far off and the turns are what
+ * decides, the same as if no form were slower by itself than the plain one. */
+enum { AS_IT_WAS, AS_MEASURED, HOPEFUL, TRIES };
+
+static bool choose(ot_laying *l, int which, ot_blocks *form)
+{
+    ot_layouts told = {0};
+    if (which == AS_IT_WAS)
+        return ot_layouts_recall(l->plain, form, &told) && told.kept;
+    const double saved = ot_layouts_choose(l, which == HOPEFUL, form);
+    ot_layouts_count(l->plain, form, &told);
+    return told.in_blocks && saved > 0;
+}
+
+/* Each has its turns with the graph as it is, and who is the most ahead of it is remembered. */
 static int choose_and_contend(ot_laying *l, double end, optune_err *err)
 {
-    const double start = ot_now();
     const size_t bytes = (size_t)(l->plain->groups.n + 1) * sizeof(ot_blocks);
-    ot_blocks *form = ot_alloc(bytes), *before = ot_alloc(bytes);
-    int status = OPTUNE_OK;
-    for (int hopeful = 0; hopeful < 2 && status >= 0 && !l->run->layouts.told.kept; hopeful++) {
-        ot_layouts told = {0};
-        const double saved = ot_layouts_choose(l, hopeful, form);
-        const double until = hopeful ? end : start + (end - start) / 2, now = ot_now();
-        ot_layouts_count(l->plain, form, &told);
-        if (!told.in_blocks || saved <= 0 || !memcmp(form, before, bytes))
-            continue;
-        status = contend(l, form, now + CONTEST * (until - now), until, err);
-        memcpy(before, form, bytes);
+    ot_blocks *form[TRIES];
+    double best = INFINITY;
+    int n = 0, status = OPTUNE_OK;
+    for (int i = 0; i < TRIES; i++)
+        form[i] = ot_alloc(bytes);
+    for (int which = 0; which < TRIES; which++) {
+        bool fresh = choose(l, which, form[n]);
+        for (int i = 0; i < n; i++)
+            fresh = fresh && memcmp(form[i], form[n], bytes);
+        n += fresh;
     }
-    free(before);
-    free(form);
+    for (int i = 0; i < n && status >= 0; i++) {
+        const double now = ot_now(), share = (end - now) / (n - i);
+        status = contend(l, form[i], now + CONTEST * share, now + share, &best, err);
+    }
+    for (int i = 0; i < TRIES; i++)
+        free(form[i]);
     return status;
 }
 

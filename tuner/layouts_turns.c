@@ -207,7 +207,8 @@ static void count_transforms(const turns *t, ot_layouts *told)
                             is_transform(t->blocked.partition, i);
 }
 
-static int play(turns *t, const ot_blocks *form, double end, ot_layouts *told, optune_err *err)
+static int play(turns *t, const ot_blocks *form, double end, double to_beat, ot_layouts *told,
+                optune_err *err)
 {
     int status = open_both(t, err);
     if (status >= 0)
@@ -218,11 +219,12 @@ static int play(turns *t, const ot_blocks *form, double end, ot_layouts *told, o
         return status;
     ot_layouts_count(t->plain.partition, form, told);
     count_transforms(t, told);
-    return record(t, form, told, err);
+    return told->blocked / told->plain >= to_beat ? OPTUNE_OK : record(t, form, told, err);
 }
 
 int ot_layouts_turns(ot_run *run, optune_partition *plain, optune_partition *blocked,
-                     const ot_blocks *form, double end, ot_layouts *told, optune_err *err)
+                     const ot_blocks *form, double end, double to_beat, ot_layouts *told,
+                     optune_err *err)
 {
     turns *t = ot_alloc(sizeof *t);
     *t = (turns){.run = run, .plain = {.partition = plain}, .blocked = {.partition = blocked}};
@@ -239,7 +241,7 @@ int ot_layouts_turns(ot_run *run, optune_partition *plain, optune_partition *blo
     if (status >= 0)
         status = ot_device_lock(&whose, &lock, err);
     if (status >= 0)
-        status = play(t, form, end + ot_now() - before, &found, err);
+        status = play(t, form, end + ot_now() - before, to_beat, &found, err);
     ot_device_unlock(lock);
     if (status >= 0)
         *told = found;

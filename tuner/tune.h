@@ -235,10 +235,11 @@ int ot_layouts_finals(ot_run *run, struct optune_partition *partition, double en
                       optune_err *err);
 void ot_in_layouts_say(const ot_in_layouts *told, ot_text *to);
 
-/* layouts_turns.c: the whole graph as it is and as in `form` (`blocked`), in turns, until `end`;
- * what was found is recorded. */
+/* layouts_turns.c: the whole graph as it is and as in `form` (`blocked`), in turns, until `end`.
+ * What was found is recorded where blocks take a smaller part of the plain time than `to_beat`. */
 int ot_layouts_turns(ot_run *run, optune_partition *plain, optune_partition *blocked,
-                     const ot_blocks *form, double end, ot_layouts *told, optune_err *err);
+                     const ot_blocks *form, double end, double to_beat, ot_layouts *told,
+                     optune_err *err);
 
 /* run.c: the device, the worker, the compilers, the logs; `o`, `options` and `op` are set. */
 bool ot_run_ends_all(const ot_run *run, int status); /* a failure that no workload has alone */
