@@ -9,15 +9,15 @@
 
 #include "tuner/tune.h"
 
-/* A turn is a few runs, the first of them not counted: it meets caches that the other one left. */
-enum { TURN = 4, FEWEST = 7, MOST = 25 };
+/* A turn is a few runs, the first of them not counted: it meets caches that the other one left. The
+ * fastest of the others counts, as a machine that is shared makes runs longer, never shorter. */
+enum { TURN = 6, FEWEST = 7, MOST = 21 };
 static const double APART = 1e-2; /* of the largest value, by which results may differ */
 
 typedef struct side {
     optune_partition *partition;
     optune_program *program;
-    double sample[MOST * TURN], ratio[MOST];
-    int n;
+    int n; /* runs */
 } side;
 
 typedef struct turns {
@@ -55,20 +55,18 @@ static int run_once(const turns *t, side *s, double *seconds, double *part, optu
     return status < 0 || !ot_context_stopped(t->run->o) ? status : OPTUNE_EINTERRUPTED;
 }
 
-static int take_turn(turns *t, side *s, double *part, double *mean, optune_err *err)
+static int take_turn(turns *t, side *s, double *part, double *least, optune_err *err)
 {
     int status = OPTUNE_OK;
-    double sum = 0;
+    *least = INFINITY;
     for (int i = 0; i < TURN && status >= 0; i++) {
         double seconds, own;
         status = run_once(t, s, &seconds, &own, err);
         if (i == 0)
             continue;
-        s->sample[s->n] = seconds;
         part[s->n++] = own;
-        sum += seconds;
+        *least = fmin(*least, seconds);
     }
-    *mean = sum / (TURN - 1);
     return status;
 }
 
@@ -79,7 +77,7 @@ static double median(double *sample, int n)
 
 static int compare(turns *t, double end, ot_layouts *told, optune_err *err)
 {
-    double ratio[MOST], transforms[MOST * TURN];
+    double ratio[MOST], fastest[MOST], transforms[MOST * TURN];
     int status = OPTUNE_OK, n = 0;
     for (; n < MOST && status >= 0 && (n < FEWEST || ot_now() < end); n++) {
         double plain = 0, blocked = 0;
@@ -88,10 +86,11 @@ static int compare(turns *t, double end, ot_layouts *told, optune_err *err)
         if (status >= 0)
             status = take_turn(t, &t->blocked, transforms, &blocked, err);
         ratio[n] = blocked / plain;
+        fastest[n] = plain;
     }
     if (status < 0)
         return status;
-    told->plain = median(t->plain.sample, t->plain.n);
+    told->plain = median(fastest, n);
     told->blocked = told->plain * median(ratio, n);
     told->transforms_s = median(transforms, t->blocked.n);
     told->kept = told->blocked <= told->plain;
