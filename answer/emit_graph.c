@@ -342,6 +342,7 @@ static int check_dims(const optune_partition *p, optune_err *err)
 static void open_emission(ot_emission *e, optune_partition *p, const char *name)
 {
     const optune_graph *g = p->graph;
+    ot_partition_share(p);
     e->partition = p;
     e->graph = g;
     e->name = name;

@@ -121,7 +121,7 @@ static bool is_open(const optune_partition *p)
 
 /* Under a policy of the handle's own, and where kernels do not run in the caller's memory, there is
  * only that. A graph whose dims follow from values is not the same one in every run. */
-static void name_policies(optune_partition *p)
+static void name_policies(optune_partition *p, const optune_partition *like)
 {
     int n = 0;
     if (!p->o->row->worker.address || strcmp(p->o->policy->name, ot_policy_warm.name))
@@ -130,7 +130,10 @@ static void name_policies(optune_partition *p)
         name_graph(p);
         p->asked[n++] = p->in_graph;
     }
-    name_policy(p);
+    if (like)
+        ot_copy(p->policy, sizeof p->policy, like->policy);
+    else
+        name_policy(p);
     if (*p->policy)
         p->asked[n++] = p->policy;
 }
@@ -142,21 +145,13 @@ const char *optune_partition_policy(const optune_partition *p)
     return *p->policy ? p->policy : p->o->policy->name;
 }
 
-int optune_partition_open(optune *o, optune_graph *graph, optune_partition **partition,
-                          optune_err *err)
+static int open_over(optune *o, optune_graph *graph, const optune_partition *like,
+                     optune_partition **partition, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"graph", graph}, {"partition", partition}));
-    *partition = NULL;
-    int status = optune_graph_infer(graph, err);
-    if (status >= 0)
-        status = ot_context_device(o, err);
-    if (status < 0)
-        return status;
     optune_partition *p = ot_alloc(sizeof *p);
     p->o = o;
-    p->graph = graph;
-    status = ot_graph_partition(graph, accepts, o, &p->groups, err);
+    p->given = p->graph = graph;
+    const int status = ot_graph_partition(graph, accepts, o, &p->groups, err);
     if (status < 0) {
         free(p);
         return status;
@@ -169,9 +164,41 @@ int optune_partition_open(optune *o, optune_graph *graph, optune_partition **par
     const optune_target_worker *worker = &o->row->worker;
     ot_places_find(graph, &p->groups, worker->address && worker->alias, &p->places);
     find_distinct(p);
-    name_policies(p);
+    name_policies(p, like);
     *partition = p;
     return OPTUNE_OK;
+}
+
+int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
+                            optune_err *err)
+{
+    int status = optune_graph_infer(graph, err);
+    if (status >= 0)
+        status = ot_context_device(o, err);
+    return status < 0 ? status : open_over(o, graph, NULL, partition, err);
+}
+
+int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *form,
+                             optune_partition **partition, optune_err *err)
+{
+    ot_relaid relaid;
+    int status = ot_graph_relayout(plain->graph, &plain->groups, form, &relaid, err);
+    if (status < 0)
+        return status;
+    status = open_over(plain->o, relaid.graph, plain, partition, err);
+    if (status < 0) {
+        ot_relaid_release(&relaid);
+        return status;
+    }
+    (*partition)->given = plain->given;
+    (*partition)->relaid = relaid;
+    return OPTUNE_OK;
+}
+
+void ot_partition_share(optune_partition *p)
+{
+    if (p->relaid.graph)
+        ot_relaid_share(&p->relaid, p->given);
 }
 
 static void drop_selections(optune_partition *p)
@@ -190,6 +217,7 @@ void optune_partition_close(optune_partition *p)
     drop_selections(p);
     ot_places_release(&p->places);
     ot_groups_release(&p->groups);
+    ot_relaid_release(&p->relaid);
     ot_arena_release(&p->arena);
     ot_text_release(&p->text);
     free(p);
@@ -406,6 +434,7 @@ const char *optune_partition_text(optune_partition *p, bool explain)
     for (int i = 0; i < p->groups.n; i++)
         add_row(p, i, width, &p->text);
     add_sum(p, &p->text);
+    ot_layouts_say(&p->layouts, &p->text);
     return ot_text_str(&p->text);
 }
 
@@ -443,6 +472,7 @@ const char *optune_partition_json(optune_partition *p)
     json_array_append_new(asked, json_string(p->o->policy->name));
     json_object_set_new(json, "policies", asked);
     json_object_set_new(json, "policy", json_string(optune_partition_policy(p)));
+    json_object_set_new(json, "layouts", ot_layouts_json(&p->layouts));
     char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(json);
     ot_text_clear(&p->text);

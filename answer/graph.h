@@ -5,7 +5,7 @@
 
 #include "answer/answer.h"
 #include "answer/program/places.h"
-#include "graph/graph.h"
+#include "graph/layout.h"
 #include "run/worker.h"
 
 typedef struct ot_partition_row {
@@ -16,9 +16,22 @@ typedef struct ot_partition_row {
     optune_selection *selection; /* NULL: not asked yet, or it does not run */
 } ot_partition_row;
 
+/* layouts.c: what is recorded of a graph in blocks of channels against the graph as it is. */
+typedef struct ot_layouts {
+    int block;             /* of so many channels; 0: nothing is known */
+    int groups, in_blocks; /* of the graph as it is: that run; of these in blocks */
+    int transforms;        /* between layouts */
+    double plain, blocked; /* seconds of the whole, taken in turns */
+    double transforms_s;   /* of the latter: in transforms */
+    bool kept;             /* blocks are no slower: they are used */
+} ot_layouts;
+
 struct optune_partition {
     optune *o;
-    optune_graph *graph;
+    optune_graph *given; /* the caller's */
+    optune_graph *graph; /* that, or the same in blocks of channels: relaid.graph */
+    ot_relaid relaid;
+    ot_layouts layouts;
     ot_groups groups;
     ot_places places;      /* of its values */
     ot_partition_row *row; /* of each group */
@@ -32,6 +45,36 @@ struct optune_partition {
     ot_arena arena;
     ot_text text;
 };
+
+/* graph.c: the caller's graph as it is, whatever was recorded of its layouts. */
+int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
+                            optune_err *err);
+/* The same graph with group i of `plain` in form[i], asked about under the same model's policy. */
+int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *form,
+                             optune_partition **partition, optune_err *err);
+/* Constants in blocks have the elements that the caller's graph has now. */
+void ot_partition_share(optune_partition *p);
+
+/* Names of the lines of a record that say how a graph was laid out. */
+#define OT_LAYOUTS "layouts"
+#define OT_LAYOUTS_PLAIN "layouts_plain"
+#define OT_LAYOUTS_BLOCKED "layouts_blocked"
+#define OT_LAYOUTS_TRANSFORMS "layouts_transforms"
+#define OT_LAYOUTS_TRANSFORMS_S "layouts_transforms_s"
+
+/* layouts.c: the group whose records in the graph say how the whole was laid out; -1: none. */
+int ot_layouts_anchor(const optune_partition *plain);
+/* What they say: of a graph as it is, and in which forms it was faster. */
+bool ot_layouts_recall(optune_partition *plain, ot_blocks *form, ot_layouts *told);
+/* Each group that runs has been measured. */
+bool ot_partition_measured(optune_partition *p);
+/* layouts_told.c: as lines of such a record. */
+void ot_layouts_lines(const ot_layouts *told, const ot_blocks *form, int n, ot_text *to);
+/* How many of the graph's groups run, and which of these are in blocks. */
+void ot_layouts_count(const optune_partition *plain, const ot_blocks *form, ot_layouts *told);
+void ot_layouts_say(const ot_layouts *told,
+                    ot_text *to);                /* a line; nothing if nothing is known */
+json_t *ot_layouts_json(const ot_layouts *told); /* new reference */
 
 /* machine.c: a target opened in this process, and what compiles for it. */
 typedef struct ot_machine {

@@ -103,8 +103,9 @@ void ot_graph_drop_data(ot_node *node)
 {
     if (node->backing)
         ot_backing_close(node->backing);
-    else
+    else if (!node->borrowed)
         free(node->data);
     node->backing = NULL;
     node->data = NULL;
+    node->borrowed = false;
 }

@@ -67,6 +67,7 @@ static void copy_node(optune_graph *to, const ot_node *from, bool wide, ot_node 
     *node = *from;
     node->data = NULL;
     node->backing = NULL;
+    node->borrowed = false;
     node->name = ot_arena_copy(&to->arena, from->name);
     node->in = copy_list(to, from->in, (size_t)from->n_in * sizeof *node->in);
     node->in_place = from->in_place ? copy_list(to, from->in_place,

@@ -88,6 +88,7 @@ typedef struct ot_node {
     optune_tensor *out; /* VAR, CONST: one; CALL: its outputs; others: NULL */
     void *data; /* CONST: its elements, or NULL; owned. ot_graph_hold before they are read */
     ot_backing *backing; /* CONST: has `data`, which is only there while held; or NULL */
+    bool borrowed;       /* CONST without backing: `data` is another graph's */
     bool nameless;       /* GET: printed where it is used */
     ot_text_spot place;
 } ot_node;

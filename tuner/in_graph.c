@@ -194,10 +194,9 @@ static int open_all(contest *c, optune_err *err)
     return status;
 }
 
-static int write_inputs(const contest *c, optune_err *err)
+int ot_in_graph_inputs(const optune_program *p, uint64_t seed, optune_err *err)
 {
-    const optune_program *p = c->program;
-    const optune_graph *g = c->partition->graph;
+    const optune_graph *g = p->partition->graph;
     int status = OPTUNE_OK, n = 0;
     for (int id = 0; id < g->n && status >= 0; id++) {
         if (g->node[id].kind != OT_NODE_VAR)
@@ -207,7 +206,7 @@ static int write_inputs(const contest *c, optune_err *err)
             ot_try_alloc((size_t)ot_program_bytes(p, value) + 1, "an input of the graph", err);
         if (!data)
             return OPTUNE_ENOMEM;
-        ot_fill_input(&g->node[id].out[0], c->run->options->seed, n++, data);
+        ot_fill_input(&g->node[id].out[0], seed, n++, data);
         status = p->machine.row->write(p->machine.state, ot_program_buffer(p, value), data,
                                        ot_program_bytes(p, value));
         free(data);
@@ -374,7 +373,7 @@ static void seat_groups(contest *c)
     c->n = c->partition->n_workloads;
     c->seat = ot_alloc((size_t)c->n * sizeof *c->seat);
     c->nth = ot_alloc((size_t)(groups->n + 1) * sizeof *c->nth);
-    c->ours = ot_alloc((size_t)(c->partition->graph->n + 1) * sizeof *c->ours);
+    c->ours = ot_alloc((size_t)(c->partition->given->n + 1) * sizeof *c->ours);
     for (int i = 0; i < groups->n; i++) {
         if (c->partition->places.idle[i] != OT_RUNS)
             continue;
@@ -390,18 +389,19 @@ static void seat_groups(contest *c)
 /* A constant without elements gets some for the while. */
 static int fill(contest *c, optune_err *err)
 {
-    optune_graph *g = c->partition->graph;
+    const optune_graph *g = c->partition->given;
     for (int id = 0; id < g->n; id++)
         c->ours[id] = g->node[id].kind == OT_NODE_CONST && !g->node[id].data;
-    return optune_graph_fill(g, c->run->options->seed, err);
+    return ot_partition_fill(c->partition, c->run->options->seed, err);
 }
 
 static void close_all(contest *c)
 {
-    optune_graph *graph = c->partition->graph;
+    optune_graph *graph = c->partition->given;
     for (int id = 0; id < graph->n; id++)
         if (c->ours[id])
             optune_graph_set_data(graph, id, NULL, NULL);
+    ot_partition_share(c->partition);
     for (int i = 0; i < c->n; i++) {
         seat *s = &c->seat[i];
         for (int k = 0; k < s->n; k++) {
@@ -429,7 +429,7 @@ static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)
     if (status >= 0)
         status = open_all(c, err);
     if (status >= 0)
-        status = write_inputs(c, err);
+        status = ot_in_graph_inputs(c->program, c->run->options->seed, err);
     if (status >= 0)
         status = try_all(c, end - COMPARING * (end - start), err);
     for (int i = 0; i < c->n && status >= 0; i++)

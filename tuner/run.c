@@ -342,7 +342,8 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
     const double end = seconds > 0 ? run->started + seconds : INFINITY;
     const double in_graph_s = ot_in_graph_share(options->graph, seconds);
-    run->end = seconds > 0 ? end - in_graph_s : INFINITY;
+    const double layouts_s = ot_layouts_share(options->graph, seconds);
+    run->end = seconds > 0 ? end - in_graph_s - layouts_s : INFINITY;
     int status = start(run, err);
     /* Getting started is no fault of the workloads: the very first trial has all the time. */
     run->last = run->end + 0.2 * seconds;
@@ -357,6 +358,10 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
             status = ot_in_graph_finals(
                 run, options->graph,
                 ot_now() + fmax(fmin(end - ot_now(), in_graph_s), in_graph_s / 2), err);
+        if (status >= 0 && layouts_s > 0)
+            status = ot_layouts_finals(
+                run, options->graph,
+                ot_now() + fmax(fmin(end - ot_now(), layouts_s), layouts_s / 2), err);
         status = conclude(run, tuned, status, result, err);
         free(tuned);
     }

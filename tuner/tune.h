@@ -3,7 +3,7 @@
 #ifndef OPTUNE_TUNE_H
 #define OPTUNE_TUNE_H
 
-#include "answer/answer.h"
+#include "answer/graph.h"
 #include "answer/metric.h"
 #include "run/run.h"
 
@@ -96,6 +96,13 @@ typedef struct ot_in_graph {
     char problem[OPTUNE_ERR_SIZE];
 } ot_in_graph;
 
+/* layouts.c: how the graph did in blocks of channels. */
+typedef struct ot_in_layouts {
+    bool done;       /* it was looked for */
+    ot_layouts told; /* block 0: no choice of layouts promises anything */
+    char problem[OPTUNE_ERR_SIZE];
+} ot_in_layouts;
+
 /* run.c: what one run shares among its workloads. */
 typedef struct ot_run {
     optune *o;
@@ -129,6 +136,7 @@ typedef struct ot_run {
     const char *memory_root; /* see ot_memory_available */
     double held;             /* bytes that the worker holds for its present workload */
     ot_in_graph in_graph;
+    ot_in_layouts layouts;
     ot_metrics metrics;
     char left_out[1024]; /* implementations whose missing library was told, each with a space */
 } ot_run;
@@ -212,9 +220,26 @@ double ot_in_graph_share(const struct optune_partition *partition, double second
 /* Until about `end` (ot_now()). */
 int ot_in_graph_finals(ot_run *run, struct optune_partition *partition, double end,
                        optune_err *err);
+/* Elements for the variables of the program's graph. */
+int ot_in_graph_inputs(const optune_program *p, uint64_t seed, optune_err *err);
 void ot_in_graph_say(const ot_in_graph *told,
                      ot_text *to);                 /* for people; nothing unless done */
 json_t *ot_in_graph_json(const ot_in_graph *told); /* new reference */
+
+/* layouts.c: seconds of a run of so many (negative: no limit) that are kept for other layouts of
+ * the graph; 0 where it has none. */
+double ot_layouts_share(const struct optune_partition *partition, double seconds);
+/* Until about `end`: measures what the groups cost in blocks of channels and what turns values
+ * over, chooses for the whole, and has the graph so chosen and the graph as it is take turns. */
+int ot_layouts_finals(ot_run *run, struct optune_partition *partition, double end,
+                      optune_err *err);
+void ot_in_layouts_say(const ot_in_layouts *told, ot_text *to);
+
+/* layouts_turns.c: the whole graph as it is and as in `form` (`blocked`), in turns, until `end`.
+ * What was found is recorded where blocks take a smaller part of the plain time than `to_beat`. */
+int ot_layouts_turns(ot_run *run, optune_partition *plain, optune_partition *blocked,
+                     const ot_blocks *form, double end, double to_beat, ot_layouts *told,
+                     optune_err *err);
 
 /* run.c: the device, the worker, the compilers, the logs; `o`, `options` and `op` are set. */
 bool ot_run_ends_all(const ot_run *run, int status); /* a failure that no workload has alone */

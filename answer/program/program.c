@@ -50,6 +50,13 @@ int optune_graph_fill(optune_graph *g, uint64_t seed, optune_err *err)
     return OPTUNE_OK;
 }
 
+int ot_partition_fill(optune_partition *p, uint64_t seed, optune_err *err)
+{
+    const int status = optune_graph_fill(p->given, seed, err);
+    ot_partition_share(p);
+    return status;
+}
+
 void ot_program_bind(const optune_program *p, int i, ot_kernel *kernel)
 {
     const ot_group *group = &p->partition->groups.group[i];
@@ -83,6 +90,7 @@ optune_program *ot_program_new(optune_partition *partition)
 static int prepare(optune_partition *partition, optune_program **program, optune_err *err)
 {
     *program = NULL;
+    ot_partition_share(partition);
     optune_program *p = ot_program_new(partition);
     int status = ot_machine_open(partition->o, &p->machine, err);
     if (status >= 0)

@@ -226,12 +226,12 @@ int optune_partition_execute(optune_partition *p, uint64_t seed, optune_result *
     const char *const *known;
     int status = optune_partition_workloads(p, &known, err);
     if (status >= 0)
-        status = optune_graph_fill(p->graph, seed, err);
+        status = ot_partition_fill(p, seed, err);
     if (status >= 0)
         status = optune_partition_select(p, err);
     if (status < 0)
         return status;
-    execution e = {.partition = p, .g = p->graph, .seed = seed, .wrongs = json_array()};
+    execution e = {.partition = p, .g = p->given, .seed = seed, .wrongs = json_array()};
     status = make_elements(&e, err);
     if (status >= 0)
         status = compute(&e, err);

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 7
+#define OPTUNE_ABI 8
 
 /* ---- op: what an operator means ---------------------------------------------------------- */
 
@@ -127,6 +127,15 @@ typedef struct optune_piece {
 /* Reverse mode under construction: what an operator's gradient rule adds to. */
 typedef struct optune_grad optune_grad;
 
+/* How an operator of [N,C,H,W] computes the same over blocks of c channels, [N,C/c,H,W,c]. What
+ * declares a scalar expression needs none. */
+typedef struct optune_op_blocks {
+    int inputs;      /* the first so many are in blocks, others stay as they are; 0: all are */
+    const char *in;  /* its attribute that says their layout: NCHW or NCHW<c>c; NULL: none */
+    const char *out; /* the output's, which may then be another one; NULL: it is in `in`'s */
+    const char *axis; /* its attribute that names a dim, which must be the channels; NULL: none */
+} optune_op_blocks;
+
 typedef struct optune_op {
     const char *name;
     const char *summary;
@@ -202,6 +211,7 @@ typedef struct optune_op {
     /* Operators that are computed by the same schedules, one word: rows of implementations and of
      * strategies that name it serve all of them. NULL: none. */
     const char *family;
+    const optune_op_blocks *blocks; /* NULL: it has no such form */
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,

@@ -334,8 +334,11 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     return OPTUNE_OK;
 }
 
+static const optune_op_blocks blocks = {1, .in = "data_layout", .out = "out_layout"};
+
 OPTUNE_OP(conv2d) = {
     .name = "conv2d",
+    .blocks = &blocks,
     .summary = "2-D convolution with strides, padding, dilation and groups",
     .presets = presets,
     .float32_sums = true,

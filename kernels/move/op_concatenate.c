@@ -173,8 +173,11 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     return OPTUNE_OK;
 }
 
+static const optune_op_blocks blocks = {.axis = "axis"};
+
 OPTUNE_OP(concatenate) = {
     .name = "concatenate",
+    .blocks = &blocks,
     .summary = "tensors one after another along an axis",
     .support_level = 1,
     .inputs = inputs,

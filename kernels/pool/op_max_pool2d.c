@@ -99,8 +99,11 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     return pool_forward_gradient(grad, "max_pool2d_grad");
 }
 
+static const optune_op_blocks blocks = {1, .in = "layout"};
+
 OPTUNE_OP(max_pool2d) = {
     .name = "max_pool2d",
+    .blocks = &blocks,
     .summary = "the largest element of each window",
     .inputs = inputs,
     .attrs = attrs,

@@ -133,8 +133,11 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     return OPTUNE_OK;
 }
 
+static const optune_op_blocks blocks = {1, .in = "layout"};
+
 OPTUNE_OP(global_avg_pool2d) = {
     .name = "global_avg_pool2d",
+    .blocks = &blocks,
     .summary = "the mean of each channel",
     .inputs = inputs,
     .attrs = attrs,
