@@ -26,6 +26,8 @@ INLINE u32 bfloats_of_floats(float a, float b)
 }
 #endif
 
+VECTOR(quad_words, u32, 4);
+
 #ifdef TEAM_SWAP
 /* x[w] of thread t of a quad becomes what thread w has in x[t]. */
 INLINE void quad_turn(u32 *x)

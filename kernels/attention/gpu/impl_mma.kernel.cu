@@ -33,7 +33,6 @@
     ((a) > (b) ? (a) : (b)) /* passes over a NaN, which stays one as a weight */
 
 typedef unsigned char byte;
-VECTOR(quad, u32, 4);
 
 /* Where chunk c of a row lies. */
 INLINE int place(int pitch, int row, int c)
@@ -238,7 +237,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
         UNROLL
         for (int c = 0; c < COLUMNS;
              c += 2) { /* 16 bytes of four fragments' columns a thread */
-            quad x;
+            quad_words x;
             UNROLL
             for (int w = 0; w < 4; w++)
                 x.v[w] =
@@ -251,7 +250,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             quad_turn(x.v);
             const int column = 16 * c + lane % 4 * 8;
             if (r < ROWS && column < DV)
-                *(GLOBAL quad *)(out + r * DV + column) = x;
+                STORE_VECTOR((GLOBAL quad_words *)(out + r * DV + column), x);
         }
     }
 }

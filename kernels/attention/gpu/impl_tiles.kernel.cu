@@ -270,7 +270,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             for (int c = 0; c < VC; c++)
                 x.v[c] = OUT_TO(acc[i][j + c] * share);
             if (row0 + r < ROWS && DV % VC == 0 && c0 < DV)
-                *(GLOBAL out_v *)(out + r * DV + c0) = x;
+                STORE_VECTOR((GLOBAL out_v *)(out + r * DV + c0), x);
             UNROLL
             for (int c = 0; c < VC; c++)
                 if (row0 + r < ROWS && DV % VC && c0 + c < DV)

@@ -188,7 +188,7 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
                 for (int c = 0; c < VN; c++)
                     EPILOGUE_APPLY(v.v[c], (batch * rows + m) * N + n + c)
 #endif
-                *(GLOBAL vec_n *)(to + m * N + n) = v;
+                STORE_VECTOR((GLOBAL vec_n *)(to + m * N + n), v);
             }
         }
     }

@@ -229,6 +229,7 @@ void matmul_gpu_mma_types(const optune_call *call, optune_plan *plan, int m)
         {"ROUND", brain  ? "bfloat_of_float"
                   : half ? "half_of_float"
                          : "(OUT)"},
+        {"PAIR", brain ? "bfloats_of_floats" : "halves_of_floats"},
         {"VALUE", brain  ? "float_of_bfloat"
                   : half ? "float_of_half"
                          : "(SUM)"},
@@ -237,6 +238,7 @@ void matmul_gpu_mma_types(const optune_call *call, optune_plan *plan, int m)
         optune_plan_define_text(plan, m, table[i].macro, table[i].text);
     optune_plan_define(plan, m, "TF32", in.bits == 32);
     optune_plan_define(plan, m, "SIZE", in.bits / 8);
+    optune_plan_define(plan, m, "OUT_BYTES", out.bits / 8);
 }
 
 static int matmul_gpu_mma_module(const optune_call *call, const matmul_gpu *p,
