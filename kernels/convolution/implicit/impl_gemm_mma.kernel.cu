@@ -37,8 +37,6 @@
 #define PART_TILES CEIL_DIV(TILES, SPLITS)
 #define OUTPUTS ((INDEX)N * CO * PLANE_OUT)
 
-VECTOR(pair, OUT, 2);
-
 /* ---- layouts ----------------------------------------------------------------------------- */
 
 enum { SQUARE = 32, LINES = 8 };
@@ -117,41 +115,51 @@ INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const 
         fill_pixels(to_b, input, p, (first + (t)) * DEPTH);                                    \
     }
 
-/* Sums of two neighbouring pixels, n even: of one image where a plane is. */
-INLINE void store_sums(GLOBAL OUT *RESTRICT out, INDEX n, int channel, SUM x, SUM y)
-{
-    const INDEX at = (n / PLANE_OUT * CO + channel) * PLANE_OUT + n % PLANE_OUT;
-    const pair both = {{ROUND(x), ROUND(y)}};
-#if PLANE_OUT % 2 == 0
-    if (n < PIXELS)
-        *(GLOBAL pair *)(out + at) = both;
-#else
-    if (n < PIXELS)
-        out[at] = both.v[0];
-    if (n + 1 < PIXELS)
-        out[((n + 1) / PLANE_OUT * CO + channel) * PLANE_OUT + (n + 1) % PLANE_OUT] = both.v[1];
-#endif
-}
-
-INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX n, int channel, SUM x, SUM y)
-{
-    if (n < PIXELS)
-        out[(n / PLANE_OUT * CO + channel) * PLANE_OUT + n % PLANE_OUT] = x;
-    if (n + 1 < PIXELS)
-        out[((n + 1) / PLANE_OUT * CO + channel) * PLANE_OUT + (n + 1) % PLANE_OUT] = y;
-}
-
 #if SPLITS > 1
-#define TARGET SUM
-#define STORE store_parts
+#define STORED SUM
+#define STORED_BYTES 4
+#define STORED_OF(x) (x)
 #else
-#define TARGET OUT
-#define STORE store_sums
+#define STORED OUT
+#define STORED_BYTES OUT_BYTES
+#define STORED_OF(x) ROUND(x)
 #endif
+#include "kernels/matmul/gpu/mma_run_gpu.kernel.h"
+
+#define WIDE (PLANE_OUT * STORED_BYTES % 16 == 0 && RUN_FITS)
+#define OUT_AT(n) (((n) / PLANE_OUT * CO + channel) * PLANE_OUT + (n) % PLANE_OUT)
+
+/* Sums v[RUN][2] of a channel at pixels from n on, where the first product begins. What is stored at
+ * once is of one image where planes are of whole vectors. */
+INLINE void store_run(GLOBAL STORED *RESTRICT out, bool inside, INDEX n, int channel,
+                      SUM (*v)[2])
+{
+#if WIDE
+    run x;
+    n += run_of(&x, v);
+    if (inside && n < PIXELS)
+        STORE_VECTOR((GLOBAL run *)(out + OUT_AT(n)), x);
+#else
+    UNROLL
+    for (int r = 0; r < RUN; r++) {
+        const INDEX at = n + r * 8 + THREAD_X % 4 * 2;
+        const pair both = {{STORED_OF(v[r][0]), STORED_OF(v[r][1])}};
+#if PLANE_OUT % 2 == 0
+        if (inside && at < PIXELS)
+            *(GLOBAL pair *)(out + OUT_AT(at)) = both;
+#else
+        if (inside && at < PIXELS)
+            out[OUT_AT(at)] = both.v[0];
+        if (inside && at + 1 < PIXELS)
+            out[OUT_AT(at + 1)] = both.v[1];
+#endif
+    }
+#endif
+}
 
 KERNEL(THREADS, 1, 1)
 convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
-         GLOBAL TARGET *RESTRICT out)
+         GLOBAL STORED *RESTRICT out)
 {
     SHARED(pool, STAGES * STAGE_BYTES);
     const int channels = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
@@ -179,15 +187,18 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
     TILE_LOOP(pool, acc, tiles, FILL);
 
     UNROLL
-    for (int j = 0; j < NT; j++) {
+    for (int j = 0; j < NT; j += RUN) {
         UNROLL
         for (int i = 0; i < MT; i++) {
             UNROLL
             for (int e = 0; e < 4; e += 2) {
                 const int channel = m0 + TILE_ROW(i) + 4 * e;
-                if (CO_G % BM == 0 || channel < CO_G)
-                    STORE(out + part * OUTPUTS, n0 + TILE_COL(j), channels * CO_G + channel,
-                          acc[i][j][e], acc[i][j][e + 1]);
+                SUM v[RUN][2];
+                UNROLL
+                for (int c = 0; c < RUN * 2; c++)
+                    v[c / 2][c % 2] = acc[i][j + c / 2][e + c % 2];
+                store_run(out + part * OUTPUTS, CO_G % BM == 0 || channel < CO_G,
+                          n0 + TILE_COL(j) - THREAD_X % 4 * 2, channels * CO_G + channel, v);
             }
         }
     }

@@ -14,7 +14,6 @@
  * B_SHARED (one matrix for all batches), ELEM, SIZE of it, DEPTH (elements in KB), COPY, GROUP,
  * OUT OUT_BYTES, ROUND, PAIR (of 16 bits), INDEX. Blocks beyond the batches and rows that come at run time do nothing.
  */
-#include "kernels/common/pairs_gpu.kernel.h"
 #include "kernels/matmul/gpu/mma_tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/product_gpu.kernel.h"
 
@@ -97,43 +96,22 @@ INLINE void fill_tile(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, int acro
 #define STORED_BYTES OUT_BYTES
 #endif
 
-/* RUN products side by side are stored as 16 bytes a thread where rows allow it: words of 16 bits
- * are turned within a quad, those of 32 exchanged between neighbours. */
-#define RUN (STORED_BYTES == 2 && NT % 4 == 0 ? 4 : 2)
-#define WIDE (N * STORED_BYTES % 16 == 0 && (STORED_BYTES == 4 || NT % 4 == 0))
+#include "kernels/matmul/gpu/mma_run_gpu.kernel.h"
 
-VECTOR(pair, STORED, 2);
-VECTOR(run, STORED, 16 / STORED_BYTES);
+#define WIDE (N * STORED_BYTES % 16 == 0 && RUN_FITS)
 
 /* v[RUN][2] of a row, from column n of the first product on. */
 INLINE void store_run(GLOBAL STORED *RESTRICT out, INDEX rows, INDEX m, INDEX n, SUM (*v)[2])
 {
-    const int t = THREAD_X % 4;
-#if WIDE && STORED_BYTES == 2
-    quad_words x;
-    UNROLL
-    for (int r = 0; r < RUN; r++)
-        x.v[r] = PAIR(v[r][0], v[r][1]);
-    quad_turn(x.v);
-    n += t * 8;
-    if (m < rows && n < N)
-        STORE_VECTOR((GLOBAL quad_words *)(out + m * N + n), x);
-#elif WIDE
+#if WIDE
     run x;
-    UNROLL
-    for (int c = 0; c < 2; c++) {
-        SUM give = t % 2 ? v[0][c] : v[1][c], got;
-        TEAM_SWAP(got, give, 1);
-        x.v[c] = t % 2 ? got : v[0][c];
-        x.v[2 + c] = t % 2 ? v[1][c] : got;
-    }
-    n += t % 2 * 8 + t / 2 * 4;
+    n += run_of(&x, v);
     if (m < rows && n < N)
         STORE_VECTOR((GLOBAL run *)(out + m * N + n), x);
 #else
     UNROLL
     for (int r = 0; r < RUN; r++) {
-        const INDEX at = n + r * 8 + t * 2;
+        const INDEX at = n + r * 8 + THREAD_X % 4 * 2;
 #if SPLITS > 1
         const pair both = {{v[r][0], v[r][1]}};
 #else
