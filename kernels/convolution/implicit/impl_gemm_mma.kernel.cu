@@ -93,19 +93,43 @@ INLINE void fill_weights(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from)
     }
 }
 
-/* `from` is the group's first channel, k0 where the tile begins in the depth. */
-INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const pixel p[OWN],
+/* The pixels that a thread copies: where tap 0 looks, in elements of the turned input, and a bit
+ * for each tap that looks inside. More taps are asked one by one. */
+#define SEEN (TAPS <= 32)
+typedef struct own {
+    pixel p;
+    INDEX at;
+    u32 seen;
+} own;
+
+INLINE own own_of(INDEX n)
+{
+    own o;
+    o.p = pixel_of(n, PLANE_IN, 0);
+    o.at = (o.p.plane + o.p.y * W + o.p.x) * CHANNELS;
+    o.seen = 0;
+    UNROLL_BY(SEEN ? TAPS : 1)
+    for (int tap = 0; SEEN && tap < TAPS; tap++)
+        o.seen |= look(&o.p, tap) < 0 ? 0 : (u32)1 << tap;
+    return o;
+}
+
+/* `from` is the group's first channel, k0 where the tile begins in the depth. What a copy of no
+ * bytes names is not read. */
+INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const own p[OWN],
                         int k0)
 {
     const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
     const int k = k0 + c * EACH, tap = k / CI_PAD, channel = k % CI_PAD;
+    const int further = (tap / KW * DH * W + tap % KW * DW) * CHANNELS + channel;
     UNROLL
     for (int i = 0; i < OWN; i++) {
-        const int r = row + i * ROW_STEP, at = tap < TAPS ? look(&p[i], tap) : -1;
+        const int r = row + i * ROW_STEP;
+        const bool inside =
+            tap < TAPS && (SEEN ? (p[i].seen >> tap % 32 & 1) != 0 : look(&p[i].p, tap) >= 0);
         if (BN % ROW_STEP == 0 || r < BN)
-            cp_async_16_zero(to + tile_place(CHUNKS, r, c),
-                             from + (at < 0 ? 0 : (p[i].plane + at) * CHANNELS + channel),
-                             at < 0 ? 0 : 16);
+            cp_async_16_zero(to + tile_place(CHUNKS, r, c), from + (p[i].at + further),
+                             inside ? 16 : 0);
     }
 }
 
@@ -170,7 +194,7 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
     const int first = part * PART_TILES, tiles = MIN(PART_TILES, TILES - first);
     GLOBAL const ELEM *RESTRICT const weights = packed + ((INDEX)channels * CO_PAD + m0) * LINE;
     GLOBAL const ELEM *RESTRICT const input = turned + channels * CI_PAD;
-    pixel p[OWN];
+    own p[OWN];
     SUM acc[MT][NT][4];
     UNROLL
     for (int i = 0; i < MT; i++) {
@@ -183,7 +207,7 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
     }
     UNROLL
     for (int i = 0; i < OWN; i++)
-        p[i] = pixel_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP, PLANE_IN, 0);
+        p[i] = own_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP);
     TILE_LOOP(pool, acc, tiles, FILL);
 
     UNROLL
