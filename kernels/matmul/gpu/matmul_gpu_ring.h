@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The template `ring` of matrix products on GPUs: float32 tiles by asynchronous copies, from compute
+ * capability 8.0 on (kernels/matmul/gpu/impls_ring.kernel.cu). Host code only.
+ */
+#ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_RING_H
+#define OPTUNE_KERNELS_DENSE_MATMUL_GPU_RING_H
+
+#include "kernels/matmul/gpu/matmul_gpu.h"
+
+/* For `applies` of a known or bounded call that tiles compute. */
+bool matmul_gpu_ring_applies(const optune_task *task, const matmul_gpu *p, char *why);
+
+void matmul_gpu_ring_space(optune_space *space);
+
+bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
+                           const optune_config *config, char *why);
+
+/* The tile that `tile` falls back to, in a ring of four. */
+void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
+                              const optune_space *space, optune_config *config);
+
+void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
+                          const optune_config *config, optune_plan *plan);
+
+#endif
