@@ -90,6 +90,17 @@ bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
     return fits(task, p, &c, why);
 }
 
+/* The share of the time in which all cores have blocks, `resident` at once. */
+static double filled(const optune_task *task, const matmul_gpu *p, int64_t bm, int64_t bn,
+                     int64_t resident)
+{
+    const int64_t cores = task->device->cores > 0 ? task->device->cores : 108;
+    const int64_t blocks = host_ceil(p->m, bm) * host_ceil(p->n, bn) * p->b;
+    const int64_t at_once = cores * resident;
+    return (double)(p->m * p->n * p->b) / (double)(bm * bn) /
+           (double)(host_ceil(blocks, at_once) * at_once);
+}
+
 void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config)
 {
@@ -101,8 +112,14 @@ void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
     c.t.bn = host_max(c.t.bn, 32);
     c.t.bk = 8;
     c.t.stages = 4;
-    if (c.t.bm * c.t.bn == 128 * 128)
-        c.t.tn = 16;
+    if (c.t.bm * c.t.bn == 128 * 128) {
+        c.t.tm = 16;
+        const ring wide = {
+            .t = {128, 256, 16, 8, 16, 3}, .lanes = 4, .splits = 1, .resident = 1};
+        if (c.splits == 1 && fits(task, p, &wide, NULL) &&
+            filled(task, p, 128, 256, 1) >= 0.98 * filled(task, p, 128, 128, 2))
+            c = wide; /* as many threads in one block, and less read */
+    }
     if (!fits(task, p, &c, NULL))
         c.resident = 1;
     if (!fits(task, p, &c, NULL)) {
