@@ -20,6 +20,7 @@
 #define TILE_B_AT(k) ((k)*Y_PITCH)
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
+#define TILE_STORE STORE_VECTOR
 
 #define X_TILE TILE_A_AT(BK)
 #define TILE (X_TILE + TILE_B_AT(BK))

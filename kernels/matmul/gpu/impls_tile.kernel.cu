@@ -29,6 +29,14 @@
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
 
+/* More sums than these in aligned fours leave a compiler for sm_90 no registers for fragments that
+ * are loaded early. */
+#if TM * TN > 64
+#define TILE_STORE(to, v) (*(to) = (v))
+#else
+#define TILE_STORE STORE_VECTOR
+#endif
+
 #define ALL (THREADS * SLICES) /* threads of a block */
 #define X_TILE TILE_A_AT(BK)
 #define TILE (X_TILE + TILE_B_AT(BK))

@@ -115,7 +115,7 @@ void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
     if (c.t.bm * c.t.bn == 128 * 128) {
         c.t.tm = 16;
         const ring wide = {
-            .t = {128, 256, 16, 8, 16, 3}, .lanes = 4, .splits = 1, .resident = 1};
+            .t = {128, 256, 16, 16, 8, 3}, .lanes = 4, .splits = 1, .resident = 1};
         if (c.splits == 1 && fits(task, p, &wide, NULL) &&
             filled(task, p, 128, 256, 1) >= 0.98 * filled(task, p, 128, 128, 2))
             c = wide; /* as many threads in one block, and less read */

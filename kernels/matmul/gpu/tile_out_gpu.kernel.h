@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the register tile of a matrix product leaves a block: bias and what is fused, then vectors of
- * VN. Behind kernels/matmul/gpu/tile_gpu.kernel.h and product_gpu.kernel.h.
+ * VN. Behind kernels/matmul/gpu/tile_gpu.kernel.h and product_gpu.kernel.h. TILE_STORE(to, v) is the
+ * body's: STORE_VECTOR, or a plain one.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_TILE_OUT_GPU_H
 #define OPTUNE_KERNELS_MATMUL_TILE_OUT_GPU_H
@@ -39,7 +40,7 @@ VECTOR(vec_n, DTYPE, VN);
                     ot_v.v[ot_c] = TILE_BIASED((acc)[ot_i][ot_j + ot_c], ot_c);                \
                     TILE_FUSED(ot_v.v[ot_c], (first) + ot_m * N + ot_n + ot_c)                 \
                 }                                                                              \
-                STORE_VECTOR((GLOBAL vec_n *)((to) + ot_m * N + ot_n), ot_v);                  \
+                TILE_STORE((GLOBAL vec_n *)((to) + ot_m * N + ot_n), ot_v);                    \
             }                                                                                  \
         }                                                                                      \
     }
