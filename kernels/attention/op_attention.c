@@ -295,6 +295,7 @@ OPTUNE_OP(attention) = {
     .pattern = OPTUNE_OPAQUE,
     .support_level = 10,
     .types = types,
+    .gradient = attention_gradient,
     .flops = flops,
     .terms = terms,
     .reference = reference,

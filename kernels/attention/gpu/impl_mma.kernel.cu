@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_mma.cuda: a block of WARPS warps computes TQ = 16 MT WARPS rows of one head in an online
- * softmax over tiles of TK keys, both products by tensor cores, sums in float32. A warp has whole
- * rows: a quad of its threads holds each, so the softmax needs two shuffles, and weights go from
- * sums of the first product into operands of the second without leaving registers. They are
+ * attention_mma.cuda: a block of WARPS warps computes TQ = 16 MT WARPS rows of one head in an
+ * online softmax over tiles of TK keys, both products by tensor cores, sums in float32. A warp has
+ * whole rows: a quad of its threads holds each, so the softmax needs two shuffles, and weights go
+ * from sums of the first product into operands of the second without leaving registers. They are
  * rounded to the elements' type, once, as the output is.
  *
  * Keys and values travel by asynchronous copies, each a group of its own. With STAGES > 1 they are

@@ -153,8 +153,8 @@ INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const 
 #define WIDE (PLANE_OUT * STORED_BYTES % 16 == 0 && RUN_FITS)
 #define OUT_AT(n) (((n) / PLANE_OUT * CO + channel) * PLANE_OUT + (n) % PLANE_OUT)
 
-/* Sums v[RUN][2] of a channel at pixels from n on, where the first product begins. What is stored at
- * once is of one image where planes are of whole vectors. */
+/* Sums v[RUN][2] of a channel at pixels from n on, where the first product begins. What is stored
+ * at once is of one image where planes are of whole vectors. */
 INLINE void store_run(GLOBAL STORED *RESTRICT out, bool inside, INDEX n, int channel,
                       SUM (*v)[2])
 {

@@ -10,8 +10,8 @@
  * (kernels/matmul/gpu/splits_gpu.kernel.h). Teams beyond the edge compute the last row or
  * column once more and store nothing. Macros as in kernels/matmul/gpu/matmul_gpu.h.
  */
-#include "kernels/common/team.kernel.h"
 #include "kernels/matmul/gpu/product_gpu.kernel.h"
+#include "kernels/common/team.kernel.h"
 
 #define ALL (TEAMS * LANES) /* threads of a block */
 #define SUMS (EACH_M * EACH_N)

@@ -12,7 +12,8 @@
  *
  * Macros beside the tile's and those of kernels/matmul/gpu/product_gpu.kernel.h: N K A_SHARED
  * B_SHARED (one matrix for all batches), ELEM, SIZE of it, DEPTH (elements in KB), COPY, GROUP,
- * OUT OUT_BYTES, ROUND, PAIR (of 16 bits), INDEX. Blocks beyond the batches and rows that come at run time do nothing.
+ * OUT OUT_BYTES, ROUND, PAIR (of 16 bits), INDEX. Blocks beyond the batches and rows that come
+ * at run time do nothing.
  */
 #include "kernels/matmul/gpu/mma_tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/product_gpu.kernel.h"

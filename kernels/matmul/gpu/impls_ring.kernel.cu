@@ -3,9 +3,9 @@
  * The float32 product of kernels/matmul/gpu/impls_tile.kernel.cu for compute capability 8.0 and
  * later: tiles come into a ring of STAGES of them by asynchronous copies, so that no register waits
  * for memory and nothing is there for a compiler to move; what threads multiply is loaded one step
- * of depth ahead, across tiles, too. An operand that lies row by row is turned on its way, in copies
- * of 4 bytes: eight threads take eight depths of a row, and SKEW between depths puts the 32 places
- * of a warp on 32 banks.
+ * of depth ahead, across tiles, too. An operand that lies row by row is turned on its way, in
+ * copies of 4 bytes: eight threads take eight depths of a row, and SKEW between depths puts the 32
+ * places of a warp on 32 banks.
  *
  * Edges: copies of no bytes are zeros. Macros: those of kernels/matmul/gpu/matmul_gpu.h; VX VY are
  * elements copied at once of operands that lie depth by depth.

@@ -161,6 +161,13 @@ static double matmul_gpu_mma_cost(const optune_task *task, const matmul_gpu *p,
     return (double)steps * (busy > waiting ? busy : waiting) + sharing;
 }
 
+double matmul_gpu_mma_estimate(const optune_task *task, const matmul_gpu *p,
+                               const optune_config *config)
+{
+    const matmul_gpu_mma c = matmul_gpu_mma_of(config);
+    return matmul_gpu_mma_cost(task, p, &c);
+}
+
 void matmul_gpu_mma_fallback(const optune_task *task, const matmul_gpu *p,
                              const optune_space *space, optune_config *config)
 {

@@ -138,6 +138,15 @@ void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
     optune_config_nearest(config, space);
 }
 
+double matmul_gpu_ring_estimate(const optune_task *task, const matmul_gpu *p,
+                                const optune_config *config)
+{
+    const ring c = ring_of(config);
+    const gpu_product product = {
+        .m = p->m, .n = p->n, .k = p->k, .batches = p->b, .elem = matmul_gpu_elem(p)};
+    return gpu_tile_cost(task, &product, &c.t, c.splits);
+}
+
 void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
                           const optune_config *config, optune_plan *plan)
 {

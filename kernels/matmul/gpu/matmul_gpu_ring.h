@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The template `ring` of matrix products on GPUs: float32 tiles by asynchronous copies, from compute
- * capability 8.0 on (kernels/matmul/gpu/impls_ring.kernel.cu). Host code only.
+ * The template `ring` of matrix products on GPUs: float32 tiles by asynchronous copies, from
+ * compute capability 8.0 on (kernels/matmul/gpu/impls_ring.kernel.cu). Host code only.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_RING_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_RING_H
@@ -20,6 +20,9 @@ bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
  * that fills the device as well as 128 x 128. */
 void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config);
+
+double matmul_gpu_ring_estimate(const optune_task *task, const matmul_gpu *p,
+                                const optune_config *config);
 
 void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
                           const optune_config *config, optune_plan *plan);

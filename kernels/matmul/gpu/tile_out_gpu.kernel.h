@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the register tile of a matrix product leaves a block: bias and what is fused, then vectors of
- * VN. Behind kernels/matmul/gpu/tile_gpu.kernel.h and product_gpu.kernel.h. TILE_STORE(to, v) is the
- * body's: STORE_VECTOR, or a plain one.
+ * VN. Behind kernels/matmul/gpu/tile_gpu.kernel.h and product_gpu.kernel.h. TILE_STORE(to, v) is
+ * the body's: STORE_VECTOR, or a plain one.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_TILE_OUT_GPU_H
 #define OPTUNE_KERNELS_MATMUL_TILE_OUT_GPU_H
