@@ -18,13 +18,6 @@ static tiles tiles_of(const optune_config *config)
                    .dc = optune_config_int(config, "depth")};
 }
 
-static bool applies(const optune_task *task, char *why)
-{
-    attention_shape s;
-    return attention_gpu_applies(task, &s, why) &&
-           ((s.d <= 256 && s.dv <= 256) || optune_refuse(why, "heads are wider than 256"));
-}
-
 static void space(const optune_task *task, optune_space *space)
 {
     (void)task;
@@ -81,6 +74,16 @@ static bool fits(const optune_task *task, const attention_shape *s, const tiles 
     return gpu_fits(task, block, pool(s, t), registers, why);
 }
 
+static const tiles least = {.tq = 16, .tk = 32, .tm = 2, .tx = 8, .dc = 8};
+
+static bool applies(const optune_task *task, char *why)
+{
+    attention_shape s;
+    return attention_gpu_applies(task, &s, why) &&
+           ((s.d <= 256 && s.dv <= 256) || optune_refuse(why, "heads are wider than 256")) &&
+           fits(task, &s, &least, why);
+}
+
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     attention_shape s;
@@ -105,6 +108,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         t.dc /= 2;
     if (!fits(task, &s, &t, NULL))
         t.tm = host_max(t.tm / 2, 2);
+    if (!fits(task, &s, &t, NULL))
+        t = least;
     optune_config_choose_int(config, space, "block_q", t.tq);
     optune_config_choose_int(config, space, "block_k", t.tk);
     optune_config_choose_int(config, space, "thread_q", t.tm);
