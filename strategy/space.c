@@ -315,6 +315,15 @@ int64_t ot_space_like(const optune_space *space, const optune_config *config)
     return optune_space_index(space, digit);
 }
 
+double ot_space_estimate(const optune_space *space, const optune_config *config)
+{
+    if (!space->impl || !space->impl->estimate)
+        return NAN;
+    ot_slip_taken(NULL);
+    const double cost = space->impl->estimate(space->task, config);
+    return ot_slip_taken(NULL) ? NAN : cost;
+}
+
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why)
 {
     if (!space->impl || !space->impl->valid)

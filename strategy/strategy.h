@@ -101,6 +101,8 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
 int64_t ot_space_like(const optune_space *space, const optune_config *config);
 /* Whole-config validity, by arithmetic. */
 bool ot_space_valid(const optune_space *space, const optune_config *config, char *why);
+/* The implementation's estimate of a valid config; NAN where it has none. */
+double ot_space_estimate(const optune_space *space, const optune_config *config);
 /* What the implementation uses untuned. False, with a sentence: its own `valid` refuses that,
  * so it must not be used; every implementation in tree is tested never to do so. */
 bool ot_space_fallback(const optune_space *space, optune_config *config, char *why);

@@ -70,6 +70,14 @@ static bool fresh(const optune_search_view *view, int64_t index)
            valid_index(arm, index);
 }
 
+static double estimate(const optune_search_view *view, int64_t index)
+{
+    const ot_arm *arm = view->core;
+    optune_config config;
+    ot_space_nth(arm->space, index, &config);
+    return ot_space_estimate(arm->space, &config);
+}
+
 int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candidate,
                 const optune_search *search, uint64_t seed, optune_err *err)
 {
@@ -86,6 +94,7 @@ int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candid
         .state = search->state_size ? ot_alloc(search->state_size) : NULL,
         .fresh = fresh,
         .core = arm,
+        .estimate = arm->impl->estimate ? estimate : NULL,
     };
     arm->has_fallback = ot_space_fallback(arm->space, &arm->fallback, arm->fallback_why);
     if (arm->has_fallback)

@@ -30,6 +30,8 @@ enum {
     FEW = 40,        /* trials, up to which every ask weighs proposals anew; then every third */
     BEGIN_LEAST = 3, /* configs of the beginning, and a share of all that are to come */
     BEGIN_MOST = 8,
+    TELLING = 4, /* trials that contradict what is said of them, or do not */
+    TELLING_MOST = 16,
 };
 #define BEGIN_SHARE 0.04
 #define DOUBT 0.5      /* of what the trees disagree by; all of it explores too long */
@@ -462,11 +464,45 @@ static int64_t best_proposal(optune_search_view *view, learner *l)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* The best of elsewhere first, unless the first trials contradict; every third one is far from all,
- * to see whether that holds. */
+/* How far an estimate of costs has ordered two trials as they are: 1 always, 0 like a coin. */
+static double right_estimates(const optune_search_view *view, const learner *l)
+{
+    double said[TELLING_MOST];
+    const int n = l->n < TELLING_MOST ? l->n : TELLING_MOST;
+    int right = 0, wrong = 0;
+    for (int i = 0; i < n; i++)
+        said[i] = view->estimate(view, l->row[i].index);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++)
+            if (l->row[i].cost < l->row[k].cost) {
+                right += said[i] < said[k];
+                wrong += said[i] > said[k];
+            }
+    return right + wrong == 0 ? 0 : (double)(right - wrong) / (double)(right + wrong);
+}
+
+/* Of some draws the one that is estimated to cost least; -1: nothing is known of any. */
+static int64_t cheapest_estimated(optune_search_view *view, learner *l)
+{
+    int64_t best = -1;
+    double least = INFINITY;
+    for (int i = 0; i < FAR_DRAWS; i++) {
+        const int64_t index = optune_search_draw(view, &l->rng);
+        if (index < 0)
+            break;
+        const double cost = view->estimate(view, index);
+        if (cost < least) {
+            least = cost;
+            best = index;
+        }
+    }
+    return best;
+}
+
+/* The best of elsewhere first, or what is estimated to be good, unless the first trials contradict;
+ * every third one is far from all, to see whether that holds. */
 static int64_t begin(optune_search_view *view, learner *l, int known)
 {
-    enum { TELLING = 4 };
     static const double BELIEVED = 0.3;
     lore *o = &l->lore;
     const bool first = o->prior && known % 3 < 2 && (l->n < TELLING || trust(l) > BELIEVED);
@@ -475,6 +511,12 @@ static int64_t begin(optune_search_view *view, learner *l, int known)
         if (index < 0)
             break;
         if (view->fresh(view, index))
+            return index;
+    }
+    if (view->estimate && !o->prior && known % 3 < 2 &&
+        (l->n < TELLING || right_estimates(view, l) > BELIEVED)) {
+        const int64_t index = cheapest_estimated(view, l);
+        if (index >= 0)
             return index;
     }
     return far_from_all(view, l);

@@ -438,6 +438,10 @@ typedef struct optune_impl {
     /* With `op` NULL: every op of this family gets this implementation, named as a strategy's rows
      * of it are. NULL: `pattern` says which. */
     const char *family;
+    /* What a valid config is estimated to cost on this device, in a unit of its own: it compares
+     * configs of one call, by arithmetic alone. Advice that orders a search's first trials, not
+     * heard where trials contradict. NULL, or NAN: nothing is known. */
+    double (*estimate)(const optune_task *task, const optune_config *config);
 } optune_impl;
 
 /* `folder` is the file's below kernels/, with _ for /, `id` its <name>:
@@ -668,6 +672,9 @@ typedef struct optune_search_view {
                                far as trials and time tell; 0: nothing is known */
     int n_sources; /* from the first ask on */
     const optune_source *source;
+    /* The implementation's estimate of a valid config, which compares configs; NAN: it has none.
+     * NULL where no config has. */
+    double (*estimate)(const struct optune_search_view *view, int64_t index);
 } optune_search_view;
 
 /* How one trial ended. */

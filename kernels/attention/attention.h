@@ -28,6 +28,9 @@ bool attention_shape_of(const optune_call *call, attention_shape *s);
 /* The factor of the scores; that of an unknown d is 1. */
 double attention_scale(const optune_call *call);
 
+/* The op's gradient, by composition (attention_gradient.c). */
+int attention_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
+
 /* Whether CPU templates compute it: constant, something to do, a C type. */
 bool attention_applies(const optune_task *task, attention_shape *s, char *why);
 

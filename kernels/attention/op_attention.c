@@ -253,10 +253,18 @@ static const char *const llama_decode[] = {
     NULL,
 };
 
+static const char *const half[] = {
+    "attention(bf16[8,12,512,64], bf16[8,12,512,64], bf16[8,12,512,64], bool[8,1,1,512])",
+    "attention(bf16[1,32,2048,128], bf16[1,8,2048,128], bf16[1,8,2048,128], causal=true)",
+    "attention(bf16[8,32,1,128], bf16[8,8,4096,128], bf16[8,8,4096,128], causal=true)",
+    NULL,
+};
+
 static const optune_preset presets[] = {
     {"bert-base", "12 heads, sequences of 128, and of 512 with padding", bert},
     {"llama-prefill", "32 heads over 8 of keys: a prompt, and one behind a cache", llama_prefill},
     {"llama-decode", "one token over a cache of 1024 and 4096 keys", llama_decode},
+    {"bf16", "a batch for BERT, a prompt, and a batch of tokens over a cache, for GPUs", half},
     {NULL, NULL, NULL},
 };
 
@@ -273,6 +281,8 @@ static const char *const samples[] = {
     "attention(f16[1,2,19,24], f16[1,2,40,24], f16[1,2,40,24], f16[1,2,19,40])",
     "attention(bf16[2,2,17,16], bf16[2,1,35,16], bf16[2,1,35,18], causal=true)",
     "attention(bf16[1,6,1,40], bf16[1,2,65,40], bf16[1,2,65,40], bool[1,1,1,65])",
+    "attention(f16[1,4,50,64], f16[1,2,90,64], f16[1,2,90,72], causal=true)",
+    "attention(bf16[1,1,33,128], bf16[1,1,48,128], bf16[1,1,48,128])",
     NULL,
 };
 
@@ -285,6 +295,7 @@ OPTUNE_OP(attention) = {
     .pattern = OPTUNE_OPAQUE,
     .support_level = 10,
     .types = types,
+    .gradient = attention_gradient,
     .flops = flops,
     .terms = terms,
     .reference = reference,

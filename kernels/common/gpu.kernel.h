@@ -82,6 +82,29 @@ typedef unsigned short u16;
         type v[n];                                                                             \
     } name
 
+/* A vector to global memory at once: NVIDIA's compilers take a struct's store apart, and put it
+ * together again only where they know enough of the address. */
+#ifdef OT_OPENCL
+#define STORE_VECTOR(to, x) (*(to) = (x))
+#else
+#define STORE_VECTOR(to, x) ot_store_vector(to, x)
+template <class T> INLINE void ot_store_vector(T *to, const T &x)
+{
+    const u32 *w = (const u32 *)&x;
+    if (sizeof(T) == 16)
+        asm volatile(
+            "st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+            "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+            : "memory");
+    else if (sizeof(T) == 8)
+        asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
+                     "r"(w[0]), "r"(w[1])
+                     : "memory");
+    else
+        *to = x;
+}
+#endif
+
 /* a * b + c, rounded once. */
 #ifdef OT_OPENCL
 #define FMA(a, b, c) fma(a, b, c)

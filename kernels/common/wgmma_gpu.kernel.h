@@ -18,7 +18,7 @@
 #ifndef OPTUNE_KERNELS_COMMON_WGMMA_GPU_H
 #define OPTUNE_KERNELS_COMMON_WGMMA_GPU_H
 
-#include "kernels/common/gpu.kernel.h"
+#include "kernels/common/pairs_gpu.kernel.h"
 
 #define WARPGROUP_SLACK 1024
 
@@ -168,20 +168,6 @@ INLINE void shared_visible()
 INLINE void shared_write(u32 address, u32 word)
 {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
-}
-
-INLINE u32 halves_of_floats(float a, float b)
-{
-    u32 to;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(b), "f"(a));
-    return to;
-}
-
-INLINE u32 bfloats_of_floats(float a, float b)
-{
-    u32 to;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(b), "f"(a));
-    return to;
 }
 
 /* ---- products ---------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ static bool other_shapes(const optune_task *task, char *why)
 
 static const optune_strategy_row rows[] = {
     {.impl = "dense_tile.gpu", .plevel = 10},
+    {.impl = "dense_ring.cuda", .plevel = 11},
     {.impl = "dense_skinny.gpu", .plevel = 12, .when = "m <= 32"},
     {.impl = "dense_gemv.gpu", .plevel = 13, .when = "m <= 8"},
     {.impl = "dense_wgmma.cuda", .plevel = 22},

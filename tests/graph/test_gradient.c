@@ -221,6 +221,22 @@ static void test_products(void **state)
         "x = var f32[3,4]\nv = var f32[5,4]\ny = dense(x, v)\nw = var f32[3,1]" WEIGHED, false);
 }
 
+/* Heads in groups, masks, queries that see nothing. */
+static void test_attention(void **state)
+{
+    (void)state;
+    check_values("q = var f32[1,4,3,5]\nk = var f32[1,2,4,5]\nv = var f32[1,2,4,6]\n"
+                 "m = var f32[1,1,3,4]\ny = attention(q, k, v, m)\nw = var f32[6]" WEIGHED,
+                 false);
+    check_values("q = var f32[1,2,5,3]\nk = var f32[1,1,3,3]\nv = var f32[1,1,3,2]\n"
+                 "y = attention(q, k, v, causal=true, scale=0.7)\nw = var f32[2]" WEIGHED,
+                 false);
+    check_values("q = var f32[2,2,3,3]\nk = var f32[2,2,4,3]\nv = var f32[2,2,4,3]\n"
+                 "m = var f32[2,1,1,4]\nn = var f32[2,1,1,4]\n"
+                 "y = attention(q, k, v, greater(m, n), causal=true)\nw = var f32[3]" WEIGHED,
+                 false);
+}
+
 static void test_images(void **state)
 {
     (void)state;
@@ -668,6 +684,7 @@ int main(void)
         cmocka_unit_test(test_arithmetic),
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_attention),
         cmocka_unit_test(test_images),
         cmocka_unit_test(test_images_backwards),
         cmocka_unit_test(test_moves),

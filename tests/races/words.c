@@ -141,6 +141,7 @@ uint16_t races_half_of_float(float f)
         return name(x, y);                                                                     \
     }
 UNARY(exp, "3")
+UNARY(exp2, "4")
 UNARY(log, "3")
 UNARY(sqrt, "4")
 UNARY(tanh, "4")

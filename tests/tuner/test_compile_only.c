@@ -158,7 +158,7 @@ static void test_without_a_loop(void **state)
     assert_true(json_is_null(json_object_get(code, "loop")));
     assert_true(json_is_null(json_object_get(code, "share")));
     assert_true(json_is_null(json_object_get(json_object_get(code, "shared"), "least")));
-    assert_true(tuning_int(json_object_get(code, "stores"), "4") > 0);
+    assert_true(tuning_int(json_object_get(code, "stores"), "16") > 0);
     json_decref(run);
 }
 

@@ -37,8 +37,6 @@
 #define PART_TILES CEIL_DIV(TILES, SPLITS)
 #define OUTPUTS ((INDEX)N * CO * PLANE_OUT)
 
-VECTOR(pair, OUT, 2);
-
 /* ---- layouts ----------------------------------------------------------------------------- */
 
 enum { SQUARE = 32, LINES = 8 };
@@ -95,19 +93,43 @@ INLINE void fill_weights(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from)
     }
 }
 
-/* `from` is the group's first channel, k0 where the tile begins in the depth. */
-INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const pixel p[OWN],
+/* The pixels that a thread copies: where tap 0 looks, in elements of the turned input, and a bit
+ * for each tap that looks inside. More taps are asked one by one. */
+#define SEEN (TAPS <= 32)
+typedef struct own {
+    pixel p;
+    INDEX at;
+    u32 seen;
+} own;
+
+INLINE own own_of(INDEX n)
+{
+    own o;
+    o.p = pixel_of(n, PLANE_IN, 0);
+    o.at = (o.p.plane + o.p.y * W + o.p.x) * CHANNELS;
+    o.seen = 0;
+    UNROLL_BY(SEEN ? TAPS : 1)
+    for (int tap = 0; SEEN && tap < TAPS; tap++)
+        o.seen |= look(&o.p, tap) < 0 ? 0 : (u32)1 << tap;
+    return o;
+}
+
+/* `from` is the group's first channel, k0 where the tile begins in the depth. What a copy of no
+ * bytes names is not read. */
+INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const own p[OWN],
                         int k0)
 {
     const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
     const int k = k0 + c * EACH, tap = k / CI_PAD, channel = k % CI_PAD;
+    const int further = (tap / KW * DH * W + tap % KW * DW) * CHANNELS + channel;
     UNROLL
     for (int i = 0; i < OWN; i++) {
-        const int r = row + i * ROW_STEP, at = tap < TAPS ? look(&p[i], tap) : -1;
+        const int r = row + i * ROW_STEP;
+        const bool inside =
+            tap < TAPS && (SEEN ? (p[i].seen >> tap % 32 & 1) != 0 : look(&p[i].p, tap) >= 0);
         if (BN % ROW_STEP == 0 || r < BN)
-            cp_async_16_zero(to + tile_place(CHUNKS, r, c),
-                             from + (at < 0 ? 0 : (p[i].plane + at) * CHANNELS + channel),
-                             at < 0 ? 0 : 16);
+            cp_async_16_zero(to + tile_place(CHUNKS, r, c), from + (p[i].at + further),
+                             inside ? 16 : 0);
     }
 }
 
@@ -117,41 +139,51 @@ INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const 
         fill_pixels(to_b, input, p, (first + (t)) * DEPTH);                                    \
     }
 
-/* Sums of two neighbouring pixels, n even: of one image where a plane is. */
-INLINE void store_sums(GLOBAL OUT *RESTRICT out, INDEX n, int channel, SUM x, SUM y)
-{
-    const INDEX at = (n / PLANE_OUT * CO + channel) * PLANE_OUT + n % PLANE_OUT;
-    const pair both = {{ROUND(x), ROUND(y)}};
-#if PLANE_OUT % 2 == 0
-    if (n < PIXELS)
-        *(GLOBAL pair *)(out + at) = both;
-#else
-    if (n < PIXELS)
-        out[at] = both.v[0];
-    if (n + 1 < PIXELS)
-        out[((n + 1) / PLANE_OUT * CO + channel) * PLANE_OUT + (n + 1) % PLANE_OUT] = both.v[1];
-#endif
-}
-
-INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX n, int channel, SUM x, SUM y)
-{
-    if (n < PIXELS)
-        out[(n / PLANE_OUT * CO + channel) * PLANE_OUT + n % PLANE_OUT] = x;
-    if (n + 1 < PIXELS)
-        out[((n + 1) / PLANE_OUT * CO + channel) * PLANE_OUT + (n + 1) % PLANE_OUT] = y;
-}
-
 #if SPLITS > 1
-#define TARGET SUM
-#define STORE store_parts
+#define STORED SUM
+#define STORED_BYTES 4
+#define STORED_OF(x) (x)
 #else
-#define TARGET OUT
-#define STORE store_sums
+#define STORED OUT
+#define STORED_BYTES OUT_BYTES
+#define STORED_OF(x) ROUND(x)
 #endif
+#include "kernels/matmul/gpu/mma_run_gpu.kernel.h"
+
+#define WIDE (PLANE_OUT * STORED_BYTES % 16 == 0 && RUN_FITS)
+#define OUT_AT(n) (((n) / PLANE_OUT * CO + channel) * PLANE_OUT + (n) % PLANE_OUT)
+
+/* Sums v[RUN][2] of a channel at pixels from n on, where the first product begins. What is stored
+ * at once is of one image where planes are of whole vectors. */
+INLINE void store_run(GLOBAL STORED *RESTRICT out, bool inside, INDEX n, int channel,
+                      SUM (*v)[2])
+{
+#if WIDE
+    run x;
+    n += run_of(&x, v);
+    if (inside && n < PIXELS)
+        STORE_VECTOR((GLOBAL run *)(out + OUT_AT(n)), x);
+#else
+    UNROLL
+    for (int r = 0; r < RUN; r++) {
+        const INDEX at = n + r * 8 + THREAD_X % 4 * 2;
+        const pair both = {{STORED_OF(v[r][0]), STORED_OF(v[r][1])}};
+#if PLANE_OUT % 2 == 0
+        if (inside && at < PIXELS)
+            *(GLOBAL pair *)(out + OUT_AT(at)) = both;
+#else
+        if (inside && at < PIXELS)
+            out[OUT_AT(at)] = both.v[0];
+        if (inside && at + 1 < PIXELS)
+            out[OUT_AT(at + 1)] = both.v[1];
+#endif
+    }
+#endif
+}
 
 KERNEL(THREADS, 1, 1)
 convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
-         GLOBAL TARGET *RESTRICT out)
+         GLOBAL STORED *RESTRICT out)
 {
     SHARED(pool, STAGES * STAGE_BYTES);
     const int channels = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
@@ -162,7 +194,7 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
     const int first = part * PART_TILES, tiles = MIN(PART_TILES, TILES - first);
     GLOBAL const ELEM *RESTRICT const weights = packed + ((INDEX)channels * CO_PAD + m0) * LINE;
     GLOBAL const ELEM *RESTRICT const input = turned + channels * CI_PAD;
-    pixel p[OWN];
+    own p[OWN];
     SUM acc[MT][NT][4];
     UNROLL
     for (int i = 0; i < MT; i++) {
@@ -175,19 +207,22 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
     }
     UNROLL
     for (int i = 0; i < OWN; i++)
-        p[i] = pixel_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP, PLANE_IN, 0);
+        p[i] = own_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP);
     TILE_LOOP(pool, acc, tiles, FILL);
 
     UNROLL
-    for (int j = 0; j < NT; j++) {
+    for (int j = 0; j < NT; j += RUN) {
         UNROLL
         for (int i = 0; i < MT; i++) {
             UNROLL
             for (int e = 0; e < 4; e += 2) {
                 const int channel = m0 + TILE_ROW(i) + 4 * e;
-                if (CO_G % BM == 0 || channel < CO_G)
-                    STORE(out + part * OUTPUTS, n0 + TILE_COL(j), channels * CO_G + channel,
-                          acc[i][j][e], acc[i][j][e + 1]);
+                SUM v[RUN][2];
+                UNROLL
+                for (int c = 0; c < RUN * 2; c++)
+                    v[c / 2][c % 2] = acc[i][j + c / 2][e + c % 2];
+                store_run(out + part * OUTPUTS, CO_G % BM == 0 || channel < CO_G,
+                          n0 + TILE_COL(j) - THREAD_X % 4 * 2, channels * CO_G + channel, v);
             }
         }
     }

@@ -12,7 +12,8 @@
  *
  * Macros beside the tile's and those of kernels/matmul/gpu/product_gpu.kernel.h: N K A_SHARED
  * B_SHARED (one matrix for all batches), ELEM, SIZE of it, DEPTH (elements in KB), COPY, GROUP,
- * OUT, ROUND, INDEX. Blocks beyond the batches and rows that come at run time do nothing.
+ * OUT OUT_BYTES, ROUND, PAIR (of 16 bits), INDEX. Blocks beyond the batches and rows that come
+ * at run time do nothing.
  */
 #include "kernels/matmul/gpu/mma_tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/product_gpu.kernel.h"
@@ -22,8 +23,6 @@
 #define TILES CEIL_DIV(K, DEPTH)
 #define PART_TILES CEIL_DIV(TILES, SPLITS)
 #define EACH (16 / SIZE) /* elements of a chunk */
-
-VECTOR(pair, OUT, 2);
 
 /* 16 bytes, the first `have` of them from memory. */
 INLINE void copy_chunk(LOCAL byte *to, GLOBAL const ELEM *from, int have, bool whole)
@@ -89,28 +88,47 @@ INLINE void fill_tile(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, int acro
         FILL_B(to_b, (INDEX)(first + (t)) * DEPTH)                                             \
     }
 
-/* Two sums that lie side by side, the second one perhaps beyond the row's end. */
-INLINE void store_sums(GLOBAL OUT *RESTRICT out, INDEX rows, INDEX m, INDEX n, SUM x, SUM y)
-{
-    const OUT first = ROUND(x), second = ROUND(y);
-    const pair both = {{first, second}};
-    if (m >= rows || n >= N)
-        return;
-    if (N % 2 == 0) {
-        *(GLOBAL pair *)(out + m * N + n) = both;
-    } else {
-        out[m * N + n] = first;
-        if (n + 1 < N)
-            out[m * N + n + 1] = second;
-    }
-}
+/* What a block stores: outputs, or sums of a part of the depth. */
+#if SPLITS > 1
+#define STORED SUM
+#define STORED_BYTES 4
+#else
+#define STORED OUT
+#define STORED_BYTES OUT_BYTES
+#endif
 
-INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX rows, INDEX m, INDEX n, SUM x, SUM y)
+#include "kernels/matmul/gpu/mma_run_gpu.kernel.h"
+
+#define WIDE (N * STORED_BYTES % 16 == 0 && RUN_FITS)
+
+/* v[RUN][2] of a row, from column n of the first product on. */
+INLINE void store_run(GLOBAL STORED *RESTRICT out, INDEX rows, INDEX m, INDEX n, SUM (*v)[2])
 {
+#if WIDE
+    run x;
+    n += run_of(&x, v);
     if (m < rows && n < N)
-        out[m * N + n] = x;
-    if (m < rows && n + 1 < N)
-        out[m * N + n + 1] = y;
+        STORE_VECTOR((GLOBAL run *)(out + m * N + n), x);
+#else
+    UNROLL
+    for (int r = 0; r < RUN; r++) {
+        const INDEX at = n + r * 8 + THREAD_X % 4 * 2;
+#if SPLITS > 1
+        const pair both = {{v[r][0], v[r][1]}};
+#else
+        const pair both = {{ROUND(v[r][0]), ROUND(v[r][1])}};
+#endif
+        if (m < rows && at < N) {
+            if (N % 2 == 0) {
+                *(GLOBAL pair *)(out + m * N + at) = both;
+            } else {
+                out[m * N + at] = both.v[0];
+                if (at + 1 < N)
+                    out[m * N + at + 1] = both.v[1];
+            }
+        }
+    }
+#endif
 }
 
 #if BIAS
@@ -119,15 +137,9 @@ INLINE void store_parts(GLOBAL SUM *RESTRICT out, INDEX rows, INDEX m, INDEX n, 
 #define BIAS_AT(n) ((SUM)0)
 #endif
 
-#if SPLITS > 1
-#define TARGET GLOBAL SUM *RESTRICT partial
-#else
-#define TARGET GLOBAL OUT *RESTRICT out
-#endif
-
 KERNEL(THREADS, 1, 1)
 product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b,
-        TARGET PRODUCT_PARAMETERS(OUT))
+        GLOBAL STORED *RESTRICT out PRODUCT_PARAMETERS(OUT))
 {
     SHARED(pool, STAGES * STAGE_BYTES);
     const int batch = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
@@ -153,33 +165,38 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b,
     TILE_LOOP(pool, acc, tiles, FILL);
 
 #if SPLITS > 1
-    partial += (i64)BLOCK_Z * M * N;
+    out += (i64)BLOCK_Z * M * N;
 #else
     out += (i64)batch * ALL_ROWS * N;
 #endif
     UNROLL
-    for (int j = 0; j < NT; j++) {
-        const INDEX n = n0 + TILE_COL(j);
+    for (int j = 0; j < NT; j += RUN) {
+        const INDEX n0_run = n0 + TILE_COL(j) - THREAD_X % 4 * 2;
 #if SPLITS == 1
-        const SUM x = BIAS_AT(n), y = BIAS_AT(n + 1);
+        SUM more[RUN][2];
+        UNROLL
+        for (int c = 0; c < RUN * 2; c++)
+            more[c / 2][c % 2] = BIAS_AT(n0 + TILE_COL(j + c / 2) + c % 2);
 #endif
         UNROLL
         for (int i = 0; i < MT; i++) {
             UNROLL
             for (int e = 0; e < 4; e += 2) {
                 const INDEX m = m0 + TILE_ROW(i) + 4 * e;
-#if SPLITS > 1
-                store_parts(partial, rows, m, n, acc[i][j][e], acc[i][j][e + 1]);
-#else
-                SUM left = acc[i][j][e] + x, right = acc[i][j][e + 1] + y;
-                if (EPILOGUE && m < rows && n < N) {
-                    const INDEX o = (INDEX)batch * ALL_ROWS * N + m * N + n;
-                    EPILOGUE_APPLY(left, o)
-                    if (n + 1 < N)
-                        EPILOGUE_APPLY(right, o + 1)
-                }
-                store_sums(out, rows, m, n, left, right);
+                SUM v[RUN][2];
+                UNROLL
+                for (int c = 0; c < RUN * 2; c++) {
+                    v[c / 2][c % 2] = acc[i][j + c / 2][e + c % 2];
+#if SPLITS == 1
+                    v[c / 2][c % 2] += more[c / 2][c % 2];
+                    const INDEX n = n0 + TILE_COL(j + c / 2) + c % 2;
+                    if (EPILOGUE && m < rows && n < N) {
+                        const INDEX o = (INDEX)batch * ALL_ROWS * N + m * N + n;
+                        EPILOGUE_APPLY(v[c / 2][c % 2], o)
+                    }
 #endif
+                }
+                store_run(out, rows, m, n0_run, v);
             }
         }
     }

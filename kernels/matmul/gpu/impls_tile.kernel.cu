@@ -27,6 +27,15 @@
 #define TILE_B_AT(k) ((k)*BN + (k) / VY * Y_SKEW)
 #define TILE_DEPTH (BK / SLICES)
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
+#include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
+
+/* More sums than these in aligned fours leave a compiler for sm_90 no registers for fragments that
+ * are loaded early. */
+#if TM * TN > 64
+#define TILE_STORE(to, v) (*(to) = (v))
+#else
+#define TILE_STORE STORE_VECTOR
+#endif
 
 #define ALL (THREADS * SLICES) /* threads of a block */
 #define X_TILE TILE_A_AT(BK)
@@ -39,7 +48,6 @@
 
 VECTOR(vec_x, DTYPE, VX);
 VECTOR(vec_y, DTYPE, VY);
-VECTOR(vec_n, DTYPE, VN);
 
 /* One operand's macros: where a thread's first vector of a tile lies, and how far each next
  * one. `inner` counts along what is contiguous in memory. */
@@ -164,34 +172,8 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
     meet(tile, slice, t, acc);
 #endif
     GLOBAL DTYPE *const to = out + ((i64)BLOCK_Z * (B * (i64)M) + batch * rows) * N;
-    UNROLL
-    for (int i = 0; i < TM; i++) {
-        const INDEX m = m0 + TILE_ROW(i, ty);
-        UNROLL
-        for (int j = 0; j < TN; j += VN) {
-            const INDEX n = n0 + TILE_COL(j, tx);
-            if ((SLICES == 1 || slice == 0) && ((WHOLE_M && !B_VARIES) || m < rows) &&
-                (WHOLE_N || n < N)) {
-                vec_n v;
-#if BIAS_HERE
-                v = *(GLOBAL const vec_n *)(bias + n);
-                UNROLL
-                for (int c = 0; c < VN; c++)
-                    v.v[c] += acc[i][j + c];
-#else
-                UNROLL
-                for (int c = 0; c < VN; c++)
-                    v.v[c] = acc[i][j + c];
-#endif
-#if EPILOGUE_HERE
-                UNROLL
-                for (int c = 0; c < VN; c++)
-                    EPILOGUE_APPLY(v.v[c], (batch * rows + m) * N + n + c)
-#endif
-                *(GLOBAL vec_n *)(to + m * N + n) = v;
-            }
-        }
-    }
+    TILE_OUT(acc, to, batch * rows * N, m0, n0, rows, ty, tx, SLICES == 1 || slice == 0,
+             WHOLE_M && !B_VARIES)
 }
 
 #if SPLITS > 1

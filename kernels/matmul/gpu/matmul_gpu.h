@@ -6,6 +6,7 @@
  * MATMUL_GPU_ROW makes a row of either operator:
  *
  *   tile    large products: a block of the output in registers (matmul_gpu_tile.h)
+ *   ring    large float32 products from compute capability 8.0 on (matmul_gpu_ring.h)
  *   skinny  few rows: all of them in one block, whose threads also share the depth of a tile
  *   mma     large products by tensor cores (matmul_gpu_mma.h)
  *   gemv    very few rows: nothing is staged, teams walk along the depth (matmul_gpu_gemv.h)
@@ -93,6 +94,14 @@ void matmul_gpu_stages(const optune_task *task, optune_plan *plan, const matmul_
     {                                                                                          \
         const matmul_gpu p = product_of(task->call);                                           \
         matmul_gpu_##kind##_plan(task, &p, config, plan);                                      \
+    }
+
+/* The estimate of a template that has one, for the field of that name. */
+#define MATMUL_GPU_ESTIMATE(as, kind, product_of)                                              \
+    static double as##_estimate(const optune_task *task, const optune_config *config)          \
+    {                                                                                          \
+        const matmul_gpu p = product_of(task->call);                                           \
+        return matmul_gpu_##kind##_estimate(task, &p, config);                                 \
     }
 
 /* The row of an operator, behind its hooks; last the dims that may be ranges, and other fields. */

@@ -161,6 +161,13 @@ static double matmul_gpu_mma_cost(const optune_task *task, const matmul_gpu *p,
     return (double)steps * (busy > waiting ? busy : waiting) + sharing;
 }
 
+double matmul_gpu_mma_estimate(const optune_task *task, const matmul_gpu *p,
+                               const optune_config *config)
+{
+    const matmul_gpu_mma c = matmul_gpu_mma_of(config);
+    return matmul_gpu_mma_cost(task, p, &c);
+}
+
 void matmul_gpu_mma_fallback(const optune_task *task, const matmul_gpu *p,
                              const optune_space *space, optune_config *config)
 {
@@ -229,6 +236,7 @@ void matmul_gpu_mma_types(const optune_call *call, optune_plan *plan, int m)
         {"ROUND", brain  ? "bfloat_of_float"
                   : half ? "half_of_float"
                          : "(OUT)"},
+        {"PAIR", brain ? "bfloats_of_floats" : "halves_of_floats"},
         {"VALUE", brain  ? "float_of_bfloat"
                   : half ? "float_of_half"
                          : "(SUM)"},
@@ -237,6 +245,7 @@ void matmul_gpu_mma_types(const optune_call *call, optune_plan *plan, int m)
         optune_plan_define_text(plan, m, table[i].macro, table[i].text);
     optune_plan_define(plan, m, "TF32", in.bits == 32);
     optune_plan_define(plan, m, "SIZE", in.bits / 8);
+    optune_plan_define(plan, m, "OUT_BYTES", out.bits / 8);
 }
 
 static int matmul_gpu_mma_module(const optune_call *call, const matmul_gpu *p,

@@ -54,6 +54,9 @@ static inline bool matmul_gpu_mma_valid(const optune_task *task, const matmul_gp
 void matmul_gpu_mma_fallback(const optune_task *task, const matmul_gpu *p,
                              const optune_space *space, optune_config *config);
 
+double matmul_gpu_mma_estimate(const optune_task *task, const matmul_gpu *p,
+                               const optune_config *config);
+
 void matmul_gpu_mma_types(const optune_call *call, optune_plan *plan, int m);
 
 void matmul_gpu_mma_plan(const optune_task *task, const matmul_gpu *p,

@@ -177,6 +177,17 @@ void matmul_gpu_tile_fallback(const optune_task *task, const matmul_gpu *p,
     matmul_gpu_choose(config, space, &c);
 }
 
+double matmul_gpu_tile_estimate(const optune_task *task, const matmul_gpu *p,
+                                const optune_config *config)
+{
+    const gpu_tile t = gpu_tile_of(config);
+    const gpu_product product = {
+        .m = p->m, .n = p->n, .k = p->k, .batches = p->b, .elem = matmul_gpu_elem(p)};
+    return task->device->warp > 1
+               ? gpu_tile_cost(task, &product, &t, optune_config_int(config, "splits"))
+               : NAN;
+}
+
 void matmul_gpu_skinny_space(optune_space *space)
 {
     static const int64_t blocks[] = {8, 16, 32, 64, 128}, threads[] = {1, 2, 4, 8};

@@ -35,6 +35,10 @@ void matmul_gpu_tile_space(optune_space *space);
 void matmul_gpu_tile_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config);
 
+/* Cycles by the same estimate; NAN where the device is no GPU. */
+double matmul_gpu_tile_estimate(const optune_task *task, const matmul_gpu *p,
+                                const optune_config *config);
+
 /* ---- skinny ------------------------------------------------------------------------------ */
 
 void matmul_gpu_skinny_space(optune_space *space);

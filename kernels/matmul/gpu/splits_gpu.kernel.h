@@ -32,7 +32,7 @@ add_splits(GLOBAL const DTYPE *RESTRICT part,
         for (int c = 0; c < VN; c++)
             EPILOGUE_APPLY(sum.v[c], o + c)
 #endif
-        *(GLOBAL vec_n *)(out + o) = sum;
+        STORE_VECTOR((GLOBAL vec_n *)(out + o), sum);
     }
 }
 

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attention_split.gpu: few queries over many keys, as one token has over a cache. Blocks share the
+ * keys of a head; what they leave is merged in a fixed order.
+ */
+#include "kernels/attention/gpu/attention_gpu.h"
+#include "kernels/host/pattern_gpu.h"
+
+enum { MOST_ROWS = 16, MERGE_THREADS = 128 };
+
+typedef struct split {
+    int64_t threads, lanes, keys, splits;
+} split;
+
+static split split_of(const optune_config *config)
+{
+    return (split){.threads = optune_config_int(config, "threads"),
+                   .lanes = optune_config_int(config, "lanes"),
+                   .keys = optune_config_int(config, "keys"),
+                   .splits = optune_config_int(config, "splits")};
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    attention_shape s;
+    return attention_gpu_applies(task, &s, why) &&
+           (s.rows <= MOST_ROWS ||
+            optune_refuse(why, "is for at most %d queries a key head", (int)MOST_ROWS)) &&
+           ((s.d <= 256 && s.dv <= 256) || optune_refuse(why, "heads are wider than 256"));
+}
+
+static void space(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    optune_space_ints(space, "threads", 3, (const int64_t[]){64, 128, 256});
+    optune_space_ints(space, "lanes", 4, (const int64_t[]){4, 8, 16, 32});
+    optune_space_ints(space, "keys", 4, (const int64_t[]){16, 32, 64, 128});
+    optune_space_ints(space, "splits", 8, (const int64_t[]){1, 2, 4, 8, 16, 32, 64, 128});
+}
+
+/* Elements of a line of n of this call's type that are 16 bytes, or as many as divide it. */
+static int64_t vector_of(const optune_task *task, int64_t n)
+{
+    return attention_gpu_vector(n, 128 / task->call->input[ATTENTION_Q].type.dtype.bits);
+}
+
+static int64_t columns(const optune_task *task, const attention_shape *s)
+{
+    return gpu_power2(s->dv / vector_of(task, s->dv));
+}
+
+static int64_t pool(const optune_task *task, const attention_shape *s, const split *c)
+{
+    const int64_t room = c->threads * host_max(s->rows, vector_of(task, s->dv));
+    return 4 * (c->keys * s->rows + 2 * c->threads / c->lanes * s->rows + room);
+}
+
+/* Elements of a query in one thread. */
+static int64_t held(const optune_task *task, const attention_shape *s, const split *c)
+{
+    const int64_t v = vector_of(task, s->d);
+    return host_ceil(s->d / v, c->lanes) * v;
+}
+
+static bool fits(const optune_task *task, const attention_shape *s, const split *c, char *why)
+{
+    const int64_t turns = c->keys * c->lanes / c->threads, each = held(task, s, c);
+    if (c->threads > c->keys * c->lanes)
+        return optune_refuse(why, "teams without a key");
+    if (columns(task, s) > c->threads)
+        return optune_refuse(why, "%" PRId64 " threads are less than a line of values",
+                             c->threads);
+    if (c->lanes > 4 && c->lanes / 2 * vector_of(task, s->d) >= s->d)
+        return optune_refuse(why, "half of a team has nothing of a key");
+    if (c->splits > 1 &&
+        (c->splits - 1) * host_ceil(host_ceil(s->skv, c->splits), c->keys) * c->keys >= s->skv)
+        return optune_refuse(why, "%" PRId64 " keys do not divide into %" PRId64 " parts",
+                             s->skv, c->splits);
+    if (turns * each > 128)
+        return optune_refuse(why, "a thread fetches more than 128 elements");
+    const int64_t registers =
+        s->rows * (each + vector_of(task, s->dv) + 3 + turns) +
+        turns * each * task->call->input[ATTENTION_Q].type.dtype.bits / 32 + 24;
+    return gpu_fits(task, (const int64_t[]){c->threads, 1, 1}, pool(task, s, c), registers,
+                    why);
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    attention_shape s;
+    attention_shape_of(task->call, &s);
+    const split c = split_of(config);
+    return fits(task, &s, &c, why);
+}
+
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    attention_shape s;
+    attention_shape_of(task->call, &s);
+    split c = {.threads = 128, .lanes = 8, .keys = 64, .splits = 1};
+    while (c.lanes < 32 && held(task, &s, &c) * s.rows > 64)
+        c.lanes *= 2;
+    while (c.lanes > 4 && c.lanes / 2 * vector_of(task, s.d) >= s.d)
+        c.lanes /= 2;
+    while (c.keys > 16 && !fits(task, &s, &c, NULL))
+        c.keys /= 2;
+    split more = c; /* two blocks for each core, none with less than two tiles of keys */
+    for (more.splits = 2; more.splits <= 128 && s.heads * c.splits < 2 * gpu_cores(task) &&
+                          s.skv / more.splits >= 2 * c.keys;
+         more.splits *= 2)
+        if (fits(task, &s, &more, NULL))
+            c.splits = more.splits;
+    optune_config_choose_int(config, space, "threads", c.threads);
+    optune_config_choose_int(config, space, "lanes", c.lanes);
+    optune_config_choose_int(config, space, "keys", c.keys);
+    optune_config_choose_int(config, space, "splits", c.splits);
+    optune_config_nearest(config, space);
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    attention_shape s;
+    attention_shape_of(task->call, &s);
+    const split c = split_of(config);
+    const int m = optune_plan_module(plan);
+    attention_define(plan, m, task, &s);
+    optune_plan_define(plan, m, "THREADS", c.threads);
+    optune_plan_define(plan, m, "LANES", c.lanes);
+    optune_plan_define(plan, m, "KB", c.keys);
+    optune_plan_define(plan, m, "SPLITS", c.splits);
+    optune_plan_define(plan, m, "COLUMNS", columns(task, &s));
+    optune_plan_define(plan, m, "KV", vector_of(task, s.d));
+    optune_plan_define(plan, m, "VV", vector_of(task, s.dv));
+    optune_plan_define(plan, m, "POOL", pool(task, &s, &c));
+    const int64_t outputs = s.heads * s.rows * s.dv;
+    const bool parts = c.splits > 1;
+    const optune_arg left =
+        parts ? optune_scratch_arg(optune_plan_scratch(
+                    plan, "parts", s.heads * c.splits * s.rows * (s.dv + 2) * 4, false))
+              : optune_output_arg(0);
+    optune_stage stage = attention_gpu_stage(&s, m, "attention", left);
+    stage.grid[0] = c.splits;
+    stage.grid[1] = s.heads;
+    stage.grid[2] = stage.block[1] = stage.block[2] = 1;
+    stage.block[0] = c.threads;
+    stage.shared = pool(task, &s, &c);
+    optune_plan_stage(plan, &stage);
+    if (parts)
+        optune_plan_stage(plan,
+                          &(optune_stage){.phase = OPTUNE_TIMED,
+                                          .module = m,
+                                          .function = "merge",
+                                          .n_args = 2,
+                                          .arg = {left, optune_output_arg(0)},
+                                          .grid = {host_ceil(outputs, MERGE_THREADS), 1, 1},
+                                          .block = {MERGE_THREADS, 1, 1}});
+}
+
+OPTUNE_IMPL(attention_gpu, split) = {
+    .op = "attention",
+    .name = "attention_split.gpu",
+    .summary = "few queries, the keys of a head split among blocks",
+    .applies = applies,
+    .space = space,
+    .fallback = fallback,
+    .valid = valid,
+    .plan = plan,
+};

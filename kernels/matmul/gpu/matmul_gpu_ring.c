@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/matmul/gpu/matmul_gpu_ring.h declares. */
+#include "kernels/matmul/gpu/matmul_gpu_ring.h"
+
+enum { SKEW = 4 };
+
+typedef struct ring {
+    gpu_tile t;
+    int64_t lanes, splits, resident;
+} ring;
+
+static ring ring_of(const optune_config *config)
+{
+    return (ring){.t = gpu_tile_of(config),
+                  .lanes = optune_config_int(config, "lanes_n"),
+                  .splits = optune_config_int(config, "splits"),
+                  .resident = optune_config_int(config, "resident")};
+}
+
+bool matmul_gpu_ring_applies(const optune_task *task, const matmul_gpu *p, char *why)
+{
+    return gpu_is_cuda(task, 80, why) &&
+           (!p->f64 || optune_refuse(why, "copies elements of 4 bytes"));
+}
+
+void matmul_gpu_ring_space(optune_space *space)
+{
+    static const int64_t blocks[] = {32, 64, 128, 256}, threads[] = {2, 4, 8, 16};
+    optune_space_ints(space, "block_m", 4, blocks);
+    optune_space_ints(space, "block_n", 4, blocks);
+    optune_space_ints(space, "block_k", 3, (const int64_t[]){8, 16, 32});
+    optune_space_ints(space, "thread_m", 4, threads);
+    optune_space_ints(space, "thread_n", 4, threads);
+    optune_space_ints(space, "stages", 3, (const int64_t[]){3, 4, 5});
+    optune_space_ints(space, "lanes_n", 3, (const int64_t[]){4, 8, 16});
+    optune_space_ints(space, "splits", 5, (const int64_t[]){1, 2, 4, 8, 16});
+    optune_space_ints(space, "resident", 2, (const int64_t[]){1, 2});
+}
+
+static int64_t shared(const matmul_gpu *p, const ring *c)
+{
+    return 4 * c->t.stages * c->t.bk *
+           (c->t.bm + c->t.bn + (p->x_along ? 0 : SKEW) + (p->y_along ? 0 : SKEW));
+}
+
+/* Threads side by side along n in a warp, as the tile has room for them. */
+static int64_t lanes_of(const ring *c)
+{
+    const int64_t tx = c->t.bn / c->t.tn, ty = c->t.bm / c->t.tm;
+    const int64_t lanes = c->lanes * ty < 32 ? 32 / ty : c->lanes;
+    return host_min(lanes, tx);
+}
+
+static bool fits(const optune_task *task, const matmul_gpu *p, const ring *c, char *why)
+{
+    const gpu_tile *t = &c->t;
+    if (t->tm > t->bm || t->tn > t->bn)
+        return optune_refuse(why, "a thread computes more than its block");
+    const int64_t threads = gpu_tile_threads(t);
+    if (threads < 32)
+        return optune_refuse(why, "%" PRId64 " threads are less than a warp", threads);
+    if ((t->bm > 32 && t->bm / 2 >= p->m) || (t->bn > 32 && t->bn / 2 >= p->n))
+        return optune_refuse(why, "half of the block lies outside the output");
+    if (t->bk > 8 && t->bk / 2 >= p->k)
+        return optune_refuse(why, "half of the tile lies outside the depth");
+    if ((t->bm + t->bn) * t->bk > 64 * threads)
+        return optune_refuse(why, "a thread copies more than 64 elements");
+    if (t->tm * t->tn * t->bk > 4096)
+        return optune_refuse(why, "more than 4096 multiply-adds of straight code");
+    for (ring less = {.t = c->t, .lanes = 4}; less.lanes < c->lanes; less.lanes *= 2)
+        if (lanes_of(&less) == lanes_of(c))
+            return optune_refuse(why, "%" PRId64 " threads along n is as good as %" PRId64,
+                                 c->lanes, less.lanes);
+    const int64_t registers = t->tm * t->tn + 2 * (t->tm + t->tn) + 32;
+    if (!matmul_gpu_splits_fit(p, c->splits, t->bk, why) ||
+        !gpu_fits(task, (const int64_t[]){threads, 1, 1}, shared(p, c), registers, why))
+        return false;
+    return c->resident == 1 || task->device->registers <= 0 ||
+           registers * threads * c->resident <= task->device->registers ||
+           optune_refuse(why,
+                         "%" PRId64 " registers in a thread are too many for %" PRId64
+                         " blocks at once",
+                         registers, c->resident);
+}
+
+bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
+                           const optune_config *config, char *why)
+{
+    const ring c = ring_of(config);
+    return fits(task, p, &c, why);
+}
+
+/* The share of the time in which all cores have blocks, `resident` at once. */
+static double filled(const optune_task *task, const matmul_gpu *p, int64_t bm, int64_t bn,
+                     int64_t resident)
+{
+    const int64_t cores = task->device->cores > 0 ? task->device->cores : 108;
+    const int64_t blocks = host_ceil(p->m, bm) * host_ceil(p->n, bn) * p->b;
+    const int64_t at_once = cores * resident;
+    return (double)(p->m * p->n * p->b) / (double)(bm * bn) /
+           (double)(host_ceil(blocks, at_once) * at_once);
+}
+
+void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
+                              const optune_space *space, optune_config *config)
+{
+    const gpu_product product = {
+        .m = p->m, .n = p->n, .k = p->k, .batches = p->b, .most_splits = 16, .elem = 4};
+    ring c = {.lanes = 4, .resident = 2};
+    c.t = gpu_tile_best(task, &product, &c.splits);
+    c.t.bm = host_max(c.t.bm, 32);
+    c.t.bn = host_max(c.t.bn, 32);
+    c.t.bk = 8;
+    c.t.stages = 4;
+    if (c.t.bm * c.t.bn == 128 * 128) {
+        c.t.tm = 16;
+        const ring wide = {
+            .t = {128, 256, 16, 16, 8, 3}, .lanes = 4, .splits = 1, .resident = 1};
+        if (c.splits == 1 && fits(task, p, &wide, NULL) &&
+            filled(task, p, 128, 256, 1) >= 0.98 * filled(task, p, 128, 128, 2))
+            c = wide; /* as many threads in one block, and less read */
+    }
+    if (!fits(task, p, &c, NULL))
+        c.resident = 1;
+    if (!fits(task, p, &c, NULL)) {
+        c.t = (gpu_tile){.bm = 32, .bn = 32, .bk = 8, .tm = 4, .tn = 2, .stages = 3};
+        c.splits = 1;
+    }
+    optune_config_choose_int(config, space, "block_m", c.t.bm);
+    optune_config_choose_int(config, space, "block_n", c.t.bn);
+    optune_config_choose_int(config, space, "block_k", c.t.bk);
+    optune_config_choose_int(config, space, "thread_m", c.t.tm);
+    optune_config_choose_int(config, space, "thread_n", c.t.tn);
+    optune_config_choose_int(config, space, "stages", c.t.stages);
+    optune_config_choose_int(config, space, "lanes_n", c.lanes);
+    optune_config_choose_int(config, space, "splits", c.splits);
+    optune_config_choose_int(config, space, "resident", c.resident);
+    optune_config_nearest(config, space);
+}
+
+double matmul_gpu_ring_estimate(const optune_task *task, const matmul_gpu *p,
+                                const optune_config *config)
+{
+    const ring c = ring_of(config);
+    const gpu_product product = {
+        .m = p->m, .n = p->n, .k = p->k, .batches = p->b, .elem = matmul_gpu_elem(p)};
+    return gpu_tile_cost(task, &product, &c.t, c.splits);
+}
+
+void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
+                          const optune_config *config, optune_plan *plan)
+{
+    const ring c = ring_of(config);
+    const int64_t lanes = lanes_of(&c);
+    const int64_t vn = matmul_gpu_vector(p, p->n, gpu_tile_chunk(c.t.tn, 4));
+    const int m = optune_plan_module(plan);
+    matmul_gpu_define(task, plan, m, p, c.splits);
+    const struct {
+        const char *macro;
+        int64_t value;
+    } table[] = {
+        {"BM", c.t.bm},
+        {"BN", c.t.bn},
+        {"BK", c.t.bk},
+        {"TM", c.t.tm},
+        {"TN", c.t.tn},
+        {"CM", gpu_tile_chunk(c.t.tm, 4)},
+        {"CN", gpu_tile_chunk(c.t.tn, 4)},
+        {"STAGES", c.t.stages},
+        {"UNROLL_K", 1},
+        {"LX", lanes},
+        {"LY", host_min(host_ceil(32, lanes), c.t.bm / c.t.tm)},
+        {"RESIDENT", c.resident},
+        {"VX", matmul_gpu_vector(p, p->m, c.t.bm)},
+        {"VY", matmul_gpu_vector(p, p->n, c.t.bn)},
+        {"VN", vn},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        optune_plan_define(plan, m, table[i].macro, table[i].value);
+    const optune_stage stage = {
+        .module = m,
+        .grid = {host_ceil(p->n, c.t.bn) * host_ceil(p->m, c.t.bm), p->b, c.splits},
+        .block = {gpu_tile_threads(&c.t), 1, 1},
+        .shared = shared(p, &c),
+    };
+    matmul_gpu_stages(task, plan, p, stage, c.splits, vn);
+}

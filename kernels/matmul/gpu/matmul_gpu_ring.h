@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The template `ring` of matrix products on GPUs: float32 tiles by asynchronous copies, from
+ * compute capability 8.0 on (kernels/matmul/gpu/impls_ring.kernel.cu). Host code only.
+ */
+#ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_RING_H
+#define OPTUNE_KERNELS_DENSE_MATMUL_GPU_RING_H
+
+#include "kernels/matmul/gpu/matmul_gpu.h"
+
+/* For `applies` of a known or bounded call that tiles compute. */
+bool matmul_gpu_ring_applies(const optune_task *task, const matmul_gpu *p, char *why);
+
+void matmul_gpu_ring_space(optune_space *space);
+
+bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
+                           const optune_config *config, char *why);
+
+/* The tile that is estimated to be the fastest (gpu_tile_best) in a ring of four; 128 x 256 where
+ * that fills the device as well as 128 x 128. */
+void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
+                              const optune_space *space, optune_config *config);
+
+double matmul_gpu_ring_estimate(const optune_task *task, const matmul_gpu *p,
+                                const optune_config *config);
+
+void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
+                          const optune_config *config, optune_plan *plan);
+
+#endif
