@@ -1,53 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counting, numbering and drawing what satisfies constraints (base/where.h). */
-#include "base/where.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/where_inside.h"
+
+typedef ot_where_part part;
+typedef ot_where_state state;
 
 enum {
     MOST_PARTS = 2048,
     MOST_KEPT = 1 << 20, /* states: 32 bytes each */
     MOST_STEPS = 30000000,
-    GENERIC = 200, /* a rule that is computed as a whole */
-    KNOB,
-    CONSTANT,
-};
-
-/* A part of an expression. Integers are computed here; whatever else a rule needs makes it
- * GENERIC. Equal parts are one. */
-typedef struct part {
-    uint8_t kind, what; /* ot_expr_kind or above; of comparisons: how */
-    bool bad;           /* it cannot be computed */
-    int level;          /* the knob behind which it is known, in the order below; -1: always */
-    int last;           /* the last level that uses it */
-    int a, b;           /* parts; of KNOB: which; of GENERIC: the rule */
-    int64_t value;
-} part;
-
-typedef struct state {
-    uint64_t key; /* 0: empty */
-    int64_t valid, undefined;
-} state;
-
-struct ot_where {
-    int n_knobs, n_rules, n_parts;
-    ot_where_knob knob[OPTUNE_MAX_KNOBS];
-    int order[OPTUNE_MAX_KNOBS], place[OPTUNE_MAX_KNOBS]; /* level -> knob, knob -> level */
-    int deepest;                        /* the last level that any rule looks at; -1: none */
-    int64_t rest[OPTUNE_MAX_KNOBS + 1]; /* product of the knobs from this level on */
-    ot_where_rule *rule;
-    ot_arena arena; /* lists */
-    int *root;      /* of each rule */
-    part *part;
-    int *at_level[OPTUNE_MAX_KNOBS + 1], n_at[OPTUNE_MAX_KNOBS + 1]; /* [level + 1]: parts */
-    int *rule_at[OPTUNE_MAX_KNOBS + 1], n_rule_at[OPTUNE_MAX_KNOBS + 1]; /* roots known then */
-    int *cut[OPTUNE_MAX_KNOBS + 1], n_cut[OPTUNE_MAX_KNOBS + 1]; /* known and still used */
-    int64_t digit[OPTUNE_MAX_KNOBS];                             /* by level */
-    state *kept;
-    int64_t n_kept, capacity, steps;
-    bool counted, counted_all, exact;
-    ot_where_count all;
 };
 
 /* ---- parts ------------------------------------------------------------------------------- */
@@ -57,7 +21,7 @@ static int add_part(ot_where *w, part p)
     for (int i = 0; i < w->n_parts; i++) {
         const part *q = &w->part[i];
         if (q->kind == p.kind && q->what == p.what && q->a == p.a && q->b == p.b &&
-            (p.kind != CONSTANT || q->value == p.value))
+            (p.kind != OT_PART_CONSTANT || q->value == p.value))
             return i;
     }
     if (w->n_parts == MOST_PARTS)
@@ -66,25 +30,20 @@ static int add_part(ot_where *w, part p)
     return w->n_parts++;
 }
 
-static bool is_whole(const ot_expr_value *value)
-{
-    return value->kind == OT_VALUE_INT || value->kind == OT_VALUE_BOOL;
-}
-
 static int constant(ot_where *w, int64_t value)
 {
-    return add_part(w, (part){.kind = CONSTANT, .value = value});
+    return add_part(w, (part){.kind = OT_PART_CONSTANT, .value = value});
 }
 
 static int name_part(ot_where *w, const ot_where_rule *rule, int name)
 {
     const int knob = rule->knob[name];
     if (knob < 0)
-        return is_whole(&rule->value[name]) ? constant(w, rule->value[name].i) : -1;
+        return ot_where_is_whole(&rule->value[name]) ? constant(w, rule->value[name].i) : -1;
     for (int64_t i = 0; i < w->knob[knob].n; i++)
-        if (!is_whole(&w->knob[knob].value[i]))
+        if (!ot_where_is_whole(&w->knob[knob].value[i]))
             return -1;
-    return add_part(w, (part){.kind = KNOB, .a = knob});
+    return add_part(w, (part){.kind = OT_PART_KNOB, .a = knob});
 }
 
 static int binary(ot_where *w, int kind, int what, int a, int b)
@@ -136,7 +95,7 @@ static int part_of(ot_where *w, const ot_where_rule *rule, int at)
     const ot_expr_node *all = rule->expr->node, *node = &all[at];
     switch (node->kind) {
     case OT_NODE_VALUE:
-        return is_whole(&node->value) ? constant(w, node->value.i) : -1;
+        return ot_where_is_whole(&node->value) ? constant(w, node->value.i) : -1;
     case OT_NODE_NAME:
         return name_part(w, rule, (int)node->i);
     case OT_NODE_CHAIN:
@@ -223,18 +182,18 @@ static void settle_levels(ot_where *w)
     for (int i = 0; i < w->n_parts; i++) {
         part *p = &w->part[i];
         p->last = -1;
-        if (p->kind == CONSTANT)
+        if (p->kind == OT_PART_CONSTANT)
             p->level = -1;
-        else if (p->kind == KNOB)
+        else if (p->kind == OT_PART_KNOB)
             p->level = w->place[p->a];
-        else if (p->kind == GENERIC)
+        else if (p->kind == OT_PART_GENERIC)
             p->level = generic_level(w, &w->rule[p->a]);
         else
             p->level = w->part[p->a].level > w->part[p->b].level ? w->part[p->a].level
                                                                  : w->part[p->b].level;
-        if (p->kind == KNOB || p->kind == CONSTANT)
+        if (p->kind == OT_PART_KNOB || p->kind == OT_PART_CONSTANT)
             continue;
-        if (p->kind != GENERIC) {
+        if (p->kind != OT_PART_GENERIC) {
             use(w, p->a, p->level);
             use(w, p->b, p->level);
             continue;
@@ -242,7 +201,7 @@ static void settle_levels(ot_where *w)
         const ot_where_rule *rule = &w->rule[p->a];
         for (int n = 0; n < rule->expr->n_names; n++)
             for (int k = 0; k < w->n_parts && rule->knob[n] >= 0; k++)
-                if (w->part[k].kind == KNOB && w->part[k].a == rule->knob[n])
+                if (w->part[k].kind == OT_PART_KNOB && w->part[k].a == rule->knob[n])
                     use(w, k, p->level);
     }
     for (int level = -1; level < w->n_knobs; level++) {
@@ -254,7 +213,7 @@ static void settle_levels(ot_where *w)
                 w->rule_at[level + 1][w->n_rule_at[level + 1]++] = w->root[r];
         for (int i = 0; i < w->n_parts; i++) {
             const part *p = &w->part[i];
-            if (p->level == level && p->kind != CONSTANT)
+            if (p->level == level && p->kind != OT_PART_CONSTANT)
                 w->at_level[level + 1][w->n_at[level + 1]++] = i;
             if (p->level >= 0 && p->level <= level && p->last > level)
                 w->cut[level + 1][w->n_cut[level + 1]++] = i;
@@ -288,15 +247,16 @@ ot_where *ot_where_open(const ot_where_knob *knob, int n_knobs, const ot_where_r
     w->root = ot_alloc((size_t)(n_rules + 1) * sizeof *w->root);
     w->part = ot_alloc(MOST_PARTS * sizeof *w->part);
     for (int k = 0; k < n_knobs; k++) /* those that nobody needs are of no level's cut */
-        add_part(w, (part){.kind = KNOB, .a = k});
+        add_part(w, (part){.kind = OT_PART_KNOB, .a = k});
     for (int r = 0; r < n_rules; r++) {
         w->root[r] =
             w->n_parts < MOST_PARTS / 2 ? part_of(w, &rule[r], rule[r].expr->root) : -1;
         if (w->root[r] < 0)
-            w->root[r] = add_part(w, (part){.kind = GENERIC, .a = r});
+            w->root[r] = add_part(w, (part){.kind = OT_PART_GENERIC, .a = r});
     }
     choose_order(w);
     settle_levels(w);
+    ot_where_settle_ahead(w);
     w->rest[n_knobs] = 1;
     for (int level = n_knobs - 1; level >= 0; level--)
         if (__builtin_mul_overflow(w->rest[level + 1], w->knob[w->order[level]].n,
@@ -377,7 +337,7 @@ static void compute(ot_where *w, part *p)
         p->value = of->value;
         return;
     }
-    if (p->kind == GENERIC) {
+    if (p->kind == OT_PART_GENERIC) {
         compute_generic(w, p);
         return;
     }
@@ -423,9 +383,9 @@ static verdict set(ot_where *w, int level, int64_t digit)
         w->digit[level] = digit;
     for (int i = 0; i < n; i++) {
         part *p = &w->part[at[i]];
-        if (p->kind == KNOB) {
+        if (p->kind == OT_PART_KNOB) {
             const ot_expr_value *value = &w->knob[p->a].value[digit];
-            p->value = is_whole(value) ? value->i : digit;
+            p->value = ot_where_is_whole(value) ? value->i : digit;
         } else {
             compute(w, p);
         }
@@ -487,13 +447,14 @@ static ot_where_count count_behind(ot_where *w, int level)
 {
     if (level >= w->deepest)
         return (ot_where_count){.valid = w->rest[level + 1]};
-    /* What the last knob leaves is counted again sooner than it is found. */
-    const bool kept = level + 1 < w->deepest;
+    const bool kept = w->keeps[level + 1];
     const uint64_t key = kept ? key_of(w, level) : 0;
     const state *known = kept && w->capacity ? find(w, key) : NULL;
     if (known && known->key)
         return (ot_where_count){known->valid, known->undefined};
     ot_where_count all = {0};
+    if (ot_where_is_hopeless(w, level))
+        return all;
     const int64_t n = w->knob[w->order[level + 1]].n;
     for (int64_t digit = 0; digit < n && w->exact; digit++) {
         const verdict says = set(w, level + 1, digit);
@@ -591,6 +552,8 @@ static bool some_behind(ot_where *w, int level, int64_t *steps, uint64_t *rng)
 {
     if (level >= w->deepest)
         return true;
+    if (ot_where_is_hopeless(w, level))
+        return false;
     const int64_t n = w->knob[w->order[level + 1]].n, from = optune_random_below(rng, n);
     for (int64_t i = 0; i < n && (*steps)-- > 0; i++) {
         const int64_t d = from + i < n ? from + i : from + i - n;

@@ -128,8 +128,11 @@ static int modules_in(const char *path)
     int n = 0;
     DIR *dir = opendir(path);
     struct dirent *entry;
-    while (dir && (entry = readdir(dir)))
-        n += strstr(entry->d_name, ".so") != NULL;
+    while (dir && (entry = readdir(dir))) {
+        const char *suffix =
+            strrchr(entry->d_name, '.'); /* beside each lies its digest, .sum */
+        n += suffix && strcmp(suffix, ".so") == 0;
+    }
     if (dir)
         closedir(dir);
     return n;

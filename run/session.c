@@ -269,6 +269,11 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
         arg->value = dim_at(&s->call, arg);
         *to = &arg->value;
         return OPTUNE_OK;
+    case OPTUNE_ARG_FUNCTION:
+        *to = s->row->symbol(s->state, b->loaded->module[arg->index], arg->symbol);
+        return *to ? OPTUNE_OK
+                   : optune_fail(err, OPTUNE_ENOENT, "the module has no function '%s'",
+                                 arg->symbol);
     case OPTUNE_ARG_TENSOR_MAP:
         map = &b->map[arg->index];
         *map = b->loaded->plan.map[arg->index];

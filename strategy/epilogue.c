@@ -32,8 +32,12 @@ static bool on_gpu(const optune_task *task)
  * constants into branches, which forbids it. */
 static void keep_loops(optune_plan *plan, int module)
 {
-    optune_plan_flag(plan, module, "-ftree-loop-vectorize");
-    optune_plan_flag(plan, module, "-fno-tree-pre");
+    static const char *const flags[] = {"-ftree-loop-vectorize", "-fno-tree-pre"};
+    const ot_module *m = &plan->module[module];
+    if (m->n_flags < OT_COUNT(flags) ||
+        strcmp(m->flag[m->n_flags - OT_COUNT(flags)], flags[0]) != 0)
+        for (int i = 0; i < OT_COUNT(flags); i++)
+            optune_plan_flag(plan, module, flags[i]);
 }
 
 /* How an element of the output lies in memory, and what expressions are computed in. GPUs take
@@ -245,8 +249,9 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
         optune_fail(&plan->problem, OPTUNE_EUSAGE,
                     "stages of one module that fuse must have as many arguments: '%s'",
                     stage->function);
-    if (!m->fused && !on_gpu(task))
-        keep_loops(plan, stage->module);
+    /* All of them, as modules of equal flags fit one file where they are emitted. */
+    for (int i = 0; i < plan->n_modules && !on_gpu(task); i++)
+        keep_loops(plan, i);
     m->fused = plan->fused = true;
     m->first_extra = stage->n_args;
     add_extras(call, stage);

@@ -73,6 +73,12 @@ static const char *check_arg(const optune_task *task, const optune_plan *plan,
                 task->call->input[arg->index / OPTUNE_MAX_RANK].type.rank)
             return "an argument is no dim of an input";
         return prepack ? "a prepack stage uses a dim's run-time value" : NULL;
+    case OPTUNE_ARG_FUNCTION:
+        if (arg->index < 0 || arg->index >= plan->n_modules)
+            return "an argument is a function of no module";
+        if (task->device->warp > 0)
+            return "functions are handed over on CPUs only";
+        return ot_is_identifier(arg->symbol) ? NULL : "a module's function has no name";
     case OPTUNE_ARG_TENSOR_MAP: {
         if (arg->index < 0 || arg->index >= plan->n_maps)
             return "an argument is no tensor map of the plan";

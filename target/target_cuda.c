@@ -298,6 +298,7 @@ static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
         case OPTUNE_ARG_DIM:
             to->arg[i] = launch->arg[i];
             break;
+        case OPTUNE_ARG_FUNCTION:
         case OPTUNE_ARG_SYMBOL:
             if (!host)
                 return optune_fail(err, OPTUNE_EUSAGE, "a kernel cannot call '%s'",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The selected implementation as C that builds without optune: one file with the bodies of its
- * modules, the workspace layout and the stages in order, a header with the contract, and the
- * plan as JSON. Two emitted kernels can be linked into one program: every function of a body
- * is renamed with the kernel's own prefix.
+ * modules (a file each where they need other flags than each other), the workspace layout and the
+ * stages in order, a header with the contract, and the plan as JSON. Two emitted kernels can be
+ * linked into one program: every function of a body is renamed with the kernel's own prefix.
  */
 #include <ctype.h>
 #include <string.h>
@@ -78,14 +78,17 @@ static void add_source(const ot_source *e, ot_text *to)
     const char *n = e->name;
     add_contract(e, to);
     ot_text_printf(to, " */\n#include \"%s.h\"\n\n", n);
-    for (int m = 0; m < e->plan->n_modules; m++)
-        if (e->plan->n_modules == 1)
-            ot_source_module(e, m, to);
-        else
+    if (e->plan->n_modules == 1) {
+        ot_source_module(e, 0, to);
+        /* The renaming ends here: what follows uses full names. */
+        for (int s = 0; s < e->plan->n_stages; s++)
+            ot_text_printf(to, "#undef %s\n", e->plan->stage[s].function);
+    } else if (ot_source_is_one(e)) {
+        ot_source_apart(e, to);
+    } else {
+        for (int m = 0; m < e->plan->n_modules; m++)
             ot_text_printf(to, "/* module %d is %s_m%d.c */\n", m, n, m);
-    /* The renaming ends here: what follows uses full names. */
-    for (int s = 0; s < e->plan->n_stages && e->plan->n_modules == 1; s++)
-        ot_text_printf(to, "#undef %s\n", e->plan->stage[s].function);
+    }
     ot_text_add(to, "\n");
     ot_source_prototypes(e, to);
     ot_text_printf(to, "\nsize_t %s_workspace(void)\n{\n    return %lld;\n}\n\n", n,
@@ -136,12 +139,16 @@ static json_t *plan_json(const ot_source *e, const char *tier)
         const optune_stage *stage = &e->plan->stage[s];
         json_t *args = json_array();
         for (int a = 0; a < stage->n_args; a++) {
-            static const char *const kinds[] = {"input", "output", "scratch", "int",
-                                                "float", "symbol", "dim",     "tensor_map"};
+            static const char *const kinds[] = {"input", "output",     "scratch",
+                                                "int",   "float",      "symbol",
+                                                "dim",   "tensor_map", "function"};
             const optune_arg *arg = &stage->arg[a];
             json_t *item = json_pack("{s:s}", "kind", kinds[arg->kind]);
             if (arg->kind == OPTUNE_ARG_SYMBOL)
                 json_object_set_new(item, "symbol", json_string(arg->symbol));
+            else if (arg->kind == OPTUNE_ARG_FUNCTION)
+                json_object_update_new(item, json_pack("{s:s, s:i}", "function", arg->symbol,
+                                                       "module", arg->index));
             else if (arg->kind == OPTUNE_ARG_INT)
                 json_object_set_new(item, "value", json_integer(arg->value));
             else if (arg->kind == OPTUNE_ARG_FLOAT)
@@ -188,7 +195,7 @@ static int write_all(const ot_source *e, const char *dir, const char *tier,
         add_source(e, &text);
         status = write_one(e, dir, ".c", &text, files, &said, err);
     }
-    for (int m = 0; m < e->plan->n_modules && e->plan->n_modules > 1 && status >= 0; m++) {
+    for (int m = 0; m < e->plan->n_modules && !ot_source_is_one(e) && status >= 0; m++) {
         char suffix[16];
         ot_text_clear(&text);
         ot_source_module(e, m, &text);

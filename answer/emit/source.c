@@ -38,25 +38,75 @@ void ot_source_flags(const ot_source *e, ot_text *to)
     ot_text_printf(to, " -std=gnu17%s", target->threads > 1 ? " -fopenmp" : "");
 }
 
+static bool same_flags(const ot_module *a, const ot_module *b)
+{
+    bool same = a->n_flags == b->n_flags;
+    for (int f = 0; f < a->n_flags && same; f++)
+        same = !strcmp(a->flag[f], b->flag[f]);
+    return same;
+}
+
+bool ot_source_is_one(const ot_source *e)
+{
+    bool one = true;
+    for (int m = 1; m < e->plan->n_modules; m++)
+        one = one && same_flags(&e->plan->module[0], &e->plan->module[m]);
+    return one;
+}
+
 void ot_source_build(const ot_source *e, ot_text *to)
 {
+    const int n = ot_source_is_one(e) ? 1 : e->plan->n_modules;
     ot_text_add(to, " * Build: cc ");
     ot_source_flags(e, to);
-    for (int m = 0; m < e->plan->n_modules; m++)
+    for (int m = 0; m < n; m++)
         for (int f = 0; f < e->plan->module[m].n_flags; f++)
             ot_text_printf(to, " %s", e->plan->module[m].flag[f]);
     ot_text_add(to, "\n");
+}
+
+/* The function that use number `i` of a plan's names, and its module; NULL behind the last. Stages
+ * come first, then the functions that they are handed. */
+static const char *function_at(const optune_plan *plan, int i, int *module)
+{
+    if (i < plan->n_stages) {
+        *module = plan->stage[i].module;
+        return plan->stage[i].function;
+    }
+    i -= plan->n_stages;
+    for (int s = 0; s < plan->n_stages; s++)
+        for (int a = 0; a < plan->stage[s].n_args; a++) {
+            const optune_arg *arg = &plan->stage[s].arg[a];
+            if (arg->kind == OPTUNE_ARG_FUNCTION && i-- == 0) {
+                *module = arg->index;
+                return arg->symbol;
+            }
+        }
+    return NULL;
+}
+
+/* Whether use number `i` names what one in front of it did. */
+static bool is_repeated(const optune_plan *plan, int i)
+{
+    int module = 0, other = 0;
+    const char *function = function_at(plan, i, &module);
+    for (int k = 0; k < i; k++) {
+        const char *before = function_at(plan, k, &other);
+        if (other == module && !strcmp(before, function))
+            return true;
+    }
+    return false;
 }
 
 /* Functions of a module are renamed; later modules undo what earlier ones defined. */
 void ot_source_module(const ot_source *e, int module, ot_text *to)
 {
     ot_text source = {0};
-    for (int s = 0; s < e->plan->n_stages; s++)
-        if (e->plan->stage[s].module == module)
-            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", e->plan->stage[s].function,
-                           e->plan->stage[s].function, e->name, module,
-                           e->plan->stage[s].function);
+    const char *function;
+    for (int i = 0, at; (function = function_at(e->plan, i, &at)); i++)
+        if (at == module)
+            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", function, function, e->name,
+                           module, function);
     ot_plan_source(&e->task, e->plan, module, &source);
     ot_text_add(to, ot_text_str(&source));
     ot_text_release(&source);
@@ -64,16 +114,10 @@ void ot_source_module(const ot_source *e, int module, ot_text *to)
 
 void ot_source_prototypes(const ot_source *e, ot_text *to)
 {
-    for (int s = 0; s < e->plan->n_stages; s++) {
-        const optune_stage *stage = &e->plan->stage[s];
-        bool said = false;
-        for (int k = 0; k < s && !said; k++)
-            said = e->plan->stage[k].module == stage->module &&
-                   !strcmp(e->plan->stage[k].function, stage->function);
-        if (!said)
-            ot_text_printf(to, "void %s_m%d_%s(void *const *arg);\n", e->name, stage->module,
-                           stage->function);
-    }
+    const char *function;
+    for (int i = 0, at; (function = function_at(e->plan, i, &at)); i++)
+        if (!is_repeated(e->plan, i))
+            ot_text_printf(to, "void %s_m%d_%s(void *const *arg);\n", e->name, at, function);
     for (int s = 0; s < e->plan->n_stages; s++)
         for (int a = 0; a < e->plan->stage[s].n_args; a++) {
             const optune_arg *arg = &e->plan->stage[s].arg[a];
@@ -126,6 +170,9 @@ static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to
             break;
         case OPTUNE_ARG_DIM:
             ot_text_printf(to, "%s&%s", comma, dim_name(e, arg->index));
+            break;
+        case OPTUNE_ARG_FUNCTION:
+            ot_text_printf(to, "%s(void *)%s_m%d_%s", comma, e->name, arg->index, arg->symbol);
             break;
         default:
             ot_text_printf(to, "%s&value%d", comma, a);
@@ -181,7 +228,7 @@ static size_t identifier(const char *p)
 }
 
 /* Behind a comment, a literal or a preprocessor line that starts here; else `p`. */
-static const char *skip_apart(const char *p, bool line_start, names *macros)
+static const char *skip_apart(const char *p, bool line_start, names *macros, names *asked)
 {
     if (p[0] == '/' && p[1] == '*') {
         const char *end = strstr(p + 2, "*/");
@@ -197,10 +244,13 @@ static const char *skip_apart(const char *p, bool line_start, names *macros)
     }
     if (*p == '#' && line_start) {
         const char *word = p + 1 + strspn(p + 1, " \t");
-        if (strncmp(word, "define", 6) == 0) {
-            word += 6 + strspn(word + 6, " \t");
-            add_name(macros, word, identifier(word));
-        }
+        const size_t n = identifier(word);
+        const char *name = word + n + strspn(word + n, " \t");
+        if (n == 6 && strncmp(word, "define", n) == 0)
+            add_name(macros, name, identifier(name));
+        else if ((n == 5 && strncmp(word, "ifdef", n) == 0) ||
+                 (n == 6 && strncmp(word, "ifndef", n) == 0))
+            add_name(asked, name, identifier(name));
         while (*p && !(*p == '\n' && p[-1] != '\\'))
             p++;
     }
@@ -234,13 +284,14 @@ static bool is_keyword(const char *p, size_t n)
     return n > 1 && p[0] == '_' && p[1] == '_'; /* the compiler's own */
 }
 
-/* What the text defines at file scope: macros, and names of functions, types and constants. */
-static void find_names(const char *text, names *macros, names *own)
+/* What the text defines at file scope: macros, and names of functions, types and constants. What it
+ * asks for by #ifdef is a macro, if any: a name of ours would be its answer. */
+static void find_names(const char *text, names *macros, names *asked, names *own)
 {
     int braces = 0, parens = 0;
     bool line_start = true, type = false, constants = false, pending_enum = false;
     for (const char *p = text; *p;) {
-        const char *behind = skip_apart(p, line_start, macros);
+        const char *behind = skip_apart(p, line_start, macros, asked);
         if (behind != p) {
             p = behind;
             line_start = false;
@@ -281,20 +332,24 @@ static void find_names(const char *text, names *macros, names *own)
 static void add_apart(const ot_source *e, int module, ot_text *to)
 {
     ot_text source = {0};
-    names macros = {0}, own = {0};
+    names macros = {0}, asked = {0}, own = {0};
     ot_plan_source(&e->task, e->plan, module, &source);
-    find_names(ot_text_str(&source), &macros, &own);
-    for (int i = 0; i < own.n; i++)
-        if (!has_name(&macros, own.name[i], strlen(own.name[i])))
-            ot_text_printf(to, "#define %s %s_m%d_%s\n", own.name[i], e->name, module,
-                           own.name[i]);
+    find_names(ot_text_str(&source), &macros, &asked, &own);
+    int n = 0;
+    for (int i = 0; i < own.n; i++) {
+        const char *name = own.name[i];
+        if (has_name(&macros, name, strlen(name)) || has_name(&asked, name, strlen(name)))
+            continue;
+        ot_text_printf(to, "#define %s %s_m%d_%s\n", name, e->name, module, name);
+        memmove(own.name[n++], name, sizeof own.name[0]);
+    }
     ot_text_add(to, ot_text_str(&source));
-    for (int i = 0; i < own.n; i++)
-        if (!has_name(&macros, own.name[i], strlen(own.name[i])))
-            ot_text_printf(to, "#undef %s\n", own.name[i]);
+    for (int i = 0; i < n; i++)
+        ot_text_printf(to, "#undef %s\n", own.name[i]);
     for (int i = 0; i < macros.n; i++)
         ot_text_printf(to, "#undef %s\n", macros.name[i]);
     free(macros.name);
+    free(asked.name);
     free(own.name);
     ot_text_release(&source);
 }

@@ -21,6 +21,8 @@ void ot_source_layout(ot_source *kernel); /* places scratch */
 /* "-O3 ... -std=gnu17 -fopenmp": what it was compiled with for measuring, as far as that decides
  * the instructions; a module's own flags are not among them. */
 void ot_source_flags(const ot_source *kernel, ot_text *to);
+/* Whether one command builds all its modules: they fit one file. */
+bool ot_source_is_one(const ot_source *kernel);
 /* " * Build: cc ...": the command that built it for measuring. */
 void ot_source_build(const ot_source *kernel, ot_text *to);
 /* Later modules and what follows must undo its macros. */

@@ -553,6 +553,7 @@ typedef enum optune_arg_kind {
     OPTUNE_ARG_SYMBOL,     /* symbol: a function of the implementation's library, by name */
     OPTUNE_ARG_DIM,        /* index: see optune_dim_arg; the dim's run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: what optune_plan_tensor_map returned */
+    OPTUNE_ARG_FUNCTION,   /* symbol: a function of module `index`, see optune_function_arg */
 } optune_arg_kind;
 
 typedef struct optune_arg {
@@ -573,6 +574,12 @@ typedef struct optune_arg {
 #define optune_int_arg(v) ((optune_arg){.kind = OPTUNE_ARG_INT, .value = (v)})
 #define optune_symbol_arg(s) ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .symbol = (s)})
 #define optune_tensor_map_arg(i) ((optune_arg){.kind = OPTUNE_ARG_TENSOR_MAP, .index = (i)})
+/* On CPUs: the address of another module's function, an entry point like that of a stage. A module
+ * is compiled once for all configs that define the same macros in it, so what few knobs decide
+ * (a transform around the loops that most of them are about) costs next to nothing when it lies in
+ * a module of its own. */
+#define optune_function_arg(m, f)                                                              \
+    ((optune_arg){.kind = OPTUNE_ARG_FUNCTION, .index = (m), .symbol = (f)})
 
 enum {
     OPTUNE_MAX_MODULES = 6,
@@ -668,7 +675,7 @@ typedef struct optune_search_view {
     void *core;
     int n_pending;          /* asked and not told yet; they are no longer fresh */
     const int64_t *pending; /* which, oldest first */
-    double left; /* how many more this search will be asked for, this one included, as
+    double left;   /* how many more this search will be asked for, this one included, as
                                far as trials and time tell; 0: nothing is known */
     int n_sources; /* from the first ask on */
     const optune_source *source;

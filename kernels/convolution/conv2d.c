@@ -47,9 +47,14 @@ optune_arg conv2d_pack(const optune_task *task, optune_plan *plan, int module,
     return packed;
 }
 
+void conv2d_fuse(const optune_task *task, optune_plan *plan, optune_stage *stage)
+{
+    optune_plan_fuse(task, plan, stage, conv2d_out_block(task->call) ? 4 : 2);
+}
+
 void conv2d_finish(const optune_task *task, optune_plan *plan, const optune_stage *stage)
 {
     optune_stage last = *stage;
-    optune_plan_fuse(task, plan, &last, conv2d_out_block(task->call) ? 4 : 2);
+    conv2d_fuse(task, plan, &last);
     optune_plan_stage(plan, &last);
 }

@@ -63,8 +63,10 @@ static inline void conv2d_light(optune_plan *plan, int module)
 optune_arg conv2d_pack(const optune_task *task, optune_plan *plan, int module,
                        const char *function, int64_t elements);
 
-/* Adds the stage that computes the output, and offers to fuse in it: lanes are pixels of a plane,
- * or channels of a block. */
+/* Offers to fuse in the stage that computes the output: lanes are pixels of a plane, or channels of
+ * a block. */
+void conv2d_fuse(const optune_task *task, optune_plan *plan, optune_stage *stage);
+/* And adds it. */
 void conv2d_finish(const optune_task *task, optune_plan *plan, const optune_stage *stage);
 
 #endif

@@ -23,9 +23,10 @@
 #define PIXEL_IN (IN_DIRECT ? IN_BLOCK : VLEN)
 #define PIXEL_OUT (OUT_DIRECT ? OUT_BLOCK : VLEN)
 
-/* to[j][i] = from[i][j] for VLEN x VLEN elements; compiled once for either direction. */
-static __attribute__((noinline)) void planes_turn(DTYPE *to, i64 to_row, const DTYPE *from,
-                                                  i64 from_row)
+/* to[j][i] = from[i][j] for VLEN x VLEN elements; compiled once for either direction. A module that
+ * neither reads nor writes tensors does without. */
+static __attribute__((noinline, unused)) void planes_turn(DTYPE *to, i64 to_row,
+                                                          const DTYPE *from, i64 from_row)
 {
     vec r[VLEN];
     UNROLL(64)
@@ -39,8 +40,8 @@ static __attribute__((noinline)) void planes_turn(DTYPE *to, i64 to_row, const D
 
 #if EPILOGUE
 /* The same to the output, whose element `o` is at `to`, with what is fused behind the call. */
-static __attribute__((noinline)) void planes_turn_out(DTYPE *to, i64 to_row, const DTYPE *from,
-                                                      void *const *arg, i64 o)
+static __attribute__((noinline, unused)) void
+planes_turn_out(DTYPE *to, i64 to_row, const DTYPE *from, void *const *arg, i64 o)
 {
     vec r[VLEN];
     UNROLL(64)

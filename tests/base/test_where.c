@@ -172,6 +172,68 @@ static void rules_of_all_kinds(void **state)
         }
 }
 
+/* An expression over knobs a to d and numbers. */
+static void draw_term(uint64_t *rng, int depth, ot_text *to)
+{
+    static const char *const between[] = {" + ", " - ", " * ", " // ", " % "};
+    const int64_t what = optune_random_below(rng, depth ? 8 : 2);
+    if (what == 0) {
+        ot_text_printf(to, "%d", (int)optune_random_below(rng, 7) - 1);
+    } else if (what == 1) {
+        ot_text_printf(to, "%c", (char)('a' + optune_random_below(rng, 4)));
+    } else {
+        const bool call = what == 2;
+        ot_text_add(to, call ? (optune_random_below(rng, 2) ? "min(" : "max(") : "(");
+        draw_term(rng, depth - 1, to);
+        ot_text_add(to, call ? ", " : between[what - 3]);
+        draw_term(rng, depth - 1, to);
+        ot_text_add(to, ")");
+    }
+}
+
+/* Bounds of what is to come cut off nothing that is valid. */
+static void random_rules(void **state)
+{
+    (void)state;
+    static const char *const how[] = {" <= ", " < ", " >= ", " > ", " == ", " != "};
+    static const char *const join[] = {" and ", " or "};
+    static const char *const tight[] = {"a % d > 2",     "b // d <= -2", "b * d <= -48",
+                                        "a - b >= 10",   "d - b < -2",   "max(a, b) > 6",
+                                        "min(b, d) < -2"};
+    uint64_t rng = 11;
+    for (int i = 0; i < OT_COUNT(tight); i++) {
+        space s = {0};
+        add_knob(&s, "a", "[1, 2, 4, 7]");
+        add_knob(&s, "b", "[-3, 1, 5]");
+        add_knob(&s, "d", "[2, 3, 8, 16]");
+        add_rule(&s, tight[i]);
+        check_all(&s);
+    }
+    for (int i = 0; i < 150; i++) {
+        space s = {0};
+        ot_text rule[3] = {{0}, {0}, {0}};
+        add_knob(&s, "a", "[1, 2, 4, 7]");
+        add_knob(&s, "b", "[-3, 1, 5]");
+        add_knob(&s, "c", i % 2 ? "[1, 2, 3]" : "[-1, 0, 6]");
+        add_knob(&s, "d", "[2, 3, 8, 16]");
+        for (int r = 0; r < 3; r++) {
+            draw_term(&rng, 2, &rule[r]);
+            ot_text_add(&rule[r], how[optune_random_below(&rng, 6)]);
+            draw_term(&rng, 2, &rule[r]);
+            if (r == 2) {
+                ot_text_add(&rule[r], join[i % 2]);
+                draw_term(&rng, 1, &rule[r]);
+                ot_text_add(&rule[r], how[optune_random_below(&rng, 4)]);
+                draw_term(&rng, 1, &rule[r]);
+            }
+            add_rule(&s, ot_text_str(&rule[r]));
+        }
+        check_all(&s);
+        for (int r = 0; r < 3; r++)
+            ot_text_release(&rule[r]);
+    }
+}
+
 /* Of a space like hotspot's, which says how much its device holds. */
 static void add_hotspot(space *s)
 {
@@ -294,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_rule),
         cmocka_unit_test(rules_of_all_kinds),
+        cmocka_unit_test(random_rules),
         cmocka_unit_test(as_many_as_a_loop_says),
         cmocka_unit_test(a_million_millions),
         cmocka_unit_test(what_cannot_be_counted),

@@ -96,12 +96,69 @@ static void test_scratch(void **state)
     check_contains(why, "more than 1 GiB of scratch");
 }
 
+/* The sources of the plan of the first valid config that has a tile and `knob` so. */
+static void sources(const char *knob, int64_t value, ot_text *loops, ot_text *transforms)
+{
+    static const char text[] = "conv2d(f32[1,256,14,14], f32[256,256,3,3], padding=[1])";
+    static optune_call call;
+    static optune_plan plan;
+    optune_err err = {0};
+    optune_space *space;
+    const optune_impl *impl = ot_impl_find("conv2d_winograd.cpu");
+    check_ok(ot_call_parse(text, &call, &err));
+    const optune_task task = {&call, &target, &wide};
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    optune_config config;
+    bool found = false;
+    uint64_t rng = 3;
+    for (int i = 0; i < 100000 && !found; i++) {
+        ot_space_nth(space, ot_space_random(space, &rng), &config);
+        optune_config_choose_int(&config, space, "tile_h", 4);
+        optune_config_choose_int(&config, space, "tile_w", 2);
+        optune_config_choose_int(&config, space, knob, value);
+        found = ot_space_valid(space, &config, NULL);
+    }
+    ot_space_close(space);
+    assert_true(found);
+    check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
+    assert_int_equal(plan.n_modules, 2);
+    ot_text_clear(loops);
+    ot_text_clear(transforms);
+    ot_plan_source(&task, &plan, 0, loops);
+    ot_plan_source(&task, &plan, 1, transforms);
+}
+
+/* What a compiler has most to do with is compiled once for all configs of a tile. */
+static void test_shared(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *knob;
+        int64_t value;
+    } other[] = {{"tile_co", 1}, {"tile_co", 3},  {"chunk_co", 4},  {"block_rows", 1},
+                 {"unroll", 1},  {"prefetch", 0}, {"prefetch", 256}};
+    ot_text loops = {0}, transforms = {0}, first_loops = {0}, first = {0};
+    sources("tile_co", 2, &first_loops, &first);
+    for (int i = 0; i < OT_COUNT(other); i++) {
+        sources(other[i].knob, other[i].value, &loops, &transforms);
+        assert_string_equal(ot_text_str(&transforms), ot_text_str(&first));
+        assert_string_not_equal(ot_text_str(&loops), ot_text_str(&first_loops));
+    }
+    sources("tile_w", 4, &loops, &transforms);
+    assert_string_not_equal(ot_text_str(&transforms), ot_text_str(&first));
+    ot_text_release(&loops);
+    ot_text_release(&transforms);
+    ot_text_release(&first_loops);
+    ot_text_release(&first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_squares),
         cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

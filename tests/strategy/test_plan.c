@@ -154,6 +154,10 @@ BAD(bad_output, add(plan, OPTUNE_TIMED, module, optune_input_arg(0), optune_outp
 BAD(bad_index, add(plan, OPTUNE_TIMED, module, optune_scratch_arg(0), optune_output_arg(0)))
 BAD(bad_stage, add(plan, OPTUNE_TIMED, 3, optune_input_arg(0), optune_output_arg(0)))
 BAD(bad_symbol, add(plan, OPTUNE_TIMED, module, optune_symbol_arg("f"), optune_output_arg(0)))
+BAD(bad_owner,
+    add(plan, OPTUNE_TIMED, module, optune_function_arg(1, "f"), optune_output_arg(0)))
+BAD(bad_name,
+    add(plan, OPTUNE_TIMED, module, optune_function_arg(module, "a b"), optune_output_arg(0)))
 BAD(nothing_timed, const int s = optune_plan_scratch(plan, "s", 8, true);
     add(plan, OPTUNE_PREPACK, module, optune_input_arg(1), optune_scratch_arg(s)))
 BAD(nothing_written, const int s = optune_plan_scratch(plan, "s", 8, false);
@@ -239,6 +243,29 @@ static void test_tensor_maps(void **state)
 #undef TAKEN
 }
 
+/* ---- functions of other modules ---------------------------------------------------------- */
+
+static void handed_over(optune_plan *plan)
+{
+    const int module = optune_plan_module(plan), other = optune_plan_module(plan);
+    add(plan, OPTUNE_TIMED, module, optune_function_arg(other, "f"), optune_output_arg(0));
+}
+
+/* On CPUs alone: a kernel of a GPU has no address that another could call. */
+static void test_functions(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(make("fake_mm(f32[4,8], f32[16,8])", handed_over, &err));
+    assert_int_equal(made.n_modules, 2);
+    fake_task f;
+    fake_task_set(&f, "fake_mm(f32[4,8], f32[16,8])");
+    f.device.warp = 32;
+    const optune_config config = {0};
+    assert_int_equal(ot_plan_make(&f.task, &impl, &config, &made, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "on CPUs only");
+}
+
 static void test_misuse(void **state)
 {
     (void)state;
@@ -263,6 +290,8 @@ static void test_misuse(void **state)
         {bad_index, OPTUNE_EUSAGE, "no scratch"},
         {bad_stage, OPTUNE_EUSAGE, "no such module"},
         {bad_symbol, OPTUNE_EUSAGE, "no library is named"},
+        {bad_owner, OPTUNE_EUSAGE, "a function of no module"},
+        {bad_name, OPTUNE_EUSAGE, "function has no name"},
         {nothing_timed, OPTUNE_EUSAGE, "no stage is timed"},
         {nothing_written, OPTUNE_EUSAGE, "nothing writes output 0"},
         {prepack_output, OPTUNE_EUSAGE, "untimed stage uses an output"},
@@ -458,11 +487,17 @@ static void test_fused_digest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),           cmocka_unit_test(test_strange_config),
-        cmocka_unit_test(test_prepack_of_var), cmocka_unit_test(test_tensor_maps),
-        cmocka_unit_test(test_misuse),         cmocka_unit_test(test_fused_in_registers),
-        cmocka_unit_test(test_fused_behind),   cmocka_unit_test(test_fused_on_gpu),
-        cmocka_unit_test(test_fused_in_half),  cmocka_unit_test(test_fused_digest),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_strange_config),
+        cmocka_unit_test(test_prepack_of_var),
+        cmocka_unit_test(test_tensor_maps),
+        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_fused_in_registers),
+        cmocka_unit_test(test_fused_behind),
+        cmocka_unit_test(test_fused_on_gpu),
+        cmocka_unit_test(test_fused_in_half),
+        cmocka_unit_test(test_fused_digest),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
 }

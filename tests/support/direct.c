@@ -105,10 +105,11 @@ void direct_run(direct *d, const void *const *in, void *const *out)
         void *arg[OPTUNE_MAX_ARGS] = {0};
         for (int k = 0; k < stage->n_args; k++) {
             const optune_arg *a = &stage->arg[k];
-            arg[k] = a->kind == OPTUNE_ARG_INPUT     ? (void *)in[a->index]
-                     : a->kind == OPTUNE_ARG_OUTPUT  ? out[a->index]
-                     : a->kind == OPTUNE_ARG_SCRATCH ? d->scratch[a->index]
-                                                     : (void *)&a->value;
+            arg[k] = a->kind == OPTUNE_ARG_INPUT      ? (void *)in[a->index]
+                     : a->kind == OPTUNE_ARG_OUTPUT   ? out[a->index]
+                     : a->kind == OPTUNE_ARG_SCRATCH  ? d->scratch[a->index]
+                     : a->kind == OPTUNE_ARG_FUNCTION ? dlsym(d->module[a->index], a->symbol)
+                                                      : (void *)&a->value;
         }
         void *symbol = dlsym(d->module[stage->module], stage->function);
         assert_non_null(symbol);

@@ -317,6 +317,17 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return true;
 }
 
+/* The module of the transforms, which needs no knob but the tile's size. */
+static int transforms(optune_plan *plan, const conv2d_shape *s, const optune_config *config)
+{
+    static const winograd_knob knobs[] = {{"TILE_H", "tile_h"}, {"TILE_W", "tile_w"}};
+    const int module = winograd_module(plan, s, config, knobs, sizeof knobs / sizeof knobs[0]);
+    optune_plan_define(plan, module, "TRANSFORMS", 1);
+    optune_plan_define(plan, module, "GEMM_MR", 1);
+    optune_plan_define(plan, module, "GEMM_NV", 1);
+    return module;
+}
+
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
@@ -329,11 +340,15 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     };
     const int module = winograd_module(plan, &s, config, knobs, sizeof knobs / sizeof knobs[0]);
     optune_plan_define(plan, module, "SPLIT_BLOCKS", z.split_blocks);
+    const winograd_apart apart = {.module = transforms(plan, &s, config),
+                                  .vectors = optune_config_int(config, "tile_co"),
+                                  .chunk = optune_config_int(config, "chunk_co")};
     winograd_stages(task, plan, module, &s, "winograd",
                     &(winograd_scratch){.weights = z.u,
                                         .inputs = z.v * (z.split_blocks ? z.threads : 1),
                                         .products = z.m * z.threads,
-                                        .bands = z.band * z.threads});
+                                        .bands = z.band * z.threads},
+                    &apart);
 }
 
 OPTUNE_IMPL(convolution_winograd, winograd) = {

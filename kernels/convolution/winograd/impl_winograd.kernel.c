@@ -9,6 +9,11 @@
  * next one is looked at. Its transformed input V stays in the L2 while the packed weights U
  * stream by once, and a chunk of products M is transformed back while it is still warm.
  *
+ * Transforms are two thirds of what a compiler has to do here, and the tile's size is all that they
+ * know of the knobs. So they are a module apart, compiled once for all configs of a tile: this file
+ * with TRANSFORMS defined (and no knob but TILE_H and TILE_W) is that one, without it the loops
+ * and the products, which get its functions as arguments.
+ *
  *   U [chunk][point of U][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
  *   M [panel of the chunk][point][tile][GEMM_NR]
  *
@@ -29,15 +34,30 @@
 #define LAST_OF(u, tile, all) ((u) <= (tile) ? (u) + 1 : (all)) /* u serves points [u, this) */
 #define TILE_ROWS CEIL_DIV(OH, TILE_H)                          /* of one image */
 #define TILE_COLS CEIL_DIV(OW, TILE_W)
+#define CI_VECS CEIL_DIV(CI, VLEN)
+/* One vector of slack in each pitch keeps rows and points from sharing cache sets. */
+#define V_ROW (CI_VECS * VLEN + VLEN)
+
+/* What the transform of one vector of channels of tile rows [r0, r1) of image n is asked: of the
+ * input from channel c on, or of the output's. */
+typedef struct rows_asked {
+    const DTYPE *from; /* the input; or M */
+    DTYPE *to;         /* V; or the output */
+    DTYPE *band;       /* room for the rows of it that are not vectors of channels */
+    DTYPE *zero;       /* a row of input, to be filled with zeros */
+    i64 n, c, r0, r1;
+    i64 point, tile;  /* from one to the next in V or M */
+    void *const *arg; /* of the stage that asks, for what is fused */
+} rows_asked;
+typedef void rows_done(void *const *arg); /* arg: a rows_asked */
+
+#ifndef TRANSFORMS
 #define ALL_ROWS ((i64)N * TILE_ROWS)
 #define BLOCKS CEIL_DIV(ALL_ROWS, ROWS)
 #define TILES (ROWS * TILE_COLS) /* of a block */
 
-#define CI_VECS CEIL_DIV(CI, VLEN)
 #define PANELS CEIL_DIV(CO, GEMM_NR)
 #define CHUNKS CEIL_DIV(PANELS, CHUNK)
-/* One vector of slack in each pitch keeps rows and points from sharing cache sets. */
-#define V_ROW (CI_VECS * VLEN + VLEN)
 #define V_POINT (TILES * V_ROW + VLEN)
 #define V_SIZE ((i64)POINTS * V_POINT)
 #define M_POINT (TILES * GEMM_NR + VLEN)
@@ -58,7 +78,9 @@
 #define PARALLEL_CHANNELS PARALLEL_FOR
 #define V_OWNER 0
 #endif
+#endif
 
+#ifdef TRANSFORMS
 /* ---- one-dimensional transforms ---------------------------------------------------------- */
 
 /* Stride 2 sees two sequences: the even inputs with two weights, by F(2,2) at 0, 1 and infinity
@@ -254,18 +276,20 @@ INLINE void output_1d(const int m, const int stride, const vec *t, vec *y)
 
 /* ---- weights: OIHW to U ------------------------------------------------------------------ */
 
-/* arg: weight, U */
+/* arg: weight, U, vectors of a panel, panels of a chunk */
 void transform_weight(void *const *arg)
 {
     const DTYPE *weight = arg[0];
     DTYPE *u = arg[1];
+    const i64 nv = *(const i64 *)arg[2], most = *(const i64 *)arg[3], nr = nv * VLEN;
+    const i64 panels = CEIL_DIV(CO, nr), u_panel = (i64)CI * nr;
     PARALLEL_FOR
-    for (i64 panel = 0; panel < PANELS; panel++) {
-        const i64 chunk = panel / CHUNK, width = MIN(CHUNK, PANELS - chunk * CHUNK);
-        DTYPE *first = u + chunk * CHUNK * U_POINTS * U_PANEL + panel % CHUNK * U_PANEL;
+    for (i64 panel = 0; panel < panels; panel++) {
+        const i64 chunk = panel / most, width = MIN(most, panels - chunk * most);
+        DTYPE *first = u + chunk * most * U_POINTS * u_panel + panel % most * u_panel;
         for (i64 c = 0; c < CI; c++)
-            for (i64 j = 0; j < GEMM_NV; j++) {
-                const i64 co = panel * GEMM_NR + j * VLEN;
+            for (i64 j = 0; j < nv; j++) {
+                const i64 co = panel * nr + j * VLEN;
                 vec g[3][3] = {0}, t[UH], s[UH][3], r[UW];
                 for (i64 l = 0; l < VLEN && co + l < CO; l++)
                     for (i64 k = 0; k < 9; k++)
@@ -282,17 +306,15 @@ void transform_weight(void *const *arg)
                     weight_1d(TILE_W, SW, s[y], r);
                     UNROLL(16)
                     for (int x = 0; x < UW; x++)
-                        store(first + (y * UW + x) * width * U_PANEL + c * GEMM_NR + j * VLEN,
-                              r[x]);
+                        store(first + (y * UW + x) * width * u_panel + c * nr + j * VLEN, r[x]);
                 }
             }
     }
 }
-
 /* ---- input to V -------------------------------------------------------------------------- */
 
 /* The tile at column x0 of one vector of channels; `row` are its rows from column 0 on. */
-INLINE void input_tile(const DTYPE *const *row, i64 x0, DTYPE *to)
+INLINE void input_tile(const DTYPE *const *row, i64 x0, DTYPE *to, i64 v_point)
 {
     vec d[AH], t[AH], s[AH][AW], r[AW];
     UNROLL(1)
@@ -311,41 +333,40 @@ INLINE void input_tile(const DTYPE *const *row, i64 x0, DTYPE *to)
         input_1d(TILE_W, SW, s[y], r);
         UNROLL(16)
         for (int x = 0; x < AW; x++)
-            store(to + (y * AW + x) * V_POINT, r[x]);
+            store(to + (y * AW + x) * v_point, r[x]);
     }
 }
 
-/* Tile rows [r0, r1) of image n, channels [c, c + VLEN), to the tiles from v on. Rows that do
- * not exist are one row of zeros at the end of the band. */
-INLINE void input_rows(const DTYPE *data, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, DTYPE *v)
+/* To the tiles from `to` on. Rows that do not exist are one row of zeros. */
+void input_rows(void *const *arg)
 {
-    const i64 y0 = MAX(0, r0 * TILE_H * SH - PT);
-    const i64 y1 = MIN(H, (r1 * TILE_H - 1) * SH - PT + 3);
+    const rows_asked *a = arg[0];
+    const i64 y0 = MAX(0, a->r0 * TILE_H * SH - PT);
+    const i64 y1 = MIN(H, (a->r1 * TILE_H - 1) * SH - PT + 3);
     const DTYPE *image =
-        planes_read(data, n, c, y0 * W, (y1 - y0) * W, band) - y0 * W * PIXEL_IN;
-    DTYPE *zero = band + BAND_SIZE - W * PIXEL_IN;
-    __builtin_memset(zero, 0, W * PIXEL_IN * sizeof(DTYPE));
-    for (i64 r = r0; r < r1; r++) {
+        planes_read(a->from, a->n, a->c, y0 * W, (y1 - y0) * W, a->band) - y0 * W * PIXEL_IN;
+    DTYPE *v = a->to;
+    __builtin_memset(a->zero, 0, W * PIXEL_IN * sizeof(DTYPE));
+    for (i64 r = a->r0; r < a->r1; r++) {
         const i64 y = r * TILE_H * SH - PT;
         const DTYPE *row[AH];
         for (i64 i = 0; i < AH; i++)
-            row[i] = y + i >= 0 && y + i < H ? image + (y + i) * W * PIXEL_IN : zero;
+            row[i] = y + i >= 0 && y + i < H ? image + (y + i) * W * PIXEL_IN : a->zero;
         for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW)
-            input_tile(row, q * TILE_W * SW - PL, v);
+            input_tile(row, q * TILE_W * SW - PL, v, a->point);
     }
 }
-
 /* ---- M to output ------------------------------------------------------------------------- */
 
 /* One tile of one vector of channels, `rows` x `cols` pixels of which exist. */
-INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
+INLINE void output_tile(const DTYPE *from, i64 m_point, DTYPE *to, i64 rows, i64 cols)
 {
     vec m[AH], y[TILE_H], s[TILE_H][AW], r[TILE_W];
     UNROLL(1)
     for (int j = 0; j < AW; j++) {
         UNROLL(16)
         for (int i = 0; i < AH; i++)
-            m[i] = load(from + (i * AW + j) * M_POINT);
+            m[i] = load(from + (i * AW + j) * m_point);
         output_1d(TILE_H, SH, m, y);
         UNROLL(16)
         for (int i = 0; i < TILE_H; i++)
@@ -361,20 +382,23 @@ INLINE void output_tile(const DTYPE *from, DTYPE *to, i64 rows, i64 cols)
     }
 }
 
-INLINE void output_rows(DTYPE *out, i64 n, i64 c, i64 r0, i64 r1, DTYPE *band, const DTYPE *m,
-                        void *const *arg)
+void output_rows(void *const *arg)
 {
-    const i64 y0 = r0 * TILE_H, y1 = MIN(OH, r1 * TILE_H);
-    DTYPE *image = planes_open(out, n, c, y0 * OW, band) - y0 * OW * PIXEL_OUT;
-    for (i64 r = r0; r < r1; r++)
-        for (i64 q = 0; q < TILE_COLS; q++, m += GEMM_NR) {
+    const rows_asked *a = arg[0];
+    const i64 y0 = a->r0 * TILE_H, y1 = MIN(OH, a->r1 * TILE_H);
+    DTYPE *image = planes_open(a->to, a->n, a->c, y0 * OW, a->band) - y0 * OW * PIXEL_OUT;
+    const DTYPE *m = a->from;
+    for (i64 r = a->r0; r < a->r1; r++)
+        for (i64 q = 0; q < TILE_COLS; q++, m += a->tile) {
             const i64 y = r * TILE_H, x = q * TILE_W;
-            output_tile(m, image + (y * OW + x) * PIXEL_OUT, MIN(TILE_H, OH - y),
+            output_tile(m, a->point, image + (y * OW + x) * PIXEL_OUT, MIN(TILE_H, OH - y),
                         MIN(TILE_W, OW - x));
         }
-    planes_write(out, n, c, y0 * OW, (y1 - y0) * OW, band, arg);
+    planes_write(a->to, a->n, a->c, y0 * OW, (y1 - y0) * OW, a->band, a->arg);
 }
+#endif
 
+#ifndef TRANSFORMS
 /* ---- products ---------------------------------------------------------------------------- */
 
 INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
@@ -407,11 +431,12 @@ INLINE void products(i64 tiles, i64 width, const DTYPE *v, const DTYPE *u, DTYPE
                           m + (q * POINTS + y * AW + x) * M_POINT);
 }
 
-/* arg: data, U, out, V, M, bands */
+/* arg: data, U, out, V, M, bands, input_rows, output_rows */
 void winograd(void *const *arg)
 {
     const DTYPE *data = arg[0], *u = arg[1];
     DTYPE *out = arg[2], *v_all = arg[3], *m_all = arg[4], *bands = arg[5];
+    rows_done *input_rows = (rows_done *)arg[6], *output_rows = (rows_done *)arg[7];
     PARALLEL_BLOCKS
     for (i64 block = 0; block < BLOCKS; block++) {
         const i64 first = block * ROWS, last = MIN(first + ROWS, ALL_ROWS);
@@ -419,9 +444,19 @@ void winograd(void *const *arg)
         PARALLEL_CHANNELS
         for (i64 c = 0; c < CI; c += VLEN)
             for (i64 r = first, end; r < last; r = end) {
+                DTYPE *band = bands + THREAD * BAND_SIZE;
                 end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
-                input_rows(data, r / TILE_ROWS, c, r % TILE_ROWS, r % TILE_ROWS + end - r,
-                           bands + THREAD * BAND_SIZE, v + (r - first) * TILE_COLS * V_ROW + c);
+                input_rows((void *[]){&(rows_asked){
+                    .from = data,
+                    .to = v + (r - first) * TILE_COLS * V_ROW + c,
+                    .band = band,
+                    .zero = band + BAND_SIZE - W * PIXEL_IN,
+                    .n = r / TILE_ROWS,
+                    .c = c,
+                    .r0 = r % TILE_ROWS,
+                    .r1 = r % TILE_ROWS + end - r,
+                    .point = V_POINT,
+                }});
             }
         PARALLEL_CHANNELS
         for (i64 chunk = 0; chunk < CHUNKS; chunk++) {
@@ -434,13 +469,22 @@ void winograd(void *const *arg)
                     const i64 c = (chunk * CHUNK + q) * GEMM_NR + j;
                     for (i64 r = first, end; r < last && c < CO; r = end) {
                         end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
-                        output_rows(out, r / TILE_ROWS, c, r % TILE_ROWS,
-                                    r % TILE_ROWS + end - r, bands + THREAD * BAND_SIZE,
-                                    m + q * POINTS * M_POINT +
-                                        (r - first) * TILE_COLS * GEMM_NR + j,
-                                    arg);
+                        output_rows((void *[]){&(rows_asked){
+                            .from = m + q * POINTS * M_POINT +
+                                    (r - first) * TILE_COLS * GEMM_NR + j,
+                            .to = out,
+                            .band = bands + THREAD * BAND_SIZE,
+                            .n = r / TILE_ROWS,
+                            .c = c,
+                            .r0 = r % TILE_ROWS,
+                            .r1 = r % TILE_ROWS + end - r,
+                            .point = M_POINT,
+                            .tile = GEMM_NR,
+                            .arg = arg,
+                        }});
                     }
                 }
         }
     }
 }
+#endif

@@ -180,7 +180,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                     &(winograd_scratch){.weights = z.u,
                                         .inputs = z.v * z.threads,
                                         .products = z.m * z.threads,
-                                        .bands = z.band * z.threads});
+                                        .bands = z.band * z.threads},
+                    NULL);
 }
 
 OPTUNE_IMPL(convolution_winograd, winograd_rows) = {

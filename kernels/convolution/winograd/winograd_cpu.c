@@ -19,21 +19,50 @@ static optune_arg scratch(optune_plan *plan, const char *name, int64_t bytes)
     return optune_scratch_arg(optune_plan_scratch(plan, name, bytes, false));
 }
 
+/* conv2d_pack by a module that learns at run time what the products' tile is. */
+static optune_arg pack_apart(const optune_task *task, optune_plan *plan,
+                             const winograd_apart *apart, int64_t bytes)
+{
+    const optune_arg packed = optune_scratch_arg(
+        optune_plan_scratch(plan, "weights", bytes, task->call->input[CONV2D_WEIGHT].is_const));
+    optune_plan_stage(plan, &(optune_stage){.phase = conv2d_weight_phase(task->call),
+                                            .module = apart->module,
+                                            .function = "transform_weight",
+                                            .n_args = 4,
+                                            .arg = {optune_input_arg(CONV2D_WEIGHT), packed,
+                                                    optune_int_arg(apart->vectors),
+                                                    optune_int_arg(apart->chunk)}});
+    return packed;
+}
+
 void winograd_stages(const optune_task *task, optune_plan *plan, int module,
-                     const conv2d_shape *s, const char *function, const winograd_scratch *z)
+                     const conv2d_shape *s, const char *function, const winograd_scratch *z,
+                     const winograd_apart *apart)
 {
     const int64_t elem = conv2d_elem(s);
-    const optune_arg weights = conv2d_pack(task, plan, module, "transform_weight", z->weights);
+    const optune_arg weights =
+        apart ? pack_apart(task, plan, apart, z->weights * elem)
+              : conv2d_pack(task, plan, module, "transform_weight", z->weights);
     const optune_arg inputs = scratch(plan, "inputs", z->inputs * elem);
     const optune_arg products = scratch(plan, "products", z->products * elem);
     const optune_arg bands = scratch(plan, "bands", z->bands * elem);
-    conv2d_finish(task, plan,
-                  &(optune_stage){
-                      .phase = OPTUNE_TIMED,
-                      .module = module,
-                      .function = function,
-                      .n_args = 6,
-                      .arg = {optune_input_arg(CONV2D_DATA), weights, optune_output_arg(0),
-                              inputs, products, bands},
-                  });
+    optune_stage stage = {
+        .phase = OPTUNE_TIMED,
+        .module = module,
+        .function = function,
+        .n_args = 6,
+        .arg = {optune_input_arg(CONV2D_DATA), weights, optune_output_arg(0), inputs, products,
+                bands},
+    };
+    if (!apart) {
+        conv2d_finish(task, plan, &stage);
+        return;
+    }
+    stage.arg[stage.n_args++] = optune_function_arg(apart->module, "input_rows");
+    stage.arg[stage.n_args++] = optune_function_arg(apart->module, "output_rows");
+    /* Who writes the output computes what is fused, with the arguments of the stage. */
+    stage.module = apart->module;
+    conv2d_fuse(task, plan, &stage);
+    stage.module = module;
+    optune_plan_stage(plan, &stage);
 }
