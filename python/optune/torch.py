@@ -17,7 +17,7 @@ from __future__ import annotations
 import collections
 import math
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union, cast
 
 import torch
 
@@ -266,7 +266,7 @@ class Frozen(torch.nn.Module):
         self.register_buffer("weight", _plain(module.weight))
         self.register_buffer("bias", None if module.bias is None else _plain(module.bias))
         self._made: Dict[Tuple[int, ...], Function] = {}
-        self.register_load_state_dict_post_hook(_forget)
+        self.register_load_state_dict_post_hook(_forget)  # type: ignore[no-untyped-call]
 
     def _workload(self, x: torch.Tensor) -> str:
         texts = [_text(t, "const ") for t in (self.weight, self.bias) if t is not None]
@@ -292,7 +292,7 @@ class Frozen(torch.nn.Module):
 
     def _apply(self, *args: Any, **options: Any) -> "Frozen":
         self.forget()  # `to`, `double` ...: the weights are others
-        super()._apply(*args, **options)
+        super()._apply(*args, **options)  # type: ignore[no-untyped-call]
         return self
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -301,7 +301,7 @@ class Frozen(torch.nn.Module):
     def extra_repr(self) -> str:
         return self._said
 
-    @torch.compiler.disable
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = _plain(x)
         if self._attrs is None:
@@ -394,12 +394,12 @@ class Inductor:
         from torch._inductor.kernel import mm
         if hasattr(mm, "lazy_register_extern_choice"):
             mm.lazy_register_extern_choice(optune_mm)
-        config.external_matmul = [*config.external_matmul, optune_mm]
+        config.external_matmul = [*config.external_matmul, cast(Any, optune_mm)]
         return self
 
     def __exit__(self, *_: object) -> None:
         from torch._inductor import config
-        config.external_matmul = [f for f in config.external_matmul if f is not optune_mm]
+        config.external_matmul = [f for f in config.external_matmul if f is not cast(Any, optune_mm)]
 
 
 __all__ = ["Frozen", "Inductor", "batch_matmul", "conv2d", "frozen", "linear", "optune_mm", "tune",
