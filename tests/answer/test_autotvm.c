@@ -305,20 +305,19 @@ static void test_forms(void **state)
 }
 
 /* A depthwise template's arguments do not say the groups; they are the data's channels. As TVM 0.16
- * wrote it, the index is its own; more filters a channel than one are another weight's shape there. */
+ * wrote it, the index is its own; more filters a channel than one are another weight's shape. */
 static void test_depthwise(void **state)
 {
     (void)state;
 #define DEPTHWISE(weight)                                                                      \
     "{\"input\": [\"cuda -keys=cuda,gpu -arch=sm_80\", \"depthwise_conv2d_nchw.cuda\", "       \
-    "[[\"TENSOR\", [1, 8, 6, 6], \"float32\"], [\"TENSOR\", " weight                           \
-    ", \"float32\"], [1, 1], [1, 1, 1, 1], [1, 1], \"float32\"], {}], \"config\": "            \
-    "{\"index\": "                                                                             \
-    "2477, \"code_hash\": null, \"entity\": [[\"tile_f\", \"sp\", [-1, 2, 1, 4]], "            \
-    "[\"tile_y\", "                                                                            \
-    "\"sp\", [-1, 1, 3, 2]], [\"tile_x\", \"sp\", [-1, 2, 3, 1]], [\"auto_unroll_max_step\", " \
-    "\"ot\", 0], [\"unroll_explicit\", \"ot\", 0]]}, \"result\": [[1e-05], 0, 0.6, 1.7e9], "   \
-    "\"version\": 0.2, \"tvm_version\": \"0.16.0\"}\n"
+    "[[\"TENSOR\", [1, 8, 6, 6], \"float32\"], [\"TENSOR\", " weight ", \"float32\"], "        \
+    "[1, 1], [1, 1, 1, 1], [1, 1], \"float32\"], {}], \"config\": {\"index\": 2477, "          \
+    "\"code_hash\": null, \"entity\": [[\"tile_f\", \"sp\", [-1, 2, 1, 4]], "                  \
+    "[\"tile_y\", \"sp\", [-1, 1, 3, 2]], [\"tile_x\", \"sp\", [-1, 2, 3, 1]], "               \
+    "[\"auto_unroll_max_step\", \"ot\", 0], [\"unroll_explicit\", \"ot\", 0]]}, "              \
+    "\"result\": [[1e-05], 0, 0.6, 1.7e9], \"version\": 0.2, "                                 \
+    "\"tvm_version\": \"0.16.0\"}\n"
     static const char log[] = DEPTHWISE("[8, 1, 3, 3]") DEPTHWISE("[8, 2, 3, 3]");
     optune_err err = {0};
     check_ok(ot_write_file(tuning_path("depthwise.log"), log, sizeof log - 1, &err));
