@@ -248,7 +248,7 @@ static void man_option(const ot_option *row, const char *unused)
 
 static void print_man(void)
 {
-    printf(".TH OPTUNE 1 \"\" \"optune %s\" \"User Commands\"\n.SH NAME\n"
+    printf(".TH OPTUNE 1 \"" OT_RELEASED "\" \"optune %s\" \"User Commands\"\n.SH NAME\n"
            "optune \\- find the fastest way to compute an operator by measuring\n"
            ".SH SYNOPSIS\n.B optune\n\\fICOMMAND\\fR [\\fIarguments\\fR] [\\fIoptions\\fR]\n"
            ".SH COMMANDS\n",

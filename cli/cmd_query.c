@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `optune query`: the best current record of a workload. Never falls back to a default: when
- * there is no record, or only stale ones, it says which and exits with 3.
+ * there is no record, or only stale ones, it says which and exits with 3. With --tvm the question
+ * is AutoTVM's, and so is the answer: a line of its log.
  */
 #include <string.h>
 
 #include "cli/cli.h"
 
 typedef struct query_values {
-    bool batch;
+    bool batch, tvm;
     ot_form form;
 } query_values;
 
@@ -17,6 +18,12 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(query_values, batch),
      .help = OT_BATCH_HELP},
+    {.name = "tvm",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(query_values, tvm),
+     .help =
+         "the workload is what AutoTVM asks, [TARGET, TEMPLATE, [ARGUMENT...], {}]; the best "
+         "record of that template as a line of its log"},
     OT_FORM_OPTIONS(query_values),
     {.name = NULL},
 };
@@ -49,10 +56,12 @@ static void print_found(const optune_found *found)
 
 static int answer(const ot_cli *cli, const char *workload, optune_err *err)
 {
+    const query_values *values = cli->values;
     optune_found *found = NULL;
     optune_result *json = NULL;
-    int status = optune_query(cli->handle, workload, &found, err);
-    if (status >= 0)
+    int status = values->tvm ? optune_query_tvm(cli->handle, workload, &json, err)
+                             : optune_query(cli->handle, workload, &found, err);
+    if (status >= 0 && !values->tvm)
         status = optune_found_json(found, &json, err);
     if (status >= 0) {
         fputs("{\"workload\":", stdout);
@@ -78,6 +87,19 @@ static int print_document(const ot_cli *cli, const optune_found *found, const ot
     return code;
 }
 
+static int print_tvm(const ot_cli *cli, const ot_form *form)
+{
+    optune_err err = {0};
+    optune_result *line = NULL;
+    int code = OT_EXIT_DONE;
+    if (optune_query_tvm(cli->handle, cli->words[0], &line, &err) < 0)
+        code = ot_say_failure(&err);
+    else
+        code = ot_print_form(cli, line, form);
+    optune_result_free(line);
+    return code;
+}
+
 static int run(const ot_cli *cli)
 {
     const query_values *values = cli->values;
@@ -90,6 +112,8 @@ static int run(const ot_cli *cli)
                                   "'dense(f32[128,768], const f32[3072,768])', or --batch");
     if (values->batch)
         return ot_batch_run(cli, answer);
+    if (values->tvm)
+        return print_tvm(cli, form);
     optune_err err = {0};
     optune_found *found = NULL;
     int code = OT_EXIT_DONE;

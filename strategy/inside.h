@@ -14,8 +14,9 @@ enum { OT_MAX_ENTITIES = 1 << 20 }; /* of one knob */
 typedef struct ot_knob {
     char name[OPTUNE_KNOB_NAME_SIZE];
     uint8_t kind, scalar;
-    int parts;      /* values of one entity; 1 for scalars */
-    bool generated; /* a split made from factors: entities ascend by (last size, ..., second) */
+    int parts; /* values of one entity; 1 for scalars */
+    bool
+        ascending; /* a split from sorted factors: entities ascend by (last size, ..., second) */
     int64_t extent; /* of a split's axis */
     int64_t n, capacity;
     int64_t *value;                 /* n x parts; NULL for words */
@@ -40,6 +41,9 @@ struct optune_space {
 int ot_space_knob(const optune_space *space, const char *name);
 /* The digit of the entity with these values, or -1; value[0] of a split may be -1. */
 int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
+/* space_order.c: the union of the first `n_divisors` numbers and of those behind them, all above 0,
+ * in the order in which AutoTVM meets it; in place. Returns how many there are. */
+int ot_factors_as_set(int64_t *factor, int n, int n_divisors);
 
 /* team.c: behind all of an implementation's own knobs, for small calls on CPUs, whether it runs a
  * team of threads; and what it does untuned. */

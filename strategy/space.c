@@ -194,7 +194,7 @@ static bool same(const ot_knob *knob, int64_t digit, const int64_t *value)
 
 int64_t ot_knob_find(const ot_knob *knob, const int64_t *value)
 {
-    if (!knob->generated) {
+    if (!knob->ascending) {
         for (int64_t i = 0; i < knob->n; i++)
             if (same(knob, i, value))
                 return i;

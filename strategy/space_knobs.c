@@ -117,8 +117,11 @@ static void walk(split_walk *w, int part, int64_t product)
     }
     for (int i = 0; i < w->n && w->space->problem.status == OPTUNE_OK; i++) {
         const int64_t f = w->factor[i];
-        if (f > extent / product)
-            break;
+        if (f > extent / product) {
+            if (w->knob->ascending)
+                break;
+            continue;
+        }
         if (!w->tails && extent % (product * f) != 0)
             continue;
         w->size[part] = f;
@@ -128,8 +131,6 @@ static void walk(split_walk *w, int part, int64_t product)
 
 static void add_factor(split_walk *w, int64_t f)
 {
-    if (w->how->max_factor && f > w->how->max_factor)
-        return;
     if (w->n == MAX_FACTORS)
         misuse(w->space, OPTUNE_ELIMIT, w->knob->name, "has too many factors");
     else
@@ -154,11 +155,18 @@ static void list_factors(split_walk *w)
                 if (extent / f != f)
                     add_factor(w, extent / f);
             }
+    qsort(w->factor, (size_t)w->n, sizeof w->factor[0], ascending);
+    const int n_divisors = w->n;
     if (policy != OPTUNE_SPLIT_FACTORS)
         for (int64_t f = 1; f <= extent; f *= 2)
-            if (policy == OPTUNE_SPLIT_POWER2 || extent % f != 0)
-                add_factor(w, f);
-    qsort(w->factor, (size_t)w->n, sizeof w->factor[0], ascending);
+            add_factor(w, f);
+    if (policy == OPTUNE_SPLIT_VERBOSE)
+        w->n = ot_factors_as_set(w->factor, w->n, n_divisors);
+    int kept = 0;
+    for (int i = 0; i < w->n; i++)
+        if (!w->how->max_factor || w->factor[i] <= w->how->max_factor)
+            w->factor[kept++] = w->factor[i];
+    w->n = kept;
 }
 
 static bool is_factor(const split_walk *w, int64_t f)
@@ -236,10 +244,12 @@ void optune_space_split(optune_space *space, const char *name, int64_t extent, i
     w->how = how ? how : &plain;
     w->tails = w->how->policy != OPTUNE_SPLIT_FACTORS;
     knob->extent = extent;
-    knob->generated = w->how->policy != OPTUNE_SPLIT_CANDIDATE;
-    if (knob->generated && space->sought) {
+    knob->ascending =
+        w->how->policy == OPTUNE_SPLIT_FACTORS || w->how->policy == OPTUNE_SPLIT_POWER2;
+    const bool generated = w->how->policy != OPTUNE_SPLIT_CANDIDATE;
+    if (generated && space->sought) {
         find_sought(w);
-    } else if (knob->generated) {
+    } else if (generated) {
         list_factors(w);
         walk(w, parts - 1, 1);
     } else {

@@ -4,7 +4,8 @@
  * `task_args` spells them: names separated by spaces. A name is an input, an attribute,
  * `out_shape`, `out_dtype` or `null`; a trailing '?' makes it null when absent. `name=value`
  * and `name=input[i]` take no position: reading sets the attribute to the value, or to that
- * dim, as a template for depthwise convolutions needs (`groups=data[1]`). `math` never travels.
+ * dim, as a template for depthwise convolutions needs (`groups=data[1]`); said twice of one
+ * attribute, both must be the same (`groups=weight[0]`). `math` never travels.
  * Operators fused behind a call cannot be said: its list is empty, so that AutoTVM never takes
  * it for the call alone.
  */
@@ -277,9 +278,10 @@ static int read_slot(optune_call *call, const slot *s, const json_t *json, optun
     return OPTUNE_OK;
 }
 
-/* `groups=data[1]`, `data_layout=NCHW16c` */
-static int read_implied(optune_call *call, const slot *s, optune_err *err)
+/* `groups=data[1]`, `data_layout=NCHW16c`; of slot `which` */
+static int read_implied(optune_call *call, const slot *list, int which, optune_err *err)
 {
+    const slot *s = &list[which];
     const int attr = attr_index(call->op, s->name);
     char name[OPTUNE_NAME_SIZE], value[32];
     int dim = -1;
@@ -295,7 +297,16 @@ static int read_implied(optune_call *call, const slot *s, optune_err *err)
     if (attr < 0)
         return optune_fail(err, OPTUNE_ETYPE, "operator '%s' has no attribute '%s'",
                            call->op->name, s->name);
-    return ot_attr_parse(ot_op_attr_at(call->op, attr), text, &call->attr[attr], err);
+    const int64_t before = call->attr[attr].i[0];
+    OT_RETURN_UNLESS_OK(
+        ot_attr_parse(ot_op_attr_at(call->op, attr), text, &call->attr[attr], err));
+    for (int k = 0; k < which; k++)
+        if (list[k].value[0] && !strcmp(list[k].name, s->name) &&
+            call->attr[attr].i[0] != before)
+            return optune_fail(err, OPTUNE_ETYPE,
+                               "this template is for calls whose %s and %s are the same",
+                               list[k].value, s->value);
+    return OPTUNE_OK;
 }
 
 /* What the task says of its output must be what our type relation says. */
@@ -335,7 +346,7 @@ int ot_call_from_args(const optune_impl *impl, const json_t *args, optune_call *
             status = read_slot(call, &list[i], json_array_get(args, (size_t)at++), err);
     for (int i = 0; i < n && status >= 0; i++)
         if (list[i].value[0])
-            status = read_implied(call, &list[i], err);
+            status = read_implied(call, list, i, err);
     const optune_op_input *next = &op->inputs[call->n_inputs];
     if (status >= 0 && next->name && !next->optional)
         status = optune_fail(err, OPTUNE_ETYPE, "argument '%s' is missing", next->name);

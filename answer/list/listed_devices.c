@@ -51,7 +51,10 @@ static void gather(const optune *o, optune_devices *d, const optune_device *stor
     for (int i = 0; i < n; i++) {
         optune_err why = {0};
         if (probe(o, target[i]->name, &found[n_found], &why) >= 0) {
-            const optune_device *device = &found[n_found++];
+            const optune_device *device = &found[n_found];
+            if (among(found, n_found, device->key))
+                continue; /* a kind that runs on another's, as programs do */
+            n_found++;
             add(d, (optune_listed_device){.device = device,
                                           .here = true,
                                           .stored = among(stored, n_stored, device->key)});

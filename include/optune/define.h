@@ -401,7 +401,8 @@ typedef struct optune_impl {
     const char *math;      /* numerics classes it is right for, space separated; NULL: "ieee" */
     const char *task_args; /* AutoTVM's positional args of this template, as names of inputs and
                               attributes, "out_shape" and "null" among them; a trailing '?' makes
-                              one null when absent. NULL: it is no template of TVM's, and its
+                              one null when absent; `groups=data[1]` takes no place and says
+                              what an attribute is. NULL: it is no template of TVM's, and its
                               args are all inputs, then all attributes */
     double error_scale;    /* of the op's error bound; 0: 1, plain summation */
     bool
@@ -473,7 +474,7 @@ OPTUNE_API int optune_strategy_add(const optune_strategy *strategy, const optune
 typedef enum optune_split_policy {
     OPTUNE_SPLIT_FACTORS,   /* divisors of the extent, no tail */
     OPTUNE_SPLIT_POWER2,    /* powers of two up to the extent, tails allowed */
-    OPTUNE_SPLIT_VERBOSE,   /* divisors and powers of two, tails allowed */
+    OPTUNE_SPLIT_VERBOSE,   /* divisors and powers of two in AutoTVM's order, tails allowed */
     OPTUNE_SPLIT_CANDIDATE, /* the list given */
 } optune_split_policy;
 

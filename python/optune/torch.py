@@ -15,12 +15,14 @@ weights packed once. ``Inductor`` offers our products to ``torch.compile``'s aut
 from __future__ import annotations
 
 import collections
+import math
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union, cast
 
 import torch
 
-from . import Function, Optune, Tuning, UnsupportedError, VersionError, default
+from . import (Function, Optune, Tuning, UnsupportedError, UsageError, VersionError,
+               default)
 from ._types import DTYPE_NAMES
 
 if not hasattr(torch.library, "custom_op"):
@@ -94,6 +96,10 @@ def _conv2d_attrs(strides: Sequence[int], padding: Sequence[int], dilation: Sequ
             f"groups={groups}")
 
 
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])  # -1 is no number where k is 0
+
+
 def _plain(t: torch.Tensor) -> torch.Tensor:
     return t.detach().resolve_neg().contiguous()
 
@@ -134,8 +140,7 @@ _dense.register_autograd(_dense_backward, setup_context=_dense_context)
 def linear(x: torch.Tensor, weight: torch.Tensor,
            bias: Optional[torch.Tensor] = None) -> torch.Tensor:
     """As torch.nn.functional.linear: ``x`` [..., k], ``weight`` [n, k], ``bias`` [n]; gives [..., n]."""
-    flat = x.reshape(-1, x.shape[-1])
-    made: torch.Tensor = _dense(flat, weight, bias)
+    made: torch.Tensor = _dense(_rows(x), weight, bias)
     return made.reshape(*x.shape[:-1], weight.shape[0])
 
 
@@ -207,12 +212,31 @@ def _conv2d_backward(ctx: Any, grad: torch.Tensor) -> Tuple[Any, ...]:
 _conv2d.register_autograd(_conv2d_backward, setup_context=_conv2d_context)
 
 
+def _padding(padding: Union[str, _Ints], weight: torch.Tensor, dilation: Sequence[int]) -> List[int]:
+    """In numbers; "same" only where both ends get as much."""
+    if not isinstance(padding, str):
+        return _list(padding, 2)
+    if padding not in ("valid", "same"):
+        raise UsageError(f"padding is 'valid', 'same' or numbers, not {padding!r}")
+    both = [dilation[i] * (weight.shape[2 + i] - 1) if padding == "same" else 0 for i in range(2)]
+    if any(n % 2 for n in both):
+        raise UnsupportedError(f"padding 'same' of a kernel {tuple(weight.shape[2:])} is more at "
+                               "one end than at the other: torch.nn.functional.pad does that")
+    return [n // 2 for n in both]
+
+
 def conv2d(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None,
-           stride: _Ints = 1, padding: _Ints = 0, dilation: _Ints = 1,
+           stride: _Ints = 1, padding: Union[str, _Ints] = 0, dilation: _Ints = 1,
            groups: int = 1) -> torch.Tensor:
-    """As torch.nn.functional.conv2d: ``x`` [n, c, h, w], ``weight`` [k, c/groups, kh, kw]."""
-    made: torch.Tensor = _conv2d(x, weight, _list(stride, 2), _list(padding, 2),
-                                 _list(dilation, 2), groups)
+    """As torch.nn.functional.conv2d: ``x`` [n, c, h, w] or [c, h, w], ``weight`` [k, c/groups, kh,
+    kw]."""
+    if x.dim() == 3:
+        return conv2d(x[None], weight, bias, stride, padding, dilation, groups)[0]
+    strides, dilations = _list(stride, 2), _list(dilation, 2)
+    if padding == "same" and strides != [1, 1]:
+        raise UsageError("padding 'same' goes with a stride of 1")
+    made: torch.Tensor = _conv2d(x, weight, strides, _padding(padding, weight, dilations),
+                                 dilations, groups)
     return made if bias is None else made + bias[:, None, None]
 
 
@@ -222,65 +246,101 @@ def conv2d(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] =
 class Frozen(torch.nn.Module):
     """A Linear or Conv2d whose weights are packed once for each shape of its input.
 
-    What is done to the weights afterwards does not arrive, and no gradient goes through.
+    What is done to the weights afterwards does not arrive unless it is by ``load_state_dict``, ``to``
+    and their like, and no gradient goes through.
     """
+
+    weight: torch.Tensor
+    bias: Optional[torch.Tensor]
 
     def __init__(self, module: Union[torch.nn.Linear, torch.nn.Conv2d]) -> None:
         super().__init__()
         if isinstance(module, torch.nn.Conv2d) and (
                 module.padding_mode != "zeros" or isinstance(module.padding, str)):
             raise UnsupportedError("only a Conv2d with padding of zeros, in numbers, can be frozen")
-        self._conv = module if isinstance(module, torch.nn.Conv2d) else None
-        self._weights = [_plain(t) for t in (module.weight, module.bias) if t is not None]
+        # No module: its parameters are not ours.
+        self._attrs = (_conv2d_attrs(
+            module.stride, module.padding, module.dilation,  # type: ignore[arg-type]
+            module.groups) if isinstance(module, torch.nn.Conv2d) else None)
+        self._said = f"{type(module).__name__}: {module.extra_repr()}"
+        self.register_buffer("weight", _plain(module.weight))
+        self.register_buffer("bias", None if module.bias is None else _plain(module.bias))
         self._made: Dict[Tuple[int, ...], Function] = {}
+        self.register_load_state_dict_post_hook(_forget)  # type: ignore[no-untyped-call]
 
     def _workload(self, x: torch.Tensor) -> str:
-        texts = [_text(t, "const ") for t in self._weights]
-        if self._conv is None:
+        texts = [_text(t, "const ") for t in (self.weight, self.bias) if t is not None]
+        if self._attrs is None:
             return f"dense({_text(x)}, {', '.join(texts)})"
-        c = self._conv
-        text = f"conv2d({_text(x)}, {texts[0]}, " + _conv2d_attrs(
-            c.stride, c.padding, c.dilation, c.groups) + ")"  # type: ignore[arg-type]
-        if len(self._weights) == 2:
-            dtype = _DTYPES[x.dtype]
-            text += f" -> add(const {dtype}[{self._weights[1].numel()},1,1])"
+        text = f"conv2d({_text(x)}, {texts[0]}, {self._attrs})"
+        if self.bias is not None:
+            text += f" -> add(const {_DTYPES[x.dtype]}[{self.bias.numel()},1,1])"
         return text
 
     def _function(self, x: torch.Tensor) -> Function:
         workload = self._workload(x)
         if _functions.seen is not None:
             _functions.seen[workload] = None
-        weights = list(self._weights)
-        if self._conv is not None and len(weights) == 2:
-            weights[1] = weights[1].reshape(-1, 1, 1)
+        weights = [_plain(self.weight)]
+        if self.bias is not None:
+            weights.append(_plain(self.bias if self._attrs is None else self.bias[:, None, None]))
         return _functions.handle.function(workload, weights)
 
     def forget(self) -> None:
         """What was selected is asked anew at the next call."""
         self._made.clear()
 
-    @torch.compiler.disable
+    def _apply(self, *args: Any, **options: Any) -> "Frozen":
+        self.forget()  # `to`, `double` ...: the weights are others
+        super()._apply(*args, **options)  # type: ignore[no-untyped-call]
+        return self
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_made": {}}  # copies, in this process or a file, open their own
+
+    def extra_repr(self) -> str:
+        return self._said
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = _plain(x)
-        flat = x if self._conv is not None else x.reshape(-1, x.shape[-1])
+        if self._attrs is None:
+            flat = _rows(x)
+        else:
+            flat = x if x.dim() != 3 else x[None]
         key = tuple(flat.shape)
         made = self._made.get(key)
         if made is None or _functions.seen is not None:
             made = self._made[key] = self._function(flat)
         y: torch.Tensor = torch.as_tensor(made(flat))
-        return y if self._conv is not None else y.reshape(*x.shape[:-1], y.shape[-1])
+        if self._attrs is not None:
+            return y if x.dim() != 3 else y[0]
+        return y.reshape(*x.shape[:-1], y.shape[-1])
+
+
+def _forget(module: Frozen, _: Any) -> None:
+    module.forget()
 
 
 def frozen(module: torch.nn.Module) -> torch.nn.Module:
     """The module with every Linear and Conv2d in it replaced by a :class:`Frozen`; those that
     cannot be stay as they are. The module given is changed, unless it is one of these itself."""
+    return _frozen(module, {})
+
+
+def _frozen(module: torch.nn.Module, made: Dict[torch.nn.Module, torch.nn.Module]) -> torch.nn.Module:
+    if module in made:  # in several places: one there, too
+        return made[module]
+    made[module] = module
     if type(module) in (torch.nn.Linear, torch.nn.Conv2d):
         try:
-            return Frozen(module)  # type: ignore[arg-type]
+            made[module] = Frozen(module)  # type: ignore[arg-type]
         except UnsupportedError:
-            return module
-    for name, child in module.named_children():
-        setattr(module, name, frozen(child))
+            pass
+        return made[module]
+    for name, child in list(module._modules.items()):
+        if child is not None:
+            setattr(module, name, _frozen(child, made))
     return module
 
 
@@ -329,12 +389,17 @@ class Inductor:
         from torch._inductor import config
         if not hasattr(config, "external_matmul"):
             raise VersionError(f"inductor of PyTorch {torch.__version__} takes no matmul of others")
-        config.external_matmul = [*config.external_matmul, optune_mm]
+        # Code that inductor keeps from another process names the product, and nothing there would
+        # have said whose it is.
+        from torch._inductor.kernel import mm
+        if hasattr(mm, "lazy_register_extern_choice"):
+            mm.lazy_register_extern_choice(optune_mm)
+        config.external_matmul = [*config.external_matmul, cast(Any, optune_mm)]
         return self
 
     def __exit__(self, *_: object) -> None:
         from torch._inductor import config
-        config.external_matmul = [f for f in config.external_matmul if f is not optune_mm]
+        config.external_matmul = [f for f in config.external_matmul if f is not cast(Any, optune_mm)]
 
 
 __all__ = ["Frozen", "Inductor", "batch_matmul", "conv2d", "frozen", "linear", "optune_mm", "tune",

@@ -239,8 +239,7 @@ static void test_asked(void **state)
         done(&best);
     }
     /* What was never tuned is told as the workload to tune; hints of TVM's are no answers. */
-    lines best =
-        exported("from", (optune_export_options){.tvm = true, .best = true});
+    lines best = exported("from", (optune_export_options){.tvm = true, .best = true});
     optune *empty = tuning_open("nothing");
     assert_int_equal(ask_tvm(empty, json_object_get(best.line[0], "input"), NULL, &told),
                      OPTUNE_ENOENT);
@@ -305,6 +304,41 @@ static void test_forms(void **state)
     optune_close(o);
 }
 
+/* A depthwise template's arguments do not say the groups; they are the data's channels. As TVM 0.16
+ * wrote it, the index is its own; more filters a channel than one are another weight's shape. */
+static void test_depthwise(void **state)
+{
+    (void)state;
+#define DEPTHWISE(weight)                                                                      \
+    "{\"input\": [\"cuda -keys=cuda,gpu -arch=sm_80\", \"depthwise_conv2d_nchw.cuda\", "       \
+    "[[\"TENSOR\", [1, 8, 6, 6], \"float32\"], [\"TENSOR\", " weight ", \"float32\"], "        \
+    "[1, 1], [1, 1, 1, 1], [1, 1], \"float32\"], {}], \"config\": {\"index\": 2477, "          \
+    "\"code_hash\": null, \"entity\": [[\"tile_f\", \"sp\", [-1, 2, 1, 4]], "                  \
+    "[\"tile_y\", \"sp\", [-1, 1, 3, 2]], [\"tile_x\", \"sp\", [-1, 2, 3, 1]], "               \
+    "[\"auto_unroll_max_step\", \"ot\", 0], [\"unroll_explicit\", \"ot\", 0]]}, "              \
+    "\"result\": [[1e-05], 0, 0.6, 1.7e9], \"version\": 0.2, "                                 \
+    "\"tvm_version\": \"0.16.0\"}\n"
+    static const char log[] = DEPTHWISE("[8, 1, 3, 3]") DEPTHWISE("[8, 2, 3, 3]");
+    optune_err err = {0};
+    check_ok(ot_write_file(tuning_path("depthwise.log"), log, sizeof log - 1, &err));
+    optune *o = tuning_open("depthwise");
+    optune_result *result = NULL;
+    check_ok(optune_import(o, tuning_path("depthwise.log"), &result, &err));
+    json_t *json = tuning_parse(optune_result_json(result));
+    assert_int_equal(tuning_int(json, "taken"), 1);
+    assert_int_equal(tuning_int(json, "refused"), 1);
+    assert_int_equal(tuning_int(json, "index_mismatches"), 0);
+    json_decref(json);
+    optune_result_free(result);
+    optune_close(o);
+    lines out = exported("depthwise", (optune_export_options){.tvm = true});
+    assert_int_equal(out.n, 1);
+    assert_string_equal(ours(out.line[0], "call"),
+                        "conv2d(f32[1,8,6,6], const f32[8,1,3,3], strides=[1,1], "
+                        "padding=[1,1,1,1], dilation=[1,1], groups=8)");
+    done(&out);
+}
+
 /* Every line that TVM 0.19 wrote is taken, and every index is its own. */
 static void test_of_019(void **state)
 {
@@ -344,7 +378,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conditions), cmocka_unit_test(test_for_tvm),
         cmocka_unit_test(test_and_back),   cmocka_unit_test(test_asked),
-        cmocka_unit_test(test_forms),      cmocka_unit_test(test_of_019),
+        cmocka_unit_test(test_depthwise),  cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_of_019),
     };
     return cmocka_run_group_tests_name("tuner/autotvm", tests, setup, tuning_teardown);
 }

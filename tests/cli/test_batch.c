@@ -117,6 +117,34 @@ static void one_line_each(void **state)
     refused(2, "query needs a workload", "query");
 }
 
+/* As AutoTVM asks: nothing is known here, and what is said is the workload to tune. */
+static void asked_as_autotvm(void **state)
+{
+    (void)state;
+    static const char task[] = "[\"llvm\", \"dense_pack.x86\", [[\"TENSOR\", [4, 16], "
+                               "\"float32\"], [\"TENSOR\", [8, 16], \"float32\"], null, "
+                               "\"float32\"], {}]";
+    refused(3, "no current record of dense_pack.x86 for dense(f32[4,16], const f32[8,16])",
+            "query", "--tvm", task);
+    refused(3, "kind 'cuda'", "query", "--tvm", "[\"cuda\", \"dense_pack.x86\", [], {}]");
+    refused(2, "no JSON", "query", "--tvm", "dense(f32[4,16], f32[8,16])");
+    char kept[512], lines[1024];
+    const int n = snprintf(lines, sizeof lines, "%s\nrelu(f32[4])\n[]\n", task);
+    snprintf(kept, sizeof kept, "%s", write_lines("tasks", lines, (size_t)n));
+    outcome o = with_stdin(kept, "query --batch --tvm");
+    assert_int_equal(o.code, 0);
+    assert_int_equal(count_lines(&o), 3);
+    static const char *const status[] = {"ENOENT", "ESYNTAX", "ESYNTAX"};
+    for (int i = 0; i < OT_COUNT(status); i++) {
+        json_t *json = line_at(&o, i);
+        assert_string_equal(text_of(json, "status"), status[i]);
+        assert_string_equal(text_of(json, "workload"),
+                            i ? i == 1 ? "relu(f32[4])" : "[]" : task);
+        json_decref(json);
+    }
+    release(&o);
+}
+
 /* A program at the other end of two pipes gets every answer before it asks again. */
 static void answers_at_once(void **state)
 {
@@ -247,9 +275,9 @@ static void without_home(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_line_each),       cmocka_unit_test(answers_at_once),
-        cmocka_unit_test(selections_are_told), cmocka_unit_test(shells_are_told),
-        cmocka_unit_test(without_home),
+        cmocka_unit_test(one_line_each),   cmocka_unit_test(asked_as_autotvm),
+        cmocka_unit_test(answers_at_once), cmocka_unit_test(selections_are_told),
+        cmocka_unit_test(shells_are_told), cmocka_unit_test(without_home),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);
 }

@@ -83,13 +83,62 @@ def test_frozen_and_tuned(handle):
     assert ot.tune(torch.nn.ReLU(), x) is None
 
 
-def test_dtypes_without_an_implementation():
+def test_dtypes():
     import optune
-    with pytest.raises(optune.NotFoundError):
-        ot.linear(torch.ones(2, 4, dtype=torch.float16), torch.ones(3, 4, dtype=torch.float16))
+    for dtype in (torch.float64, torch.float16, torch.bfloat16, torch.int32):
+        x, w = torch.arange(8).reshape(2, 4).to(dtype), torch.ones(3, 4).to(dtype)
+        y = ot.linear(x, w)
+        assert y.dtype == dtype and torch.equal(y, (x.long() @ w.long().t()).to(dtype))
+    with pytest.raises(optune.WorkloadTypeError, match="8-bit"):
+        ot.linear(torch.ones(2, 4).char(), torch.ones(3, 4).char())
     with pytest.raises(optune.UnsupportedError):
         ot.linear(torch.ones(2, 4, dtype=torch.complex64),
                   torch.ones(3, 4, dtype=torch.complex64))
+
+
+def test_shapes_as_torch_takes_them():
+    import optune
+    image, kernel, b = torch.randn(4, 9, 9), torch.randn(8, 4, 3, 5), torch.randn(8)
+    same(ot.conv2d(image, kernel, b, padding=1), F.conv2d(image, kernel, b, padding=1))
+    for padding in ("same", "valid"):
+        same(ot.conv2d(image[None], kernel, padding=padding, dilation=(2, 1)),
+             F.conv2d(image[None], kernel, padding=padding, dilation=(2, 1)))
+    with pytest.raises(optune.UnsupportedError, match="at one end"):
+        ot.conv2d(image[None], torch.randn(8, 4, 2, 3), padding="same")
+    with pytest.raises(optune.UsageError, match="'full'"):
+        ot.conv2d(image[None], kernel, padding="full")
+    for shape in ((0, 4), (4,), (2, 0, 4), (1, 2, 3, 4)):
+        x, w = torch.randn(shape), torch.randn(3, 4)
+        same(ot.linear(x, w), F.linear(x, w))
+    assert torch.equal(ot.linear(torch.ones(2, 0), torch.ones(3, 0)), torch.zeros(2, 3))
+
+
+def test_frozen_is_a_module():
+    import copy
+    import io
+    part = torch.nn.Linear(4, 4)
+    net = ot.frozen(torch.nn.Sequential(part, torch.nn.Tanh(), part).eval())
+    x = torch.randn(2, 4)
+    with torch.no_grad():
+        want = part(torch.tanh(part(x)))
+        same(net(x), want)
+        assert net[0] is net[2] and "in_features=4" in repr(net)
+        file = io.BytesIO()
+        torch.save(net, file)
+        file.seek(0)
+        for other in (copy.deepcopy(net), torch.load(file, weights_only=False)):
+            same(other(x), want)
+        same(net.double()(x.double()).float(), want)
+        state = {name: 2 * value for name, value in net.float().state_dict().items()}
+        net.load_state_dict(state)
+        same(net[0](x), 2 * part(x))
+        layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+        x = torch.randn(2, 3, 8)
+        want = layer(x)
+        same(ot.frozen(layer)(x), want)
+        conv = torch.nn.Conv2d(3, 4, 3)
+        image = torch.randn(3, 8, 8)
+        same(ot.frozen(conv)(image), conv(image))
 
 
 def test_compiled():
@@ -103,7 +152,9 @@ def test_inductor_is_offered_our_product():
     from torch._inductor import config
     before = list(config.external_matmul)
     with ot.Inductor():
+        from torch._inductor.select_algorithm import extern_kernels
         assert config.external_matmul[-1] is ot.optune_mm
+        assert extern_kernels.optune_mm is ot.optune_mm  # kept code of another process finds it
         a, b, out = torch.randn(3, 5), torch.randn(5, 4), torch.empty(3, 4)
         assert ot.optune_mm(a, b, out=out) is out
         same(out, a @ b)

@@ -79,6 +79,48 @@ static void test_policies(void **state)
     check_entity(5, 0, 1, LIST(9));
 }
 
+/* What Python says of list(set(divisors) | set(powers of two)), in which AutoTVM counts. */
+static void test_verbose_in_autotvms_order(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t extent;
+        int n;
+        int64_t inner[16];
+    } row[] = {
+        {8, 4, {1, 2, 4, 8}},
+        {56, 10, {32, 1, 2, 4, 7, 8, 14, 16, 56, 28}},
+        {97, 8, {32, 1, 97, 2, 64, 4, 8, 16}},
+        {112, 12, {32, 1, 2, 64, 4, 7, 8, 14, 16, 112, 56, 28}},
+        {224, 14, {64, 1, 2, 128, 4, 7, 8, 14, 16, 28, 32, 224, 112, 56}},
+    };
+    for (int k = 0; k < OT_COUNT(row); k++) {
+        const int64_t extent = row[k].extent;
+        char name[16];
+        snprintf(name, sizeof name, "x%d", k);
+        optune_space_split(made, name, extent, 2,
+                           &(optune_split){.policy = OPTUNE_SPLIT_VERBOSE});
+        assert_int_equal(optune_space_radix(made, k), row[k].n);
+        for (int i = 0; i < row[k].n; i++) {
+            const int64_t inner = row[k].inner[i];
+            check_entity(k, i, 2, LIST((extent + inner - 1) / inner, inner));
+        }
+    }
+    optune_space_split(made, "most", 56, 2,
+                       &(optune_split){.policy = OPTUNE_SPLIT_VERBOSE, .max_factor = 28});
+    check_entity(OT_COUNT(row), 0, 2, LIST(56, 1));
+    check_entity(OT_COUNT(row), 7, 2, LIST(2, 28));
+    optune_err err = {0};
+    check_ok(ot_space_check(made, &err));
+    for (int64_t index = 0; index < optune_space_size(made); index += 37) {
+        optune_config config;
+        ot_space_nth(made, index, &config);
+        config.index = -1;
+        check_ok(ot_space_index_of(made, &config, &err));
+        assert_int_equal(config.index, index);
+    }
+}
+
 static void test_reorder_and_annotate(void **state)
 {
     (void)state;
@@ -460,6 +502,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_factors),
         TEST(test_policies),
+        TEST(test_verbose_in_autotvms_order),
         TEST(test_reorder_and_annotate),
         TEST(test_codec),
         TEST(test_index_of),

@@ -21,6 +21,12 @@ static const optune_impl implied = {
     .task_args = "data weight groups=data[1] mode=linear",
     .plan = plan,
 };
+static const optune_impl twice = {
+    .op = "fake_mm",
+    .name = "fake_twice",
+    .task_args = "data weight groups=data[1] groups=weight[0]",
+    .plan = plan,
+};
 
 static void check_args(const optune_impl *impl, const char *text, const char *expected)
 {
@@ -61,6 +67,8 @@ static void test_both_ways(void **state)
                "0.25,0,\"nearest\",\"MK\",\"MK\",\"int8\",3]");
     check_args(&implied, "fake_mm(f32[4,8], f32[16,8], groups=8, mode=linear)",
                "[[\"TENSOR\",[4,8],\"float32\"],[\"TENSOR\",[16,8],\"float32\"]]");
+    check_args(&twice, "fake_mm(f32[4,8], f32[8,8], groups=8)",
+               "[[\"TENSOR\",[4,8],\"float32\"],[\"TENSOR\",[8,8],\"float32\"]]");
 }
 
 static void check_error(const optune_impl *impl, const char *text, const char *reason)
@@ -88,6 +96,7 @@ static void test_errors(void **state)
     check_error(&implied, "[" A ",[\"TENSOR\",[16,-8],\"float32\"]]", "not a size");
     check_error(&implied, "[" A ",[\"TENSOR\",[16,8],\"float33\"]]", "float33");
     check_error(&implied, "[" A ",[\"TENSOR\",[16,9],\"float32\"]]", "does not fit data");
+    check_error(&twice, "[" A "," B "]", "data[1] and weight[0] are the same");
     check_error(&named, "[" A "," B ",null,[1,2,3],0,\"MK\",\"MK\",[4,16],null,\"float32\"]",
                 "has 3 integers");
     check_error(&named, "[" A "," B ",null,0,0,\"MK\",\"MK\",[4,17],null,\"float32\"]",

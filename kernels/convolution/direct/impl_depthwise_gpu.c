@@ -98,7 +98,8 @@ OPTUNE_IMPL(convolution_direct, depthwise_gpu) = {
     .op = "conv2d",
     .name = "depthwise_conv2d_nchw.cuda",
     .summary = "a channel at a time, its input and weights staged in shared memory",
-    .task_args = "data weight strides padding dilation out_dtype",
+    .task_args =
+        "data weight strides padding dilation out_dtype groups=data[1] groups=weight[0]",
     .applies = applies,
     .space = space,
     .fallback = fallback,
