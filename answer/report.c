@@ -90,7 +90,7 @@ static void say(reporting *all, const ot_choice *choice, const char *call, int t
 {
     const ot_choice_row *winner = &choice->row[choice->winner];
     ot_text_printf(all->text, "%s\n  %d record%s", call, trials, trials == 1 ? "" : "s");
-    if (choice->tier != OT_TIER_PLEVEL && winner->fact)
+    if (ot_choice_measured(choice) && winner->fact)
         ot_text_printf(all->text, ", %s: %.4g us", winner->candidate.impl->name,
                        winner->fact->record.cost * 1e6);
     ot_text_add(all->text, "\n");

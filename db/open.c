@@ -15,7 +15,7 @@
 #include "db/env.h"
 
 enum {
-    SCHEMA = 2, /* layout: 1 had no shared parts */
+    SCHEMA = 2,       /* layout: 1 had no shared parts */
     OPEN_TRIES = 200, /* each fails only when another store came into place meanwhile */
 };
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -149,7 +149,7 @@ static int add_tables(env *e, optune_err *err)
     MDB_val key = value_of((ot_bytes){"schema", 6});
     MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
     if (!e->absent[OT_TABLE_FORGOTTEN] && !e->absent[OT_TABLE_QUARANTINE] &&
-        !e->absent[OT_TABLE_SHARED])
+        !e->absent[OT_TABLE_SHARED] && !e->absent[OT_TABLE_HINT])
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, NULL, err));
     int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);

@@ -119,7 +119,7 @@ static int ask_call(asking *a, optune_err *err)
     if (status >= 0 && kept) {
         ot_choice *choice = ot_alloc(sizeof *choice);
         status = ot_select(&task, fact, kept, choice, err);
-        if (status >= 0 && choice->tier != OT_TIER_PLEVEL)
+        if (status >= 0 && ot_choice_measured(choice))
             keep(a, choice, &arena);
         ot_choice_free(choice);
     }
