@@ -198,7 +198,7 @@ static int make(optune *o, const optune_call *call, const char *policy, ot_answe
 /* Before anything is looked up or read: the state that the answer will be good for. */
 static int begin(optune *o, state *now, optune_err *err)
 {
-    int status = ot_context_device(o, err);
+    int status = ot_context_asked(o, err);
     *now = (state){0};
     if (status >= 0 && ot_context_follow(o, &now->commit)) {
         now->opened = o->n_opened; /* nothing has changed but, maybe, records */

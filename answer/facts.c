@@ -206,23 +206,6 @@ static void supersede(ot_fact *fact, int n)
 
 /* ---- questions --------------------------------------------------------------------------- */
 
-int ot_context_question(optune *o, const optune_task *task, ot_question *question,
-                        ot_arena *arena)
-{
-    ot_text target = {0}, call = {0};
-    ot_target_print(task->target, true, &target);
-    ot_call_print(task->call, &call);
-    *question = (ot_question){
-        .device = ot_arena_copy(arena, o->device.key),
-        .target = ot_arena_copy(arena, ot_text_str(&target)),
-        .call = ot_arena_copy(arena, ot_text_str(&call)),
-        .policy = o->policy->name,
-    };
-    ot_text_release(&target);
-    ot_text_release(&call);
-    return OPTUNE_OK;
-}
-
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
                      int *n, optune_err *err)
 {
@@ -390,6 +373,8 @@ static int add_hints(optune *o, const optune_task *task, ot_arena *arena, ot_fac
 {
     enum { MOST = 4 * MOST_HINTS };
     ranked *hint = ot_alloc(MOST * sizeof *hint);
+    ot_fact table;
+    const int tables = ot_dispatch_hint(o, task, arena, &table); /* it was measured here */
     int found = 0, own;
     int status = read_hints(o, task, task->call, arena, hint, &found, MOST / 2, err);
     own = found;
@@ -400,12 +385,14 @@ static int add_hints(optune *o, const optune_task *task, ot_arena *arena, ot_fac
         status = read_hints(o, task, plain, arena, hint, &found, MOST, err);
         free(plain);
     }
-    if (status >= 0 && found) {
+    if (status >= 0 && found + tables) {
         qsort(hint, (size_t)own, sizeof *hint, more_alike);
         qsort(hint + own, (size_t)(found - own), sizeof *hint, more_alike);
-        ot_fact *more = ot_arena_alloc(arena, (size_t)(*n + found) * sizeof *more);
+        ot_fact *more = ot_arena_alloc(arena, (size_t)(*n + tables + found) * sizeof *more);
         if (*n)
             memcpy(more, *fact, (size_t)*n * sizeof *more);
+        if (tables)
+            more[(*n)++] = table;
         for (int i = 0; i < found; i++) {
             ot_fact *to = &more[(*n)++];
             *to = (ot_fact){.currency = OT_HINT};

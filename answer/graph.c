@@ -150,7 +150,7 @@ int optune_partition_open(optune *o, optune_graph *graph, optune_partition **par
     *partition = NULL;
     int status = optune_graph_infer(graph, err);
     if (status >= 0)
-        status = ot_context_device(o, err);
+        status = ot_context_asked(o, err);
     if (status < 0)
         return status;
     optune_partition *p = ot_alloc(sizeof *p);

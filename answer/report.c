@@ -207,7 +207,7 @@ int optune_report(optune *o, const optune_report_options *options, optune_result
     options = &own;
     ot_text text = {0}, target = {0};
     reporting all = {.o = o, .options = options, .text = &text};
-    int status = ot_context_device(o, err);
+    int status = ot_context_asked(o, err);
     ot_target_print(&o->target, true, &target);
     all.target = ot_text_str(&target);
     if (status >= 0)

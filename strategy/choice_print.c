@@ -178,9 +178,12 @@ static void print_detail(const ot_choice_row *row, ot_text *to)
         wrap(to, 8, row->stale_why);
     }
     if (row->hint) {
-        wrap_printf(to, 6, "hint: %s on %s, from %s", time_text(row->hint->record.cost, time),
-                    row->hint->record.device ? row->hint->record.device : "an unnamed device",
-                    source_of(&row->hint->record));
+        const optune_record *r = &row->hint->record;
+        if (r->cost > 0)
+            wrap_printf(to, 6, "hint: %s on %s, from %s", time_text(r->cost, time),
+                        r->device ? r->device : "an unnamed device", source_of(r));
+        else
+            wrap_printf(to, 6, "hint: from %s", source_of(r));
         wrap(to, 8, row->hint_why);
     }
     if (row->fallback_why[0])
@@ -304,6 +307,9 @@ void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to
     if (choice->tier == OT_TIER_PLEVEL)
         ot_text_printf(to, "Using %s for %s based on highest priority (%d)\n",
                        winner->candidate.impl->name, op, winner->candidate.plevel);
+    else if (rests->record.cost <= 0)
+        ot_text_printf(to, "Using %s for %s based on %s\n", winner->candidate.impl->name, op,
+                       source_of(&rests->record));
     else
         ot_text_printf(to, "Using %s for %s based on lowest cost (%.2e)\n",
                        winner->candidate.impl->name, op, rests->record.cost);

@@ -252,8 +252,8 @@ static void test_foreign(void **state)
     check_contains(tuning_text(json_array_get(problems, 2), "problem"), "tile_ic");
     check_contains(tuning_text(json_array_get(problems, 3), "problem"), "martian");
     json_decref(json);
-    /* A hint is no measurement, but chosen where there is none, also with something fused behind, and
-     * its source is told; elsewhere it says nothing ... */
+    /* A hint is no measurement, but chosen where there is none, also with something fused
+     * behind, and its source is told; elsewhere it says nothing ... */
     optune_selection *s = NULL;
     optune_found *found = NULL;
     optune_err err = {0};
