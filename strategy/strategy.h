@@ -132,6 +132,16 @@ typedef struct ot_scratch {
     int64_t bytes;
     bool constant;
 } ot_scratch;
+/* What optune_plan_repeat asked for: timed stages become one, which calls their functions. */
+typedef struct ot_repeat {
+    bool asked;
+    int input;
+    uint32_t along;
+    int n; /* of functions; 0: it is not made yet */
+    const char *function[OPTUNE_MAX_STAGES];
+    int first_arg[OPTUNE_MAX_STAGES], n_args[OPTUNE_MAX_STAGES];
+    int64_t step[OPTUNE_MAX_ARGS]; /* bytes that an argument goes on by */
+} ot_repeat;
 struct optune_plan {
     const optune_impl *impl;
     int n_modules, n_scratch, n_stages;
@@ -142,6 +152,7 @@ struct optune_plan {
     int n_maps;
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS];
     bool fused;         /* its modules compute what is fused behind the call */
+    ot_repeat repeat;
     optune_err problem; /* the first misuse; status 0: none */
     int n_text;
     char text[OT_PLAN_TEXT]; /* names and values of all macros, each with its end */
