@@ -348,4 +348,5 @@ OPTUNE_IMPL(convolution_winograd, winograd) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };
