@@ -106,7 +106,9 @@ static bool widen(const optune_impl *impl, const optune_call *call, optune_call 
     }
     for (int i = 0; i < range->n_outputs; i++)
         range->output[i] = (optune_tensor){.rank = -1};
-    return varying && ot_call_infer(range, NULL) >= 0;
+    ot_symbols symbols; /* the relation may have made constants of all */
+    return varying && ot_call_infer(range, NULL) >= 0 &&
+           ot_symbols_of(range, &symbols, NULL) >= 0;
 }
 
 static void try_at(const optune_impl *impl, const optune_call *range, const char *text,

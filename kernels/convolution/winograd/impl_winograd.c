@@ -348,5 +348,4 @@ OPTUNE_IMPL(convolution_winograd, winograd) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
-    .symbolic = "data.0",
 };
