@@ -112,8 +112,8 @@ double optune_selection_cost(const optune_selection *s)
     if (!s)
         return INFINITY;
     const ot_choice_row *row = winner(s->answer);
-    return s->answer->choice.tier == OT_TIER_PLEVEL || !row->fact ? INFINITY
-                                                                  : row->fact->record.cost;
+    return !ot_choice_measured(&s->answer->choice) || !row->fact ? INFINITY
+                                                                 : row->fact->record.cost;
 }
 
 const char *optune_selection_text(optune_selection *s, bool explain)

@@ -33,6 +33,7 @@ struct optune {
     const optune_target_row *row;
     struct ot_measure_policy *policy; /* owned */
     bool have_device;
+    bool assumed;             /* `device` is not here, and serves those who only ask */
     ot_store *store;          /* of `db`; NULL until needed, or there is none */
     int store_mode, n_opened; /* how it was opened, and how often one was */
     ot_consulted other[OT_MOST_CONSULTED]; /* after `db`, in this order */
@@ -57,6 +58,9 @@ void ot_context_recall(optune *o);
 int ot_verbose_open(void);
 void ot_verbose_close(int fd);
 int ot_context_device(optune *o, optune_err *err); /* probes, or reads the stored device */
+/* The same for who measures nothing: where there is no such device here, a stored one of the
+ * architecture that the target names, or what is true of all of these. */
+int ot_context_asked(optune *o, optune_err *err);
 int ot_context_need_db(const optune *o, optune_err *err); /* EUSAGE: it has no directory */
 /* The database's own folder as options name it (NULL: the environment); "": there is none. *others:
  * the list of those that are only read, which begins with ':' or is empty. */
@@ -137,7 +141,10 @@ int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot
  * tried; *n_known: how many of these there are. */
 int ot_context_decide(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       int *n_known, ot_choice *choice, optune_err *err);
-/* facts.c: the store's key of a task; texts in the arena. */
+/* dispatch_hint.c: what a dispatch table of the database uses at the sizes of a call of constants, as
+ * a hint; false: there is none. */
+bool ot_dispatch_hint(optune *o, const optune_task *task, ot_arena *arena, ot_fact *fact);
+/* context.c: the store's key of a task; texts in the arena. */
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,
                         ot_arena *arena);
 /* Settles what a stored device leaves open in the target. */

@@ -159,6 +159,7 @@ static void settle(ot_answer *a, int n_facts)
         ot_choice_row *row = &choice->row[i];
         row->fact = keep_fact(&a->arena, row->fact);
         row->stale = keep_fact(&a->arena, row->stale);
+        row->hint = keep_fact(&a->arena, row->hint);
         row->failed = keep_fact(&a->arena, row->failed);
     }
     ot_text config = {0};
@@ -200,7 +201,7 @@ static int make(optune *o, const optune_call *call, const char *policy, ot_answe
 static int begin(optune *o, state *now, optune_err *err)
 {
     ot_memory_begin();
-    int status = ot_context_device(o, err);
+    int status = ot_context_asked(o, err);
     *now = (state){0};
     if (status >= 0 && ot_context_follow(o, &now->commit)) {
         now->opened = o->n_opened; /* nothing has changed but, maybe, records */
@@ -320,7 +321,7 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *const *pol
         if (!strcmp(*policies, o->policy->name))
             break;
         status = under(o, &now, call, *policies, &found, err);
-        if (status >= 0 && found->choice.tier == OT_TIER_PLEVEL) {
+        if (status >= 0 && !ot_choice_measured(&found->choice)) {
             ot_answer_drop(found);
             found = NULL;
         }

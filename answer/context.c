@@ -176,7 +176,7 @@ void ot_context_warn(const optune *o, const ot_choice *choice)
 
 const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena)
 {
-    if (*o->device_key || !o->row->dependencies)
+    if (*o->device_key || o->assumed || !o->row->dependencies)
         return NULL;
     char text[2048];
     optune_err err;
@@ -187,4 +187,21 @@ const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *are
         return status == OPTUNE_ENODEV && impl && impl->library ? "library=nothing\n" : NULL;
     }
     return ot_arena_copy(arena, text);
+}
+
+int ot_context_question(optune *o, const optune_task *task, ot_question *question,
+                        ot_arena *arena)
+{
+    ot_text target = {0}, call = {0};
+    ot_target_print(task->target, true, &target);
+    ot_call_print(task->call, &call);
+    *question = (ot_question){
+        .device = ot_arena_copy(arena, o->device.key),
+        .target = ot_arena_copy(arena, ot_text_str(&target)),
+        .call = ot_arena_copy(arena, ot_text_str(&call)),
+        .policy = o->policy->name,
+    };
+    ot_text_release(&target);
+    ot_text_release(&call);
+    return OPTUNE_OK;
 }

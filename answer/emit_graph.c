@@ -40,7 +40,7 @@ static int without_libraries(ot_emission *e, ot_emitted_kernel *k, optune_err *e
         ot_choice_release(choice);
         status = ot_context_choose(p->o, &k->source.task, p->asked[i], &arena, &fact, &n,
                                    choice, err);
-        found = !p->asked[i] || choice->tier != OT_TIER_PLEVEL;
+        found = !p->asked[i] || ot_choice_measured(choice);
         ot_arena_release(&arena);
     }
     if (status >= 0) {

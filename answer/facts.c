@@ -3,7 +3,7 @@
  * What the store knows of a task, judged against the present: each thing a record depends on is
  * the same (current), has changed (stale: history and a hint, never selected), or cannot be told
  * here (unverifiable: selected, and labelled so). What was refuted or measured again later is
- * history, too.
+ * history, too. Where none of these decides, what logs of others say of the call is added.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -206,23 +206,6 @@ static void supersede(ot_fact *fact, int n)
 
 /* ---- questions --------------------------------------------------------------------------- */
 
-int ot_context_question(optune *o, const optune_task *task, ot_question *question,
-                        ot_arena *arena)
-{
-    ot_text target = {0}, call = {0};
-    ot_target_print(task->target, true, &target);
-    ot_call_print(task->call, &call);
-    *question = (ot_question){
-        .device = ot_arena_copy(arena, o->device.key),
-        .target = ot_arena_copy(arena, ot_text_str(&target)),
-        .call = ot_arena_copy(arena, ot_text_str(&call)),
-        .policy = o->policy->name,
-    };
-    ot_text_release(&target);
-    ot_text_release(&call);
-    return OPTUNE_OK;
-}
-
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
                      int *n, optune_err *err)
 {
@@ -265,10 +248,10 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
         other && other->hub ? ot_arena_printf(all->arena, "hub '%s'", other->hub) : NULL;
     optune_record *record = NULL;
     int n_records = 0, *alike = NULL;
-    const int status = deciding ? ot_store_find_deciding(store, question, all->arena, &record,
-                                                         &alike, &n_records, err)
-                                : ot_store_find(store, question, 0, all->arena, &record,
-                                                &n_records, err);
+    const int status =
+        deciding ? ot_store_find_deciding(store, question, all->arena, &record, &alike,
+                                          &n_records, err)
+                 : ot_store_find(store, question, 0, all->arena, &record, &n_records, err);
     if (status < 0)
         return status;
     ot_fact *more = ot_arena_alloc(all->arena, (size_t)(*n + n_records + 1) * sizeof *more);
@@ -331,6 +314,99 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
     return gather(o, task, policy, false, arena, fact, n, err);
 }
 
+/* ---- hints ------------------------------------------------------------------------------- */
+
+enum { MOST_HINTS = 16 }; /* of each store, and of each form of the call */
+
+/* How alike its target is: options of the device that both name, or the same text. */
+static int alike(const optune_task *task, const optune_record *hint)
+{
+    optune_target other;
+    const optune_target *own = task->target;
+    if (ot_target_parse(hint->target, &other, NULL) < 0)
+        return 0;
+    return 4 * (*own->arch && !strcmp(own->arch, other.arch)) +
+           2 * (*own->model && !strcmp(own->model, other.model)) +
+           (own->threads == other.threads);
+}
+
+typedef struct ranked {
+    optune_record record;
+    int alike, order;
+} ranked;
+
+static int more_alike(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    return x->alike != y->alike ? y->alike - x->alike : x->order - y->order;
+}
+
+static int read_hints(optune *o, const optune_task *task, const optune_call *call,
+                      ot_arena *arena, ranked *to, int *n, int most, optune_err *err)
+{
+    ot_text text = {0};
+    ot_store *store;
+    int status = OPTUNE_OK;
+    ot_call_print(call, &text);
+    for (int i = 0; status >= 0 && *n < most && (store = ot_context_nth(o, i)); i++) {
+        const ot_consulted *other = ot_context_consulted(o, store);
+        optune_record *record;
+        int found = 0;
+        if (other && other->hub)
+            continue; /* nothing of a hub is one: each of its records names a digest */
+        status = ot_store_find_hints(store, ot_text_str(&text), task->target->kind, MOST_HINTS,
+                                     arena, &record, &found, err);
+        for (int k = 0; k < found && *n < most; k++, ++*n) {
+            to[*n] = (ranked){.alike = alike(task, &record[k]), .order = *n};
+            ot_record_copy(&to[*n].record, &record[k]);
+        }
+    }
+    ot_text_release(&text);
+    return status;
+}
+
+/* Behind the facts that are there: of devices more like this one first, then the cheapest. What is
+ * said of a call holds with anything fused behind it, as TVM has it, but what is said of just this
+ * goes first. */
+static int add_hints(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
+                     int *n, optune_err *err)
+{
+    enum { MOST = 4 * MOST_HINTS };
+    ranked *hint = ot_alloc(MOST * sizeof *hint);
+    ot_fact table;
+    const int tables = ot_dispatch_hint(o, task, arena, &table); /* it was measured here */
+    int found = 0, own;
+    int status = read_hints(o, task, task->call, arena, hint, &found, MOST / 2, err);
+    own = found;
+    if (status >= 0 && task->call->n_epilogues) {
+        optune_call *plain = ot_alloc(sizeof *plain);
+        *plain = *task->call;
+        plain->n_epilogues = plain->n_extra = 0;
+        status = read_hints(o, task, plain, arena, hint, &found, MOST, err);
+        free(plain);
+    }
+    if (status >= 0 && found + tables) {
+        qsort(hint, (size_t)own, sizeof *hint, more_alike);
+        qsort(hint + own, (size_t)(found - own), sizeof *hint, more_alike);
+        ot_fact *more = ot_arena_alloc(arena, (size_t)(*n + tables + found) * sizeof *more);
+        if (*n)
+            memcpy(more, *fact, (size_t)*n * sizeof *more);
+        if (tables)
+            more[(*n)++] = table;
+        for (int i = 0; i < found; i++) {
+            ot_fact *to = &more[(*n)++];
+            *to = (ot_fact){.currency = OT_HINT};
+            ot_record_copy(&to->record, &hint[i].record);
+            optune_refuse(to->why, "a log of others says it of %.200s",
+                          to->record.device ? to->record.device
+                                            : "a device that it does not name");
+        }
+        *fact = more;
+    }
+    free(hint);
+    return status;
+}
+
 static int choose(optune *o, const optune_task *task, const char *policy, bool deciding,
                   ot_arena *arena, ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
 {
@@ -339,7 +415,15 @@ static int choose(optune *o, const optune_task *task, const char *policy, bool d
     const int unread = ot_context_unreadable(status) ? status : 0;
     if (status < 0 && !unread)
         return optune_fail(err, status, "%s", why.text);
+    const int measured = *n;
     status = ot_select(task, *fact, *n, choice, err);
+    if (status >= 0 && !unread && !ot_choice_measured(choice)) {
+        add_hints(o, task, arena, fact, n, NULL);
+        if (*n > measured) {
+            ot_choice_release(choice);
+            status = ot_select(task, *fact, *n, choice, err);
+        }
+    }
     int passed = 0;
     ot_store *store;
     for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)

@@ -174,7 +174,7 @@ int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **p
 {
     int status = optune_graph_infer(graph, err);
     if (status >= 0)
-        status = ot_context_device(o, err);
+        status = ot_context_asked(o, err);
     return status < 0 ? status : open_over(o, graph, NULL, partition, err);
 }
 

@@ -59,7 +59,7 @@ int optune_query(optune *o, const char *workload, optune_found **found, optune_e
     int status = ot_answer_text(o, workload, &a, err);
     if (status < 0)
         return status;
-    if (a->choice.tier != OT_TIER_PLEVEL) {
+    if (ot_choice_measured(&a->choice)) {
         *found = found_of(a);
         if (*found)
             return OPTUNE_OK;

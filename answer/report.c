@@ -90,7 +90,7 @@ static void say(reporting *all, const ot_choice *choice, const char *call, int t
 {
     const ot_choice_row *winner = &choice->row[choice->winner];
     ot_text_printf(all->text, "%s\n  %d record%s", call, trials, trials == 1 ? "" : "s");
-    if (choice->tier != OT_TIER_PLEVEL && winner->fact)
+    if (ot_choice_measured(choice) && winner->fact)
         ot_text_printf(all->text, ", %s: %.4g us", winner->candidate.impl->name,
                        winner->fact->record.cost * 1e6);
     ot_text_add(all->text, "\n");
@@ -207,7 +207,7 @@ int optune_report(optune *o, const optune_report_options *options, optune_result
     options = &own;
     ot_text text = {0}, target = {0};
     reporting all = {.o = o, .options = options, .text = &text};
-    int status = ot_context_device(o, err);
+    int status = ot_context_asked(o, err);
     ot_target_print(&o->target, true, &target);
     all.target = ot_text_str(&target);
     if (status >= 0)

@@ -35,7 +35,7 @@ void ot_verbose_close(int fd)
 void ot_verbose_say(const optune *o, const ot_answer *answer, double seconds)
 {
     const ot_choice_row *row = &answer->choice.row[answer->choice.winner];
-    const bool known = answer->choice.tier != OT_TIER_PLEVEL && row->fact;
+    const bool known = ot_choice_measured(&answer->choice) && row->fact;
     ot_text line = {0};
     ot_text_add(&line, "optune\tselect\t");
     ot_call_print(&answer->call, &line);

@@ -64,6 +64,11 @@ int ot_call_infer_dims(optune_call *call, optune_err *err);
 int ot_call_shape(optune_call *call, const void *const *in, optune_err *err);
 /* Bytes of a tensor as large as its dims can be; -1: there is no bound. */
 int64_t ot_tensor_most_bytes(const optune_tensor *type);
+/* formula.c: dim d of output o as a C expression over the names of inputs' dims, "((1*n+1)/2)".
+ * EUNSUPPORTED: none was found. */
+int ot_dim_formula(const optune_call *call, int o, int d, ot_text *to, optune_err *err);
+/* The dim that an OPTUNE_ARG_DIM stands for; NULL: the call has none such. */
+const optune_dim *ot_call_arg_dim(const optune_call *call, const optune_arg *arg);
 /* Gives every dim of the inputs that is a range its upper end, and infers the outputs anew. ETYPE:
  * there is a dim without one, or the relation leaves something open. */
 int ot_call_widen(optune_call *call, optune_err *err);

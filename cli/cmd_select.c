@@ -112,11 +112,12 @@ OT_CMD(select) = {
     .options = options,
     .values_size = sizeof(select_values),
     .notes =
-        "A workload with a current record gets the fastest measured one; without a record the\n"
-        "implementation of the highest priority level with its fallback config. "
-        "--log-level=info\n"
-        "prints the cost of every implementation that has one, and the choice, for each\n"
-        "operator. With --batch failures are lines with `status` and `error`, and the exit\n"
-        "code is 0.\n",
+        "A workload with a current record gets the fastest measured one; without a record what "
+        "an\n"
+        "imported log of AutoTVM or Kernel Tuner recommends (`hinted`), else the "
+        "implementation\n"
+        "of the highest priority level with its fallback config. --log-level=info prints the\n"
+        "cost of every implementation that has one, and the choice, for each operator. With\n"
+        "--batch failures are lines with `status` and `error`, and the exit code is 0.\n",
     .run = run,
 };

@@ -281,6 +281,7 @@ function why(w, parent) {
   const s = w.selection;
   element('h3', parent, 'What is used, and why');
   const tier = { tuned: 'the fastest by current records', unverified: 'the fastest by records that cannot be checked here',
+    hinted: 'what a log of others recommends, as nothing usable was measured here',
     plevel: 'the highest priority level, as nothing usable is recorded' }[s.tier] || s.tier;
   const line = element('p', parent);
   element('code', line, s.impl);
@@ -320,7 +321,7 @@ function workload(w, parent) {
 
 /* ---- all of them ---- */
 
-const tuned = (w) => (w.selection.tier !== 'plevel' ? w.selection.cost : NaN);
+const tuned = (w) => (known(w.selection.cost) ? w.selection.cost : NaN);
 
 function layers(parent) {
   const graph = data.graph !== null;

@@ -17,6 +17,8 @@ typedef struct waiting {
     ot_index_entry entry;
     size_t value, n_value, line, n_line; /* in `bytes` */
     bool known;                          /* nothing is to be done about it */
+    bool hint;                           /* it is one, and is found so, too: */
+    unsigned char hint_key[OT_BEST_KEY];
 } waiting;
 
 struct ot_batch {
@@ -92,6 +94,7 @@ int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *fr
         ot_config_print(&record->config, &b->scratch);
     w->digest = ot_record_digest_at(record, b->scratch.s);
     ot_index_entry_make(record, &w->digest, b->scratch.s, &w->entry);
+    w->hint = ot_index_hint(record, &w->digest, w->hint_key);
     w->line = b->bytes.n;
     if (b->logged && from && from->text) {
         ot_text_add_n(&b->bytes, from->text, from->n_text);
@@ -181,6 +184,11 @@ static int put_all(putting *p, waiting **item, int n, int *fresh)
         status = ot_writer_put(&p->writer, OT_TABLE_BEST,
                                (ot_bytes){item[i]->entry.key, OT_BEST_KEY},
                                (ot_bytes){item[i]->entry.value, OT_BEST_VALUE}, NULL, p->err);
+    for (int i = 0; status >= 0 && i < *fresh; i++)
+        if (item[i]->hint)
+            status = ot_writer_put(&p->writer, OT_TABLE_HINT,
+                                   (ot_bytes){item[i]->hint_key, OT_BEST_KEY},
+                                   (ot_bytes){"", 0}, NULL, p->err);
     return status;
 }
 

@@ -45,6 +45,11 @@ int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_ar
  * tried once, and earlier failures. alike[i]: for how many of them record[i] stands. */
 int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_arena *arena,
                            optune_record **record, int **alike, int *n, optune_err *err);
+/* The cheapest `most` hints (records that name no digest, of logs of others) of a call for targets
+ * of that kind, whatever their device, options and policy: their costs are of other machines. A
+ * store that was made by an older version lists hints from then on, and all when rebuilt. */
+int ot_store_find_hints(ot_store *store, const char *call, const char *target, int most,
+                        ot_arena *arena, optune_record **record, int *n, optune_err *err);
 /* Every record, in key order; stops when fn returns non-zero and returns that. */
 typedef int (*ot_record_fn)(void *arg, const optune_record *record);
 int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err);
@@ -252,7 +257,8 @@ typedef struct ot_http { /* how to speak; all zero is sensible */
     bool resume;         /* get: what PATH.part holds of an earlier try is gone on with */
     const char *etag;    /* get: only if it is another by now; put: only if it is this still */
     bool only_new;       /* put: only if there is none */
-    const char *bearer;  /* a token; NULL: none. Goes to the address's own host, by https alone */
+    const char
+        *bearer; /* a token; NULL: none. Goes to the address's own host, by https alone */
     const char *region, *key_id, *secret, *session; /* of S3, all but the last; NULL: none */
     const atomic_bool *stop;                        /* EINTERRUPTED once it becomes true */
     void (*progress)(void *arg, int64_t done, int64_t total); /* bytes; total -1: not known */

@@ -44,8 +44,8 @@ static uint64_t basis_of(const optune_record *record)
     return basis;
 }
 
-void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
-                   ot_index_entry *entry)
+void ot_index_entry_make(const optune_record *record, const ot_digest *digest,
+                         const char *config, ot_index_entry *entry)
 {
     const ot_question question = ot_record_question(record);
     const ot_digest asked = ot_question_digest(&question);
@@ -60,7 +60,29 @@ void ot_index_entry_make(const optune_record *record, const ot_digest *digest, c
     memcpy(entry->value + 17, &basis, 8);
 }
 
-void ot_index_entry_of(const optune_record *record, const ot_digest *digest, ot_index_entry *entry)
+ot_digest ot_hint_digest(const char *call, const char *target)
+{
+    char kind[OPTUNE_NAME_SIZE];
+    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(target, " "), target);
+    const char *const texts[] = {call, kind};
+    return ot_digest_texts(texts, OT_COUNT(texts));
+}
+
+bool ot_index_hint(const optune_record *record, const ot_digest *digest,
+                   unsigned char key[OT_BEST_KEY])
+{
+    if ((record->digest && *record->digest) || record->outcome != OPTUNE_OUTCOME_OK ||
+        !record->call || !record->target)
+        return false;
+    const ot_digest asked = ot_hint_digest(record->call, record->target);
+    memcpy(key, asked.byte, DIGEST);
+    ot_index_cost(record, key + DIGEST);
+    memcpy(key + DIGEST + 8, digest->byte, DIGEST);
+    return true;
+}
+
+void ot_index_entry_of(const optune_record *record, const ot_digest *digest,
+                       ot_index_entry *entry)
 {
     ot_text config = {0};
     ot_config_print(&record->config, &config);

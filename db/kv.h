@@ -19,6 +19,7 @@ typedef enum ot_kv_table {
     OT_TABLE_FORGOTTEN,  /* record digest -> nothing: is not stored again */
     OT_TABLE_QUARANTINE, /* what was its key -> a record that was damaged */
     OT_TABLE_SHARED,     /* number -> what many records have in common; since layout 2 */
+    OT_TABLE_HINT, /* of hints: digest of call and kind of target, then as in BEST -> nothing */
     OT_TABLES,
 } ot_kv_table;
 
@@ -145,6 +146,11 @@ void ot_index_cost(const optune_record *record, unsigned char to[8]); /* sorts a
 void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
                    ot_index_entry *entry);
 void ot_index_entry_of(const optune_record *record, const ot_digest *digest, ot_index_entry *entry);
+/* A hint names no digest: nobody knows what computed it. Where it is found, whatever device and
+ * options it is of, by call and kind of target; false: the record is none that may serve. */
+ot_digest ot_hint_digest(const char *call, const char *target);
+bool ot_index_hint(const optune_record *record, const ot_digest *digest,
+                   unsigned char key[OT_BEST_KEY]);
 /* Removes records with their entries; `forget`: and they are not stored again. */
 int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget,
                   optune_err *err);

@@ -34,6 +34,9 @@ static int drop_one(ot_writer *writer, const ot_digest *digest, bool forget, opt
         ot_stored_decode(&parts, value, &arena, &record, NULL) == OPTUNE_OK) {
         ot_index_entry_of(&record, digest, &entry);
         status = ot_writer_delete(writer, OT_TABLE_BEST, (ot_bytes){entry.key, BEST_KEY}, err);
+        if (status >= 0 && ot_index_hint(&record, digest, entry.key))
+            status =
+                ot_writer_delete(writer, OT_TABLE_HINT, (ot_bytes){entry.key, BEST_KEY}, err);
     }
     ot_parts_release(&parts);
     if (status >= 0)
@@ -276,6 +279,53 @@ int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_aren
     *alike = NULL;
     finding f = {.store = store, .question = question, .arena = arena};
     return find_records(&f, 0, record, alike, n, err);
+}
+
+/* ---- hints ------------------------------------------------------------------------------- */
+
+/* An entry may have outlived its record, and digests only find. */
+static bool is_hint(const optune_record *r, const char *call, const char *target)
+{
+    const size_t n = strcspn(target, " ");
+    return !(r->digest && *r->digest) && r->outcome == OPTUNE_OUTCOME_OK && r->call &&
+           r->target && !strcmp(r->call, call) && strcspn(r->target, " ") == n &&
+           !strncmp(r->target, target, n);
+}
+
+int ot_store_find_hints(ot_store *store, const char *call, const char *target, int most,
+                        ot_arena *arena, optune_record **record, int *n, optune_err *err)
+{
+    const ot_digest asked = ot_hint_digest(call, target);
+    ot_snapshot reader;
+    ot_bytes key = {asked.byte, DIGEST}, none, value;
+    *n = 0;
+    *record = NULL;
+    int status = ot_snapshot_begin(store, &reader, err);
+    if (status < 0)
+        return status;
+    ot_parts parts = {.reader = &reader};
+    status = ot_snapshot_seek(&reader, OT_TABLE_HINT, &key, &none, err);
+    while (status == OPTUNE_OK && *n < most && of_question(&key, &asked)) {
+        ot_digest digest;
+        optune_record one;
+        memcpy(digest.byte, (const char *)key.data + DIGEST + 8, DIGEST);
+        status = ot_snapshot_get(&reader, OT_TABLE_RECORD, (ot_bytes){digest.byte, DIGEST},
+                                 &value, err);
+        if (status == OPTUNE_OK &&
+            ot_stored_decode(&parts, value, arena, &one, NULL) == OPTUNE_OK &&
+            is_hint(&one, call, target)) {
+            if (!*record)
+                *record = ot_arena_alloc(arena, (size_t)most * sizeof **record);
+            ot_record_copy(&(*record)[(*n)++], &one);
+        }
+        if (status >= 0)
+            status = ot_snapshot_next(&reader, OT_TABLE_HINT, &key, &none, err);
+    }
+    ot_parts_release(&parts);
+    ot_snapshot_end(&reader);
+    if (status < 0)
+        *n = 0;
+    return status < 0 ? status : OPTUNE_OK;
 }
 
 /* Reads the next records behind `last`, of last->n bytes in last_key; 1 at the end. */

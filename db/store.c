@@ -14,7 +14,7 @@ const char *const ot_env_tables[OT_TABLES] = {
     [OT_TABLE_META] = "meta",           [OT_TABLE_RECORD] = "record",
     [OT_TABLE_BEST] = "best",           [OT_TABLE_DEVICE] = "device",
     [OT_TABLE_FORGOTTEN] = "forgotten", [OT_TABLE_QUARANTINE] = "quarantine",
-    [OT_TABLE_SHARED] = "shared",
+    [OT_TABLE_SHARED] = "shared",       [OT_TABLE_HINT] = "hint",
 };
 
 /* ---- environments ------------------------------------------------------------------------ */

@@ -233,7 +233,7 @@ void ot_loaded_close(ot_session *s, ot_loaded *loaded)
 
 static int64_t dim_at(const optune_call *call, const optune_arg *arg)
 {
-    return call->input[arg->index / OPTUNE_MAX_RANK].type.dim[arg->index % OPTUNE_MAX_RANK].min;
+    return ot_call_arg_dim(call, arg)->min; /* the plan was checked */
 }
 
 /* The address or handle that an argument of a stage stands for. */

@@ -200,6 +200,13 @@ int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optu
     const optune_op *op = task->call->op;
     const optune_strategy *strategy = ot_strategy_find(op, task->target);
     *n = 0;
+    for (int o = 0; o < task->call->n_outputs; o++)
+        if (task->call->output[o].rank < 0)
+            return optune_fail(
+                err, OPTUNE_ETYPE,
+                "how many dims output %d of '%s' has does not follow from its inputs "
+                "and attributes",
+                o, op->name);
     if (!strategy)
         return optune_fail(err, OPTUNE_ENOENT,
                            "operator '%s' has no strategy for target '%s' and no generic one",

@@ -15,6 +15,7 @@ enum { WIDTH = 96 };
 static const char *const tier_text[] = {
     [OT_TIER_TUNED] = "tuned",
     [OT_TIER_UNVERIFIED] = "unverified",
+    [OT_TIER_HINTED] = "hinted",
     [OT_TIER_PLEVEL] = "plevel",
 };
 
@@ -122,6 +123,11 @@ static void wrap_printf(ot_text *to, int indent, const char *format, ...)
     wrap(to, indent, text);
 }
 
+static const char *source_of(const optune_record *r)
+{
+    return r->source ? r->source : "an unnamed source";
+}
+
 static void print_config(const ot_choice *choice, ot_text *to)
 {
     ot_text text = {0};
@@ -136,7 +142,10 @@ static void print_winner(const ot_choice *choice, ot_text *to)
 {
     const ot_choice_row *row = &choice->row[choice->winner];
     char time[32], low[32], high[32], age[32];
-    if (choice->tier == OT_TIER_PLEVEL) {
+    if (choice->tier == OT_TIER_HINTED) {
+        wrap_printf(to, 2, "%s  hinted by %s: nothing usable was measured here",
+                    row->candidate.impl->name, source_of(&row->hint->record));
+    } else if (choice->tier == OT_TIER_PLEVEL) {
         wrap_printf(to, 2, "%s  by plevel %d, with its fallback config: no usable record",
                     row->candidate.impl->name, row->candidate.plevel);
     } else {
@@ -158,17 +167,24 @@ static void print_detail(const ot_choice_row *row, ot_text *to)
                     row->candidate.why);
     if (fact)
         wrap_printf(to, 6, "%d samples, %s, from %s%s", fact->record.n_samples,
-                    age_text(fact->record.time, age),
-                    fact->record.source ? fact->record.source : "an unnamed source",
+                    age_text(fact->record.time, age), source_of(&fact->record),
                     fact->record.final ? ", measured among the finalists" : "");
     if (fact && fact->currency == OT_UNVERIFIABLE)
         wrap_printf(to, 6, "unverified: %s", fact->why);
     if (row->stale) {
         const optune_record *r = &row->stale->record;
         wrap_printf(to, 6, "stale: %s, %d samples, %s, from %s", time_text(r->cost, time),
-                    r->n_samples, age_text(r->time, age),
-                    r->source ? r->source : "an unnamed source");
+                    r->n_samples, age_text(r->time, age), source_of(r));
         wrap(to, 8, row->stale_why);
+    }
+    if (row->hint) {
+        const optune_record *r = &row->hint->record;
+        if (r->cost > 0)
+            wrap_printf(to, 6, "hint: %s on %s, from %s", time_text(r->cost, time),
+                        r->device ? r->device : "an unnamed device", source_of(r));
+        else
+            wrap_printf(to, 6, "hint: from %s", source_of(r));
+        wrap(to, 8, row->hint_why);
     }
     if (row->fallback_why[0])
         wrap_printf(to, 6, "its fallback config is refused: %s", row->fallback_why);
@@ -188,6 +204,8 @@ static const char *standing(const ot_choice_row *row)
         return "passed over";
     if (row->fact)
         return row->tied ? "tied" : "slower";
+    if (row->hint && !row->hint_why[0])
+        return "hinted";
     if (row->stale)
         return "stale only";
     return row->failed ? "failed only" : "never measured";
@@ -285,12 +303,16 @@ void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to
             ot_text_printf(to, "Implementation %s for %s has cost %.2e\n",
                            row->candidate.impl->name, op, row->fact->record.cost);
     }
+    const ot_fact *rests = choice->tier == OT_TIER_HINTED ? winner->hint : winner->fact;
     if (choice->tier == OT_TIER_PLEVEL)
         ot_text_printf(to, "Using %s for %s based on highest priority (%d)\n",
                        winner->candidate.impl->name, op, winner->candidate.plevel);
+    else if (rests->record.cost <= 0)
+        ot_text_printf(to, "Using %s for %s based on %s\n", winner->candidate.impl->name, op,
+                       source_of(&rests->record));
     else
         ot_text_printf(to, "Using %s for %s based on lowest cost (%.2e)\n",
-                       winner->candidate.impl->name, op, winner->fact->record.cost);
+                       winner->candidate.impl->name, op, rests->record.cost);
 }
 
 void ot_choice_warnings(const ot_choice *choice, ot_text *to)
@@ -314,8 +336,10 @@ void ot_choice_warnings(const ot_choice *choice, ot_text *to)
 
 static json_t *fact_json(const ot_fact *fact, const char *why)
 {
-    static const char *const currency[] = {
-        [OT_CURRENT] = "current", [OT_STALE] = "stale", [OT_UNVERIFIABLE] = "unverifiable"};
+    static const char *const currency[] = {[OT_CURRENT] = "current",
+                                           [OT_STALE] = "stale",
+                                           [OT_UNVERIFIABLE] = "unverifiable",
+                                           [OT_HINT] = "hint"};
     if (!fact)
         return json_null();
     const optune_record *r = &fact->record;
@@ -352,6 +376,9 @@ static json_t *row_json(const ot_choice_row *row)
                   standing(row), "winner", row->winner, "tied", row->tied, "record",
                   fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
                   fact_json(row->stale, row->stale_why), "failed", failed_json(row));
+    json_object_set_new(json, "hint", fact_json(row->hint, row->hint ? row->hint->why : ""));
+    json_object_set_new(json, "hint_unfit",
+                        ot_text_json(row->hint_why[0] ? row->hint_why : NULL));
     json_object_set_new(json, "fallback_refused",
                         ot_text_json(row->fallback_why[0] ? row->fallback_why : NULL));
     return json;

@@ -2,7 +2,8 @@
 /*
  * What is fused behind a generic implementation: every operator of it is a call of its own, over
  * the finished output in place, so its own generic implementation plans it; its stage then gets
- * this call's tensors and dims. Elements are read and written by one item, so nothing is read late.
+ * this call's tensors and dims. Dims of the output that the first operator computes have names of
+ * their own there, and are handed over as they are at run time. Elements are read and written by one item, so nothing is read late.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +22,21 @@ static bool find_dim(const optune_call *call, const char *name, optune_arg *arg)
     return false;
 }
 
-static bool dims_are_known(const optune_call *call, const optune_tensor *type, char *why)
+enum { COMPUTED = '!' }; /* begins no name that a call can have */
+
+/* Operator i behind the call, with names for all dims that are not constant. */
+static void step_of(const optune_call *call, int i, optune_call *step)
 {
     optune_arg arg;
-    for (int d = 0; d < type->rank; d++)
-        if (!optune_dim_known(&type->dim[d]) && !find_dim(call, type->dim[d].name, &arg))
-            return optune_refuse(why, "fuses over dims that are constant or an input's");
-    return true;
+    optune_call_step(call, i, step);
+    const int chain = call->epilogue[i].chain;
+    optune_tensor *in = &step->input[chain].type, *out = &step->output[0];
+    for (int d = 0; d < in->rank; d++) {
+        if (!optune_dim_known(&in->dim[d]) && !find_dim(call, in->dim[d].name, &arg))
+            snprintf(in->dim[d].name, sizeof in->dim[d].name, "%c%d", COMPUTED, d);
+        if (d < out->rank)
+            out->dim[d] = in->dim[d];
+    }
 }
 
 bool ot_generic_epilogue_applies(const optune_task *task, char *why)
@@ -35,14 +44,11 @@ bool ot_generic_epilogue_applies(const optune_task *task, char *why)
     const optune_call *call = task->call;
     for (int i = 0; i < call->n_epilogues; i++) {
         optune_call step;
-        optune_call_step(call, i, &step);
+        step_of(call, i, &step);
         const optune_task of = {&step, task->target, task->device};
         const optune_impl *impl = ot_generic_of(step.op);
         if (!impl)
             return optune_refuse(why, "'%s' has no generic implementation", step.op->name);
-        for (int k = 0; k < step.n_inputs; k++)
-            if (!dims_are_known(call, &step.input[k].type, why))
-                return false;
         if (!impl->applies(&of, why))
             return false;
     }
@@ -54,8 +60,12 @@ static optune_arg translate(const optune_call *call, const optune_epilogue *e,
                             const optune_call *step, optune_arg arg)
 {
     const int k = arg.kind == OPTUNE_ARG_DIM ? arg.index / OPTUNE_MAX_RANK : arg.index;
-    if (arg.kind == OPTUNE_ARG_DIM)
-        find_dim(call, step->input[k].type.dim[arg.index % OPTUNE_MAX_RANK].name, &arg);
+    const int d = arg.index % OPTUNE_MAX_RANK;
+    if (arg.kind == OPTUNE_ARG_DIM && k == e->chain &&
+        step->input[k].type.dim[d].name[0] == COMPUTED)
+        arg = optune_output_dim_arg(0, d);
+    else if (arg.kind == OPTUNE_ARG_DIM)
+        find_dim(call, step->input[k].type.dim[d].name, &arg);
     else if (arg.kind == OPTUNE_ARG_INPUT)
         arg = k == e->chain ? optune_output_arg(0)
                             : optune_input_arg(e->extra + (k < e->chain ? k : k - 1));
@@ -65,7 +75,7 @@ static optune_arg translate(const optune_call *call, const optune_epilogue *e,
 static void add_step(const optune_task *task, int i, optune_plan *plan)
 {
     optune_call step;
-    optune_call_step(task->call, i, &step);
+    step_of(task->call, i, &step);
     const optune_task of = {&step, task->target, task->device};
     const optune_config none = {0};
     optune_plan *own = ot_alloc(sizeof *own);

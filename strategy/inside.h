@@ -110,4 +110,9 @@ typedef struct ot_registry_mark {
 ot_registry_mark ot_registry_now(void);
 void ot_registry_rewind(ot_registry_mark mark);
 
+/* ---- repeat.c: a plan of one image for a batch that is known at run time ------------------ */
+void ot_repeat_close(const optune_task *task, optune_plan *plan);
+/* The function of the stage that it made, behind the module's body. */
+void ot_repeat_source(const optune_plan *plan, int module, ot_text *to);
+
 #endif

@@ -120,6 +120,11 @@ void optune_plan_stage(optune_plan *plan, const optune_stage *stage)
         plan->stage[plan->n_stages++] = *stage;
 }
 
+void optune_plan_repeat(optune_plan *plan, int input, uint32_t along)
+{
+    plan->repeat = (ot_repeat){.asked = true, .input = input, .along = along};
+}
+
 int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map)
 {
     if (plan->n_maps == OPTUNE_MAX_TENSOR_MAPS) {

@@ -68,10 +68,8 @@ static const char *check_arg(const optune_task *task, const optune_plan *plan,
     case OPTUNE_ARG_FLOAT:
         return NULL;
     case OPTUNE_ARG_DIM:
-        if (arg->index < 0 || arg->index / OPTUNE_MAX_RANK >= optune_call_inputs(task->call) ||
-            arg->index % OPTUNE_MAX_RANK >=
-                task->call->input[arg->index / OPTUNE_MAX_RANK].type.rank)
-            return "an argument is no dim of an input";
+        if (!ot_call_arg_dim(task->call, arg))
+            return "an argument is no dim of an input or an output";
         return prepack ? "a prepack stage uses a dim's run-time value" : NULL;
     case OPTUNE_ARG_FUNCTION:
         if (arg->index < 0 || arg->index >= plan->n_modules)
@@ -187,6 +185,7 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
     ot_locale_leave(before);
     if (ot_slip_taken(slip))
         return optune_fail(err, OPTUNE_EUSAGE, "bad plan of '%s': %s", impl->name, slip);
+    ot_repeat_close(task, plan);
     ot_epilogue_close(task, plan);
     return check(task, plan, err);
 }
@@ -229,4 +228,5 @@ void ot_plan_source(const optune_task *task, const optune_plan *plan, int module
         ot_text_add(to, ot_impl_source(ot_generic_of(task->call->epilogue[m->first_extra].op)));
     else
         ot_text_add(to, m->closing ? ot_epilogue_source(task) : ot_impl_source(plan->impl));
+    ot_repeat_source(plan, module, to);
 }

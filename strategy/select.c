@@ -2,7 +2,7 @@
 /*
  * Selection: Relay's policy with its holes closed. Among the valid implementations the tied set
  * of the smallest usable costs, broken by plevel, then by order; when nothing usable is known,
- * the highest plevel with its fallback config. It is handed what is known and judges only
+ * what a log of others recommends, else the highest plevel with its fallback config. It is handed what is known and judges only
  * whether a config means something in the present space: neither a record's nor a fallback is ever
  * returned that its implementation refuses.
  */
@@ -32,6 +32,12 @@ static bool good(const ot_fact *fact)
 {
     return fact->record.outcome == OPTUNE_OUTCOME_OK && isfinite(fact->record.cost) &&
            fact->record.cost > 0;
+}
+
+/* What may be compared: not history, and not another machine's. */
+static bool usable(const ot_fact *fact)
+{
+    return good(fact) && fact->currency != OT_STALE && fact->currency != OT_HINT;
 }
 
 static bool better(const ot_fact *a, const ot_fact *b)
@@ -76,8 +82,8 @@ static int best_usable(const gathering *g, const optune_impl *impl)
     int best = -1;
     for (int i = 0; i < g->n; i++) {
         const ot_fact *fact = &g->fact[i];
-        if (about(fact, impl) && good(fact) && fact->currency != OT_STALE &&
-            !(g->unfit && g->unfit[i]) && better(fact, best < 0 ? NULL : &g->fact[best]))
+        if (about(fact, impl) && usable(fact) && !(g->unfit && g->unfit[i]) &&
+            better(fact, best < 0 ? NULL : &g->fact[best]))
             best = i;
     }
     return best;
@@ -110,7 +116,7 @@ static void find_others(const gathering *g, ot_choice_row *row)
     int stale = -1;
     for (int i = 0; i < g->n; i++) {
         const ot_fact *fact = &g->fact[i];
-        if (!about(fact, row->candidate.impl))
+        if (!about(fact, row->candidate.impl) || fact->currency == OT_HINT)
             continue;
         if (fact->record.outcome != OPTUNE_OUTCOME_OK) {
             row->n_failed += 1 + fact->alike;
@@ -214,9 +220,12 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
     return status;
 }
 
-static bool in_space(const optune_task *task, const ot_choice_row *row, optune_config *config)
+static bool in_space(const optune_task *task, const ot_choice_row *row, const ot_fact *fact,
+                     optune_config *config)
 {
-    *config = row->fact->record.config;
+    *config = fact->record.config;
+    if (fact->currency == OT_HINT)
+        config->index = -1; /* of whatever space it was measured in */
     return ot_space_has(task, row->candidate.impl, config);
 }
 
@@ -233,6 +242,58 @@ static bool has_fallback(const optune_task *task, ot_choice_row *row, optune_con
     if (!usable)
         optune_refuse(row->fallback_why, "%s", why[0] ? why : "its `valid` does not say why");
     return usable;
+}
+
+/* ---- hints ------------------------------------------------------------------------------- */
+
+static bool has_hint(const gathering *g, const optune_impl *impl)
+{
+    for (int i = 0; i < g->n; i++)
+        if (g->fact[i].currency == OT_HINT && about(&g->fact[i], impl))
+            return true;
+    return false;
+}
+
+/* The first hint of a row whose config is one of the present space, and valid there. */
+static void find_hint(const gathering *g, ot_choice_row *row)
+{
+    optune_space *space = NULL;
+    optune_err err = {0};
+    bool found = false;
+    if (row->candidate.refusal != OT_VALID || !has_hint(g, row->candidate.impl))
+        return;
+    const bool open = ot_space_open(g->task, row->candidate.impl, &space, &err) >= 0;
+    for (int i = 0; i < g->n && !found; i++) {
+        char why[OPTUNE_WHY_SIZE] = "";
+        optune_config config = g->fact[i].record.config;
+        if (g->fact[i].currency != OT_HINT || !about(&g->fact[i], row->candidate.impl))
+            continue;
+        found = open ? fits(space, &config, why) : optune_refuse(why, "%s", err.text);
+        if (found || !row->hint) {
+            row->hint = &g->fact[i];
+            memcpy(row->hint_why, why, sizeof row->hint_why);
+        }
+    }
+    ot_space_close(space);
+}
+
+/* Nothing usable is known, but a log of others recommends something: the first of what it says, in
+ * the order in which hints are given, that fits and has not only failed here. */
+static bool choose_hinted(const optune_task *task, ot_choice *choice)
+{
+    ot_choice_row *best = NULL;
+    for (int i = 0; i < choice->n; i++) {
+        ot_choice_row *row = &choice->row[i];
+        const bool serves = row->hint && !row->hint_why[0] && !row->failed;
+        if (serves && (!best || row->hint < best->hint))
+            best = row;
+    }
+    if (!best || !in_space(task, best, best->hint, &choice->config))
+        return false;
+    choice->tier = OT_TIER_HINTED;
+    choice->winner = (int)(best - choice->row);
+    best->winner = true;
+    return true;
 }
 
 /* Nothing usable is known: by plevel, whoever has a fallback that it accepts itself. Only who would
@@ -260,7 +321,8 @@ static bool fastest_fits(const optune_task *task, const ot_choice *choice)
             choice->row[i].fact->record.cost < fastest->fact->record.cost)
             fastest = &choice->row[i];
     optune_config config;
-    return fastest == &choice->row[choice->winner] || in_space(task, fastest, &config);
+    return fastest == &choice->row[choice->winner] ||
+           in_space(task, fastest, fastest->fact, &config);
 }
 
 /* 1: a config that was trusted does not fit. */
@@ -281,10 +343,14 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
     if (choice->default_row < 0)
         return nothing_valid(g->task, choice, err);
     choice->winner = by_cost(choice);
+    for (int i = 0; i < n; i++)
+        find_hint(g, &choice->row[i]);
+    if (choice->winner < 0 && choose_hinted(g->task, choice))
+        return OPTUNE_OK;
     if (choice->winner < 0)
         return choose_untuned(g->task, choice, err);
     ot_choice_row *winner = &choice->row[choice->winner];
-    if (!in_space(g->task, winner, &choice->config) ||
+    if (!in_space(g->task, winner, winner->fact, &choice->config) ||
         (!g->strict && !fastest_fits(g->task, choice)))
         return 1;
     choice->tier =

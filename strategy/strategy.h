@@ -140,6 +140,16 @@ typedef struct ot_scratch {
     int64_t bytes;
     bool constant;
 } ot_scratch;
+/* What optune_plan_repeat asked for: timed stages become one, which calls their functions. */
+typedef struct ot_repeat {
+    bool asked;
+    int input;
+    uint32_t along;
+    int n; /* of functions; 0: it is not made yet */
+    const char *function[OPTUNE_MAX_STAGES];
+    int first_arg[OPTUNE_MAX_STAGES], n_args[OPTUNE_MAX_STAGES];
+    int64_t step[OPTUNE_MAX_ARGS]; /* bytes that an argument goes on by */
+} ot_repeat;
 struct optune_plan {
     const optune_impl *impl;
     int n_modules, n_scratch, n_stages;
@@ -150,6 +160,7 @@ struct optune_plan {
     int n_maps;
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS];
     bool fused;         /* its modules compute what is fused behind the call */
+    ot_repeat repeat;
     optune_err problem; /* the first misuse; status 0: none */
     int n_text;
     char text[OT_PLAN_TEXT]; /* names and values of all macros, each with its end */
@@ -203,7 +214,12 @@ enum { OT_MAX_CANDIDATES = 64 };
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err);
 
 /* What the store knows of one record, judged against the present. */
-typedef enum ot_currency { OT_CURRENT, OT_STALE, OT_UNVERIFIABLE } ot_currency;
+typedef enum ot_currency {
+    OT_CURRENT,
+    OT_STALE,
+    OT_UNVERIFIABLE,
+    OT_HINT, /* of a log of others: its cost is another machine's, its config may serve */
+} ot_currency;
 typedef struct ot_fact {
     optune_record record;
     ot_currency currency;
@@ -211,14 +227,22 @@ typedef struct ot_fact {
         [OPTUNE_WHY_SIZE]; /* what changed, when STALE; what cannot be told, when UNVERIFIABLE */
     int alike; /* further ones of its implementation that ended like it and decide nothing */
 } ot_fact;
-typedef enum ot_tier { OT_TIER_TUNED, OT_TIER_UNVERIFIED, OT_TIER_PLEVEL } ot_tier;
-const char *ot_tier_name(ot_tier tier); /* "tuned", "unverified", "plevel" */
+typedef enum ot_tier {
+    OT_TIER_TUNED,
+    OT_TIER_UNVERIFIED,
+    OT_TIER_HINTED, /* nothing was measured: a config that a log of others recommends */
+    OT_TIER_PLEVEL,
+} ot_tier;
+const char *ot_tier_name(ot_tier tier); /* "tuned", "unverified", "hinted", "plevel" */
 typedef struct ot_choice_row {
     ot_candidate candidate;
     const ot_fact *fact;   /* its best usable fact; NULL: never measured, or only stale ones */
     const ot_fact *stale;  /* its best stale fact; NULL: none */
     const ot_fact *failed; /* its latest failed trial, when there is no usable fact */
+    const ot_fact
+        *hint; /* the first hint of it whose config fits; else the first; NULL: none */
     int n_failed;
+    char hint_why[OPTUNE_WHY_SIZE];  /* why the config of `hint` does not fit; empty: it fits */
     char stale_why[OPTUNE_WHY_SIZE]; /* what made `stale` stale */
     /* Why its fallback config cannot be used, where that was asked: it would have been chosen
      * untuned but for this. Empty otherwise. */
@@ -230,16 +254,22 @@ typedef struct ot_choice {
     ot_tier tier;
     int winner;           /* index into row[] */
     int default_row;      /* what plevel alone would choose */
-    optune_config config; /* the winner's: tuned, or its fallback */
+    optune_config config; /* the winner's: tuned, hinted, or its fallback */
     int n;
     ot_choice_row *row; /* owned: n of them */
     bool strict;        /* a config did not fit the present space: all facts were looked at */
     int unread;         /* the status with which records could not be read; 0: they were */
     char unread_why[OPTUNE_ERR_SIZE]; /* also of what was passed over; empty: all is well */
 } ot_choice;
+/* Whether it rests on a measurement that holds here. */
+static inline bool ot_choice_measured(const ot_choice *choice)
+{
+    return choice->tier < OT_TIER_HINTED;
+}
 void ot_choice_release(ot_choice *choice); /* zeroed ones, too */
 void ot_choice_free(ot_choice *choice);    /* one from ot_alloc; NULL is fine */
-/* Relay's policy with its holes closed, see docs/architecture.md. `fact` must outlive the choice.
+/* Relay's policy with its holes closed, see docs/architecture.md. `fact` must outlive the choice;
+ * hints stand in it in the order in which they recommend themselves.
  * Whatever is returned, the choice, which is overwritten, is to be released.
  * ENOENT: no valid implementation, with every refusal in the message. */
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,

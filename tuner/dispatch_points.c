@@ -91,7 +91,7 @@ static int judge(ot_shaping *s, const place *p, ot_pool *pool, ot_point *point, 
         ot_context_warn(s->o, choice);
         const ot_choice_row *row = &choice->row[choice->winner];
         point->cost =
-            row->fact && choice->tier != OT_TIER_PLEVEL ? row->fact->record.cost : INFINITY;
+            row->fact && ot_choice_measured(choice) ? row->fact->record.cost : INFINITY;
         double best = point->cost * AS_GOOD;
         point->entry = -1;
         for (int i = 0; i < n_hints; i++) {

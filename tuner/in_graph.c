@@ -125,7 +125,7 @@ static int gather(contest *c, seat *s, optune_err *err)
         ot_context_choose(o, &task, c->run->policy.name, &s->arena, &fact, &n, choice, err);
     if (status >= 0) {
         const ot_choice_row *winner = &choice->row[choice->winner];
-        s->measured = choice->tier != OT_TIER_PLEVEL;
+        s->measured = ot_choice_measured(choice);
         enter(s, winner->candidate.impl, &choice->config,
               winner->fact ? winner->fact->record.error : 0);
         if (n)
@@ -460,7 +460,7 @@ static bool is_known(const ot_run *run, const optune_partition *p)
             continue;
         known =
             ot_answer_call_at(run->o, &p->groups.group[i].call, p->asked, &answer, NULL) >= 0 &&
-            answer->choice.tier != OT_TIER_PLEVEL &&
+            ot_choice_measured(&answer->choice) &&
             !strcmp(answer->choice.row[answer->choice.winner].fact->record.policy, p->in_graph);
         ot_answer_drop(answer);
     }

@@ -125,7 +125,7 @@ static int ask(verifying *v, const optune_call *call, asked *a, optune_err *err)
     *a = (asked){.choice = ot_alloc(sizeof *a->choice), .task = {call, &o->target, &o->device}};
     const int status =
         ot_context_choose(o, &a->task, NULL, &a->arena, &a->fact, &n, a->choice, err);
-    if (status >= 0 && a->choice->tier != OT_TIER_PLEVEL)
+    if (status >= 0 && ot_choice_measured(a->choice))
         a->best = a->choice->row[a->choice->winner].fact;
     return status;
 }

@@ -52,7 +52,7 @@ static int path_of(optune *o, const char *what, char *path, size_t size, optune_
     return status;
 }
 
-static int judge(optune *o, const ot_dispatch *d, optune_err *err)
+int ot_dispatch_judge(optune *o, const ot_dispatch *d, optune_err *err)
 {
     ot_text target = {0};
     ot_arena arena = {0};
@@ -88,7 +88,7 @@ int optune_dispatch_open(optune *o, const char *what, optune_dispatch **dispatch
     ot_text text = {0};
     ot_dispatch *table = NULL;
     *dispatch = NULL;
-    int status = ot_context_device(o, err);
+    int status = ot_context_asked(o, err);
     if (status >= 0)
         status = path_of(o, what, path, sizeof path, err);
     if (status >= 0)
@@ -96,7 +96,7 @@ int optune_dispatch_open(optune *o, const char *what, optune_dispatch **dispatch
     if (status >= 0)
         status = ot_dispatch_read(ot_text_str(&text), &table, err);
     if (status >= 0)
-        status = judge(o, table, err);
+        status = ot_dispatch_judge(o, table, err);
     ot_text_release(&text);
     if (status < 0) {
         ot_dispatch_free(table);

@@ -10,6 +10,8 @@
 /* DB/dispatch/<digest of device, target and call>.json */
 int ot_dispatch_path(optune *o, const optune_call *call, char *path, size_t size,
                      optune_err *err);
+/* Whether a table is of this device and target and holds here; ENOENT, EVERSION. */
+int ot_dispatch_judge(optune *o, const ot_dispatch *table, optune_err *err);
 optune_dispatch *ot_dispatch_wrap(ot_dispatch *table); /* takes a compiled table */
 
 /* ---- dispatch_pieces.c: boxes of sizes in which the same implementations may be used ------- */

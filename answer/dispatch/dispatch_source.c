@@ -45,6 +45,8 @@ static int make_kernel(optune *o, generation *g, int row, optune_err *err)
                      .plan = ot_alloc(sizeof *k->plan)};
     snprintf(k->name, sizeof k->name, "%s_k%d", g->name, row);
     status = ot_plan_make(&k->task, r->impl, &r->config, k->plan, err);
+    if (status >= 0)
+        status = ot_source_sized(k, err);
     if (status < 0)
         return status;
     ot_source_layout(k);

@@ -131,10 +131,30 @@ void ot_source_prototypes(const ot_source *e, ot_text *to)
         }
 }
 
-/* The parameter of the run function that has this dim's size. */
-static const char *dim_name(const ot_source *e, int index)
+/* The parameter of the run function that has this dim's size, or what is made of some. */
+static void add_dim(const ot_source *e, const optune_arg *arg, ot_text *to)
 {
-    return e->task.call->input[index / OPTUNE_MAX_RANK].type.dim[index % OPTUNE_MAX_RANK].name;
+    const int o = arg->index / OPTUNE_MAX_RANK - OPTUNE_MAX_INPUTS;
+    if (o < 0)
+        ot_text_add(to, ot_call_arg_dim(e->task.call, arg)->name);
+    else
+        ot_dim_formula(e->task.call, o, arg->index % OPTUNE_MAX_RANK, to, NULL);
+}
+
+int ot_source_sized(const ot_source *e, optune_err *err)
+{
+    ot_text text = {0};
+    int status = OPTUNE_OK;
+    for (int s = 0; s < e->plan->n_stages; s++)
+        for (int a = 0; a < e->plan->stage[s].n_args && status >= 0; a++) {
+            const optune_arg *arg = &e->plan->stage[s].arg[a];
+            const int o = arg->index / OPTUNE_MAX_RANK - OPTUNE_MAX_INPUTS;
+            if (arg->kind == OPTUNE_ARG_DIM && o >= 0)
+                status =
+                    ot_dim_formula(e->task.call, o, arg->index % OPTUNE_MAX_RANK, &text, err);
+        }
+    ot_text_release(&text);
+    return status;
 }
 
 static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to)
@@ -142,11 +162,16 @@ static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to
     ot_text_add(to, "    {\n");
     for (int a = 0; a < stage->n_args; a++) {
         const optune_arg *arg = &stage->arg[a];
-        if (arg->kind == OPTUNE_ARG_INT)
+        if (arg->kind == OPTUNE_ARG_INT) {
             ot_text_printf(to, "        static long long value%d = %lldLL;\n", a,
                            (long long)arg->value);
-        else if (arg->kind == OPTUNE_ARG_FLOAT)
+        } else if (arg->kind == OPTUNE_ARG_DIM) {
+            ot_text_printf(to, "        int64_t value%d = ", a);
+            add_dim(e, arg, to);
+            ot_text_add(to, ";\n");
+        } else if (arg->kind == OPTUNE_ARG_FLOAT) {
             ot_text_printf(to, "        static double value%d = %.17g;\n", a, arg->real);
+        }
     }
     ot_text_add(to, "        void *const arg[] = {");
     for (int a = 0; a < stage->n_args; a++) {
@@ -167,9 +192,6 @@ static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to
             break;
         case OPTUNE_ARG_SYMBOL:
             ot_text_printf(to, "%s(void *)%s", comma, arg->symbol);
-            break;
-        case OPTUNE_ARG_DIM:
-            ot_text_printf(to, "%s&%s", comma, dim_name(e, arg->index));
             break;
         case OPTUNE_ARG_FUNCTION:
             ot_text_printf(to, "%s(void *)%s_m%d_%s", comma, e->name, arg->index, arg->symbol);

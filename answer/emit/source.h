@@ -17,6 +17,8 @@ typedef struct ot_source {
     int64_t offset[OPTUNE_MAX_SCRATCH], workspace, packed;
 } ot_source;
 
+/* EUNSUPPORTED: a kernel is told a dim of an output that has no expression in C. */
+int ot_source_sized(const ot_source *kernel, optune_err *err);
 void ot_source_layout(ot_source *kernel); /* places scratch */
 /* "-O3 ... -std=gnu17 -fopenmp": what it was compiled with for measuring, as far as that decides
  * the instructions; a module's own flags are not among them. */

@@ -245,7 +245,7 @@ static void ask(exporting *e, const question *q)
         status = ot_select(&task, fact, kept, choice, &err);
     if (status < 0)
         leave_out(e, err.text);
-    else if (choice->tier != OT_TIER_PLEVEL)
+    else if (ot_choice_measured(choice))
         add_line(e, &choice->row[choice->winner].fact->record);
     ot_choice_free(choice);
     free(call);

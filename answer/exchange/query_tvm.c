@@ -119,7 +119,7 @@ static int ask_call(asking *a, optune_err *err)
     if (status >= 0 && kept) {
         ot_choice *choice = ot_alloc(sizeof *choice);
         status = ot_select(&task, fact, kept, choice, err);
-        if (status >= 0 && choice->tier != OT_TIER_PLEVEL)
+        if (status >= 0 && ot_choice_measured(choice))
             keep(a, choice, &arena);
         ot_choice_free(choice);
     }
@@ -198,7 +198,7 @@ int optune_query_tvm(optune *o, const char *task, optune_result **result, optune
         return optune_fail(err, OPTUNE_ESYNTAX, "the task is no JSON: %s", problem.text);
     asking *a = ot_alloc(sizeof *a);
     a->o = o;
-    int status = ot_context_device(o, err);
+    int status = ot_context_asked(o, err);
     if (status >= 0)
         status = take_task(a, json, err);
     if (status >= 0)

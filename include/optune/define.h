@@ -552,7 +552,7 @@ typedef enum optune_arg_kind {
     OPTUNE_ARG_INT,        /* value; CPU bodies receive a pointer to it, GPU bodies 64 bits */
     OPTUNE_ARG_FLOAT,      /* real; GPU bodies receive a float */
     OPTUNE_ARG_SYMBOL,     /* symbol: a function of the implementation's library, by name */
-    OPTUNE_ARG_DIM,        /* index: see optune_dim_arg; the dim's run-time value, as INT */
+    OPTUNE_ARG_DIM,        /* see optune_dim_arg, optune_output_dim_arg; its run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: what optune_plan_tensor_map returned */
     OPTUNE_ARG_FUNCTION,   /* symbol: a function of module `index`, see optune_function_arg */
 } optune_arg_kind;
@@ -572,6 +572,8 @@ typedef struct optune_arg {
  * takes at run time (its `symbolic`); not in a PREPACK stage, which runs before any call. */
 #define optune_dim_arg(i, d)                                                                   \
     ((optune_arg){.kind = OPTUNE_ARG_DIM, .index = (i)*OPTUNE_MAX_RANK + (d)})
+/* The same of output `o`: what the type relation makes of the sizes at hand. */
+#define optune_output_dim_arg(o, d) optune_dim_arg(OPTUNE_MAX_INPUTS + (o), d)
 #define optune_int_arg(v) ((optune_arg){.kind = OPTUNE_ARG_INT, .value = (v)})
 #define optune_symbol_arg(s) ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .symbol = (s)})
 #define optune_tensor_map_arg(i) ((optune_arg){.kind = OPTUNE_ARG_TENSOR_MAP, .index = (i)})
@@ -638,6 +640,10 @@ OPTUNE_API int optune_plan_scratch(optune_plan *plan, const char *name, int64_t 
                                    bool constant);
 /* Adds a stage behind those of its phase; it is copied. */
 OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
+/* The plan is of one image: what it times, all in one module, runs once for each place along dim 0
+ * of input `input`, which is known at run time; `along` has a bit for each input that goes along,
+ * as every output does. Called behind the last stage. CPUs only: a GPU's grid counts images. */
+OPTUNE_API void optune_plan_repeat(optune_plan *plan, int input, uint32_t along);
 /* Adds a tensor map; returns its index, for optune_tensor_map_arg. */
 OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map);
 /* Offers to compute what is fused behind the call in the registers of the module's body, with

@@ -350,7 +350,8 @@ OPTUNE_API int optune_select_call(optune *handle, const optune_call *call,
 OPTUNE_API void optune_selection_free(optune_selection *selection); /* NULL is fine */
 OPTUNE_API const char *optune_selection_impl(const optune_selection *selection);
 OPTUNE_API const char *
-optune_selection_tier(const optune_selection *selection); /* "tuned", "unverified", "plevel" */
+optune_selection_tier(
+    const optune_selection *selection); /* "tuned", "unverified", "hinted", "plevel" */
 OPTUNE_API const char *
 optune_selection_config(const optune_selection *selection); /* JSON text */
 OPTUNE_API double

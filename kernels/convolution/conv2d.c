@@ -2,15 +2,25 @@
 /* What kernels/convolution/conv2d.h declares. */
 #include "kernels/convolution/conv2d.h"
 
+/* A batch that is known at run time is one image, which the plan repeats. */
+static bool known_image(const optune_tensor *type)
+{
+    for (int d = 1; d < type->rank; d++)
+        if (!optune_dim_known(&type->dim[d]))
+            return false;
+    return type->rank > 0;
+}
+
 bool conv2d_shape_of(const optune_call *call, conv2d_shape *s)
 {
     const optune_tensor *data = &call->input[CONV2D_DATA].type;
     const optune_tensor *weight = &call->input[CONV2D_WEIGHT].type;
     const optune_tensor *out = &call->output[0];
     *s = (conv2d_shape){0};
-    if (!optune_tensor_known(data) || !optune_tensor_known(weight) || !optune_tensor_known(out))
+    if (!known_image(data) || !optune_tensor_known(weight) || !known_image(out))
         return false;
     *s = conv2d_numbers(call, data, out, weight->dim[2].min, weight->dim[3].min);
+    s->n = optune_dim_known(&data->dim[0]) ? s->n : 1;
     s->data_block = tensor_layout_block(optune_call_word(call, "data_layout"));
     s->out_block = conv2d_out_block(call);
     s->ci *= s->data_block ? s->data_block : 1;
@@ -57,4 +67,6 @@ void conv2d_finish(const optune_task *task, optune_plan *plan, const optune_stag
     optune_stage last = *stage;
     conv2d_fuse(task, plan, &last);
     optune_plan_stage(plan, &last);
+    if (!optune_dim_known(&task->call->input[CONV2D_DATA].type.dim[0]))
+        optune_plan_repeat(plan, CONV2D_DATA, 1u << CONV2D_DATA);
 }

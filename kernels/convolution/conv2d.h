@@ -21,7 +21,8 @@ static inline int conv2d_out_block(const optune_call *call)
     return tensor_layout_block(out[0] ? out : optune_call_word(call, "data_layout"));
 }
 
-/* False while anything is unknown. Never fails for a call whose types are solved. */
+/* False while anything but the batch is unknown; a batch that is known at run time counts as 1.
+ * Never fails for a call whose types are solved. */
 bool conv2d_shape_of(const optune_call *call, conv2d_shape *s);
 
 /* What generated code asks for: a solved call of float32 or float64 throughout. */

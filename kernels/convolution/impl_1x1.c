@@ -270,4 +270,5 @@ OPTUNE_IMPL(convolution, 1x1) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

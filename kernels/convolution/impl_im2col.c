@@ -144,4 +144,5 @@ OPTUNE_IMPL(convolution, im2col) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

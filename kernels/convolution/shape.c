@@ -28,6 +28,7 @@ conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
     const int64_t groups = optune_call_int(call, "groups");
     return (conv2d_shape){
         .n = data->dim[0].min,
+        .images = data->dim[0].max,
         .ci = data->dim[1].min,
         .h = data->dim[2].min,
         .w = data->dim[3].min,

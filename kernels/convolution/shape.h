@@ -65,6 +65,7 @@ int conv2d_solved(const optune_tensor *const tensors[3]);
 
 typedef struct conv2d_shape {
     int64_t n, ci, h, w; /* the op's data */
+    int64_t images;      /* n, or the most that a batch known at run time can be */
     int64_t co, kh, kw;
     int64_t oh, ow; /* the op's result, or its gradient */
     int64_t sh, sw;

@@ -12,12 +12,37 @@ static int64_t lanes(const optune_task *task)
     return bytes / pattern_bytes(call->input[call->n_inputs - 1].type.dtype);
 }
 
+static int64_t most_bytes(const optune_tensor *type)
+{
+    int64_t n = pattern_bytes(type->dtype);
+    for (int d = 0; d < type->rank; d++)
+        n *= host_dim_most(&type->dim[d]);
+    return n;
+}
+
 static int64_t bytes_of(const optune_task *task)
 {
-    int64_t bytes = optune_tensor_bytes(&task->call->output[0]);
+    int64_t bytes = most_bytes(&task->call->output[0]);
     for (int i = 0; i < task->call->n_inputs; i++)
-        bytes += optune_tensor_bytes(&task->call->input[i].type);
+        bytes += most_bytes(&task->call->input[i].type);
     return bytes;
+}
+
+static pattern_loops loops_of(const optune_task *task)
+{
+    broadcast_lead lead;
+    broadcast_lead_of(task->call, &lead, NULL);
+    return lead.loops;
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    broadcast_lead lead;
+    if (optune_tensor_known(&task->call->output[0]))
+        return broadcast_applies(task, why);
+    if (task->call->n_inputs > OPTUNE_MAX_OPERANDS)
+        return optune_refuse(why, "has more than %d operands", OPTUNE_MAX_OPERANDS);
+    return broadcast_lead_of(task->call, &lead, why) && pattern_computes(task, why);
 }
 
 static int threads(const optune_task *task)
@@ -38,7 +63,7 @@ static void space(const optune_task *task, optune_space *space)
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const int64_t block = lanes(task) * optune_config_int(config, "vectors");
-    const pattern_loops l = broadcast_loops(task->call);
+    const pattern_loops l = loops_of(task);
     const int64_t inner = l.extent[l.rank - 1];
     const int64_t bytes = block * pattern_bytes(task->call->output[0].dtype);
     if (block > lanes(task) && block > inner)
@@ -56,7 +81,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    const pattern_loops l = broadcast_loops(task->call);
+    const pattern_loops l = loops_of(task);
     const int64_t inner = l.extent[l.rank - 1], cache = task->device->l3;
     const int64_t size = pattern_bytes(task->call->output[0].dtype);
     int64_t vectors = 4;
@@ -70,18 +95,27 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 }
 
 /* The three innermost loops have names; what is outside of them is found by its number. */
-static void define_loops(optune_plan *plan, int m, const pattern_loops *l, int64_t task)
+static void define_loops(optune_plan *plan, int m, const broadcast_lead *lead, int64_t task)
 {
     static const char tensor[PATTERN_TENSORS][3] = {"X0", "X1", "X2", "X3", "O"};
-    char name[32];
+    const pattern_loops *l = &lead->loops;
+    char name[32], text[64];
     const int inner = l->rank - 1, middle = l->rank - 2;
     const int64_t n = l->extent[inner], rows = middle >= 0 ? l->extent[middle] : 1;
     const int64_t chunk = n > task ? task : n;
     int64_t most = chunk == n && n > 0 ? task / n : 1;
     most = most < 1 ? 1 : most > rows ? rows : most;
-    optune_plan_define(plan, m, "INNER", n);
+    if (lead->dims && lead->flat) {
+        snprintf(text, sizeof text, "(LEAD * %" PRId64 ")", lead->inside);
+        optune_plan_define_text(plan, m, "INNER", text);
+    } else {
+        optune_plan_define(plan, m, "INNER", n);
+    }
     optune_plan_define(plan, m, "CHUNK", chunk);
-    optune_plan_define(plan, m, "ROWS", rows);
+    if (lead->dims && middle == 0)
+        optune_plan_define_text(plan, m, "ROWS", "LEAD");
+    else
+        optune_plan_define(plan, m, "ROWS", rows);
     optune_plan_define(plan, m, "ROWS_AT_ONCE", most);
     optune_plan_define(plan, m, "OUTER_LOOPS", middle > 0 ? middle : 0);
     for (int t = 0; t < l->tensors; t++) {
@@ -92,17 +126,22 @@ static void define_loops(optune_plan *plan, int m, const pattern_loops *l, int64
         optune_plan_define(plan, m, name, middle >= 0 ? l->stride[t][middle] : 0);
     }
     int64_t outer = 1;
+    const bool varies = lead->dims && middle > 0;
     for (int d = 0; d < middle; d++) {
-        outer *= l->extent[d];
+        outer *= varies && d == 0 ? 1 : l->extent[d];
         snprintf(name, sizeof(name), "OUTER%d", d);
-        optune_plan_define(plan, m, name, l->extent[d]);
+        if (varies && d == 0)
+            optune_plan_define_text(plan, m, name, "LEAD");
+        else
+            optune_plan_define(plan, m, name, l->extent[d]);
         for (int t = 0; t < l->tensors; t++) {
             const char *of = t == l->tensors - 1 ? "O" : tensor[t];
             snprintf(name, sizeof(name), "%s_OUTER%d", of, d);
             optune_plan_define(plan, m, name, l->stride[t][d]);
         }
     }
-    optune_plan_define(plan, m, "OUTER", outer);
+    snprintf(text, sizeof text, varies ? "(LEAD * %" PRId64 ")" : "%" PRId64, outer);
+    optune_plan_define_text(plan, m, "OUTER", text);
 }
 
 /* The first dim of the output that the innermost loop goes along. */
@@ -117,10 +156,14 @@ static int inner_from(const optune_call *call, const pattern_loops *l)
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const optune_call *call = task->call;
-    const pattern_loops l = broadcast_loops(call);
+    broadcast_lead lead;
+    broadcast_lead_of(call, &lead, NULL);
+    const pattern_loops *l = &lead.loops;
     const int m = optune_plan_module(plan);
     broadcast_define(plan, m, call);
-    define_loops(plan, m, &l, optune_config_int(config, "task"));
+    if (lead.dims)
+        host_lead_define(plan, m, "LEAD", call, lead.input, lead.dims, 1 + call->n_inputs);
+    define_loops(plan, m, &lead, optune_config_int(config, "task"));
     optune_plan_define(plan, m, "BLOCK", lanes(task) * optune_config_int(config, "vectors"));
     optune_plan_define(plan, m, "WIDTH", lanes(task));
     optune_plan_define(plan, m, "STREAM",
@@ -130,9 +173,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     stage.arg[stage.n_args++] = optune_output_arg(0);
     for (int i = 0; i < call->n_inputs; i++)
         stage.arg[stage.n_args++] = optune_input_arg(i);
+    if (lead.dims)
+        host_lead_args(call, lead.input, lead.dims, &stage);
     /* What is fused computes in vectors of the output's type. */
-    if (optune_dtype_equal(call->output[0].dtype, call->input[call->n_inputs - 1].type.dtype))
-        optune_plan_fuse(task, plan, &stage, inner_from(call, &l));
+    if (!lead.dims &&
+        optune_dtype_equal(call->output[0].dtype, call->input[call->n_inputs - 1].type.dtype))
+        optune_plan_fuse(task, plan, &stage, inner_from(call, l));
     optune_plan_stage(plan, &stage);
 }
 
@@ -140,9 +186,10 @@ OPTUNE_IMPL(elementwise, vector) = {
     .name = "vector.cpu",
     .pattern = OPTUNE_BROADCAST,
     .summary = "vectors in flight along the innermost dim",
-    .applies = broadcast_applies,
+    .applies = applies,
     .space = space,
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "*",
 };

@@ -69,13 +69,24 @@ bool pattern_known(const optune_call *call, char *why)
     return known || optune_refuse(why, "needs constant shapes");
 }
 
+/* The most there can be. */
+static double elements(const optune_tensor *type)
+{
+    double n = 1;
+    for (int d = 0; d < type->rank; d++)
+        n *= (double)type->dim[d].max;
+    return n;
+}
+
 bool pattern_applies(const optune_task *task, char *why)
 {
+    return pattern_known(task->call, why) && pattern_computes(task, why);
+}
+
+bool pattern_computes(const optune_task *task, char *why)
+{
     const optune_call *call = task->call;
-    if (!pattern_known(call, why))
-        return false;
-    if (optune_tensor_elements(&call->output[0]) < 1 ||
-        optune_tensor_elements(&call->input[0].type) < 1)
+    if (elements(&call->output[0]) < 1 || elements(&call->input[0].type) < 1)
         return optune_refuse(why, "has no elements to compute");
     bool types = pattern_c_type(call->output[0].dtype) != NULL;
     for (int i = 0; i < call->n_inputs; i++)

@@ -46,6 +46,9 @@ bool pattern_known(const optune_call *call, char *why);
 /* What CPU templates of patterns ask for: constant shapes, something to do, C types. */
 bool pattern_applies(const optune_task *task, char *why);
 
+/* The same but for the shapes. */
+bool pattern_computes(const optune_task *task, char *why);
+
 /* Writes what one dim adds to an offset, "name / inside % extent * stride", of a number that
  * counts through all dims, `inside` elements in those within this one; `extent` 0: it is the
  * outermost, and nothing is taken off. Returns its length. */

@@ -4,12 +4,13 @@
  *
  * The one idea: an op gives its pieces for constant dims only, but their extents, strides and
  * offsets are polynomials of the dims. So those of a call with dims known at run time are found by
- * asking at a few sizes and held against the op's own answers at others.
+ * asking at a few sizes and held against the op's own answers at others. Where that fails, the sizes
+ * are cut in boxes (piece_boxes.c).
  */
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/host/generic.h"
+#include "kernels/move/piece_boxes.h"
 
 enum {
     POINTS = 3,   /* a symbol's sizes: polynomials up to the square */
@@ -30,24 +31,9 @@ typedef struct fit {
     optune_piece piece[CORNERS][OPTUNE_MAX_PIECES];
 } fit;
 
-/* The op's pieces where the symbols have these sizes; negative: its types do not allow them. */
 static int pieces_at(const fit *f, const int64_t *size, optune_piece *piece)
 {
-    optune_call call = *f->call;
-    for (int i = 0; i < call.n_inputs; i++)
-        for (int d = 0; d < call.input[i].type.rank; d++) {
-            optune_dim *dim = &call.input[i].type.dim[d];
-            for (int k = 0; k < f->symbols.n; k++)
-                if (!optune_dim_known(dim) &&
-                    (f->symbols.at[k].name == f->call->input[i].type.dim[d].name ||
-                     (dim->name[0] && strcmp(f->symbols.at[k].name, dim->name) == 0)))
-                    *dim = optune_dim_of(size[k]);
-        }
-    call.output[0].rank = -1;
-    call.n_epilogues = call.n_extra = 0;
-    if (call.op->types(&call, NULL) < 0 || call.op->types(&call, NULL) != OPTUNE_OK)
-        return -1;
-    return call.op->pieces(&call, piece);
+    return piece_boxes_ask(f->call, &f->symbols, size, piece);
 }
 
 /* Sizes that the types allow, `step` apart: a dim that is cut in blocks has multiples only. */
@@ -266,7 +252,7 @@ static bool print_pieces_at(const optune_call *call, bool top, fit *f, pieces_te
         /* Loops of 1 may be missing; up to 2 they have to do, or there is but one size. */
         f->low[k] = dim->min > 1 || dim->max < 2 ? dim->min : dim->max == 2 ? 1 : 2;
         f->least[k] = dim->min > 1 ? dim->min : 1;
-        f->high[k] = host_min(dim->max, (int64_t)1 << 16);
+        f->high[k] = host_min(dim->max, host_max(dim->min + 4096, (int64_t)1 << 16));
         f->low[k] = host_min(f->low[k], f->high[k]);
         f->step[k] = 1;
     }
@@ -284,22 +270,52 @@ static bool print_pieces_at(const optune_call *call, bool top, fit *f, pieces_te
     return true;
 }
 
-static bool print_pieces(const optune_call *call, fit *f, pieces_text *to)
+/* One polynomial each for all sizes, with `boxes` empty, or those of boxes. */
+static bool print_pieces(const optune_call *call, pieces_text *to, piece_boxes *boxes)
 {
-    return print_pieces_at(call, false, f, to) || print_pieces_at(call, true, f, to);
+    fit *f = malloc(sizeof *f);
+    *boxes = (piece_boxes){0};
+    const bool whole =
+        f && (print_pieces_at(call, false, f, to) || print_pieces_at(call, true, f, to));
+    free(f);
+    return whole || piece_boxes_of(call, boxes);
 }
 
 static bool applies(const optune_task *task, char *why)
 {
     if (!generic_applies(task, why))
         return false;
-    fit *f = malloc(sizeof *f);
     pieces_text *text = malloc(sizeof *text);
-    const bool fits = f && text && print_pieces(task->call, f, text);
-    free(f);
+    piece_boxes *boxes = malloc(sizeof *boxes);
+    const bool fits = text && boxes && print_pieces(task->call, text, boxes);
+    free(boxes);
     free(text);
     return fits || optune_refuse(why, "its strides are no polynomials of the dims that are "
-                                      "known at run time");
+                                      "known at run time, nor of parts of their ranges");
+}
+
+static void define_text(optune_plan *plan, int m, const char *name, int i, const char *text)
+{
+    char whole[24];
+    snprintf(whole, sizeof whole, "%s%d", name, i);
+    optune_plan_define_text(plan, m, whole, text);
+}
+
+static void define_boxes(optune_plan *plan, int m, const piece_boxes *b)
+{
+    char text[96];
+    for (int i = 0; i < b->n_blocks; i++) {
+        const int64_t block = b->block[i];
+        snprintf(text, sizeof text, "((S%d+%" PRId64 ")/%" PRId64 ")", b->block_of[i],
+                 block - 1, block);
+        define_text(plan, m, "Q", i, text);
+        snprintf(text, sizeof text, "(%" PRId64 "*Q%d-S%d)", block, i, b->block_of[i]);
+        define_text(plan, m, "R", i, text);
+    }
+    for (int i = 0; i < b->n; i++) {
+        define_text(plan, m, "PIECE", i, b->piece[i]);
+        define_text(plan, m, "WHEN", i, b->when[i]);
+    }
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -307,19 +323,20 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     (void)config;
     const optune_call *call = task->call;
     const int m = generic_module(task, plan, call->output[0].dtype);
-    fit *f = malloc(sizeof *f);
     pieces_text *text = malloc(sizeof *text);
-    if (f && text && print_pieces(call, f, text)) {
-        char name[24], fill[32];
-        snprintf(fill, sizeof fill, "(%.17g)", text->fill);
+    piece_boxes *boxes = malloc(sizeof *boxes);
+    if (text && boxes && print_pieces(call, text, boxes)) {
+        char fill[32];
+        snprintf(fill, sizeof fill, "(%.17g)", boxes->n ? boxes->fill : text->fill);
         optune_plan_define_text(plan, m, "FILL", fill);
-        optune_plan_define(plan, m, "PIECES", text->n);
-        for (int i = 0; i < text->n; i++) {
-            snprintf(name, sizeof name, "PIECE%d", i);
-            optune_plan_define_text(plan, m, name, text->piece[i]);
+        optune_plan_define(plan, m, "PIECES", boxes->n ? boxes->n : text->n);
+        for (int i = 0; i < text->n && !boxes->n; i++) {
+            define_text(plan, m, "PIECE", i, text->piece[i]);
+            define_text(plan, m, "WHEN", i, "1");
         }
+        define_boxes(plan, m, boxes);
     }
-    free(f);
+    free(boxes);
     free(text);
     generic_stage(task, plan, m);
 }

@@ -2,7 +2,8 @@
 /*
  * Pieces element by element; an item is one element. PIECEk is {input, rank, offsets, then
  * extent, input stride and output stride of each loop}, in terms of the dims S0 ... known at
- * run time; a negative input is FILL.
+ * run time; a negative input is FILL. A piece is there where WHENk is true of these. Qk and Rk are how
+ * many blocks a dim has and what these exceed it by.
  */
 #include "kernels/common/generic_body.kernel.h"
 
@@ -22,7 +23,7 @@ INLINE i64 piece_items(const i64 *p)
 #define COUNT_PIECE(k)                                                                         \
     {                                                                                          \
         const i64 p[] = PIECE##k;                                                              \
-        n += piece_items(p);                                                                   \
+        n += WHEN##k ? piece_items(p) : 0;                                                     \
     }
 
 INLINE i64 items(const generic_call *c)
@@ -57,7 +58,7 @@ INLINE void move_piece(const generic_call *c, const i64 *p, i64 first, i64 last)
 #define MOVE_PIECE(k)                                                                          \
     {                                                                                          \
         const i64 p[] = PIECE##k;                                                              \
-        const i64 n = piece_items(p);                                                          \
+        const i64 n = WHEN##k ? piece_items(p) : 0;                                            \
         move_piece(c, p, MAX(first - base, (i64)0), MIN(last - base, n));                      \
         base += n;                                                                             \
     }

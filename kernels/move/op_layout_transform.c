@@ -164,7 +164,8 @@ static int pieces(const optune_call *call, optune_piece *piece)
             p->extent[p->rank] = inside / size[k];
             p->in_stride[p->rank] = step_of(&from, in, axis, size[k]);
             p->out_stride[p->rank] = step_of(&to, out, axis, size[k]);
-            if (p->extent[p->rank] > 1)
+            /* How many blocks there are depends on the dim; what a block is made of does not. */
+            if (k == 0 || p->extent[p->rank] > 1)
                 p->rank++;
             inside = size[k];
         }

@@ -81,4 +81,5 @@ OPTUNE_IMPL(order, filter) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "*",
 };

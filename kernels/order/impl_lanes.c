@@ -45,4 +45,5 @@ OPTUNE_IMPL(order, lanes) = {
     .space = space,
     .valid = valid,
     .plan = plan,
+    .symbolic = "*",
 };

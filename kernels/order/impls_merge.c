@@ -7,7 +7,8 @@
         .op = op_, .name = op_ "_merge.cpu",                                                   \
         .summary = "a merge sort, for any element and any length" more,                        \
         .applies = order_applies, .space = order_merge_space,                                  \
-        .fallback = order_merge_fallback, .valid = order_quick_valid, .plan = order_merge_plan \
+        .fallback = order_merge_fallback, .valid = order_quick_valid,                          \
+        .plan = order_merge_plan, .symbolic = "*"                                              \
     }
 
 OPTUNE_IMPLS(order, merge) = {

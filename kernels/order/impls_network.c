@@ -7,7 +7,7 @@
         .op = op_, .name = op_ "_network.cpu",                                                 \
         .summary = "a sorting network over many short lines, each a lane",                     \
         .applies = order_network_applies, .space = order_network_space,                        \
-        .plan = order_network_plan                                                             \
+        .plan = order_network_plan, .symbolic = "*"                                            \
     }
 
 OPTUNE_IMPLS(order, network) = {ROW("sort"), ROW("argsort"), {0}};

@@ -7,7 +7,7 @@
         .op = op_, .name = op_ "_quick.cpu",                                                   \
         .summary = "splits without branches, down to a few dozen" more,                        \
         .applies = order_narrow, .space = order_quick_space, .fallback = order_quick_fallback, \
-        .valid = order_quick_valid, .plan = order_quick_plan                                   \
+        .valid = order_quick_valid, .plan = order_quick_plan, .symbolic = "*"                  \
     }
 
 OPTUNE_IMPLS(order, quick) = {

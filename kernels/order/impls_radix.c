@@ -7,7 +7,7 @@
         .op = op_, .name = op_ "_radix.cpu",                                                   \
         .summary = "digits, the least significant first" more, .applies = order_applies,       \
         .space = order_radix_space, .fallback = order_radix_fallback,                          \
-        .valid = order_radix_valid, .plan = order_radix_plan                                   \
+        .valid = order_radix_valid, .plan = order_radix_plan, .symbolic = "*"                  \
     }
 
 OPTUNE_IMPLS(order, radix) = {

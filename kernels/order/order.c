@@ -37,11 +37,27 @@ bool order_known(const optune_call *call)
     return known;
 }
 
+int order_lead(const optune_call *call)
+{
+    const int rank = call->input[0].type.rank;
+    const int64_t axis = optune_call_int(call, "axis");
+    return rank < 1 ? 0 : (int)(axis < 0 ? axis + rank : axis);
+}
+
+bool order_lines_known(const optune_call *call)
+{
+    const int lead = order_lead(call);
+    bool known = host_lead_known(&call->input[0].type, lead);
+    for (int i = 0; i < call->n_outputs; i++)
+        known = known && host_lead_known(&call->output[i], lead);
+    return known;
+}
+
 order_shape order_shape_of(const optune_call *call)
 {
     const optune_tensor *data = &call->input[0].type;
     order_shape s = {
-        .at = host_around(data, optune_call_int(call, "axis")),
+        .at = host_lead_around(data, optune_call_int(call, "axis")),
         .data = data->dtype,
         .ascend = optune_call_int(call, "is_ascend"),
         .values = order_values(call),

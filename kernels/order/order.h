@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "kernels/host/lead.h"
 #include "kernels/host/region_lines.h"
 #include "kernels/host/tensor.h"
 
@@ -67,6 +68,13 @@ static inline int64_t order_k(const optune_call *call)
 }
 
 bool order_known(const optune_call *call);
+
+/* How many dims stand in front of the axis; they may be known at run time, and count as the most
+ * they can be. */
+int order_lead(const optune_call *call);
+
+/* Whether all behind them is known. */
+bool order_lines_known(const optune_call *call);
 
 order_shape order_shape_of(const optune_call *call);
 

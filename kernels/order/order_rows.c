@@ -4,8 +4,8 @@
 
 bool order_applies(const optune_task *task, char *why)
 {
-    if (!order_known(task->call))
-        return optune_refuse(why, "needs constant shapes");
+    if (!order_lines_known(task->call))
+        return optune_refuse(why, "needs constant shapes behind the lines");
     const order_shape s = order_shape_of(task->call);
     if (s.at.n < 1 || s.at.outer < 1 || s.at.inner < 1)
         return optune_refuse(why, "there is nothing to order");
@@ -57,7 +57,8 @@ int order_module(const optune_task *task, optune_plan *plan)
     optune_plan_define(plan, m, "DESCEND", !s.ascend);
     optune_plan_define(plan, m, "VALUES", s.values >= 0);
     optune_plan_define(plan, m, "INDICES", s.indices >= 0);
-    optune_plan_define(plan, m, "OUTER", s.at.outer);
+    host_lead_define(plan, m, "OUTER", task->call, 0, order_lead(task->call),
+                     2 + task->call->n_outputs);
     optune_plan_define(plan, m, "N", s.at.n);
     optune_plan_define(plan, m, "INNER", s.at.inner);
     optune_plan_define(plan, m, "K", s.k);
@@ -75,9 +76,10 @@ void order_stage(const optune_task *task, optune_plan *plan, int module, int64_t
     };
     for (int i = 0; i < task->call->n_outputs; i++)
         stage.arg[stage.n_args++] = optune_output_arg(i);
-    if (bytes)
-        stage.arg[stage.n_args++] =
-            optune_scratch_arg(optune_plan_scratch(plan, "work", bytes, false));
+    stage.arg[stage.n_args++] =
+        bytes ? optune_scratch_arg(optune_plan_scratch(plan, "work", bytes, false))
+              : optune_int_arg(0);
+    host_lead_args(task->call, 0, order_lead(task->call), &stage);
     optune_plan_stage(plan, &stage);
 }
 
@@ -190,9 +192,11 @@ bool order_dim(const optune_call *call, const char *name, optune_dim *value)
         return false;
     *value = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
     const bool last = optune_call_int(call, "axis") == -1 && data->rank > 0;
-    if (order_known(call)) {
+    if (order_lines_known(call)) {
         const order_shape s = order_shape_of(call);
         *value = optune_dim_of(n ? s.at.n : k ? s.k : width ? s.at.inner : order_lines(&s));
+        if (!n && !k && !width && !order_known(call))
+            value->min = 0;
     } else if (k && order_k(call)) {
         *value = optune_dim_of(order_k(call));
     } else if ((n || k) && last) {

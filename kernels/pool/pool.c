@@ -71,12 +71,30 @@ int pool_backward_types(optune_call *call, optune_err *err)
     return status;
 }
 
+/* A batch that is known at run time is one image, which the plan repeats. */
+static bool known_image(const optune_tensor *type)
+{
+    for (int d = 1; d < type->rank; d++)
+        if (!optune_dim_known(&type->dim[d]))
+            return false;
+    return type->rank > 0;
+}
+
+void pool_finish(const optune_task *task, optune_plan *plan, const optune_stage *stage)
+{
+    const optune_call *call = task->call;
+    optune_plan_stage(plan, stage);
+    if (!optune_dim_known(&call->input[0].type.dim[0]))
+        optune_plan_repeat(plan, 0, (1u << call->n_inputs) - 1);
+}
+
 bool pool_shape_of(const optune_call *call, const optune_tensor *data,
                    const optune_tensor *pooled, pool_shape *s)
 {
     *s = (pool_shape){0};
-    if (!optune_tensor_known(data) || !optune_tensor_known(pooled))
+    if (!known_image(data) || !known_image(pooled))
         return false;
+    const int64_t images = optune_dim_known(&data->dim[0]) ? data->dim[0].min : 1;
     const int64_t *size = optune_call_ints(call, "pool_size");
     const int64_t *stride = optune_call_ints(call, "strides");
     const int64_t *pad = optune_call_ints(call, "padding");
@@ -86,7 +104,7 @@ bool pool_shape_of(const optune_call *call, const optune_tensor *data,
         if (strcmp(a->name, "count_include_pad") == 0)
             counts = optune_call_int(call, "count_include_pad");
     const int block = tensor_layout_block(optune_call_word(call, "layout"));
-    *s = (pool_shape){.planes = data->dim[0].min * data->dim[1].min,
+    *s = (pool_shape){.planes = images * data->dim[1].min,
                       .block = block ? block : 1,
                       .count_pad = counts,
                       .f64 = data->dtype.bits == 64};

@@ -83,8 +83,11 @@ int pool_backward_types(optune_call *call, optune_err *err);
 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
-/* False while anything is unknown. `pooled` is the type of the op's result, or of its
- * gradient. */
+/* Adds the last stage; a batch that is known at run time is repeated. */
+void pool_finish(const optune_task *task, optune_plan *plan, const optune_stage *stage);
+
+/* False while anything but the batch is unknown; a batch that is known at run time counts as 1.
+ * `pooled` is the type of the op's result, or of its gradient. */
 bool pool_shape_of(const optune_call *call, const optune_tensor *data,
                    const optune_tensor *pooled, pool_shape *s);
 

@@ -62,7 +62,7 @@ void pool_plain_plan(const optune_task *task, const optune_config *config, optun
     pool_forward_shape(task->call, &s);
     const optune_stage stage =
         pool_stage(pool_forward_module(task, plan, &s, 16 / pool_elem(&s)));
-    optune_plan_stage(plan, &stage);
+    pool_finish(task, plan, &stage);
 }
 
 bool pool_direct_applies(const optune_task *task, char *why)
@@ -132,7 +132,7 @@ void pool_direct_plan(const optune_task *task, const optune_config *config, optu
                        strcmp(optune_config_word(config, "first"), "columns") == 0);
     optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
     const optune_stage stage = pool_stage(m);
-    optune_plan_stage(plan, &stage);
+    pool_finish(task, plan, &stage);
 }
 
 bool pool_rows_applies(const optune_task *task, char *why)
@@ -209,7 +209,7 @@ void pool_rows_plan(const optune_task *task, const optune_config *config, optune
     optune_stage stage = pool_stage(m);
     stage.arg[stage.n_args++] = optune_scratch_arg(lines);
     stage.arg[stage.n_args++] = optune_scratch_arg(shares);
-    optune_plan_stage(plan, &stage);
+    pool_finish(task, plan, &stage);
 }
 
 /* ---- flat -------------------------------------------------------------------------------- */
@@ -309,7 +309,7 @@ void pool_flat_plan(const optune_task *task, const optune_config *config, optune
     optune_stage stage = pool_stage(m);
     stage.arg[stage.n_args++] = optune_scratch_arg(planes);
     stage.arg[stage.n_args++] = optune_scratch_arg(shares);
-    optune_plan_stage(plan, &stage);
+    pool_finish(task, plan, &stage);
 }
 
 /* ---- block ------------------------------------------------------------------------------- */
@@ -366,5 +366,5 @@ void pool_block_plan(const optune_task *task, const optune_config *config, optun
     optune_plan_define(plan, m, "TW", optune_config_int(config, "tile_ow"));
     optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
     const optune_stage stage = pool_stage(m);
-    optune_plan_stage(plan, &stage);
+    pool_finish(task, plan, &stage);
 }

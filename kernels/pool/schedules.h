@@ -14,7 +14,7 @@
     {                                                                                          \
         .op = op_, .name = name_, .summary = text, .applies = schedule##_applies,              \
         .space = schedule##_space, .fallback = schedule##_fallback, .valid = schedule##_valid, \
-        .plan = schedule##_plan                                                                \
+        .plan = schedule##_plan, .symbolic = "data.0"                                          \
     }
 
 /* A row for each operator whose compute is kernels/pool/compute.kernel.h. */

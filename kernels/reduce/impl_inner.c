@@ -7,7 +7,7 @@
 
 static bool applies(const optune_task *task, char *why)
 {
-    return pattern_applies(task, why) && reduce_innermost(task, true, why);
+    return reduce_applies(task, why) && reduce_innermost(task, true, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -42,7 +42,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     while (sums > 4 && (sums > reduce_row(&r) || sums > 16 * reduce_lanes(task)))
         sums /= 2;
     optune_config_choose_int(config, space, "sums", sums);
-    if (r.outputs < reduce_threads(task))
+    if (r.outputs < reduce_threads(task) && !r.lead)
         optune_config_choose_int(config, space, "parts", reduce_threads(task));
 }
 
@@ -72,4 +72,5 @@ OPTUNE_IMPL(reduce, inner) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "*",
 };

@@ -72,7 +72,8 @@ INLINE void outputs(const IN_T *in, made *out, i64 first, const int n, i64 line,
         out[first + j] = MADE(joined(sum[j], row[j] + to - rest, LINES > 1 ? 0 : rest));
 }
 
-INLINE void part(const IN_T *in, made *out, i64 group, i64 number)
+/* `all` outputs there are. */
+INLINE void part(const IN_T *in, made *out, i64 group, i64 number, const i64 all)
 {
     i64 line = 0, last_line = LINES, from = 0, to = LENGTH;
 #if PARTS > 1
@@ -85,10 +86,10 @@ INLINE void part(const IN_T *in, made *out, i64 group, i64 number)
     }
 #endif
     const i64 first = group * ROWS;
-    if (OUTPUTS % ROWS == 0 || first + ROWS <= OUTPUTS)
+    if (all % ROWS == 0 || first + ROWS <= all)
         outputs(in, out, first, ROWS, line, last_line, from, to);
     else
-        for (i64 k = first; k < OUTPUTS; k++)
+        for (i64 k = first; k < all; k++)
             outputs(in, out, k, 1, line, last_line, from, to);
 }
 
@@ -97,5 +98,5 @@ void reduce(void *const *arg)
     const i64 groups = CEIL_DIV(OUTPUTS, ROWS);
     PARALLEL_FOR
     for (i64 t = 0; t < groups * PARTS; t++)
-        part(arg[0], (made *)arg[1] + t / groups * OUTPUTS, t % groups, t / groups);
+        part(arg[0], (made *)arg[1] + t / groups * OUTPUTS, t % groups, t / groups, OUTPUTS);
 }

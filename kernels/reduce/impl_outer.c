@@ -7,7 +7,7 @@
 
 static bool applies(const optune_task *task, char *why)
 {
-    return pattern_applies(task, why) && reduce_innermost(task, false, why);
+    return reduce_applies(task, why) && reduce_innermost(task, false, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -41,13 +41,14 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     /* Partial results in registers; rows that no cache holds are read whole. */
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t cache = task->device->l2 > 0 ? task->device->l2 : 512 << 10;
-    const bool far = optune_tensor_bytes(&task->call->input[0].type) > cache;
+    const bool far =
+        r.outputs * r.count * pattern_bytes(task->call->input[0].type.dtype) > cache;
     int64_t tile = far ? 16384 : 8 * reduce_lanes(task);
     while (tile > reduce_row(&r) && (tile < 1024 || tile >= 4 * reduce_row(&r)))
         tile /= tile > 256 ? 4 : 2;
     optune_config_choose_int(config, space, "tile", tile);
     optune_config_choose_int(config, space, "lines", r.count < 4 ? 1 : 4);
-    if (r.outputs < reduce_threads(task) * tile)
+    if (r.outputs < reduce_threads(task) * tile && !r.lead)
         optune_config_choose_int(config, space, "parts", reduce_threads(task));
 }
 
@@ -77,4 +78,5 @@ OPTUNE_IMPL(reduce, outer) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "*",
 };

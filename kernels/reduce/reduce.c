@@ -2,22 +2,43 @@
 /* What kernels/reduce/reduce.h declares. */
 #include "kernels/reduce/reduce.h"
 
+enum { ARGS = 2 }; /* of a stage, in front of dims */
+
+/* How many leading dims there are up to the last one that is known at run time. */
+static int lead_of(const optune_tensor *in)
+{
+    int lead = in->rank;
+    while (lead > 0 && optune_dim_known(&in->dim[lead - 1]))
+        lead--;
+    return lead;
+}
+
+/* Leading dims stay a loop of their own, so that only their product is known at run time. */
 reduce_loops reduce_loops_of(const optune_call *call)
 {
     const optune_tensor *in = &call->input[0].type;
     const uint32_t axes = optune_reduce_axes(call);
-    pattern_loops l = {.rank = in->rank, .tensors = 2};
+    const int lead = lead_of(in);
+    pattern_loops l = {.rank = in->rank - lead, .tensors = 2};
     int64_t step = 1, out_step = 1;
-    for (int d = in->rank - 1; d >= 0; d--) {
+    for (int d = in->rank - 1; d >= lead; d--) {
         const bool reduced = axes >> d & 1;
-        l.extent[d] = in->dim[d].min;
-        l.stride[0][d] = step;
-        l.stride[1][d] = reduced ? 0 : out_step;
-        step *= l.extent[d];
-        out_step *= reduced ? 1 : l.extent[d];
+        l.extent[d - lead] = in->dim[d].min;
+        l.stride[0][d - lead] = step;
+        l.stride[1][d - lead] = reduced ? 0 : out_step;
+        step *= in->dim[d].min;
+        out_step *= reduced ? 1 : in->dim[d].min;
     }
     pattern_loops_collapse(&l);
-    reduce_loops r = {.outputs = 1, .count = 1};
+    reduce_loops r = {.outputs = 1, .count = 1, .lead = lead};
+    if (lead) {
+        r.kept[0] = 1;
+        for (int d = 0; d < lead; d++)
+            r.kept[0] *= host_dim_most(&in->dim[d]);
+        r.kept_stride[0] = step;
+        r.n_kept = 1;
+        r.outputs = r.kept[0];
+    }
     for (int d = 0; d < l.rank; d++) {
         r.inner = l.stride[1][d] == 0;
         if (r.inner) {
@@ -30,7 +51,28 @@ reduce_loops reduce_loops_of(const optune_call *call)
             r.outputs *= l.extent[d];
         }
     }
+    r.inside = lead ? r.outputs / host_max(r.kept[0], 1) : r.outputs;
     return r;
+}
+
+bool reduce_applies(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    const optune_tensor *in = &call->input[0].type;
+    const int lead = lead_of(in);
+    if (!lead)
+        return pattern_applies(task, why);
+    if (lead == in->rank || !host_lead_known(in, lead) ||
+        optune_reduce_axes(call) & ((1u << lead) - 1))
+        return optune_refuse(why,
+                             "takes only rows at run time that are kept, as the first dims");
+    for (int i = 1; i < call->n_inputs; i++)
+        if (!optune_tensor_known(&call->input[i].type))
+            return optune_refuse(why, "needs constant shapes but of rows");
+    const reduce_loops r = reduce_loops_of(call);
+    if (r.n_kept + r.n_reduced < 2)
+        return optune_refuse(why, "a row is one element");
+    return pattern_computes(task, why);
 }
 
 bool reduce_innermost(const optune_task *task, bool reduced, char *why)
@@ -73,7 +115,14 @@ void reduce_define_as(optune_plan *plan, int m, const optune_call *call, const r
     optune_plan_define_text(plan, m, "COMBINE", op->combine->text);
     optune_plan_define_text(plan, m, "FINISH", op->finish->text);
     optune_plan_define(plan, m, "COUNT", r->count);
-    optune_plan_define(plan, m, "OUTPUTS", r->outputs);
+    if (r->lead) {
+        host_lead_define(plan, m, "LEAD", call, 0, r->lead, ARGS);
+        char text[64];
+        snprintf(text, sizeof text, "(LEAD * %" PRId64 ")", r->inside);
+        optune_plan_define_text(plan, m, "OUTPUTS", text);
+    } else {
+        optune_plan_define(plan, m, "OUTPUTS", r->outputs);
+    }
     optune_plan_define(plan, m, "PARTS", parts);
 }
 
@@ -94,11 +143,13 @@ void reduce_stages(optune_plan *plan, int m, const optune_call *call, const redu
         to = optune_scratch_arg(
             optune_plan_scratch(plan, "parts", parts * r->outputs * size, false));
     }
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                                            .module = m,
-                                            .function = "reduce",
-                                            .n_args = 2,
-                                            .arg = {optune_input_arg(0), to}});
+    optune_stage stage = {.phase = OPTUNE_TIMED,
+                          .module = m,
+                          .function = "reduce",
+                          .n_args = ARGS,
+                          .arg = {optune_input_arg(0), to}};
+    host_lead_args(call, 0, r->lead, &stage);
+    optune_plan_stage(plan, &stage);
     if (parts > 1)
         optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                                 .module = m,
@@ -112,6 +163,6 @@ void reduce_space_parts(const optune_task *task, const reduce_loops *r, int64_t 
 {
     const int64_t threads = reduce_threads(task);
     const int64_t values[] = {1, threads, 4 * threads};
-    const bool few = threads > 1 && r->outputs < 64 * threads;
+    const bool few = threads > 1 && !r->lead && r->outputs < 64 * threads;
     optune_space_ints(space, "parts", few && splittable >= 4 * threads ? 3 : 1, values);
 }

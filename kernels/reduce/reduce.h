@@ -6,6 +6,7 @@
 #ifndef OPTUNE_KERNELS_REDUCE_H
 #define OPTUNE_KERNELS_REDUCE_H
 
+#include "kernels/host/lead.h"
 #include "kernels/host/pattern.h"
 
 /* The input's loops in memory order: kept and reduced ones in turn, the innermost of stride 1. */
@@ -13,11 +14,17 @@ typedef struct reduce_loops {
     int n_kept, n_reduced;
     int64_t kept[OPTUNE_MAX_RANK], kept_stride[OPTUNE_MAX_RANK];
     int64_t reduced[OPTUNE_MAX_RANK], reduced_stride[OPTUNE_MAX_RANK];
-    int64_t outputs, count; /* products of the extents */
+    int64_t outputs, count; /* products of the extents, the most they can be */
+    int lead;               /* leading dims, all kept, of which some are known at run time */
+    int64_t inside;         /* outputs behind these */
     bool inner;             /* the innermost loop is reduced */
 } reduce_loops;
 
 reduce_loops reduce_loops_of(const optune_call *call);
+
+/* What CPU templates of reductions ask for: pattern_applies, or leading dims that are known at run
+ * time and kept. */
+bool reduce_applies(const optune_task *task, char *why);
 
 /* Whether the innermost dim is reduced, or kept, as a template needs it; else why not. */
 bool reduce_innermost(const optune_task *task, bool reduced, char *why);

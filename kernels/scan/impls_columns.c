@@ -8,7 +8,7 @@
         .summary = "lines beside each other as lanes, carries in registers",                   \
         .applies = scan_columns_applies, .space = scan_columns_space,                          \
         .fallback = scan_columns_fallback, .valid = scan_columns_valid,                        \
-        .plan = scan_columns_plan                                                              \
+        .plan = scan_columns_plan, .symbolic = "*"                                             \
     }
 
 OPTUNE_IMPLS(scan, columns) = {ROW("cumsum"), ROW("cumprod"), {0}};

@@ -2,6 +2,22 @@
 /* What kernels/scan/scan.h declares. */
 #include "kernels/scan/scan.h"
 
+int scan_lead(const optune_call *call)
+{
+    const optune_tensor *data = &call->input[0].type;
+    if (optune_call_none(call, "axis") || data->rank < 1)
+        return 0;
+    const int64_t axis = optune_call_int(call, "axis");
+    return (int)(axis < 0 ? axis + data->rank : axis);
+}
+
+bool scan_rows_known(const optune_call *call)
+{
+    const int lead = scan_lead(call);
+    return host_lead_known(&call->input[0].type, lead) &&
+           host_lead_known(&call->output[0], lead);
+}
+
 scan_shape scan_shape_of(const optune_call *call)
 {
     const optune_tensor *data = &call->input[0].type;
@@ -15,7 +31,7 @@ scan_shape scan_shape_of(const optune_call *call)
     if (optune_call_none(call, "axis"))
         s.at.n = optune_tensor_elements(data);
     else
-        s.at = host_around(data, optune_call_int(call, "axis"));
+        s.at = host_lead_around(data, optune_call_int(call, "axis"));
     return s;
 }
 

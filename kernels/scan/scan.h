@@ -18,6 +18,7 @@
 #ifndef OPTUNE_KERNELS_SCAN_H
 #define OPTUNE_KERNELS_SCAN_H
 
+#include "kernels/host/lead.h"
 #include "kernels/host/region_lines.h"
 #include "kernels/host/tensor.h"
 
@@ -48,6 +49,13 @@ static inline bool scan_known(const optune_call *call)
 {
     return optune_tensor_known(&call->input[0].type) && optune_tensor_known(&call->output[0]);
 }
+
+/* How many dims stand in front of the axis; they may be known at run time, and count as the most
+ * they can be. 0 without an axis, or while the rank is unknown. */
+int scan_lead(const optune_call *call);
+
+/* Whether all behind them is known. */
+bool scan_rows_known(const optune_call *call);
 
 scan_shape scan_shape_of(const optune_call *call);
 

@@ -5,8 +5,8 @@
 bool scan_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    if (!scan_known(call))
-        return optune_refuse(why, "needs constant shapes");
+    if (!scan_rows_known(call))
+        return optune_refuse(why, "needs constant shapes behind the lines");
     const scan_shape s = scan_shape_of(call);
     if (s.at.n < 1 || s.at.outer < 1 || s.at.inner < 1)
         return optune_refuse(why, "there is nothing to scan");
@@ -24,8 +24,8 @@ static int64_t scan_lanes(const optune_task *task, const scan_shape *s)
 
 static int64_t scan_bytes(const optune_task *task)
 {
-    return optune_tensor_bytes(&task->call->input[0].type) +
-           optune_tensor_bytes(&task->call->output[0]);
+    const scan_shape s = scan_shape_of(task->call);
+    return s.at.outer * s.at.n * s.at.inner * (s.in.bits + s.out.bits) / 8;
 }
 
 static void scan_store_knob(optune_space *space)
@@ -55,7 +55,7 @@ int scan_module(const optune_task *task, optune_plan *plan, bool stream)
                             host_is_float(s.out) ? host_c_type(s.out)
                             : s.out.bits == 32   ? "u32"
                                                  : "u64");
-    optune_plan_define(plan, m, "OUTER", s.at.outer);
+    host_lead_define(plan, m, "OUTER", task->call, 0, scan_lead(task->call), 3);
     optune_plan_define(plan, m, "N", s.at.n);
     optune_plan_define(plan, m, "INNER", s.at.inner);
     optune_plan_define(plan, m, "PRODUCT", s.product);
@@ -64,7 +64,8 @@ int scan_module(const optune_task *task, optune_plan *plan, bool stream)
     return m;
 }
 
-static void scan_stage(optune_plan *plan, int module, int scratch)
+/* arg: data, out, scratch or nothing, dims in front of the axis */
+static void scan_stage(const optune_task *task, optune_plan *plan, int module, int scratch)
 {
     optune_stage stage = {
         .phase = OPTUNE_TIMED,
@@ -73,8 +74,8 @@ static void scan_stage(optune_plan *plan, int module, int scratch)
         .n_args = 2,
         .arg = {optune_input_arg(0), optune_output_arg(0)},
     };
-    if (scratch >= 0)
-        stage.arg[stage.n_args++] = optune_scratch_arg(scratch);
+    stage.arg[stage.n_args++] = scratch >= 0 ? optune_scratch_arg(scratch) : optune_int_arg(0);
+    host_lead_args(task->call, 0, scan_lead(task->call), &stage);
     optune_plan_stage(plan, &stage);
 }
 
@@ -130,7 +131,7 @@ void scan_row_plan(const optune_task *task, const optune_config *config, optune_
     optune_plan_define(plan, m, "VECTORS", optune_config_int(config, "vectors"));
     optune_plan_define(plan, m, "AHEAD", optune_config_int(config, "prefetch"));
     optune_plan_define(plan, m, "CHUNK", optune_config_int(config, "chunk"));
-    scan_stage(plan, m, -1);
+    scan_stage(task, plan, m, -1);
 }
 
 bool scan_columns_applies(const optune_task *task, char *why)
@@ -182,7 +183,7 @@ void scan_columns_plan(const optune_task *task, const optune_config *config, opt
     const int m = scan_module(task, plan, scan_streams(config));
     optune_plan_define(plan, m, "VECTORS", optune_config_int(config, "vectors"));
     optune_plan_define(plan, m, "ROWS", optune_config_int(config, "rows"));
-    scan_stage(plan, m, -1);
+    scan_stage(task, plan, m, -1);
 }
 
 void scan_sweep_space(const optune_task *task, optune_space *space)
@@ -224,7 +225,7 @@ void scan_sweep_plan(const optune_task *task, const optune_config *config, optun
     optune_plan_define(plan, m, "WIDTH", width);
     optune_plan_define(plan, m, "AHEAD", optune_config_int(config, "prefetch"));
     const int64_t bytes = (host_ceil(width, lanes) + 1) * lanes * scan_elem(&s);
-    scan_stage(plan, m,
+    scan_stage(task, plan, m,
                optune_plan_scratch(plan, "carries", host_threads(task) * bytes, false));
 }
 
@@ -240,7 +241,7 @@ void scan_loop_plan(const optune_task *task, const optune_config *config, optune
 {
     const int m = scan_module(task, plan, false);
     optune_plan_define(plan, m, "LINES", optune_config_int(config, "lines"));
-    scan_stage(plan, m, -1);
+    scan_stage(task, plan, m, -1);
 }
 
 bool scan_dim(const optune_call *call, const char *name, optune_dim *value)
@@ -249,9 +250,12 @@ bool scan_dim(const optune_call *call, const char *name, optune_dim *value)
     if (!n && !width && strcmp(name, "lines") != 0)
         return false;
     *value = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
+    const host_axis at = scan_rows_known(call) ? scan_shape_of(call).at : (host_axis){0};
     if (scan_known(call)) {
-        const host_axis at = scan_shape_of(call).at;
         *value = optune_dim_of(n ? at.n : width ? at.inner : at.outer * at.inner);
+    } else if (scan_rows_known(call)) {
+        *value = n || width ? optune_dim_of(n ? at.n : at.inner)
+                            : (optune_dim){.min = 0, .max = at.outer * at.inner};
     } else if (optune_call_none(call, "axis")) {
         *value = n ? call->output[0].dim[0] : optune_dim_of(1);
     } else if (call->input[0].type.rank > 0 && optune_call_int(call, "axis") == -1) {

@@ -37,12 +37,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     softmax_shape s;
     softmax_shape_of(task->call, &s);
-    const int m = softmax_module(plan, &s, softmax_lanes(task, &s, s.inner));
+    const int m = softmax_module(task, plan, &s, softmax_lanes(task, &s, s.inner));
     optune_plan_define(plan, m, "PASSES",
                        optune_config_word(config, "passes")[1] == 'w' ? 2 : 3);
     optune_plan_define(plan, m, "VECS", optune_config_int(config, "vectors"));
     optune_plan_define(plan, m, "STEPS", optune_config_int(config, "unroll"));
-    softmax_stage(plan, m);
+    softmax_stage(task, plan, m);
 }
 
 OPTUNE_IMPL(softmax, columns) = {
@@ -53,4 +53,5 @@ OPTUNE_IMPL(softmax, columns) = {
     .space = space,
     .fallback = fallback,
     .plan = plan,
+    .symbolic = "*",
 };

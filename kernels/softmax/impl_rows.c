@@ -79,11 +79,11 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     softmax_shape s;
     softmax_shape_of(task->call, &s);
     const char *const passes = optune_config_word(config, "passes");
-    const int m = softmax_module(plan, &s, softmax_lanes(task, &s, s.n));
+    const int m = softmax_module(task, plan, &s, softmax_lanes(task, &s, s.n));
     optune_plan_define(plan, m, "PASSES", passes[0] == 'o' ? 1 : passes[1] == 'w' ? 2 : 3);
     optune_plan_define(plan, m, "ROWS", optune_config_int(config, "rows"));
     optune_plan_define(plan, m, "STEP", optune_config_int(config, "vectors"));
-    softmax_stage(plan, m);
+    softmax_stage(task, plan, m);
 }
 
 OPTUNE_IMPL(softmax, rows) = {
@@ -95,4 +95,5 @@ OPTUNE_IMPL(softmax, rows) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "*",
 };

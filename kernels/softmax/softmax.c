@@ -6,11 +6,13 @@ bool softmax_shape_of(const optune_call *call, softmax_shape *s)
 {
     const optune_tensor *data = &call->input[0].type;
     *s = (softmax_shape){.outer = 1, .n = 1, .inner = 1};
-    if (!optune_tensor_known(data) || !optune_tensor_known(&call->output[0]))
-        return false;
     const int axis = softmax_axis(call);
-    for (int d = 0; d < data->rank; d++)
-        *(d < axis ? &s->outer : d > axis ? &s->inner : &s->n) *= data->dim[d].min;
+    if (!host_lead_known(data, axis) || !host_lead_known(&call->output[0], axis))
+        return false;
+    const host_axis at = host_lead_around(data, axis);
+    s->outer = at.outer;
+    s->n = at.n;
+    s->inner = at.inner;
     s->f64 = data->dtype.bits == 64;
     return true;
 }
@@ -34,10 +36,13 @@ int64_t softmax_lanes(const optune_task *task, const softmax_shape *s, int64_t m
     return bytes / softmax_elem(s);
 }
 
-int softmax_module(optune_plan *plan, const softmax_shape *s, int64_t lanes)
+enum { ARGS = 2 }; /* of the stage, in front of dims */
+
+int softmax_module(const optune_task *task, optune_plan *plan, const softmax_shape *s,
+                   int64_t lanes)
 {
     const int m = optune_plan_module(plan);
-    optune_plan_define(plan, m, "OUTER", s->outer);
+    host_lead_define(plan, m, "OUTER", task->call, 0, softmax_axis(task->call), ARGS);
     optune_plan_define(plan, m, "AXIS", s->n);
     optune_plan_define(plan, m, "INNER", s->inner);
     optune_plan_define_text(plan, m, "DTYPE", s->f64 ? "double" : "float");
@@ -45,12 +50,13 @@ int softmax_module(optune_plan *plan, const softmax_shape *s, int64_t lanes)
     return m;
 }
 
-void softmax_stage(optune_plan *plan, int module)
+void softmax_stage(const optune_task *task, optune_plan *plan, int module)
 {
-    optune_plan_stage(plan,
-                      &(optune_stage){.phase = OPTUNE_TIMED,
-                                      .module = module,
-                                      .function = "softmax",
-                                      .n_args = 2,
-                                      .arg = {optune_input_arg(0), optune_output_arg(0)}});
+    optune_stage stage = {.phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = "softmax",
+                          .n_args = ARGS,
+                          .arg = {optune_input_arg(0), optune_output_arg(0)}};
+    host_lead_args(task->call, 0, softmax_axis(task->call), &stage);
+    optune_plan_stage(plan, &stage);
 }

@@ -6,6 +6,7 @@
 #ifndef OPTUNE_KERNELS_SOFTMAX_H
 #define OPTUNE_KERNELS_SOFTMAX_H
 
+#include "kernels/host/lead.h"
 #include "kernels/host/tensor.h"
 
 typedef struct softmax_shape {
@@ -21,7 +22,8 @@ static inline int softmax_axis(const optune_call *call)
     return (int)(axis < 0 ? axis + rank : axis < rank ? axis : -1);
 }
 
-/* False while anything is unknown. */
+/* False while anything but dims in front of the axis is unknown; these may be known at run time, and
+ * count as the most they can be. */
 bool softmax_shape_of(const optune_call *call, softmax_shape *s);
 
 bool softmax_applies(const optune_task *task, softmax_shape *s, char *why);
@@ -39,9 +41,10 @@ static inline int softmax_registers(const optune_task *task)
     return task->device->vector_registers >= 16 ? task->device->vector_registers : 16;
 }
 
-/* OUTER AXIS INNER, DTYPE and VEC_BYTES. */
-int softmax_module(optune_plan *plan, const softmax_shape *s, int64_t lanes);
+/* OUTER (where `arg` is in scope) AXIS INNER, DTYPE and VEC_BYTES. */
+int softmax_module(const optune_task *task, optune_plan *plan, const softmax_shape *s,
+                   int64_t lanes);
 
-void softmax_stage(optune_plan *plan, int module);
+void softmax_stage(const optune_task *task, optune_plan *plan, int module);
 
 #endif

@@ -70,7 +70,8 @@ class Selection:
 
     workload: str
     impl: str
-    #: What the choice rests on: "tuned", "unverified" or "plevel" (never measured here).
+    #: What the choice rests on: "tuned", "unverified", "hinted" (never measured here: the config
+    #: is what a log of others recommends) or "plevel" (the fallback config).
     tier: str
     #: Entities ``[name, kind, value]``, see docs/formats.md.
     config: List[Any]

@@ -118,11 +118,72 @@ static void test_other_device_stale(void **state)
     optune_close(o);
 }
 
+/* Where an architecture is named and no such device is here: a stored one of it, else what is true of
+ * all of these. Only asking goes on with that. */
+static int any_of(const optune_target *target, optune_device *device, optune_err *err)
+{
+    if (!target->arch[0])
+        return optune_fail(err, OPTUNE_ENODEV, "no architecture is named");
+    *device = (optune_device){.cores = 2, .vector_bytes = 32};
+    snprintf(device->arch, sizeof device->arch, "%s", target->arch);
+    snprintf(device->key, sizeof device->key, "any-%s", target->arch);
+    return OPTUNE_OK;
+}
+
+static const optune_target_row vague_row = {.name = "vague",
+                                            .keys = far_keys,
+                                            .probe = must_not_probe,
+                                            .assume = any_of,
+                                            .compile = must_not_compile,
+                                            .dependencies = must_not_ask};
+
+static void vaguely(optune_record *r)
+{
+    r->device = "vague:one";
+    r->target = "vague -threads=4 -arch=a1";
+}
+
+static void check_vague(const char *target, const char *tier, const char *key)
+{
+    optune_err err = {0};
+    optune_selection *s = NULL;
+    optune *o = tuning_open_with("vague", (optune_options){.target = target});
+    for (int i = 0; i < 2; i++) { /* the second time nothing is looked for */
+        check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
+        assert_string_equal(optune_selection_tier(s), tier);
+        check_contains(optune_selection_json(s), key);
+        optune_selection_free(s);
+    }
+    optune_result *result = NULL;
+    const optune_run_options run = {.size = sizeof run, .op = "dense"};
+    assert_int_equal(optune_run(o, &run, &result, &err), OPTUNE_ENODEV);
+    check_contains(err.text, "this machine was looked at");
+    optune_close(o);
+}
+
+static void test_no_device_at_all(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(ot_target_add(&vague_row, &err));
+    optune_device device = some_device("vague:one");
+    snprintf(device.kind, sizeof device.kind, "vague");
+    snprintf(device.arch, sizeof device.arch, "a1");
+    forged_db("vague", vaguely, &device);
+    check_vague("vague -threads=4 -arch=a1", "unverified", "\"vague:one\"");
+    check_vague("vague -threads=4 -arch=b2", "plevel", "\"any-b2\"");
+    optune_selection *s = NULL;
+    optune *o = tuning_open_with("vague", (optune_options){.target = "vague"});
+    assert_int_equal(optune_select(o, FORGED_WORKLOAD, &s, &err), OPTUNE_ENODEV);
+    optune_close(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_device),
         cmocka_unit_test(test_other_device_stale),
+        cmocka_unit_test(test_no_device_at_all),
     };
     return cmocka_run_group_tests(tests, forged_setup, forged_teardown);
 }

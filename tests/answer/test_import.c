@@ -7,10 +7,12 @@
 
 #include "support/check.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #define WORKLOAD "dense(f32[16,64], const f32[32,64])"
 #define CONV "conv2d(f32[1,8,10,10], const f32[16,8,3,3], padding=[1,1,1,1])"
+#define CONV_OTHER "conv2d(f32[1,8,12,12], const f32[16,8,3,3], padding=[1,1,1,1])"
 
 static int setup(void **state)
 {
@@ -250,16 +252,36 @@ static void test_foreign(void **state)
     check_contains(tuning_text(json_array_get(problems, 2), "problem"), "tile_ic");
     check_contains(tuning_text(json_array_get(problems, 3), "problem"), "martian");
     json_decref(json);
-    /* A hint is no answer ... */
+    /* A hint is no measurement, but chosen where there is none, also with something fused
+     * behind, and its source is told; elsewhere it says nothing ... */
     optune_selection *s = NULL;
+    optune_found *found = NULL;
     optune_err err = {0};
-    check_ok(optune_select(o, CONV, &s, &err));
-    assert_string_equal(optune_selection_tier(s), "plevel");
-    optune_selection_free(s);
-    /* ... but what a run tries right after the fallback. */
-    json_decref(tuning_run_one(o, "conv2d", CONV, "conv2d_NCHWc.x86", 2));
-    optune_config hint;
+    optune_config hint, chosen;
     check_ok(ot_config_parse(ENTITY("2, 4"), &hint, &err));
+    static const char *const asked[] = {CONV, CONV " -> relu()", CONV_OTHER};
+    for (int i = 0; i < OT_COUNT(asked); i++) {
+        const bool hinted = i < 2;
+        check_ok(optune_select(o, asked[i], &s, &err));
+        assert_string_equal(optune_selection_tier(s), hinted ? "hinted" : "plevel");
+        assert_true(isinf(optune_selection_cost(s)));
+        check_ok(ot_config_parse(optune_selection_config(s), &chosen, &err));
+        assert_int_equal(ot_config_equal(&hint, &chosen), hinted);
+        if (hinted) {
+            assert_string_equal(optune_selection_impl(s), "conv2d_NCHWc.x86");
+            check_contains(optune_selection_text(s, false), "tvm.log");
+            check_contains(optune_selection_text(s, true), "autotvm:llvm -mcpu=core-avx2");
+        }
+        optune_selection_free(s);
+        assert_int_equal(optune_query(o, asked[i], &found, &err), OPTUNE_ENOENT);
+    }
+    optune *more = tuning_open_with("tvm", (optune_options){.target = "cpu -threads=2"});
+    check_ok(optune_select(more, CONV, &s, &err)); /* a hint is of no device and no threads */
+    assert_string_equal(optune_selection_tier(s), "hinted");
+    optune_selection_free(s);
+    optune_close(more);
+    /* ... and it is what a run tries right after the fallback. */
+    json_decref(tuning_run_one(o, "conv2d", CONV, "conv2d_NCHWc.x86", 2));
     tuning_records all;
     tuning_read("tvm", &all);
     int tried = 0;
@@ -268,6 +290,10 @@ static void test_foreign(void **state)
                  strcmp(all.record[i].device, o->device.key) == 0;
     assert_int_equal(tried, 1);
     ot_arena_release(&all.arena);
+    /* Now there is something better. */
+    check_ok(optune_select(o, CONV, &s, &err));
+    assert_string_equal(optune_selection_tier(s), "tuned");
+    optune_selection_free(s);
     optune_close(o);
 }
 

@@ -335,10 +335,49 @@ static void test_sizes_that_overflow(void **state)
     assert_int_equal(ot_call_check(&call, &err), OPTUNE_EUSAGE);
 }
 
+/* Dims that a relation computes, as C: of one dim by strides and windows, of several by sums and
+ * products; what is none of these says so. */
+static void test_formulas(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        int d;
+        const char *formula;
+    } known[] = {
+        {"relu(f32[?n:1..9,4])", 0, "n"},
+        {"relu(f32[?n:1..9,4])", 1, "4"},
+        {"max_pool2d(f32[?n:1..9,4,?h:8..40,8], pool_size=[2,2], strides=[2,2])", 2,
+         "((1*h+0)/2)"},
+        {"max_pool2d(f32[1,4,?h:8..40,8], pool_size=[3,3], strides=[2,2], padding=[1,1,1,1])",
+         2, "((1*h+1)/2)"},
+        {"concatenate(f32[?n:2..9,4], f32[?m:3..9,4], axis=0)", 0, "(0+1*n+1*m)"},
+        {"concatenate(f32[?n:2..9,4], f32[?n:2..9,4], axis=0)", 0, "((2*n+0)/1)"},
+        {"pad(f32[?n:2..9,4], before=[1,0], after=[2,0])", 0, "((1*n+3)/1)"},
+        {"reshape(f32[?n:2..9,?m:2..9,6], newshape=[-1,2])", 0, "(3*n*m/1)"},
+    };
+    for (int i = 0; i < OT_COUNT(known); i++) {
+        optune_err err = {0};
+        ot_text text = {0};
+        optune_call call;
+        check_ok(ot_call_parse(known[i].call, &call, &err));
+        check_ok(ot_dim_formula(&call, 0, known[i].d, &text, &err));
+        assert_string_equal(ot_text_str(&text), known[i].formula);
+        ot_text_release(&text);
+    }
+    optune_err err = {0};
+    ot_text text = {0};
+    optune_call call;
+    check_ok(ot_call_parse("strided_slice(f32[?n:1..40], begin=[3], end=[20])", &call, &err));
+    assert_int_equal(ot_dim_formula(&call, 0, 0, &text, &err), OPTUNE_EUNSUPPORTED);
+    ot_text_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_canonical),
+        cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_symbolic),
         cmocka_unit_test(test_unified_names_become_one),
         cmocka_unit_test(test_infer_says_what_is_missing),

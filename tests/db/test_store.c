@@ -436,6 +436,47 @@ static void processes_write_at_once_and_lose_nothing(void **state)
 
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
+/* Records that name no digest are found by call and kind of target alone; they go when they are
+ * dropped, and a rebuilt store has them again. */
+static void hints(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_store *store;
+    optune_record record[4], *found;
+    ot_arena arena = {0};
+    int n, added;
+    for (int i = 0; i < OT_COUNT(record); i++) {
+        record[i] = some_record(i);
+        record_cost(&record[i], (4 - i) * 1e-6);
+        record[i].digest = i < 3 ? "" : record[i].digest;
+        record[i].target = i == 1 ? "cpu -threads=64" : i == 2 ? "cuda" : "cpu -threads=1";
+        record[i].device = i == 1 ? "autotvm:elsewhere" : "autotvm:here";
+    }
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_put(store, record, OT_COUNT(record), &added, &err));
+    assert_int_equal(added, OT_COUNT(record));
+    check_ok(ot_store_find_hints(store, record[0].call, "cpu", 8, &arena, &found, &n, &err));
+    assert_int_equal(n, 2); /* not cuda's, not ours; the cheaper first */
+    assert_string_equal(found[0].device, "autotvm:elsewhere");
+    assert_string_equal(found[1].device, "autotvm:here");
+    check_ok(
+        ot_store_find_hints(store, record[0].call, "cpu -arch=x", 1, &arena, &found, &n, &err));
+    assert_int_equal(n, 1);
+    check_ok(ot_store_find_hints(store, "other()", "cpu", 8, &arena, &found, &n, &err));
+    assert_int_equal(n, 0);
+    const ot_digest gone = ot_record_digest(&record[1]);
+    check_ok(ot_store_drop(store, &gone, 1, false, &err));
+    check_ok(ot_store_find_hints(store, record[0].call, "cpu", 8, &arena, &found, &n, &err));
+    assert_int_equal(n, 1);
+    assert_string_equal(found[0].device, "autotvm:here");
+    ot_care care;
+    check_ok(ot_store_check(store, &care, &err));
+    assert_int_equal(ot_care_faults(&care), 0);
+    ot_store_close(store);
+    ot_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +485,7 @@ int main(void)
         each(questions_are_kept_apart),
         each(colliding_digests_do_no_harm),
         each(known_records_are_not_added),
+        each(hints),
         each(walking),
         each(devices),
         each(opened_twice_in_one_process),

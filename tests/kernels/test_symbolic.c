@@ -57,13 +57,41 @@ static bool widen_any(const optune_call *call, optune_call *range)
     return false;
 }
 
+/* Leading dims, as far as the implementation takes them: operands are aligned at their last dims, and
+ * a 1 that is broadcast stays what it is. */
+static bool widen_lead(const optune_impl *impl, const optune_call *call, optune_call *range)
+{
+    const optune_task task = {range, &t.at.target, &t.at.device};
+    optune_err err = {0};
+    ot_symbols symbols;
+    int rank = 0;
+    for (int i = 0; i < call->n_inputs; i++)
+        rank = call->input[i].type.rank > rank ? call->input[i].type.rank : rank;
+    for (int lead = rank; lead > 0; lead--) {
+        int varying = 0;
+        *range = *call;
+        for (int i = 0; i < call->n_inputs; i++) {
+            optune_tensor *type = &range->input[i].type;
+            for (int d = rank - type->rank; d < lead; d++)
+                if (type->dim[d - (rank - type->rank)].min != 1 || i == 0)
+                    varying += make_range(&type->dim[d - (rank - type->rank)], d);
+        }
+        for (int i = 0; i < range->n_outputs; i++)
+            range->output[i] = (optune_tensor){.rank = -1};
+        if (varying && ot_call_infer(range, &err) >= 0 &&
+            ot_symbols_of(range, &symbols, &err) >= 0 && ot_impl_applies(impl, &task, NULL))
+            return true;
+    }
+    return false;
+}
+
 /* Every listed dim becomes a range; equal sizes at equal places are one dim, and a 1 that is
  * broadcast stays what it is. False when nothing is left to vary. */
 static bool widen(const optune_impl *impl, const optune_call *call, optune_call *range)
 {
     int varying = 0;
     if (strcmp(impl->symbolic, "*") == 0)
-        return widen_any(call, range);
+        return impl->generic ? widen_any(call, range) : widen_lead(impl, call, range);
     *range = *call;
     for (const char *p = impl->symbolic; *p; p += strspn(p, " ")) {
         const size_t n = strcspn(p, " "), dot = strcspn(p, ".");
@@ -78,7 +106,9 @@ static bool widen(const optune_impl *impl, const optune_call *call, optune_call 
     }
     for (int i = 0; i < range->n_outputs; i++)
         range->output[i] = (optune_tensor){.rank = -1};
-    return varying && ot_call_infer(range, NULL) >= 0;
+    ot_symbols symbols; /* the relation may have made constants of all */
+    return varying && ot_call_infer(range, NULL) >= 0 &&
+           ot_symbols_of(range, &symbols, NULL) >= 0;
 }
 
 static void try_at(const optune_impl *impl, const optune_call *range, const char *text,
@@ -237,6 +267,8 @@ static void every_impl(const char *target, int configs, int thin)
                 taken += sample_of(impl[i], *sample);
         if (!taken && strcmp(impl[i]->symbolic, "*") != 0)
             fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
+        if (!taken && !impl[i]->generic) /* a pattern's, and this op has no such sample */
+            print_message("'%s' takes no sample's dims at run time\n", impl[i]->name);
     }
     print_message("%d checked, %d skipped (no library), %d failed on %s\n", t.checked,
                   t.skipped, t.failed, target);

@@ -228,6 +228,58 @@ static void test_symbolic_dims_must_hold_for_every_size(void **state)
 
 /* ---- policy ------------------------------------------------------------------------------ */
 
+/* Of a log of others: tile is [-1, inner]. */
+static ot_fact hint(int inner, double cost)
+{
+    ot_fact made = fact(LOW, cost, 0);
+    made.currency = OT_HINT;
+    made.record.source = "others.log";
+    made.record.device = "autotvm:llvm";
+    made.record.config.entity[0].v[1] = inner;
+    return made;
+}
+
+/* Hints decide where nothing was measured, in their own order, if their config means something. */
+static void test_hints(void **state)
+{
+    (void)state;
+    fake_task_set(&f, "fake_mm(f32[8,8], f32[16,8])");
+    const ot_fact two[] = {hint(3, 1e-9), hint(8, 2e-9), hint(4, 1e-9)};
+    choose(two, 3);
+    check_winner(LOW, OT_TIER_HINTED); /* though `second` has the higher plevel */
+    assert_int_equal(choice.config.entity[0].v[1], 8); /* 3 is no divisor; 4 comes later */
+    assert_null(choice.row[LOW].fact);
+    assert_true(choice.config.index >= 0);
+    check_contains(explained(), "hinted by others.log");
+    check_contains(explained(), "autotvm:llvm");
+    /* A cost of this machine goes before, however dear, and the hint is still told. */
+    const ot_fact measured[] = {fact(FIRST, 1, 0.01), hint(8, 1e-9)};
+    choose(measured, 2);
+    check_winner(FIRST, OT_TIER_TUNED);
+    check_contains(explained(), "hint: ");
+    /* What fits nowhere is told, and the fallback of the highest plevel stays. */
+    const ot_fact unfit[] = {hint(3, 1e-9)};
+    choose(unfit, 1);
+    check_winner(FIRST, OT_TIER_PLEVEL);
+    check_contains(explained(), "not in the present space");
+    fake_task_set(&f, "fake_mm(f32[64,8], f32[16,8])");
+    const ot_fact invalid[] = {hint(16, 1e-9)};
+    choose(invalid, 1);
+    check_winner(LARGE, OT_TIER_PLEVEL);
+    check_contains(explained(), "tile too large");
+    /* It failed here whenever it was tried. */
+    fake_task_set(&f, "fake_mm(f32[8,8], f32[16,8])");
+    ot_fact failed[] = {hint(8, 1e-9), fact(LOW, 1, 0)};
+    failed[1].record.outcome = OPTUNE_OUTCOME_WRONG;
+    choose(failed, 2);
+    check_winner(FIRST, OT_TIER_PLEVEL);
+    json_t *json = ot_choice_json(&f.task, &choice);
+    const json_t *row = json_array_get(json_object_get(json, "candidates"), LOW);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(row, "hint"), "currency")), "hint");
+    json_decref(json);
+}
+
 static void test_plevel_when_nothing_is_known(void **state)
 {
     (void)state;
@@ -520,6 +572,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_symbolic_dims_must_hold_for_every_size),
+        cmocka_unit_test(test_hints),
         cmocka_unit_test(test_plevel_when_nothing_is_known),
         cmocka_unit_test(test_no_config_that_is_refused),
         cmocka_unit_test(test_lowest_cost),

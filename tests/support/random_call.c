@@ -405,7 +405,12 @@ bool random_range(uint64_t *rng, const optune_call *call, optune_call *range)
             range->output[o] = (optune_tensor){.rank = -1};
         ot_symbols symbols;
         optune_err err = {0};
-        if (n && ot_call_infer(range, &err) >= 0 && ot_symbols_of(range, &symbols, &err) >= 0)
+        if (!n || ot_call_infer(range, &err) < 0 || ot_symbols_of(range, &symbols, &err) < 0)
+            continue;
+        bool typed = true; /* where even the rank depends on a size, there is none */
+        for (int o = 0; o < range->n_outputs; o++)
+            typed = typed && range->output[o].rank >= 0;
+        if (typed)
             return true;
     }
     return false;

@@ -159,4 +159,5 @@ OPTUNE_IMPL(convolution_direct, NCHWc) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

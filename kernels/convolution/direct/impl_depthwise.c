@@ -138,4 +138,5 @@ OPTUNE_IMPL(convolution_direct, depthwise) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

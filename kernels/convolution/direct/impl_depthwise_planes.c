@@ -134,4 +134,5 @@ OPTUNE_IMPL(convolution_direct, depthwise_planes) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

@@ -128,4 +128,5 @@ OPTUNE_IMPL(convolution_direct, direct) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

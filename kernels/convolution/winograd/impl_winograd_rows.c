@@ -193,4 +193,5 @@ OPTUNE_IMPL(convolution_winograd, winograd_rows) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

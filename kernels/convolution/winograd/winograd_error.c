@@ -111,7 +111,7 @@ double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
     static const winograd_way none = {.tile = 1, .weight = {1}};
     const double terms = (double)(s->ci * s->kh * s->kw);
     const double bound = WINOGRAD_SCALE * fmin(terms, 2 * sqrt(terms) + 4);
-    const double planes = (double)(s->n * s->co);
+    const double planes = (double)s->images * (double)s->co;
     const winograd_way *const up = down ? down : &none;
     double wrong = 0;
     for (int edge = 0; edge < 4; edge++) { /* inside, above and below, beside, corners */

@@ -12,7 +12,7 @@ typedef struct global_shape {
     bool f64;
 } global_shape;
 
-/* False while anything is unknown. */
+/* False while anything but the batch is unknown; one that is known at run time counts as 1. */
 bool global_shape_of(const optune_call *call, global_shape *s);
 
 #endif

@@ -66,6 +66,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                                       .function = "means",
                                       .n_args = 2,
                                       .arg = {optune_input_arg(0), optune_output_arg(0)}});
+    if (!optune_dim_known(&task->call->input[0].type.dim[0]))
+        optune_plan_repeat(plan, 0, 1);
 }
 
 OPTUNE_IMPL(pool_global, sum) = {
@@ -77,4 +79,5 @@ OPTUNE_IMPL(pool_global, sum) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "data.0",
 };

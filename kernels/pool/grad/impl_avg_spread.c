@@ -24,7 +24,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     /* A row of gradients in shares, and what it gives to a row of the data. */
     optune_stage stage = pool_grad_stage(task, &s, plan, m, (s.x.in + s.x.out) * s.block + 32);
     stage.arg[stage.n_args++] = optune_scratch_arg(shares);
-    optune_plan_stage(plan, &stage);
+    pool_finish(task, plan, &stage);
 }
 
 OPTUNE_IMPL(pool_grad, avg_spread) = {
@@ -34,4 +34,5 @@ OPTUNE_IMPL(pool_grad, avg_spread) = {
     .applies = pool_grad_applies,
     .space = space,
     .plan = plan,
+    .symbolic = "grad.0 data.0",
 };

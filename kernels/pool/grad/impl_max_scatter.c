@@ -21,7 +21,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                        strcmp(optune_config_word(config, "search"), "row") == 0);
     /* The best values and their taps of one row of windows. */
     const optune_stage stage = pool_grad_stage(task, &s, plan, m, 2 * (s.x.out * s.block + 16));
-    optune_plan_stage(plan, &stage);
+    pool_finish(task, plan, &stage);
 }
 
 OPTUNE_IMPL(pool_grad, max_scatter) = {
@@ -31,4 +31,5 @@ OPTUNE_IMPL(pool_grad, max_scatter) = {
     .applies = pool_grad_applies,
     .space = space,
     .plan = plan,
+    .symbolic = "grad.0 data.0",
 };

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/host/lead.h declares. */
+#include "kernels/host/lead.h"
+
+bool host_lead_known(const optune_tensor *type, int from)
+{
+    for (int d = 0; d < type->rank; d++)
+        if (d < from ? type->dim[d].max == OPTUNE_DIM_MAX : !optune_dim_known(&type->dim[d]))
+            return false;
+    return type->rank > 0 && from >= 0;
+}
+
+host_axis host_lead_around(const optune_tensor *type, int64_t axis)
+{
+    const int at = (int)(axis < 0 ? axis + type->rank : axis);
+    host_axis around = {1, 1, 1};
+    for (int d = 0; d < type->rank; d++)
+        *(d < at   ? &around.outer
+          : d > at ? &around.inner
+                   : &around.n) *= host_dim_most(&type->dim[d]);
+    return around;
+}
+
+void host_lead_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
+                      int input, int to, int first)
+{
+    const optune_tensor *type = &call->input[input].type;
+    char text[48 * OPTUNE_MAX_RANK];
+    int64_t constant = 1;
+    int at = 0, n = 0;
+    for (int d = 0; d < to; d++) {
+        if (optune_dim_known(&type->dim[d]))
+            constant *= type->dim[d].min;
+        else
+            at += snprintf(text + at, sizeof text - (size_t)at, "*(*(const i64 *)arg[%d])",
+                           first + n++);
+    }
+    if (!n) {
+        optune_plan_define(plan, m, macro, constant);
+        return;
+    }
+    char whole[sizeof text + 32];
+    snprintf(whole, sizeof whole, "((i64)%" PRId64 "%s)", constant, text);
+    optune_plan_define_text(plan, m, macro, whole);
+}
+
+void host_lead_args(const optune_call *call, int input, int to, optune_stage *stage)
+{
+    for (int d = 0; d < to; d++)
+        if (!optune_dim_known(&call->input[input].type.dim[d]))
+            stage->arg[stage->n_args++] = optune_dim_arg(input, d);
+}
