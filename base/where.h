@@ -6,8 +6,8 @@
  * The one idea: knobs get their values one after the other, and each part of an expression is
  * computed as soon as its last knob has one. What is still to come depends on the parts that it
  * uses alone; two beginnings that agree in these have as many ends, so each such state is counted
- * once. Where no rule can fail, a beginning is given up as soon as a comparison cannot become true any
- * more, whatever its other knobs are.
+ * once. Where no rule can fail, a beginning is given up as soon as a comparison cannot become
+ * true any more, whatever its other knobs are.
  */
 #ifndef OPTUNE_BASE_WHERE_H
 #define OPTUNE_BASE_WHERE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of constraints before all knobs have their values: between which numbers each part of
- * an expression stays, hence where a beginning has no valid end, and where so few states follow that
- * they are worth remembering.
+ * What is known of constraints before all knobs have their values: between which numbers each
+ * part of an expression stays, hence where a beginning has no valid end, and where so few
+ * states follow that they are worth remembering.
  *
  * The one idea: this may only tell that nothing is valid, so it is left alone where any rule may
  * fail for some values; those are counted apart.

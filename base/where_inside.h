@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What base/where.c and base/where_ahead.c share: constraints taken to parts, and knobs in the order
- * in which they get their values. Nobody else includes this.
+ * What base/where.c and base/where_ahead.c share: constraints taken to parts, and knobs in the
+ * order in which they get their values. Nobody else includes this.
  */
 #ifndef OPTUNE_BASE_WHERE_INSIDE_H
 #define OPTUNE_BASE_WHERE_INSIDE_H

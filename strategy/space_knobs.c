@@ -27,7 +27,8 @@ static bool is_name(const char *text)
     return text && *text && ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}");
 }
 
-/* It may be a program's argument, such as `-O1 -g` or `-march=native`, and is shown on terminals. */
+/* It may be a program's argument, such as `-O1 -g` or `-march=native`, and is shown on
+ * terminals. */
 static bool is_word(const char *text)
 {
     return text && ot_text_is_plain(text);
