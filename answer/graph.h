@@ -134,6 +134,8 @@ struct optune_program {
     int n_outputs;
     ot_value *output;
 };
+/* Elements for constants that have none. */
+int ot_partition_fill(optune_partition *p, uint64_t seed, optune_err *err);
 /* With no kernels yet: its buffers, all constants written. */
 int ot_program_prepare(optune_partition *partition, optune_program **program, optune_err *err);
 /* Without a partition's and a machine's parts: the struct and its outputs. */
