@@ -27,9 +27,9 @@ static void true_reasons(void **state)
     optune *o = tuning_open("refusals");
     optune_err err = {0};
     optune_selection *answered = NULL;
-    check_ok(optune_select(
-        o, "max_pool2d(f32[1,3,?h:9..20,16], pool_size=[3,3]) -> add(f32[3,1,1])", &answered,
-        &err));
+    check_ok(
+        optune_select(o, "max_pool2d(f32[1,3,?h:9..20,16], pool_size=[3,3]) -> add(f32[3,1,1])",
+                      &answered, &err));
     assert_string_equal(optune_selection_impl(answered), "max_pool2d_loops.generic");
     check_contains(optune_selection_text(answered, true),
                    "fuses operators for constant shapes only");
