@@ -2,8 +2,8 @@
 /*
  * Two implementations of dense on cpu that a loop tells nothing true about:
  *
- *   moody.cpu    2 ms where it was called just before, 100 ms where something else came between
- *   steady.cpu   3 ms, whatever came before
+ *   moody.cpu    0.4 ms where it was called just before, 20 ms where something else came between
+ *   steady.cpu   0.6 ms, whatever came before; short, so that few runs wait for a core in between
  *
  * Build: cc -shared -fPIC -I include -o plugin_moody.so tests/data/plugin_moody.c
  */
@@ -21,7 +21,7 @@ static const char body[] =
     "    const float *data = arg[0], *weight = arg[1];\n"
     "    float *out = arg[2];\n"
     "    const double start = now();\n"
-    "    const double takes = !MOODY ? 3e-3 : start < last + 1e-3 ? 2e-3 : 100e-3;\n"
+    "    const double takes = !MOODY ? 6e-4 : start < last + 2e-4 ? 4e-4 : 20e-3;\n"
     "    for (long i = 0; i < M; i++)\n"
     "        for (long j = 0; j < N; j++) {\n"
     "            float sum = 0;\n"
