@@ -163,7 +163,7 @@ static void settle(ot_answer *a, int n_facts)
         row->failed = keep_fact(&a->arena, row->failed);
     }
     ot_text config = {0};
-    a->flops = ot_call_flops(&a->call);
+    a->flops = ot_call_static(&a->call) ? ot_call_flops(&a->call) : 0;
     ot_config_print(&choice->config, &config);
     a->config = ot_arena_copy(&a->arena, ot_text_str(&config));
     ot_text_release(&config);
