@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handle's device: probed, or, where a key was given, as the store has it. Who only asks gets an
- * answer for a device that is not here, too: for a stored one of the architecture that the target
- * names, or for what is true of each of that architecture.
+ * The handle's device: probed, or, where a key was given, as the store has it. Who only asks gets
+ * an answer for a device that is not here, too: for a stored one of the architecture that the
+ * target names, or for what is true of each of that architecture.
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dims of outputs that a relation computes, as expressions over dims of inputs: (n+1)/2 of a pooled
- * row, 2*n, n+m of two that are joined. A relation is asked and never read: what fits a few sizes is
- * held against it at many others, and what does not hold has no expression.
+ * row, 2*n, n+m of two that are joined. A relation is asked and never read: what fits a few sizes
+ * is held against it at many others, and what does not hold has no expression.
  */
 #include <stdlib.h>
 #include <string.h>

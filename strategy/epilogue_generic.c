@@ -3,7 +3,8 @@
  * What is fused behind a generic implementation: every operator of it is a call of its own, over
  * the finished output in place, so its own generic implementation plans it; its stage then gets
  * this call's tensors and dims. Dims of the output that the first operator computes have names of
- * their own there, and are handed over as they are at run time. Elements are read and written by one item, so nothing is read late.
+ * their own there, and are handed over as they are at run time. Elements are
+ * read and written by one item, so nothing is read late.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * Selection: Relay's policy with its holes closed. Among the valid implementations the tied set
  * of the smallest usable costs, broken by plevel, then by order; when nothing usable is known,
- * what a log of others recommends, else the highest plevel with its fallback config. It is handed what is known and judges only
- * whether a config means something in the present space: neither a record's nor a fallback is ever
- * returned that its implementation refuses.
+ * what a log of others recommends, else the highest plevel with its fallback config. It is
+ * handed what is known and judges only whether a config means something in the present
+ * space: neither a record's nor a fallback is ever returned that its implementation refuses.
  */
 #include <math.h>
 #include <stdlib.h>

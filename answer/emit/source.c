@@ -220,11 +220,13 @@ static const char *skip_apart(const char *p, bool line_start, names *macros)
     if (*p == '#' && line_start) {
         const char *word = p + 1 + strspn(p + 1, " \t");
         const size_t n = identifier(word);
-        /* What is asked for as a macro is none of the text's own names, defined or not. */
+        /* What is asked for as a macro is none of the text's own names, defined or not; but the
+         * compiler's are not to be undone. */
         if ((n == 6 && strncmp(word, "define", n) == 0) ||
             (n == 5 && strncmp(word, "ifdef", n) == 0)) {
             word += n + strspn(word + n, " \t");
-            add_name(macros, word, identifier(word));
+            if (n == 6 || *word != '_')
+                add_name(macros, word, identifier(word));
         }
         while (*p && !(*p == '\n' && p[-1] != '\\'))
             p++;

@@ -537,7 +537,7 @@ typedef enum optune_arg_kind {
     OPTUNE_ARG_INT,        /* value; CPU bodies receive a pointer to it, GPU bodies 64 bits */
     OPTUNE_ARG_FLOAT,      /* real; GPU bodies receive a float */
     OPTUNE_ARG_SYMBOL,     /* symbol: a function of the implementation's library, by name */
-    OPTUNE_ARG_DIM,        /* see optune_dim_arg, optune_output_dim_arg; its run-time value, as INT */
+    OPTUNE_ARG_DIM,        /* optune_dim_arg, optune_output_dim_arg; its run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: what optune_plan_tensor_map returned */
 } optune_arg_kind;
 

@@ -12,8 +12,8 @@
 /* Tensors 0.. are the inputs, the last one is the output. Rank is at least 1. */
 pattern_loops broadcast_loops(const optune_call *call);
 
-/* The same where leading dims are known at run time: these are one loop in front of the others, or all
- * is one loop where every operand is whole or one element. Extents are the most they can be. */
+/* The same where leading dims are known at run time: these are one loop in front of the others, or
+ * all is one loop where every operand is whole or one element. Extents are the most they can be. */
 typedef struct broadcast_lead {
     pattern_loops loops;
     int dims;       /* how many there are; 0: all is constant */

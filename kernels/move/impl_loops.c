@@ -4,8 +4,8 @@
  *
  * The one idea: an op gives its pieces for constant dims only, but their extents, strides and
  * offsets are polynomials of the dims. So those of a call with dims known at run time are found by
- * asking at a few sizes and held against the op's own answers at others. Where that fails, the sizes
- * are cut in boxes (piece_boxes.c).
+ * asking at a few sizes and held against the op's own answers at others. Where that fails, the
+ * sizes are cut in boxes (piece_boxes.c).
  */
 #include <math.h>
 #include <stdlib.h>

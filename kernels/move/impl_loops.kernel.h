@@ -2,8 +2,8 @@
 /*
  * Pieces element by element; an item is one element. PIECEk is {input, rank, offsets, then
  * extent, input stride and output stride of each loop}, in terms of the dims S0 ... known at
- * run time; a negative input is FILL. A piece is there where WHENk is true of these. Qk and Rk are how
- * many blocks a dim has and what these exceed it by.
+ * run time; a negative input is FILL. A piece is there where WHENk is true of these. Qk and Rk
+ * are how many blocks a dim has and what these exceed it by.
  */
 #include "kernels/common/generic_body.kernel.h"
 

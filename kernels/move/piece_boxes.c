@@ -18,8 +18,8 @@ enum {
 
 static const int64_t lengths[] = {1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64};
 
-/* A part of a symbol's sizes, in blocks of `block`; `whole`: the last one lacks nothing, or the types
- * do not allow it. */
+/* A part of a symbol's sizes, in blocks of `block`; `whole`: the last one lacks nothing, or the
+ * types do not allow it. */
 typedef struct segment {
     int64_t lo, hi, block;
     bool whole;
@@ -85,8 +85,8 @@ int piece_boxes_ask(const optune_call *of, const generic_symbols *symbols, const
     call.n_epilogues = call.n_extra = 0;
     if (call.op->types(&call, NULL) < 0 || call.op->types(&call, NULL) != OPTUNE_OK)
         return -1;
-    /* As the call says it, where that is the same move: what a relation settles of known dims, such as
-     * the step of a slice that is one element, need not be alike for all sizes. */
+    /* As the call says it, where that is the same move: what a relation settles of known dims, such
+     * as the step of a slice that is one element, need not be alike for all sizes. */
     optune_piece settled[OPTUNE_MAX_PIECES];
     const int n = call.op->pieces(&call, settled);
     memcpy(call.attr, of->attr, sizeof call.attr);

@@ -55,8 +55,9 @@ static int types(optune_call *call, optune_err *err)
 static double flops(const optune_call *call)
 {
     softmax_shape s;
-    return softmax_shape_of(call, &s) && optune_tensor_known(&call->output[0]) ? 5.0 * (double)s.outer * (double)s.n * (double)s.inner
-                                      : 0;
+    return softmax_shape_of(call, &s) && optune_tensor_known(&call->output[0])
+               ? 5.0 * (double)s.outer * (double)s.n * (double)s.inner
+               : 0;
 }
 
 /* The sum's, and a few roundings of exp and of the quotient. */

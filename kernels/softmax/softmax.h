@@ -22,8 +22,8 @@ static inline int softmax_axis(const optune_call *call)
     return (int)(axis < 0 ? axis + rank : axis < rank ? axis : -1);
 }
 
-/* False while anything but dims in front of the axis is unknown; these may be known at run time, and
- * count as the most they can be. */
+/* False while anything but dims in front of the axis is unknown; these may be known at run time,
+ * and count as the most they can be. */
 bool softmax_shape_of(const optune_call *call, softmax_shape *s);
 
 bool softmax_applies(const optune_task *task, softmax_shape *s, char *why);

@@ -118,8 +118,8 @@ static void test_other_device_stale(void **state)
     optune_close(o);
 }
 
-/* Where an architecture is named and no such device is here: a stored one of it, else what is true of
- * all of these. Only asking goes on with that. */
+/* Where an architecture is named and no such device is here: a stored one of it, else what is true
+ * of all of these. Only asking goes on with that. */
 static int any_of(const optune_target *target, optune_device *device, optune_err *err)
 {
     if (!target->arch[0])

@@ -116,8 +116,8 @@ static void test_reach(void **state)
     assert_int_equal(all.failed, 0);
 }
 
-/* How many dims squeeze leaves where some may be 1 depends on their sizes: the axes have to be named,
- * and whoever does not is told so, as of any type error. */
+/* How many dims squeeze leaves where some may be 1 depends on their sizes: the axes have to be
+ * named, and whoever does not is told so, as of any type error. */
 static void test_no_type(void **state)
 {
     (void)state;
