@@ -200,7 +200,10 @@ int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optu
     const optune_op *op = task->call->op;
     const optune_strategy *strategy = ot_strategy_find(op, task->target);
     *n = 0;
-    for (int o = 0; o < task->call->n_outputs; o++)
+    bool given = true; /* else each implementation says what it lacks */
+    for (int i = 0; i < optune_call_inputs(task->call); i++)
+        given = given && task->call->input[i].type.rank >= 0;
+    for (int o = 0; o < task->call->n_outputs && given; o++)
         if (task->call->output[o].rank < 0)
             return optune_fail(
                 err, OPTUNE_ETYPE,

@@ -112,6 +112,11 @@ bool broadcast_lead_of(const optune_call *call, broadcast_lead *lead, char *why)
         const optune_tensor *type = &call->input[t].type;
         const int has = has_dims(type, out, 0, lead->dims);
         const int behind = has_dims(type, out, lead->dims, out->rank);
+        for (int d = lead->dims; d < out->rank; d++) {
+            const int k = d - (out->rank - type->rank);
+            if (k >= 0 && !optune_dim_known(&type->dim[k])) /* 1, or what the output has */
+                return optune_refuse(why, "an operand may be broadcast or not");
+        }
         if (has < 0)
             return optune_refuse(why,
                                  "an operand has only some of the dims that are known at run "

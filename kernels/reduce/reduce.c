@@ -55,6 +55,20 @@ reduce_loops reduce_loops_of(const optune_call *call)
     return r;
 }
 
+/* Whether the output has each of the leading dims that are known at run time: an op whose axes
+ * follow from shapes may yet add them up. */
+static bool keeps(const optune_tensor *in, const optune_tensor *out, int lead)
+{
+    for (int d = 0; d < lead; d++) {
+        bool kept = optune_dim_known(&in->dim[d]);
+        for (int k = 0; k < out->rank && !kept; k++)
+            kept = in->dim[d].name[0] && !strcmp(in->dim[d].name, out->dim[k].name);
+        if (!kept)
+            return false;
+    }
+    return true;
+}
+
 bool reduce_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
@@ -63,7 +77,7 @@ bool reduce_applies(const optune_task *task, char *why)
     if (!lead)
         return pattern_applies(task, why);
     if (lead == in->rank || !host_lead_known(in, lead) ||
-        optune_reduce_axes(call) & ((1u << lead) - 1))
+        optune_reduce_axes(call) & ((1u << lead) - 1) || !keeps(in, &call->output[0], lead))
         return optune_refuse(why,
                              "takes only rows at run time that are kept, as the first dims");
     for (int i = 1; i < call->n_inputs; i++)
