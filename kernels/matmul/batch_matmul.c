@@ -32,6 +32,10 @@ bool batch_matmul_bounded(const optune_call *call)
     const bool ranges = !optune_dim_known(&x->dim[0]) && !optune_dim_known(&y->dim[0]);
     if (ranges && (!x->dim[0].name[0] || strcmp(x->dim[0].name, y->dim[0].name) != 0))
         return false;
+    /* A range beside batches of a known number can only be these or 1; no body asks which. */
+    if (!ranges && ((!optune_dim_known(&x->dim[0]) && y->dim[0].min != 1) ||
+                    (!optune_dim_known(&y->dim[0]) && x->dim[0].min != 1)))
+        return false;
     for (int i = 0; i < 5; i++) {
         if (varying[i]->max == OPTUNE_DIM_MAX)
             return false;
