@@ -5,9 +5,7 @@
  * convolution; and what it leaves as it was.
  */
 #include "support/command.h"
-
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support/plugin.h"
 
 #define CONV "conv2d(f32[1,8,9,12], const f32[6,8,3,3], padding=[1])"
 #define PLUGIN "--plugin", plugin, "--threads", "1"
@@ -18,15 +16,8 @@ static int build(void **state)
     if (command_setup(state) < 0)
         return -1;
     snprintf(plugin, sizeof plugin, "%s", command_path("narrow.so"));
-    const pid_t pid = fork();
-    if (pid == 0) {
-        execlp(OT_CC, OT_CC, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I",
-               OT_SOURCE_DIR "/include", "-o", plugin,
-               OT_SOURCE_DIR "/examples/plugin_narrow/narrow.c", (char *)NULL);
-        _exit(98);
-    }
-    int status;
-    return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+    plugin_build(OT_SOURCE_DIR "/examples/plugin_narrow/narrow.c", plugin);
+    return 0;
 }
 
 static const char *text_at(const json_t *object, const char *name)

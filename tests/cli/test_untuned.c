@@ -5,9 +5,7 @@
  * `graph --execute` with 1 and the name of its group.
  */
 #include "support/command.h"
-
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support/plugin.h"
 
 #define SMALL "dense(f32[3,8], f32[4,8])"
 #define PLUGIN "--plugin", plugin, "--threads", "1"
@@ -18,15 +16,8 @@ static int build(void **state)
     if (command_setup(state) < 0)
         return -1;
     snprintf(plugin, sizeof plugin, "%s", command_path("untuned.so"));
-    const pid_t pid = fork();
-    if (pid == 0) {
-        execlp(OT_CC, OT_CC, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-I",
-               OT_SOURCE_DIR "/include", "-o", plugin,
-               OT_SOURCE_DIR "/tests/data/plugin_untuned.c", (char *)NULL);
-        _exit(98);
-    }
-    int status;
-    return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+    plugin_build("plugin_untuned.c", plugin);
+    return 0;
 }
 
 static const char *text_at(const json_t *object, const char *name)

@@ -25,7 +25,7 @@
  */
 #include <string.h>
 
-#include "optune/define.h"
+#include "planted_dense.h"
 
 static const char body[] =
     "extern void exit(int);\n"
@@ -80,14 +80,7 @@ static const char body[] =
     "#ifdef BAD_LAZY\n"
     "    static int calls;\n"
     "    if (calls++ >= 2) return;\n"
-    "#endif\n"
-    "    for (long i = 0; i < M; i++)\n"
-    "        for (long j = 0; j < N; j++) {\n"
-    "            float sum = 0;\n"
-    "            for (long k = 0; k < K; k++) sum += data[i * K + k] * weight[j * K + k];\n"
-    "            out[i * N + j] = sum;\n"
-    "        }\n"
-    "#ifdef BAD_LIE\n"
+    "#endif\n" PLANTED_LOOPS "#ifdef BAD_LIE\n"
     "    out[M * N - 1] += 0.5f;\n"
     "#endif\n"
     "#ifdef BAD_BOUNDS\n"
@@ -105,37 +98,18 @@ static const char body[] =
     "#endif\n"
     "}\n";
 
-static bool applies(const optune_task *task, char *why)
-{
-    const optune_call *call = task->call;
-    if (call->n_inputs != 2 || call->output[0].dtype.code != OPTUNE_DTYPE_FLOAT ||
-        call->output[0].dtype.bits != 32 || !optune_tensor_known(&call->output[0]))
-        return optune_refuse(why, "needs float32, constant shapes and no bias");
-    return true;
-}
-
 /* Only where something is fused, which it offers to compute and then forgets. */
 static bool forgets(const optune_task *task, char *why)
 {
-    return applies(task, why) &&
+    return planted_applies(task, why) &&
            (task->call->n_epilogues > 0 || optune_refuse(why, "nothing is fused"));
 }
 
 static void plan_with(const optune_task *task, optune_plan *plan, const char *fault)
 {
-    const optune_call *call = task->call;
-    const int module = optune_plan_module(plan);
-    optune_plan_define(plan, module, "M", call->input[0].type.dim[0].min);
-    optune_plan_define(plan, module, "N", call->input[1].type.dim[0].min);
-    optune_plan_define(plan, module, "K", call->input[0].type.dim[1].min);
+    const int module = planted_shape(task, plan);
+    optune_stage stage = planted_stage(module);
     optune_plan_define(plan, module, fault, 1);
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = module,
-        .function = "dense",
-        .n_args = 3,
-        .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
-    };
     if (strcmp(fault, "BAD_KEEPS") == 0)
         stage.arg[stage.n_args++] =
             optune_scratch_arg(optune_plan_scratch(plan, "sums", 64, false));
@@ -145,37 +119,25 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
 }
 
 #define PLANTED(id, fault, when)                                                               \
-    static void plan_##id(const optune_task *task, const optune_config *config,                \
-                          optune_plan *plan)                                                   \
-    {                                                                                          \
-        (void)config;                                                                          \
-        plan_with(task, plan, fault);                                                          \
-    }                                                                                          \
-    static const optune_impl impl_##id = {                                                     \
-        .op = "dense",                                                                         \
-        .name = "bad_" #id ".cpu",                                                             \
-        .summary = "planted: " fault,                                                          \
-        .applies = when,                                                                       \
-        .plan = plan_##id,                                                                     \
-        .source = body,                                                                        \
-    };
+    PLANTED_PLAN(id, plan_with, fault)                                                         \
+    PLANTED_ROW(id, "bad_" #id ".cpu", fault, body, .applies = when);
 
-PLANTED(crash, "BAD_CRASH", applies)
-PLANTED(mute, "BAD_MUTE", applies)
-PLANTED(hang, "BAD_HANG", applies)
-PLANTED(lie, "BAD_LIE", applies)
-PLANTED(bounds, "BAD_BOUNDS", applies)
-PLANTED(input, "BAD_INPUT", applies)
-PLANTED(compile, "BAD_COMPILE", applies)
-PLANTED(exit, "BAD_EXIT", applies)
-PLANTED(killed, "BAD_KILLED", applies)
-PLANTED(forks, "BAD_FORKS", applies)
-PLANTED(stops, "BAD_STOPS", applies)
-PLANTED(writes, "BAD_WRITES", applies)
-PLANTED(closes, "BAD_CLOSES", applies)
-PLANTED(spoils, "BAD_SPOILS", applies)
-PLANTED(lazy, "BAD_LAZY", applies)
-PLANTED(keeps, "BAD_KEEPS", applies)
+PLANTED(crash, "BAD_CRASH", planted_applies)
+PLANTED(mute, "BAD_MUTE", planted_applies)
+PLANTED(hang, "BAD_HANG", planted_applies)
+PLANTED(lie, "BAD_LIE", planted_applies)
+PLANTED(bounds, "BAD_BOUNDS", planted_applies)
+PLANTED(input, "BAD_INPUT", planted_applies)
+PLANTED(compile, "BAD_COMPILE", planted_applies)
+PLANTED(exit, "BAD_EXIT", planted_applies)
+PLANTED(killed, "BAD_KILLED", planted_applies)
+PLANTED(forks, "BAD_FORKS", planted_applies)
+PLANTED(stops, "BAD_STOPS", planted_applies)
+PLANTED(writes, "BAD_WRITES", planted_applies)
+PLANTED(closes, "BAD_CLOSES", planted_applies)
+PLANTED(spoils, "BAD_SPOILS", planted_applies)
+PLANTED(lazy, "BAD_LAZY", planted_applies)
+PLANTED(keeps, "BAD_KEEPS", planted_applies)
 PLANTED(forgets, "BAD_FORGETS", forgets)
 
 static const optune_impl *const impls[] = {

@@ -16,20 +16,9 @@
  *
  * Build: cc -shared -fPIC -I include -o plugin_bad_gpu.so tests/data/plugin_bad_gpu.c
  */
-#include "optune/define.h"
+#include "planted_dense.h"
 
-static const char body[] =
-    "#ifdef __OPENCL_VERSION__\n"
-    "#define GLOBAL __global\n"
-    "#define KERNEL __kernel\n"
-    "#define ROW ((int)get_group_id(0))\n"
-    "#define WHERE ulong\n"
-    "#else\n"
-    "#define GLOBAL\n"
-    "#define KERNEL extern \"C\" __global__\n"
-    "#define ROW ((int)blockIdx.x)\n"
-    "#define WHERE unsigned long long\n"
-    "#endif\n"
+static const char body[] = PLANTED_GPU_WORDS
     "#ifdef BAD_COMPILE\n"
     "#error planted: this candidate does not compile\n"
     "#endif\n"
@@ -69,53 +58,23 @@ static const char body[] =
     "#endif\n"
     "}\n";
 
-static bool applies(const optune_task *task, char *why)
-{
-    const optune_call *call = task->call;
-    if (call->n_inputs != 2 || call->output[0].dtype.code != OPTUNE_DTYPE_FLOAT ||
-        call->output[0].dtype.bits != 32 || !optune_tensor_known(&call->output[0]))
-        return optune_refuse(why, "needs float32, constant shapes and no bias");
-    return true;
-}
-
 /* Each is a function of its own name, so that who sees only names can tell them apart. */
 static void plan_with(const optune_task *task, optune_plan *plan, const char *fault,
                       const char *function, int64_t threads)
 {
-    const optune_call *call = task->call;
-    const int module = optune_plan_module(plan);
-    optune_plan_define(plan, module, "M", call->input[0].type.dim[0].min);
-    optune_plan_define(plan, module, "N", call->input[1].type.dim[0].min);
-    optune_plan_define(plan, module, "K", call->input[0].type.dim[1].min);
+    const int module = planted_shape(task, plan);
+    optune_stage stage = planted_stage(module);
+    stage.function = function;
+    stage.grid[0] = task->call->input[0].type.dim[0].min;
+    stage.block[0] = threads;
     optune_plan_define(plan, module, fault, 1);
     optune_plan_define_text(plan, module, "dense", function);
-    optune_plan_stage(
-        plan, &(optune_stage){
-                  .phase = OPTUNE_TIMED,
-                  .module = module,
-                  .function = function,
-                  .n_args = 3,
-                  .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
-                  .grid = {call->input[0].type.dim[0].min},
-                  .block = {threads},
-              });
+    optune_plan_stage(plan, &stage);
 }
 
 #define PLANTED(id, fault, threads)                                                            \
-    static void plan_##id(const optune_task *task, const optune_config *config,                \
-                          optune_plan *plan)                                                   \
-    {                                                                                          \
-        (void)config;                                                                          \
-        plan_with(task, plan, fault, "dense_" #id, threads);                                   \
-    }                                                                                          \
-    static const optune_impl impl_##id = {                                                     \
-        .op = "dense",                                                                         \
-        .name = "bad_" #id ".gpu",                                                             \
-        .summary = "planted: " fault,                                                          \
-        .applies = applies,                                                                    \
-        .plan = plan_##id,                                                                     \
-        .source = body,                                                                        \
-    };
+    PLANTED_PLAN(id, plan_with, fault, "dense_" #id, threads)                                  \
+    PLANTED_ROW(id, "bad_" #id ".gpu", fault, body, .applies = planted_applies);
 
 PLANTED(bounds, "BAD_BOUNDS", 1)
 PLANTED(before, "BAD_BEFORE", 1)

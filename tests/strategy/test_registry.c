@@ -9,6 +9,7 @@
 #include "strategy/embedded.h"
 #include "strategy/fake.h"
 #include "strategy/inside.h"
+#include "support/plugin.h"
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
@@ -236,26 +237,10 @@ static char dir[4096];
 /* Compiles a plugin around this body; its path is in `path`. */
 static void compile(const char *name, const char *body, char *path, size_t size)
 {
-    char source[4200];
-    snprintf(source, sizeof source, "%s/%s.c", dir, name);
-    snprintf(path, size, "%s/%s.so", dir, name);
     ot_text text = {0};
-    optune_err err = {0};
+    snprintf(path, size, "%s/%s.so", dir, name);
     ot_text_printf(&text, "#include \"optune/define.h\"\n%s\n", body);
-    check_ok(ot_write_file(source, text.s, text.n, &err));
-    ot_text_clear(&text);
-    char *argv[] = {(char *)OT_CC,
-                    (char *)"-shared",
-                    (char *)"-fPIC",
-                    (char *)"-I" OT_SOURCE_DIR "/include",
-                    source,
-                    (char *)"-o",
-                    path,
-                    NULL};
-    if (ot_run_program(argv, 60, &text, &err) < 0) {
-        print_error("%s\n%s\n", err.text, ot_text_str(&text));
-        fail();
-    }
+    plugin_build_text(ot_text_str(&text), path);
     ot_text_release(&text);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "support/plugin.h"
 
 char plants_dir[1024];
 static int each_plant(int signal);
@@ -48,15 +49,14 @@ static void waiting(void *arg, double seconds)
 int plants_setup(const char *kind)
 {
     optune_err err = {0};
-    char cc[] = OT_CC, include[] = "-I" OT_SOURCE_DIR "/include", shared[] = "-shared";
-    char pic[] = "-fPIC", out[] = "-o", source[] = OT_SOURCE_DIR "/tests/data/plants/plants.c";
-    char where[] = "-DPLANTS=\"" OT_SOURCE_DIR "/tests/data/plants\"", math[] = "-lm", what[64];
+    char what[64];
     check_ok(ot_temp_dir(plants_dir, sizeof plants_dir, &err));
     snprintf(plants_plugin, sizeof plants_plugin, "%s/plants.so", plants_dir);
     snprintf(what, sizeof what, "-D%s", kind);
-    char *argv[] = {cc,  shared,        pic,    include, where, what,
-                    out, plants_plugin, source, math,    NULL};
-    check_ok(ot_run_program(argv, 60, NULL, &err));
+    plugin_build_with("plants/plants.c", plants_plugin,
+                      (const char *const[]){what,
+                                            "-DPLANTS=\"" OT_SOURCE_DIR "/tests/data/plants\"",
+                                            "-lm", NULL});
     /* All that bodies are told of the outside; a lock of our own, too. */
     snprintf(report, sizeof report, "%s/report", plants_dir);
     setenv("OPTUNE_PLANT_REPORT", report, 1);

@@ -6,9 +6,10 @@
 #ifndef OPTUNE_TESTS_PLANTED_H
 #define OPTUNE_TESTS_PLANTED_H
 
-#include "support/check.h"
 #include "answer/answer.h"
 #include "run/run.h"
+#include "support/check.h"
+#include "support/plugin.h"
 
 static char planted_dir[1024], planted_plugin[1100];
 static optune_target planted_target;
@@ -22,13 +23,9 @@ static inline int planted_setup(void **state)
 {
     (void)state;
     optune_err err = {0};
-    char cc[] = OT_CC, include[] = "-I" OT_SOURCE_DIR "/include", shared[] = "-shared";
-    char pic[] = "-fPIC", out[] = "-o", source[] = OT_SOURCE_DIR "/tests/data/plugin_bad.c";
     check_ok(ot_temp_dir(planted_dir, sizeof planted_dir, &err));
     snprintf(planted_plugin, sizeof planted_plugin, "%s/plugin_bad.so", planted_dir);
-    char *argv[] = {cc, shared, pic, include, out, planted_plugin, source, NULL};
-    check_ok(ot_run_program(argv, 60, NULL, &err));
-    check_ok(ot_plugin_load(planted_plugin, ot_target_add, &err));
+    plugin_load("plugin_bad.c", planted_plugin);
     check_ok(ot_target_parse("cpu", &planted_target, &err));
     check_ok(ot_target_probe(&planted_target, &planted_device, &err));
     check_ok(ot_call_parse(planted_text, &planted_call, &err));

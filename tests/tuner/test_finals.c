@@ -7,6 +7,7 @@
 
 #include "run/worker/worker_keeper.h"
 #include "support/check.h"
+#include "support/plugin.h"
 
 #include <math.h>
 
@@ -46,20 +47,8 @@ static const char liar[] =
 static int setup(void **state)
 {
     tuning_setup(state);
-    char source[1200];
-    optune_err err = {0};
-    snprintf(source, sizeof source, "%s", tuning_path("liar.c"));
     snprintf(plugin, sizeof plugin, "%s", tuning_path("liar.so"));
-    check_ok(ot_write_file(source, liar, sizeof liar - 1, &err));
-    char *argv[] = {(char[]){OT_CC},
-                    (char[]){"-shared"},
-                    (char[]){"-fPIC"},
-                    (char[]){"-I" OT_SOURCE_DIR "/include"},
-                    (char[]){"-o"},
-                    plugin,
-                    source,
-                    NULL};
-    check_ok(ot_run_program(argv, 60, NULL, &err));
+    plugin_build_text(liar, plugin);
     return 0;
 }
 

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "run/worker.h"
 #include "support/check.h"
+#include "support/plugin.h"
 #include "support/stand_in.h"
 #include "target/cuda.h"
-#include "run/worker.h"
 
 static const char text[] = "dense(f32[24,12],f32[33,12])";
 static char dir[1024], plugin[1100];
@@ -38,17 +39,7 @@ static int setup(void **state)
         return 0;
     }
     snprintf(plugin, sizeof plugin, "%s/plugin_bad_gpu.so", dir);
-    char *argv[] = {OT_CC,
-                    "-shared",
-                    "-fPIC",
-                    "-I",
-                    OT_SOURCE_DIR "/include",
-                    "-o",
-                    plugin,
-                    OT_SOURCE_DIR "/tests/data/plugin_bad_gpu.c",
-                    NULL};
-    check_ok(ot_run_program(argv, 60, NULL, &err));
-    check_ok(ot_plugin_load(plugin, ot_target_add, &err));
+    plugin_load("plugin_bad_gpu.c", plugin);
     return 0;
 }
 

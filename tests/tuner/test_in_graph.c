@@ -7,20 +7,17 @@
 #include "answer/graph.h"
 #include "optune/graph.h"
 #include "support/check.h"
+#include "support/plugin.h"
 #include "support/tuning.h"
 
 static char plugin[1200];
 
 static int build(void **state)
 {
-    optune_err err = {0};
     tuning_setup(state);
-    char cc[] = OT_CC, shared[] = "-shared", pic[] = "-fPIC", out[] = "-o";
-    char include[] = "-I" OT_SOURCE_DIR "/include";
-    char source[] = OT_SOURCE_DIR "/tests/data/plugin_moody.c";
     snprintf(plugin, sizeof plugin, "%s", tuning_path("moody.so"));
-    char *argv[] = {cc, shared, pic, include, out, plugin, source, NULL};
-    return ot_run_program(argv, 60, NULL, &err) < 0 ? -1 : 0;
+    plugin_build("plugin_moody.c", plugin);
+    return 0;
 }
 
 typedef struct model {

@@ -7,6 +7,7 @@
 #include "support/tuning.h"
 
 #include "support/check.h"
+#include "support/plugin.h"
 #include "support/stand_in.h"
 #include "target/cuda.h"
 
@@ -334,21 +335,9 @@ static void test_impossible_workload(void **state)
 static void test_planted(void **state)
 {
     (void)state;
-    const char *source = OT_SOURCE_DIR "/tests/data/plugin_bad.c";
-    if (!ot_exists(source))
-        skip();
     char plugin[1200];
     snprintf(plugin, sizeof plugin, "%s", tuning_path("plugin_bad.so"));
-    optune_err err = {0};
-    char *argv[] = {(char[]){OT_CC},
-                    (char[]){"-shared"},
-                    (char[]){"-fPIC"},
-                    (char[]){"-I" OT_SOURCE_DIR "/include"},
-                    (char[]){"-o"},
-                    plugin,
-                    (char *)(uintptr_t)source,
-                    NULL};
-    check_ok(ot_run_program(argv, 60, NULL, &err));
+    plugin_build("plugin_bad.c", plugin);
     optune_options with = {.plugins = (const char *const[]){plugin, NULL}};
     optune *o = tuning_open_with("planted", with);
     /* All but the one that hangs: it takes its whole deadline. */

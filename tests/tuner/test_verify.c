@@ -10,6 +10,7 @@
 
 #include "support/check.h"
 #include "support/forged.h"
+#include "support/plugin.h"
 #include "tuner/tune.h"
 
 static const double MONTH_S = 30 * 86400.0, OFF = 1000;
@@ -312,21 +313,10 @@ static const char liar[] =
 
 static optune *open_liar(const char *db)
 {
-    static char source[1200], plugin[1200];
-    optune_err err = {0};
-    snprintf(source, sizeof source, "%s", tuning_path("liar.c"));
+    static char plugin[1200];
     snprintf(plugin, sizeof plugin, "%s", tuning_path("liar.so"));
-    char *argv[] = {(char[]){OT_CC},
-                    (char[]){"-shared"},
-                    (char[]){"-fPIC"},
-                    (char[]){"-I" OT_SOURCE_DIR "/include"},
-                    (char[]){"-o"},
-                    plugin,
-                    source,
-                    NULL};
-    check_ok(ot_write_file(source, liar, sizeof liar - 1, &err));
     if (access(plugin, R_OK) != 0)
-        check_ok(ot_run_program(argv, 60, NULL, &err));
+        plugin_build_text(liar, plugin);
     return tuning_open_with(db,
                             (optune_options){.plugins = (const char *const[]){plugin, NULL}});
 }

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "optune/define.h"
+#include "../planted_dense.h"
 
 /* Files of this folder, one behind the other, as one text. */
 #define FILE_OF(path) ".incbin \"" PLANTS "/" path "\"\n"
@@ -59,15 +59,6 @@ TEXT(text_elementwise, FILE_OF("elementwise.kernel.c"));
 
 /* ---- dense ------------------------------------------------------------------------------- */
 
-static bool applies(const optune_task *task, char *why)
-{
-    const optune_call *call = task->call;
-    if (call->n_inputs != 2 || call->output[0].dtype.code != OPTUNE_DTYPE_FLOAT ||
-        call->output[0].dtype.bits != 32 || !optune_tensor_known(&call->output[0]))
-        return optune_refuse(why, "needs float32, constant shapes and no bias");
-    return true;
-}
-
 /* What bodies are told from outside comes as macros, in case that they inherit no environment. */
 static void define_variable(optune_plan *plan, int module, const char *macro, const char *name)
 {
@@ -96,32 +87,15 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *ma
                       bool blatant)
 {
     const int module = define_shape(task, plan);
+    const optune_stage stage = planted_stage(module);
     optune_plan_define(plan, module, macro, 1);
     optune_plan_define(plan, module, "BLATANT", blatant);
-    optune_plan_stage(
-        plan, &(optune_stage){
-                  .phase = OPTUNE_TIMED,
-                  .module = module,
-                  .function = "dense",
-                  .n_args = 3,
-                  .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
-              });
+    optune_plan_stage(plan, &stage);
 }
 
 #define PLANT(id, text, ...)                                                                   \
-    static void plan_##id(const optune_task *task, const optune_config *config,                \
-                          optune_plan *plan)                                                   \
-    {                                                                                          \
-        (void)config;                                                                          \
-        plan_with(task, plan, "PLANT_" #id, false);                                            \
-    }                                                                                          \
-    static const optune_impl impl_##id = {.op = "dense",                                       \
-                                          .name = "plant_" #id ".cpu",                         \
-                                          .summary = "planted: " #id,                          \
-                                          .applies = applies,                                  \
-                                          .plan = plan_##id,                                   \
-                                          .source = text,                                      \
-                                          __VA_ARGS__};
+    PLANTED_PLAN(id, plan_with, "PLANT_" #id, false)                                           \
+    PLANTED_ROW(id, "plant_" #id ".cpu", #id, text, .applies = planted_applies, __VA_ARGS__);
 #define PLANT_LAZY(id) PLANT(id, text_lazy)
 #define PLANT_AWAY(id) PLANT(id, text_away)
 #define PLANT_FAKE(id) PLANT(id, text_fake)
@@ -137,30 +111,12 @@ PLANT(honest, text_witness)
 PLANT(own_bound, text_fake, .error_scale = 1e30)
 
 /* The same as `twice` and `thread`, in no time at all. */
-static void plan_blatant(const optune_task *task, const optune_config *config,
-                         optune_plan *plan)
-{
-    (void)config;
-    plan_with(task, plan, "PLANT_twice", true);
-}
-static void plan_blatant_thread(const optune_task *task, const optune_config *config,
-                                optune_plan *plan)
-{
-    (void)config;
-    plan_with(task, plan, "PLANT_thread", true);
-}
-static const optune_impl impl_blatant = {.op = "dense",
-                                         .name = "plant_blatant.cpu",
-                                         .summary = "planted: nothing after two calls",
-                                         .applies = applies,
-                                         .plan = plan_blatant,
-                                         .source = text_lazy};
-static const optune_impl impl_blatant_thread = {.op = "dense",
-                                                .name = "plant_blatant_thread.cpu",
-                                                .summary = "planted: nothing but a thread",
-                                                .applies = applies,
-                                                .plan = plan_blatant_thread,
-                                                .source = text_away};
+PLANTED_PLAN(blatant, plan_with, "PLANT_twice", true)
+PLANTED_ROW(blatant, "plant_blatant.cpu", "nothing after two calls", text_lazy,
+            .applies = planted_applies);
+PLANTED_PLAN(blatant_thread, plan_with, "PLANT_thread", true)
+PLANTED_ROW(blatant_thread, "plant_blatant_thread.cpu", "nothing but a thread", text_away,
+            .applies = planted_applies);
 
 /* Its scratch keeps the answer between runs. */
 static void plan_scratch(const optune_task *task, const optune_config *config,
@@ -172,41 +128,25 @@ static void plan_scratch(const optune_task *task, const optune_config *config,
         plan, "kept", (optune_tensor_elements(&task->call->output[0]) + 1) * 4, false);
     optune_plan_define(plan, module, "PLANT_scratch", 1);
     optune_plan_define(plan, module, "BLATANT", 0);
-    optune_plan_stage(plan,
-                      &(optune_stage){.phase = OPTUNE_TIMED,
-                                      .module = module,
-                                      .function = "remember",
-                                      .n_args = 4,
-                                      .arg = {optune_input_arg(0), optune_input_arg(1),
-                                              optune_output_arg(0), optune_scratch_arg(kept)}});
+    optune_stage stage = planted_stage(module);
+    stage.function = "remember";
+    stage.arg[stage.n_args++] = optune_scratch_arg(kept);
+    optune_plan_stage(plan, &stage);
 }
-static const optune_impl impl_scratch = {.op = "dense",
-                                         .name = "plant_scratch.cpu",
-                                         .summary = "planted: remembers in its scratch",
-                                         .applies = applies,
-                                         .plan = plan_scratch,
-                                         .source = text_lazy};
+PLANTED_ROW(scratch, "plant_scratch.cpu", "remembers in its scratch", text_lazy,
+            .applies = planted_applies);
 
 /* Computes before the time what depends on an input that is not constant. */
 static void plan_early(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     (void)config;
     plan_with(task, plan, "PLANT_twice", false);
-    optune_plan_stage(
-        plan, &(optune_stage){
-                  .phase = OPTUNE_PREPACK,
-                  .module = 0,
-                  .function = "dense",
-                  .n_args = 3,
-                  .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0)},
-              });
+    optune_stage stage = planted_stage(0);
+    stage.phase = OPTUNE_PREPACK;
+    optune_plan_stage(plan, &stage);
 }
-static const optune_impl impl_early = {.op = "dense",
-                                       .name = "plant_early.cpu",
-                                       .summary = "planted: computes before the time",
-                                       .applies = applies,
-                                       .plan = plan_early,
-                                       .source = text_lazy};
+PLANTED_ROW(early, "plant_early.cpu", "computes before the time", text_lazy,
+            .applies = planted_applies);
 
 /* ---- operators of their own -------------------------------------------------------------- */
 

@@ -12,20 +12,9 @@
  *
  * Build: cc -shared -fPIC -I include -o plants_gpu.so tests/data/plants/plants_gpu.c
  */
-#include "optune/define.h"
+#include "../planted_dense.h"
 
-static const char body[] =
-    "#ifdef __OPENCL_VERSION__\n"
-    "#define GLOBAL __global\n"
-    "#define KERNEL __kernel\n"
-    "#define ROW ((int)get_group_id(0))\n"
-    "#define WHERE ulong\n"
-    "#else\n"
-    "#define GLOBAL\n"
-    "#define KERNEL extern \"C\" __global__\n"
-    "#define ROW ((int)blockIdx.x)\n"
-    "#define WHERE unsigned long long\n"
-    "#endif\n"
+static const char body[] = PLANTED_GPU_WORDS
     "KERNEL void dense(GLOBAL float *data, GLOBAL float *weight, GLOBAL float *out,\n"
     "                  GLOBAL int *runs, GLOBAL float *kept) {\n"
     "    const int i = ROW, run = ++runs[i];\n"
@@ -50,53 +39,25 @@ static const char body[] =
     "#endif\n"
     "}\n";
 
-static bool applies(const optune_task *task, char *why)
-{
-    const optune_call *call = task->call;
-    if (call->n_inputs != 2 || call->output[0].dtype.code != OPTUNE_DTYPE_FLOAT ||
-        call->output[0].dtype.bits != 32 || !optune_tensor_known(&call->output[0]))
-        return optune_refuse(why, "needs float32, constant shapes and no bias");
-    return true;
-}
-
 static void plan_with(const optune_task *task, optune_plan *plan, const char *macro)
 {
     const optune_call *call = task->call;
     const int64_t rows = call->input[0].type.dim[0].min, n = call->input[1].type.dim[0].min;
-    const int module = optune_plan_module(plan);
-    const int runs = optune_plan_scratch(plan, "runs", rows * 4, false);
-    const int kept = optune_plan_scratch(plan, "kept", rows * n * 4, false);
-    optune_plan_define(plan, module, "N", n);
-    optune_plan_define(plan, module, "K", call->input[0].type.dim[1].min);
+    const int module = planted_shape(task, plan);
+    optune_stage stage = planted_stage(module);
+    stage.n_args = 5;
+    stage.arg[3] = optune_scratch_arg(optune_plan_scratch(plan, "runs", rows * 4, false));
+    stage.arg[4] = optune_scratch_arg(optune_plan_scratch(plan, "kept", rows * n * 4, false));
+    stage.grid[0] = rows;
+    stage.block[0] = 1;
     optune_plan_define(plan, module, macro, 1);
-    optune_plan_stage(
-        plan, &(optune_stage){
-                  .phase = OPTUNE_TIMED,
-                  .module = module,
-                  .function = "dense",
-                  .n_args = 5,
-                  .arg = {optune_input_arg(0), optune_input_arg(1), optune_output_arg(0),
-                          optune_scratch_arg(runs), optune_scratch_arg(kept)},
-                  .grid = {rows},
-                  .block = {1},
-              });
+    optune_plan_stage(plan, &stage);
 }
 
 #define PLANT(id)                                                                              \
-    static void plan_##id(const optune_task *task, const optune_config *config,                \
-                          optune_plan *plan)                                                   \
-    {                                                                                          \
-        (void)config;                                                                          \
-        plan_with(task, plan, "PLANT_" #id);                                                   \
-    }                                                                                          \
-    static const optune_impl impl_##id = {                                                     \
-        .op = "dense",                                                                         \
-        .name = "plant_" #id ".gpu",                                                           \
-        .summary = "planted: " #id,                                                            \
-        .applies = applies,                                                                    \
-        .plan = plan_##id,                                                                     \
-        .source = body,                                                                        \
-    };
+    PLANTED_PLAN(id, plan_with, "PLANT_" #id)                                                  \
+    PLANTED_ROW(id, "plant_" #id ".gpu", #id, body, .applies = planted_applies);
+
 PLANT(lazy)
 PLANT(remember)
 PLANT(spoil)
