@@ -38,15 +38,9 @@ static int collect(void *arg, const optune_record *r)
     for (int i = 0; i < all->n_found; i++)
         if (!strcmp(all->found[i], r->call))
             return 0;
-    if (all->n_found == all->capacity) {
-        all->capacity = all->capacity ? 2 * all->capacity : 16;
-        char **more = realloc(all->found, ((size_t)all->capacity + 1) * sizeof *more);
-        if (!more)
-            abort();
-        all->found = more;
-    }
+    /* And for a NULL behind it. */
+    all->found = ot_room(all->found, all->n_found + 1, &all->capacity, sizeof *all->found);
     all->found[all->n_found++] = ot_strdup(r->call);
-    all->found[all->n_found] = NULL;
     return 0;
 }
 

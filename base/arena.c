@@ -30,6 +30,19 @@ void *ot_alloc(size_t size)
     return memory;
 }
 
+void *ot_room(void *array, int n, int *capacity, size_t size)
+{
+    if (n < *capacity)
+        return array;
+    const int more = *capacity ? 2 * *capacity : 16;
+    char *moved = realloc(array, (size_t)more * size);
+    if (!moved)
+        abort();
+    memset(moved + (size_t)*capacity * size, 0, (size_t)(more - *capacity) * size);
+    *capacity = more;
+    return moved;
+}
+
 void ot_memory_begin(void)
 {
     ot_reserve_taken();

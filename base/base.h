@@ -122,6 +122,9 @@ void ot_arena_release(ot_arena *arena);
 void *ot_alloc(size_t size);
 /* Zeroed; NULL, with ENOMEM in `err`, when there is none: for elements of tensors. */
 void *ot_try_alloc(size_t size, const char *what, optune_err *err);
+/* An array with room for one more behind its `n` elements of `size` bytes: itself, or moved to
+ * twice the room, where what is new is 0. Who has it frees it; NULL, with no room, is empty. */
+void *ot_room(void *array, int n, int *capacity, size_t size);
 char *ot_strdup(const char *s);
 /* In a public function, before it gives what it made: ENOMEM where any of that had to come from the
  * reserve; `status` else. ot_memory_begin forgets what came from it before. */

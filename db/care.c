@@ -13,8 +13,8 @@ enum { DIGEST = 16 };
 
 typedef struct fault {
     enum { BAD_RECORD, NO_ENTRY, BAD_ENTRY, BAD_DEVICE } kind;
-    ot_bytes key;                    /* owned */
-    ot_index_entry entry;                  /* of NO_ENTRY: the one that is missing */
+    ot_bytes key;         /* owned */
+    ot_index_entry entry; /* of NO_ENTRY: the one that is missing */
 } fault;
 
 typedef struct checking {
@@ -32,12 +32,7 @@ static fault *note(checking *c, int kind, ot_bytes key)
     static fault nowhere;
     if (!c->keep)
         return &nowhere;
-    if (c->n == c->capacity) {
-        c->capacity = c->capacity ? 2 * c->capacity : 64;
-        c->fault = realloc(c->fault, (size_t)c->capacity * sizeof *c->fault);
-        if (!c->fault)
-            abort();
-    }
+    c->fault = ot_room(c->fault, c->n, &c->capacity, sizeof *c->fault);
     fault *f = &c->fault[c->n++];
     void *copy = ot_alloc(key.n + 1);
     memcpy(copy, key.data, key.n);

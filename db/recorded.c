@@ -63,11 +63,10 @@ static int take_text(void *arg, const char *data, size_t n)
 {
     reading *r = arg;
     ot_text_add_n(&r->text, data, n);
-    return r->text.n <= LIMIT
-               ? OPTUNE_OK
-               : optune_fail(r->err, OPTUNE_ELIMIT,
-                             "'%s' is longer than %d MiB: replay a part of it", r->path,
-                             LIMIT >> 20);
+    return r->text.n <= LIMIT ? OPTUNE_OK
+                              : optune_fail(r->err, OPTUNE_ELIMIT,
+                                            "'%s' is longer than %d MiB: replay a part of it",
+                                            r->path, LIMIT >> 20);
 }
 
 static int read_text(reading *r)
@@ -152,12 +151,7 @@ static int digit_of(reading *r, ot_recorded_knob *knob, const json_t *json)
     for (int i = 0; i < knob->n; i++)
         if (!strcmp(knob->word[i], word))
             return i;
-    if (knob->n == knob->capacity) {
-        knob->capacity = knob->capacity ? 2 * knob->capacity : 16;
-        knob->word = realloc(knob->word, (size_t)knob->capacity * sizeof *knob->word);
-        if (!knob->word)
-            abort();
-    }
+    knob->word = ot_room(knob->word, knob->n, &knob->capacity, sizeof *knob->word);
     if (!knob->n)
         knob->kind = kind_of(json);
     else if (knob->kind != kind_of(json))
@@ -224,12 +218,7 @@ static int add_trial(reading *r, const json_t *config, ot_recorded_trial trial)
         if (!r->digit)
             abort();
     }
-    if (to->n_trials == to->capacity) {
-        to->capacity = to->capacity ? 2 * to->capacity : 1024;
-        to->trial = realloc(to->trial, (size_t)to->capacity * sizeof *to->trial);
-        if (!to->trial)
-            abort();
-    }
+    to->trial = ot_room(to->trial, to->n_trials, &to->capacity, sizeof *to->trial);
     for (int k = 0; k < to->n_knobs; k++) {
         const json_t *json = json_object_get(config, to->knob[k].name);
         if (!json) {

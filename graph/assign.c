@@ -38,14 +38,7 @@ static void add_half(variable *v, int to, const double cost[OT_STATES][OT_STATES
 {
     link *l = find(v, to);
     if (!l) {
-        if (v->n == v->capacity) {
-            v->capacity = v->capacity ? 2 * v->capacity : 4;
-            link *more = ot_alloc((size_t)v->capacity * sizeof *more);
-            if (v->n)
-                memcpy(more, v->link, (size_t)v->n * sizeof *more);
-            free(v->link);
-            v->link = more;
-        }
+        v->link = ot_room(v->link, v->n, &v->capacity, sizeof *v->link);
         l = &v->link[v->n++];
         *l = (link){.to = to};
     }

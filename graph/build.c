@@ -128,15 +128,7 @@ static int add(optune_graph *g, const char *name, const ot_node *like, optune_er
     const int status = name ? check_name(g, name, err) : OPTUNE_OK;
     if (status < 0)
         return status;
-    if (g->n == g->capacity) {
-        const int capacity = g->capacity ? 2 * g->capacity : 32;
-        ot_node *node = ot_alloc((size_t)capacity * sizeof *node);
-        for (int i = 0; i < g->n; i++)
-            node[i] = g->node[i];
-        free(g->node);
-        g->node = node;
-        g->capacity = capacity;
-    }
+    g->node = ot_room(g->node, g->n, &g->capacity, sizeof *g->node);
     ot_node *node = &g->node[g->n];
     *node = *like;
     node->name = name ? ot_arena_copy(&g->arena, name) : "";
@@ -403,15 +395,7 @@ int optune_graph_output(optune_graph *g, int node, optune_err *err)
         return optune_fail(err, OPTUNE_ELIMIT, "a graph has at most %d tensors as its outputs",
                            OT_GRAPH_OUTPUTS);
     g->n_output_tensors += g->node[node].n_tensors;
-    if (g->n_outputs == g->outputs_capacity) {
-        const int capacity = g->outputs_capacity ? 2 * g->outputs_capacity : 8;
-        int *output = ot_alloc((size_t)capacity * sizeof *output);
-        for (int i = 0; i < g->n_outputs; i++)
-            output[i] = g->output[i];
-        free(g->output);
-        g->output = output;
-        g->outputs_capacity = capacity;
-    }
+    g->output = ot_room(g->output, g->n_outputs, &g->outputs_capacity, sizeof *g->output);
     g->output[g->n_outputs++] = node;
     return OPTUNE_OK;
 }

@@ -149,15 +149,7 @@ int ot_onnx_piece_add(ot_onnx_pieces *pieces, const ot_onnx_piece *piece, ot_tex
 {
     ticket t = {.number = (uint32_t)pieces->n};
     memcpy(t.secret, pieces->secret, sizeof t.secret);
-    if (pieces->n == pieces->capacity) {
-        const int capacity = pieces->capacity ? 2 * pieces->capacity : 64;
-        ot_onnx_piece *more = ot_alloc((size_t)capacity * sizeof *more);
-        for (int i = 0; i < pieces->n; i++)
-            more[i] = pieces->piece[i];
-        free(pieces->piece);
-        pieces->piece = more;
-        pieces->capacity = capacity;
-    }
+    pieces->piece = ot_room(pieces->piece, pieces->n, &pieces->capacity, sizeof *pieces->piece);
     pieces->piece[pieces->n++] = *piece;
     ot_text_add_n(message, (const char *)&t, sizeof t);
     return OPTUNE_OK;

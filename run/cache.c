@@ -167,7 +167,7 @@ int64_t ot_cache_trim(const char *dir, const char *suffix, int64_t limit)
         return 0;
     const time_t now = time(NULL);
     entry *found = NULL;
-    size_t n = 0, capacity = 0;
+    int n = 0, capacity = 0;
     int64_t total = 0;
     struct dirent *item;
     while ((item = readdir(open))) {
@@ -182,22 +182,15 @@ int64_t ot_cache_trim(const char *dir, const char *suffix, int64_t limit)
                 unlinkat(dirfd(open), item->d_name, 0);
             continue;
         }
-        if (n == capacity) {
-            capacity = capacity ? 2 * capacity : 256;
-            entry *more = ot_alloc(capacity * sizeof *more);
-            if (n)
-                memcpy(more, found, n * sizeof *more);
-            free(found);
-            found = more;
-        }
+        found = ot_room(found, n, &capacity, sizeof *found);
         const time_t used = info.st_atime > info.st_mtime ? info.st_atime : info.st_mtime;
         found[n] = (entry){.bytes = info.st_size, .used = used};
         ot_copy(found[n++].name, sizeof found->name, item->d_name);
         total += info.st_size;
     }
     if (n)
-        qsort(found, n, sizeof *found, oldest_first);
-    for (size_t i = 0; i < n && total > limit && now - found[i].used > OT_CACHE_KEEP_S; i++)
+        qsort(found, (size_t)n, sizeof *found, oldest_first);
+    for (int i = 0; i < n && total > limit && now - found[i].used > OT_CACHE_KEEP_S; i++)
         if (unlinkat(dirfd(open), found[i].name, 0) == 0) {
             char sum[sizeof found->name + sizeof OT_CACHE_SUM];
             snprintf(sum, sizeof sum, "%s%s", found[i].name, OT_CACHE_SUM);

@@ -163,14 +163,7 @@ static void show_pending(ot_arm *arm)
 
 static void add_pending(ot_arm *arm, int64_t index)
 {
-    if (arm->pending == arm->asked_capacity) {
-        arm->asked_capacity = arm->asked_capacity ? 2 * arm->asked_capacity : 8;
-        int64_t *asked = ot_alloc((size_t)arm->asked_capacity * sizeof *asked);
-        for (int i = 0; i < arm->pending; i++)
-            asked[i] = arm->asked[i];
-        free(arm->asked);
-        arm->asked = asked;
-    }
+    arm->asked = ot_room(arm->asked, arm->pending, &arm->asked_capacity, sizeof *arm->asked);
     arm->asked[arm->pending++] = index;
     show_pending(arm);
 }
@@ -192,14 +185,7 @@ void ot_arm_hint(ot_arm *arm, const optune_config *config)
     if (ot_space_index_of(arm->space, &own, NULL) < 0 ||
         !ot_space_valid(arm->space, &own, NULL))
         return;
-    if (arm->n_queue == arm->queue_capacity) {
-        arm->queue_capacity = arm->queue_capacity ? 2 * arm->queue_capacity : 8;
-        int64_t *queue = ot_alloc((size_t)arm->queue_capacity * sizeof *queue);
-        for (int i = 0; i < arm->n_queue; i++)
-            queue[i] = arm->queue[i];
-        free(arm->queue);
-        arm->queue = queue;
-    }
+    arm->queue = ot_room(arm->queue, arm->n_queue, &arm->queue_capacity, sizeof *arm->queue);
     arm->queue[arm->n_queue++] = own.index;
 }
 

@@ -89,12 +89,7 @@ static gathered *gathered_of(ot_transfer *t, const optune_record *r, int most)
         return &t->source[t->slot[at] - 1];
     if (t->n >= most)
         return NULL;
-    if (t->n == t->capacity) {
-        t->capacity = t->capacity ? 2 * t->capacity : 64;
-        t->source = realloc(t->source, (size_t)t->capacity * sizeof *t->source);
-        if (!t->source)
-            abort();
-    }
+    t->source = ot_room(t->source, t->n, &t->capacity, sizeof *t->source);
     t->source[t->n] = (gathered){.impl = ot_arena_copy(&t->arena, r->impl),
                                  .call = ot_arena_copy(&t->arena, r->call),
                                  .device = ot_arena_copy(&t->arena, r->device),
@@ -107,12 +102,7 @@ static gathered *gathered_of(ot_transfer *t, const optune_record *r, int most)
 static kept *room_for(gathered *g, double cost)
 {
     if (g->n < MOST_TRIALS) {
-        if (g->n == g->capacity) {
-            g->capacity = g->capacity ? 2 * g->capacity : 16;
-            g->trial = realloc(g->trial, (size_t)g->capacity * sizeof *g->trial);
-            if (!g->trial)
-                abort();
-        }
+        g->trial = ot_room(g->trial, g->n, &g->capacity, sizeof *g->trial);
         return &g->trial[g->n++];
     }
     kept *dearest = g->trial;

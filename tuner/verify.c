@@ -57,12 +57,7 @@ static int collect(void *arg, const optune_record *r)
         strcmp(r->device, v->asked.device) || strcmp(r->target, v->asked.target) ||
         strcmp(r->policy ? r->policy : ot_policy_warm.name, v->asked.policy))
         return 0;
-    if (v->n_calls == v->call_capacity) {
-        v->call_capacity = v->call_capacity ? 2 * v->call_capacity : 256;
-        v->call = realloc(v->call, (size_t)v->call_capacity * sizeof *v->call);
-        if (!v->call)
-            abort();
-    }
+    v->call = ot_room(v->call, v->n_calls, &v->call_capacity, sizeof *v->call);
     v->call[v->n_calls++] = ot_arena_copy(&v->arena, r->call);
     return 0;
 }

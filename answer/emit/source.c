@@ -230,12 +230,7 @@ static void add_name(names *all, const char *name, size_t n)
 {
     if (n >= OPTUNE_NAME_SIZE || has_name(all, name, n))
         return;
-    if (all->n == all->capacity) {
-        all->capacity = all->capacity ? 2 * all->capacity : 64;
-        all->name = realloc(all->name, (size_t)all->capacity * sizeof *all->name);
-        if (!all->name)
-            abort();
-    }
+    all->name = ot_room(all->name, all->n, &all->capacity, sizeof *all->name);
     snprintf(all->name[all->n++], OPTUNE_NAME_SIZE, "%.*s", (int)n, name);
 }
 

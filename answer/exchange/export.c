@@ -40,17 +40,6 @@ typedef struct exporting {
     optune_err view_err;
 } exporting;
 
-static void *larger(void *array, int n, int *capacity, size_t size)
-{
-    if (n < *capacity)
-        return array;
-    *capacity = *capacity ? 2 * *capacity : 256;
-    void *more = realloc(array, (size_t)*capacity * size);
-    if (!more)
-        abort();
-    return more;
-}
-
 /* ---- conditions -------------------------------------------------------------------------- */
 
 static bool target_holds(const exporting *e, const char *text)
@@ -113,7 +102,7 @@ static void add_line(exporting *e, const optune_record *record)
     ot_record_copy(own, record);
     own->task = ot_task_for_tvm(e->o->store, record, &arena);
     ot_record_line(own, &line);
-    e->item = larger(e->item, e->n, &e->capacity, sizeof *e->item);
+    e->item = ot_room(e->item, e->n, &e->capacity, sizeof *e->item);
     e->item[e->n++] = (item){line.s, record->time};
     ot_arena_release(&arena);
     free(own);
@@ -163,7 +152,7 @@ static int collect_question(void *arg, const optune_record *r)
     if (r->outcome == OPTUNE_OUTCOME_OK && r->digest && *r->digest && holds(e, r) &&
         remember(e, short_digest | 1)) {
         e->question =
-            larger(e->question, e->n_questions, &e->question_capacity, sizeof *e->question);
+            ot_room(e->question, e->n_questions, &e->question_capacity, sizeof *e->question);
         e->question[e->n_questions++] =
             (question){ot_arena_copy(&e->arena, r->device), ot_arena_copy(&e->arena, r->target),
                        ot_arena_copy(&e->arena, r->call),

@@ -67,14 +67,7 @@ static bool has_edge(const ot_sass_flow *f, int from, int to)
 
 static int new_edge(ot_sass_flow *f, int to, int next)
 {
-    if (f->n_edges == f->edge_capacity) {
-        f->edge_capacity = f->edge_capacity ? 2 * f->edge_capacity : 256;
-        ot_sass_edge *more = ot_alloc((size_t)f->edge_capacity * sizeof *more);
-        if (f->n_edges)
-            memcpy(more, f->edge, (size_t)f->n_edges * sizeof *more);
-        free(f->edge);
-        f->edge = more;
-    }
+    f->edge = ot_room(f->edge, f->n_edges, &f->edge_capacity, sizeof *f->edge);
     f->edge[f->n_edges] = (ot_sass_edge){to, next};
     return f->n_edges++;
 }

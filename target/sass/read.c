@@ -49,14 +49,8 @@ static ot_sass_instruction *add(ot_sass_code *code)
         code->cut = true;
         return NULL;
     }
-    if (code->n == code->capacity) {
-        code->capacity = code->capacity ? 2 * code->capacity : 256;
-        ot_sass_instruction *more = ot_alloc((size_t)code->capacity * sizeof *more);
-        if (code->n)
-            memcpy(more, code->instruction, (size_t)code->n * sizeof *more);
-        free(code->instruction);
-        code->instruction = more;
-    }
+    code->instruction =
+        ot_room(code->instruction, code->n, &code->capacity, sizeof *code->instruction);
     return &code->instruction[code->n++];
 }
 
@@ -64,14 +58,8 @@ static void add_label(ot_sass_code *code, ot_sass_word name)
 {
     if (code->n_labels == OT_SASS_MOST)
         return;
-    if (code->n_labels == code->label_capacity) {
-        code->label_capacity = code->label_capacity ? 2 * code->label_capacity : 64;
-        ot_sass_label *more = ot_alloc((size_t)code->label_capacity * sizeof *more);
-        if (code->n_labels)
-            memcpy(more, code->label, (size_t)code->n_labels * sizeof *more);
-        free(code->label);
-        code->label = more;
-    }
+    code->label =
+        ot_room(code->label, code->n_labels, &code->label_capacity, sizeof *code->label);
     code->label[code->n_labels++] = (ot_sass_label){name, code->n};
 }
 
