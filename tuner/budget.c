@@ -3,13 +3,14 @@
  * Who gets the next trial. Implementations of one workload share its budget in proportion to
  * what they promise: the weight of each grows steeply with how near its best cost is to the best
  * of all, and never reaches zero, so none is starved. Deterministic: the same costs give the
- * same order.
+ * same order. And who gets how much of a time that several share.
  */
 #include "tuner/tune.h"
 
 #include <math.h>
 
-enum { FIRST_TRIALS = 2 }; /* of each, before promises count */
+enum { FIRST_TRIALS = 2 };         /* of each, before promises count */
+static const double EQUALLY = 0.3; /* of the time goes to all alike, the rest by weight */
 
 /* Which first trials say most: the plevel default among what may be selected, which every table
  * compares with, then the libraries, then all others. */
@@ -18,6 +19,8 @@ static double rank(const ot_arm *arm, int n, int i)
     const ot_candidate *c = arm[i].candidate;
     if (!c)
         return 0;
+    if (arm[i].waits)
+        return -1e5;
     bool is_default = c->refusal == OT_VALID;
     for (int k = 0; k < n && is_default; k++)
         is_default = k == i || !arm[k].candidate || arm[k].candidate->refusal != OT_VALID ||
@@ -55,4 +58,14 @@ int ot_budget_next(const ot_arm *arm, int n)
         }
     }
     return next;
+}
+
+double ot_shares_next(ot_shares *shares, double weight, double left)
+{
+    const double all = fmax(0, 1 - shares->taken);
+    const double part =
+        EQUALLY / shares->n +
+        (1 - EQUALLY) * (shares->weights > 0 ? weight / shares->weights : 1.0 / shares->n);
+    shares->taken += part;
+    return fmax(0, left) * fmin(1, part / fmax(all, part));
 }

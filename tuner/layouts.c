@@ -17,7 +17,6 @@ static const double SHARE = 0.25, MOST_S = 300; /* of a run's time; seconds */
 /* Of that: by then the first kind is over, the second, the third; of the rest the graph in blocks
  * has so much for its last word, and then there are turns. */
 static const double BY_STAGE[] = {0.5, 0.6, 0.7}, CONTEST = 0.5;
-static const double EQUALLY = 0.3; /* of the time goes to all alike, the rest by cost */
 
 enum { STAGES = OT_COUNT(BY_STAGE) };
 
@@ -53,14 +52,7 @@ static int add_item(ot_laying *l, const char *text, int stage, double weight)
     while (i < l->n_items && strcmp(l->item[i].text, text))
         i++;
     if (i == l->n_items) {
-        if (i == l->capacity) {
-            l->capacity = l->capacity ? 2 * l->capacity : 64;
-            ot_form_item *more = ot_alloc((size_t)l->capacity * sizeof *more);
-            if (i)
-                memcpy(more, l->item, (size_t)i * sizeof *more);
-            free(l->item);
-            l->item = more;
-        }
+        l->item = ot_room(l->item, i, &l->capacity, sizeof *l->item);
         l->item[l->n_items++] =
             (ot_form_item){.text = ot_strdup(text), .stage = stage, .cost = INFINITY};
     }
@@ -69,26 +61,11 @@ static int add_item(ot_laying *l, const char *text, int stage, double weight)
     return i;
 }
 
-static double cost_of(ot_run *run, const optune_call *call)
-{
-    const optune_task task = {call, &run->o->target, &run->o->device};
-    ot_choice *choice = ot_alloc(sizeof *choice);
-    ot_arena arena = {0};
-    int known = 0;
-    double cost = INFINITY;
-    if (ot_context_decide(run->o, &task, run->policy.name, &arena, &known, choice, NULL) >= 0 &&
-        choice->tier != OT_TIER_PLEVEL && choice->row[choice->winner].fact)
-        cost = choice->row[choice->winner].fact->record.cost;
-    ot_choice_free(choice);
-    ot_arena_release(&arena);
-    return cost;
-}
-
 static double cost_of_text(ot_run *run, const char *text)
 {
     optune_call *call = ot_alloc(sizeof *call);
     const double cost =
-        ot_call_parse(text, call, NULL) >= 0 ? cost_of(run, call) : (double)INFINITY;
+        ot_call_parse(text, call, NULL) >= 0 ? ot_run_cost(run, call) : (double)INFINITY;
     free(call);
     return cost;
 }
@@ -239,7 +216,7 @@ static int look(ot_laying *l, optune_err *err)
         for (int k = 0; k < group->n_in; k++)
             l->readers[group->in[k].node]++;
         const bool runs = l->plain->places.idle[i] == OT_RUNS;
-        l->alone[i] = runs ? cost_of(l->run, &group->call) : 0;
+        l->alone[i] = runs ? ot_run_cost(l->run, &group->call) : 0;
         l->cost[i][0] = (ot_form_cost){.takes = true, .item = -1};
         if (!isfinite(l->alone[i]))
             return optune_fail(err, OPTUNE_EPARTIAL, "not every group was measured as it is");
@@ -265,19 +242,15 @@ static int measure_stage(ot_laying *l, int stage, double end, int from, optune_e
     ot_run *run = l->run;
     ot_tuned *tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
     const int n = run->n_workloads;
-    double weights = 0;
+    ot_shares shares = {.n = n - from};
     run->end = run->last = run->first_last = end;
     int status = ot_tune_first(run, from, tuned, err);
     for (int i = from; i < n && status >= 0 && stage != 1; i++)
-        weights += l->item[i - from].weight;
-    double left = 1;
+        shares.weights += l->item[i - from].weight;
     for (int i = from; i < n && status >= 0 && stage != 1 && has_time(run, end); i++) {
         optune_err own = {0};
-        const ot_form_item *at = &l->item[i - from];
-        const double part =
-            EQUALLY / (n - from) + (1 - EQUALLY) * (weights > 0 ? at->weight / weights : 0);
-        const double seconds = (end - ot_now()) * fmin(1, part / fmax(left, part));
-        left -= part;
+        const double seconds =
+            ot_shares_next(&shares, l->item[i - from].weight, end - ot_now());
         if (!tuned[i].failed)
             status = ot_tune(run, i, seconds, &tuned[i], &own);
         if (status < 0 && ot_run_ends_all(run, status))

@@ -268,6 +268,40 @@ static int start(ot_run *run, optune_err *err)
     return ot_run_open(run, err);
 }
 
+double ot_run_cost(ot_run *run, const optune_call *call)
+{
+    const optune_task task = {call, &run->o->target, &run->o->device};
+    ot_choice *choice = ot_alloc(sizeof *choice);
+    ot_arena arena = {0};
+    int known = 0;
+    double cost = INFINITY;
+    if (ot_context_decide(run->o, &task, run->policy.name, &arena, &known, choice, NULL) >= 0 &&
+        choice->tier != OT_TIER_PLEVEL && choice->row[choice->winner].fact)
+        cost = choice->row[choice->winner].fact->record.cost;
+    ot_choice_free(choice);
+    ot_arena_release(&arena);
+    return cost;
+}
+
+/* Of each workload of a graph what all its groups take as things are. */
+static ot_shares weigh(ot_run *run, const optune_partition *p, double *weight)
+{
+    ot_shares shares = {.n = run->n_workloads};
+    ot_text text = {0};
+    for (int i = 0; i < run->n_workloads; i++) {
+        int uses = 0;
+        ot_text_clear(&text);
+        ot_call_print(&run->call[i], &text);
+        for (int k = 0; k < p->groups.n; k++)
+            uses += p->places.idle[k] == OT_RUNS && !strcmp(p->row[k].text, ot_text_str(&text));
+        const double cost = ot_run_cost(run, &run->call[i]);
+        weight[i] = isfinite(cost) ? uses * cost : 0;
+        shares.weights += weight[i];
+    }
+    ot_text_release(&text);
+    return shares;
+}
+
 /* The first trials of the workloads from i on would take a good part of their time. */
 static bool is_scarce(const ot_run *run, int i)
 {
@@ -278,25 +312,32 @@ static bool is_scarce(const ot_run *run, int i)
 
 static int tune_all(ot_run *run, ot_tuned *tuned, optune_err *err)
 {
+    const optune_partition *graph = run->options->graph;
+    double *weight = ot_alloc((size_t)run->n_workloads * sizeof *weight);
+    ot_shares shares = {.n = run->n_workloads};
     bool first = false;
-    for (int i = 0; i < run->n_workloads; i++) {
+    int ends = OPTUNE_OK;
+    for (int i = 0; i < run->n_workloads && ends >= 0; i++) {
         optune_err own = {0};
         int status = OPTUNE_OK;
-        if (!first && is_scarce(run, i)) {
+        if (!first && (is_scarce(run, i) || (graph && isfinite(run->end)))) {
             first = true;
             status = ot_tune_first(run, i, tuned, &own);
+            if (status >= 0 && graph && i == 0)
+                shares = weigh(run, graph, weight);
         }
         if (status >= 0 && !tuned[i].failed) {
             /* What one workload leaves, the others share. */
-            const double share = fmax(0, run->end - ot_now()) / (run->n_workloads - i);
+            const double share = ot_shares_next(&shares, weight[i], run->end - ot_now());
             status = ot_tune(run, i, isfinite(run->end) ? share : 1e9, &tuned[i], &own);
         }
         if (status < 0 && ot_run_ends_all(run, status))
-            return optune_fail(err, status, "%s", own.text);
-        if (status < 0)
+            ends = optune_fail(err, status, "%s", own.text);
+        else if (status < 0)
             ot_run_fail_alone(run, &tuned[i], &own);
     }
-    return OPTUNE_OK;
+    free(weight);
+    return ends;
 }
 
 /* The table of what is known, however it ended. */

@@ -78,6 +78,9 @@ static int open_arms(ot_tuning *t, optune_err *err)
                            t->arm[t->n_arms].impl->name, t->arm[t->n_arms].fallback_why);
         const int64_t size = optune_space_size(t->arm[t->n_arms].space);
         t->tuned->space += size;
+        /* A graph is tuned to be used: what a library would take is told where there is time. */
+        t->arm[t->n_arms].waits =
+            run->options->graph && t->candidate[i].refusal == OT_REFUSED_LIBRARY;
         t->n_arms++;
     }
     if (status >= 0 && !t->n_arms) {

@@ -19,6 +19,7 @@ typedef struct ot_arm {
     int64_t *asked;
     int asked_capacity;
     bool exhausted; /* nothing fresh is left */
+    bool waits; /* is to be compared with and cannot be chosen: after the first of the others */
     bool has_fallback;
     optune_config fallback;
     char fallback_why[OPTUNE_WHY_SIZE]; /* why it has none that may be used */
@@ -55,6 +56,15 @@ void ot_arm_tell(ot_arm *arm, const optune_config *config, const optune_told *ho
 
 /* budget.c: index of the arm that gets the next trial; -1: all are exhausted. */
 int ot_budget_next(const ot_arm *arm, int n);
+
+/* How time is shared among several by what they weigh; some of it goes to all alike. */
+typedef struct ot_shares {
+    int n;
+    double weights; /* the sum */
+    double taken;   /* of the whole, 0 to 1; zero to start */
+} ot_shares;
+/* Of the seconds that are left for all who had no share yet, those of the next one. */
+double ot_shares_next(ot_shares *shares, double weight, double left);
 
 /* One config where it is measured: at the call of its task, or, when that has ranges, at one
  * size in them. */
@@ -245,6 +255,8 @@ int ot_layouts_turns(ot_run *run, optune_partition *plain, optune_partition *blo
 bool ot_run_ends_all(const ot_run *run, int status); /* a failure that no workload has alone */
 /* A workload failed for a reason of its own; the run goes on. */
 void ot_run_fail_alone(ot_run *run, ot_tuned *tuned, const optune_err *err);
+/* Seconds of a call as it would be computed by what is known; infinite: nothing was measured. */
+double ot_run_cost(ot_run *run, const optune_call *call);
 int ot_run_open(ot_run *run, optune_err *err);
 void ot_run_close(ot_run *run);
 
