@@ -153,9 +153,14 @@ void ot_context_settle(optune *o);
  * target that TVM knows; in the arena or the record's own. */
 bool ot_record_for_tvm(const optune_record *record);
 const char *ot_task_for_tvm(ot_store *store, const optune_record *record, ot_arena *arena);
-/* answers.c: what would be used for a call, kept as long as the store does not change. */
+/* answers.c: what would be used for a call, kept as long as nothing that it follows from changes. */
+enum { OT_MOST_STAMPED = 4 };
 typedef struct ot_answer {
     atomic_int users;
+    _Atomic int64_t commit; /* the last one that is known to have changed nothing */
+    ot_question question;
+    ot_stamp stamp[OT_MOST_STAMPED]; /* of each store */
+    int n_stamps;                  /* 0: it holds until the next commit */
     optune_call call;
     optune_target target;
     optune_device device;

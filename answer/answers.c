@@ -5,9 +5,11 @@
  * the text it was asked with, or by the bytes of the call; two keys of one question lead to one
  * answer by way of its canonical text.
  *
- * The one idea: the table is as old as one state of the store. Whoever comes looks at the number
- * of the store's last commit, whichever process made it, and another number empties the table. So
- * an answer is never older than what the store knew when it was asked for.
+ * The one idea: whoever comes looks at the number of the store's last commit, whichever process
+ * made it. An answer is good for the commits of which it is known that they changed nothing of its
+ * question, which the store's summary tells at a glance; where that cannot be told, or what was
+ * chosen rests on more than records, it is good for one. So an answer is never older than what the
+ * store knew when it was asked for.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,7 +35,7 @@ typedef struct slot {
 /* What an answer follows from beside the question. */
 typedef struct state {
     int opened;            /* how often the handle opened a store; 0: there is none */
-    int64_t commit;        /* the last of its stores */
+    int64_t commit;        /* the last of its stores; the table has none */
     int impls, strategies; /* plugins may add some */
 } state;
 
@@ -101,17 +103,53 @@ static slot *find(struct ot_answers *all, const key *k)
 
 static bool same_state(const state *a, const state *b)
 {
-    return a->opened == b->opened && a->commit == b->commit && a->impls == b->impls &&
-           a->strategies == b->strategies;
+    return a->opened == b->opened && a->impls == b->impls && a->strategies == b->strategies;
 }
 
-static ot_answer *look_up(struct ot_answers *all, const state *now, const key *k)
+/* Seals of all stores, in their order, as of commit *commit; how many, 0 where one cannot be told. */
+static int stamp_all(optune *o, const ot_question *question, ot_stamp stamp[OT_MOST_STAMPED],
+                     int64_t *commit)
 {
+    int n = 0;
+    ot_store *store;
+    *commit = 0;
+    for (; (store = ot_context_nth(o, n)); n++) {
+        int64_t snapshot;
+        if (n == OT_MOST_STAMPED || !ot_store_stamp(store, question, &stamp[n], &snapshot))
+            return 0;
+        *commit += snapshot;
+    }
+    return n;
+}
+
+/* Whether nothing of the question has changed since it was made. A commit can be seen in the file
+ * a little before it can be read: what is said then is said of the one before. */
+static bool holds(optune *o, ot_answer *answer, int64_t commit)
+{
+    ot_stamp stamp[OT_MOST_STAMPED];
+    int64_t looked_at;
+    if (atomic_load(&answer->commit) == commit)
+        return true;
+    if (!answer->n_stamps ||
+        stamp_all(o, &answer->question, stamp, &looked_at) != answer->n_stamps ||
+        memcmp(stamp, answer->stamp, (size_t)answer->n_stamps * sizeof *stamp) != 0)
+        return false;
+    atomic_store(&answer->commit, looked_at);
+    return true;
+}
+
+static ot_answer *look_up(optune *o, const state *now, const key *k)
+{
+    struct ot_answers *all = o->answers;
     pthread_mutex_lock(&all->lock);
     ot_answer *answer = same_state(&all->state, now) ? find(all, k)->answer : NULL;
     if (answer)
         atomic_fetch_add(&answer->users, 1);
     pthread_mutex_unlock(&all->lock);
+    if (answer && !holds(o, answer, now->commit)) {
+        ot_answer_drop(answer);
+        return NULL;
+    }
     return answer;
 }
 
@@ -120,20 +158,25 @@ static ot_answer *look_up(struct ot_answers *all, const state *now, const key *k
 static void keep(struct ot_answers *all, const state *made, const key *k, ot_answer *answer)
 {
     pthread_mutex_lock(&all->lock);
-    const bool later = made->opened != all->state.opened || made->commit > all->state.commit ||
-                       made->impls > all->state.impls ||
+    const bool later = made->opened != all->state.opened || made->impls > all->state.impls ||
                        made->strategies > all->state.strategies;
     if (later || all->n >= MOST_KEYS) {
         clear(all);
         all->state = *made;
     }
     slot *s = find(all, k);
-    if (same_state(&all->state, made) && !s->key.data) {
+    const bool fits = same_state(&all->state, made);
+    if (fits && !s->key.data) {
         void *copy = ot_alloc(k->n);
         memcpy(copy, k->data, k->n);
         *s = (slot){.key = {copy, k->n, k->hash}, .answer = answer};
         atomic_fetch_add(&answer->users, 1);
         all->n++;
+    } else if (fits && s->answer != answer &&
+               atomic_load(&s->answer->commit) <= atomic_load(&answer->commit)) {
+        ot_answer_drop(s->answer);
+        s->answer = answer;
+        atomic_fetch_add(&answer->users, 1);
     }
     pthread_mutex_unlock(&all->lock);
 }
@@ -169,19 +212,34 @@ static void settle(ot_answer *a, int n_facts)
     ot_text_release(&config);
 }
 
-static int make(optune *o, const optune_call *call, const char *policy, ot_answer **answer,
-                optune_err *err)
+/* What decided is no more than records of its question: no hint of another device, no table of sizes,
+ * nothing that could not be read. */
+static bool from_records(const ot_choice *choice)
+{
+    return ot_choice_measured(choice) && !choice->unread && !*choice->unread_why;
+}
+
+static int make(optune *o, const state *now, const optune_call *call, const char *policy,
+                ot_answer **answer, optune_err *err)
 {
     ot_answer *a = ot_alloc(sizeof *a);
     ot_arena facts = {0};
     int n = 0;
     atomic_init(&a->users, 1);
+    atomic_init(&a->commit, now->commit);
     a->call = *call;
     a->target = o->target;
     a->device = o->device;
     a->task = (optune_task){&a->call, &a->target, &a->device};
+    ot_context_question(o, &a->task, &a->question, &a->arena);
+    if (policy)
+        a->question.policy = ot_arena_copy(&a->arena, policy);
+    /* In front of what is read: what comes in between breaks the seal. */
+    int64_t commit;
+    const int n_stamps = now->opened ? stamp_all(o, &a->question, a->stamp, &commit) : 0;
     int status = ot_context_decide(o, &a->task, policy, &facts, &n, &a->choice, err);
     if (status >= 0) {
+        a->n_stamps = from_records(&a->choice) ? n_stamps : 0;
         settle(a, n);
         ot_context_warn(o, &a->choice);
     }
@@ -236,11 +294,11 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     int status = OPTUNE_OK;
     ot_call_print(call, &text);
     const key canonical = key_of(ot_text_str(&text), text.n);
-    *answer = look_up(o->answers, now, &canonical);
+    *answer = look_up(o, now, &canonical);
     if (!*answer) {
         if (now->opened)
             now->commit = ot_context_snapshot(o);
-        status = make(o, call, NULL, answer, err);
+        status = make(o, now, call, NULL, answer, err);
         if (status >= 0)
             keep(o->answers, now, &canonical, *answer);
     }
@@ -257,7 +315,7 @@ int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, op
     const double start = o->verbose ? ot_now() : 0;
     const key asked = key_of(workload, strlen(workload));
     int status = begin(o, &now, err);
-    if (status >= 0 && !(found = look_up(o->answers, &now, &asked))) {
+    if (status >= 0 && !(found = look_up(o, &now, &asked))) {
         optune_call *call = ot_alloc(sizeof *call);
         status = ot_call_parse(workload, call, err);
         if (status >= 0)
@@ -281,7 +339,7 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     char packed[sizeof *call];
     const key asked = key_of(packed, ot_call_pack(call, packed));
     int status = begin(o, &now, err);
-    if (status >= 0 && !(found = look_up(o->answers, &now, &asked)))
+    if (status >= 0 && !(found = look_up(o, &now, &asked)))
         status = by_canonical_text(o, &now, &asked, call, &found, err);
     status = end(status, &found, err);
     *answer = found;
@@ -299,10 +357,10 @@ static int under(optune *o, state *now, const optune_call *call, const char *pol
     ot_text_printf(&text, "%s\n", policy);
     ot_call_print(call, &text);
     const key asked = key_of(ot_text_str(&text), text.n);
-    if (!(*found = look_up(o->answers, now, &asked))) {
+    if (!(*found = look_up(o, now, &asked))) {
         if (now->opened)
             now->commit = ot_context_snapshot(o);
-        status = make(o, call, policy, found, err);
+        status = make(o, now, call, policy, found, err);
         if (status >= 0)
             keep(o->answers, now, &asked, *found);
     }

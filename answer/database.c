@@ -45,6 +45,7 @@ static int check(doing *d)
     count(d, "unlisted", "records without an entry", care.unlisted);
     count(d, "dangling", "entries without their record", care.dangling);
     count(d, "devices_damaged", "damaged devices", care.devices_damaged);
+    count(d, "summaries", "summaries that the index contradicts", care.summaries);
     count(d, "quarantined", "records in quarantine", care.quarantined);
     json_object_set_new(d->json, "mended", json_boolean(mend && faults));
     if (mend)

@@ -331,7 +331,7 @@ static int alike(const optune_task *task, const optune_record *hint)
 }
 
 typedef struct ranked {
-    optune_record record;
+    const optune_record *record;
     int alike, order;
 } ranked;
 
@@ -356,10 +356,8 @@ static int read_hints(optune *o, const optune_task *task, const optune_call *cal
             continue; /* nothing of a hub is one: each of its records names a digest */
         status = ot_store_find_hints(store, ot_text_str(&text), task->target->kind, MOST_HINTS,
                                      arena, &record, &found, err);
-        for (int k = 0; k < found && *n < most; k++, ++*n) {
-            to[*n] = (ranked){.alike = alike(task, &record[k]), .order = *n};
-            ot_record_copy(&to[*n].record, &record[k]);
-        }
+        for (int k = 0; k < found && *n < most; k++, ++*n)
+            to[*n] = (ranked){&record[k], alike(task, &record[k]), *n};
     }
     ot_text_release(&text);
     return status;
@@ -372,7 +370,7 @@ static int add_hints(optune *o, const optune_task *task, ot_arena *arena, ot_fac
                      int *n, optune_err *err)
 {
     enum { MOST = 4 * MOST_HINTS };
-    ranked *hint = ot_alloc(MOST * sizeof *hint);
+    ranked hint[MOST];
     ot_fact table;
     const int tables = ot_dispatch_hint(o, task, arena, &table); /* it was measured here */
     int found = 0, own;
@@ -396,14 +394,13 @@ static int add_hints(optune *o, const optune_task *task, ot_arena *arena, ot_fac
         for (int i = 0; i < found; i++) {
             ot_fact *to = &more[(*n)++];
             *to = (ot_fact){.currency = OT_HINT};
-            ot_record_copy(&to->record, &hint[i].record);
+            ot_record_copy(&to->record, hint[i].record);
             optune_refuse(to->why, "a log of others says it of %.200s",
                           to->record.device ? to->record.device
                                             : "a device that it does not name");
         }
         *fact = more;
     }
-    free(hint);
     return status;
 }
 

@@ -202,8 +202,10 @@ void ot_context_consult_hubs(optune *o)
         bool known = !ot_exists(store.s);
         for (int k = 0; k < o->n_others && !known; k++)
             if (!strcmp(o->other[k].dir, dir.s)) {
+                const bool hints = gives_hints(dir.s);
                 known = true;
-                o->other[k].hints = gives_hints(dir.s);
+                o->n_opened += o->other[k].hints != hints; /* no kept answer knows of it */
+                o->other[k].hints = hints;
             }
         if (!known)
             ot_context_consult(o, dir.s, dir.n, name[i], gives_hints(dir.s), NULL);

@@ -51,8 +51,38 @@ int ot_format(char *to, size_t size, const char *format, ...)
     return n;
 }
 
-/* Digits that fit a double exactly, times or over a power of ten that does: one rounding, as strtod
- * would make it, and no locale. 0: it is no such number. */
+enum { MOST_DIGITS = 19, LARGEST_POWER = 22, LARGEST_FIVE = 27 };
+
+/* m / 10^k, rounded once, as all 64 bits of the quotient and whether something is left are known;
+ * 0 < k <= LARGEST_FIVE, m > 0. */
+static double over_power(uint64_t m, int k)
+{
+#ifdef __SIZEOF_INT128__
+    uint64_t b = 1;
+    for (int i = 0; i < k; i++)
+        b *= 5;
+    const int over = __builtin_clzll(m), under = __builtin_clzll(b);
+    b <<= under;
+    const unsigned __int128 a = (unsigned __int128)(m << over) << 63;
+    const uint64_t quotient = (uint64_t)(a / b), rest = (uint64_t)(a % b);
+    const int dropped = 64 - __builtin_clzll(quotient) - 53;
+    const uint64_t half = (uint64_t)1 << (dropped - 1);
+    const uint64_t low = quotient & (2 * half - 1);
+    uint64_t kept = quotient >> dropped;
+    kept += low > half || (low == half && (rest || kept & 1));
+    const uint64_t power = (uint64_t)(1023 + dropped - 63 + under - over - k) << 52;
+    double scale;
+    memcpy(&scale, &power, sizeof scale);
+    return (double)kept * scale;
+#else
+    (void)m;
+    (void)k;
+    return 0;
+#endif
+}
+
+/* Digits that fit 64 bits, times or over a power of ten: one rounding, as strtod would make it, and
+ * no locale. 0: it is no such number. */
 static size_t read_short(const char *s, double *value)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -61,13 +91,17 @@ static size_t read_short(const char *s, double *value)
     const char *at = s + (*s == '-'), *const digits = at;
     uint64_t mantissa = 0;
     int scale = 0, n = 0;
-    for (; *at >= '0' && *at <= '9'; at++, n++)
-        mantissa = n < 19 ? mantissa * 10 + (uint64_t)(*at - '0') : mantissa;
+    for (; *at >= '0' && *at <= '9'; at++) { /* zeros in front are none */
+        n += n || *at != '0';
+        mantissa = n <= MOST_DIGITS ? mantissa * 10 + (uint64_t)(*at - '0') : mantissa;
+    }
     if (at == digits)
         return 0;
     if (*at == '.')
-        for (at++; *at >= '0' && *at <= '9'; at++, n++, scale--)
-            mantissa = n < 19 ? mantissa * 10 + (uint64_t)(*at - '0') : mantissa;
+        for (at++; *at >= '0' && *at <= '9'; at++, scale--) {
+            n += n || *at != '0';
+            mantissa = n <= MOST_DIGITS ? mantissa * 10 + (uint64_t)(*at - '0') : mantissa;
+        }
     if ((*at | 32) == 'e') {
         const bool down = at[1] == '-';
         const char *e = at + 1 + (down || at[1] == '+');
@@ -78,11 +112,18 @@ static size_t read_short(const char *s, double *value)
             return 0;
         scale += down ? -exponent : exponent;
     }
-    if (n > 19 || mantissa > (uint64_t)1 << 53 || scale < -22 || scale > 22 ||
-        (*at | 32) == 'x')
+    if (n > MOST_DIGITS || (*at | 32) == 'x')
         return 0;
     const double exact = (double)mantissa;
-    const double read = scale < 0 ? exact / power[-scale] : exact * power[scale];
+    double read;
+    if (mantissa <= (uint64_t)1 << 53 && scale >= -LARGEST_POWER && scale <= LARGEST_POWER)
+        read = scale < 0 ? exact / power[-scale] : exact * power[scale];
+    else if (mantissa && scale < 0 && scale >= -LARGEST_FIVE)
+        read = over_power(mantissa, -scale);
+    else
+        return 0;
+    if (mantissa && read == 0)
+        return 0; /* a machine without numbers that wide */
     *value = *s == '-' ? -read : read;
     return (size_t)(at - s);
 }

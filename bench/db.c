@@ -31,12 +31,21 @@ static optune *open_handle(const char *db)
     return o;
 }
 
+/* A cost of as many digits as a measured one has. */
+static double like_measured(double seconds)
+{
+    char digits[40];
+    double value = seconds;
+    ot_format(digits, sizeof digits, "%.9g", seconds);
+    ot_read_real(digits, &value);
+    return value;
+}
+
 /* Record i of a question: random configs, costs that differ. */
 static void make(optune *o, const optune_call *call, const optune_impl *impl,
                  optune_space *space, uint64_t *rng, int i, optune_record *r, double *sample,
                  ot_arena *arena)
 {
-    optune_err err = {0};
     const optune_task task = {call, &o->target, &o->device};
     ot_question question;
     char digest[33];
@@ -59,10 +68,13 @@ static void make(optune *o, const optune_call *call, const optune_impl *impl,
     do
         ot_space_nth(space, ot_space_random(space, rng), &r->config);
     while (!ot_space_valid(space, &r->config, NULL));
-    r->cost = r->low = r->high = 1e-3 * (1 + optune_random_unit(rng));
+    const double cost = 1e-3 * (1 + optune_random_unit(rng));
     for (int k = 0; k < SAMPLES; k++)
-        sample[k] = r->cost;
-    (void)err;
+        sample[k] = like_measured(cost * (1 + 1e-2 * optune_random_unit(rng)));
+    const ot_interval interval = ot_median_interval(sample, SAMPLES);
+    r->cost = interval.median;
+    r->low = interval.low;
+    r->high = interval.high;
 }
 
 static int by_value(const void *a, const void *b)
@@ -321,7 +333,7 @@ static void one_workload(int records)
     if (ot_context_store(o, OT_STORE_WRITE, &err) < 0 ||
         ot_store_put(o->store, r, records, NULL, &err) < 0)
         bench_die("%s", err.text);
-    printf("select, %4d records of the workload  %8.1f us\n", records, select_us(db));
+    printf("select, %5d records of the workload %8.1f us\n", records, select_us(db));
     ot_space_close(space);
     optune_close(o);
     ot_remove_tree(db);
@@ -377,6 +389,7 @@ int main(int argc, char **argv)
     one_workload(10);
     one_workload(100);
     one_workload(1000);
+    one_workload(10000);
     ot_remove_tree(dir);
     printf("db: %.0f lines/s imported\n", import);
     return 0;

@@ -222,25 +222,25 @@ int ot_call_infer(optune_call *call, optune_err *err)
     return infer_bounds(call, &misfit, err);
 }
 
-int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
+/* A type that may be said and left out, and is said. */
+static bool may_be_left_out(const optune_call *call, int i)
 {
-    if (call->op->outputs)
-        call->n_outputs = call->op->outputs(call);
-    assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
-    const optune_call plain = *call;
-    int inner;
-    int status = infer_bounds(call, misfit ? misfit : &inner, err);
-    if (status < 0)
-        return status;
+    const optune_op_attr *row = ot_op_attr_at(call->op, i);
+    return row->kind == OPTUNE_ATTR_DTYPE && row->value &&
+           call->attr[i].dtype.code != OPTUNE_DTYPE_UNKNOWN;
+}
+
+/* `plain`: the call before its types were inferred, with `status`. What is said and would follow
+ * anyway is left out. */
+static void leave_out(optune_call *call, const optune_call *plain, int status)
+{
     for (int i = 0; i < call->n_attrs; i++) {
-        const optune_op_attr *row = ot_op_attr_at(call->op, i);
         optune_attr left_out;
-        if (row->kind != OPTUNE_ATTR_DTYPE || !row->value ||
-            ot_attr_default(row, &left_out, NULL) < 0 ||
-            left_out.dtype.code != OPTUNE_DTYPE_UNKNOWN ||
-            plain.attr[i].dtype.code == OPTUNE_DTYPE_UNKNOWN)
+        if (!may_be_left_out(plain, i) ||
+            ot_attr_default(ot_op_attr_at(call->op, i), &left_out, NULL) < 0 ||
+            left_out.dtype.code != OPTUNE_DTYPE_UNKNOWN)
             continue;
-        optune_call without = plain;
+        optune_call without = *plain;
         without.attr[i] = left_out;
         bool same = ot_call_infer(&without, NULL) == status;
         for (int j = 0; same && j < call->n_outputs; j++)
@@ -248,6 +248,26 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
         if (same)
             *call = without;
     }
+}
+
+int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
+{
+    if (call->op->outputs)
+        call->n_outputs = call->op->outputs(call);
+    assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
+    optune_call *plain = NULL; /* a call is long to copy, and few say such a type */
+    for (int i = 0; i < call->n_attrs && !plain; i++)
+        if (may_be_left_out(call, i)) {
+            plain = ot_alloc(sizeof *plain);
+            *plain = *call;
+        }
+    int inner;
+    int status = infer_bounds(call, misfit ? misfit : &inner, err);
+    if (status >= 0 && plain)
+        leave_out(call, plain, status);
+    free(plain);
+    if (status < 0)
+        return status;
     ot_text text = {0};
     ot_call_print(call, &text);
     if (text.n >= OPTUNE_TEXT_SIZE)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/deciding.h"
 #include "db/kv.h"
 #include "db/line.h"
 
@@ -184,6 +185,9 @@ static int put_all(putting *p, waiting **item, int n, int *fresh)
         status = ot_writer_put(&p->writer, OT_TABLE_BEST,
                                (ot_bytes){item[i]->entry.key, OT_BEST_KEY},
                                (ot_bytes){item[i]->entry.value, OT_BEST_VALUE}, NULL, p->err);
+    for (int i = 0; status >= 0 && i < *fresh; i++)
+        if (i + 1 == *fresh || memcmp(item[i]->entry.key, item[i + 1]->entry.key, DIGEST) != 0)
+            status = ot_summary_make(&p->writer, ot_index_asked(&item[i]->entry), p->err);
     for (int i = 0; status >= 0 && i < *fresh; i++)
         if (item[i]->hint)
             status = ot_writer_put(&p->writer, OT_TABLE_HINT,

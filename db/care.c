@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/deciding.h"
 #include "db/kv.h"
 
 enum { DIGEST = 16 };
 
 typedef struct fault {
-    enum { BAD_RECORD, NO_ENTRY, BAD_ENTRY, BAD_DEVICE } kind;
+    enum { BAD_RECORD, NO_ENTRY, BAD_ENTRY, BAD_DEVICE, BAD_SUMMARY } kind;
     ot_bytes key;         /* owned */
     ot_index_entry entry; /* of NO_ENTRY: the one that is missing */
 } fault;
@@ -121,6 +122,17 @@ static int check_device(checking *c, ot_bytes key, ot_bytes value)
     return OPTUNE_OK;
 }
 
+/* In a store whose summaries are believed. */
+static int check_summary(checking *c, ot_bytes key, ot_bytes value)
+{
+    const int status = ot_summary_check(&c->reader, &key, &value, c->err);
+    if (status == 1) {
+        c->care->summaries++;
+        note(c, BAD_SUMMARY, key);
+    }
+    return status < 0 ? status : OPTUNE_OK;
+}
+
 static int count(checking *c, ot_kv_table table, int64_t *n)
 {
     ot_bytes key = {0}, value;
@@ -149,6 +161,7 @@ static int check_table(checking *c, ot_kv_table table,
 
 static int look(checking *c, ot_store *store)
 {
+    uint64_t epoch;
     *c->care = (ot_care){0};
     int status = ot_snapshot_begin(store, &c->reader, c->err);
     if (status < 0)
@@ -159,6 +172,8 @@ static int look(checking *c, ot_store *store)
         status = check_table(c, OT_TABLE_BEST, check_entry);
     if (status >= 0)
         status = check_table(c, OT_TABLE_DEVICE, check_device);
+    if (status >= 0 && ot_snapshot_epoch(&c->reader, &epoch))
+        status = check_table(c, OT_TABLE_SUMMARY, check_summary);
     if (status >= 0)
         status = count(c, OT_TABLE_QUARANTINE, &c->care->quarantined);
     if (status >= 0)
@@ -176,10 +191,26 @@ int ot_store_check(ot_store *store, ot_care *care, optune_err *err)
 
 /* ---- mending ----------------------------------------------------------------------------- */
 
+/* The entries of a question are others now. */
+static int sum_again(ot_writer *w, const fault *f, optune_err *err)
+{
+    ot_digest asked;
+    const void *key = f->kind == NO_ENTRY ? f->entry.key : f->key.data;
+    if (f->kind == BAD_SUMMARY)
+        OT_RETURN_UNLESS_OK(ot_writer_delete(w, OT_TABLE_SUMMARY, f->key, err));
+    if (f->kind == BAD_RECORD || f->kind == BAD_DEVICE ||
+        (f->kind != NO_ENTRY && f->key.n < DIGEST))
+        return OPTUNE_OK;
+    memcpy(asked.byte, key, DIGEST);
+    return ot_summary_make(w, &asked, err);
+}
+
 static int mend_one(ot_writer *w, const fault *f, optune_err *err)
 {
     ot_bytes value;
     int status = OPTUNE_OK;
+    if (f->kind == BAD_SUMMARY)
+        return OPTUNE_OK;
     if (f->kind == BAD_ENTRY)
         return ot_writer_delete(w, OT_TABLE_BEST, f->key, err);
     if (f->kind == BAD_DEVICE)
@@ -209,6 +240,8 @@ int ot_store_mend(ot_store *store, ot_care *care, optune_err *err)
         status = ot_writer_begin(store, &writer, err);
         for (int i = 0; status >= 0 && i < c.n; i++)
             status = mend_one(&writer, &c.fault[i], err);
+        for (int i = 0; status >= 0 && i < c.n; i++)
+            status = sum_again(&writer, &c.fault[i], err);
         if (status >= 0)
             status = ot_writer_commit(&writer, err);
         else if (writer.txn)

@@ -62,6 +62,14 @@ typedef struct ot_store_stats {
     int64_t records, questions, bytes, damaged;
 } ot_store_stats;
 int64_t ot_store_bytes_used(ot_store *store); /* of its file */
+/* What an answer to this question follows from, as of now. As long as a later seal is equal, no record
+ * of the question has come or gone. False: that cannot be told. */
+typedef struct ot_stamp {
+    uint64_t epoch, serial;
+} ot_stamp;
+/* *snapshot: of which commit this is said, as ot_store_snapshot. */
+bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stamp,
+                   int64_t *snapshot);
 int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err);
 /* Devices are kept so that any host can answer for them. */
 int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err);
@@ -82,6 +90,7 @@ typedef struct ot_care {
     int64_t unlisted;                  /* records that no index entry leads to */
     int64_t dangling;                  /* entries that lead to no such record */
     int64_t devices_damaged;
+    int64_t summaries;   /* that are not what the index says */
     int64_t restored;    /* from the logs, when mended */
     int64_t quarantined; /* kept apart, of all times */
     int64_t forgotten;   /* likewise */
@@ -89,7 +98,7 @@ typedef struct ot_care {
 static inline int64_t ot_care_faults(const ot_care *care)
 {
     return care->damaged + care->misplaced + care->unlisted + care->dangling +
-           care->devices_damaged;
+           care->devices_damaged + care->summaries;
 }
 /* Looks at everything, both ways, in one snapshot. */
 int ot_store_check(ot_store *store, ot_care *care, optune_err *err);

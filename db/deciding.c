@@ -3,8 +3,10 @@
  * Which records of a question can decide it, told by their entries alone. What was tried once, a
  * config of its own, can be neither overtaken nor refuted by another record; of two such with the
  * same basis (implementation, digest, what it depends on) the cheaper trial is usable whenever the
- * dearer one is, so the dearer one says nothing. Of failures the newest stands for all. Whatever
- * was tried more than once is read.
+ * dearer one is, so the dearer one says nothing. Of a config that was tried again under the same
+ * basis, each time well, the newest is such a one; of all that were overtaken so, the cheapest may
+ * be told of, with what overtook it. Of failures the newest stands for all. Whatever else was tried
+ * more than once (finals beside trials, failures, equal times) is read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,9 @@
 
 typedef struct slot {
     uint64_t key;
-    int64_t n; /* how many; or an entry and 1 */
+    int64_t n;  /* how many; or an entry and 1 */
+    int newest; /* of a config: the entry */
+    bool mixed; /* of a config: not all are good ones of one basis, or two are the newest */
 } slot;
 
 typedef struct slots {
@@ -44,30 +48,72 @@ static uint64_t basis_of(const ot_brief *b)
     return b->basis ^ (uint64_t)(b->good | b->final << 1) << 62;
 }
 
+static void count(slot *config, const ot_brief *brief, int i)
+{
+    const ot_brief *b = &brief[i], *newest = &brief[config->newest];
+    if (config->n++ == 0) {
+        config->newest = i;
+        return;
+    }
+    config->mixed |= !b->good || !newest->good || basis_of(b) != basis_of(newest);
+    if (b->time > newest->time) {
+        config->newest = i;
+    } else if (!(b->time < newest->time)) {
+        config->mixed = true; /* two of one time, which a newer one may overtake together */
+    }
+}
+
+/* The cheapest that was overtaken, of each basis, and what overtook it. */
+static void keep_overtaken(ot_brief *brief, int n, const slots *tried)
+{
+    slots over = make(n);
+    for (int i = 0; i < n; i++) {
+        const slot *config = brief[i].told ? find(tried, brief[i].tried) : NULL;
+        if (!config || config->n == 1 || config->mixed || config->newest == i)
+            continue;
+        slot *first = find(&over, basis_of(&brief[i]));
+        if (first->n++ == 0)
+            brief[i].keep = brief[config->newest].keep = true;
+    }
+    free(over.at);
+}
+
 void ot_deciding(ot_brief *brief, int n)
 {
     slots tried = make(n), best = make(n);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        brief[i].alike = 0;
+        brief[i].keep = false;
         if (brief[i].told)
-            find(&tried, brief[i].tried)->n++;
+            count(find(&tried, brief[i].tried), brief, i);
+    }
+    keep_overtaken(brief, n, &tried);
     for (int i = 0; i < n; i++) {
         ot_brief *b = &brief[i];
-        const bool once = b->told && find(&tried, b->tried)->n == 1;
-        slot *first = once ? find(&best, basis_of(b)) : NULL;
-        b->alike = 0;
-        b->keep = true;
-        if (!first)
+        const slot *config = b->told ? find(&tried, b->tried) : NULL;
+        if (!config || (config->n > 1 && config->mixed)) {
+            b->keep = true;
             continue;
-        if (first->n) {
-            /* Entries are in the order of cost; those of failures in none. */
-            ot_brief *other = &brief[first->n - 1];
-            const bool instead = !b->good && b->time > other->time;
-            (instead ? b : other)->alike = other->alike + 1;
-            (instead ? other : b)->keep = false;
-            if (!instead)
-                continue;
         }
-        first->n = i + 1;
+        slot *first = find(&best, basis_of(b));
+        if (!first->n) {
+            /* Entries are in the order of cost, and an overtaken one is none of the best. */
+            if (config->newest != i)
+                continue;
+            b->keep = true;
+            first->n = i + 1;
+            continue;
+        }
+        ot_brief *other = &brief[first->n - 1];
+        const bool instead = !b->good && b->time > other->time; /* failures are in no order */
+        if (instead) {
+            b->keep = true;
+            b->alike = other->alike + 1;
+            other->keep = false;
+            first->n = i + 1;
+        } else if (!b->keep) {
+            other->alike++;
+        }
     }
     free(tried.at);
     free(best.at);

@@ -8,7 +8,8 @@
 /* What an entry of the index tells. */
 typedef struct ot_brief {
     ot_digest digest;
-    bool told; /* it is of a layout that tells; else only `digest` is set */
+    unsigned char cost[8]; /* as ot_index_cost has it */
+    bool told;             /* it is of a layout that tells; else only the two above are set */
     bool good, final;
     double time;
     uint64_t tried, basis;
@@ -17,7 +18,24 @@ typedef struct ot_brief {
     int alike; /* how many that are not kept it stands for */
 } ot_brief;
 
+typedef struct ot_briefs {
+    ot_brief *at; /* on the heap */
+    int n, capacity;
+} ot_briefs;
+
 /* brief[n] are all entries of one question, cheapest first. */
 void ot_deciding(ot_brief *brief, int n);
+
+/* ---- summary.c --------------------------------------------------------------------------- */
+/* All entries of a question, in place of what is there. */
+int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all,
+                   optune_err *err);
+/* Those that decide, `keep` and `alike` set; 1: there is no list of them that can be believed. */
+int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all);
+/* Of a question whose entries this transaction has changed. */
+int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err);
+/* 1: it is not what its entries come to. */
+int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *value,
+                     optune_err *err);
 
 #endif

@@ -50,6 +50,7 @@ int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb);
 /* Says what LMDB or the system refused, and what to do about it. */
 int ot_env_fail(const env *e, int rc, const char *doing, optune_err *err);
 void ot_env_drop_snapshot(ot_snapshot *reader);
+int ot_epoch_copied(MDB_env *to); /* epoch.c: the summaries of what it is a copy of hold */
 
 static inline MDB_val value_of(ot_bytes bytes)
 {

@@ -20,6 +20,7 @@ typedef enum ot_kv_table {
     OT_TABLE_QUARANTINE, /* what was its key -> a record that was damaged */
     OT_TABLE_SHARED,     /* number -> what many records have in common; since layout 2 */
     OT_TABLE_HINT, /* of hints: digest of call and kind of target, then as in BEST -> nothing */
+    OT_TABLE_SUMMARY, /* question digest -> what its entries in BEST come to, see summary.c */
     OT_TABLES,
 } ot_kv_table;
 
@@ -45,6 +46,7 @@ int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_b
                      optune_err *err);
 int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err);
+int64_t ot_snapshot_number(const ot_snapshot *reader); /* of its last commit */
 
 /* ---- sight.c: what becomes of a store's file while it is open ------------------------------- */
 typedef struct ot_sight ot_sight;
@@ -83,6 +85,7 @@ void ot_sync_path(const char *path);   /* a file or a folder, as far as it can b
 typedef struct ot_writer {
     ot_store *store;
     void *txn;
+    uint64_t serial; /* of the transaction, once it changes something */
 } ot_writer;
 
 /* One writer at a time, all processes together; waits for the others. */
@@ -96,6 +99,14 @@ int ot_writer_get(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes *
 int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_err *err);
 int ot_writer_commit(ot_writer *writer, optune_err *err); /* durable on return */
 void ot_writer_abort(ot_writer *writer);
+/* What there is in the midst of a transaction; nothing is written before it ends. */
+void ot_writer_view(ot_writer *writer, ot_snapshot *reader);
+void ot_writer_view_end(ot_snapshot *reader);
+
+/* ---- epoch.c: whether all who wrote have made summaries -------------------------------------- */
+/* False: the last one has not. *first: since which transaction all have. */
+bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first);
+int ot_writer_enter(ot_writer *writer, optune_err *err); /* in front of every change */
 
 /* A compact copy of all, as the folder PATH that is there and empty, synced. */
 int ot_store_in_place(ot_store *store, optune_err *err); /* asked now; under the write lock */
@@ -142,6 +153,11 @@ typedef struct ot_index_entry {
 } ot_index_entry;
 ot_question ot_record_question(const optune_record *record);
 void ot_index_cost(const optune_record *record, unsigned char to[8]); /* sorts as it does */
+/* Of which question. */
+static inline const ot_digest *ot_index_asked(const ot_index_entry *entry)
+{
+    return (const ot_digest *)(const void *)entry->key;
+}
 /* `config`: as ot_config_print prints it. */
 void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
                    ot_index_entry *entry);

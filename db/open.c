@@ -169,7 +169,8 @@ static int add_tables(env *e, optune_err *err)
     MDB_val key = value_of((ot_bytes){"schema", 6});
     MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
     if (!e->absent[OT_TABLE_FORGOTTEN] && !e->absent[OT_TABLE_QUARANTINE] &&
-        !e->absent[OT_TABLE_SHARED] && !e->absent[OT_TABLE_HINT])
+        !e->absent[OT_TABLE_SHARED] && !e->absent[OT_TABLE_HINT] &&
+        !e->absent[OT_TABLE_SUMMARY])
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, NULL, err));
     int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);

@@ -34,6 +34,8 @@ static int drop_one(ot_writer *writer, const ot_digest *digest, bool forget, opt
         ot_stored_decode(&parts, value, &arena, &record, NULL) == OPTUNE_OK) {
         ot_index_entry_of(&record, digest, &entry);
         status = ot_writer_delete(writer, OT_TABLE_BEST, (ot_bytes){entry.key, BEST_KEY}, err);
+        if (status >= 0)
+            status = ot_summary_make(writer, ot_index_asked(&entry), err);
         if (status >= 0 && ot_index_hint(&record, digest, entry.key))
             status =
                 ot_writer_delete(writer, OT_TABLE_HINT, (ot_bytes){entry.key, BEST_KEY}, err);
@@ -128,49 +130,6 @@ static bool answers(const optune_record *record, const ot_question *question)
            strcmp(own.policy, policy) == 0;
 }
 
-static bool of_question(const ot_bytes *key, const ot_digest *asked)
-{
-    return key->n == BEST_KEY && memcmp(key->data, asked->byte, DIGEST) == 0;
-}
-
-static ot_brief brief_of(const ot_bytes *key, const ot_bytes *value)
-{
-    const unsigned char *v = value->data;
-    ot_brief b = {.told = value->n == OT_BEST_VALUE, .keep = true};
-    memcpy(b.digest.byte, (const char *)key->data + DIGEST + 8, DIGEST);
-    if (b.told) {
-        b.good = v[0] & 1;
-        b.final = v[0] >> 1 & 1;
-        memcpy(&b.time, v + 1, 8);
-        memcpy(&b.tried, v + 9, 8);
-        memcpy(&b.basis, v + 17, 8);
-    }
-    return b;
-}
-
-/* The entries of a question, on the heap; *n of them. */
-static int read_entries(ot_snapshot *reader, const ot_question *question, ot_brief **brief,
-                        unsigned char (**cost)[8], int *n, optune_err *err)
-{
-    const ot_digest asked = ot_question_digest(question);
-    int capacity = 0;
-    ot_bytes key = {asked.byte, DIGEST}, value;
-    int status = ot_snapshot_seek(reader, OT_TABLE_BEST, &key, &value, err);
-    while (status == OPTUNE_OK && of_question(&key, &asked)) {
-        if (*n == capacity) {
-            capacity = capacity ? 2 * capacity : 64;
-            *brief = realloc(*brief, (size_t)capacity * sizeof **brief);
-            *cost = realloc(*cost, (size_t)capacity * sizeof **cost);
-            if (!*brief || !*cost)
-                abort();
-        }
-        memcpy((*cost)[*n], (const char *)key.data + DIGEST, sizeof **cost);
-        (*brief)[(*n)++] = brief_of(&key, &value);
-        status = ot_snapshot_next(reader, OT_TABLE_BEST, &key, &value, err);
-    }
-    return status < 0 ? status : OPTUNE_OK;
-}
-
 /* An entry that another, mended record left behind stands at that one's cost. */
 static bool at_cost(const unsigned char stands[8], const optune_record *record)
 {
@@ -185,9 +144,7 @@ typedef struct finding {
     ot_store *store;
     const ot_question *question;
     ot_arena *arena;
-    ot_brief *brief;
-    unsigned char (*cost)[8];
-    int n;
+    ot_briefs entries;
     bool missed; /* an entry led to no record of the question */
 } finding;
 
@@ -195,21 +152,22 @@ typedef struct finding {
 static int read_found(finding *f, optune_record *record, int *alike, int most, int *n,
                       optune_err *err)
 {
-    for (int i = 0; i < f->n && *n < most; i++) {
+    for (int i = 0; i < f->entries.n && *n < most; i++) {
+        const ot_brief *b = &f->entries.at[i];
         ot_bytes value;
         optune_record one;
-        if (!f->brief[i].keep)
+        if (!b->keep)
             continue;
-        const ot_bytes digest = {f->brief[i].digest.byte, DIGEST};
+        const ot_bytes digest = {b->digest.byte, DIGEST};
         const int status = ot_snapshot_get(&f->reader, OT_TABLE_RECORD, digest, &value, err);
         if (status < 0)
             return status;
         const int decoded = status == OPTUNE_OK
                                 ? ot_stored_decode(&f->parts, value, f->arena, &one, NULL)
                                 : OPTUNE_EDAMAGED;
-        if (decoded == OPTUNE_OK && answers(&one, f->question) && at_cost(f->cost[i], &one)) {
+        if (decoded == OPTUNE_OK && answers(&one, f->question) && at_cost(b->cost, &one)) {
             if (alike)
-                alike[*n] = f->brief[i].alike;
+                alike[*n] = b->alike;
             ot_record_copy(&record[(*n)++], &one);
             continue;
         }
@@ -225,8 +183,8 @@ static int read_kept(finding *f, int limit, optune_record **record, int **alike,
 {
     int kept = 0;
     *n = 0;
-    for (int i = 0; i < f->n; i++)
-        kept += f->brief[i].keep;
+    for (int i = 0; i < f->entries.n; i++)
+        kept += f->entries.at[i].keep;
     const int most = limit > 0 && limit < kept ? limit : kept;
     if (most) {
         *record = ot_arena_alloc(f->arena, (size_t)most * sizeof **record);
@@ -239,28 +197,28 @@ static int read_kept(finding *f, int limit, optune_record **record, int **alike,
 static int find_records(finding *f, int limit, optune_record **record, int **alike, int *n,
                         optune_err *err)
 {
+    const ot_digest asked = ot_question_digest(f->question);
     *record = NULL;
     *n = 0;
     int status = ot_snapshot_begin(f->store, &f->reader, err);
     if (status < 0)
         return status;
     f->parts.reader = &f->reader;
-    status = read_entries(&f->reader, f->question, &f->brief, &f->cost, &f->n, err);
-    if (status >= 0 && alike)
-        ot_deciding(f->brief, f->n);
+    const bool listed = alike && ot_summary_read(&f->reader, &asked, &f->entries) == OPTUNE_OK;
+    if (!listed)
+        status = ot_briefs_read(&f->reader, &asked, &f->entries, err);
+    if (status >= 0 && alike && !listed)
+        ot_deciding(f->entries.at, f->entries.n);
     if (status >= 0)
         status = read_kept(f, limit, record, alike, n, err);
-    if (status >= 0 && alike && f->missed) { /* it stood for others */
-        for (int i = 0; i < f->n; i++) {
-            f->brief[i].keep = true;
-            f->brief[i].alike = 0;
-        }
-        status = read_kept(f, limit, record, alike, n, err);
+    if (status >= 0 && alike && f->missed) { /* it stood for others: all are read */
+        status = ot_briefs_read(&f->reader, &asked, &f->entries, err);
+        if (status >= 0)
+            status = read_kept(f, limit, record, alike, n, err);
     }
     ot_parts_release(&f->parts);
     ot_snapshot_end(&f->reader);
-    free(f->brief);
-    free(f->cost);
+    free(f->entries.at);
     if (status < 0)
         *n = 0;
     return status;
@@ -282,6 +240,11 @@ int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_aren
 }
 
 /* ---- hints ------------------------------------------------------------------------------- */
+
+static bool of_hint(const ot_bytes *key, const ot_digest *asked)
+{
+    return key->n == BEST_KEY && memcmp(key->data, asked->byte, DIGEST) == 0;
+}
 
 /* An entry may have outlived its record, and digests only find. */
 static bool is_hint(const optune_record *r, const char *call, const char *target)
@@ -305,7 +268,7 @@ int ot_store_find_hints(ot_store *store, const char *call, const char *target, i
         return status;
     ot_parts parts = {.reader = &reader};
     status = ot_snapshot_seek(&reader, OT_TABLE_HINT, &key, &none, err);
-    while (status == OPTUNE_OK && *n < most && of_question(&key, &asked)) {
+    while (status == OPTUNE_OK && *n < most && of_hint(&key, &asked)) {
         ot_digest digest;
         optune_record one;
         memcpy(digest.byte, (const char *)key.data + DIGEST + 8, DIGEST);

@@ -22,7 +22,7 @@ struct ot_sight {
     ino_t inode;
     _Atomic uint64_t *commits; /* NULL: none */
     bool counts;               /* `commits` may be written */
-    _Atomic uint64_t seen;     /* of them, when `last` was read */
+    _Atomic int64_t seen;      /* of them, when `last` was read */
     _Atomic int64_t last, looked_ms, size;
     atomic_bool gone;
 };
@@ -98,10 +98,18 @@ ot_peek *ot_sight_peek(const ot_sight *s)
     return s->peek;
 }
 
+/* Two threads look at once, and the one that saw less may be the last to say so. */
+static void raise_to(_Atomic int64_t *at, int64_t value)
+{
+    int64_t was = atomic_load(at);
+    while (was < value && !atomic_compare_exchange_weak(at, &was, value))
+        ;
+}
+
 bool ot_sight_look(ot_sight *s)
 {
     struct stat info;
-    const uint64_t commits = s->commits ? atomic_load(s->commits) : 0;
+    const int64_t commits = s->commits ? (int64_t)atomic_load(s->commits) : 0;
     /* Read in front of the look: another thread may see the file grow between the two. */
     const int64_t before = atomic_load(&s->last), least = atomic_load(&s->size);
     const bool there = stat(s->data, &info) == 0 && info.st_ino == s->inode &&
@@ -113,9 +121,9 @@ bool ot_sight_look(ot_sight *s)
         return false;
     }
     if (last >= before) {
-        atomic_store(&s->size, info.st_size);
-        atomic_store(&s->last, last);
-        atomic_store(&s->seen, commits);
+        raise_to(&s->size, info.st_size);
+        raise_to(&s->last, last);
+        raise_to(&s->seen, commits); /* behind `last`, which is no older */
     }
     atomic_store(&s->looked_ms, coarse_ms());
     return !atomic_load(&s->gone);
@@ -140,9 +148,14 @@ static bool looked_lately(const ot_sight *s)
     return ago >= 0 && ago < OT_LOOK_MS;
 }
 
+static bool has_news(const ot_sight *s)
+{
+    return s->commits && (int64_t)atomic_load(s->commits) != atomic_load(&s->seen);
+}
+
 bool ot_sight_gone(ot_sight *s)
 {
-    const bool news = s->commits && atomic_load(s->commits) != atomic_load(&s->seen);
+    const bool news = has_news(s);
     return atomic_load(&s->gone) || ((news || !looked_lately(s)) && !ot_sight_look(s));
 }
 
@@ -150,7 +163,7 @@ bool ot_sight_gone(ot_sight *s)
  * count, are seen when the file is looked at. */
 int64_t ot_sight_last(ot_sight *s)
 {
-    if (!s->commits || atomic_load(s->commits) != atomic_load(&s->seen) || !looked_lately(s))
+    if (!s->commits || has_news(s) || !looked_lately(s))
         ot_sight_look(s);
     return atomic_load(&s->last);
 }

@@ -15,11 +15,12 @@ const char *const ot_env_tables[OT_TABLES] = {
     [OT_TABLE_BEST] = "best",           [OT_TABLE_DEVICE] = "device",
     [OT_TABLE_FORGOTTEN] = "forgotten", [OT_TABLE_QUARANTINE] = "quarantine",
     [OT_TABLE_SHARED] = "shared",       [OT_TABLE_HINT] = "hint",
+    [OT_TABLE_SUMMARY] = "summary",
 };
 
 /* ---- environments ------------------------------------------------------------------------ */
 
-enum { READERS = 2048, TABLES = 8 };
+enum { READERS = 2048, TABLES = OT_TABLES };
 static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
 
 /* One huge sparse map, never grown while open; a smaller one where address space is limited. */
@@ -252,6 +253,11 @@ int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_b
     return move(reader, table, MDB_NEXT, key, value, err);
 }
 
+int64_t ot_snapshot_number(const ot_snapshot *reader)
+{
+    return reader->view ? ot_peek_snapshot(reader->view) : (int64_t)mdb_txn_id(reader->txn);
+}
+
 /* ---- writing ----------------------------------------------------------------------------- */
 
 int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
@@ -277,6 +283,7 @@ int ot_writer_put(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes v
 {
     env *e = writer->store->env;
     MDB_val at = value_of(key), what = value_of(value);
+    OT_RETURN_UNLESS_OK(ot_writer_enter(writer, err));
     int rc = mdb_put(writer->txn, e->table[table], &at, &what, known ? MDB_NOOVERWRITE : 0);
     if (rc == MDB_KEYEXIST) {
         *known = bytes_of(what);
@@ -298,6 +305,7 @@ int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_
 {
     env *e = writer->store->env;
     MDB_val at = value_of(key);
+    OT_RETURN_UNLESS_OK(ot_writer_enter(writer, err));
     const int rc = mdb_del(writer->txn, e->table[table], &at, NULL);
     return rc && rc != MDB_NOTFOUND ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
 }
@@ -315,6 +323,18 @@ void ot_writer_abort(ot_writer *writer)
 {
     mdb_txn_abort(writer->txn);
     ot_write_lock_give(writer->store->env->write_lock);
+}
+
+void ot_writer_view(ot_writer *writer, ot_snapshot *reader)
+{
+    *reader = (ot_snapshot){.store = writer->store, .txn = writer->txn};
+}
+
+void ot_writer_view_end(ot_snapshot *reader)
+{
+    for (int i = 0; i < OT_TABLES; i++)
+        if (reader->cursor[i])
+            mdb_cursor_close(reader->cursor[i]);
 }
 
 /* ---- copying ----------------------------------------------------------------------------- */
@@ -362,14 +382,22 @@ int ot_store_copy(ot_store *store, const char *path, optune_err *err)
     MDB_env *to = NULL;
     MDB_txn *from = NULL;
     ot_text lock = {0};
+    uint64_t epoch;
+    bool summed = false;
     int rc = ot_env_open_mdb(path, MDB_NOSYNC, &to);
     if (rc == 0)
         rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &from);
     for (int i = 0; i < OT_TABLES && rc == 0; i++)
         if (!e->absent[i])
             rc = copy_table(to, from, e->table[i], ot_env_tables[i]);
+    if (rc == 0) {
+        ot_snapshot reader = {.store = store, .txn = from};
+        summed = ot_snapshot_epoch(&reader, &epoch);
+    }
     if (from)
         mdb_txn_abort(from);
+    if (rc == 0 && summed)
+        rc = ot_epoch_copied(to);
     if (rc == 0)
         rc = mdb_env_sync(to, 1);
     if (to)
@@ -441,8 +469,7 @@ int64_t ot_store_snapshot(ot_store *store)
     ot_snapshot reader;
     if (ot_snapshot_begin(store, &reader, NULL) < 0)
         return -1;
-    const int64_t snapshot =
-        reader.view ? ot_peek_snapshot(reader.view) : (int64_t)mdb_txn_id(reader.txn);
+    const int64_t snapshot = ot_snapshot_number(&reader);
     ot_snapshot_end(&reader);
     return snapshot;
 }

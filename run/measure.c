@@ -19,10 +19,21 @@ static const double WARM_S = 2e-3;
 
 enum { FEWEST = 3, ROUNDS = 10 };
 
-static void add(ot_measured *m, double seconds)
+/* To as many digits as a clock can know: a nanosecond of a second. Records are the shorter for it. */
+static double shortened(double seconds)
 {
-    if (m->n < OT_MAX_SAMPLES)
-        m->sample[m->n++] = seconds / (double)m->inner;
+    char digits[40];
+    double value = seconds;
+    ot_format(digits, sizeof digits, "%.9g", seconds);
+    ot_read_real(digits, &value);
+    return value;
+}
+
+static void add(const ot_measure_policy *policy, ot_measured *m, double seconds)
+{
+    const double sample = seconds / (double)m->inner;
+    if (m->n < OT_MAX_SAMPLES) /* what a program tells is its own */
+        m->sample[m->n++] = policy->lasted ? sample : shortened(sample);
     m->interval = ot_median_interval(m->sample, m->n);
 }
 
@@ -50,7 +61,7 @@ static double grow(const ot_measure_policy *policy, ot_timer timer, void *arg, o
             break;
         spent += lasted;
         if (lasted >= policy->sample_s || m->inner >= (int64_t)1 << 40) {
-            add(m, t);
+            add(policy, m, t);
             return spent;
         }
         const double times = lasted > 0 ? policy->sample_s * 1.2 / lasted : 10;
@@ -80,7 +91,7 @@ void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, vo
         m->failed = t < 0;
         spent += took(policy, arg, t);
         if (!m->failed)
-            add(m, t);
+            add(policy, m, t);
     }
 }
 
@@ -124,7 +135,7 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
             m[i].failed = t < 0;
             if (m[i].failed)
                 continue;
-            add(&m[i], t);
+            add(policy, &m[i], t);
             spent += took(policy, arg[i], t);
             settled = settled && narrow(policy, &m[i]);
         }

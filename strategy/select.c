@@ -111,7 +111,7 @@ static void find_fact(gathering *g, ot_choice_row *row)
     row->fact = best < 0 ? NULL : &g->fact[best];
 }
 
-static void find_others(const gathering *g, ot_choice_row *row)
+static void find_others(const gathering *g, ot_arena *texts, ot_choice_row *row)
 {
     int stale = -1;
     for (int i = 0; i < g->n; i++) {
@@ -133,7 +133,7 @@ static void find_others(const gathering *g, ot_choice_row *row)
         return;
     row->stale = &g->fact[stale];
     const bool unfit = row->stale->currency != OT_STALE;
-    memcpy(row->stale_why, unfit ? g->unfit_why[stale] : row->stale->why, OPTUNE_WHY_SIZE);
+    row->stale_why = ot_arena_copy(texts, unfit ? g->unfit_why[stale] : row->stale->why);
 }
 
 /* ---- choosing ---------------------------------------------------------------------------- */
@@ -230,7 +230,8 @@ static bool in_space(const optune_task *task, const ot_choice_row *row, const ot
 }
 
 /* The fallback of an implementation, asked once: false when it cannot be used. */
-static bool has_fallback(const optune_task *task, ot_choice_row *row, optune_config *config)
+static bool has_fallback(const optune_task *task, ot_arena *texts, ot_choice_row *row,
+                         optune_config *config)
 {
     optune_space *space = NULL;
     optune_err err = {0};
@@ -240,7 +241,7 @@ static bool has_fallback(const optune_task *task, ot_choice_row *row, optune_con
                             : ot_space_fallback(space, config, why);
     ot_space_close(space);
     if (!usable)
-        optune_refuse(row->fallback_why, "%s", why[0] ? why : "its `valid` does not say why");
+        row->fallback_why = ot_arena_copy(texts, why[0] ? why : "its `valid` does not say why");
     return usable;
 }
 
@@ -255,7 +256,7 @@ static bool has_hint(const gathering *g, const optune_impl *impl)
 }
 
 /* The first hint of a row whose config is one of the present space, and valid there. */
-static void find_hint(const gathering *g, ot_choice_row *row)
+static void find_hint(const gathering *g, ot_arena *texts, ot_choice_row *row)
 {
     optune_space *space = NULL;
     optune_err err = {0};
@@ -271,7 +272,7 @@ static void find_hint(const gathering *g, ot_choice_row *row)
         found = open ? fits(space, &config, why) : optune_refuse(why, "%s", err.text);
         if (found || !row->hint) {
             row->hint = &g->fact[i];
-            memcpy(row->hint_why, why, sizeof row->hint_why);
+            row->hint_why = ot_arena_copy(texts, why);
         }
     }
     ot_space_close(space);
@@ -307,7 +308,8 @@ static int choose_untuned(const optune_task *task, ot_choice *choice, optune_err
         choice->winner = sound < 0 ? choice->default_row : sound;
         if (choice->winner < 0)
             return nothing_valid(task, choice, err);
-    } while (!has_fallback(task, &choice->row[choice->winner], &choice->config));
+    } while (
+        !has_fallback(task, &choice->texts, &choice->row[choice->winner], &choice->config));
     choice->row[choice->winner].winner = true;
     return OPTUNE_OK;
 }
@@ -335,16 +337,18 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
                           .row = ot_alloc((size_t)n * sizeof *choice->row),
                           .strict = g->strict};
     for (int i = 0; i < n; i++) {
-        choice->row[i].candidate = candidate[i];
-        find_fact(g, &choice->row[i]);
-        find_others(g, &choice->row[i]);
+        ot_choice_row *row = &choice->row[i];
+        row->candidate = candidate[i];
+        row->hint_why = row->stale_why = row->fallback_why = "";
+        find_fact(g, row);
+        find_others(g, &choice->texts, row);
     }
     choice->default_row = by_level(choice, false);
     if (choice->default_row < 0)
         return nothing_valid(g->task, choice, err);
     choice->winner = by_cost(choice);
     for (int i = 0; i < n; i++)
-        find_hint(g, &choice->row[i]);
+        find_hint(g, &choice->texts, &choice->row[i]);
     if (choice->winner < 0 && choose_hinted(g->task, choice))
         return OPTUNE_OK;
     if (choice->winner < 0)
@@ -362,6 +366,7 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
 void ot_choice_release(ot_choice *choice)
 {
     free(choice->row);
+    ot_arena_release(&choice->texts);
     choice->row = NULL;
     choice->n = 0;
 }

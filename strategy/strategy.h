@@ -242,11 +242,12 @@ typedef struct ot_choice_row {
     const ot_fact
         *hint; /* the first hint of it whose config fits; else the first; NULL: none */
     int n_failed;
-    char hint_why[OPTUNE_WHY_SIZE];  /* why the config of `hint` does not fit; empty: it fits */
-    char stale_why[OPTUNE_WHY_SIZE]; /* what made `stale` stale */
+    /* Texts of the choice, empty for most. */
+    const char *hint_why;  /* why the config of `hint` does not fit; empty: it fits */
+    const char *stale_why; /* what made `stale` stale */
     /* Why its fallback config cannot be used, where that was asked: it would have been chosen
      * untuned but for this. Empty otherwise. */
-    char fallback_why[OPTUNE_WHY_SIZE];
+    const char *fallback_why;
     bool tied; /* in the tied set of the fastest */
     bool winner;
 } ot_choice_row;
@@ -257,6 +258,7 @@ typedef struct ot_choice {
     optune_config config; /* the winner's: tuned, hinted, or its fallback */
     int n;
     ot_choice_row *row; /* owned: n of them */
+    ot_arena texts;     /* what they say, owned */
     bool strict;        /* a config did not fit the present space: all facts were looked at */
     int unread;         /* the status with which records could not be read; 0: they were */
     char unread_why[OPTUNE_ERR_SIZE]; /* also of what was passed over; empty: all is well */

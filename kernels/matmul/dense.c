@@ -17,6 +17,8 @@ bool dense_dim(const optune_call *call, const char *name, optune_dim *value)
 
 bool dense_bounded(const optune_call *call)
 {
+    if (dense_known(call)) /* most are, and a call is long to copy */
+        return call->input[DENSE_DATA].type.rank == 2 && call->output[0].rank == 2;
     optune_call fixed = *call;
     optune_dim *m = &fixed.input[DENSE_DATA].type.dim[0];
     if (fixed.input[DENSE_DATA].type.rank != 2 || fixed.output[0].rank != 2 ||

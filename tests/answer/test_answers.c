@@ -126,6 +126,48 @@ static void test_kept_answer(void **state)
     optune_selection_free(first);
 }
 
+static const ot_answer *answer_of(optune *o)
+{
+    optune_err err = {0};
+    const ot_answer *answer = NULL;
+    check_ok(ot_answer_text(o, FORGED_WORKLOAD, &answer, &err));
+    return answer;
+}
+
+/* A commit about something else changes no answer, and one that says what is known already changes
+ * none either. What was chosen for want of records is looked for again. */
+static void test_not_made_again(void **state)
+{
+    (void)state;
+    optune_record r = record_of("dense_pack.x86", 2e-6), other = r;
+    other.call = "dense(f32[7,64], const f32[32,64])";
+    put("again", &other);
+    optune *o = tuning_open("again");
+    const ot_answer *untuned = answer_of(o);
+    other.time += 1;
+    put("again", &other);
+    const ot_answer *anew = answer_of(o);
+    assert_ptr_not_equal(anew, untuned);
+    put("again", &r);
+    const ot_answer *first = answer_of(o);
+    for (int i = 0; i < 5; i++) {
+        other.time += 1;
+        put("again", &other);
+        put("again", &r);
+        const ot_answer *same = answer_of(o);
+        assert_ptr_equal(same, first);
+        ot_answer_drop(same);
+    }
+    check_answer(o, "dense_pack.x86", 2e-6);
+    r = record_of("dense_nopack.x86", 1e-6);
+    put("again", &r);
+    check_answer(o, "dense_nopack.x86", 1e-6);
+    ot_answer_drop(untuned);
+    ot_answer_drop(anew);
+    ot_answer_drop(first);
+    optune_close(o);
+}
+
 /* ---- threads ----------------------------------------------------------------------------- */
 
 typedef struct asking {
@@ -185,9 +227,8 @@ static void test_threads_and_a_writer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_handle),
-        cmocka_unit_test(test_other_process),
-        cmocka_unit_test(test_kept_answer),
+        cmocka_unit_test(test_other_handle),         cmocka_unit_test(test_other_process),
+        cmocka_unit_test(test_kept_answer),          cmocka_unit_test(test_not_made_again),
         cmocka_unit_test(test_threads_and_a_writer),
     };
     return cmocka_run_group_tests_name("tuner/answers", tests, forged_setup, forged_teardown);

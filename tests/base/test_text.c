@@ -111,6 +111,40 @@ static void reals_are_as_the_library_reads_them(void **state)
     }
 }
 
+static void same_as_strtod(const char *text)
+{
+    double mine = 0;
+    const double right = strtod(text, NULL);
+    assert_int_equal(ot_read_real(text, &mine), strlen(text));
+    if (memcmp(&mine, &right, sizeof mine) != 0)
+        fail_msg("'%s': %.17g, not %.17g", text, mine, right);
+}
+
+/* Numbers of as many digits as name a double, and those in the middle between two. */
+static void long_numbers_are_read_as_strtod_does(void **state)
+{
+    (void)state;
+    uint64_t rng = 15;
+    for (int i = 0; i < 50000; i++) {
+        char text[80];
+        double value = optune_random_unit(&rng) + 1e-9;
+        for (int k = (int)optune_random_below(&rng, 24); k > 8; k--)
+            value *= optune_random_below(&rng, 3) ? 0.1 : 10;
+        snprintf(text, sizeof text, "%.*g", 14 + i % 6, value);
+        same_as_strtod(text);
+        snprintf(text, sizeof text, "%.*f", 12 + i % 8, value);
+        same_as_strtod(text);
+        const int64_t odd = 2 * optune_random_below(&rng, (int64_t)1 << 51) + 1;
+        snprintf(text, sizeof text, "%lld.%s", (long long)(((int64_t)1 << 53) + odd),
+                 i % 2 ? "0" : "00");
+        same_as_strtod(text);
+        snprintf(text, sizeof text, "%lld.5", (long long)(((int64_t)1 << 52) + odd));
+        same_as_strtod(text);
+        snprintf(text, sizeof text, "%lld.25", (long long)(((int64_t)1 << 51) + odd));
+        same_as_strtod(text);
+    }
+}
+
 static void locale_changes_nothing(void **state)
 {
     (void)state;
@@ -256,6 +290,7 @@ int main(void)
         cmocka_unit_test(json_strings_are_escaped),
         cmocka_unit_test(reals_round_trip),
         cmocka_unit_test(reals_are_as_the_library_reads_them),
+        cmocka_unit_test(long_numbers_are_read_as_strtod_does),
         cmocka_unit_test(locale_changes_nothing),
         cmocka_unit_test(integers_are_strict),
         cmocka_unit_test(reals_are_strict),

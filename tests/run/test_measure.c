@@ -42,6 +42,27 @@ static void test_steady(void **state)
     assert_true(fabs(m.interval.median - 1e-6) < 1e-12);
 }
 
+static double lasted(void *arg)
+{
+    (void)arg;
+    return 1;
+}
+
+/* Nine digits of what a clock said; of what a program tells, all. */
+static void test_no_more_digits_than_known(void **state)
+{
+    (void)state;
+    const double third = 1.0 / 3;
+    fake f = {.once = third};
+    ot_measured m;
+    ot_measure(&ot_policy_warm, INFINITY, run, &f, &m);
+    assert_true(m.inner == 1 && m.sample[0] == 0.333333333);
+    ot_measure_policy told = ot_policy_warm;
+    told.lasted = lasted;
+    ot_measure(&told, INFINITY, run, &f, &m);
+    assert_true(m.inner == 1 && m.sample[0] == third);
+}
+
 static void test_noisy_takes_more_samples(void **state)
 {
     (void)state;
@@ -163,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_no_more_digits_than_known),
         cmocka_unit_test(test_noisy_takes_more_samples),
         cmocka_unit_test(test_slow_ends_with_its_budget),
         cmocka_unit_test(test_hopeless_is_left),

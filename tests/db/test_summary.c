@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Summaries of questions are what the index says, whatever comes and goes; they are believed only
+ * where all who wrote have made them and their bytes are whole, and a seal is equal as long as
+ * nothing of its question changed.
+ */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "db/deciding.h"
+#include "db/env.h"
+#include "support/store.h"
+
+enum { QUESTIONS = 3, TRIALS = 60 };
+
+static optune_err err;
+static uint64_t rng = 15;
+
+static int64_t below(int64_t n)
+{
+    return optune_random_below(&rng, n);
+}
+
+/* Of question q; those of one number are equal. */
+static optune_record trial(int q, int number)
+{
+    static const char *const call[QUESTIONS] = {"a(f32[1])", "b(f32[1])", "c(f32[1])"};
+    optune_record r = some_record(number);
+    r.call = call[q];
+    r.final = number % 7 == 0;
+    r.config.entity[0].v[0] = 1 + number % 350; /* some are tried again */
+    record_cost(&r, 1e-6 * (1 + number * 31 % 97));
+    if (number % 9 == 0) {
+        r.outcome = OPTUNE_OUTCOME_CRASH;
+        r.n_samples = 0;
+        r.cost = r.low = r.high = INFINITY;
+    }
+    return r;
+}
+
+static ot_question question_of(int q)
+{
+    const optune_record r = trial(q, 1);
+    return (ot_question){r.device, r.target, r.call, r.policy};
+}
+
+static ot_digest asked(int q)
+{
+    const ot_question question = question_of(q);
+    return ot_question_digest(&question);
+}
+
+static ot_store *open_store(int mode)
+{
+    ot_store *store;
+    check_ok(ot_store_open(store_dir, mode, &store, &err));
+    return store;
+}
+
+static void put(ot_store *store, int q, int from, int to)
+{
+    optune_record *r = ot_alloc((size_t)(to - from) * sizeof *r);
+    for (int i = from; i < to; i++)
+        r[i - from] = trial(q, i);
+    check_ok(ot_store_put(store, r, to - from, NULL, &err));
+    free(r);
+}
+
+static void drop(ot_store *store, int q, int number)
+{
+    const optune_record r = trial(q, number);
+    const ot_digest digest = ot_record_digest(&r);
+    check_ok(ot_store_drop(store, &digest, 1, false, &err));
+}
+
+/* 1: there is a list, and it is the one that all entries give; 0: there is none. */
+static int listed(ot_store *store, int q)
+{
+    const ot_digest digest = asked(q);
+    ot_snapshot reader;
+    ot_briefs list = {0}, all = {0};
+    check_ok(ot_snapshot_begin(store, &reader, &err));
+    const int there = ot_summary_read(&reader, &digest, &list) == OPTUNE_OK;
+    check_ok(ot_briefs_read(&reader, &digest, &all, &err));
+    ot_deciding(all.at, all.n);
+    int at = 0;
+    for (int i = 0; there && i < all.n; i++) {
+        if (!all.at[i].keep)
+            continue;
+        assert_true(at < list.n);
+        assert_memory_equal(list.at[at].digest.byte, all.at[i].digest.byte, 16);
+        assert_memory_equal(list.at[at].cost, all.at[i].cost, 8);
+        assert_int_equal(list.at[at++].alike, all.at[i].alike);
+    }
+    assert_int_equal(at, list.n);
+    ot_snapshot_end(&reader);
+    free(list.at);
+    free(all.at);
+    return there;
+}
+
+static int64_t faults(ot_store *store)
+{
+    ot_care care;
+    check_ok(ot_store_check(store, &care, &err));
+    return ot_care_faults(&care);
+}
+
+static void whatever_comes_and_goes(void **state)
+{
+    (void)state;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    int lists = 0;
+    for (int i = 0; i < 40; i++) {
+        const int q = (int)below(QUESTIONS), from = (int)below(400);
+        if (below(4))
+            put(store, q, from, from + 1 + (int)below(TRIALS));
+        else
+            drop(store, q, (int)below(400));
+        for (int k = 0; k < QUESTIONS; k++)
+            lists += listed(store, k);
+    }
+    assert_true(lists > 20);
+    assert_int_equal(faults(store), 0);
+    ot_store_close(store);
+}
+
+static bool same_seal(const ot_stamp *a, const ot_stamp *b)
+{
+    return a->epoch == b->epoch && a->serial == b->serial;
+}
+
+static ot_stamp seal_of(ot_store *store, int q)
+{
+    const ot_question question = question_of(q);
+    ot_stamp seal;
+    int64_t snapshot;
+    assert_true(ot_store_stamp(store, &question, &seal, &snapshot));
+    assert_int_equal(snapshot, ot_store_snapshot(store));
+    return seal;
+}
+
+static void a_seal_breaks_with_its_question(void **state)
+{
+    (void)state;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    put(store, 0, 0, 40);
+    const ot_stamp nothing = seal_of(store, 1), first = seal_of(store, 0);
+    put(store, 1, 0, 1);
+    const ot_stamp one = seal_of(store, 1);
+    assert_false(same_seal(&one, &nothing));
+    const ot_stamp still = seal_of(store, 0);
+    assert_true(same_seal(&still, &first));
+    put(store, 0, 0, 40); /* says nothing new */
+    const ot_stamp same = seal_of(store, 0);
+    assert_true(same_seal(&same, &first));
+    drop(store, 0, 3);
+    const ot_stamp less = seal_of(store, 0);
+    assert_false(same_seal(&less, &first));
+    put(store, 0, 3, 4);
+    const ot_stamp again = seal_of(store, 0);
+    assert_false(same_seal(&again, &less) || same_seal(&again, &first));
+    ot_store_close(store);
+}
+
+/* As a version does that knows of no summaries. */
+static void write_as_before(ot_store *store, int q, int number)
+{
+    env *e = store->env;
+    const optune_record r = trial(q, number);
+    const ot_digest digest = ot_record_digest(&r);
+    ot_index_entry entry;
+    ot_index_entry_of(&r, &digest, &entry);
+    MDB_txn *txn;
+    MDB_val key = {sizeof entry.key, entry.key}, value = {sizeof entry.value, entry.value};
+    assert_int_equal(mdb_txn_begin(e->mdb, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_put(txn, e->table[OT_TABLE_BEST], &key, &value, 0), 0);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+}
+
+static void another_version_wrote(void **state)
+{
+    (void)state;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    const ot_question question = question_of(0);
+    ot_stamp seal;
+    int64_t snapshot;
+    put(store, 0, 0, 60);
+    put(store, 1, 0, 60);
+    const ot_stamp before = seal_of(store, 1), nothing = seal_of(store, 2);
+    assert_true(listed(store, 0));
+    write_as_before(store, 0, 1000);
+    assert_false(ot_store_stamp(store, &question, &seal, &snapshot));
+    assert_false(listed(store, 0));
+    put(store, 1, 60, 61); /* begins anew, with what it touches */
+    assert_true(listed(store, 1));
+    assert_false(listed(store, 0));
+    const ot_stamp after = seal_of(store, 1), later = seal_of(store, 2);
+    assert_false(same_seal(&after, &before));
+    assert_false(same_seal(&later, &nothing)); /* it may have been that one */
+    ot_store_close(store);
+}
+
+static void flip(ot_store *store, int q, size_t at)
+{
+    const ot_digest digest = asked(q);
+    ot_writer writer;
+    ot_bytes value;
+    ot_text text = {0};
+    const ot_bytes key = {digest.byte, sizeof digest.byte};
+    check_ok(ot_writer_begin(store, &writer, &err));
+    assert_int_equal(ot_writer_get(&writer, OT_TABLE_SUMMARY, key, &value, &err), 0);
+    ot_text_add_n(&text, value.data, value.n);
+    text.s[at % text.n] ^= (char)(1 << at % 8);
+    check_ok(
+        ot_writer_put(&writer, OT_TABLE_SUMMARY, key, (ot_bytes){text.s, text.n}, NULL, &err));
+    check_ok(ot_writer_commit(&writer, &err));
+    ot_text_release(&text);
+}
+
+static void damage_is_told_and_mended(void **state)
+{
+    (void)state;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    const ot_question question = question_of(0);
+    put(store, 0, 0, 80);
+    for (size_t at = 0; at < 40; at++) {
+        ot_stamp seal;
+        int64_t snapshot;
+        ot_care care;
+        flip(store, 0, at * 5);
+        assert_false(ot_store_stamp(store, &question, &seal, &snapshot));
+        assert_false(listed(store, 0));
+        assert_int_equal(faults(store), 1);
+        check_ok(ot_store_mend(store, &care, &err));
+        assert_int_equal(care.summaries, 1);
+        assert_int_equal(faults(store), 0);
+        assert_true(listed(store, 0));
+    }
+    ot_store_close(store);
+}
+
+static void a_copy_has_them(void **state)
+{
+    (void)state;
+    int64_t before, after;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    put(store, 0, 0, 80);
+    check_ok(ot_store_compact(store, &before, &after, &err));
+    ot_store_close(store);
+    store = open_store(OT_STORE_WRITE);
+    assert_true(listed(store, 0));
+    assert_int_equal(faults(store), 0);
+    put(store, 1, 0, 80);
+    assert_true(listed(store, 0) && listed(store, 1));
+    ot_store_close(store);
+}
+
+/* Without LMDB, as who may not write reads. */
+static void who_may_only_read(void **state)
+{
+    (void)state;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    put(store, 0, 0, 80);
+    store->env->twin = true;
+    const ot_stamp seal = seal_of(store, 0);
+    assert_true(listed(store, 0));
+    store->env->twin = false;
+    const ot_stamp own = seal_of(store, 0);
+    assert_true(same_seal(&own, &seal));
+    ot_store_close(store);
+}
+
+int main(void)
+{
+#define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
+    const struct CMUnitTest tests[] = {
+        each(whatever_comes_and_goes), each(a_seal_breaks_with_its_question),
+        each(another_version_wrote),   each(damage_is_told_and_mended),
+        each(a_copy_has_them),         each(who_may_only_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
