@@ -7,7 +7,7 @@
 
 typedef struct simulate_values {
     ot_repeats searches;
-    int repeats;
+    int repeats, trials;
     uint64_t seed;
     bool transfer;
     const char *plot, *workload, *log;
@@ -26,6 +26,11 @@ static const ot_option options[] = {
      .offset = offsetof(simulate_values, repeats),
      .argument = "N",
      .help = "runs of each search on each space (default 25)"},
+    {.name = "trials",
+     .type = OT_OPTION_COUNT,
+     .offset = offsetof(simulate_values, trials),
+     .argument = "N",
+     .help = "runs of so many trials: the best of them over the best there is, no score"},
     {.name = "seed",
      .type = OT_OPTION_SEED,
      .offset = offsetof(simulate_values, seed),
@@ -65,6 +70,7 @@ static int run(const ot_cli *cli)
         .files = cli->words,
         .searches = values->searches.n ? values->searches.item : NULL,
         .repeats = values->repeats,
+        .trials = values->trials,
         .seed = values->seed,
         .transfer = values->transfer,
         .plot = values->plot,

@@ -17,6 +17,9 @@
  * data in the caches and other candidates' idle threads asleep. */
 static const double WARM_S = 2e-3;
 
+/* A process that has the core does not keep it for longer. */
+static const double TURN_S = 50e-3;
+
 enum { FEWEST = 3, ROUNDS = 10 };
 
 /* To as many digits as a clock can know: a nanosecond of a second. Records are the shorter for it. */
@@ -78,13 +81,27 @@ static bool hopeless(const ot_measure_policy *policy, double best, const ot_meas
     return m->interval.low > best * policy->give_up * margin;
 }
 
+/* What one or two samples said may be the turn of another process on this core, so a short sample
+ * has to be borne out: one more run has to be as far off. It is no sample. */
+static bool slow_again(const ot_measure_policy *policy, double best, ot_timer timer, void *arg,
+                       ot_measured *m, double *spent)
+{
+    if (m->n >= FEWEST || m->interval.low * (double)m->inner >= TURN_S)
+        return true;
+    const double t = timer(arg, 1);
+    m->failed = t < 0;
+    *spent += took(policy, arg, t);
+    return !m->failed && t > best * policy->give_up * 2;
+}
+
 void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, void *arg,
                 ot_measured *m)
 {
     double spent = grow(policy, timer, arg, m);
     while (!m->failed) {
-        m->gave_up = hopeless(policy, best, m);
-        if (m->gave_up || narrow(policy, m) || m->n >= policy->max_samples ||
+        m->gave_up =
+            hopeless(policy, best, m) && slow_again(policy, best, timer, arg, m, &spent);
+        if (m->failed || m->gave_up || narrow(policy, m) || m->n >= policy->max_samples ||
             m->n >= OT_MAX_SAMPLES || (spent >= policy->budget_s && m->n >= FEWEST))
             return;
         const double t = timer(arg, m->inner);

@@ -289,6 +289,7 @@ typedef struct optune_simulate_options {
      * call, or, of a log, of all (NULL). An implementation with fewer than 20 configs that ran is
      * left out and named. ENOENT: none serves, with how many configs there are. */
     const char *workload, *log;
+    int trials; /* of a run, and what counts is the best of them; 0: time, and the score */
 } optune_simulate_options;
 
 /* Replays searches on recorded spaces and scores them: docs/search.md. EUNSUPPORTED: gnuplot, which

@@ -347,14 +347,16 @@ class Optune:
     def simulate(self, files: Union[Path, Sequence[Path]] = (), *,
                  workload: Optional[str] = None, log: Optional[Path] = None,
                  searches: Optional[Sequence[str]] = None, repeats: int = 0, seed: int = 0,
-                 plot: Optional[Path] = None,
+                 plot: Optional[Path] = None, trials: int = 0,
                  progress: Optional[ProgressCallback] = None) -> Dict[str, Any]:
         """Replays searches on recorded spaces and scores them: docs/search.md. Spaces are ``files``,
         and what the database has measured of ``workload``, or what a ``log`` has. ``plot``: also
-        write performance over time to this file, as SVG; gnuplot draws it."""
+        write performance over time to this file, as SVG; gnuplot draws it. ``trials``: a run has so
+        many, and what counts is the best of them (``share``) instead of the score."""
         options = SimulateOptions(size=sizeof(SimulateOptions), files=texts(_paths(files)),
                                   searches=texts(searches), repeats=repeats, seed=seed,
-                                  plot=_path(plot), workload=encode(workload), log=_path(log))
+                                  plot=_path(plot), workload=encode(workload), log=_path(log),
+                                  trials=trials)
         told: Dict[str, Any] = self._long(
             lib.optune_simulate, options, progress, lambda _, document: document)
         return told

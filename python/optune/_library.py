@@ -56,7 +56,8 @@ class SimulateOptions(Structure):
     _fields_ = [("size", c_size_t), ("files", POINTER(c_char_p)),
                 ("searches", POINTER(c_char_p)), ("repeats", c_int), ("seed", c_uint64),
                 ("progress", ProgressFn), ("progress_arg", c_void_p), ("transfer", c_bool),
-                ("plot", c_char_p), ("workload", c_char_p), ("log", c_char_p)]
+                ("plot", c_char_p), ("workload", c_char_p), ("log", c_char_p),
+                ("trials", c_int)]
 
 
 class VerifyOptions(Structure):

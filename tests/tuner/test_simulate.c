@@ -114,6 +114,44 @@ static void a_space_learns_from_its_like(void **state)
     json_decref(taught);
 }
 
+/* Runs of so many trials: what counts is the best of them, not the score. */
+static void runs_of_so_many_trials(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_result *result;
+    double share[3], least = 1;
+    optune_simulate_options options = {
+        .size = sizeof options,
+        .files = (const char *const[]){path, other, NULL},
+        .searches = (const char *const[]){"forest", NULL},
+        .repeats = 8,
+    };
+    static const int trials[] = {1, 40, 5000}; /* the last: all that there are */
+    for (int i = 0; i < 3; i++) {
+        options.trials = trials[i];
+        check_ok(optune_simulate(handle, &options, &result, &err));
+        json_t *json = json_loads(optune_result_json(result), 0, NULL);
+        json_t *mean = json_array_get(json_object_get(json, "mean"), 0);
+        const double a = number(json, 0, 0, "share"), b = number(json, 1, 0, "share");
+        assert_int_equal(json_integer_value(json_object_get(json, "trials")), trials[i]);
+        assert_null(json_object_get(mean, "score"));
+        share[i] = json_number_value(json_object_get(mean, "share"));
+        assert_true(fabs(share[i] - sqrt(a * b)) < 1e-6);
+        if (i < 2)
+            assert_true(number(json, 0, 0, "trials") == trials[i]);
+        least = fmin(least, fmin(a, b));
+        check_contains(optune_result_text(result), "the best there is over the best of");
+        json_decref(json);
+        optune_result_free(result);
+    }
+    assert_true(least >= 0 && share[0] < 0.7 && share[1] > 0.85 && share[1] <= 1);
+    assert_true(share[2] == 1);
+    options.trials = -1;
+    assert_int_equal(optune_simulate(handle, &options, &result, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "-1 trials");
+}
+
 static double at(const json_t *curve, const char *name, int moment)
 {
     const json_t *list = json_object_get(curve, name);
@@ -425,6 +463,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_are_told_apart),
         cmocka_unit_test(a_space_learns_from_its_like),
+        cmocka_unit_test(runs_of_so_many_trials),
         cmocka_unit_test(our_own_records),
         cmocka_unit_test(curves),
         cmocka_unit_test(a_curve_by_hand),

@@ -62,19 +62,25 @@ typedef struct player {
     optune_config queue[QUEUE];
     int n_queued;
     double time, budget;
+    int trials; /* 0: as many as the budget allows */
     ot_replay *replay;
 } player;
+
+/* How many more trials the search is told to expect; 0: nothing is known yet. */
+static double left(const player *p)
+{
+    const int done = p->replay->trials;
+    if (p->trials)
+        return fmax(1, p->trials - done - p->n_queued);
+    return done ? fmax(1, ceil((p->budget - p->time) / (p->time / done)) - p->n_queued) : 0;
+}
 
 /* As many configs out as in a run; false when none is. */
 static bool fill(player *p)
 {
-    while (p->n_queued < QUEUE) {
+    while (p->n_queued < QUEUE && (!p->trials || p->replay->trials + p->n_queued < p->trials)) {
         const double from = cpu_now();
-        p->arm.view.left =
-            p->replay->trials
-                ? ceil((p->budget - p->time) / (p->time / p->replay->trials)) - p->n_queued
-                : 0;
-        p->arm.view.left = fmax(p->arm.view.left, p->replay->trials ? 1 : 0);
+        p->arm.view.left = left(p);
         const bool more = !p->arm.exhausted && ot_arm_next(&p->arm, &p->queue[p->n_queued]);
         const double took = cpu_now() - from;
         p->time += took;
@@ -105,7 +111,8 @@ static void measure(player *p, const ot_recorded *recorded)
 
 int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
                   const optune_search *search, const optune_source *source, int n_sources,
-                  uint64_t seed, int run, ot_score_point *points, int most, ot_replay *replay)
+                  uint64_t seed, int run, int trials, ot_score_point *points, int most,
+                  ot_replay *replay)
 {
     static const optune_target target;
     static const optune_device device;
@@ -114,7 +121,8 @@ int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
     player *p = ot_alloc(sizeof *p);
     int n = 0;
     p->replay = replay;
-    p->budget = yardstick->budget;
+    p->budget = trials ? INFINITY : yardstick->budget;
+    p->trials = trials;
     *replay = (ot_replay){.best = INFINITY};
     optune_err err;
     if (ot_arm_open(&p->arm, &task.task, &candidate, search, seed, &err) < 0) {

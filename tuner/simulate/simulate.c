@@ -13,10 +13,10 @@
 enum { DEFAULT_REPEATS = 25, MAX_SEARCHES = 64 };
 
 typedef struct outcome {
-    double score, error;
-    double trials; /* per run */
-    double ratio;  /* of the best found to the best there is, median over runs */
-    double cpu;    /* seconds of our own per trial */
+    double score, error; /* of runs of so many trials: the best there is over what they found */
+    double trials;       /* per run */
+    double ratio;        /* of the best found to the best there is, median over runs */
+    double cpu;          /* seconds of our own per trial */
 } outcome;
 
 typedef struct simulation {
@@ -57,6 +57,19 @@ static void report(const simulation *s, int space, int search, int run)
         s->options->progress(s->options->progress_arg, &progress);
 }
 
+/* The mean over runs, and its standard error, of the best there is over the best found; nothing
+ * found is 0. */
+static void share_of(const double *ratio, int n, outcome *to)
+{
+    double sum = 0, squares = 0;
+    for (int i = 0; i < n; i++)
+        sum += 1 / ratio[i];
+    to->score = sum / n;
+    for (int i = 0; i < n; i++)
+        squares += (1 / ratio[i] - to->score) * (1 / ratio[i] - to->score);
+    to->error = n > 1 ? sqrt(squares / (n - 1) / n) : NAN;
+}
+
 /* All runs of one search on one space. */
 static int play(simulation *s, int space, int search, const optune_source *source,
                 int n_sources)
@@ -77,9 +90,9 @@ static int play(simulation *s, int space, int search, const optune_source *sourc
         }
         ot_replay replay;
         report(s, space, search, run);
-        const int more = ot_replay_run(recorded, y, s->search[search], source, n_sources,
-                                       s->options->seed + (uint64_t)run, run, points + n,
-                                       recorded->n_trials, &replay);
+        const int more = ot_replay_run(
+            recorded, y, s->search[search], source, n_sources, s->options->seed + (uint64_t)run,
+            run, s->options->trials, points + n, recorded->n_trials, &replay);
         if (more < 0 || ot_context_stopped(s->o)) {
             status = more < 0 ? more : OPTUNE_EINTERRUPTED;
             break;
@@ -97,6 +110,8 @@ static int play(simulation *s, int space, int search, const optune_source *sourc
                         .trials = trials / s->repeats,
                         .ratio = ratio[s->repeats / 2],
                         .cpu = trials > 0 ? cpu / trials : 0};
+        if (s->options->trials)
+            share_of(ratio, s->repeats, to);
         ot_curve_of(y, points, n, s->repeats, &s->curve[space * s->n_searches + search]);
     }
     free(points);
@@ -116,21 +131,25 @@ static int play_all(simulation *s, int space)
     return status;
 }
 
-/* Over all spaces: the mean score, its standard error, and our own time per trial. */
+/* Over all spaces: the mean score, its standard error, and our own time per trial. The mean of
+ * shares is the geometric one. */
 static outcome mean_of(const simulation *s, int search, double *lowest)
 {
     outcome mean = {0};
+    const bool shares = s->options->trials > 0;
     double cpu = 0;
     *lowest = INFINITY;
     for (int i = 0; i < s->n_spaces; i++) {
         const outcome *o = &s->outcome[i * s->n_searches + search];
-        mean.score += o->score / s->n_spaces;
-        mean.error += o->error * o->error;
+        const double error = shares ? o->error / o->score : o->error;
+        mean.score += (shares ? log(o->score) : o->score) / s->n_spaces;
+        mean.error += error * error;
         mean.trials += o->trials;
         cpu += o->cpu * o->trials;
         *lowest = fmin(*lowest, o->score);
     }
-    mean.error = sqrt(mean.error) / s->n_spaces;
+    mean.score = shares ? exp(mean.score) : mean.score;
+    mean.error = sqrt(mean.error) / s->n_spaces * (shares ? mean.score : 1);
     mean.cpu = mean.trials > 0 ? cpu / mean.trials : 0;
     return mean;
 }
@@ -156,6 +175,13 @@ static void tell_rest(const simulation *s, ot_text *to)
     ot_text_printf(to, "\n%-34s %7s %8s", "own CPU time, ms a trial", "", "");
     for (int k = 0; k < s->n_searches; k++)
         ot_text_printf(to, "  %6.3f         ", 1e3 * mean_of(s, k, &lowest).cpu);
+    if (s->options->trials) {
+        ot_text_printf(to,
+                       "\n\nthe best there is over the best of %d trials, on the mean of %d "
+                       "runs; %d trials out at a time.\nmean: the geometric one.\n",
+                       s->options->trials, s->repeats, OT_QUEUE);
+        return;
+    }
     ot_text_printf(
         to,
         "\n\nscore: 0 is random search, 1 the optimum at once; %d runs each, %d trials out "
@@ -244,6 +270,7 @@ static void add_axis(const ot_yardstick *y, json_t *to)
 
 static json_t *json_of(const simulation *s)
 {
+    const char *const value = s->options->trials ? "share" : "score";
     json_t *spaces = json_array(), *searches = json_array();
     for (int i = 0; i < s->n_spaces; i++) {
         const ot_recorded *r = s->space[i];
@@ -253,8 +280,8 @@ static json_t *json_of(const simulation *s)
             const outcome *o = &s->outcome[i * s->n_searches + k];
             json_array_append_new(
                 scores,
-                json_pack("{s:s,s:o,s:o,s:f,s:o,s:f,s:o}", "search", s->search[k]->name,
-                          "score", real(o->score), "error", real(o->error), "trials", o->trials,
+                json_pack("{s:s,s:o,s:o,s:f,s:o,s:f,s:o}", "search", s->search[k]->name, value,
+                          real(o->score), "error", real(o->error), "trials", o->trials,
                           "best_ratio", real(o->ratio), "cpu_seconds_per_trial", o->cpu,
                           "curve", curve_json(&s->curve[i * s->n_searches + k])));
         }
@@ -272,13 +299,14 @@ static json_t *json_of(const simulation *s)
         double lowest;
         const outcome mean = mean_of(s, k, &lowest);
         json_array_append_new(
-            searches, json_pack("{s:s,s:o,s:o,s:o,s:f}", "search", s->search[k]->name, "score",
+            searches, json_pack("{s:s,s:o,s:o,s:o,s:f}", "search", s->search[k]->name, value,
                                 real(mean.score), "error", real(mean.error), "lowest",
                                 real(lowest), "cpu_seconds_per_trial", mean.cpu));
     }
-    return json_pack("{s:i,s:I,s:i,s:o,s:o,s:s?}", "repeats", s->repeats, "seed",
-                     (json_int_t)s->options->seed, "pending", OT_QUEUE, "spaces", spaces,
-                     "mean", searches, "left_out", s->records.left_out.s);
+    return json_pack("{s:i,s:I,s:i,s:i,s:o,s:o,s:s?}", "repeats", s->repeats, "seed",
+                     (json_int_t)s->options->seed, "trials", s->options->trials, "pending",
+                     OT_QUEUE, "spaces", spaces, "mean", searches, "left_out",
+                     s->records.left_out.s);
 }
 
 static int plot(const simulation *s, optune_err *err)
@@ -372,6 +400,8 @@ int optune_simulate(optune *handle, const optune_simulate_options *options,
     options = &own;
     if ((!options->files || !options->files[0]) && !options->workload && !options->log)
         return optune_fail(err, OPTUNE_EUSAGE, "no recorded space named");
+    if (options->trials < 0)
+        return optune_fail(err, OPTUNE_EUSAGE, "runs of %d trials", options->trials);
     simulation s = {.o = handle,
                     .options = options,
                     .repeats = options->repeats ? options->repeats : DEFAULT_REPEATS};

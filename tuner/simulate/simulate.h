@@ -35,10 +35,12 @@ void ot_records_release(ot_records *records);
 /* What the others of these spaces know of `of`, those of the same kernel; at most n - 1 sources,
  * for ot_sources_free. Returns how many. */
 int ot_recorded_sources(ot_recorded *const *all, int n, int of, optune_source *source);
-/* `source`: what is known elsewhere. Points go behind `points` with their run's number; returns how
+/* `source`: what is known elsewhere; `trials`: how many a run has, 0: what the yardstick's budget
+ * of time allows. Points go behind `points` with their run's number; returns how
  * many, at most `most`. */
 int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
                   const optune_search *search, const optune_source *source, int n_sources,
-                  uint64_t seed, int run, ot_score_point *points, int most, ot_replay *replay);
+                  uint64_t seed, int run, int trials, ot_score_point *points, int most,
+                  ot_replay *replay);
 
 #endif

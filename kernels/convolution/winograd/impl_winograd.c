@@ -317,12 +317,13 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return true;
 }
 
-/* The module of the transforms, which needs no knob but the tile's size. */
-static int transforms(optune_plan *plan, const conv2d_shape *s, const optune_config *config)
+/* The module of transforms and loops, which needs no knob but the tile's size. */
+static int transforms(optune_plan *plan, const conv2d_shape *s, const optune_config *config,
+                      bool split_blocks)
 {
     static const winograd_knob knobs[] = {{"TILE_H", "tile_h"}, {"TILE_W", "tile_w"}};
     const int module = winograd_module(plan, s, config, knobs, sizeof knobs / sizeof knobs[0]);
-    optune_plan_define(plan, module, "TRANSFORMS", 1);
+    optune_plan_define(plan, module, "SPLIT_BLOCKS", split_blocks);
     optune_plan_define(plan, module, "GEMM_MR", 1);
     optune_plan_define(plan, module, "GEMM_NV", 1);
     return module;
@@ -334,13 +335,16 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     conv2d_shape_of(task->call, &s);
     const sizes z = sizes_with(task, &s, config);
     static const winograd_knob knobs[] = {
-        {"TILE_H", "tile_h"},  {"TILE_W", "tile_w"},       {"ROWS", "block_rows"},
-        {"GEMM_MR", "tile_p"}, {"GEMM_NV", "tile_co"},     {"CHUNK", "chunk_co"},
-        {"GEMM_KU", "unroll"}, {"GEMM_AHEAD", "prefetch"},
+        {"GEMM_MR", "tile_p"},
+        {"GEMM_NV", "tile_co"},
+        {"GEMM_KU", "unroll"},
+        {"GEMM_AHEAD", "prefetch"},
     };
     const int module = winograd_module(plan, &s, config, knobs, sizeof knobs / sizeof knobs[0]);
-    optune_plan_define(plan, module, "SPLIT_BLOCKS", z.split_blocks);
-    const winograd_apart apart = {.module = transforms(plan, &s, config),
+    optune_plan_define(plan, module, "PRODUCTS", 1);
+    optune_plan_define(plan, module, "REST", z.tiles % optune_config_int(config, "tile_p"));
+    const winograd_apart apart = {.module = transforms(plan, &s, config, z.split_blocks),
+                                  .rows = optune_config_int(config, "block_rows"),
                                   .vectors = optune_config_int(config, "tile_co"),
                                   .chunk = optune_config_int(config, "chunk_co")};
     winograd_stages(task, plan, module, &s, "winograd",

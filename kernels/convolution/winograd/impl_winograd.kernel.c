@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d_winograd.cpu: F(TILE_H x TILE_W, 3x3) on vectors of channels. Macros from the plan:
- * the shape, TILE_H TILE_W (1, 2, 4 or 7), ROWS (tile rows of a block), CHUNK (panels of output
- * channels of a chunk), SPLIT_BLOCKS (threads take blocks of tiles, else channels), GEMM_MR
- * GEMM_NV GEMM_KU GEMM_AHEAD (the register tile of the products).
+ * the shape, TILE_H TILE_W (1, 2, 4 or 7), SPLIT_BLOCKS (threads take blocks of tiles, else
+ * channels); numbers: the tile rows of a block, panels of output channels of a chunk, vectors of a
+ * panel.
  *
  * The one idea: a block of tiles is transformed, multiplied and transformed back before the
  * next one is looked at. Its transformed input V stays in the L2 while the packed weights U
  * stream by once, and a chunk of products M is transformed back while it is still warm.
  *
- * Transforms are two thirds of what a compiler has to do here, and the tile's size is all that they
- * know of the knobs. So they are a module apart, compiled once for all configs of a tile: this file
- * with TRANSFORMS defined (and no knob but TILE_H and TILE_W) is that one, without it the loops
- * and the products, which get its functions as arguments.
+ * Two modules, so that little is compiled for a config. With PRODUCTS defined, this file is the
+ * register tile alone: GEMM_MR GEMM_NV GEMM_KU GEMM_AHEAD, and REST, the tiles that whole ones
+ * leave of a block. Without it, it is transforms and loops, which know TILE_H, TILE_W and
+ * SPLIT_BLOCKS, get all other knobs as numbers and the products as a function: compiled once for
+ * all configs of a tile.
  *
  *   U [chunk][point of U][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
  *   M [panel of the chunk][point][tile][GEMM_NR]
@@ -38,6 +39,40 @@
 /* One vector of slack in each pitch keeps rows and points from sharing cache sets. */
 #define V_ROW (CI_VECS * VLEN + VLEN)
 
+/* A product that is asked for: one point of `tiles` tiles of a block that has `block`. */
+typedef struct point_asked {
+    const DTYPE *v, *u;
+    DTYPE *m;
+    i64 tiles, block;
+} point_asked;
+typedef void point_done(void *const *arg); /* arg: a point_asked */
+
+#ifdef PRODUCTS
+/* ---- products ---------------------------------------------------------------------------- */
+
+INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
+{
+    gemm_acc acc;
+    gemm_start(acc, rows, 0, GEMM_NR);
+    gemm_mac(acc, rows, CI, v, V_ROW, 1, u, GEMM_NR);
+    gemm_store(acc, rows, m, GEMM_NR, GEMM_NR);
+}
+
+/* The last, smaller block has no code of its own: what it computes beyond its tiles nobody
+ * reads. */
+void point(void *const *arg)
+{
+    const point_asked *a = arg[0];
+    const DTYPE *v = a->v, *u = a->u;
+    DTYPE *m = a->m;
+    const i64 tiles = a->tiles, whole = MIN(tiles, a->block - REST);
+    i64 t = 0;
+    for (; t < whole; t += GEMM_MR)
+        product(GEMM_MR, v + t * V_ROW, u, m + t * GEMM_NR);
+    if (REST && t < tiles)
+        product(REST, v + t * V_ROW, u, m + t * GEMM_NR);
+}
+#else
 /* What the transform of one vector of channels of tile rows [r0, r1) of image n is asked: of the
  * input from channel c on, or of the output's. */
 typedef struct rows_asked {
@@ -47,27 +82,10 @@ typedef struct rows_asked {
     DTYPE *zero;       /* a row of input, to be filled with zeros */
     i64 n, c, r0, r1;
     i64 point, tile;  /* from one to the next in V or M */
-    void *const *arg; /* of the stage that asks, for what is fused */
+    void *const *arg; /* of the stage, for what is fused */
 } rows_asked;
-typedef void rows_done(void *const *arg); /* arg: a rows_asked */
 
-#ifndef TRANSFORMS
 #define ALL_ROWS ((i64)N * TILE_ROWS)
-#define BLOCKS CEIL_DIV(ALL_ROWS, ROWS)
-#define TILES (ROWS * TILE_COLS) /* of a block */
-
-#define PANELS CEIL_DIV(CO, GEMM_NR)
-#define CHUNKS CEIL_DIV(PANELS, CHUNK)
-#define V_POINT (TILES * V_ROW + VLEN)
-#define V_SIZE ((i64)POINTS * V_POINT)
-#define M_POINT (TILES * GEMM_NR + VLEN)
-#define M_SIZE ((i64)CHUNK * POINTS * M_POINT)
-#define U_PANEL ((i64)CI * GEMM_NR)
-
-/* Rows of input or output that a block can touch, and the buffers for them. */
-#define BAND_IN ((MIN(ROWS, TILE_ROWS) * TILE_H - 1) * SH + 3)
-#define BAND_OUT (MIN(ROWS, TILE_ROWS) * TILE_H)
-#define BAND_SIZE ((i64)MAX(BAND_IN * W, BAND_OUT * OW) * VLEN + W * PIXEL_IN)
 
 #if SPLIT_BLOCKS
 #define PARALLEL_BLOCKS PARALLEL_FOR
@@ -78,9 +96,7 @@ typedef void rows_done(void *const *arg); /* arg: a rows_asked */
 #define PARALLEL_CHANNELS PARALLEL_FOR
 #define V_OWNER 0
 #endif
-#endif
 
-#ifdef TRANSFORMS
 /* ---- one-dimensional transforms ---------------------------------------------------------- */
 
 /* Stride 2 sees two sequences: the even inputs with two weights, by F(2,2) at 0, 1 and infinity
@@ -338,9 +354,8 @@ INLINE void input_tile(const DTYPE *const *row, i64 x0, DTYPE *to, i64 v_point)
 }
 
 /* To the tiles from `to` on. Rows that do not exist are one row of zeros. */
-void input_rows(void *const *arg)
+static __attribute__((noinline)) void input_rows(const rows_asked *a)
 {
-    const rows_asked *a = arg[0];
     const i64 y0 = MAX(0, a->r0 * TILE_H * SH - PT);
     const i64 y1 = MIN(H, (a->r1 * TILE_H - 1) * SH - PT + 3);
     const DTYPE *image =
@@ -382,9 +397,8 @@ INLINE void output_tile(const DTYPE *from, i64 m_point, DTYPE *to, i64 rows, i64
     }
 }
 
-void output_rows(void *const *arg)
+static __attribute__((noinline)) void output_rows(const rows_asked *a)
 {
-    const rows_asked *a = arg[0];
     const i64 y0 = a->r0 * TILE_H, y1 = MIN(OH, a->r1 * TILE_H);
     DTYPE *image = planes_open(a->to, a->n, a->c, y0 * OW, a->band) - y0 * OW * PIXEL_OUT;
     const DTYPE *m = a->from;
@@ -396,92 +410,101 @@ void output_rows(void *const *arg)
         }
     planes_write(a->to, a->n, a->c, y0 * OW, (y1 - y0) * OW, a->band, a->arg);
 }
-#endif
 
-#ifndef TRANSFORMS
-/* ---- products ---------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------- */
 
-INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
+/* What the numbers of a config come to. */
+typedef struct sizes {
+    i64 rows, tiles;      /* of a block */
+    i64 nr, chunk;        /* channels of a panel, panels of a chunk */
+    i64 v_point, m_point; /* from one point to the next */
+    i64 u_panel, band;
+} sizes;
+
+INLINE sizes sizes_of(i64 rows, i64 chunk, i64 vectors)
 {
-    gemm_acc acc;
-    gemm_start(acc, rows, 0, GEMM_NR);
-    gemm_mac(acc, rows, CI, v, V_ROW, 1, u, GEMM_NR);
-    gemm_store(acc, rows, m, GEMM_NR, GEMM_NR);
-}
-
-/* One point. The last, smaller block has no code of its own: what it computes beyond its tiles
- * nobody reads. */
-INLINE void point(i64 tiles, const DTYPE *v, const DTYPE *u, DTYPE *m)
-{
-    i64 t = 0;
-    for (; t < MIN(tiles, TILES / GEMM_MR * GEMM_MR); t += GEMM_MR)
-        product(GEMM_MR, v + t * V_ROW, u, m + t * GEMM_NR);
-    if (TILES % GEMM_MR && t < tiles)
-        product(TILES % GEMM_MR, v + t * V_ROW, u, m + t * GEMM_NR);
+    const i64 lines = MIN(rows, TILE_ROWS) * TILE_H; /* of output that a block can touch */
+    const i64 in = ((lines - 1) * SH + 3) * W, out = lines * OW;
+    sizes z = {.rows = rows, .tiles = rows * TILE_COLS, .nr = vectors * VLEN, .chunk = chunk};
+    z.v_point = z.tiles * V_ROW + VLEN;
+    z.m_point = z.tiles * z.nr + VLEN;
+    z.u_panel = CI * z.nr;
+    z.band = MAX(in, out) * VLEN + W * PIXEL_IN;
+    return z;
 }
 
 /* All points of a chunk of `width` panels, for `tiles` tiles. */
-INLINE void products(i64 tiles, i64 width, const DTYPE *v, const DTYPE *u, DTYPE *m)
+INLINE void products(const sizes *z, i64 tiles, i64 width, const DTYPE *v, const DTYPE *u,
+                     DTYPE *m, point_done *point)
 {
+    point_asked what = {.tiles = tiles, .block = z->tiles};
+    void *const arg[] = {&what};
     for (i64 a = 0; a < U_POINTS; a++)
-        for (i64 q = 0; q < width; q++, u += U_PANEL)
+        for (i64 q = 0; q < width; q++, u += z->u_panel)
             for (i64 y = a / UW; y < LAST_OF(a / UW, TILE_H, AH); y++)
-                for (i64 x = a % UW; x < LAST_OF(a % UW, TILE_W, AW); x++)
-                    point(tiles, v + (y * AW + x) * V_POINT, u,
-                          m + (q * POINTS + y * AW + x) * M_POINT);
+                for (i64 x = a % UW; x < LAST_OF(a % UW, TILE_W, AW); x++) {
+                    what.v = v + (y * AW + x) * z->v_point;
+                    what.u = u;
+                    what.m = m + (q * POINTS + y * AW + x) * z->m_point;
+                    point(arg);
+                }
 }
 
-/* arg: data, U, out, V, M, bands, input_rows, output_rows */
+/* arg: data, U, out, V, M, bands, point, tile rows of a block, panels of a chunk, vectors of a
+ * panel */
 void winograd(void *const *arg)
 {
     const DTYPE *data = arg[0], *u = arg[1];
     DTYPE *out = arg[2], *v_all = arg[3], *m_all = arg[4], *bands = arg[5];
-    rows_done *input_rows = (rows_done *)arg[6], *output_rows = (rows_done *)arg[7];
+    point_done *point = (point_done *)arg[6];
+    const sizes z = sizes_of(*(const i64 *)arg[7], *(const i64 *)arg[8], *(const i64 *)arg[9]);
+    const i64 panels = CEIL_DIV(CO, z.nr), chunks = CEIL_DIV(panels, z.chunk);
+    const i64 blocks = CEIL_DIV(ALL_ROWS, z.rows);
     PARALLEL_BLOCKS
-    for (i64 block = 0; block < BLOCKS; block++) {
-        const i64 first = block * ROWS, last = MIN(first + ROWS, ALL_ROWS);
-        DTYPE *v = v_all + V_OWNER * V_SIZE;
+    for (i64 block = 0; block < blocks; block++) {
+        const i64 first = block * z.rows, last = MIN(first + z.rows, ALL_ROWS);
+        DTYPE *v = v_all + V_OWNER * POINTS * z.v_point;
         PARALLEL_CHANNELS
         for (i64 c = 0; c < CI; c += VLEN)
             for (i64 r = first, end; r < last; r = end) {
-                DTYPE *band = bands + THREAD * BAND_SIZE;
+                DTYPE *band = bands + THREAD * z.band;
                 end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
-                input_rows((void *[]){&(rows_asked){
+                input_rows(&(rows_asked){
                     .from = data,
                     .to = v + (r - first) * TILE_COLS * V_ROW + c,
                     .band = band,
-                    .zero = band + BAND_SIZE - W * PIXEL_IN,
+                    .zero = band + z.band - W * PIXEL_IN,
                     .n = r / TILE_ROWS,
                     .c = c,
                     .r0 = r % TILE_ROWS,
                     .r1 = r % TILE_ROWS + end - r,
-                    .point = V_POINT,
-                }});
+                    .point = z.v_point,
+                });
             }
         PARALLEL_CHANNELS
-        for (i64 chunk = 0; chunk < CHUNKS; chunk++) {
-            const i64 width = MIN(CHUNK, PANELS - chunk * CHUNK);
-            const DTYPE *from = u + chunk * CHUNK * U_POINTS * U_PANEL;
-            DTYPE *m = m_all + THREAD * M_SIZE;
-            products((last - first) * TILE_COLS, width, v, from, m);
+        for (i64 chunk = 0; chunk < chunks; chunk++) {
+            const i64 width = MIN(z.chunk, panels - chunk * z.chunk);
+            const DTYPE *from = u + chunk * z.chunk * U_POINTS * z.u_panel;
+            DTYPE *m = m_all + THREAD * z.chunk * POINTS * z.m_point;
+            products(&z, (last - first) * TILE_COLS, width, v, from, m, point);
             for (i64 q = 0; q < width; q++)
-                for (i64 j = 0; j < GEMM_NR; j += VLEN) {
-                    const i64 c = (chunk * CHUNK + q) * GEMM_NR + j;
+                for (i64 j = 0; j < z.nr; j += VLEN) {
+                    const i64 c = (chunk * z.chunk + q) * z.nr + j;
                     for (i64 r = first, end; r < last && c < CO; r = end) {
                         end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
-                        output_rows((void *[]){&(rows_asked){
-                            .from = m + q * POINTS * M_POINT +
-                                    (r - first) * TILE_COLS * GEMM_NR + j,
+                        output_rows(&(rows_asked){
+                            .from =
+                                m + q * POINTS * z.m_point + (r - first) * TILE_COLS * z.nr + j,
                             .to = out,
-                            .band = bands + THREAD * BAND_SIZE,
+                            .band = bands + THREAD * z.band,
                             .n = r / TILE_ROWS,
                             .c = c,
                             .r0 = r % TILE_ROWS,
                             .r1 = r % TILE_ROWS + end - r,
-                            .point = M_POINT,
-                            .tile = GEMM_NR,
+                            .point = z.m_point,
+                            .tile = z.nr,
                             .arg = arg,
-                        }});
+                        });
                     }
                 }
         }

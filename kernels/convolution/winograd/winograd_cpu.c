@@ -58,11 +58,10 @@ void winograd_stages(const optune_task *task, optune_plan *plan, int module,
         conv2d_finish(task, plan, &stage);
         return;
     }
-    stage.arg[stage.n_args++] = optune_function_arg(apart->module, "input_rows");
-    stage.arg[stage.n_args++] = optune_function_arg(apart->module, "output_rows");
-    /* Who writes the output computes what is fused, with the arguments of the stage. */
+    stage.arg[stage.n_args++] = optune_function_arg(module, "point");
+    stage.arg[stage.n_args++] = optune_int_arg(apart->rows);
+    stage.arg[stage.n_args++] = optune_int_arg(apart->chunk);
+    stage.arg[stage.n_args++] = optune_int_arg(apart->vectors);
     stage.module = apart->module;
-    conv2d_fuse(task, plan, &stage);
-    stage.module = module;
-    optune_plan_stage(plan, &stage);
+    conv2d_finish(task, plan, &stage);
 }

@@ -20,14 +20,17 @@ typedef struct winograd_scratch { /* elements, of all threads together */
     int64_t weights, inputs, products, bands;
 } winograd_scratch;
 
-/* Transforms that are a module apart, and what that one is told at run time. */
+/* Transforms and loops that are a module apart from the products, and what that one is told at run
+ * time. */
 typedef struct winograd_apart {
     int module;
+    int64_t rows;           /* of tiles, of a block */
     int64_t vectors, chunk; /* of a panel; panels of a chunk */
 } winograd_apart;
 
-/* The stages: transform_weight, then `function`, which gets the other functions of the module
- * apart. `apart` may be NULL: everything is in `module`. */
+/* The stages: transform_weight, then `function`. With `apart` they are of that module, and the
+ * second is told the numbers and the function `point` of `module`; NULL: everything is in
+ * `module`. */
 void winograd_stages(const optune_task *task, optune_plan *plan, int module,
                      const conv2d_shape *s, const char *function, const winograd_scratch *z,
                      const winograd_apart *apart);
