@@ -143,7 +143,7 @@ static json_t *graph_json(const optune_partition *p)
         if (p->places.idle[i] == OT_RUNS)
             json_array_append_new(groups, json_pack("{s:s, s:i}", "nodes", p->row[i].nodes,
                                                     "workload", p->row[i].workload));
-    return ot_wrap("groups", groups);
+    return json_pack("{s:o, s:o}", "groups", groups, "layouts", ot_layouts_json(&p->layouts));
 }
 
 static json_t *document(const reporting *all, json_t *workloads)

@@ -49,7 +49,11 @@ typedef struct ot_option {
     size_t offset;        /* of its value in the command's (or the global) struct */
     const char *argument; /* what it is called in help: "N"; NULL for flags */
     const char *help;     /* one line */
-    const char *list;     /* what shells complete it by: `optune LIST --names`; NULL: files */
+    /* What shells offer for the argument; nothing of these: nothing. */
+    const char *list;          /* `optune LIST --names` */
+    bool narrowed;             /* those of the command's first word, where it has such */
+    const char *const *values; /* these, NULL-terminated */
+    bool files;                /* paths */
 } ot_option;
 
 /* Rows and the struct their offsets count from. */
@@ -89,8 +93,9 @@ typedef struct ot_cmd {
     const char *arguments;         /* "OP [WORKLOAD...]" */
     int min_words, max_words;      /* max negative: any number */
     const char *missing;           /* what to say when there are fewer: "an operator" */
-    const char *list;              /* what its words may be, as for options; NULL: files */
-    const char *const *words;      /* or these, NULL-terminated */
+    const char *list;              /* what its words may be, as for options; */
+    const char *const *words;      /* or these, NULL-terminated; */
+    bool files;                    /* or, beside a list, paths */
     const ot_option *options;      /* ends at a NULL name; NULL: none */
     size_t values_size;            /* zeroed before parsing */
     const char *notes;             /* paragraphs for its help page; NULL: none */

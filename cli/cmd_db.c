@@ -78,6 +78,7 @@ OT_CMD(db) = {
     .max_words = -1,
     .missing = "what to do: check, stat, compact, rebuild, prune or forget",
     .words = deeds,
+    .files = true,
     .options = options,
     .values_size = sizeof(db_values),
     .notes =

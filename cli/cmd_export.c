@@ -11,6 +11,7 @@ typedef struct export_values {
     const char *impl, *output, *format;
 } export_values;
 
+static const char *const forms[] = {"t4", "kernel-tuner", NULL};
 static const ot_option options[] = {
     {.name = "best",
      .type = OT_OPTION_FLAG,
@@ -21,7 +22,8 @@ static const ot_option options[] = {
      .offset = offsetof(export_values, impl),
      .argument = "NAME",
      .help = "only records of this implementation",
-     .list = "impls"},
+     .list = "impls",
+     .narrowed = true},
     {.name = "tvm",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(export_values, tvm),
@@ -30,13 +32,15 @@ static const ot_option options[] = {
      .type = OT_OPTION_TEXT,
      .offset = offsetof(export_values, format),
      .argument = "FORM",
-     .help = "t4 or kernel-tuner (a cache), of one implementation and workload"},
+     .help = "t4 or kernel-tuner (a cache), of one implementation and workload",
+     .values = forms},
     {.name = "output",
      .letter = 'o',
      .type = OT_OPTION_TEXT,
      .offset = offsetof(export_values, output),
      .argument = "FILE",
-     .help = "write here instead of stdout"},
+     .help = "write here instead of stdout",
+     .files = true},
     OT_JSON_OPTION(export_values),
     {.name = NULL},
 };

@@ -112,6 +112,7 @@ OT_CMD(graph) = {
     .min_words = 1,
     .max_words = 1,
     .missing = "a graph file or a model.onnx; examples/ has some, docs/formats.md the grammar",
+    .files = true,
     .options = options,
     .values_size = sizeof(graph_values),
     .notes =

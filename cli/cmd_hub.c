@@ -61,7 +61,8 @@ static const ot_option options[] = {
      .offset = offsetof(hub_values, key_file),
      .argument = "FILE",
      .help = "push, key: your secret key (default $OPTUNE_KEY, else optune/key in "
-             "$XDG_CONFIG_HOME)"},
+             "$XDG_CONFIG_HOME)",
+     .files = true},
     OT_JSON_OPTION(hub_values),
     {.name = NULL},
 };

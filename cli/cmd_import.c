@@ -45,5 +45,6 @@ OT_CMD(import) = {
         "Says line by line what was not taken and why. Exits with 1 when a source could "
         "not be\n"
         "read.\n",
+    .files = true,
     .run = run,
 };

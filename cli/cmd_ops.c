@@ -134,9 +134,49 @@ static int print(optune *handle, const char *name, optune_err *err)
     return status;
 }
 
+typedef struct ops_values {
+    ot_list_values list; /* first, so that it is what ot_list_run() reads */
+    bool presets;
+} ops_values;
+
+static const ot_option options[] = {
+    {.name = "presets",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(ops_values, presets),
+     .help = "the presets alone, with what each is"},
+    OT_FORM_OPTIONS(ot_list_values),
+    OT_FORM_OPTION(ot_list_values, names, "what each is called, one a line"),
+    {.name = NULL},
+};
+
+/* Of one operator, or of all. */
+static int presets_of(optune *handle, const char *name, bool names, optune_err *err)
+{
+    int status;
+    optune_listed_op op = {.size = sizeof op};
+    for (int i = 0; (status = optune_list_op(handle, name, i, &op, err)) == OPTUNE_OK; i++) {
+        optune_listed_preset row = {.size = sizeof row};
+        for (int k = 0; optune_list_preset(handle, op.name, k, &row, NULL) == OPTUNE_OK; k++)
+            if (names)
+                printf("%s\n", row.name);
+            else
+                printf("%-16s %-16s %s\n", op.name, row.name, row.description);
+    }
+    return status;
+}
+
 static int run(const ot_cli *cli)
 {
-    return ot_list_run(cli, print);
+    const ops_values *values = cli->values;
+    const ot_form *form = &values->list.form;
+    optune_err err = {0};
+    if (!values->presets)
+        return ot_list_run(cli, print);
+    if (form->json || form->csv || form->markdown)
+        return ot_say_usage(cli->cmd, "--presets prints text or --names; --json has them all");
+    return presets_of(cli->handle, cli->n_words ? cli->words[0] : NULL, form->names, &err) < 0
+               ? ot_say_failure(&err)
+               : OT_EXIT_DONE;
 }
 
 OT_CMD(ops) = {
@@ -145,7 +185,7 @@ OT_CMD(ops) = {
     .arguments = "[NAME]",
     .max_words = 1,
     .list = "ops",
-    .options = ot_list_options,
-    .values_size = sizeof(ot_list_values),
+    .options = options,
+    .values_size = sizeof(ops_values),
     .run = run,
 };

@@ -25,6 +25,7 @@ typedef struct tune_values {
         .argument = what, .help = says                                                         \
     }
 
+static const char *const forms[] = {"header", "json", "csv", NULL};
 static const ot_option options[] = {
     OF_PROGRAM("knob", knobs, OT_OPTION_REPEATS, "NAME=V,...",
                "tune the program behind --, with {NAME} in its words; repeated"),
@@ -42,15 +43,20 @@ static const ot_option options[] = {
                "a constraint over knobs and sizes; may be repeated"),
     OF_PROGRAM("size", sizes, OT_OPTION_REPEATS, "NAME=N",
                "a number that the workload names; may be repeated"),
-    OF_PROGRAM("depends", depends, OT_OPTION_REPEATS, "FILE",
-               "an edit of it makes records stale, too; may be repeated"),
+    {.name = "depends",
+     .type = OT_OPTION_REPEATS,
+     .offset = offsetof(tune_values, depends),
+     .argument = "FILE",
+     .help = "an edit of it makes records stale, too; may be repeated",
+     .files = true},
     OF_PROGRAM("timeout", timeout, OT_OPTION_SECONDS, "S", "of one run (default 10)"),
     OF_PROGRAM("name", name, OT_OPTION_TEXT, "NAME", "the operator's (default the program's)"),
     {.name = "format",
      .type = OT_OPTION_TEXT,
      .offset = offsetof(tune_values, format),
      .argument = "FORM",
-     .help = "print the best config alone: header (C macros), json or csv"},
+     .help = "print the best config alone: header (C macros), json or csv",
+     .values = forms},
     OT_TUNING_OPTIONS(tune_values),
 };
 
@@ -105,14 +111,13 @@ static int tune(const ot_cli *cli, optune *handle, const optune_brought *b, cons
 static int check_format(const ot_cli *cli)
 {
     const tune_values *values = cli->values;
-    static const char *const forms[] = {"header", "json", "csv"};
     const char *format = values->format;
     if (!format)
         return OT_EXIT_DONE;
     if (values->how.json || values->how.csv || values->how.markdown)
         return ot_say_usage(cli->cmd, "--format prints the config alone: no --json, --csv or "
                                       "--markdown beside it");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; forms[i]; i++)
         if (strcmp(format, forms[i]) == 0)
             return OT_EXIT_DONE;
     return ot_say_usage(cli->cmd, "--format is header, json or csv");
@@ -199,6 +204,7 @@ OT_CMD(tune) = {
     .max_words = -1,
     .missing = "a file: C (.c), OpenCL C (.cl), CUDA (.cu), T1 (.json), a program's (.tune); "
                "or --knob and a command behind --",
+    .files = true,
     .options = options,
     .values_size = sizeof(tune_values),
     .offline = true,

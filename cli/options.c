@@ -22,6 +22,8 @@ static const char *const level_names[] = {
     [OPTUNE_LOG_DEBUG] = "debug",
 };
 enum { LEVELS = sizeof level_names / sizeof level_names[0] };
+static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
+static const char *const policies[] = {"warm", "cold", "model-128M", NULL};
 
 const ot_option ot_global_options[] = {
     {.name = "target",
@@ -45,23 +47,27 @@ const ot_option ot_global_options[] = {
      .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, policy),
      .argument = "P",
-     .help = "warm (default), cold, model-<N>M: in one of N MiB, graph-<HEX>: in that one"},
+     .help = "warm (default), cold, model-<N>M: in one of N MiB, graph-<HEX>: in that one",
+     .values = policies},
     {.name = "db",
      .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, db),
      .argument = "DIR[:DIR...]",
      .help = "database; others are read after it (default $OPTUNE_DB, else "
-             "$XDG_DATA_HOME/optune)"},
+             "$XDG_DATA_HOME/optune)",
+     .files = true},
     {.name = "plugin",
      .type = OT_OPTION_REPEATS,
      .offset = offsetof(ot_globals, plugins),
      .argument = "PATH",
-     .help = "load a plugin; may be repeated (default $OPTUNE_PLUGINS)"},
+     .help = "load a plugin; may be repeated (default $OPTUNE_PLUGINS)",
+     .files = true},
     {.name = "log-level",
      .type = OT_OPTION_LEVEL,
      .offset = offsetof(ot_globals, log_level),
      .argument = "L",
-     .help = "error, warning, info or debug (default warning)"},
+     .help = "error, warning, info or debug (default warning)",
+     .values = levels},
     {.name = "help",
      .letter = 'h',
      .type = OT_OPTION_FLAG,

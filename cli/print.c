@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/board.h"
 #include "cli/cli.h"
 #include "cli/spark.h"
-#include "cli/board.h"
 
 static int lines_shown; /* the cursor is in the last one */
 

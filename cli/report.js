@@ -332,6 +332,11 @@ function layers(parent) {
   const total = sums.filter(([, of]) => of.length).map(([name, of]) => name + ' ' + time(of.reduce((a, b) => a + b, 0)) +
     (of.length < rows.length ? ' (' + of.length + ' of ' + rows.length + ')' : ''));
   element('p', parent, 'Together: ' + total.join(' · '));
+  const l = graph ? data.graph.layouts : null;
+  if (l)
+    element('p', parent, 'Layouts: ' + l.in_blocks + ' of ' + l.groups + ' groups in ' + l.layout + ', ' + l.transforms + ' transforms of ' + time(l.transforms_s) +
+      ' together; in turns the whole took ' + time(l.blocked) + ' so, and ' + time(l.plain) + ' as the model has it' +
+      (l.kept ? '. Every figure here, the default too, is of layers in these layouts.' : l.blocked > l.plain ? ': not used.' : '. A kernel has changed since: not used.'));
   const grid = element('div', parent, undefined, 'grid');
   const shown = bars.map(([name, of], i) => ({ label: name, data: rows.map((r) => { const c = of(r.w); return known(c) && c > 0 ? c : null; }),
     backgroundColor: palette[[6, 0, 3, 2][i]], barPercentage: 0.95, categoryPercentage: 0.85 })).filter((s) => s.data.some(known));

@@ -51,7 +51,8 @@ typedef struct ot_tuning_values {
          .type = OT_OPTION_TEXT,                                                               \
          .offset = offsetof(values, how.log),                                                  \
          .argument = "FILE",                                                                   \
-         .help = "also append every record to this file"},                                     \
+         .help = "also append every record to this file",                                      \
+         .files = true},                                                                       \
         {.name = "metric",                                                                     \
          .type = OT_OPTION_REPEATS,                                                            \
          .offset = offsetof(values, how.metrics),                                              \

@@ -104,6 +104,16 @@ def _plain(t: torch.Tensor) -> torch.Tensor:
     return t.detach().resolve_neg().contiguous()
 
 
+def _lowered(*tensors: Optional[torch.Tensor]) -> Tuple[Any, ...]:
+    """Under ``torch.autocast`` in its dtype, as arguments of torch's own products are: doubles and
+    integers stay. A cast is torch's, so gradients go through it."""
+    if not torch.is_autocast_enabled("cpu"):
+        return tensors
+    dtype = torch.get_autocast_dtype("cpu")
+    return tuple(t.to(dtype) if t is not None and t.is_floating_point() and t.dtype != torch.float64
+                 else t for t in tensors)
+
+
 # ---- dense ------------------------------------------------------------------------------------
 
 
@@ -140,6 +150,7 @@ _dense.register_autograd(_dense_backward, setup_context=_dense_context)
 def linear(x: torch.Tensor, weight: torch.Tensor,
            bias: Optional[torch.Tensor] = None) -> torch.Tensor:
     """As torch.nn.functional.linear: ``x`` [..., k], ``weight`` [n, k], ``bias`` [n]; gives [..., n]."""
+    x, weight, bias = _lowered(x, weight, bias)
     made: torch.Tensor = _dense(_rows(x), weight, bias)
     return made.reshape(*x.shape[:-1], weight.shape[0])
 
@@ -171,7 +182,7 @@ _batch_matmul.register_autograd(
 
 def batch_matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """``a`` [b, m, k] times ``b`` [b, n, k] turned: [b, m, n], as the operator's text says it."""
-    made: torch.Tensor = _batch_matmul(a, b)
+    made: torch.Tensor = _batch_matmul(*_lowered(a, b))
     return made
 
 
@@ -232,6 +243,7 @@ def conv2d(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] =
     kw]."""
     if x.dim() == 3:
         return conv2d(x[None], weight, bias, stride, padding, dilation, groups)[0]
+    x, weight, bias = _lowered(x, weight, bias)
     strides, dilations = _list(stride, 2), _list(dilation, 2)
     if padding == "same" and strides != [1, 1]:
         raise UsageError("padding 'same' goes with a stride of 1")
@@ -265,25 +277,22 @@ class Frozen(torch.nn.Module):
         self._said = f"{type(module).__name__}: {module.extra_repr()}"
         self.register_buffer("weight", _plain(module.weight))
         self.register_buffer("bias", None if module.bias is None else _plain(module.bias))
-        self._made: Dict[Tuple[int, ...], Function] = {}
+        self._made: Dict[Tuple[Any, ...], Function] = {}
         self.register_load_state_dict_post_hook(_forget)  # type: ignore[no-untyped-call]
 
-    def _workload(self, x: torch.Tensor) -> str:
-        texts = [_text(t, "const ") for t in (self.weight, self.bias) if t is not None]
+    def _workload(self, x: torch.Tensor, weights: Sequence[torch.Tensor]) -> str:
+        texts = [_text(t, "const ") for t in weights]
         if self._attrs is None:
             return f"dense({_text(x)}, {', '.join(texts)})"
         text = f"conv2d({_text(x)}, {texts[0]}, {self._attrs})"
-        if self.bias is not None:
-            text += f" -> add(const {_DTYPES[x.dtype]}[{self.bias.numel()},1,1])"
-        return text
+        return f"{text} -> add({texts[1]})" if len(texts) > 1 else text
 
     def _function(self, x: torch.Tensor) -> Function:
-        workload = self._workload(x)
+        bias = self.bias if self.bias is None or self._attrs is None else self.bias[:, None, None]
+        weights = [_plain(t) for t in _lowered(self.weight, bias) if t is not None]
+        workload = self._workload(x, weights)
         if _functions.seen is not None:
             _functions.seen[workload] = None
-        weights = [_plain(self.weight)]
-        if self.bias is not None:
-            weights.append(_plain(self.bias if self._attrs is None else self.bias[:, None, None]))
         return _functions.handle.function(workload, weights)
 
     def forget(self) -> None:
@@ -303,12 +312,12 @@ class Frozen(torch.nn.Module):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = _plain(x)
+        x = _plain(*_lowered(x))
         if self._attrs is None:
             flat = _rows(x)
         else:
             flat = x if x.dim() != 3 else x[None]
-        key = tuple(flat.shape)
+        key = (x.dtype, *flat.shape)
         made = self._made.get(key)
         if made is None or _functions.seen is not None:
             made = self._made[key] = self._function(flat)

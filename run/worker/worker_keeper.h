@@ -128,7 +128,8 @@ typedef struct ot_runner {
     int fd, pidfd;
     clockid_t clock; /* of the time that all its threads computed, ended ones included; */
     bool clocked;    /* is it known? */
-    int waits;       /* /proc/PID/schedstat, open; -1: not there */
+    int waits;       /* /proc/PID/schedstat, open; -1: not there; */
+    int own_waits;   /* and that of who started it */
     int modules;     /* loaded by it */
     uint64_t serial;
     ot_seal *seal;  /* not in the memory of what is forked */
@@ -156,6 +157,7 @@ typedef struct ot_spent { /* seconds */
     double cpu;    /* of all threads of the runner; 0 where that is not told */
     double waited; /* its first thread, which has the orders, for a core; 0 likewise; what it
                       waited before is in it unless it rested */
+    double kept;   /* the asking thread, for a core; 0 likewise */
 } ot_spent;
 /* Sends an order, with what is enclosed (NULL: nothing), and waits for its report, until ot_now()
  * is `deadline` or the other end of `asker` closes; *spent: how long that took. Other than

@@ -50,7 +50,7 @@ int ot_runner_start(ot_runner *r, const ot_runner_setup *setup, optune_err *err)
 {
     int end[2];
     char path[64];
-    *r = (ot_runner){.fd = -1, .pidfd = -1, .waits = -1};
+    *r = (ot_runner){.fd = -1, .pidfd = -1, .waits = -1, .own_waits = -1};
     ot_runner_setup mine = *setup;
     mine.keeper = getpid();
     mine.client = getppid();
@@ -83,6 +83,7 @@ int ot_runner_start(ot_runner *r, const ot_runner_setup *setup, optune_err *err)
     r->clocked = clock_getcpuclockid(r->pid, &r->clock) == 0;
     snprintf(path, sizeof path, "/proc/%d/schedstat", (int)r->pid);
     r->waits = open(path, O_RDONLY | O_CLOEXEC);
+    r->own_waits = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     draw(&r->serial, sizeof r->serial);
     return OPTUNE_OK;
 }
@@ -172,11 +173,11 @@ static ot_end wait_report(ot_runner *r, uint64_t serial, double deadline, int as
     }
 }
 
-static double seconds_waited(const ot_runner *r)
+static double seconds_waited(int file)
 {
     char text[128];
     unsigned long long waited = 0;
-    const ssize_t n = r->waits < 0 ? 0 : pread(r->waits, text, sizeof text - 1, 0);
+    const ssize_t n = file < 0 ? 0 : pread(file, text, sizeof text - 1, 0);
     if (n > 0) {
         text[n] = '\0';
         if (sscanf(text, "%*u %llu", &waited) != 1)
@@ -192,7 +193,8 @@ static ot_spent spent_until_now(const ot_runner *r)
         t = (struct timespec){0};
     return (ot_spent){.wall = ot_now(),
                       .cpu = (double)t.tv_sec + (double)t.tv_nsec * 1e-9,
-                      .waited = seconds_waited(r)};
+                      .waited = seconds_waited(r->waits),
+                      .kept = seconds_waited(r->own_waits)};
 }
 
 ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
@@ -221,7 +223,8 @@ ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
     const ot_spent after = spent_until_now(r);
     *spent = (ot_spent){.wall = after.wall - before.wall,
                         .cpu = fmax(after.cpu - before.cpu, 0),
-                        .waited = fmax(after.waited - before.waited, 0)};
+                        .waited = fmax(after.waited - before.waited, 0),
+                        .kept = fmax(after.kept - before.kept, 0)};
     if (end == OT_END_NONE) {
         *report = r->seal->report;
         report->text[sizeof report->text - 1] = report->why[sizeof report->why - 1] = '\0';
@@ -359,7 +362,9 @@ int ot_runner_end(ot_runner *r, const ot_runner *others, int n_others)
         close(r->pidfd);
     if (r->waits >= 0)
         close(r->waits);
-    r->fd = r->pidfd = r->waits = -1;
+    if (r->own_waits >= 0)
+        close(r->own_waits);
+    r->fd = r->pidfd = r->waits = r->own_waits = -1;
     free_seal(r->seal);
     r->seal = NULL;
     free(r->state);

@@ -16,6 +16,7 @@ static const double MUCH_S = 20e-3; /* a run this long is not done once more for
 static const double LAG_S = 150e-6; /* that a report's way to the keeper may take */
 static const double LATE = 0.1;     /* share of the time by which a clock may be off */
 static const double LONG_S = 50e-3; /* of runs for which a report's way does not matter */
+static const double LONGEST_S = 2;  /* of a row, whatever most of it was spent with */
 static const double BUSY = 1.05;    /* threads for each one of the target, */
 static const double BUSY_S = 3e-3;  /* and what clocks may be off */
 /* Two of the steps in which it is told what children did, and what they are little against. */
@@ -31,11 +32,19 @@ static bool row_of(ot_contestant *c, const ot_measured *m, double wanted, double
     return ot_contest_row(c, (int64_t)fmax(runs, 1), false, seconds, lag);
 }
 
+/* Of the last row, what neither the runner's first thread nor the keeper waited for a core. */
+static double without_waiting(const ot_contestant *c, bool rested)
+{
+    return c->row.wall - (rested ? c->row.waited : 0) - c->row.kept;
+}
+
 /* A report on its way is late by as much whatever it tells of; a clock that goes slowly is late in
- * proportion. Rows become longer until the one can be told from the other. */
+ * proportion. Rows become longer until the one can be told from the other: on a busy machine a
+ * report takes as long as many runs do, so what counts is the part of a row that was no waiting. */
 static bool honest_clock(ot_contestant *c, const ot_measured *m)
 {
     double seconds, late, least = INFINITY, reported = 0, wanted = ROW_S;
+    bool rested = false;
     /* The clock of a device counts less than what brings runs to it, and is its driver's; of long
      * samples the keeper's own was taken. */
     if (c->policy->cold || !c->keeper->fresh || m->interval.median * (double)m->inner >= LONG_S)
@@ -45,8 +54,10 @@ static bool honest_clock(ot_contestant *c, const ot_measured *m)
             return false;
         if (late < LATE * seconds + (seconds + late < LONG_S ? LAG_S : 0))
             return true;
-        if (seconds + late < LONG_S) {
-            wanted *= seconds + late < LONG_S / 8 ? 8 : 2;
+        const double spent = without_waiting(c, rested);
+        rested = ot_runner_rest(c->runner);
+        if (spent < LONG_S && c->row.wall < LONGEST_S) {
+            wanted *= spent < LONG_S / 8 ? 8 : 2;
             continue;
         }
         if (late / seconds < least) {

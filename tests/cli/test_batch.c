@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asked by programs: workloads a line, answers a line, what is wrong as a line; a program that
- * waits for each answer gets it; OPTUNE_VERBOSE; what shells are told; no HOME.
+ * waits for each answer gets it; OPTUNE_VERBOSE; no HOME.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -206,52 +206,6 @@ static void selections_are_told(void **state)
     unsetenv("OPTUNE_VERBOSE");
 }
 
-static void shells_are_told(void **state)
-{
-    (void)state;
-    static const char *const shell[] = {"bash", "zsh", "fish", "man"};
-    static const char *const say[] = {"--", "--", "-l ", "\\-\\-"};
-    for (int i = 0; i < OT_COUNT(shell); i++) {
-        static const char *const parts[] = {"select", "trials", "target", "completion",
-                                            "regret"};
-        outcome o = optune("completion", shell[i], "--db", "/nowhere/at/all");
-        assert_int_equal(o.code, 0);
-        for (int k = 0; k < OT_COUNT(parts); k++)
-            check_contains(ot_text_str(&o.out), parts[k]);
-        char option[32];
-        snprintf(option, sizeof option, "%sbatch", say[i]);
-        check_contains(ot_text_str(&o.out), option);
-        release(&o);
-    }
-    refused(2, "bash, zsh or fish", "completion", "csh");
-    /* what bash does with it */
-    setenv("OT_CLI", OT_CLI, 1);
-    char file[512];
-    outcome o = optune("completion", "bash");
-    ot_text script = {0};
-    ot_text_add(&script, ot_text_str(&o.out));
-    ot_text_add(&script,
-                "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _optune;\n"
-                "echo \"${COMPREPLY[@]}\"; }\n"
-                "ask optune se; ask optune select --ba; ask optune --thr\n"
-                "ask $OT_CLI run max_pool; ask $OT_CLI run dense --search fo\n"
-                "ask $OT_CLI report --tu; ask optune completion z; ask optune db sta\n"
-                "ask $OT_CLI run --target op; ask $OT_CLI run dense --impl dense_ge\n");
-    optune_err err = {0};
-    snprintf(file, sizeof file, "%s", command_path("complete"));
-    check_ok(ot_write_file(file, script.s, script.n, &err));
-    char *const argv[] = {(char[]){"bash"}, file, NULL};
-    ot_text said = {0};
-    check_ok(ot_run_program(argv, 30, &said, &err));
-    assert_string_equal(ot_text_str(&said), "searches select\n--batch\n--threads\n"
-                                            "max_pool2d max_pool2d_grad\nforest\n--tune\nzsh\n"
-                                            "stat\nopencl\ndense_gemm.cpu dense_gemv.cpu "
-                                            "dense_gemv.gpu\n");
-    ot_text_release(&said);
-    ot_text_release(&script);
-    release(&o);
-}
-
 static void without_home(void **state)
 {
     (void)state;
@@ -277,7 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_line_each),   cmocka_unit_test(asked_as_autotvm),
         cmocka_unit_test(answers_at_once), cmocka_unit_test(selections_are_told),
-        cmocka_unit_test(shells_are_told), cmocka_unit_test(without_home),
+        cmocka_unit_test(without_home),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);
 }

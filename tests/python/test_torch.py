@@ -159,3 +159,38 @@ def test_inductor_is_offered_our_product():
         assert ot.optune_mm(a, b, out=out) is out
         same(out, a @ b)
     assert config.external_matmul == before
+
+
+def test_autocast():
+    """As torch's own products: bfloat16 where it is on, whatever comes, and gradients in their own."""
+    def both(f):
+        return f(ot.linear, ot.conv2d), f(F.linear, F.conv2d)
+
+    x, w, b = torch.randn(4, 16), torch.randn(8, 16, requires_grad=True), torch.randn(8)
+    image, kernel = torch.randn(1, 4, 7, 7), torch.randn(8, 4, 3, 3)
+
+    def inside(linear, conv2d):
+        w.grad = None
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            made = [linear(x, w, b), linear(x.bfloat16(), w), conv2d(image, kernel, b)]
+            made.append(linear(x.double(), w.detach().double()))
+        made[0].float().sum().backward()
+        return [*made, w.grad]
+
+    for ours, theirs in zip(*both(inside)):
+        assert ours.dtype == theirs.dtype
+        torch.testing.assert_close(ours, theirs, rtol=2e-2, atol=2e-1)
+
+    net = torch.nn.Sequential(torch.nn.Conv2d(4, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(),
+                              torch.nn.Linear(200, 4))
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        want = net(image)
+    plain = net(image).detach()
+    fast = ot.frozen(net)
+    with torch.no_grad():
+        same(fast(image), plain)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            got = fast(image)
+        assert got.dtype == want.dtype == torch.bfloat16
+        torch.testing.assert_close(got, want, rtol=2e-2, atol=1e-1)
+        same(fast(image), plain)  # and as before behind it

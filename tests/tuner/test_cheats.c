@@ -146,7 +146,9 @@ static void work_is_shared(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* Waiting for a core is nobody's fault: what is late or long for that reason is no cheat. */
+/* Waiting for a core is nobody's fault: what is late or long for that reason is no cheat. Each load
+ * is a session of its own, as those of other users are: a kernel that shares cores among sessions
+ * lets a report wait its full turn behind each of them. Who fakes the clock is seen all the same. */
 static void honest_ones_on_a_busy_machine(void **state)
 {
     (void)state;
@@ -159,6 +161,7 @@ static void honest_ones_on_a_busy_machine(void **state)
     for (int i = 0; i < LOADS; i++)
         if ((load[i] = fork()) == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
+            setsid();
             for (;;)
                 continue;
         }
@@ -167,6 +170,9 @@ static void honest_ones_on_a_busy_machine(void **state)
         harmed += harm("beside a load:", both[0], &result[0]);
         harmed += harm("beside a load:", both[1], &result[1]);
     }
+    wrong = 0;
+    try(NOTHING_GAINED, "plant_honest.cpu", "vdso");
+    harmed += wrong;
     for (int i = 0; i < LOADS; i++)
         if (load[i] > 0) {
             kill(load[i], SIGKILL);

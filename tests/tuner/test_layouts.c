@@ -59,6 +59,18 @@ static json_t *run(const model *m)
         OPTUNE_OK);
 }
 
+static json_t *report_of(const model *m)
+{
+    optune_err err = {0};
+    optune_result *result = NULL;
+    const optune_report_options options = {.size = sizeof options, .partition = m->partition};
+    check_ok(optune_report(m->o, &options, &result, &err));
+    json_t *json = json_loads(optune_result_json(result), 0, NULL);
+    assert_non_null(json);
+    optune_result_free(result);
+    return json;
+}
+
 static void blocks_are_used_where_they_are_faster(void **state)
 {
     (void)state;
@@ -82,6 +94,11 @@ static void blocks_are_used_where_they_are_faster(void **state)
     assert_non_null(m.partition->relaid.graph);
     check_ok(optune_partition_select(m.partition, &err));
     check_contains(optune_partition_text(m.partition, false), "layouts: 2 of 2 groups in NCHW");
+    json_t *report = report_of(&m);
+    layouts = json_object_get(json_object_get(report, "graph"), "layouts");
+    assert_true(json_is_true(json_object_get(layouts, "kept")));
+    assert_int_equal(tuning_int(layouts, "in_blocks"), 2);
+    json_decref(report);
     optune_result *result = NULL;
     assert_int_equal(optune_partition_execute(m.partition, 1, &result, &err), OPTUNE_OK);
     optune_result_free(result);
