@@ -123,9 +123,8 @@ bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why)
             const optune_dim *dim = &type->dim[d];
             if (optune_dim_known(dim))
                 continue;
-            if (call->n_epilogues && !impl->generic)
-                return optune_refuse(why, "fuses operators for constant shapes only");
-            if (!listed(impl->symbolic, input, d))
+            /* Who computes what is fused says what it takes. */
+            if (i < call->n_inputs && !listed(impl->symbolic, input, d))
                 return optune_refuse(why, "needs dim %d of '%s' to be a constant", d, input);
             if (dim->max == OPTUNE_DIM_MAX)
                 return optune_refuse(why, "needs an upper bound of dim %d of '%s'", d, input);

@@ -304,7 +304,10 @@ static int row_current(const ot_dispatch *d, int i, const optune_target *target,
                        const optune_device *device, optune_err *err)
 {
     const ot_dispatch_row *row = &d->row[i];
-    if (strcmp(row->digest, ot_impl_digest(row->impl)) != 0)
+    const optune_task whole = {&d->call, target, device};
+    char digest[33];
+    ot_call_digest(&whole, row->impl, digest);
+    if (strcmp(row->digest, digest) != 0)
         return optune_fail(err, OPTUNE_EVERSION,
                            "row %d of the table is stale: implementation '%s' has changed; run "
                            "`optune dispatch` again",

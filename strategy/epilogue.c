@@ -76,30 +76,19 @@ static bool repeated(const optune_tensor *out, const optune_tensor *in, int d)
     return !one(&out->dim[d]) && (k < 0 || one(&in->dim[k]));
 }
 
-/* How many trailing elements of the output, over dims `from` and up, have one rule for the operand:
- * it is the same for all of them, or runs along. */
-static int64_t uniform(const optune_tensor *out, const optune_tensor *in, int from)
+/* The first dim of the output, not before `from`, from which on the operand has one rule: it is the
+ * same for all elements, or runs along. */
+static int uniform_from(const optune_tensor *out, const optune_tensor *in, int from)
 {
-    int64_t run = 1;
-    int rule = -1;
+    int rule = -1, first = out->rank;
     for (int d = out->rank - 1; d >= from; d--) {
-        if (one(&out->dim[d]))
-            continue;
-        const int here = repeated(out, in, d);
+        const int here = one(&out->dim[d]) ? rule : repeated(out, in, d);
         if (rule >= 0 && here != rule)
             break;
         rule = here;
-        run *= out->dim[d].min;
+        first = d;
     }
-    return run;
-}
-
-static int64_t elements_from(const optune_tensor *out, int from)
-{
-    int64_t n = 1;
-    for (int d = from; d < out->rank; d++)
-        n *= out->dim[d].min;
-    return n;
+    return first;
 }
 
 /* 0 when the operand does not change along the last dims, 1 when it runs along. */
@@ -119,30 +108,72 @@ static const char *index_type(const optune_task *task)
                : "u64";
 }
 
-static void print_index(const optune_tensor *out, const optune_tensor *in, const char *index,
-                        ot_text *to)
+/* Elements of some dims of the output: a constant, times the dims that are known at run time. */
+typedef struct extent {
+    int64_t constant;
+    unsigned open; /* a bit for each such dim */
+} extent;
+
+static void times_dim(extent *e, const optune_tensor *out, int d)
 {
-    int64_t below = 1, stride = 1; /* elements of the output and of the operand further in */
+    if (optune_dim_known(&out->dim[d]))
+        e->constant *= out->dim[d].min;
+    else
+        e->open |= 1u << d;
+}
+
+static extent times(extent a, extent b)
+{
+    return (extent){a.constant * b.constant, a.open | b.open};
+}
+
+/* `first` is the stage's argument that is the first dim known at run time. */
+static void print_extent(const optune_tensor *out, extent e, int first, ot_text *to)
+{
+    if (!e.open) {
+        ot_text_printf(to, "%lld", (long long)e.constant);
+        return;
+    }
+    ot_text_printf(to, "((i64)%lld", (long long)e.constant);
+    for (int d = 0; d < out->rank; d++) {
+        if (e.open >> d & 1)
+            ot_text_printf(to, " * *(const i64 *)arg[%d]", first);
+        first += !optune_dim_known(&out->dim[d]);
+    }
+    ot_text_add(to, ")");
+}
+
+static void print_factor(const char *operation, const char *index, const optune_tensor *out,
+                         extent e, int first, ot_text *to)
+{
+    if (e.constant == 1 && !e.open && operation[0] != '%')
+        return;
+    ot_text_printf(to, e.open ? " %s (%s)" : " %s ", operation, index);
+    print_extent(out, e, first, to);
+}
+
+static void print_index(const optune_tensor *out, const optune_tensor *in, const char *index,
+                        int first, ot_text *to)
+{
+    extent below = {1, 0}, stride = {1, 0}; /* of the output and of the operand further in */
     ot_text_add(to, "(0");
     for (int d = out->rank - 1; d >= 0;) {
         const bool over = repeated(out, in, d);
-        int64_t extent = 1;
+        extent here = {1, 0};
         bool counts = false;
         for (; d >= 0 && (one(&out->dim[d]) || repeated(out, in, d) == over); d--) {
-            extent *= out->dim[d].min;
+            times_dim(&here, out, d);
             counts = counts || !one(&out->dim[d]);
         }
         if (!over && counts) {
             ot_text_printf(to, " + (%s)(o)", index);
-            if (below > 1)
-                ot_text_printf(to, " / %lld", (long long)below);
+            print_factor("/", index, out, below, first, to);
             if (d >= 0)
-                ot_text_printf(to, " %% %lld", (long long)extent);
-            if (stride > 1)
-                ot_text_printf(to, " * %lld", (long long)stride);
-            stride *= extent;
+                print_factor("%", index, out, here, first, to);
+            print_factor("*", index, out, stride, first, to);
+            stride = times(stride, here);
         }
-        below *= extent;
+        below = times(below, here);
     }
     ot_text_add(to, ")");
 }
@@ -206,7 +237,7 @@ void ot_epilogue_defines(const optune_task *task, int first, ot_text *to)
     for (int k = 0; k < call->n_extra; k++) {
         const optune_tensor *in = &call->input[call->n_inputs + k].type;
         ot_text_printf(to, " X(%d, %d, ", k, first + k);
-        print_index(&call->output[0], in, index_type(task), to);
+        print_index(&call->output[0], in, index_type(task), first + call->n_extra, to);
         ot_text_printf(to, ", %d)", lane_step(&call->output[0], in));
     }
     ot_text_add(to, "\n#define EPILOGUE_CHAIN(v, E) {");
@@ -217,19 +248,54 @@ void ot_epilogue_defines(const optune_task *task, int first, ot_text *to)
 
 /* ---- plans ------------------------------------------------------------------------------- */
 
+/* Whether each operand's dims are its own for all sizes: one that may be 1 beside an output that
+ * may be more is repeated or not. */
+static bool operands_told(const optune_call *call, char *why)
+{
+    const optune_tensor *out = &call->output[0];
+    for (int k = 0; k < call->n_extra; k++) {
+        const optune_tensor *in = &call->input[call->n_inputs + k].type;
+        for (int i = 0; i < in->rank; i++) {
+            const optune_dim *dim = &in->dim[i], *of = &out->dim[i + out->rank - in->rank];
+            const bool same = dim->name[0] && strcmp(dim->name, of->name) == 0;
+            if (!optune_dim_known(dim) && dim->min < 2 && !same)
+                return optune_refuse(why, "an operand that is fused may be broadcast or not");
+        }
+    }
+    return true;
+}
+
+static int open_dims(const optune_tensor *type)
+{
+    int n = 0;
+    for (int d = 0; d < type->rank; d++)
+        n += !optune_dim_known(&type->dim[d]);
+    return n;
+}
+
 bool ot_epilogue_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
     element e;
-    return call->n_epilogues == 0 || element_of(task, call->output[0].dtype, &e) ||
-           optune_refuse(why, on_gpu(task) ? "operators are fused in floating types only"
-                                           : "operators are fused in float32 and float64 only");
+    if (call->n_epilogues == 0)
+        return true;
+    if (!element_of(task, call->output[0].dtype, &e))
+        return optune_refuse(why, on_gpu(task)
+                                      ? "operators are fused in floating types only"
+                                      : "operators are fused in float32 and float64 only");
+    if (on_gpu(task) && !ot_call_static(call))
+        return optune_refuse(why, "fuses operators for constant shapes only");
+    return operands_told(call, why);
 }
 
+/* The extra inputs, and the dims that their places in memory follow from. */
 static void add_extras(const optune_call *call, optune_stage *stage)
 {
     for (int k = 0; k < call->n_extra; k++)
         stage->arg[stage->n_args++] = optune_input_arg(call->n_inputs + k);
+    for (int d = 0; d < call->output[0].rank; d++)
+        if (!optune_dim_known(&call->output[0].dim[d]))
+            stage->arg[stage->n_args++] = ot_output_dim_arg(call, d);
 }
 
 bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *stage,
@@ -237,12 +303,12 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
 {
     const optune_call *call = task->call;
     const optune_tensor *out = &call->output[0];
-    if (call->n_epilogues == 0 || stage->n_args + call->n_extra > OPTUNE_MAX_ARGS ||
-        stage->module < 0 || stage->module >= plan->n_modules)
+    if (call->n_epilogues == 0 ||
+        stage->n_args + call->n_extra + open_dims(out) > OPTUNE_MAX_ARGS || stage->module < 0 ||
+        stage->module >= plan->n_modules)
         return false;
     for (int k = 0; k < call->n_extra && !on_gpu(task); k++)
-        if (uniform(out, &call->input[call->n_inputs + k].type, lanes_from) <
-            elements_from(out, lanes_from))
+        if (uniform_from(out, &call->input[call->n_inputs + k].type, lanes_from) > lanes_from)
             return false;
     ot_module *m = &plan->module[stage->module];
     if (m->fused && m->first_extra != stage->n_args)
@@ -261,12 +327,28 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
 static void close_on_cpu(const optune_call *call, optune_plan *plan, int m)
 {
     const optune_tensor *out = &call->output[0];
-    int64_t run = optune_tensor_elements(out);
+    int from = 0;
     for (int k = 0; k < call->n_extra; k++) {
-        const int64_t one = uniform(out, &call->input[call->n_inputs + k].type, 0);
-        run = one < run ? one : run;
+        const int one = uniform_from(out, &call->input[call->n_inputs + k].type, 0);
+        from = one > from ? one : from;
     }
-    optune_plan_define(plan, m, "RUN", run > 0 ? run : 1);
+    extent all = {1, 0}, run = {1, 0};
+    for (int d = 0; d < out->rank; d++) {
+        times_dim(&all, out, d);
+        if (d >= from)
+            times_dim(&run, out, d);
+    }
+    run.constant = run.constant > 0 ? run.constant : 1;
+    ot_text text = {0};
+    print_extent(out, all, 1 + call->n_extra, &text);
+    optune_plan_define_text(plan, m, "ELEMENTS", ot_text_str(&text));
+    ot_text_release(&text);
+    if (run.open)
+        ot_text_add(&text, "MAX((i64)1, ");
+    print_extent(out, run, 1 + call->n_extra, &text);
+    ot_text_add(&text, run.open ? ")" : "");
+    optune_plan_define_text(plan, m, "RUN", ot_text_str(&text));
+    ot_text_release(&text);
     optune_plan_define(plan, m, "CHUNK", CHUNK);
     keep_loops(plan, m);
 }
@@ -307,7 +389,6 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
     element e = {0};
     element_of(task, out->dtype, &e);
     optune_plan_define_text(plan, m, "DTYPE", e.computed);
-    optune_plan_define(plan, m, "ELEMENTS", optune_tensor_elements(out));
     plan->module[m].fused = plan->module[m].closing = true;
     plan->module[m].first_extra = 1;
     optune_stage stage = {.phase = OPTUNE_TIMED,
@@ -315,10 +396,12 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
                           .function = "epilogue_stage",
                           .n_args = 1,
                           .arg = {optune_output_arg(0)}};
-    if (on_gpu(task))
+    if (on_gpu(task)) {
+        optune_plan_define(plan, m, "ELEMENTS", optune_tensor_elements(out));
         close_on_gpu(task, plan, &stage);
-    else
+    } else {
         close_on_cpu(call, plan, m);
+    }
     add_extras(call, &stage);
     optune_plan_stage(plan, &stage);
 }

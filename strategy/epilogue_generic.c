@@ -23,6 +23,13 @@ static bool find_dim(const optune_call *call, const char *name, optune_arg *arg)
     return false;
 }
 
+optune_arg ot_output_dim_arg(const optune_call *call, int d)
+{
+    optune_arg arg;
+    return find_dim(call, call->output[0].dim[d].name, &arg) ? arg
+                                                             : optune_output_dim_arg(0, d);
+}
+
 enum { COMPUTED = '!' }; /* begins no name that a call can have */
 
 /* Operator i behind the call, with names for all dims that are not constant. */

@@ -63,6 +63,8 @@ int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int
  * of its own operators, a stage each, in place: any dtype, dims known at run time. */
 bool ot_generic_epilogue_applies(const optune_task *task, char *why);
 void ot_generic_epilogue_close(const optune_task *task, optune_plan *plan);
+/* Dim d of output 0 as it is at run time: that of an input of the same name, where there is one. */
+optune_arg ot_output_dim_arg(const optune_call *call, int d);
 
 /* pattern.c: rows of patterns become rows of ops. What is made lives until it is gone back behind
  * it: all that was made since a mark is released. */

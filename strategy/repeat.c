@@ -22,6 +22,16 @@ static int64_t image(const optune_tensor *type)
     return type->rank > 0 ? n * ((type->dtype.bits + 7) / 8) * type->dtype.lanes : -1;
 }
 
+/* Whether an input has an image of its own for each place: those that were named, and operands of
+ * what is fused that have the output's batch. */
+static bool goes_along(const optune_call *call, const ot_repeat *r, int input)
+{
+    if (input < call->n_inputs)
+        return r->along >> input & 1;
+    const optune_tensor *type = &call->input[input].type;
+    return type->rank == call->output[0].rank && type->dim[0].max > 1;
+}
+
 static const char *add_arg(const optune_task *task, ot_repeat *r, const optune_arg *arg,
                            optune_stage *whole)
 {
@@ -30,7 +40,7 @@ static const char *add_arg(const optune_task *task, ot_repeat *r, const optune_a
     int64_t step = 0;
     if (arg->kind == OPTUNE_ARG_OUTPUT)
         step = image(&task->call->output[arg->index]);
-    else if (arg->kind == OPTUNE_ARG_INPUT && r->along >> arg->index & 1)
+    else if (arg->kind == OPTUNE_ARG_INPUT && goes_along(task->call, r, arg->index))
         step = image(&task->call->input[arg->index].type);
     if (step < 0)
         return "what is repeated has dims that vary within an image";

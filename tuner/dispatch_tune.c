@@ -156,11 +156,14 @@ static void add_row(ot_shaping *s, const ot_piece *piece, const ot_symbols *cell
             ot_text_printf(&when, "%s%s <= %lld", when.n ? " && " : "", name,
                            (long long)is->max);
     }
+    char digest[33];
+    const optune_task task = {&s->call, &s->o->target, &s->o->device};
+    ot_call_digest(&task, entry->impl, digest);
     ot_dispatch_row *row = ot_alloc(sizeof *row);
     *row = (ot_dispatch_row){.when = when.n ? when.s : NULL,
                              .range = piece->range,
                              .impl = entry->impl,
-                             .digest = ot_impl_digest(entry->impl),
+                             .digest = digest,
                              .tier = tier,
                              .config = entry->config};
     ot_dispatch_add(s->table, row);

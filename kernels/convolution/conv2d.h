@@ -24,9 +24,17 @@ static inline int conv2d_out_block(const optune_call *call)
 /* False while anything but the batch is unknown; a batch that is known at run time counts as 1.
  * Never fails for a call whose types are solved. */
 bool conv2d_shape_of(const optune_call *call, conv2d_shape *s);
+/* The same where rows and columns of planes may be known at run time, too: the most there can be,
+ * and `any_h`, `any_w` say so. */
+bool conv2d_most_of(const optune_call *call, conv2d_shape *s);
 
 /* What generated code asks for: a solved call of float32 or float64 throughout. */
 bool conv2d_applies(const optune_task *task, conv2d_shape *s, char *why);
+/* The same of bodies that take rows and columns of planes at run time. */
+bool conv2d_most_applies(const optune_task *task, conv2d_shape *s, char *why);
+
+/* Adds what conv2d_define_varying counts on, in its order: N, H, OH, W, OW. */
+void conv2d_dims(const optune_call *call, const conv2d_shape *s, optune_stage *stage);
 
 static inline bool conv2d_is_depthwise(const conv2d_shape *s)
 {
@@ -67,7 +75,7 @@ optune_arg conv2d_pack(const optune_task *task, optune_plan *plan, int module,
 /* Offers to fuse in the stage that computes the output: lanes are pixels of a plane, or channels of
  * a block. */
 void conv2d_fuse(const optune_task *task, optune_plan *plan, optune_stage *stage);
-/* And adds it. */
+/* And adds it, with the dims that vary behind its own arguments. */
 void conv2d_finish(const optune_task *task, optune_plan *plan, const optune_stage *stage);
 
 #endif

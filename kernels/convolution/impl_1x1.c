@@ -14,28 +14,30 @@ typedef struct config_1x1 {
 /* The convolution over the pixels that it reads: strided ones are gathered first. */
 static void shape_of(const optune_call *call, conv2d_shape *s)
 {
-    conv2d_shape_of(call, s);
+    conv2d_most_of(call, s);
     s->h = s->oh;
     s->w = s->ow;
     s->sh = s->sw = 1;
 }
 
+static bool can_pixels(const conv2d_shape *s)
+{
+    return s->data_block == 0 && s->out_block == 0;
+}
+
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    if (!conv2d_applies(task, &s, why))
+    if (!conv2d_most_applies(task, &s, why))
         return false;
     if (s.kh != 1 || s.kw != 1)
         return optune_refuse(why, "the kernel is %lldx%lld, not 1x1", (long long)s.kh,
                              (long long)s.kw);
     if (s.pt || s.pl || s.pb || s.pr)
         return optune_refuse(why, "there is padding");
+    if (conv2d_varies(&s) && (!can_pixels(&s) || s.sh > 1 || s.sw > 1))
+        return optune_refuse(why, "takes planes at run time in NCHW, with strides of 1");
     return true;
-}
-
-static bool can_pixels(const conv2d_shape *s)
-{
-    return s->data_block == 0 && s->out_block == 0;
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -44,7 +46,9 @@ static void space(const optune_task *task, optune_space *space)
     shape_of(task->call, &s);
     const int64_t lanes = conv2d_lanes(task, &s), most = conv2d_registers(task) - 3;
     static const char *const axes[] = {"channels", "pixels"};
-    optune_space_words(space, "vector", can_pixels(&s) ? 2 : 1, axes);
+    const bool flat =
+        conv2d_varies(&s); /* channels have tiles of columns, which are constants */
+    optune_space_words(space, "vector", can_pixels(&s) && !flat ? 2 : 1, axes + flat);
     optune_space_ints(space, "vecs", 4, (const int64_t[]){1, 2, 3, 4});
 
     int64_t list[64];
@@ -161,7 +165,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     /* Vectors along pixels pay where they fit the plane; long reductions hide the transposition
      * that channels need. */
     const bool along_pixels =
-        can_pixels(&s) && pixels >= 4 * lanes && (pixels % lanes == 0 || pixels >= 32 * lanes);
+        conv2d_varies(&s) || (can_pixels(&s) && pixels >= 4 * lanes &&
+                              (pixels % lanes == 0 || pixels >= 32 * lanes));
     optune_config_choose_word(config, space, "vector", along_pixels ? "pixels" : "channels");
     const int64_t vecs = along_pixels || s.co_g > lanes ? 2 : 1;
     optune_config_choose_int(config, space, "vecs", vecs);
@@ -221,7 +226,7 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
         host_min(host_ceil(s->oh * s->ow, width), c->block < width ? 1 : c->block / width);
     const int64_t threads = task->device->threads > 0 ? task->device->threads : 1;
     const int module = optune_plan_module(plan);
-    conv2d_define(plan, module, s);
+    conv2d_define_varying(plan, module, s, 4);
     const optune_arg data = conv2d_gather_plan(task, plan, module);
     optune_plan_define(plan, module, "PIXELS", 1);
     optune_plan_define(plan, module, "LANES", lanes);
@@ -270,5 +275,5 @@ OPTUNE_IMPL(convolution, 1x1) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
-    .symbolic = "data.0",
+    .symbolic = "data.0 data.2 data.3",
 };

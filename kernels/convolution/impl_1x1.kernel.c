@@ -110,10 +110,12 @@ void pack_weight(void *const *arg)
     }
 }
 
-/* rows x vecs vectors of C over `depth` input channels; the last vector has `last` lanes.
- * `ends` is NULL, or the stage's arguments when these channels are the last. */
-INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i64 depth,
-                    int more, const int rows, const int vecs, const int last, void *const *ends)
+/* rows x vecs vectors of C over `depth` input channels, of which `count` pixels are stored; rows
+ * of C are `plane` apart. `ends` is NULL, or the stage's arguments when these channels are the
+ * last. */
+INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, const i64 plane,
+                    i64 depth, int more, const int rows, const int vecs, const i64 count,
+                    void *const *ends)
 {
     vec acc[TM][TV];
     UNROLL(64)
@@ -143,8 +145,10 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i6
     for (int m = 0; m < rows; m++) {
         UNROLL(16)
         for (int v = 0; v < vecs; v++) {
-            const int lanes = v == vecs - 1 ? last : LANES;
-            DTYPE *to = c + m * (i64)P + v * LANES;
+            const int lanes = MIN((i64)LANES, count - v * LANES);
+            DTYPE *to = c + m * plane + v * LANES;
+            if (VARIES && lanes < 1)
+                continue;
             if (IC_CHUNK < CI_G && more)
                 acc[m][v] += get(to, lanes);
             if (EPILOGUE && ends)
@@ -156,10 +160,10 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i6
 
 /* All channel tiles of a chunk over one panel. */
 INLINE void tiles(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i64 depth, int more,
-                  const int rows, const int ragged, void *const *ends)
+                  const int rows, const int ragged, void *const *arg, void *const *ends)
 {
-    product(w, x, step, c, depth, more, rows, ragged ? REST_VECS : TV,
-            ragged ? (REST - 1) % LANES + 1 : LANES, ends);
+    product(w, x, step, c, P, depth, more, rows, ragged && !VARIES ? REST_VECS : TV,
+            ragged ? REST : WIDTH, ends);
 }
 
 void conv2d(void *const *arg)
@@ -198,18 +202,19 @@ void conv2d(void *const *arg)
                     const DTYPE *from = PACK ? mine + (p - p0) * PANEL_SIZE : x + p * WIDTH;
                     if (whole)
                         tiles(w, from, PACK ? WIDTH : P, c + p * WIDTH, depth, k0 > 0, TM, 0,
-                              ends);
+                              arg, ends);
                     else
                         tiles(w, from, PACK ? WIDTH : P, c + p * WIDTH, depth, k0 > 0,
-                              ROWS_REST, 0, ends);
+                              ROWS_REST, 0, arg, ends);
                 }
                 if (REST && p1 > FULL) {
                     const DTYPE *from = mine + (FULL - p0) * PANEL_SIZE;
                     if (whole)
-                        tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, TM, 1, ends);
+                        tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, TM, 1, arg,
+                              ends);
                     else
                         tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, ROWS_REST, 1,
-                              ends);
+                              arg, ends);
                 }
             }
         }

@@ -14,7 +14,7 @@ static int64_t depth_of(const conv2d_shape *s)
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    if (!conv2d_applies(task, &s, why))
+    if (!conv2d_most_applies(task, &s, why))
         return false;
     if (s.data_block || s.out_block)
         return optune_refuse(why, "needs NCHW, in and out");
@@ -34,7 +34,7 @@ static int block_sizes(int64_t extent, int64_t unit, int64_t value[], int max)
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     static const int64_t co[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28};
     static const int64_t pixel[] = {1, 2, 3, 4}, unroll[] = {1, 2, 4};
     int64_t value[16];
@@ -50,7 +50,7 @@ static void space(const optune_task *task, optune_space *space)
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     const int64_t area = s.oh * s.ow, lanes = conv2d_lanes(task, &s);
     /* The widest panel that wastes no vector of the plane, or few; columns in a quarter of L2. */
     const int64_t vecs = host_ceil(area, lanes);
@@ -80,7 +80,7 @@ static int64_t pitch_of(const optune_task *task, const conv2d_shape *s,
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     const int64_t co = optune_config_int(config, "tile_co");
     const int64_t nv = optune_config_int(config, "tile_pixel");
     const int64_t block = optune_config_int(config, "block_pixel");
@@ -101,7 +101,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     const int64_t elem = conv2d_elem(&s), lanes = conv2d_lanes(task, &s);
     const int64_t mr = optune_config_int(config, "tile_co");
     const int64_t pixels = optune_config_int(config, "block_pixel");
@@ -110,7 +110,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int64_t tiles = host_ceil(s.co_g, mr);
     const int64_t tasks = s.n * s.groups * host_ceil(s.oh * s.ow, pixels);
     const int module = optune_plan_module(plan);
-    conv2d_define(plan, module, &s);
+    conv2d_define_varying(plan, module, &s, 4);
     conv2d_light(plan, module);
     optune_plan_define(plan, module, "GEMM_MR", mr);
     optune_plan_define(plan, module, "GEMM_NV", optune_config_int(config, "tile_pixel"));
@@ -144,5 +144,5 @@ OPTUNE_IMPL(convolution, im2col) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
-    .symbolic = "data.0",
+    .symbolic = "data.0 data.2 data.3",
 };

@@ -61,7 +61,7 @@ INLINE void copy(DTYPE *to, const DTYPE *from, i64 count, const int step)
 }
 
 /* to[i] = the input under tap column kw for output columns [x0, x1) of a row of input. */
-INLINE void fill_row(DTYPE *to, const DTYPE *row, i64 x0, i64 x1, i64 kw)
+INLINE void fill_row(DTYPE *to, const DTYPE *row, i64 x0, i64 x1, i64 kw, void *const *arg)
 {
     const i64 shift = kw * DW - PL;
     const i64 low = shift >= 0 ? 0 : CEIL_DIV(-shift, SW);
@@ -75,7 +75,8 @@ INLINE void fill_row(DTYPE *to, const DTYPE *row, i64 x0, i64 x1, i64 kw)
 }
 
 /* Columns of pixels [p0, p1) for depth [k0, k1) of a group whose input starts at `from`. */
-INLINE void fill(DTYPE *col, const DTYPE *from, i64 p0, i64 p1, i64 k0, i64 k1)
+INLINE void fill(DTYPE *col, const DTYPE *from, i64 p0, i64 p1, i64 k0, i64 k1,
+                 void *const *arg)
 {
     for (i64 k = k0; k < k1; k++, col += PITCH) {
         const i64 kw = k % KW, kh = k / KW % KH;
@@ -88,7 +89,8 @@ INLINE void fill(DTYPE *col, const DTYPE *from, i64 p0, i64 p1, i64 k0, i64 k1)
             const i64 oy = p / OW, y = oy * SH - PT + kh * DH;
             end = MIN(p1, (oy + 1) * OW);
             if (y >= 0 && y < H)
-                fill_row(col + (p - p0), plane + y * W, p - oy * OW, end - oy * OW, kw);
+                fill_row(col + (p - p0), plane + y * W, p - oy * OW, end - oy * OW, kw,
+                         arg);
             else
                 for (i64 i = p; i < end; i++)
                     col[i - p0] = 0;
@@ -96,46 +98,75 @@ INLINE void fill(DTYPE *col, const DTYPE *from, i64 p0, i64 p1, i64 k0, i64 k1)
     }
 }
 
-/* `ends` is NULL, or the stage's arguments when this is the last block of depth. */
+/* `ends` is NULL, or the stage's arguments when this is the last block of depth; `area` apart are
+ * channels of the output. */
 INLINE void product(const int rows, const int cols, const DTYPE *w, const DTYPE *col,
-                    DTYPE *out, i64 depth, int first, void *const *ends)
+                    DTYPE *out, const i64 area, i64 depth, int first, void *const *ends)
 {
     gemm_acc acc;
     if (first)
         gemm_start(acc, rows, 0, GEMM_NR);
     else
-        gemm_load(acc, rows, out, AREA, cols);
+        gemm_load(acc, rows, out, area, cols);
     gemm_mac(acc, rows, depth, w, 1, GEMM_MR, col, PITCH);
     if (EPILOGUE && ends)
-        gemm_finish(acc, rows, out, AREA, cols, ends, out - (const DTYPE *)ends[2]);
+        gemm_finish(acc, rows, out, area, cols, ends, out - (const DTYPE *)ends[2]);
     else
-        gemm_store(acc, rows, out, AREA, cols);
+        gemm_store(acc, rows, out, area, cols);
 }
+
+#if VARIES
+/* The last panel of a block whose columns are known at run time: whole vectors, by way of a tile
+ * of its own. */
+INLINE void product_some(const int rows, i64 cols, const DTYPE *w, const DTYPE *col, DTYPE *out,
+                         const i64 area, i64 depth, int first, void *const *ends)
+{
+    DTYPE part[GEMM_MR * GEMM_NR] __attribute__((aligned(VEC_BYTES)));
+    for (int i = 0; i < rows; i++)
+        for (i64 j = 0; j < GEMM_NR; j++)
+            part[i * GEMM_NR + j] = first || j >= cols ? 0 : out[i * area + j];
+    gemm_acc acc;
+    gemm_load(acc, rows, part, GEMM_NR, GEMM_NR);
+    gemm_mac(acc, rows, depth, w, 1, GEMM_MR, col, PITCH);
+    gemm_store(acc, rows, part, GEMM_NR, GEMM_NR);
+    for (int i = 0; i < rows; i++)
+        __builtin_memcpy(out + i * area, part + i * GEMM_NR, (usize)cols * sizeof(DTYPE));
+    if (EPILOGUE && ends)
+        epilogue_rows(out, area, rows, cols, ends, out - (const DTYPE *)ends[2]);
+}
+#endif
 
 /* The panels of one tile of output channels; `last` is the width of the last one. */
-INLINE void panels(const int rows, const int last, i64 full, const DTYPE *w, const DTYPE *col,
-                   DTYPE *out, i64 depth, int first, void *const *ends)
+INLINE void panels(const int rows, const i64 last, i64 full, const DTYPE *w, const DTYPE *col,
+                   DTYPE *out, const i64 area, i64 depth, int first, void *const *ends)
 {
     for (i64 p = 0; p < full; p++)
-        product(rows, GEMM_NR, w, col + p * GEMM_NR, out + p * GEMM_NR, depth, first, ends);
+        product(rows, GEMM_NR, w, col + p * GEMM_NR, out + p * GEMM_NR, area, depth, first,
+                ends);
     if (last)
-        product(rows, last, w, col + full * GEMM_NR, out + full * GEMM_NR, depth, first, ends);
+#if VARIES
+        product_some(rows, last, w, col + full * GEMM_NR, out + full * GEMM_NR, area, depth,
+                     first, ends);
+#else
+        product(rows, last, w, col + full * GEMM_NR, out + full * GEMM_NR, area, depth, first,
+                ends);
+#endif
 }
 
-INLINE void tiles(const int last, i64 full, i64 t0, i64 t1, const DTYPE *w, const DTYPE *col,
-                  DTYPE *out, i64 depth, int first, void *const *ends)
+INLINE void tiles(const i64 last, i64 full, i64 t0, i64 t1, const DTYPE *w, const DTYPE *col,
+                  DTYPE *out, const i64 area, i64 depth, int first, void *const *ends)
 {
     for (i64 t = t0; t < t1; t++) {
         const DTYPE *from = w + t * TILE_SIZE;
-        DTYPE *to = out + t * GEMM_MR * (i64)AREA;
+        DTYPE *to = out + t * GEMM_MR * area;
         if (LAST_ROWS == 0 || t + 1 < CO_TILES)
-            panels(GEMM_MR, last, full, from, col, to, depth, first, ends);
+            panels(GEMM_MR, last, full, from, col, to, area, depth, first, ends);
         else
-            panels(LAST_ROWS, last, full, from, col, to, depth, first, ends);
+            panels(LAST_ROWS, last, full, from, col, to, area, depth, first, ends);
     }
 }
 
-/* arg: data, packed, out, columns */
+/* arg: data, packed, out, columns, and the dims that vary */
 void im2col(void *const *arg)
 {
     const DTYPE *data = arg[0], *packed = arg[1];
@@ -153,11 +184,18 @@ void im2col(void *const *arg)
         for (i64 k0 = 0; k0 < K; k0 += DEPTH) {
             const i64 depth = MIN(DEPTH, K - k0), full = (p1 - p0) / GEMM_NR;
             void *const *ends = k0 + depth == K ? arg : 0;
-            fill(col, from, p0, p1, k0, k0 + depth);
+            fill(col, from, p0, p1, k0, k0 + depth, arg);
+#if VARIES
+            tiles((p1 - p0) % GEMM_NR, full, t0, t1, w + k0 * GEMM_MR, col, to, AREA, depth,
+                  k0 == 0, ends);
+#else
             if (p1 - p0 == PIXELS)
-                tiles(FULL_COLS, full, t0, t1, w + k0 * GEMM_MR, col, to, depth, k0 == 0, ends);
+                tiles(FULL_COLS, full, t0, t1, w + k0 * GEMM_MR, col, to, AREA, depth, k0 == 0,
+                      ends);
             else
-                tiles(LAST_COLS, full, t0, t1, w + k0 * GEMM_MR, col, to, depth, k0 == 0, ends);
+                tiles(LAST_COLS, full, t0, t1, w + k0 * GEMM_MR, col, to, AREA, depth, k0 == 0,
+                      ends);
+#endif
         }
     }
 }

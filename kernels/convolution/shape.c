@@ -30,13 +30,13 @@ conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
         .n = data->dim[0].min,
         .images = data->dim[0].max,
         .ci = data->dim[1].min,
-        .h = data->dim[2].min,
-        .w = data->dim[3].min,
+        .h = data->dim[2].max,
+        .w = data->dim[3].max,
         .co = out->dim[1].min,
         .kh = kh,
         .kw = kw,
-        .oh = out->dim[2].min,
-        .ow = out->dim[3].min,
+        .oh = out->dim[2].max,
+        .ow = out->dim[3].max,
         .sh = stride[0],
         .sw = stride[1],
         .pt = pad[0],
@@ -54,34 +54,48 @@ conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
 
 void conv2d_define(optune_plan *plan, int module, const conv2d_shape *s)
 {
+    conv2d_define_varying(plan, module, s, 0);
+}
+
+void conv2d_define_varying(optune_plan *plan, int module, const conv2d_shape *s, int first)
+{
     const struct {
         const char *macro;
         int64_t value;
+        bool varies;
     } table[] = {
-        {"N", s->n},
-        {"CI", s->ci},
-        {"H", s->h},
-        {"W", s->w},
-        {"CO", s->co},
-        {"KH", s->kh},
-        {"KW", s->kw},
-        {"OH", s->oh},
-        {"OW", s->ow},
-        {"SH", s->sh},
-        {"SW", s->sw},
-        {"PT", s->pt},
-        {"PL", s->pl},
-        {"PB", s->pb},
-        {"PR", s->pr},
-        {"DH", s->dh},
-        {"DW", s->dw},
-        {"CI_G", s->ci_g},
-        {"CO_G", s->co_g},
-        {"GROUPS", s->groups},
-        {"IN_BLOCK", s->data_block},
-        {"OUT_BLOCK", s->out_block},
+        {"N", s->n, s->any_n},
+        {"H", s->h, s->any_h},
+        {"OH", s->oh, s->any_h},
+        {"W", s->w, s->any_w},
+        {"OW", s->ow, s->any_w},
+        {"CI", s->ci, false},
+        {"CO", s->co, false},
+        {"KH", s->kh, false},
+        {"KW", s->kw, false},
+        {"SH", s->sh, false},
+        {"SW", s->sw, false},
+        {"PT", s->pt, false},
+        {"PL", s->pl, false},
+        {"PB", s->pb, false},
+        {"PR", s->pr, false},
+        {"DH", s->dh, false},
+        {"DW", s->dw, false},
+        {"CI_G", s->ci_g, false},
+        {"CO_G", s->co_g, false},
+        {"GROUPS", s->groups, false},
+        {"IN_BLOCK", s->data_block, false},
+        {"OUT_BLOCK", s->out_block, false},
+        {"VARIES", conv2d_varies(s), false},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, module, table[i].macro, table[i].value);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char text[48];
+        snprintf(text, sizeof text, "(*(const i64 *)arg[%d])", first);
+        if (table[i].varies)
+            optune_plan_define_text(plan, module, table[i].macro, text);
+        else
+            optune_plan_define(plan, module, table[i].macro, table[i].value);
+        first += table[i].varies;
+    }
     optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
 }

@@ -74,6 +74,9 @@ typedef struct conv2d_shape {
     int64_t groups, ci_g, co_g; /* channels of one group */
     int data_block, out_block;  /* channels innermost; 0 for NCHW */
     bool f64;
+    /* Known at run time, where the numbers are the most there can be: rows of the planes, their
+     * columns. A batch beside one of these is an argument, too, `any_n`. */
+    bool any_n, any_h, any_w;
 } conv2d_shape;
 
 /* Of known types, both NCHW: `data` has the plane H x W, `out` OH x OW. */
@@ -85,8 +88,18 @@ static inline int64_t conv2d_elem(const conv2d_shape *s)
     return s->f64 ? 8 : 4;
 }
 
+/* Whether dims of the planes are arguments of a stage (conv2d_dims of conv2d.h). */
+static inline bool conv2d_varies(const conv2d_shape *s)
+{
+    return s->any_h || s->any_w;
+}
+
 /* The shape as macros: N CI H W CO KH KW OH OW SH SW PT PL PB PR DH DW GROUPS CI_G CO_G,
  * IN_BLOCK and OUT_BLOCK (0 for NCHW), and DTYPE. */
 void conv2d_define(optune_plan *plan, int module, const conv2d_shape *s);
+/* The same of a shape that varies: VARIES says so, and what does is an argument of the body's
+ * stage, from number `first` on, as conv2d_dims adds them; a body uses it where its `arg` is in
+ * scope. */
+void conv2d_define_varying(optune_plan *plan, int module, const conv2d_shape *s, int first);
 
 #endif

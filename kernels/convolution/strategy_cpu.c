@@ -10,7 +10,7 @@
 static bool depthwise(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (conv2d_shape_of(task->call, &s) && conv2d_is_depthwise(&s)) ||
+    return (conv2d_most_of(task->call, &s) && conv2d_is_depthwise(&s)) ||
            optune_refuse(why, "it is not depthwise");
 }
 
@@ -18,7 +18,7 @@ static bool depthwise(const optune_task *task, char *why)
 static bool long_rows(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (depthwise(task, why) && conv2d_shape_of(task->call, &s) && s.data_block == 0 &&
+    return (depthwise(task, why) && conv2d_most_of(task->call, &s) && s.data_block == 0 &&
             s.out_block == 0 && s.ow >= 2 * conv2d_lanes(task, &s)) ||
            optune_refuse(why, "it is not depthwise in NCHW with long rows");
 }
@@ -33,7 +33,7 @@ static bool other_planes(const optune_task *task, char *why)
 static bool winograd(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kh == 3 && s.kw == 3 &&
+    return (conv2d_most_of(task->call, &s) && s.groups == 1 && s.kh == 3 && s.kw == 3 &&
             s.sh <= 2 && s.sw <= 2 && s.dh == 1 && s.dw == 1) ||
            optune_refuse(why, "winograd needs a 3x3 kernel, strides of 1 or 2, no dilation "
                               "and one group");
@@ -42,14 +42,14 @@ static bool winograd(const optune_task *task, char *why)
 static bool is_1x1(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (conv2d_shape_of(task->call, &s) && s.kh == 1 && s.kw == 1) ||
+    return (conv2d_most_of(task->call, &s) && s.kh == 1 && s.kw == 1) ||
            optune_refuse(why, "the kernel is not 1x1");
 }
 
 static bool winograd_rows(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (conv2d_shape_of(task->call, &s) && s.groups == 1 && s.kw >= 3 && s.kw <= 7 &&
+    return (conv2d_most_of(task->call, &s) && s.groups == 1 && s.kw >= 3 && s.kw <= 7 &&
             s.sw <= 2 && s.dh == 1 && s.dw == 1 && s.data_block == 0 &&
             (s.ci <= 16 || s.kw > 3)) ||
            optune_refuse(why,
@@ -62,7 +62,7 @@ static bool winograd_rows(const optune_task *task, char *why)
 static bool first_layer(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (winograd_rows(task, why) && conv2d_shape_of(task->call, &s) && s.kw >= 5 &&
+    return (winograd_rows(task, why) && conv2d_most_of(task->call, &s) && s.kw >= 5 &&
             s.ci <= 4 && s.co >= 32 && s.ow >= 32) ||
            optune_refuse(why, "it is no wide kernel over up to 4 channels");
 }
@@ -72,7 +72,7 @@ static bool first_layer(const optune_task *task, char *why)
 static bool few_terms(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (conv2d_shape_of(task->call, &s) && !first_layer(task, why) && s.groups == 1 &&
+    return (conv2d_most_of(task->call, &s) && !first_layer(task, why) && s.groups == 1 &&
             s.data_block == 0 && s.out_block == 0 && s.kh * s.kw > 1 &&
             s.ci * s.kh * s.kw <= 64 && s.co >= 16 && s.ow >= 32) ||
            optune_refuse(why, "it is no small kernel over few channels");

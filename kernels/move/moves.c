@@ -2,6 +2,8 @@
 /* What kernels/move/moves.h declares. */
 #include "kernels/move/moves.h"
 
+#include "kernels/move/piece_boxes.h"
+
 /* Any element that is moved as it is. */
 static const char *moves_type(optune_dtype dtype)
 {
@@ -46,10 +48,39 @@ static moves_piece moves_of_piece(const optune_piece *p)
     return m;
 }
 
+void moves_settle(optune_piece *p)
+{
+    const moves_piece m = moves_of_piece(p);
+    p->rank = m.loops.rank;
+    for (int d = 0; d < p->rank; d++) {
+        p->extent[d] = m.loops.extent[d];
+        p->in_stride[d] = m.loops.stride[MOVES_IN][d];
+        p->out_stride[d] = m.loops.stride[MOVES_OUT][d];
+    }
+}
+
+/* The largest sizes, nearly, that the types allow. */
+static int pieces_at_most(const optune_call *call, optune_piece *piece)
+{
+    const generic_symbols symbols = generic_symbols_of(call);
+    int64_t size[GENERIC_SYMBOLS + 1];
+    int n = -1;
+    for (int64_t less = 0; less < 64 && n < 0; less++) {
+        for (int k = 0; k < symbols.n; k++) {
+            const optune_dim *dim =
+                &call->input[symbols.at[k].input].type.dim[symbols.at[k].dim];
+            size[k] = dim->max - less > dim->min ? dim->max - less : dim->min;
+        }
+        n = piece_boxes_ask(call, &symbols, size, piece);
+    }
+    return n < 0 ? 0 : n;
+}
+
 moves moves_of(const optune_call *call)
 {
     optune_piece piece[OPTUNE_MAX_PIECES];
-    moves m = {.n = call->op->pieces(call, piece)};
+    moves m = {.n = pattern_known(call, NULL) ? call->op->pieces(call, piece)
+                                              : pieces_at_most(call, piece)};
     int n = 0;
     for (int i = 0; i < m.n; i++) {
         bool empty = false;
@@ -90,11 +121,15 @@ bool moves_tile(moves_piece *p, int64_t least)
 
 bool moves_applies(const optune_task *task, char *why)
 {
+    return pattern_known(task->call, why) && moves_most_apply(task, why);
+}
+
+bool moves_most_apply(const optune_task *task, char *why)
+{
     const optune_call *call = task->call;
-    if (!pattern_known(call, why))
-        return false;
-    if (optune_tensor_elements(&call->output[0]) < 1)
-        return optune_refuse(why, "has no elements to move");
+    for (int d = 0; d < call->output[0].rank; d++)
+        if (call->output[0].dim[d].max < 1)
+            return optune_refuse(why, "has no elements to move");
     if (!moves_type(call->output[0].dtype))
         return optune_refuse(why, "has no C type for the dtype of the call");
     const moves m = moves_of(call);
@@ -112,13 +147,22 @@ bool moves_applies(const optune_task *task, char *why)
     return true;
 }
 
+void moves_define_element(optune_plan *plan, int module, const optune_call *call, int pieces,
+                          double fill)
+{
+    char text[48];
+    optune_plan_define_text(plan, module, "ELEMENT", moves_type(call->output[0].dtype));
+    optune_plan_define(plan, module, "ELEMENT_BYTES", pattern_bytes(call->output[0].dtype));
+    optune_plan_define(plan, module, "PIECES", pieces);
+    snprintf(text, sizeof(text), "((ELEMENT)%.17g)", fill);
+    optune_plan_define_text(plan, module, "FILL", text);
+}
+
 void moves_define(optune_plan *plan, int module, const optune_call *call, const moves *m)
 {
     char name[24], text[256];
     double fill = 0;
-    optune_plan_define_text(plan, module, "ELEMENT", moves_type(call->output[0].dtype));
-    optune_plan_define(plan, module, "ELEMENT_BYTES", pattern_bytes(call->output[0].dtype));
-    optune_plan_define(plan, module, "PIECES", m->n);
+    optune_plan_define(plan, module, "VARIES", 0);
     for (int i = 0; i < m->n; i++) {
         const moves_piece *p = &m->piece[i];
         int at = snprintf(text, sizeof(text), "{%d, %d, %" PRId64 ", %" PRId64 ", %d", p->mode,
@@ -132,16 +176,21 @@ void moves_define(optune_plan *plan, int module, const optune_call *call, const 
         optune_plan_define_text(plan, module, name, text);
         fill = p->fill != 0 ? p->fill : fill;
     }
-    snprintf(text, sizeof(text), "((ELEMENT)%.17g)", fill);
-    optune_plan_define_text(plan, module, "FILL", text);
+    moves_define_element(plan, module, call, m->n, fill);
 }
 
-void moves_stage(optune_plan *plan, int module, const optune_call *call)
+optune_stage moves_stage_of(int module, const optune_call *call)
 {
     optune_stage stage = {.phase = OPTUNE_TIMED, .module = module, .function = "move"};
     stage.arg[stage.n_args++] = optune_output_arg(0);
     for (int i = 0; i < call->n_inputs; i++)
         stage.arg[stage.n_args++] = optune_input_arg(i);
+    return stage;
+}
+
+void moves_stage(optune_plan *plan, int module, const optune_call *call)
+{
+    const optune_stage stage = moves_stage_of(module, call);
     optune_plan_stage(plan, &stage);
 }
 

@@ -30,17 +30,26 @@ typedef struct moves {
     moves_piece piece[OPTUNE_MAX_PIECES];
 } moves;
 
+/* Where dims are known at run time, those of the largest sizes. */
 moves moves_of(const optune_call *call);
+/* One piece of the op in this order and as few loops. */
+void moves_settle(optune_piece *piece);
 
 /* Makes it a piece of tiles when it is one. */
 bool moves_tile(moves_piece *p, int64_t least);
 
 bool moves_applies(const optune_task *task, char *why);
+/* The same of bodies that take dims at run time. */
+bool moves_most_apply(const optune_task *task, char *why);
 
+/* What both kinds of pieces have. */
+void moves_define_element(optune_plan *plan, int module, const optune_call *call, int pieces,
+                          double fill);
 /* PIECEn: mode, input, offsets, rank, then the extents and both strides of the loops. */
 void moves_define(optune_plan *plan, int module, const optune_call *call, const moves *m);
 
-/* The stage of either body. */
+/* The stage of either body, and adding it. */
+optune_stage moves_stage_of(int module, const optune_call *call);
 void moves_stage(optune_plan *plan, int module, const optune_call *call);
 
 static inline int64_t moves_lanes(const optune_task *task)
@@ -55,7 +64,11 @@ int64_t moves_longest(const optune_task *task, const moves *m);
 static inline bool moves_large(const optune_task *task)
 {
     const int64_t cache = task->device->l3 > 0 ? task->device->l3 : 4 << 20;
-    return 2 * optune_tensor_bytes(&task->call->output[0]) > cache;
+    const optune_tensor *out = &task->call->output[0];
+    double bytes = (double)pattern_bytes(out->dtype);
+    for (int d = 0; d < out->rank; d++)
+        bytes *= (double)out->dim[d].max;
+    return 2 * bytes > (double)cache;
 }
 
 /* Knob `task`: elements of a task, for threads to share. */

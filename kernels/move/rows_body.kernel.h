@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pieces moved row by row: the innermost loop is along the output. A piece is an array of
- * constants, so that after inlining every extent and stride is one.
+ * constants, so that after inlining every extent and stride is one; with VARIES of what follows
+ * from dims known at run time, S0 ..., which are arguments.
  */
 #ifndef OPTUNE_KERNELS_ROWS_BODY_H
 #define OPTUNE_KERNELS_ROWS_BODY_H
@@ -44,8 +45,8 @@ INLINE i64 outside(const i64 *const p, i64 end)
 }
 
 /* n elements of a row, every step-th of the input. */
-INLINE void row(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const i64 step,
-                const i64 to, const i64 mode)
+INLINE void row_by(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const i64 step,
+                   const i64 to, const i64 mode)
 {
     i64 i = 0;
     if (mode == MODE_FILL) {
@@ -83,8 +84,20 @@ INLINE void row(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const 
         out[i * to] = in[i * step];
 }
 
+/* What lies in one piece on both sides has code of its own where that shows at run time only. */
+INLINE void row(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const i64 step,
+                const i64 to, const i64 mode)
+{
+    if (VARIES && step == 1 && to == 1 && mode != MODE_FILL)
+        row_by(out, in, n, 1, 1, MODE_ROWS);
+    else
+        row_by(out, in, n, step, to, mode);
+}
+
 INLINE void move_rows(const i64 *const p, void *const *arg)
 {
+    if (VARIES && outside(p, RANK(p)) == 0)
+        return;
     const i64 rank = RANK(p), last = rank - 1;
     const i64 length = EXTENT(p, last), rows = rank > 1 ? EXTENT(p, rank - 2) : 1;
     const i64 chunk = MIN(length, (i64)TASK), chunks = CEIL_DIV(length, chunk);
@@ -113,10 +126,16 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
     }
 }
 
+#if VARIES
+#define PIECE_STORAGE
+#else
+#define PIECE_STORAGE static
+#endif
+
 /* Defines `move`, which does every piece by `how`. */
 #define DO(k)                                                                                  \
     do {                                                                                       \
-        static const i64 piece[] = PIECE##k;                                                   \
+        PIECE_STORAGE const i64 piece[] = PIECE##k;                                            \
         HOW(piece, arg);                                                                       \
     } while (0)
 

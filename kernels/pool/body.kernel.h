@@ -39,10 +39,8 @@ INLINE span span_of(i64 o, i64 stride, i64 before, i64 dilation, i64 kernel, i64
     return (span){MIN(first, last), last};
 }
 
-INLINE span rows_of(i64 oy)
-{
-    return span_of(oy, SH, PT, DH, KH, H);
-}
+/* Macros, as rows of the data may be an argument of where they are used. */
+#define rows_of(oy) span_of(oy, SH, PT, DH, KH, H)
 
 INLINE span cols_of(i64 ox)
 {
@@ -59,10 +57,7 @@ INLINE i64 counted(span s, i64 o, i64 stride, i64 before, i64 after, i64 dilatio
     return room > 0 ? MIN(kernel, (room + dilation - 1) / dilation) : 0;
 }
 
-INLINE i64 counted_rows(i64 oy)
-{
-    return UNIFORM ? KH : counted(rows_of(oy), oy, SH, PT, PB, DH, KH, H);
-}
+#define counted_rows(oy) (UNIFORM ? KH : counted(rows_of(oy), oy, SH, PT, PB, DH, KH, H))
 
 INLINE i64 counted_cols(i64 ox)
 {

@@ -53,7 +53,7 @@ INLINE vec windows(const DTYPE *p, const int known, const i64 k0, const i64 k1)
 
 /* `inside`: all kernel rows, a constant; else [y.first, y.last) for one row. */
 INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows, const int vecs,
-                 const int inside, span y)
+                 const int inside, span y, void *const *arg)
 {
     const DTYPE *from = plane + (oy * SH - PT) * W + ox * SW - PL;
     vec acc[TH][TV];
@@ -75,7 +75,7 @@ INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows,
     }
 }
 
-INLINE DTYPE window(const DTYPE *plane, i64 oy, i64 ox, span y, span x)
+INLINE DTYPE window(const DTYPE *plane, i64 oy, i64 ox, span y, span x, void *const *arg)
 {
     DTYPE acc = POOL_START;
     for (i64 i = y.first; i < y.last; i++)
@@ -84,25 +84,26 @@ INLINE DTYPE window(const DTYPE *plane, i64 oy, i64 ox, span y, span x)
     return POOL_MEAN ? acc * share_of(counted_rows(oy), counted_cols(ox)) : acc;
 }
 
-INLINE void row(const DTYPE *plane, DTYPE *out, i64 oy, const int rows, const int inside)
+INLINE void row(const DTYPE *plane, DTYPE *out, i64 oy, const int rows, const int inside,
+                void *const *arg)
 {
     const span y = inside ? (span){0, KH} : rows_of(oy);
     i64 ox = X0;
     for (; ox + TV * VLEN <= X1; ox += TV * VLEN)
-        tile(plane, out, oy, ox, rows, TV, inside, y);
+        tile(plane, out, oy, ox, rows, TV, inside, y, arg);
     for (; ox + VLEN <= X1; ox += VLEN)
-        tile(plane, out, oy, ox, rows, 1, inside, y);
+        tile(plane, out, oy, ox, rows, 1, inside, y, arg);
     if ((X1 - X0) % VLEN)
-        tile(plane, out, oy, X1 - VLEN, rows, 1, inside, y);
+        tile(plane, out, oy, X1 - VLEN, rows, 1, inside, y, arg);
     for (int r = 0; r < rows; r++) {
         for (i64 x = 0; x < X0; x++)
-            out[(oy + r) * OW + x] = window(plane, oy + r, x, y, cols_of(x));
+            out[(oy + r) * OW + x] = window(plane, oy + r, x, y, cols_of(x), arg);
         for (i64 x = X1; x < OW; x++)
-            out[(oy + r) * OW + x] = window(plane, oy + r, x, y, cols_of(x));
+            out[(oy + r) * OW + x] = window(plane, oy + r, x, y, cols_of(x), arg);
     }
 }
 
-/* arg: data, out */
+/* arg: data, out, and what is known at run time */
 void pool(void *const *arg)
 {
     const DTYPE *data = arg[0];
@@ -115,12 +116,12 @@ void pool(void *const *arg)
         DTYPE *to = out + p * ((i64)OH * OW);
         for (i64 oy = band * OH / BANDS; oy < last;) {
             if (oy < Y0 || oy >= Y1) {
-                row(plane, to, oy++, 1, 0);
+                row(plane, to, oy++, 1, 0, arg);
             } else if (TH > 1 && oy + TH <= MIN(last, Y1)) {
-                row(plane, to, oy, TH, 1);
+                row(plane, to, oy, TH, 1, arg);
                 oy += TH;
             } else {
-                row(plane, to, oy++, 1, 1);
+                row(plane, to, oy++, 1, 1, arg);
             }
         }
     }

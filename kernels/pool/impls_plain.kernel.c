@@ -5,7 +5,7 @@
  */
 #include "kernels/pool/compute.kernel.h"
 
-/* arg: data, out */
+/* arg: data, out, and what is known at run time */
 void pool(void *const *arg)
 {
     const DTYPE *data = arg[0];

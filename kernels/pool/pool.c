@@ -71,11 +71,10 @@ int pool_backward_types(optune_call *call, optune_err *err)
     return status;
 }
 
-/* A batch that is known at run time is one image, which the plan repeats. */
-static bool known_image(const optune_tensor *type)
+static bool bounded_image(const optune_tensor *type)
 {
     for (int d = 1; d < type->rank; d++)
-        if (!optune_dim_known(&type->dim[d]))
+        if (!optune_dim_known(&type->dim[d]) && (d != 2 || type->dim[d].max == OPTUNE_DIM_MAX))
             return false;
     return type->rank > 0;
 }
@@ -83,6 +82,16 @@ static bool known_image(const optune_tensor *type)
 void pool_finish(const optune_task *task, optune_plan *plan, const optune_stage *stage)
 {
     const optune_call *call = task->call;
+    optune_stage last = *stage;
+    pool_shape s;
+    if (pool_forward_most(call, &s) && s.any_y) { /* what pool_module counts on */
+        if (s.any_n)
+            last.arg[last.n_args++] = optune_dim_arg(0, 0);
+        last.arg[last.n_args++] = optune_dim_arg(0, 2);
+        last.arg[last.n_args++] = optune_output_dim_arg(0, 2);
+        optune_plan_stage(plan, &last);
+        return;
+    }
     optune_plan_stage(plan, stage);
     if (!optune_dim_known(&call->input[0].type.dim[0]))
         optune_plan_repeat(plan, 0, (1u << call->n_inputs) - 1);
@@ -91,9 +100,19 @@ void pool_finish(const optune_task *task, optune_plan *plan, const optune_stage 
 bool pool_shape_of(const optune_call *call, const optune_tensor *data,
                    const optune_tensor *pooled, pool_shape *s)
 {
+    if (pool_most_of(call, data, pooled, s) && !s->any_y)
+        return true;
     *s = (pool_shape){0};
-    if (!known_image(data) || !known_image(pooled))
+    return false;
+}
+
+bool pool_most_of(const optune_call *call, const optune_tensor *data,
+                  const optune_tensor *pooled, pool_shape *s)
+{
+    *s = (pool_shape){0};
+    if (!bounded_image(data) || !bounded_image(pooled))
         return false;
+    /* A batch that is known at run time is one image, which the plan repeats or the body counts. */
     const int64_t images = optune_dim_known(&data->dim[0]) ? data->dim[0].min : 1;
     const int64_t *size = optune_call_ints(call, "pool_size");
     const int64_t *stride = optune_call_ints(call, "strides");
@@ -107,10 +126,13 @@ bool pool_shape_of(const optune_call *call, const optune_tensor *data,
     *s = (pool_shape){.planes = images * data->dim[1].min,
                       .block = block ? block : 1,
                       .count_pad = counts,
-                      .f64 = data->dtype.bits == 64};
+                      .f64 = data->dtype.bits == 64,
+                      .ceil = optune_call_int(call, "ceil_mode") != 0};
+    s->any_y = !optune_dim_known(&data->dim[2]) || !optune_dim_known(&pooled->dim[2]);
+    s->any_n = s->any_y && !optune_dim_known(&data->dim[0]);
     for (int axis = 0; axis < 2; axis++)
-        *(axis ? &s->x : &s->y) = (pool_axis){.in = data->dim[2 + axis].min,
-                                              .out = pooled->dim[2 + axis].min,
+        *(axis ? &s->x : &s->y) = (pool_axis){.in = data->dim[2 + axis].max,
+                                              .out = pooled->dim[2 + axis].max,
                                               .kernel = size[axis],
                                               .stride = stride[axis],
                                               .dilation = dilation[axis],
@@ -122,6 +144,8 @@ bool pool_shape_of(const optune_call *call, const optune_tensor *data,
 /* Every window counts kernel positions. */
 static bool pool_uniform(const pool_shape *s)
 {
+    if (s->any_y && (s->ceil || s->y.before || s->y.after))
+        return false;
     const pool_axis *const axis[] = {&s->y, &s->x};
     for (int i = 0; i < 2; i++)
         if (pool_count(axis[i], 0, s->count_pad) < axis[i]->kernel ||
@@ -179,11 +203,8 @@ int pool_module(optune_plan *plan, const pool_shape *s, int64_t lanes)
         const char *macro;
         int64_t value;
     } table[] = {
-        {"PLANES", s->planes},
         {"BLOCK", s->block},
-        {"H", s->y.in},
         {"W", s->x.in},
-        {"OH", s->y.out},
         {"OW", s->x.out},
         {"KH", s->y.kernel},
         {"KW", s->x.kernel},
@@ -205,6 +226,17 @@ int pool_module(optune_plan *plan, const pool_shape *s, int64_t lanes)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         optune_plan_define(plan, m, table[i].macro, table[i].value);
     optune_plan_define_text(plan, m, "DTYPE", s->f64 ? "double" : "float");
+    char text[64];
+    int at = 2; /* of a stage's arguments */
+    snprintf(text, sizeof text, s->any_n ? "(%lld * *(const i64 *)arg[%d])" : "%lld",
+             (long long)s->planes, at);
+    at += s->any_n;
+    optune_plan_define_text(plan, m, "PLANES", text);
+    for (int out = 0; out < 2; out++) {
+        snprintf(text, sizeof text, s->any_y ? "(*(const i64 *)arg[%d])" : "%d",
+                 s->any_y ? at++ : (int)(out ? s->y.out : s->y.in));
+        optune_plan_define_text(plan, m, out ? "OH" : "H", text);
+    }
     return m;
 }
 

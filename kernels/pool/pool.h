@@ -57,6 +57,8 @@ typedef struct pool_shape {
     int64_t block;  /* channels innermost; 1 for NCHW */
     pool_axis y, x;
     bool count_pad, f64;
+    /* Rows are known at run time, and `y` has the most there can be; images, too. */
+    bool any_y, any_n, ceil;
 } pool_shape;
 
 /* ---- types ------------------------------------------------------------------------------- */
@@ -90,6 +92,15 @@ void pool_finish(const optune_task *task, optune_plan *plan, const optune_stage 
  * `pooled` is the type of the op's result, or of its gradient. */
 bool pool_shape_of(const optune_call *call, const optune_tensor *data,
                    const optune_tensor *pooled, pool_shape *s);
+
+/* The same where rows may be known at run time, too, up to an end. */
+bool pool_most_of(const optune_call *call, const optune_tensor *data,
+                  const optune_tensor *pooled, pool_shape *s);
+
+static inline bool pool_forward_most(const optune_call *call, pool_shape *s)
+{
+    return pool_most_of(call, &call->input[0].type, &call->output[0], s);
+}
 
 static inline bool pool_forward_shape(const optune_call *call, pool_shape *s)
 {
@@ -204,7 +215,9 @@ static inline int64_t pool_threads(const optune_task *task)
 pool_span pool_inside(const pool_axis *a);
 
 /* A module with the call as macros: PLANES BLOCK H W OH OW KH KW SH SW DH DW PT PL PB PR
- * X0 X1 (columns inside), COUNT_PAD, UNIFORM, DTYPE, and VEC_BYTES for `lanes` elements. */
+ * X0 X1 (columns inside), COUNT_PAD, UNIFORM, DTYPE, and VEC_BYTES for `lanes` elements. What is
+ * known at run time is arg[2] and the following, as pool_finish adds them; a body uses it where
+ * `arg` is in scope. */
 int pool_module(optune_plan *plan, const pool_shape *s, int64_t lanes);
 
 /* The table of kernels/pool/shares.kernel.h: its scratch, filled once. */

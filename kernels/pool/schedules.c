@@ -59,7 +59,7 @@ void pool_plain_plan(const optune_task *task, const optune_config *config, optun
 {
     (void)config;
     pool_shape s;
-    pool_forward_shape(task->call, &s);
+    pool_forward_most(task->call, &s);
     const optune_stage stage =
         pool_stage(pool_forward_module(task, plan, &s, 16 / pool_elem(&s)));
     pool_finish(task, plan, &stage);
@@ -68,8 +68,11 @@ void pool_plain_plan(const optune_task *task, const optune_config *config, optun
 bool pool_direct_applies(const optune_task *task, char *why)
 {
     pool_shape s;
-    if (!pool_nchw(task, &s, why))
+    pool_forward_most(task->call, &s);
+    if (!pool_applies(task, &s, why))
         return false;
+    if (s.block != 1)
+        return optune_refuse(why, "needs the layout NCHW");
     const pool_span x = pool_inside(&s.x);
     if ((x.last - x.first) * pool_elem(&s) < 16)
         return optune_refuse(why, "fewer columns inside than the shortest vector has lanes");
@@ -85,7 +88,7 @@ static bool pool_pairs(const pool_shape *s)
 void pool_direct_space(const optune_task *task, optune_space *space)
 {
     pool_shape s;
-    pool_forward_shape(task->call, &s);
+    pool_forward_most(task->call, &s);
     const pool_span x = pool_inside(&s.x);
     pool_lanes_knob(task, &s, x.last - x.first, space);
     optune_space_ints(space, "tile_oh", 3, pool_tiles);
@@ -98,7 +101,7 @@ void pool_direct_fallback(const optune_task *task, const optune_space *space,
                           optune_config *config)
 {
     pool_shape s;
-    pool_forward_shape(task->call, &s);
+    pool_forward_most(task->call, &s);
     const pool_span x = pool_inside(&s.x);
     const int64_t vecs = (x.last - x.first) / optune_config_int(config, "lanes");
     optune_config_choose_int(config, space, "tile_ow", vecs < 2 ? vecs : 2);
@@ -109,7 +112,7 @@ void pool_direct_fallback(const optune_task *task, const optune_space *space,
 bool pool_direct_valid(const optune_task *task, const optune_config *config, char *why)
 {
     pool_shape s;
-    pool_forward_shape(task->call, &s);
+    pool_forward_most(task->call, &s);
     const pool_span x = pool_inside(&s.x);
     const int64_t rows = optune_config_int(config, "tile_oh");
     const int64_t vecs = optune_config_int(config, "tile_ow");
@@ -124,7 +127,7 @@ bool pool_direct_valid(const optune_task *task, const optune_config *config, cha
 void pool_direct_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     pool_shape s;
-    pool_forward_shape(task->call, &s);
+    pool_forward_most(task->call, &s);
     const int m = pool_forward_module(task, plan, &s, optune_config_int(config, "lanes"));
     optune_plan_define(plan, m, "TH", optune_config_int(config, "tile_oh"));
     optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));

@@ -10,18 +10,23 @@
 
 #include "kernels/pool/pool.h"
 
-#define POOL_ROW(op_, name_, schedule, text)                                                   \
+#define POOL_ROW(op_, name_, schedule, text) POOL_ROW_OF(op_, name_, schedule, text, "data.0")
+
+/* The same of a schedule that takes these dims at run time. */
+#define POOL_ROW_OF(op_, name_, schedule, text, dims)                                          \
     {                                                                                          \
         .op = op_, .name = name_, .summary = text, .applies = schedule##_applies,              \
         .space = schedule##_space, .fallback = schedule##_fallback, .valid = schedule##_valid, \
-        .plan = schedule##_plan, .symbolic = "data.0"                                          \
+        .plan = schedule##_plan, .symbolic = dims                                              \
     }
 
 /* A row for each operator whose compute is kernels/pool/compute.kernel.h. */
-#define POOL_ROWS(suffix, schedule, text)                                                      \
+#define POOL_ROWS(suffix, schedule, text) POOL_ROWS_OF(suffix, schedule, text, "data.0")
+
+#define POOL_ROWS_OF(suffix, schedule, text, dims)                                             \
     {                                                                                          \
-        POOL_ROW("max_pool2d", "max_pool2d" suffix, schedule, text),                           \
-            POOL_ROW("avg_pool2d", "avg_pool2d" suffix, schedule, text),                       \
+        POOL_ROW_OF("max_pool2d", "max_pool2d" suffix, schedule, text, dims),                  \
+            POOL_ROW_OF("avg_pool2d", "avg_pool2d" suffix, schedule, text, dims),              \
         {                                                                                      \
             .op = NULL                                                                         \
         }                                                                                      \
@@ -34,7 +39,7 @@ static const int64_t pool_tiles[] = {1, 2, 4};
 static inline bool pool_plain_applies(const optune_task *task, char *why)
 {
     pool_shape s;
-    pool_forward_shape(task->call, &s);
+    pool_forward_most(task->call, &s);
     return pool_applies(task, &s, why);
 }
 

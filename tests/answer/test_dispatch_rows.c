@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "answer/dispatch/dispatch.h"
+#include "run/worker.h"
 #include "support/emitted.h"
 
 enum { PAD = 64, MOST = 64 };
@@ -36,6 +37,13 @@ static const char *const workloads[] = {
     "conv2d(f32[?n:1..5,16,9,11], const f32[24,16,3,3], padding=[1,1,1,1])",
     "conv2d(f32[?n:1..5,16,9,11], const f32[24,16,1,1])",
     "conv2d(f32[?n:1..4,16,9,11], const f32[16,1,3,3], padding=[1,1,1,1], groups=16)",
+    "conv2d(f32[?n:1..3,16,?h:5..23,11], const f32[24,16,3,3], strides=[2,1], "
+    "padding=[1,1,1,1]) -> add(f32[24,1,1]) -> relu()",
+    "conv2d(f32[1,8,?h:5..23,?w:5..19], const f32[10,8,3,3]) -> add(f32[10,1,1])",
+    "max_pool2d(f32[3,6,?h:5..20,19], pool_size=[3,3], strides=[2,2]) -> relu()",
+    "dense(f32[?m:1..30,24], const f32[20,24]) -> add(f32[20]) -> sigmoid()",
+    "concatenate(f32[?n:1..9,?m:1..7], f32[?n:1..9,5], axis=1)",
+    "transpose(f32[?n:1..9,?h:1..6,40], axes=[1,0,2])",
 };
 
 /* One row for all sizes: what is chosen untuned. */
@@ -136,6 +144,7 @@ static void compare(const optune_call *call, const void *const *in, void *const 
         for (int d = 0; d < type->rank; d++)
             region.hi[d] = type->dim[d].min;
         call->op->reference(call, in, k, &region, right, size);
+        ot_reference_fused(call, in, &region, right, size);
         for (int64_t i = 0; i < n; i++)
             if (!(fabs(element(type, out[k], i) - right[i]) <= 1e-5 * (size[i] + 1e-3)))
                 fail_msg("%s: element %lld of output %d is %g, not %g", text, (long long)i, k,
@@ -162,7 +171,7 @@ static void try_sizes(const ot_dispatch *table, const built *b, void *workspace,
         at.dim[i].min = at.dim[i].max = size[i];
     check_ok(ot_call_narrow(&table->call, &at, call, &err));
     ot_call_print(call, &text);
-    for (int i = 0; i < call->n_inputs; i++) {
+    for (int i = 0; i < optune_call_inputs(call); i++) {
         const int64_t n = optune_tensor_elements(&call->input[i].type);
         float *x = ot_alloc((size_t)n * sizeof *x + 64);
         for (int64_t k = 0; k < n; k++)
@@ -178,7 +187,7 @@ static void try_sizes(const ot_dispatch *table, const built *b, void *workspace,
     }
     assert_int_equal(run(b, workspace, in, out, size, at.n), 0);
     compare(call, in, out, ot_text_str(&text));
-    for (int i = 0; i < call->n_inputs; i++)
+    for (int i = 0; i < optune_call_inputs(call); i++)
         if (!weights[i])
             free((void *)(uintptr_t)in[i]);
     for (int k = 0; k < call->n_outputs; k++)

@@ -25,14 +25,20 @@ static void true_reasons(void **state)
 {
     (void)state;
     optune *o = tuning_open("refusals");
-    /* What is fused behind dims that the relation computes is computed, and says who refused. */
+    /* What is fused behind dims that no row takes is computed, and says who refused; rows that
+     * take them refuse an operand of which nobody can tell how it lies in memory. */
     optune_err err = {0};
     optune_selection *s = NULL;
     check_ok(optune_select(
-        o, "max_pool2d(f32[1,3,?h:9..20,16], pool_size=[3,3]) -> add(f32[3,1,1])", &s, &err));
+        o, "max_pool2d(f32[1,?c:2..5,12,16], pool_size=[3,3]) -> add(f32[1,1,1])", &s, &err));
     assert_string_equal(optune_selection_impl(s), "max_pool2d_loops.generic");
-    check_contains(optune_selection_text(s, true), "fuses operators for constant shapes only");
+    check_contains(optune_selection_text(s, true), "needs dim 1 of 'data' to be a constant");
     assert_null(strstr(optune_selection_text(s, true), "has no C type"));
+    optune_selection_free(s);
+    check_ok(
+        optune_select(o, "dense(f32[?m:2..9,64], f32[8,64]) -> add(f32[?k:1..9,8])", &s, &err));
+    assert_string_equal(optune_selection_impl(s), "dense_loops.generic");
+    check_contains(optune_selection_text(s, true), "may be broadcast or not");
     optune_selection_free(s);
     check_said(o, "dense(f32[?m,64], const f32[64,64])",
                (const char *const[]){"?m known only at run time", "write an upper bound", NULL},

@@ -2,9 +2,10 @@
 /*
  * The contract of every implementation that takes dims at run time: each sample of its operator,
  * with those dims made ranges, is planned once for the whole range, and the one plan computes
- * every size in it right: the ends, the sample's own size and random ones. A library that is not
- * installed is skipped. OPTUNE_TEST_CONFIGS, OPTUNE_TEST_THIN and OPTUNE_TEST_IMPL work as in
- * test_impl.
+ * every size in it right: the ends, the sample's own size and random ones; and once more with
+ * operators fused behind it, whose operands have dims of the output or are broadcast. A library
+ * that is not installed is skipped. OPTUNE_TEST_CONFIGS, OPTUNE_TEST_THIN and OPTUNE_TEST_IMPL
+ * work as in test_impl.
  */
 #include "support/check.h"
 
@@ -13,10 +14,12 @@
 #include "support/belongs.h"
 #include "support/workbench.h"
 
+enum { FUSED_THIN = 3 }; /* of the calls, how many are fused, too: test_ranges draws others */
+
 static struct {
     workbench at;
     uint64_t rng;
-    int configs, checked, skipped, failed, misfits;
+    int configs, checked, skipped, failed, misfits, fused, taken;
 } t;
 
 static int input_named(const optune_op *op, const char *name, size_t n)
@@ -187,33 +190,87 @@ static void try_config(const optune_impl *impl, const optune_task *task,
     free(job);
 }
 
+static void try_range(const optune_impl *impl, const optune_call *range, int configs)
+{
+    optune_err err = {0};
+    const optune_task task = {range, &t.at.target, &t.at.device};
+    optune_space *space;
+    optune_config *config = ot_alloc(sizeof *config);
+    ot_text text = {0};
+    ot_call_print(range, &text);
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    assert_true(ot_space_fallback(space, config, NULL));
+    try_config(impl, &task, config, text.s);
+    for (int n = 0, tries = 0; n < configs && tries < 200; tries++) {
+        ot_space_nth(space, ot_space_random(space, &t.rng), config);
+        if (!ot_space_valid(space, config, NULL))
+            continue;
+        try_config(impl, &task, config, text.s);
+        n++;
+    }
+    ot_space_close(space);
+    ot_text_release(&text);
+    free(config);
+}
+
+/* An operand of the output's type or of fewer dims, each of them the output's or 1. A dim without a
+ * name cannot be said twice. */
+static void add_operand(const optune_tensor *out, ot_text *to)
+{
+    const int from = (int)optune_random_below(&t.rng, out->rank);
+    char dtype[16];
+    ot_print_dtype(out->dtype, dtype, sizeof dtype);
+    ot_text_add(to, dtype);
+    for (int d = from; d < out->rank; d++) {
+        const optune_dim *dim = &out->dim[d];
+        const bool whole = optune_random_below(&t.rng, 3) > 0;
+        ot_text_add(to, d == from ? "[" : ",");
+        if (whole && (optune_dim_known(dim) || dim->name[0]))
+            ot_dim_print(dim, to);
+        else
+            ot_text_add(to, "1");
+    }
+    ot_text_add(to, "]");
+}
+
+/* The same with operators behind it; false: nothing is fused in its types, or not here. */
+static bool fuse(const optune_impl *impl, const optune_call *range, optune_call *fused)
+{
+    const optune_tensor *out = &range->output[0];
+    const optune_task task = {fused, &t.at.target, &t.at.device};
+    optune_err err = {0};
+    ot_text text = {0};
+    if (range->n_outputs != 1 || out->rank < 1 || out->dtype.code != OPTUNE_DTYPE_FLOAT ||
+        impl->generic)
+        return false;
+    ot_call_print(range, &text);
+    ot_text_add(&text, " -> add(");
+    add_operand(out, &text);
+    ot_text_add(&text, ") -> relu()");
+    if (optune_random_below(&t.rng, 2)) {
+        ot_text_add(&text, " -> multiply(");
+        add_operand(out, &text);
+        ot_text_add(&text, ")");
+    }
+    check_ok(ot_call_parse(ot_text_str(&text), fused, &err));
+    ot_text_release(&text);
+    return ot_impl_applies(impl, &task, NULL) && ot_epilogue_applies(&task, NULL);
+}
+
 static bool sample_of(const optune_impl *impl, const char *sample)
 {
     optune_err err = {0};
-    optune_call *call = ot_alloc(2 * sizeof *call), *range = call + 1;
+    optune_call *call = ot_alloc(3 * sizeof *call), *range = call + 1, *fused = call + 2;
     char why[OPTUNE_WHY_SIZE];
     check_ok(ot_call_parse(sample, call, &err));
     const optune_task task = {range, &t.at.target, &t.at.device};
     const bool takes =
         !call->n_epilogues && widen(impl, call, range) && ot_impl_applies(impl, &task, why);
-    if (takes) {
-        optune_space *space;
-        optune_config *config = ot_alloc(sizeof *config);
-        ot_text text = {0};
-        ot_call_print(range, &text);
-        check_ok(ot_space_open(&task, impl, &space, &err));
-        assert_true(ot_space_fallback(space, config, NULL));
-        try_config(impl, &task, config, text.s);
-        for (int n = 0, tries = 0; n < t.configs && tries < 200; tries++) {
-            ot_space_nth(space, ot_space_random(space, &t.rng), config);
-            if (!ot_space_valid(space, config, NULL))
-                continue;
-            try_config(impl, &task, config, text.s);
-            n++;
-        }
-        ot_space_close(space);
-        ot_text_release(&text);
-        free(config);
+    if (takes)
+        try_range(impl, range, t.configs);
+    if (takes && t.taken++ % FUSED_THIN == 0 && fuse(impl, range, fused)) {
+        try_range(impl, fused, 0);
+        t.fused++;
     }
     free(call);
     return takes;
@@ -249,7 +306,7 @@ static void every_impl(const char *target, int configs, int thin)
     const optune_impl *const *impl = ot_impls(&n);
     t.configs = configs;
     thin = workbench_thin(thin);
-    t.checked = t.skipped = t.failed = t.misfits = 0;
+    t.checked = t.skipped = t.failed = t.misfits = t.fused = 0;
     if (!workbench_find(&t.at, target))
         skip();
     workbench_start(&t.at);
@@ -260,6 +317,7 @@ static void every_impl(const char *target, int configs, int thin)
             !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]))
             continue;
         int taken = 0, turn = 0;
+        t.taken = 0;
         const int each = impl[i]->generic && !only ? GENERIC_THIN * thin : thin;
         const optune_op *op = ot_op_find(impl[i]->op);
         for (const char *const *sample = op->samples; *sample; sample++, turn++)
@@ -270,8 +328,8 @@ static void every_impl(const char *target, int configs, int thin)
         if (!taken && !impl[i]->generic) /* a pattern's, and this op has no such sample */
             print_message("'%s' takes no sample's dims at run time\n", impl[i]->name);
     }
-    print_message("%d checked, %d skipped (no library), %d failed on %s\n", t.checked,
-                  t.skipped, t.failed, target);
+    print_message("%d checked, %d fused calls, %d skipped (no library), %d failed on %s\n",
+                  t.checked, t.fused, t.skipped, t.failed, target);
     workbench_close(&t.at);
     assert_int_equal(t.failed, 0);
 }

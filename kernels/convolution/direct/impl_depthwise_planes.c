@@ -12,8 +12,10 @@ enum { MOST_PARTS = 8 }; /* bands of a plane */
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    if (!conv2d_applies(task, &s, why))
+    if (!conv2d_most_applies(task, &s, why))
         return false;
+    if (s.any_w)
+        return optune_refuse(why, "needs constant columns");
     if (s.data_block || s.out_block)
         return optune_refuse(why, "needs NCHW");
     if (s.groups != s.ci || s.ci == 1)
@@ -27,7 +29,7 @@ static bool applies(const optune_task *task, char *why)
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     static const int64_t tiles[] = {1, 2, 3, 4, 6, 8};
     static const int part[] = {1, 2, 4, MOST_PARTS};
     int64_t lanes[8], rows[4];
@@ -49,7 +51,7 @@ static void space(const optune_task *task, optune_space *space)
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     optune_config_choose_int(config, space, "tile_oh", s.oh < 4 ? s.oh : 4);
     optune_config_choose_int(config, space, "block_oh",
                              s.oh * s.ow > 4096 ? host_ceil(s.oh, 4) : s.oh);
@@ -77,7 +79,7 @@ static int64_t threads_of(const optune_task *task)
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     const int64_t lanes = optune_config_int(config, "lanes");
     const int64_t th = optune_config_int(config, "tile_oh");
     const int64_t tv = optune_config_int(config, "tile_ow");
@@ -99,12 +101,12 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     const int64_t lanes = optune_config_int(config, "lanes"), threads = threads_of(task);
     const int64_t rows = optune_config_int(config, "block_oh");
     const int64_t chunks = threads == 1 ? 1 : 4 * threads, planes = s.n * s.ci;
     const int m = optune_plan_module(plan);
-    conv2d_define(plan, m, &s);
+    conv2d_define_varying(plan, m, &s, 4);
     optune_plan_define(plan, m, "VEC_BYTES", lanes * conv2d_elem(&s));
     optune_plan_define(plan, m, "TH", optune_config_int(config, "tile_oh"));
     optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));
@@ -134,5 +136,5 @@ OPTUNE_IMPL(convolution_direct, depthwise_planes) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
-    .symbolic = "data.0",
+    .symbolic = "data.0 data.2",
 };

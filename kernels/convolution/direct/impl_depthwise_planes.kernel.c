@@ -32,7 +32,7 @@ INLINE void split(const DTYPE *restrict from, DTYPE *restrict to)
 }
 
 /* Output rows [oy, oy + rows) need these rows of the data. */
-INLINE void fill(const DTYPE *plane, DTYPE *band, i64 oy, i64 rows)
+INLINE void fill(const DTYPE *plane, DTYPE *band, i64 oy, i64 rows, void *const *arg)
 {
     for (i64 r = 0; r < IN_ROWS(rows); r++) {
         const i64 y = oy * SH - PT + r;
@@ -93,7 +93,7 @@ INLINE void row(const DTYPE *band, const DTYPE *w, DTYPE *to, const int rows, vo
         tile(band + OW - VLEN, w, to + OW - VLEN, rows, 1, arg, o + OW - VLEN);
 }
 
-/* arg: data, weight, out, bands of the threads */
+/* arg: data, weight, out, bands of the threads, and the dims that vary */
 void depthwise(void *const *arg)
 {
     const DTYPE *data = arg[0], *weight = arg[1];
@@ -106,7 +106,7 @@ void depthwise(void *const *arg)
         for (i64 p = chunk * N * CI / CHUNKS; p < (chunk + 1) * N * CI / CHUNKS; p++)
             for (i64 first = 0; first < OH; first += ROWS) {
                 const i64 rows = MIN(ROWS, OH - first);
-                fill(data + p * ((i64)H * W), band, first, rows);
+                fill(data + p * ((i64)H * W), band, first, rows, arg);
                 for (i64 m = 0; m < CO_G; m++) {
                     const DTYPE *w = weight + (p % CI * CO_G + m) * (KH * KW);
                     const i64 o = ((p * CO_G + m) * OH + first) * OW;

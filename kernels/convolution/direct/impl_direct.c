@@ -9,13 +9,14 @@
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return conv2d_applies(task, &s, why);
+    return conv2d_most_applies(task, &s, why) &&
+           (!s.any_w || optune_refuse(why, "needs constant columns"));
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     const int64_t lanes = conv2d_lanes(task, &s), most = conv2d_registers(task) - 2;
     int64_t list[64];
     int n = 0;
@@ -65,7 +66,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     conv2d_shape s;
     conv2d_tile t;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     conv2d_tile_choose(task, &s, &t);
     conv2d_tile_share(task, &s, &t);
     optune_config_choose_int(config, space, "oc_vecs", t.ov);
@@ -82,7 +83,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 static void read_config(const optune_task *task, const optune_config *config, conv2d_shape *s,
                         conv2d_tile *t)
 {
-    conv2d_shape_of(task->call, s);
+    conv2d_most_of(task->call, s);
     const int64_t ov = optune_config_int(config, "oc_vecs");
     *t = (conv2d_tile){
         .vec_bytes = conv2d_lanes(task, s) * conv2d_elem(s),
@@ -128,5 +129,5 @@ OPTUNE_IMPL(convolution_direct, direct) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
-    .symbolic = "data.0",
+    .symbolic = "data.0 data.2",
 };

@@ -41,6 +41,13 @@
 #define X_PLANE ((i64)H * W)
 #endif
 
+/* Rows behind the last whole tile of a block. */
+#if VARIES
+#define ROWS_LEFT (TH > 1)
+#else
+#define ROWS_LEFT (OH % OHB % TH || OHB % TH)
+#endif
+
 #define EDGE_LEFT (!COPY && PL > 0)
 #define EDGE_RIGHT (!COPY && (OW - 1) * SW - PL + (KW - 1) * DW >= W)
 
@@ -146,8 +153,8 @@ typedef struct place {
 } place;
 
 /* Adds one column of the kernel over a block of input channels. */
-INLINE void column(vec (*acc)[OV], const DTYPE *w, const DTYPE *x, const int kw, const int rows,
-                   const int cols, const int edge)
+INLINE void column(vec (*acc)[OV], const DTYPE *w, const DTYPE *x, const i64 plane, const int kw,
+                   const int rows, const int cols, const int edge)
 {
     UNROLL(UNROLL_IC)
     for (int i = 0; i < ICI; i++) {
@@ -165,7 +172,7 @@ INLINE void column(vec (*acc)[OV], const DTYPE *w, const DTYPE *x, const int kw,
             if (edge >= 0 && (ix < 0 || ix >= W))
                 continue;
             const DTYPE b = x[(p / cols * (SH * X_ROW) + p % cols * SW + kw * DW) * XB +
-                              i * (IN_BLOCK ? 1 : X_PLANE)];
+                              i * (IN_BLOCK ? 1 : plane)];
             UNROLL(16)
             for (int v = 0; v < OV; v++)
                 acc[p][v] += wv[v] * b;
@@ -177,6 +184,8 @@ INLINE void column(vec (*acc)[OV], const DTYPE *w, const DTYPE *x, const int kw,
 INLINE void tile(const place *at, i64 oy, i64 ox, const int rows, const int cols, const int edge)
 {
     vec acc[TH * TW][OV];
+    void *const *arg = at->arg;
+    const i64 plane = X_PLANE;
     DTYPE *part = at->part + ((oy - at->oy0) * OW + ox) * OCT;
     if (IC_CHUNKS > 1 && at->ico0 > 0) {
         UNROLL(64)
@@ -203,7 +212,7 @@ INLINE void tile(const place *at, i64 oy, i64 ox, const int rows, const int cols
         kh1 = CEIL_DIV(H - y, DH);
     for (i64 ico = at->ico0; ico < at->ico1; ico++) {
         const i64 c = at->c + ico * ICI;
-        const i64 xc = (c / XB * X_PLANE + y * X_ROW + x) * XB + c % XB;
+        const i64 xc = (c / XB * plane + y * X_ROW + x) * XB + c % XB;
         const DTYPE *wc = at->w + ico * (KH * KW * ICI * OCT);
         for (i64 kh = kh0; kh < kh1; kh++) {
             const DTYPE *w = wc + kh * (KW * ICI * OCT);
@@ -211,11 +220,11 @@ INLINE void tile(const place *at, i64 oy, i64 ox, const int rows, const int cols
             if (edge >= 0) {
                 UNROLL(KW)
                 for (int kw = 0; kw < KW; kw++)
-                    column(acc, w, at->x + xr, kw, rows, cols, edge);
+                    column(acc, w, at->x + xr, plane, kw, rows, cols, edge);
             } else {
                 UNROLL(UNROLL_KW)
                 for (int kw = 0; kw < KW; kw++)
-                    column(acc, w, at->x + xr, kw, rows, cols, -1);
+                    column(acc, w, at->x + xr, plane, kw, rows, cols, -1);
             }
         }
     }
@@ -240,13 +249,13 @@ INLINE void tile(const place *at, i64 oy, i64 ox, const int rows, const int cols
     const vec(*all)[OV] = (const vec(*)[OV])done;
     if (cols == OW) {
         put_pixels(at->out, at->n, at->oc, oy * OW + ox, all, rows * cols, at->lanes,
-                   at->arg);
+                   arg);
         return;
     }
     UNROLL(1)
     for (int r = 0; r < rows; r++)
         put_pixels(at->out, at->n, at->oc, (oy + r) * OW + ox, all + r * cols, cols, at->lanes,
-                   at->arg);
+                   arg);
 }
 
 /* All tiles of `rows` rows. */
@@ -266,13 +275,14 @@ INLINE void rows_of_tiles(const place *at, i64 oy, const int rows)
 #endif
 }
 
-/* The padded input rows that output rows [oy0, oy0 + OHB) need. */
-INLINE void copy_rows(const DTYPE *data, i64 n, i64 block, i64 oy0, DTYPE *to)
+/* The padded input rows that output rows [oy0, oy0 + OHB) need, as far as there are these. */
+INLINE void copy_rows(const DTYPE *data, i64 n, i64 block, i64 oy0, DTYPE *to, void *const *arg)
 {
+    const i64 height = VARIES ? (MIN(OH, oy0 + OHB) - oy0 - 1) * SH + (KH - 1) * DH + 1 : COPY_H;
     const i64 blocks = MIN((i64)COPY_BLOCKS, CI / XB - block);
     const i64 left = MIN(PL, COPY_W), middle = MIN(W, COPY_W - left);
     for (i64 b = 0; b < blocks; b++) {
-        for (i64 r = 0; r < COPY_H; r++) {
+        for (i64 r = 0; r < height; r++) {
             const i64 y = oy0 * SH - PT + r;
             DTYPE *row = to + (b * COPY_H + r) * (COPY_W * XB);
             if (y < 0 || y >= H) {
@@ -304,7 +314,7 @@ void conv2d(void *const *arg)
         place at = {.out = out, .arg = arg, .n = n, .oy0 = oy0};
 #if COPY
         DTYPE *mine = copy + (i64)THREAD * COPY_SIZE;
-        copy_rows(data, n, g * CI_G / XB, oy0, mine);
+        copy_rows(data, n, g * CI_G / XB, oy0, mine, arg);
         at.x = mine;
         at.c = g * CI_G % XB;
 #else
@@ -325,7 +335,7 @@ void conv2d(void *const *arg)
                 i64 oy = oy0;
                 for (; oy + TH <= oy1; oy += TH)
                     rows_of_tiles(&at, oy, TH);
-#if OH % OHB % TH || OHB % TH
+#if ROWS_LEFT
                 for (; oy < oy1; oy++)
                     rows_of_tiles(&at, oy, 1);
 #endif

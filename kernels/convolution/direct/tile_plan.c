@@ -12,6 +12,8 @@ int64_t conv2d_divisor(int64_t n, int64_t limit)
 
 static bool conv2d_pads_rows(const conv2d_shape *s)
 {
+    if (s->any_h) /* for some size the last row may need what lies below */
+        return s->pt > 0 || s->pb > 0;
     return s->pt > 0 || (s->oh - 1) * s->sh - s->pt + (s->kh - 1) * s->dh >= s->h;
 }
 
@@ -195,7 +197,7 @@ double conv2d_tile_share(const optune_task *task, const conv2d_shape *s, conv2d_
 optune_arg conv2d_gather_plan(const optune_task *task, optune_plan *plan, int module)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_most_of(task->call, &s);
     const bool gather = s.kh * s.kw == 1 && (s.sh > 1 || s.sw > 1);
     optune_plan_define(plan, module, "GATHER", gather);
     if (!gather)
@@ -226,7 +228,7 @@ void conv2d_tile_plan(const optune_task *task, const conv2d_shape *s, const conv
     const int64_t oh_block = host_min(t->oh_block, s->oh);
 
     const int module = optune_plan_module(plan);
-    conv2d_define(plan, module, s);
+    conv2d_define_varying(plan, module, s, 5);
     conv2d_light(plan, module);
     const struct {
         const char *macro;

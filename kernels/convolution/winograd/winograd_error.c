@@ -105,6 +105,21 @@ static int64_t winograd_over(int64_t i, int64_t stride, int64_t pad, int64_t ker
     return host_min(extent, i * stride - pad + kernel) - host_max(0, i * stride - pad);
 }
 
+/* Outputs by their place in a tile: of all, or of those whose kernel may reach beyond the input,
+ * which are the first and the last ones; a tile's last output is nearly always its worst. */
+static double winograd_places(int64_t extent, int64_t stride, int64_t pads, int tile, bool edge,
+                              double place[WINOGRAD_MOST_TILE])
+{
+    const int64_t beyond = host_ceil(pads, stride);
+    for (int i = 0; i < tile; i++)
+        place[i] = edge ? 0 : (double)(extent / tile + (i < extent % tile));
+    for (int64_t y = 0; y < beyond && edge; y++) {
+        place[host_min(y, extent - 1) % tile]++;
+        place[host_max(extent - 1 - y, 0) % tile]++;
+    }
+    return edge ? 2 * (double)beyond : (double)extent;
+}
+
 double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
                       const winograd_way *along, int sums)
 {
@@ -126,12 +141,12 @@ double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
                                  : host_min(s->kw, s->w);
         if ((edge & 1 && !pads_y) || (edge & 2 && !pads_x))
             continue;
-        const double count = planes *
-                             (double)(edge & 1 ? 2 * host_ceil(pads_y, s->sh) : s->oh) *
-                             (double)(edge & 2 ? 2 * host_ceil(pads_x, s->sw) : s->ow);
+        double down_at[WINOGRAD_MOST_TILE], along_at[WINOGRAD_MOST_TILE];
+        const double count =
+            planes * winograd_places(s->oh, s->sh, pads_y, up->tile, edge & 1, down_at) *
+            winograd_places(s->ow, s->sw, pads_x, along->tile, edge & 2, along_at);
         const double n = (double)(s->ci * rows * cols);
         const double added = (double)(s->ci * (down ? 1 : host_max(rows, 1)));
-        const double each = count / (up->tile * along->tile);
         for (int i = 0; i < up->tile && wrong <= WINOGRAD_MOST_WRONG; i++)
             for (int k = 0; k < along->tile && wrong <= WINOGRAD_MOST_WRONG; k++) {
                 const double w = up->weight[i] * along->weight[k];
@@ -142,9 +157,10 @@ double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
                 const double reach = bound / sqrt(0.045 / 9 * added * roundings);
                 /* Any l is a bound, and for many products one is enough. */
                 const double rough = 2 * exp(winograd_exponent(8, reach, n));
-                wrong += each * (count * rough < WINOGRAD_MOST_WRONG / 100
-                                     ? rough
-                                     : winograd_chance(reach, n));
+                wrong +=
+                    planes * down_at[i] * along_at[k] *
+                    (count * rough < WINOGRAD_MOST_WRONG / 100 ? rough
+                                                               : winograd_chance(reach, n));
             }
     }
     return wrong;

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of dims known at run time: one plan for a whole range computes every size in it
+ * right, over guarded buffers. Calls that are to have a fast row are listed with it; then random
+ * typed calls of any operator with ranges, fused or not, are computed by whatever selection says,
+ * and with OPTUNE_TEST_CONFIGS=1 by every implementation that applies, with a random config.
+ *
+ * Nothing is timed: a process computes a batch of calls at several sizes each. `cpu` at one thread
+ * and at two; with the argument `opencl` on OpenCL. OPTUNE_TEST_CALLS (default 24 a target),
+ * OPTUNE_TEST_SECONDS (default 12 a target), OPTUNE_TEST_SEED and OPTUNE_TEST_OP as in
+ * test_defaults; with a call as the argument, that is computed by each implementation in turn.
+ */
+#include "support/check.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/worker.h"
+#include "strategy/inside.h"
+#include "support/random_call.h"
+#include "support/workbench.h"
+
+enum { BATCH = 12, SIZES = 6, SEED = 11, LIMIT_S = 300 };
+
+/* Who has to be selected, by the start of the name. */
+static const struct {
+    const char *call, *impl;
+} fast[] = {
+    {"conv2d(f32[1,16,?h:8..64,32], const f32[32,16,3,3], padding=[1,1,1,1])", "conv2d_direct"},
+    {"conv2d(f32[?n:1..3,5,?h:5..19,11], const f32[7,5,3,2], strides=[2,1], padding=[1,0,0,1])",
+     "conv2d_direct"},
+    {"conv2d(f32[?n:1..3,6,?h:3..20,?w:4..23], const f32[10,3,3,3], padding=[1,1,1,1], "
+     "groups=2)",
+     "conv2d_im2col"},
+    {"conv2d(f32[?n:1..3,8,?h:1..12,?w:1..13], const f32[9,8,1,1])", "conv2d_1x1"},
+    {"conv2d(f32[1,12,?h:7..40,48], const f32[12,1,3,3], strides=[2,2], padding=[1,1,1,1], "
+     "groups=12)",
+     "depthwise_conv2d_planes"},
+    {"conv2d(f32[?n:1..4,8,14,14], const f32[16,8,3,3], padding=[1,1,1,1]) -> "
+     "add(f32[16,1,1]) -> relu()",
+     "conv2d_direct"},
+    {"conv2d(f32[?n:1..4,8,?h:6..15,?w:6..15], const f32[16,8,3,3]) -> add(f32[1,16,1,1]) -> "
+     "relu()",
+     "conv2d_im2col"},
+    {"conv2d(f32[?n:1..4,8,?h:2..15,9], const f32[16,8,3,3], padding=[1,1,1,1]) -> "
+     "add(f32[?n:1..4,16,?h:2..15,9])",
+     "conv2d_direct"},
+    {"dense(f32[?m:1..40,48], const f32[64,48]) -> add(f32[64]) -> sigmoid()", "dense"},
+    {"dense(f32[?m:1..40,48], const f32[20,48]) -> multiply(f32[?m:1..40,1])", "dense"},
+    {"concatenate(f32[?n:1..9,12], f32[3,12])", "concatenate_rows"},
+    {"concatenate(f32[?n:1..9,?m:1..7], f32[?n:1..9,5], axis=1) -> relu()", "concatenate_rows"},
+    {"pad(f32[?n:1..9,?m:1..33], before=[1,2], after=[0,3], value=2.5)", "pad_rows"},
+    {"strided_slice(f32[?n:1..9,40], begin=[0,3], end=[1000,20], strides=[1,2])",
+     "strided_slice_rows"},
+    {"transpose(f32[?n:1..9,?h:1..6,40], axes=[1,0,2])", "transpose_rows"},
+    {"reshape(f32[?n:1..9,40], newshape=[-1,10])", "reshape_rows"},
+    {"max_pool2d(f32[?n:1..3,4,?h:5..21,17], pool_size=[3,3], strides=[2,2], "
+     "padding=[1,1,1,1]) "
+     "-> relu()",
+     "max_pool2d_direct"},
+    {"avg_pool2d(f32[2,4,?h:5..21,17], pool_size=[3,2], strides=[2,1], padding=[1,0,0,1], "
+     "ceil_mode=true)",
+     "avg_pool2d_direct"},
+    /* Batches that may be 1, and are then everybody's, are computed by a body that asks. */
+    {"batch_matmul(f32[?b:1..5,9,16], f32[13,7,16])", "batch_matmul_loops.generic"},
+    {"batch_matmul(f32[13,9,16], f32[?b:1..20,7,16])", "batch_matmul_loops.generic"},
+    {"batch_matmul(f32[?b:1..5,9,16], f32[1,7,16])", "batch_matmul_gemm"},
+    {"batch_matmul(f32[?b:1..5,?m:1..9,16], f32[?b:1..5,7,16]) -> add(f32[7])",
+     "batch_matmul_gemm"},
+};
+
+typedef struct pending {
+    optune_call call;
+    const optune_impl *impl;
+    optune_config config;
+    ot_job job;
+} pending;
+
+/* What the process that computes says to the one that asked. */
+typedef struct answer {
+    int at; /* the call at hand */
+    long done, failed;
+    char message[1024];
+} answer;
+
+typedef struct bench {
+    optune_target target;
+    optune_device device;
+    ot_builder *builder;
+    uint64_t rng;
+    char text[64], dir[4096];
+    pending *list;
+    optune_plan *plan;
+    answer *answer;
+    int n;
+    bool opened;
+    long done, failed, late;
+} bench;
+
+static void say(const bench *b, const pending *p, const char *what)
+{
+    ot_text call = {0}, config = {0};
+    ot_call_print(&p->call, &call);
+    ot_config_print_short(&p->config, &config);
+    print_error("%s %s\n  %s\n    %s\n    %s\n", p->impl->name, b->text, ot_text_str(&call),
+                ot_text_str(&config), what);
+    ot_text_release(&call);
+    ot_text_release(&config);
+}
+
+/* The ends, then anything in between. */
+static bool choose(bench *b, const optune_call *range, int turn, optune_call *at)
+{
+    optune_err err = {0};
+    ot_symbols symbols;
+    check_ok(ot_symbols_of(range, &symbols, &err));
+    for (int i = 0; i < symbols.n; i++) {
+        optune_dim *dim = &symbols.dim[i];
+        const int64_t size =
+            turn == 0   ? dim->min
+            : turn == 1 ? dim->max
+                        : dim->min + optune_random_below(&b->rng, dim->max - dim->min + 1);
+        dim->min = dim->max = size;
+    }
+    return ot_call_narrow(range, &symbols, at, &err) >= 0 && ot_call_static(at);
+}
+
+static void compute_at(bench *b, ot_session *s, const pending *p, const optune_call *at)
+{
+    optune_err err = {0};
+    ot_loaded *loaded = NULL;
+    ot_text text = {0};
+    char path[4200], message[512] = "";
+    double error = 0;
+    int outcome = OPTUNE_OUTCOME_RUNTIME;
+    ot_call_print(at, &text);
+    snprintf(path, sizeof path, "%s/reference", b->dir);
+    unlink(path);
+    check_ok(ot_session_workload(s, ot_text_str(&text), SEED, path, &err));
+    ot_built built = ot_built_of(&p->job, p->impl, &p->config);
+    built.range = &p->call;
+    if (ot_loaded_open(s, &built, &loaded, &outcome, &err) < 0)
+        snprintf(message, sizeof message, "%.500s", err.text);
+    else
+        outcome = ot_verify(s, loaded, &error, message, sizeof message);
+    if (loaded)
+        ot_loaded_close(s, loaded);
+    ot_session_forget(s);
+    if (outcome == OPTUNE_OUTCOME_OK) {
+        b->answer->done++;
+    } else {
+        snprintf(b->answer->message, sizeof b->answer->message, "%s at %.400s: %s",
+                 ot_outcome_name(outcome), ot_text_str(&text), message);
+        say(b, p, b->answer->message);
+        b->answer->failed++;
+    }
+    ot_text_release(&text);
+}
+
+/* On CPUs in a process of its own, as a kernel may end it. */
+static void compute_all(bench *b)
+{
+    optune_err err = {0};
+    ot_session *s = ot_alloc(sizeof *s);
+    optune_call *at = ot_alloc(sizeof *at);
+    check_ok(ot_session_open(s, &b->target, &b->device, &err));
+    for (int i = b->answer->at; i < b->n; i++) {
+        b->answer->at = i;
+        if (b->list[i].job.outcome != OPTUNE_OUTCOME_OK)
+            continue;
+        for (int turn = 0; turn < SIZES; turn++)
+            if (choose(b, &b->list[i].call, turn, at))
+                compute_at(b, s, &b->list[i], at);
+    }
+    b->answer->at = b->n;
+    ot_session_close(s);
+}
+
+static void finish(bench *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        ot_job *job = &b->list[i].job;
+        while (!job->done)
+            ot_builder_wait(b->builder, job, 1);
+        if (job->outcome == OPTUNE_OUTCOME_BUILD_TIMEOUT) {
+            b->late++; /* says how busy the machine is */
+        } else if (job->outcome != OPTUNE_OUTCOME_OK) {
+            b->failed++;
+            say(b, &b->list[i], job->message);
+        }
+    }
+    *b->answer = (answer){0};
+    if (b->device.warp > 0)
+        compute_all(b); /* a driver that was asked for its devices does not outlive a fork */
+    while (b->answer->at < b->n) {
+        fflush(NULL);
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+            for (int i = 0; i < OT_COUNT(fatal); i++)
+                signal(fatal[i],
+                       SIG_DFL); /* else the test's handler goes on with the test here */
+            alarm(LIMIT_S);
+            compute_all(b);
+            fflush(NULL);
+            _exit(0);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (b->answer->at < b->n) {
+            b->failed++;
+            say(b, &b->list[b->answer->at], "the process that computed it ended");
+            b->answer->at++;
+        }
+    }
+    b->done += b->answer->done;
+    b->failed += b->answer->failed;
+    b->n = 0;
+}
+
+static void submit(bench *b, const optune_call *call, const optune_impl *impl,
+                   const optune_config *config)
+{
+    optune_err err = {0};
+    pending *p = &b->list[b->n];
+    *p = (pending){.call = *call, .impl = impl, .config = *config};
+    const optune_task task = {&p->call, &b->target, &b->device};
+    int status = ot_plan_make(&task, impl, config, b->plan, &err);
+    if (status >= 0)
+        status = ot_builder_submit(b->builder, &task, b->plan, &p->job, &err);
+    if (status < 0) {
+        b->failed++;
+        say(b, p, err.text);
+        return;
+    }
+    if (++b->n == BATCH)
+        finish(b);
+}
+
+/* What selection says; `name`: and it is called so. */
+static void submit_default(bench *b, const optune_call *call, const char *name)
+{
+    const optune_task task = {call, &b->target, &b->device};
+    ot_choice *choice = ot_alloc(sizeof *choice);
+    optune_err err = {0};
+    if (ot_select(&task, NULL, 0, choice, &err) < 0) {
+        b->failed++;
+        print_error("%s\n", err.text);
+    } else {
+        const optune_impl *impl = choice->row[choice->winner].candidate.impl;
+        if (name && strncmp(impl->name, name, strlen(name)) != 0) {
+            b->failed++;
+            print_error("%s serves what %s has to\n", impl->name, name);
+        }
+        submit(b, call, impl, &choice->config);
+    }
+    ot_choice_free(choice);
+}
+
+/* `only`: whoever's name begins so; NULL: everybody. */
+static void submit_random(bench *b, const optune_call *call, const char *only)
+{
+    const optune_task task = {call, &b->target, &b->device};
+    int n;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int i = 0; i < n; i++) {
+        optune_err err = {0};
+        optune_space *space;
+        optune_config config;
+        bool valid = false;
+        if (strcmp(impl[i]->op, call->op->name) != 0 || impl[i]->library ||
+            (only && strncmp(impl[i]->name, only, strlen(only)) != 0) ||
+            !ot_impl_applies(impl[i], &task, NULL) ||
+            !(impl[i]->generic ? ot_generic_epilogue_applies(&task, NULL)
+                               : ot_epilogue_applies(&task, NULL)))
+            continue;
+        check_ok(ot_space_open(&task, impl[i], &space, &err));
+        for (int t = 0; t < 300 && !valid; t++) {
+            ot_space_nth(space, ot_space_random(space, &b->rng), &config);
+            valid = ot_space_valid(space, &config, NULL);
+        }
+        ot_space_close(space);
+        if (valid)
+            submit(b, call, impl[i], &config);
+    }
+}
+
+static void open_bench(bench *b, const char *target)
+{
+    optune_err err = {0};
+    *b = (bench){0};
+    snprintf(b->text, sizeof b->text, "%s", target);
+    check_ok(ot_target_parse(target, &b->target, &err));
+    const int status = ot_target_probe(&b->target, &b->device, &err);
+    if (status == OPTUNE_ENODEV) {
+        print_message("%s: %s\n", target, err.text);
+        return;
+    }
+    check_ok(status);
+    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
+    const ot_build_options build = {.target = &b->target,
+                                    .device = &b->device,
+                                    .row = ot_target_find(b->target.kind),
+                                    .cache_dir = b->dir,
+                                    .limit_s = 300};
+    check_ok(ot_builder_open(&build, &b->builder, &err));
+    b->list = ot_alloc(BATCH * sizeof *b->list);
+    b->plan = ot_alloc(sizeof *b->plan);
+    b->answer = mmap(NULL, sizeof *b->answer, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(b->answer != MAP_FAILED);
+    b->opened = true;
+}
+
+static void close_bench(bench *b)
+{
+    munmap(b->answer, sizeof *b->answer);
+    free(b->list);
+    free(b->plan);
+    ot_builder_close(b->builder);
+    ot_remove_tree(b->dir);
+}
+
+static void judge(bench *b)
+{
+    finish(b);
+    print_message("%ld computed on %s, %ld not compiled in time, %ld failed\n", b->done,
+                  b->text, b->late, b->failed);
+    const long failed = b->failed, met = b->done + b->late;
+    close_bench(b);
+    assert_int_equal(failed, 0);
+    assert_true(met > 0);
+}
+
+static void ranges_are_right(const char *target)
+{
+    const random_limits limits = {.elements = 2e4, .flops = 2e6};
+    const int calls = random_asked("OPTUNE_TEST_CALLS", 24);
+    const double until = ot_now() + random_asked("OPTUNE_TEST_SECONDS", 12);
+    const bool configs = random_asked("OPTUNE_TEST_CONFIGS", 0);
+    static optune_call call, range;
+    ot_text text = {0};
+    optune_err err = {0};
+    bench b;
+    open_bench(&b, target);
+    if (!b.opened)
+        skip();
+    b.rng = random_seed();
+    for (int i = 0; i < calls && ot_now() < until; i++) {
+        const optune_op *op = random_op(&b.rng);
+        if (!random_call(&b.rng, op, &limits, &call, &text))
+            continue;
+        if (optune_random_below(&b.rng, 3) == 0 && !call.n_epilogues && call.n_outputs == 1) {
+            ot_text fused = {0};
+            random_call_fuse(ot_text_str(&text), (int)optune_random_below(&b.rng, 4), &fused);
+            if (ot_call_parse(ot_text_str(&fused), &range, &err) >= 0 && ot_call_static(&range))
+                call = range;
+            ot_text_release(&fused);
+        }
+        ot_symbols symbols;
+        if (!random_range(&b.rng, &call, &range) || ot_symbols_of(&range, &symbols, &err) < 0)
+            continue;
+        if (configs)
+            submit_random(&b, &range, NULL);
+        else
+            submit_default(&b, &range, NULL);
+    }
+    ot_text_release(&text);
+    judge(&b);
+}
+
+static void fast_rows(void **state)
+{
+    (void)state;
+    const bool configs = random_asked("OPTUNE_TEST_CONFIGS", 0);
+    static optune_call call;
+    optune_err err = {0};
+    bench b;
+    open_bench(&b, "cpu -threads=1");
+    b.rng = 5;
+    for (int i = 0; i < OT_COUNT(fast); i++) {
+        check_ok(ot_call_parse(fast[i].call, &call, &err));
+        submit_default(&b, &call, fast[i].impl);
+        if (configs)
+            submit_random(&b, &call, fast[i].impl);
+    }
+    judge(&b);
+}
+
+static void one_thread(void **state)
+{
+    (void)state;
+    ranges_are_right("cpu -threads=1");
+}
+
+static void two_threads(void **state)
+{
+    (void)state;
+    ranges_are_right("cpu -threads=2");
+}
+
+static void on_opencl(void **state)
+{
+    (void)state;
+    ranges_are_right("opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'");
+}
+
+static int compute_one(const char *text)
+{
+    static optune_call call;
+    optune_err err = {0};
+    bench b;
+    if (ot_call_parse(text, &call, &err) < 0) {
+        print_error("%s\n", err.text);
+        return 2;
+    }
+    open_bench(&b, "cpu");
+    b.rng = random_seed();
+    submit_default(&b, &call, NULL);
+    for (int i = 0; i < random_asked("OPTUNE_TEST_CONFIGS", 1); i++)
+        submit_random(&b, &call, NULL);
+    finish(&b);
+    print_message("%ld computed, %ld failed\n", b.done, b.failed);
+    const bool failed = b.failed > 0;
+    close_bench(&b);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest on_cpu[] = {cmocka_unit_test(fast_rows),
+                                        cmocka_unit_test(one_thread),
+                                        cmocka_unit_test(two_threads)};
+    const struct CMUnitTest opencl[] = {cmocka_unit_test(on_opencl)};
+    if (argc == 2 && strcmp(argv[1], "opencl") == 0)
+        return cmocka_run_group_tests_name("opencl", opencl, NULL, NULL);
+    return argc == 2 ? compute_one(argv[1]) : cmocka_run_group_tests(on_cpu, NULL, NULL);
+}
