@@ -232,6 +232,9 @@ ot_onnx_value *ot_onnx_1(ot_onnx_node *n, const char *op, ot_onnx_value *a);
 ot_onnx_value *ot_onnx_2(ot_onnx_node *n, const char *op, ot_onnx_value *a, ot_onnx_value *b);
 /* The same value in another dtype; NULL for NULL. */
 ot_onnx_value *ot_onnx_as(ot_onnx_node *n, ot_onnx_value *value, optune_dtype dtype);
+/* The same value in float32 where its floats are narrower, whose squares and sums may have no room
+ * in its own dtype; NULL for NULL. */
+ot_onnx_value *ot_onnx_wide(ot_onnx_node *n, ot_onnx_value *value);
 /* A constant of a value's dtype and no dims. */
 ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double number);
 /* Output i of a call that has several. */
