@@ -28,10 +28,11 @@ static int batch_normalization(ot_onnx_node *n)
     if (rank < 2)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 2", rank);
     const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
-    scale = ot_onnx_as(n, scale, dtype); /* parameters may be wider */
-    shift = ot_onnx_as(n, shift, dtype);
-    return ot_onnx_give(n, 0,
-                        scaled(n, data, channels(n, scale, rank), channels(n, shift, rank)));
+    data = ot_onnx_wide(n, data); /* the shift may be far off what it is taken from */
+    scale = data ? ot_onnx_as(n, scale, ot_onnx_type(n->m, data)->dtype) : NULL;
+    shift = data ? ot_onnx_as(n, shift, ot_onnx_type(n->m, data)->dtype) : NULL;
+    data = scaled(n, data, channels(n, scale, rank), channels(n, shift, rank));
+    return ot_onnx_give(n, 0, ot_onnx_as(n, data, dtype));
 }
 
 /* (x - mean) / sqrt(variance + epsilon) over axes, of what is at least float32: squares leave the

@@ -292,7 +292,7 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
 
 /* ---- affine.c: batch normalisation as y = x * scale + shift ---------------------------------- */
-/* Both [C], constants where the node's parameters are. */
+/* Both [C], at least float32, constants where the node's parameters are. */
 int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift);
 /* The batch normalisation that alone reads this node's output, with constant parameters, as a node
  * of its own; false: there is none. */

@@ -124,6 +124,26 @@ static void squares_have_room(void **state)
     }
 }
 
+/* A mean over a small deviation is no float16 either, where what is near the mean is. */
+static void batches_are_shifted_in_float32(void **state)
+{
+    static const float x[] = {700, 701, 699, 700}, want[] = {0, 128, -128, 0};
+    static const float params[] = {1, 0, 700, 0x1p-14f};
+    static const char *const names[] = {"gamma", "beta", "mean", "variance"};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(names); i++) {
+        char narrow[8];
+        snprintf(narrow, sizeof narrow, "p%d", i);
+        onnx_initializer(&g, names[i], ONNX_FLOAT, "1", &params[i], sizeof params[i]);
+        cast(&g, names[i], narrow, FLOAT16);
+    }
+    attr_real(&attrs, "epsilon", 0);
+    between(&g, "1,1,2,2", ONNX_FLOAT, FLOAT16, "BatchNormalization", "h p0 p1 p2 p3", &attrs);
+    cast(&g, "a", "y", ONNX_FLOAT);
+    gives(&g, 15, x, 4, want);
+}
+
 /* Whatever is normalised, its mean and deviation are float32: they are added to what is. */
 static void moments_are_wide(void **state)
 {
@@ -274,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(squares_have_room),
+        cmocka_unit_test(batches_are_shifted_in_float32),
         cmocka_unit_test(moments_are_wide),
         cmocka_unit_test(inverse_functions_reach_far),
         cmocka_unit_test(infinities_sum),
