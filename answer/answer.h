@@ -134,7 +134,7 @@ double ot_record_moved(const optune_record *then, const optune_record *now);
 /* What the two say of the machine that differs, for people. */
 void ot_record_apart(const optune_record *then, const optune_record *now, ot_text *to);
 /* What is best, from those facts: the one answer that select, query, the table of a run and
- * export give. */
+ * export give. Hints lie behind the facts, for the choice to point at, and are not counted. */
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err);
 /* The same choice from the facts that decide it, which is much less reading where many configs were

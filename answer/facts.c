@@ -419,6 +419,7 @@ static int choose(optune *o, const optune_task *task, const char *policy, bool d
         if (*n > measured) {
             ot_choice_release(choice);
             status = ot_select(task, *fact, *n, choice, err);
+            *n = measured; /* what was found out here; the choice alone knows of hints */
         }
     }
     int passed = 0;

@@ -98,7 +98,7 @@ bool ot_partition_measured(optune_partition *p)
             continue;
         measured =
             ot_answer_call_at(p->o, &p->groups.group[i].call, p->asked, &answer, NULL) >= 0 &&
-            answer->choice.tier != OT_TIER_PLEVEL;
+            ot_choice_measured(&answer->choice);
         ot_answer_drop(answer);
     }
     return measured;

@@ -165,6 +165,16 @@ static double run_scalar(const optune_scalar *s, double x0, double x1, const dou
     return s->value(x, number);
 }
 
+/* Integers have no infinities: what a reduction starts from is then the extreme of the dtype. */
+static double bounded(optune_dtype dtype, double value)
+{
+    const bool is_signed = dtype.code == OPTUNE_DTYPE_INT;
+    if ((!is_signed && dtype.code != OPTUNE_DTYPE_UINT) || !isinf(value))
+        return value;
+    const double size = ldexp(1, dtype.bits - is_signed);
+    return value > 0 ? size - 1 : is_signed ? -size : 0;
+}
+
 static void reduce_reference(const optune_call *call, const void *const *in,
                              const optune_region *region, double *out, double *magnitude)
 {
@@ -179,7 +189,7 @@ static void reduce_reference(const optune_call *call, const void *const *in,
         int64_t offset = 0, place[OPTUNE_MAX_RANK] = {0};
         for (int d = 0; d < region->rank; d++)
             offset += r.kept[d] * at[d];
-        double sum = run_scalar(op->identity, 0, 0, number), size = sum;
+        double sum = bounded(type->dtype, run_scalar(op->identity, 0, 0, number)), size = sum;
         for (int64_t i = 0; i < r.count; i++) {
             const double x = run_scalar(op->map, element(type, in[0], offset), 0, number);
             sum = ot_number_as(type->dtype, run_scalar(op->combine, sum, x, number));

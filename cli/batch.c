@@ -4,6 +4,7 @@
  * in order. What cannot be answered is a line, too, so that who asks can go on. Where a program
  * may be waiting for the answer before it asks again, every line is sent at once.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +132,12 @@ int ot_batch_run(const ot_cli *cli, ot_batch_answer answer)
         if (waiting)
             fflush(stdout);
     }
+    const int refused = errno;
     free(line);
+    if (ferror(stdin)) {
+        ot_say("cannot read standard input: %s", strerror(refused));
+        return OT_EXIT_FAILED;
+    }
     if (kind != LINE_ENDLESS)
         return OT_EXIT_DONE;
     ot_say("this input is no text: 64 MiB without the end of a line");

@@ -4,6 +4,7 @@
  * an exit code. Never measures or decides anything. Commands come from the generated table, so
  * nothing here names one.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,16 @@ static void install_handlers(void)
 void ot_on_interrupt(optune *handle)
 {
     running = handle;
+}
+
+/* A standard stream that is closed would be the next file that is opened, a lock of the database's,
+ * say, and what is said would be written into that. What takes its place refuses as it did. */
+static void hold_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return;
 }
 
 /* ---- one command ------------------------------------------------------------------------- */
@@ -161,6 +172,7 @@ static int read_words(char **argv, const ot_cmd **cmd, ot_globals *globals, ot_c
 
 int main(int argc, char **argv)
 {
+    hold_closed_streams();
     install_handlers();
     ot_globals globals = {.log_level = OPTUNE_LOG_WARNING};
     const char **words = calloc((size_t)argc + 1, sizeof(*words));

@@ -28,6 +28,10 @@ int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift
         if (!by_channel(n, ot_onnx_in(n, i)))
             return ot_onnx_refuse(n, "its input %d is no list of a number for each channel",
                                   i + 1);
+    gamma = ot_onnx_wide(n, gamma);
+    beta = ot_onnx_wide(n, beta);
+    mean = ot_onnx_wide(n, mean);
+    variance = ot_onnx_wide(n, variance);
     if (ot_onnx_int(n, "training_mode", 0) || !ot_onnx_int(n, "spatial", 1))
         return ot_onnx_refuse(n, "only inference, channel by channel, is supported");
     ot_onnx_value *epsilon = ot_onnx_number(n, variance, ot_onnx_real(n, "epsilon", 1e-5));

@@ -193,6 +193,14 @@ ot_onnx_value *ot_onnx_as(ot_onnx_node *n, ot_onnx_value *value, optune_dtype dt
     return ot_onnx_call(n, "cast", 1, &value, "dtype=%s", name);
 }
 
+ot_onnx_value *ot_onnx_wide(ot_onnx_node *n, ot_onnx_value *value)
+{
+    static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
+    const bool narrow =
+        value && ot_onnx_floating(n, value) && ot_onnx_type(n->m, value)->dtype.bits < 32;
+    return narrow ? ot_onnx_as(n, value, f32) : value;
+}
+
 ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double number)
 {
     ot_onnx_value *value = NULL;

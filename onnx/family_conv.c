@@ -17,14 +17,18 @@ static int normalise(ot_onnx_node *norm, int64_t channels, weights *w)
         return ot_onnx_refuse(norm, "its parameters are not as long as it has channels");
     const int64_t each[] = {channels, 1, 1, 1};
     const optune_dtype dtype = ot_onnx_type(norm->m, w->weight)->dtype;
-    scale = ot_onnx_as(norm, scale, dtype);
-    shift = ot_onnx_as(norm, shift, dtype);
+    ot_onnx_value *weight = ot_onnx_wide(norm, w->weight), *bias = ot_onnx_wide(norm, w->bias);
+    if (!weight)
+        return norm->err->status;
+    scale = ot_onnx_as(norm, scale, ot_onnx_type(norm->m, weight)->dtype);
+    shift = ot_onnx_as(norm, shift, ot_onnx_type(norm->m, weight)->dtype);
     if (!scale || !shift)
         return norm->err->status;
-    w->weight = ot_onnx_2(norm, "multiply", w->weight, ot_onnx_reshape(norm, scale, 4, each));
-    w->bias = w->bias
-                  ? ot_onnx_2(norm, "add", ot_onnx_2(norm, "multiply", w->bias, scale), shift)
-                  : shift;
+    weight = ot_onnx_2(norm, "multiply", weight, ot_onnx_reshape(norm, scale, 4, each));
+    bias =
+        bias ? ot_onnx_2(norm, "add", ot_onnx_2(norm, "multiply", bias, scale), shift) : shift;
+    w->weight = ot_onnx_as(norm, weight, dtype);
+    w->bias = ot_onnx_as(norm, bias, dtype);
     return w->weight && w->bias ? OPTUNE_OK : norm->err->status;
 }
 

@@ -15,11 +15,20 @@ static value *times(ot_onnx_node *n, value *x, double factor)
     return x ? ot_onnx_2(n, "multiply", x, ot_onnx_number(n, x, factor)) : NULL;
 }
 
+/* From where on sums and squares of a few of them are beside the point or beyond the type. */
+static double far_of(const ot_onnx_node *n, const value *x, double narrow, double wide)
+{
+    const optune_dtype dtype = ot_onnx_type(n->m, x)->dtype;
+    return dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 16 ? narrow : wide;
+}
+
 /* Of y >= 0: what 1 + y rounds away is put back (Kahan). */
 static value *log_of_1_and(ot_onnx_node *n, value *y)
 {
     value *u = plus(n, y, 1);
-    value *far = u ? ot_onnx_2(n, "greater", u, ot_onnx_number(n, u, 3.0e38 / 8)) : NULL;
+    value *far =
+        u ? ot_onnx_2(n, "greater", u, ot_onnx_number(n, u, far_of(n, u, 8000, 3.0e38 / 8)))
+          : NULL;
     value *steep = ot_onnx_2(n, "divide", ot_onnx_2(n, "multiply", ot_onnx_1(n, "log", u), y),
                              plus(n, u, -1));
     value *same = u ? ot_onnx_2(n, "equal", u, ot_onnx_number(n, u, 1)) : NULL;
@@ -59,7 +68,16 @@ static int hyperbolic_sine(ot_onnx_node *n)
              : n->err->status;
 }
 
-/* log(1 + |x| + x^2 / (1 + sqrt(1 + x^2))); beyond 1e9 log(2 |x|) is the same */
+/* log(2 x) of what is large, from where on that is the same for x's type. */
+static value *log_of_twice(ot_onnx_node *n, value *x, value *otherwise)
+{
+    value *far = plus(n, ot_onnx_1(n, "log", x), 0.69314718055994531);
+    value *large =
+        x ? ot_onnx_2(n, "greater", x, ot_onnx_number(n, x, far_of(n, x, 200, 1e9))) : NULL;
+    return ot_onnx_call(n, "where", 3, (value *const[]){large, far, otherwise}, NULL);
+}
+
+/* log(1 + |x| + x^2 / (1 + sqrt(1 + x^2))) */
 static int inverse_sine(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0);
@@ -69,11 +87,7 @@ static int inverse_sine(ot_onnx_node *n)
     value *root = ot_onnx_1(n, "sqrt", plus(n, ot_onnx_2(n, "multiply", x, x), 1));
     value *part = ot_onnx_2(n, "divide", ot_onnx_2(n, "multiply", x, x), plus(n, root, 1));
     value *near = log_of_1_and(n, ot_onnx_2(n, "add", size, part));
-    value *far = plus(n, ot_onnx_1(n, "log", size), 0.69314718055994531);
-    value *large = size ? ot_onnx_2(n, "greater", size, ot_onnx_number(n, size, 60000)) : NULL;
-    return ot_onnx_give(
-        n, 0,
-        signed_as(n, x, ot_onnx_call(n, "where", 3, (value *const[]){large, far, near}, NULL)));
+    return ot_onnx_give(n, 0, signed_as(n, x, log_of_twice(n, size, near)));
 }
 
 /* log(x + sqrt(x - 1) sqrt(x + 1)): of what is less than 1 NaN */
@@ -85,7 +99,8 @@ static int inverse_cosine(ot_onnx_node *n)
     value *less = plus(n, x, -1);
     value *roots = ot_onnx_2(n, "multiply", ot_onnx_1(n, "sqrt", less),
                              ot_onnx_1(n, "sqrt", plus(n, x, 1)));
-    return ot_onnx_give(n, 0, log_of_1_and(n, ot_onnx_2(n, "add", less, roots)));
+    value *near = log_of_1_and(n, ot_onnx_2(n, "add", less, roots));
+    return ot_onnx_give(n, 0, log_of_twice(n, x, near));
 }
 
 /* log(1 + 2 |x| / (1 - |x|)) / 2 */

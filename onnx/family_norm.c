@@ -28,14 +28,16 @@ static int batch_normalization(ot_onnx_node *n)
     if (rank < 2)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 2", rank);
     const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
-    scale = ot_onnx_as(n, scale, dtype); /* parameters may be wider */
-    shift = ot_onnx_as(n, shift, dtype);
-    return ot_onnx_give(n, 0,
-                        scaled(n, data, channels(n, scale, rank), channels(n, shift, rank)));
+    data = ot_onnx_wide(n, data); /* the shift may be far off what it is taken from */
+    scale = data ? ot_onnx_as(n, scale, ot_onnx_type(n->m, data)->dtype) : NULL;
+    shift = data ? ot_onnx_as(n, shift, ot_onnx_type(n->m, data)->dtype) : NULL;
+    data = scaled(n, data, channels(n, scale, rank), channels(n, shift, rank));
+    return ot_onnx_give(n, 0, ot_onnx_as(n, data, dtype));
 }
 
-/* (x - mean) / sqrt(variance + epsilon) over axes. `moments`, unless NULL: the mean and one over
- * the deviation. */
+/* (x - mean) / sqrt(variance + epsilon) over axes, of what is at least float32: squares leave the
+ * range of 16 bits long before their root does. `moments`, unless NULL: the mean and one over the
+ * deviation. */
 static ot_onnx_value *standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
                                    ot_onnx_value *moments[2])
 {
@@ -69,13 +71,27 @@ static int layer_normalization(ot_onnx_node *n)
     if (axis < 0)
         return n->err->status;
     const bool more = ot_onnx_wants(n, 1) || ot_onnx_wants(n, 2);
+    optune_dtype stash;
+    int status = ot_onnx_dtype((int)ot_onnx_int(n, "stash_type", 1), &stash, n->err);
+    if (status < 0)
+        return status;
     ot_onnx_value *moments[2] = {NULL, NULL};
-    ot_onnx_value *all =
-        standardised(n, data, axes_from(n->m, axis, rank), more ? moments : NULL);
-    int status = ot_onnx_give(n, 0, scaled(n, all, scale, ot_onnx_in(n, 2)));
+    ot_onnx_value *all = standardised(n, ot_onnx_wide(n, data), axes_from(n->m, axis, rank),
+                                      more ? moments : NULL);
+    all = scaled(n, all, ot_onnx_wide(n, scale), ot_onnx_wide(n, ot_onnx_in(n, 2)));
+    status = ot_onnx_give(n, 0, ot_onnx_as(n, all, ot_onnx_type(n->m, data)->dtype));
     for (int i = 0; i < 2 && more && status >= 0; i++)
-        status = ot_onnx_give(n, i + 1, moments[i]);
+        status = ot_onnx_give(n, i + 1, ot_onnx_as(n, moments[i], stash));
     return status;
+}
+
+/* Scaled and shifted by channel, of the data's own type again. */
+static ot_onnx_value *channelwise(ot_onnx_node *n, ot_onnx_value *all)
+{
+    const int rank = all ? ot_onnx_rank(n, all) : -1;
+    all = scaled(n, all, channels(n, ot_onnx_wide(n, ot_onnx_in(n, 1)), rank),
+                 channels(n, ot_onnx_wide(n, ot_onnx_in(n, 2)), rank));
+    return ot_onnx_as(n, all, ot_onnx_type(n->m, ot_onnx_in(n, 0))->dtype);
 }
 
 static int instance_normalization(ot_onnx_node *n)
@@ -86,9 +102,9 @@ static int instance_normalization(ot_onnx_node *n)
         return n->err->status;
     if (rank < 3)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
-    ot_onnx_value *all = standardised(n, data, axes_from(n->m, 2, rank), NULL);
     return ot_onnx_give(
-        n, 0, scaled(n, all, channels(n, scale, rank), channels(n, ot_onnx_in(n, 2), rank)));
+        n, 0,
+        channelwise(n, standardised(n, ot_onnx_wide(n, data), axes_from(n->m, 2, rank), NULL)));
 }
 
 /* Each group of channels is one row. */
@@ -104,12 +120,12 @@ static int group_normalization(ot_onnx_node *n)
         return ot_onnx_refuse(n, "%lld groups do not divide its channels", (long long)groups);
     if (n->m->opset < 21)
         return ot_onnx_refuse(n, "scales by group (opset 18) are not supported");
-    ot_onnx_value *rows = ot_onnx_reshape(n, data, 3, (const int64_t[]){0, groups, -1});
+    ot_onnx_value *rows =
+        ot_onnx_reshape(n, ot_onnx_wide(n, data), 3, (const int64_t[]){0, groups, -1});
     dim[0] = 0;
     ot_onnx_value *all =
         ot_onnx_reshape(n, rows ? standardised(n, rows, "2", NULL) : NULL, rank, dim);
-    return ot_onnx_give(
-        n, 0, scaled(n, all, channels(n, scale, rank), channels(n, ot_onnx_in(n, 2), rank)));
+    return ot_onnx_give(n, 0, channelwise(n, all));
 }
 
 /* The mean over neighbouring channels is pooling over columns of an image [C, H * W]. */
@@ -136,17 +152,19 @@ static int lrn(ot_onnx_node *n)
     if (rank < 2 || size < 1 || size > 1 << 20)
         return ot_onnx_refuse(n, "size %lld over %d dims", (long long)size, rank);
     const int64_t image[] = {dim[0], 1, dim[1], -1};
-    ot_onnx_value *square = ot_onnx_reshape(n, ot_onnx_2(n, "multiply", data, data), 4, image);
+    ot_onnx_value *wide = ot_onnx_wide(n, data);
+    ot_onnx_value *square = ot_onnx_reshape(n, ot_onnx_2(n, "multiply", wide, wide), 4, image);
     ot_onnx_value *mean =
         ot_onnx_call(n, "avg_pool2d", 1, &square,
                      "pool_size=[%lld,1], padding=[%lld,0,%lld,0], "
                      "count_include_pad=true",
                      (long long)size, (long long)((size - 1) / 2), (long long)(size / 2));
     ot_onnx_value *base = scaled(n, ot_onnx_reshape(n, mean, rank, dim),
-                                 ot_onnx_number(n, data, ot_onnx_real(n, "alpha", 1e-4)),
-                                 ot_onnx_number(n, data, ot_onnx_real(n, "bias", 1)));
+                                 ot_onnx_number(n, wide, ot_onnx_real(n, "alpha", 1e-4)),
+                                 ot_onnx_number(n, wide, ot_onnx_real(n, "bias", 1)));
     ot_onnx_value *by = raised(n, base, ot_onnx_real(n, "beta", 0.75));
-    return ot_onnx_give(n, 0, ot_onnx_2(n, "divide", data, by));
+    return ot_onnx_give(
+        n, 0, ot_onnx_as(n, ot_onnx_2(n, "divide", wide, by), ot_onnx_type(n->m, data)->dtype));
 }
 
 static const ot_onnx_op ops[] = {

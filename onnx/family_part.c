@@ -134,12 +134,15 @@ static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char 
         return NULL;
     for (int d = 0; d < rank && data; d++) {
         const int64_t extent = before[d] + dim[d] + after[d];
+        /* A pad below 0 takes elements away; what comes round again is of those that are left. */
+        const int64_t cut = *mode == 'w' && before[d] < 0 ? -before[d] : 0;
+        const int64_t left = dim[d] - cut + (*mode == 'w' && after[d] < 0 ? after[d] : 0);
         optune_tensor type = {.dtype = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1},
                               .rank = 1};
         ot_onnx_value *index = NULL;
         if (!before[d] && !after[d])
             continue;
-        if (dim[d] < 1 || extent < 1 || extent > MOST_REPEATED) {
+        if (left < 1 || extent < 1 || extent > MOST_REPEATED) {
             ot_onnx_refuse(n, "axis %d would become %lld", d, (long long)extent);
             return NULL;
         }
@@ -147,7 +150,7 @@ static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char 
         if (ot_onnx_room(n->m, &type, &index, n->err) < 0)
             return NULL;
         for (int64_t i = 0; i < extent; i++)
-            ((int64_t *)index->data)[i] = beyond(mode, i - before[d], dim[d]);
+            ((int64_t *)index->data)[i] = cut + beyond(mode, i - before[d] - cut, left);
         data = ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){data, index}, "axis=%d", d);
     }
     return data;

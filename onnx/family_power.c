@@ -51,7 +51,8 @@ static int global_pool(ot_onnx_node *n)
         ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
     if (rank < 3 || n->err->status < 0)
         return n->err->status;
-    return ot_onnx_give(n, 0, root_of(n, folded(n, "sum", power_of(n, x, p), 2, rank), p));
+    value *sum = folded(n, "sum", power_of(n, ot_onnx_wide(n, x), p), 2, rank);
+    return ot_onnx_give(n, 0, ot_onnx_as(n, root_of(n, sum, p), ot_onnx_type(n->m, x)->dtype));
 }
 
 /* The sum over a window is its mean, pads counted, times its size. */
@@ -64,7 +65,7 @@ static int pool(ot_onnx_node *n)
         return status;
     if (ot_onnx_int(n, "ceil_mode", 0))
         return ot_onnx_refuse(n, "rounding up is not supported");
-    value *x = power_of(n, w.data, p);
+    value *x = power_of(n, ot_onnx_wide(n, w.data), p);
     value *mean = ot_onnx_call(
         n, "avg_pool2d", 1, &x,
         "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], count_include_pad=true",
@@ -72,7 +73,8 @@ static int pool(ot_onnx_node *n)
         ot_onnx_text(n->m, 4, w.pad), ot_onnx_text(n->m, 2, w.dilation));
     const double size = (double)w.kernel[0] * (double)w.kernel[1];
     value *sum = mean ? ot_onnx_2(n, "multiply", mean, ot_onnx_number(n, mean, size)) : NULL;
-    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, root_of(n, sum, p)));
+    value *root = ot_onnx_as(n, root_of(n, sum, p), ot_onnx_type(n->m, w.data)->dtype);
+    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, root));
 }
 
 /* x over its norm along an axis; of nothing but zeros, zeros. */
@@ -84,10 +86,12 @@ static int normalise(ot_onnx_node *n)
     const double p = exponent(n);
     if (axis < 0 || n->err->status < 0)
         return n->err->status;
-    value *norm = root_of(n, folded(n, "sum", power_of(n, x, p), axis, axis + 1), p);
+    value *wide = ot_onnx_wide(n, x);
+    value *norm = root_of(n, folded(n, "sum", power_of(n, wide, p), axis, axis + 1), p);
     value *none = norm ? ot_onnx_2(n, "equal", norm, ot_onnx_number(n, norm, 0)) : NULL;
     value *const in[] = {none, ot_onnx_number(n, norm, 1), norm};
-    return ot_onnx_give(n, 0, ot_onnx_2(n, "divide", x, ot_onnx_call(n, "where", 3, in, NULL)));
+    value *all = ot_onnx_2(n, "divide", wide, ot_onnx_call(n, "where", 3, in, NULL));
+    return ot_onnx_give(n, 0, ot_onnx_as(n, all, ot_onnx_type(n->m, x)->dtype));
 }
 
 /* x / sqrt(mean(x^2) + epsilon) scale, over the last dims from `axis` on */
@@ -98,10 +102,13 @@ static int root_mean_square(ot_onnx_node *n)
     const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", -1), rank);
     if (axis < 0)
         return n->err->status;
-    value *mean = folded(n, "mean", power_of(n, x, 2), axis, rank);
-    value *epsilon = ot_onnx_number(n, x, ot_onnx_real(n, "epsilon", 1e-5));
+    value *wide = ot_onnx_wide(n, x);
+    value *mean = folded(n, "mean", power_of(n, wide, 2), axis, rank);
+    value *epsilon = ot_onnx_number(n, wide, ot_onnx_real(n, "epsilon", 1e-5));
     value *size = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", mean, epsilon));
-    return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", ot_onnx_2(n, "divide", x, size), scale));
+    value *all =
+        ot_onnx_2(n, "multiply", ot_onnx_2(n, "divide", wide, size), ot_onnx_wide(n, scale));
+    return ot_onnx_give(n, 0, ot_onnx_as(n, all, ot_onnx_type(n->m, scale)->dtype));
 }
 
 /* (x - mean) / (deviation + 1e-9) */
@@ -115,13 +122,15 @@ static int mean_variance(ot_onnx_node *n)
     if (!there)
         axes = (ot_onnx_list){3, {0, 2, 3}};
     const char *over = ot_onnx_text(n->m, axes.n, axes.i);
+    const optune_dtype dtype = ot_onnx_type(n->m, x)->dtype;
+    x = ot_onnx_wide(n, x);
     value *mean = ot_onnx_call(n, "mean", 1, &x, "axis=[%s], keepdims=true", over);
     value *from = ot_onnx_2(n, "subtract", x, mean);
     value *square = ot_onnx_2(n, "multiply", from, from);
     value *size = ot_onnx_1(
         n, "sqrt", ot_onnx_call(n, "mean", 1, &square, "axis=[%s], keepdims=true", over));
     size = size ? ot_onnx_2(n, "add", size, ot_onnx_number(n, size, 1e-9)) : NULL;
-    return ot_onnx_give(n, 0, ot_onnx_2(n, "divide", from, size));
+    return ot_onnx_give(n, 0, ot_onnx_as(n, ot_onnx_2(n, "divide", from, size), dtype));
 }
 
 /* 1 where the first of the largest along an axis is, 0 elsewhere; before opset 13 along all dims

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products. A right side that is constant is transposed once, while the model is read. */
+#include <math.h>
+
 #include "onnx/onnx.h"
 
 static ot_onnx_value *flipped(ot_onnx_node *n, ot_onnx_value *value, bool flip)
@@ -23,12 +25,14 @@ static int gemm(ot_onnx_node *n)
     if (ot_onnx_rank(n, a) != 2 || ot_onnx_rank(n, b) != 2)
         return ot_onnx_refuse(n, "its sides have %d and %d dims, not 2", ot_onnx_rank(n, a),
                               ot_onnx_rank(n, b));
-    const double alpha = ot_onnx_real(n, "alpha", 1);
+    const double alpha = ot_onnx_real(n, "alpha", 1), beta = ot_onnx_real(n, "beta", 1);
+    if (!ot_onnx_floating(n, a) && (alpha != floor(alpha) || beta != floor(beta)))
+        return ot_onnx_refuse(n, "integers times %g and %g", alpha, beta);
     a = flipped(n, a, ot_onnx_int(n, "transA", 0));
     b = flipped(n, b, !ot_onnx_int(n, "transB", 0));
     if (b && b->data) /* a constant takes the factor for nothing */
         b = times(n, b, alpha);
-    c = times(n, c, ot_onnx_real(n, "beta", 1));
+    c = times(n, c, beta);
     if (!a || !b)
         return n->err->status;
     const optune_tensor *bias = c ? ot_onnx_type(n->m, c) : NULL;

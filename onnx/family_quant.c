@@ -54,11 +54,13 @@ static value *cut(ot_onnx_node *n, value *x, optune_dtype dtype)
     return x ? ot_onnx_as(n, x, dtype) : NULL;
 }
 
-/* All in float32 and of shapes that fit each other; `zero` NULL: 0. */
+/* All of shapes that fit each other, `x` and `scale` in the type that is divided in, `zero` in
+ * float32; `zero` NULL: 0. */
 static value *quantised(ot_onnx_node *n, value *x, value *scale, value *zero,
                         optune_dtype dtype)
 {
     value *all = ot_onnx_1(n, "round", ot_onnx_2(n, "divide", x, scale));
+    all = ot_onnx_as(n, all, f32); /* where the sum has room */
     return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype);
 }
 
@@ -74,12 +76,16 @@ static int quantize(ot_onnx_node *n)
     const int64_t asked = ot_onnx_int(n, "output_dtype", 0);
     if (asked && ot_onnx_dtype((int)asked, &dtype, n->err) < 0)
         return n->err->status;
-    scale = along(n, x, ot_onnx_as(n, scale, f32), axis);
+    optune_dtype in = n->m->opset < 23 ? f32 : ot_onnx_type(n->m, scale)->dtype;
+    const int64_t precision = ot_onnx_int(n, "precision", 0);
+    if (precision && ot_onnx_dtype((int)precision, &in, n->err) < 0)
+        return n->err->status;
+    scale = along(n, x, ot_onnx_as(n, scale, in), axis);
     if (zero)
         zero = along(n, x, ot_onnx_as(n, zero, f32), axis);
     if (n->err->status < 0)
         return n->err->status;
-    return ot_onnx_give(n, 0, quantised(n, ot_onnx_as(n, x, f32), scale, zero, dtype));
+    return ot_onnx_give(n, 0, quantised(n, ot_onnx_as(n, x, in), scale, zero, dtype));
 }
 
 static int dequantize(ot_onnx_node *n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions over axes: an attribute of old opsets, an input of new ones. */
+#include <math.h>
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -67,13 +68,17 @@ static int reduce(ot_onnx_node *n)
     if (type->dtype.code == OPTUNE_DTYPE_BOOL && optune_tensor_known(type) &&
         !optune_tensor_elements(type))
         return ot_onnx_refuse(n, "no truth values at all");
+    const optune_dtype dtype = type->dtype;
+    if (how->after) /* what is below the root may need more room than the root */
+        x = ot_onnx_wide(n, x);
     x = apply(n, how->before, x);
     if (rank > 0 && (axes.n || !ot_onnx_int(n, "noop_with_empty_axes", 0)))
         x = reduced(n, n->op->arg, x, &axes, ot_onnx_int(n, "keepdims", 1));
-    return ot_onnx_give(n, 0, apply(n, how->after, x));
+    x = apply(n, how->after, x);
+    return ot_onnx_give(n, 0, how->after ? ot_onnx_as(n, x, dtype) : x);
 }
 
-/* most + log(sum(exp(x - most))) */
+/* most + log(sum(exp(x - most))); an infinite most is taken for 0, as it is no distance. */
 static int log_sum_exp(ot_onnx_node *n)
 {
     ot_onnx_value *x = ot_onnx_need(n, 0);
@@ -84,6 +89,11 @@ static int log_sum_exp(ot_onnx_node *n)
     if (rank == 0 || (!axes.n && ot_onnx_int(n, "noop_with_empty_axes", 0)))
         return ot_onnx_give(n, 0, x);
     ot_onnx_value *most = reduced(n, "max", x, &axes, true);
+    ot_onnx_value *size = most ? ot_onnx_1(n, "abs", most) : NULL;
+    ot_onnx_value *far =
+        size ? ot_onnx_2(n, "equal", size, ot_onnx_number(n, size, (double)INFINITY)) : NULL;
+    most = ot_onnx_call(n, "where", 3,
+                        (ot_onnx_value *const[]){far, ot_onnx_number(n, most, 0), most}, NULL);
     ot_onnx_value *power = ot_onnx_1(n, "exp", ot_onnx_2(n, "subtract", x, most));
     ot_onnx_value *sum = ot_onnx_1(n, "log", reduced(n, "sum", power, &axes, true));
     ot_onnx_value *all = ot_onnx_2(n, "add", most, sum);

@@ -85,19 +85,23 @@ static int is_infinite(ot_onnx_node *n)
     return ot_onnx_give(n, 0, above ? up : down);
 }
 
-/* x + bias below -lambd, x - bias above lambd, 0 between. */
+/* x + bias below -lambd, x - bias above lambd, 0 between; of integers cut off towards 0. */
 static int shrink(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0);
     const double limit = ot_onnx_real(n, "lambd", 0.5), bias = ot_onnx_real(n, "bias", 0);
     if (!x)
         return n->err->status;
+    const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
+    const optune_dtype dtype = ot_onnx_type(n->m, x)->dtype;
+    if (!ot_onnx_floating(n, x))
+        x = ot_onnx_as(n, x, f64);
     value *low = ot_onnx_2(n, "less", x, ot_onnx_number(n, x, -limit));
     value *high = ot_onnx_2(n, "greater", x, ot_onnx_number(n, x, limit));
     value *other = choose(n, high, ot_onnx_2(n, "subtract", x, ot_onnx_number(n, x, bias)),
                           ot_onnx_number(n, x, 0));
-    return ot_onnx_give(
-        n, 0, choose(n, low, ot_onnx_2(n, "add", x, ot_onnx_number(n, x, bias)), other));
+    value *all = choose(n, low, ot_onnx_2(n, "add", x, ot_onnx_number(n, x, bias)), other);
+    return ot_onnx_give(n, 0, ot_onnx_as(n, all, dtype));
 }
 
 static const ot_onnx_op ops[] = {

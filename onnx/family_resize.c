@@ -20,6 +20,7 @@ typedef struct how {
     const char *mode, *where, *nearest;
     double cubic;
     bool exclude;
+    bool outwards; /* up where an axis shrinks: opset 10 does not say so, its examples do */
 } how;
 
 typedef struct line {
@@ -29,13 +30,14 @@ typedef struct line {
 
 static how how_of(const ot_onnx_node *n)
 {
-    const bool old = n->m->opset < 11 || !strcmp(n->op->name, "Upsample");
+    const bool upsample = !strcmp(n->op->name, "Upsample"), old = n->m->opset < 11 || upsample;
     return (how){
         .mode = ot_onnx_word(n, "mode", "nearest"),
         .where = ot_onnx_word(n, "coordinate_transformation_mode",
                               old ? "asymmetric" : "half_pixel"),
         .nearest = ot_onnx_word(n, "nearest_mode", old ? "floor" : "round_prefer_floor"),
         .cubic = ot_onnx_real(n, "cubic_coeff_a", -0.75),
+        .outwards = old && !upsample,
         .exclude = ot_onnx_int(n, "exclude_outside", 0) != 0,
     };
 }
@@ -84,8 +86,10 @@ static double position(const how *h, const line *l, int64_t i)
     return half;
 }
 
-static double nearest(const how *h, double x)
+static double nearest(const how *h, const line *l, double x)
 {
+    if (h->outwards && l->scale < 1)
+        return ceil(x);
     return !strcmp(h->nearest, "floor")               ? floor(x)
            : !strcmp(h->nearest, "ceil")              ? ceil(x)
            : !strcmp(h->nearest, "round_prefer_ceil") ? floor(x + 0.5)
@@ -109,7 +113,7 @@ static int taps(const how *h, const line *l, int64_t i, int64_t *at, double *wei
     const int n = *h->mode == 'n' ? 1 : *h->mode == 'l' ? 2 : 4;
     double sum = 0;
     for (int t = 0; t < n; t++) {
-        double where = n == 1 ? nearest(h, x) : low + t - (n == 4);
+        double where = n == 1 ? nearest(h, l, x) : low + t - (n == 4);
         weight[t] = n == 1 ? 1 : n == 2 ? 1 - fabs(x - where) : cubic(h->cubic, x - where);
         if (h->exclude && (where < 0 || where > (double)(l->in - 1)))
             weight[t] = 0;

@@ -232,6 +232,9 @@ ot_onnx_value *ot_onnx_1(ot_onnx_node *n, const char *op, ot_onnx_value *a);
 ot_onnx_value *ot_onnx_2(ot_onnx_node *n, const char *op, ot_onnx_value *a, ot_onnx_value *b);
 /* The same value in another dtype; NULL for NULL. */
 ot_onnx_value *ot_onnx_as(ot_onnx_node *n, ot_onnx_value *value, optune_dtype dtype);
+/* The same value in float32 where its floats are narrower, whose squares and sums may have no room
+ * in its own dtype; NULL for NULL. */
+ot_onnx_value *ot_onnx_wide(ot_onnx_node *n, ot_onnx_value *value);
 /* A constant of a value's dtype and no dims. */
 ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double number);
 /* Output i of a call that has several. */
@@ -289,7 +292,7 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
 
 /* ---- affine.c: batch normalisation as y = x * scale + shift ---------------------------------- */
-/* Both [C], constants where the node's parameters are. */
+/* Both [C], at least float32, constants where the node's parameters are. */
 int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift);
 /* The batch normalisation that alone reads this node's output, with constant parameters, as a node
  * of its own; false: there is none. */

@@ -352,7 +352,12 @@ static void add_apart(const ot_source *e, int module, ot_text *to)
     names macros = {0}, asked = {0}, own = {0};
     ot_plan_source(&e->task, e->plan, module, &source);
     find_names(ot_text_str(&source), &macros, &asked, &own);
-    int n = 0;
+    int n = 0, at;
+    const char
+        *function; /* what stages call may be written by a macro, where no text shows it */
+    for (int i = 0; (function = function_at(e->plan, i, &at)); i++)
+        if (at == module)
+            add_name(&own, function, strlen(function));
     for (int i = 0; i < own.n; i++) {
         const char *name = own.name[i];
         if (has_name(&macros, name, strlen(name)) || has_name(&asked, name, strlen(name)))

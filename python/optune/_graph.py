@@ -67,11 +67,20 @@ class Graph:
                 check(lib.optune_graph_bind(g, encode(dim), int(value), byref(err)), err)
             check(lib.optune_graph_infer(g, byref(err)), err)
             self._read(json.loads(lib.optune_graph_json(g)))
-            self._partition = Counted(
-                "graph", opened(lib.optune_partition_open, o, g),
-                lib.optune_partition_close, self._graph)
+        self._renew(handle)
         handle.__enter__()  # until close()
         self._used = handle
+
+    def _renew(self, handle: Counted) -> None:
+        """As it is computed by what the database says now: layouts are decided here, once."""
+        before = self._partition
+        if before and handle.closed:
+            return  # what is open goes on as it is
+        with self._live(self._graph) as g, handle as o:
+            self._partition = Counted("graph", opened(lib.optune_partition_open, o, g),
+                                      lib.optune_partition_close, self._graph)
+        if before:
+            before.close()
 
     def _read(self, told: Dict[str, Any]) -> None:
         nodes = {node["name"]: node for node in told["nodes"]}
@@ -130,10 +139,12 @@ class Graph:
         """What would be used for each group now: `optune select --graph --json` of
         docs/formats.md, and under "text" the same for people."""
         err = Err()
-        with self._lock, self._live(self._partition) as p:
-            check(lib.optune_partition_select(p, byref(err)), err)
-            told: Dict[str, Any] = json.loads(lib.optune_partition_json(p))
-            told["text"] = text_of(lib.optune_partition_text(p, explain))
+        with self._lock:
+            self._renew(self._live(self._used))
+            with self._live(self._partition) as p:
+                check(lib.optune_partition_select(p, byref(err)), err)
+                told: Dict[str, Any] = json.loads(lib.optune_partition_json(p))
+                told["text"] = text_of(lib.optune_partition_text(p, explain))
         return told
 
     # ---- constants ----
@@ -169,15 +180,18 @@ class Graph:
     def compile(self) -> "Graph":
         """Selects for every group what the database says now, compiles it and packs the constants.
         The first call does it, too; after tuning, this takes up what was found."""
-        with self._lock, self._live(self._partition) as p:
+        with self._lock:
+            self._live(self._partition)
             if self._open_types:
                 raise WorkloadTypeError("types of this graph are not known: "
                                         + ", ".join(self._open_types)
                                         + "; give its dims numbers with bind=; what follows "
                                         "from values has to have a bound")
             self._forget()
-            self._program = Counted("graph", opened(computing(lib.optune_program_open), p),
-                                    lib.optune_program_close, self._partition)
+            self._renew(self._live(self._used))
+            with self._live(self._partition) as p:
+                self._program = Counted("graph", opened(computing(lib.optune_program_open), p),
+                                        lib.optune_program_close, self._partition)
         return self
 
     def _arrays(self, arrays: Tuple[Any, ...], named: Mapping[str, Any]) -> List[Any]:

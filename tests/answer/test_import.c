@@ -275,6 +275,25 @@ static void test_foreign(void **state)
         optune_selection_free(s);
         assert_int_equal(optune_query(o, asked[i], &found, &err), OPTUNE_ENOENT);
     }
+    /* Nor is it a fact about this machine: a run that measured nothing has nothing, and there
+     * is nothing to report. */
+    optune_call *call = ot_alloc(sizeof *call);
+    ot_choice *choice = ot_alloc(sizeof *choice);
+    ot_arena arena = {0};
+    ot_fact *fact = NULL;
+    int n = -1;
+    check_ok(ot_call_parse(CONV, call, &err));
+    const optune_task task = {call, &o->target, &o->device};
+    check_ok(ot_context_choose(o, &task, NULL, &arena, &fact, &n, choice, &err));
+    assert_int_equal(choice->tier, OT_TIER_HINTED);
+    assert_int_equal(n, 0);
+    ot_choice_free(choice);
+    ot_arena_release(&arena);
+    free(call);
+    static const char *const only[] = {CONV, NULL};
+    optune_result *result = NULL;
+    const optune_report_options of = {.size = sizeof of, .workloads = only};
+    assert_int_equal(optune_report(o, &of, &result, &err), OPTUNE_ENOENT);
     optune *more = tuning_open_with("tvm", (optune_options){.target = "cpu -threads=2"});
     check_ok(optune_select(more, CONV, &s, &err)); /* a hint is of no device and no threads */
     assert_string_equal(optune_selection_tier(s), "hinted");

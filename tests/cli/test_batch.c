@@ -226,12 +226,53 @@ static void without_home(void **state)
     free(db);
 }
 
+/* What ended early for another reason than its end is no batch that was answered. */
+static void input_is_read_to_its_end(void **state)
+{
+    (void)state;
+    outcome o = with_stdin(command_dir, "select --batch");
+    expect("a directory", &o, 1, "cannot read standard input");
+}
+
+/* As daemons start programs: what is said goes nowhere, least of all into the store, whose files
+ * would be the first that are opened. */
+static void without_streams(void **state)
+{
+    (void)state;
+    char command[4096], path[512];
+    ot_text held = {0};
+    outcome o = optune("import", OT_SOURCE_DIR "/tests/data/record_good.log");
+    expect("import", &o, 0, "");
+    snprintf(command, sizeof command,
+             "exec '%s' query 'dense(f32[3,5], f32[7,5])' <&- >&- 2>&-", OT_CLI);
+    const int status = system(command);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 3);
+    static const char *const files[] = {"store/lock.mdb", "store/commits", "store/data.mdb"};
+    for (int i = 0; i < OT_COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s", command_path(files[i]));
+        command_slurp(path, &held);
+        assert_true(held.n > 0);
+        assert_null(memmem(ot_text_str(&held), held.n, "optune: ", 8));
+        ot_text_release(&held);
+    }
+    snprintf(command, sizeof command, "exec '%s' ops >&- 2> '%s'", OT_CLI, command_path("err"));
+    assert_int_equal(WEXITSTATUS(system(command)), 1);
+    command_slurp(command_path("err"), &held);
+    check_contains(ot_text_str(&held), "cannot write to standard output");
+    ot_text_release(&held);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_line_each),   cmocka_unit_test(asked_as_autotvm),
-        cmocka_unit_test(answers_at_once), cmocka_unit_test(selections_are_told),
+        cmocka_unit_test(one_line_each),
+        cmocka_unit_test(asked_as_autotvm),
+        cmocka_unit_test(answers_at_once),
+        cmocka_unit_test(selections_are_told),
         cmocka_unit_test(without_home),
+        cmocka_unit_test(input_is_read_to_its_end),
+        cmocka_unit_test(without_streams),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);
 }

@@ -246,6 +246,34 @@ def test_graph(o, dense):
             g.fill()(x)
 
 
+def test_layouts_are_taken_up(o, monkeypatch):
+    """Whether a graph is computed in blocks of channels is decided where a partition is opened, so
+    what was tuned since is asked for anew; a closed handle leaves things as they are."""
+    from optune import _graph
+    asked = []
+    real = _graph.lib.optune_partition_open
+
+    class Library:
+        def __getattr__(self, name):
+            if name == "optune_partition_open":
+                asked.append(name)
+                return real
+            return getattr(optune._library.lib, name)
+
+    monkeypatch.setattr(_graph, "lib", Library())
+    g = o.graph("x = var f32[4]\ny = relu(x)\noutput y\n")
+    assert len(asked) == 1
+    x = numpy.array([-1, 2, -3, 4], numpy.float32)
+    assert g.compile()(x).tolist() == [0, 2, 0, 4]
+    assert len(asked) == 2
+    assert g.select()["groups"] and len(asked) == 3
+    assert g(x).tolist() == [0, 2, 0, 4]
+    o.close()
+    assert g.compile()(x).tolist() == [0, 2, 0, 4]
+    assert len(asked) == 3
+    g.close()
+
+
 def test_graph_file(o):
     g = o.graph(ROOT / "examples" / "mlp.graph", bind={"batch": 2}).fill(seed=3)
     y = g(numpy.zeros(g.inputs["data"].shape, "f4"))
