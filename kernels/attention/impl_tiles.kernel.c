@@ -122,7 +122,7 @@ static void tile(i64 head, i64 first, const IN_T *q, const DTYPE *panels, const 
     }
     for (i64 i = 0; i < rows; i++) {
         IN_T *to = out + (head * ROWS + first + i) * DV;
-        const DTYPE share = sum[i] == 0 ? 0 : 1 / sum[i];
+        const DTYPE share = ZEROS && sum[i] == 0 ? 0 : 1 / sum[i];
         for (i64 c = 0; c < DV; c++)
             to[c] = OUT_TO(acc[i * DVP + c] * share);
     }
