@@ -9,7 +9,7 @@
 
 #include "answer/graph.h"
 
-static bool accepts(void *arg, const optune_call *call)
+bool ot_partition_accepts(void *arg, const optune_call *call)
 {
     optune *o = arg;
     const optune_task task = {call, &o->target, &o->device};
@@ -151,7 +151,7 @@ static int open_over(optune *o, optune_graph *graph, const optune_partition *lik
     optune_partition *p = ot_alloc(sizeof *p);
     p->o = o;
     p->given = p->graph = graph;
-    const int status = ot_graph_partition(graph, accepts, o, &p->groups, err);
+    const int status = ot_graph_partition(graph, ot_partition_accepts, o, &p->groups, err);
     if (status < 0) {
         free(p);
         return status;
@@ -175,7 +175,27 @@ int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **p
     int status = optune_graph_infer(graph, err);
     if (status >= 0)
         status = ot_context_asked(o, err);
-    return status < 0 ? status : open_over(o, graph, NULL, partition, err);
+    if (status >= 0)
+        status = open_over(o, graph, NULL, partition, err);
+    return status < 0 ? status : ot_partition_attend(partition, err);
+}
+
+int ot_partition_open_attended(const optune_partition *plain, const ot_attend *sites, int n,
+                               optune_partition **partition, optune_err *err)
+{
+    ot_attended *attended = ot_alloc(sizeof *attended);
+    attended->users = 1;
+    int status = ot_graph_attend(plain->given, sites, n, &attended->relaid, err);
+    if (status >= 0)
+        status = open_over(plain->o, attended->relaid.graph, plain, partition, err);
+    if (status < 0) {
+        ot_relaid_release(&attended->relaid);
+        free(attended);
+        return status;
+    }
+    (*partition)->given = plain->given;
+    (*partition)->attended = attended;
+    return OPTUNE_OK;
 }
 
 int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *form,
@@ -192,13 +212,22 @@ int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *for
     }
     (*partition)->given = plain->given;
     (*partition)->relaid = relaid;
+    (*partition)->attended = plain->attended;
+    (*partition)->attending = plain->attending;
+    if (plain->attended)
+        plain->attended->users++;
     return OPTUNE_OK;
 }
 
 void ot_partition_share(optune_partition *p)
 {
+    const optune_graph *from = p->given;
+    if (p->attended) {
+        ot_relaid_share(&p->attended->relaid, from);
+        from = p->attended->relaid.graph;
+    }
     if (p->relaid.graph)
-        ot_relaid_share(&p->relaid, p->given);
+        ot_relaid_share(&p->relaid, from);
 }
 
 static void drop_selections(optune_partition *p)
@@ -218,6 +247,10 @@ void optune_partition_close(optune_partition *p)
     ot_places_release(&p->places);
     ot_groups_release(&p->groups);
     ot_relaid_release(&p->relaid);
+    if (p->attended && --p->attended->users == 0) {
+        ot_relaid_release(&p->attended->relaid);
+        free(p->attended);
+    }
     ot_arena_release(&p->arena);
     ot_text_release(&p->text);
     free(p);
@@ -434,6 +467,7 @@ const char *optune_partition_text(optune_partition *p, bool explain)
     for (int i = 0; i < p->groups.n; i++)
         add_row(p, i, width, &p->text);
     add_sum(p, &p->text);
+    ot_attending_say(&p->attending, &p->text);
     ot_layouts_say(&p->layouts, &p->text);
     return ot_text_str(&p->text);
 }
@@ -473,6 +507,7 @@ const char *optune_partition_json(optune_partition *p)
     json_object_set_new(json, "policies", asked);
     json_object_set_new(json, "policy", json_string(optune_partition_policy(p)));
     json_object_set_new(json, "layouts", ot_layouts_json(&p->layouts));
+    json_object_set_new(json, "attention", ot_attending_json(&p->attending));
     char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(json);
     ot_text_clear(&p->text);

@@ -5,6 +5,7 @@
 
 #include "answer/answer.h"
 #include "answer/program/places.h"
+#include "graph/attend.h"
 #include "graph/layout.h"
 #include "run/worker.h"
 
@@ -26,10 +27,27 @@ typedef struct ot_layouts {
     bool kept;             /* blocks are no slower: they are used */
 } ot_layouts;
 
+/* attend.c: the caller's graph with its attention as calls. */
+typedef struct ot_attended {
+    int users; /* partitions; of one handle, so of one thread at a time */
+    ot_relaid relaid;
+} ot_attended;
+
+/* What is known of the two ways to compute a graph's attention. */
+typedef struct ot_attending {
+    int sites, fused; /* found, and where a row computes it; of these as one call */
+    double spelled,
+        called; /* seconds of what differs, both measured in one situation; else 0 */
+} ot_attending;
+
 struct optune_partition {
     optune *o;
     optune_graph *given; /* the caller's */
-    optune_graph *graph; /* that, or the same in blocks of channels: relaid.graph */
+    optune_graph
+        *graph; /* that, or with its attention as calls: attended; or the same in blocks of
+                            channels: relaid.graph */
+    ot_attended *attended; /* or NULL */
+    ot_attending attending;
     ot_relaid relaid;
     ot_layouts layouts;
     ot_groups groups;
@@ -37,7 +55,9 @@ struct optune_partition {
     ot_partition_row *row; /* of each group */
     bool selected;         /* all that run have a selection */
     int n_workloads, n_nodes;
-    const char **workloads;        /* distinct ones of groups that run, NULL-terminated */
+    const char *
+        *workloads; /* distinct ones of groups that run; behind them those of the way not
+                               taken, which a run measures, too; NULL-terminated */
     char policy[OPTUNE_NAME_SIZE]; /* "model-128M"; empty: the handle's */
     char
         in_graph[OPTUNE_NAME_SIZE]; /* "graph-9c0e12f4": what was measured in this very graph */
@@ -46,13 +66,26 @@ struct optune_partition {
     ot_text text;
 };
 
-/* graph.c: the caller's graph as it is, whatever was recorded of its layouts. */
+/* graph.c: the caller's graph, whatever was recorded of its layouts. */
 int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
                             optune_err *err);
 /* The same graph with group i of `plain` in form[i], asked about under the same model's policy. */
 int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *form,
                              optune_partition **partition, optune_err *err);
-/* Constants in blocks have the elements that the caller's graph has now. */
+/* The same graph with some of its attention as calls, asked about likewise. */
+int ot_partition_open_attended(const optune_partition *plain, const ot_attend *sites, int n,
+                               optune_partition **partition, optune_err *err);
+/* Whether a row that is no last resort computes a call here. */
+bool ot_partition_accepts(void *o, const optune_call *call);
+/* attend.c: instead of a graph as it is the one with attention as calls, where that is faster as far
+ * as is known. Unmeasured, it is. */
+int ot_partition_attend(optune_partition **partition, optune_err *err);
+/* Whether what was measured since it was opened says something else. */
+bool ot_partition_outdated(const optune_partition *p);
+void ot_attending_say(const ot_attending *told,
+                      ot_text *to);                  /* a line; nothing without sites */
+json_t *ot_attending_json(const ot_attending *told); /* new reference */
+/* Constants have the elements that the caller's graph has now. */
 void ot_partition_share(optune_partition *p);
 
 /* Names of the lines of a record that say how a graph was laid out. */

@@ -83,22 +83,22 @@ static int compute(const optune_call *call, const void *const *in, int output, h
     const optune_tensor *type = &call->output[output];
     const int64_t n = optune_tensor_elements(type);
     const size_t bytes = (size_t)(n + 1) * sizeof(double);
+    void *own = ot_try_alloc((size_t)optune_tensor_bytes(type) + 1, "its output", err);
+    if (!own)
+        return OPTUNE_ENOMEM;
+    *to = (held){.type = *type, .data = own, .own = own};
+    if (ot_call_move(call, in, own))
+        return OPTUNE_OK;
     double *value = ot_try_alloc(bytes, "its output", err);
     double *magnitude = value ? ot_try_alloc(bytes, "its output", err) : NULL;
-    void *own = magnitude
-                    ? ot_try_alloc((size_t)optune_tensor_bytes(type) + 1, "its output", err)
-                    : NULL;
     optune_region whole;
-    if (!own) {
+    if (!magnitude) {
         free(value);
-        free(magnitude);
         return OPTUNE_ENOMEM;
     }
     if (n > 0)
         call->op->reference(call, in, output, ot_region_whole(type, &whole), value, magnitude);
-    *to = (held){.type = *type, .own = own};
-    ot_elements_set(type->dtype, to->own, 0, n, value);
-    to->data = to->own;
+    ot_elements_set(type->dtype, own, 0, n, value);
     free(value);
     free(magnitude);
     return OPTUNE_OK;

@@ -18,7 +18,6 @@
 
 /* What only turns values round. */
 #define TRANSFORM "layout_transform"
-#define VIEW "reshape"
 
 enum { PLAIN = 0, RESHAPED = -1, NONE = -2 }; /* beside the size of a block */
 enum { N, C, H, W, RANK };
@@ -248,103 +247,46 @@ bool ot_value_turned(const optune_graph *g, ot_value value, int from, int to, op
 /* ---- the rewriting ----------------------------------------------------------------------- */
 
 typedef struct relaying {
-    const optune_graph *g;
-    ot_blocks *form;               /* by node */
-    int *home, *turned, *reshaped; /* by node of g, in `to`; -1: not there yet */
-    int size;                      /* of a block */
-    int *origin;
-    ot_relaid *to;
-    optune_err *err;
+    ot_rebuild make;
+    ot_blocks *form;        /* by node */
+    int *turned, *reshaped; /* by node of the original, in the new one; -1: not there yet */
+    int size;               /* of a block */
 } relaying;
-
-static const char *fresh_name(const relaying *r, const char *stem, const char *what, char *to)
-{
-    for (int i = 1;; i++) {
-        if (i == 1)
-            snprintf(to, OPTUNE_NAME_SIZE, "%.36s_%.12s", stem, what);
-        else
-            snprintf(to, OPTUNE_NAME_SIZE, "%.36s_%.12s_%d", stem, what, i % 100000);
-        if (optune_graph_find(r->g, to) < 0 && optune_graph_find(r->to->graph, to) < 0)
-            return to;
-    }
-}
-
-static int note(relaying *r, int made, int origin)
-{
-    if (made >= 0)
-        r->origin[made] = origin;
-    return made;
-}
-
-static int leaf(relaying *r, const char *name, const optune_tensor *type, bool constant)
-{
-    ot_text text = {0};
-    ot_tensor_print(type, &text);
-    const int id =
-        constant ? optune_graph_constant(r->to->graph, name, ot_text_str(&text), NULL, r->err)
-                 : optune_graph_variable(r->to->graph, name, ot_text_str(&text), r->err);
-    ot_text_release(&text);
-    return id;
-}
-
-/* The node that has the value as its maker gives it. */
-static int home_of(relaying *r, ot_value value)
-{
-    const ot_node *node = &r->g->node[value.node];
-    int *home = &r->home[value.node];
-    if (node->kind == OT_NODE_CONST && *home < 0)
-        *home = note(r, leaf(r, node->name, &node->out[0], true), value.node);
-    if (*home < 0 || node->n_out == 1)
-        return *home;
-    char name[OPTUNE_NAME_SIZE];
-    fresh_name(r, node->name, "part", name);
-    return note(r, optune_graph_get(r->to->graph, name, *home, value.output, r->err), -1);
-}
-
-/* As dims, with a view. */
-static int view(relaying *r, int of, const optune_tensor *type, const char *name)
-{
-    ot_text attrs = {0};
-    ot_text_add(&attrs, "newshape=[");
-    for (int d = 0; d < type->rank; d++)
-        ot_text_printf(&attrs, "%s%lld", d ? "," : "", (long long)type->dim[d].min);
-    ot_text_add(&attrs, "]");
-    const int id =
-        optune_graph_call(r->to->graph, name, VIEW, &of, 1, ot_text_str(&attrs), r->err);
-    ot_text_release(&attrs);
-    return note(r, id, -1);
-}
 
 /* From blocks to plain, or back. */
 static int turn(relaying *r, ot_value value, int from, int to)
 {
-    const optune_tensor *plain = ot_graph_type_of(r->g, value);
-    const int of = home_of(r, value);
+    const optune_tensor *plain = ot_graph_type_of(r->make.g, value);
+    const int of = ot_rebuild_home(&r->make, value);
     char name[OPTUNE_NAME_SIZE], a[OPTUNE_WORD_SIZE], b[OPTUNE_WORD_SIZE], attrs[128];
     optune_tensor blocked;
     if (of < 0 || !block(plain, from ? from : to, &blocked))
-        return of < 0 ? of : optune_fail(r->err, OPTUNE_ETYPE, "a value has no blocks");
-    fresh_name(r, r->g->node[value.node].name, layout_name(to, b), name);
+        return of < 0 ? of : optune_fail(r->make.err, OPTUNE_ETYPE, "a value has no blocks");
+    ot_rebuild_name(&r->make, r->make.g->node[value.node].name, layout_name(to, b), name);
     if (is_flat(plain))
-        return view(r, of, to ? &blocked : plain, name);
+        return ot_rebuild_view(&r->make, of, to ? &blocked : plain, name);
     snprintf(attrs, sizeof attrs, "src_layout=%s, dst_layout=%s", layout_name(from, a), b);
-    r->to->transforms++;
-    return note(r, optune_graph_call(r->to->graph, name, TRANSFORM, &of, 1, attrs, r->err), -1);
+    r->make.to->transforms++;
+    return ot_rebuild_note(
+        &r->make,
+        optune_graph_call(r->make.to->graph, name, TRANSFORM, &of, 1, attrs, r->make.err), -1);
 }
 
 /* Its elements as they lie in plain memory, under dims that fit blocks. */
 static int reshape(relaying *r, ot_value value)
 {
-    const ot_node *node = &r->g->node[value.node];
+    const ot_node *node = &r->make.g->node[value.node];
     char name[OPTUNE_NAME_SIZE];
     optune_tensor type;
-    if (!block(ot_graph_type_of(r->g, value), r->size, &type))
-        return optune_fail(r->err, OPTUNE_ETYPE, "a value has no blocks");
+    if (!block(ot_graph_type_of(r->make.g, value), r->size, &type))
+        return optune_fail(r->make.err, OPTUNE_ETYPE, "a value has no blocks");
     if (node->kind == OT_NODE_CONST)
-        return note(r, leaf(r, fresh_name(r, node->name, "blocks", name), &type, true),
-                    value.node);
-    const int of = home_of(r, value);
-    return of < 0 ? of : view(r, of, &type, fresh_name(r, node->name, "blocks", name));
+        return ot_rebuild_leaf(&r->make, value.node,
+                               ot_rebuild_name(&r->make, node->name, "blocks", name), &type);
+    const int of = ot_rebuild_home(&r->make, value);
+    return of < 0 ? of
+                  : ot_rebuild_view(&r->make, of, &type,
+                                    ot_rebuild_name(&r->make, node->name, "blocks", name));
 }
 
 /* The node that has the value as it is wanted. */
@@ -353,8 +295,8 @@ static int as(relaying *r, ot_value value, int want)
     const int is = r->form[value.node].out;
     int *made = want == RESHAPED ? &r->reshaped[value.node] : &r->turned[value.node];
     if (want == is)
-        return home_of(r, value);
-    const bool kept = r->g->node[value.node].n_out == 1;
+        return ot_rebuild_home(&r->make, value);
+    const bool kept = r->make.g->node[value.node].n_out == 1;
     if (kept && *made >= 0)
         return *made;
     const int id = want == RESHAPED ? reshape(r, value) : turn(r, value, is, want);
@@ -365,11 +307,11 @@ static int as(relaying *r, ot_value value, int want)
 
 static int relay_call(relaying *r, int id)
 {
-    const ot_node *node = &r->g->node[id];
+    const ot_node *node = &r->make.g->node[id];
     const ot_blocks form = r->form[id];
     int in[OPTUNE_MAX_INPUTS];
     for (int i = 0; i < node->n_in; i++) {
-        in[i] = as(r, node->in[i], wants(r->g, node, i, form));
+        in[i] = as(r, node->in[i], wants(r->make.g, node, i, form));
         if (in[i] < 0)
             return in[i];
     }
@@ -378,27 +320,28 @@ static int relay_call(relaying *r, int id)
     const bool blocked = form.in || form.out;
     int made = OPTUNE_ETYPE;
     if (!blocked || set_attributes(call, form))
-        made = optune_graph_call_like(r->to->graph, node->name, call, in, node->n_in, r->err);
+        made = optune_graph_call_like(r->make.to->graph, node->name, call, in, node->n_in,
+                                      r->make.err);
     else
-        optune_fail(r->err, OPTUNE_ETYPE, "'%s' has no such form", node->name);
+        optune_fail(r->make.err, OPTUNE_ETYPE, "'%s' has no such form", node->name);
     free(call);
     if (made < 0)
         return made;
     for (int i = 0; i < node->n_out && !blocked; i++)
-        r->to->graph->node[made].out[i] = node->out[i];
-    r->home[id] = note(r, made, id);
+        r->make.to->graph->node[made].out[i] = node->out[i];
+    r->make.home[id] = ot_rebuild_note(&r->make, made, id);
     return OPTUNE_OK;
 }
 
 static int relay_outputs(relaying *r)
 {
-    const int n = ot_graph_output_values(r->g, NULL, 0);
+    const int n = ot_graph_output_values(r->make.g, NULL, 0);
     ot_value *value = ot_alloc((size_t)(n + 1) * sizeof *value);
-    ot_graph_output_values(r->g, value, n);
+    ot_graph_output_values(r->make.g, value, n);
     int status = OPTUNE_OK;
     for (int i = 0; i < n && status >= 0; i++) {
         const int id = as(r, value[i], PLAIN);
-        status = id < 0 ? id : optune_graph_output(r->to->graph, id, r->err);
+        status = id < 0 ? id : optune_graph_output(r->make.to->graph, id, r->make.err);
     }
     free(value);
     return status;
@@ -406,21 +349,21 @@ static int relay_outputs(relaying *r)
 
 static int relay(relaying *r)
 {
-    const optune_graph *g = r->g;
+    const optune_graph *g = r->make.g;
     int status = OPTUNE_OK;
     for (int id = 0; id < g->n && status >= 0; id++) {
         if (g->node[id].kind == OT_NODE_VAR)
-            status = r->home[id] =
-                note(r, leaf(r, g->node[id].name, &g->node[id].out[0], false), id);
+            status = r->make.home[id] =
+                ot_rebuild_leaf(&r->make, id, g->node[id].name, &g->node[id].out[0]);
         else if (g->node[id].kind == OT_NODE_CALL)
             status = relay_call(r, id);
     }
     if (status >= 0)
         status = relay_outputs(r);
     if (status >= 0)
-        status = optune_graph_infer(r->to->graph, r->err);
+        status = optune_graph_infer(r->make.to->graph, r->make.err);
     if (status > 0)
-        status = optune_fail(r->err, OPTUNE_ETYPE, "its types do not follow");
+        status = optune_fail(r->make.err, OPTUNE_ETYPE, "its types do not follow");
     return status;
 }
 
@@ -437,52 +380,22 @@ int ot_graph_relayout(const optune_graph *g, const ot_groups *groups, const ot_b
                       ot_relaid *to, optune_err *err)
 {
     const size_t n = (size_t)g->n + 1;
-    relaying r = {.g = g,
-                  .form = ot_alloc(n * sizeof *r.form),
-                  .home = ot_alloc(n * sizeof *r.home),
+    relaying r = {.form = ot_alloc(n * sizeof *r.form),
                   .turned = ot_alloc(n * sizeof *r.turned),
-                  .reshaped = ot_alloc(n * sizeof *r.reshaped),
-                  .to = to,
-                  .err = err};
+                  .reshaped = ot_alloc(n * sizeof *r.reshaped)};
+    ot_rebuild_start(&r.make, g, 2 * most_nodes(g), to, err);
     for (size_t i = 0; i < n; i++)
-        r.home[i] = r.turned[i] = r.reshaped[i] = -1;
+        r.turned[i] = r.reshaped[i] = -1;
     for (int i = 0; i < groups->n; i++)
         for (int k = 0; k < groups->group[i].n_nodes; k++) {
             const ot_blocks own = form_of(k, form[i]);
             r.form[groups->group[i].node[k]] = own;
             r.size = own.in ? own.in : own.out ? own.out : r.size;
         }
-    *to = (ot_relaid){.graph = ot_graph_new(),
-                      .origin = ot_alloc(2 * most_nodes(g) * sizeof(int))};
-    r.origin = to->origin;
-    to->graph->left_out = ot_arena_copy(&to->graph->arena, g->left_out);
     const int status = relay(&r);
     free(r.form);
-    free(r.home);
     free(r.turned);
     free(r.reshaped);
-    if (status < 0)
-        ot_relaid_release(to);
+    ot_rebuild_end(&r.make, status);
     return status;
-}
-
-void ot_relaid_share(const ot_relaid *relaid, const optune_graph *g)
-{
-    for (int id = 0; id < relaid->graph->n; id++) {
-        ot_node *node = &relaid->graph->node[id];
-        if (node->kind != OT_NODE_CONST)
-            continue;
-        const ot_node *origin = &g->node[relaid->origin[id]];
-        ot_graph_drop_data(node);
-        node->data = origin->data;
-        node->backing = origin->backing ? ot_backing_share(origin->backing) : NULL;
-        node->borrowed = !origin->backing;
-    }
-}
-
-void ot_relaid_release(ot_relaid *relaid)
-{
-    optune_graph_close(relaid->graph);
-    free(relaid->origin);
-    *relaid = (ot_relaid){0};
 }

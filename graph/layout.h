@@ -6,7 +6,7 @@
 #ifndef OPTUNE_GRAPH_LAYOUT_H
 #define OPTUNE_GRAPH_LAYOUT_H
 
-#include "graph/graph.h"
+#include "graph/rebuild.h"
 
 /* How a group is computed: it takes blocks of `in` channels and gives blocks of `out`; 0: plain,
  * as the graph has it. A graph has blocks of one size. */
@@ -27,24 +27,11 @@ bool ot_value_flat(const optune_graph *g, ot_value value);
 bool ot_value_turned(const optune_graph *g, ot_value value, int from, int to,
                      optune_call *call);
 
-typedef struct ot_relaid {
-    optune_graph
-        *graph;  /* inferred; inputs and outputs as the original's, tuples taken apart */
-    int *origin; /* by its nodes: the one of the original that it is or, of a constant in
-                            another shape, was made of; -1: a transform, a view, what takes one of
-                            several outputs */
-    int transforms;
-} ot_relaid;
 /* Equal to `g`, whose types are inferred and known, with group i in form[i], which it takes.
  * Transforms stand where a value is read in another layout than it is made in, one for all its
  * readers. Constants have no elements yet. */
 int ot_graph_relayout(const optune_graph *g, const ot_groups *groups, const ot_blocks *form,
                       ot_relaid *to, optune_err *err);
-/* Its constants get the original's elements, which lie in the same order; they stay the
- * original's. */
-void ot_relaid_share(const ot_relaid *relaid, const optune_graph *g);
-void ot_relaid_release(ot_relaid *relaid);
-
 /* Forms as text, "8>0,8*3,0": group by group, `in>out` or both in one, a row of equal ones with
  * their number. False: it is no such text for n groups. */
 void ot_forms_print(const ot_blocks *form, int n, ot_text *to);

@@ -33,7 +33,7 @@ static bool takes_blocks(const optune_partition *p, int block)
     const ot_blocks both = {block, block};
     for (int i = 0; i < p->groups.n; i++)
         if (p->groups.group[i].call.op->blocks &&
-            ot_group_takes(p->given, &p->groups.group[i], both))
+            ot_group_takes(p->graph, &p->groups.group[i], both))
             return true;
     return false;
 }

@@ -395,14 +395,20 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
         ot_tuned *tuned = ot_alloc((size_t)run->n_workloads * sizeof *tuned);
         ot_peak_begin(run);
         status = tune_all(run, tuned, err);
-        if (status >= 0 && options->graph) /* finals may have run over */
+        optune_partition *graph = options->graph, *now = NULL;
+        if (status >= 0 && ot_partition_outdated(graph)) {
+            status = optune_partition_open(o, graph->given, &now, err);
+            graph = now;
+        }
+        if (status >= 0 && graph) /* finals may have run over */
             status = ot_in_graph_finals(
-                run, options->graph,
-                ot_now() + fmax(fmin(end - ot_now(), in_graph_s), in_graph_s / 2), err);
+                run, graph, ot_now() + fmax(fmin(end - ot_now(), in_graph_s), in_graph_s / 2),
+                err);
         if (status >= 0 && layouts_s > 0)
             status = ot_layouts_finals(
-                run, options->graph,
-                ot_now() + fmax(fmin(end - ot_now(), layouts_s), layouts_s / 2), err);
+                run, graph, ot_now() + fmax(fmin(end - ot_now(), layouts_s), layouts_s / 2),
+                err);
+        optune_partition_close(now);
         status = conclude(run, tuned, status, result, err);
         free(tuned);
     }

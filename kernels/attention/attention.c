@@ -24,6 +24,7 @@ bool attention_shape_of(const optune_call *call, attention_shape *s)
                            .d = q[3].min,
                            .dv = call->input[ATTENTION_V].type.dim[3].min,
                            .causal = optune_call_int(call, "causal") != 0,
+                           .zeros = optune_call_int(call, "nan") == 0,
                            .has_mask = call->n_inputs > ATTENTION_MASK,
                            .f64 = call->input[ATTENTION_Q].type.dtype.bits == 64,
                            .scale = attention_scale(call)};
@@ -90,6 +91,7 @@ void attention_define(optune_plan *plan, int m, const optune_task *task,
     optune_plan_define(plan, m, "D", s->d);
     optune_plan_define(plan, m, "DV", s->dv);
     optune_plan_define(plan, m, "CAUSAL", s->causal);
+    optune_plan_define(plan, m, "ZEROS", s->zeros);
     optune_plan_define(plan, m, "MASKED", s->has_mask);
     if (s->has_mask) {
         const optune_dtype mask = call->input[ATTENTION_MASK].type.dtype;

@@ -18,6 +18,7 @@ typedef struct attention_shape {
     int64_t b, hq, hkv, sq, skv, d, dv;
     int64_t heads, rows;
     bool causal, has_mask, f64;
+    bool zeros; /* of a query that sees no key; else NaN */
     double scale;
     int64_t mask_stride[4]; /* of b, hq, sq, skv, in elements; 0 where the mask is broadcast */
 } attention_shape;

@@ -54,18 +54,22 @@ INLINE void mask_row(DTYPE *score, i64 head, i64 r, i64 key, i64 n, i64 room, co
  * maximum and stays one as a weight. */
 INLINE DTYPE weigh(DTYPE *score, i64 vectors, DTYPE *most, DTYPE *sum)
 {
-    vec higher = splat(*most), more = {0};
-    for (i64 v = 0; v < vectors; v++)
-        higher = vec_max(load(score + v * VLEN), higher);
-    const DTYPE largest = vec_largest(higher);
-    more = (vec){0};
+    vec higher[2] = {splat(*most), splat(*most)}, more[2] = {{0}, {0}};
+    for (i64 v = 0; v + 1 < vectors; v += 2) {
+        higher[0] = vec_max(load(score + v * VLEN), higher[0]);
+        higher[1] = vec_max(load(score + (v + 1) * VLEN), higher[1]);
+    }
+    if (vectors % 2)
+        higher[0] = vec_max(load(score + (vectors - 1) * VLEN), higher[0]);
+    const DTYPE largest = vec_largest(vec_max(higher[0], higher[1]));
     for (i64 v = 0; v < vectors; v++) {
         const vec e = vec_exp(load(score + v * VLEN) - splat(largest));
         store(score + v * VLEN, e);
-        more += e;
+        more[v % 2] += e;
     }
-    const DTYPE less = vec_exp(splat(*most - largest))[0];
-    *sum = *sum * less + vec_sum(more);
+    /* Nothing shrinks to nothing: there is no exponential in front of the first keys. */
+    const DTYPE less = *sum == 0 ? 1 : vec_exp(splat(*most - largest))[0];
+    *sum = *sum * less + vec_sum(more[0] + more[1]);
     *most = largest;
     return less;
 }

@@ -18,6 +18,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     pattern_define_scalar_as(plan, m, &unmasked, generic_scalar(dtype));
     optune_plan_define_text(plan, m, "SCALE", text);
     optune_plan_define(plan, m, "CAUSAL", optune_call_int(call, "causal"));
+    optune_plan_define(plan, m, "ZEROS", !optune_call_int(call, "nan"));
     optune_plan_define(plan, m, "MASK_KEEPS",
                        call->n_inputs > ATTENTION_MASK &&
                            call->input[ATTENTION_MASK].type.dtype.code == OPTUNE_DTYPE_BOOL);

@@ -56,7 +56,7 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
                          p * (SCALAR)READ(2, (head * k[2] + j) * o[3] + part + l);
         }
         for (i64 l = 0; l < n; l++)
-            WRITE(0, row * o[3] + part + l, sum == 0 ? (SCALAR)0 : acc[l] / sum);
+            WRITE(0, row * o[3] + part + l, ZEROS && sum == 0 ? (SCALAR)0 : acc[l] / sum);
     }
 }
 

@@ -105,7 +105,7 @@ void merge(void *const *arg)
                 DTYPE all = 0;
                 for (i64 s = 0; s < SPLITS; s++)
                     all += share[s] * left[s * (ROWS * LEFT) + c];
-                to[c] = OUT_TO(sum == 0 ? 0 : all / sum);
+                to[c] = OUT_TO(ZEROS && sum == 0 ? 0 : all / sum);
             }
         }
 }

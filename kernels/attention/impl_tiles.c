@@ -61,8 +61,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t nv = optune_config_int(config, "vectors");
     const int registers =
         task->device->vector_registers >= 16 ? task->device->vector_registers : 16;
-    if (tq % mr)
-        return optune_refuse(why, "%ld rows do not divide a tile of %ld", (long)mr, (long)tq);
+    if (tq < mr)
+        return optune_refuse(why, "a tile of %ld has no %ld rows", (long)tq, (long)mr);
     if (mr * nv + nv + 1 > registers)
         return optune_refuse(why, "%ld x %ld vectors do not fit into %d registers", (long)mr,
                              (long)nv, registers);
@@ -99,12 +99,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "PACK_V", pack_v);
     const optune_arg panels =
         optune_scratch_arg(optune_plan_scratch(plan, "panels", panels_bytes(&s, tk), false));
-    optune_stage packing = {.phase = OPTUNE_TIMED,
-                            .module = m,
-                            .function = "pack",
-                            .n_args = 3,
-                            .arg = {optune_input_arg(ATTENTION_K), optune_input_arg(ATTENTION_V),
-                                    panels}};
+    optune_stage packing = {
+        .phase = OPTUNE_TIMED,
+        .module = m,
+        .function = "pack",
+        .n_args = 3,
+        .arg = {optune_input_arg(ATTENTION_K), optune_input_arg(ATTENTION_V), panels}};
     optune_stage stage = {.phase = OPTUNE_TIMED,
                           .module = m,
                           .function = "attention",

@@ -1,17 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_tiles.cpu. Macros beside attention_define's: TQ rows and TK keys of a tile, MR rows and
- * NV vectors in registers, PACK_V.
+ * attention_tiles.cpu. Macros beside attention_define's: TQ rows and TK keys of a tile, MR rows (fewer
+ * at the end of a tile) and NV vectors in registers, PACK_V.
  *
  * Keys are turned once, in panels of TK, so that both products of a tile have their vectors along
  * what is stored side by side; rows behind the last one are zeros and computed, too.
  */
 #include "kernels/attention/attention_cpu.kernel.h"
+#include "kernels/common/turn.kernel.h"
 
 #define PANELS CEIL_DIV((i64)SKV, TK)
 #define TILES CEIL_DIV((i64)ROWS, TQ)
 #define DVP (CEIL_DIV(DV, VLEN) * VLEN)
 #define V_ROW (PACK_V ? DVP : DV)
+#define COLUMN (NV * VLEN)
+
+/* Where number d of key j is in a panel: columns of NV vectors lie together, so that what a product
+ * reads is dense. */
+INLINE i64 place(i64 j, i64 d)
+{
+    const i64 first = j / COLUMN * COLUMN, wide = MIN((i64)COLUMN, TK - first);
+    return first * D + d * wide + j - first;
+}
+
+/* n <= TK keys of D numbers, zeros behind the last key. */
+INLINE void pack_keys(DTYPE *to, const IN_T *k, i64 n)
+{
+    i64 j = 0;
+#if !NARROW
+    for (; j + VLEN <= n; j += VLEN) {
+        for (i64 d = 0; d < D / VLEN * VLEN; d += VLEN) {
+            vec square[VLEN];
+            UNROLL(16)
+            for (int i = 0; i < VLEN; i++)
+                square[i] = load((const DTYPE *)k + (j + i) * D + d);
+            vec_turn(square);
+            UNROLL(16)
+            for (int i = 0; i < VLEN; i++)
+                store(to + place(j, d + i), square[i]);
+        }
+        for (i64 d = D / VLEN * VLEN; d < D; d++)
+            for (int i = 0; i < VLEN; i++)
+                to[place(j, d) + i] = k[(j + i) * D + d];
+    }
+#endif
+    for (; j < TK; j += VLEN) /* a vector is written whole */
+        for (i64 d = 0; d < D; d++)
+            for (int i = 0; i < VLEN; i++)
+                to[place(j, d) + i] = j + i < n ? IN_OF(k[(j + i) * D + d]) : 0;
+}
 
 /* arg: k, v, panels, wide v */
 void pack(void *const *arg)
@@ -19,12 +56,8 @@ void pack(void *const *arg)
     PARALLEL_FOR
     for (i64 t = 0; t < HEADS * PANELS; t++) {
         const i64 head = t / PANELS, first = t % PANELS * TK, n = MIN(SKV - first, (i64)TK);
-        const IN_T *k = (const IN_T *)arg[0] + (head * SKV + first) * D;
-        DTYPE *to = (DTYPE *)arg[2] + t * (D * TK);
-        for (i64 j = 0; j < TK; j += 16) /* a line of the panel is written whole */
-            for (i64 d = 0; d < D; d++)
-                for (i64 l = j; l < MIN(j + 16, (i64)TK); l++)
-                    to[d * TK + l] = l < n ? IN_OF(k[l * D + d]) : 0;
+        pack_keys((DTYPE *)arg[2] + t * (D * TK),
+                  (const IN_T *)arg[0] + (head * SKV + first) * D, n);
 #if PACK_V
         for (i64 j = 0; j < n; j++) {
             DTYPE *row = (DTYPE *)arg[3] + (head * SKV + first + j) * DVP;
@@ -36,13 +69,14 @@ void pack(void *const *arg)
     }
 }
 
-/* c[0 .. MR) of `vectors` (constant) vectors = or += a[MR][depth] * b[depth]. */
+/* c[0 .. rows) of `vectors` (both constant) vectors = or += a[rows][depth] * b[depth]. */
 INLINE void product(DTYPE *c, const i64 c_row, const DTYPE *a, const i64 a_row, const DTYPE *b,
-                    const i64 b_row, const i64 depth, const int vectors, const int add)
+                    const i64 b_row, const i64 depth, const int rows, const int vectors,
+                    const int add)
 {
     vec acc[MR][NV];
     UNROLL(16)
-    for (int i = 0; i < MR; i++) {
+    for (int i = 0; i < rows; i++) {
         UNROLL(8)
         for (int v = 0; v < vectors; v++)
             acc[i][v] = add ? load(c + i * c_row + v * VLEN) : (vec){0};
@@ -54,33 +88,44 @@ INLINE void product(DTYPE *c, const i64 c_row, const DTYPE *a, const i64 a_row, 
         for (int v = 0; v < vectors; v++)
             y[v] = load(b + k * b_row + v * VLEN);
         UNROLL(16)
-        for (int i = 0; i < MR; i++) {
+        for (int i = 0; i < rows; i++) {
             UNROLL(8)
             for (int v = 0; v < vectors; v++)
                 acc[i][v] += splat(a[i * a_row + k]) * y[v];
         }
     }
     UNROLL(16)
-    for (int i = 0; i < MR; i++) {
+    for (int i = 0; i < rows; i++) {
         UNROLL(8)
         for (int v = 0; v < vectors; v++)
             store(c + i * c_row + v * VLEN, acc[i][v]);
     }
 }
 
-/* The same for TQ rows and `all` (constant) vectors. */
+/* The same for TQ rows. */
+INLINE void columns(DTYPE *c, const i64 c_row, const DTYPE *a, const i64 a_row, const DTYPE *b,
+                    const i64 b_row, const i64 depth, const int vectors, const int add)
+{
+    const i64 whole = TQ / MR * MR;
+    for (i64 i = 0; i < whole; i += MR)
+        product(c + i * c_row, c_row, a + i * a_row, a_row, b, b_row, depth, MR, vectors, add);
+    if (TQ % MR)
+        product(c + whole * c_row, c_row, a + whole * a_row, a_row, b, b_row, depth, TQ % MR,
+                vectors, add);
+}
+
+/* The same for all (constant) vectors; b_row 0: b is a panel. */
 INLINE void products(DTYPE *c, const DTYPE *a, const i64 a_row, const DTYPE *b, const i64 b_row,
                      const i64 depth, const int all, const int add)
 {
-    for (int v = 0; v < all / NV * NV; v += NV)
-        for (int i = 0; i < TQ; i += MR)
-            product(c + (i64)i * (all * VLEN) + v * VLEN, all * VLEN, a + i * a_row, a_row,
-                    b + v * VLEN, b_row, depth, NV, add);
-    const int v = all / NV * NV;
-    if (all % NV)
-        for (int i = 0; i < TQ; i += MR)
-            product(c + (i64)i * (all * VLEN) + v * VLEN, all * VLEN, a + i * a_row, a_row,
-                    b + v * VLEN, b_row, depth, all % NV, add);
+    const int whole = all / NV * NV, rest = all % NV;
+    const i64 step = b_row ? VLEN : VLEN * D;
+    for (int v = 0; v < whole; v += NV)
+        columns(c + v * VLEN, all * VLEN, a, a_row, b + v * step, b_row ? b_row : NV * VLEN,
+                depth, NV, add);
+    if (rest)
+        columns(c + whole * VLEN, all * VLEN, a, a_row, b + whole * step,
+                b_row ? b_row : rest * VLEN, depth, rest, add);
 }
 
 static void tile(i64 head, i64 first, const IN_T *q, const DTYPE *panels, const DTYPE *v,
@@ -105,7 +150,7 @@ static void tile(i64 head, i64 first, const IN_T *q, const DTYPE *panels, const 
         acc[i] = 0;
     for (i64 key = 0; key < end; key += TK) {
         const i64 n = MIN((i64)TK, SKV - key);
-        products(score, queries, D, panels + (head * PANELS + key / TK) * (D * TK), TK, D,
+        products(score, queries, D, panels + (head * PANELS + key / TK) * (D * TK), 0, D,
                  TK / VLEN, 0);
         for (i64 i = 0; i < TQ; i++) {
             DTYPE *s = score + i * TK;
@@ -122,7 +167,7 @@ static void tile(i64 head, i64 first, const IN_T *q, const DTYPE *panels, const 
     }
     for (i64 i = 0; i < rows; i++) {
         IN_T *to = out + (head * ROWS + first + i) * DV;
-        const DTYPE share = sum[i] == 0 ? 0 : 1 / sum[i];
+        const DTYPE share = ZEROS && sum[i] == 0 ? 0 : 1 / sum[i];
         for (i64 c = 0; c < DV; c++)
             to[c] = OUT_TO(acc[i * DVP + c] * share);
     }

@@ -10,7 +10,8 @@
  * A mask is broadcast to [b,hq,sq,skv]. Of a bool one, true keeps a key and false leaves it out; of
  * numbers, they are added, and -infinity leaves a key out. Padding is such a mask, [b,1,1,skv].
  * `causal` is aligned to the end, as a cache of keys needs it: query i sees the keys j with
- * j <= i + skv - sq. A query that sees no key (all are left out, or there is none) gives zeros.
+ * j <= i + skv - sq. A query that sees no key (all are left out, or there is none) gives zeros or,
+ * with `nan`, what a softmax over nothing but -infinity gives.
  * Where a score is NaN or +infinity the query's output is NaN. An element of v that is not finite
  * at a key that is left out may make NaN or not: 0 * infinity is one, and who skips it has none.
  *
@@ -44,6 +45,10 @@ static const optune_op_attr attrs[] = {
      .kind = OPTUNE_ATTR_FLOAT,
      .value = "0",
      .description = "factor of the scores; 0: 1 / sqrt(D)"},
+    {.name = "nan",
+     .kind = OPTUNE_ATTR_BOOL,
+     .value = "false",
+     .description = "a query that sees no key gives NaN, not zeros"},
     {0},
 };
 
@@ -228,7 +233,7 @@ static void reference(const optune_call *call, const void *const *in, int out_in
                 sum += x;
                 size += fabs(x) * (1 + l.s[j] + l.moment / l.sum);
             }
-            out[to] = l.sum == 0 ? 0 : sum / l.sum;
+            out[to] = s.zeros && l.sum == 0 ? 0 : sum / l.sum;
             magnitude[to] = l.sum == 0 ? 0 : size / l.sum;
         }
     } while (region_lines_next(&at));
@@ -276,6 +281,7 @@ static const char *const samples[] = {
     "attention(f32[1,8,1,32], f32[1,2,129,32], f32[1,2,129,32], causal=true)",
     "attention(f32[1,4,1,7], f32[1,4,300,7], f32[1,4,300,5], f32[1,4,1,1], scale=0.5)",
     "attention(f32[1,2,11,8], f32[1,1,4,8], f32[1,1,4,8], causal=true)",
+    "attention(f32[1,2,11,8], f32[1,2,4,8], f32[1,2,4,8], causal=true, nan=true)",
     "attention(f32[1,1,130,33], f32[1,1,150,33], f32[1,1,150,40], causal=true, scale=-0.25)",
     "attention(f64[1,2,9,10], f64[1,1,21,10], f64[1,1,21,11], bool[1,2,9,21])",
     "attention(f16[1,2,19,24], f16[1,2,40,24], f16[1,2,40,24], f16[1,2,19,40])",

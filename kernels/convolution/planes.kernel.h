@@ -9,7 +9,7 @@
  * caches, for NCHW by transposing VLEN x VLEN squares. Never touches a byte outside the
  * tensors: channels that do not exist are read as zero and not written.
  *
- * Needs the macros of conv2d_define and the transposition of kernels/matmul/gemm.kernel.h.
+ * Needs the macros of conv2d_define and kernels/common/turn.kernel.h, which comes with gemm.kernel.h.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_PLANES_H
 #define OPTUNE_KERNELS_CONV2D_PLANES_H
@@ -32,7 +32,7 @@ static __attribute__((noinline, unused)) void planes_turn(DTYPE *to, i64 to_row,
     UNROLL(64)
     for (int i = 0; i < VLEN; i++)
         r[i] = load(from + i * from_row);
-    gemm_transpose(r);
+    vec_turn(r);
     UNROLL(64)
     for (int i = 0; i < VLEN; i++)
         store(to + i * to_row, r[i]);
@@ -47,7 +47,7 @@ planes_turn_out(DTYPE *to, i64 to_row, const DTYPE *from, void *const *arg, i64 
     UNROLL(64)
     for (int i = 0; i < VLEN; i++)
         r[i] = load(from + i * VLEN);
-    gemm_transpose(r);
+    vec_turn(r);
     UNROLL(1)
     for (int i = 0; i < VLEN; i++)
         store(to + i * to_row, epilogue(r[i], arg, o + i * to_row, VLEN));

@@ -17,6 +17,7 @@
 #define OPTUNE_KERNELS_COMMON_GEMM_H
 
 #include "kernels/common/epilogue.kernel.h"
+#include "kernels/common/turn.kernel.h"
 
 #ifndef GEMM_KU
 #define GEMM_KU 2
@@ -44,9 +45,6 @@
     CASE(14)
 
 typedef vec gemm_acc[GEMM_MR][GEMM_NV];
-/* Integers as wide as DTYPE. */
-typedef __typeof__(__builtin_choose_expr(sizeof(DTYPE) == 8, (i64)0, (i32)0)) vmask
-    __attribute__((vector_size(VEC_BYTES)));
 
 /* Every row starts as `init[0 .. cols)`, or as zero when it is NULL. */
 INLINE void gemm_start(gemm_acc acc, const int rows, const DTYPE *init, const int cols)
@@ -161,41 +159,6 @@ INLINE void gemm_mac(gemm_acc acc, const int rows, i64 depth, const DTYPE *a, i6
     }
 }
 
-/* Lane j is lane lanes[j] of a and b side by side. */
-INLINE vec gemm_shuffle(vec a, vec b, vmask lanes)
-{
-#ifdef __clang__ /* folds this where the lanes are constants, as they are below */
-    vec r;
-    UNROLL(64)
-    for (int j = 0; j < VLEN; j++)
-        r[j] = lanes[j] < VLEN ? a[lanes[j] % VLEN] : b[lanes[j] % VLEN];
-    return r;
-#else
-    return __builtin_shuffle(a, b, lanes);
-#endif
-}
-
-/* r[i][j] becomes r[j][i]: a butterfly of log2(VLEN) steps of two-source permutations. */
-INLINE void gemm_transpose(vec r[VLEN])
-{
-    vmask lane = {0};
-    UNROLL(64)
-    for (int j = 0; j < VLEN; j++)
-        lane[j] = j;
-    UNROLL(8)
-    for (int s = 1; s < VLEN; s *= 2) {
-        /* Lanes with bit s come from the other source, displaced by s. */
-        const vmask low = lane + (((lane & s) != 0) & (VLEN - s)), high = low + s;
-        UNROLL(64)
-        for (int i = 0; i < VLEN; i++)
-            if (!(i & s)) {
-                const vec a = r[i], b = r[i | s];
-                r[i] = gemm_shuffle(a, b, low);
-                r[i | s] = gemm_shuffle(a, b, high);
-            }
-    }
-}
-
 /* to[k * to_k + i] = from[i * from_row + k] for `rows` <= VLEN rows and k in [0, depth). Writes
  * zeros up to lane VLEN of every step; so `to` has VLEN elements beyond its last step when
  * to_k < VLEN, and steps must be written in this order. */
@@ -208,7 +171,7 @@ INLINE void gemm_pack_rows(DTYPE *to, i64 to_k, const DTYPE *from, i64 from_row,
         UNROLL(64)
         for (int i = 0; i < VLEN; i++)
             r[i] = i < rows ? load(from + i * from_row + k) : (vec){0};
-        gemm_transpose(r);
+        vec_turn(r);
         UNROLL(64)
         for (int i = 0; i < VLEN; i++)
             store(to + (k + i) * to_k, r[i]);

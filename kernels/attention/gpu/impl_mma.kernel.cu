@@ -233,7 +233,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             TEAM_SWAP(other, sum[i], reach);
             sum[i] += other;
         }
-        const float share = sum[i] == 0 ? 0 : 1 / sum[i];
+        const float share = ZEROS && sum[i] == 0 ? 0 : 1 / sum[i];
         UNROLL
         for (int c = 0; c < COLUMNS;
              c += 2) { /* 16 bytes of four fragments' columns a thread */

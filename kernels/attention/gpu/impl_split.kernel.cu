@@ -181,7 +181,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
 #if SPLITS > 1
                 out[r * LEFT + column + c] = x;
 #else
-                out[r * DV + column + c] = OUT_TO(all == 0 ? 0.0f : x / all);
+                out[r * DV + column + c] = OUT_TO(ZEROS && all == 0 ? 0.0f : x / all);
 #endif
             }
         }
@@ -216,6 +216,6 @@ merge(GLOBAL const float *RESTRICT left, GLOBAL IN_T *RESTRICT out)
         sum = FMA(share, left[s * (ROWS * LEFT) + DV + 1], sum);
         all = FMA(share, left[s * (ROWS * LEFT) + c], all);
     }
-    out[at] = OUT_TO(sum == 0 ? 0.0f : all / sum);
+    out[at] = OUT_TO(ZEROS && sum == 0 ? 0.0f : all / sum);
 }
 #endif

@@ -261,7 +261,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
     UNROLL
     for (int i = 0; i < TM; i++) {
         const int r = ty * TM + i;
-        const float share = sum[i] == 0 ? 0 : 1 / sum[i];
+        const float share = ZEROS && sum[i] == 0 ? 0 : 1 / sum[i];
         UNROLL
         for (int j = 0; j < VN; j += VC) {
             const int c0 = tx * VC + j * TX;

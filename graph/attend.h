@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attention that a graph spells out, softmax(scale Q K^T + mask) V, found again and written as one
+ * call. Whether it is to be one is the caller's to say: what is faster differs.
+ */
+#ifndef OPTUNE_GRAPH_ATTEND_H
+#define OPTUNE_GRAPH_ATTEND_H
+
+#include "graph/rebuild.h"
+
+enum { OT_ATTEND_MASKS = 4 };
+enum { OT_ATTEND_Q, OT_ATTEND_K, OT_ATTEND_V, OT_ATTEND_SIDES };
+
+typedef struct ot_attend_side {
+    ot_value from;
+    int n_axes; /* of a transpose of `from`; 0: none. The last two dims are rows and columns then,
+                   those in front the heads, one dim or several */
+    int axes[OPTUNE_MAX_RANK];
+    int64_t heads, rows, columns;
+} ot_attend_side;
+
+typedef struct ot_attend_mask { /* scores + value, or where(value, scores, fill) */
+    ot_value value;
+    bool where, other; /* other: where(value, fill, scores) */
+    double fill;
+    int64_t dim[4]; /* of `value` as it is broadcast to [b, hq, sq, skv] */
+} ot_attend_mask;
+
+typedef struct ot_attend {
+    int root; /* multiplies the weights with V */
+    ot_attend_side side[OT_ATTEND_SIDES];
+    ot_attend_mask mask[OT_ATTEND_MASKS]; /* the last one first */
+    int n_masks;
+    bool causal; /* is all that the mask says */
+    double scale;
+    int64_t b, hq, hkv, sq, skv, d, dv;
+    optune_dtype dtype;
+} ot_attend;
+
+/* All of them, in order; free(). None where not all types of the graph are known constants. */
+int ot_graph_attends(const optune_graph *g, ot_attend **sites);
+/* The call that would be made of it, settled. */
+int ot_attend_call(const ot_attend *site, optune_call *call, optune_err *err);
+/* Equal to `g`, whose types are inferred, with these sites as calls of attention. What only they
+ * needed is left out. */
+int ot_graph_attend(const optune_graph *g, const ot_attend *sites, int n, ot_relaid *to,
+                    optune_err *err);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A graph's attention as one call or as products: untuned it is one call, a run measures both ways,
+ * and what was measured decides, equal sites together. Records are of one short real run; what they
+ * cost is made up.
+ */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "answer/graph.h"
+#include "optune/graph.h"
+#include "support/forged.h"
+#include "support/tuning.h"
+
+static const char text[] = "q = var f32[4,9,8]\n"
+                           "k = var f32[4,11,8]\n"
+                           "v = var f32[4,11,8]\n"
+                           "m = var f32[1,1,11]\n"
+                           "s = add(multiply(batch_matmul(q, k), const f32[] {0.5}), m)\n"
+                           "y = batch_matmul(softmax(s), v, transpose_b=false)\n"
+                           "t = softmax(batch_matmul(y, const f32[4,11,8]))\n"
+                           "z = relu(batch_matmul(t, v, transpose_b=false))\n"
+                           "output z\n";
+
+static const char masked[] = "attention(f32[1,4,9,8], f32[1,4,11,8], f32[1,4,11,8], "
+                             "f32[1,1,1,11], causal=false, scale=0.5, nan=true)";
+static const char bare[] = "attention(f32[1,4,9,8], f32[1,4,11,8], f32[1,4,11,8], "
+                           "causal=false, scale=1.0)";
+
+static optune_graph *parse(void)
+{
+    optune_err err = {0};
+    optune_graph *g = NULL;
+    check_ok(optune_graph_parse(text, "test", &g, &err));
+    return g;
+}
+
+typedef struct opened {
+    optune *o;
+    optune_graph *g;
+    optune_partition *p;
+} opened;
+
+static opened open_in(const char *db)
+{
+    optune_err err = {0};
+    opened at = {.o = tuning_open(db), .g = parse()};
+    check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
+    return at;
+}
+
+static void close_in(opened *at)
+{
+    optune_partition_close(at->p);
+    optune_graph_close(at->g);
+    optune_close(at->o);
+}
+
+static bool has(const optune_partition *p, const char *workload)
+{
+    for (int i = 0; i < optune_partition_size(p); i++)
+        if (!strcmp(optune_partition_workload(p, i), workload))
+            return true;
+    return false;
+}
+
+/* A trial of each workload of both ways; they are in tuning_dir/tuned. */
+static int measure(void **state)
+{
+    optune_err err = {0};
+    tuning_setup(state);
+    opened at = open_in("tuned");
+    const char *const *workloads;
+    check_ok(optune_partition_workloads(at.p, &workloads, &err));
+    json_decref(
+        tuning_run(at.o, (optune_run_options){.workloads = workloads, .trials = 1}, OPTUNE_OK));
+    close_in(&at);
+    return 0;
+}
+
+/* Seven samples around that many seconds. */
+static void set_cost(optune_record *r, double cost, double sample[7])
+{
+    for (int i = 0; i < 7; i++)
+        sample[i] = cost * (1 + 0.001 * (i - 3));
+    const ot_interval interval = ot_median_interval(sample, 7);
+    r->sample = sample;
+    r->n_samples = 7;
+    r->cost = interval.median;
+    r->low = interval.low;
+    r->high = interval.high;
+}
+
+/* Those records, so many seconds each; negative: left out. */
+static void plant(const char *db, double with_mask, double without, double others)
+{
+    tuning_records all;
+    optune *o = tuning_open(db);
+    optune_err err = {0};
+    check_ok(ot_context_asked(o, &err));
+    tuning_read("tuned", &all);
+    for (int i = 0; i < all.n; i++) {
+        optune_record *r = &all.record[i];
+        const double cost = !strcmp(r->call, masked) ? with_mask
+                            : !strcmp(r->call, bare) ? without
+                                                     : others;
+        if (cost < 0)
+            continue;
+        double sample[7];
+        set_cost(r, cost, sample);
+        forged_put(db, r, 1, &o->device);
+    }
+    ot_arena_release(&all.arena);
+    optune_close(o);
+}
+
+static void executes(opened *at)
+{
+    optune_err err = {0};
+    optune_result *result = NULL;
+    check_ok(optune_partition_execute(at->p, 1, &result, &err));
+    optune_result_free(result);
+}
+
+static void untuned_it_is_one_call(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    opened at = open_in("empty");
+    assert_true(has(at.p, masked));
+    assert_true(has(at.p, bare));
+    const char *const *workloads;
+    int products = 0;
+    check_ok(optune_partition_workloads(at.p, &workloads, &err));
+    for (int i = 0; workloads[i]; i++)
+        products += strstr(workloads[i], "batch_matmul(") == workloads[i];
+    assert_true(products >= 2); /* a run measures these, too */
+    check_ok(optune_partition_select(at.p, &err));
+    check_contains(optune_partition_text(at.p, false),
+                   "attention: 2 of 2 as one call, not measured both ways\n");
+    executes(&at);
+    close_in(&at);
+}
+
+static void what_is_faster_is_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *db;
+        double with_mask, without, others;
+        bool masked, bare;
+    } tries[] = {
+        {"one", 1e-4, 1e-4, 1e-3, true, true},
+        {"products", 1e-2, 1e-2, 1e-3, false, false},
+        {"first", 1e-4, 1e-2, 1e-3, true, false},
+        {"second", 1e-2, 1e-4, 1e-3, false, true},
+        {"only products", -1, -1, 1e-3, false, false},
+        {"only one", 1e-4, 1e-4, -1, true, true},
+        {"only first", 1e-4, -1, 1e-3, true, false},
+    };
+    optune_err err = {0};
+    for (int i = 0; i < OT_COUNT(tries); i++) {
+        plant(tries[i].db, tries[i].with_mask, tries[i].without, tries[i].others);
+        opened at = open_in(tries[i].db);
+        if (has(at.p, masked) != tries[i].masked || has(at.p, bare) != tries[i].bare)
+            print_error("%s\n", tries[i].db);
+        assert_int_equal(has(at.p, masked), tries[i].masked);
+        assert_int_equal(has(at.p, bare), tries[i].bare);
+        assert_int_equal(at.p->attending.fused, tries[i].masked + tries[i].bare);
+        check_ok(optune_partition_select(at.p, &err));
+        json_t *json = tuning_parse(optune_partition_json(at.p));
+        const json_t *told = json_object_get(json, "attention");
+        assert_int_equal(tuning_int(told, "found"), 2);
+        assert_int_equal(tuning_int(told, "as_one"), tries[i].masked + tries[i].bare);
+        json_decref(json);
+        if (tries[i].masked != tries[i].bare)
+            executes(&at);
+        close_in(&at);
+    }
+}
+
+/* What a handle learns while a partition is open is seen. */
+static void it_is_looked_at_again(void **state)
+{
+    (void)state;
+    opened at = open_in("again");
+    assert_false(ot_partition_outdated(at.p));
+    plant("again", 1e-2, 1e-2, 1e-3);
+    assert_true(ot_partition_outdated(at.p));
+    close_in(&at);
+}
+
+/* Elements that are given anew are those of the next program. */
+static void constants_are_the_callers(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    opened at = open_in("constants");
+    float q[4 * 9 * 8], k[4 * 11 * 8], m[11], z[2][4 * 9 * 8], given[4 * 11 * 8];
+    for (int i = 0; i < OT_COUNT(q); i++)
+        q[i] = (float)(i % 5) / 4;
+    for (int i = 0; i < OT_COUNT(k); i++) {
+        k[i] = (float)(i % 7) / 8;
+        given[i] = (float)(i % 13);
+    }
+    for (int i = 0; i < OT_COUNT(m); i++)
+        m[i] = i == 3 ? -INFINITY : 0;
+    for (int round = 0; round < 2; round++) {
+        const void *in[] = {q, k, k, m};
+        void *out[] = {z[round]};
+        optune_program *program = NULL;
+        for (int id = 0; id < at.g->n; id++)
+            if (at.g->node[id].kind == OT_NODE_CONST && at.g->node[id].out[0].rank == 3) {
+                memset(given, 0, round ? sizeof given : 0);
+                check_ok(optune_graph_set_data(at.g, id, given, &err));
+            }
+        check_ok(optune_program_open(at.p, &program, &err));
+        check_ok(optune_program_run(program, in, out, &err));
+        optune_program_close(program);
+    }
+    assert_memory_not_equal(z[0], z[1], sizeof z[0]);
+    /* Scores of nothing but 0: the mean of the values. */
+    float mean = 0;
+    for (int j = 0; j < 11; j++)
+        mean += k[j * 8] / 11;
+    assert_true(fabsf(z[1][0] - mean) < 1e-5F);
+    close_in(&at);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(untuned_it_is_one_call),
+        cmocka_unit_test(what_is_faster_is_used),
+        cmocka_unit_test(it_is_looked_at_again),
+        cmocka_unit_test(constants_are_the_callers),
+    };
+    return cmocka_run_group_tests(tests, measure, tuning_teardown);
+}

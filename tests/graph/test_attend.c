@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attention that graphs spell out is found in each of its spellings, means the same as one call,
+ * and is not found where something is different: values that somebody else reads, factors that are
+ * none, sums along another axis.
+ */
+#include "tests/support/check.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "graph/attend.h"
+#include "optune/define.h"
+
+#define HEADS                                                                                  \
+    "q = var f32[2,3,5,4]\n"                                                                   \
+    "k = var f32[2,3,7,4]\n"                                                                   \
+    "v = var f32[2,3,7,6]\n"                                                                   \
+    "qb = reshape(q, newshape=[6,5,4])\n"                                                      \
+    "kb = reshape(k, newshape=[6,7,4])\n"                                                      \
+    "vb = reshape(v, newshape=[6,7,6])\n"                                                      \
+    "two = const f32[] {2}\n"                                                                  \
+    "low = const f32[] {-3.4028234663852886e38}\n"                                             \
+    "none = const f32[] {-inf}\n"
+#define TAIL                                                                                   \
+    "pb = reshape(p, newshape=[6,5,7])\n"                                                      \
+    "y = batch_matmul(pb, vb, transpose_b=false)\n"                                            \
+    "z = reshape(y, newshape=[2,3,5,6])\n"                                                     \
+    "output z\n"
+/* Scores s [2,3,5,7]. */
+#define PRODUCT                                                                                \
+    "sb = batch_matmul(qb, kb)\n"                                                              \
+    "s = reshape(sb, newshape=[2,3,5,7])\n"
+
+typedef struct spelling {
+    const char *name, *text;
+    const char *call; /* what is in the call that it becomes; NULL: it is none */
+} spelling;
+
+#define BODY(text) HEADS PRODUCT text TAIL
+
+static const spelling spellings[] = {
+    {"a factor", BODY("t = divide(s, two)\np = softmax(t, axis=3)\n"),
+     "f32[2,3,5,4], f32[2,3,7,4], f32[2,3,7,6], causal=false)"},
+    {"no factor", BODY("p = softmax(s)\n"), "scale=1"},
+    {"a factor in front", BODY("t = multiply(two, s)\np = softmax(t)\n"), "scale=2"},
+    {"an added mask",
+     BODY("m = var f32[2,1,1,7]\nt = add(divide(s, two), m)\np = softmax(t)\n"),
+     "f32[2,1,1,7], causal=false, nan=true"},
+    {"a mask on the left",
+     BODY("m = var f32[5,7]\nt = add(m, multiply(s, const f32[1,1,1,1] {0.25}))\np = "
+          "softmax(t)\n"),
+     "f32[1,1,5,7], causal=false, scale=0.25, nan=true"},
+    {"two masks",
+     BODY("m = var f32[2,1,1,7]\nn = var f32[1,3,5,7]\np = softmax(add(add(s, m), n))\n"),
+     "f32[2,3,5,7], causal=false, scale=1.0, nan=true"},
+    {"a mask of another whole", BODY("m = var f32[2,3,5,7]\np = softmax(add(m, s))\n"),
+     "f32[2,3,5,7]"},
+    {"where",
+     BODY("m = var bool[2,1,5,7]\nt = where(m, divide(s, two), low)\np = softmax(t)\n"),
+     "f32[2,1,5,7], causal=false, nan=true"},
+    {"where it is not", BODY("m = var bool[1,1,1,7]\np = softmax(where(m, none, s))\n"),
+     "f32[1,1,1,7], causal=false, scale=1.0, nan=true"},
+    {"a triangle",
+     BODY("tri = const bool[1,1,5,7]\nt = where(tri, divide(s, two), low)\np = softmax(t)\n"),
+     "f32[2,3,7,6], causal=true)"},
+    {"a triangle and a mask",
+     BODY("tri = const bool[5,7]\nm = var f32[2,1,1,7]\n"
+          "t = add(where(tri, divide(s, two), low), m)\np = softmax(t)\n"),
+     "f32[2,1,5,7], causal=false, nan=true"},
+    {"scaled operands",
+     HEADS
+     "r = const f32[] {0.70710678118654752}\n"
+     "qs = multiply(q, r)\nks = multiply(r, transpose(k, axes=[0,1,3,2]))\n"
+     "qt = reshape(qs, newshape=[6,5,4])\nkt = reshape(ks, newshape=[6,4,7])\n"
+     "p = reshape(softmax(batch_matmul(qt, kt, transpose_b=false)), newshape=[2,3,5,7])\n" TAIL,
+     "f32[1,6,7,4], f32[1,6,7,6], causal=false)"},
+    {"heads in the middle",
+     "x = var f32[2,5,12]\nw = var f32[2,7,12]\n"
+     "q = transpose(reshape(x, newshape=[2,5,3,4]), axes=[0,2,1,3])\n"
+     "k = transpose(reshape(w, newshape=[2,7,3,4]), axes=[0,2,3,1])\n"
+     "v = transpose(reshape(w, newshape=[2,7,3,4]), axes=[0,2,1,3])\n"
+     "s = batch_matmul(reshape(q, newshape=[6,5,4]), reshape(k, newshape=[6,4,7]), "
+     "transpose_b=false)\n"
+     "p = softmax(divide(reshape(s, newshape=[2,3,5,7]), const f32[] {2}))\n"
+     "y = batch_matmul(reshape(p, newshape=[6,5,7]), reshape(v, newshape=[6,7,4]), "
+     "transpose_b=false)\n"
+     "z = transpose(reshape(y, newshape=[2,3,5,4]), axes=[0,2,1,3])\noutput z\n",
+     "f32[2,3,5,4], f32[2,3,7,4], f32[2,3,7,4], causal=false)"},
+    {"values turned over",
+     HEADS PRODUCT "p = softmax(s)\n"
+                   "vt = transpose(vb, axes=[0,2,1])\n"
+                   "y = batch_matmul(reshape(p, newshape=[6,5,7]), vt)\noutput y\n",
+     "scale=1"},
+    {"one matrix",
+     "q = var f32[5,4]\nk = var f32[7,4]\nv = var f32[6,7]\n"
+     "y = dense(softmax(dense(q, k)), v)\noutput y\n",
+     "f32[1,1,5,4], f32[1,1,7,4], f32[1,1,7,6], causal=false, scale=1"},
+    {"one head of keys",
+     "q = var f32[3,5,4]\nk = var f32[1,7,4]\nv = var f32[1,7,6]\n"
+     "y = batch_matmul(softmax(batch_matmul(q, k)), v, transpose_b=false)\noutput y\n",
+     "f32[1,3,5,4], f32[1,1,7,4], f32[1,1,7,6], causal=false, scale=1"},
+    {"a mask of three dims",
+     "q = var f32[3,5,4]\nk = var f32[3,7,4]\nv = var f32[3,7,6]\nm = var f32[3,1,7]\n"
+     "y = batch_matmul(softmax(add(batch_matmul(q, k), m)), v, transpose_b=false)\noutput y\n",
+     "f32[1,3,1,7], causal=false, scale=1.0, nan=true"},
+    /* what is none */
+    {"weights that are an output", BODY("p = softmax(s)\noutput p\n"), NULL},
+    {"weights that are read twice", BODY("p = softmax(s)\nw = add(p, two)\noutput w\n"), NULL},
+    {"scores that are read twice", BODY("p = softmax(s)\nw = add(s, two)\noutput w\n"), NULL},
+    {"scores added to themselves", BODY("p = softmax(add(s, s))\n"), NULL},
+    {"a factor that is an input", BODY("f = var f32[]\np = softmax(divide(s, f))\n"), NULL},
+    {"a factor for each head", BODY("f = const f32[3,1,1]\np = softmax(multiply(s, f))\n"),
+     NULL},
+    {"a factor of zero", BODY("p = softmax(multiply(s, const f32[] {0}))\n"), NULL},
+    {"a factor behind the mask",
+     BODY("m = var f32[2,1,1,7]\np = softmax(divide(add(s, m), two))\n"), NULL},
+    {"another axis", BODY("p = softmax(s, axis=2)\n"), NULL},
+    {"weights that are scaled", BODY("p = multiply(softmax(s), two)\n"), NULL},
+    {"hidden scores that count",
+     BODY("m = var bool[1,1,5,7]\n"
+          "p = softmax(where(m, s, const f32[] {-10000}))\n"),
+     NULL},
+    {"a mask that makes scores more",
+     "q = var f32[3,5,4]\nk = var f32[3,7,4]\nv = var f32[6,7,6]\nm = var f32[2,3,5,7]\n"
+     "t = add(batch_matmul(q, k), m)\n"
+     "p = reshape(softmax(t), newshape=[6,5,7])\n"
+     "y = batch_matmul(p, v, transpose_b=false)\noutput y\n",
+     NULL},
+    {"weights turned over",
+     HEADS PRODUCT
+     "p = softmax(s)\n"
+     "y = batch_matmul(transpose(reshape(p, newshape=[6,5,7]), axes=[0,2,1]), vb, "
+     "transpose_a=true, transpose_b=false)\noutput y\n",
+     NULL},
+    {"whole numbers",
+     HEADS PRODUCT
+     "p = cast(softmax(s), dtype=i32)\n"
+     "vi = cast(vb, dtype=i32)\n"
+     "y = batch_matmul(reshape(p, newshape=[6,5,7]), vi, transpose_b=false)\noutput y\n",
+     NULL},
+};
+
+static optune_graph *parse(const spelling *s)
+{
+    optune_err err = {0};
+    optune_graph *g = NULL;
+    ot_text text = {0};
+    ot_text_add(&text, s->text);
+    check_ok(optune_graph_parse(ot_text_str(&text), s->name, &g, &err));
+    check_ok(optune_graph_infer(g, &err));
+    ot_text_release(&text);
+    return g;
+}
+
+static double element(const char *name, const optune_tensor *type, int64_t i, uint64_t *random)
+{
+    const int64_t columns = type->rank ? type->dim[type->rank - 1].min : 1;
+    const int64_t rows = type->rank > 1 ? type->dim[type->rank - 2].min : 1;
+    if (!strcmp(name, "tri"))
+        return i % columns <= i / columns % rows + columns - rows;
+    if (type->dtype.code == OPTUNE_DTYPE_BOOL)
+        return (double)optune_random_below(random, 2);
+    if (!strcmp(name, "m") && optune_random_below(random, 3) == 0)
+        return optune_random_below(random, 2) ? -50 : -INFINITY;
+    return (double)optune_random_below(random, 2001) / 1000 - 1;
+}
+
+static void *elements(const char *name, const optune_tensor *type, uint64_t *random)
+{
+    const int64_t n = optune_tensor_elements(type);
+    double *value = ot_alloc((size_t)(n + 1) * sizeof *value);
+    for (int64_t i = 0; i < n; i++)
+        value[i] = element(name, type, i, random);
+    void *data = ot_alloc((size_t)optune_tensor_bytes(type) + 8);
+    ot_elements_set(type->dtype, data, 0, n, value);
+    free(value);
+    return data;
+}
+
+static void fill(optune_graph *g, uint64_t *random)
+{
+    optune_err err = {0};
+    for (int id = 0; id < g->n; id++)
+        if (g->node[id].kind == OT_NODE_CONST && !g->node[id].data) {
+            void *data = elements(g->node[id].name, &g->node[id].out[0], random);
+            check_ok(optune_graph_set_data(g, id, data, &err));
+            free(data);
+        }
+}
+
+static void same(const optune_values *a, const optune_values *b, const char *name)
+{
+    const optune_tensor *type = optune_values_type(a, 0);
+    const int64_t n = optune_tensor_elements(type);
+    assert_int_equal(n, optune_tensor_elements(optune_values_type(b, 0)));
+    for (int64_t i = 0; i < n; i++) {
+        double x, y;
+        ot_elements(type->dtype, optune_values_data(a, 0), i, 1, &x);
+        ot_elements(type->dtype, optune_values_data(b, 0), i, 1, &y);
+        if (!(fabs(x - y) <= 1e-5) && !(isnan(x) && isnan(y))) {
+            print_error("%s: element %d: %g and %g\n", name, (int)i, x, y);
+            fail();
+        }
+    }
+}
+
+/* The graph as it is and with its attention as one call, over the same inputs. */
+static void mean_the_same(const optune_graph *g, const ot_relaid *as, const char *name,
+                          uint64_t *random)
+{
+    enum { INPUTS = 8 };
+    optune_err err = {0};
+    void *in[INPUTS] = {NULL};
+    optune_values *x = NULL, *y = NULL;
+    const int n = optune_graph_inputs(g);
+    assert_true(n <= INPUTS);
+    assert_int_equal(n, optune_graph_inputs(as->graph));
+    for (int i = 0; i < n; i++) {
+        int at = 0, seen = 0;
+        while (g->node[at].kind != OT_NODE_VAR || seen++ < i)
+            at++;
+        in[i] = elements(g->node[at].name, optune_graph_input_type(g, i), random);
+    }
+    check_ok(optune_graph_evaluate(g, (const void *const *)in, NULL, &x, &err));
+    check_ok(optune_graph_evaluate(as->graph, (const void *const *)in, NULL, &y, &err));
+    same(x, y, name);
+    optune_values_free(x);
+    optune_values_free(y);
+    for (int i = 0; i < n; i++)
+        free(in[i]);
+}
+
+static const ot_node *attention_of(const optune_graph *g)
+{
+    for (int id = 0; id < g->n; id++)
+        if (g->node[id].kind == OT_NODE_CALL &&
+            !strcmp(g->node[id].call->op->name, "attention"))
+            return &g->node[id];
+    return NULL;
+}
+
+static void test_spellings(void **state)
+{
+    (void)state;
+    uint64_t random = 7;
+    for (int i = 0; i < OT_COUNT(spellings); i++) {
+        const spelling *s = &spellings[i];
+        optune_err err = {0};
+        optune_graph *g = parse(s);
+        fill(g, &random);
+        ot_attend *sites = NULL;
+        const int n = ot_graph_attends(g, &sites);
+        if (n != (s->call != NULL))
+            print_error("%s: %d found\n", s->name, n);
+        assert_int_equal(n, s->call != NULL);
+        if (n) {
+            ot_relaid as;
+            optune_call *call = ot_alloc(sizeof *call);
+            ot_text text = {0};
+            check_ok(ot_attend_call(&sites[0], call, &err));
+            ot_call_print(call, &text);
+            if (!strstr(ot_text_str(&text), s->call))
+                print_error("%s: %s\n", s->name, ot_text_str(&text));
+            assert_non_null(strstr(ot_text_str(&text), s->call));
+            check_ok(ot_graph_attend(g, sites, n, &as, &err));
+            ot_relaid_share(&as, g);
+            assert_non_null(attention_of(as.graph));
+            for (int round = 0; round < 4; round++)
+                mean_the_same(g, &as, s->name, &random);
+            ot_relaid_release(&as);
+            ot_text_release(&text);
+            free(call);
+        }
+        free(sites);
+        optune_graph_close(g);
+    }
+}
+
+/* Layers that have one mask have it made once, and what only they needed is gone. */
+static void test_layers(void **state)
+{
+    (void)state;
+    uint64_t random = 11;
+    optune_err err = {0};
+    const spelling layers = {
+        "two layers",
+        "x = var f32[1,2,5,4]\nm = var bool[1,1,1,5]\nlow = const f32[] {-1e38}\n"
+        "a = reshape(x, newshape=[2,5,4])\n"
+        "s = where(m, reshape(batch_matmul(a, a), newshape=[1,2,5,5]), low)\n"
+        "p = reshape(softmax(s), newshape=[2,5,5])\n"
+        "y = batch_matmul(p, a, transpose_b=false)\n"
+        "t = where(m, reshape(batch_matmul(y, y), newshape=[1,2,5,5]), low)\n"
+        "r = reshape(softmax(t), newshape=[2,5,5])\n"
+        "z = batch_matmul(r, y, transpose_b=false)\noutput z\n",
+        NULL};
+    optune_graph *g = parse(&layers);
+    fill(g, &random);
+    ot_attend *sites = NULL;
+    ot_relaid as;
+    assert_int_equal(ot_graph_attends(g, &sites), 2);
+    check_ok(ot_graph_attend(g, sites, 2, &as, &err));
+    ot_relaid_share(&as, g);
+    int masks = 0, softmaxes = 0;
+    for (int id = 0; id < as.graph->n; id++) {
+        const ot_node *node = &as.graph->node[id];
+        masks += node->kind == OT_NODE_CALL && !strcmp(node->call->op->name, "where");
+        softmaxes += node->kind == OT_NODE_CALL && !strcmp(node->call->op->name, "softmax");
+    }
+    assert_int_equal(masks, 1);
+    assert_int_equal(softmaxes, 0);
+    mean_the_same(g, &as, layers.name, &random);
+    ot_relaid_release(&as);
+    /* One of them alone. */
+    check_ok(ot_graph_attend(g, sites + 1, 1, &as, &err));
+    ot_relaid_share(&as, g);
+    assert_non_null(attention_of(as.graph));
+    mean_the_same(g, &as, layers.name, &random);
+    ot_relaid_release(&as);
+    free(sites);
+    optune_graph_close(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_layers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
