@@ -36,16 +36,15 @@ typedef struct ot_attended {
 /* What is known of the two ways to compute a graph's attention. */
 typedef struct ot_attending {
     int sites, fused; /* found, and where a row computes it; of these as one call */
-    double spelled,
-        called; /* seconds of what differs, both measured in one situation; else 0 */
+    /* Seconds of what differs, both measured in one situation; else 0. */
+    double spelled, called;
 } ot_attending;
 
 struct optune_partition {
     optune *o;
     optune_graph *given; /* the caller's */
-    optune_graph
-        *graph; /* that, or with its attention as calls: attended; or the same in blocks of
-                            channels: relaid.graph */
+    /* That, or with its attention as calls: attended; or the same in blocks: relaid.graph. */
+    optune_graph *graph;
     ot_attended *attended; /* or NULL */
     ot_attending attending;
     ot_relaid relaid;
@@ -55,13 +54,13 @@ struct optune_partition {
     ot_partition_row *row; /* of each group */
     bool selected;         /* all that run have a selection */
     int n_workloads, n_nodes;
-    const char *
-        *workloads; /* distinct ones of groups that run; behind them those of the way not
-                               taken, which a run measures, too; NULL-terminated */
+    /* Distinct ones of groups that run; behind them those of the way that is not taken, which a
+     * run measures, too; NULL-terminated. */
+    const char **workloads;
     char policy[OPTUNE_NAME_SIZE]; /* "model-128M"; empty: the handle's */
-    char
-        in_graph[OPTUNE_NAME_SIZE]; /* "graph-9c0e12f4": what was measured in this very graph */
-    const char *asked[3];           /* of these in turn, then the handle's; NULL-terminated */
+    /* "graph-9c0e12f4": what was measured in this very graph. */
+    char in_graph[OPTUNE_NAME_SIZE];
+    const char *asked[3]; /* of these in turn, then the handle's; NULL-terminated */
     ot_arena arena;
     ot_text text;
 };
@@ -77,13 +76,13 @@ int ot_partition_open_attended(const optune_partition *plain, const ot_attend *s
                                optune_partition **partition, optune_err *err);
 /* Whether a row that is no last resort computes a call here. */
 bool ot_partition_accepts(void *o, const optune_call *call);
-/* attend.c: instead of a graph as it is the one with attention as calls, where that is faster as far
- * as is known. Unmeasured, it is. */
+/* attend.c: instead of a graph as it is the one with attention as calls, where that is faster
+ * as far as is known. Unmeasured, it is. */
 int ot_partition_attend(optune_partition **partition, optune_err *err);
 /* Whether what was measured since it was opened says something else. */
 bool ot_partition_outdated(const optune_partition *p);
-void ot_attending_say(const ot_attending *told,
-                      ot_text *to);                  /* a line; nothing without sites */
+/* A line; nothing without sites. */
+void ot_attending_say(const ot_attending *told, ot_text *to);
 json_t *ot_attending_json(const ot_attending *told); /* new reference */
 /* Constants have the elements that the caller's graph has now. */
 void ot_partition_share(optune_partition *p);

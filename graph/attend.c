@@ -14,9 +14,9 @@
 
 #include "graph/attend.h"
 
-static const double NEVER =
-    -1e30; /* a score that so little is added to, or less, counts nothing:
-                                      what was there before is lost in it, as in -infinity */
+/* A score that so little is added to, or less, counts nothing: what was there before is lost in it,
+ * as in -infinity. */
+static const double NEVER = -1e30;
 
 enum { STEPS = 32 }; /* at most so many of one kind behind each other are looked through */
 
