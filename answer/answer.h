@@ -141,6 +141,8 @@ int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot
  * tried; *n_known: how many of these there are. */
 int ot_context_decide(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       int *n_known, ot_choice *choice, optune_err *err);
+/* Seconds, as measured, of what is chosen so; infinite: it was not measured. */
+double ot_context_cost(optune *o, const optune_call *call, const char *policy);
 /* dispatch_hint.c: what a dispatch table of the database uses at the sizes of a call of
  * constants, as a hint; false: there is none. */
 bool ot_dispatch_hint(optune *o, const optune_task *task, ot_arena *arena, ot_fact *fact);

@@ -8,6 +8,7 @@
  * as a whole, attention is one call: its scores then never leave the caches, however many there
  * are. Where one was, that one stays.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,22 +17,6 @@
 enum { MOST_KINDS = 8 }; /* decided by themselves; the others together with the last one */
 
 /* ---- costs of what differs --------------------------------------------------------------- */
-
-/* Under one policy; 0: it was not measured. */
-static double cost_under(optune *o, const optune_call *call, const char *policy)
-{
-    const optune_task task = {call, &o->target, &o->device};
-    ot_choice *choice = ot_alloc(sizeof *choice);
-    ot_arena arena = {0};
-    int known = 0;
-    double cost = 0;
-    if (ot_context_decide(o, &task, policy, &arena, &known, choice, NULL) >= 0 &&
-        ot_choice_measured(choice) && choice->row[choice->winner].fact)
-        cost = choice->row[choice->winner].fact->record.cost;
-    ot_choice_free(choice);
-    ot_arena_release(&arena);
-    return cost;
-}
 
 static int times(const optune_partition *p, int k)
 {
@@ -65,8 +50,8 @@ static bool cost_of_more(const optune_partition *a, const optune_partition *b,
         const int more = times(a, k) - (other < 0 ? 0 : times(b, other));
         if (!first || more <= 0)
             continue;
-        const double cost = cost_under(a->o, &a->groups.group[i].call, policy);
-        if (cost <= 0)
+        const double cost = ot_context_cost(a->o, &a->groups.group[i].call, policy);
+        if (!isfinite(cost))
             return false;
         *seconds += more * cost;
     }

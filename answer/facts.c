@@ -5,6 +5,7 @@
  * here (unverifiable: selected, and labelled so). What was refuted or measured again later is
  * history, too. Where none of these decides, what logs of others say of the call is added.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -455,4 +456,19 @@ int ot_context_decide(optune *o, const optune_task *task, const char *policy, ot
     }
     *n_known = n;
     return status;
+}
+
+double ot_context_cost(optune *o, const optune_call *call, const char *policy)
+{
+    const optune_task task = {call, &o->target, &o->device};
+    ot_choice *choice = ot_alloc(sizeof *choice);
+    ot_arena arena = {0};
+    int n = 0;
+    double cost = INFINITY;
+    if (ot_context_decide(o, &task, policy, &arena, &n, choice, NULL) >= 0 &&
+        ot_choice_measured(choice) && choice->row[choice->winner].fact)
+        cost = choice->row[choice->winner].fact->record.cost;
+    ot_choice_free(choice);
+    ot_arena_release(&arena);
+    return cost;
 }

@@ -270,17 +270,7 @@ static int start(ot_run *run, optune_err *err)
 
 double ot_run_cost(ot_run *run, const optune_call *call)
 {
-    const optune_task task = {call, &run->o->target, &run->o->device};
-    ot_choice *choice = ot_alloc(sizeof *choice);
-    ot_arena arena = {0};
-    int known = 0;
-    double cost = INFINITY;
-    if (ot_context_decide(run->o, &task, run->policy.name, &arena, &known, choice, NULL) >= 0 &&
-        choice->tier != OT_TIER_PLEVEL && choice->row[choice->winner].fact)
-        cost = choice->row[choice->winner].fact->record.cost;
-    ot_choice_free(choice);
-    ot_arena_release(&arena);
-    return cost;
+    return ot_context_cost(run->o, call, run->policy.name);
 }
 
 /* Of each workload of a graph what all its groups take as things are. */
@@ -294,8 +284,9 @@ static ot_shares weigh(ot_run *run, const optune_partition *p, double *weight)
         ot_call_print(&run->call[i], &text);
         for (int k = 0; k < p->groups.n; k++)
             uses += p->places.idle[k] == OT_RUNS && !strcmp(p->row[k].text, ot_text_str(&text));
+        /* What no group has is another way to compute some. */
         const double cost = ot_run_cost(run, &run->call[i]);
-        weight[i] = isfinite(cost) ? uses * cost : 0;
+        weight[i] = isfinite(cost) ? (uses ? uses : 1) * cost : 0;
         shares.weights += weight[i];
     }
     ot_text_release(&text);
