@@ -129,8 +129,8 @@ typedef struct ot_cpu_buffers { /* a list of open ones; zeroed: empty */
 } ot_cpu_buffers;
 void ot_cpu_buffers_add(ot_cpu_buffers *all, ot_cpu_buffer *b);
 void ot_cpu_buffers_forget(ot_cpu_buffers *all); /* before it ends; its buffers need not */
-/* No line of them is in any core's cache afterwards. false: they are more than `most` bytes, or this
- * processor lets no program do that; nothing was done. */
+/* No line of them is in any core's cache afterwards. false: they are more than `most` bytes, or
+ * this processor lets no program do that; nothing was done. */
 bool ot_cpu_buffers_evict(ot_cpu_buffers *all, int64_t most);
 ot_cpu_buffer *ot_cpu_buffer_open(int64_t bytes, bool guarded, optune_err *err); /* zeroed */
 /* *b (NULL: a new one) stands for memory that somebody else owns. */
