@@ -3,9 +3,10 @@
  * Memory for CPU kernels, in two kinds. A guarded buffer catches a write outside: its end
  * is flush with memory that may not be touched, and what lies between the page's start and
  * its own is filled with a canary. Any other is what timing uses: 64-byte aligned, in huge
- * pages when big.
+ * pages when big. All of a session's are known together, so that they can be put out of the caches.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,7 +14,7 @@
 
 #include "target/target.h"
 
-enum { CANARY = 0xA5, ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+enum { CANARY = 0xA5, ALIGNMENT = 64, HUGE_PAGE = 2 << 20, LINE = 64 };
 
 struct ot_cpu_buffer {
     char *map; /* the whole mapping */
@@ -22,6 +23,8 @@ struct ot_cpu_buffer {
     char *address;
     size_t bytes;
     bool guarded;
+    ot_cpu_buffers *all; /* NULL: it is its opener's alone */
+    ot_cpu_buffer *before, *behind;
 };
 
 static size_t round_up(size_t n, size_t to)
@@ -84,8 +87,92 @@ void ot_cpu_buffer_alias(ot_cpu_buffer **b, void *memory)
     (*b)->address = memory;
 }
 
+/* ---- all of a session -------------------------------------------------------------------- */
+
+static pthread_mutex_t lists = PTHREAD_MUTEX_INITIALIZER;
+
+void ot_cpu_buffers_add(ot_cpu_buffers *all, ot_cpu_buffer *b)
+{
+    pthread_mutex_lock(&lists);
+    b->all = all;
+    b->behind = all->first;
+    if (b->behind)
+        b->behind->before = b;
+    all->first = b;
+    pthread_mutex_unlock(&lists);
+}
+
+void ot_cpu_buffers_forget(ot_cpu_buffers *all)
+{
+    pthread_mutex_lock(&lists);
+    for (ot_cpu_buffer *b = all->first, *next; b; b = next) {
+        next = b->behind;
+        b->all = NULL;
+        b->before = b->behind = NULL;
+    }
+    all->first = NULL;
+    pthread_mutex_unlock(&lists);
+}
+
+static void leave(ot_cpu_buffer *b)
+{
+    pthread_mutex_lock(&lists);
+    if (b->before)
+        b->before->behind = b->behind;
+    else
+        b->all->first = b->behind;
+    if (b->behind)
+        b->behind->before = b->before;
+    pthread_mutex_unlock(&lists);
+}
+
+#if defined __x86_64__
+static void evict_line(const char *p)
+{
+    __builtin_ia32_clflush(p);
+}
+static void evicted(void)
+{
+    __builtin_ia32_mfence();
+}
+#elif defined __aarch64__
+static void evict_line(const char *p)
+{
+    __asm__ volatile("dc civac, %0" : : "r"(p) : "memory");
+}
+static void evicted(void)
+{
+    __asm__ volatile("dsb ish" : : : "memory");
+}
+#else
+#define CANNOT_EVICT
+#endif
+
+bool ot_cpu_buffers_evict(ot_cpu_buffers *all, int64_t most)
+{
+#ifdef CANNOT_EVICT
+    (void)all;
+    (void)most;
+    return false;
+#else
+    int64_t bytes = 0;
+    pthread_mutex_lock(&lists);
+    for (const ot_cpu_buffer *b = all->first; b; b = b->behind)
+        bytes += (int64_t)b->bytes;
+    for (const ot_cpu_buffer *b = all->first; b && bytes <= most; b = b->behind)
+        for (const char *p = (const char *)((uintptr_t)b->address & ~(uintptr_t)(LINE - 1));
+             p < b->address + b->bytes; p += LINE)
+            evict_line(p);
+    pthread_mutex_unlock(&lists);
+    evicted();
+    return bytes <= most;
+#endif
+}
+
 void ot_cpu_buffer_close(ot_cpu_buffer *b)
 {
+    if (b && b->all)
+        leave(b);
     if (b && b->map)
         munmap(b->map, b->map_bytes);
     free(b);

@@ -124,10 +124,18 @@ void ot_cpu_features_here(ot_cpu_features *f); /* from /proc/cpuinfo, read once 
  * may touch begin, and starts after as many; canaries fill what alignment leaves over. */
 enum { OT_GUARD_BYTES = 1 << 20 };
 typedef struct ot_cpu_buffer ot_cpu_buffer;
+typedef struct ot_cpu_buffers { /* a list of open ones; zeroed: empty */
+    ot_cpu_buffer *first;
+} ot_cpu_buffers;
+void ot_cpu_buffers_add(ot_cpu_buffers *all, ot_cpu_buffer *b);
+void ot_cpu_buffers_forget(ot_cpu_buffers *all); /* before it ends; its buffers need not */
+/* No line of them is in any core's cache afterwards. false: they are more than `most` bytes, or
+ * this processor lets no program do that; nothing was done. */
+bool ot_cpu_buffers_evict(ot_cpu_buffers *all, int64_t most);
 ot_cpu_buffer *ot_cpu_buffer_open(int64_t bytes, bool guarded, optune_err *err); /* zeroed */
 /* *b (NULL: a new one) stands for memory that somebody else owns. */
 void ot_cpu_buffer_alias(ot_cpu_buffer **b, void *memory);
-void ot_cpu_buffer_close(ot_cpu_buffer *b);
+void ot_cpu_buffer_close(ot_cpu_buffer *b); /* leaves its list, too */
 void *ot_cpu_buffer_address(const ot_cpu_buffer *b);
 bool ot_cpu_buffer_intact(const ot_cpu_buffer *b);
 

@@ -219,7 +219,8 @@ static int probe(const optune_target *target, optune_device *device, optune_err 
 typedef struct cpu_state {
     int threads;
     int64_t l3;
-    ot_cpu_buffer *filler; /* NULL: nothing was flushed yet */
+    ot_cpu_buffers buffers; /* that kernels get */
+    ot_cpu_buffer *filler;  /* NULL: not needed yet */
     unsigned char turn;
     ot_library_words words;
     ot_libraries libraries;
@@ -260,6 +261,7 @@ static int open_cpu(void *state, const optune_target *target, const optune_devic
 static void close_cpu(void *state)
 {
     cpu_state *s = state;
+    ot_cpu_buffers_forget(&s->buffers);
     ot_cpu_buffer_close(s->filler);
     s->filler = NULL;
     s->libraries.n = 0;
@@ -302,8 +304,9 @@ static void *library(void *state, const char *name, const char *function, optune
 
 static int alloc(void *state, int64_t bytes, bool guarded, void **buffer, optune_err *err)
 {
-    (void)state;
     *buffer = ot_cpu_buffer_open(bytes, guarded, err);
+    if (*buffer)
+        ot_cpu_buffers_add(&((cpu_state *)state)->buffers, *buffer);
     return *buffer ? OPTUNE_OK : OPTUNE_ENOMEM;
 }
 
@@ -439,13 +442,17 @@ static void counters(void *state, const optune_launch *launch, int n, char *text
         optune_refuse(why, "no hardware counters: no thread can be made");
 }
 
-/* Twice the last cache, as far as it is known, written by this core. */
+/* What a kernel is given, line by line, from every cache: that takes as long as there is of it, and
+ * not as the machine has caches. Else twice the last cache, as far as it is known, is written by
+ * this core. */
 static int flush(void *state)
 {
     cpu_state *s = state;
     const int64_t most = (int64_t)1 << 30, least = (int64_t)64 << 20;
     int64_t bytes = 2 * s->l3;
     bytes = bytes < least ? least : bytes > most ? most : bytes;
+    if (ot_cpu_buffers_evict(&s->buffers, bytes))
+        return OPTUNE_OK;
     if (!s->filler)
         s->filler = ot_cpu_buffer_open(bytes, false, NULL);
     if (!s->filler)

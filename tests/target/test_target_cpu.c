@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row `cpu`: probing, compiling, guards, running modules, libraries. */
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -305,6 +306,45 @@ static void test_runs_a_module(void **state)
     free(s);
 }
 
+/* On a machine with a cache of 480 MB, too, it takes what there is of buffers, and no memory. */
+static void test_flush_is_of_what_kernels_get(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    enum { BYTES = 1 << 20, BUFFERS = 3 };
+    optune_device large = device;
+    void *s = calloc(1, row->worker.state_size), *buffer[BUFFERS];
+    char *is = malloc(BYTES), *was = malloc(BYTES);
+    struct rusage before, after;
+    large.l3 = (int64_t)480 << 20;
+    check_ok(row->worker.open(s, &target, &large, &err));
+    for (int i = 0; i < BYTES; i++)
+        was[i] = (char)(i * 7 + i / 251);
+    for (int i = 0; i < BUFFERS; i++) {
+        check_ok(row->worker.alloc(s, BYTES, i == 0, &buffer[i], &err));
+        check_ok(row->worker.write(s, buffer[i], was, BYTES));
+    }
+    row->worker.free(s, buffer[1]);
+    getrusage(RUSAGE_SELF, &before);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(row->worker.flush(s), OPTUNE_OK);
+    getrusage(RUSAGE_SELF, &after);
+#if defined __x86_64__ || defined __aarch64__
+    assert_true(after.ru_maxrss - before.ru_maxrss < 100 << 10); /* KiB */
+#endif
+    for (int i = 0; i < BUFFERS; i += 2) {
+        check_ok(row->worker.read(s, buffer[i], is, BYTES));
+        assert_memory_equal(is, was, BYTES);
+        assert_true(row->worker.intact(s, buffer[i]));
+    }
+    row->worker.free(s, buffer[0]);
+    row->worker.close(s);
+    row->worker.free(s, buffer[2]); /* a buffer may outlive its session */
+    free(s);
+    free(is);
+    free(was);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_guarded_buffer),
         cmocka_unit_test(test_plain_buffer),
         cmocka_unit_test(test_runs_a_module),
+        cmocka_unit_test(test_flush_is_of_what_kernels_get),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

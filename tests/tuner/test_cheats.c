@@ -148,8 +148,7 @@ static void work_is_shared(void **state)
 
 /* Waiting for a core is nobody's fault: what is late or long for that reason is no cheat. Each
  * load is a session of its own, as those of other users are: a kernel that shares cores among
- * sessions lets a report wait its full turn behind each of them. Who fakes the clock is seen
- * all the same. */
+ * sessions lets a report wait its full turn behind each. A faked clock is seen all the same. */
 static void honest_ones_on_a_busy_machine(void **state)
 {
     (void)state;
