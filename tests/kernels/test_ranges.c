@@ -115,6 +115,9 @@ static bool choose(bench *b, const optune_call *range, int turn, optune_call *at
 {
     optune_err err = {0};
     ot_symbols symbols;
+    *at = *range;
+    if (ot_call_static(range)) /* one that was given as it is */
+        return turn == 0;
     check_ok(ot_symbols_of(range, &symbols, &err));
     for (int i = 0; i < symbols.n; i++) {
         optune_dim *dim = &symbols.dim[i];
