@@ -122,8 +122,8 @@ static void test_scratch(void **state)
     check_contains(why, "more than 1 GiB of scratch");
 }
 
-/* The sources of the plan of the first valid config that has a tile and `knob` so. */
-static void sources(const char *knob, int64_t value, ot_text *loops, ot_text *transforms)
+/* The sources of the plan of a config of one register tile, but for `knob`. */
+static void sources(const char *knob, int64_t value, ot_text *products, ot_text *loops)
 {
     static const char text[] = "conv2d(f32[1,256,14,14], f32[256,256,3,3], padding=[1])";
     static optune_call call;
@@ -135,47 +135,59 @@ static void sources(const char *knob, int64_t value, ot_text *loops, ot_text *tr
     const optune_task task = {&call, &target, &wide};
     check_ok(ot_space_open(&task, impl, &space, &err));
     optune_config config;
-    bool found = false;
-    uint64_t rng = 3;
-    for (int i = 0; i < 100000 && !found; i++) {
-        ot_space_nth(space, ot_space_random(space, &rng), &config);
-        optune_config_choose_int(&config, space, "tile_h", 4);
-        optune_config_choose_int(&config, space, "tile_w", 2);
-        optune_config_choose_int(&config, space, knob, value);
-        found = ot_space_valid(space, &config, NULL);
-    }
+    static const struct {
+        const char *knob;
+        int64_t value;
+    } base[] = {{"tile_h", 4},  {"tile_w", 2},   {"block_rows", 2}, {"tile_p", 7},
+                {"tile_co", 2}, {"chunk_co", 1}, {"unroll", 1},     {"prefetch", 64}};
+    ot_space_nth(space, 0, &config);
+    for (int i = 0; i < OT_COUNT(base); i++)
+        optune_config_choose_int(&config, space, base[i].knob, base[i].value);
+    optune_config_choose_int(&config, space, knob, value);
+    assert_int_equal(optune_config_int(&config, knob), value);
+    char why[OPTUNE_WHY_SIZE];
+    const bool valid = ot_space_valid(space, &config, why);
     ot_space_close(space);
-    assert_true(found);
+    if (!valid)
+        fail_msg("%s=%d: %s", knob, (int)value, why);
     check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
     assert_int_equal(plan.n_modules, 2);
+    ot_text_clear(products);
     ot_text_clear(loops);
-    ot_text_clear(transforms);
-    ot_plan_source(&task, &plan, 0, loops);
-    ot_plan_source(&task, &plan, 1, transforms);
+    ot_plan_source(&task, &plan, 0, products);
+    ot_plan_source(&task, &plan, 1, loops);
 }
 
-/* What a compiler has most to do with is compiled once for all configs of a tile. */
+/* What a compiler has most to do with is compiled once for all configs of a tile, and what is left
+ * once for all of a register tile. */
 static void test_shared(void **state)
 {
     (void)state;
     static const struct {
         const char *knob;
         int64_t value;
-    } other[] = {{"tile_co", 1}, {"tile_co", 3},  {"chunk_co", 4},  {"block_rows", 1},
-                 {"unroll", 1},  {"prefetch", 0}, {"prefetch", 256}};
-    ot_text loops = {0}, transforms = {0}, first_loops = {0}, first = {0};
-    sources("tile_co", 2, &first_loops, &first);
+        bool same_products;
+    } other[] = {
+        {"tile_co", 3, false},   {"tile_p", 14, false},  {"tile_p", 6, false},
+        {"unroll", 2, false},    {"prefetch", 0, false}, {"prefetch", 256, false},
+        {"block_rows", 4, true}, {"chunk_co", 4, true},  {"tile_w", 1, true},
+        {"tile_h", 2, true},     {"block_rows", 1, true}}; /* blocks enough for both threads */
+    ot_text products = {0}, loops = {0}, first_products = {0}, first_loops = {0};
+    sources("tile_co", 2, &first_products, &first_loops);
     for (int i = 0; i < OT_COUNT(other); i++) {
-        sources(other[i].knob, other[i].value, &loops, &transforms);
-        assert_string_equal(ot_text_str(&transforms), ot_text_str(&first));
-        assert_string_not_equal(ot_text_str(&loops), ot_text_str(&first_loops));
+        const char *knob = other[i].knob;
+        const bool split = strcmp(knob, "block_rows") == 0 && other[i].value == 1;
+        const bool tile = strcmp(knob, "tile_w") == 0 || strcmp(knob, "tile_h") == 0;
+        sources(knob, other[i].value, &products, &loops);
+        assert_int_equal(strcmp(ot_text_str(&loops), ot_text_str(&first_loops)) == 0,
+                         !tile && !split);
+        assert_int_equal(strcmp(ot_text_str(&products), ot_text_str(&first_products)) == 0,
+                         other[i].same_products);
     }
-    sources("tile_w", 4, &loops, &transforms);
-    assert_string_not_equal(ot_text_str(&transforms), ot_text_str(&first));
+    ot_text_release(&products);
     ot_text_release(&loops);
-    ot_text_release(&transforms);
+    ot_text_release(&first_products);
     ot_text_release(&first_loops);
-    ot_text_release(&first);
 }
 
 int main(void)

@@ -343,10 +343,11 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int module = winograd_module(plan, &s, config, knobs, sizeof knobs / sizeof knobs[0]);
     optune_plan_define(plan, module, "PRODUCTS", 1);
     optune_plan_define(plan, module, "REST", z.tiles % optune_config_int(config, "tile_p"));
-    const winograd_apart apart = {.module = transforms(plan, &s, config, z.split_blocks),
-                                  .rows = optune_config_int(config, "block_rows"),
-                                  .vectors = optune_config_int(config, "tile_co"),
-                                  .chunk = optune_config_int(config, "chunk_co")};
+    const winograd_apart apart = {
+        .module = transforms(plan, &s, config, z.split_blocks && z.threads > 1),
+        .rows = optune_config_int(config, "block_rows"),
+        .vectors = optune_config_int(config, "tile_co"),
+        .chunk = optune_config_int(config, "chunk_co")};
     winograd_stages(task, plan, module, &s, "winograd",
                     &(winograd_scratch){.weights = z.u,
                                         .inputs = z.v * (z.split_blocks ? z.threads : 1),
