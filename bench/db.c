@@ -198,7 +198,7 @@ static double processor_s(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* A second of this thread's processor time: how the two share a busy machine is no matter of ours. */
+/* For a second of this thread's processor time, however the two share a busy machine. */
 static double answers_in(optune *o, double seconds)
 {
     optune_err err = {0};

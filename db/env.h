@@ -53,8 +53,8 @@ void ot_env_drop_snapshot(ot_snapshot *reader);
 /* epoch.c: the entry of `meta` that says who has made summaries. Those returning int: of LMDB. */
 extern const ot_bytes ot_epoch_name;
 bool ot_epoch_holds(const ot_bytes *value, int64_t snapshot, uint64_t *first);
-int ot_epoch_enter(const env *e, MDB_txn *txn, uint64_t *serial); /* a transaction that makes them */
-int ot_epoch_copied(MDB_env *to, const char *meta_name); /* all hold, but transactions count anew */
+int ot_epoch_enter(const env *e, MDB_txn *txn, uint64_t *serial); /* one that makes them */
+int ot_epoch_copied(MDB_env *to, const char *meta_name); /* all hold; transactions begin anew */
 
 static inline MDB_val value_of(ot_bytes bytes)
 {

@@ -103,8 +103,8 @@ void ot_writer_abort(ot_writer *writer);
 void ot_writer_view(ot_writer *writer, ot_snapshot *reader);
 void ot_writer_view_end(ot_snapshot *reader);
 
-/* Whether all who wrote have made summaries, see epoch.c. False: the last one has not. *first: since
- * which transaction all have. */
+/* Whether all who wrote have made summaries, see epoch.c. False: the last one has not. *first:
+ * since which transaction all have. */
 bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first);
 
 /* A compact copy of all, as the folder PATH that is there and empty, synced. */
