@@ -155,8 +155,7 @@ void ot_context_settle(optune *o);
  * target that TVM knows; in the arena or the record's own. */
 bool ot_record_for_tvm(const optune_record *record);
 const char *ot_task_for_tvm(ot_store *store, const optune_record *record, ot_arena *arena);
-/* answers.c: what would be used for a call, kept as long as nothing that it follows from
- * changes. */
+/* answers.c: what would be used for a call, kept while nothing that it follows from changes. */
 enum { OT_MOST_STAMPED = 4 };
 typedef struct ot_answer {
     atomic_int users;

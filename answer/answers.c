@@ -106,8 +106,7 @@ static bool same_state(const state *a, const state *b)
     return a->opened == b->opened && a->impls == b->impls && a->strategies == b->strategies;
 }
 
-/* Seals of all stores, in their order, as of commit *commit; how many, 0 where one cannot be
- * told. */
+/* Stamps of all stores, in order, as of commit *commit; how many, 0 where one cannot be told. */
 static int stamp_all(optune *o, const ot_question *question, ot_stamp stamp[OT_MOST_STAMPED],
                      int64_t *commit)
 {
@@ -235,7 +234,7 @@ static int make(optune *o, const state *now, const optune_call *call, const char
     ot_context_question(o, &a->task, &a->question, &a->arena);
     if (policy)
         a->question.policy = ot_arena_copy(&a->arena, policy);
-    /* In front of what is read: what comes in between breaks the seal. */
+    /* In front of what is read: what comes in between changes it. */
     int64_t commit;
     const int n_stamps = now->opened ? stamp_all(o, &a->question, a->stamp, &commit) : 0;
     int status = ot_context_decide(o, &a->task, policy, &facts, &n, &a->choice, err);

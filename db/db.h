@@ -62,7 +62,7 @@ typedef struct ot_store_stats {
     int64_t records, questions, bytes, damaged;
 } ot_store_stats;
 int64_t ot_store_bytes_used(ot_store *store); /* of its file */
-/* What an answer to this question follows from, as of now. As long as a later seal is equal, no
+/* What an answer to this question follows from, as of now. As long as a later one is equal, no
  * record of the question has come or gone. False: that cannot be told. */
 typedef struct ot_stamp {
     uint64_t epoch, serial;

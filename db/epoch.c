@@ -9,7 +9,7 @@
 
 #include "db/env.h"
 
-static const ot_bytes name = {"summaries", 9};
+const ot_bytes ot_epoch_name = {"summaries", 9};
 
 typedef struct epoch {
     uint64_t first, last; /* transactions */
@@ -23,44 +23,36 @@ static bool read_epoch(const ot_bytes *value, epoch *e)
     return true;
 }
 
-bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first)
+bool ot_epoch_holds(const ot_bytes *value, int64_t snapshot, uint64_t *first)
 {
-    epoch e = {0};
-    ot_bytes value;
-    if (ot_snapshot_get(reader, OT_TABLE_META, name, &value, NULL) || !read_epoch(&value, &e) ||
-        e.last != (uint64_t)ot_snapshot_number(reader))
+    epoch e;
+    if (!read_epoch(value, &e) || e.last != (uint64_t)snapshot)
         return false;
     *first = e.first;
     return true;
 }
 
-/* In front of the first change of a transaction. */
-int ot_writer_enter(ot_writer *writer, optune_err *err)
+int ot_epoch_enter(const env *e, MDB_txn *txn, uint64_t *serial)
 {
-    env *e = writer->store->env;
     epoch was = {0};
-    MDB_val key = value_of(name), value;
-    if (writer->serial || e->absent[OT_TABLE_SUMMARY])
-        return OPTUNE_OK;
-    writer->serial = mdb_txn_id(writer->txn);
-    int rc = mdb_get(writer->txn, e->table[OT_TABLE_META], &key, &value);
+    MDB_val key = value_of(ot_epoch_name), value;
+    *serial = mdb_txn_id(txn);
+    int rc = mdb_get(txn, e->table[OT_TABLE_META], &key, &value);
     const ot_bytes stored = rc ? (ot_bytes){NULL, 0} : bytes_of(value);
     if (rc && rc != MDB_NOTFOUND)
-        return ot_env_fail(e, rc, "write to", err);
-    if (!read_epoch(&stored, &was) || was.last + 1 != writer->serial) {
-        was.first = writer->serial;
-        rc = mdb_drop(writer->txn, e->table[OT_TABLE_SUMMARY], 0);
+        return rc;
+    if (!read_epoch(&stored, &was) || was.last + 1 != *serial) {
+        was.first = *serial;
+        rc = mdb_drop(txn, e->table[OT_TABLE_SUMMARY], 0);
         if (rc)
-            return ot_env_fail(e, rc, "write to", err);
+            return rc;
     }
-    was.last = writer->serial;
+    was.last = *serial;
     value = value_of((ot_bytes){&was, sizeof was});
-    rc = mdb_put(writer->txn, e->table[OT_TABLE_META], &key, &value, 0);
-    return rc ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
+    return mdb_put(txn, e->table[OT_TABLE_META], &key, &value, 0);
 }
 
-/* The same of a copy, whose transactions are counted anew. */
-int ot_epoch_copied(MDB_env *to)
+int ot_epoch_copied(MDB_env *to, const char *meta_name)
 {
     MDB_txn *txn;
     MDB_dbi meta;
@@ -68,8 +60,8 @@ int ot_epoch_copied(MDB_env *to)
     if (rc)
         return rc;
     const epoch own = {mdb_txn_id(txn), mdb_txn_id(txn)};
-    MDB_val key = value_of(name), value = value_of((ot_bytes){&own, sizeof own});
-    rc = mdb_dbi_open(txn, ot_env_tables[OT_TABLE_META], 0, &meta);
+    MDB_val key = value_of(ot_epoch_name), value = value_of((ot_bytes){&own, sizeof own});
+    rc = mdb_dbi_open(txn, meta_name, 0, &meta);
     rc = rc ? rc : mdb_put(txn, meta, &key, &value, 0);
     if (rc == 0)
         return mdb_txn_commit(txn);

@@ -103,10 +103,9 @@ void ot_writer_abort(ot_writer *writer);
 void ot_writer_view(ot_writer *writer, ot_snapshot *reader);
 void ot_writer_view_end(ot_snapshot *reader);
 
-/* ---- epoch.c: whether all who wrote have made summaries -------------------------------------- */
-/* False: the last one has not. *first: since which transaction all have. */
+/* Whether all who wrote have made summaries, see epoch.c. False: the last one has not. *first:
+ * since which transaction all have. */
 bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first);
-int ot_writer_enter(ot_writer *writer, optune_err *err); /* in front of every change */
 
 /* A compact copy of all, as the folder PATH that is there and empty, synced. */
 int ot_store_in_place(ot_store *store, optune_err *err); /* asked now; under the write lock */

@@ -258,6 +258,13 @@ int64_t ot_snapshot_number(const ot_snapshot *reader)
     return reader->view ? ot_peek_snapshot(reader->view) : (int64_t)mdb_txn_id(reader->txn);
 }
 
+bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first)
+{
+    ot_bytes value;
+    return ot_snapshot_get(reader, OT_TABLE_META, ot_epoch_name, &value, NULL) == OPTUNE_OK &&
+           ot_epoch_holds(&value, ot_snapshot_number(reader), first);
+}
+
 /* ---- writing ----------------------------------------------------------------------------- */
 
 int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
@@ -278,12 +285,22 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
     return status;
 }
 
+/* In front of the first change of a transaction. */
+static int enter(ot_writer *writer, optune_err *err)
+{
+    env *e = writer->store->env;
+    if (writer->serial || e->absent[OT_TABLE_SUMMARY])
+        return OPTUNE_OK;
+    const int rc = ot_epoch_enter(e, writer->txn, &writer->serial);
+    return rc ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
+}
+
 int ot_writer_put(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes value,
                   ot_bytes *known, optune_err *err)
 {
     env *e = writer->store->env;
     MDB_val at = value_of(key), what = value_of(value);
-    OT_RETURN_UNLESS_OK(ot_writer_enter(writer, err));
+    OT_RETURN_UNLESS_OK(enter(writer, err));
     int rc = mdb_put(writer->txn, e->table[table], &at, &what, known ? MDB_NOOVERWRITE : 0);
     if (rc == MDB_KEYEXIST) {
         *known = bytes_of(what);
@@ -305,7 +322,7 @@ int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_
 {
     env *e = writer->store->env;
     MDB_val at = value_of(key);
-    OT_RETURN_UNLESS_OK(ot_writer_enter(writer, err));
+    OT_RETURN_UNLESS_OK(enter(writer, err));
     const int rc = mdb_del(writer->txn, e->table[table], &at, NULL);
     return rc && rc != MDB_NOTFOUND ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
 }
@@ -397,7 +414,7 @@ int ot_store_copy(ot_store *store, const char *path, optune_err *err)
     if (from)
         mdb_txn_abort(from);
     if (rc == 0 && summed)
-        rc = ot_epoch_copied(to);
+        rc = ot_epoch_copied(to, ot_env_tables[OT_TABLE_META]);
     if (rc == 0)
         rc = mdb_env_sync(to, 1);
     if (to)

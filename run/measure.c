@@ -22,7 +22,7 @@ static const double TURN_S = 50e-3;
 
 enum { FEWEST = 3, ROUNDS = 10 };
 
-/* To as many digits as a clock can know: a nanosecond of a second. Records are shorter for it. */
+/* To as many digits as a clock can know: a nanosecond of a second. It makes records shorter. */
 static double shortened(double seconds)
 {
     char digits[40];
