@@ -77,8 +77,8 @@ int ot_partition_open_attended(const optune_partition *plain, const ot_attend *s
                                optune_partition **partition, optune_err *err);
 /* Whether a row that is no last resort computes a call here. */
 bool ot_partition_accepts(void *o, const optune_call *call);
-/* attend.c: instead of a graph as it is the one with attention as calls, where that is faster as far
- * as is known. Unmeasured, it is. */
+/* attend.c: instead of a graph as it is the one with attention as calls, where that is faster as
+ * far as is known. Unmeasured, it is. */
 int ot_partition_attend(optune_partition **partition, optune_err *err);
 /* Whether what was measured since it was opened says something else. */
 bool ot_partition_outdated(const optune_partition *p);

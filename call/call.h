@@ -97,8 +97,8 @@ typedef struct ot_slice {
 /* Returns how many there are; 0: it computes something or puts elements into another order, has
  * something fused behind it or dims that are no constants. */
 int ot_call_slices(const optune_call *call, ot_slice slice[OPTUNE_MAX_PIECES]);
-/* moves.c: a call that only moves elements, whatever their order: they go to `out` bit by bit. False:
- * it is none, or not one that is worth knowing, and nothing was written. */
+/* moves.c: a call that only moves elements, whatever their order: they go to `out` bit by bit.
+ * False: it is none, or not one that is worth knowing, and nothing was written. */
 bool ot_call_move(const optune_call *call, const void *const *in, void *out);
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attention, as opset 23 has it: one call of ours. Three dims are split into heads, what a cache
- * holds goes in front of the keys and values. Its causal mask counts from the first query, ours from
- * the last: where these are not the same it is a mask of numbers. A query that no key is left for
- * gives zeros.
+ * holds goes in front of the keys and values. Its causal mask counts from the first query, ours
+ * from the last: where these are not the same it is a mask of numbers. A query that no key is left
+ * for gives zeros.
  */
 #include <math.h>
 

@@ -291,7 +291,7 @@ ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx
 /* family_conv.c: the same as attributes of conv2d. */
 const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w);
 
-/* ---- family_quant.c: numbers as small integers ------------------------------------------------ */
+/* ---- family_quant.c: numbers as small integers ----------------------------------------------- */
 /* One number, or one for each place along the axis, against x. */
 ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *by,
                              int64_t axis);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attention_tiles.cpu. Macros beside attention_define's: TQ rows and TK keys of a tile, MR rows (fewer
- * at the end of a tile) and NV vectors in registers, PACK_V.
+ * attention_tiles.cpu. Macros beside attention_define's: TQ rows and TK keys of a tile, MR rows
+ * (fewer at the end of a tile) and NV vectors in registers, PACK_V.
  *
  * Keys are turned once, in panels of TK, so that both products of a tile have their vectors along
  * what is stored side by side; rows behind the last one are zeros and computed, too.
