@@ -168,7 +168,9 @@ static int choose(const optune_partition *plain, const ot_attend *sites, const i
     return status;
 }
 
-int ot_partition_attend(optune_partition **partition, optune_err *err)
+/* Instead of a graph as it is the one with attention as calls, where that is faster as far as is
+ * known. */
+static int attend(optune_partition **partition, optune_err *err)
 {
     optune_partition *plain = *partition, *whole = NULL, *best = NULL;
     ot_attend *sites = NULL;
@@ -217,6 +219,13 @@ int ot_partition_attend(optune_partition **partition, optune_err *err)
     return status;
 }
 
+int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
+                            optune_err *err)
+{
+    const int status = ot_partition_open_given(o, graph, partition, err);
+    return status < 0 ? status : attend(partition, err);
+}
+
 bool ot_partition_outdated(const optune_partition *p)
 {
     optune_partition *now = NULL;
@@ -225,30 +234,4 @@ bool ot_partition_outdated(const optune_partition *p)
     const bool other = now->attending.fused != p->attending.fused;
     optune_partition_close(now);
     return other;
-}
-
-/* ---- what people and programs see -------------------------------------------------------- */
-
-void ot_attending_say(const ot_attending *told, ot_text *to)
-{
-    char called[32], spelled[32];
-    if (!told->sites)
-        return;
-    ot_text_printf(to, "attention: %d of %d as one call", told->fused, told->sites);
-    ot_format(called, sizeof called, "%.4g", told->called * 1e6);
-    ot_format(spelled, sizeof spelled, "%.4g", told->spelled * 1e6);
-    if (told->called > 0)
-        ot_text_printf(to, ": %s us so, %s us as products and softmax\n", called, spelled);
-    else
-        ot_text_add(to, ", not measured both ways\n");
-}
-
-json_t *ot_attending_json(const ot_attending *told)
-{
-    if (!told->sites)
-        return json_null();
-    return json_pack("{s:i, s:i, s:o, s:o}", "found", told->sites, "as_one", told->fused,
-                     "as_one_s", told->called > 0 ? json_real(told->called) : json_null(),
-                     "as_products_s",
-                     told->called > 0 ? json_real(told->spelled) : json_null());
 }

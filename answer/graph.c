@@ -169,15 +169,13 @@ static int open_over(optune *o, optune_graph *graph, const optune_partition *lik
     return OPTUNE_OK;
 }
 
-int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
+int ot_partition_open_given(optune *o, optune_graph *graph, optune_partition **partition,
                             optune_err *err)
 {
     int status = optune_graph_infer(graph, err);
     if (status >= 0)
         status = ot_context_asked(o, err);
-    if (status >= 0)
-        status = open_over(o, graph, NULL, partition, err);
-    return status < 0 ? status : ot_partition_attend(partition, err);
+    return status < 0 ? status : open_over(o, graph, NULL, partition, err);
 }
 
 int ot_partition_open_attended(const optune_partition *plain, const ot_attend *sites, int n,

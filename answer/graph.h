@@ -65,7 +65,11 @@ struct optune_partition {
     ot_text text;
 };
 
-/* graph.c: the caller's graph, whatever was recorded of its layouts. */
+/* graph.c: the caller's graph as it is. */
+int ot_partition_open_given(optune *o, optune_graph *graph, optune_partition **partition,
+                            optune_err *err);
+/* attend.c: the same, or with attention as calls, where that is faster as far as is known;
+ * unmeasured, it is. Whatever was recorded of its layouts. */
 int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
                             optune_err *err);
 /* The same graph with group i of `plain` in form[i], asked about under the same model's policy. */
@@ -76,12 +80,9 @@ int ot_partition_open_attended(const optune_partition *plain, const ot_attend *s
                                optune_partition **partition, optune_err *err);
 /* Whether a row that is no last resort computes a call here. */
 bool ot_partition_accepts(void *o, const optune_call *call);
-/* attend.c: instead of a graph as it is the one with attention as calls, where that is faster
- * as far as is known. Unmeasured, it is. */
-int ot_partition_attend(optune_partition **partition, optune_err *err);
 /* Whether what was measured since it was opened says something else. */
 bool ot_partition_outdated(const optune_partition *p);
-/* A line; nothing without sites. */
+/* attend_told.c: a line; nothing without sites. */
 void ot_attending_say(const ot_attending *told, ot_text *to);
 json_t *ot_attending_json(const ot_attending *told); /* new reference */
 /* Constants have the elements that the caller's graph has now. */

@@ -59,7 +59,7 @@ static ot_onnx_value *plane_weight(ot_onnx_node *n, int64_t dim[OPTUNE_MAX_RANK]
     return *rank == 4 ? weight : ot_onnx_call(n, "expand_dims", 1, &weight, "axis=2");
 }
 
-static const char *window_text(const ot_onnx_node *n, const ot_onnx_window *w)
+const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w)
 {
     return ot_arena_printf(
         &n->m->arena, "strides=[%s], padding=[%s], dilation=[%s], groups=%lld",
@@ -89,7 +89,7 @@ static int conv(ot_onnx_node *n)
         return status;
     ot_onnx_value *all =
         ot_onnx_call(&last, "conv2d", 2, (ot_onnx_value *const[]){slide.data, w.weight}, "%s",
-                     window_text(n, &slide));
+                     ot_onnx_window_text(n, &slide));
     all = ot_onnx_unslide(&last, &slide, biased(&last, all, w.bias));
     status = ot_onnx_give(&last, 0, all);
     if (fused && status >= 0)
@@ -115,9 +115,10 @@ static int conv_transpose(ot_onnx_node *n)
         added[2 - slide.dims + d] = list.i[d];
     if (ot_onnx_attr_of(n, "output_shape") || *ot_onnx_word(n, "auto_pad", "NOTSET") == 'S')
         return ot_onnx_refuse(n, "pads that follow from the output's shape are not supported");
-    ot_onnx_value *all = ot_onnx_call(
-        n, "conv2d_transpose", 2, (ot_onnx_value *const[]){slide.data, weight},
-        "%s, output_padding=[%s]", window_text(n, &slide), ot_onnx_text(n->m, 2, added));
+    ot_onnx_value *all =
+        ot_onnx_call(n, "conv2d_transpose", 2, (ot_onnx_value *const[]){slide.data, weight},
+                     "%s, output_padding=[%s]", ot_onnx_window_text(n, &slide),
+                     ot_onnx_text(n->m, 2, added));
     return ot_onnx_give(n, 0, ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2))));
 }
 

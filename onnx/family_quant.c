@@ -13,8 +13,7 @@ static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes 
 static const optune_dtype i32 = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
 static const optune_dtype u8 = {.code = OPTUNE_DTYPE_UINT, .bits = 8, .lanes = 1};
 
-/* One number, or one for each place along the axis, against x. */
-static value *along(ot_onnx_node *n, value *x, value *by, int64_t axis)
+value *ot_onnx_along(ot_onnx_node *n, value *x, value *by, int64_t axis)
 {
     int64_t dim[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK], whole[OPTUNE_MAX_RANK];
     const int rank = x && by ? ot_onnx_rank(n, x) : -1;
@@ -54,10 +53,8 @@ static value *cut(ot_onnx_node *n, value *x, optune_dtype dtype)
     return x ? ot_onnx_as(n, x, dtype) : NULL;
 }
 
-/* All of shapes that fit each other, `x` and `scale` in the type that is divided in, `zero` in
- * float32; `zero` NULL: 0. */
-static value *quantised(ot_onnx_node *n, value *x, value *scale, value *zero,
-                        optune_dtype dtype)
+value *ot_onnx_quantised(ot_onnx_node *n, value *x, value *scale, value *zero,
+                         optune_dtype dtype)
 {
     value *all = ot_onnx_1(n, "round", ot_onnx_2(n, "divide", x, scale));
     all = ot_onnx_as(n, all, f32); /* where the sum has room */
@@ -80,12 +77,12 @@ static int quantize(ot_onnx_node *n)
     const int64_t precision = ot_onnx_int(n, "precision", 0);
     if (precision && ot_onnx_dtype((int)precision, &in, n->err) < 0)
         return n->err->status;
-    scale = along(n, x, ot_onnx_as(n, scale, in), axis);
+    scale = ot_onnx_along(n, x, ot_onnx_as(n, scale, in), axis);
     if (zero)
-        zero = along(n, x, ot_onnx_as(n, zero, f32), axis);
+        zero = ot_onnx_along(n, x, ot_onnx_as(n, zero, f32), axis);
     if (n->err->status < 0)
         return n->err->status;
-    return ot_onnx_give(n, 0, quantised(n, ot_onnx_as(n, x, in), scale, zero, dtype));
+    return ot_onnx_give(n, 0, ot_onnx_quantised(n, ot_onnx_as(n, x, in), scale, zero, dtype));
 }
 
 static int dequantize(ot_onnx_node *n)
@@ -100,9 +97,9 @@ static int dequantize(ot_onnx_node *n)
     const optune_dtype own = ot_onnx_type(n->m, x)->dtype;
     if (own.code != OPTUNE_DTYPE_INT && own.code != OPTUNE_DTYPE_UINT)
         return ot_onnx_refuse(n, "only integers are supported");
-    scale = along(n, x, ot_onnx_as(n, scale, f32), axis);
+    scale = ot_onnx_along(n, x, ot_onnx_as(n, scale, f32), axis);
     if (zero)
-        zero = along(n, x, ot_onnx_as(n, zero, f32), axis);
+        zero = ot_onnx_along(n, x, ot_onnx_as(n, zero, f32), axis);
     if (n->err->status < 0)
         return n->err->status;
     value *all = ot_onnx_as(n, x, f32);
@@ -132,7 +129,7 @@ static int quantize_itself(ot_onnx_node *n)
     value *zero = ot_onnx_2(n, "divide", ot_onnx_1(n, "negative", ends[0]), by);
     zero = ot_onnx_call(n, "clip", 1, &zero, "a_min=0.0, a_max=255.0");
     zero = ot_onnx_1(n, "round", zero);
-    int status = ot_onnx_give(n, 0, quantised(n, x, by, zero, u8));
+    int status = ot_onnx_give(n, 0, ot_onnx_quantised(n, x, by, zero, u8));
     if (status >= 0)
         status = ot_onnx_give(n, 1, scale);
     return status < 0 ? status : ot_onnx_give(n, 2, zero ? ot_onnx_as(n, zero, u8) : NULL);
@@ -150,7 +147,7 @@ static value *side(ot_onnx_node *n, int at, int zero_at, int axis)
         return wide;
     if (rank < 2)
         axis = -1;
-    return ot_onnx_2(n, "subtract", wide, along(n, x, ot_onnx_as(n, zero, i32), axis));
+    return ot_onnx_2(n, "subtract", wide, ot_onnx_along(n, x, ot_onnx_as(n, zero, i32), axis));
 }
 
 static int integer_product(ot_onnx_node *n)
@@ -170,15 +167,16 @@ static int linear_product(ot_onnx_node *n)
     const int at[] = {1, 4, 6};
     for (int i = 0; i < 3 && sum; i++) {
         by[i] = ot_onnx_need(n, at[i]);
-        by[i] = by[i] ? along(n, sum, ot_onnx_as(n, by[i], f32), i == 0 ? -2 : -1) : NULL;
+        by[i] =
+            by[i] ? ot_onnx_along(n, sum, ot_onnx_as(n, by[i], f32), i == 0 ? -2 : -1) : NULL;
     }
     if (!sum || !zero || n->err->status < 0)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
     value *scale = ot_onnx_2(n, "divide", by[2], ot_onnx_2(n, "multiply", by[0], by[1]));
-    value *shift = along(n, sum, ot_onnx_as(n, zero, f32), -1);
-    return ot_onnx_give(
-        n, 0,
-        quantised(n, ot_onnx_as(n, sum, f32), scale, shift, ot_onnx_type(n->m, zero)->dtype));
+    value *shift = ot_onnx_along(n, sum, ot_onnx_as(n, zero, f32), -1);
+    return ot_onnx_give(n, 0,
+                        ot_onnx_quantised(n, ot_onnx_as(n, sum, f32), scale, shift,
+                                          ot_onnx_type(n->m, zero)->dtype));
 }
 
 static const ot_onnx_op ops[] = {

@@ -291,6 +291,18 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 /* A result over two dims, with as many as the node's input had. */
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
 
+/* family_conv.c: the same as attributes of conv2d. */
+const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w);
+
+/* ---- family_quant.c: numbers as small integers ----------------------------------------------- */
+/* One number, or one for each place along the axis, against x. */
+ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *by,
+                             int64_t axis);
+/* round(x / scale) + zero, cut to the range; all in float32 and of shapes that fit each other.
+ * `zero` NULL: 0. */
+ot_onnx_value *ot_onnx_quantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
+                                 ot_onnx_value *zero, optune_dtype dtype);
+
 /* ---- affine.c: batch normalisation as y = x * scale + shift ---------------------------------- */
 /* Both [C], at least float32, constants where the node's parameters are. */
 int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift);

@@ -281,7 +281,7 @@ static const char *const samples[] = {
     "attention(f32[1,8,1,32], f32[1,2,129,32], f32[1,2,129,32], causal=true)",
     "attention(f32[1,4,1,7], f32[1,4,300,7], f32[1,4,300,5], f32[1,4,1,1], scale=0.5)",
     "attention(f32[1,2,11,8], f32[1,1,4,8], f32[1,1,4,8], causal=true)",
-    "attention(f32[1,2,11,8], f32[1,2,4,8], f32[1,2,4,8], causal=true, nan=true)",
+    "attention(f32[1,2,4,8], f32[1,2,11,8], f32[1,2,11,8], causal=true, nan=true)",
     "attention(f32[1,1,130,33], f32[1,1,150,33], f32[1,1,150,40], causal=true, scale=-0.25)",
     "attention(f64[1,2,9,10], f64[1,1,21,10], f64[1,1,21,11], bool[1,2,9,21])",
     "attention(f16[1,2,19,24], f16[1,2,40,24], f16[1,2,40,24], f16[1,2,19,40])",

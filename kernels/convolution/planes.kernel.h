@@ -9,8 +9,7 @@
  * caches, for NCHW by transposing VLEN x VLEN squares. Never touches a byte outside the
  * tensors: channels that do not exist are read as zero and not written.
  *
- * Needs the macros of conv2d_define and kernels/common/turn.kernel.h, which comes with
- * gemm.kernel.h.
+ * Needs the macros of conv2d_define; kernels/common/turn.kernel.h comes with gemm.kernel.h.
  */
 #ifndef OPTUNE_KERNELS_CONV2D_PLANES_H
 #define OPTUNE_KERNELS_CONV2D_PLANES_H
