@@ -64,8 +64,9 @@ static int add_item(ot_laying *l, const char *text, int stage, double weight)
 static double cost_of_text(ot_run *run, const char *text)
 {
     optune_call *call = ot_alloc(sizeof *call);
-    const double cost =
-        ot_call_parse(text, call, NULL) >= 0 ? ot_run_cost(run, call) : (double)INFINITY;
+    const double cost = ot_call_parse(text, call, NULL) >= 0
+                            ? ot_context_cost(run->o, call, run->policy.name)
+                            : (double)INFINITY;
     free(call);
     return cost;
 }
@@ -216,7 +217,7 @@ static int look(ot_laying *l, optune_err *err)
         for (int k = 0; k < group->n_in; k++)
             l->readers[group->in[k].node]++;
         const bool runs = l->plain->places.idle[i] == OT_RUNS;
-        l->alone[i] = runs ? ot_run_cost(l->run, &group->call) : 0;
+        l->alone[i] = runs ? ot_context_cost(l->run->o, &group->call, l->run->policy.name) : 0;
         l->cost[i][0] = (ot_form_cost){.takes = true, .item = -1};
         if (!isfinite(l->alone[i]))
             return optune_fail(err, OPTUNE_EPARTIAL, "not every group was measured as it is");

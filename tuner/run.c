@@ -268,11 +268,6 @@ static int start(ot_run *run, optune_err *err)
     return ot_run_open(run, err);
 }
 
-double ot_run_cost(ot_run *run, const optune_call *call)
-{
-    return ot_context_cost(run->o, call, run->policy.name);
-}
-
 /* Of each workload of a graph what all its groups take as things are. */
 static ot_shares weigh(ot_run *run, const optune_partition *p, double *weight)
 {
@@ -285,7 +280,7 @@ static ot_shares weigh(ot_run *run, const optune_partition *p, double *weight)
         for (int k = 0; k < p->groups.n; k++)
             uses += p->places.idle[k] == OT_RUNS && !strcmp(p->row[k].text, ot_text_str(&text));
         /* What no group has is another way to compute some. */
-        const double cost = ot_run_cost(run, &run->call[i]);
+        const double cost = ot_context_cost(run->o, &run->call[i], run->policy.name);
         weight[i] = isfinite(cost) ? (uses ? uses : 1) * cost : 0;
         shares.weights += weight[i];
     }

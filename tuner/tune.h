@@ -255,8 +255,6 @@ int ot_layouts_turns(ot_run *run, optune_partition *plain, optune_partition *blo
 bool ot_run_ends_all(const ot_run *run, int status); /* a failure that no workload has alone */
 /* A workload failed for a reason of its own; the run goes on. */
 void ot_run_fail_alone(ot_run *run, ot_tuned *tuned, const optune_err *err);
-/* Seconds of a call as it would be computed by what is known; infinite: nothing was measured. */
-double ot_run_cost(ot_run *run, const optune_call *call);
 int ot_run_open(ot_run *run, optune_err *err);
 void ot_run_close(ot_run *run);
 
