@@ -20,15 +20,6 @@ static split split_of(const optune_config *config)
                    .splits = optune_config_int(config, "splits")};
 }
 
-static bool applies(const optune_task *task, char *why)
-{
-    attention_shape s;
-    return attention_gpu_applies(task, &s, why) &&
-           (s.rows <= MOST_ROWS ||
-            optune_refuse(why, "is for at most %d queries a key head", (int)MOST_ROWS)) &&
-           ((s.d <= 256 && s.dv <= 256) || optune_refuse(why, "heads are wider than 256"));
-}
-
 static void space(const optune_task *task, optune_space *space)
 {
     (void)task;
@@ -85,6 +76,35 @@ static bool fits(const optune_task *task, const attention_shape *s, const split 
                     why);
 }
 
+/* One block a head: threads and keys that fit, and so many lanes that a query fits registers. */
+static bool choose(const optune_task *task, const attention_shape *s, split *c, char *why)
+{
+    static const int64_t threads[] = {128, 64, 256};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        *c = (split){.threads = threads[i], .lanes = 8, .splits = 1};
+        while (c->lanes < 32 && held(task, s, c) * s->rows > 64)
+            c->lanes *= 2;
+        while (c->lanes > 4 && c->lanes / 2 * vector_of(task, s->d) >= s->d)
+            c->lanes /= 2;
+        for (; c->lanes <= 32; c->lanes *= 2)
+            for (c->keys = 64; c->keys >= 16; c->keys /= 2)
+                if (fits(task, s, c, why))
+                    return true;
+    }
+    return false;
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    attention_shape s;
+    split c;
+    return attention_gpu_applies(task, &s, why) &&
+           (s.rows <= MOST_ROWS ||
+            optune_refuse(why, "is for at most %d queries a key head", (int)MOST_ROWS)) &&
+           ((s.d <= 256 && s.dv <= 256) || optune_refuse(why, "heads are wider than 256")) &&
+           choose(task, &s, &c, why);
+}
+
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     attention_shape s;
@@ -97,13 +117,9 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     attention_shape s;
     attention_shape_of(task->call, &s);
-    split c = {.threads = 128, .lanes = 8, .keys = 64, .splits = 1};
-    while (c.lanes < 32 && held(task, &s, &c) * s.rows > 64)
-        c.lanes *= 2;
-    while (c.lanes > 4 && c.lanes / 2 * vector_of(task, s.d) >= s.d)
-        c.lanes /= 2;
-    while (c.keys > 16 && !fits(task, &s, &c, NULL))
-        c.keys /= 2;
+    split c;
+    if (!choose(task, &s, &c, NULL))
+        return;     /* applies refuses it */
     split more = c; /* two blocks for each core, none with less than two tiles of keys */
     for (more.splits = 2; more.splits <= 128 && s.heads * c.splits < 2 * gpu_cores(task) &&
                           s.skv / more.splits >= 2 * c.keys;
