@@ -64,12 +64,7 @@ void ot_batch_clear(ot_batch *b)
 
 static waiting *next(ot_batch *b)
 {
-    if (b->n == b->capacity) {
-        b->capacity = b->capacity ? 2 * b->capacity : 16;
-        b->item = realloc(b->item, (size_t)b->capacity * sizeof *b->item);
-        if (!b->item)
-            abort();
-    }
+    b->item = ot_room(b->item, b->n, &b->capacity, sizeof *b->item);
     b->item[b->n] = (waiting){0};
     return &b->item[b->n];
 }

@@ -112,12 +112,7 @@ typedef struct found {
 
 static optune_record *found_slot(found *f)
 {
-    if (f->n == f->capacity) {
-        f->capacity = f->capacity ? 2 * f->capacity : 16;
-        f->record = realloc(f->record, (size_t)f->capacity * sizeof *f->record);
-        if (!f->record)
-            abort();
-    }
+    f->record = ot_room(f->record, f->n, &f->capacity, sizeof *f->record);
     return &f->record[f->n];
 }
 
@@ -384,12 +379,7 @@ int ot_store_devices(ot_store *store, ot_arena *arena, optune_device **device, i
     ot_bytes key = {0}, value;
     status = ot_snapshot_seek(&reader, OT_TABLE_DEVICE, &key, &value, err);
     while (status == OPTUNE_OK) {
-        if (*n == capacity) {
-            capacity = capacity ? 2 * capacity : 8;
-            known = realloc(known, (size_t)capacity * sizeof(*known));
-            if (!known)
-                abort();
-        }
+        known = ot_room(known, *n, &capacity, sizeof *known);
         if (ot_device_decode(value.data, value.n, &known[*n], NULL) == OPTUNE_OK)
             ++*n;
         status = ot_snapshot_next(&reader, OT_TABLE_DEVICE, &key, &value, err);

@@ -58,12 +58,7 @@ static ot_brief brief_of(const ot_bytes *key, const ot_bytes *value)
 
 static ot_brief *another(ot_briefs *all)
 {
-    if (all->n == all->capacity) {
-        all->capacity = all->capacity ? 2 * all->capacity : 64;
-        all->at = realloc(all->at, (size_t)all->capacity * sizeof *all->at);
-        if (!all->at)
-            abort();
-    }
+    all->at = ot_room(all->at, all->n, &all->capacity, sizeof *all->at);
     return &all->at[all->n++];
 }
 
