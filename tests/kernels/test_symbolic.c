@@ -233,15 +233,16 @@ static void add_operand(const optune_tensor *out, ot_text *to)
     ot_text_add(to, "]");
 }
 
-/* The same with operators behind it; false: nothing is fused in its types, or not here. */
+/* The same with operators behind it; false: nothing is fused behind its operator, in its types, or
+ * not here. */
 static bool fuse(const optune_impl *impl, const optune_call *range, optune_call *fused)
 {
     const optune_tensor *out = &range->output[0];
     const optune_task task = {fused, &t.at.target, &t.at.device};
     optune_err err = {0};
     ot_text text = {0};
-    if (range->n_outputs != 1 || out->rank < 1 || out->dtype.code != OPTUNE_DTYPE_FLOAT ||
-        impl->generic)
+    if (range->n_outputs != 1 || range->op->pattern >= OPTUNE_TUPLE || out->rank < 1 ||
+        out->dtype.code != OPTUNE_DTYPE_FLOAT || impl->generic)
         return false;
     ot_call_print(range, &text);
     ot_text_add(&text, " -> add(");
