@@ -185,6 +185,22 @@ static bool is_empty(const optune_piece *p)
     return false;
 }
 
+/* Other sizes than those of the corners: ends, some small ones, random ones, also beside ends. */
+static void trial_sizes(const fit *f, int t, uint64_t *rng, int64_t *size)
+{
+    for (int k = 0; k < f->symbols.n; k++) {
+        const int64_t below = (f->first[k] - f->low[k]) / f->step[k];
+        const int64_t from = f->first[k] - below * f->step[k];
+        const int64_t steps = (f->high[k] - from) / f->step[k];
+        size[k] = t == 0       ? from + steps * f->step[k]
+                  : t % 8 == 1 ? f->least[k]
+                  : t < 6      ? from + host_min(t - 2, steps) * f->step[k]
+                               : from + optune_random_below(rng, steps + 1) * f->step[k];
+        if (t >= 6 && optune_random_below(rng, 4) == 0)
+            size[k] = f->least[k];
+    }
+}
+
 /* Holds a polynomial against the op's own pieces at other sizes. An extent below 0 is none, and
  * where there is none, offsets and strides are nobody's. */
 static bool holds(const fit *f, int piece, int which, const double *v)
@@ -194,15 +210,7 @@ static bool holds(const fit *f, int piece, int which, const double *v)
     int64_t size[SYMBOLS_MOST];
     optune_piece at[OPTUNE_MAX_PIECES];
     for (int t = 0; t < TRIALS && f->symbols.n; t++) {
-        for (int k = 0; k < f->symbols.n; k++) {
-            const int64_t below = (f->first[k] - f->low[k]) / f->step[k];
-            const int64_t from = f->first[k] - below * f->step[k];
-            const int64_t steps = (f->high[k] - from) / f->step[k];
-            size[k] = t == 0       ? from + steps * f->step[k]
-                      : t % 8 == 1 ? f->least[k]
-                      : t < 6      ? from + host_min(t - 2, steps) * f->step[k]
-                                   : from + optune_random_below(&rng, steps + 1) * f->step[k];
-        }
+        trial_sizes(f, t, &rng, size);
         const int n = pieces_at(f, size, at);
         if (n < 0)
             continue;
@@ -218,6 +226,32 @@ static bool holds(const fit *f, int piece, int which, const double *v)
             (!whole && !one && !empty) ||
             ((extent ? whole : !empty && (whole || which < 2)) &&
              (double)number_of(&at[piece], which) != (extent ? fmax(value, 0) : value)))
+            return false;
+    }
+    return true;
+}
+
+/* As many elements at every size as the op's own piece has: a loop that it leaves out has one turn,
+ * and no number of its own to be held against. */
+static bool counts_hold(const fit *f, int piece)
+{
+    uint64_t rng = 5;
+    int64_t size[SYMBOLS_MOST];
+    optune_piece at[OPTUNE_MAX_PIECES];
+    double extent[OPTUNE_MAX_AXES][CORNERS];
+    const int rank = f->piece[0][piece].rank;
+    for (int d = 0; d < rank; d++)
+        find_polynomial(f, piece, 2 + 3 * d, extent[d]);
+    for (int t = 0; t < TRIALS && f->symbols.n; t++) {
+        double own = 1, fitted = 1;
+        trial_sizes(f, t, &rng, size);
+        if (pieces_at(f, size, at) != f->n)
+            continue;
+        for (int d = 0; d < at[piece].rank; d++)
+            own *= (double)at[piece].extent[d];
+        for (int d = 0; d < rank; d++)
+            fitted *= fmax(0, value_at(f, extent[d], size));
+        if (own != fitted)
             return false;
     }
     return true;
@@ -249,7 +283,8 @@ static bool print_piece(const fit *f, int piece, char text[PIECE_TEXT])
             return false;
         at = extent && f->rows ? add_text(text, at, ")") : at;
     }
-    return at + 1 < PIECE_TEXT && snprintf(text + at, PIECE_TEXT - (size_t)at, "}") == 1;
+    return counts_hold(f, piece) && at + 1 < PIECE_TEXT &&
+           snprintf(text + at, PIECE_TEXT - (size_t)at, "}") == 1;
 }
 
 /* False: they are no polynomials, or too long. `top`: as far as the largest sizes tell, where
