@@ -42,22 +42,26 @@ static optune_record drawn(int variety)
     return r;
 }
 
-/* What is told of the present moment, and how often something damaged was met. */
-static void strip_age(json_t *json)
+/* What is told of the present moment, and how often something damaged was met; with `spoilt`
+ * also how many failed, as a damaged one that others stand for is counted by who does not read
+ * it. */
+static void strip(json_t *json, bool spoilt)
 {
     const char *name;
     json_t *value;
     size_t i;
     json_object_del(json, "age");
     json_object_del(json, "warnings");
-    json_object_foreach(json, name, value) strip_age(value);
-    json_array_foreach(json, i, value) strip_age(value);
+    if (spoilt)
+        json_object_del(json, "trials");
+    json_object_foreach(json, name, value) strip(value, spoilt);
+    json_array_foreach(json, i, value) strip(value, spoilt);
 }
 
-static char *said(const optune_task *task, const ot_choice *choice)
+static char *said(const optune_task *task, const ot_choice *choice, bool spoilt)
 {
     json_t *json = ot_choice_json(task, choice);
-    strip_age(json);
+    strip(json, spoilt);
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(json);
     return text;
@@ -78,7 +82,7 @@ static void spoil(const char *db, const optune_record *r)
     ot_store_close(store);
 }
 
-static void check_same(optune *o, const optune_call *call)
+static void check_same(optune *o, const optune_call *call, bool spoilt)
 {
     optune_err err = {0};
     ot_arena arena = {0};
@@ -92,7 +96,7 @@ static void check_same(optune *o, const optune_call *call)
     assert_int_equal(all.winner, deciding.winner);
     assert_int_equal(all.tier, deciding.tier);
     assert_true(ot_config_equal(&all.config, &deciding.config));
-    char *one = said(&task, &all), *two = said(&task, &deciding);
+    char *one = said(&task, &all, spoilt), *two = said(&task, &deciding, spoilt);
     size_t at = 0;
     while (one[at] && one[at] == two[at])
         at++;
@@ -124,7 +128,7 @@ static void test_same_as_all(void **state)
             spoil(db, &r[below(n)]);
         optune *o = tuning_open(db);
         check_ok(ot_context_device(o, &err));
-        check_same(o, call);
+        check_same(o, call, i % 3 == 0);
         optune_close(o);
         free(r);
     }
@@ -167,7 +171,7 @@ static void test_few_are_read(void **state)
     for (int i = 0; i < n; i++)
         told += 1 + alike[i];
     assert_int_equal(told, N);
-    assert_true(found[0].cost < 2.5e-6); /* the cheapest that did not fail */
+    assert_true(found[0].cost < 2.5e-6);       /* the cheapest that did not fail */
     assert_true(found[1].time == 1.7e9 + 290); /* the newest that did */
     ot_store_close(store);
     ot_arena_release(&arena);
