@@ -12,22 +12,6 @@
 
 enum { ONNX_UINT8 = 2, ONNX_INT32 = 6 };
 
-static char folder[256];
-
-static int make_folder(void **state)
-{
-    optune_err err = {0};
-    (void)state;
-    return ot_temp_dir(folder, sizeof folder, &err);
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
-    return 0;
-}
-
 /* The graph, emptied, as a model that is read; negative: it was refused. */
 static int reads(ot_text *graph, int64_t opset, optune_graph **g, optune_err *err)
 {
@@ -36,7 +20,7 @@ static int reads(ot_text *graph, int64_t opset, optune_graph **g, optune_err *er
     *err = (optune_err){0};
     onnx_output(graph, "y");
     onnx_model(graph, opset, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
     assert_true(ot_write_file(path, ot_text_str(&model), model.n, err) >= 0);
     ot_text_release(&model);
     return optune_graph_read(path, g, err);
@@ -329,5 +313,5 @@ int main(void)
         cmocka_unit_test(what_it_does_not_do), cmocka_unit_test(integer_sums),
         cmocka_unit_test(linear_sums),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -7,22 +7,6 @@
 #include "graph/graph.h"
 #include "support/onnx_file.h"
 
-static char folder[256];
-
-static int make_folder(void **state)
-{
-    optune_err err = {0};
-    (void)state;
-    return ot_temp_dir(folder, sizeof folder, &err);
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
-    return 0;
-}
-
 /* The model with its functions, both emptied. */
 static int read_model(ot_text *graph, ot_text *functions, optune_graph **g, optune_err *err)
 {
@@ -34,7 +18,7 @@ static int read_model(ot_text *graph, ot_text *functions, optune_graph **g, optu
     wire_part(&model, 8, &import);
     ot_text_add_n(&model, ot_text_str(functions), functions->n);
     ot_text_release(functions);
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
     *err = (optune_err){0};
     assert_true(ot_write_file(path, ot_text_str(&model), model.n, err) >= 0);
     ot_text_release(&model);
@@ -328,5 +312,5 @@ int main(void)
         cmocka_unit_test(an_input_may_be_an_output),
         cmocka_unit_test(what_cannot_be),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -10,22 +10,6 @@
 #include "graph/graph.h"
 #include "support/onnx_file.h"
 
-static char folder[256];
-
-static int make_folder(void **state)
-{
-    optune_err err = {0};
-    (void)state;
-    return ot_temp_dir(folder, sizeof folder, &err);
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
-    return 0;
-}
-
 /* The graph, emptied, as a model that is read. */
 static optune_graph *read_graph(ot_text *graph, int64_t opset)
 {
@@ -35,7 +19,7 @@ static optune_graph *read_graph(ot_text *graph, int64_t opset)
     optune_err err = {0};
     onnx_output(graph, "y");
     onnx_model(graph, opset, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
     check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
     const int status = optune_graph_read(path, &g, &err);
@@ -393,5 +377,5 @@ int main(void)
         cmocka_unit_test(hot),
         cmocka_unit_test(powers),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -10,22 +10,6 @@
 #include "graph/graph.h"
 #include "support/onnx_file.h"
 
-static char folder[256];
-
-static int make_folder(void **state)
-{
-    optune_err err = {0};
-    (void)state;
-    return ot_temp_dir(folder, sizeof folder, &err);
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
-    return 0;
-}
-
 /* What the rows below may take beside x. */
 static void parameters(ot_text *g)
 {
@@ -75,7 +59,7 @@ static int read_node(const char *op, const char *inputs, const char *name, const
     onnx_initializer(&g, "f0", ONNX_FLOAT, "", &one, sizeof one);
     onnx_output(&g, "y");
     onnx_model(&g, 18, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
     assert_true(ot_write_file(path, ot_text_str(&model), model.n, err) >= 0);
     ot_text_release(&model);
     return optune_graph_read(path, graph, err);
@@ -279,5 +263,5 @@ int main(void)
         cmocka_unit_test(ends_and_small_numbers),
         cmocka_unit_test(refused_with_a_reason),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

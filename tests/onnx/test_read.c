@@ -7,27 +7,11 @@
 #include "graph/graph.h"
 #include "support/onnx_file.h"
 
-static char folder[256];
-
-static int make_folder(void **state)
-{
-    optune_err err = {0};
-    (void)state;
-    return ot_temp_dir(folder, sizeof folder, &err);
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
-    return 0;
-}
-
 static const char *stored(const char *name, const void *data, size_t n)
 {
     static char path[512];
     optune_err err = {0};
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", onnx_folder, name);
     check_ok(ot_write_file(path, data, n, &err));
     return path;
 }
@@ -180,7 +164,7 @@ static void elements_are_where_files_keep_them(void **state)
     void (*const ways[])(ot_text *) = {raw, in_fields, in_a_file};
     char path[512], data[8 + sizeof own] = {0};
     optune_err err = {0};
-    snprintf(path, sizeof path, "%s/data", folder);
+    snprintf(path, sizeof path, "%s/data", onnx_folder);
     check_ok(ot_make_dirs(path, &err));
     memcpy(data + 8, own, sizeof own);
     stored("data/weights.bin", data, sizeof data);
@@ -294,5 +278,5 @@ int main(void)
         cmocka_unit_test(nodes_mean_what_onnx_says),
         cmocka_unit_test(neighbours_of_a_channel),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -12,22 +12,6 @@
 
 enum { INT8 = 3, INT32 = 6, FLOAT16 = 10 };
 
-static char folder[256];
-
-static int make_folder(void **state)
-{
-    optune_err err = {0};
-    (void)state;
-    return ot_temp_dir(folder, sizeof folder, &err);
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
-    return 0;
-}
-
 /* The graph, emptied, whose output is "y", as a model that is read. */
 static int read_graph(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told)
 {
@@ -36,7 +20,7 @@ static int read_graph(ot_text *graph, int64_t opset, optune_graph **g, optune_er
     ot_text model = {0};
     onnx_output(graph, "y");
     onnx_model(graph, opset, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
     check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
     return optune_graph_read(path, g, told);
@@ -305,5 +289,5 @@ int main(void)
         cmocka_unit_test(cut_before_it_wraps),
         cmocka_unit_test(halves_of_integers_are_refused),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -212,3 +212,21 @@ void onnx_small(ot_text *model)
     onnx_output(&g, "y");
     onnx_model(&g, 13, model);
 }
+
+/* ---- files ------------------------------------------------------------------------------- */
+
+char onnx_folder[256];
+
+int onnx_make_folder(void **state)
+{
+    optune_err err = {0};
+    (void)state;
+    return ot_temp_dir(onnx_folder, sizeof onnx_folder, &err);
+}
+
+int onnx_drop_folder(void **state)
+{
+    (void)state;
+    ot_remove_tree(onnx_folder);
+    return 0;
+}

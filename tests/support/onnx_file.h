@@ -39,6 +39,11 @@ void onnx_external(ot_text *graph, const char *name, const char *dims, const cha
 /* The graph, emptied, as a model. */
 void onnx_model(ot_text *graph, int64_t opset, ot_text *model);
 
+/* Where a group of tests writes its models: made and removed with all in it by these two. */
+extern char onnx_folder[256];
+int onnx_make_folder(void **state);
+int onnx_drop_folder(void **state);
+
 /* A convolution, its batch normalisation, ReLU, a reshape by the shape of its input, a product with
  * a bias, softmax: x [batch,2,3,3] to y [batch,2]. */
 void onnx_small(ot_text *model);
