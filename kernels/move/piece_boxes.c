@@ -98,7 +98,7 @@ int piece_boxes_ask(const optune_call *of, const generic_symbols *symbols, const
 
 /* ---- polynomials on a grid --------------------------------------------------------------- */
 
-static int64_t number_of(const optune_piece *p, int which)
+int64_t piece_boxes_number(const optune_piece *p, int which)
 {
     const int d = (which - 2) / 3;
     return which == 0             ? p->in_offset
@@ -206,7 +206,7 @@ static void polynomial_of(const model *m, int piece, int which, long double *v)
 {
     int stride = 1;
     for (int c = 0; c < m->corners; c++)
-        v[c] = (long double)number_of(&m->piece[c][piece], which);
+        v[c] = (long double)piece_boxes_number(&m->piece[c][piece], which);
     for (int i = 0; i < m->n; stride *= m->v[i++].points)
         for (int c = 0; c < m->corners; c++)
             if (c / stride % m->v[i].points == 0)
@@ -259,7 +259,7 @@ static bool holds(const model *m, const int64_t *size)
             if (is_empty(&at[i]) && !extent)
                 continue;
             if ((extent ? fmax(value, 0) : value) !=
-                fmax((double)number_of(&at[i], which), extent ? 0 : -INFINITY))
+                fmax((double)piece_boxes_number(&at[i], which), extent ? 0 : -INFINITY))
                 return false;
         }
     return true;

@@ -34,4 +34,7 @@ int piece_boxes_ask(const optune_call *call, const generic_symbols *symbols,
 /* False: none were found, or they are too many. */
 bool piece_boxes_of(const optune_call *call, piece_boxes *to);
 
+/* Number `which` of a piece: offsets, then extent and strides of each loop. */
+int64_t piece_boxes_number(const optune_piece *p, int which);
+
 #endif

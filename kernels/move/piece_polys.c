@@ -103,17 +103,6 @@ static bool find_corners(fit *f)
     return true;
 }
 
-/* Number `which` of a piece: offsets, then extent and strides of each loop. */
-static int64_t number_of(const optune_piece *p, int which)
-{
-    const int d = (which - 2) / 3;
-    return which == 0             ? p->in_offset
-           : which == 1           ? p->out_offset
-           : (which - 2) % 3 == 0 ? p->extent[d]
-           : (which - 2) % 3 == 1 ? p->in_stride[d]
-                                  : p->out_stride[d];
-}
-
 /* Coefficients of powers 0, 1, 2 in place of values at points first, first + step ... */
 static void to_powers(double *v, int stride, int points, double first, double step)
 {
@@ -131,7 +120,7 @@ static void to_powers(double *v, int stride, int points, double first, double st
 static void find_polynomial(const fit *f, int piece, int which, double *v)
 {
     for (int c = 0; c < f->corners; c++)
-        v[c] = (double)number_of(&f->piece[c][piece], which);
+        v[c] = (double)piece_boxes_number(&f->piece[c][piece], which);
     int stride = 1;
     for (int k = 0; k < f->symbols.n; k++) {
         for (int c = 0; c < f->corners; c++)
@@ -225,7 +214,8 @@ static bool holds(const fit *f, int piece, int which, const double *v)
         if (n != f->n || at[piece].input != f->piece[0][piece].input ||
             (!whole && !one && !empty) ||
             ((extent ? whole : !empty && (whole || which < 2)) &&
-             (double)number_of(&at[piece], which) != (extent ? fmax(value, 0) : value)))
+             (double)piece_boxes_number(&at[piece], which) !=
+                 (extent ? fmax(value, 0) : value)))
             return false;
     }
     return true;
