@@ -331,7 +331,7 @@ static int take_outputs(ot_onnx *m, optune_err *err)
 
 enum {
     MOST_BODIES = 32,         /* inside each other */
-    MOST_IN_BODIES = 1 << 18, /* nodes that bodies read in all, each time anew */
+    MOST_IN_BODIES = 1 << 16, /* nodes and bodies in all, those that are read again each time */
 };
 
 static int take_body(ot_onnx_node *n, int n_in, ot_onnx_value *const *in, int n_out,
@@ -340,7 +340,7 @@ static int take_body(ot_onnx_node *n, int n_in, ot_onnx_value *const *in, int n_
     ot_onnx *m = n->m;
     const ot_onnx_graph *body = m->at->graph;
     int status = ot_onnx_inline(m, n->err);
-    if (status >= 0 && m->n_nodes > MOST_IN_BODIES)
+    if (status >= 0 && m->n_nodes + m->n_bodies > MOST_IN_BODIES)
         status = ot_onnx_refuse(n, "bodies that are read again and again pass %d nodes",
                                 (int)MOST_IN_BODIES);
     if (status < 0)
@@ -379,7 +379,7 @@ int ot_onnx_body(ot_onnx_node *n, const ot_onnx_graph *body, int n_in, ot_onnx_v
     ot_onnx_scope scope = {.outer = m->at, .graph = body};
     m->at = &scope;
     m->depth++;
-    m->n_nodes++;
+    m->n_bodies++;
     const int status = take_body(n, n_in, in, n_out, out);
     m->depth--;
     m->at = (ot_onnx_scope *)(uintptr_t)scope.outer;

@@ -87,7 +87,8 @@ typedef struct ot_onnx {
     ot_onnx_model *model;
     ot_onnx_scope *at; /* what is read now */
     int n_nodes;       /* of all that was read */
-    int depth;         /* of bodies inside each other */
+    int n_bodies;      /* that were read */
+    int depth;         /* of those inside each other */
     int calls;         /* of functions */
     int64_t opset;
     const optune_binding *bind;

@@ -148,6 +148,14 @@ bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUN
     return ot_onnx_dims_at(n, value, ~0u, dim);
 }
 
+/* With quotes for a shell where the name has what one would take as its own. */
+static void ask_for(ot_onnx_node *n, const char *dim)
+{
+    const char *quote = dim[strcspn(dim, " *?()[]{}$&;|<>\"\\!~#")] ? "'" : "";
+    ot_onnx_refuse(n, "it needs the value of dim '%.60s': --bind %s%.60s=1%s, say", dim, quote,
+                   dim, quote);
+}
+
 bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wanted,
                      int64_t dim[OPTUNE_MAX_RANK])
 {
@@ -166,8 +174,7 @@ bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wante
                            "values or from dims that are not bound: only a run knows it",
                            d);
         else if (*name)
-            ot_onnx_refuse(n, "it needs the value of dim '%.60s': --bind '%.60s=1', say",
-                           ot_onnx_called(called), ot_onnx_called(called));
+            ask_for(n, ot_onnx_called(called));
         else
             ot_onnx_refuse(n,
                            "dim %d of its input is not known: bind the model's symbolic dims "
