@@ -14,21 +14,17 @@ static int refuse(optune_err *err, const char *word)
     return err->status;
 }
 
-/* `dim` has room for the word; the binding borrows it. */
-static int read_binding(const char *word, char dim[OPTUNE_DIM_NAME_SIZE], optune_binding *bind,
-                        optune_err *err)
+/* The name and the number, at the last '=': a model's names may hold one. `dim` has room for the
+ * word; the binding borrows it. */
+static int read_binding(const char *word, char *dim, optune_binding *bind, optune_err *err)
 {
-    const char *from = word + (*word == '?');
-    const size_t n = strcspn(from, "=");
+    const char *from = word + (*word == '?'), *at = strrchr(from, '=');
     char *end = NULL;
-    if (n == 0 || n >= OPTUNE_DIM_NAME_SIZE || !from[n])
-        return refuse(err, word);
-    memcpy(dim, from, n);
-    dim[n] = '\0';
     errno = 0;
-    const long long value = strtoll(from + n + 1, &end, 10);
-    if (end == from + n + 1 || *end || errno || value < 0)
+    const long long value = at ? strtoll(at + 1, &end, 10) : -1;
+    if (at == from || value < 0 || end == at + 1 || *end || errno)
         return refuse(err, word);
+    memcpy(dim, from, (size_t)(at - from));
     *bind = (optune_binding){dim, value};
     return OPTUNE_OK;
 }
@@ -39,12 +35,14 @@ typedef int read_function(const char *path, const optune_binding *bind, int n,
 static int open_by(read_function *read, const char *path, const ot_repeats *bind,
                    optune_graph **graph, optune_err *err)
 {
-    char(*dim)[OPTUNE_DIM_NAME_SIZE] = calloc((size_t)bind->n + 1, sizeof *dim);
+    char **dim = calloc((size_t)bind->n + 1, sizeof *dim);
     optune_binding *binding = calloc((size_t)bind->n + 1, sizeof *binding);
     int status = OPTUNE_OK;
     *graph = NULL;
-    for (int i = 0; i < bind->n && status >= 0; i++)
+    for (int i = 0; i < bind->n && status >= 0; i++) {
+        dim[i] = calloc(strlen(bind->item[i]) + 1, 1);
         status = read_binding(bind->item[i], dim[i], &binding[i], err);
+    }
     if (status >= 0)
         status = read(path, binding, bind->n, graph, err);
     if (status >= 0)
@@ -53,6 +51,8 @@ static int open_by(read_function *read, const char *path, const ot_repeats *bind
         optune_graph_close(*graph);
         *graph = NULL;
     }
+    for (int i = 0; i < bind->n; i++)
+        free(dim[i]);
     free(dim);
     free(binding);
     return status;

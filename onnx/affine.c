@@ -43,8 +43,8 @@ int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift
 
 bool ot_onnx_normalised(const ot_onnx_node *n, ot_onnx_node *norm)
 {
-    const int *at = ot_names_find(&n->m->used, n->proto->output[0]);
-    const ot_onnx_use use = at ? n->m->use[*at] : (ot_onnx_use){0};
+    const int *at = ot_names_find(&n->m->at->used, n->proto->output[0]);
+    const ot_onnx_use use = at ? n->m->at->use[*at] : (ot_onnx_use){0};
     if (use.count != 1 || use.node <= n->index)
         return false;
     *norm = *n;

@@ -11,27 +11,38 @@ static bool dim_given(const ot_onnx_dim *dim)
            dim->dim_value >= 0; /* some exporters write -1 for what is open */
 }
 
-/* Whether another dim of the model has this name already. */
-bool ot_onnx_has_dim(const ot_onnx *m, const char *name)
+const ot_onnx_dim_name *ot_onnx_dim_named(const ot_onnx *m, const char *name)
 {
-    for (int i = 0; i < m->dims.n; i++)
-        if (!strcmp(m->dims.row[i], name))
+    for (int i = 0; i < m->dims.n; i++) {
+        const ot_onnx_dim_name *dim = m->dims.row[i];
+        if (!strcmp(dim->name, name))
+            return dim;
+    }
+    return NULL;
+}
+
+/* A name that says something: some exporters write "?" for each dim that is open. */
+static bool says_something(const char *name)
+{
+    for (; *name; name++)
+        if (isalnum((unsigned char)*name))
             return true;
     return false;
 }
 
 /* What a dim is called in the graph: the file's name, or the input's and the dim's number; as much
  * of it as a name holds, its end counted up where two would be one. */
-static const char *dim_name(ot_onnx *m, const ot_onnx_dim *dim, const char *input, int d)
+static const ot_onnx_dim_name *dim_name(ot_onnx *m, const ot_onnx_dim *dim, const char *input,
+                                        int d)
 {
     const bool named =
         dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-        dim->dim_param && *dim->dim_param;
+        dim->dim_param && says_something(dim->dim_param);
     const char *whole = named ? dim->dim_param : ot_arena_printf(&m->arena, "%s\n%d", input, d);
     const int *at = ot_names_find(&m->dim_names, whole);
     if (at)
         return m->dims.row[*at];
-    char *name = ot_arena_alloc(&m->arena, OPTUNE_DIM_NAME_SIZE);
+    char name[OPTUNE_DIM_NAME_SIZE];
     if (named)
         snprintf(name, OPTUNE_DIM_NAME_SIZE, "%.15s", dim->dim_param);
     else
@@ -41,19 +52,29 @@ static const char *dim_name(ot_onnx *m, const ot_onnx_dim *dim, const char *inpu
     if (isdigit((unsigned char)*name))
         *name = 'n';
     const int most = OPTUNE_DIM_NAME_SIZE - 6, end = (int)strlen(name);
-    for (int k = 2; ot_onnx_has_dim(m, name) && k < 10000; k++)
+    for (int k = 2; ot_onnx_dim_named(m, name) && k < 10000; k++)
         snprintf(name + (end < most ? end : most), 6, "_%d", k % 10000);
+    ot_onnx_dim_name *called = ot_arena_alloc(&m->arena, sizeof *called);
+    memcpy(called->name, name, sizeof name);
+    called->whole = named ? whole : NULL;
     ot_names_add(&m->dim_names, whole, m->dims.n);
-    ot_rows_push(&m->dims, name);
-    return name;
+    ot_rows_push(&m->dims, called);
+    return called;
 }
 
-static const optune_binding *binding_of(const ot_onnx *m, const char *dim)
+const optune_binding *ot_onnx_bound(const ot_onnx *m, const char *name)
 {
     for (int i = 0; i < m->n_bind; i++)
-        if (!strcmp(m->bind[i].dim, dim))
+        if (!strcmp(m->bind[i].dim, name))
             return &m->bind[i];
     return NULL;
+}
+
+/* By the file's name or by the one that it has here. */
+static const optune_binding *binding_of(const ot_onnx *m, const ot_onnx_dim_name *dim)
+{
+    const optune_binding *bound = dim->whole ? ot_onnx_bound(m, dim->whole) : NULL;
+    return bound ? bound : ot_onnx_bound(m, dim->name);
 }
 
 int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *input,
@@ -67,12 +88,12 @@ int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *i
         const ot_onnx_dim *dim = shape->dim[d];
         int64_t value = dim->dim_value;
         if (!dim_given(dim)) {
-            const char *name = dim_name(m, dim, input, d);
+            const ot_onnx_dim_name *name = dim_name(m, dim, input, d);
             const optune_binding *bound = binding_of(m, name);
             value = bound ? bound->value : -1;
             if (!bound) {
                 type->dim[d] = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
-                memcpy(type->dim[d].name, name, OPTUNE_DIM_NAME_SIZE);
+                memcpy(type->dim[d].name, name->name, OPTUNE_DIM_NAME_SIZE);
                 continue;
             }
         }
@@ -100,15 +121,35 @@ static void name_all(ot_onnx *m)
     }
 }
 
+/* Whether a binding names an input that is one integer, whose value it then is. */
+static bool names_number(const ot_onnx *m, const char *name)
+{
+    const ot_onnx_graph *g = m->model->graph;
+    for (size_t i = 0; i < g->n_input; i++)
+        if (!strcmp(ot_onnx_text_of(g->input[i]->name), name))
+            return true;
+    return false;
+}
+
+static bool names_dim(const ot_onnx *m, const char *name)
+{
+    for (int i = 0; i < m->dims.n; i++) {
+        const ot_onnx_dim_name *dim = m->dims.row[i];
+        if (!strcmp(dim->name, name) || (dim->whole && !strcmp(dim->whole, name)))
+            return true;
+    }
+    return false;
+}
+
 int ot_onnx_name_dims(ot_onnx *m, optune_err *err)
 {
     const char *names[64];
     int n = 0;
     name_all(m);
     for (; n < m->dims.n && n < OT_COUNT(names); n++)
-        names[n] = m->dims.row[n];
+        names[n] = ot_onnx_called(m->dims.row[n]);
     for (int b = 0; b < m->n_bind; b++)
-        if (!ot_onnx_has_dim(m, m->bind[b].dim))
+        if (!names_dim(m, m->bind[b].dim) && !names_number(m, m->bind[b].dim))
             return ot_no_such(err, "symbolic dim", m->bind[b].dim, names, n);
     return OPTUNE_OK;
 }

@@ -11,9 +11,9 @@ const char *ot_onnx_node_name(const ot_onnx_proto *proto)
     return proto->n_output ? proto->output[0] : "without a name";
 }
 
-void ot_onnx_note(ot_onnx *m, ot_onnx_failures *f, const ot_onnx_proto *proto,
-                  const optune_err *why)
+void ot_onnx_note(ot_onnx *m, const ot_onnx_proto *proto, const optune_err *why)
 {
+    ot_onnx_failures *f = &m->failures;
     const char *op = proto->op_type ? proto->op_type : "";
     if (!f->nodes++)
         f->status = why->status;
@@ -33,11 +33,12 @@ void ot_onnx_note(ot_onnx *m, ot_onnx_failures *f, const ot_onnx_proto *proto,
         (ot_onnx_failure){op, ot_arena_copy(&m->arena, why->text), ot_onnx_node_name(proto), 1};
 }
 
-int ot_onnx_report(const ot_onnx *m, const ot_onnx_failures *f, optune_err *err)
+int ot_onnx_report(const ot_onnx *m, optune_err *err)
 {
+    const ot_onnx_failures *f = &m->failures;
     ot_text text = {0};
     ot_text_printf(&text, "%.200s: %d of %d nodes cannot be read:", m->path, f->nodes,
-                   m->nodes.n);
+                   m->n_nodes);
     int told = 0;
     for (int i = 0; i < f->n && text.n < OPTUNE_ERR_SIZE - 200; i++) {
         const int room = (int)(OPTUNE_ERR_SIZE - text.n - 150) / (f->n == 1 ? 1 : 2);
@@ -55,8 +56,9 @@ int ot_onnx_report(const ot_onnx *m, const ot_onnx_failures *f, optune_err *err)
     return status;
 }
 
-const char *ot_onnx_lines(ot_onnx *m, const ot_onnx_failures *f)
+const char *ot_onnx_lines(ot_onnx *m)
 {
+    const ot_onnx_failures *f = &m->failures;
     ot_text text = {0};
     for (int i = 0; i < f->n; i++) {
         ot_text_printf(&text, "%s%s '%s'", i ? "\n" : "", f->all[i].op, f->all[i].node);

@@ -93,7 +93,7 @@ static int conv(ot_onnx_node *n)
     all = ot_onnx_unslide(&last, &slide, biased(&last, all, w.bias));
     status = ot_onnx_give(&last, 0, all);
     if (fused && status >= 0)
-        n->m->done[norm.index] = true;
+        n->m->at->done[norm.index] = true;
     return status;
 }
 

@@ -16,77 +16,22 @@ static int in_tensor(const ot_onnx *m, const char *what, const char *name, int s
     return optune_fail(err, status, "%.200s: %s '%.100s': %s", m->path, what, name, why->text);
 }
 
-/* ---- who reads and who makes ------------------------------------------------------------ */
-
-static void want(ot_names *wanted, const char *name)
-{
-    if (*name && !ot_names_find(wanted, name))
-        ot_names_add(wanted, name, 1);
-}
-
-static void count_use(ot_onnx *m, const char *name, int node, int *n)
-{
-    if (!*name)
-        return;
-    int *at = ot_names_find(&m->used, name);
-    if (!at)
-        at = ot_names_add(&m->used, name, (*n)++);
-    m->use[*at].count++;
-    m->use[*at].node = node;
-}
-
-/* Marks what nothing reads as done, so that exporters' left-overs are neither read nor readers. */
-static void drop_unread(ot_onnx *m)
-{
-    const ot_onnx_graph *g = m->model->graph;
-    ot_names wanted = {0};
-    for (size_t i = 0; i < g->n_output; i++)
-        want(&wanted, ot_onnx_text_of(g->output[i]->name));
-    for (int i = m->nodes.n; i-- > 0;) {
-        const ot_onnx_proto *node = ot_onnx_proto_at(m, i);
-        bool read = false;
-        for (size_t k = 0; k < node->n_output; k++)
-            read = read || ot_names_find(&wanted, node->output[k]);
-        m->done[i] = !read && node->n_output;
-        for (size_t k = 0; k < node->n_input && !m->done[i]; k++)
-            want(&wanted, node->input[k]);
-    }
-    ot_names_release(&wanted);
-}
-
-static void count_uses(ot_onnx *m)
-{
-    const ot_onnx_graph *g = m->model->graph;
-    size_t most = g->n_output;
-    int n = 0;
-    for (int i = 0; i < m->nodes.n; i++)
-        most += ot_onnx_proto_at(m, i)->n_input;
-    m->use = ot_arena_alloc(&m->arena, (most + 1) * sizeof *m->use);
-    m->done = ot_arena_alloc(&m->arena, (size_t)m->nodes.n + 1);
-    drop_unread(m);
-    for (int i = 0; i < m->nodes.n; i++) {
-        const ot_onnx_proto *node = ot_onnx_proto_at(m, i);
-        for (size_t k = 0; k < node->n_input && !m->done[i]; k++)
-            count_use(m, node->input[k], i, &n);
-        for (size_t k = 0; k < node->n_output; k++)
-            if (*node->output[k])
-                ot_names_add(&m->makers, node->output[k], i);
-    }
-    for (size_t i = 0; i < g->n_output; i++) /* an output is a reader without a number */
-        count_use(m, ot_onnx_text_of(g->output[i]->name), -1, &n);
-}
-
 /* ---- what the model is given ------------------------------------------------------------ */
+
+static bool named_here(const ot_onnx *m, const char *name)
+{
+    return ot_names_find(&m->at->names, name);
+}
 
 static int take_initializers(ot_onnx *m, optune_err *err)
 {
-    const ot_onnx_graph *g = m->model->graph;
+    const ot_onnx_graph *g = m->at->graph;
     for (size_t i = 0; i < g->n_initializer; i++) {
         const char *name = ot_onnx_text_of(g->initializer[i]->name);
         optune_err inner = {0};
         ot_onnx_value *value = NULL;
         int status = OPTUNE_OK;
-        if (ot_onnx_named(m, name))
+        if (named_here(m, name))
             status = optune_fail(&inner, OPTUNE_EDAMAGED, "there are two of this name");
         if (status >= 0)
             status = ot_onnx_take(m, g->initializer[i], &value, &inner);
@@ -97,6 +42,25 @@ static int take_initializers(ot_onnx *m, optune_err *err)
     if (g->n_sparse_initializer)
         return optune_fail(err, OPTUNE_EUNSUPPORTED, "%.200s: it has sparse initializers",
                            m->path);
+    return OPTUNE_OK;
+}
+
+/* An input that a binding names has its value once and for all. */
+static int take_number(ot_onnx *m, const char *name, const optune_tensor *type, int64_t number,
+                       optune_err *err)
+{
+    ot_onnx_value *value = NULL;
+    const double as_double = (double)number;
+    const int code = type->dtype.code;
+    if ((code != OPTUNE_DTYPE_INT && code != OPTUNE_DTYPE_UINT) ||
+        optune_tensor_elements(type) != 1)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "it is not one integer, which alone can be bound");
+    const int status = ot_onnx_room(m, type, &value, err);
+    if (status < 0)
+        return status;
+    ot_elements_set(type->dtype, value->data, 0, 1, &as_double);
+    ot_onnx_name(m, name, value);
     return OPTUNE_OK;
 }
 
@@ -112,6 +76,9 @@ static int take_input(ot_onnx *m, const ot_onnx_info *info, optune_err *err)
         status = ot_onnx_shape(m, info->type->tensor_type->shape, name, &type, err);
     if (status < 0)
         return status;
+    const optune_binding *bound = ot_onnx_bound(m, name);
+    if (bound)
+        return take_number(m, name, &type, bound->value, err);
     ot_text text = {0};
     ot_tensor_print(&type, &text);
     ot_onnx_value *value = ot_onnx_new(m);
@@ -167,7 +134,7 @@ static int check_inputs(const ot_onnx_node *n)
         if (!*name || (value && !value->failed))
             continue;
         failed = true;
-        const int *maker = ot_names_find(&n->m->makers, name);
+        const int *maker = ot_names_find(&n->m->at->makers, name);
         if (!value && maker)
             return optune_fail(
                 n->err, OPTUNE_EDAMAGED,
@@ -189,7 +156,7 @@ static int check_outputs(const ot_onnx_node *n)
     if (!n->proto->n_output)
         return optune_fail(n->err, OPTUNE_EDAMAGED, "it has no output");
     for (size_t i = 0; i < n->proto->n_output; i++)
-        if (*n->proto->output[i] && ot_onnx_named(n->m, n->proto->output[i]))
+        if (*n->proto->output[i] && named_here(n->m, n->proto->output[i]))
             return optune_fail(n->err, OPTUNE_EDAMAGED, "its output '%.100s' exists already",
                                n->proto->output[i]);
     return OPTUNE_OK;
@@ -213,7 +180,7 @@ static int make(ot_onnx_node *n)
 /* The type that a file tells of a value, or NULL. */
 static const ot_onnx_info *info_of(const ot_onnx *m, const char *name)
 {
-    const ot_onnx_graph *g = m->model->graph;
+    const ot_onnx_graph *g = m->at->graph;
     for (size_t i = 0; i < g->n_value_info; i++)
         if (g->value_info[i]->name && !strcmp(g->value_info[i]->name, name))
             return g->value_info[i];
@@ -225,7 +192,7 @@ static bool cut(const ot_onnx_node *n, const char *name)
 {
     optune_err why = {0};
     const ot_onnx_info *info = n->m->partial ? info_of(n->m, name) : NULL;
-    return info && ot_names_find(&n->m->used, name) && take_input(n->m, info, &why) >= 0;
+    return info && ot_names_find(&n->m->at->used, name) && take_input(n->m, info, &why) >= 0;
 }
 
 /* What no row gave a value: it failed, or nothing may read it. */
@@ -233,7 +200,7 @@ static void fail_outputs(const ot_onnx_node *n)
 {
     for (size_t i = 0; i < n->proto->n_output; i++) {
         const char *name = n->proto->output[i];
-        if (!*name || ot_onnx_named(n->m, name) || cut(n, name))
+        if (!*name || named_here(n->m, name) || cut(n, name))
             continue;
         ot_onnx_value *value = ot_onnx_new(n->m);
         value->failed = true;
@@ -244,15 +211,15 @@ static void fail_outputs(const ot_onnx_node *n)
 /* Its one reader was read together with its maker. */
 static bool read_already(const ot_onnx *m, const char *name)
 {
-    const ot_onnx_use use = m->use[*ot_names_find(&m->used, name)];
-    return use.node >= 0 && m->done[use.node];
+    const ot_onnx_use use = m->at->use[*ot_names_find(&m->at->used, name)];
+    return use.node >= 0 && m->at->done[use.node];
 }
 
-static void take_node(ot_onnx *m, int i, ot_onnx_failures *f)
+static void take_node(ot_onnx *m, int i)
 {
     optune_err why = {0};
     ot_onnx_node n = {.m = m, .proto = ot_onnx_proto_at(m, i), .index = i, .err = &why};
-    if (m->done[i])
+    if (m->at->done[i])
         return;
     int status = check_outputs(&n);
     if (status >= 0)
@@ -261,19 +228,19 @@ static void take_node(ot_onnx *m, int i, ot_onnx_failures *f)
         row_of(ot_onnx_text_of(n.proto->op_type))) {
         if (m->partial) {
             ot_onnx_refuse(&n, "it depends on what is left out");
-            ot_onnx_note(m, f, n.proto, &why);
+            ot_onnx_note(m, n.proto, &why);
         }
         fail_outputs(&n); /* the node before it is what is named */
         return;
     }
     if (status >= 0)
         status = make(&n);
-    for (size_t k = 0; k < n.proto->n_output && status >= 0; k++)
-        if (ot_onnx_wants(&n, (int)k) && !ot_onnx_named(m, n.proto->output[k]) &&
+    for (size_t k = 0; k < n.proto->n_output && status == OPTUNE_OK; k++)
+        if (ot_onnx_wants(&n, (int)k) && !named_here(m, n.proto->output[k]) &&
             !read_already(m, n.proto->output[k]))
             status = ot_onnx_refuse(&n, "its output %zu is not supported", k + 1);
     if (status < 0)
-        ot_onnx_note(m, f, n.proto, &why);
+        ot_onnx_note(m, n.proto, &why);
     fail_outputs(&n);
 }
 
@@ -287,12 +254,11 @@ static bool has_calls(const optune_graph *g)
 
 static int take_nodes(ot_onnx *m, optune_err *err)
 {
-    ot_onnx_failures f = {0};
-    for (int i = 0; i < m->nodes.n; i++)
-        take_node(m, i, &f);
-    if (f.nodes && m->partial && has_calls(m->g))
-        m->g->left_out = ot_onnx_lines(m, &f);
-    return f.nodes && !m->g->left_out ? ot_onnx_report(m, &f, err) : OPTUNE_OK;
+    for (int i = 0; i < m->at->nodes.n; i++)
+        take_node(m, i);
+    if (m->failures.nodes && m->partial && has_calls(m->g))
+        m->g->left_out = ot_onnx_lines(m);
+    return m->failures.nodes && !m->g->left_out ? ot_onnx_report(m, err) : OPTUNE_OK;
 }
 
 /* ---- what it gives ---------------------------------------------------------------------- */
@@ -361,6 +327,66 @@ static int take_outputs(ot_onnx *m, optune_err *err)
     return m->g->left_out ? take_ends(m, err) : OPTUNE_OK;
 }
 
+/* ---- bodies of nodes -------------------------------------------------------------------- */
+
+enum {
+    MOST_BODIES = 32,         /* inside each other */
+    MOST_IN_BODIES = 1 << 16, /* nodes and bodies in all, those that are read again each time */
+};
+
+static int take_body(ot_onnx_node *n, int n_in, ot_onnx_value *const *in, int n_out,
+                     ot_onnx_value **out)
+{
+    ot_onnx *m = n->m;
+    const ot_onnx_graph *body = m->at->graph;
+    int status = ot_onnx_inline(m, n->err);
+    if (status >= 0 && m->n_nodes + m->n_bodies > MOST_IN_BODIES)
+        status = ot_onnx_refuse(n, "bodies that are read again and again pass %d nodes",
+                                (int)MOST_IN_BODIES);
+    if (status < 0)
+        return status;
+    ot_onnx_count_uses(m);
+    status = take_initializers(m, n->err);
+    for (int i = 0; i < n_in && status >= 0; i++)
+        ot_onnx_name(m, ot_onnx_text_of(body->input[i]->name), in[i]);
+    const int failures = m->failures.nodes;
+    for (int i = 0; i < m->at->nodes.n && status >= 0; i++)
+        take_node(m, i);
+    if (status >= 0 && m->failures.nodes > failures)
+        return 1;
+    for (int i = 0; i < n_out && status >= 0; i++) {
+        const char *name = ot_onnx_text_of(body->output[i]->name);
+        out[i] = ot_onnx_named(m, name);
+        if (!out[i])
+            status = optune_fail(n->err, OPTUNE_EDAMAGED,
+                                 "output '%.100s' of its body is made by no node", name);
+        else if (out[i]->failed)
+            return 1;
+    }
+    return status;
+}
+
+int ot_onnx_body(ot_onnx_node *n, const ot_onnx_graph *body, int n_in, ot_onnx_value *const *in,
+                 int n_out, ot_onnx_value **out)
+{
+    ot_onnx *m = n->m;
+    if ((int)body->n_input != n_in || (int)body->n_output < n_out)
+        return optune_fail(n->err, OPTUNE_EDAMAGED,
+                           "its body has %zu inputs and %zu outputs, not %d and %d",
+                           body->n_input, body->n_output, n_in, n_out);
+    if (m->depth == MOST_BODIES)
+        return ot_onnx_refuse(n, "bodies lie more than %d deep", (int)MOST_BODIES);
+    ot_onnx_scope scope = {.outer = m->at, .graph = body};
+    m->at = &scope;
+    m->depth++;
+    m->n_bodies++;
+    const int status = take_body(n, n_in, in, n_out, out);
+    m->depth--;
+    m->at = (ot_onnx_scope *)(uintptr_t)scope.outer;
+    ot_onnx_leave(&scope);
+    return status;
+}
+
 /* ---- the whole -------------------------------------------------------------------------- */
 
 static int check_opset(ot_onnx *m, optune_err *err)
@@ -385,7 +411,7 @@ static int import(ot_onnx *m, optune_err *err)
         status = ot_onnx_inline(m, err);
     if (status < 0)
         return status;
-    count_uses(m);
+    ot_onnx_count_uses(m);
     status = take_initializers(m, err);
     if (status >= 0)
         status = take_inputs(m, err);
@@ -413,12 +439,8 @@ static void release(ot_onnx *m)
     free(m->outside.row);
     ot_onnx_pieces_release(&m->pieces);
     free(m->values.row);
-    free(m->nodes.row);
-    ot_names_release(&m->names);
-    ot_names_release(&m->used);
     ot_names_release(&m->dim_names);
     free(m->dims.row);
-    ot_names_release(&m->makers);
     ot_onnx_close(m->model);
     ot_arena_release(&m->arena);
 }
@@ -433,8 +455,11 @@ int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool parti
         ot_onnx_pieces_release(&m.pieces);
         return status;
     }
+    ot_onnx_scope whole = {.graph = m.model->graph};
+    m.at = &whole;
     m.g = ot_graph_new();
     status = import(&m, err);
+    ot_onnx_leave(&whole);
     release(&m);
     if (status < 0)
         optune_graph_close(m.g);

@@ -24,7 +24,6 @@ typedef struct inlining {
     ot_onnx *m;
     ot_names functions; /* by domain, name and overload, to their numbers */
     char prefix[16];    /* of names inside bodies: none outside begins so */
-    int calls;
     size_t bytes;
     optune_err *err;
 } inlining;
@@ -195,6 +194,83 @@ static void resolve_attributes(inlining *to, const scope *s, ot_onnx_proto *node
     node->n_attribute = n;
 }
 
+/* Names that the bodies of a node have of their own, those around first. */
+typedef struct shade {
+    const struct shade *outer;
+    ot_names own;
+} shade;
+
+static ot_onnx_graph *outside_body(inlining *to, const scope *s, const ot_onnx_graph *inner,
+                                   const shade *outer);
+
+/* As `outside_names`, but those that bodies around have themselves. */
+static char **unshaded_names(inlining *to, const scope *s, size_t n, char **name,
+                             const shade *around)
+{
+    char **to_names = room(to, n * sizeof *to_names);
+    for (size_t i = 0; i < n; i++) {
+        const shade *at = around;
+        while (at && !ot_names_find(&at->own, name[i]))
+            at = at->outer;
+        to_names[i] = at ? name[i] : outside_name(to, s, name[i]);
+    }
+    return to_names;
+}
+
+/* What bodies of a node say of names around is said of them as they are called there. */
+static void outside_bodies(inlining *to, const scope *s, ot_onnx_proto *node,
+                           const shade *around)
+{
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        if (!node->attribute[i]->g)
+            continue;
+        ot_onnx_attr *attr = room(to, sizeof *attr);
+        *attr = *node->attribute[i];
+        attr->g = outside_body(to, s, attr->g, around);
+        node->attribute[i] = attr;
+    }
+}
+
+static void own_names(ot_names *own, const ot_onnx_graph *body)
+{
+    for (size_t i = 0; i < body->n_input; i++)
+        ot_names_add(own, ot_onnx_text_of(body->input[i]->name), 1);
+    for (size_t i = 0; i < body->n_initializer; i++)
+        if (!ot_names_find(own, ot_onnx_text_of(body->initializer[i]->name)))
+            ot_names_add(own, ot_onnx_text_of(body->initializer[i]->name), 1);
+    for (size_t i = 0; i < body->n_node; i++)
+        for (size_t k = 0; k < body->node[i]->n_output; k++)
+            if (!ot_names_find(own, body->node[i]->output[k]))
+                ot_names_add(own, body->node[i]->output[k], 1);
+}
+
+static ot_onnx_graph *outside_body(inlining *to, const scope *s, const ot_onnx_graph *inner,
+                                   const shade *outer)
+{
+    ot_onnx_graph *body = room(to, sizeof *body);
+    shade own = {.outer = outer};
+    own_names(&own.own, inner);
+    *body = *inner;
+    body->node = room(to, inner->n_node * sizeof(ot_onnx_proto *));
+    for (size_t i = 0; i < inner->n_node; i++) {
+        ot_onnx_proto *node = room(to, sizeof *node);
+        *node = *inner->node[i];
+        node->input = unshaded_names(to, s, node->n_input, node->input, &own);
+        resolve_attributes(to, s, node);
+        outside_bodies(to, s, node, &own);
+        body->node[i] = node;
+    }
+    body->output = room(to, inner->n_output * sizeof(ot_onnx_info *));
+    for (size_t i = 0; i < inner->n_output; i++) {
+        body->output[i] = room(to, sizeof(ot_onnx_info));
+        *body->output[i] = *inner->output[i];
+        char *name = (char *)(uintptr_t)ot_onnx_text_of(inner->output[i]->name);
+        body->output[i]->name = *unshaded_names(to, s, 1, &name, &own);
+    }
+    ot_names_release(&own.own);
+    return body;
+}
+
 static ot_onnx_proto *outside(inlining *to, const scope *s, const ot_onnx_proto *inner)
 {
     ot_onnx_proto *node = room(to, sizeof *node);
@@ -204,6 +280,7 @@ static ot_onnx_proto *outside(inlining *to, const scope *s, const ot_onnx_proto 
     node->name = ot_arena_printf(&to->m->arena, "%.60s/%.60s", ot_onnx_node_name(s->call),
                                  ot_onnx_node_name(inner));
     resolve_attributes(to, s, node);
+    outside_bodies(to, s, node, NULL);
     return node;
 }
 
@@ -211,6 +288,12 @@ static int refuse(inlining *to, const ot_onnx_proto *call, int status, const cha
 {
     return optune_fail(to->err, status, "%.200s: %.60s '%.100s': %s", to->m->path,
                        ot_onnx_text_of(call->op_type), ot_onnx_node_name(call), why);
+}
+
+static void push(inlining *to, const ot_onnx_proto *node)
+{
+    ot_rows_push(&to->m->at->nodes, node);
+    to->m->n_nodes++;
 }
 
 /* An output that is one of the function's inputs is made by no node of its body. */
@@ -227,7 +310,7 @@ static void pass_through(inlining *to, const scope *s)
         copy->input = outside_names(to, s, 1, &s->f->output[i]);
         copy->output = &s->call->output[i];
         copy->name = (char *)ot_onnx_node_name(s->call);
-        ot_rows_push(&to->m->nodes, copy);
+        push(to, copy);
     }
 }
 
@@ -235,7 +318,7 @@ static int expand(inlining *to, const ot_onnx_proto *node, int depth);
 
 static int write_body(inlining *to, const function *f, const ot_onnx_proto *call, int depth)
 {
-    scope s = {.f = f, .call = call, .number = to->calls++};
+    scope s = {.f = f, .call = call, .number = to->m->calls++};
     if (depth == MOST_DEPTH)
         return refuse(to, call, OPTUNE_ELIMIT,
                       "functions call each other more than 32 deep, or without end");
@@ -265,7 +348,7 @@ static int expand(inlining *to, const ot_onnx_proto *node, int depth)
                       "its functions take more than 64 MiB, written out at each call");
     if (f)
         return write_body(to, f, node, depth);
-    ot_rows_push(&to->m->nodes, node);
+    push(to, node);
     return OPTUNE_OK;
 }
 
@@ -304,8 +387,8 @@ int ot_onnx_inline(ot_onnx *m, optune_err *err)
         return optune_fail(err, OPTUNE_ELIMIT, "%.200s: its names begin with 'f____________'",
                            m->path);
     find_functions(&to);
-    for (size_t i = 0; i < m->model->graph->n_node && status >= 0; i++)
-        status = expand(&to, m->model->graph->node[i], 0);
+    for (size_t i = 0; i < m->at->graph->n_node && status >= 0; i++)
+        status = expand(&to, m->at->graph->node[i], 0);
     ot_names_release(&to.functions);
     return status;
 }

@@ -49,28 +49,58 @@ typedef struct ot_onnx_pieces {
     ot_onnx_piece *piece;
 } ot_onnx_pieces; /* zero to start */
 
+/* Nodes that could not be read: those of one operator with one reason are one line. */
+typedef struct ot_onnx_failure {
+    const char *op, *reason, *node; /* node: the first */
+    int count;
+} ot_onnx_failure;
+typedef struct ot_onnx_failures {
+    int n, capacity, nodes;
+    int status; /* of the first */
+    ot_onnx_failure *all;
+} ot_onnx_failures; /* zero to start; the arena's */
+
+/* A graph while it is read: the model's, or a body in one of its nodes, which sees what is around
+ * it. */
+typedef struct ot_onnx_scope {
+    const struct ot_onnx_scope *outer; /* NULL: the model's */
+    const ot_onnx_graph *graph;
+    ot_rows nodes;  /* its own, with those of functions in place of their calls */
+    ot_names names; /* of values, to rows of the model's `values` */
+    ot_names used;  /* names that nodes or outputs read, to `use` */
+    ot_onnx_use *use;
+    ot_names makers; /* names to the nodes that make them */
+    bool *done;      /* nodes that were read together with one before them */
+} ot_onnx_scope;
+
+/* A symbolic dim of the inputs: what it is called here, and by the file; NULL: by nobody. */
+typedef struct ot_onnx_dim_name {
+    char name[OPTUNE_DIM_NAME_SIZE];
+    const char *whole;
+} ot_onnx_dim_name;
+
 typedef struct ot_onnx {
     const char *path;
     ot_onnx_pieces pieces;
     ot_rows outside; /* external files that were read: their names ... */
     ot_rows files;   /* ... and the files */
     ot_onnx_model *model;
-    ot_rows nodes; /* the model's, with those of its functions in place of their calls */
+    ot_onnx_scope *at; /* what is read now */
+    int n_nodes;       /* of all that was read */
+    int n_bodies;      /* that were read */
+    int depth;         /* of those inside each other */
+    int calls;         /* of functions */
     int64_t opset;
     const optune_binding *bind;
     int n_bind;
     bool partial; /* what cannot be read is left out */
     optune_graph *g;
     ot_arena arena;
-    ot_names names; /* of values, to rows of `values` */
-    ot_rows values; /* all of them, constants without a name, too */
-    ot_names used;  /* names that nodes or outputs read, to `use` */
-    ot_onnx_use *use;
+    ot_rows values;     /* all of them, constants without a name, too */
     ot_names dim_names; /* of symbolic dims, as the file has them, to rows of `dims` */
-    ot_rows dims;       /* what they are called here */
-    ot_names makers;    /* names to the nodes that make them */
-    bool *done;         /* nodes that were read together with one before them */
+    ot_rows dims;       /* ot_onnx_dim_name */
     double computed;    /* bytes of elements that no file holds */
+    ot_onnx_failures failures;
 } ot_onnx;
 
 /* ---- family_*.c: the table of ONNX operators ---------------------------------------------- */
@@ -79,7 +109,8 @@ typedef struct ot_onnx_node ot_onnx_node;
 typedef struct ot_onnx_op {
     const char *name; /* the operator's, as files call it */
     int (*make)(
-        ot_onnx_node *node); /* gives the node's outputs values; fails with the reason */
+        ot_onnx_node *node); /* gives the node's outputs values; fails with the reason; 1: it
+                                failed by a node of its body, which is noted */
     const char *arg;         /* what `make` wants to know: an operator of ours, usually */
 } ot_onnx_op;
 /* A file's text, which may be absent. */
@@ -88,9 +119,10 @@ static inline const char *ot_onnx_text_of(const char *s)
     return s ? s : "";
 }
 
+/* Node i of what is read now. */
 static inline const ot_onnx_proto *ot_onnx_proto_at(const ot_onnx *m, int i)
 {
-    return m->nodes.row[i];
+    return m->at->nodes.row[i];
 }
 
 typedef struct ot_onnx_family {
@@ -112,23 +144,12 @@ struct ot_onnx_node {
 };
 
 /* ---- failures.c: nodes that cannot be read --------------------------------------------------- */
-/* Nodes of one operator with one reason are one line. */
-typedef struct ot_onnx_failure {
-    const char *op, *reason, *node; /* node: the first */
-    int count;
-} ot_onnx_failure;
-typedef struct ot_onnx_failures {
-    int n, capacity, nodes;
-    int status; /* of the first */
-    ot_onnx_failure *all;
-} ot_onnx_failures; /* zero to start; the arena's */
 const char *ot_onnx_node_name(const ot_onnx_proto *proto);
-void ot_onnx_note(ot_onnx *m, ot_onnx_failures *f, const ot_onnx_proto *proto,
-                  const optune_err *why);
+void ot_onnx_note(ot_onnx *m, const ot_onnx_proto *proto, const optune_err *why);
 /* One message for as many as fit; its status. */
-int ot_onnx_report(const ot_onnx *m, const ot_onnx_failures *f, optune_err *err);
+int ot_onnx_report(const ot_onnx *m, optune_err *err);
 /* All of them, a line each, for what goes on without them; the graph's. */
-const char *ot_onnx_lines(ot_onnx *m, const ot_onnx_failures *f);
+const char *ot_onnx_lines(ot_onnx *m);
 
 /* ---- file.c: reading and bounds ------------------------------------------------------------ */
 /* The whole file; memory is bounded by its size. */
@@ -160,13 +181,13 @@ bool ot_onnx_skim(ot_onnx_pieces *pieces, int64_t bytes, ot_text *message);
 const ot_onnx_attr *ot_onnx_attr_read(ot_onnx *m, const uint8_t *bytes, size_t n);
 
 /* ---- inline.c: functions of a model ---------------------------------------------------------- */
-/* Fills `nodes`. EDAMAGED: a function calls itself; ELIMIT: they would take too much. */
+/* Fills the scope's `nodes`. EDAMAGED: a function calls itself; ELIMIT: they would take too much. */
 int ot_onnx_inline(ot_onnx *m, optune_err *err);
 
 /* ---- tensor.c: elements of a file ----------------------------------------------------------- */
 int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err);
 /* A constant; elements that the file holds as they are needed move out of the message, unless it
- * has functions, whose bodies are read once for each call. */
+ * has bodies that are read again: functions, or attributes of nodes. */
 int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optune_err *err);
 /* A constant of this type with room for its elements. ELIMIT: too large. */
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
@@ -177,17 +198,34 @@ int ot_onnx_backed(ot_onnx *m, const optune_tensor *type, ot_backing *backing, i
                    ot_onnx_value **value);
 
 /* ---- dims.c: dims of inputs ------------------------------------------------------------------ */
-/* Names the symbolic dims of all inputs; fails where a binding names none of them. */
+/* Names the symbolic dims of all inputs; fails where a binding names none of them, and no input
+ * that is one integer. */
 int ot_onnx_name_dims(ot_onnx *m, optune_err *err);
-/* Whether a dim of the inputs is called so here: others follow from values. */
-bool ot_onnx_has_dim(const ot_onnx *m, const char *name);
+/* The dim of the inputs that is called so here: others follow from values. NULL: none. What to
+ * call it to people: `whole`, where the file names it. */
+const ot_onnx_dim_name *ot_onnx_dim_named(const ot_onnx *m, const char *name);
+static inline const char *ot_onnx_called(const ot_onnx_dim_name *dim)
+{
+    return dim->whole ? dim->whole : dim->name;
+}
+/* What is bound to this name, or NULL. */
+const optune_binding *ot_onnx_bound(const ot_onnx *m, const char *name);
 /* The dims of an input: rank and dims of `type`, those that are bound as numbers. */
 int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *input,
                   optune_tensor *type, optune_err *err);
 
+/* ---- scope.c: who reads and who makes -------------------------------------------------------- */
+/* Fills what the scope that is read now says of its nodes' readers, once it has its nodes. */
+void ot_onnx_count_uses(ot_onnx *m);
+void ot_onnx_leave(ot_onnx_scope *scope); /* frees what it holds */
+
 /* ---- import.c: a model as a graph ------------------------------------------------------------ */
 int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,
                  optune_graph **graph, optune_err *err);
+/* Reads a body that is an attribute of the node, given its inputs; what it gives. 1: a node of the
+ * body failed, and is noted. */
+int ot_onnx_body(ot_onnx_node *n, const ot_onnx_graph *body, int n_in, ot_onnx_value *const *in,
+                 int n_out, ot_onnx_value **out);
 
 /* ---- value.c: names, values, and what nodes have --------------------------------------------- */
 ot_onnx_value *ot_onnx_new(ot_onnx *m);

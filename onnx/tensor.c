@@ -206,7 +206,8 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *t, ot_onnx_value **value, optune_er
         return wrong_count(raw, bytes, "bytes", err);
     if (piece)
         return ot_onnx_backed(m, &type, ot_onnx_piece_backing(piece, err), 0, value);
-    if (t->has_raw_data && m->model->n_functions) {
+    const bool again = m->model->n_functions || m->depth; /* a body is read each time anew */
+    if (t->has_raw_data && again) {
         status = ot_onnx_room(m, &type, value, err);
         if (status >= 0 && bytes)
             memcpy((*value)->data, t->raw_data.data, (size_t)bytes);
@@ -227,7 +228,7 @@ int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *t, ot_onnx_value **value, optune_er
         return wrong_count(has, optune_tensor_elements(&type), "elements", err);
     const double computed = m->computed;
     status = ot_onnx_room(m, &type, value, err);
-    m->computed = m->model->n_functions ? m->computed : computed;
+    m->computed = again ? m->computed : computed;
     if (status >= 0)
         status = narrow(t, &type, (*value)->data, err);
     if (status >= 0)

@@ -23,13 +23,17 @@ ot_onnx_value *ot_onnx_new(ot_onnx *m)
 
 ot_onnx_value *ot_onnx_named(const ot_onnx *m, const char *name)
 {
-    const int *number = ot_names_find(&m->names, name);
-    return number ? (ot_onnx_value *)(uintptr_t)m->values.row[*number] : NULL;
+    for (const ot_onnx_scope *at = m->at; at; at = at->outer) {
+        const int *number = ot_names_find(&at->names, name);
+        if (number)
+            return (ot_onnx_value *)(uintptr_t)m->values.row[*number];
+    }
+    return NULL;
 }
 
 void ot_onnx_name(ot_onnx *m, const char *name, ot_onnx_value *value)
 {
-    ot_names_add(&m->names, name, value->number);
+    ot_names_add(&m->at->names, name, value->number);
 }
 
 const char *ot_onnx_stem(ot_onnx *m, const char *name)
@@ -109,7 +113,7 @@ ot_onnx_value *ot_onnx_need(ot_onnx_node *n, int i)
 bool ot_onnx_wants(const ot_onnx_node *n, int i)
 {
     const char *name = i < (int)n->proto->n_output ? n->proto->output[i] : "";
-    return *name && ot_names_find(&n->m->used, name);
+    return *name && ot_names_find(&n->m->at->used, name);
 }
 
 int ot_onnx_give(ot_onnx_node *n, int i, ot_onnx_value *value)
@@ -144,6 +148,14 @@ bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUN
     return ot_onnx_dims_at(n, value, ~0u, dim);
 }
 
+/* With quotes for a shell where the name has what one would take as its own. */
+static void ask_for(ot_onnx_node *n, const char *dim)
+{
+    const char *quote = dim[strcspn(dim, " *?()[]{}$&;|<>\"\\!~#")] ? "'" : "";
+    ot_onnx_refuse(n, "it needs the value of dim '%.60s': --bind %s%.60s=1%s, say", dim, quote,
+                   dim, quote);
+}
+
 bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wanted,
                      int64_t dim[OPTUNE_MAX_RANK])
 {
@@ -155,13 +167,14 @@ bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wante
         if (dim[d] >= 0 || !(wanted >> d & 1))
             continue;
         const char *name = type->dim[d].name;
-        if (*name && !ot_onnx_has_dim(n->m, name))
+        const ot_onnx_dim_name *called = ot_onnx_dim_named(n->m, name);
+        if (*name && !called)
             ot_onnx_refuse(n,
                            "it needs a number for dim %d of its input, which follows from "
                            "values or from dims that are not bound: only a run knows it",
                            d);
         else if (*name)
-            ot_onnx_refuse(n, "it needs the value of dim '%s': --bind %s=1, say", name, name);
+            ask_for(n, ot_onnx_called(called));
         else
             ot_onnx_refuse(n,
                            "dim %d of its input is not known: bind the model's symbolic dims "

@@ -4,11 +4,11 @@
  * (the type of the expression), SCALAR_REAL (it is float or double) and SCALAR_BITS; RESULT(x)
  * turns a SCALAR into an element of OUT_T by RESULT_BY, so that integers wrap.
  *
- * All but s_pow are straight-line code without calls, so that a loop over an array becomes
- * vector code at -O3. Exponentials: x = n ln 2 + r, a polynomial in r interpolated at Chebyshev
- * nodes, and two factors 2^(n/2), so that overflow and denormals come out right. Logarithms:
- * the series of atanh((m-1)/(m+1)). Errors are below 1.5 ulp for s_exp and s_log, 3 for s_erf
- * (erf_cpu.kernel.h), s_tanh and s_sigmoid.
+ * All but s_pow and functions of angles, which are the C library's, are straight-line code without
+ * calls, so that a loop over an array becomes vector code at -O3. Exponentials: x = n ln 2 + r, a
+ * polynomial in r interpolated at Chebyshev nodes, and two factors 2^(n/2), so that overflow and
+ * denormals come out right. Logarithms: the series of atanh((m-1)/(m+1)). Errors are below 1.5 ulp
+ * for s_exp and s_log, 3 for s_erf (erf_cpu.kernel.h), s_tanh and s_sigmoid.
  */
 #ifndef OPTUNE_KERNELS_COMMON_SCALAR_CPU_H
 #define OPTUNE_KERNELS_COMMON_SCALAR_CPU_H
@@ -89,6 +89,7 @@ typedef u64 ot_pattern;
 #define OT_FLOOR(x) __builtin_floor(x)
 #define OT_RINT(x) __builtin_rint(x)
 #define OT_POW(x, y) __builtin_pow(x, y)
+#define OT_LIBRARY(name, x) __builtin_##name(x)
 #define OT_NAN __builtin_nan("")
 #else
 typedef i32 ot_bits;
@@ -111,6 +112,7 @@ typedef u32 ot_pattern;
 #define OT_FLOOR(x) __builtin_floorf(x)
 #define OT_RINT(x) __builtin_rintf(x)
 #define OT_POW(x, y) __builtin_powf(x, y)
+#define OT_LIBRARY(name, x) __builtin_##name##f(x)
 #define OT_NAN __builtin_nanf("")
 #endif
 
@@ -118,6 +120,12 @@ typedef u32 ot_pattern;
 #define s_floor(x) OT_FLOOR((SCALAR)(x))
 #define s_round(x) OT_RINT((SCALAR)(x))
 #define s_pow(x, y) OT_POW((SCALAR)(x), (SCALAR)(y))
+#define s_sin(x) OT_LIBRARY(sin, (SCALAR)(x))
+#define s_cos(x) OT_LIBRARY(cos, (SCALAR)(x))
+#define s_tan(x) OT_LIBRARY(tan, (SCALAR)(x))
+#define s_asin(x) OT_LIBRARY(asin, (SCALAR)(x))
+#define s_acos(x) OT_LIBRARY(acos, (SCALAR)(x))
+#define s_atan(x) OT_LIBRARY(atan, (SCALAR)(x))
 #define s_exp(x) ot_exp(x)
 #define s_log(x) ot_log(x)
 #define s_tanh(x) ot_tanh(x)

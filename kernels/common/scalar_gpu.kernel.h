@@ -35,6 +35,12 @@
 #define s_floor(x) S_REAL_FUNCTION(floor)((SCALAR)(x))
 #define s_round(x) S_REAL_FUNCTION(rint)((SCALAR)(x))
 #define s_erf(x) S_REAL_FUNCTION(erf)((SCALAR)(x))
+#define s_sin(x) S_REAL_FUNCTION(sin)((SCALAR)(x))
+#define s_cos(x) S_REAL_FUNCTION(cos)((SCALAR)(x))
+#define s_tan(x) S_REAL_FUNCTION(tan)((SCALAR)(x))
+#define s_asin(x) S_REAL_FUNCTION(asin)((SCALAR)(x))
+#define s_acos(x) S_REAL_FUNCTION(acos)((SCALAR)(x))
+#define s_atan(x) S_REAL_FUNCTION(atan)((SCALAR)(x))
 #define s_select(c, a, b) ((c) ? (SCALAR)(a) : (SCALAR)(b))
 
 INLINE SCALAR s_abs(SCALAR x)

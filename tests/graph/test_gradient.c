@@ -144,8 +144,9 @@ static void test_arithmetic(void **state)
     (void)state;
     static const char *const binary[] = {"add",     "subtract", "multiply", "divide",
                                          "maximum", "minimum",  "power"};
-    static const char *const unary[] = {"negative", "exp", "sigmoid", "relu", "tanh", "erf",
-                                        "floor",    "abs", "copy",    "log",  "sqrt"};
+    static const char *const unary[] = {"negative", "exp",   "sigmoid", "relu", "tanh",
+                                        "erf",      "floor", "abs",     "copy", "log",
+                                        "sqrt",     "sin",   "cos",     "tan",  "atan"};
     char text[512];
     for (int i = 0; i < OT_COUNT(binary); i++) {
         snprintf(text, sizeof text,

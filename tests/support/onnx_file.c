@@ -99,6 +99,24 @@ void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value)
     wire_part(attrs, 5, &attr);
 }
 
+void attr_graph(ot_text *attrs, const char *name, ot_text *graph)
+{
+    ot_text attr = {0};
+    wire_text(&attr, 1, name);
+    wire_part(&attr, 6, graph);
+    wire_int(&attr, 20, 5);
+    wire_part(attrs, 5, &attr);
+}
+
+void attr_words(ot_text *attrs, const char *name, const char *list)
+{
+    ot_text attr = {0};
+    wire_text(&attr, 1, name);
+    wire_words(&attr, 9, list);
+    wire_int(&attr, 20, 8);
+    wire_part(attrs, 5, &attr);
+}
+
 static void value_info(ot_text *graph, int field, const char *name, int type, const char *dims)
 {
     ot_text shape = {0}, tensor = {0}, whole = {0}, info = {0};

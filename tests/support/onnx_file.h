@@ -23,6 +23,8 @@ void attr_int(ot_text *attrs, const char *name, int64_t value);
 void attr_real(ot_text *attrs, const char *name, float value);
 void attr_text(ot_text *attrs, const char *name, const char *value);
 void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value);
+void attr_graph(ot_text *attrs, const char *name, ot_text *graph); /* empties `graph` */
+void attr_words(ot_text *attrs, const char *name, const char *list);
 
 enum { ONNX_FLOAT = 1, ONNX_INT64 = 7, ONNX_BOOL = 9 };
 /* `dims`: "batch,3,4". */
