@@ -371,7 +371,7 @@ static int flags(statement *s)
 {
     ot_brought *b = s->b;
     for (skip(s); *s->p; skip(s)) {
-        const size_t n = strcspn(s->p, " \t\n");
+        const size_t n = strcspn(s->p, " \t\r\n");
         if (b->n_flags == OT_BROUGHT_FLAGS || n >= OPTUNE_WORD_SIZE)
             return FAIL(s, s->p, "more than %d flags, or one of more than %d letters",
                         OT_BROUGHT_FLAGS, OPTUNE_WORD_SIZE - 1);

@@ -175,6 +175,31 @@ static void a_reduction_in_opencl(void **state)
     json_decref(json);
 }
 
+/* No config has a launch that the device can take: that is no lack of time. */
+static void a_launch_that_is_too_large(void **state)
+{
+    (void)state;
+    write_text(
+        "greedy.cl",
+        "// optune: kernel greedy(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+        "// optune: knob V = [1, 2]\n"
+        "// optune: launch grid = N, block = 1, shared = V * 2**36\n"
+        "// optune: reference right\n#ifdef OPTUNE_REFERENCE\n"
+        "void right(const float *x, float *y) { for (int i = 0; i < N; i++) y[i] = 0; }\n"
+        "#else\n"
+        "__kernel void greedy(__global const float *x, __global float *y) {}\n"
+        "#endif\n");
+    outcome o = optune("tune", command_path("greedy.cl"), "--trials", "2", "--time", "60");
+    if (o.code == 4) {
+        release(&o);
+        skip(); /* no OpenCL device */
+    }
+    ot_text_add(&o.err, ot_text_str(&o.out));
+    expect("greedy", &o, 1,
+           "none of its configs can be run here; greedy.opencl, for one: 68719476736 bytes of "
+           "shared memory");
+}
+
 /* Without a reference function the default config's output is compared with: on a device that has
  * threads of its own in every process that opens it. */
 static void opencl_without_a_reference(void **state)
@@ -334,6 +359,7 @@ int main(void)
         cmocka_unit_test(metrics_that_are_wrong),
         cmocka_unit_test(a_reduction_in_opencl),
         cmocka_unit_test(opencl_without_a_reference),
+        cmocka_unit_test(a_launch_that_is_too_large),
         cmocka_unit_test(a_stencil_in_cuda),
         cmocka_unit_test(an_edit_makes_records_stale),
         cmocka_unit_test(inputs_within_a_range),
