@@ -56,12 +56,14 @@ static void a_good_file(void **state)
                    " */\n"
                    "/* optune: size M = 6, K = M // 2 */\n"
                    "#pragma optune knob T = [2**i for i in range(4)] default 4\n"
-                   "#pragma optune: knob W = ['a', 'b'], F = [0.5, 1], B = [True, False]\n"
+                   "#pragma optune: knob W = ['a', 'b'], \\\n   F = [0.5, 1], \\\n"
+                   "  B = [True, False]\n"
                    "// optune: where T < 8 or W == 'a' and B\n"
                    "// optune: tolerance absolute=1e-3\n"
                    "// optune: flops M * K\n"
                    "// optune: flags -O1 -fno-builtin\n"
-                   "// a comment that says optune: nothing\n",
+                   "// a comment that says optune: nothing\n"
+                   "const char *s = \"// optune: nothing\";\n",
                    &err));
     snprintf(name, sizeof name, "f%d", serial);
     const ot_brought *b = ot_brought_of_op(name);
@@ -173,6 +175,11 @@ static void mistakes(void **state)
         {".c", KERNEL "// optune: size while = 1\n",
          "'while' is a word of C: as a macro the size"},
         {".c", KERNEL "void g(void) { my_@(); }\n", "there is no function"},
+        {".c", KERNEL "int q; // optune: knob T = [1, 2]\n",
+         "k.c:3:8: a statement stands on a line of its own"},
+        {".c", KERNEL "/* optune: knob T = [1] */ /* optune: knob U = [1, 2] */\n",
+         "k.c:3:28: "},
+        {".c", KERNEL "#pragma optune knob T = \\\n  [1, 2,, 3]\n", "k.c:4:9: "},
         {".cl", KERNEL, "k.cl: a kernel for GPUs needs its launch"},
         {".cu", KERNEL "// optune: launch grid = 1, blok = 2\n", "no 'blok'"},
         {".cu", KERNEL "// optune: launch grid = 1, grid = 2\n", "this is said already"},
