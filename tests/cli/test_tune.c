@@ -158,6 +158,31 @@ static void formats(void **state)
     assert_true(json_is_integer(json_object_get(json, "TILE_M")));
     assert_true(json_is_string(json_object_get(json, "ORDER")));
     json_decref(json);
+    /* Real numbers are numbers, words that look like one are not; a comma in a word ends no cell. */
+    write_text("odd.c",
+               "// optune: kernel odd(x: f32[N], out y: f32[N])\n// optune: size N = 8\n"
+               "// optune: knob R = [0.5], V = ['1.10'], W = ['a,b']\n"
+               "void odd(const float *x, float *y) { for (int i = 0; i < N; i++) "
+               "y[i] = x[i]; }\n");
+    o = optune("tune", command_path("odd.c"), "--trials", "1", "--format", "json", ONE);
+    json = json_of(&o);
+    assert_true(json_real_value(json_object_get(json, "R")) == 0.5);
+    assert_string_equal(text_at(json, "V"), "1.10");
+    json_decref(json);
+    o = optune("tune", command_path("odd.c"), "--trials", "1", "--format", "csv", ONE);
+    check_contains(ot_text_str(&o.out), "R,V,W,seconds\n0.5,1.10,\"a,b\",");
+    release(&o);
+    /* What is emitted of two sizes goes into one program: its functions are no names of it. */
+    o = optune("emit", "odd(f32[8])", "-o", command_path("emitted"), ONE);
+    char *written = ot_strdup(ot_text_str(&o.out));
+    assert_int_equal(o.code, 0);
+    release(&o);
+    ot_text text = {0};
+    optune_err err = {0};
+    check_ok(ot_read_file(strtok(written, "\n"), &text, 1 << 20, &err));
+    check_contains(ot_text_str(&text), "#undef odd\n#define odd odd_");
+    ot_text_release(&text);
+    free(written);
 }
 
 static void a_reduction_in_opencl(void **state)
