@@ -32,7 +32,7 @@ _ELSEWHERE = {
     "verify": "a `reference` function in C judges every config: Optune.tune_kernel",
     "observers": "counters are recorded with every trial",
     "simulation_mode": "`optune simulate` replays caches",
-    "cache": "the database keeps every trial; `optune export NAME --format kernel-tuner` writes one",
+    "cache": "the database keeps all trials; `optune export NAME --format kernel-tuner` writes one",
     "objective_higher_is_better": "time is minimised",
     "compiler": "the target chooses it",
 }

@@ -158,7 +158,7 @@ static void formats(void **state)
     assert_true(json_is_integer(json_object_get(json, "TILE_M")));
     assert_true(json_is_string(json_object_get(json, "ORDER")));
     json_decref(json);
-    /* Real numbers are numbers, words that look like one are not; a comma in a word ends no cell. */
+    /* Real numbers are numbers, words that look so are not; a comma in a word ends no cell. */
     write_text("odd.c",
                "// optune: kernel odd(x: f32[N], out y: f32[N])\n// optune: size N = 8\n"
                "// optune: knob R = [0.5], V = ['1.10'], W = ['a,b']\n"

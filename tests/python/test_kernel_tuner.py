@@ -55,7 +55,8 @@ kernel void vector_add(global float *c, global const float *a, global const floa
         try:
             results, _ = tune_kernel(
                 "vector_add", source, (N, 1), ARGUMENTS, {"bx": [32, 64]}, handle=o,
-                folder=tmp_path, block_size_names=["bx"], grid_div_x=["bx"], strategy="genetic_algorithm")
+                folder=tmp_path, block_size_names=["bx"], grid_div_x=["bx"],
+                strategy="genetic_algorithm")
         except optune.DeviceError as error:
             pytest.skip(f"no OpenCL device: {error}")
     assert {row["bx"] for row in results} == {32, 64}
