@@ -133,7 +133,8 @@ static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_expr_value
             item[i].s = text[i];
         if (strlen(text[i]) >= OPTUNE_WORD_SIZE)
             return ot_fail_at(knob->spot, OPTUNE_ELIMIT, err,
-                              "knob '%s': the value '%.40s' has more than %d letters",
+                              "knob '%s': the value '%.40s' has more than %d letters; "
+                              "several knobs can say it in parts",
                               knob->name, text[i], OPTUNE_WORD_SIZE - 1);
         const ot_expr_value before = {.kind = OT_VALUE_LIST, .n = i, .item = item};
         if (list->n <= 4096 && find(&before, text, text[i]) >= 0)

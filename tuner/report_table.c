@@ -192,12 +192,21 @@ static void add_means(const ot_run_rows *rows, int width, ot_text *to)
     free(to_default);
 }
 
-static void add_tolerance(double value, ot_text *to)
+static void add_tolerance(const optune_run_row *r, ot_text *to)
 {
-    if (value < 0)
-        ot_text_add(to, "what is usual for its type");
-    else
-        ot_text_add_real(to, value);
+    const double part[] = {r->absolute, r->relative};
+    if (r->absolute < 0 && r->relative < 0) {
+        ot_text_add(to, "what is usual for the type of each");
+        return;
+    }
+    for (int i = 0; i < OT_COUNT(part); i++) {
+        ot_text_add(to, i ? " + " : "");
+        if (part[i] < 0)
+            ot_text_add(to, "what is usual for its type");
+        else
+            ot_text_add_real(to, part[i]);
+    }
+    ot_text_add(to, " of it");
 }
 
 /* Of an operator whose meaning is code: which config won, and what its outputs were compared
@@ -217,10 +226,7 @@ static void add_standard(const optune_run_row *r, int width, ot_text *to)
         ot_text_add(&line, "equal to it");
     } else if (!r->judged) {
         ot_text_add(&line, "within ");
-        add_tolerance(r->absolute, &line);
-        ot_text_add(&line, " + ");
-        add_tolerance(r->relative, &line);
-        ot_text_add(&line, " of it");
+        add_tolerance(r, &line);
     }
     add_line(&line, width, to);
     ot_text_release(&line);
