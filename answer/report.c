@@ -80,13 +80,14 @@ static json_t *beside_json(const optune_record *r)
                      r->cost, "low", r->low, "high", r->high);
 }
 
-static void say(reporting *all, const ot_choice *choice, const char *call, int trials)
+static void say(reporting *all, const ot_choice *choice, const char *call, bool unitless,
+                int trials)
 {
     const ot_choice_row *winner = &choice->row[choice->winner];
     ot_text_printf(all->text, "%s\n  %d record%s", call, trials, trials == 1 ? "" : "s");
     if (ot_choice_measured(choice) && winner->fact)
-        ot_text_printf(all->text, ", %s: %.4g us", winner->candidate.impl->name,
-                       winner->fact->record.cost * 1e6);
+        ot_text_printf(all->text, ", %s: %.4g%s", winner->candidate.impl->name,
+                       winner->fact->record.cost * (unitless ? 1 : 1e6), unitless ? "" : " us");
     ot_text_add(all->text, "\n");
 }
 
@@ -122,7 +123,7 @@ static int add_workload(reporting *all, const char *workload, const ot_report_li
         json_object_set_new(json, "library", beside_json(beside.library));
         ot_report_trials(fact, n, limits, json);
         json_array_append_new(list, json);
-        say(all, choice, ot_text_str(&text), n);
+        say(all, choice, ot_text_str(&text), call->op->unitless, n);
         all->n_records += n;
     }
     ot_text_release(&text);

@@ -82,6 +82,9 @@ bool ot_parse_int(const char *s, int64_t *value);               /* whole text, n
 bool ot_parse_dtype(const char *s, optune_dtype *dtype);        /* f32, bf16, i8, u1 ... and
                                                                   AutoTVM's float32, int8, bool */
 void ot_print_dtype(optune_dtype dtype, char *to, size_t size); /* "f32", "f32x4" */
+/* How far apart, absolutely and relatively, two ways to sum in this type may be; 0: of integers. */
+double ot_usual_tolerance(optune_dtype dtype);
+enum { OT_BY_TYPE = -1 }; /* in place of a tolerance: what is usual for each output's type */
 void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size); /* "float32" */
 /* The entry of names[] nearest to `word`, or NULL when none is near. */
 const char *ot_nearest(const char *word, const char *const *names, int n);

@@ -8,6 +8,13 @@
 
 #include "base/base.h"
 
+double ot_usual_tolerance(optune_dtype dtype)
+{
+    if (dtype.code != OPTUNE_DTYPE_FLOAT && dtype.code != OPTUNE_DTYPE_BFLOAT)
+        return 0;
+    return dtype.bits == 64 ? 1e-10 : dtype.bits == 32 ? 1e-4 : 2e-2;
+}
+
 static double from_half(uint16_t h)
 {
     const int exponent = h >> 10 & 31, fraction = h & 1023;

@@ -185,6 +185,13 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
+/* `1,234`, `0,5` and `1.2.3` are no numbers that end at the first sign: half of one would be read
+ * for the whole. `next`: what the pattern has there. */
+static bool is_cut(const char *end, char next)
+{
+    return strchr(",.'_", *end) && *end != next && isdigit((unsigned char)end[1]);
+}
+
 /* Whether it fits at `p`; returns what follows, or NULL. */
 static const char *fits(const ot_pattern *pattern, const char *p, double *number)
 {
@@ -196,7 +203,7 @@ static const char *fits(const ot_pattern *pattern, const char *p, double *number
             const size_t length = strchr("+-.", *p) || isdigit((unsigned char)*p)
                                       ? ot_read_real(p, &number[k])
                                       : 0; /* no `nan`, which words begin with */
-            if (length == 0 || !*p)
+            if (length == 0 || !*p || (p[length] && is_cut(p + length, t[n])))
                 return NULL;
             k++;
             p += length;
@@ -218,7 +225,11 @@ static const char *fits(const ot_pattern *pattern, const char *p, double *number
 /* A number is not the end of another one or of a word. */
 static bool begins(const char *text, const char *p)
 {
-    return p == text || !(isalnum((unsigned char)p[-1]) || strchr("._-+", p[-1]));
+    if (p == text)
+        return true;
+    if (strchr(",'", p[-1]) && p - text > 1 && isdigit((unsigned char)p[-2]))
+        return false; /* the rest of `1,234` */
+    return !(isalnum((unsigned char)p[-1]) || strchr("._-+", p[-1]));
 }
 
 const char *ot_pattern_find(const ot_pattern *pattern, const char *text, double *number,

@@ -42,7 +42,8 @@ typedef struct ot_pattern {
 /* ESYNTAX: no place in it, two places with nothing between them, a name twice. `text` must outlive
  * it. */
 int ot_pattern_read(const char *text, ot_pattern *pattern, optune_err *err);
-/* Where in `text` it first fits, with its numbers; NULL: nowhere. *end: behind it. */
+/* Where in `text` it first fits, with its numbers; NULL: nowhere. *end: behind it. Numbers are
+ * written as C writes them: `1,234` and `0,5` fit nowhere, rather than by a half. */
 const char *ot_pattern_find(const ot_pattern *pattern, const char *text, double *number,
                             const char **end);
 

@@ -132,6 +132,8 @@ const ot_brought *ot_brought_of_kernel(const char *function); /* the first whose
  * compiled, and says its own lines to compilers. `within`: a folder (real path) that nothing is
  * read outside of; NULL: anywhere. */
 int ot_source_read(const char *path, const char *within, ot_text *to, optune_err *err);
+/* Behind the byte order mark that some editors begin a file with. */
+const char *ot_text_behind_mark(const char *text);
 
 /* ---- notation.c, t1.c: what a file says of itself ---------------------------------------- */
 int ot_notation_read(ot_brought *b, const char *text, optune_err *err);

@@ -9,6 +9,15 @@
 
 enum { MOST_NAME = OPTUNE_KNOB_NAME_SIZE - 1 };
 
+static int said_already(ot_spot place, const char *what, const char *name, ot_spot before,
+                        optune_err *err)
+{
+    if (before.line)
+        return ot_fail_at(place, OPTUNE_ECONFLICT, err, "'%s' is %s already, see line %d", name,
+                          what, before.line);
+    return ot_fail_at(place, OPTUNE_ECONFLICT, err, "'%s' is %s already", name, what);
+}
+
 static int check_name(const ot_brought *b, const char *what, const char *name, ot_spot place,
                       optune_err *err)
 {
@@ -28,14 +37,10 @@ static int check_name(const ot_brought *b, const char *what, const char *name, o
                           name);
     for (int i = 0; i < b->n_sizes; i++)
         if (strcmp(b->size[i].name, name) == 0)
-            return ot_fail_at(place, OPTUNE_ECONFLICT, err,
-                              "'%s' is a size already, see line %d", name,
-                              b->size[i].spot.line);
+            return said_already(place, "a size", name, b->size[i].spot, err);
     for (int i = 0; i < b->n_knobs; i++)
         if (strcmp(b->knob[i].name, name) == 0)
-            return ot_fail_at(place, OPTUNE_ECONFLICT, err,
-                              "'%s' is a knob already, see line %d", name,
-                              b->knob[i].spot.line);
+            return said_already(place, "a knob", name, b->knob[i].spot, err);
     return OPTUNE_OK;
 }
 
@@ -128,7 +133,8 @@ static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_expr_value
             item[i].s = text[i];
         if (strlen(text[i]) >= OPTUNE_WORD_SIZE)
             return ot_fail_at(knob->spot, OPTUNE_ELIMIT, err,
-                              "knob '%s': the value '%.40s' has more than %d letters",
+                              "knob '%s': the value '%.40s' has more than %d letters; "
+                              "several knobs can say it in parts",
                               knob->name, text[i], OPTUNE_WORD_SIZE - 1);
         const ot_expr_value before = {.kind = OT_VALUE_LIST, .n = i, .item = item};
         if (list->n <= 4096 && find(&before, text, text[i]) >= 0)

@@ -82,10 +82,10 @@ static int read_file(ot_brought *b, optune_err *err)
     if (strlen(ot_text_str(&text)) != text.n) {
         status = optune_fail(err, OPTUNE_ESYNTAX, "'%s' is no text", b->path);
     } else if (strcmp(strrchr(b->path, '.'), ".json") == 0) {
-        status = ot_t1_read(b, ot_text_str(&text), err);
+        status = ot_t1_read(b, ot_text_behind_mark(ot_text_str(&text)), err);
     } else {
         b->language = suffixes[suffix_of(b->path)].language;
-        status = ot_notation_read(b, ot_text_str(&text), err);
+        status = ot_notation_read(b, ot_text_behind_mark(ot_text_str(&text)), err);
         if (status >= 0 && b->language != OT_LANGUAGE_PROGRAM)
             status = ot_source_read(b->path, NULL, &b->source, err);
     }
@@ -114,13 +114,22 @@ static void forget(ot_brought *b)
 
 /* ---- adding ------------------------------------------------------------------------------ */
 
+/* How such a file says what its operator is called. */
+static const char *naming(const ot_brought *b)
+{
+    const bool t1 = strcmp(strrchr(b->file, '.'), ".json") == 0;
+    return t1                                   ? "the BenchmarkName '"
+           : b->language == OT_LANGUAGE_PROGRAM ? "a line 'name "
+                                                : "a line '// optune: name ";
+}
+
 static int add_rows(const ot_brought *b, optune_err *err)
 {
     if (ot_op_find(b->op.name))
         return optune_fail(err, OPTUNE_ECONFLICT,
-                           "%s: there is an operator '%s' already; a line '// optune: name "
-                           "my_%s' gives the kernel another name",
-                           b->file, b->op.name, b->op.name);
+                           "%s: there is an operator '%s' already; %smy_%s' gives it another "
+                           "name",
+                           b->file, b->op.name, naming(b), b->op.name);
     OT_RETURN_UNLESS_OK(ot_op_add(&b->op, err));
     OT_RETURN_UNLESS_OK(ot_impl_add(&b->impl, err));
     if (b->reference)

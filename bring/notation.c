@@ -371,7 +371,7 @@ static int flags(statement *s)
 {
     ot_brought *b = s->b;
     for (skip(s); *s->p; skip(s)) {
-        const size_t n = strcspn(s->p, " \t\n");
+        const size_t n = strcspn(s->p, " \t\r\n");
         if (b->n_flags == OT_BROUGHT_FLAGS || n >= OPTUNE_WORD_SIZE)
             return FAIL(s, s->p, "more than %d flags, or one of more than %d letters",
                         OT_BROUGHT_FLAGS, OPTUNE_WORD_SIZE - 1);
@@ -449,6 +449,35 @@ static const char *statement_at(ot_language language, const char *line)
     return *p == '#' || *p == '\n' || !*p ? NULL : p;
 }
 
+/* Where behind code, or behind a statement, another one begins, which nobody would read; NULL:
+ * nowhere. What is in quotes is somebody's text. */
+static const char *statement_behind(const char *line, size_t length)
+{
+    bool quoted = false;
+    for (const char *p = line + strspn(line, " \t"); p < line + length; p++) {
+        quoted = quoted != (*p == '"' && p[-(p > line)] != '\\');
+        if (quoted || *p != '/' || (p[1] != '/' && p[1] != '*'))
+            continue;
+        const char *said = p + 2 + strspn(p + 2, " \t");
+        if (strncmp(said, "optune:", 7) == 0 && strspn(line, " \t") != (size_t)(p - line))
+            return p;
+    }
+    return NULL;
+}
+
+/* A pragma goes on in the next line behind a backslash, as the preprocessor has it: which is taken
+ * off. */
+static bool is_glued(ot_text *open)
+{
+    size_t n = open->n;
+    while (n && isspace((unsigned char)open->s[n - 1]) && open->s[n - 1] != '\n')
+        n--;
+    if (!n || open->s[n - 1] != '\\')
+        return false;
+    open->s[n - 1] = ' ';
+    return true;
+}
+
 /* A bracket is open, or a comma is the last that it says. Commands are on one line each. */
 static bool goes_on(const char *text)
 {
@@ -480,9 +509,18 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err)
     ot_text open = {0};
     statement s = {.b = b, .err = err};
     int status = OPTUNE_OK, number = 1;
+    bool glued = false;
     for (const char *line = text; *line && status >= 0; number++) {
         const size_t length = strcspn(line, "\n");
-        const char *from = statement_at(b->language, line);
+        const char *from = glued ? line : statement_at(b->language, line);
+        const char *lost =
+            b->language == OT_LANGUAGE_PROGRAM ? NULL : statement_behind(line, length);
+        if (lost) {
+            status = ot_fail_at(
+                (ot_spot){.file = b->file, .line = number, .column = (int)(lost - line) + 1},
+                OPTUNE_ESYNTAX, err, "a statement stands on a line of its own");
+            break;
+        }
         if (from && open.n == 0) {
             s.place =
                 (ot_spot){.file = b->file, .line = number, .column = (int)(from - line) + 1};
@@ -491,8 +529,10 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err)
             ot_text_printf(&open, "\n%*s", (int)(from - line), "");
             add_line(b->language, &open, from, line, length);
         }
+        const bool pragma = glued || line[strspn(line, " \t")] == '#';
+        glued = pragma && from && b->language != OT_LANGUAGE_PROGRAM && is_glued(&open);
         line += length + (line[length] == '\n');
-        if (open.n && (!goes_on(open.s) || !from || !*line)) {
+        if (open.n && ((!goes_on(open.s) && !glued) || !from || !*line)) {
             s.text = s.p = ot_arena_copy(&b->arena, open.s);
             ot_text_clear(&open);
             status = read_statement(&s);

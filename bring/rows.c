@@ -454,10 +454,26 @@ static double no_rate(const optune_call *call)
     return 0;
 }
 
+/* What a config's cost is, in words. */
+static const char *minimised(ot_brought *b)
+{
+    const ot_program *p = &b->program;
+    if (strcmp(p->objective, "time") != 0)
+        return p->objective;
+    for (int i = 0; i < p->n_read; i++)
+        for (int k = 0; k < p->read[i].n; k++)
+            if (strcmp(p->read[i].name[k], "time") == 0)
+                return ot_arena_printf(&b->arena, "time, which it prints as '%s'",
+                                       p->read[i].text);
+    return "its wall time";
+}
+
 static void program_rows(ot_brought *b)
 {
     b->impl.plan = program_plan;
     b->op.bytes = no_rate; /* its output is no tensor that anybody moves */
+    b->op.minimised = minimised(b);
+    b->op.unitless = strcmp(b->program.objective, "time") != 0;
     b->op.judge = ot_arena_printf(
         &b->arena, "its exit status%s%s", b->program.check.n ? ", the check command" : "",
         b->program.same_output ? ", what the default config prints" : "");

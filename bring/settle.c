@@ -3,6 +3,7 @@
  * Once a file has declared all: what the names in its expressions mean, which sizes follow from the
  * inputs and which are attributes of the call, what the source is, and the rows that stand for it.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "bring/bring.h"
@@ -83,6 +84,80 @@ static const char *type_text(ot_brought *b, const ot_brought_arg *arg)
     const char *copy = ot_arena_copy(&b->arena, ot_text_str(&text));
     ot_text_release(&text);
     return copy;
+}
+
+static bool is_part(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Where the word next stands outside of statements; NULL: nowhere. */
+static const char *find_word(const char *text, const char *from, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *p = strstr(from, word); p; p = strstr(p + 1, word)) {
+        const char *line = p;
+        while (line > text && line[-1] != '\n')
+            line--;
+        const char *statement = strstr(line, "optune");
+        if ((p == text || !is_part(p[-1])) && !is_part(p[n]) && !(statement && statement < p))
+            return p;
+    }
+    return NULL;
+}
+
+/* The word is in parentheses behind the kernel's name, as its parameters are. */
+static bool is_parameter_there(const ot_brought *b, const char *word)
+{
+    const char *text = ot_text_str(&b->source);
+    for (const char *p = text; (p = find_word(text, p, b->function));) {
+        p += strlen(b->function);
+        const char *end = p[strspn(p, " \t\r\n")] == '(' ? strchr(p, ')') : NULL;
+        const char *at = end ? find_word(text, p, word) : NULL;
+        if (at && at < end)
+            return true;
+    }
+    return false;
+}
+
+static bool is_word_of_c(const char *name)
+{
+    static const char *const word[] = {
+        "auto",   "break",    "case",   "char",     "const",  "continue", "default", "do",
+        "double", "enum",     "extern", "float",    "goto",   "inline",   "int",     "long",
+        "return", "register", "short",  "restrict", "signed", "sizeof",   "static",  "struct",
+        "switch", "typedef",  "union",  "unsigned", "void",   "volatile", "while"};
+    for (int i = 0; i < OT_COUNT(word); i++)
+        if (strcmp(name, word[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Knobs and sizes are macros: one that is called like what the source needs would replace it. A
+ * size may be a parameter, and is no macro then. */
+static int check_macro(const ot_brought *b, const char *what, const char *name, ot_spot spot,
+                       bool parameter, optune_err *err)
+{
+    const char *is = is_word_of_c(name)               ? "a word of C"
+                     : strcmp(name, b->function) == 0 ? "the kernel"
+                                                      : NULL;
+    if (!is && parameter && is_parameter_there(b, name))
+        is = "a parameter";
+    return is ? ot_fail_at(spot, OPTUNE_ECONFLICT, err,
+                           "'%s' is %s: as a macro the %s would replace it in the source", name,
+                           is, what)
+              : OPTUNE_OK;
+}
+
+static int check_macros(const ot_brought *b, optune_err *err)
+{
+    for (int i = 0; i < b->n_knobs; i++)
+        OT_RETURN_UNLESS_OK(
+            check_macro(b, "knob", b->knob[i].name, b->knob[i].spot, true, err));
+    for (int i = 0; i < b->n_sizes; i++)
+        OT_RETURN_UNLESS_OK(
+            check_macro(b, "size", b->size[i].name, b->size[i].spot, false, err));
+    return OPTUNE_OK;
 }
 
 static int settle_args(ot_brought *b, optune_err *err)
@@ -175,15 +250,16 @@ static int settle_launch(const ot_brought *b, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* Unless the file says: what sums in the output's type lose. */
+/* Unless the file says: what sums in the output's type lose. Outputs of several types have one
+ * each, which stays open here. */
 static void settle_tolerance(ot_brought *b)
 {
     double least = 0;
     for (int i = 0; i < b->n_args; i++) {
-        const optune_dtype type = b->arg[i].dtype;
-        const bool real = type.code == OPTUNE_DTYPE_FLOAT || type.code == OPTUNE_DTYPE_BFLOAT;
-        if (b->arg[i].role == OT_ROLE_OUT && real)
-            least = type.bits == 64 ? 1e-10 : type.bits == 32 ? 1e-4 : 2e-2;
+        const double own =
+            b->arg[i].role == OT_ROLE_OUT ? ot_usual_tolerance(b->arg[i].dtype) : 0;
+        if (own > 0)
+            least = least == 0 || least == own ? own : OT_BY_TYPE;
     }
     b->absolute = b->absolute < 0 ? least : b->absolute;
     b->relative = b->relative < 0 ? least : b->relative;
@@ -282,6 +358,18 @@ static int reference_source(ot_brought *b, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* A C compiler takes a call of what is not there, and only the loader misses it. */
+static int check_function(const ot_brought *b, optune_err *err)
+{
+    const char *text = ot_text_str(&b->source);
+    if (!strchr(text, '{') || strstr(text, "##")) /* no function at all, or pasted, perhaps */
+        return OPTUNE_OK;
+    if (find_word(text, text, b->function))
+        return OPTUNE_OK;
+    return optune_fail(err, OPTUNE_ENOENT, "%s: there is no function '%s' in the source",
+                       b->file, b->function);
+}
+
 /* ---- all --------------------------------------------------------------------------------- */
 
 /* The call that the file's own sizes make. */
@@ -364,6 +452,8 @@ int ot_brought_settle(ot_brought *b, optune_err *err)
         b->reference = NULL;
     if (b->reference)
         OT_RETURN_UNLESS_OK(reference_source(b, err));
+    OT_RETURN_UNLESS_OK(check_macros(b, err));
+    OT_RETURN_UNLESS_OK(check_function(b, err));
     const char *const all[] = {ot_text_str(&b->source), b->checker.source, b->digest};
     ot_digest_hex(ot_digest_texts(all, OT_COUNT(all)), b->digest);
     b->impl.source = kernel_source(b);

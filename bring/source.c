@@ -32,6 +32,12 @@ static bool is_within(const char *folder, const char *path)
     return realpath(path, real) && strncmp(real, folder, n) == 0 && real[n] == '/';
 }
 
+const char *ot_text_behind_mark(const char *text)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    return strncmp(text, mark, strlen(mark)) == 0 ? text + strlen(mark) : text;
+}
+
 /* `#include "name"`: the name, or NULL. */
 static const char *included(const char *line, size_t *n)
 {
@@ -102,7 +108,7 @@ static int add_file(reading *r, const char *path, int depth)
         status =
             optune_fail(r->err, OPTUNE_ELIMIT, "'%s' and what it includes is too long", path);
     if (status >= 0)
-        status = add_text(r, path, ot_text_str(&text), depth);
+        status = add_text(r, path, ot_text_behind_mark(ot_text_str(&text)), depth);
     ot_text_release(&text);
     return status;
 }

@@ -404,6 +404,16 @@ static int read_source(t1 *t, const char *folder)
     return FAIL(t, path_of(t, KERNEL ".KernelFile:"), "%s", inner.text);
 }
 
+static int take_tolerance(t1 *t, const char *key, const json_t *json, double *to)
+{
+    if (!json)
+        return OPTUNE_OK;
+    if (!json_is_number(json) || !(json_number_value(json) >= 0))
+        return FAIL(t, path_of(t, KERNEL ".Reference.%s", key), "is no number of 0 or more");
+    *to = json_number_value(json);
+    return OPTUNE_OK;
+}
+
 /* Our own addition: `"Reference": {"Function", "File", "Absolute", "Relative"}`. */
 static int read_reference(t1 *t, const char *folder)
 {
@@ -426,9 +436,8 @@ static int read_reference(t1 *t, const char *folder)
             ot_arena_printf(&b->arena, "%s/%s", folder, json_string_value(file));
         b->reference_folder = folder;
     }
-    b->absolute = json_is_number(absolute) ? json_number_value(absolute) : b->absolute;
-    b->relative = json_is_number(relative) ? json_number_value(relative) : b->relative;
-    return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(take_tolerance(t, "Absolute", absolute, &b->absolute));
+    return take_tolerance(t, "Relative", relative, &b->relative);
 }
 
 static int read_language(t1 *t)
@@ -470,6 +479,17 @@ static int read_flags(t1 *t)
 
 /* ---- all --------------------------------------------------------------------------------- */
 
+/* Names in use have blanks and dashes, which are no part of an operator's. NULL: it is empty. */
+static const char *name_of(t1 *t, const char *given)
+{
+    char *name = ot_arena_printf(&t->b->arena, "%s%s",
+                                 given[0] >= '0' && given[0] <= '9' ? "_" : "", given);
+    for (char *p = name; *p; p++)
+        if (!(*p >= '0' && *p <= '9') && !ot_identifier_length(p))
+            *p = '_';
+    return *name ? name : NULL;
+}
+
 static int read_document(t1 *t, const json_t *document)
 {
     static const char *const parts[] = {"ConfigurationSpace", "KernelSpecification"};
@@ -488,8 +508,7 @@ static int read_document(t1 *t, const json_t *document)
     }
     name = json_object_get(t->kernel, "BenchmarkName");
     name = name ? name : json_object_get(json_object_get(document, "General"), "BenchmarkName");
-    b->op.name =
-        json_is_string(name) ? ot_arena_copy(&b->arena, json_string_value(name)) : NULL;
+    b->op.name = json_is_string(name) ? name_of(t, json_string_value(name)) : NULL;
     OT_RETURN_UNLESS_OK(read_language(t));
     OT_RETURN_UNLESS_OK(add_problem_size(t));
     OT_RETURN_UNLESS_OK(add_space(t));

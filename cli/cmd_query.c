@@ -44,8 +44,10 @@ static void print_found(const optune_found *found)
     char config[16384] = "";
     optune_config_write(&r->config, config, sizeof config, NULL);
     printf("%s\n  %s %s\n", r->call, r->impl, config);
-    printf("  %.4g us [%.4g, %.4g], %d samples", r->cost * 1e6, r->low * 1e6, r->high * 1e6,
-           r->n_samples);
+    const double unit = found->minimised ? 1 : 1e-6;
+    printf("  %.4g%s%s [%.4g, %.4g], %d samples", r->cost / unit,
+           found->minimised ? " of " : " us", found->minimised ? found->minimised : "",
+           r->low / unit, r->high / unit, r->n_samples);
     if (found->flops > 0)
         printf(", %.1f GFLOP/s", found->flops / r->cost * 1e-9);
     printf("\n  on %s, %s\n", r->device, r->target);

@@ -218,7 +218,10 @@ static void print_best(const optune_progress *p, bool with_impl, char *to, size_
     if (!(p->best > 0) || !isfinite(p->best))
         return;
     char best[80];
-    ot_best_text(p->best, p->flops, best, sizeof best);
+    if (p->unitless)
+        snprintf(best, sizeof best, "%.4g", p->best);
+    else
+        ot_best_text(p->best, p->flops, best, sizeof best);
     bool named = with_impl && p->best_impl;
     snprintf(to, size, "%s%s%s", best, named ? " " : "", named ? p->best_impl : "");
 }

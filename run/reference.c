@@ -174,8 +174,11 @@ static void copy_block(const making *m, const ot_block *block, double *value, do
     const double factor =
         ot_error_bound(m->call, ot_impl_find(op->standard), (int)block->output);
     ot_elements(dtype, m->standard[block->output], block->offset, block->count, value);
+    const double usual = ot_usual_tolerance(dtype);
+    const double absolute = op->absolute < 0 ? usual : op->absolute;
+    const double relative = op->relative < 0 ? usual : op->relative;
     for (int64_t i = 0; i < block->count; i++)
-        magnitude[i] = factor > 0 ? (op->absolute + op->relative * fabs(value[i])) / factor : 0;
+        magnitude[i] = factor > 0 ? (absolute + relative * fabs(value[i])) / factor : 0;
 }
 
 static void *make_blocks(void *arg)

@@ -59,13 +59,19 @@ static double margin(const ot_choice *choice, int other)
 
 /* ---- for people -------------------------------------------------------------------------- */
 
-static const char *time_text(double seconds, char text[32])
+/* Of an operator whose cost is no time the number itself. */
+static const char *time_text(const ot_choice_row *row, double seconds, char text[32])
 {
     static const struct {
         double unit;
         const char *name;
     } unit[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    const optune_op *op = ot_op_find(row->candidate.impl->op);
     int i = 0;
+    if (op && op->unitless) {
+        ot_format(text, 32, "%.6g", seconds);
+        return text;
+    }
     while (i < OT_COUNT(unit) - 1 && seconds < unit[i].unit)
         i++;
     const double value = seconds / unit[i].unit;
@@ -151,9 +157,10 @@ static void print_winner(const ot_choice *choice, ot_text *to)
     } else {
         const optune_record *r = &row->fact->record;
         wrap_printf(to, 2, "%s  %s  [%s .. %s]  %s, %s", row->candidate.impl->name,
-                    time_text(r->cost, time), time_text(r->low > 0 ? r->low : r->cost, low),
-                    time_text(r->high > 0 ? r->high : r->cost, high), tier_text[choice->tier],
-                    age_text(r->time, age));
+                    time_text(row, r->cost, time),
+                    time_text(row, r->low > 0 ? r->low : r->cost, low),
+                    time_text(row, r->high > 0 ? r->high : r->cost, high),
+                    tier_text[choice->tier], age_text(r->time, age));
     }
     print_config(choice, to);
 }
@@ -173,14 +180,14 @@ static void print_detail(const ot_choice_row *row, ot_text *to)
         wrap_printf(to, 6, "unverified: %s", fact->why);
     if (row->stale) {
         const optune_record *r = &row->stale->record;
-        wrap_printf(to, 6, "stale: %s, %d samples, %s, from %s", time_text(r->cost, time),
+        wrap_printf(to, 6, "stale: %s, %d samples, %s, from %s", time_text(row, r->cost, time),
                     r->n_samples, age_text(r->time, age), source_of(r));
         wrap(to, 8, row->stale_why);
     }
     if (row->hint) {
         const optune_record *r = &row->hint->record;
         if (r->cost > 0)
-            wrap_printf(to, 6, "hint: %s on %s, from %s", time_text(r->cost, time),
+            wrap_printf(to, 6, "hint: %s on %s, from %s", time_text(row, r->cost, time),
                         r->device ? r->device : "an unnamed device", source_of(r));
         else
             wrap_printf(to, 6, "hint: from %s", source_of(r));
@@ -216,10 +223,10 @@ static void print_row(const ot_choice_row *row, int width, ot_text *to)
     char time[32] = "-", low[32], high[32], interval[80] = "";
     if (row->fact) {
         const optune_record *r = &row->fact->record;
-        time_text(r->cost, time);
+        time_text(row, r->cost, time);
         if (r->low > 0)
-            snprintf(interval, sizeof interval, "%s .. %s", time_text(r->low, low),
-                     time_text(r->high, high));
+            snprintf(interval, sizeof interval, "%s .. %s", time_text(row, r->low, low),
+                     time_text(row, r->high, high));
     }
     ot_text_printf(to, "  %c %-*s %6d  %10s  %-24s  %s\n", row->winner ? '*' : ' ', width,
                    row->candidate.impl->name, row->candidate.plevel, time, interval,

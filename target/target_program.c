@@ -7,6 +7,7 @@
  * The one idea: a program is a kernel whose launch is a process and whose clock is its own: what
  * a run costs is its wall time, or what an expression makes of the numbers that it prints.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -365,6 +366,15 @@ static void add_number(module *m, const char *name, double value)
     }
 }
 
+/* What nobody sees at once: numbers are there, but written for people. */
+static const char *comma_note(const char *line)
+{
+    for (const char *p = line; (p = strchr(p, ',')); p++)
+        if (p > line && isdigit((unsigned char)p[-1]) && isdigit((unsigned char)p[1]))
+            return "; numbers with a comma in them, as 1,234.5 or 0,5, are not read";
+    return "";
+}
+
 static int read_printed(module *m, const ot_pattern *pattern, const ot_text *printed,
                         optune_err *err)
 {
@@ -374,8 +384,8 @@ static int read_printed(module *m, const ot_pattern *pattern, const ot_text *pri
     if (!ot_pattern_find(pattern, ot_text_str(printed), number, &end)) {
         ot_program_last_line(printed, last, sizeof last);
         return optune_fail(err, OPTUNE_EIO,
-                           "it printed nothing like '%s'; its last line is '%s'", pattern->text,
-                           last);
+                           "it printed nothing like '%s'; its last line is '%s'%s",
+                           pattern->text, last, comma_note(last));
     }
     if (ot_pattern_find(pattern, end, other, &end))
         return optune_fail(

@@ -24,12 +24,13 @@ enum {
     FAILED,
 };
 
-static void add_columns(ot_table *table, bool all_move, const optune_run_total *total)
+static void add_columns(ot_table *table, bool all_move, bool unitless,
+                        const optune_run_total *total)
 {
     const ot_column column[] = {
         [WORKLOAD] = {.name = "workload", .left = true},
         [WINNER] = {.name = "winner", .left = true, .least = 9},
-        [TIME] = {.name = "time us"},
+        [TIME] = {.name = unitless ? "cost" : "time us"},
         [WIDTH] = {.name = "+-%", .least = 5},
         [RATE] = {.name = all_move ? "GB/s" : "GFLOP/s", .least = 4},
         [PEAK] = {.name = "peak", .least = 6},
@@ -69,6 +70,16 @@ static void add_times(ot_table *table, int column, double value, const char *mar
     ot_table_cell(table, column, text);
 }
 
+/* A cost as the column has it; one without a unit as it stands. */
+static const char *cost_text(const optune_run_row *r, double cost, char text[32])
+{
+    if (r->unitless)
+        ot_format(text, 32, "%.6g", cost);
+    else
+        ot_format(text, 32, "%.2f", cost * 1e6);
+    return text;
+}
+
 static void add_failures(ot_table *table, const optune_run_row *r)
 {
     ot_text text = {0};
@@ -101,9 +112,10 @@ static void add_nothing(ot_table *table, const optune_run_row *r)
 static void add_below(ot_table *table, const optune_run_row *r, ot_table_form form)
 {
     ot_text text = {0};
+    char cost[32];
     for (int i = 0; i < r->n_ties; i++)
-        ot_text_printf(&text, "%s %s, %.2f us", text.n ? " and" : "tied with", r->ties[i]->impl,
-                       r->ties[i]->cost * 1e6);
+        ot_text_printf(&text, "%s %s, %s%s", text.n ? " and" : "tied with", r->ties[i]->impl,
+                       cost_text(r, r->ties[i]->cost, cost), r->unitless ? "" : " us");
     if (r->failed)
         ot_text_printf(&text, "%sit ended early: %s", text.n ? "; " : "", r->problem);
     if (r->disturbance && form != OT_TABLE_TEXT) { /* a mark in a figure is for eyes only */
@@ -126,8 +138,7 @@ static void add_row(ot_table *table, const optune_run_row *r, bool all_move, ot_
         return;
     }
     ot_table_cell(table, WINNER, best->impl);
-    ot_format(text, sizeof text, "%.2f", best->cost * 1e6);
-    ot_table_cell(table, TIME, text);
+    ot_table_cell(table, TIME, cost_text(r, best->cost, text));
     ot_format(text, sizeof text, "%.1f%s", 50 * (best->high - best->low) / best->cost,
               r->disturbance && form == OT_TABLE_TEXT ? "!" : "");
     ot_table_cell(table, WIDTH, text);
@@ -181,6 +192,23 @@ static void add_means(const ot_run_rows *rows, int width, ot_text *to)
     free(to_default);
 }
 
+static void add_tolerance(const optune_run_row *r, ot_text *to)
+{
+    const double part[] = {r->absolute, r->relative};
+    if (r->absolute < 0 && r->relative < 0) {
+        ot_text_add(to, "what is usual for the type of each");
+        return;
+    }
+    for (int i = 0; i < OT_COUNT(part); i++) {
+        ot_text_add(to, i ? " + " : "");
+        if (part[i] < 0)
+            ot_text_add(to, "what is usual for its type");
+        else
+            ot_text_add_real(to, part[i]);
+    }
+    ot_text_add(to, " of it");
+}
+
 /* Of an operator whose meaning is code: which config won, and what its outputs were compared
  * with. */
 static void add_standard(const optune_run_row *r, int width, ot_text *to)
@@ -191,17 +219,14 @@ static void add_standard(const optune_run_row *r, int width, ot_text *to)
     ot_text_printf(&line, "best of %s: ", r->op);
     ot_config_print_short(&r->winner->config, &line);
     if (r->judged)
-        ot_text_printf(&line, "; judged by %s", r->standard);
+        ot_text_printf(&line, "; judged by %s; minimised: %s", r->standard, r->minimised);
     if (!r->judged)
         ot_text_printf(&line, "; outputs checked against %s, ", r->standard);
     if (!r->judged && r->absolute == 0 && r->relative == 0) {
         ot_text_add(&line, "equal to it");
     } else if (!r->judged) {
         ot_text_add(&line, "within ");
-        ot_text_add_real(&line, r->absolute);
-        ot_text_add(&line, " + ");
-        ot_text_add_real(&line, r->relative);
-        ot_text_add(&line, " of it");
+        add_tolerance(r, &line);
     }
     add_line(&line, width, to);
     ot_text_release(&line);
@@ -253,12 +278,14 @@ void ot_run_table(const ot_run_rows *rows, const char *named, int width, ot_text
     ot_table_form form = OT_TABLE_TEXT;
     ot_table table = {0};
     const int n = rows->total.workloads;
-    int n_move = 0;
+    int n_move = 0, n_unitless = 0;
     ot_table_form_named(named, &form, NULL); /* checked when the run began */
     for (int i = 0; i < n; i++)
         n_move += rows->row[i].moves;
+    for (int i = 0; i < n; i++)
+        n_unitless += rows->row[i].unitless;
     const bool all_move = n_move > 0 && n_move == n;
-    add_columns(&table, all_move, &rows->total);
+    add_columns(&table, all_move, n_unitless == n && n > 0, &rows->total);
     for (int i = 0; i < n; i++) {
         add_row(&table, &rows->row[i], all_move, form);
         if (rows->row[i].winner)

@@ -436,6 +436,7 @@ void ot_tuning_enter(ot_tuning *t)
     p->call = ot_text_str(&t->call);
     p->trials = t->run->trials;
     p->flops = ot_call_flops(t->run->spot.at ? t->run->spot.at : t->task.call);
+    p->unitless = t->task.call->op->unitless;
     p->impl = NULL;
     best_so_far(t);
     ot_run_report(t->run, "preparing", NULL);
@@ -460,6 +461,22 @@ int ot_tuning_tell(ot_tuning *t, optune_err *err)
     return status;
 }
 
+/* Every implementation was asked for a config, and none has one that is valid here. */
+static bool say_all_refused(const ot_tuning *t)
+{
+    const ot_arm *refused = NULL;
+    for (int i = 0; i < t->n_arms; i++) {
+        if (!t->arm[i].exhausted)
+            return false;
+        refused = refused || t->arm[i].has_fallback ? refused : &t->arm[i];
+    }
+    if (refused)
+        snprintf(t->tuned->problem, sizeof t->tuned->problem,
+                 "none of its configs can be run here; %s, for one: %.160s",
+                 refused->impl->name, refused->fallback_why);
+    return refused != NULL;
+}
+
 void ot_tuning_say_unfinished(const ot_tuning *t)
 {
     const ot_run *run = t->run;
@@ -468,6 +485,8 @@ void ot_tuning_say_unfinished(const ot_tuning *t)
     const double each = fmax(run->begun ? all / run->begun : 0, spent + 1);
     const double enough = ceil(1.5 * each * run->n_workloads);
     char doing[OPTUNE_WHY_SIZE];
+    if (!t->n_queued && say_all_refused(t))
+        return;
     if (t->run->waited_s > spent / 2)
         snprintf(doing, sizeof doing, "other runs measured on this device for %.0f s",
                  t->run->waited_s);

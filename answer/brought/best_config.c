@@ -44,7 +44,7 @@ static void write_header(const ot_answer *answer, ot_text *to)
                    answer->device.name, ot_tier_name(answer->choice.tier));
     if (cost_of(answer) > 0) {
         ot_text_add_real(to, cost_of(answer));
-        ot_text_add(to, " s */\n");
+        ot_text_add(to, answer->call.op->unitless ? " */\n" : " s */\n");
     } else {
         ot_text_add(to, "never measured */\n");
     }
@@ -64,6 +64,20 @@ static void write_header(const ot_answer *answer, ot_text *to)
     ot_text_release(&call);
 }
 
+/* A real knob of somebody's kernel is kept as we write such a number; a word that only looks like
+ * one, `1.10`, stays a text. */
+static bool is_number(const char *word)
+{
+    double value;
+    ot_text text = {0};
+    if (!ot_parse_real(word, &value))
+        return false;
+    ot_text_add_real(&text, value);
+    const bool same = strcmp(ot_text_str(&text), word) == 0 && *word != '.';
+    ot_text_release(&text);
+    return same;
+}
+
 static void write_json(const ot_answer *answer, ot_text *to)
 {
     const optune_config *config = &answer->choice.config;
@@ -74,7 +88,7 @@ static void write_json(const ot_answer *answer, ot_text *to)
         ot_text_add(to, i ? ", " : "");
         ot_text_add_json(to, e->name);
         ot_text_add(to, list ? ": [" : ": ");
-        if (!list && e->scalar == OPTUNE_SCALAR_WORD)
+        if (!list && e->scalar == OPTUNE_SCALAR_WORD && !is_number(e->word))
             ot_text_add_json(to, e->word);
         else if (!list && e->scalar == OPTUNE_SCALAR_BOOL)
             ot_text_add(to, e->v[0] ? "true" : "false");
@@ -85,14 +99,28 @@ static void write_json(const ot_answer *answer, ot_text *to)
     ot_text_add(to, "}\n");
 }
 
+/* In quotes where a comma or a quote would make two of one. */
+static void add_cell(const optune_entity *e, ot_text *to)
+{
+    ot_text text = {0};
+    add_entity(e, " ", &text);
+    const char *p = ot_text_str(&text);
+    const bool quoted = strpbrk(p, ",\"") != NULL;
+    ot_text_add(to, quoted ? "\"" : "");
+    for (; *p; p++)
+        ot_text_printf(to, quoted && *p == '"' ? "\"%c" : "%c", *p);
+    ot_text_add(to, quoted ? "\"" : "");
+    ot_text_release(&text);
+}
+
 static void write_csv(const ot_answer *answer, ot_text *to)
 {
     const optune_config *config = &answer->choice.config;
     for (int i = 0; i < config->n; i++)
         ot_text_printf(to, "%s,", config->entity[i].name);
-    ot_text_add(to, "seconds\n");
+    ot_text_add(to, answer->call.op->unitless ? "cost\n" : "seconds\n");
     for (int i = 0; i < config->n; i++) {
-        add_entity(&config->entity[i], " ", to);
+        add_cell(&config->entity[i], to);
         ot_text_add(to, ",");
     }
     if (cost_of(answer) > 0)

@@ -98,20 +98,6 @@ static bool is_repeated(const optune_plan *plan, int i)
     return false;
 }
 
-/* Functions of a module are renamed; later modules undo what earlier ones defined. */
-void ot_source_module(const ot_source *e, int module, ot_text *to)
-{
-    ot_text source = {0};
-    const char *function;
-    for (int i = 0, at; (function = function_at(e->plan, i, &at)); i++)
-        if (at == module)
-            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", function, function, e->name,
-                           module, function);
-    ot_plan_source(&e->task, e->plan, module, &source);
-    ot_text_add(to, ot_text_str(&source));
-    ot_text_release(&source);
-}
-
 void ot_source_prototypes(const ot_source *e, ot_text *to)
 {
     const char *function;
@@ -343,6 +329,45 @@ static void find_names(const char *text, names *macros, names *asked, names *own
             type = pending_enum = false;
         p++;
     }
+}
+
+/* Functions that somebody's code defines: two configs or sizes of one kernel are linked into one
+ * program. */
+static void rename_functions(const ot_source *e, int module, const char *text, ot_text *to)
+{
+    names macros = {0}, asked = {0}, own = {0};
+    find_names(text, &macros, &asked, &own);
+    for (int i = 0; i < own.n; i++) {
+        const char *name = own.name[i];
+        const size_t n = strlen(name);
+        bool function = false;
+        for (const char *p = strstr(text, name); p && !function; p = strstr(p + 1, name)) {
+            const char *behind = p + n + strspn(p + n, " \t\r\n");
+            function = *behind == '(' && is_defined(behind);
+        }
+        if (function && !has_name(&macros, name, n) && !has_name(&asked, name, n))
+            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", name, name, e->name, module,
+                           name);
+    }
+    free(macros.name);
+    free(asked.name);
+    free(own.name);
+}
+
+/* Functions of a module are renamed; later modules undo what earlier ones defined. */
+void ot_source_module(const ot_source *e, int module, ot_text *to)
+{
+    ot_text source = {0};
+    const char *function;
+    ot_plan_source(&e->task, e->plan, module, &source);
+    if (e->task.call->op->standard)
+        rename_functions(e, module, ot_text_str(&source), to);
+    for (int i = 0, at; (function = function_at(e->plan, i, &at)); i++)
+        if (at == module)
+            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", function, function, e->name,
+                           module, function);
+    ot_text_add(to, ot_text_str(&source));
+    ot_text_release(&source);
 }
 
 /* The file-scope names of a module become <kernel>_m<module>_<name>, as its stages call them. */

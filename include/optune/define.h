@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 8
+#define OPTUNE_ABI 9
 
 /* ---- op: what an operator means ---------------------------------------------------------- */
 
@@ -199,7 +199,8 @@ typedef struct optune_op {
     /* Instead of `reference`, for an operator whose meaning is somebody's code: the implementation
      * whose outputs are right, with its fallback config. It is built for `standard_target` (NULL:
      * the target at hand) and run once for each set of inputs, in a process of its own. A result is
-     * right within absolute + relative * |right|, integers where they are equal. */
+     * right within absolute + relative * |right|, integers where they are equal; negative: what is
+     * usual for each output's type. */
     const char *standard, *standard_target;
     double absolute, relative;
     /* The values that an input may hold, both ends included, where a kernel cannot take any, or
@@ -212,6 +213,9 @@ typedef struct optune_op {
      * strategies that name it serve all of them. NULL: none. */
     const char *family;
     const optune_op_blocks *blocks; /* NULL: it has no such form */
+    /* What a cost is, for people: "its wall time", "1/rate". NULL: the time of one run. */
+    const char *minimised;
+    bool unitless; /* it is not in seconds */
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,

@@ -89,6 +89,7 @@ typedef struct optune_progress {
     int failures;            /* in this run */
     double left;      /* seconds until the time limit or the estimated end; negative: unknown */
     const char *note; /* something to tell once; NULL: nothing */
+    bool unitless;    /* `best` is no time: what is minimised is another number */
 } optune_progress;
 
 typedef struct optune_run_options {
@@ -168,6 +169,8 @@ typedef struct optune_run_row {
     double absolute, relative; /* how far from `standard` an output may be: the sum of both */
     const double
         *metrics; /* total's n_metrics, of the winner; NaN: what one needs is not known */
+    const char *minimised; /* what a cost is: "time" of one run, "its wall time", "1/rate" */
+    bool unitless;         /* and it is not in seconds */
 } optune_run_row;
 /* The run as a whole. */
 typedef struct optune_run_total {
@@ -231,7 +234,7 @@ typedef struct optune_brought {
     char target[OPTUNE_NAME_SIZE];   /* whose language it is in: "cpu", "opencl", "cuda" */
     char workload[OPTUNE_TEXT_SIZE]; /* the call of the sizes that the file names */
     char reference[OPTUNE_WHY_SIZE]; /* what its outputs are compared with, for people */
-    double absolute, relative;       /* and how near they must be */
+    double absolute, relative; /* and how near they must be; negative: usual for each type */
     double combinations;             /* of all knobs' values */
     int64_t valid;     /* of these, as far as constraints tell; a device may refuse more */
     int64_t undefined; /* for so many a constraint cannot be computed; they are not valid */
@@ -308,6 +311,7 @@ typedef struct optune_found {
     const char *tier; /* "tuned", or "unverified": whether it still holds cannot be told here */
     const char *doubt; /* of an unverified one, what cannot be told; NULL: nothing */
     double flops;      /* operations of one run of the workload; 0: they are not counted */
+    const char *minimised; /* what the cost is, if not seconds: "1/rate"; NULL: it is seconds */
 } optune_found;
 /* The caller frees *found. ENOENT: there is none; the message names what is stale and why. */
 OPTUNE_API int optune_query(optune *handle, const char *workload, optune_found **found,

@@ -44,7 +44,8 @@ class Kernel:
     target: str
     #: The call of the sizes that its file names.
     workload: str
-    #: What its outputs are compared with, and how near they must be.
+    #: What its outputs are compared with, and how near they must be; negative: what is usual for
+    #: each one's type.
     reference: str
     absolute: float
     relative: float

@@ -36,7 +36,8 @@ class CProgress(Structure):
     _fields_ = [("phase", c_char_p), ("workload", c_int), ("workloads", c_int),
                 ("call", c_char_p), ("impl", c_char_p), ("trial", c_int), ("trials", c_int),
                 ("best", c_double), ("best_impl", c_char_p), ("flops", c_double),
-                ("failures", c_int), ("left", c_double), ("note", c_char_p)]
+                ("failures", c_int), ("left", c_double), ("note", c_char_p),
+                ("unitless", c_bool)]
 
 
 ProgressFn = CFUNCTYPE(None, c_void_p, POINTER(CProgress))

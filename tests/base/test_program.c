@@ -115,6 +115,16 @@ static void patterns(void **state)
     check_found("{} GFLOP/s", "v1.2 12.5 GFLOP/s", 12.5, "");
     check_found("{}", "x86 banana inf", 0, NULL);
     check_found("{}", "cost -3 .", -3, " .");
+    /* Numbers that people read: no half of one is taken for it. */
+    check_found("{} ms", "took 1,234.5 ms", 0, NULL);
+    check_found("{} ms", "took 1'234 ms", 0, NULL);
+    check_found("took {}", "took 1,234.5 ms", 0, NULL);
+    check_found("took {}", "took 0,5 s", 0, NULL);
+    check_found("took {}", "took 1.2.3", 0, NULL);
+    check_found("took {}", "took 1_000", 0, NULL);
+    check_found("took {}", "took 5, then 6", 5, ", then 6");
+    check_found("took {}", "took 5.", 5, "");
+    check_found("n={},", "n=4,5", 4, "5");
     ot_pattern pattern;
     optune_err err = {0};
     check_ok(ot_pattern_read("{rate} GFLOP/s in {time} s", &pattern, &err));

@@ -56,12 +56,14 @@ static void a_good_file(void **state)
                    " */\n"
                    "/* optune: size M = 6, K = M // 2 */\n"
                    "#pragma optune knob T = [2**i for i in range(4)] default 4\n"
-                   "#pragma optune: knob W = ['a', 'b'], F = [0.5, 1], B = [True, False]\n"
+                   "#pragma optune: knob W = ['a', 'b'], \\\n   F = [0.5, 1], \\\n"
+                   "  B = [True, False]\n"
                    "// optune: where T < 8 or W == 'a' and B\n"
                    "// optune: tolerance absolute=1e-3\n"
                    "// optune: flops M * K\n"
                    "// optune: flags -O1 -fno-builtin\n"
-                   "// a comment that says optune: nothing\n",
+                   "// a comment that says optune: nothing\n"
+                   "const char *s = \"// optune: nothing\";\n",
                    &err));
     snprintf(name, sizeof name, "f%d", serial);
     const ot_brought *b = ot_brought_of_op(name);
@@ -166,6 +168,18 @@ static void mistakes(void **state)
         {".c", KERNEL "// optune: name\n", "a name is expected"},
         {".c", KERNEL "// optune: name dense\n", "there is an operator 'dense' already"},
         {".c", KERNEL "// optune: flags -f12345678901234567890123456789012345\n", "letters"},
+        {".c", KERNEL "// optune: knob A = [1]\nvoid @(float *A, float *B) {}\n",
+         "k.c:3:17: 'A' is a parameter: as a macro the knob would replace it"},
+        {".c", KERNEL "// optune: knob @ = [1]\n", "is the kernel: as a macro the knob would"},
+        {".c", KERNEL "// optune: knob int = [1]\n", "'int' is a word of C"},
+        {".c", KERNEL "// optune: size while = 1\n",
+         "'while' is a word of C: as a macro the size"},
+        {".c", KERNEL "void g(void) { my_@(); }\n", "there is no function"},
+        {".c", KERNEL "int q; // optune: knob T = [1, 2]\n",
+         "k.c:3:8: a statement stands on a line of its own"},
+        {".c", KERNEL "/* optune: knob T = [1] */ /* optune: knob U = [1, 2] */\n",
+         "k.c:3:28: "},
+        {".c", KERNEL "#pragma optune knob T = \\\n  [1, 2,, 3]\n", "k.c:4:9: "},
         {".cl", KERNEL, "k.cl: a kernel for GPUs needs its launch"},
         {".cu", KERNEL "// optune: launch grid = 1, blok = 2\n", "no 'blok'"},
         {".cu", KERNEL "// optune: launch grid = 1, grid = 2\n", "this is said already"},
@@ -258,12 +272,52 @@ static void includes(void **state)
     check_contains(err.text, "includes without end");
 }
 
+/* Files as some editors leave them: a byte order mark in front, carriage returns at the ends. */
+static void marks_and_returns(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char header[2100];
+    snprintf(header, sizeof header, "%s/marked.h", folder);
+    static const char text[] = "\xef\xbb\xbfint of_the_header;\r\n";
+    check_ok(ot_write_file(header, text, sizeof text - 1, &err));
+    check_ok(bring("7.c",
+                   "\xef\xbb\xbf// optune: kernel @(A: f32[N],\r\n"
+                   "// optune:    out B: f32[N])\r\n"
+                   "// optune: size N = 8\r\n"
+                   "// optune: flags -O1 -fno-builtin\r\n"
+                   "#include \"marked.h\"\r\n"
+                   "void @(const float *A, float *B) { B[0] = A[0]; }\r\n",
+                   &err));
+    const ot_brought *b = ot_brought_of_path(path);
+    assert_string_equal(b->flag[1], "-fno-builtin");
+    assert_null(strstr(b->impl.source, "\xef\xbb\xbf"));
+    check_contains(b->impl.source, "int of_the_header;");
+}
+
+/* Each output by its own type, where the file says nothing. */
+static void tolerances(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(bring("8.c", "// optune: kernel @(out B: f32[1], out C: i32[1])\n", &err));
+    assert_true(ot_brought_of_path(path)->absolute == 1e-4);
+    check_ok(bring("9.c", "// optune: kernel @(out B: f32[1], out C: f64[1])\n", &err));
+    assert_true(ot_brought_of_path(path)->absolute == OT_BY_TYPE);
+    check_ok(bring("10.c",
+                   "// optune: kernel @(out B: f32[1], out C: f64[1])\n"
+                   "// optune: tolerance relative=1e-3\n",
+                   &err));
+    assert_true(ot_brought_of_path(path)->relative == 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file), cmocka_unit_test(sizes_follow),
         cmocka_unit_test(mistakes),    cmocka_unit_test(nothing_valid),
         cmocka_unit_test(large),       cmocka_unit_test(includes),
+        cmocka_unit_test(tolerances),  cmocka_unit_test(marks_and_returns),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -198,6 +198,45 @@ static void set(json_t *json, const char *key, const char *text)
     json_object_set_new(json_object_get(json, "KernelSpecification"), key, json_string(text));
 }
 
+/* As files in use have them: names with dashes, a byte order mark; and what is wrong in others. */
+static void files_in_use(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char path[2100];
+    json_t *json = whole();
+    const ot_registry_mark mark = ot_registry_now();
+    json_object_set_new(json_object_get(json, "General"), "BenchmarkName",
+                        json_string("2D-Scale (fp32)"));
+    char *text = json_dumps(json, 0);
+    ot_text marked = {0};
+    ot_text_printf(&marked, "\xef\xbb\xbf%s", text);
+    put("t.json", ot_text_str(&marked));
+    snprintf(path, sizeof path, "%s/t.json", folder);
+    check_ok(ot_rows_load(path, ot_target_add, &err));
+    assert_non_null(ot_op_find("_2D_Scale__fp32_"));
+    ot_text_release(&marked);
+    free(text);
+    ot_registry_rewind(mark);
+    json_t *knobs =
+        json_object_get(json_object_get(json, "ConfigurationSpace"), "TuningParameters");
+    json_array_append(knobs, json_array_get(knobs, 0));
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "TuningParameters[3], column 1: 'BLOCK' is a knob already");
+    assert_null(strstr(err.text, "line"));
+    json_array_remove(knobs, 3);
+    set(json, "KernelName", "scales");
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "t.json: there is no function 'scales' in the source");
+    json_decref(json);
+    json = whole();
+    json_object_set_new(json_object_get(json, "General"), "BenchmarkName",
+                        json_string("dense"));
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "already; the BenchmarkName 'my_dense' gives it another name");
+    json_decref(json);
+}
+
 static void messages(void **state)
 {
     (void)state;
@@ -251,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file),
         cmocka_unit_test(every_field),
+        cmocka_unit_test(files_in_use),
         cmocka_unit_test(messages),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

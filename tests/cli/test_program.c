@@ -56,6 +56,7 @@ static void the_least_number_wins(void **state)
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "0 new trials");
     check_contains(ot_text_str(&o.out), "best of own: n=5 add=2; judged by its exit status");
+    check_contains(ot_text_str(&o.out), "minimised: time, which it prints as 'cost {time}'");
     release(&o);
     o = optune("query", "own()", AT);
     assert_int_equal(o.code, 0);
@@ -173,6 +174,11 @@ static void an_objective_is_no_time(void **state)
                        "--objective", "1 / r", "--", script, "{rate}");
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "best of own: rate=2000000000000");
+    check_contains(ot_text_str(&o.out), "; minimised: 1 / r\n");
+    check_contains(ot_text_str(&o.out), " cost ");
+    check_contains(ot_text_str(&o.out), " 5e-13 ");
+    assert_null(strstr(ot_text_str(&o.out), "time us"));
+    check_contains(ot_text_str(&o.err), "best 5e-13 own.program");
     release(&o);
     /* Metrics are over the same names; the time is then what the clock told. */
     o = optune(TUNE, "--knob", "rate=5e11,2e12,1e-300", "--read", "rate {r}", "--objective",
@@ -183,9 +189,16 @@ static void an_objective_is_no_time(void **state)
     assert_true(json_number_value(json_object_get(metrics, "r")) == 1);
     assert_true(json_number_value(json_object_get(metrics, "one")) == 1);
     assert_true(json_number_value(json_object_get(metrics, "timed")) == 1);
+    assert_string_equal(json_string_value(json_object_get(workload(json), "minimised")),
+                        "1 / r");
+    assert_true(json_is_null(json_object_get(workload(json), "unit")));
     json_decref(json);
     o = optune("query", "own()", AT);
     assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "5e-13 of 1 / r [");
+    release(&o);
+    o = optune("select", "own()", AT);
+    check_contains(ot_text_str(&o.out), "own.program  5e-13  [5e-13 .. 5e-13]");
     release(&o);
 }
 

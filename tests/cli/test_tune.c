@@ -158,6 +158,31 @@ static void formats(void **state)
     assert_true(json_is_integer(json_object_get(json, "TILE_M")));
     assert_true(json_is_string(json_object_get(json, "ORDER")));
     json_decref(json);
+    /* Real numbers are numbers, words that look so are not; a comma in a word ends no cell. */
+    write_text("odd.c",
+               "// optune: kernel odd(x: f32[N], out y: f32[N])\n// optune: size N = 8\n"
+               "// optune: knob R = [0.5], V = ['1.10'], W = ['a,b']\n"
+               "void odd(const float *x, float *y) { for (int i = 0; i < N; i++) "
+               "y[i] = x[i]; }\n");
+    o = optune("tune", command_path("odd.c"), "--trials", "1", "--format", "json", ONE);
+    json = json_of(&o);
+    assert_true(json_real_value(json_object_get(json, "R")) == 0.5);
+    assert_string_equal(text_at(json, "V"), "1.10");
+    json_decref(json);
+    o = optune("tune", command_path("odd.c"), "--trials", "1", "--format", "csv", ONE);
+    check_contains(ot_text_str(&o.out), "R,V,W,seconds\n0.5,1.10,\"a,b\",");
+    release(&o);
+    /* What is emitted of two sizes goes into one program: its functions are no names of it. */
+    o = optune("emit", "odd(f32[8])", "-o", command_path("emitted"), ONE);
+    char *written = ot_strdup(ot_text_str(&o.out));
+    assert_int_equal(o.code, 0);
+    release(&o);
+    ot_text text = {0};
+    optune_err err = {0};
+    check_ok(ot_read_file(strtok(written, "\n"), &text, 1 << 20, &err));
+    check_contains(ot_text_str(&text), "#undef odd\n#define odd odd_");
+    ot_text_release(&text);
+    free(written);
 }
 
 static void a_reduction_in_opencl(void **state)
@@ -173,6 +198,31 @@ static void a_reduction_in_opencl(void **state)
     assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
     assert_true(json_is_object(json_object_get(workload(json), "winner")));
     json_decref(json);
+}
+
+/* No config has a launch that the device can take: that is no lack of time. */
+static void a_launch_that_is_too_large(void **state)
+{
+    (void)state;
+    write_text(
+        "greedy.cl",
+        "// optune: kernel greedy(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+        "// optune: knob V = [1, 2]\n"
+        "// optune: launch grid = N, block = 1, shared = V * 2**36\n"
+        "// optune: reference right\n#ifdef OPTUNE_REFERENCE\n"
+        "void right(const float *x, float *y) { for (int i = 0; i < N; i++) y[i] = 0; }\n"
+        "#else\n"
+        "__kernel void greedy(__global const float *x, __global float *y) {}\n"
+        "#endif\n");
+    outcome o = optune("tune", command_path("greedy.cl"), "--trials", "2", "--time", "60");
+    if (o.code == 4) {
+        release(&o);
+        skip(); /* no OpenCL device */
+    }
+    ot_text_add(&o.err, ot_text_str(&o.out));
+    expect("greedy", &o, 1,
+           "none of its configs can be run here; greedy.opencl, for one: 68719476736 bytes of "
+           "shared memory");
 }
 
 /* Without a reference function the default config's output is compared with: on a device that has
@@ -334,6 +384,7 @@ int main(void)
         cmocka_unit_test(metrics_that_are_wrong),
         cmocka_unit_test(a_reduction_in_opencl),
         cmocka_unit_test(opencl_without_a_reference),
+        cmocka_unit_test(a_launch_that_is_too_large),
         cmocka_unit_test(a_stencil_in_cuda),
         cmocka_unit_test(an_edit_makes_records_stale),
         cmocka_unit_test(inputs_within_a_range),
