@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The blocks that MobileNets and EfficientNets begin with: from a depthwise convolution back, over
- * an activation in each of its spellings and a bias, to a 1x1 convolution; nobody else reads anything
- * in between. Layouts are plain here, they are chosen afterwards.
+ * an activation in each of its spellings and a bias, to a 1x1 convolution; nobody else reads
+ * anything in between. Layouts are plain here, they are chosen afterwards.
  */
 #include <math.h>
 #include <string.h>

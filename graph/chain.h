@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A 1x1 convolution whose value, with a bias and an activation, only a depthwise one reads, found in
- * a graph and written as one call. Whether it is to be one is the caller's to say.
+ * A 1x1 convolution whose value, with a bias and an activation, only a depthwise one reads, found
+ * in a graph and written as one call. Whether it is to be one is the caller's to say.
  */
 #ifndef OPTUNE_GRAPH_CHAIN_H
 #define OPTUNE_GRAPH_CHAIN_H

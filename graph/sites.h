@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places of a graph that can be computed as one call or as the operators that stand there: attention
- * that it spells out, 1x1 convolutions in front of depthwise ones. And what finding them looks at.
+ * Places of a graph that can be computed as one call or as the operators that stand there:
+ * attention that it spells out, 1x1 convolutions in front of depthwise ones. And what finding them
+ * looks at.
  */
 #ifndef OPTUNE_GRAPH_SITES_H
 #define OPTUNE_GRAPH_SITES_H

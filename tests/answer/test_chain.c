@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph's 1x1 convolutions in front of depthwise ones, as one call or as two: untuned they are one
- * where a core's cache does not hold what is between them, a run measures both ways, and what was
- * measured decides, each kind of site by itself. Records are of one short real run; what they cost is
- * made up.
+ * A graph's 1x1 convolutions in front of depthwise ones, as one call or as two: untuned they are
+ * one where a core's cache does not hold what is between them, a run measures both ways, and what
+ * was measured decides, each kind of site by itself. Records are of one short real run; what they
+ * cost is made up.
  */
 #include "support/check.h"
 

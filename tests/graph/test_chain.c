@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 1x1 convolutions in front of depthwise ones are found in each spelling of what stands between them,
- * mean the same as one call, and are not found where something is different: values that somebody else
- * reads, other activations, kernels that are none of 1x1, strides, groups, layouts.
+ * 1x1 convolutions in front of depthwise ones are found in each spelling of what stands between
+ * them, mean the same as one call, and are not found where something is different: values that
+ * somebody else reads, other activations, kernels that are none of 1x1, strides, groups, layouts.
  */
 #include "tests/support/check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the rows of pointwise_depthwise_conv2d share: the call as numbers, and what may stand between
- * its two convolutions. The shape is that of the depthwise one with the data's channels: `ci` in
- * front of the 1x1 convolution, `co` behind it. Host code only; says nothing about speed.
+ * What the rows of pointwise_depthwise_conv2d share: the call as numbers, and what may stand
+ * between its two convolutions. The shape is that of the depthwise one with the data's channels:
+ * `ci` in front of the 1x1 convolution, `co` behind it. Host code only; says nothing about speed.
  */
 #ifndef OPTUNE_KERNELS_CONVOLUTION_CHAIN_H
 #define OPTUNE_KERNELS_CONVOLUTION_CHAIN_H

@@ -2,18 +2,18 @@
 /*
  * pointwise_depthwise_conv2d.cpu on vectors of channels. Macros from the plan: the shape of the
  * depthwise convolution with CI channels in front of the pointwise one, BIAS, BETWEEN, VEC_BYTES;
- * TP pixels x TV vectors, the register tile of the pointwise convolution; TW output pixels, that of
- * the depthwise one; STEP, output rows computed behind each other; PASS, tiles of channels that go
- * through the rows together; BAND, output rows of a task.
+ * TP pixels x TV vectors, the register tile of the pointwise convolution; TW output pixels, that
+ * of the depthwise one; STEP, output rows computed behind each other; PASS, tiles of channels that
+ * go through the rows together; BAND, output rows of a task.
  *
  * The one idea: the value between the two is several times as large as what comes in and goes out,
  * and each of its rows is needed for a few rows of the output only. So a thread keeps a ring of as
- * many rows as a step's windows span, for a few vectors of channels: the pointwise convolution writes
- * the rows that are new, the depthwise one reads them where they are still in the nearest cache. The
- * ring's rows have the padding beside them, rows above and below are left out.
+ * many rows as a step's windows span, for a few vectors of channels: the pointwise convolution
+ * writes the rows that are new, the depthwise one reads them where they are still in the nearest
+ * cache. The ring's rows have the padding beside them, rows above and below are left out.
  *
- * New rows are one range of pixels for the pointwise convolution, whose tile may begin in one row and
- * end in the next: the ragged last tile computes some pixels again instead.
+ * New rows are one range of pixels for the pointwise convolution, whose tile may begin in one row
+ * and end in the next: the ragged last tile computes some pixels again instead.
  */
 #include "kernels/common/exp.kernel.h"
 #include "kernels/convolution/planes.kernel.h"
@@ -95,8 +95,8 @@ INLINE vec activated(vec x)
 
 /* ---- pointwise --------------------------------------------------------------------------- */
 
-/* TP pixels from `from` on; those before `first` belong at `a`, the others at `b`, both as if pixel 0
- * lay there. */
+/* TP pixels from `from` on; those before `first` belong at `a`, the others at `b`, both as if
+ * pixel 0 lay there. */
 INLINE void expand_tile(const DTYPE *from, const DTYPE *w, const DTYPE *bias, DTYPE *a,
                         DTYPE *b, i64 first)
 {
@@ -161,8 +161,8 @@ INLINE void taps(vec acc[TW], const DTYPE *w, const DTYPE *from, const int cols)
     }
 }
 
-/* `cols` pixels of one row, taps of kernel rows [k0, k1) where `clipped`, else all; `o` is the index
- * of the first in the output, which knows what is fused. */
+/* `cols` pixels of one row, taps of kernel rows [k0, k1) where `clipped`, else all; `o` is the
+ * index of the first in the output, which knows what is fused. */
 INLINE void depth_tile(const DTYPE *const *row, const DTYPE *w, i64 ox, DTYPE *to,
                        const int cols, const int clipped, i64 k0, i64 k1, void *const *arg,
                        i64 o)

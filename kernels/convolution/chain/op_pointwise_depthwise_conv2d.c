@@ -6,8 +6,8 @@
  * what comes in and goes out, has no name and is never rounded to the data's type.
  *
  * The padding lies around the value in between: it is 0 there, whatever the bias is. `between`:
- * relu and relu6 as relu and clip have them, NaN stays NaN; hard_swish is x * clip(x / 6 + 0.5, 0, 1),
- * silu is x / (1 + exp(-x)).
+ * relu and relu6 as relu and clip have them, NaN stays NaN; hard_swish is x * clip(x / 6 + 0.5, 0,
+ * 1), silu is x / (1 + exp(-x)).
  */
 #include <stdlib.h>
 
