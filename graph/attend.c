@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/sites.h"
+#include "graph/attend.h"
+#include "graph/look.h"
 
 /* A score that so little is added to, or less, counts nothing: what was there before is lost in it,
  * as in -infinity. */

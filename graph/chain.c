@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "graph/chain.h"
-#include "graph/sites.h"
+#include "graph/look.h"
 
 enum { DATA, WEIGHT }; /* inputs of conv2d */
 enum { N, C, H, W, RANK };

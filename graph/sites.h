@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places of a graph that can be computed as one call or as the operators that stand there:
- * attention that it spells out, 1x1 convolutions in front of depthwise ones. And what finding them
- * looks at.
+ * attention that it spells out, 1x1 convolutions in front of depthwise ones.
  */
 #ifndef OPTUNE_GRAPH_SITES_H
 #define OPTUNE_GRAPH_SITES_H
@@ -24,7 +23,10 @@ typedef struct ot_site {
  * constants. */
 int ot_graph_sites(const optune_graph *g, ot_site **sites);
 /* The node that the call stands for. */
-int ot_site_root(const ot_site *site);
+static inline int ot_site_root(const ot_site *site)
+{
+    return site->kind == OT_SITE_CHAIN ? site->as.chain.root : site->as.attend.root;
+}
 /* The call that would be made of it, settled. */
 int ot_site_call(const optune_graph *g, const ot_site *site, optune_call *call,
                  optune_err *err);
@@ -32,12 +34,5 @@ int ot_site_call(const optune_graph *g, const ot_site *site, optune_call *call,
  * out. */
 int ot_graph_as_calls(const optune_graph *g, const ot_site *sites, int n, ot_relaid *to,
                       optune_err *err);
-
-bool ot_node_is(const ot_node *node, const char *op); /* a call of it with one output */
-/* A constant's only element. */
-bool ot_graph_number(const optune_graph *g, ot_value value, double *number);
-/* How often each node is used; what is an output must exist. free(). */
-int *ot_graph_uses(const optune_graph *g);
-bool ot_graph_all_known(const optune_graph *g);
 
 #endif

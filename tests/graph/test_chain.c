@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "graph/look.h"
 #include "graph/sites.h"
 #include "optune/define.h"
 
