@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a graph's attention is computed as one call or as the products that the graph has.
+ * Whether a graph's sites, attention and 1x1 convolutions in front of depthwise ones, are computed
+ * as one call each or as the operators that the graph has.
  *
  * The one idea: both ways are workloads like any other, a run measures those of both, and whoever
  * opens a partition adds up what differs. Equal sites are decided together. Sums are of one
  * situation: of the graph's footprint, else of the handle's policy. Where neither way was measured
  * as a whole, attention is one call: its scores then never leave the caches, however many there
- * are. Where one was, that one stays.
+ * are; convolutions are where a core's cache does not hold what is between them. Where one way was
+ * measured, that one stays.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 
 #include "answer/graph.h"
 
-enum { MOST_KINDS = 8 }; /* decided by themselves; the others together with the last one */
+enum { MOST_KINDS = 24 }; /* decided by themselves; the others together with the last one */
 
 /* ---- costs of what differs --------------------------------------------------------------- */
 
@@ -58,13 +60,13 @@ static bool cost_of_more(const optune_partition *a, const optune_partition *b,
     return true;
 }
 
-/* Whether `called` is to be used, and what is known of both. */
+/* Whether `called` is to be used, and what is known of both; `unmeasured` where nothing is. */
 static bool is_better(const optune_partition *spelled, const optune_partition *called,
-                      ot_attending *told)
+                      bool unmeasured, ot_attending *told)
 {
     const char *const policy[] = {*spelled->policy ? spelled->policy : NULL,
                                   spelled->o->policy->name};
-    bool better = true;
+    bool better = true, nothing = true;
     for (int i = 0; i < OT_COUNT(policy); i++) {
         double own, other;
         if (!policy[i])
@@ -77,53 +79,103 @@ static bool is_better(const optune_partition *spelled, const optune_partition *c
             return other <= own;
         }
         better = better && !own_known;
+        nothing = nothing && !own_known && !other_known;
     }
-    return better;
+    return nothing ? unmeasured : better;
 }
 
 /* ---- sites ------------------------------------------------------------------------------- */
 
-/* Those that a row computes here; *kind: equal ones have the same. */
-static int usable_sites(const optune_partition *p, ot_attend **sites, int **kind, int *n_kinds)
+typedef struct way { /* equal sites, and whether they are to be calls */
+    bool chosen;
+    bool unmeasured; /* where nothing is known */
+    ot_site_kind kind;
+} way;
+
+typedef struct choice {
+    ot_site *site;
+    int *of; /* by site: its way */
+    int n;
+    way *way;
+    int n_ways;
+} choice;
+
+/* What a core keeps near anyway is no reason for one call. */
+static bool is_worth(const optune *o, const ot_site *site)
 {
-    const int all = ot_graph_attends(p->graph, sites);
+    return site->kind == OT_SITE_ATTENTION ||
+           (o->device.l2 > 0 && site->as.chain.bytes > (double)o->device.l2);
+}
+
+/* Those that a row computes here; equal ones go the same way. */
+static void find_sites(const optune_partition *p, choice *c)
+{
+    const int all = ot_graph_sites(p->graph, &c->site);
     char **text = ot_alloc((size_t)(all + 1) * sizeof *text);
     optune_call *call = ot_alloc(sizeof *call);
-    int n = 0;
-    *kind = ot_alloc((size_t)(all + 1) * sizeof **kind);
-    *n_kinds = 0;
+    c->of = ot_alloc((size_t)(all + 1) * sizeof *c->of);
+    c->way = ot_alloc((size_t)(all + 1) * sizeof *c->way);
     for (int i = 0; i < all; i++) {
         ot_text own = {0};
         int k = 0;
-        if (ot_attend_call(&(*sites)[i], call, NULL) < 0)
+        if (ot_site_call(p->graph, &c->site[i], call, NULL) < 0)
             continue;
         ot_call_print(call, &own);
-        while (k < *n_kinds && strcmp(text[k], ot_text_str(&own)))
+        while (k < c->n_ways && strcmp(text[k], ot_text_str(&own)))
             k++;
-        const bool known = k < *n_kinds;
+        const bool known = k < c->n_ways;
         if (known || ot_partition_accepts(p->o, call)) {
-            if (!known)
-                text[(*n_kinds)++] = ot_strdup(ot_text_str(&own));
-            (*sites)[n] = (*sites)[i];
-            (*kind)[n++] = k;
+            if (!known) {
+                text[k] = ot_strdup(ot_text_str(&own));
+                c->way[c->n_ways++] = (way){true, is_worth(p->o, &c->site[i]), c->site[i].kind};
+            }
+            c->site[c->n] = c->site[i];
+            c->of[c->n++] = k;
         }
         ot_text_release(&own);
     }
-    for (int k = 0; k < *n_kinds; k++)
+    for (int k = 0; k < c->n_ways; k++)
         free(text[k]);
     free(text);
     free(call);
-    return n;
 }
 
-static int open_kinds(const optune_partition *plain, const ot_attend *sites, const int *kind,
-                      int n, const bool *chosen, optune_partition **partition, optune_err *err)
+/* Of one kind those behind the last that is decided by itself go with it. */
+static void join_ways(choice *c)
 {
-    ot_attend *some = ot_alloc((size_t)(n + 1) * sizeof *some);
+    int n = 0, last[OT_SITE_KINDS], count[OT_SITE_KINDS] = {0};
+    int *now = ot_alloc((size_t)(c->n_ways + 1) * sizeof *now);
+    for (int k = 0; k < c->n_ways; k++) {
+        const ot_site_kind kind = c->way[k].kind;
+        if (count[kind]++ >= MOST_KINDS) {
+            now[k] = last[kind];
+            continue;
+        }
+        c->way[n] = c->way[k];
+        now[k] = last[kind] = n++;
+    }
+    c->n_ways = n;
+    for (int i = 0; i < c->n; i++)
+        c->of[i] = now[c->of[i]];
+    free(now);
+}
+
+static void release_choice(choice *c)
+{
+    free(c->site);
+    free(c->of);
+    free(c->way);
+}
+
+/* Those whose way is chosen; `only`: of this way alone, -1: of all. */
+static int open_chosen(const optune_partition *plain, const choice *c, int only,
+                       optune_partition **partition, optune_err *err)
+{
+    ot_site *some = ot_alloc((size_t)(c->n + 1) * sizeof *some);
     int taken = 0;
-    for (int i = 0; i < n; i++)
-        if (chosen[kind[i]])
-            some[taken++] = sites[i];
+    for (int i = 0; i < c->n; i++)
+        if (only < 0 ? c->way[c->of[i]].chosen : c->of[i] == only)
+            some[taken++] = c->site[i];
     const int status = ot_partition_open_attended(plain, some, taken, partition, err);
     free(some);
     return status;
@@ -150,72 +202,64 @@ static void add_workloads(optune_partition *p, const optune_partition *other)
     p->workloads = all;
 }
 
-/* All kinds as calls, or one kind alone: each against the graph as it is. */
-static int choose(const optune_partition *plain, const ot_attend *sites, const int *kind, int n,
-                  int n_kinds, bool *chosen, ot_attending *told, optune_err *err)
+/* Each way alone against the graph as it is. */
+static int choose(const optune_partition *plain, const optune_partition *whole, choice *c,
+                  ot_attending *told, optune_err *err)
 {
     int status = OPTUNE_OK;
-    for (int k = 0; k < n_kinds && status >= 0; k++) {
+    for (int k = 0; k < c->n_ways && status >= 0; k++) {
+        way *w = &c->way[k];
         optune_partition *one = NULL;
-        bool *own = ot_alloc((size_t)n_kinds * sizeof *own);
-        own[k] = true;
-        status = open_kinds(plain, sites, kind, n, own, &one, err);
+        if (c->n_ways > 1)
+            status = open_chosen(plain, c, k, &one, err);
         if (status >= 0)
-            chosen[k] = is_better(plain, one, told);
+            w->chosen = is_better(plain, one ? one : whole, w->unmeasured, &told[w->kind]);
         optune_partition_close(one);
-        free(own);
     }
     return status;
 }
 
-/* Instead of a graph as it is the one with attention as calls, where that is faster as far as is
+/* Instead of a graph as it is the one with sites as calls, where that is faster as far as is
  * known. */
 static int attend(optune_partition **partition, optune_err *err)
 {
     optune_partition *plain = *partition, *whole = NULL, *best = NULL;
-    ot_attend *sites = NULL;
-    int *kind = NULL, n_kinds = 0;
-    int n = usable_sites(plain, &sites, &kind, &n_kinds);
-    for (int i = 0; i < n; i++)
-        kind[i] = kind[i] < MOST_KINDS ? kind[i] : MOST_KINDS - 1;
-    n_kinds = n_kinds < MOST_KINDS ? n_kinds : MOST_KINDS;
-    bool *chosen = ot_alloc((size_t)(n_kinds + 1) * sizeof *chosen);
-    ot_attending told = {.sites = n};
+    choice c = {0};
+    ot_attending told[OT_SITE_KINDS] = {0};
     int status = OPTUNE_OK, taken = 0;
-    for (int k = 0; k < n_kinds; k++)
-        chosen[k] = true;
-    if (n)
-        status = open_kinds(plain, sites, kind, n, chosen, &whole, err);
-    if (n_kinds == 1 && status >= 0)
-        chosen[0] = is_better(plain, whole, &told);
-    else if (status >= 0)
-        status = choose(plain, sites, kind, n, n_kinds, chosen, &told, err);
-    for (int i = 0; i < n; i++)
-        told.fused += chosen[kind[i]];
-    for (int k = 0; k < n_kinds; k++)
-        taken += chosen[k];
-    if (status >= 0 && n && taken && taken < n_kinds)
-        status = open_kinds(plain, sites, kind, n, chosen, &best, err);
-    if (status >= 0 && n) {
-        optune_partition *const way[] = {plain, whole, best};
-        const int used = !taken ? 0 : taken == n_kinds ? 1 : 2;
-        way[used]->attending = told;
+    find_sites(plain, &c);
+    join_ways(&c);
+    if (c.n)
+        status = open_chosen(plain, &c, -1, &whole, err);
+    if (status >= 0)
+        status = choose(plain, whole, &c, told, err);
+    for (int i = 0; i < c.n; i++) {
+        told[c.site[i].kind].sites++;
+        told[c.site[i].kind].fused += c.way[c.of[i]].chosen;
+    }
+    for (int k = 0; k < c.n_ways; k++)
+        taken += c.way[k].chosen;
+    if (status >= 0 && taken && taken < c.n_ways)
+        status = open_chosen(plain, &c, -1, &best, err);
+    if (status >= 0 && c.n) {
+        optune_partition *const other[] = {plain, whole, best};
+        const int used = !taken ? 0 : taken == c.n_ways ? 1 : 2;
+        other[used]->attending = told[OT_SITE_ATTENTION];
+        other[used]->chaining = told[OT_SITE_CHAIN];
         for (int i = 0; i < 2; i++)
             if (i != used)
-                add_workloads(way[used], way[i]);
+                add_workloads(other[used], other[i]);
         for (int i = 0; i < 3; i++)
             if (i != used)
-                optune_partition_close(way[i]);
-        *partition = way[used];
+                optune_partition_close(other[i]);
+        *partition = other[used];
     } else if (status < 0) {
         optune_partition_close(whole);
         optune_partition_close(best);
         optune_partition_close(plain);
         *partition = NULL;
     }
-    free(sites);
-    free(kind);
-    free(chosen);
+    release_choice(&c);
     return status;
 }
 
@@ -229,9 +273,11 @@ int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **p
 bool ot_partition_outdated(const optune_partition *p)
 {
     optune_partition *now = NULL;
-    if (!p || !p->attending.sites || ot_partition_open_plain(p->o, p->given, &now, NULL) < 0)
+    if (!p || !(p->attending.sites + p->chaining.sites) ||
+        ot_partition_open_plain(p->o, p->given, &now, NULL) < 0)
         return false;
-    const bool other = now->attending.fused != p->attending.fused;
+    const bool other =
+        now->attending.fused != p->attending.fused || now->chaining.fused != p->chaining.fused;
     optune_partition_close(now);
     return other;
 }

@@ -178,12 +178,12 @@ int ot_partition_open_given(optune *o, optune_graph *graph, optune_partition **p
     return status < 0 ? status : open_over(o, graph, NULL, partition, err);
 }
 
-int ot_partition_open_attended(const optune_partition *plain, const ot_attend *sites, int n,
+int ot_partition_open_attended(const optune_partition *plain, const ot_site *sites, int n,
                                optune_partition **partition, optune_err *err)
 {
     ot_attended *attended = ot_alloc(sizeof *attended);
     attended->users = 1;
-    int status = ot_graph_attend(plain->given, sites, n, &attended->relaid, err);
+    int status = ot_graph_as_calls(plain->given, sites, n, &attended->relaid, err);
     if (status >= 0)
         status = open_over(plain->o, attended->relaid.graph, plain, partition, err);
     if (status < 0) {
@@ -212,6 +212,7 @@ int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *for
     (*partition)->relaid = relaid;
     (*partition)->attended = plain->attended;
     (*partition)->attending = plain->attending;
+    (*partition)->chaining = plain->chaining;
     if (plain->attended)
         plain->attended->users++;
     return OPTUNE_OK;
@@ -465,7 +466,7 @@ const char *optune_partition_text(optune_partition *p, bool explain)
     for (int i = 0; i < p->groups.n; i++)
         add_row(p, i, width, &p->text);
     add_sum(p, &p->text);
-    ot_attending_say(&p->attending, &p->text);
+    ot_attending_say(p, &p->text);
     ot_layouts_say(&p->layouts, &p->text);
     return ot_text_str(&p->text);
 }
@@ -505,7 +506,8 @@ const char *optune_partition_json(optune_partition *p)
     json_object_set_new(json, "policies", asked);
     json_object_set_new(json, "policy", json_string(optune_partition_policy(p)));
     json_object_set_new(json, "layouts", ot_layouts_json(&p->layouts));
-    json_object_set_new(json, "attention", ot_attending_json(&p->attending));
+    json_object_set_new(json, "attention", ot_attending_json(&p->attending, OT_SITE_ATTENTION));
+    json_object_set_new(json, "chains", ot_attending_json(&p->chaining, OT_SITE_CHAIN));
     char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(json);
     ot_text_clear(&p->text);

@@ -5,8 +5,8 @@
 
 #include "answer/answer.h"
 #include "answer/program/places.h"
-#include "graph/attend.h"
 #include "graph/layout.h"
+#include "graph/sites.h"
 #include "run/worker.h"
 
 typedef struct ot_partition_row {
@@ -27,13 +27,13 @@ typedef struct ot_layouts {
     bool kept;             /* blocks are no slower: they are used */
 } ot_layouts;
 
-/* attend.c: the caller's graph with its attention as calls. */
+/* attend.c: the caller's graph with sites as calls. */
 typedef struct ot_attended {
     int users; /* partitions; of one handle, so of one thread at a time */
     ot_relaid relaid;
 } ot_attended;
 
-/* What is known of the two ways to compute a graph's attention. */
+/* What is known of the two ways to compute a graph's sites of one kind. */
 typedef struct ot_attending {
     int sites, fused; /* found, and where a row computes it; of these as one call */
     /* Seconds of what differs, both measured in one situation; else 0. */
@@ -43,10 +43,11 @@ typedef struct ot_attending {
 struct optune_partition {
     optune *o;
     optune_graph *given; /* the caller's */
-    /* That, or with its attention as calls: attended; or the same in blocks: relaid.graph. */
+    /* That, or with sites as calls: attended; or the same in blocks: relaid.graph. */
     optune_graph *graph;
-    ot_attended *attended; /* or NULL */
-    ot_attending attending;
+    ot_attended *attended;  /* or NULL */
+    ot_attending attending; /* attention */
+    ot_attending chaining;  /* 1x1 convolutions in front of depthwise ones */
     ot_relaid relaid;
     ot_layouts layouts;
     ot_groups groups;
@@ -68,23 +69,24 @@ struct optune_partition {
 /* graph.c: the caller's graph as it is. */
 int ot_partition_open_given(optune *o, optune_graph *graph, optune_partition **partition,
                             optune_err *err);
-/* attend.c: the same, or with attention as calls, where that is faster as far as is known;
- * unmeasured, it is. Whatever was recorded of its layouts. */
+/* attend.c: the same, or with sites as calls, where that is faster as far as is known; unmeasured,
+ * attention is, and so are convolutions with more between them than a core's cache holds. Whatever
+ * was recorded of its layouts. */
 int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
                             optune_err *err);
 /* The same graph with group i of `plain` in form[i], asked about under the same model's policy. */
 int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *form,
                              optune_partition **partition, optune_err *err);
-/* The same graph with some of its attention as calls, asked about likewise. */
-int ot_partition_open_attended(const optune_partition *plain, const ot_attend *sites, int n,
+/* The same graph with some of its sites as calls, asked about likewise. */
+int ot_partition_open_attended(const optune_partition *plain, const ot_site *sites, int n,
                                optune_partition **partition, optune_err *err);
 /* Whether a row that is no last resort computes a call here. */
 bool ot_partition_accepts(void *o, const optune_call *call);
 /* Whether what was measured since it was opened says something else. */
 bool ot_partition_outdated(const optune_partition *p);
-/* attend_told.c: a line; nothing without sites. */
-void ot_attending_say(const ot_attending *told, ot_text *to);
-json_t *ot_attending_json(const ot_attending *told); /* new reference */
+/* attend_told.c: a line for each kind; nothing without sites. */
+void ot_attending_say(const optune_partition *p, ot_text *to);
+json_t *ot_attending_json(const ot_attending *told, ot_site_kind kind); /* new reference */
 /* Constants have the elements that the caller's graph has now. */
 void ot_partition_share(optune_partition *p);
 

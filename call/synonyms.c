@@ -33,6 +33,7 @@ static const struct {
     {"min", "amin reduce_min"},
     {"multiply", "mul times product lstm gru"},
     {"negative", "neg"},
+    {"pointwise_depthwise_conv2d", "inverted_residual mbconv mobilenet efficientnet"},
     {"power", "pow"},
     {"prod", "product reduce_prod"},
     {"relu", "rectifier leaky_relu"},

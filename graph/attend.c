@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "graph/attend.h"
+#include "graph/look.h"
 
 /* A score that so little is added to, or less, counts nothing: what was there before is lost in it,
  * as in -infinity. */
@@ -28,11 +29,6 @@ typedef struct finding {
 } finding;
 
 /* ---- nodes ------------------------------------------------------------------------------- */
-
-static bool is_call(const ot_node *node, const char *op)
-{
-    return node->kind == OT_NODE_CALL && node->n_out == 1 && !strcmp(node->call->op->name, op);
-}
 
 static const optune_tensor *type_of(const optune_graph *g, ot_value value)
 {
@@ -64,37 +60,24 @@ static int64_t in_front(const optune_tensor *type)
 /* The same matrices under other dims in front. */
 static bool is_view(const optune_graph *g, const ot_node *node)
 {
-    if (!is_call(node, "reshape") && !is_call(node, "expand_dims") && !is_call(node, "squeeze"))
+    if (!ot_node_is(node, "reshape") && !ot_node_is(node, "expand_dims") &&
+        !ot_node_is(node, "squeeze"))
         return false;
     const optune_tensor *in = type_of(g, node->in[0]), *out = &node->out[0];
     return in->rank >= 2 && out->rank >= 2 && back(in, 1) == back(out, 1) &&
            back(in, 2) == back(out, 2);
 }
 
-/* A constant's only element. */
-static bool number_of(const optune_graph *g, ot_value value, double *number)
-{
-    const optune_tensor *type = type_of(g, value);
-    const void *data = NULL;
-    if (!ot_value_constant(g, value) || optune_tensor_elements(type) != 1 ||
-        ot_graph_hold(g, value.node, &data, NULL) < 0)
-        return false;
-    if (data)
-        ot_elements(type->dtype, data, 0, 1, number);
-    ot_graph_let_go(g, value.node);
-    return data != NULL;
-}
-
 /* value * factor; false: it is no such product. */
 static bool is_scaled(const optune_graph *g, const ot_node *node, ot_value *value,
                       double *factor)
 {
-    const bool quotient = is_call(node, "divide");
+    const bool quotient = ot_node_is(node, "divide");
     double number = 0;
-    if (!quotient && !is_call(node, "multiply"))
+    if (!quotient && !ot_node_is(node, "multiply"))
         return false;
     for (int i = quotient; i < 2; i++)
-        if (number_of(g, node->in[i], &number) &&
+        if (ot_graph_number(g, node->in[i], &number) &&
             same_type(type_of(g, node->in[1 - i]), &node->out[0])) {
             *value = node->in[1 - i];
             *factor = quotient ? 1 / number : number;
@@ -123,7 +106,7 @@ static void peel(const optune_graph *g, ot_value value, bool flip, double *scale
         } else if (scale && is_scaled(g, node, &inner, &factor)) {
             *scale *= factor;
             value = inner;
-        } else if (flip && !turned && is_call(node, "transpose")) {
+        } else if (flip && !turned && ot_node_is(node, "transpose")) {
             const optune_attr *axes = optune_call_attr(node->call, "axes");
             const int rank = node->out[0].rank;
             for (int d = 0; d < rank; d++)
@@ -154,9 +137,9 @@ static void peel(const optune_graph *g, ot_value value, bool flip, double *scale
 static bool is_product(const ot_node *node, bool *flip_a, bool *flip_b)
 {
     *flip_a = *flip_b = false;
-    if (is_call(node, "dense"))
+    if (ot_node_is(node, "dense"))
         return node->n_in == 2;
-    if (!is_call(node, "batch_matmul"))
+    if (!ot_node_is(node, "batch_matmul"))
         return false;
     *flip_a = optune_call_int(node->call, "transpose_a") != 0;
     *flip_b = optune_call_int(node->call, "transpose_b") == 0;
@@ -212,13 +195,13 @@ static bool go_on(finding *f, const ot_node *node, int i, const ot_attend_mask *
 
 static bool masked(finding *f, const ot_node *node)
 {
-    const bool sum = is_call(node, "add"), chosen = is_call(node, "where");
+    const bool sum = ot_node_is(node, "add"), chosen = ot_node_is(node, "where");
     double fill = 0;
     for (int i = 0; i < 2; i++) {
         if (sum && go_on(f, node, i, &(ot_attend_mask){.value = node->in[1 - i]}))
             return true;
         const ot_attend_mask mask = {.value = node->in[0], .where = true, .other = i == 1};
-        if (!chosen || !number_of(f->g, node->in[2 - i], &fill) || !(fill <= NEVER))
+        if (!chosen || !ot_graph_number(f->g, node->in[2 - i], &fill) || !(fill <= NEVER))
             continue;
         ot_attend_mask filled = mask;
         filled.fill = fill;
@@ -276,7 +259,7 @@ static bool scores(finding *f, ot_value value)
         } else if (is_scaled(f->g, node, &inner, &factor)) {
             f->site->scale *= factor;
             value = inner;
-        } else if (is_call(node, "add") || is_call(node, "where")) {
+        } else if (ot_node_is(node, "add") || ot_node_is(node, "where")) {
             return masked(f, node);
         } else {
             return queries_and_keys(f, node);
@@ -359,7 +342,7 @@ static bool is_attention(const optune_graph *g, const int *uses, int root, ot_at
     while (uses[value.node] == 1 && is_view(g, &g->node[value.node]))
         value = g->node[value.node].in[0];
     const ot_node *softmax = &g->node[value.node];
-    if (uses[value.node] != 1 || !is_call(softmax, "softmax"))
+    if (uses[value.node] != 1 || !ot_node_is(softmax, "softmax"))
         return false;
     const int64_t axis = optune_call_int(softmax->call, "axis");
     const optune_tensor *type = &softmax->out[0];
@@ -381,40 +364,15 @@ static bool is_attention(const optune_graph *g, const int *uses, int root, ot_at
     return true;
 }
 
-/* How often each node is used; what is an output must exist. */
-static int *count_uses(const optune_graph *g)
-{
-    int *uses = ot_alloc((size_t)(g->n + 1) * sizeof *uses);
-    for (int id = 0; id < g->n; id++)
-        for (int i = 0; i < g->node[id].n_in; i++)
-            uses[g->node[id].in[i].node]++;
-    const int n = ot_graph_output_values(g, NULL, 0);
-    ot_value *out = ot_alloc((size_t)(n + 1) * sizeof *out);
-    ot_graph_output_values(g, out, n);
-    for (int i = 0; i < n; i++)
-        uses[out[i].node] += 2;
-    free(out);
-    return uses;
-}
-
-static bool all_known(const optune_graph *g)
-{
-    bool known = true;
-    for (int id = 0; id < g->n; id++)
-        for (int o = 0; o < g->node[id].n_out && g->node[id].out; o++)
-            known = known && optune_tensor_known(&g->node[id].out[o]);
-    return known;
-}
-
 int ot_graph_attends(const optune_graph *g, ot_attend **sites)
 {
     int n = 0, room = 0;
     *sites = NULL;
     for (int id = 0; id < g->n; id++)
-        room += is_call(&g->node[id], "softmax");
-    if (!room || !all_known(g))
+        room += ot_node_is(&g->node[id], "softmax");
+    if (!room || !ot_graph_all_known(g))
         return 0;
-    int *uses = count_uses(g);
+    int *uses = ot_graph_uses(g);
     *sites = ot_alloc((size_t)room * sizeof **sites);
     for (int id = 0; id < g->n && n < room; id++)
         n += is_attention(g, uses, id, &(*sites)[n]);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph with its attention as calls. Operands are turned and seen as [batch, heads, positions,
- * depth], masks become one that is added: made once where several calls have the same.
+ * A graph with sites as calls. Operands of attention are turned and seen as [batch, heads,
+ * positions, depth], masks become one that is added: made once where several calls have the same.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/attend.h"
+#include "graph/sites.h"
 
 enum { OWN_NODES = 40 }; /* at most, of a site */
 
 typedef struct writing {
     ot_rebuild make;
-    const ot_attend *site;
+    const ot_site *site;
     int n;
     int *mask; /* of each site that was written; -1: none */
     bool *needed;
@@ -163,10 +163,11 @@ static bool same_masks(const ot_attend *a, const ot_attend *b)
 }
 
 /* What is added to the scores. */
-static int mask(writing *w, const ot_attend *s)
+static int mask(writing *w, int nth)
 {
-    for (int i = 0; i < s - w->site; i++)
-        if (w->mask[i] >= 0 && same_masks(&w->site[i], s))
+    const ot_attend *s = &w->site[nth].as.attend;
+    for (int i = 0; i < nth; i++)
+        if (w->mask[i] >= 0 && same_masks(&w->site[i].as.attend, s))
             return w->mask[i];
     int all = -1;
     for (int i = s->n_masks - 1; i >= 0; i--) {
@@ -186,17 +187,18 @@ static int mask(writing *w, const ot_attend *s)
         if (all < 0)
             return all;
     }
-    return w->mask[s - w->site] = all;
+    return w->mask[nth] = all;
 }
 
-static int attend(writing *w, const ot_attend *s)
+static int attend(writing *w, int nth)
 {
+    const ot_attend *s = &w->site[nth].as.attend;
     const ot_node *root = &w->make.g->node[s->root];
     int in[4] = {-1, -1, -1, -1}, n = 0, status = OPTUNE_OK;
     for (; n < OT_ATTEND_SIDES && status >= 0; n++)
         status = in[n] = operand(w, s, n);
     if (status >= 0 && s->n_masks && !s->causal)
-        status = in[n++] = mask(w, s);
+        status = in[n++] = mask(w, nth);
     if (status < 0)
         return status;
     ot_text attrs = {0};
@@ -233,7 +235,14 @@ static void find_needed(writing *w)
                 need(w, node->in[i]);
             continue;
         }
-        const ot_attend *s = &w->site[w->nth[id]];
+        const ot_site *site = &w->site[w->nth[id]];
+        if (site->kind == OT_SITE_CHAIN) {
+            need(
+                w,
+                site->as.chain.data); /* weights are constants, which are made when asked for */
+            continue;
+        }
+        const ot_attend *s = &site->as.attend;
         for (int i = 0; i < OT_ATTEND_SIDES; i++)
             need(w, s->side[i].from);
         for (int i = 0; i < s->n_masks && !s->causal; i++)
@@ -246,7 +255,9 @@ static int write_call(writing *w, int id)
     const ot_node *node = &w->make.g->node[id];
     int in[OPTUNE_MAX_INPUTS];
     if (w->nth[id] >= 0)
-        return attend(w, &w->site[w->nth[id]]);
+        return w->site[w->nth[id]].kind == OT_SITE_CHAIN
+                   ? ot_chain_write(&w->make, &w->site[w->nth[id]].as.chain)
+                   : attend(w, w->nth[id]);
     for (int i = 0; i < node->n_in; i++) {
         in[i] = ot_rebuild_home(&w->make, node->in[i]);
         if (in[i] < 0)
@@ -285,6 +296,17 @@ static int write_graph(writing *w)
 int ot_graph_attend(const optune_graph *g, const ot_attend *sites, int n, ot_relaid *to,
                     optune_err *err)
 {
+    ot_site *all = ot_alloc((size_t)(n + 1) * sizeof *all);
+    for (int i = 0; i < n; i++)
+        all[i] = (ot_site){OT_SITE_ATTENTION, {.attend = sites[i]}};
+    const int status = ot_graph_as_calls(g, all, n, to, err);
+    free(all);
+    return status;
+}
+
+int ot_graph_as_calls(const optune_graph *g, const ot_site *sites, int n, ot_relaid *to,
+                      optune_err *err)
+{
     size_t most = (size_t)n * OWN_NODES + 1 + (size_t)ot_graph_output_values(g, NULL, 0);
     writing w = {.site = sites,
                  .n = n,
@@ -297,7 +319,7 @@ int ot_graph_attend(const optune_graph *g, const ot_attend *sites, int n, ot_rel
     }
     for (int i = 0; i < n; i++) {
         w.mask[i] = -1;
-        w.nth[sites[i].root] = i;
+        w.nth[ot_site_root(&sites[i])] = i;
     }
     ot_rebuild_start(&w.make, g, most, to, err);
     find_needed(&w);

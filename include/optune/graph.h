@@ -195,8 +195,9 @@ OPTUNE_API const char *optune_partition_nodes(const optune_partition *partition,
  * concatenation of dense parts). NULL: it runs. */
 OPTUNE_API const char *optune_partition_place(const optune_partition *partition, int i);
 /* The distinct workloads of groups that run, NULL-terminated, for optune_run; behind them those of
- * another way to compute the graph that measuring may prefer (attention as one call, or as
- * products). ETYPE: one still has unknown dims. */
+ * another way to compute the graph that measuring may prefer (attention as one call or as
+ * products, a 1x1 convolution and a depthwise one as one call or as two). ETYPE: one still has
+ * unknown dims. */
 OPTUNE_API int optune_partition_workloads(const optune_partition *partition,
                                           const char *const **workloads, optune_err *err);
 /* The measuring policy for optune_run: on targets whose memory is the process's "model-<N>M", N the

@@ -299,6 +299,18 @@ static void test_images_backwards(void **state)
                  false);
     check_values("x = var f32[2,3,4,5]\ny = global_avg_pool2d(x)\nw = var f32[3,1,1]" WEIGHED,
                  false);
+    /* Two convolutions and what stands between them as one. */
+    static const char *const between[] = {"none, padding=[1,1,1,1]", "relu, strides=[2,1]",
+                                          "relu6, strides=[2,2], padding=[1,1,1,1]",
+                                          "hard_swish, padding=[0,1,2,1]",
+                                          "silu, dilation=[2,1]"};
+    for (int i = 0; i < OT_COUNT(between); i++) {
+        snprintf(text, sizeof text,
+                 "x = var f32[2,3,5,6]\nf = var f32[4,3,1,1]\nd = var f32[4,1,3,3]\n"
+                 "y = pointwise_depthwise_conv2d(x, f, d%s, between=%s)\nw = var f32[]" WEIGHED,
+                 i ? ", var f32[4,1,1]" : "", between[i]);
+        check_values(text, false);
+    }
 }
 
 static void test_moves(void **state)

@@ -310,7 +310,7 @@ static void try_target(const char *text, int random, int every)
         unsigned special; /* which inputs may hold NaN and infinities */
     } ops[] = {{"softmax", 1},           {"max_pool2d", 1},      {"avg_pool2d", 1},
                {"global_avg_pool2d", 1}, {"max_pool2d_grad", 2}, {"avg_pool2d_grad", 2},
-               {"attention", 11}};
+               {"attention", 11},        {"pointwise_depthwise_conv2d", 1}};
     static bench b;
     optune_err err = {0};
     optune_target target;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/convolution/chain/chain.h declares. */
+#include "kernels/convolution/chain/chain.h"
+
+#include <math.h>
+
+static const char *const words[] = {"none", "relu", "relu6", "hard_swish", "silu"};
+
+chain_between chain_between_of(const optune_call *call)
+{
+    const char *word = optune_call_word(call, "between");
+    for (int i = 0; i < (int)(sizeof words / sizeof *words); i++)
+        if (!strcmp(word, words[i]))
+            return (chain_between)i;
+    return CHAIN_NONE;
+}
+
+double chain_between_value(chain_between kind, double x)
+{
+    double gate;
+    switch (kind) {
+    case CHAIN_RELU:
+        return x < 0 ? 0 : x;
+    case CHAIN_RELU6:
+        return x < 0 ? 0 : x > 6 ? 6 : x;
+    case CHAIN_HARD_SWISH:
+        gate = x / 6 + 0.5;
+        return x * (gate < 0 ? 0 : gate > 1 ? 1 : gate);
+    case CHAIN_SILU:
+        return x / (1 + exp(-x));
+    case CHAIN_NONE:
+        break;
+    }
+    return x;
+}
+
+static bool known_image(const optune_tensor *type)
+{
+    for (int d = 1; d < type->rank; d++)
+        if (!optune_dim_known(&type->dim[d]))
+            return false;
+    return type->rank > 0;
+}
+
+bool chain_shape_of(const optune_call *call, conv2d_shape *s)
+{
+    const optune_tensor *data = &call->input[CHAIN_DATA].type;
+    const optune_tensor *weight = &call->input[CHAIN_DEPTHWISE].type;
+    const optune_tensor *out = &call->output[0];
+    *s = (conv2d_shape){0};
+    if (!known_image(data) || !optune_tensor_known(&call->input[CHAIN_POINTWISE].type) ||
+        !optune_tensor_known(weight) || !known_image(out))
+        return false;
+    const int64_t *stride = optune_call_ints(call, "strides");
+    const int64_t *pad = optune_call_ints(call, "padding");
+    const int64_t *dilation = optune_call_ints(call, "dilation");
+    const int block = tensor_layout_block(optune_call_word(call, "data_layout"));
+    *s = (conv2d_shape){
+        .n = optune_dim_known(&data->dim[0]) ? data->dim[0].min : 1,
+        .images = data->dim[0].max,
+        .ci = data->dim[1].min * (block ? block : 1),
+        .h = data->dim[2].min,
+        .w = data->dim[3].min,
+        .co = weight->dim[0].min,
+        .kh = weight->dim[2].min,
+        .kw = weight->dim[3].min,
+        .oh = out->dim[2].min,
+        .ow = out->dim[3].min,
+        .sh = stride[0],
+        .sw = stride[1],
+        .pt = pad[0],
+        .pl = pad[1],
+        .pb = pad[2],
+        .pr = pad[3],
+        .dh = dilation[0],
+        .dw = dilation[1],
+        .groups = 1,
+        .data_block = block,
+        .out_block = conv2d_out_block(call),
+        .f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64,
+    };
+    s->ci_g = s->ci;
+    s->co_g = s->co;
+    return true;
+}

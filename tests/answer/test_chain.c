@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A graph's 1x1 convolutions in front of depthwise ones, as one call or as two: untuned they are
+ * one where a core's cache does not hold what is between them, a run measures both ways, and what
+ * was measured decides, each kind of site by itself. Records are of one short real run; what they
+ * cost is made up.
+ */
+#include "support/check.h"
+
+#include "answer/graph.h"
+#include "optune/graph.h"
+#include "support/forged.h"
+#include "support/tuning.h"
+
+static const char text[] = "x = var f32[1,8,9,10]\n"
+                           "e = conv2d(x, const f32[24,8,1,1])\n"
+                           "r = clip(add(e, const f32[24,1,1]), a_min=0.0, a_max=6.0)\n"
+                           "d = conv2d(r, const f32[24,1,3,3], padding=[1,1,1,1], groups=24)\n"
+                           "p = conv2d(add(d, const f32[24,1,1]), const f32[8,24,1,1])\n"
+                           "f = relu(conv2d(p, const f32[16,8,1,1]))\n"
+                           "y = conv2d(f, const f32[16,1,3,3], strides=[2,2], groups=16)\n"
+                           "z = relu(y)\n"
+                           "output z\n";
+
+static const char first[] =
+    "pointwise_depthwise_conv2d(f32[1,8,9,10], const f32[24,8,1,1], const f32[24,1,3,3], const "
+    "f32[24,1,1], strides=[1,1], padding=[1,1,1,1], between=relu6) -> add(const f32[24,1,1])";
+static const char second[] =
+    "pointwise_depthwise_conv2d(f32[1,8,9,10], const f32[16,8,1,1], const f32[16,1,3,3], "
+    "strides=[2,2], padding=[0,0,0,0], between=relu) -> relu()";
+
+typedef struct opened {
+    optune *o;
+    optune_graph *g;
+    optune_partition *p;
+} opened;
+
+static opened open_in(const char *db)
+{
+    optune_err err = {0};
+    opened at = {.o = tuning_open(db)};
+    check_ok(optune_graph_parse(text, "test", &at.g, &err));
+    check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
+    return at;
+}
+
+static void close_in(opened *at)
+{
+    optune_partition_close(at->p);
+    optune_graph_close(at->g);
+    optune_close(at->o);
+}
+
+static bool has(const optune_partition *p, const char *workload)
+{
+    for (int i = 0; i < optune_partition_size(p); i++)
+        if (!strcmp(optune_partition_workload(p, i), workload))
+            return true;
+    return false;
+}
+
+static bool is_measured_too(const optune_partition *p, const char *workload)
+{
+    optune_err err = {0};
+    const char *const *workloads;
+    bool found = false;
+    check_ok(optune_partition_workloads(p, &workloads, &err));
+    for (int i = 0; workloads[i]; i++)
+        found = found || !strcmp(workloads[i], workload);
+    return found;
+}
+
+/* A trial of each workload of both ways; they are in tuning_dir/tuned. */
+static int measure(void **state)
+{
+    optune_err err = {0};
+    tuning_setup(state);
+    opened at = open_in("tuned");
+    const char *const *workloads;
+    check_ok(optune_partition_workloads(at.p, &workloads, &err));
+    json_decref(
+        tuning_run(at.o, (optune_run_options){.workloads = workloads, .trials = 1}, OPTUNE_OK));
+    close_in(&at);
+    return 0;
+}
+
+/* Seven samples around that many seconds. */
+static void set_cost(optune_record *r, double cost, double sample[7])
+{
+    for (int i = 0; i < 7; i++)
+        sample[i] = cost * (1 + 0.001 * (i - 3));
+    const ot_interval interval = ot_median_interval(sample, 7);
+    r->sample = sample;
+    r->n_samples = 7;
+    r->cost = interval.median;
+    r->low = interval.low;
+    r->high = interval.high;
+}
+
+/* Those records, so many seconds each; negative: left out. */
+static void plant(const char *db, double one, double other, double others)
+{
+    tuning_records all;
+    optune *o = tuning_open(db);
+    optune_err err = {0};
+    check_ok(ot_context_asked(o, &err));
+    tuning_read("tuned", &all);
+    for (int i = 0; i < all.n; i++) {
+        optune_record *r = &all.record[i];
+        const double cost = !strcmp(r->call, first)    ? one
+                            : !strcmp(r->call, second) ? other
+                                                       : others;
+        if (cost < 0)
+            continue;
+        double sample[7];
+        set_cost(r, cost, sample);
+        forged_put(db, r, 1, &o->device);
+    }
+    ot_arena_release(&all.arena);
+    optune_close(o);
+}
+
+static void executes(opened *at)
+{
+    optune_err err = {0};
+    optune_result *result = NULL;
+    check_ok(optune_partition_execute(at->p, 1, &result, &err));
+    optune_result_free(result);
+}
+
+static void untuned_the_cache_decides(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    opened at = open_in("empty");
+    assert_false(has(at.p, first)); /* 8.6 KB between the two */
+    assert_false(has(at.p, second));
+    assert_true(is_measured_too(at.p, first));
+    assert_true(is_measured_too(at.p, second));
+    check_ok(optune_partition_select(at.p, &err));
+    check_contains(optune_partition_text(at.p, false),
+                   "1x1 and depthwise convolutions: 0 of 2 as one call, not measured both "
+                   "ways\n");
+    executes(&at);
+    optune_partition_close(at.p);
+    at.o->device.l2 = 8000;
+    check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
+    assert_true(has(at.p, first));
+    assert_false(has(at.p, second)); /* 5.8 KB */
+    close_in(&at);
+}
+
+static void what_is_faster_is_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *db;
+        double one, other, others;
+        bool first, second;
+    } tries[] = {
+        {"one", 1e-4, 1e-4, 1e-3, true, true},
+        {"two", 1e-2, 1e-2, 1e-3, false, false},
+        {"the first", 1e-4, 1e-2, 1e-3, true, false},
+        {"the second", 1e-2, 1e-4, 1e-3, false, true},
+        {"only two", -1, -1, 1e-3, false, false},
+        {"only one", 1e-4, 1e-4, -1, true, true},
+    };
+    optune_err err = {0};
+    for (int i = 0; i < OT_COUNT(tries); i++) {
+        plant(tries[i].db, tries[i].one, tries[i].other, tries[i].others);
+        opened at = open_in(tries[i].db);
+        if (has(at.p, first) != tries[i].first || has(at.p, second) != tries[i].second)
+            print_error("%s\n", tries[i].db);
+        assert_int_equal(has(at.p, first), tries[i].first);
+        assert_int_equal(has(at.p, second), tries[i].second);
+        check_ok(optune_partition_select(at.p, &err));
+        json_t *json = tuning_parse(optune_partition_json(at.p));
+        const json_t *told = json_object_get(json, "chains");
+        assert_int_equal(tuning_int(told, "found"), 2);
+        assert_int_equal(tuning_int(told, "as_one"), tries[i].first + tries[i].second);
+        assert_true(json_is_real(json_object_get(told, "as_two_s")) == (i < 4));
+        assert_true(json_is_null(json_object_get(json, "attention")));
+        json_decref(json);
+        if (tries[i].first != tries[i].second)
+            executes(&at);
+        close_in(&at);
+    }
+}
+
+/* What a handle learns while a partition is open is seen. */
+static void it_is_looked_at_again(void **state)
+{
+    (void)state;
+    opened at = open_in("again");
+    assert_false(ot_partition_outdated(at.p));
+    plant("again", 1e-4, 1e-2, 1e-3);
+    assert_true(ot_partition_outdated(at.p));
+    close_in(&at);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(untuned_the_cache_decides),
+        cmocka_unit_test(what_is_faster_is_used),
+        cmocka_unit_test(it_is_looked_at_again),
+    };
+    return cmocka_run_group_tests(tests, measure, tuning_teardown);
+}
