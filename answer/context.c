@@ -94,22 +94,28 @@ int ot_context_load(const char *path, optune_err *err)
     return status;
 }
 
+/* What the worker is told is where the file is, whichever way it was named and wherever the process
+ * goes; a name that is no file's here is left to the loader. */
 int ot_context_plugin(optune *o, const char *path, optune_err *err)
 {
     const int status = ot_context_load(path, err);
     if (status < 0)
         return status;
+    char *real = realpath(path, NULL);
+    const char *place = real ? real : path;
     int n = 0;
+    bool known = false;
     for (; o->plugins && o->plugins[n]; n++)
-        if (strcmp(o->plugins[n], path) == 0)
-            return OPTUNE_OK;
-    char **list = realloc(o->plugins, (size_t)(n + 2) * sizeof *list);
-    if (!list)
-        return optune_fail(err, OPTUNE_ENOMEM, "out of memory for plugin '%s'", path);
-    list[n] = ot_strdup(path);
-    list[n + 1] = NULL;
-    o->plugins = list;
-    return OPTUNE_OK;
+        known = known || strcmp(o->plugins[n], place) == 0;
+    char **list = known ? NULL : realloc(o->plugins, (size_t)(n + 2) * sizeof *list);
+    if (list) {
+        list[n] = ot_strdup(place);
+        list[n + 1] = NULL;
+        o->plugins = list;
+    }
+    free(real);
+    return known || list ? OPTUNE_OK
+                         : optune_fail(err, OPTUNE_ENOMEM, "out of memory for plugin '%s'", path);
 }
 
 void optune_interrupt(optune *o)

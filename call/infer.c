@@ -126,6 +126,15 @@ static int check_sizes(const optune_call *call, optune_err *err)
     for (int i = 0; i < optune_call_inputs(call) + call->n_outputs; i++) {
         const int output = i - optune_call_inputs(call);
         const optune_tensor *type = output < 0 ? &call->input[i].type : &call->output[output];
+        for (int d = 0; d < type->rank; d++) /* a slip of a relation, likely a plugin's */
+            if (type->dim[d].min < 0 || type->dim[d].max < type->dim[d].min)
+                return optune_fail(err, OPTUNE_ETYPE,
+                                   "the type relation of '%s' makes dim %d of '%s' %lld",
+                                   call->op->name, d,
+                                   output < 0               ? ot_call_input_name(call, i)
+                                   : call->op->output_names ? call->op->output_names[output]
+                                                            : "output",
+                                   (long long)type->dim[d].min);
         if (ot_tensor_fits(type))
             continue;
         const char *const *names = call->op->output_names;

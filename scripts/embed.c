@@ -6,9 +6,11 @@
  * for GPUs, .kernel.h for both, or the file that a line OPTUNE_BODY("...") of the rows' file names.
  * The digest covers the rows' own file, the body, every quoted include under kernels/ that either
  * of them reaches, and the host code that the rows call, which is the .c beside a .h: a change of
- * what an implementation is made of changes it, and a change elsewhere does not.
+ * what an implementation is made of changes it, and a change elsewhere does not. The files behind
+ * `--files` go in as they are, for bodies out of tree that include them.
  *
- * usage: embed SOURCE_DIR OUT.c OUT.d kernels/.../impl_<id>.c ...
+ * usage: embed SOURCE_DIR OUT.c OUT.d kernels/.../impl_<id>.c ... --files kernels/.../x.kernel.h
+ * ...
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -244,6 +246,25 @@ static void write_stage(FILE *out, FILE *depends, const char *file, int serves)
     free(stage.s);
 }
 
+/* What a body out of tree may include, in the order of names. */
+static void write_file(FILE *out, FILE *depends, const char *file)
+{
+    buffer text = {0};
+    append(&text, "", 0);
+    if (!read_file(file, &text))
+        fail("cannot read", file);
+    fprintf(out, "    {\"%s\",", file);
+    write_text(out, &text);
+    fputs("},\n", out);
+    fprintf(depends, " %s/%s", root, file);
+    free(text.s);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
@@ -259,9 +280,15 @@ int main(int argc, char **argv)
     write_stage(out, depends, "kernels/common/epilogue.kernel.c", 1);
     write_stage(out, depends, "kernels/common/epilogue.kernel.cu", 2);
     fprintf(out, "};\n\nconst ot_body ot_body_table[] = {\n");
-    for (int i = 4; i < argc; i++)
+    int i = 4;
+    for (; i < argc && strcmp(argv[i], "--files"); i++)
         write_impl(out, depends, argv[i]);
-    fputs("    {0, 0, 0, 0},\n};\n", out);
+    fputs("    {0, 0, 0, 0},\n};\n\nconst ot_body_file ot_body_files[] = {\n", out);
+    if (i < argc)
+        qsort(argv + i + 1, (size_t)(argc - i - 1), sizeof *argv, by_name);
+    for (i++; i < argc; i++)
+        write_file(out, depends, argv[i]);
+    fputs("    {0, 0},\n};\n", out);
     fputs("\n", depends);
     if (fclose(out) || fclose(depends))
         fail("cannot write", argv[2]);

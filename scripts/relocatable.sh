@@ -23,7 +23,7 @@ relocatable_install() {
     mkdir -p "$out/bin" "$out/lib/optune"
     install -m 755 -s "$staging/b/bin/optune" "$out/bin/optune"
     install -m 755 -s "$staging/b/lib/optune/optune-worker" "$out/lib/optune/optune-worker"
-    cp -P "$staging"/b/lib/liboptune.so* "$out/lib/"
+    cp -P "$staging"/b/lib/liboptune.so* "$staging"/b/lib/liboptune-kernels.a "$out/lib/"
     cp -R "$staging/b/include" "$out/"
     rm -rf "$staging"
     # What they need and the C library does not bring.

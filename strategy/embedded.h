@@ -23,6 +23,12 @@ extern const ot_body ot_body_table[];
  * CPUs and on GPUs. */
 extern const ot_body ot_body_epilogue[2];
 
+/* Every file that bodies include, by its name and in the order of names; NULL ends the table. */
+typedef struct ot_body_file {
+    const char *name, *text; /* kernels/.../x.kernel.h, as it is */
+} ot_body_file;
+extern const ot_body_file ot_body_files[];
+
 extern const optune_strategy *const ot_strategy_table[], *const ot_strategies_table[];
 extern const optune_impl *const ot_impl_table[], *const ot_impls_table[];
 extern const optune_search *const ot_search_table[];

@@ -59,6 +59,14 @@ bool ot_team_alone(const optune_space *space, const optune_config *config);
 int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int n,
                      optune_err *err);
 
+/* body_files.c: of a row with a `source`. ENOENT, with the name: it includes a file of kernels/
+ * that bodies cannot include. The text with such files in place, which is kept; NULL: it has none.
+ * On which devices what it includes is for, as OT_FOR_CPUS and OT_FOR_GPUS; both where it says
+ * nothing. */
+int ot_body_check(const optune_impl *impl, optune_err *err);
+const char *ot_body_text(const optune_impl *row);
+int ot_body_serves(const optune_impl *row);
+
 /* epilogue_generic.c: what is fused behind a generic implementation is computed by the generic ones
  * of its own operators, a stage each, in place: any dtype, dims known at run time. */
 bool ot_generic_epilogue_applies(const optune_task *task, char *why);
@@ -111,6 +119,9 @@ typedef struct ot_registry_mark {
 } ot_registry_mark;
 ot_registry_mark ot_registry_now(void);
 void ot_registry_rewind(ot_registry_mark mark);
+/* ENOENT: of what was added since, an operator is of a family or a pattern whose strategy names an
+ * implementation that there is not. */
+int ot_registry_whole(ot_registry_mark mark, optune_err *err);
 
 /* ---- repeat.c: a plan of one image for a batch that is known at run time ------------------ */
 void ot_repeat_close(const optune_task *task, optune_plan *plan);

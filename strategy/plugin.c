@@ -5,6 +5,7 @@
  * address. Targets belong to another room: the caller says how to add one.
  */
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "strategy/inside.h"
@@ -119,9 +120,19 @@ static int check_strategies(const struct optune_plugin *plugin, optune_err *err)
 int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                    optune_err *err)
 {
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!object)
-        return optune_fail(err, OPTUNE_ENOENT, "cannot load plugin '%s': %s", path, dlerror());
+    /* A name without a slash is a file's, too, before it is a library's. */
+    char *real = realpath(path, NULL);
+    void *object = dlopen(real ? real : path, RTLD_NOW | RTLD_LOCAL);
+    free(real);
+    if (!object) {
+        const char *said = dlerror();
+        const char *name = strstr(said, "undefined symbol: ");
+        const bool ours = name && strncmp(strchr(name, ':') + 2, "optune_", 7) == 0;
+        return optune_fail(err, OPTUNE_ENOENT, "cannot load plugin '%s': %s%s", path, said,
+                           ours || !name ? ""
+                                         : " (what rows share is in liboptune-kernels.a: link "
+                                           "with `pkg-config --libs optune-plugin`)");
+    }
     const struct optune_plugin *plugin = dlsym(object, "optune_plugin");
     int status = OPTUNE_OK;
     bool kept = false;
@@ -149,6 +160,8 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
     ot_registry_of_plugin(plugin->name ? plugin->name : "without a name");
     if (status >= 0)
         status = add_rows(plugin, &inner);
+    if (status >= 0)
+        status = ot_registry_whole(mark, &inner);
     ot_registry_of_plugin(NULL);
     for (const optune_target_row *const *row = plugin->targets; status >= 0 && row && *row;
          row++) {

@@ -309,6 +309,7 @@ int ot_impl_add(const optune_impl *impl, optune_err *err)
     const char *two = twofold(impl->op, impl->family, impl->pattern);
     if (two)
         return optune_fail(err, OPTUNE_EUSAGE, "implementation '%s' has %s", impl->name, two);
+    OT_RETURN_UNLESS_OK(ot_body_check(impl, err));
     if (!impl->op)
         return add_pattern_impl(impl, err);
     if (ot_impl_find(impl->name))
@@ -537,6 +538,28 @@ static void forget_digests(int from)
     pthread_mutex_unlock(&digest_lock);
 }
 
+/* In tree the contract tests see to it; an operator that is added brings what its family names. */
+int ot_registry_whole(ot_registry_mark mark, optune_err *err)
+{
+    for (int i = mark.strategy; i < by_key.n; i++) {
+        const named_strategy *named = by_key.row[i];
+        const optune_strategy *strategy = named->strategy;
+        if (strategy_of(strategy->op, strategy->key) != strategy)
+            continue; /* another goes before it */
+        for (const optune_strategy_row *row = strategy->rows; row->impl; row++)
+            if (!ot_impl_find(row->impl))
+                return optune_fail(
+                    err, OPTUNE_ENOENT,
+                    "operator '%s' has no implementation '%s', which the strategy "
+                    "of its %s for '%s' names: it needs one, or a strategy of its "
+                    "own for '%s'",
+                    strategy->op, row->impl,
+                    ot_strategy_row(strategy)->family ? "family" : "pattern", strategy->key,
+                    strategy->key);
+    }
+    return OPTUNE_OK;
+}
+
 /* What is kept of rows is released before the rows are: they are a plugin's. */
 void ot_registry_rewind(ot_registry_mark mark)
 {
@@ -617,7 +640,7 @@ const char *ot_impl_source(const optune_impl *impl)
     const impl_facts *known = facts_of(impl, &own);
     const optune_impl *row = known->row;
     const ot_body *body = row->source ? NULL : known->body;
-    return row->source ? row->source : body && body->source ? body->source : "";
+    return row->source ? ot_body_text(row) : body && body->source ? body->source : "";
 }
 
 bool ot_impl_runs_team(const optune_impl *impl)
@@ -651,7 +674,7 @@ static const char *made_digest(const optune_impl *impl)
             ot_digest_hex(plugin, code);
         const char *const text[] = {impl->op,
                                     impl->name,
-                                    row->source,
+                                    ot_body_text(row),
                                     body ? body->digest : NULL,
                                     row == impl ? NULL : ot_text_str(&declared),
                                     *code ? code : NULL};
@@ -668,12 +691,14 @@ static const char *made_digest(const optune_impl *impl)
 bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char *why)
 {
     impl_facts own;
-    const ot_body *body = facts_of(impl, &own)->body;
-    if (!body || impl->source || impl->library)
+    const impl_facts *known = facts_of(impl, &own);
+    const optune_impl *row = known->row;
+    if ((!known->body && !row->source) || impl->library)
         return true;
-    if (!(body->serves & OT_FOR_CPUS) && device->warp == 0)
+    const int serves = row->source ? ot_body_serves(row) : known->body->serves;
+    if (!(serves & OT_FOR_CPUS) && device->warp == 0)
         return optune_refuse(why, "its body is for GPUs");
-    if (!(body->serves & OT_FOR_GPUS) && device->warp > 0)
+    if (!(serves & OT_FOR_GPUS) && device->warp > 0)
         return optune_refuse(why, "its body is C for CPUs");
     return true;
 }

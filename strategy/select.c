@@ -255,7 +255,26 @@ static bool has_hint(const gathering *g, const optune_impl *impl)
     return false;
 }
 
-/* The first hint of a row whose config is one of the present space, and valid there. */
+/* Whether arithmetic knows no better: nobody looked at this device when the config was found, and
+ * the log of a few trials recommends the best of a few. One that the implementation's own estimate
+ * has take that much longer here than its fallback is for a search to try, not to be used. */
+enum { HINT_AT_MOST = 2 };
+static bool promises(const optune_space *space, const optune_config *config, char *why)
+{
+    optune_config own;
+    const double said = ot_space_estimate(space, config);
+    if (!(said > 0) || !ot_space_fallback(space, &own, NULL))
+        return true;
+    const double untuned = ot_space_estimate(space, &own);
+    return !(untuned > 0) || said <= HINT_AT_MOST * untuned ||
+           optune_refuse(why,
+                         "its config is estimated to take %.3g times what the fallback config "
+                         "takes here",
+                         said / untuned);
+}
+
+/* The first hint of a row whose config is one of the present space, valid there, and promises
+ * something. */
 static void find_hint(const gathering *g, ot_arena *texts, ot_choice_row *row)
 {
     optune_space *space = NULL;
@@ -269,7 +288,8 @@ static void find_hint(const gathering *g, ot_arena *texts, ot_choice_row *row)
         optune_config config = g->fact[i].record.config;
         if (g->fact[i].currency != OT_HINT || !about(&g->fact[i], row->candidate.impl))
             continue;
-        found = open ? fits(space, &config, why) : optune_refuse(why, "%s", err.text);
+        found = open ? fits(space, &config, why) && promises(space, &config, why)
+                     : optune_refuse(why, "%s", err.text);
         if (found || !row->hint) {
             row->hint = &g->fact[i];
             row->hint_why = ot_arena_copy(texts, why);

@@ -135,6 +135,22 @@ void optune_config_choose_int(optune_config *config, const optune_space *space,
     choose(config, space, name, best < 0 ? least : best);
 }
 
+void optune_config_choose_list(optune_config *config, const optune_space *space,
+                               const char *name, const int64_t *values)
+{
+    const int i = ot_space_knob(space, name);
+    const ot_knob *knob = i < 0 ? NULL : &space->knob[i];
+    if (!knob || (knob->kind != OPTUNE_KNOB_REORDER && knob->kind != OPTUNE_KNOB_ANNOTATE)) {
+        ot_slip(knob ? "knob '%s' is of another kind" : "there is no knob '%s'", name);
+        return;
+    }
+    const int64_t found = ot_knob_find(knob, values);
+    if (found < 0)
+        ot_slip("knob '%s' has no such list", name);
+    else
+        choose(config, space, name, found);
+}
+
 void optune_config_choose_word(optune_config *config, const optune_space *space,
                                const char *name, const char *word)
 {

@@ -188,7 +188,7 @@ int optune_list_impl(optune *o, const char *name, int index, optune_listed_impl 
         .size = sizeof own,
         .op = impl->op,
         .name = impl->name,
-        .summary = impl->summary,
+        .summary = impl->summary ? impl->summary : "", /* a plugin may leave it out */
         .library = impl->library,
         .math = impl->math,
         .task_args = impl->task_args,

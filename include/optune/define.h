@@ -425,8 +425,9 @@ typedef struct optune_impl {
      * give the same plan for the same arguments. */
     void (*plan)(const optune_task *task, const optune_config *config, optune_plan *plan);
 
-    const char *source; /* plugins: the body's text. NULL: the row's file with .kernel.c for .c,
-                           .kernel.cu for GPUs, or .kernel.h for both; or see OPTUNE_BODY */
+    const char *source; /* plugins: the body's text, which may include what bodies in the tree do,
+                           by the same names (OPTUNE_TEXT). NULL: the row's file with .kernel.c for
+                           .c, .kernel.cu for GPUs, or .kernel.h for both; or see OPTUNE_BODY */
 
     /* With `op` NULL: every op of this pattern that declares it gets this implementation under
      * the name <op>_<name>, with a digest that covers the op's declaration. OPTUNE_BROADCAST
@@ -463,6 +464,14 @@ typedef struct optune_impl {
 /* The rows of this file have another file's body, which it names: OPTUNE_BODY("kernels/...");
  * scripts/embed.c reads it. In tree only: plugins have `source`. */
 #define OPTUNE_BODY(file) _Static_assert(sizeof(file) > 1, "a file of kernels/")
+/* Out of tree: defines `id`, the text of a file as it is when the plugin is compiled, so that a
+ * body is a file: `OPTUNE_TEXT(rows_body, "rows.kernel.c");`, `.source = rows_body`. It is looked
+ * for from where the compiler runs and in the folders of -I. Each `id` is once in a plugin. */
+#define OPTUNE_TEXT(id, file)                                                                  \
+    __asm__(".pushsection .rodata\n.globl " #id "\n.hidden " #id "\n.type " #id                \
+            ", %object\n" #id ":\n.incbin \"" file "\"\n.byte 0\n.size " #id ", . - " #id      \
+            "\n.popsection\n");                                                                \
+    extern __attribute__((visibility("hidden"))) const char id[]
 
 /* The strategy of an op for exactly this key, the latest; NULL: none. */
 OPTUNE_API const optune_strategy *optune_strategy_of(const char *op, const char *key);
@@ -517,7 +526,8 @@ OPTUNE_API void optune_space_reorder(optune_space *space, const char *name, int 
 OPTUNE_API void optune_space_annotate(optune_space *space, const char *name, int axes,
                                       const char *policy);
 
-/* Reading a config; a knob that is not there asserts. Sizes and words belong to the config. */
+/* Reading a config; a knob that is not there asserts. Sizes and words belong to the config. An
+ * order is read as a split is, and an annotation, an optune_annotation for each axis. */
 OPTUNE_API const int64_t *optune_config_split(const optune_config *config, const char *name);
 OPTUNE_API int64_t optune_config_int(const optune_config *config, const char *name);
 OPTUNE_API bool optune_config_bool(const optune_config *config, const char *name);
@@ -529,6 +539,10 @@ OPTUNE_API void optune_config_choose_split(optune_config *config, const optune_s
 /* For fallback: choose the largest value <= `limit`, else the smallest. */
 OPTUNE_API void optune_config_choose_int(optune_config *config, const optune_space *space,
                                          const char *name, int64_t limit);
+/* For fallback: choose this order or annotation, a value for each axis, which must be one of the
+ * knob's. */
+OPTUNE_API void optune_config_choose_list(optune_config *config, const optune_space *space,
+                                          const char *name, const int64_t *values);
 /* For fallback: choose this word, which must be one of the knob's. */
 OPTUNE_API void optune_config_choose_word(optune_config *config, const optune_space *space,
                                           const char *name, const char *word);

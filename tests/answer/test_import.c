@@ -225,9 +225,31 @@ static void test_no_log(void **state)
     "\"NCHW\", \"NCHW\", \"float32\"], {}], \"config\": {\"index\": 0, \"code_hash\": null, "  \
     "\"entity\": " entity "}, \"result\": [[1e-05], 0, 1.5, 1540000000.0], \"version\": 0.2, " \
     "\"tvm_version\": \"0.7.dev0\"}\n"
-#define ENTITY(ic)                                                                             \
+#define ENTITY_OF(ic, ow)                                                                      \
     "[[\"tile_ic\", \"sp\", [" ic "]], [\"tile_oc\", \"sp\", [2, 8]], "                        \
-    "[\"tile_ow\", \"sp\", [5, 2]], [\"unroll_kw\", \"ot\", false]]"
+    "[\"tile_ow\", \"sp\", [" ow "]], [\"unroll_kw\", \"ot\", false]]"
+#define ENTITY(ic) ENTITY_OF(ic, "1, 10")
+
+/* Single pixels where ten at a time are known to go: the best of few trials elsewhere. */
+static void test_poor_hint(void **state)
+{
+    (void)state;
+    static const char log[] =
+        TVM_LINE("llvm", "conv2d_NCHWc.x86", "8", ENTITY_OF("2, 4", "10, 1"));
+    write_file("poor.log", log, sizeof log - 1);
+    optune *o = tuning_open("poor");
+    json_t *json = import_of(o, tuning_path("poor.log"));
+    assert_int_equal(tuning_int(json, "taken"), 1);
+    json_decref(json);
+    optune_selection *s = NULL;
+    optune_err err = {0};
+    check_ok(optune_select(o, CONV, &s, &err));
+    assert_string_equal(optune_selection_tier(s), "plevel");
+    check_contains(optune_selection_text(s, true), "poor.log");
+    check_contains(optune_selection_text(s, true), "is estimated to take");
+    optune_selection_free(s);
+    optune_close(o);
+}
 
 static void test_foreign(void **state)
 {
@@ -356,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_damaged_lines),
         cmocka_unit_test(test_no_log),
         cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_poor_hint),
         cmocka_unit_test(test_tophub),
     };
     return cmocka_run_group_tests(tests, setup, tuning_teardown);

@@ -282,6 +282,49 @@ static void test_plugin(void **state)
     assert_int_equal(added_targets, 1);
 }
 
+/* An operator joins a family and lacks what the family's strategies name. */
+static void test_plugin_of_a_family(void **state)
+{
+    (void)state;
+    char path[4200];
+    optune_err err = {0};
+    static const char text[] =
+        "static int types(optune_call *c, optune_err *e) { (void)c; (void)e; return 1; }\n"
+        "static void ref(const optune_call *c, const void *const *in, int o,"
+        " const optune_region *r, double *out, double *m)"
+        "{ (void)c; (void)in; (void)o; (void)r; (void)out; (void)m; }\n"
+        "static const optune_op_input inputs[] = {{.name = \"data\", .type = \"tensor\"}, "
+        "{0}};\n"
+        "static const char *const samples[] = {\"fake_scan(f32[3])\", 0};\n"
+        "static const optune_op op = {.name = \"fake_scan\", .summary = \"s\", .inputs = "
+        "inputs,"
+        " .n_outputs = 1, .pattern = OPTUNE_OPAQUE, .types = types, .reference = ref,"
+        " .samples = samples, .family = \"scan\"};\n"
+        "static const optune_op *const ops[] = {&op, 0};\n"
+        "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"lacks\", .ops = ops};";
+    compile("lacks", text, path, sizeof path);
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_ENOENT, &err,
+                  "operator 'fake_scan' has no implementation 'fake_scan_");
+    check_contains(err.text, "which the strategy of its family for '");
+    assert_null(ot_op_find("fake_scan"));
+}
+
+/* A symbol that nobody has, as one of the code that rows share where it is not linked. */
+static void test_plugin_without_its_code(void **state)
+{
+    (void)state;
+    char path[4200];
+    optune_err err = {0};
+    compile("bare",
+            "int tensor_nobody_has(void);\n"
+            "int optune_bare_uses(void);\n"
+            "int optune_bare_uses(void) { return tensor_nobody_has(); }\n"
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"bare\"};",
+            path, sizeof path);
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_ENOENT, &err,
+                  "link with `pkg-config --libs optune-plugin`");
+}
+
 /* Two strategies of one thing for one key inside a plugin: half of them would do nothing. */
 static void test_plugin_says_twice(void **state)
 {
@@ -463,13 +506,22 @@ static int remove_dir(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_checked),  cmocka_unit_test(test_strategies_are_checked),
-        cmocka_unit_test(test_rows_of_one_file),  cmocka_unit_test(test_named_bodies),
-        cmocka_unit_test(test_order_by_name),     cmocka_unit_test(test_keys_in_order),
-        cmocka_unit_test(test_rows_at_run_time),  cmocka_unit_test(test_sources_and_digests),
-        cmocka_unit_test(test_no_such),           cmocka_unit_test(test_plugin),
-        cmocka_unit_test(test_plugin_says_twice), cmocka_unit_test(test_plugin_all_or_nothing),
-        cmocka_unit_test(test_plugin_digest),     cmocka_unit_test(test_bad_plugins),
+        cmocka_unit_test(test_rows_are_checked),
+        cmocka_unit_test(test_strategies_are_checked),
+        cmocka_unit_test(test_rows_of_one_file),
+        cmocka_unit_test(test_named_bodies),
+        cmocka_unit_test(test_order_by_name),
+        cmocka_unit_test(test_keys_in_order),
+        cmocka_unit_test(test_rows_at_run_time),
+        cmocka_unit_test(test_sources_and_digests),
+        cmocka_unit_test(test_no_such),
+        cmocka_unit_test(test_plugin),
+        cmocka_unit_test(test_plugin_says_twice),
+        cmocka_unit_test(test_plugin_of_a_family),
+        cmocka_unit_test(test_plugin_without_its_code),
+        cmocka_unit_test(test_plugin_all_or_nothing),
+        cmocka_unit_test(test_plugin_digest),
+        cmocka_unit_test(test_bad_plugins),
     };
     return cmocka_run_group_tests(tests, add_rows, remove_dir);
 }

@@ -28,6 +28,14 @@ static void fallback(const optune_task *task, const optune_space *from, optune_c
     optune_config_choose_split(config, from, "tile", (int64_t[]){0, 4});
 }
 
+/* A tile of 2 would be slow, one of 1 is not known. */
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    (void)task;
+    const int64_t tile = optune_config_split(config, "tile")[1];
+    return tile == 1 ? NAN : tile == 2 ? 1000 : 64.0 / (double)tile;
+}
+
 static bool never_applies(const optune_task *task, char *why)
 {
     (void)task;
@@ -63,7 +71,8 @@ static const optune_impl impls[] = {
      .plan = plan,
      .space = space,
      .valid = small_tile,
-     .fallback = fallback},
+     .fallback = fallback,
+     .estimate = estimate},
     {.op = "fake_mm", .name = "first", .plan = plan},
     {.op = "fake_mm", .name = "second", .plan = plan},
     {.op = "fake_mm", .name = "large", .plan = plan},
@@ -267,6 +276,16 @@ static void test_hints(void **state)
     choose(invalid, 1);
     check_winner(LARGE, OT_TIER_PLEVEL);
     check_contains(explained(), "tile too large");
+    /* Arithmetic knows better than one, nothing of the other. */
+    fake_task_set(&f, "fake_mm(f32[8,8], f32[16,8])");
+    const ot_fact slow[] = {hint(2, 1e-9), hint(1, 2e-9)};
+    choose(slow, 1);
+    check_winner(FIRST, OT_TIER_PLEVEL);
+    check_contains(explained(),
+                   "estimated to take 62.5 times what the fallback config takes here");
+    choose(slow, 2);
+    check_winner(LOW, OT_TIER_HINTED);
+    assert_int_equal(choice.config.entity[0].v[1], 1);
     /* It failed here whenever it was tried. */
     fake_task_set(&f, "fake_mm(f32[8,8], f32[16,8])");
     ot_fact failed[] = {hint(8, 1e-9), fact(LOW, 1, 0)};

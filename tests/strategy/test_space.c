@@ -147,6 +147,34 @@ static void test_reorder_and_annotate(void **state)
                       OPTUNE_ANN_VTHREAD, OPTUNE_ANN_THREAD_Y, OPTUNE_ANN_THREAD_X));
 }
 
+static void test_choosing_a_list(void **state)
+{
+    (void)state;
+    static const int64_t orders[2][OPTUNE_MAX_LIST] = {{0, 1, 2}, {2, 0, 1}};
+    optune_space_reorder(made, "order", 3, OPTUNE_REORDER_CANDIDATE, 0, 0, orders, 2);
+    optune_space_annotate(made, "ann", 2, "try_unroll_vec");
+    optune_config config;
+    optune_err err = {0};
+    ot_space_nth(made, 0, &config);
+    optune_config_choose_list(&config, made, "order", LIST(2, 0, 1));
+    optune_config_choose_list(&config, made, "ann", LIST(OPTUNE_ANN_UNROLL, OPTUNE_ANN_VEC));
+    check_ok(ot_space_index_of(made, &config, &err));
+    const int64_t *order = optune_config_split(&config, "order");
+    const int64_t *ann = optune_config_split(&config, "ann");
+    assert_true(order[0] == 2 && order[1] == 0 && order[2] == 1);
+    assert_true(ann[0] == OPTUNE_ANN_UNROLL && ann[1] == OPTUNE_ANN_VEC);
+    /* As AutoTVM writes them, and back. */
+    ot_text text = {0};
+    ot_config_print(&config, &text);
+    assert_string_equal(ot_text_str(&text),
+                        "[[\"order\",\"re\",[2,0,1]],[\"ann\",\"an\",[\"unroll\",\"vec\"]]]");
+    optune_config back;
+    check_ok(ot_config_parse(ot_text_str(&text), &back, &err));
+    ot_text_release(&text);
+    check_ok(ot_space_index_of(made, &back, &err));
+    assert_int_equal(back.index, config.index);
+}
+
 static void fill(void)
 {
     optune_space_split(made, "tile", 24, 3, NULL);
@@ -504,6 +532,7 @@ int main(void)
         TEST(test_policies),
         TEST(test_verbose_in_autotvms_order),
         TEST(test_reorder_and_annotate),
+        TEST(test_choosing_a_list),
         TEST(test_codec),
         TEST(test_index_of),
         TEST(test_large),

@@ -141,6 +141,17 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return conv2d_tile_valid(task, &s, &t, why);
 }
 
+/* Steps of the register tile, in cycles. Whether the loop over the columns is unrolled, and
+ * how input channels are cut, it does not know. */
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    conv2d_shape s;
+    conv2d_tile t;
+    read_config(task, config, &s, &t);
+    return conv2d_tile_cost(&s, lanes_of(task, &s, optune_config_split(config, "tile_oc")[1]),
+                            t.ov, t.th, t.tw);
+}
+
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
@@ -159,5 +170,6 @@ OPTUNE_IMPL(convolution_direct, NCHWc) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
     .symbolic = "data.0",
 };
