@@ -181,7 +181,7 @@ bool ot_onnx_skim(ot_onnx_pieces *pieces, int64_t bytes, ot_text *message);
 const ot_onnx_attr *ot_onnx_attr_read(ot_onnx *m, const uint8_t *bytes, size_t n);
 
 /* ---- inline.c: functions of a model ---------------------------------------------------------- */
-/* Fills the scope's `nodes`. EDAMAGED: a function calls itself; ELIMIT: they would take too much. */
+/* Fills the scope's `nodes`. EDAMAGED: a function calls itself; ELIMIT: they take too much. */
 int ot_onnx_inline(ot_onnx *m, optune_err *err);
 
 /* ---- tensor.c: elements of a file ----------------------------------------------------------- */

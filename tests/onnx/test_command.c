@@ -45,7 +45,7 @@ static void run_takes_a_model(void **state)
     refused(3, "small.onyx", "run", "./small.onyx");
 }
 
-/* x -> ReLU -> an operator that nobody knows, whose output's type is told -> sigmoid -> another one. */
+/* x -> ReLU -> an operator that nobody knows, whose output's type is told -> sigmoid -> another. */
 static const char *write_odd(void)
 {
     static char path[512];
