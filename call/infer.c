@@ -7,16 +7,33 @@
 #include <assert.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "call/inside.h"
 
 enum { MAX_ROUNDS = 64 }; /* a relation that has not settled by then oscillates, and is a bug */
 
+typedef struct renamed {
+    const char *from, *to;
+} renamed;
+
+static bool of_renamed(const void *arg, const char *name, optune_dim *is)
+{
+    const renamed *r = arg;
+    if (strcmp(name, r->from) != 0)
+        return false;
+    *is = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
+    return ot_copy(is->name, sizeof is->name, r->to);
+}
+
 static void rename_dims(optune_tensor *const *tensor, int n, const char *from, const char *to)
 {
+    const renamed r = {from, to};
     for (int t = 0; t < n; t++)
         for (int i = 0; i < tensor[t]->rank; i++)
             if (strcmp(tensor[t]->dim[i].name, from) == 0)
                 ot_copy(tensor[t]->dim[i].name, OPTUNE_DIM_NAME_SIZE, to);
+            else
+                ot_dim_settle(&tensor[t]->dim[i], of_renamed, &r);
 }
 
 /* The relation replaced one name by another: then they are one everywhere. */
@@ -31,6 +48,38 @@ static void follow_renames(optune_tensor *const *tensor, const optune_tensor *be
                 rename_dims(tensor, n, was, now.name);
             }
         }
+}
+
+typedef struct tensors {
+    optune_tensor *const *tensor;
+    int n;
+} tensors;
+
+static bool of_tensors(const void *arg, const char *name, optune_dim *is)
+{
+    const tensors *all = arg;
+    for (int t = 0; t < all->n; t++)
+        for (int i = 0; i < all->tensor[t]->rank; i++)
+            if (strcmp(all->tensor[t]->dim[i].name, name) == 0) {
+                *is = all->tensor[t]->dim[i];
+                return true;
+            }
+    return false;
+}
+
+/* Dims that are computed of names are what these allow. */
+static int settle_computed(optune_tensor *const *tensor, int n, optune_err *err)
+{
+    const tensors all = {tensor, n};
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++) {
+            const optune_dim *dim = &tensor[t]->dim[i];
+            if (!ot_dim_settle(&tensor[t]->dim[i], of_tensors, &all))
+                return optune_fail(
+                    err, OPTUNE_ETYPE, "dim '?%s' cannot be %lld..%lld, as the dims in it are",
+                    optune_dim_text(dim), (long long)dim->min, (long long)dim->max);
+        }
+    return OPTUNE_OK;
 }
 
 /* Dims of one name get the intersection of their ranges. */
@@ -48,13 +97,14 @@ static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
                         (first->min == other->min && first->max == other->max))
                         continue;
                     if (!optune_dim_unify(first, other))
-                        return optune_fail(
-                            err, OPTUNE_ETYPE, "dim '?%s' cannot be %lld..%lld and %lld..%lld",
-                            first->name, (long long)first->min, (long long)first->max,
-                            (long long)other->min, (long long)other->max);
+                        return optune_fail(err, OPTUNE_ETYPE,
+                                           "dim '?%s' cannot be %lld..%lld and %lld..%lld",
+                                           optune_dim_text(first), (long long)first->min,
+                                           (long long)first->max, (long long)other->min,
+                                           (long long)other->max);
                 }
         }
-    return OPTUNE_OK;
+    return settle_computed(tensor, n, err);
 }
 
 /* An operator's type relation. One that fails says why, or is told that it did not. */

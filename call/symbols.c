@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "call/inside.h"
 
 static const optune_dim *find(const ot_symbols *symbols, const char *name)
@@ -14,6 +15,27 @@ static const optune_dim *find(const ot_symbols *symbols, const char *name)
         if (strcmp(symbols->dim[i].name, name) == 0)
             return &symbols->dim[i];
     return NULL;
+}
+
+static bool of_symbols(const void *arg, const char *name, optune_dim *is)
+{
+    const optune_dim *dim = find(arg, name);
+    if (dim)
+        *is = *dim;
+    return dim != NULL;
+}
+
+/* A dim of the call's inputs that has this very name. */
+static bool of_inputs(const void *arg, const char *name, optune_dim *is)
+{
+    const optune_call *call = arg;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        for (int d = 0; d < call->input[i].type.rank; d++)
+            if (strcmp(call->input[i].type.dim[d].name, name) == 0) {
+                *is = call->input[i].type.dim[d];
+                return true;
+            }
+    return false;
 }
 
 static int add(ot_symbols *symbols, const char *input, int at, const optune_dim *dim,
@@ -45,8 +67,14 @@ int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
         if (type->rank < 0 || type->dtype.code == OPTUNE_DTYPE_UNKNOWN)
             return optune_fail(err, OPTUNE_EUSAGE, "the type of '%s' is unknown", name);
         for (int d = 0; d < type->rank; d++) {
-            if (optune_dim_known(&type->dim[d]))
+            if (optune_dim_known(&type->dim[d]) ||
+                ot_dim_follows(&type->dim[d], of_inputs, call))
                 continue;
+            if (ot_dim_computed(&type->dim[d]))
+                return optune_fail(err, OPTUNE_EUSAGE,
+                                   "dim %d of '%s', '%s', is computed of dims that no input "
+                                   "has: give it a name, ?m",
+                                   d, name, optune_dim_text(&type->dim[d]));
             const int status = add(symbols, name, d, &type->dim[d], err);
             if (status < 0)
                 return status;
@@ -69,6 +97,10 @@ int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *n
             const optune_dim *dim = find(to, type->dim[d].name);
             if (dim && type->dim[d].name[0])
                 type->dim[d] = dim->min == dim->max ? optune_dim_of(dim->min) : *dim;
+            else if (!ot_dim_settle(&type->dim[d], of_symbols, to))
+                return optune_fail(err, OPTUNE_ETYPE, "dim '%s' cannot be %lld..%lld",
+                                   optune_dim_text(&type->dim[d]), (long long)type->dim[d].min,
+                                   (long long)type->dim[d].max);
         }
     }
     for (int i = 0; i < narrowed->n_outputs; i++)
