@@ -92,9 +92,14 @@ const char *optune_dim_text(const optune_dim *dim)
     return text ? text : dim->name;
 }
 
+bool ot_name_computed(const char *name)
+{
+    return strpbrk(name, "#+-*/(") != NULL;
+}
+
 bool ot_dim_computed(const optune_dim *dim)
 {
-    return strpbrk(dim->name, "#+-*/(") != NULL;
+    return ot_name_computed(dim->name);
 }
 
 /* ---- arithmetic: NULL, of an operand or as a result, is what has no form here ---------------- */

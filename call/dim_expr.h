@@ -17,6 +17,7 @@ typedef bool ot_dim_of_name(const void *arg, const char *name, optune_dim *is);
 int ot_dim_read(const char *text, const char **end, optune_dim *dim, const char **why);
 /* True of one whose name is an expression. */
 bool ot_dim_computed(const optune_dim *dim);
+bool ot_name_computed(const char *name);
 /* Whether this name is the dim's own, or is in its expression. */
 bool ot_dim_mentions(const optune_dim *dim, const char *name);
 /* Whether it is computed, of names of which all are told. */

@@ -107,6 +107,39 @@ static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
     return settle_computed(tensor, n, err);
 }
 
+/* Which of two names of one dim is kept: no expression where there is a name, then the first. */
+static bool is_kept(optune_tensor *const *tensor, int n, const char *a, const char *b)
+{
+    const bool a_computed = ot_name_computed(a), b_computed = ot_name_computed(b);
+    if (a_computed != b_computed)
+        return b_computed;
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++)
+            if (strcmp(tensor[t]->dim[i].name, a) == 0)
+                return true;
+            else if (strcmp(tensor[t]->dim[i].name, b) == 0)
+                return false;
+    return true;
+}
+
+/* All that the relation unified becomes one in the whole call. */
+static void join_unified(optune_call *call, ot_unified *u)
+{
+    optune_tensor *tensor[OT_MAX_TENSORS];
+    const int n = ot_call_tensors(call, tensor);
+    for (int p = 0; p < u->n; p++) {
+        char(*pair)[OPTUNE_DIM_NAME_SIZE] = u->pair[p];
+        if (strcmp(pair[0], pair[1]) == 0)
+            continue;
+        const int kept = is_kept(tensor, n, pair[0], pair[1]) ? 0 : 1;
+        rename_dims(tensor, n, pair[!kept], pair[kept]);
+        for (int k = p + 1; k < u->n; k++)
+            for (int side = 0; side < 2; side++)
+                if (strcmp(u->pair[k][side], pair[!kept]) == 0)
+                    memcpy(u->pair[k][side], pair[kept], sizeof pair[kept]);
+    }
+}
+
 /* An operator's type relation. One that fails says why, or is told that it did not. */
 static int call_types(const optune_op *op, optune_call *call, optune_err *err)
 {
@@ -114,7 +147,14 @@ static int call_types(const optune_op *op, optune_call *call, optune_err *err)
     ot_slip_taken(NULL);
     if (err)
         err->text[0] = 0;
+    ot_unified unified;
+    unified.call = call;
+    unified.n = 0;
+    ot_unified *outer = ot_unified_note(&unified);
     const int status = op->types ? op->types(call, err) : OPTUNE_OK;
+    ot_unified_note(outer);
+    if (status >= 0 && unified.n)
+        join_unified(call, &unified);
     if (ot_slip_taken(slip))
         return optune_fail(err, OPTUNE_ETYPE, "the type relation of '%s': %s", op->name, slip);
     if (status < 0 && err && !*err->text)

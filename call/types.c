@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "call/inside.h"
 
 /* ---- dims and dtypes --------------------------------------------------------------------- */
@@ -21,13 +22,40 @@ optune_dim optune_dim_of(int64_t value)
     return (optune_dim){.min = value, .max = value};
 }
 
+static _Thread_local ot_unified *unified; /* of the relation at hand; NULL: nobody asks */
+
+ot_unified *ot_unified_note(ot_unified *to)
+{
+    ot_unified *was = unified;
+    unified = to;
+    return was;
+}
+
+static bool is_asked_of(const void *dim)
+{
+    return (const char *)dim >= (const char *)unified->call &&
+           (const char *)dim < (const char *)(unified->call + 1);
+}
+
+/* Two names of one dim. A relation may unify copies, too, and throw them away. */
+static void note_names(const optune_dim *a, const optune_dim *b)
+{
+    if (!unified || !is_asked_of(a) || !is_asked_of(b) || unified->n == OT_MAX_UNIFIED)
+        return;
+    memcpy(unified->pair[unified->n][0], a->name, sizeof a->name);
+    memcpy(unified->pair[unified->n++][1], b->name, sizeof b->name);
+}
+
 bool optune_dim_unify(optune_dim *a, optune_dim *b)
 {
-    optune_dim both = a->name[0] ? *a : *b;
+    const bool named = a->name[0] && (!ot_dim_computed(a) || !b->name[0] || ot_dim_computed(b));
+    optune_dim both = named ? *a : *b;
     both.min = a->min > b->min ? a->min : b->min;
     both.max = a->max < b->max ? a->max : b->max;
     if (both.min > both.max)
         return false;
+    if (a->name[0] && b->name[0] && strcmp(a->name, b->name) != 0)
+        note_names(a, b);
     *a = both;
     *b = both;
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What commands that take a graph share: reading it, and `--bind DIM=N`. */
+/* What commands that take a graph share: reading it, and `--bind DIM=N` or `DIM=LOW..HIGH`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,22 @@
 static int refuse(optune_err *err, const char *word)
 {
     err->status = OPTUNE_EUSAGE;
-    snprintf(err->text, sizeof err->text, "--bind takes DIM=N, such as m=128, not '%.80s'",
+    snprintf(err->text, sizeof err->text,
+             "--bind takes DIM=N or DIM=LOW..HIGH, such as m=128 or m=1..512, not '%.80s'",
              word);
     return err->status;
 }
 
-/* `dim` has room for the word; the binding borrows it. */
+static bool read_size(const char *from, char **end, int64_t *value)
+{
+    errno = 0;
+    *value = strtoll(from, end, 10);
+    return *end != from && !errno && *value >= 0;
+}
+
+/* `dim` has room for the word; the binding borrows it. *high: -1, or it is a range. */
 static int read_binding(const char *word, char dim[OPTUNE_DIM_NAME_SIZE], optune_binding *bind,
-                        optune_err *err)
+                        int64_t *high, optune_err *err)
 {
     const char *from = word + (*word == '?');
     const size_t n = strcspn(from, "=");
@@ -25,12 +33,13 @@ static int read_binding(const char *word, char dim[OPTUNE_DIM_NAME_SIZE], optune
         return refuse(err, word);
     memcpy(dim, from, n);
     dim[n] = '\0';
-    errno = 0;
-    const long long value = strtoll(from + n + 1, &end, 10);
-    if (end == from + n + 1 || *end || errno || value < 0)
+    *bind = (optune_binding){dim, 0};
+    *high = -1;
+    if (!read_size(from + n + 1, &end, &bind->value))
         return refuse(err, word);
-    *bind = (optune_binding){dim, value};
-    return OPTUNE_OK;
+    if (strncmp(end, "..", 2) == 0 && !read_size(end + 2, &end, high))
+        return refuse(err, word);
+    return *end ? refuse(err, word) : OPTUNE_OK;
 }
 
 typedef int read_function(const char *path, const optune_binding *bind, int n,
@@ -40,14 +49,27 @@ static int open_by(read_function *read, const char *path, const ot_repeats *bind
                    optune_graph **graph, optune_err *err)
 {
     char(*dim)[OPTUNE_DIM_NAME_SIZE] = calloc((size_t)bind->n + 1, sizeof *dim);
-    optune_binding *binding = calloc((size_t)bind->n + 1, sizeof *binding);
-    int status = OPTUNE_OK;
+    optune_binding *binding = calloc(2 * (size_t)bind->n + 1, sizeof *binding);
+    optune_binding *range = binding + bind->n; /* from its value to `high` */
+    int64_t *high = calloc((size_t)bind->n + 1, sizeof *high), most = -1;
+    int status = OPTUNE_OK, n = 0, n_ranges = 0;
     *graph = NULL;
-    for (int i = 0; i < bind->n && status >= 0; i++)
-        status = read_binding(bind->item[i], dim[i], &binding[i], err);
+    for (int i = 0; i < bind->n && status >= 0; i++) {
+        status = read_binding(bind->item[i], dim[i], &binding[n], &most, err);
+        if (status >= 0 && most >= 0) {
+            high[n_ranges] = most;
+            range[n_ranges++] = binding[n];
+        } else {
+            n++;
+        }
+    }
     if (status >= 0)
-        status = read(path, binding, bind->n, graph, err);
+        status = read(path, binding, n, graph, err);
     if (status >= 0)
+        status = optune_graph_infer(*graph, err);
+    for (int i = 0; i < n_ranges && status >= 0; i++)
+        status = optune_graph_bound(*graph, range[i].dim, range[i].value, high[i], err);
+    if (status >= 0 && n_ranges)
         status = optune_graph_infer(*graph, err);
     if (status < 0) {
         optune_graph_close(*graph);
@@ -55,6 +77,7 @@ static int open_by(read_function *read, const char *path, const ot_repeats *bind
     }
     free(dim);
     free(binding);
+    free(high);
     return status;
 }
 

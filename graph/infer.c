@@ -47,10 +47,15 @@ typedef struct learned_name {
     const optune_dim *is;
 } learned_name;
 
+static bool is_within(const optune_dim *dim, const char *name)
+{
+    return ot_dim_computed(dim) && ot_dim_mentions(dim, name);
+}
+
 static bool of_learned(const void *arg, const char *name, optune_dim *is)
 {
     const learned_name *l = arg;
-    if (strcmp(name, l->name) != 0)
+    if (strcmp(name, l->name) != 0 || is_within(l->is, name))
         return false;
     *is = *l->is;
     return true;
@@ -90,7 +95,8 @@ static int learn(inference *in, const char *name, const optune_dim *learned)
                     continue;
                 const optune_dim was = *dim;
                 optune_dim want = *learned;
-                if (!want.name[0] && !optune_dim_known(&want))
+                /* what is computed of a name is no other name for it */
+                if (!optune_dim_known(&want) && (!want.name[0] || is_within(&want, name)))
                     memcpy(want.name, name, sizeof want.name);
                 optune_dim both = want;
                 optune_dim range = {.min = was.min, .max = was.max};
@@ -329,15 +335,9 @@ int optune_graph_infer(optune_graph *g, optune_err *err)
     return all_known(g) ? OPTUNE_OK : 1;
 }
 
-int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_err *err)
+static int narrow(optune_graph *g, const char *name, optune_dim to, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
     inference in = {.g = g, .err = err};
-    if (value < 0 || value > OPTUNE_MAX_DIM)
-        return optune_fail(err, OPTUNE_ETYPE,
-                           "dim '?%.80s' cannot be %lld: 0 to %lld is possible", name,
-                           (long long)value, (long long)OPTUNE_MAX_DIM);
-    const optune_dim number = optune_dim_of(value);
     char own[OPTUNE_DIM_NAME_SIZE]; /* the caller's may be one of those that change */
     if (!ot_copy(own, sizeof own, name))
         return optune_fail(err, OPTUNE_ENOENT, "no symbolic dim '%.80s'", name);
@@ -349,7 +349,7 @@ int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_e
                 const optune_dim *dim = &g->node[id].out[o].dim[d];
                 const char *is = dim->name;
                 if (*own && ot_dim_mentions(dim, own))
-                    return learn(&in, own, &number);
+                    return learn(&in, own, &to);
                 int k = 0;
                 while (k < n && strcmp(names[k], is) != 0)
                     k++;
@@ -357,4 +357,33 @@ int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_e
                     names[n++] = is;
             }
     return ot_no_such(err, "symbolic dim", name, names, n);
+}
+
+static int refuse_size(const char *name, int64_t size, optune_err *err)
+{
+    return optune_fail(err, OPTUNE_ETYPE, "dim '?%.80s' cannot be %lld: 0 to %lld is possible",
+                       name, (long long)size, (long long)OPTUNE_MAX_DIM);
+}
+
+int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
+    if (value < 0 || value > OPTUNE_MAX_DIM)
+        return refuse_size(name, value, err);
+    return narrow(g, name, optune_dim_of(value), err);
+}
+
+int optune_graph_bound(optune_graph *g, const char *name, int64_t low, int64_t high,
+                       optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
+    if (low < 0 || low > OPTUNE_MAX_DIM)
+        return refuse_size(name, low, err);
+    if (high < -1 || high > OPTUNE_MAX_DIM)
+        return refuse_size(name, high, err);
+    if (high >= 0 && high < low)
+        return optune_fail(err, OPTUNE_ETYPE, "dim '?%.80s' cannot be %lld..%lld: it is empty",
+                           name, (long long)low, (long long)high);
+    const optune_dim range = {.min = low, .max = high < 0 ? OPTUNE_DIM_MAX : high};
+    return narrow(g, name, range, err);
 }

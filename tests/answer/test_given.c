@@ -173,6 +173,11 @@ static void graphs(void **state)
     REFUSED(optune_graph_bind, g, NULL, 1);
     FAILS(optune_graph_bind, g, "m", INT64_MAX);
     FAILS(optune_graph_bind, g, "m", INT64_MIN);
+    REFUSED(optune_graph_bound, none, "m", 1, 2);
+    REFUSED(optune_graph_bound, g, NULL, 1, 2);
+    FAILS(optune_graph_bound, g, "m", INT64_MIN, 2);
+    FAILS(optune_graph_bound, g, "m", 1, INT64_MAX);
+    FAILS(optune_graph_bound, g, "m", 2, 1);
     REFUSED(optune_graph_gradient, none, NULL, 0, &other);
     REFUSED(optune_graph_gradient, g, NULL, 0, NULL);
     REFUSED(optune_graph_gradient, g, id, -1, &other);
