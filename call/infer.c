@@ -140,6 +140,51 @@ static void join_unified(optune_call *call, ot_unified *u)
     }
 }
 
+static bool is_within(const void *all, size_t size, const optune_dim *dim)
+{
+    return (const char *)dim >= (const char *)all &&
+           (const char *)dim < (const char *)all + size;
+}
+
+/* A name that no dim of the call has. */
+static void free_name(optune_call *call, char name[OPTUNE_DIM_NAME_SIZE])
+{
+    optune_tensor *tensor[OT_MAX_TENSORS];
+    const tensors all = {tensor, ot_call_tensors(call, tensor)};
+    optune_dim is;
+    int k = 0;
+    do
+        snprintf(name, OPTUNE_DIM_NAME_SIZE, "d%d", k++ & 0xffff);
+    while (of_tensors(&all, name, &is));
+}
+
+/* Ranges of inputs without a name that are one dim get a name that says so. */
+static void name_unified(optune_call *call, const ot_unified *u)
+{
+    optune_dim *one[2 * OT_MAX_UNIFIED];
+    for (int p = 0; p < u->n_nameless; p++) {
+        int n = 0, inputs = 0;
+        one[n++] = u->nameless[p][0];
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < u->n_nameless; k++)
+                for (int side = 0; side < 2; side++) {
+                    bool there = u->nameless[k][side] != one[i];
+                    for (int m = 0; m < n; m++)
+                        there = there || one[m] == u->nameless[k][!side];
+                    if (!there)
+                        one[n++] = u->nameless[k][!side];
+                }
+        for (int i = 0; i < n; i++)
+            inputs += is_within(call->input, sizeof call->input, one[i]);
+        if (inputs < 2 || one[0]->name[0] || optune_dim_known(one[0]))
+            continue;
+        char name[OPTUNE_DIM_NAME_SIZE];
+        free_name(call, name);
+        for (int i = 0; i < n; i++)
+            memcpy(one[i]->name, name, sizeof name);
+    }
+}
+
 /* An operator's type relation. One that fails says why, or is told that it did not. */
 static int call_types(const optune_op *op, optune_call *call, optune_err *err)
 {
@@ -149,12 +194,14 @@ static int call_types(const optune_op *op, optune_call *call, optune_err *err)
         err->text[0] = 0;
     ot_unified unified;
     unified.call = call;
-    unified.n = 0;
+    unified.n = unified.n_nameless = 0;
     ot_unified *outer = ot_unified_note(&unified);
     const int status = op->types ? op->types(call, err) : OPTUNE_OK;
     ot_unified_note(outer);
     if (status >= 0 && unified.n)
         join_unified(call, &unified);
+    if (status >= 0 && unified.n_nameless)
+        name_unified(call, &unified);
     if (ot_slip_taken(slip))
         return optune_fail(err, OPTUNE_ETYPE, "the type relation of '%s': %s", op->name, slip);
     if (status < 0 && err && !*err->text)

@@ -24,6 +24,8 @@ typedef struct ot_unified {
     const optune_call *call;
     int n;
     char pair[OT_MAX_UNIFIED][2][OPTUNE_DIM_NAME_SIZE];
+    int n_nameless; /* the same of ranges without a name */
+    optune_dim *nameless[OT_MAX_UNIFIED][2];
 } ot_unified;
 /* From now on this thread's go to `to`, NULL: nowhere; returns where they went before. */
 ot_unified *ot_unified_note(ot_unified *to);

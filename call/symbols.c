@@ -38,7 +38,7 @@ static bool of_inputs(const void *arg, const char *name, optune_dim *is)
     return false;
 }
 
-static int add(ot_symbols *symbols, const char *input, int at, const optune_dim *dim,
+static int add(ot_symbols *symbols, int most, const char *input, int at, const optune_dim *dim,
                optune_err *err)
 {
     if (!dim->name[0])
@@ -52,13 +52,13 @@ static int add(ot_symbols *symbols, const char *input, int at, const optune_dim 
                            dim->name, dim->name, (long long)(dim->min > 1 ? dim->min : 1));
     if (find(symbols, dim->name))
         return OPTUNE_OK;
-    if (symbols->n == OT_MAX_SYMBOLS)
-        return optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims", OT_MAX_SYMBOLS);
+    if (symbols->n == most)
+        return optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims", most);
     symbols->dim[symbols->n++] = *dim;
     return OPTUNE_OK;
 }
 
-int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
+static int find_all(const optune_call *call, int most, ot_symbols *symbols, optune_err *err)
 {
     *symbols = (ot_symbols){0};
     for (int i = 0; i < optune_call_inputs(call); i++) {
@@ -75,7 +75,7 @@ int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
                                    "dim %d of '%s', '%s', is computed of dims that no input "
                                    "has: give it a name, ?m",
                                    d, name, optune_dim_text(&type->dim[d]));
-            const int status = add(symbols, name, d, &type->dim[d], err);
+            const int status = add(symbols, most, name, d, &type->dim[d], err);
             if (status < 0)
                 return status;
         }
@@ -84,6 +84,16 @@ int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "no dim is symbolic: write ?m:1..4096 for one that varies");
     return OPTUNE_OK;
+}
+
+int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
+{
+    return find_all(call, OT_MAX_SYMBOLS, symbols, err);
+}
+
+int ot_symbols_all(const optune_call *call, ot_symbols *symbols, optune_err *err)
+{
+    return find_all(call, OT_MOST_SYMBOLS, symbols, err);
 }
 
 int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,

@@ -37,13 +37,25 @@ static bool is_asked_of(const void *dim)
            (const char *)dim < (const char *)(unified->call + 1);
 }
 
-/* Two names of one dim. A relation may unify copies, too, and throw them away. */
-static void note_names(const optune_dim *a, const optune_dim *b)
+static bool is_range(const optune_dim *dim)
 {
-    if (!unified || !is_asked_of(a) || !is_asked_of(b) || unified->n == OT_MAX_UNIFIED)
+    return !optune_dim_known(dim) && dim->max != OPTUNE_DIM_MAX;
+}
+
+/* Two names of one dim. A relation may unify copies, too, and throw them away. */
+static void note(optune_dim *a, optune_dim *b, const optune_dim was[2])
+{
+    if (!unified || !is_asked_of(a) || !is_asked_of(b))
         return;
-    memcpy(unified->pair[unified->n][0], a->name, sizeof a->name);
-    memcpy(unified->pair[unified->n++][1], b->name, sizeof b->name);
+    if (was[0].name[0] && was[1].name[0] && strcmp(was[0].name, was[1].name) != 0 &&
+        unified->n < OT_MAX_UNIFIED) {
+        memcpy(unified->pair[unified->n][0], was[0].name, sizeof was[0].name);
+        memcpy(unified->pair[unified->n++][1], was[1].name, sizeof was[1].name);
+    }
+    if (!a->name[0] && is_range(a) && unified->n_nameless < OT_MAX_UNIFIED) {
+        unified->nameless[unified->n_nameless][0] = a;
+        unified->nameless[unified->n_nameless++][1] = b;
+    }
 }
 
 bool optune_dim_unify(optune_dim *a, optune_dim *b)
@@ -54,10 +66,10 @@ bool optune_dim_unify(optune_dim *a, optune_dim *b)
     both.max = a->max < b->max ? a->max : b->max;
     if (both.min > both.max)
         return false;
-    if (a->name[0] && b->name[0] && strcmp(a->name, b->name) != 0)
-        note_names(a, b);
+    const optune_dim was[2] = {*a, *b};
     *a = both;
     *b = both;
+    note(a, b, was);
     return true;
 }
 

@@ -320,7 +320,7 @@ static void test_relations_keep_their_word(void **state)
             t % 3 ? ot_op_find(ops[optune_random_below(&rng, OT_COUNT(ops))]) : random_op(&rng);
         assert_non_null(op);
         if (random_call(&rng, op, &limits, &call, &text) && random_range(&rng, &call, &range) &&
-            ot_symbols_of(&range, &symbols, &err) >= 0)
+            ot_symbols_all(&range, &symbols, &err) >= 0)
             for (int i = 0; i < SIZES; i++) {
                 ot_symbols at = symbols;
                 for (int k = 0; k < at.n; k++) {
