@@ -473,6 +473,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_function_run, NULL, NULL, NULL);
     REFUSED(optune_function_shape, NULL, 0, dims);
     REFUSED(optune_program_shape, NULL, 0, dims);
+    REFUSED(optune_program_resize, NULL, &call.output[0]);
     GIVES(NULL, optune_function_impl, NULL);
     NOTHING(optune_function_close, NULL);
     NOTHING(optune_program_close, NULL);
@@ -511,6 +512,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_program_clone, program, NULL);
     REFUSED(optune_program_shape, program, 0, NULL);
     REFUSED(optune_program_shape, program, -1, dims);
+    REFUSED(optune_program_resize, program, NULL);
     optune_program_close(program);
     check_ok(optune_function_open(o, &call, NULL, &function, &err));
     REFUSED(optune_function_run, function, NULL, (void *const[]){out});
