@@ -98,6 +98,12 @@ static void test_moves(void **state)
     check_output("concatenate(f32[3,4], f32[3,?n], axis=1)", "f32[3,?n+4:4..]");
     check_output("layout_transform(f32[?n,32,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
                  "f32[?n,2,7,7,16]");
+    check_output("layout_transform(f32[1,?c:14..17,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
+                 "f32[1,1,7,7,16]");
+    check_output("layout_transform(f32[1,?c:0..3,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
+                 "f32[1,0,7,7,16]");
+    check_refused("layout_transform(f32[1,?c:1..5,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
+                  "axis C of 1 to 5 has no blocks of 16");
     check_output("strided_slice(f32[10], begin=[9], end=[-11], strides=[-4])", "f32[3]");
     check_output("strided_slice(f32[?n,4], begin=[0,1], end=[1099511627776,3])", "f32[?n,2]");
     check_output("strided_slice(f32[?n:2..9,4], begin=[0], end=[9])", "f32[?n:2..9,4]");
