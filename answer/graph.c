@@ -299,8 +299,7 @@ static bool is_written(const optune_graph *g, const optune_dim *dim)
         if (node->kind != OT_NODE_VAR && node->kind != OT_NODE_CONST)
             continue;
         for (int d = 0; d < node->out[0].rank; d++)
-            if (node->out[0].dim[d].name[0] &&
-                ot_dim_mentions(dim, node->out[0].dim[d].name))
+            if (node->out[0].dim[d].name[0] && ot_dim_mentions(dim, node->out[0].dim[d].name))
                 return true;
     }
     return false;

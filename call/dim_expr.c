@@ -62,16 +62,6 @@ const char *optune_dim_text(const optune_dim *dim)
     return text ? text : dim->name;
 }
 
-bool ot_name_computed(const char *name)
-{
-    return strpbrk(name, "#+-*/(") != NULL;
-}
-
-bool ot_dim_computed(const optune_dim *dim)
-{
-    return ot_name_computed(dim->name);
-}
-
 /* What a dim's name stands for. */
 static ot_sum *of_dim(ot_making *m, const optune_dim *dim)
 {

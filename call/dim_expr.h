@@ -7,6 +7,8 @@
 #ifndef OPTUNE_CALL_DIM_EXPR_H
 #define OPTUNE_CALL_DIM_EXPR_H
 
+#include <string.h>
+
 #include "call/call.h"
 
 /* What is known of a name; false: nothing, and `is` is left alone. */
@@ -16,8 +18,14 @@ typedef bool ot_dim_of_name(const void *arg, const char *name, optune_dim *is);
  * ELIMIT with *end where it is wrong and *why it is. */
 int ot_dim_read(const char *text, const char **end, optune_dim *dim, const char **why);
 /* True of one whose name is an expression. */
-bool ot_dim_computed(const optune_dim *dim);
-bool ot_name_computed(const char *name);
+static inline bool ot_name_computed(const char *name)
+{
+    return strpbrk(name, "#+-*/(") != NULL;
+}
+static inline bool ot_dim_computed(const optune_dim *dim)
+{
+    return ot_name_computed(dim->name);
+}
 /* Whether this name is the dim's own, or is in its expression. */
 bool ot_dim_mentions(const optune_dim *dim, const char *name);
 /* Whether it is computed, of names of which all are told. */

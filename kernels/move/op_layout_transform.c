@@ -110,8 +110,8 @@ static int push(const layout *a, const optune_tensor *known, const layout *b,
     return OPTUNE_OK;
 }
 
-/* A range of an axis that the other side cuts in larger blocks: where it holds one multiple of these,
- * that is the size; none is a conflict. */
+/* A range of an axis that the other side cuts in larger blocks: where it holds one multiple of
+ * these, that is the size; none is a conflict. */
 static int settle_blocks(const layout *a, optune_tensor *type, const layout *b, optune_err *err)
 {
     for (int d = 0; d < a->n; d++) {
