@@ -109,7 +109,7 @@ typedef struct ot_symbols {
     optune_dim dim[OT_MOST_SYMBOLS]; /* in the order of the inputs; names differ */
 } ot_symbols;
 /* The symbolic dims of a call's inputs. EUSAGE, with what to write instead: there is none, one has
- * no name or no upper bound, or more than the inputs' dims is unknown; ELIMIT: more than OT_MAX_SYMBOLS. */
+ * no name or no upper bound, or more than the inputs' dims is unknown; ELIMIT: too many. */
 int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err);
 /* The same of a call that is computed and not tabled: as many as a kernel takes arguments. */
 int ot_symbols_all(const optune_call *call, ot_symbols *symbols, optune_err *err);

@@ -159,7 +159,7 @@ void optune_dim_multiply(optune_dim *to, int n, const optune_dim *const *from, i
     give(to, &m, ot_sum_divide(&m, s, over));
 }
 
-/* ---- names that are told ---------------------------------------------------------------------- */
+/* ---- names that are told ----------------------------------------------------------------- */
 
 typedef bool visit(void *arg, const char *name);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What call/dim_sum.h declares: arithmetic that keeps the normal form, and its text both ways. Of a
- * quotient all that divides stands in front, so its numerator is never negative (C divides it alike),
+ * quotient all that divides stands in front, so its numerator is never negative (as C has it),
  * a common factor is left out, and a quotient of a quotient is one.
  */
 #include "call/dim_sum.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expressions of dims in normal form: sums of products of names and of quotients rounded down. Seen by
- * dim_expr.c alone, which makes names of them. What has no form here, of an operand or as a result,
- * is NULL.
+ * Expressions of dims in normal form: sums of products of names and of quotients rounded down.
+ * Seen by dim_expr.c alone, which makes names of them. What has no form here, of an operand or as a
+ * result, is NULL.
  */
 #ifndef OPTUNE_CALL_DIM_SUM_H
 #define OPTUNE_CALL_DIM_SUM_H

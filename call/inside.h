@@ -17,7 +17,7 @@ int ot_attr_default(const optune_op_attr *row, optune_attr *attr, optune_err *er
 /* fuse.c: optune_call_fuse before any type is looked at. */
 int ot_call_append(optune_call *call, const optune_call *next, int chain, optune_err *err);
 
-/* types.c: names that optune_dim_unify met as those of one dim, in dims of one call. A relation that
+/* types.c: names that optune_dim_unify met as those of one dim, in one call. A relation that
  * joins one dim after another to the output leaves some of them under their old names. */
 enum { OT_MAX_UNIFIED = 64 };
 typedef struct ot_unified {

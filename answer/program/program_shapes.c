@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dims that only a run knows, in a program: those that follow from values, and those of variables
- * that are ranges. Buffers are as large as the bounds, and in front of each group that has such dims
+ * that are ranges. Buffers are as large as the bounds; in front of each group that has such dims
  * the host finds the true ones, by the shape function over what the inputs hold or by the type
  * relation over their true types. What is refused is the node's.
  */

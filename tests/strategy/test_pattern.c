@@ -131,6 +131,9 @@ static void test_moves(void **state)
     check_refused("reshape(f32[0,6], newshape=[0,4])", "'newshape' holds 4 elements, data 6");
     check_output("reshape(f32[3,4,5], newshape=[0,-1])", "f32[3,20]");
     check_output("greater(f32[3], f32[1])", "u1[3]");
+    check_refused("batch_matmul(f32[3,3,1], f32[0,1,1])", "batch");
+    check_refused("attention(f32[2,1,5,2], f32[2,1,1,2], f32[2,1,1,2], f32[0,1,5,1])",
+                  "a mask is broadcast");
     check_refused("layout_transform(f32[1,30,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
                   "no blocks of 16");
     check_refused("transpose(f32[3,4], axes=[0,0])", "no permutation");
