@@ -415,6 +415,9 @@ static bool draw_computed(uint64_t *rng, int64_t size, const optune_call *sized,
 
 bool random_range(uint64_t *rng, const optune_call *call, optune_call *range)
 {
+    /* Slices that some sizes cut are computed in boxes, which are of few dims. */
+    int (*find)(const optune_call *, ot_symbols *, optune_err *) =
+        strcmp(call->op->name, "strided_slice") == 0 ? ot_symbols_of : ot_symbols_all;
     for (int tries = 0; tries < 8; tries++) {
         const double share = optune_random_unit(rng);
         /* Equal sizes are one symbol, or each dim has its own and the relation says what is one. */
@@ -441,7 +444,7 @@ bool random_range(uint64_t *rng, const optune_call *call, optune_call *range)
             range->output[o] = (optune_tensor){.rank = -1};
         ot_symbols symbols;
         optune_err err = {0};
-        if (!n || ot_call_infer(range, &err) < 0 || ot_symbols_all(range, &symbols, &err) < 0)
+        if (!n || ot_call_infer(range, &err) < 0 || find(range, &symbols, &err) < 0)
             continue;
         bool typed = true; /* where even the rank depends on a size, there is none */
         for (int o = 0; o < range->n_outputs; o++)
