@@ -22,24 +22,23 @@ static bool read_size(const char *from, char **end, int64_t *value)
     return *end != from && !errno && *value >= 0;
 }
 
-/* `dim` has room for the word; the binding borrows it. *high: -1, or it is a range. */
-static int read_binding(const char *word, char dim[OPTUNE_DIM_NAME_SIZE], optune_binding *bind,
-                        int64_t *high, optune_err *err)
+/* The name and the number, or the range up to *high, else -1, at the last '=': a model's names may
+ * hold one. `dim` has room for the word; the binding borrows it. */
+static int read_binding(const char *word, char *dim, optune_binding *bind, int64_t *high,
+                        optune_err *err)
 {
-    const char *from = word + (*word == '?');
-    const size_t n = strcspn(from, "=");
+    const char *from = word + (*word == '?'), *at = strrchr(from, '=');
     char *end = NULL;
-    if (n == 0 || n >= OPTUNE_DIM_NAME_SIZE || !from[n])
-        return refuse(err, word);
-    memcpy(dim, from, n);
-    dim[n] = '\0';
     *bind = (optune_binding){dim, 0};
     *high = -1;
-    if (!read_size(from + n + 1, &end, &bind->value))
+    if (!at || at == from || !read_size(at + 1, &end, &bind->value))
         return refuse(err, word);
     if (strncmp(end, "..", 2) == 0 && !read_size(end + 2, &end, high))
         return refuse(err, word);
-    return *end ? refuse(err, word) : OPTUNE_OK;
+    if (*end)
+        return refuse(err, word);
+    memcpy(dim, from, (size_t)(at - from));
+    return OPTUNE_OK;
 }
 
 typedef int read_function(const char *path, const optune_binding *bind, int n,
@@ -48,13 +47,14 @@ typedef int read_function(const char *path, const optune_binding *bind, int n,
 static int open_by(read_function *read, const char *path, const ot_repeats *bind,
                    optune_graph **graph, optune_err *err)
 {
-    char(*dim)[OPTUNE_DIM_NAME_SIZE] = calloc((size_t)bind->n + 1, sizeof *dim);
+    char **dim = calloc((size_t)bind->n + 1, sizeof *dim);
     optune_binding *binding = calloc(2 * (size_t)bind->n + 1, sizeof *binding);
     optune_binding *range = binding + bind->n; /* from its value to `high` */
     int64_t *high = calloc((size_t)bind->n + 1, sizeof *high), most = -1;
     int status = OPTUNE_OK, n = 0, n_ranges = 0;
     *graph = NULL;
     for (int i = 0; i < bind->n && status >= 0; i++) {
+        dim[i] = calloc(strlen(bind->item[i]) + 1, 1);
         status = read_binding(bind->item[i], dim[i], &binding[n], &most, err);
         if (status >= 0 && most >= 0) {
             high[n_ranges] = most;
@@ -75,6 +75,8 @@ static int open_by(read_function *read, const char *path, const ot_repeats *bind
         optune_graph_close(*graph);
         *graph = NULL;
     }
+    for (int i = 0; i < bind->n; i++)
+        free(dim[i]);
     free(dim);
     free(binding);
     free(high);
