@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "call/dim_expr.h"
 
 bool ot_partition_accepts(void *arg, const optune_call *call)
 {
@@ -290,15 +291,16 @@ optune_selection *optune_partition_selection(const optune_partition *p, int i)
     return p->row[i].selection;
 }
 
-/* A dim that somebody wrote into the graph is one that can be bound. */
-static bool is_written(const optune_graph *g, const char *name)
+/* A dim that somebody wrote into the graph is one that can be bound, and so is what is computed of
+ * it. */
+static bool is_written(const optune_graph *g, const optune_dim *dim)
 {
     for (int id = 0; id < g->n; id++) {
         const ot_node *node = &g->node[id];
         if (node->kind != OT_NODE_VAR && node->kind != OT_NODE_CONST)
             continue;
         for (int d = 0; d < node->out[0].rank; d++)
-            if (strcmp(node->out[0].dim[d].name, name) == 0)
+            if (node->out[0].dim[d].name[0] && ot_dim_mentions(dim, node->out[0].dim[d].name))
                 return true;
     }
     return false;
@@ -323,7 +325,7 @@ static bool needs_no_binding(const optune_graph *g, const ot_group *group)
             return false;
         for (int d = 0; d < type->rank; d++)
             if (!optune_dim_known(&type->dim[d]) &&
-                (!type->dim[d].name[0] || is_written(g, type->dim[d].name)))
+                (!type->dim[d].name[0] || is_written(g, &type->dim[d])))
                 return false;
     }
     return true;

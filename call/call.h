@@ -103,14 +103,16 @@ bool ot_call_move(const optune_call *call, const void *const *in, void *out);
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
 
 /* ---- symbols.c: calls whose dims are named ranges ----------------------------------------- */
-enum { OT_MAX_SYMBOLS = 4 };
+enum { OT_MAX_SYMBOLS = 4, OT_MOST_SYMBOLS = 24 };
 typedef struct ot_symbols {
     int n;
-    optune_dim dim[OT_MAX_SYMBOLS]; /* in the order of the inputs; names differ */
+    optune_dim dim[OT_MOST_SYMBOLS]; /* in the order of the inputs; names differ */
 } ot_symbols;
 /* The symbolic dims of a call's inputs. EUSAGE, with what to write instead: there is none, one has
  * no name or no upper bound, or more than the inputs' dims is unknown; ELIMIT: too many. */
 int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err);
+/* The same of a call that is computed and not tabled: as many as a kernel takes arguments. */
+int ot_symbols_all(const optune_call *call, ot_symbols *symbols, optune_err *err);
 /* The call with every dim narrowed to what `to` says of its name; lo == hi makes a constant. */
 int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
                    optune_err *err);

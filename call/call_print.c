@@ -15,7 +15,7 @@ void ot_dim_print(const optune_dim *dim, ot_text *to)
         ot_text_add_int(to, dim->min);
         return;
     }
-    ot_text_printf(to, "?%s", dim->name);
+    ot_text_printf(to, "?%s", optune_dim_text(dim));
     if (dim->min == 0 && dim->max == OPTUNE_DIM_MAX)
         return;
     ot_text_printf(to, ":%lld..", (long long)dim->min);

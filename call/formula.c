@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "call/inside.h"
 
 enum { SIZES = 512, MOST_STEP = 64 };
@@ -152,6 +153,17 @@ static bool find(asking *a, ot_text *to)
     return !n || (n == 1 ? one_symbol(a, last, base, to) : several(a, base, matters, to));
 }
 
+static bool of_symbols(const void *arg, const char *name, optune_dim *is)
+{
+    const ot_symbols *all = arg;
+    for (int i = 0; i < all->n; i++)
+        if (strcmp(all->dim[i].name, name) == 0) {
+            *is = all->dim[i];
+            return true;
+        }
+    return false;
+}
+
 int ot_dim_formula(const optune_call *call, int o, int d, ot_text *to, optune_err *err)
 {
     asking a = {.call = call, .o = o, .d = d, .narrowed = ot_alloc(sizeof *a.narrowed)};
@@ -165,10 +177,14 @@ int ot_dim_formula(const optune_call *call, int o, int d, ot_text *to, optune_er
         }
     if (status == OPTUNE_OK && optune_dim_known(dim))
         ot_text_printf(to, "%lld", (long long)dim->min);
-    else if (status == OPTUNE_OK && !find(&a, to))
-        status =
-            optune_fail(err, OPTUNE_EUNSUPPORTED,
-                        "dim %d of output %d has no expression over the dims of inputs", d, o);
+    else if (status == OPTUNE_OK && !find(&a, to)) {
+        if (ot_dim_follows(dim, of_symbols, &a.all))
+            ot_text_printf(to, "(%s)", optune_dim_text(dim));
+        else
+            status = optune_fail(
+                err, OPTUNE_EUNSUPPORTED,
+                "dim %d of output %d has no expression over the dims of inputs", d, o);
+    }
     free(a.narrowed);
     return status < 0 ? status : OPTUNE_OK;
 }

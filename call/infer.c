@@ -7,16 +7,33 @@
 #include <assert.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "call/inside.h"
 
 enum { MAX_ROUNDS = 64 }; /* a relation that has not settled by then oscillates, and is a bug */
 
+typedef struct renamed {
+    const char *from, *to;
+} renamed;
+
+static bool of_renamed(const void *arg, const char *name, optune_dim *is)
+{
+    const renamed *r = arg;
+    if (strcmp(name, r->from) != 0)
+        return false;
+    *is = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
+    return ot_copy(is->name, sizeof is->name, r->to);
+}
+
 static void rename_dims(optune_tensor *const *tensor, int n, const char *from, const char *to)
 {
+    const renamed r = {from, to};
     for (int t = 0; t < n; t++)
         for (int i = 0; i < tensor[t]->rank; i++)
             if (strcmp(tensor[t]->dim[i].name, from) == 0)
                 ot_copy(tensor[t]->dim[i].name, OPTUNE_DIM_NAME_SIZE, to);
+            else
+                ot_dim_settle(&tensor[t]->dim[i], of_renamed, &r);
 }
 
 /* The relation replaced one name by another: then they are one everywhere. */
@@ -31,6 +48,38 @@ static void follow_renames(optune_tensor *const *tensor, const optune_tensor *be
                 rename_dims(tensor, n, was, now.name);
             }
         }
+}
+
+typedef struct tensors {
+    optune_tensor *const *tensor;
+    int n;
+} tensors;
+
+static bool of_tensors(const void *arg, const char *name, optune_dim *is)
+{
+    const tensors *all = arg;
+    for (int t = 0; t < all->n; t++)
+        for (int i = 0; i < all->tensor[t]->rank; i++)
+            if (strcmp(all->tensor[t]->dim[i].name, name) == 0) {
+                *is = all->tensor[t]->dim[i];
+                return true;
+            }
+    return false;
+}
+
+/* Dims that are computed of names are what these allow. */
+static int settle_computed(optune_tensor *const *tensor, int n, optune_err *err)
+{
+    const tensors all = {tensor, n};
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++) {
+            const optune_dim *dim = &tensor[t]->dim[i];
+            if (!ot_dim_settle(&tensor[t]->dim[i], of_tensors, &all))
+                return optune_fail(
+                    err, OPTUNE_ETYPE, "dim '?%s' cannot be %lld..%lld, as the dims in it are",
+                    optune_dim_text(dim), (long long)dim->min, (long long)dim->max);
+        }
+    return OPTUNE_OK;
 }
 
 /* Dims of one name get the intersection of their ranges. */
@@ -48,13 +97,92 @@ static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
                         (first->min == other->min && first->max == other->max))
                         continue;
                     if (!optune_dim_unify(first, other))
-                        return optune_fail(
-                            err, OPTUNE_ETYPE, "dim '?%s' cannot be %lld..%lld and %lld..%lld",
-                            first->name, (long long)first->min, (long long)first->max,
-                            (long long)other->min, (long long)other->max);
+                        return optune_fail(err, OPTUNE_ETYPE,
+                                           "dim '?%s' cannot be %lld..%lld and %lld..%lld",
+                                           optune_dim_text(first), (long long)first->min,
+                                           (long long)first->max, (long long)other->min,
+                                           (long long)other->max);
                 }
         }
-    return OPTUNE_OK;
+    return settle_computed(tensor, n, err);
+}
+
+/* Which of two names of one dim is kept: no expression where there is a name, then the first. */
+static bool is_kept(optune_tensor *const *tensor, int n, const char *a, const char *b)
+{
+    const bool a_computed = ot_name_computed(a), b_computed = ot_name_computed(b);
+    if (a_computed != b_computed)
+        return b_computed;
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++)
+            if (strcmp(tensor[t]->dim[i].name, a) == 0)
+                return true;
+            else if (strcmp(tensor[t]->dim[i].name, b) == 0)
+                return false;
+    return true;
+}
+
+/* All that the relation unified becomes one in the whole call. */
+static void join_unified(optune_call *call, ot_unified *u)
+{
+    optune_tensor *tensor[OT_MAX_TENSORS];
+    const int n = ot_call_tensors(call, tensor);
+    for (int p = 0; p < u->n; p++) {
+        char(*pair)[OPTUNE_DIM_NAME_SIZE] = u->pair[p];
+        if (strcmp(pair[0], pair[1]) == 0)
+            continue;
+        const int kept = is_kept(tensor, n, pair[0], pair[1]) ? 0 : 1;
+        rename_dims(tensor, n, pair[!kept], pair[kept]);
+        for (int k = p + 1; k < u->n; k++)
+            for (int side = 0; side < 2; side++)
+                if (strcmp(u->pair[k][side], pair[!kept]) == 0)
+                    memcpy(u->pair[k][side], pair[kept], sizeof pair[kept]);
+    }
+}
+
+static bool is_within(const void *all, size_t size, const optune_dim *dim)
+{
+    return (const char *)dim >= (const char *)all &&
+           (const char *)dim < (const char *)all + size;
+}
+
+/* A name that no dim of the call has. */
+static void free_name(optune_call *call, char name[OPTUNE_DIM_NAME_SIZE])
+{
+    optune_tensor *tensor[OT_MAX_TENSORS];
+    const tensors all = {tensor, ot_call_tensors(call, tensor)};
+    optune_dim is;
+    int k = 0;
+    do
+        snprintf(name, OPTUNE_DIM_NAME_SIZE, "d%d", k++ & 0xffff);
+    while (of_tensors(&all, name, &is));
+}
+
+/* Ranges of inputs without a name that are one dim get a name that says so. */
+static void name_unified(optune_call *call, const ot_unified *u)
+{
+    optune_dim *one[2 * OT_MAX_UNIFIED];
+    for (int p = 0; p < u->n_nameless; p++) {
+        int n = 0, inputs = 0;
+        one[n++] = u->nameless[p][0];
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < u->n_nameless; k++)
+                for (int side = 0; side < 2; side++) {
+                    bool there = u->nameless[k][side] != one[i];
+                    for (int m = 0; m < n; m++)
+                        there = there || one[m] == u->nameless[k][!side];
+                    if (!there)
+                        one[n++] = u->nameless[k][!side];
+                }
+        for (int i = 0; i < n; i++)
+            inputs += is_within(call->input, sizeof call->input, one[i]);
+        if (inputs < 2 || one[0]->name[0] || optune_dim_known(one[0]))
+            continue;
+        char name[OPTUNE_DIM_NAME_SIZE];
+        free_name(call, name);
+        for (int i = 0; i < n; i++)
+            memcpy(one[i]->name, name, sizeof name);
+    }
 }
 
 /* An operator's type relation. One that fails says why, or is told that it did not. */
@@ -64,7 +192,16 @@ static int call_types(const optune_op *op, optune_call *call, optune_err *err)
     ot_slip_taken(NULL);
     if (err)
         err->text[0] = 0;
+    ot_unified unified;
+    unified.call = call;
+    unified.n = unified.n_nameless = 0;
+    ot_unified *outer = ot_unified_note(&unified);
     const int status = op->types ? op->types(call, err) : OPTUNE_OK;
+    ot_unified_note(outer);
+    if (status >= 0 && unified.n)
+        join_unified(call, &unified);
+    if (status >= 0 && unified.n_nameless)
+        name_unified(call, &unified);
     if (ot_slip_taken(slip))
         return optune_fail(err, OPTUNE_ETYPE, "the type relation of '%s': %s", op->name, slip);
     if (status < 0 && err && !*err->text)

@@ -17,4 +17,17 @@ int ot_attr_default(const optune_op_attr *row, optune_attr *attr, optune_err *er
 /* fuse.c: optune_call_fuse before any type is looked at. */
 int ot_call_append(optune_call *call, const optune_call *next, int chain, optune_err *err);
 
+/* types.c: names that optune_dim_unify met as those of one dim, in one call. A relation that
+ * joins one dim after another to the output leaves some of them under their old names. */
+enum { OT_MAX_UNIFIED = 64 };
+typedef struct ot_unified {
+    const optune_call *call;
+    int n;
+    char pair[OT_MAX_UNIFIED][2][OPTUNE_DIM_NAME_SIZE];
+    int n_nameless; /* the same of ranges without a name */
+    optune_dim *nameless[OT_MAX_UNIFIED][2];
+} ot_unified;
+/* From now on this thread's go to `to`, NULL: nowhere; returns where they went before. */
+ot_unified *ot_unified_note(ot_unified *to);
+
 #endif

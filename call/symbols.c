@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "call/inside.h"
 
 static const optune_dim *find(const ot_symbols *symbols, const char *name)
@@ -16,7 +17,28 @@ static const optune_dim *find(const ot_symbols *symbols, const char *name)
     return NULL;
 }
 
-static int add(ot_symbols *symbols, const char *input, int at, const optune_dim *dim,
+static bool of_symbols(const void *arg, const char *name, optune_dim *is)
+{
+    const optune_dim *dim = find(arg, name);
+    if (dim)
+        *is = *dim;
+    return dim != NULL;
+}
+
+/* A dim of the call's inputs that has this very name. */
+static bool of_inputs(const void *arg, const char *name, optune_dim *is)
+{
+    const optune_call *call = arg;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        for (int d = 0; d < call->input[i].type.rank; d++)
+            if (strcmp(call->input[i].type.dim[d].name, name) == 0) {
+                *is = call->input[i].type.dim[d];
+                return true;
+            }
+    return false;
+}
+
+static int add(ot_symbols *symbols, int most, const char *input, int at, const optune_dim *dim,
                optune_err *err)
 {
     if (!dim->name[0])
@@ -30,13 +52,13 @@ static int add(ot_symbols *symbols, const char *input, int at, const optune_dim 
                            dim->name, dim->name, (long long)(dim->min > 1 ? dim->min : 1));
     if (find(symbols, dim->name))
         return OPTUNE_OK;
-    if (symbols->n == OT_MAX_SYMBOLS)
-        return optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims", OT_MAX_SYMBOLS);
+    if (symbols->n == most)
+        return optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims", most);
     symbols->dim[symbols->n++] = *dim;
     return OPTUNE_OK;
 }
 
-int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
+static int find_all(const optune_call *call, int most, ot_symbols *symbols, optune_err *err)
 {
     *symbols = (ot_symbols){0};
     for (int i = 0; i < optune_call_inputs(call); i++) {
@@ -45,9 +67,15 @@ int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
         if (type->rank < 0 || type->dtype.code == OPTUNE_DTYPE_UNKNOWN)
             return optune_fail(err, OPTUNE_EUSAGE, "the type of '%s' is unknown", name);
         for (int d = 0; d < type->rank; d++) {
-            if (optune_dim_known(&type->dim[d]))
+            if (optune_dim_known(&type->dim[d]) ||
+                ot_dim_follows(&type->dim[d], of_inputs, call))
                 continue;
-            const int status = add(symbols, name, d, &type->dim[d], err);
+            if (ot_dim_computed(&type->dim[d]))
+                return optune_fail(err, OPTUNE_EUSAGE,
+                                   "dim %d of '%s', '%s', is computed of dims that no input "
+                                   "has: give it a name, ?m",
+                                   d, name, optune_dim_text(&type->dim[d]));
+            const int status = add(symbols, most, name, d, &type->dim[d], err);
             if (status < 0)
                 return status;
         }
@@ -56,6 +84,16 @@ int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "no dim is symbolic: write ?m:1..4096 for one that varies");
     return OPTUNE_OK;
+}
+
+int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err)
+{
+    return find_all(call, OT_MAX_SYMBOLS, symbols, err);
+}
+
+int ot_symbols_all(const optune_call *call, ot_symbols *symbols, optune_err *err)
+{
+    return find_all(call, OT_MOST_SYMBOLS, symbols, err);
 }
 
 int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
@@ -69,6 +107,10 @@ int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *n
             const optune_dim *dim = find(to, type->dim[d].name);
             if (dim && type->dim[d].name[0])
                 type->dim[d] = dim->min == dim->max ? optune_dim_of(dim->min) : *dim;
+            else if (!ot_dim_settle(&type->dim[d], of_symbols, to))
+                return optune_fail(err, OPTUNE_ETYPE, "dim '%s' cannot be %lld..%lld",
+                                   optune_dim_text(&type->dim[d]), (long long)type->dim[d].min,
+                                   (long long)type->dim[d].max);
         }
     }
     for (int i = 0; i < narrowed->n_outputs; i++)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "call/cursor.h"
+#include "call/dim_expr.h"
 
 static int parse_size(ot_cursor *c, int64_t *value)
 {
@@ -26,21 +27,34 @@ static int parse_size(ot_cursor *c, int64_t *value)
     return OPTUNE_OK;
 }
 
+/* ?2*m, ?(m+1)/2: where it is more than a name */
+static int parse_expression(ot_cursor *c, const char *at, optune_dim *dim)
+{
+    const char *why;
+    const int status = ot_dim_read(at, &c->p, dim, &why);
+    return status < 0 ? ot_point(c, c->p, status, "%s", why) : status;
+}
+
 /* ? ?m ?m:1..64 ?m:16.. ?:1..64 */
 static int parse_symbol(ot_cursor *c, optune_dim *dim)
 {
     *dim = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
-    c->p++;
+    c->p += *c->p == '?';
     const size_t n = ot_identifier(c->p);
     if (n >= OPTUNE_DIM_NAME_SIZE)
         return ot_point(c, c->p, OPTUNE_ELIMIT, "a dim's name has at most %d characters",
                         OPTUNE_DIM_NAME_SIZE - 1);
     memcpy(dim->name, c->p, n);
+    const char *first = c->p;
     c->p += n;
-    if (*c->p != ':')
-        return OPTUNE_OK;
+    int status = OPTUNE_OK;
+    if (n ? *c->p && strchr("+-*/", *c->p)
+          : *c->p && (strchr("(-?", *c->p) || isdigit((unsigned char)*c->p)))
+        status = parse_expression(c, first, dim);
+    if (status < 0 || *c->p != ':')
+        return status;
     const char *at = ++c->p;
-    int status = parse_size(c, &dim->min);
+    status = parse_size(c, &dim->min);
     if (status < 0)
         return status;
     if (strncmp(c->p, "..", 2) != 0)
@@ -51,6 +65,13 @@ static int parse_symbol(ot_cursor *c, optune_dim *dim)
     if (dim->min > dim->max)
         return ot_point(c, at, OPTUNE_ESYNTAX, "this range is empty");
     return OPTUNE_OK;
+}
+
+/* 2*?m, which is read as ?2*m */
+static bool is_product(const char *at)
+{
+    const size_t n = strspn(at, "0123456789");
+    return *at == '(' || (n && at[n] && strchr("+-*", at[n]));
 }
 
 static int parse_dims(ot_cursor *c, optune_tensor *type)
@@ -72,8 +93,8 @@ static int parse_dims(ot_cursor *c, optune_tensor *type)
                             OPTUNE_MAX_RANK);
         optune_dim *dim = &type->dim[type->rank];
         *dim = (optune_dim){0};
-        const bool symbol = *c->p == '?';
         const char *at = c->p;
+        const bool symbol = *at == '?' || is_product(at);
         const int status = symbol ? parse_symbol(c, dim) : parse_size(c, &dim->min);
         if (status < 0)
             return status;

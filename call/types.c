@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "call/inside.h"
 
 /* ---- dims and dtypes --------------------------------------------------------------------- */
@@ -21,15 +22,54 @@ optune_dim optune_dim_of(int64_t value)
     return (optune_dim){.min = value, .max = value};
 }
 
+static _Thread_local ot_unified *unified; /* of the relation at hand; NULL: nobody asks */
+
+ot_unified *ot_unified_note(ot_unified *to)
+{
+    ot_unified *was = unified;
+    unified = to;
+    return was;
+}
+
+static bool is_asked_of(const void *dim)
+{
+    return (const char *)dim >= (const char *)unified->call &&
+           (const char *)dim < (const char *)(unified->call + 1);
+}
+
+static bool is_range(const optune_dim *dim)
+{
+    return !optune_dim_known(dim) && dim->max != OPTUNE_DIM_MAX;
+}
+
+/* Two names of one dim. A relation may unify copies, too, and throw them away. */
+static void note(optune_dim *a, optune_dim *b, const optune_dim was[2])
+{
+    if (!unified || !is_asked_of(a) || !is_asked_of(b))
+        return;
+    if (was[0].name[0] && was[1].name[0] && strcmp(was[0].name, was[1].name) != 0 &&
+        unified->n < OT_MAX_UNIFIED) {
+        memcpy(unified->pair[unified->n][0], was[0].name, sizeof was[0].name);
+        memcpy(unified->pair[unified->n++][1], was[1].name, sizeof was[1].name);
+    }
+    if (!a->name[0] && is_range(a) && unified->n_nameless < OT_MAX_UNIFIED) {
+        unified->nameless[unified->n_nameless][0] = a;
+        unified->nameless[unified->n_nameless++][1] = b;
+    }
+}
+
 bool optune_dim_unify(optune_dim *a, optune_dim *b)
 {
-    optune_dim both = a->name[0] ? *a : *b;
+    const bool named = a->name[0] && (!ot_dim_computed(a) || !b->name[0] || ot_dim_computed(b));
+    optune_dim both = named ? *a : *b;
     both.min = a->min > b->min ? a->min : b->min;
     both.max = a->max < b->max ? a->max : b->max;
     if (both.min > both.max)
         return false;
+    const optune_dim was[2] = {*a, *b};
     *a = both;
     *b = both;
+    note(a, b, was);
     return true;
 }
 

@@ -117,6 +117,7 @@ OT_CMD(graph) = {
     .values_size = sizeof(graph_values),
     .notes =
         "What is unknown (`?`, `?m`) is solved where consumers or producers tell it.\n"
+        "With --bind DIM=LOW..HIGH a dim is a range: --execute computes at sizes in it.\n"
         "--execute ends with 1 when what a group computes is outside its error bound, and "
         "names "
         "it.\n"

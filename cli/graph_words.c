@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What commands that take a graph share: reading it, and `--bind DIM=N`. */
+/* What commands that take a graph share: reading it, and `--bind DIM=N` or `DIM=LOW..HIGH`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,23 +9,35 @@
 static int refuse(optune_err *err, const char *word)
 {
     err->status = OPTUNE_EUSAGE;
-    snprintf(err->text, sizeof err->text, "--bind takes DIM=N, such as m=128, not '%.80s'",
+    snprintf(err->text, sizeof err->text,
+             "--bind takes DIM=N or DIM=LOW..HIGH, such as m=128 or m=1..512, not '%.80s'",
              word);
     return err->status;
 }
 
-/* The name and the number, at the last '=': a model's names may hold one. `dim` has room for the
- * word; the binding borrows it. */
-static int read_binding(const char *word, char *dim, optune_binding *bind, optune_err *err)
+static bool read_size(const char *from, char **end, int64_t *value)
+{
+    errno = 0;
+    *value = strtoll(from, end, 10);
+    return *end != from && !errno && *value >= 0;
+}
+
+/* The name and the number, or the range up to *high, else -1, at the last '=': a model's names may
+ * hold one. `dim` has room for the word; the binding borrows it. */
+static int read_binding(const char *word, char *dim, optune_binding *bind, int64_t *high,
+                        optune_err *err)
 {
     const char *from = word + (*word == '?'), *at = strrchr(from, '=');
     char *end = NULL;
-    errno = 0;
-    const long long value = at ? strtoll(at + 1, &end, 10) : -1;
-    if (at == from || value < 0 || end == at + 1 || *end || errno)
+    *bind = (optune_binding){dim, 0};
+    *high = -1;
+    if (!at || at == from || !read_size(at + 1, &end, &bind->value))
+        return refuse(err, word);
+    if (strncmp(end, "..", 2) == 0 && !read_size(end + 2, &end, high))
+        return refuse(err, word);
+    if (*end)
         return refuse(err, word);
     memcpy(dim, from, (size_t)(at - from));
-    *bind = (optune_binding){dim, value};
     return OPTUNE_OK;
 }
 
@@ -36,16 +48,28 @@ static int open_by(read_function *read, const char *path, const ot_repeats *bind
                    optune_graph **graph, optune_err *err)
 {
     char **dim = calloc((size_t)bind->n + 1, sizeof *dim);
-    optune_binding *binding = calloc((size_t)bind->n + 1, sizeof *binding);
-    int status = OPTUNE_OK;
+    optune_binding *binding = calloc(2 * (size_t)bind->n + 1, sizeof *binding);
+    optune_binding *range = binding + bind->n; /* from its value to `high` */
+    int64_t *high = calloc((size_t)bind->n + 1, sizeof *high), most = -1;
+    int status = OPTUNE_OK, n = 0, n_ranges = 0;
     *graph = NULL;
     for (int i = 0; i < bind->n && status >= 0; i++) {
         dim[i] = calloc(strlen(bind->item[i]) + 1, 1);
-        status = read_binding(bind->item[i], dim[i], &binding[i], err);
+        status = read_binding(bind->item[i], dim[i], &binding[n], &most, err);
+        if (status >= 0 && most >= 0) {
+            high[n_ranges] = most;
+            range[n_ranges++] = binding[n];
+        } else {
+            n++;
+        }
     }
     if (status >= 0)
-        status = read(path, binding, bind->n, graph, err);
+        status = read(path, binding, n, graph, err);
     if (status >= 0)
+        status = optune_graph_infer(*graph, err);
+    for (int i = 0; i < n_ranges && status >= 0; i++)
+        status = optune_graph_bound(*graph, range[i].dim, range[i].value, high[i], err);
+    if (status >= 0 && n_ranges)
         status = optune_graph_infer(*graph, err);
     if (status < 0) {
         optune_graph_close(*graph);
@@ -55,6 +79,7 @@ static int open_by(read_function *read, const char *path, const ot_repeats *bind
         free(dim[i]);
     free(dim);
     free(binding);
+    free(high);
     return status;
 }
 

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "graph/graph.h"
 
 enum { MAX_ROUNDS = 256 }; /* each round settles at least one dim of a sane graph */
@@ -31,7 +32,7 @@ static void range_text(const optune_dim *dim, ot_text *to)
 static int name_conflict(inference *in, int node, const optune_dim *a, const optune_dim *b)
 {
     ot_text text = {0};
-    ot_text_printf(&text, "dim '?%s' cannot be ", a->name);
+    ot_text_printf(&text, "dim '?%s' cannot be ", optune_dim_text(a));
     range_text(a, &text);
     ot_text_add(&text, " and ");
     range_text(b, &text);
@@ -39,6 +40,41 @@ static int name_conflict(inference *in, int node, const optune_dim *a, const opt
         ot_graph_fail(in->g, node, -1, OPTUNE_ETYPE, ot_text_str(&text), in->err);
     ot_text_release(&text);
     return status;
+}
+
+typedef struct learned_name {
+    const char *name;
+    const optune_dim *is;
+} learned_name;
+
+static bool is_within(const optune_dim *dim, const char *name)
+{
+    return ot_dim_computed(dim) && ot_dim_mentions(dim, name);
+}
+
+static bool of_learned(const void *arg, const char *name, optune_dim *is)
+{
+    const learned_name *l = arg;
+    if (strcmp(name, l->name) != 0 || is_within(l->is, name))
+        return false;
+    *is = *l->is;
+    return true;
+}
+
+/* What a name is goes into the dims that are computed of it. */
+static int learn_in(inference *in, int id, optune_dim *dim, const char *name,
+                    const optune_dim *learned)
+{
+    const optune_dim was = *dim;
+    if (!ot_dim_computed(dim))
+        return OPTUNE_OK;
+    if (!ot_dim_settle(dim, of_learned, &(learned_name){name, learned})) {
+        optune_dim is = was;
+        memcpy(is.name, name, strlen(name) + 1);
+        return name_conflict(in, id, learned->name[0] ? learned : &is, &was);
+    }
+    in->changed = in->changed || !ot_dim_same(dim, &was);
+    return OPTUNE_OK;
 }
 
 /* Every dim called `name` becomes what was learned: a narrower range, another name, a number. */
@@ -49,11 +85,18 @@ static int learn(inference *in, const char *name, const optune_dim *learned)
         for (int o = 0; o < g->node[id].n_out; o++)
             for (int d = 0; d < g->node[id].out[o].rank; d++) {
                 optune_dim *dim = &g->node[id].out[o].dim[d];
-                if (strcmp(dim->name, name) || ot_dim_same(dim, learned))
+                if (strcmp(dim->name, name)) {
+                    const int status = learn_in(in, id, dim, name, learned);
+                    if (status < 0)
+                        return status;
+                    continue;
+                }
+                if (ot_dim_same(dim, learned))
                     continue;
                 const optune_dim was = *dim;
                 optune_dim want = *learned;
-                if (!want.name[0] && !optune_dim_known(&want))
+                /* what is computed of a name is no other name for it */
+                if (!optune_dim_known(&want) && (!want.name[0] || is_within(&want, name)))
                     memcpy(want.name, name, sizeof want.name);
                 optune_dim both = want;
                 optune_dim range = {.min = was.min, .max = was.max};
@@ -104,6 +147,39 @@ static int join_one(inference *in, seen_dims *seen, const optune_dim *dim)
     return OPTUNE_OK;
 }
 
+static bool of_seen(const void *arg, const char *name, optune_dim *is)
+{
+    const seen_dims *seen = arg;
+    const int *found = ot_names_find(&seen->names, name);
+    if (found)
+        *is = seen->dim[*found];
+    return found != NULL;
+}
+
+/* Dims that are computed of names are what these allow. */
+static int settle_computed(inference *in, const seen_dims *seen)
+{
+    optune_graph *g = in->g;
+    for (int id = 0; id < g->n; id++)
+        for (int o = 0; o < g->node[id].n_out; o++)
+            for (int d = 0; d < g->node[id].out[o].rank; d++) {
+                optune_dim *dim = &g->node[id].out[o].dim[d];
+                const optune_dim was = *dim;
+                if (!ot_dim_settle(dim, of_seen, seen)) {
+                    ot_text text = {0};
+                    ot_text_printf(&text, "dim '?%s', as the dims in it are, cannot be ",
+                                   optune_dim_text(dim));
+                    range_text(dim, &text);
+                    const int status =
+                        ot_graph_fail(g, id, -1, OPTUNE_ETYPE, ot_text_str(&text), in->err);
+                    ot_text_release(&text);
+                    return status;
+                }
+                in->changed = in->changed || !ot_dim_same(dim, &was);
+            }
+    return OPTUNE_OK;
+}
+
 /* Dims of one name, written with different ranges, are one from the start. */
 static int join_names(inference *in)
 {
@@ -115,6 +191,8 @@ static int join_names(inference *in)
             for (int d = 0; d < g->node[id].out[o].rank && status >= 0; d++)
                 if (g->node[id].out[o].dim[d].name[0])
                     status = join_one(in, &seen, &g->node[id].out[o].dim[d]);
+    if (status >= 0)
+        status = settle_computed(in, &seen);
     ot_names_release(&seen.names);
     ot_arena_release(&seen.arena);
     return status;
@@ -257,15 +335,9 @@ int optune_graph_infer(optune_graph *g, optune_err *err)
     return all_known(g) ? OPTUNE_OK : 1;
 }
 
-int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_err *err)
+static int narrow(optune_graph *g, const char *name, optune_dim to, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
     inference in = {.g = g, .err = err};
-    if (value < 0 || value > OPTUNE_MAX_DIM)
-        return optune_fail(err, OPTUNE_ETYPE,
-                           "dim '?%.80s' cannot be %lld: 0 to %lld is possible", name,
-                           (long long)value, (long long)OPTUNE_MAX_DIM);
-    const optune_dim number = optune_dim_of(value);
     char own[OPTUNE_DIM_NAME_SIZE]; /* the caller's may be one of those that change */
     if (!ot_copy(own, sizeof own, name))
         return optune_fail(err, OPTUNE_ENOENT, "no symbolic dim '%.80s'", name);
@@ -274,14 +346,44 @@ int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_e
     for (int id = 0; id < g->n; id++)
         for (int o = 0; o < g->node[id].n_out; o++)
             for (int d = 0; d < g->node[id].out[o].rank; d++) {
-                const char *is = g->node[id].out[o].dim[d].name;
-                if (!strcmp(is, own))
-                    return learn(&in, own, &number);
+                const optune_dim *dim = &g->node[id].out[o].dim[d];
+                const char *is = dim->name;
+                if (*own && ot_dim_mentions(dim, own))
+                    return learn(&in, own, &to);
                 int k = 0;
                 while (k < n && strcmp(names[k], is) != 0)
                     k++;
-                if (*is && k == n && n < OT_COUNT(names))
+                if (*is && !ot_dim_computed(dim) && k == n && n < OT_COUNT(names))
                     names[n++] = is;
             }
     return ot_no_such(err, "symbolic dim", name, names, n);
+}
+
+static int refuse_size(const char *name, int64_t size, optune_err *err)
+{
+    return optune_fail(err, OPTUNE_ETYPE, "dim '?%.80s' cannot be %lld: 0 to %lld is possible",
+                       name, (long long)size, (long long)OPTUNE_MAX_DIM);
+}
+
+int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
+    if (value < 0 || value > OPTUNE_MAX_DIM)
+        return refuse_size(name, value, err);
+    return narrow(g, name, optune_dim_of(value), err);
+}
+
+int optune_graph_bound(optune_graph *g, const char *name, int64_t low, int64_t high,
+                       optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
+    if (low < 0 || low > OPTUNE_MAX_DIM)
+        return refuse_size(name, low, err);
+    if (high < -1 || high > OPTUNE_MAX_DIM)
+        return refuse_size(name, high, err);
+    if (high >= 0 && high < low)
+        return optune_fail(err, OPTUNE_ETYPE, "dim '?%.80s' cannot be %lld..%lld: it is empty",
+                           name, (long long)low, (long long)high);
+    const optune_dim range = {.min = low, .max = high < 0 ? OPTUNE_DIM_MAX : high};
+    return narrow(g, name, range, err);
 }

@@ -121,8 +121,8 @@ void ot_source_prototypes(const ot_source *e, ot_text *to)
 static void add_dim(const ot_source *e, const optune_arg *arg, ot_text *to)
 {
     const int o = arg->index / OPTUNE_MAX_RANK - OPTUNE_MAX_INPUTS;
-    if (o < 0)
-        ot_text_add(to, ot_call_arg_dim(e->task.call, arg)->name);
+    if (o < 0) /* one that is computed of parameters is written as C has it */
+        ot_text_printf(to, "(%s)", optune_dim_text(ot_call_arg_dim(e->task.call, arg)));
     else
         ot_dim_formula(e->task.call, o, arg->index % OPTUNE_MAX_RANK, to, NULL);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "call/dim_expr.h"
 
 typedef struct execution {
     optune_partition *partition;
@@ -17,10 +18,12 @@ typedef struct execution {
     void **in, **out;
     double *error, *largest; /* of each output: largest difference and largest value */
     optune_tensor *type;     /* of each output, as it came out */
+    optune_tensor *given;    /* of each input, with sizes where the graph has ranges */
     double median, low, high, sum;
     ot_text wrong; /* a line for each group outside its bound */
     json_t *wrongs;
     int n_wrong;
+    bool sized; /* the graph has ranges: `given` is a choice of ours */
 } execution;
 
 /* A variable that an operator reads gets what that operator's inputs may hold. */
@@ -34,6 +37,7 @@ static void fill(const execution *e, int i, void *to)
                 optune_call *call = ot_alloc(sizeof *call);
                 double low, high;
                 ot_graph_call_of(g, n, call);
+                call->input[k].type = e->given[i];
                 const bool ranged = ot_input_range(call, k, &low, &high);
                 if (ranged)
                     ot_fill_call_input(call, e->seed, k, to);
@@ -41,12 +45,65 @@ static void fill(const execution *e, int i, void *to)
                 if (ranged)
                     return;
             }
-    ot_fill_input(optune_graph_input_type(g, i), e->seed, i, to);
+    ot_fill_input(&e->given[i], e->seed, i, to);
+}
+
+/* ---- sizes of dims that are ranges ------------------------------------------------------- */
+
+/* From the middle of the range on the next that halves and halves again, as networks like them. */
+static int64_t size_in(const optune_dim *dim)
+{
+    const int64_t middle = dim->min + (dim->max - dim->min + 1) / 2;
+    for (int64_t step = 64; step > 1; step /= 2)
+        if ((middle + step - 1) / step * step <= dim->max)
+            return (middle + step - 1) / step * step;
+    return middle;
+}
+
+/* A name's size: of the range that the first variable with it has. */
+static bool size_of(const void *graph, const char *name, optune_dim *is)
+{
+    const optune_graph *g = graph;
+    for (int i = 0; i < optune_graph_inputs(g); i++) {
+        const optune_tensor *type = optune_graph_input_type(g, i);
+        for (int d = 0; d < type->rank; d++)
+            if (strcmp(type->dim[d].name, name) == 0) {
+                *is = optune_dim_of(size_in(&type->dim[d]));
+                return true;
+            }
+    }
+    return false;
+}
+
+/* Sizes for all inputs, in the middle of ranges; ETYPE: one has no bound. */
+static int choose_sizes(execution *e, optune_err *err)
+{
+    e->n_in = optune_graph_inputs(e->g);
+    e->given = ot_alloc((size_t)(e->n_in + 1) * sizeof *e->given);
+    for (int i = 0; i < e->n_in; i++) {
+        optune_tensor *type = &e->given[i];
+        *type = *optune_graph_input_type(e->g, i);
+        const int node = optune_graph_input_node(e->g, i);
+        if (type->rank < 0 || type->dtype.code == OPTUNE_DTYPE_UNKNOWN ||
+            ot_tensor_most_bytes(type) < 0)
+            return ot_graph_fail(e->g, node, -1, OPTUNE_ETYPE,
+                                 "it has dims without a bound: give them values or bounds "
+                                 "with --bind",
+                                 err);
+        for (int d = 0; d < type->rank; d++) {
+            optune_dim *dim = &type->dim[d];
+            if (ot_dim_computed(dim) && !ot_dim_settle(dim, size_of, e->g))
+                return ot_graph_fail(e->g, node, -1, OPTUNE_ETYPE, "no sizes fit its dims",
+                                     err);
+            e->sized = e->sized || !optune_dim_known(dim);
+            *dim = optune_dim_of(size_in(dim));
+        }
+    }
+    return OPTUNE_OK;
 }
 
 static int make_elements(execution *e, optune_err *err)
 {
-    e->n_in = optune_graph_inputs(e->g);
     e->n_out = optune_graph_outputs(e->g);
     e->in = ot_alloc((size_t)(e->n_in + 1) * sizeof *e->in);
     e->out = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->out);
@@ -54,8 +111,8 @@ static int make_elements(execution *e, optune_err *err)
     e->largest = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->largest);
     e->type = ot_alloc((size_t)(e->n_out + 1) * sizeof *e->type);
     for (int i = 0; i < e->n_in; i++) {
-        const optune_tensor *type = optune_graph_input_type(e->g, i);
-        e->in[i] = ot_try_alloc((size_t)optune_tensor_bytes(type) + 1, "an input", err);
+        const int64_t bytes = optune_tensor_bytes(&e->given[i]);
+        e->in[i] = ot_try_alloc((size_t)bytes + 1, "an input", err);
         if (!e->in[i])
             return OPTUNE_ENOMEM;
         fill(e, i, e->in[i]);
@@ -71,15 +128,16 @@ static int make_elements(execution *e, optune_err *err)
 
 static void release(execution *e)
 {
-    for (int i = 0; i < e->n_in; i++)
+    for (int i = 0; i < e->n_in && e->in; i++)
         free(e->in[i]);
-    for (int i = 0; i < e->n_out; i++)
+    for (int i = 0; i < e->n_out && e->out; i++)
         free(e->out[i]);
     free(e->in);
     free(e->out);
     free(e->error);
     free(e->largest);
     free(e->type);
+    free(e->given);
     ot_text_release(&e->wrong);
     json_decref(e->wrongs);
 }
@@ -134,13 +192,15 @@ static int check(execution *e, optune_err *err)
     if (copied < 0)
         return copied;
     const void **in = ot_alloc((size_t)(e->n_in + 1) * sizeof *in);
+    optune_tensor *types = ot_alloc((size_t)(e->n_in + 1) * sizeof *types);
     for (int i = 0; i < e->n_in; i++) {
-        const optune_tensor *type = optune_graph_input_type(e->g, i);
-        const bool same =
-            optune_dtype_equal(optune_graph_input_type(wide, i)->dtype, type->dtype);
+        const optune_tensor *type = &e->given[i];
+        types[i] = *type;
+        types[i].dtype = optune_graph_input_type(wide, i)->dtype;
+        const bool same = optune_dtype_equal(types[i].dtype, type->dtype);
         in[i] = same ? e->in[i] : as_double(type, e->in[i]);
     }
-    const int status = optune_graph_evaluate(wide, in, NULL, &values, err);
+    const int status = optune_graph_evaluate(wide, in, types, &values, err);
     for (int i = 0; i < e->n_out && status >= 0; i++) {
         const optune_tensor *right = optune_values_type(values, i);
         double *want = as_double(right, optune_values_data(values, i));
@@ -154,6 +214,7 @@ static int check(execution *e, optune_err *err)
         if (in[i] != e->in[i])
             free((void *)(uintptr_t)in[i]);
     free(in);
+    free(types);
     optune_graph_close(wide);
     return status;
 }
@@ -162,6 +223,8 @@ static int compute(execution *e, optune_err *err)
 {
     optune_program *program = NULL;
     int status = optune_program_open(e->partition, &program, err);
+    if (status >= 0 && e->sized)
+        status = optune_program_resize(program, e->given, err);
     if (status >= 0)
         status = optune_program_run(program, (const void *const *)e->in, e->out, err);
     if (status >= 0) {
@@ -179,10 +242,30 @@ static int compute(execution *e, optune_err *err)
     return status;
 }
 
+/* What was computed of a graph with ranges. */
+static json_t *report_inputs(const execution *e, ot_text *text)
+{
+    json_t *inputs = json_array();
+    for (int i = 0; i < e->n_in; i++) {
+        ot_text type = {0}, range = {0};
+        ot_tensor_print(&e->given[i], &type);
+        ot_tensor_print(optune_graph_input_type(e->g, i), &range);
+        ot_text_printf(text, "input %d   %-28s of %s\n", i, ot_text_str(&type),
+                       ot_text_str(&range));
+        json_array_append_new(inputs, json_pack("{s:s, s:s}", "type", ot_text_str(&type),
+                                                "range", ot_text_str(&range)));
+        ot_text_release(&type);
+        ot_text_release(&range);
+    }
+    return inputs;
+}
+
 static optune_result *report(const execution *e)
 {
     ot_text text = {0};
     json_t *json = json_object(), *outputs = json_array();
+    if (e->sized)
+        json_object_set_new(json, "inputs", report_inputs(e, &text));
     for (int i = 0; i < e->n_out; i++) {
         ot_text type = {0};
         ot_tensor_print(&e->type[i], &type);
@@ -223,16 +306,14 @@ int optune_partition_execute(optune_partition *p, uint64_t seed, optune_result *
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"result", result}));
     *result = NULL;
-    const char *const *known;
-    int status = optune_partition_workloads(p, &known, err);
+    execution e = {.partition = p, .g = p->given, .seed = seed, .wrongs = json_array()};
+    int status = choose_sizes(&e, err);
     if (status >= 0)
         status = ot_partition_fill(p, seed, err);
     if (status >= 0)
         status = optune_partition_select(p, err);
-    if (status < 0)
-        return status;
-    execution e = {.partition = p, .g = p->given, .seed = seed, .wrongs = json_array()};
-    status = make_elements(&e, err);
+    if (status >= 0)
+        status = make_elements(&e, err);
     if (status >= 0)
         status = compute(&e, err);
     bool wrong = e.n_wrong > 0;

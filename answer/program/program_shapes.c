@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dims that follow from values, in a program: buffers are as large as the bounds, and in front of
- * each group that has such dims the host finds the true ones, by the shape function over what the
- * inputs hold or by the type relation over their true types. What is refused is the node's.
+ * Dims that only a run knows, in a program: those that follow from values, and those of variables
+ * that are ranges. Buffers are as large as the bounds; in front of each group that has such dims
+ * the host finds the true ones, by the shape function over what the inputs hold or by the type
+ * relation over their true types. What is refused is the node's.
  */
 #include <string.h>
 
 #include "answer/graph.h"
+#include "call/dim_expr.h"
 
 /* What the inputs hold, where the host can read it. */
 static int look(const optune_program *p, const ot_group *group, const optune_call *call,
@@ -65,4 +67,79 @@ int ot_program_shapes(optune_program *p, int i, optune_err *err)
         ot_kernel_resize(&p->kernel[i], sized);
     free(call);
     return status < 0 ? ot_graph_fail(g, group->node[0], -1, status, inner.text, err) : status;
+}
+
+/* ---- sizes of inputs ---------------------------------------------------------------------- */
+
+typedef struct given {
+    const optune_graph *g;
+    const optune_tensor *type; /* of its variables, in order */
+} given;
+
+/* The size of the first dim of a variable that has this name. */
+static bool of_given(const void *arg, const char *name, optune_dim *is)
+{
+    const given *all = arg;
+    int n = 0;
+    for (int id = 0; id < all->g->n; id++) {
+        const ot_node *node = &all->g->node[id];
+        for (int d = 0; node->kind == OT_NODE_VAR && d < node->out[0].rank; d++)
+            if (strcmp(node->out[0].dim[d].name, name) == 0) {
+                *is = all->type[n].dim[d];
+                return true;
+            }
+        n += node->kind == OT_NODE_VAR;
+    }
+    return false;
+}
+
+static bool dim_fits(const given *all, const optune_dim *dim, const optune_dim *is)
+{
+    optune_dim same = *dim;
+    if (!optune_dim_known(is) || is->min < dim->min || is->min > dim->max)
+        return false;
+    if (ot_dim_computed(dim))
+        return ot_dim_settle(&same, of_given, all) && same.min <= is->min &&
+               same.max >= is->min;
+    return !dim->name[0] || (of_given(all, dim->name, &same) && same.min == is->min);
+}
+
+/* Whether the i-th variable, this node, may be as large. */
+static int check_given(const given *all, int id, const optune_tensor *is, optune_err *err)
+{
+    const optune_tensor *type = &all->g->node[id].out[0];
+    bool fits = optune_dtype_equal(type->dtype, is->dtype) && type->rank == is->rank;
+    for (int d = 0; d < type->rank && fits; d++)
+        fits = dim_fits(all, &type->dim[d], &is->dim[d]);
+    if (fits)
+        return OPTUNE_OK;
+    ot_text text = {0};
+    if (is->rank <= OPTUNE_MAX_RANK)
+        ot_tensor_print(is, &text);
+    ot_text_add(&text, is->rank <= OPTUNE_MAX_RANK ? " is not " : "what was given is not ");
+    ot_tensor_print(type, &text);
+    ot_text_add(&text, " with one size for each name");
+    const int status = ot_graph_fail(all->g, id, -1, OPTUNE_ETYPE, ot_text_str(&text), err);
+    ot_text_release(&text);
+    return status;
+}
+
+int optune_program_resize(optune_program *p, const optune_tensor *types, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", p}, {"types", types}));
+    const optune_graph *g = p->partition->graph;
+    const given all = {g, types};
+    int status = OPTUNE_OK, n = 0;
+    for (int id = 0; id < g->n && status >= 0; id++)
+        if (g->node[id].kind == OT_NODE_VAR)
+            status = check_given(&all, id, &types[n++], err);
+    n = 0;
+    for (int id = 0; id < g->n && status >= 0; id++)
+        if (g->node[id].kind == OT_NODE_VAR) {
+            optune_tensor *to = p->type[id];
+            *to = types[n++];
+            for (int d = 0; d < to->rank; d++)
+                to->dim[d] = optune_dim_of(to->dim[d].min);
+        }
+    return status;
 }

@@ -133,7 +133,8 @@ typedef struct optune_op_blocks {
     int inputs;      /* the first so many are in blocks, others stay as they are; 0: all are */
     const char *in;  /* its attribute that says their layout: NCHW or NCHW<c>c; NULL: none */
     const char *out; /* the output's, which may then be another one; NULL: it is in `in`'s */
-    const char *axis; /* its attribute that names a dim, which must be the channels; NULL: none */
+    const char
+        *axis; /* its attribute that names a dim, which must be the channels; NULL: none */
 } optune_op_blocks;
 
 typedef struct optune_op {
@@ -280,6 +281,18 @@ OPTUNE_API bool optune_dtype_equal(optune_dtype a, optune_dtype b);
  * conflict and leaves both as they were. */
 OPTUNE_API bool optune_dim_unify(optune_dim *a, optune_dim *b);
 OPTUNE_API bool optune_dtype_unify(optune_dtype *a, optune_dtype *b);
+/* Of a relation that computes a dim of others, so that two dims which are computed alike are known
+ * to be one: names `to`, where it has no name and is no constant, floor((plus + sum of times[i] *
+ * from[i]) / over); times NULL: 1 each. The same of the product of all over a number. Left alone
+ * where one of `from` has neither name nor value, or no text of an expression would hold it. The
+ * range is the relation's to narrow; what is named must hold for every size in it. */
+OPTUNE_API void optune_dim_compute(optune_dim *to, int n, const optune_dim *const *from,
+                                   const int64_t *times, int64_t plus, int64_t over);
+OPTUNE_API void optune_dim_multiply(optune_dim *to, int n, const optune_dim *const *from,
+                                    int64_t over);
+/* The dim's name as texts of types have it: "m", "(m+1)/2". A name that begins with '#' stands for
+ * a longer text. Valid for good, or as long as the dim where it is the name itself. */
+OPTUNE_API const char *optune_dim_text(const optune_dim *dim);
 /* Gives an unknown type this rank with unknown dims; false when it has another rank. */
 OPTUNE_API bool optune_tensor_set_rank(optune_tensor *type, int rank);
 /* Formats into err and returns status, so that a failure is one line. err may be NULL. */
@@ -564,13 +577,13 @@ typedef enum optune_phase {
 } optune_phase;
 
 typedef enum optune_arg_kind {
-    OPTUNE_ARG_INPUT,      /* index: which input */
-    OPTUNE_ARG_OUTPUT,     /* index: which output */
-    OPTUNE_ARG_SCRATCH,    /* index: what optune_plan_scratch returned */
-    OPTUNE_ARG_INT,        /* value; CPU bodies receive a pointer to it, GPU bodies 64 bits */
-    OPTUNE_ARG_FLOAT,      /* real; GPU bodies receive a float */
-    OPTUNE_ARG_SYMBOL,     /* symbol: a function of the implementation's library, by name */
-    OPTUNE_ARG_DIM,        /* optune_dim_arg, optune_output_dim_arg; its run-time value, as INT */
+    OPTUNE_ARG_INPUT,   /* index: which input */
+    OPTUNE_ARG_OUTPUT,  /* index: which output */
+    OPTUNE_ARG_SCRATCH, /* index: what optune_plan_scratch returned */
+    OPTUNE_ARG_INT,     /* value; CPU bodies receive a pointer to it, GPU bodies 64 bits */
+    OPTUNE_ARG_FLOAT,   /* real; GPU bodies receive a float */
+    OPTUNE_ARG_SYMBOL,  /* symbol: a function of the implementation's library, by name */
+    OPTUNE_ARG_DIM,     /* optune_dim_arg, optune_output_dim_arg; its run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: what optune_plan_tensor_map returned */
     OPTUNE_ARG_FUNCTION,   /* symbol: a function of module `index`, see optune_function_arg */
 } optune_arg_kind;

@@ -121,6 +121,10 @@ OPTUNE_API int optune_graph_infer(optune_graph *graph, optune_err *err);
  * ETYPE: outside its range. Infer again afterwards. */
 OPTUNE_API int optune_graph_bind(optune_graph *graph, const char *dim, int64_t value,
                                  optune_err *err);
+/* Narrows a symbolic dim to low..high, and with it what is computed of it; high -1: no upper end.
+ * ENOENT, ETYPE as above. Infer again afterwards. */
+OPTUNE_API int optune_graph_bound(optune_graph *graph, const char *dim, int64_t low,
+                                  int64_t high, optune_err *err);
 
 /* ---- looking ----------------------------------------------------------------------------- */
 
@@ -268,6 +272,12 @@ OPTUNE_API int optune_program_open(optune_partition *partition, optune_program *
  * is the true shape, dense. */
 OPTUNE_API int optune_program_run(optune_program *program, const void *const *inputs,
                                   void *const *outputs, optune_err *err);
+/* How large the inputs of the runs that follow are, in a graph of variables with bounded ranges,
+ * as an image of `?h:32..512` rows is: types[i] is the i-th variable's, known, in its range, and
+ * dims of one name have one size. Before, they are as large as they can be. ETYPE: one does not
+ * fit, and nothing changed. Outputs have ranges then; their room is for the upper ends, always. */
+OPTUNE_API int optune_program_resize(optune_program *program, const optune_tensor *types,
+                                     optune_err *err);
 /* Output `output` as it came out of the last run, before one as large as it can be: its dims into
  * `dims`, room for OPTUNE_MAX_RANK of them; returns how many, or EUSAGE. */
 OPTUNE_API int optune_program_shape(const optune_program *program, int output, int64_t *dims,

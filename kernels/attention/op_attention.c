@@ -86,7 +86,7 @@ static int mask_types(optune_call *call, optune_err *err)
     for (int d = 0; d < 4; d++) {
         optune_dim *m = &mask->dim[d];
         const bool same = m->name[0] && strcmp(m->name, full[d]->name) == 0;
-        const bool wide = m->min > 1 || same || full[d]->max <= 1;
+        const bool wide = m->min > 1 || m->max < 1 || same || full[d]->max <= 1;
         if (wide && !(optune_dim_known(m) && m->min == 1) && !optune_dim_unify(m, full[d]))
             return misfit(call, ATTENTION_MASK, d < 3 ? ATTENTION_Q : ATTENTION_K,
                           "a mask is broadcast to [b,hq,sq,skv]: each dim is that or 1", err);

@@ -28,13 +28,22 @@ static int generic_symbol(generic_symbols *s, const optune_dim *dim, int input, 
     return s->n < GENERIC_SYMBOLS ? s->n++ : GENERIC_SYMBOLS;
 }
 
+int generic_symbol_at(const generic_symbols *s, const optune_dim *dim)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->at[i].name == dim->name || (dim->name[0] && !strcmp(s->at[i].name, dim->name)))
+            return i;
+    return -1;
+}
+
 generic_symbols generic_symbols_of(const optune_call *call)
 {
     generic_symbols s = {0};
     for (int i = 0; i < call->n_inputs; i++)
         for (int d = 0; d < call->input[i].type.rank; d++)
             if (!optune_dim_known(&call->input[i].type.dim[d]))
-                generic_symbol(&s, &call->input[i].type.dim[d], i, d);
+                s.over |=
+                    generic_symbol(&s, &call->input[i].type.dim[d], i, d) == GENERIC_SYMBOLS;
     return s;
 }
 
@@ -49,7 +58,7 @@ bool generic_applies(const optune_task *task, char *why)
         types = types && call->output[i].rank >= 0 && generic_type(call->output[i].dtype);
     if (!types)
         return optune_refuse(why, "has no C type for a dtype of the call");
-    return call->n_inputs + call->n_outputs + s.n <= OPTUNE_MAX_ARGS ||
+    return (!s.over && call->n_inputs + call->n_outputs + s.n <= OPTUNE_MAX_ARGS) ||
            optune_refuse(why, "has more tensors and dims known at run time than arguments");
 }
 

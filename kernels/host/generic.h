@@ -12,7 +12,7 @@
 
 #include "kernels/host/pattern_gpu.h"
 
-enum { GENERIC_SYMBOLS = 8, GENERIC_THREADS = 64 };
+enum { GENERIC_SYMBOLS = OPTUNE_MAX_ARGS - 2, GENERIC_THREADS = 64 };
 
 /* Dims known at run time: one for each name, and where it is found. */
 typedef struct generic_symbols {
@@ -21,6 +21,7 @@ typedef struct generic_symbols {
         const char *name;
         int input, dim;
     } at[GENERIC_SYMBOLS + 1];
+    bool over; /* there are more */
 } generic_symbols;
 
 static inline bool generic_half(optune_dtype dtype)
@@ -35,6 +36,8 @@ static inline const char *generic_scalar(optune_dtype dtype)
 }
 
 generic_symbols generic_symbols_of(const optune_call *call);
+/* Which of them a dim is; -1: none. */
+int generic_symbol_at(const generic_symbols *s, const optune_dim *dim);
 
 bool generic_applies(const optune_task *task, char *why);
 

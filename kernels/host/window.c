@@ -37,6 +37,10 @@ bool window_slide(optune_dim *in, optune_dim *kernel, optune_dim *out, int64_t p
                          most == big ? big : most / stride + 1))
         return false;
 
+    if (optune_dim_known(kernel) && kernel->max < big / dilation && pads > -big / 4)
+        optune_dim_compute(out, 1, (const optune_dim *const[]){in}, NULL,
+                           pads - reach_lo + stride, stride);
+
     const int64_t o_lo = out->min > 1 ? out->min : 1;
     const int64_t in_lo = (o_lo - 1) * stride + reach_lo - pads;
     const int64_t span = out->max == big ? big : host_dim_times(out->max, stride) - 1;

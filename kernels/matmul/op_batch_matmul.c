@@ -43,9 +43,9 @@ static bool unify_batches(optune_dim *x, optune_dim *y, optune_dim *out)
     if (optune_dim_known(out) && out->min == 1)
         return optune_dim_unify(out, x) && optune_dim_unify(out, y);
     /* Whichever is certainly not 1 is the output's; both are when neither may be 1. */
-    if (x->min > 1 && !optune_dim_unify(out, x))
+    if ((x->min > 1 || x->max < 1) && !optune_dim_unify(out, x))
         return false;
-    if (y->min > 1 && !optune_dim_unify(out, y))
+    if ((y->min > 1 || y->max < 1) && !optune_dim_unify(out, y))
         return false;
     return true;
 }

@@ -65,6 +65,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         snprintf(fill, sizeof fill, "(%.17g)", boxes->n ? boxes->fill : text->fill);
         optune_plan_define_text(plan, m, "FILL", fill);
         optune_plan_define(plan, m, "PIECES", boxes->n ? boxes->n : text->n);
+        for (int i = 0; i < text->n_numbers && !boxes->n; i++)
+            define_text(plan, m, "N", i, text->number[i]);
         for (int i = 0; i < text->n && !boxes->n; i++) {
             define_text(plan, m, "PIECE", i, text->piece[i]);
             define_text(plan, m, "WHEN", i, "1");

@@ -11,6 +11,10 @@
 #define S1 c->s[1]
 #define S2 c->s[2]
 #define S3 c->s[3]
+#define S4 c->s[4]
+#define S5 c->s[5]
+#define S6 c->s[6]
+#define S7 c->s[7]
 
 INLINE i64 piece_items(const i64 *p)
 {

@@ -38,6 +38,7 @@ static const optune_op_attr attrs[] = {
 static bool join_axis(optune_call *call, int axis)
 {
     optune_dim *all = &call->output[0].dim[axis];
+    const optune_dim *part[OPTUNE_MAX_INPUTS];
     int64_t low = 0, high = 0;
     for (int i = 0; i < call->n_inputs; i++) {
         const optune_tensor *in = &call->input[i].type;
@@ -45,7 +46,9 @@ static bool join_axis(optune_call *call, int axis)
             return true;
         low = host_dim_plus(low, in->dim[axis].min);
         high = host_dim_plus(high, in->dim[axis].max);
+        part[i] = &in->dim[axis];
     }
+    optune_dim_compute(all, call->n_inputs, part, NULL, 0, 1);
     if (high == OPTUNE_DIM_MAX ? all->max < low : !host_dim_narrow(all, low, high))
         return false;
     for (int i = 0; i < call->n_inputs; i++) {

@@ -110,6 +110,26 @@ static int push(const layout *a, const optune_tensor *known, const layout *b,
     return OPTUNE_OK;
 }
 
+/* A range of an axis that the other side cuts in larger blocks: where it holds one multiple of
+ * these, that is the size; none is a conflict. */
+static int settle_blocks(const layout *a, optune_tensor *type, const layout *b, optune_err *err)
+{
+    for (int d = 0; d < a->n; d++) {
+        const int64_t own = factor_of(a, a->axis[d]), other = factor_of(b, a->axis[d]);
+        optune_dim *dim = &type->dim[d];
+        if (a->factor[d] || other <= own || optune_dim_known(dim) || dim->max > OPTUNE_MAX_DIM)
+            continue;
+        const int64_t by = other / own, least = (dim->min + by - 1) / by, most = dim->max / by;
+        if (least > most)
+            return optune_fail(
+                err, OPTUNE_ETYPE, "axis %c of %lld to %lld has no blocks of %lld", a->axis[d],
+                (long long)(dim->min * own), (long long)(dim->max * own), (long long)other);
+        if (least == most)
+            *dim = optune_dim_of(most * by);
+    }
+    return OPTUNE_OK;
+}
+
 static int types(optune_call *call, optune_err *err)
 {
     optune_tensor *in = &call->input[0].type, *out = &call->output[0];
@@ -128,7 +148,9 @@ static int types(optune_call *call, optune_err *err)
             return optune_types_differ(err, "an axis changes its extent", "data", in, "output",
                                        out);
     }
-    if ((status = push(&from, in, &from, in, err)) < 0 ||
+    if ((status = settle_blocks(&from, in, &to, err)) < 0 ||
+        (status = settle_blocks(&to, out, &from, err)) < 0 ||
+        (status = push(&from, in, &from, in, err)) < 0 ||
         (status = push(&from, in, &to, out, err)) < 0 ||
         (status = push(&to, out, &from, in, err)) < 0)
         return status;

@@ -32,6 +32,7 @@ static bool join(optune_dim *in, optune_dim *out, int64_t more)
 {
     if (in->min > OPTUNE_MAX_DIM - more || in->max + (more < 0 ? more : 0) < 0)
         return false;
+    optune_dim_compute(out, 1, (const optune_dim *const[]){in}, NULL, more, 1);
     return (in->max == OPTUNE_DIM_MAX ||
             host_dim_narrow(out, host_dim_plus(in->min, more), host_dim_plus(in->max, more))) &&
            (out->max == OPTUNE_DIM_MAX ||

@@ -61,6 +61,20 @@ static int miscounted(const sides *s, optune_err *err)
                        (long long)s->shape, (long long)s->low);
 }
 
+/* What is left is the product of the dims that are not kept, over the others of the shape. */
+static void name_left(const optune_call *call, const sides *s, optune_dim *left)
+{
+    const optune_attr *shape = optune_call_attr(call, "newshape");
+    const optune_tensor *in = &call->input[0].type;
+    const optune_dim *factor[OPTUNE_MAX_RANK];
+    int n = 0;
+    for (int d = 0; d < in->rank; d++)
+        if (d >= shape->n || shape->i[d] != 0)
+            factor[n++] = &in->dim[d];
+    if (s->shape > 0)
+        optune_dim_multiply(left, n, factor, s->shape);
+}
+
 /* As many elements on both sides: what -1 stands for, or an open dim where all others are known. */
 static bool join(optune_call *call, const sides *s)
 {
@@ -70,6 +84,7 @@ static bool join(optune_call *call, const sides *s)
         return one ? window_proportional(open, s->factor, &all, 1)
                    : s->low <= s->shape && s->shape <= s->high;
     optune_dim *left = &call->output[0].dim[s->left];
+    name_left(call, s, left);
     if (one)
         return window_proportional(open, s->factor, left, s->shape);
     return s->high == OPTUNE_DIM_MAX ||

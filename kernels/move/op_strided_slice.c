@@ -68,6 +68,28 @@ static bool is_whole(const optune_call *call, int d, const optune_dim *dim)
            (d >= end->n || end->i[d] >= 0);
 }
 
+/* Names how long the slice is where that is one formula for every size of the dim: both ends are
+ * counted from where they never leave it. */
+static void name_slice(const optune_call *call, int d, const optune_dim *in, int64_t step,
+                       optune_dim *out)
+{
+    const optune_attr *end = optune_call_attr(call, "end");
+    const int64_t from = optune_call_attr(call, "begin")->i[d], over = step < 0 ? -step : step;
+    const int64_t big = INT64_MAX / 4, to = d < end->n ? end->i[d] : big;
+    int64_t less = -1; /* what the slice spans is the dim less that */
+    if (over > big || from > big || from < -big)
+        return;
+    if (step > 0 && from >= 0 && (d >= end->n || (to >= in->max && in->max != OPTUNE_DIM_MAX)))
+        less = from;
+    else if (step > 0 && from >= 0 && to < 0 && to > -big)
+        less = from - to;
+    else if (step < 0 && from < 0 && d < end->n && to < 0 && in->max < big && to + in->max < 0)
+        less = -1 - from;
+    if (less >= 0 && less <= in->min)
+        optune_dim_compute(out, 1, (const optune_dim *const[]){in}, NULL, over - 1 - less,
+                           over);
+}
+
 /* How long the slice of a dim is that is a range. It grows with the dim, but for one between a
  * place from the front and one from the end, in this order against its step: that one may also
  * shrink to nothing. */
@@ -80,6 +102,7 @@ static bool narrow(const optune_call *call, int d, const optune_dim *in, optune_
     const range longest = range_of(call, d, most), least = range_of(call, d, in->min);
     const bool shrinks = longest.step > 0 ? from < 0 && to >= 0 && to < most
                                           : from >= 0 && to < 0 && to >= -most;
+    name_slice(call, d, in, longest.step, out);
     if (in->max == OPTUNE_DIM_MAX && longest.n > OPTUNE_MAX_DIM / 2)
         return true;
     return shrinks ? in->max == OPTUNE_DIM_MAX || host_dim_narrow(out, 0, in->max)

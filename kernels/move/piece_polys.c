@@ -8,13 +8,16 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "kernels/move/injective.h"
 #include "kernels/move/piece_boxes.h"
 #include "kernels/move/piece_polys.h"
 
 enum {
-    POINTS = 3,   /* a symbol's sizes: polynomials up to the square */
-    CORNERS = 81, /* all combinations of them, for as many symbols as there may be */
+    POINTS = 3,      /* a symbol's sizes: polynomials up to the square */
+    FEW_SYMBOLS = 4, /* of more, one that stands in one dim has no square */
+    CORNERS = 256,   /* all combinations of them, for as many symbols as there may be */
     SYMBOLS_MOST = POLYS_SYMBOLS,
     PIECES_MOST = POLYS_PIECES,
     PIECE_TEXT = POLYS_TEXT,
@@ -40,6 +43,16 @@ static int pieces_at(const fit *f, const int64_t *size, optune_piece *piece)
     return n;
 }
 
+/* In how many dims a symbol stands. */
+static int stands_in(const fit *f, int k)
+{
+    int n = 0;
+    for (int i = 0; i < f->call->n_inputs; i++)
+        for (int d = 0; d < f->call->input[i].type.rank; d++)
+            n += generic_symbol_at(&f->symbols, &f->call->input[i].type.dim[d]) == k;
+    return n;
+}
+
 /* Sizes that the types allow, `step` apart: a dim that is cut in blocks has multiples only. */
 static bool find_points(fit *f, bool top)
 {
@@ -61,9 +74,10 @@ static bool find_points(fit *f, bool top)
     f->corners = 1;
     for (int k = 0; k < f->symbols.n; k++) {
         f->points[k] = 1;
-        for (int64_t step = 1; step <= 64 && f->points[k] < POINTS; step *= 2) {
+        const int most = f->symbols.n > FEW_SYMBOLS && stands_in(f, k) < 2 ? 2 : POINTS;
+        for (int64_t step = 1; step <= 64 && f->points[k] < most; step *= 2) {
             int points = 1;
-            for (; points < POINTS; points++) {
+            for (; points < most; points++) {
                 size[k] = f->first[k] + points * step;
                 if (size[k] > f->high[k] || pieces_at(f, size, piece) < 0)
                     break;
@@ -75,6 +89,8 @@ static bool find_points(fit *f, bool top)
         }
         size[k] = f->first[k];
         f->corners *= f->points[k];
+        if (f->corners > CORNERS)
+            return false;
     }
     return (f->n = pieces_at(f, size, piece)) >= 0;
 }
@@ -166,6 +182,56 @@ static bool print_polynomial(const fit *f, const double *v, char *text, size_t s
     return (size_t)*at < size && by < 1 << 20;
 }
 
+/* The coefficients with and without a symbol that has no square: all = without + S * with. */
+static void split(const fit *f, const double *all, int k, double *with, double *without)
+{
+    int stride = 1;
+    for (int i = 0; i < k; i++)
+        stride *= f->points[i];
+    for (int c = 0; c < f->corners; c++) {
+        const bool has = c / stride % f->points[k];
+        without[c] = has ? 0 : all[c];
+        with[c] = has || c + stride >= f->corners ? 0 : all[c + stride];
+    }
+}
+
+/* "((S0+2)*(S1+2)+1)*S2": what offsets and strides over many dims are, where it would be a text too
+ * long as a sum. False: it is none. */
+static bool print_nested(const fit *f, const double *v, char *text, size_t size, int *at)
+{
+    bool depends = false;
+    for (int c = 1; c < f->corners; c++)
+        depends = depends || v[c] != 0;
+    if (!depends) {
+        *at += snprintf(text + *at, size - (size_t)*at, "%.0f", v[0]);
+        return (size_t)*at < size && v[0] == floor(v[0]);
+    }
+    for (int k = f->symbols.n - 1; k >= 0; k--) {
+        double with[CORNERS], without[CORNERS], shift = 0;
+        int nonzero = -1;
+        if (f->points[k] != 2)
+            continue;
+        split(f, v, k, with, without);
+        for (int c = f->corners - 1; c > 0 && nonzero < 0; c--)
+            nonzero = with[c] != 0 ? c : -1;
+        if (nonzero < 0 && with[0] == 0)
+            continue;
+        shift = nonzero < 0 ? 0 : without[nonzero] / with[nonzero];
+        bool fits = shift == floor(shift);
+        for (int c = 1; c < f->corners && fits; c++)
+            fits = without[c] == shift * with[c];
+        if (!fits)
+            continue;
+        *at += snprintf(text + *at, size - (size_t)*at, "((");
+        if ((size_t)*at >= size || !print_nested(f, with, text, size, at))
+            return false;
+        *at += snprintf(text + *at, size - (size_t)*at, ")*(S%d%+.0f)%+.0f)", k, shift,
+                        without[0] - shift * with[0]);
+        return (size_t)*at < size;
+    }
+    return false;
+}
+
 static bool is_empty(const optune_piece *p)
 {
     for (int d = 0; d < p->rank; d++)
@@ -252,9 +318,30 @@ static int add_text(char text[PIECE_TEXT], int at, const char *what)
     return at + snprintf(text + at, PIECE_TEXT - (size_t)at, "%s", what);
 }
 
+/* A number of a piece with many dims: the same one is written once. */
+static bool add_number(const fit *f, const double *v, piece_polys *to, char text[PIECE_TEXT],
+                       int *at)
+{
+    char number[PIECE_TEXT];
+    int n = 0, k = 0;
+    if (!print_nested(f, v, number, sizeof number, &n) &&
+        (n = 0, !print_polynomial(f, v, number, sizeof number, &n)))
+        return false;
+    while (n > 4 && k < to->n_numbers && strcmp(to->number[k], number) != 0)
+        k++;
+    if (n > 4 && k == POLYS_NUMBERS)
+        return false;
+    if (n > 4 && k == to->n_numbers)
+        memcpy(to->number[to->n_numbers++], number, (size_t)n + 1);
+    if (n > 4)
+        snprintf(number, sizeof number, "N%d", k);
+    *at = add_text(text, *at, number);
+    return *at < PIECE_TEXT - 8;
+}
+
 /* {input, rank, offsets, extent and strides of each loop}; of rows {mode, input, offsets, rank,
  * ...}, where no extent is below 0. */
-static bool print_piece(const fit *f, int piece, char text[PIECE_TEXT])
+static bool print_piece(const fit *f, int piece, char text[PIECE_TEXT], piece_polys *to)
 {
     const optune_piece *p = &f->piece[0][piece];
     char rank[16];
@@ -268,8 +355,10 @@ static bool print_piece(const fit *f, int piece, char text[PIECE_TEXT])
         find_polynomial(f, piece, which, v);
         at = f->rows && which == 2 ? add_text(text, at, rank) : at;
         at = at < PIECE_TEXT - 8 ? add_text(text, at, extent && f->rows ? ",MAX(0," : ",") : at;
-        if (at >= PIECE_TEXT - 8 || !holds(f, piece, which, v) ||
-            !print_polynomial(f, v, text, PIECE_TEXT - 8, &at))
+        if (at >= PIECE_TEXT - 8 || !holds(f, piece, which, v))
+            return false;
+        if (f->symbols.n > FEW_SYMBOLS ? !add_number(f, v, to, text, &at)
+                                       : !print_polynomial(f, v, text, PIECE_TEXT - 8, &at))
             return false;
         at = extent && f->rows ? add_text(text, at, ")") : at;
     }
@@ -283,7 +372,7 @@ static bool print_pieces_at(const optune_call *call, polys_kind kind, bool top, 
                             piece_polys *to)
 {
     *f = (fit){.call = call, .rows = kind == POLYS_ROWS, .symbols = generic_symbols_of(call)};
-    if (f->symbols.n > SYMBOLS_MOST)
+    if (f->symbols.n > (f->rows ? FEW_SYMBOLS : SYMBOLS_MOST) || f->symbols.over)
         return false;
     for (int k = 0; k < f->symbols.n; k++) {
         const optune_dim *dim =
@@ -298,23 +387,50 @@ static bool print_pieces_at(const optune_call *call, polys_kind kind, bool top, 
     if (!find_points(f, top) || f->n > PIECES_MOST || !find_corners(f))
         return false;
     to->n = f->n;
+    to->n_numbers = 0;
     to->symbols = f->symbols;
     to->fill = 0;
     for (int i = 0; i < f->n; i++) {
         const optune_piece *p = &f->piece[0][i];
         if (p->input < 0 && p->fill != 0)
             to->fill = p->fill;
-        if (!print_piece(f, i, to->piece[i]))
+        if (!print_piece(f, i, to->piece[i], to))
             return false;
     }
     return true;
+}
+
+/* A copy in order is one loop over all elements, also where the types allow so few sizes that
+ * nothing is to be found by asking. */
+static bool print_flat(const optune_call *call, piece_polys *to)
+{
+    const optune_tensor *in = &call->input[0].type;
+    char *text = to->piece[0];
+    int n = snprintf(text, PIECE_TEXT, "{0,1,0,0,1");
+    to->n = 1;
+    to->n_numbers = 0;
+    to->fill = 0;
+    to->symbols = generic_symbols_of(call);
+    for (int d = 0; d < in->rank && n < PIECE_TEXT; d++) {
+        const int symbol = generic_symbol_at(&to->symbols, &in->dim[d]);
+        if (optune_dim_known(&in->dim[d]))
+            n += snprintf(text + n, PIECE_TEXT - (size_t)n, "*%" PRId64, in->dim[d].min);
+        else if (symbol < 0)
+            return false;
+        else
+            n += snprintf(text + n, PIECE_TEXT - (size_t)n, "*S%d", symbol);
+    }
+    n += n < PIECE_TEXT ? snprintf(text + n, PIECE_TEXT - (size_t)n, ",1,1}") : 0;
+    return n < PIECE_TEXT;
 }
 
 bool piece_polys_of(const optune_call *call, polys_kind kind, piece_polys *to)
 {
     fit *f = malloc(sizeof *f);
     const bool whole = f && (print_pieces_at(call, kind, false, f, to) ||
-                             print_pieces_at(call, kind, true, f, to));
+                             print_pieces_at(call, kind, true, f, to) ||
+                             (kind == POLYS_ELEMENTS && call->op->pieces == injective_flat &&
+                              print_flat(call, to)));
     free(f);
     return whole;
 }

@@ -10,9 +10,10 @@
 #include "kernels/move/moves.h"
 
 enum {
-    POLYS_SYMBOLS = 4,
+    POLYS_SYMBOLS = 8,
     POLYS_PIECES = 16, /* what the generic body's words can repeat */
     POLYS_TEXT = 256,
+    POLYS_NUMBERS = 40, /* that have macros of their own, N0 ... */
 };
 
 typedef enum polys_kind {
@@ -25,6 +26,8 @@ typedef struct piece_polys {
     double fill;
     generic_symbols symbols;
     char piece[POLYS_PIECES][POLYS_TEXT];
+    int n_numbers; /* of pieces with many dims: what would make their texts too long */
+    char number[POLYS_NUMBERS][POLYS_TEXT];
 } piece_polys;
 
 /* False: they are no polynomials for all sizes, or too long. */

@@ -18,7 +18,7 @@ from ._types import TensorType
 
 
 def _type(text: str, const: bool) -> TensorType:
-    """From "f32[1,?n:1..64]"; an open dim is None."""
+    """From "f32[1,?n:1..64,?n/2]"; an open dim is None."""
     dtype, _, rest = text.partition("[")
     dims = rest.rstrip("]")
     if not rest or dims == "...":
@@ -30,7 +30,7 @@ def _type(text: str, const: bool) -> TensorType:
 
 def _bounded(text: str) -> TensorType:
     """The same with a range at its upper end, where it has one: as large as an output can be."""
-    most = re.sub(r"\?\w*:\d+\.\.(\d+)", r"\1", text)
+    most = re.sub(r"\?[^,:\]]*:\d+\.\.(\d+)", r"\1", text)
     return _type(most, False)
 
 

@@ -173,6 +173,11 @@ static void graphs(void **state)
     REFUSED(optune_graph_bind, g, NULL, 1);
     FAILS(optune_graph_bind, g, "m", INT64_MAX);
     FAILS(optune_graph_bind, g, "m", INT64_MIN);
+    REFUSED(optune_graph_bound, none, "m", 1, 2);
+    REFUSED(optune_graph_bound, g, NULL, 1, 2);
+    FAILS(optune_graph_bound, g, "m", INT64_MIN, 2);
+    FAILS(optune_graph_bound, g, "m", 1, INT64_MAX);
+    FAILS(optune_graph_bound, g, "m", 2, 1);
     REFUSED(optune_graph_gradient, none, NULL, 0, &other);
     REFUSED(optune_graph_gradient, g, NULL, 0, NULL);
     REFUSED(optune_graph_gradient, g, id, -1, &other);
@@ -468,6 +473,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_function_run, NULL, NULL, NULL);
     REFUSED(optune_function_shape, NULL, 0, dims);
     REFUSED(optune_program_shape, NULL, 0, dims);
+    REFUSED(optune_program_resize, NULL, &call.output[0]);
     GIVES(NULL, optune_function_impl, NULL);
     NOTHING(optune_function_close, NULL);
     NOTHING(optune_program_close, NULL);
@@ -506,6 +512,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_program_clone, program, NULL);
     REFUSED(optune_program_shape, program, 0, NULL);
     REFUSED(optune_program_shape, program, -1, dims);
+    REFUSED(optune_program_resize, program, NULL);
     optune_program_close(program);
     check_ok(optune_function_open(o, &call, NULL, &function, &err));
     REFUSED(optune_function_run, function, NULL, (void *const[]){out});

@@ -67,6 +67,15 @@ static const struct {
     {"avg_pool2d(f32[2,4,?h:5..21,17], pool_size=[3,2], strides=[2,1], padding=[1,0,0,1], "
      "ceil_mode=true)",
      "avg_pool2d_direct"},
+    /* Two names of one dim. */
+    {"concatenate(f32[?a:1..4,5], f32[?b:1..4,3], axis=1)", "concatenate_rows"},
+    /* More dims than may be tabled; and of a flat copy next to no sizes that fit. */
+    {"transpose(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..3,?f:1..3], axes=[4,3,5,2,1,0])",
+     "transpose_loops.generic"},
+    {"pad(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..4], before=[1,1,0,1,1], "
+     "after=[1,1,0,1,1])",
+     "pad_loops.generic"},
+    {"reshape(f32[?a:1..5,?b:1..9,?c:7..11], newshape=[21,3])", "reshape_loops.generic"},
     /* Batches that may be 1, and are then everybody's, are computed by a body that asks. */
     {"batch_matmul(f32[?b:1..5,9,16], f32[13,7,16])", "batch_matmul_loops.generic"},
     {"batch_matmul(f32[13,9,16], f32[?b:1..20,7,16])", "batch_matmul_loops.generic"},
@@ -122,7 +131,7 @@ static bool choose(bench *b, const optune_call *range, int turn, optune_call *at
     *at = *range;
     if (ot_call_static(range)) /* one that was given as it is */
         return turn == 0;
-    check_ok(ot_symbols_of(range, &symbols, &err));
+    check_ok(ot_symbols_all(range, &symbols, &err));
     for (int i = 0; i < symbols.n; i++) {
         optune_dim *dim = &symbols.dim[i];
         const int64_t size =
@@ -368,7 +377,7 @@ static void ranges_are_right(const char *target)
             ot_text_release(&fused);
         }
         ot_symbols symbols;
-        if (!random_range(&b.rng, &call, &range) || ot_symbols_of(&range, &symbols, &err) < 0)
+        if (!random_range(&b.rng, &call, &range) || ot_symbols_all(&range, &symbols, &err) < 0)
             continue;
         if (configs)
             submit_random(&b, &range, NULL);

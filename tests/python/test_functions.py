@@ -309,3 +309,8 @@ def test_shapes_that_follow_from_values(o):
     assert g.outputs[0].shape == (None, 1)
     doubled, same = g(numpy.array([0, 1, 0, 1, 0, 0], dtype="f4"))
     assert doubled.tolist() == [[2], [6]] and same.shape == (6,)
+    # what is computed of such dims has an expression, and a bound that room is made for
+    g = o.graph("x = var f32[6]\ni = argwhere(x)\nj = concatenate(i, i)\noutput j, i\n")
+    assert g.outputs[0].shape == (None, 1)
+    twice, once = g(numpy.array([0, 1, 0, 1, 0, 1], dtype="f4"))
+    assert once.tolist() == [[1], [3], [5]] and twice.tolist() == 2 * once.tolist()

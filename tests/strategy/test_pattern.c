@@ -95,27 +95,33 @@ static void test_reductions(void **state)
 static void test_moves(void **state)
 {
     (void)state;
-    check_output("concatenate(f32[3,4], f32[3,?n], axis=1)", "f32[3,?]");
+    check_output("concatenate(f32[3,4], f32[3,?n], axis=1)", "f32[3,?n+4:4..]");
     check_output("layout_transform(f32[?n,32,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
                  "f32[?n,2,7,7,16]");
+    check_output("layout_transform(f32[1,?c:14..17,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
+                 "f32[1,1,7,7,16]");
+    check_output("layout_transform(f32[1,?c:0..3,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
+                 "f32[1,0,7,7,16]");
+    check_refused("layout_transform(f32[1,?c:1..5,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
+                  "axis C of 1 to 5 has no blocks of 16");
     check_output("strided_slice(f32[10], begin=[9], end=[-11], strides=[-4])", "f32[3]");
     check_output("strided_slice(f32[?n,4], begin=[0,1], end=[1099511627776,3])", "f32[?n,2]");
     check_output("strided_slice(f32[?n:2..9,4], begin=[0], end=[9])", "f32[?n:2..9,4]");
-    check_output("strided_slice(f32[?n:5..8], begin=[1], end=[-1])", "f32[?:3..6]");
+    check_output("strided_slice(f32[?n:5..8], begin=[1], end=[-1])", "f32[?n-2:3..6]");
     check_output("strided_slice(f32[?n:5..8], begin=[-2], end=[99])", "f32[2]");
     check_output("strided_slice(f32[?n:2..9], begin=[-3], end=[4])", "f32[?:0..9]");
     check_output("strided_slice(f32[?n:2..9], begin=[7], end=[1], strides=[-2])",
                  "f32[?:0..3]");
     check_output("strided_slice(f32[?n], begin=[0], end=[3])", "f32[?:0..3]");
-    check_output("concatenate(f32[?n:5..8], f32[?n:5..8])", "f32[?:10..16]");
-    check_output("concatenate(f32[?n:0..2], f32[3], f32[?m:1..4])", "f32[?:4..9]");
-    check_output("pad(f32[?n:5..8], before=[-2], after=[4])", "f32[?:7..10]");
-    check_output("reshape(f32[?n:5..8,4], newshape=[-1])", "f32[?:20..32]");
+    check_output("concatenate(f32[?n:5..8], f32[?n:5..8])", "f32[?2*n:10..16]");
+    check_output("concatenate(f32[?n:0..2], f32[3], f32[?m:1..4])", "f32[?m+n+3:4..9]");
+    check_output("pad(f32[?n:5..8], before=[-2], after=[4])", "f32[?n+2:7..10]");
+    check_output("reshape(f32[?n:5..8,4], newshape=[-1])", "f32[?4*n:20..32]");
     check_output("reshape(f32[?n:5..8,4], newshape=[-1,2,2])", "f32[?n:5..8,2,2]");
-    check_output("reshape(f32[?n:5..8,4], newshape=[-1,8])", "f32[?:3..4,8]");
+    check_output("reshape(f32[?n:5..8,4], newshape=[-1,8])", "f32[?n/2:3..4,8]");
     check_output("reshape(f32[?n:2..3,?m:5..8,6], newshape=[0,-1,3])",
-                 "f32[?n:2..3,?:10..16,3]");
-    check_output("reshape(f32[?n:2..3,?m:5..8], newshape=[-1])", "f32[?:10..24]");
+                 "f32[?n:2..3,?2*m:10..16,3]");
+    check_output("reshape(f32[?n:2..3,?m:5..8], newshape=[-1])", "f32[?m*n:10..24]");
     check_refused("reshape(f32[?n:5..8,4], newshape=[40])", "'newshape' holds 40 elements");
     check_refused("reshape(f32[?n:5..8,4], newshape=[30])", "'newshape' holds 30 elements");
     optune_call call;
@@ -125,6 +131,9 @@ static void test_moves(void **state)
     check_refused("reshape(f32[0,6], newshape=[0,4])", "'newshape' holds 4 elements, data 6");
     check_output("reshape(f32[3,4,5], newshape=[0,-1])", "f32[3,20]");
     check_output("greater(f32[3], f32[1])", "u1[3]");
+    check_refused("batch_matmul(f32[3,3,1], f32[0,1,1])", "batch");
+    check_refused("attention(f32[2,1,5,2], f32[2,1,1,2], f32[2,1,1,2], f32[0,1,5,1])",
+                  "a mask is broadcast");
     check_refused("layout_transform(f32[1,30,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
                   "no blocks of 16");
     check_refused("transpose(f32[3,4], axes=[0,0])", "no permutation");

@@ -385,10 +385,43 @@ int random_asked(const char *variable, int otherwise)
 
 /* ---- ranges ------------------------------------------------------------------------------ */
 
+/* A range around a size: from it, 1 or 0 on, to it or more than twice as far. */
+static void draw_range(uint64_t *rng, int64_t size, optune_dim *dim)
+{
+    const bool fixed = chance(rng, 0.1);
+    *dim = (optune_dim){.min = fixed || chance(rng, 0.4) ? size : chance(rng, 0.7),
+                        .max = fixed || chance(rng, 0.1) ? size : 2 * size + 3};
+    dim->min = dim->min < size ? dim->min : size;
+}
+
+/* The size as an expression of a dim that has a name and another size; false: of none. */
+static bool draw_computed(uint64_t *rng, int64_t size, const optune_call *sized,
+                          const optune_call *range, optune_dim *dim)
+{
+    const int i = (int)optune_random_below(rng, optune_call_inputs(range));
+    const optune_tensor *type = &range->input[i].type;
+    if (type->rank < 1)
+        return false;
+    const int d = (int)optune_random_below(rng, type->rank);
+    const int64_t of = sized->input[i].type.dim[d].min, by = 1 + optune_random_below(rng, 3);
+    const optune_dim *from[] = {&type->dim[d]};
+    if (optune_dim_known(from[0]) || strpbrk(from[0]->name, "+-*/("))
+        return false;
+    *dim = (optune_dim){.min = 0, .max = 4 * (size + of) + 99};
+    const int64_t times = chance(rng, 0.5) ? 1 : 2, plus = size * by - times * of;
+    optune_dim_compute(dim, 1, from, &times, plus + optune_random_below(rng, by), by);
+    return dim->name[0];
+}
+
 bool random_range(uint64_t *rng, const optune_call *call, optune_call *range)
 {
+    /* Slices that some sizes cut are computed in boxes, which are of few dims. */
+    int (*find)(const optune_call *, ot_symbols *, optune_err *) =
+        strcmp(call->op->name, "strided_slice") == 0 ? ot_symbols_of : ot_symbols_all;
     for (int tries = 0; tries < 8; tries++) {
         const double share = optune_random_unit(rng);
+        /* Equal sizes are one symbol, or each dim has its own and the relation says what is one. */
+        const bool apart = chance(rng, 0.3), computed = chance(rng, 0.4);
         int n = 0;
         *range = *call;
         for (int i = 0; i < optune_call_inputs(call); i++)
@@ -397,20 +430,26 @@ bool random_range(uint64_t *rng, const optune_call *call, optune_call *range)
                 const int64_t size = dim->min;
                 if (!chance(rng, share))
                     continue;
-                *dim = (optune_dim){.min = chance(rng, 0.5) ? 1 : size, .max = 2 * size + 3};
-                snprintf(dim->name, sizeof dim->name, "n%lld", (long long)size);
                 n++;
+                if (computed && n > 1 && chance(rng, 0.5) &&
+                    draw_computed(rng, size, call, range, dim))
+                    continue;
+                draw_range(rng, size, dim);
+                if (apart)
+                    snprintf(dim->name, sizeof dim->name, "a%d", n);
+                else
+                    snprintf(dim->name, sizeof dim->name, "n%lld", (long long)size);
             }
         for (int o = 0; o < range->n_outputs; o++)
             range->output[o] = (optune_tensor){.rank = -1};
         ot_symbols symbols;
         optune_err err = {0};
-        if (!n || ot_call_infer(range, &err) < 0 || ot_symbols_of(range, &symbols, &err) < 0)
+        if (!n || ot_call_infer(range, &err) < 0 || find(range, &symbols, &err) < 0)
             continue;
         bool typed = true; /* where even the rank depends on a size, there is none */
         for (int o = 0; o < range->n_outputs; o++)
             typed = typed && range->output[o].rank >= 0;
-        if (typed)
+        if (typed && !ot_call_static(range))
             return true;
     }
     return false;

@@ -19,8 +19,9 @@ typedef struct random_limits {
 bool random_call(uint64_t *rng, const optune_op *op, const random_limits *limits,
                  optune_call *call, ot_text *text);
 
-/* The same call with some of its dims as ranges that hold their sizes; equal sizes are one symbol.
- * False: none of a few draws is a typed call. */
+/* The same call with some of its dims as ranges that hold their sizes: equal sizes are one symbol,
+ * or each dim has its own, and some are computed of others. False: none of a few draws is a typed
+ * call that `ot_symbols_all` knows. */
 bool random_range(uint64_t *rng, const optune_call *call, optune_call *range);
 
 /* An operator of the table: those with implementations of their own more often than the many that

@@ -62,6 +62,7 @@ static bool stretch(optune_dim *in, optune_dim *kernel, optune_dim *out, int64_t
     if (!optune_dim_known(kernel))
         return true;
     const int64_t rest = dilation * (kernel->min - 1) + 1 - grows;
+    optune_dim_compute(out, 1, (const optune_dim *const[]){in}, &stride, rest - stride, 1);
     if (optune_dim_known(in)) {
         optune_dim exact = optune_dim_of((in->min - 1) * stride + rest);
         return exact.min > 0 && optune_dim_unify(out, &exact);
