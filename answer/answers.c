@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "answer/answer.h"
-#include "base/record.h"
 #include "run/run.h"
 
 enum { SLOTS = 4096, MOST_KEYS = SLOTS / 2 }; /* a power of two */
@@ -42,6 +41,7 @@ typedef struct state {
 struct ot_answers {
     pthread_mutex_t lock;
     state state;
+    ot_setting *place; /* of the last answer */
     int n;
     slot slot[SLOTS];
 };
@@ -51,16 +51,6 @@ struct ot_answers *ot_answers_open(void)
     struct ot_answers *all = ot_alloc(sizeof *all);
     pthread_mutex_init(&all->lock, NULL);
     return all;
-}
-
-void ot_answer_drop(const ot_answer *answer)
-{
-    ot_answer *a = (ot_answer *)answer;
-    if (!a || atomic_fetch_sub(&a->users, 1) > 1)
-        return;
-    ot_arena_release(&a->arena);
-    ot_choice_release(&a->choice);
-    free(a);
 }
 
 static void clear(struct ot_answers *all)
@@ -79,6 +69,7 @@ void ot_answers_close(struct ot_answers *all)
     if (!all)
         return;
     clear(all);
+    ot_setting_drop(all->place);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }
@@ -183,35 +174,6 @@ static void keep(struct ot_answers *all, const state *made, const key *k, ot_ans
 
 /* ---- making one -------------------------------------------------------------------------- */
 
-static const ot_fact *keep_fact(ot_arena *arena, const ot_fact *fact)
-{
-    if (!fact)
-        return NULL;
-    ot_fact *kept = ot_arena_alloc(arena, sizeof *kept);
-    *kept = *fact;
-    ot_record_keep(arena, &kept->record, &fact->record);
-    return kept;
-}
-
-/* Of all that is known only what the choice refers to outlives the question. */
-static void settle(ot_answer *a, int n_facts)
-{
-    ot_choice *choice = &a->choice;
-    a->n_facts = n_facts;
-    for (int i = 0; i < choice->n; i++) {
-        ot_choice_row *row = &choice->row[i];
-        row->fact = keep_fact(&a->arena, row->fact);
-        row->stale = keep_fact(&a->arena, row->stale);
-        row->hint = keep_fact(&a->arena, row->hint);
-        row->failed = keep_fact(&a->arena, row->failed);
-    }
-    ot_text config = {0};
-    a->flops = ot_call_static(&a->call) ? ot_call_flops(&a->call) : 0;
-    ot_config_print(&choice->config, &config);
-    a->config = ot_arena_copy(&a->arena, ot_text_str(&config));
-    ot_text_release(&config);
-}
-
 /* What decided is no more than records of its question: no hint of another device, no table of
  * sizes, nothing that could not be read. */
 static bool from_records(const ot_choice *choice)
@@ -219,31 +181,35 @@ static bool from_records(const ot_choice *choice)
     return ot_choice_measured(choice) && !choice->unread && !*choice->unread_why;
 }
 
-static int make(optune *o, const state *now, const optune_call *call, const char *policy,
-                ot_answer **answer, optune_err *err)
+static ot_setting *place_of(optune *o)
 {
-    ot_answer *a = ot_alloc(sizeof *a);
+    pthread_mutex_lock(&o->answers->lock);
+    ot_setting *place = ot_setting_of(&o->answers->place, &o->target, &o->device);
+    pthread_mutex_unlock(&o->answers->lock);
+    return place;
+}
+
+/* `text`: of the call, canonical. */
+static int make(optune *o, const state *now, const optune_call *call, const char *text,
+                const char *policy, ot_answer **answer, optune_err *err)
+{
+    ot_answer *a = ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name);
+    const optune_task task = {call, &a->place->target, &a->place->device};
     ot_arena facts = {0};
+    ot_choice choice = {0};
     int n = 0;
-    atomic_init(&a->users, 1);
     atomic_init(&a->commit, now->commit);
-    a->call = *call;
-    a->target = o->target;
-    a->device = o->device;
-    a->task = (optune_task){&a->call, &a->target, &a->device};
-    ot_context_question(o, &a->task, &a->question, &a->arena);
-    if (policy)
-        a->question.policy = ot_arena_copy(&a->arena, policy);
     /* In front of what is read: what comes in between changes it. */
     int64_t commit;
     const int n_stamps = now->opened ? stamp_all(o, &a->question, a->stamp, &commit) : 0;
-    int status = ot_context_decide(o, &a->task, policy, &facts, &n, &a->choice, err);
+    int status = ot_context_decide(o, &task, &a->question, policy, &facts, &n, &choice, err);
     if (status >= 0) {
-        a->n_stamps = from_records(&a->choice) ? n_stamps : 0;
-        settle(a, n);
-        ot_context_warn(o, &a->choice);
+        a->n_stamps = from_records(&choice) ? n_stamps : 0;
+        ot_context_warn(o, &choice);
+        ot_answer_settle(a, call, &choice, n);
     }
     ot_arena_release(&facts);
+    ot_choice_release(&choice);
     status = ot_memory_end(status, err); /* nothing of the reserve is kept */
     if (status < 0) {
         ot_answer_drop(a);
@@ -298,7 +264,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     if (!*answer) {
         if (now->opened)
             now->commit = ot_context_snapshot(o);
-        status = make(o, now, call, NULL, answer, err);
+        status = make(o, now, call, ot_text_str(&text), NULL, answer, err);
         if (status >= 0)
             keep(o->answers, now, &canonical, *answer);
     }
@@ -360,7 +326,8 @@ static int under(optune *o, state *now, const optune_call *call, const char *pol
     if (!(*found = look_up(o, now, &asked))) {
         if (now->opened)
             now->commit = ot_context_snapshot(o);
-        status = make(o, now, call, policy, found, err);
+        status =
+            make(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found, err);
         if (status >= 0)
             keep(o->answers, now, &asked, *found);
     }

@@ -278,8 +278,9 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
     return OPTUNE_OK;
 }
 
-static int gather(optune *o, const optune_task *task, const char *policy, bool deciding,
-                  ot_arena *arena, ot_fact **fact, int *n, optune_err *err)
+static int gather(optune *o, const optune_task *task, const ot_question *asked,
+                  const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
+                  optune_err *err)
 {
     *fact = NULL;
     *n = 0;
@@ -289,7 +290,10 @@ static int gather(optune *o, const optune_task *task, const char *policy, bool d
     if (status < 0)
         return status;
     ot_question question;
-    ot_context_question(o, task, &question, arena);
+    if (asked)
+        question = *asked;
+    else
+        ot_context_question(o, task, &question, arena);
     if (policy)
         question.policy = policy;
     knowing *all = ot_alloc(sizeof *all);
@@ -312,7 +316,7 @@ static int gather(optune *o, const optune_task *task, const char *policy, bool d
 int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                         ot_fact **fact, int *n, optune_err *err)
 {
-    return gather(o, task, policy, false, arena, fact, n, err);
+    return gather(o, task, NULL, policy, false, arena, fact, n, err);
 }
 
 /* ---- hints ------------------------------------------------------------------------------- */
@@ -405,11 +409,12 @@ static int add_hints(optune *o, const optune_task *task, ot_arena *arena, ot_fac
     return status;
 }
 
-static int choose(optune *o, const optune_task *task, const char *policy, bool deciding,
-                  ot_arena *arena, ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
+static int choose(optune *o, const optune_task *task, const ot_question *asked,
+                  const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
+                  ot_choice *choice, optune_err *err)
 {
     optune_err why = {0};
-    int status = gather(o, task, policy, deciding, arena, fact, n, &why);
+    int status = gather(o, task, asked, policy, deciding, arena, fact, n, &why);
     const int unread = ot_context_unreadable(status) ? status : 0;
     if (status < 0 && !unread)
         return optune_fail(err, status, "%s", why.text);
@@ -432,27 +437,27 @@ static int choose(optune *o, const optune_task *task, const char *policy, bool d
                  "damaged records were passed over (%d so far): `optune db check --mend`",
                  passed);
     choice->unread = unread;
-    snprintf(choice->unread_why, sizeof choice->unread_why, "%s",
-             unread || passed ? why.text : "");
+    choice->unread_why = unread || passed ? ot_arena_copy(&choice->texts, why.text) : "";
     return status;
 }
 
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
 {
-    return choose(o, task, policy, false, arena, fact, n, choice, err);
+    return choose(o, task, NULL, policy, false, arena, fact, n, choice, err);
 }
 
-int ot_context_decide(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
-                      int *n_known, ot_choice *choice, optune_err *err)
+int ot_context_decide(optune *o, const optune_task *task, const ot_question *question,
+                      const char *policy, ot_arena *arena, int *n_known, ot_choice *choice,
+                      optune_err *err)
 {
     ot_fact *fact;
     int n = 0;
     choice->strict = false;
-    int status = choose(o, task, policy, true, arena, &fact, &n, choice, err);
+    int status = choose(o, task, question, policy, true, arena, &fact, &n, choice, err);
     if (choice->strict) {
         ot_choice_release(choice);
-        status = choose(o, task, policy, false, arena, &fact, &n, choice, err);
+        status = choose(o, task, question, policy, false, arena, &fact, &n, choice, err);
     }
     *n_known = n;
     return status;
@@ -465,7 +470,7 @@ double ot_context_cost(optune *o, const optune_call *call, const char *policy)
     ot_arena arena = {0};
     int n = 0;
     double cost = INFINITY;
-    if (ot_context_decide(o, &task, policy, &arena, &n, choice, NULL) >= 0 &&
+    if (ot_context_decide(o, &task, NULL, policy, &arena, &n, choice, NULL) >= 0 &&
         ot_choice_measured(choice) && choice->row[choice->winner].fact)
         cost = choice->row[choice->winner].fact->record.cost;
     ot_choice_free(choice);

@@ -44,11 +44,7 @@ static int nothing(const ot_answer *a, optune_err *err)
             why = row->stale_why;
         }
     }
-    ot_text call = {0};
-    ot_call_print(&a->call, &call);
-    optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s", ot_text_str(&call), why);
-    ot_text_release(&call);
-    return OPTUNE_ENOENT;
+    return optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s", a->question.call, why);
 }
 
 int optune_query(optune *o, const char *workload, optune_found **found, optune_err *err)

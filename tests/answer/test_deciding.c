@@ -91,11 +91,11 @@ static void check_same(optune *o, const optune_call *call, bool spoilt)
     int n = 0, n_known = 0;
     const optune_task task = {call, &o->target, &o->device};
     check_ok(ot_context_choose(o, &task, NULL, &arena, &fact, &n, &all, &err));
-    check_ok(ot_context_decide(o, &task, NULL, &arena, &n_known, &deciding, &err));
+    check_ok(ot_context_decide(o, &task, NULL, NULL, &arena, &n_known, &deciding, &err));
     assert_true(n_known <= n && !n_known == !n);
     assert_int_equal(all.winner, deciding.winner);
     assert_int_equal(all.tier, deciding.tier);
-    assert_true(ot_config_equal(&all.config, &deciding.config));
+    assert_true(ot_config_equal(all.config, deciding.config));
     char *one = said(&task, &all, spoilt), *two = said(&task, &deciding, spoilt);
     size_t at = 0;
     while (one[at] && one[at] == two[at])
