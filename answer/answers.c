@@ -282,7 +282,7 @@ int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, op
     const key asked = key_of(workload, strlen(workload));
     int status = begin(o, &now, err);
     if (status >= 0 && !(found = look_up(o, &now, &asked))) {
-        optune_call *call = ot_alloc(sizeof *call);
+        optune_call *call = ot_alloc_raw(sizeof *call);
         status = ot_call_parse(workload, call, err);
         if (status >= 0)
             status = by_canonical_text(o, &now, &asked, call, &found, err);

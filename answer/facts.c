@@ -68,7 +68,7 @@ static const known *know(knowing *all, const char *name)
     if (!impl)
         return NULL;
     known *k = &all->item[all->n < OT_MAX_CANDIDATES ? all->n++ : OT_MAX_CANDIDATES - 1];
-    k->impl = impl;
+    *k = (known){.impl = impl};
     ot_call_digest(all->task, impl, k->digest);
     for (const known *other = all->item; other < k; other++)
         if (same_library(other->impl, impl)) {
@@ -236,7 +236,7 @@ static void judge_like(knowing *all, ot_fact *fact, const ot_fact *before)
         return;
     }
     fact->currency = before->currency;
-    memcpy(fact->why, before->why, sizeof fact->why);
+    ot_copy(fact->why, sizeof fact->why, before->why);
 }
 
 /* Of one store, behind those that are there. */
@@ -255,7 +255,7 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
                  : ot_store_find(store, question, 0, all->arena, &record, &n_records, err);
     if (status < 0)
         return status;
-    ot_fact *more = ot_arena_alloc(all->arena, (size_t)(*n + n_records + 1) * sizeof *more);
+    ot_fact *more = ot_arena_raw(all->arena, (size_t)(*n + n_records + 1) * sizeof *more);
     if (*n)
         memcpy(more, *fact, (size_t)*n * sizeof *more);
     *fact = more;
@@ -264,6 +264,7 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
             continue;
         ot_record_copy(&more[*n].record, &record[i]);
         more[*n].alike = alike ? alike[i] : 0;
+        more[*n].why[0] = '\0';
         if (other && other->hub)
             more[*n].record.source = from;
         if (hints) {
@@ -296,8 +297,11 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
         ot_context_question(o, task, &question, arena);
     if (policy)
         question.policy = policy;
-    knowing *all = ot_alloc(sizeof *all);
-    *all = (knowing){.o = o, .task = task, .arena = arena};
+    knowing *all = ot_alloc_raw(sizeof *all); /* of the items none is there */
+    all->o = o;
+    all->task = task;
+    all->arena = arena;
+    all->n = 0;
     ot_store *store;
     /* The next of the list is asked when those before it have nothing that may be used. */
     for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)

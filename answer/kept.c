@@ -58,7 +58,7 @@ static const char *keep_text(keeping *k, const char *text)
     if (!text)
         return NULL;
     for (int i = 0; i < OT_COUNT(known); i++)
-        if (known[i] && !strcmp(known[i], text))
+        if (*known[i] == *text && !strcmp(known[i], text))
             return known[i];
     return *text ? keep(k, text, strlen(text) + 1) : "";
 }

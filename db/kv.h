@@ -128,8 +128,14 @@ typedef struct ot_parts {
     ot_part part[128];
     ot_arena arena;
     ot_text scratch;
+    size_t kept;  /* bytes in the arena */
+    bool carried; /* some were seen in an earlier snapshot: what fits a checksum is what it was */
 } ot_parts;
 void ot_parts_release(ot_parts *parts);
+/* With what an earlier reader of the store saw, which saves looking most of it up; records that do
+ * not fit it are looked at again without (ot_stored_decode). Given back, not released. */
+ot_parts *ot_parts_borrow(ot_store *store, ot_snapshot *reader);
+void ot_parts_give_back(ot_store *store, ot_parts *parts);
 /* codec.c: the i-th field in its bytes, and what these begin with. */
 struct ot_record_field;
 const struct ot_record_field *ot_record_stored(int i);

@@ -16,8 +16,16 @@
 
 optune_space *ot_space_blank(void)
 {
-    optune_space *space = ot_alloc(sizeof(*space));
+    optune_space *space = ot_alloc_raw(sizeof(*space)); /* each knob is set when it is added */
+    space->task = NULL;
+    space->impl = NULL;
+    space->n_knobs = 0;
     space->size = 1;
+    space->problem.status = OPTUNE_OK;
+    space->problem.text[0] = '\0';
+    space->where = NULL;
+    space->team = false;
+    space->sought = NULL;
     return space;
 }
 
