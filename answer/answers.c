@@ -219,6 +219,23 @@ static int make(optune *o, const state *now, const optune_call *call, const char
     return OPTUNE_OK;
 }
 
+/* The same of one snapshot of each store, and now->commit is of that. */
+static int make_held(optune *o, state *now, const optune_call *call, const char *text,
+                     const char *policy, ot_answer **answer, optune_err *err)
+{
+    enum { MOST = 4 };
+    ot_store *store[MOST];
+    int n = 0;
+    while (now->opened && n < MOST && (store[n] = ot_context_nth(o, n)))
+        ot_store_hold(store[n++]);
+    if (now->opened)
+        now->commit = ot_context_snapshot(o);
+    const int status = make(o, now, call, text, policy, answer, err);
+    while (n)
+        ot_store_let_go(store[--n]);
+    return status;
+}
+
 /* ---- asking ------------------------------------------------------------------------------ */
 
 /* Before anything is looked up or read: the state that the answer will be good for. */
@@ -262,9 +279,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     const key canonical = key_of(ot_text_str(&text), text.n);
     *answer = look_up(o, now, &canonical);
     if (!*answer) {
-        if (now->opened)
-            now->commit = ot_context_snapshot(o);
-        status = make(o, now, call, ot_text_str(&text), NULL, answer, err);
+        status = make_held(o, now, call, ot_text_str(&text), NULL, answer, err);
         if (status >= 0)
             keep(o->answers, now, &canonical, *answer);
     }
@@ -324,10 +339,8 @@ static int under(optune *o, state *now, const optune_call *call, const char *pol
     ot_call_print(call, &text);
     const key asked = key_of(ot_text_str(&text), text.n);
     if (!(*found = look_up(o, now, &asked))) {
-        if (now->opened)
-            now->commit = ot_context_snapshot(o);
-        status =
-            make(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found, err);
+        status = make_held(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found,
+                           err);
         if (status >= 0)
             keep(o->answers, now, &asked, *found);
     }

@@ -34,6 +34,7 @@ typedef struct ot_snapshot {
     void *txn, *cursor[OT_TABLES];
     bool live[OT_TABLES];      /* this snapshot has used the cursor */
     struct ot_peek_view *view; /* instead of all that: see peek.h */
+    struct ot_hold *lent;      /* whose it is, see hold.c; NULL: its own */
 } ot_snapshot;
 
 /* All returning int: 0, a negative status with its message, or 1: there is no such entry. */
@@ -47,6 +48,9 @@ int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_b
 int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err);
 int64_t ot_snapshot_number(const ot_snapshot *reader); /* of its last commit */
+/* hold.c: the snapshot that this thread holds of the store; false: it holds none, or it is lent. */
+bool ot_hold_lend(const ot_store *store, ot_snapshot *reader);
+void ot_hold_take_back(const ot_snapshot *reader);
 
 /* ---- sight.c: what becomes of a store's file while it is open ------------------------------- */
 typedef struct ot_sight ot_sight;
