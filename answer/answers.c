@@ -41,7 +41,8 @@ typedef struct state {
 struct ot_answers {
     pthread_mutex_t lock;
     state state;
-    ot_setting *place; /* of the last answer */
+    ot_setting *place;                  /* of the last answer */
+    _Atomic(struct ot_block *) scratch; /* of an arena that nobody uses at the moment */
     int n;
     slot slot[SLOTS];
 };
@@ -70,6 +71,7 @@ void ot_answers_close(struct ot_answers *all)
         return;
     clear(all);
     ot_setting_drop(all->place);
+    ot_arena_release(&(ot_arena){atomic_load(&all->scratch)});
     pthread_mutex_destroy(&all->lock);
     free(all);
 }
@@ -189,13 +191,22 @@ static ot_setting *place_of(optune *o)
     return place;
 }
 
+/* What was needed for one answer is mostly what the next one needs. */
+static void give_back(struct ot_answers *all, ot_arena *scratch)
+{
+    struct ot_block *none = NULL;
+    ot_arena_reset(scratch);
+    if (!atomic_compare_exchange_strong(&all->scratch, &none, scratch->block))
+        ot_arena_release(scratch);
+}
+
 /* `text`: of the call, canonical. */
 static int make(optune *o, const state *now, const optune_call *call, const char *text,
                 const char *policy, ot_answer **answer, optune_err *err)
 {
     ot_answer *a = ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name);
     const optune_task task = {call, &a->place->target, &a->place->device};
-    ot_arena facts = {0};
+    ot_arena facts = {atomic_exchange(&o->answers->scratch, NULL)};
     ot_choice choice = {0};
     int n = 0;
     atomic_init(&a->commit, now->commit);
@@ -208,7 +219,7 @@ static int make(optune *o, const state *now, const optune_call *call, const char
         ot_context_warn(o, &choice);
         ot_answer_settle(a, call, &choice, n);
     }
-    ot_arena_release(&facts);
+    give_back(o->answers, &facts);
     ot_choice_release(&choice);
     status = ot_memory_end(status, err); /* nothing of the reserve is kept */
     if (status < 0) {

@@ -142,3 +142,15 @@ void ot_arena_release(ot_arena *arena)
     }
     arena->block = NULL;
 }
+
+void ot_arena_reset(ot_arena *arena)
+{
+    if (!arena->block || arena->block->size > BLOCK_SIZE) {
+        ot_arena_release(arena);
+        return;
+    }
+    ot_arena rest = {arena->block->next};
+    ot_arena_release(&rest);
+    arena->block->next = NULL;
+    arena->block->used = 0;
+}

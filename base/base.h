@@ -124,6 +124,8 @@ void *ot_arena_raw(ot_arena *arena, size_t size);
 char *ot_arena_copy(ot_arena *arena, const char *s); /* NULL gives NULL */
 char *ot_arena_printf(ot_arena *arena, const char *format, ...) OPTUNE_PRINTF(2, 3);
 void ot_arena_release(ot_arena *arena);
+/* The same, but its last block stays, unless it is a large one, for who goes on with it. */
+void ot_arena_reset(ot_arena *arena);
 /* Zeroed, never NULL: of the reserve (reserve.h) where malloc has nothing. */
 void *ot_alloc(size_t size);
 void *ot_alloc_raw(size_t size); /* the same, and holds anything */

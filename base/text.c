@@ -33,7 +33,7 @@ static void reserve(ot_text *t, size_t n)
 {
     if (t->s && n < t->capacity - t->n)
         return;
-    size_t capacity = t->capacity ? t->capacity : 64;
+    size_t capacity = t->capacity ? t->capacity : 128;
     while (capacity - t->n <= n)
         capacity *= 2;
     char *s = realloc(t->s, capacity);
