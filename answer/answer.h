@@ -177,12 +177,14 @@ typedef struct ot_answer {
     int n_facts;          /* there were */
     ot_choice choice;     /* owns nothing; its config has memory for its entities alone */
     double flops;         /* of the call */
+    atomic_bool told;       /* what is to be warned of */
     _Atomic(char *) config; /* the winner's, canonical, once somebody asked; owned */
 } ot_answer;
 /* kept.c: what is kept of one. */
 /* Those of *last, where target and device are the same; else *last becomes these. The caller owns
  * one use of what is returned, and one of *last. */
-ot_setting *ot_setting_of(ot_setting **last, const optune_target *target, const optune_device *device);
+ot_setting *ot_setting_of(ot_setting **last, const optune_target *target,
+                          const optune_device *device);
 void ot_setting_drop(ot_setting *place);
 /* Takes the caller's use of the place; `call` is canonical. */
 ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *policy);
@@ -197,6 +199,8 @@ struct ot_answers *ot_answers_open(void);
 void ot_answers_close(struct ot_answers *answers);
 /* Thread-safe. The caller owns one use of *answer and ends it with ot_answer_drop. */
 int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
+/* The same for who says himself why no records could be read, where that is so: it is no warning. */
+int ot_answer_record(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
 int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
                    optune_err *err);
 /* As measured under the first of these policies (NULL-terminated) with anything usable; where there

@@ -216,7 +216,6 @@ static int make(optune *o, const state *now, const optune_call *call, const char
     int status = ot_context_decide(o, &task, &a->question, policy, &facts, &n, &choice, err);
     if (status >= 0) {
         a->n_stamps = from_records(&choice) ? n_stamps : 0;
-        ot_context_warn(o, &choice);
         ot_answer_settle(a, call, &choice, n);
     }
     give_back(o->answers, &facts);
@@ -271,8 +270,13 @@ rows:
     return status;
 }
 
-static int end(int status, ot_answer **found, optune_err *err)
+/* What is to be said of an answer is said once, to the first who uses it. */
+static int end(optune *o, int status, bool says_why, ot_answer **found, optune_err *err)
 {
+    const bool silent = says_why && status >= 0 && (*found)->choice.unread;
+    if (status >= 0 && !silent && !atomic_load(&(*found)->told) &&
+        !atomic_exchange(&(*found)->told, true))
+        ot_context_warn(o, &(*found)->choice);
     status = ot_memory_end(status, err);
     if (status < 0) {
         ot_answer_drop(*found);
@@ -300,25 +304,44 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     return status;
 }
 
-int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err)
+static int by_text(optune *o, const char *workload, ot_answer **found, optune_err *err)
 {
     state now;
-    ot_answer *found = NULL;
-    const double start = o->verbose ? ot_now() : 0;
     const key asked = key_of(workload, strlen(workload));
     int status = begin(o, &now, err);
-    if (status >= 0 && !(found = look_up(o, &now, &asked))) {
+    *found = NULL;
+    if (status >= 0 && !(*found = look_up(o, &now, &asked))) {
         optune_call *call = ot_alloc_raw(sizeof *call);
         status = ot_call_parse(workload, call, err);
         if (status >= 0)
-            status = by_canonical_text(o, &now, &asked, call, &found, err);
+            status = by_canonical_text(o, &now, &asked, call, found, err);
         free(call);
     }
-    status = end(status, &found, err);
+    return status;
+}
+
+/* `says_why`: the caller says why no records could be read, and needs no warning of it. */
+static int ask(optune *o, const char *workload, bool says_why, const ot_answer **answer,
+               optune_err *err)
+{
+    ot_answer *found = NULL;
+    const double start = o->verbose ? ot_now() : 0;
+    int status = by_text(o, workload, &found, err);
+    status = end(o, status, says_why, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);
     return status;
+}
+
+int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err)
+{
+    return ask(o, workload, false, answer, err);
+}
+
+int ot_answer_record(optune *o, const char *workload, const ot_answer **answer, optune_err *err)
+{
+    return ask(o, workload, true, answer, err);
 }
 
 /* Calls that are equal but for bytes that mean nothing are found by their text. */
@@ -333,7 +356,7 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     int status = begin(o, &now, err);
     if (status >= 0 && !(found = look_up(o, &now, &asked)))
         status = by_canonical_text(o, &now, &asked, call, &found, err);
-    status = end(status, &found, err);
+    status = end(o, status, false, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);
@@ -377,7 +400,7 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *const *pol
     }
     if (status >= 0 && !found)
         return ot_answer_call(o, call, answer, err);
-    status = end(status, &found, err);
+    status = end(o, status, false, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is kept of an answer, in as little memory as it takes: each page that is new to the process
- * costs more than choosing does. The call is packed, target and device are shared by all answers of
- * a handle, sentences that follow from these are made when somebody asks. The one idea: a record has
- * room for 32 entities in its config and uses a few; what is left between these and what is behind
- * them holds the rest of the answer.
+ * costs about what choosing does. The call is packed, target and device are shared by all answers
+ * of a handle, sentences that follow from these are made when somebody asks. The one idea: a record
+ * has room for 32 entities in its config and uses a few; the room behind those holds the rest of
+ * the answer.
  */
 #include <stdlib.h>
 #include <string.h>

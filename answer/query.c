@@ -44,7 +44,8 @@ static int nothing(const ot_answer *a, optune_err *err)
             why = row->stale_why;
         }
     }
-    return optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s", a->question.call, why);
+    return optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s", a->question.call,
+                       why);
 }
 
 int optune_query(optune *o, const char *workload, optune_found **found, optune_err *err)
@@ -52,7 +53,7 @@ int optune_query(optune *o, const char *workload, optune_found **found, optune_e
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"found", found}));
     *found = NULL;
     const ot_answer *a = NULL;
-    int status = ot_answer_text(o, workload, &a, err);
+    int status = ot_answer_record(o, workload, &a, err);
     if (status < 0)
         return status;
     if (ot_choice_measured(&a->choice)) {
