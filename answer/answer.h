@@ -199,7 +199,7 @@ struct ot_answers *ot_answers_open(void);
 void ot_answers_close(struct ot_answers *answers);
 /* Thread-safe. The caller owns one use of *answer and ends it with ot_answer_drop. */
 int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
-/* The same for who says himself why no records could be read, where that is so: it is no warning. */
+/* The same for who says himself why no records could be read, where that is so: no warning. */
 int ot_answer_record(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
 int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
                    optune_err *err);

@@ -35,7 +35,8 @@ static bool same_values(const char *names, const char *then, const char *now, ch
 static bool same_depends(const char *then, const char *now, char *why)
 {
     then = then ? then : "";
-    return same_values(then, then, now, why) && same_values(now, then, now, why);
+    return !strcmp(then, now) ||
+           (same_values(then, then, now, why) && same_values(now, then, now, why));
 }
 
 /* What is asked for once per implementation and question; dependencies once per library. */
