@@ -62,7 +62,7 @@ typedef struct ot_store_stats {
     int64_t records, questions, bytes, damaged;
 } ot_store_stats;
 int64_t ot_store_bytes_used(ot_store *store); /* of its file */
-/* hold.c: until it is let go, which is to be soon, all this thread reads of the store is of one
+/* parts.c: until it is let go, which is to be soon, all this thread reads of the store is of one
  * snapshot: that of now. Where it cannot be held, nothing happens, and what is read says why. */
 void ot_store_hold(ot_store *store);
 void ot_store_let_go(ot_store *store); /* also one that is not held */

@@ -23,27 +23,23 @@ static hold *hold_of(const ot_store *store)
     return NULL;
 }
 
-void ot_store_hold(ot_store *store)
+bool ot_hold_put(const ot_snapshot *snapshot)
 {
     hold *h = hold_of(NULL);
-    ot_snapshot reader;
-    if (!h || hold_of(store) || ot_snapshot_begin(store, &reader, NULL) < 0)
-        return;
-    if (reader.view) { /* such a reader may go on to a later snapshot */
-        ot_snapshot_end(&reader);
-        return;
-    }
-    *h = (hold){.snapshot = reader};
+    if (!h || hold_of(snapshot->store))
+        return false;
+    *h = (hold){.snapshot = *snapshot};
+    return true;
 }
 
-void ot_store_let_go(ot_store *store)
+bool ot_hold_take(const ot_store *store, ot_snapshot *snapshot)
 {
     hold *h = hold_of(store);
-    if (!h)
-        return;
-    ot_snapshot reader = h->snapshot;
+    if (!h || h->lent)
+        return false;
+    *snapshot = h->snapshot;
     *h = (hold){0};
-    ot_snapshot_end(&reader);
+    return true;
 }
 
 bool ot_hold_lend(const ot_store *store, ot_snapshot *reader)

@@ -49,6 +49,8 @@ int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_b
                      optune_err *err);
 int64_t ot_snapshot_number(const ot_snapshot *reader); /* of its last commit */
 /* hold.c: the snapshot that this thread holds of the store; false: it holds none, or it is lent. */
+bool ot_hold_put(const ot_snapshot *snapshot); /* false: no place, or one of its store is there */
+bool ot_hold_take(const ot_store *store, ot_snapshot *snapshot); /* for good */
 bool ot_hold_lend(const ot_store *store, ot_snapshot *reader);
 void ot_hold_take_back(const ot_snapshot *reader);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What readers of a store have seen of what its records share, from one snapshot to the next. Most
- * of a record is such, and each part of it is a search through the table. A number may come to mean
- * another text when its records are gone: a record's checksum covers what it shares, and where that
- * does not fit, all is looked up anew.
+ * What a reading of a store leaves for the next one: the snapshot, where a thread holds it, and
+ * what was seen of what records share, which most of a record is, and each part of it is a search.
+ * A number may come to mean another text when its records are gone: a record's checksum covers
+ * what it shares, and where that does not fit, all is looked up anew.
  */
 #include "db/env.h"
 
@@ -27,4 +27,20 @@ void ot_parts_give_back(ot_store *store, ot_parts *parts)
         return;
     ot_parts_release(parts);
     free(parts);
+}
+
+/* Who reads without a place may go on to a later snapshot: nothing is held. */
+void ot_store_hold(ot_store *store)
+{
+    ot_snapshot reader;
+    if (ot_snapshot_begin(store, &reader, NULL) >= 0 &&
+        (reader.lent || reader.view || !ot_hold_put(&reader)))
+        ot_snapshot_end(&reader);
+}
+
+void ot_store_let_go(ot_store *store)
+{
+    ot_snapshot reader;
+    if (ot_hold_take(store, &reader))
+        ot_snapshot_end(&reader);
 }
