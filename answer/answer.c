@@ -19,7 +19,10 @@ static void log_answer(optune *o, const ot_answer *answer)
     if (!o->log || o->log_level < OPTUNE_LOG_INFO)
         return;
     ot_text lines = {0};
-    ot_choice_log(&answer->task, &answer->choice, &lines);
+    optune_call *call = ot_alloc_raw(sizeof *call);
+    const optune_task task = ot_answer_task(answer, call);
+    ot_choice_log(&task, &answer->choice, &lines);
+    free(call);
     for (char *line = lines.s, *end; line && *line; line = end) {
         end = line + strcspn(line, "\n");
         end += *end ? (*end = 0, 1) : 0;
@@ -104,7 +107,7 @@ const char *optune_selection_config(const optune_selection *s)
 {
     if (!s)
         return NULL;
-    return s->answer->config;
+    return ot_answer_config(s->answer);
 }
 
 double optune_selection_cost(const optune_selection *s)
@@ -121,7 +124,10 @@ const char *optune_selection_text(optune_selection *s, bool explain)
     if (!s)
         return NULL;
     ot_text_clear(&s->text);
-    ot_choice_text(&s->answer->task, &s->answer->choice, explain, &s->text);
+    optune_call *call = ot_alloc_raw(sizeof *call);
+    const optune_task task = ot_answer_task(s->answer, call);
+    ot_choice_text(&task, &s->answer->choice, explain, &s->text);
+    free(call);
     return ot_text_str(&s->text);
 }
 
@@ -130,7 +136,10 @@ const char *optune_selection_json(optune_selection *s)
     if (!s)
         return NULL;
     if (!s->json) {
-        json_t *json = ot_choice_json(&s->answer->task, &s->answer->choice);
+        optune_call *call = ot_alloc_raw(sizeof *call);
+        const optune_task task = ot_answer_task(s->answer, call);
+        json_t *json = ot_choice_json(&task, &s->answer->choice);
+        free(call);
         s->json = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         json_decref(json);
     }

@@ -138,9 +138,10 @@ void ot_record_apart(const optune_record *then, const optune_record *now, ot_tex
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err);
 /* The same choice from the facts that decide it, which is much less reading where many configs were
- * tried; *n_known: how many of these there are. */
-int ot_context_decide(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
-                      int *n_known, ot_choice *choice, optune_err *err);
+ * tried; *n_known: how many of these there are. `question`: the task's, NULL: it is made here. */
+int ot_context_decide(optune *o, const optune_task *task, const ot_question *question,
+                      const char *policy, ot_arena *arena, int *n_known, ot_choice *choice,
+                      optune_err *err);
 /* Seconds, as measured, of what is chosen so; infinite: it was not measured. */
 double ot_context_cost(optune *o, const optune_call *call, const char *policy);
 /* dispatch_hint.c: what a dispatch table of the database uses at the sizes of a call of
@@ -156,6 +157,13 @@ void ot_context_settle(optune *o);
 bool ot_record_for_tvm(const optune_record *record);
 const char *ot_task_for_tvm(ot_store *store, const optune_record *record, ot_arena *arena);
 /* answers.c: what would be used for a call, kept while nothing that it follows from changes. */
+/* What all answers of a handle have in common; shared by them, as they may outlive it. */
+typedef struct ot_setting {
+    atomic_int users;
+    optune_target target;
+    optune_device device;
+    char *target_text; /* as a question has it */
+} ot_setting;
 enum { OT_MOST_STAMPED = 4 };
 typedef struct ot_answer {
     atomic_int users;
@@ -163,21 +171,36 @@ typedef struct ot_answer {
     ot_question question;
     ot_stamp stamp[OT_MOST_STAMPED]; /* of each store */
     int n_stamps;                  /* 0: it holds until the next commit */
-    optune_call call;
-    optune_target target;
-    optune_device device;
-    optune_task task; /* of the three above */
-    ot_arena arena;   /* the facts that the choice refers to, and `config` */
-    int n_facts;      /* there were */
-    ot_choice choice;
-    const char *config; /* the winner's, canonical */
-    double flops;       /* of the call */
+    ot_setting *place;
+    struct ot_held *held; /* memory of what follows */
+    const void *call;     /* packed */
+    int n_facts;          /* there were */
+    ot_choice choice;     /* owns nothing; its config has memory for its entities alone */
+    double flops;         /* of the call */
+    atomic_bool told;       /* what is to be warned of */
+    _Atomic(char *) config; /* the winner's, canonical, once somebody asked; owned */
 } ot_answer;
+/* kept.c: what is kept of one. */
+/* Those of *last, where target and device are the same; else *last becomes these. The caller owns
+ * one use of what is returned, and one of *last. */
+ot_setting *ot_setting_of(ot_setting **last, const optune_target *target,
+                          const optune_device *device);
+void ot_setting_drop(ot_setting *place);
+/* Takes the caller's use of the place; `call` is canonical. */
+ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *policy);
+/* Takes what it needs of a choice, the rows of which are changed, and the facts it refers to. */
+void ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
+                      int n_facts);
+/* What was asked, in *call. */
+optune_task ot_answer_task(const ot_answer *answer, optune_call *call);
+const char *ot_answer_config(const ot_answer *answer);
 void ot_verbose_say(const optune *o, const ot_answer *answer, double seconds);
 struct ot_answers *ot_answers_open(void);
 void ot_answers_close(struct ot_answers *answers);
 /* Thread-safe. The caller owns one use of *answer and ends it with ot_answer_drop. */
 int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
+/* The same for who says himself why no records could be read, where that is so: no warning. */
+int ot_answer_record(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
 int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
                    optune_err *err);
 /* As measured under the first of these policies (NULL-terminated) with anything usable; where there

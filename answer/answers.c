@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "answer/answer.h"
-#include "base/record.h"
 #include "run/run.h"
 
 enum { SLOTS = 4096, MOST_KEYS = SLOTS / 2 }; /* a power of two */
@@ -42,6 +41,8 @@ typedef struct state {
 struct ot_answers {
     pthread_mutex_t lock;
     state state;
+    ot_setting *place;                  /* of the last answer */
+    _Atomic(struct ot_block *) scratch; /* of an arena that nobody uses at the moment */
     int n;
     slot slot[SLOTS];
 };
@@ -51,16 +52,6 @@ struct ot_answers *ot_answers_open(void)
     struct ot_answers *all = ot_alloc(sizeof *all);
     pthread_mutex_init(&all->lock, NULL);
     return all;
-}
-
-void ot_answer_drop(const ot_answer *answer)
-{
-    ot_answer *a = (ot_answer *)answer;
-    if (!a || atomic_fetch_sub(&a->users, 1) > 1)
-        return;
-    ot_arena_release(&a->arena);
-    ot_choice_release(&a->choice);
-    free(a);
 }
 
 static void clear(struct ot_answers *all)
@@ -79,6 +70,8 @@ void ot_answers_close(struct ot_answers *all)
     if (!all)
         return;
     clear(all);
+    ot_setting_drop(all->place);
+    ot_arena_release(&(ot_arena){atomic_load(&all->scratch)});
     pthread_mutex_destroy(&all->lock);
     free(all);
 }
@@ -183,35 +176,6 @@ static void keep(struct ot_answers *all, const state *made, const key *k, ot_ans
 
 /* ---- making one -------------------------------------------------------------------------- */
 
-static const ot_fact *keep_fact(ot_arena *arena, const ot_fact *fact)
-{
-    if (!fact)
-        return NULL;
-    ot_fact *kept = ot_arena_alloc(arena, sizeof *kept);
-    *kept = *fact;
-    ot_record_keep(arena, &kept->record, &fact->record);
-    return kept;
-}
-
-/* Of all that is known only what the choice refers to outlives the question. */
-static void settle(ot_answer *a, int n_facts)
-{
-    ot_choice *choice = &a->choice;
-    a->n_facts = n_facts;
-    for (int i = 0; i < choice->n; i++) {
-        ot_choice_row *row = &choice->row[i];
-        row->fact = keep_fact(&a->arena, row->fact);
-        row->stale = keep_fact(&a->arena, row->stale);
-        row->hint = keep_fact(&a->arena, row->hint);
-        row->failed = keep_fact(&a->arena, row->failed);
-    }
-    ot_text config = {0};
-    a->flops = ot_call_static(&a->call) ? ot_call_flops(&a->call) : 0;
-    ot_config_print(&choice->config, &config);
-    a->config = ot_arena_copy(&a->arena, ot_text_str(&config));
-    ot_text_release(&config);
-}
-
 /* What decided is no more than records of its question: no hint of another device, no table of
  * sizes, nothing that could not be read. */
 static bool from_records(const ot_choice *choice)
@@ -219,31 +183,43 @@ static bool from_records(const ot_choice *choice)
     return ot_choice_measured(choice) && !choice->unread && !*choice->unread_why;
 }
 
-static int make(optune *o, const state *now, const optune_call *call, const char *policy,
-                ot_answer **answer, optune_err *err)
+static ot_setting *place_of(optune *o)
 {
-    ot_answer *a = ot_alloc(sizeof *a);
-    ot_arena facts = {0};
+    pthread_mutex_lock(&o->answers->lock);
+    ot_setting *place = ot_setting_of(&o->answers->place, &o->target, &o->device);
+    pthread_mutex_unlock(&o->answers->lock);
+    return place;
+}
+
+/* What was needed for one answer is mostly what the next one needs. */
+static void give_back(struct ot_answers *all, ot_arena *scratch)
+{
+    struct ot_block *none = NULL;
+    ot_arena_reset(scratch);
+    if (!atomic_compare_exchange_strong(&all->scratch, &none, scratch->block))
+        ot_arena_release(scratch);
+}
+
+/* `text`: of the call, canonical. */
+static int make(optune *o, const state *now, const optune_call *call, const char *text,
+                const char *policy, ot_answer **answer, optune_err *err)
+{
+    ot_answer *a = ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name);
+    const optune_task task = {call, &a->place->target, &a->place->device};
+    ot_arena facts = {atomic_exchange(&o->answers->scratch, NULL)};
+    ot_choice choice = {0};
     int n = 0;
-    atomic_init(&a->users, 1);
     atomic_init(&a->commit, now->commit);
-    a->call = *call;
-    a->target = o->target;
-    a->device = o->device;
-    a->task = (optune_task){&a->call, &a->target, &a->device};
-    ot_context_question(o, &a->task, &a->question, &a->arena);
-    if (policy)
-        a->question.policy = ot_arena_copy(&a->arena, policy);
     /* In front of what is read: what comes in between changes it. */
     int64_t commit;
     const int n_stamps = now->opened ? stamp_all(o, &a->question, a->stamp, &commit) : 0;
-    int status = ot_context_decide(o, &a->task, policy, &facts, &n, &a->choice, err);
+    int status = ot_context_decide(o, &task, &a->question, policy, &facts, &n, &choice, err);
     if (status >= 0) {
-        a->n_stamps = from_records(&a->choice) ? n_stamps : 0;
-        settle(a, n);
-        ot_context_warn(o, &a->choice);
+        a->n_stamps = from_records(&choice) ? n_stamps : 0;
+        ot_answer_settle(a, call, &choice, n);
     }
-    ot_arena_release(&facts);
+    give_back(o->answers, &facts);
+    ot_choice_release(&choice);
     status = ot_memory_end(status, err); /* nothing of the reserve is kept */
     if (status < 0) {
         ot_answer_drop(a);
@@ -251,6 +227,23 @@ static int make(optune *o, const state *now, const optune_call *call, const char
     }
     *answer = a;
     return OPTUNE_OK;
+}
+
+/* The same of one snapshot of each store, and now->commit is of that. */
+static int make_held(optune *o, state *now, const optune_call *call, const char *text,
+                     const char *policy, ot_answer **answer, optune_err *err)
+{
+    enum { MOST = 4 };
+    ot_store *store[MOST];
+    int n = 0;
+    while (now->opened && n < MOST && (store[n] = ot_context_nth(o, n)))
+        ot_store_hold(store[n++]);
+    if (now->opened)
+        now->commit = ot_context_snapshot(o);
+    const int status = make(o, now, call, text, policy, answer, err);
+    while (n)
+        ot_store_let_go(store[--n]);
+    return status;
 }
 
 /* ---- asking ------------------------------------------------------------------------------ */
@@ -277,8 +270,13 @@ rows:
     return status;
 }
 
-static int end(int status, ot_answer **found, optune_err *err)
+/* What is to be said of an answer is said once, to the first who uses it. */
+static int end(optune *o, int status, bool says_why, ot_answer **found, optune_err *err)
 {
+    const bool silent = says_why && status >= 0 && (*found)->choice.unread;
+    if (status >= 0 && !silent && !atomic_load(&(*found)->told) &&
+        !atomic_exchange(&(*found)->told, true))
+        ot_context_warn(o, &(*found)->choice);
     status = ot_memory_end(status, err);
     if (status < 0) {
         ot_answer_drop(*found);
@@ -296,9 +294,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     const key canonical = key_of(ot_text_str(&text), text.n);
     *answer = look_up(o, now, &canonical);
     if (!*answer) {
-        if (now->opened)
-            now->commit = ot_context_snapshot(o);
-        status = make(o, now, call, NULL, answer, err);
+        status = make_held(o, now, call, ot_text_str(&text), NULL, answer, err);
         if (status >= 0)
             keep(o->answers, now, &canonical, *answer);
     }
@@ -308,25 +304,44 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     return status;
 }
 
-int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err)
+static int by_text(optune *o, const char *workload, ot_answer **found, optune_err *err)
 {
     state now;
-    ot_answer *found = NULL;
-    const double start = o->verbose ? ot_now() : 0;
     const key asked = key_of(workload, strlen(workload));
     int status = begin(o, &now, err);
-    if (status >= 0 && !(found = look_up(o, &now, &asked))) {
-        optune_call *call = ot_alloc(sizeof *call);
+    *found = NULL;
+    if (status >= 0 && !(*found = look_up(o, &now, &asked))) {
+        optune_call *call = ot_alloc_raw(sizeof *call);
         status = ot_call_parse(workload, call, err);
         if (status >= 0)
-            status = by_canonical_text(o, &now, &asked, call, &found, err);
+            status = by_canonical_text(o, &now, &asked, call, found, err);
         free(call);
     }
-    status = end(status, &found, err);
+    return status;
+}
+
+/* `says_why`: the caller says why no records could be read, and needs no warning of it. */
+static int ask(optune *o, const char *workload, bool says_why, const ot_answer **answer,
+               optune_err *err)
+{
+    ot_answer *found = NULL;
+    const double start = o->verbose ? ot_now() : 0;
+    int status = by_text(o, workload, &found, err);
+    status = end(o, status, says_why, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);
     return status;
+}
+
+int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err)
+{
+    return ask(o, workload, false, answer, err);
+}
+
+int ot_answer_record(optune *o, const char *workload, const ot_answer **answer, optune_err *err)
+{
+    return ask(o, workload, true, answer, err);
 }
 
 /* Calls that are equal but for bytes that mean nothing are found by their text. */
@@ -341,7 +356,7 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     int status = begin(o, &now, err);
     if (status >= 0 && !(found = look_up(o, &now, &asked)))
         status = by_canonical_text(o, &now, &asked, call, &found, err);
-    status = end(status, &found, err);
+    status = end(o, status, false, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);
@@ -358,9 +373,8 @@ static int under(optune *o, state *now, const optune_call *call, const char *pol
     ot_call_print(call, &text);
     const key asked = key_of(ot_text_str(&text), text.n);
     if (!(*found = look_up(o, now, &asked))) {
-        if (now->opened)
-            now->commit = ot_context_snapshot(o);
-        status = make(o, now, call, policy, found, err);
+        status = make_held(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found,
+                           err);
         if (status >= 0)
             keep(o->answers, now, &asked, *found);
     }
@@ -386,7 +400,7 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *const *pol
     }
     if (status >= 0 && !found)
         return ot_answer_call(o, call, answer, err);
-    status = end(status, &found, err);
+    status = end(o, status, false, &found, err);
     *answer = found;
     if (found && o->verbose)
         ot_verbose_say(o, found, ot_now() - start);

@@ -45,7 +45,7 @@ static int without_libraries(ot_emission *e, ot_emitted_kernel *k, optune_err *e
     }
     if (status >= 0) {
         k->source.impl = choice->row[choice->winner].candidate.impl;
-        k->config = choice->config;
+        ot_config_copy(&k->config, choice->config);
         k->tier = ot_tier_name(choice->tier);
     }
     ot_choice_free(choice);
@@ -62,7 +62,7 @@ static int choose_kernel(ot_emission *e, int number, const optune_call *call, op
         return status;
     const ot_choice *choice = &answer->choice;
     k->source.impl = choice->row[choice->winner].candidate.impl;
-    k->config = choice->config;
+    ot_config_copy(&k->config, choice->config);
     k->tier = ot_tier_name(choice->tier);
     ot_answer_drop(answer);
     k->source.task = (optune_task){call, &e->target, &p->o->device};

@@ -35,7 +35,8 @@ static bool same_values(const char *names, const char *then, const char *now, ch
 static bool same_depends(const char *then, const char *now, char *why)
 {
     then = then ? then : "";
-    return same_values(then, then, now, why) && same_values(now, then, now, why);
+    return !strcmp(then, now) ||
+           (same_values(then, then, now, why) && same_values(now, then, now, why));
 }
 
 /* What is asked for once per implementation and question; dependencies once per library. */
@@ -68,7 +69,7 @@ static const known *know(knowing *all, const char *name)
     if (!impl)
         return NULL;
     known *k = &all->item[all->n < OT_MAX_CANDIDATES ? all->n++ : OT_MAX_CANDIDATES - 1];
-    k->impl = impl;
+    *k = (known){.impl = impl};
     ot_call_digest(all->task, impl, k->digest);
     for (const known *other = all->item; other < k; other++)
         if (same_library(other->impl, impl)) {
@@ -236,7 +237,7 @@ static void judge_like(knowing *all, ot_fact *fact, const ot_fact *before)
         return;
     }
     fact->currency = before->currency;
-    memcpy(fact->why, before->why, sizeof fact->why);
+    ot_copy(fact->why, sizeof fact->why, before->why);
 }
 
 /* Of one store, behind those that are there. */
@@ -255,7 +256,7 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
                  : ot_store_find(store, question, 0, all->arena, &record, &n_records, err);
     if (status < 0)
         return status;
-    ot_fact *more = ot_arena_alloc(all->arena, (size_t)(*n + n_records + 1) * sizeof *more);
+    ot_fact *more = ot_arena_raw(all->arena, (size_t)(*n + n_records + 1) * sizeof *more);
     if (*n)
         memcpy(more, *fact, (size_t)*n * sizeof *more);
     *fact = more;
@@ -264,6 +265,7 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
             continue;
         ot_record_copy(&more[*n].record, &record[i]);
         more[*n].alike = alike ? alike[i] : 0;
+        more[*n].why[0] = '\0';
         if (other && other->hub)
             more[*n].record.source = from;
         if (hints) {
@@ -278,8 +280,9 @@ static int add_facts(knowing *all, ot_store *store, const ot_question *question,
     return OPTUNE_OK;
 }
 
-static int gather(optune *o, const optune_task *task, const char *policy, bool deciding,
-                  ot_arena *arena, ot_fact **fact, int *n, optune_err *err)
+static int gather(optune *o, const optune_task *task, const ot_question *asked,
+                  const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
+                  optune_err *err)
 {
     *fact = NULL;
     *n = 0;
@@ -289,11 +292,17 @@ static int gather(optune *o, const optune_task *task, const char *policy, bool d
     if (status < 0)
         return status;
     ot_question question;
-    ot_context_question(o, task, &question, arena);
+    if (asked)
+        question = *asked;
+    else
+        ot_context_question(o, task, &question, arena);
     if (policy)
         question.policy = policy;
-    knowing *all = ot_alloc(sizeof *all);
-    *all = (knowing){.o = o, .task = task, .arena = arena};
+    knowing *all = ot_alloc_raw(sizeof *all); /* of the items none is there */
+    all->o = o;
+    all->task = task;
+    all->arena = arena;
+    all->n = 0;
     ot_store *store;
     /* The next of the list is asked when those before it have nothing that may be used. */
     for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
@@ -312,7 +321,7 @@ static int gather(optune *o, const optune_task *task, const char *policy, bool d
 int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                         ot_fact **fact, int *n, optune_err *err)
 {
-    return gather(o, task, policy, false, arena, fact, n, err);
+    return gather(o, task, NULL, policy, false, arena, fact, n, err);
 }
 
 /* ---- hints ------------------------------------------------------------------------------- */
@@ -405,11 +414,12 @@ static int add_hints(optune *o, const optune_task *task, ot_arena *arena, ot_fac
     return status;
 }
 
-static int choose(optune *o, const optune_task *task, const char *policy, bool deciding,
-                  ot_arena *arena, ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
+static int choose(optune *o, const optune_task *task, const ot_question *asked,
+                  const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
+                  ot_choice *choice, optune_err *err)
 {
     optune_err why = {0};
-    int status = gather(o, task, policy, deciding, arena, fact, n, &why);
+    int status = gather(o, task, asked, policy, deciding, arena, fact, n, &why);
     const int unread = ot_context_unreadable(status) ? status : 0;
     if (status < 0 && !unread)
         return optune_fail(err, status, "%s", why.text);
@@ -432,27 +442,27 @@ static int choose(optune *o, const optune_task *task, const char *policy, bool d
                  "damaged records were passed over (%d so far): `optune db check --mend`",
                  passed);
     choice->unread = unread;
-    snprintf(choice->unread_why, sizeof choice->unread_why, "%s",
-             unread || passed ? why.text : "");
+    choice->unread_why = unread || passed ? ot_arena_copy(&choice->texts, why.text) : "";
     return status;
 }
 
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
 {
-    return choose(o, task, policy, false, arena, fact, n, choice, err);
+    return choose(o, task, NULL, policy, false, arena, fact, n, choice, err);
 }
 
-int ot_context_decide(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
-                      int *n_known, ot_choice *choice, optune_err *err)
+int ot_context_decide(optune *o, const optune_task *task, const ot_question *question,
+                      const char *policy, ot_arena *arena, int *n_known, ot_choice *choice,
+                      optune_err *err)
 {
     ot_fact *fact;
     int n = 0;
     choice->strict = false;
-    int status = choose(o, task, policy, true, arena, &fact, &n, choice, err);
+    int status = choose(o, task, question, policy, true, arena, &fact, &n, choice, err);
     if (choice->strict) {
         ot_choice_release(choice);
-        status = choose(o, task, policy, false, arena, &fact, &n, choice, err);
+        status = choose(o, task, question, policy, false, arena, &fact, &n, choice, err);
     }
     *n_known = n;
     return status;
@@ -465,7 +475,7 @@ double ot_context_cost(optune *o, const optune_call *call, const char *policy)
     ot_arena arena = {0};
     int n = 0;
     double cost = INFINITY;
-    if (ot_context_decide(o, &task, policy, &arena, &n, choice, NULL) >= 0 &&
+    if (ot_context_decide(o, &task, NULL, policy, &arena, &n, choice, NULL) >= 0 &&
         ot_choice_measured(choice) && choice->row[choice->winner].fact)
         cost = choice->row[choice->winner].fact->record.cost;
     ot_choice_free(choice);

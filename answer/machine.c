@@ -56,7 +56,8 @@ void ot_machine_close(ot_machine *m)
 int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *impl,
                    const optune_config *config, ot_kernel *k, optune_err *err)
 {
-    *k = (ot_kernel){.machine = m, .impl = impl, .config = *config};
+    *k = (ot_kernel){.machine = m, .impl = impl};
+    ot_config_copy(&k->config, config);
     k->session = (ot_session){.row = m->row,
                               .state = m->state,
                               .target = m->o->target,
@@ -94,7 +95,7 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
         return status;
     const ot_choice *choice = &answer->choice;
     status = ot_kernel_take(m, call, choice->row[choice->winner].candidate.impl,
-                            &choice->config, k, err);
+                            choice->config, k, err);
     ot_answer_drop(answer);
     return status;
 }

@@ -45,11 +45,8 @@ static int nothing(const ot_answer *a, optune_err *err)
             why = row->stale_why;
         }
     }
-    ot_text call = {0};
-    ot_call_print(&a->call, &call);
-    optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s", ot_text_str(&call), why);
-    ot_text_release(&call);
-    return OPTUNE_ENOENT;
+    return optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s", a->question.call,
+                       why);
 }
 
 int optune_query(optune *o, const char *workload, optune_found **found, optune_err *err)
@@ -57,7 +54,7 @@ int optune_query(optune *o, const char *workload, optune_found **found, optune_e
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"found", found}));
     *found = NULL;
     const ot_answer *a = NULL;
-    int status = ot_answer_text(o, workload, &a, err);
+    int status = ot_answer_record(o, workload, &a, err);
     if (status < 0)
         return status;
     if (ot_choice_measured(&a->choice)) {

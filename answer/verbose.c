@@ -38,9 +38,9 @@ void ot_verbose_say(const optune *o, const ot_answer *answer, double seconds)
     const bool known = ot_choice_measured(&answer->choice) && row->fact;
     ot_text line = {0};
     ot_text_add(&line, "optune\tselect\t");
-    ot_call_print(&answer->call, &line);
+    ot_text_add(&line, answer->question.call);
     ot_text_printf(&line, "\t%s\t%s\t%s\t", row->candidate.impl->name,
-                   ot_tier_name(answer->choice.tier), answer->config);
+                   ot_tier_name(answer->choice.tier), ot_answer_config(answer));
     if (known)
         ot_text_printf(&line, "%.4g us", row->fact->record.cost * 1e6);
     else

@@ -69,18 +69,27 @@ void *ot_try_alloc(size_t size, const char *what, optune_err *err)
     return memory;
 }
 
-void *ot_arena_alloc(ot_arena *arena, size_t size)
+void *ot_alloc_raw(size_t size)
+{
+    void *memory = ot_reserve_malloc(size ? size : 1);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+void *ot_arena_raw(ot_arena *arena, size_t size)
 {
     assert(size < SIZE_MAX / 2);
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     struct ot_block *block = arena->block;
     if (!block || block->size - block->used < size) {
-        /* The first block is small, as most arenas are; memory is zeroed, which takes time. */
+        /* The first block is small, as most arenas are. */
         size_t room = block ? 4 * block->size : FIRST_BLOCK;
         room = room < BLOCK_SIZE ? room : BLOCK_SIZE;
         room = size > room ? size : room;
-        struct ot_block *fresh = ot_alloc(sizeof *fresh + room);
+        struct ot_block *fresh = ot_alloc_raw(sizeof *fresh + room);
         fresh->size = room;
+        fresh->used = 0;
         if (block && size > BLOCK_SIZE / 4) {
             /* A large piece gets a block of its own; small ones go on filling this one. */
             fresh->next = block->next;
@@ -96,12 +105,17 @@ void *ot_arena_alloc(ot_arena *arena, size_t size)
     return piece;
 }
 
+void *ot_arena_alloc(ot_arena *arena, size_t size)
+{
+    return memset(ot_arena_raw(arena, size), 0, size);
+}
+
 char *ot_arena_copy(ot_arena *arena, const char *s)
 {
     if (!s)
         return NULL;
     size_t size = strlen(s) + 1;
-    return memcpy(ot_arena_alloc(arena, size), s, size);
+    return memcpy(ot_arena_raw(arena, size), s, size);
 }
 
 char *ot_arena_printf(ot_arena *arena, const char *format, ...)
@@ -112,7 +126,7 @@ char *ot_arena_printf(ot_arena *arena, const char *format, ...)
     va_end(list);
     if (n < 0)
         return ot_arena_copy(arena, "");
-    char *s = ot_arena_alloc(arena, (size_t)n + 1);
+    char *s = ot_arena_raw(arena, (size_t)n + 1);
     va_start(list, format);
     ot_format_list(s, (size_t)n + 1, format, list);
     va_end(list);
@@ -127,4 +141,16 @@ void ot_arena_release(ot_arena *arena)
         block = next;
     }
     arena->block = NULL;
+}
+
+void ot_arena_reset(ot_arena *arena)
+{
+    if (!arena->block || arena->block->size > BLOCK_SIZE) {
+        ot_arena_release(arena);
+        return;
+    }
+    ot_arena rest = {arena->block->next};
+    ot_arena_release(&rest);
+    arena->block->next = NULL;
+    arena->block->used = 0;
 }

@@ -22,6 +22,10 @@ const char *ot_status_sentence(int status);
  * the row's hook takes the note, if there is one, and refuses the row by it. */
 void ot_slip(const char *format, ...) OPTUNE_PRINTF(1, 2);
 bool ot_slip_taken(char *why); /* why[OPTUNE_WHY_SIZE], or NULL */
+/* From now on optune_refuse writes nothing in this thread: for who asks rows whether, and not why.
+ * Returns what was before, which is to be set again. */
+bool ot_refuse_quietly(bool quietly);
+bool ot_refused_quietly(void); /* it is so: a sentence need not be made */
 /* What a public function was given. EUSAGE names the first that is NULL: "optune_select: workload
  * is NULL". */
 typedef struct ot_given {
@@ -118,11 +122,16 @@ typedef struct ot_arena {
 } ot_arena; /* zero to start */
 void *ot_arena_alloc(ot_arena *arena,
                      size_t size); /* zeroed, 16-aligned; never NULL */
+/* The same, and holds anything: for who writes all that is read of it. */
+void *ot_arena_raw(ot_arena *arena, size_t size);
 char *ot_arena_copy(ot_arena *arena, const char *s); /* NULL gives NULL */
 char *ot_arena_printf(ot_arena *arena, const char *format, ...) OPTUNE_PRINTF(2, 3);
 void ot_arena_release(ot_arena *arena);
+/* The same, but its last block stays, unless it is a large one, for who goes on with it. */
+void ot_arena_reset(ot_arena *arena);
 /* Zeroed, never NULL: of the reserve (reserve.h) where malloc has nothing. */
 void *ot_alloc(size_t size);
+void *ot_alloc_raw(size_t size); /* the same, and holds anything */
 /* Zeroed; NULL, with ENOMEM in `err`, when there is none: for elements of tensors. */
 void *ot_try_alloc(size_t size, const char *what, optune_err *err);
 /* An array with room for one more behind its `n` elements of `size` bytes: itself, or moved to
@@ -228,6 +237,10 @@ int ot_bind(const char *const *files, const char *package, const char *const *sy
 void ot_config_print(const optune_config *config, ot_text *to);
 /* Index becomes -1. Accepts what AutoTVM writes, a leading -1 in a split included. */
 int ot_config_parse(const char *text, optune_config *config, optune_err *err);
+/* As many entities as it has: of a config nothing is read behind them. */
+void ot_config_copy(optune_config *to, const optune_config *from);
+/* With memory for as many as it has. */
+const optune_config *ot_config_keep(ot_arena *arena, const optune_config *from);
 bool ot_config_equal(const optune_config *a, const optune_config *b); /* by entities */
 bool ot_entity_equal(const optune_entity *a, const optune_entity *b);
 /* For people: `tile_x=[1,8] unroll=true`. */

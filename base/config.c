@@ -348,6 +348,22 @@ bool ot_entity_equal(const optune_entity *a, const optune_entity *b)
     return a->n == b->n && memcmp(a->v, b->v, a->n * sizeof a->v[0]) == 0;
 }
 
+static size_t used_of(const optune_config *config)
+{
+    return offsetof(optune_config, entity) + (size_t)config->n * sizeof config->entity[0];
+}
+
+void ot_config_copy(optune_config *to, const optune_config *from)
+{
+    memcpy(to, from, used_of(from));
+}
+
+const optune_config *ot_config_keep(ot_arena *arena, const optune_config *from)
+{
+    const size_t used = used_of(from);
+    return memcpy(ot_arena_raw(arena, used), from, used);
+}
+
 bool ot_config_equal(const optune_config *a, const optune_config *b)
 {
     if (a->n != b->n)

@@ -45,9 +45,23 @@ int ot_check_given(optune_err *err, const char *function, const ot_given *given,
     return OPTUNE_OK;
 }
 
+static _Thread_local bool quiet;
+
+bool ot_refuse_quietly(bool quietly)
+{
+    const bool was = quiet;
+    quiet = quietly;
+    return was;
+}
+
+bool ot_refused_quietly(void)
+{
+    return quiet;
+}
+
 bool optune_refuse(char *why, const char *format, ...)
 {
-    if (why) {
+    if (why && !quiet) {
         va_list list;
         va_start(list, format);
         write_line(why, OPTUNE_WHY_SIZE, format, list);

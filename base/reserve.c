@@ -85,6 +85,12 @@ void *ot_reserve_calloc(size_t n, size_t size)
     return memory || (n && size > SIZE_MAX / n) ? memory : take(n * size);
 }
 
+void *ot_reserve_malloc(size_t size)
+{
+    void *memory = malloc(size);
+    return memory ? memory : take(size);
+}
+
 void ot_reserve_free(void *memory)
 {
     if (!is_ours(memory)) {

@@ -16,6 +16,7 @@
 
 /* As malloc and its like; memory of the reserve is only ever given to who cannot do without. */
 void *ot_reserve_calloc(size_t n, size_t size);
+void *ot_reserve_malloc(size_t size);
 void *ot_reserve_realloc(void *memory, size_t size);
 void ot_reserve_free(void *memory); /* of either, and of what others got by malloc */
 /* Whether this thread took of the reserve since it was last asked. */

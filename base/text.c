@@ -33,7 +33,7 @@ static void reserve(ot_text *t, size_t n)
 {
     if (t->s && n < t->capacity - t->n)
         return;
-    size_t capacity = t->capacity ? t->capacity : 64;
+    size_t capacity = t->capacity ? t->capacity : 128;
     while (capacity - t->n <= n)
         capacity *= 2;
     char *s = realloc(t->s, capacity);
@@ -271,19 +271,34 @@ bool ot_parse_dtype(const char *s, optune_dtype *dtype)
     return true;
 }
 
+/* printf takes longer than all the rest of a call's text. */
+static size_t put_digits(char *to, size_t n, unsigned value)
+{
+    unsigned power = 1;
+    while (value / power >= 10)
+        power *= 10;
+    for (; power; power /= 10)
+        to[n++] = (char)('0' + value / power % 10);
+    return n;
+}
+
 static void print_dtype(optune_dtype dtype, const char *const names[6], const char *boolean,
                         char *to, size_t size)
 {
     char word[32];
-    int n;
-    if (dtype.code == OPTUNE_DTYPE_BOOL)
-        n = snprintf(word, sizeof word, "%s", boolean);
-    else if (dtype.code == OPTUNE_DTYPE_UNKNOWN || dtype.code > OPTUNE_DTYPE_BOOL)
-        n = snprintf(word, sizeof word, "?");
-    else
-        n = snprintf(word, sizeof word, "%s%u", names[dtype.code], dtype.bits);
-    if (dtype.lanes > 1)
-        snprintf(word + n, sizeof word - (size_t)n, "x%u", dtype.lanes);
+    const bool number = dtype.code > OPTUNE_DTYPE_UNKNOWN && dtype.code < OPTUNE_DTYPE_BOOL;
+    const char *name = number                              ? names[dtype.code]
+                       : dtype.code == OPTUNE_DTYPE_BOOL ? boolean
+                                                           : "?";
+    size_t n = strlen(name);
+    memcpy(word, name, n);
+    if (number)
+        n = put_digits(word, n, dtype.bits);
+    if (dtype.lanes > 1) {
+        word[n++] = 'x';
+        n = put_digits(word, n, dtype.lanes);
+    }
+    word[n] = 0;
     ot_copy(to, size, word);
 }
 

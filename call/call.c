@@ -36,8 +36,8 @@ static const optune_attr harmless = {.name = "", .i = {1, 1, 1, 1}};
 
 const optune_attr *optune_call_attr(const optune_call *call, const char *name)
 {
-    for (int i = 0; i < call->n_attrs; i++)
-        if (strcmp(call->attr[i].name, name) == 0)
+    for (int i = 0; i < call->n_attrs; i++) /* rows ask for the same again and again */
+        if (*call->attr[i].name == *name && strcmp(call->attr[i].name, name) == 0)
             return &call->attr[i];
     ot_slip("operator '%s' has no attribute '%s'", call->op->name, name);
     return &harmless;
@@ -270,4 +270,41 @@ size_t ot_call_pack(const optune_call *call, void *to)
         at = put(at, e->attr, (size_t)e->n_attrs * sizeof *e->attr);
     }
     return (size_t)(at - (char *)to);
+}
+
+static const char *take(const char *from, void *to, size_t n)
+{
+    memcpy(to, from, n);
+    return from + n;
+}
+
+static const char *take_tensor(const char *from, optune_tensor *t)
+{
+    from = take(from, t, offsetof(optune_tensor, dim));
+    return t->rank > 0 ? take(from, t->dim, (size_t)t->rank * sizeof *t->dim) : from;
+}
+
+void ot_call_unpack(const void *packed, optune_call *call)
+{
+    int n[5];
+    *call = (optune_call){0};
+    const char *at = take(packed, &call->op, sizeof call->op);
+    at = take(at, n, sizeof n);
+    call->n_inputs = n[0];
+    call->n_outputs = n[1];
+    call->n_attrs = n[2];
+    call->n_extra = n[3];
+    call->n_epilogues = n[4];
+    for (int i = 0; i < optune_call_inputs(call); i++) {
+        at = take_tensor(at, &call->input[i].type);
+        at = take(at, &call->input[i].is_const, sizeof call->input[i].is_const);
+    }
+    for (int i = 0; i < call->n_outputs; i++)
+        at = take_tensor(at, &call->output[i]);
+    at = take(at, call->attr, (size_t)call->n_attrs * sizeof *call->attr);
+    for (int i = 0; i < call->n_epilogues; i++) {
+        optune_epilogue *e = &call->epilogue[i];
+        at = take(at, e, offsetof(optune_epilogue, attr));
+        at = take(at, e->attr, (size_t)e->n_attrs * sizeof *e->attr);
+    }
 }

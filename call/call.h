@@ -78,6 +78,7 @@ bool ot_tensor_fits(const optune_tensor *type);
 /* What is used of a checked call, as bytes: fewer than the struct has, a key of this process.
  * Returns how many were written, at most sizeof(optune_call). */
 size_t ot_call_pack(const optune_call *call, void *to);
+void ot_call_unpack(const void *packed, optune_call *call); /* the same call again */
 /* EUSAGE unless it is a call that was started and whose counts, attributes and types are within
  * what its operator and the structs allow: what a caller's own code may have written into it. */
 int ot_call_check(const optune_call *call, optune_err *err);

@@ -15,12 +15,15 @@ void ot_dim_print(const optune_dim *dim, ot_text *to)
         ot_text_add_int(to, dim->min);
         return;
     }
-    ot_text_printf(to, "?%s", optune_dim_text(dim));
+    ot_text_add(to, "?");
+    ot_text_add(to, optune_dim_text(dim));
     if (dim->min == 0 && dim->max == OPTUNE_DIM_MAX)
         return;
-    ot_text_printf(to, ":%lld..", (long long)dim->min);
+    ot_text_add(to, ":");
+    ot_text_add_int(to, dim->min);
+    ot_text_add(to, "..");
     if (dim->max != OPTUNE_DIM_MAX)
-        ot_text_printf(to, "%lld", (long long)dim->max);
+        ot_text_add_int(to, dim->max);
 }
 
 void ot_tensor_print(const optune_tensor *type, ot_text *to)
@@ -112,7 +115,9 @@ static void print_attrs(const optune_op *op, const optune_attr *attr, int n,
 static void print_epilogue(const optune_call *call, const optune_epilogue *e, ot_text *to)
 {
     const char *between = "";
-    ot_text_printf(to, " -> %s(", e->op->name);
+    ot_text_add(to, " -> ");
+    ot_text_add(to, e->op->name);
+    ot_text_add(to, "(");
     for (int i = 0, from = e->extra; i <= e->n_extra; i++) {
         if (i == 0 && e->chain == 0)
             continue;
@@ -128,7 +133,8 @@ static void print_epilogue(const optune_call *call, const optune_epilogue *e, ot
 
 void ot_call_print(const optune_call *call, ot_text *to)
 {
-    ot_text_printf(to, "%s(", call->op->name);
+    ot_text_add(to, call->op->name);
+    ot_text_add(to, "(");
     for (int i = 0; i < call->n_inputs; i++) {
         ot_text_add(to, i ? ", " : "");
         print_input(&call->input[i], call->op->inputs[i].is_const, to);

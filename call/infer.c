@@ -396,6 +396,37 @@ static void leave_out(optune_call *call, const optune_call *plain, int status)
     }
 }
 
+/* No less than an attribute's text takes, with what is around it. */
+static size_t most_of_attr(const optune_attr *attr)
+{
+    const size_t value = attr->kind == OPTUNE_ATTR_INTS   ? (size_t)attr->n * 21
+                         : attr->kind == OPTUNE_ATTR_WORD ? strlen(attr->word)
+                                                          : OPTUNE_WORD_SIZE;
+    return strlen(attr->name) + value + 8;
+}
+
+/* No less than the call's text takes: for most calls that tells that it is short enough. */
+static size_t most_of_text(const optune_call *call)
+{
+    enum { AROUND = 8, DTYPE = 24, DIM = 21, RANGE = 2 * DIM + OPTUNE_DIM_NAME_SIZE };
+    size_t n = strlen(call->op->name) + AROUND;
+    for (int i = 0; i < optune_call_inputs(call); i++) {
+        const optune_tensor *type = &call->input[i].type;
+        n += AROUND + DTYPE;
+        for (int d = 0; d < type->rank; d++)
+            n += optune_dim_known(&type->dim[d]) ? DIM : RANGE;
+    }
+    for (int i = 0; i < call->n_attrs; i++)
+        n += most_of_attr(&call->attr[i]);
+    for (int i = 0; i < call->n_epilogues; i++) {
+        const optune_epilogue *e = &call->epilogue[i];
+        n += strlen(e->op->name) + 2 * AROUND;
+        for (int k = 0; k < e->n_attrs; k++)
+            n += most_of_attr(&e->attr[k]);
+    }
+    return n;
+}
+
 int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
 {
     if (call->op->outputs)
@@ -412,8 +443,8 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
     if (status >= 0 && plain)
         leave_out(call, plain, status);
     free(plain);
-    if (status < 0)
-        return status;
+    if (status < 0 || most_of_text(call) < OPTUNE_TEXT_SIZE)
+        return status < 0 ? status : OPTUNE_OK;
     ot_text text = {0};
     ot_call_print(call, &text);
     if (text.n >= OPTUNE_TEXT_SIZE)

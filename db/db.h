@@ -62,6 +62,10 @@ typedef struct ot_store_stats {
     int64_t records, questions, bytes, damaged;
 } ot_store_stats;
 int64_t ot_store_bytes_used(ot_store *store); /* of its file */
+/* parts.c: until it is let go, which is to be soon, all this thread reads of the store is of one
+ * snapshot: that of now. Where it cannot be held, nothing happens, and what is read says why. */
+void ot_store_hold(ot_store *store);
+void ot_store_let_go(ot_store *store); /* also one that is not held */
 /* What an answer to this question follows from, as of now. As long as a later one is equal, no
  * record of the question has come or gone. False: that cannot be told. */
 typedef struct ot_stamp {

@@ -43,6 +43,7 @@ struct ot_store {
     int mode;
     const atomic_bool *stop;
     atomic_int passed; /* damaged records passed over */
+    _Atomic(ot_parts *) parts; /* not borrowed at the moment; NULL: there are none */
 };
 
 extern const char *const ot_env_tables[OT_TABLES]; /* their names in the file */

@@ -34,6 +34,7 @@ typedef struct ot_snapshot {
     void *txn, *cursor[OT_TABLES];
     bool live[OT_TABLES];      /* this snapshot has used the cursor */
     struct ot_peek_view *view; /* instead of all that: see peek.h */
+    struct ot_hold *lent;      /* whose it is, see hold.c; NULL: its own */
 } ot_snapshot;
 
 /* All returning int: 0, a negative status with its message, or 1: there is no such entry. */
@@ -47,6 +48,11 @@ int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_b
 int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err);
 int64_t ot_snapshot_number(const ot_snapshot *reader); /* of its last commit */
+/* hold.c: the snapshot that this thread holds of the store; false: it holds none, or it is lent. */
+bool ot_hold_put(const ot_snapshot *snapshot); /* false: no place, or one of its store is there */
+bool ot_hold_take(const ot_store *store, ot_snapshot *snapshot); /* for good */
+bool ot_hold_lend(const ot_store *store, ot_snapshot *reader);
+void ot_hold_take_back(const ot_snapshot *reader);
 
 /* ---- sight.c: what becomes of a store's file while it is open ------------------------------- */
 typedef struct ot_sight ot_sight;
@@ -128,8 +134,14 @@ typedef struct ot_parts {
     ot_part part[128];
     ot_arena arena;
     ot_text scratch;
+    size_t kept;  /* bytes in the arena */
+    bool carried; /* some were seen in an earlier snapshot: what fits a checksum is what it was */
 } ot_parts;
 void ot_parts_release(ot_parts *parts);
+/* With what an earlier reader of the store saw, which saves looking most of it up; records that do
+ * not fit it are looked at again without (ot_stored_decode). Given back, not released. */
+ot_parts *ot_parts_borrow(ot_store *store, ot_snapshot *reader);
+void ot_parts_give_back(ot_store *store, ot_parts *parts);
 /* codec.c: the i-th field in its bytes, and what these begin with. */
 struct ot_record_field;
 const struct ot_record_field *ot_record_stored(int i);

@@ -463,5 +463,9 @@ void ot_store_close(ot_store *store)
         env_release(e);
     }
     pthread_mutex_unlock(&table_lock);
+    ot_parts *parts = atomic_load(&store->parts);
+    if (parts)
+        ot_parts_release(parts);
+    free(parts);
     free(store);
 }

@@ -135,7 +135,7 @@ static bool at_cost(const unsigned char stands[8], const optune_record *record)
 
 typedef struct finding {
     ot_snapshot reader;
-    ot_parts parts;
+    ot_parts *parts;
     ot_store *store;
     const ot_question *question;
     ot_arena *arena;
@@ -158,7 +158,7 @@ static int read_found(finding *f, optune_record *record, int *alike, int most, i
         if (status < 0)
             return status;
         const int decoded = status == OPTUNE_OK
-                                ? ot_stored_decode(&f->parts, value, f->arena, &one, NULL)
+                                ? ot_stored_decode(f->parts, value, f->arena, &one, NULL)
                                 : OPTUNE_EDAMAGED;
         if (decoded == OPTUNE_OK && answers(&one, f->question) && at_cost(b->cost, &one)) {
             if (alike)
@@ -182,9 +182,9 @@ static int read_kept(finding *f, int limit, optune_record **record, int **alike,
         kept += f->entries.at[i].keep;
     const int most = limit > 0 && limit < kept ? limit : kept;
     if (most) {
-        *record = ot_arena_alloc(f->arena, (size_t)most * sizeof **record);
+        *record = ot_arena_raw(f->arena, (size_t)most * sizeof **record);
         if (alike)
-            *alike = ot_arena_alloc(f->arena, (size_t)most * sizeof **alike);
+            *alike = ot_arena_raw(f->arena, (size_t)most * sizeof **alike);
     }
     return read_found(f, *record, alike ? *alike : NULL, most, n, err);
 }
@@ -198,7 +198,7 @@ static int find_records(finding *f, int limit, optune_record **record, int **ali
     int status = ot_snapshot_begin(f->store, &f->reader, err);
     if (status < 0)
         return status;
-    f->parts.reader = &f->reader;
+    f->parts = ot_parts_borrow(f->store, &f->reader);
     const bool listed = alike && ot_summary_read(&f->reader, &asked, &f->entries) == OPTUNE_OK;
     if (!listed)
         status = ot_briefs_read(&f->reader, &asked, &f->entries, err);
@@ -211,7 +211,7 @@ static int find_records(finding *f, int limit, optune_record **record, int **ali
         if (status >= 0)
             status = read_kept(f, limit, record, alike, n, err);
     }
-    ot_parts_release(&f->parts);
+    ot_parts_give_back(f->store, f->parts);
     ot_snapshot_end(&f->reader);
     free(f->entries.at);
     if (status < 0)
@@ -261,7 +261,7 @@ int ot_store_find_hints(ot_store *store, const char *call, const char *target, i
     int status = ot_snapshot_begin(store, &reader, err);
     if (status < 0)
         return status;
-    ot_parts parts = {.reader = &reader};
+    ot_parts *parts = ot_parts_borrow(store, &reader);
     status = ot_snapshot_seek(&reader, OT_TABLE_HINT, &key, &none, err);
     while (status == OPTUNE_OK && *n < most && of_hint(&key, &asked)) {
         ot_digest digest;
@@ -270,7 +270,7 @@ int ot_store_find_hints(ot_store *store, const char *call, const char *target, i
         status = ot_snapshot_get(&reader, OT_TABLE_RECORD, (ot_bytes){digest.byte, DIGEST},
                                  &value, err);
         if (status == OPTUNE_OK &&
-            ot_stored_decode(&parts, value, arena, &one, NULL) == OPTUNE_OK &&
+            ot_stored_decode(parts, value, arena, &one, NULL) == OPTUNE_OK &&
             is_hint(&one, call, target)) {
             if (!*record)
                 *record = ot_arena_alloc(arena, (size_t)most * sizeof **record);
@@ -279,7 +279,7 @@ int ot_store_find_hints(ot_store *store, const char *call, const char *target, i
         if (status >= 0)
             status = ot_snapshot_next(&reader, OT_TABLE_HINT, &key, &none, err);
     }
-    ot_parts_release(&parts);
+    ot_parts_give_back(store, parts);
     ot_snapshot_end(&reader);
     if (status < 0)
         *n = 0;

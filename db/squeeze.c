@@ -42,6 +42,14 @@ void ot_parts_release(ot_parts *p)
     ot_text_release(&p->scratch);
 }
 
+static void forget(ot_parts *p)
+{
+    ot_arena_release(&p->arena);
+    memset(p->part, 0, sizeof p->part);
+    p->kept = 0;
+    p->carried = false;
+}
+
 static ot_part *slot_of(ot_parts *p, uint32_t id)
 {
     return &p->part[id % OT_COUNT(p->part)];
@@ -50,8 +58,9 @@ static ot_part *slot_of(ot_parts *p, uint32_t id)
 static ot_part *keep(ot_parts *p, uint32_t id, ot_bytes bytes)
 {
     ot_part *part = slot_of(p, id);
-    char *copy = ot_arena_alloc(&p->arena, bytes.n + 1);
+    char *copy = ot_arena_raw(&p->arena, bytes.n + 1);
     memcpy(copy, bytes.data, bytes.n);
+    p->kept += bytes.n;
     *part = (ot_part){.used = true, .id = id, .bytes = {copy, bytes.n}};
     return part;
 }
@@ -465,9 +474,13 @@ int ot_stored_decode(ot_parts *p, ot_bytes value, ot_arena *arena, optune_record
 {
     if (!is_squeezed(value))
         return ot_record_decode(value.data, value.n, arena, record, err);
-    const int status = restore(p, value, &p->scratch, err);
-    return status < 0 ? status
-                      : ot_record_decode(p->scratch.s, p->scratch.n, arena, record, err);
+    int status = restore(p, value, &p->scratch, err);
+    if (status >= 0)
+        status = ot_record_decode(p->scratch.s, p->scratch.n, arena, record, err);
+    if (status != OPTUNE_EDAMAGED || !p->carried)
+        return status;
+    forget(p); /* since then a number may have come to mean something else */
+    return ot_stored_decode(p, value, arena, record, err);
 }
 
 bool ot_value_damaged(ot_parts *parts, ot_bytes value)

@@ -141,6 +141,8 @@ static int begin_peek(ot_store *store, ot_snapshot *reader, optune_err *err)
 int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err)
 {
     env *e = store->env;
+    if (ot_hold_lend(store, reader))
+        return OPTUNE_OK;
     *reader = (ot_snapshot){.store = store};
     OT_RETURN_UNLESS_OK(check_here(e, err));
     if (e->read_only || e->twin)
@@ -162,6 +164,10 @@ int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err)
 void ot_snapshot_end(ot_snapshot *reader)
 {
     env *e = reader->store->env;
+    if (reader->lent) {
+        ot_hold_take_back(reader);
+        return;
+    }
     if (reader->view) {
         ot_peek_end(reader->view);
         return;

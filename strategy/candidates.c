@@ -81,8 +81,10 @@ static bool refuse_when(const optune_task *task, const optune_strategy *strategy
         return optune_refuse(why, "%s", err.text);
     const names of = {.strategy = strategy, .call = task->call};
     char clause[OPTUNE_WHY_SIZE];
-    const int truth = ot_condition_test(condition, lookup, &of, clause, sizeof(clause));
-    if (truth != OT_TRUE) {
+    const bool quiet = ot_refused_quietly();
+    const int truth =
+        ot_condition_test(condition, lookup, &of, clause, quiet ? 0 : sizeof(clause));
+    if (truth != OT_TRUE && !quiet) {
         ot_text values = {0};
         add_values(&of, clause, &values);
         optune_refuse(why, "clause '%s' %s (%s)", clause,
@@ -173,47 +175,40 @@ int ot_row_plevel(const optune_strategy_row *row)
     return row->plevel == OPTUNE_PLEVEL_ZERO ? 0 : row->plevel ? row->plevel : OPTUNE_PLEVEL;
 }
 
+/* The first of them that computes the call; NULL: none does. */
+static const optune_impl *first_valid(const ot_considered *considered, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (considered[i].refusal == OT_VALID)
+            return considered[i].impl;
+    return NULL;
+}
+
+static const optune_strategy_row generic_row = {.plevel = OT_GENERIC_PLEVEL};
+
 /* The op's generic implementation, where no row computes the call: measuring it beside those that
  * do would only take their time. A library that is no more than measured is no answer. */
 static void add_generic(const optune_task *task, const optune_strategy *strategy,
-                        ot_candidate *candidate, int *n)
+                        ot_considered *considered, int *n, char *why)
 {
-    const optune_strategy_row row = {.plevel = OT_GENERIC_PLEVEL};
-    const optune_impl *answers = NULL;
     const optune_impl *generic = ot_generic_of(task->call->op);
-    for (int i = 0; i < *n && !answers; i++)
-        answers = candidate[i].refusal == OT_VALID ? candidate[i].impl : NULL;
     if (!generic || *n == OT_MAX_CANDIDATES)
         return;
-    ot_candidate *c = &candidate[*n];
-    *c = (ot_candidate){.impl = generic, .plevel = row.plevel, .order = *n};
-    c->refusal = OT_REFUSED_CONDITION;
-    if (answers)
-        optune_refuse(c->why, "serves calls that no other computes, as %s does", answers->name);
-    else
-        c->refusal = refusal(task, strategy, &row, generic, c->why);
+    ot_considered *c = &considered[*n];
+    *c = (ot_considered){.impl = generic,
+                         .plevel = generic_row.plevel,
+                         .order = *n,
+                         .refusal = OT_REFUSED_CONDITION};
+    if (!first_valid(considered, *n))
+        c->refusal = refusal(task, strategy, &generic_row, generic, why);
     ++*n;
 }
 
-int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)
+static int consider(const optune_task *task, const optune_strategy *strategy,
+                    ot_considered *considered, int *n, optune_err *err)
 {
     const optune_op *op = task->call->op;
-    const optune_strategy *strategy = ot_strategy_find(op, task->target);
-    *n = 0;
-    bool given = true; /* else each implementation says what it lacks */
-    for (int i = 0; i < optune_call_inputs(task->call); i++)
-        given = given && task->call->input[i].type.rank >= 0;
-    for (int o = 0; o < task->call->n_outputs && given; o++)
-        if (task->call->output[o].rank < 0)
-            return optune_fail(
-                err, OPTUNE_ETYPE,
-                "how many dims output %d of '%s' has does not follow from its inputs "
-                "and attributes",
-                o, op->name);
-    if (!strategy)
-        return optune_fail(err, OPTUNE_ENOENT,
-                           "operator '%s' has no strategy for target '%s' and no generic one",
-                           op->name, task->target->kind);
+    char unsaid[OPTUNE_WHY_SIZE] = "";
     for (const optune_strategy_row *row = strategy->rows; row->impl; row++) {
         const optune_impl *impl = ot_impl_find(row->impl);
         if (!impl)
@@ -226,11 +221,71 @@ int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optu
                                "strategy of '%s' names more than %d "
                                "implementations",
                                op->name, OT_MAX_CANDIDATES);
-        ot_candidate *c = &candidate[*n];
-        *c = (ot_candidate){.impl = impl, .plevel = ot_row_plevel(row), .order = *n};
-        c->refusal = refusal(task, strategy, row, impl, c->why);
+        considered[*n] = (ot_considered){.impl = impl,
+                                         .plevel = ot_row_plevel(row),
+                                         .order = *n,
+                                         .refusal = refusal(task, strategy, row, impl, unsaid)};
         ++*n;
     }
-    add_generic(task, strategy, candidate, n);
+    add_generic(task, strategy, considered, n, unsaid);
     return OPTUNE_OK;
+}
+
+int ot_consider(const optune_task *task, const optune_strategy **strategy,
+                ot_considered *considered, int *n, optune_err *err)
+{
+    const optune_op *op = task->call->op;
+    *strategy = ot_strategy_find(op, task->target);
+    *n = 0;
+    bool given = true; /* else each implementation says what it lacks */
+    for (int i = 0; i < optune_call_inputs(task->call); i++)
+        given = given && task->call->input[i].type.rank >= 0;
+    for (int o = 0; o < task->call->n_outputs && given; o++)
+        if (task->call->output[o].rank < 0)
+            return optune_fail(
+                err, OPTUNE_ETYPE,
+                "how many dims output %d of '%s' has does not follow from its inputs "
+                "and attributes",
+                o, op->name);
+    if (!*strategy)
+        return optune_fail(err, OPTUNE_ENOENT,
+                           "operator '%s' has no strategy for target '%s' and no generic one",
+                           op->name, task->target->kind);
+    const bool before = ot_refuse_quietly(true);
+    const int status = consider(task, *strategy, considered, n, err);
+    ot_refuse_quietly(before);
+    return status;
+}
+
+void ot_considered_why(const optune_task *task, const optune_strategy *strategy,
+                       const ot_considered *considered, int i, char *why)
+{
+    why[0] = '\0';
+    if (considered[i].refusal == OT_VALID)
+        return;
+    int rows = 0;
+    while (strategy->rows[rows].impl)
+        rows++;
+    const optune_impl *answers = i < rows ? NULL : first_valid(considered, i);
+    if (answers)
+        optune_refuse(why, "serves calls that no other computes, as %s does", answers->name);
+    else
+        refusal(task, strategy, i < rows ? &strategy->rows[i] : &generic_row,
+                considered[i].impl, why);
+}
+
+int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)
+{
+    ot_considered considered[OT_MAX_CANDIDATES];
+    const optune_strategy *strategy;
+    const int status = ot_consider(task, &strategy, considered, n, err);
+    for (int i = 0; i < *n; i++) {
+        ot_candidate *c = &candidate[i];
+        *c = (ot_candidate){.impl = considered[i].impl,
+                            .plevel = considered[i].plevel,
+                            .order = considered[i].order,
+                            .refusal = considered[i].refusal};
+        ot_considered_why(task, strategy, considered, i, c->why);
+    }
+    return status;
 }

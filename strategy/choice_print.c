@@ -137,7 +137,7 @@ static const char *source_of(const optune_record *r)
 static void print_config(const ot_choice *choice, ot_text *to)
 {
     ot_text text = {0};
-    ot_config_print_short(&choice->config, &text);
+    ot_config_print_short(choice->config, &text);
     if (text.n)
         wrap_printf(to, 4, "config %s", ot_text_str(&text));
     ot_text_release(&text);
@@ -165,13 +165,14 @@ static void print_winner(const ot_choice *choice, ot_text *to)
     print_config(choice, to);
 }
 
-static void print_detail(const ot_choice_row *row, ot_text *to)
+static void print_detail(const optune_task *task, const ot_choice *choice, int i, ot_text *to)
 {
-    char time[32], age[32];
+    const ot_choice_row *row = &choice->row[i];
+    char time[32], age[32], why[OPTUNE_WHY_SIZE];
     const ot_fact *fact = row->fact;
+    ot_choice_why(task, choice, i, why);
     if (row->candidate.refusal != OT_VALID)
-        wrap_printf(to, 6, "refused (%s): %s", refusal_text[row->candidate.refusal],
-                    row->candidate.why);
+        wrap_printf(to, 6, "refused (%s): %s", refusal_text[row->candidate.refusal], why);
     if (fact)
         wrap_printf(to, 6, "%d samples, %s, from %s%s", fact->record.n_samples,
                     age_text(fact->record.time, age), source_of(&fact->record),
@@ -218,8 +219,10 @@ static const char *standing(const ot_choice_row *row)
     return row->failed ? "failed only" : "never measured";
 }
 
-static void print_row(const ot_choice_row *row, int width, ot_text *to)
+static void print_row(const optune_task *task, const ot_choice *choice, int i, int width,
+                      ot_text *to)
 {
+    const ot_choice_row *row = &choice->row[i];
     char time[32] = "-", low[32], high[32], interval[80] = "";
     if (row->fact) {
         const optune_record *r = &row->fact->record;
@@ -231,7 +234,7 @@ static void print_row(const ot_choice_row *row, int width, ot_text *to)
     ot_text_printf(to, "  %c %-*s %6d  %10s  %-24s  %s\n", row->winner ? '*' : ' ', width,
                    row->candidate.impl->name, row->candidate.plevel, time, interval,
                    standing(row));
-    print_detail(row, to);
+    print_detail(task, choice, i, to);
 }
 
 static void print_reasons(const optune_task *task, const ot_choice *choice, ot_text *to)
@@ -295,7 +298,7 @@ void ot_choice_text(const optune_task *task, const ot_choice *choice, bool expla
     }
     ot_text_printf(to, "\n    %-*s plevel  %10s  interval\n", width, "implementation", "time");
     for (int i = 0; i < choice->n; i++)
-        print_row(&choice->row[i], width, to);
+        print_row(task, choice, i, width, to);
     ot_text_add(to, "\n");
     print_reasons(task, choice, to);
 }
@@ -372,14 +375,17 @@ static json_t *failed_json(const ot_choice_row *row)
                      ot_text_json(last ? last->message : NULL));
 }
 
-static json_t *row_json(const ot_choice_row *row)
+static json_t *row_json(const optune_task *task, const ot_choice *choice, int i)
 {
-    const ot_candidate *c = &row->candidate;
+    const ot_choice_row *row = &choice->row[i];
+    const ot_considered *c = &row->candidate;
+    char why[OPTUNE_WHY_SIZE];
+    ot_choice_why(task, choice, i, why);
     json_t *json =
         json_pack("{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "impl",
                   c->impl->name, "plevel", c->plevel, "order", c->order, "library",
                   ot_text_json(c->impl->library), "refusal", refusal_text[c->refusal], "why",
-                  ot_text_json(c->refusal == OT_VALID ? NULL : c->why), "standing",
+                  ot_text_json(c->refusal == OT_VALID ? NULL : why), "standing",
                   standing(row), "winner", row->winner, "tied", row->tied, "record",
                   fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
                   fact_json(row->stale, row->stale_why), "failed", failed_json(row));
@@ -414,7 +420,7 @@ json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
     ot_call_print(task->call, &call);
     json_t *rows = json_array(), *libs = json_array();
     for (int i = 0; i < choice->n; i++)
-        json_array_append_new(rows, row_json(&choice->row[i]));
+        json_array_append_new(rows, row_json(task, choice, i));
     for (int i = 0; i < task->target->n_libs; i++)
         json_array_append_new(libs, json_string(task->target->lib[i]));
     json_t *json = json_pack(
@@ -422,8 +428,8 @@ json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
         "call", ot_text_str(&call), "op", task->call->op->name, "target", task->target->kind,
         "threads", task->target->threads, "libs", libs, "device", task->device->key, "tier",
         tier_text[choice->tier], "impl", winner->candidate.impl->name, "plevel",
-        winner->candidate.plevel, "config", ot_config_json(&choice->config), "index",
-        (json_int_t)choice->config.index, "cost",
+        winner->candidate.plevel, "config", ot_config_json(choice->config), "index",
+        (json_int_t)choice->config->index, "cost",
         winner->fact ? json_real(winner->fact->record.cost) : json_null(), "runner_up",
         second < 0
             ? json_null()

@@ -16,6 +16,7 @@
 
 typedef struct gathering {
     const optune_task *task;
+    const optune_strategy *strategy;
     const ot_fact *fact;
     int n;
     bool strict; /* every fact's config is looked up in the space */
@@ -51,7 +52,7 @@ static bool better(const ot_fact *a, const ot_fact *b)
 
 /* The space of an implementation that refuses the call is not asked for: it may rely on what
  * was refused. */
-static bool has_space(const ot_candidate *candidate)
+static bool has_space(const ot_considered *candidate)
 {
     return candidate->refusal == OT_VALID || candidate->refusal == OT_REFUSED_LIBRARY;
 }
@@ -100,7 +101,8 @@ static void find_fact(gathering *g, ot_choice_row *row)
         const bool open = ot_space_open(g->task, impl, &space, &err) >= 0;
         while (best >= 0) {
             char why[OPTUNE_WHY_SIZE] = "";
-            optune_config config = g->fact[best].record.config;
+            optune_config config;
+            ot_config_copy(&config, &g->fact[best].record.config);
             if (open ? fits(space, &config, why) : optune_refuse(why, "%s", err.text))
                 break;
             set_aside(g, best, why);
@@ -138,7 +140,7 @@ static void find_others(const gathering *g, ot_arena *texts, ot_choice_row *row)
 
 /* ---- choosing ---------------------------------------------------------------------------- */
 
-static bool precedes(const ot_candidate *a, const ot_candidate *b)
+static bool precedes(const ot_considered *a, const ot_considered *b)
 {
     return a->plevel != b->plevel ? a->plevel > b->plevel : a->order < b->order;
 }
@@ -208,7 +210,11 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
     ot_candidate *candidate = ot_alloc((size_t)(choice->n + 1) * sizeof *candidate);
     for (int i = 0; i < choice->n; i++) {
         const ot_choice_row *row = &choice->row[i];
-        candidate[i] = row->candidate;
+        candidate[i] = (ot_candidate){.impl = row->candidate.impl,
+                                      .plevel = row->candidate.plevel,
+                                      .order = row->candidate.order,
+                                      .refusal = row->candidate.refusal};
+        ot_choice_why(task, choice, i, candidate[i].why);
         if (row->fallback_why[0]) {
             candidate[i].refusal = OT_REFUSED_APPLIES;
             optune_refuse(candidate[i].why, "its fallback config is refused: %.160s",
@@ -223,7 +229,7 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
 static bool in_space(const optune_task *task, const ot_choice_row *row, const ot_fact *fact,
                      optune_config *config)
 {
-    *config = fact->record.config;
+    ot_config_copy(config, &fact->record.config);
     if (fact->currency == OT_HINT)
         config->index = -1; /* of whatever space it was measured in */
     return ot_space_has(task, row->candidate.impl, config);
@@ -285,9 +291,10 @@ static void find_hint(const gathering *g, ot_arena *texts, ot_choice_row *row)
     const bool open = ot_space_open(g->task, row->candidate.impl, &space, &err) >= 0;
     for (int i = 0; i < g->n && !found; i++) {
         char why[OPTUNE_WHY_SIZE] = "";
-        optune_config config = g->fact[i].record.config;
+        optune_config config;
         if (g->fact[i].currency != OT_HINT || !about(&g->fact[i], row->candidate.impl))
             continue;
+        ot_config_copy(&config, &g->fact[i].record.config);
         found = open ? fits(space, &config, why) && promises(space, &config, why)
                      : optune_refuse(why, "%s", err.text);
         if (found || !row->hint) {
@@ -300,7 +307,7 @@ static void find_hint(const gathering *g, ot_arena *texts, ot_choice_row *row)
 
 /* Nothing usable is known, but a log of others recommends something: the first of what it says, in
  * the order in which hints are given, that fits and has not only failed here. */
-static bool choose_hinted(const optune_task *task, ot_choice *choice)
+static bool choose_hinted(const optune_task *task, ot_choice *choice, optune_config *config)
 {
     ot_choice_row *best = NULL;
     for (int i = 0; i < choice->n; i++) {
@@ -309,7 +316,7 @@ static bool choose_hinted(const optune_task *task, ot_choice *choice)
         if (serves && (!best || row->hint < best->hint))
             best = row;
     }
-    if (!best || !in_space(task, best, best->hint, &choice->config))
+    if (!best || !in_space(task, best, best->hint, config))
         return false;
     choice->tier = OT_TIER_HINTED;
     choice->winner = (int)(best - choice->row);
@@ -319,7 +326,8 @@ static bool choose_hinted(const optune_task *task, ot_choice *choice)
 
 /* Nothing usable is known: by plevel, whoever has a fallback that it accepts itself. Only who would
  * be chosen is asked, as opening a space costs more than all the rest. */
-static int choose_untuned(const optune_task *task, ot_choice *choice, optune_err *err)
+static int choose_untuned(const optune_task *task, ot_choice *choice, optune_config *config,
+                          optune_err *err)
 {
     choice->tier = OT_TIER_PLEVEL;
     do {
@@ -328,8 +336,7 @@ static int choose_untuned(const optune_task *task, ot_choice *choice, optune_err
         choice->winner = sound < 0 ? choice->default_row : sound;
         if (choice->winner < 0)
             return nothing_valid(task, choice, err);
-    } while (
-        !has_fallback(task, &choice->texts, &choice->row[choice->winner], &choice->config));
+    } while (!has_fallback(task, &choice->texts, &choice->row[choice->winner], config));
     choice->row[choice->winner].winner = true;
     return OPTUNE_OK;
 }
@@ -348,14 +355,18 @@ static bool fastest_fits(const optune_task *task, const ot_choice *choice)
 }
 
 /* 1: a config that was trusted does not fit. */
-static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice *choice,
+static int choose(gathering *g, const ot_considered *candidate, int n, ot_choice *choice,
                   optune_err *err)
 {
     ot_choice_release(choice);
     *choice = (ot_choice){.winner = -1,
                           .n = n,
                           .row = ot_alloc((size_t)n * sizeof *choice->row),
-                          .strict = g->strict};
+                          .strategy = g->strategy,
+                          .strict = g->strict,
+                          .unread_why = ""};
+    optune_config *config = ot_arena_raw(&choice->texts, sizeof *config);
+    choice->config = config;
     for (int i = 0; i < n; i++) {
         ot_choice_row *row = &choice->row[i];
         row->candidate = candidate[i];
@@ -369,18 +380,26 @@ static int choose(gathering *g, const ot_candidate *candidate, int n, ot_choice 
     choice->winner = by_cost(choice);
     for (int i = 0; i < n; i++)
         find_hint(g, &choice->texts, &choice->row[i]);
-    if (choice->winner < 0 && choose_hinted(g->task, choice))
+    if (choice->winner < 0 && choose_hinted(g->task, choice, config))
         return OPTUNE_OK;
     if (choice->winner < 0)
-        return choose_untuned(g->task, choice, err);
+        return choose_untuned(g->task, choice, config, err);
     ot_choice_row *winner = &choice->row[choice->winner];
-    if (!in_space(g->task, winner, winner->fact, &choice->config) ||
+    if (!in_space(g->task, winner, winner->fact, config) ||
         (!g->strict && !fastest_fits(g->task, choice)))
         return 1;
     choice->tier =
         winner->fact->currency == OT_UNVERIFIABLE ? OT_TIER_UNVERIFIED : OT_TIER_TUNED;
     winner->winner = true;
     return OPTUNE_OK;
+}
+
+void ot_choice_why(const optune_task *task, const ot_choice *choice, int i, char *why)
+{
+    ot_considered considered[OT_MAX_CANDIDATES];
+    for (int k = 0; k <= i; k++)
+        considered[k] = choice->row[k].candidate;
+    ot_considered_why(task, choice->strategy, considered, i, why);
 }
 
 void ot_choice_release(ot_choice *choice)
@@ -404,11 +423,11 @@ void ot_choice_free(ot_choice *choice)
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err)
 {
-    ot_candidate candidate[OT_MAX_CANDIDATES];
+    ot_considered candidate[OT_MAX_CANDIDATES];
     gathering g = {.task = task, .fact = fact, .n = n_facts};
     int n = 0;
-    *choice = (ot_choice){.winner = -1};
-    int status = ot_candidates(task, candidate, &n, err);
+    *choice = (ot_choice){.winner = -1, .unread_why = ""};
+    int status = ot_consider(task, &g.strategy, candidate, &n, err);
     if (status >= 0)
         status = choose(&g, candidate, n, choice, err);
     if (status == 1) {

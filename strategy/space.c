@@ -16,8 +16,16 @@
 
 optune_space *ot_space_blank(void)
 {
-    optune_space *space = ot_alloc(sizeof(*space));
+    optune_space *space = ot_alloc_raw(sizeof(*space)); /* each knob is set when it is added */
+    space->task = NULL;
+    space->impl = NULL;
+    space->n_knobs = 0;
     space->size = 1;
+    space->problem.status = OPTUNE_OK;
+    space->problem.text[0] = '\0';
+    space->where = NULL;
+    space->team = false;
+    space->sought = NULL;
     return space;
 }
 
@@ -116,7 +124,7 @@ int64_t optune_space_index(const optune_space *space, const int64_t *digit)
 int ot_space_knob(const optune_space *space, const char *name)
 {
     for (int i = 0; i < space->n_knobs; i++)
-        if (strcmp(space->knob[i].name, name) == 0)
+        if (*space->knob[i].name == *name && strcmp(space->knob[i].name, name) == 0)
             return i;
     return -1;
 }
@@ -239,7 +247,9 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
     bool met[OPTUNE_MAX_KNOBS] = {false};
     for (int i = 0; i < config->n; i++) {
         const optune_entity *entity = &config->entity[i];
-        const int knob = ot_space_knob(space, entity->name);
+        const bool in_order =
+            i < space->n_knobs && strcmp(space->knob[i].name, entity->name) == 0;
+        const int knob = in_order ? i : ot_space_knob(space, entity->name);
         if (knob < 0 || met[knob])
             return optune_fail(err, OPTUNE_ENOENT, "the space has no knob '%s'", entity->name);
         met[knob] = true;

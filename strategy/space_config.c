@@ -14,7 +14,7 @@ static const optune_entity harmless = {.n = 4, .v = {1, 1, 1, 1}};
 static int position(const optune_config *config, const char *name)
 {
     for (int i = 0; i < config->n; i++)
-        if (strcmp(config->entity[i].name, name) == 0)
+        if (*config->entity[i].name == *name && strcmp(config->entity[i].name, name) == 0)
             return i;
     ot_slip("there is no knob '%s'", name);
     return -1;

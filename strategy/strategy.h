@@ -209,9 +209,21 @@ typedef struct ot_candidate {
     char why[OPTUNE_WHY_SIZE];
 } ot_candidate;
 enum { OT_MAX_CANDIDATES = 64 };
+/* One without the sentence, which is made when somebody wants to hear it. */
+typedef struct ot_considered {
+    const optune_impl *impl;
+    int plevel, order;
+    ot_refusal refusal;
+} ot_considered;
 /* Every implementation that the strategy names, in order, with its refusal. ENOENT: the op has
  * no strategy for this target. */
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err);
+/* The same without sentences; *strategy is whose rows they are, in their order. */
+int ot_consider(const optune_task *task, const optune_strategy **strategy,
+                ot_considered *considered, int *n, optune_err *err);
+/* Why the i-th of them is refused; empty: it is valid. */
+void ot_considered_why(const optune_task *task, const optune_strategy *strategy,
+                       const ot_considered *considered, int i, char *why);
 
 /* What the store knows of one record, judged against the present. */
 typedef enum ot_currency {
@@ -235,7 +247,7 @@ typedef enum ot_tier {
 } ot_tier;
 const char *ot_tier_name(ot_tier tier); /* "tuned", "unverified", "hinted", "plevel" */
 typedef struct ot_choice_row {
-    ot_candidate candidate;
+    ot_considered candidate;
     const ot_fact *fact;   /* its best usable fact; NULL: never measured, or only stale ones */
     const ot_fact *stale;  /* its best stale fact; NULL: none */
     const ot_fact *failed; /* its latest failed trial, when there is no usable fact */
@@ -255,19 +267,22 @@ typedef struct ot_choice {
     ot_tier tier;
     int winner;           /* index into row[] */
     int default_row;      /* what plevel alone would choose */
-    optune_config config; /* the winner's: tuned, hinted, or its fallback */
+    const optune_config *config; /* the winner's: tuned, hinted, or its fallback */
     int n;
     ot_choice_row *row; /* owned: n of them */
+    const optune_strategy *strategy; /* whose rows they are */
     ot_arena texts;     /* what they say, owned */
     bool strict;        /* a config did not fit the present space: all facts were looked at */
     int unread;         /* the status with which records could not be read; 0: they were */
-    char unread_why[OPTUNE_ERR_SIZE]; /* also of what was passed over; empty: all is well */
+    const char *unread_why; /* also of what was passed over; empty: all is well */
 } ot_choice;
 /* Whether it rests on a measurement that holds here. */
 static inline bool ot_choice_measured(const ot_choice *choice)
 {
     return choice->tier < OT_TIER_HINTED;
 }
+/* Why its i-th row is refused; empty: it is not. */
+void ot_choice_why(const optune_task *task, const ot_choice *choice, int i, char *why);
 void ot_choice_release(ot_choice *choice); /* zeroed ones, too */
 void ot_choice_free(ot_choice *choice);    /* one from ot_alloc; NULL is fine */
 /* Relay's policy with its holes closed, see docs/architecture.md. `fact` must outlive the choice;

@@ -102,7 +102,7 @@ static int judge(ot_shaping *s, const place *p, ot_pool *pool, ot_point *point, 
             }
         }
         if (point->entry < 0)
-            point->entry = add_entry(pool, row->candidate.impl, &choice->config);
+            point->entry = add_entry(pool, row->candidate.impl, choice->config);
         if (point->entry < 0)
             status = optune_fail(err, OPTUNE_ELIMIT, "too many configs in one table");
     }
@@ -254,7 +254,7 @@ static int compare_one(ot_shaping *s, unseen *u, optune_err *err)
              .policy = policy_of(p)},
             {.task = &own,
              .impl = choice->row[choice->winner].candidate.impl,
-             .config = &choice->config},
+             .config = choice->config},
         };
         ot_trial_result result[2];
         status = ot_compare(s->run, who, 2, 4 * s->compare_s, &arena, result, err);

@@ -242,7 +242,7 @@ static void add_default(ot_shaping *s)
     const bool covered = s->table->n && !s->table->row[s->table->n - 1].when;
     if (!covered && ot_select(&task, NULL, 0, choice, NULL) >= 0) {
         ot_pool_entry *entry = ot_alloc(sizeof *entry);
-        *entry = (ot_pool_entry){choice->row[choice->winner].candidate.impl, choice->config};
+        *entry = (ot_pool_entry){choice->row[choice->winner].candidate.impl, *choice->config};
         add_row(s, &whole, &s->table->dims, entry, "plevel");
         free(entry);
     }

@@ -126,7 +126,7 @@ static int gather(contest *c, seat *s, optune_err *err)
     if (status >= 0) {
         const ot_choice_row *winner = &choice->row[choice->winner];
         s->measured = ot_choice_measured(choice);
-        enter(s, winner->candidate.impl, &choice->config,
+        enter(s, winner->candidate.impl, choice->config,
               winner->fact ? winner->fact->record.error : 0);
         if (n)
             qsort(fact, (size_t)n, sizeof *fact, cheaper);

@@ -38,17 +38,15 @@ static const char *impl_of(const ot_answer *answer)
 /* Comments hold texts of others: none ends one. */
 static void write_header(const ot_answer *answer, ot_text *to)
 {
-    ot_text call = {0};
-    ot_call_print(&answer->call, &call);
-    ot_text_printf(to, "/* %s\n * %s on %s, %s: ", ot_text_str(&call), impl_of(answer),
-                   answer->device.name, ot_tier_name(answer->choice.tier));
+    ot_text_printf(to, "/* %s\n * %s on %s, %s: ", answer->question.call, impl_of(answer),
+                   answer->place->device.name, ot_tier_name(answer->choice.tier));
     if (cost_of(answer) > 0) {
         ot_text_add_real(to, cost_of(answer));
         ot_text_add(to, answer->call.op->unitless ? " */\n" : " s */\n");
     } else {
         ot_text_add(to, "never measured */\n");
     }
-    const optune_config *config = &answer->choice.config;
+    const optune_config *config = answer->choice.config;
     for (int i = 0; i < config->n; i++) {
         const optune_entity *e = &config->entity[i];
         const bool one = e->kind == OPTUNE_KNOB_OTHER;
@@ -61,7 +59,6 @@ static void write_header(const ot_answer *answer, ot_text *to)
             ot_text_add(to, "\n");
         }
     }
-    ot_text_release(&call);
 }
 
 /* A real knob of somebody's kernel is kept as we write such a number; a word that only looks like
@@ -80,7 +77,7 @@ static bool is_number(const char *word)
 
 static void write_json(const ot_answer *answer, ot_text *to)
 {
-    const optune_config *config = &answer->choice.config;
+    const optune_config *config = answer->choice.config;
     ot_text_add(to, "{");
     for (int i = 0; i < config->n; i++) {
         const optune_entity *e = &config->entity[i];
@@ -115,7 +112,7 @@ static void add_cell(const optune_entity *e, ot_text *to)
 
 static void write_csv(const ot_answer *answer, ot_text *to)
 {
-    const optune_config *config = &answer->choice.config;
+    const optune_config *config = answer->choice.config;
     for (int i = 0; i < config->n; i++)
         ot_text_printf(to, "%s,", config->entity[i].name);
     ot_text_add(to, answer->call.op->unitless ? "cost\n" : "seconds\n");

@@ -224,12 +224,49 @@ static void test_threads_and_a_writer(void **state)
     optune_close(o);
 }
 
+static void count(void *arg, optune_log_level level, const char *text)
+{
+    *(int *)arg += level == OPTUNE_LOG_WARNING && strstr(text, "chosen without records");
+}
+
+/* That no record can be read is an error of who asks for one, and a warning of what is chosen all
+ * the same: once, though the answer is kept. */
+static void test_unreadable_is_said_once(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_selection *s = NULL;
+    optune_found *found = NULL;
+    int warnings = 0;
+    check_ok(ot_make_dirs(tuning_path("nonsense/store"), &err));
+    check_ok(ot_write_file(tuning_path("nonsense/store/data.mdb"), "nonsense", 8, &err));
+    optune *o = tuning_open_with(
+        "nonsense",
+        (optune_options){.log = count, .log_arg = &warnings, .log_level = OPTUNE_LOG_WARNING});
+    for (int i = 0; i < 2; i++) {
+        const int status = optune_query(o, FORGED_WORKLOAD, &found, &err);
+        assert_true(ot_context_unreadable(status));
+        check_contains(err.text, "damaged");
+        assert_int_equal(warnings, 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
+        check_contains(optune_selection_json(s), "chosen without records");
+        optune_selection_free(s);
+        assert_int_equal(warnings, 1);
+    }
+    optune_close(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_handle),         cmocka_unit_test(test_other_process),
-        cmocka_unit_test(test_kept_answer),          cmocka_unit_test(test_not_made_again),
+        cmocka_unit_test(test_other_handle),
+        cmocka_unit_test(test_other_process),
+        cmocka_unit_test(test_kept_answer),
+        cmocka_unit_test(test_not_made_again),
         cmocka_unit_test(test_threads_and_a_writer),
+        cmocka_unit_test(test_unreadable_is_said_once),
     };
     return cmocka_run_group_tests_name("tuner/answers", tests, forged_setup, forged_teardown);
 }

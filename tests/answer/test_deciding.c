@@ -2,7 +2,8 @@
 /*
  * An answer is made of the records that decide it, and is the one that all records would give:
  * for databases of any records, with trials and finals of the same and of other configs, newer and
- * older, failed, stale, refuted and damaged ones, both choices are the same, with all they tell.
+ * older, failed, stale, refuted and damaged ones, both choices are the same, with all they tell;
+ * and so is what is kept of one, when its sentences are made later.
  */
 #include "support/check.h"
 #include "support/forged.h"
@@ -82,7 +83,45 @@ static void spoil(const char *db, const optune_record *r)
     ot_store_close(store);
 }
 
-static void check_same(optune *o, const optune_call *call, bool spoilt)
+/* What is kept of an answer, once the handle and its stores are gone. */
+static const ot_answer *kept_of(const char *db, bool by_call)
+{
+    optune_err err = {0};
+    const ot_answer *answer = NULL;
+    optune *o = tuning_open(db);
+    optune_call *call = ot_alloc(sizeof *call);
+    check_ok(ot_call_parse(FORGED_WORKLOAD, call, &err));
+    check_ok(by_call ? ot_answer_call(o, call, &answer, &err)
+                     : ot_answer_text(o, FORGED_WORKLOAD, &answer, &err));
+    memset(call, 0xff, sizeof *call);
+    free(call);
+    optune_close(o);
+    return answer;
+}
+
+static void check_kept(const optune_task *task, const ot_choice *choice, const char *json,
+                       const char *db, bool spoilt)
+{
+    const ot_answer *answer = kept_of(db, spoilt);
+    optune_call *call = ot_alloc(sizeof *call);
+    const optune_task own = ot_answer_task(answer, call);
+    ot_text text = {0}, kept = {0};
+    char *all = said(&own, &answer->choice, spoilt);
+    assert_string_equal(all, json);
+    free(all);
+    ot_config_print(choice->config, &text);
+    assert_string_equal(ot_answer_config(answer), text.s);
+    ot_text_clear(&text);
+    ot_choice_text(task, choice, !spoilt, &text);
+    ot_choice_text(&own, &answer->choice, !spoilt, &kept);
+    assert_string_equal(kept.s, text.s);
+    ot_text_release(&text);
+    ot_text_release(&kept);
+    ot_answer_drop(answer);
+    free(call);
+}
+
+static void check_same(optune *o, const char *db, const optune_call *call, bool spoilt)
 {
     optune_err err = {0};
     ot_arena arena = {0};
@@ -91,11 +130,11 @@ static void check_same(optune *o, const optune_call *call, bool spoilt)
     int n = 0, n_known = 0;
     const optune_task task = {call, &o->target, &o->device};
     check_ok(ot_context_choose(o, &task, NULL, &arena, &fact, &n, &all, &err));
-    check_ok(ot_context_decide(o, &task, NULL, &arena, &n_known, &deciding, &err));
+    check_ok(ot_context_decide(o, &task, NULL, NULL, &arena, &n_known, &deciding, &err));
     assert_true(n_known <= n && !n_known == !n);
     assert_int_equal(all.winner, deciding.winner);
     assert_int_equal(all.tier, deciding.tier);
-    assert_true(ot_config_equal(&all.config, &deciding.config));
+    assert_true(ot_config_equal(all.config, deciding.config));
     char *one = said(&task, &all, spoilt), *two = said(&task, &deciding, spoilt);
     size_t at = 0;
     while (one[at] && one[at] == two[at])
@@ -103,6 +142,8 @@ static void check_same(optune *o, const optune_call *call, bool spoilt)
     if (strcmp(one, two) != 0)
         fail_msg("all: ...%.300s\ndeciding: ...%.300s", one + (at > 200 ? at - 200 : 0),
                  two + (at > 200 ? at - 200 : 0));
+    if (below(4) == 0)
+        check_kept(&task, &all, one, db, spoilt);
     free(one);
     free(two);
     ot_choice_release(&all);
@@ -128,7 +169,7 @@ static void test_same_as_all(void **state)
             spoil(db, &r[below(n)]);
         optune *o = tuning_open(db);
         check_ok(ot_context_device(o, &err));
-        check_same(o, call, i % 3 == 0);
+        check_same(o, db, call, i % 3 == 0);
         optune_close(o);
         free(r);
     }

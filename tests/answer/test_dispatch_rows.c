@@ -80,7 +80,7 @@ static ot_dispatch *untuned(optune *o, const char *workload, bool rows)
                                  .impl = impl,
                                  .digest = ot_arena_copy(&table->arena, digest),
                                  .tier = "plevel",
-                                 .config = choice.config};
+                                 .config = *choice.config};
     ot_dispatch_add(table, &row);
     check_ok(ot_dispatch_compile(table, &err));
     ot_choice_release(&choice);

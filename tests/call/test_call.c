@@ -373,6 +373,39 @@ static void test_formulas(void **state)
     ot_text_release(&text);
 }
 
+/* What is packed is the call, and no more than that. */
+static void test_packed(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "dense(f32[16,64], const f32[32,64])",
+        "dense(f32[?m:1..64,64], const f32[32,64]) -> add(f32[32]) -> relu()",
+        "conv2d(f32[1,8,9,9], const f32[8,8,3,3], padding=[1,1,1,1], math=tf32)",
+        "concatenate(f32[2,3], f32[2,4], f32[2,5], axis=1)",
+    };
+    optune_err err = {0};
+    optune_call *call = ot_alloc(sizeof *call), *again = ot_alloc(sizeof *again);
+    char packed[sizeof *call], twice[sizeof *call];
+    for (int i = 0; i < OT_COUNT(text); i++) {
+        ot_text one = {0}, two = {0};
+        memset(again, 0xff, sizeof *again);
+        check_ok(ot_call_parse(text[i], call, &err));
+        const size_t n = ot_call_pack(call, packed);
+        assert_true(n < sizeof *call / 2);
+        ot_call_unpack(packed, again);
+        assert_int_equal(ot_call_pack(again, twice), n);
+        assert_memory_equal(packed, twice, n);
+        ot_call_print(call, &one);
+        ot_call_print(again, &two);
+        assert_string_equal(one.s, two.s);
+        assert_int_equal(ot_call_infer(again, &err), ot_call_static(call) ? OPTUNE_OK : 1);
+        ot_text_release(&one);
+        ot_text_release(&two);
+    }
+    free(call);
+    free(again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_sizes_that_overflow),
         cmocka_unit_test(test_regions),
         cmocka_unit_test(test_unify),
+        cmocka_unit_test(test_packed),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
 }

@@ -2,7 +2,7 @@
 /*
  * Summaries of questions are what the index says, whatever comes and goes; they are believed only
  * where all who wrote have made them and their bytes are whole, and a seal is equal as long as
- * nothing of its question changed.
+ * nothing of its question changed. While a snapshot is held, all is read from it.
  */
 #include "support/check.h"
 
@@ -272,6 +272,53 @@ static void who_may_only_read(void **state)
     ot_store_close(store);
 }
 
+static int found(ot_store *store, int q)
+{
+    const ot_question question = question_of(q);
+    ot_arena arena = {0};
+    optune_record *record;
+    int n;
+    check_ok(ot_store_find(store, &question, 0, &arena, &record, &n, &err));
+    ot_arena_release(&arena);
+    return n;
+}
+
+static void what_is_held_stays(void **state)
+{
+    (void)state;
+    ot_store *store = open_store(OT_STORE_WRITE), *reader = open_store(OT_STORE_READ);
+    const ot_question question = question_of(1);
+    ot_stamp before, held, after;
+    int64_t commit, own;
+    put(store, 1, 1, 2);
+    assert_true(ot_store_stamp(reader, &question, &before, &commit));
+    ot_store_hold(reader);
+    ot_store_hold(reader); /* it is */
+    put(store, 1, 2, 5);
+    assert_true(ot_store_stamp(reader, &question, &held, &own));
+    assert_memory_equal(&held, &before, sizeof held);
+    assert_int_equal(own, commit);
+    assert_int_equal(ot_store_snapshot(reader), commit);
+    assert_int_equal(found(reader, 1), 1);
+    assert_int_equal(listed(reader, 1), 0);
+    ot_store_let_go(reader);
+    ot_store_let_go(reader);
+    assert_true(ot_store_stamp(reader, &question, &after, &own));
+    assert_true(own > commit && after.serial > before.serial);
+    assert_int_equal(found(reader, 1), 4);
+    /* Two at once are two. */
+    ot_snapshot one, two;
+    ot_store_hold(reader);
+    check_ok(ot_snapshot_begin(reader, &one, &err));
+    check_ok(ot_snapshot_begin(reader, &two, &err));
+    assert_ptr_not_equal(one.txn, two.txn);
+    ot_snapshot_end(&one);
+    ot_snapshot_end(&two);
+    ot_store_let_go(reader);
+    ot_store_close(reader);
+    ot_store_close(store);
+}
+
 int main(void)
 {
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
@@ -279,6 +326,7 @@ int main(void)
         each(whatever_comes_and_goes), each(a_seal_breaks_with_its_question),
         each(another_version_wrote),   each(damage_is_told_and_mended),
         each(a_copy_has_them),         each(who_may_only_read),
+        each(what_is_held_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static void submit_default(bench *b, const optune_call *call, const char *text)
     ot_choice *choice = ot_alloc(sizeof *choice);
     optune_err err = {0};
     if (ot_select(&task, NULL, 0, choice, &err) >= 0)
-        submit(b, call, text, choice->row[choice->winner].candidate.impl, &choice->config);
+        submit(b, call, text, choice->row[choice->winner].candidate.impl, choice->config);
     else {
         b->failed++;
         print_error("%s\n    %s\n", text, err.text);

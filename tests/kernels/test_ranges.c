@@ -271,7 +271,7 @@ static void submit_default(bench *b, const optune_call *call, const char *name)
             b->failed++;
             print_error("%s serves what %s has to\n", impl->name, name);
         }
-        submit(b, call, impl, &choice->config);
+        submit(b, call, impl, choice->config);
     }
     ot_choice_free(choice);
 }

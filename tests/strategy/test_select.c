@@ -256,9 +256,9 @@ static void test_hints(void **state)
     const ot_fact two[] = {hint(3, 1e-9), hint(8, 2e-9), hint(4, 1e-9)};
     choose(two, 3);
     check_winner(LOW, OT_TIER_HINTED); /* though `second` has the higher plevel */
-    assert_int_equal(choice.config.entity[0].v[1], 8); /* 3 is no divisor; 4 comes later */
+    assert_int_equal(choice.config->entity[0].v[1], 8); /* 3 is no divisor; 4 comes later */
     assert_null(choice.row[LOW].fact);
-    assert_true(choice.config.index >= 0);
+    assert_true(choice.config->index >= 0);
     check_contains(explained(), "hinted by others.log");
     check_contains(explained(), "autotvm:llvm");
     /* A cost of this machine goes before, however dear, and the hint is still told. */
@@ -342,7 +342,7 @@ static void test_no_config_that_is_refused(void **state)
     }
     choose(facts, OT_COUNT(facts)); /* the faster one is no longer valid */
     check_winner(CHOOSY, OT_TIER_TUNED);
-    assert_int_equal(optune_config_split(&choice.config, "tile")[1], 13);
+    assert_int_equal(optune_config_split(choice.config, "tile")[1], 13);
     choose(&facts[1], 1);
     check_winner(FIRST, OT_TIER_PLEVEL);
     check_contains(choice.row[CHOOSY].stale_why, "no longer valid");
@@ -358,8 +358,8 @@ static void test_lowest_cost(void **state)
     check_winner(LOW, OT_TIER_TUNED);
     assert_ptr_equal(choice.row[LOW].fact, &facts[1]);
     assert_int_equal(choice.default_row, FIRST);
-    assert_int_equal(choice.config.index, 1);
-    assert_int_equal(optune_config_split(&choice.config, "tile")[0], 4); /* -1 resolved */
+    assert_int_equal(choice.config->index, 1);
+    assert_int_equal(optune_config_split(choice.config, "tile")[0], 4); /* -1 resolved */
     const char *text = explained();
     check_contains(text, "3.000 us");
     check_contains(text, "2 h old");

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is kept of an answer, in as little memory as it takes: each page that is new to the process
+ * costs about what choosing does. The call is packed, target and device are shared by all answers
+ * of a handle, sentences that follow from these are made when somebody asks. The one idea: a record
+ * has room for 32 entities in its config and uses a few; the room behind those holds the rest of
+ * the answer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer/answer.h"
+#include "base/record.h"
+
+/* Memory of an answer; freed with it. */
+struct ot_held {
+    struct ot_held *next;
+    _Alignas(16) char data[];
+};
+
+typedef struct keeping {
+    ot_answer *to;
+    char *at, *end; /* room that is left */
+} keeping;
+
+enum { UNIT = 16, LEAST = 1024 };
+
+static void *hold(keeping *k, size_t size)
+{
+    struct ot_held *held = ot_alloc_raw(sizeof *held + size);
+    held->next = k->to->held;
+    k->to->held = held;
+    return held->data;
+}
+
+static void *take(keeping *k, size_t size)
+{
+    size = (size + UNIT - 1) & ~(size_t)(UNIT - 1);
+    if ((size_t)(k->end - k->at) < size) {
+        const size_t room = size > LEAST ? size : LEAST;
+        k->at = hold(k, room);
+        k->end = k->at + room;
+    }
+    k->at += size;
+    return k->at - size;
+}
+
+static const void *keep(keeping *k, const void *data, size_t n)
+{
+    return memcpy(take(k, n), data, n);
+}
+
+/* Most texts of a record are those of its question. */
+static const char *keep_text(keeping *k, const char *text)
+{
+    const ot_question *q = &k->to->question;
+    const char *const known[] = {q->call, q->target, q->device, q->policy};
+    if (!text)
+        return NULL;
+    for (int i = 0; i < OT_COUNT(known); i++)
+        if (*known[i] == *text && !strcmp(known[i], text))
+            return known[i];
+    return *text ? keep(k, text, strlen(text) + 1) : "";
+}
+
+/* Room for what follows, if there is more than there was. */
+static void give(keeping *k, char *at, char *end)
+{
+    at += -(uintptr_t)at & (UNIT - 1);
+    if (end - at > k->end - k->at) {
+        k->at = at;
+        k->end = end;
+    }
+}
+
+static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
+{
+    if (!fact)
+        return NULL;
+    ot_fact *kept = hold(k, sizeof *kept);
+    ot_record_copy(&kept->record, &fact->record);
+    kept->currency = fact->currency;
+    kept->alike = fact->alike;
+    memcpy(kept->why, fact->why, strlen(fact->why) + 1);
+    optune_config *config = &kept->record.config;
+    give(k, (char *)&config->entity[config->n], (char *)config->entity + sizeof config->entity);
+    for (int i = 0; i < OT_RECORD_FIELDS; i++)
+        if (ot_record_is_text(&ot_record_fields[i]))
+            *(const char **)ot_record_to(&kept->record, &ot_record_fields[i]) =
+                keep_text(k, ot_record_text(&fact->record, &ot_record_fields[i]));
+    if (fact->record.n_samples > 0 && fact->record.sample)
+        kept->record.sample =
+            keep(k, fact->record.sample,
+                 (size_t)fact->record.n_samples * sizeof *fact->record.sample);
+    return kept;
+}
+
+static size_t size_of(const optune_config *config)
+{
+    return offsetof(optune_config, entity) + (size_t)config->n * sizeof config->entity[0];
+}
+
+/* The record's own, where that is the same. */
+static const optune_config *keep_config(keeping *k, const optune_config *config,
+                                        const ot_fact *fact)
+{
+    const optune_config *own = fact ? &fact->record.config : NULL;
+    const size_t size = size_of(config);
+    if (own && own->n == config->n && memcmp(own, config, size) == 0)
+        return own;
+    return keep(k, config, size);
+}
+
+/* Of all that is known only what the choice refers to outlives the question. */
+void ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
+                      int n_facts)
+{
+    keeping k = {.to = to};
+    char packed[sizeof *call];
+    const size_t size = ot_call_pack(call, packed);
+    ot_choice_row *row = choice->row;
+    to->n_facts = n_facts;
+    to->flops = ot_call_static(call) ? ot_call_flops(call) : 0;
+    for (int i = 0; i < choice->n; i++) {
+        row[i].fact = keep_fact(&k, row[i].fact);
+        row[i].stale = keep_fact(&k, row[i].stale);
+        row[i].hint = keep_fact(&k, row[i].hint);
+        row[i].failed = keep_fact(&k, row[i].failed);
+        row[i].hint_why = keep_text(&k, row[i].hint_why);
+        row[i].stale_why = keep_text(&k, row[i].stale_why);
+        row[i].fallback_why = keep_text(&k, row[i].fallback_why);
+    }
+    to->choice = *choice;
+    to->choice.texts = (ot_arena){0};
+    to->choice.config = keep_config(&k, choice->config, row[choice->winner].fact);
+    to->choice.unread_why = keep_text(&k, choice->unread_why);
+    to->choice.row = take(&k, (size_t)choice->n * sizeof *row);
+    memcpy(to->choice.row, row, (size_t)choice->n * sizeof *row);
+    to->call = keep(&k, packed, size);
+}
+
+void ot_setting_drop(ot_setting *place)
+{
+    if (!place || atomic_fetch_sub(&place->users, 1) > 1)
+        return;
+    free(place->target_text);
+    free(place);
+}
+
+static bool same_place(const ot_setting *place, const optune_target *target,
+                       const optune_device *device)
+{
+    return place && !memcmp(&place->target, target, sizeof *target) &&
+           !memcmp(&place->device, device, sizeof *device);
+}
+
+ot_setting *ot_setting_of(ot_setting **last, const optune_target *target,
+                          const optune_device *device)
+{
+    if (!same_place(*last, target, device)) {
+        ot_text text = {0};
+        ot_target_print(target, true, &text);
+        ot_setting_drop(*last);
+        *last = ot_alloc(sizeof **last);
+        atomic_init(&(*last)->users, 1);
+        memcpy(&(*last)->target, target, sizeof *target);
+        memcpy(&(*last)->device, device, sizeof *device);
+        (*last)->target_text = ot_strdup(ot_text_str(&text));
+        ot_text_release(&text);
+    }
+    atomic_fetch_add(&(*last)->users, 1);
+    return *last;
+}
+
+optune_task ot_answer_task(const ot_answer *answer, optune_call *call)
+{
+    ot_call_unpack(answer->call, call);
+    return (optune_task){call, &answer->place->target, &answer->place->device};
+}
+
+const char *ot_answer_config(const ot_answer *answer)
+{
+    _Atomic(char *) *config = (_Atomic(char *) *)&answer->config;
+    char *there = atomic_load(config);
+    if (there)
+        return there;
+    ot_text text = {0};
+    ot_config_print(answer->choice.config, &text);
+    if (atomic_compare_exchange_strong(config, &there, text.s))
+        return text.s;
+    ot_text_release(&text); /* another thread was first */
+    return there;
+}
+
+ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *policy)
+{
+    const size_t n = strlen(call) + 1, n_policy = strlen(policy) + 1;
+    ot_answer *a = ot_alloc_raw(sizeof *a + n + n_policy);
+    char *text = (char *)(a + 1);
+    memcpy(text, call, n);
+    memcpy(text + n, policy, n_policy);
+    *a = (ot_answer){.place = place,
+                     .question = {.device = place->device.key,
+                                  .target = place->target_text,
+                                  .call = text,
+                                  .policy = text + n}};
+    atomic_init(&a->users, 1);
+    return a;
+}
+
+void ot_answer_drop(const ot_answer *answer)
+{
+    ot_answer *a = (ot_answer *)answer;
+    if (!a || atomic_fetch_sub(&a->users, 1) > 1)
+        return;
+    for (struct ot_held *held = a->held, *next; held; held = next) {
+        next = held->next;
+        free(held);
+    }
+    free(atomic_load(&a->config));
+    ot_setting_drop(a->place);
+    free(a);
+}
