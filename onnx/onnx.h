@@ -16,16 +16,19 @@
 /* The newest opset whose operators are known; files of newer ones are refused. */
 enum { OT_ONNX_OPSET = 28 };
 
+typedef struct ot_onnx_nbits ot_onnx_nbits;
 typedef struct ot_onnx_value {
     optune_tensor type;  /* of a constant; else ot_onnx_type knows */
     void *data;          /* a constant's elements, or NULL */
     ot_backing *backing; /* has `data`, which ot_onnx_look makes readable; or NULL */
     int depth;           /* of what is computed from what, whenever somebody holds it */
     bool held;
-    bool lent;   /* they are the graph's */
-    bool failed; /* made by a node that could not be read */
-    int node;    /* in the graph; -1: not there yet */
-    int number;  /* its row */
+    bool lent;                  /* they are the graph's */
+    bool failed;                /* made by a node that could not be read */
+    bool nibbles;               /* a constant of 4 bits, an element a byte here */
+    const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
+    int node;                   /* in the graph; -1: not there yet */
+    int number;                 /* its row */
 } ot_onnx_value;
 
 /* How often a name is used, and by which node last. */
@@ -77,7 +80,7 @@ typedef struct ot_onnx {
 
 typedef struct ot_onnx_node ot_onnx_node;
 typedef struct ot_onnx_op {
-    const char *name; /* the operator's, as files call it */
+    const char *name; /* the operator's, as files call it; domain::name of others than ONNX's */
     int (*make)(
         ot_onnx_node *node); /* gives the node's outputs values; fails with the reason */
     const char *arg;         /* what `make` wants to know: an operator of ours, usually */
@@ -168,6 +171,10 @@ int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err);
 /* A constant; elements that the file holds as they are needed move out of the message, unless it
  * has functions, whose bodies are read once for each call. */
 int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optune_err *err);
+/* The same of 4 bits (nibbles.c), a byte for each element. */
+bool ot_onnx_is_nibbles(int code);
+int ot_onnx_take_nibbles(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value,
+                         optune_err *err);
 /* A constant of this type with room for its elements. ELIMIT: too large. */
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
 /* The same without room: for what is computed whenever somebody holds it. */
@@ -259,6 +266,21 @@ ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int ax
                                    const int64_t *dim, const int64_t *some);
 /* family_product.c: as MatMul has it. */
 ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
+
+/* ---- family_nbits.c: weights of 4 and 8 bits in groups --------------------------------------- */
+/* The inputs of dense_nbits behind data, and its attributes. */
+struct ot_onnx_nbits {
+    ot_onnx_value *weight, *scale, *zero; /* zero: may be NULL */
+    int bits;
+    int64_t group, n;
+};
+/* a times it, over a's last dim. */
+ot_onnx_value *ot_onnx_nbits_product(ot_onnx_node *n, ot_onnx_value *a,
+                                     const ot_onnx_nbits *weight);
+/* What a DequantizeLinear gives, where a product alone reads it, with these inputs: a value with
+ * `nbits`. NULL: it is something else, or the node has failed. `zero` may be NULL. */
+ot_onnx_value *ot_onnx_dequantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
+                                   ot_onnx_value *zero);
 
 /* ---- attr.c: what a node says ---------------------------------------------------------------- */
 enum { OT_ONNX_LIST = 64 };

@@ -188,6 +188,8 @@ static void settle_bools(const ot_onnx_value *value)
 int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *t, ot_onnx_value **value, optune_err *err)
 {
     optune_tensor type;
+    if (ot_onnx_is_nibbles(t->data_type))
+        return ot_onnx_take_nibbles(m, t, value, err);
     int status = type_of(t, &type, err);
     if (status < 0)
         return status;
