@@ -47,7 +47,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const nbits_shape s = nbits_shape_of(task->call);
     const int64_t lanes = matmul_lanes(task, false), threads = matmul_threads(task);
-    matmul_choose_tile(task, space, config, s.m, host_ceil(s.n, lanes));
+    /* Two vectors leave a register to spare, and cover few columns that are not there. */
+    const int64_t most = host_min(s.m, (matmul_registers(task) - 4) / 2);
+    optune_config_choose_int(config, space, "tile_m", host_ceil(s.m, host_ceil(s.m, most)));
+    optune_config_choose_int(config, space, "tile_n", 2);
+    optune_config_choose_int(config, space, "unroll_k", 2);
     optune_config_choose_int(config, space, "block_k", 256);
     optune_config_choose_int(config, space, "block_m", s.m);
     /* The buffer takes a quarter of the L2; a thread has four tasks or more. */

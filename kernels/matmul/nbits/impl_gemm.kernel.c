@@ -49,10 +49,10 @@ INLINE void tile(const DTYPE *a, const DTYPE *b, DTYPE *c, const int rows, const
         gemm_store(acc, rows, c, N, cols);
 }
 
-/* Edges: fewer rows, fewer columns. */
-static __attribute__((noinline)) void edge(int rows, int whole, int first, i64 depth,
-                                           const DTYPE *a, const DTYPE *b, DTYPE *c,
-                                           void *const *ends)
+/* By itself, so that a tile has all registers. */
+static __attribute__((noinline)) void tile_of(int rows, int whole, int first, i64 depth,
+                                              const DTYPE *a, const DTYPE *b, DTYPE *c,
+                                              void *const *ends)
 {
     switch (rows) {
 #define CASE(r)                                                                                \
@@ -101,13 +101,7 @@ void gemm(void *const *arg)
                         DTYPE *c = out + r * N + p * GEMM_NR;
                         void *const *ends = g1 == GROUPS ? arg : 0;
                         const int whole = N % GEMM_NR == 0 || p < PANELS - 1;
-                        if (r + GEMM_MR <= r1 && whole && b == 0)
-                            tile(a, w, c, GEMM_MR, GEMM_NR, 1, depth, ends);
-                        else if (r + GEMM_MR <= r1 && whole)
-                            tile(a, w, c, GEMM_MR, GEMM_NR, 0, depth, ends);
-                        else
-                            edge((int)MIN(GEMM_MR, r1 - r), whole, b == 0, depth, a, w, c,
-                                 ends);
+                        tile_of((int)MIN(GEMM_MR, r1 - r), whole, b == 0, depth, a, w, c, ends);
                     }
             }
         }

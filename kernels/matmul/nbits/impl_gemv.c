@@ -5,7 +5,13 @@
  */
 #include "kernels/matmul/nbits/nbits_cpu.h"
 
-enum { MAX_ROWS = 8 }; /* of data: beyond this unpacking once pays */
+enum { MAX_ROWS = 16, AT_ONCE = 8 }; /* of data: beyond this unpacking once pays */
+
+/* Rows that share the integers as floats, evenly. */
+static int64_t rows_at_once(const nbits_shape *s)
+{
+    return host_ceil(s->m, host_ceil(s->m, AT_ONCE));
+}
 
 static bool applies(const optune_task *task, char *why)
 {
@@ -29,7 +35,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 {
     const nbits_shape s = nbits_shape_of(task->call);
     const int64_t nv = optune_config_int(config, "tile_n");
-    const int64_t need = s.m * nv * optune_config_int(config, "sums") + 3;
+    const int64_t need = rows_at_once(&s) * nv * optune_config_int(config, "sums") + 3;
     if (need > matmul_registers(task))
         return optune_refuse(why,
                              "%" PRId64 " sums and operands do not fit %" PRId64 " registers",
@@ -41,9 +47,9 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     /* Four chains of additions hide their latency. */
     const nbits_shape s = nbits_shape_of(task->call);
-    const int64_t nv = s.m <= 4 ? 2 : 1;
+    const int64_t rows = rows_at_once(&s), nv = rows <= 4 ? 2 : 1;
     optune_config_choose_int(config, space, "tile_n", nv);
-    optune_config_choose_int(config, space, "sums", s.m * nv >= 4 ? 1 : 4 / (s.m * nv));
+    optune_config_choose_int(config, space, "sums", rows * nv >= 4 ? 1 : 4 / (rows * nv));
     optune_config_choose_int(config, space, "prefetch", 1024);
     optune_config_nearest(config, space);
 }
@@ -52,7 +58,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     const nbits_shape s = nbits_shape_of(task->call);
     const int64_t nv = optune_config_int(config, "tile_n");
-    const int module = nbits_cpu_module(task, plan, &s, s.m, nv);
+    const int module = nbits_cpu_module(task, plan, &s, rows_at_once(&s), nv);
     optune_plan_define(plan, module, "SUMS", optune_config_int(config, "sums"));
     optune_plan_define(plan, module, "AHEAD", optune_config_int(config, "prefetch"));
     nbits_cpu_stages(task, plan, module, &s, nv, "gemv", NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dense_nbits_gemv.cpu: few rows of data, so integers are used as soon as they are floats, and
- * the weight's bytes are the limit. Macros beside those of the panels: SUMS (partial sums of each
+ * the weight's bytes are the limit; GEMM_MR rows at a time. Macros beside those of the panels: SUMS (partial sums of each
  * element, which hide the latency of additions), AHEAD (bytes to prefetch ahead; 0: no).
  */
 #include "kernels/matmul/nbits/nbits_cpu.kernel.h"
@@ -58,24 +58,35 @@ INLINE void group(gemm_acc total, const DTYPE *x, const byte *from, const int ro
     }
 }
 
-INLINE void product(const DTYPE *data, const byte *packed, DTYPE *out, const int rows,
-                    void *const *arg)
+/* The rows of data that meet one panel while it is in the first caches; `c` is where their output
+ * begins, element `o` of all. */
+INLINE void meet(const DTYPE *data, const byte *from, DTYPE *c, i64 o, const int rows,
+                 const int cols, void *const *arg)
 {
-    PARALLEL_FOR
-    for (i64 p = 0; p < PANELS; p++) {
-        const byte *from = packed + p * PANEL_BYTES;
-        DTYPE *c = out + p * GEMM_NR;
-        gemm_acc total;
-        gemm_start(total, rows, 0, GEMM_NR);
-        UNROLL(1)
-        for (i64 g = 0; g < GROUPS - 1; g++)
-            group(total, data + g * GROUP, from + g * GROUP_BYTES(GROUP), rows, GROUP);
-        group(total, data + (GROUPS - 1) * GROUP, from + (GROUPS - 1) * GROUP_BYTES(GROUP),
-              rows, LAST_GROUP);
-        if (N % GEMM_NR == 0 || p < PANELS - 1)
-            gemm_finish(total, rows, c, N, GEMM_NR, arg, p * GEMM_NR);
-        else
-            gemm_finish(total, rows, c, N, N % GEMM_NR, arg, p * GEMM_NR);
+    gemm_acc total;
+    gemm_start(total, rows, 0, GEMM_NR);
+    UNROLL(1)
+    for (i64 g = 0; g < GROUPS - 1; g++)
+        group(total, data + g * GROUP, from + g * GROUP_BYTES(GROUP), rows, GROUP);
+    group(total, data + (GROUPS - 1) * GROUP, from + (GROUPS - 1) * GROUP_BYTES(GROUP), rows,
+          LAST_GROUP);
+    gemm_finish(total, rows, c, N, cols, arg, o);
+}
+
+static __attribute__((noinline)) void some(int rows, int whole, const DTYPE *data,
+                                           const byte *from, DTYPE *c, i64 o, void *const *arg)
+{
+    switch (rows) {
+#define CASE(r)                                                                                \
+    case r:                                                                                    \
+        if (r > GEMM_MR || !(M_VARIES || r == GEMM_MR || r == M % GEMM_MR))                    \
+            break;                                                                             \
+        if (whole)                                                                             \
+            meet(data, from, c, o, MIN(r, GEMM_MR), GEMM_NR, arg);                             \
+        else if (N % GEMM_NR)                                                                  \
+            meet(data, from, c, o, MIN(r, GEMM_MR), N % GEMM_NR, arg);                         \
+        break;
+        GEMM_EACH_ROWS(CASE)
     }
 }
 
@@ -85,16 +96,12 @@ void gemv(void *const *arg)
     const DTYPE *data = arg[0];
     const byte *packed = arg[1];
     DTYPE *out = arg[2];
-#if M_VARIES
-    switch (*(const i64 *)arg[3]) {
-#define CASE(m)                                                                                \
-    case m:                                                                                    \
-        if (m <= GEMM_MR)                                                                      \
-            product(data, packed, out, MIN(m, GEMM_MR), arg);                                  \
-        break;
-        GEMM_EACH_ROWS(CASE)
-    }
-#else
-    product(data, packed, out, M, arg);
-#endif
+    const i64 rows = M_VARIES ? *(const i64 *)arg[3] : M;
+    PARALLEL_FOR
+    for (i64 p = 0; p < PANELS; p++)
+        for (i64 r = 0; r < rows; r += GEMM_MR) {
+            const i64 o = r * N + p * GEMM_NR;
+            some((int)MIN(GEMM_MR, rows - r), N % GEMM_NR == 0 || p < PANELS - 1, data + r * K,
+                 packed + p * PANEL_BYTES, out + o, o, arg);
+        }
 }

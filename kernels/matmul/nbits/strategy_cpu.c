@@ -4,7 +4,7 @@
 
 static const optune_strategy_row rows[] = {
     {.impl = "dense_nbits_gemm.cpu", .plevel = 10},
-    {.impl = "dense_nbits_gemv.cpu", .plevel = 12, .when = "m <= 8"},
+    {.impl = "dense_nbits_gemv.cpu", .plevel = 12, .when = "m <= 16"},
     {0},
 };
 
