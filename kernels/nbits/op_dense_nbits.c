@@ -17,7 +17,7 @@
  */
 #include <stdlib.h>
 
-#include "kernels/matmul/nbits/nbits.h"
+#include "kernels/nbits/nbits.h"
 
 static const optune_op_input inputs[] = {
     {"data", "tensor [M,K]", "left operand, one row per sample", false, false},

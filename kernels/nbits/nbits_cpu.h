@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the CPU rows of dense_nbits share: the panels of nbits_cpu.kernel.h and the stages around
  * a product. */
-#ifndef OPTUNE_KERNELS_MATMUL_NBITS_CPU_ROWS_H
-#define OPTUNE_KERNELS_MATMUL_NBITS_CPU_ROWS_H
+#ifndef OPTUNE_KERNELS_NBITS_CPU_ROWS_H
+#define OPTUNE_KERNELS_NBITS_CPU_ROWS_H
 
-#include "kernels/matmul/nbits/nbits.h"
+#include "kernels/nbits/nbits.h"
 
 /* Elements of depth that share a scale in a panel: a long group is several, so that a block of
  * depth is a number of groups. */

@@ -3,7 +3,7 @@
  * dense_nbits_gemv.cpu: products of a few rows of data with a weight of small integers, limited by
  * how fast these can be read.
  */
-#include "kernels/matmul/nbits/nbits_cpu.h"
+#include "kernels/nbits/nbits_cpu.h"
 
 enum { MAX_ROWS = 16, AT_ONCE = 8 }; /* of data: beyond this unpacking once pays */
 
@@ -64,7 +64,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     nbits_cpu_stages(task, plan, module, &s, nv, "gemv", NULL);
 }
 
-OPTUNE_IMPL(matmul_nbits, gemv) = {
+OPTUNE_IMPL(nbits, gemv) = {
     .op = "dense_nbits",
     .name = "dense_nbits_gemv.cpu",
     .summary = "few rows of data; integers become floats in registers",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels/matmul/nbits/nbits_cpu.h declares. */
-#include "kernels/matmul/nbits/nbits_cpu.h"
+/* What kernels/nbits/nbits_cpu.h declares. */
+#include "kernels/nbits/nbits_cpu.h"
 
 enum { LONG_GROUP = 512 };
 

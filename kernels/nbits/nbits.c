@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels/matmul/nbits/nbits.h declares. */
-#include "kernels/matmul/nbits/nbits.h"
+/* What kernels/nbits/nbits.h declares. */
+#include "kernels/nbits/nbits.h"
 
 bool nbits_dim(const optune_call *call, const char *name, optune_dim *value)
 {

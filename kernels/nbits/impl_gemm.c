@@ -3,7 +3,7 @@
  * dense_nbits_gemm.cpu: the blocked product of many rows of data; blocks of the weight become
  * floats once for all of a task's rows.
  */
-#include "kernels/matmul/nbits/nbits_cpu.h"
+#include "kernels/nbits/nbits_cpu.h"
 
 static const int64_t depths[] = {64, 128, 256, 512, 1024};
 static const int64_t counts[] = {1, 2, 4, 8, 16, 32, 64};
@@ -80,7 +80,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     nbits_cpu_stages(task, plan, module, &s, nv, "gemm", &buffers);
 }
 
-OPTUNE_IMPL(matmul_nbits, gemm) = {
+OPTUNE_IMPL(nbits, gemm) = {
     .op = "dense_nbits",
     .name = "dense_nbits_gemm.cpu",
     .summary = "blocks of the weight become floats once and meet many rows of data",

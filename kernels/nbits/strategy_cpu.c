@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense_nbits on CPUs: integers unpacked in registers for a few rows, once for many. */
-#include "kernels/matmul/nbits/nbits.h"
+#include "kernels/nbits/nbits.h"
 
 static const optune_strategy_row rows[] = {
     {.impl = "dense_nbits_gemm.cpu", .plevel = 10},
@@ -8,5 +8,5 @@ static const optune_strategy_row rows[] = {
     {0},
 };
 
-OPTUNE_STRATEGY(matmul_nbits,
+OPTUNE_STRATEGY(nbits,
                 cpu) = {.op = "dense_nbits", .key = "cpu", .rows = rows, .dim = nbits_dim};

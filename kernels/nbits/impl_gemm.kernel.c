@@ -4,7 +4,7 @@
  * COL_PANELS panels wide, becomes floats in a buffer of the thread's own and meets ROW_TILES tiles
  * of rows in the tile of kernels/matmul/gemm.kernel.h.
  */
-#include "kernels/matmul/nbits/nbits_cpu.kernel.h"
+#include "kernels/nbits/nbits_cpu.kernel.h"
 
 #define BLOCKS CEIL_DIV(GROUPS, BLOCK_GROUPS)
 #define PANEL (BLOCK_GROUPS * GROUP * GEMM_NR) /* elements of a panel's buffer */

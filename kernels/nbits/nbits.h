@@ -3,8 +3,8 @@
  * What all rows of dense_nbits share: the call's numbers in one struct, and what the stages of
  * generated implementations have in common. Included by rows only.
  */
-#ifndef OPTUNE_KERNELS_MATMUL_NBITS_H
-#define OPTUNE_KERNELS_MATMUL_NBITS_H
+#ifndef OPTUNE_KERNELS_NBITS_H
+#define OPTUNE_KERNELS_NBITS_H
 
 #include "kernels/matmul/matmul.h"
 

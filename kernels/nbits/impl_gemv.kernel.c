@@ -4,7 +4,7 @@
  * the weight's bytes are the limit; GEMM_MR rows at a time. Macros beside those of the panels: SUMS (partial sums of each
  * element, which hide the latency of additions), AHEAD (bytes to prefetch ahead; 0: no).
  */
-#include "kernels/matmul/nbits/nbits_cpu.kernel.h"
+#include "kernels/nbits/nbits_cpu.kernel.h"
 
 /* total += the products of `depth` elements of depth of one group. */
 INLINE void group(gemm_acc total, const DTYPE *x, const byte *from, const int rows,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense_nbits_loops.generic: any types and dims. */
 #include "kernels/host/generic.h"
-#include "kernels/matmul/nbits/nbits.h"
+#include "kernels/nbits/nbits.h"
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
@@ -18,4 +18,4 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage(task, plan, m);
 }
 
-OPTUNE_IMPL(matmul_nbits, loops) = GENERIC_ROW("dense_nbits", "one sum after the other", plan);
+OPTUNE_IMPL(nbits, loops) = GENERIC_ROW("dense_nbits", "one sum after the other", plan);

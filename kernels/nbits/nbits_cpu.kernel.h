@@ -17,8 +17,8 @@
  * are long, each is several), SCALE_T SCALE_OF ZERO_T ZERO_OF (elements of the call and what makes
  * floats of them), GEMM_MR GEMM_NV (the tile).
  */
-#ifndef OPTUNE_KERNELS_MATMUL_NBITS_CPU_H
-#define OPTUNE_KERNELS_MATMUL_NBITS_CPU_H
+#ifndef OPTUNE_KERNELS_NBITS_CPU_H
+#define OPTUNE_KERNELS_NBITS_CPU_H
 
 #include "kernels/common/half.kernel.h"
 #include "kernels/matmul/gemm.kernel.h"
