@@ -7,8 +7,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     (void)config;
     const optune_call *call = task->call;
-    const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
-    const int m = generic_module(task, plan, f32);
+    const int m = generic_module(task, plan, call->output[0].dtype);
     const int64_t bits = optune_call_int(call, "bits");
     const bool is_signed = call->input[NBITS_WEIGHT].type.dtype.code == OPTUNE_DTYPE_INT;
     optune_plan_define(plan, m, "BITS", bits);

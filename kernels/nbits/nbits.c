@@ -51,6 +51,9 @@ bool nbits_applies(const optune_task *task, char *why)
         known = known && optune_tensor_known(&call->input[i].type);
     if (!known)
         return optune_refuse(why, "needs constant shapes");
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->input[i].type.dtype.bits > 32)
+            return optune_refuse(why, "computes in float32");
     const nbits_shape s = nbits_shape_of(call);
     return (m->min >= 1 && s.n >= 1 && s.k >= 1) ||
            optune_refuse(why, "needs dimensions of at least 1");

@@ -46,10 +46,10 @@ static const optune_op_attr attrs[] = {
     {.name = NULL},
 };
 
-static bool real_at_most_32(const optune_tensor *t)
+static bool real_or_unknown(const optune_tensor *t)
 {
     return t->dtype.code == OPTUNE_DTYPE_UNKNOWN ||
-           (host_is_real(t->dtype) && t->dtype.bits <= 32 && t->dtype.lanes == 1);
+           (host_is_real(t->dtype) && t->dtype.lanes == 1);
 }
 
 static bool byte_integers(const optune_tensor *t)
@@ -72,20 +72,20 @@ static int dtypes(optune_call *call, optune_err *err)
         return optune_fail(err, OPTUNE_ETYPE, "bits is %" PRId64 ", not 4 or 8", bits);
     if (!optune_dtype_unify(&data->dtype, &out->dtype))
         return host_conflict(err, "their types differ", "output", out, "data", data);
-    if (!real_at_most_32(data))
-        return optune_fail(err, OPTUNE_ETYPE, "data %s: needs float32 or a float of 16 bits",
+    if (!real_or_unknown(data))
+        return optune_fail(err, OPTUNE_ETYPE, "data %s: needs a floating type",
                            host_type_text(data, text));
     if (!byte_integers(weight))
         return optune_fail(err, OPTUNE_ETYPE,
                            "weight %s: needs i8 or u8, two integers a byte where bits is 4",
                            host_type_text(weight, text));
-    if (!real_at_most_32(scale))
-        return optune_fail(err, OPTUNE_ETYPE, "scale %s: needs float32 or a float of 16 bits",
+    if (!real_or_unknown(scale))
+        return optune_fail(err, OPTUNE_ETYPE, "scale %s: needs a floating type",
                            host_type_text(scale, text));
     if (zero && zero->dtype.code != OPTUNE_DTYPE_UNKNOWN &&
         weight->dtype.code != OPTUNE_DTYPE_UNKNOWN &&
         !optune_dtype_equal(zero->dtype, weight->dtype) &&
-        !(host_is_real(zero->dtype) && real_at_most_32(zero)))
+        !(host_is_real(zero->dtype) && real_or_unknown(zero)))
         return host_conflict(err, "zero points are bytes of the weight's type, or floats",
                              "zero", zero, "weight", weight);
     return OPTUNE_OK;
@@ -249,6 +249,7 @@ static const char *const samples[] = {
     "dense_nbits(bf16[1,128], u8[64,64], bf16[64,4], u8[64,4], bits=4, group=32)",
     "dense_nbits(bf16[33,64], i8[48,64], f32[48,1], bits=8)",
     "dense_nbits(f16[8,75], u8[23,38], f16[23,5], bits=4, group=16)",
+    "dense_nbits(f64[2,21], i8[3,11], f64[3,2], f64[3,2], bits=4, group=16)",
     "dense_nbits(f16[67,128], i8[136,64], f16[136,1], i8[136,1], bits=4, group=128)",
     NULL,
 };
@@ -260,6 +261,7 @@ OPTUNE_OP(dense_nbits) = {
     .attrs = attrs,
     .support_level = 1,
     .presets = presets,
+    .gradient = nbits_gradient,
     .float32_sums = true,
     .samples = samples,
     OPTUNE_OUT_FUSABLE_OP(types, flops, terms, reference),
