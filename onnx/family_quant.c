@@ -104,6 +104,23 @@ static value *in_blocks(ot_onnx_node *n, value *x, int rank, int64_t axis, int64
     return ot_onnx_reshape(n, x, rank + 1, to);
 }
 
+/* A scale for each block, and for each place along other axes: nothing is broadcast. */
+static bool many_scales(ot_onnx_node *n, const value *x, const value *by, int64_t axis,
+                        int64_t block)
+{
+    int64_t dim[OPTUNE_MAX_RANK], has[OPTUNE_MAX_RANK];
+    const int rank = ot_onnx_rank(n, x), at = ot_onnx_axis(n, axis, rank);
+    if (at < 0 || !ot_onnx_dims(n, x, dim) || !ot_onnx_dims(n, by, has))
+        return false;
+    bool same = ot_onnx_rank(n, by) == rank;
+    for (int d = 0; d < rank && same; d++)
+        same = has[d] * (d == at ? block : 1) == dim[d];
+    if (!same)
+        ot_onnx_refuse(n, "its scales or zero points are not one for each block of %lld",
+                       (long long)block);
+    return same;
+}
+
 static int dequantize(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
@@ -125,6 +142,9 @@ static int dequantize(ot_onnx_node *n)
     scale = ot_onnx_as(n, scale, f32);
     zero = zero ? ot_onnx_as(n, zero, f32) : NULL;
     value *all = ot_onnx_as(n, x, f32);
+    if (block && (!many_scales(n, x, scale, axis, block) ||
+                  (zero && !many_scales(n, x, zero, axis, block))))
+        return n->err->status;
     if (block) {
         scale = in_blocks(n, scale, rank, axis, 1);
         zero = zero ? in_blocks(n, zero, rank, axis, 1) : NULL;

@@ -23,9 +23,10 @@ typedef struct ot_onnx_value {
     ot_backing *backing; /* has `data`, which ot_onnx_look makes readable; or NULL */
     int depth;           /* of what is computed from what, whenever somebody holds it */
     bool held;
-    bool lent;                  /* they are the graph's */
-    bool failed;                /* made by a node that could not be read */
-    bool nibbles;               /* a constant of 4 bits, an element a byte here */
+    bool lent;   /* they are the graph's */
+    bool failed; /* made by a node that could not be read */
+    bool
+        nibbles; /* a constant of 4 bits, an element a byte here: DequantizeLinear alone reads it */
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
     int node;                   /* in the graph; -1: not there yet */
     int number;                 /* its row */
@@ -171,10 +172,6 @@ int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err);
 /* A constant; elements that the file holds as they are needed move out of the message, unless it
  * has functions, whose bodies are read once for each call. */
 int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optune_err *err);
-/* The same of 4 bits (nibbles.c), a byte for each element. */
-bool ot_onnx_is_nibbles(int code);
-int ot_onnx_take_nibbles(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value,
-                         optune_err *err);
 /* A constant of this type with room for its elements. ELIMIT: too large. */
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
 /* The same without room: for what is computed whenever somebody holds it. */

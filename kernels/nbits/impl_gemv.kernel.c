@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_nbits_gemv.cpu: few rows of data, so integers are used as soon as they are floats, and
- * the weight's bytes are the limit; GEMM_MR rows at a time. Macros beside those of the panels: SUMS (partial sums of each
- * element, which hide the latency of additions), AHEAD (bytes to prefetch ahead; 0: no).
+ * dense_nbits_gemv.cpu: few rows of data, GEMM_MR at a time, so integers are used as soon as they
+ * are floats, and the weight's bytes are the limit. Macros beside those of the panels: SUMS
+ * (partial sums of each element, which hide the latency of additions), AHEAD (bytes to prefetch
+ * ahead; 0: no).
  */
 #include "kernels/nbits/nbits_cpu.kernel.h"
 

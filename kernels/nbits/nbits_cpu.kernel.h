@@ -3,7 +3,8 @@
  * A weight of 4- or 8-bit integers in groups, as CPU bodies read it: panels of GEMM_NR columns,
  * a column a lane. A panel is its groups one after the other, each
  *
- *     scale [GEMM_NR] float, zero [GEMM_NR] i16 (float if ZERO_REAL) if ZERO, words [.][GEMM_NR] u32
+ *     scale [GEMM_NR] float, zero [GEMM_NR] i16 (float if ZERO_REAL) if ZERO,
+ *     words [.][GEMM_NR] u32
  *
  * so that it is one stream. A word is PER integers of consecutive depth of one column, unsigned (a
  * signed one plus MIDDLE, its zero point likewise).

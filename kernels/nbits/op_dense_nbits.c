@@ -6,14 +6,16 @@
  *     w[n,k] = (q[n,k] - zero[n,g]) * scale[n,g]        g = k / group
  *
  * What is quantised is the weight alone: data, products and sums are floats. `bits` is 8, an
- * integer a byte, or 4, two a byte: the one of even k in the low half; where K is odd the high half
- * of a row's last byte means nothing. A weight of u8 holds 0 .. 2^bits - 1, one of i8 two's
- * complement. Without zero points they are 0 of an i8 and 2^(bits - 1) of an u8 weight, as in ONNX's
- * com.microsoft::MatMulNBits. Zero points are bytes, one each also where the weight has 4 bits, of
- * the weight's type, or floats; they may lie outside of the weight's range.
+ * integer a byte, or 4, two a byte: the one of even k in the low half; where K is odd the high
+ * half of a row's last byte means nothing. A weight of u8 holds 0 .. 2^bits - 1, one of i8 two's
+ * complement. Without zero points they are 0 of an i8 and 2^(bits - 1) of an u8 weight, as in
+ * ONNX's com.microsoft::MatMulNBits. Zero points are bytes, one each also where the weight has 4
+ * bits, of the weight's type, or floats; they may lie outside of the weight's range.
  *
  * `group` 0, or more than K, is one scale for a row; the last group has what is left of K. A scale
- * of 0 makes a group's weights 0, against which NaN and infinities of data are NaN.
+ * of 0 makes a group's weights 0, against which NaN and infinities of data are NaN. Products with
+ * a group's integers are summed before its scale counts: their sum must have room in float32, and
+ * what becomes of a scale that is not finite is not said.
  */
 #include <stdlib.h>
 

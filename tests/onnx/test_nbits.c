@@ -11,7 +11,7 @@
 
 enum { UINT8 = 2, INT8 = 3, UINT4 = 21, INT4 = 22 };
 
-/* A model of one domain more, which tests/support/onnx_file.c does not write: the node's field 7. */
+/* A node of another domain, its field 7, which tests/support/onnx_file.c does not write. */
 static void contrib(ot_text *graph, const char *inputs, ot_text *attrs)
 {
     ot_text node = {0};
