@@ -184,6 +184,8 @@ static void fill(const optune_tensor *type, bool special, uint64_t *rng, void *t
             v = rare[optune_random_below(rng, OT_COUNT(rare))];
         if (type->dtype.code == OPTUNE_DTYPE_BOOL)
             ((bool *)to)[i] = v > 0;
+        else if (type->dtype.bits == 8)
+            ((uint8_t *)to)[i] = (uint8_t)optune_random(rng);
         else if (type->dtype.bits == 64)
             ((double *)to)[i] = v;
         else
