@@ -16,10 +16,30 @@ static ot_onnx_value *times(ot_onnx_node *n, ot_onnx_value *value, double factor
                : value;
 }
 
+/* The same, of a weight of 4 or 8 bits. */
+static int gemm_nbits(ot_onnx_node *n)
+{
+    ot_onnx_value *a = ot_onnx_need(n, 0), *c = ot_onnx_in(n, 2);
+    const double alpha = ot_onnx_real(n, "alpha", 1), beta = ot_onnx_real(n, "beta", 1);
+    if (!a || ot_onnx_rank(n, a) < 0)
+        return n->err->status;
+    if (ot_onnx_rank(n, a) != 2)
+        return ot_onnx_refuse(n, "its left side has %d dims, not 2", ot_onnx_rank(n, a));
+    a = flipped(n, a, ot_onnx_int(n, "transA", 0));
+    ot_onnx_value *all = ot_onnx_nbits_product(n, a, ot_onnx_in(n, 1)->nbits);
+    all = times(n, all, alpha);
+    c = times(n, c, beta);
+    if (!all || n->err->status < 0)
+        return n->err->status;
+    return ot_onnx_give(n, 0, c ? ot_onnx_2(n, "add", all, c) : all);
+}
+
 /* alpha a b + beta c */
 static int gemm(ot_onnx_node *n)
 {
     ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1), *c = ot_onnx_in(n, 2);
+    if (b && b->nbits)
+        return gemm_nbits(n);
     if (!a || !b || ot_onnx_rank(n, a) < 0 || ot_onnx_rank(n, b) < 0)
         return n->err->status;
     if (ot_onnx_rank(n, a) != 2 || ot_onnx_rank(n, b) != 2)
@@ -144,6 +164,8 @@ ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value 
 static int matmul(ot_onnx_node *n)
 {
     ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
+    if (a && b && b->nbits)
+        return ot_onnx_give(n, 0, ot_onnx_nbits_product(n, a, b->nbits));
     return a && b ? ot_onnx_give(n, 0, ot_onnx_product(n, a, b)) : n->err->status;
 }
 

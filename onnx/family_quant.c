@@ -85,26 +85,79 @@ static int quantize(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_quantised(n, ot_onnx_as(n, x, in), scale, zero, dtype));
 }
 
+/* One more dim behind the axis: the places of a block, which share a scale. */
+static value *in_blocks(ot_onnx_node *n, value *x, int rank, int64_t axis, int64_t block)
+{
+    int64_t dim[OPTUNE_MAX_RANK + 1], to[OPTUNE_MAX_RANK + 1];
+    const int at = x ? ot_onnx_axis(n, axis, rank) : -1;
+    if (at < 0 || !ot_onnx_dims(n, x, dim))
+        return NULL;
+    if (ot_onnx_rank(n, x) != rank || rank == OPTUNE_MAX_RANK || block < 1 || dim[at] % block) {
+        ot_onnx_refuse(n, "%lld places in blocks of %lld", (long long)dim[at],
+                       (long long)block);
+        return NULL;
+    }
+    for (int d = 0; d < rank; d++)
+        to[d + (d > at)] = dim[d];
+    to[at] = dim[at] / block;
+    to[at + 1] = block;
+    return ot_onnx_reshape(n, x, rank + 1, to);
+}
+
+/* A scale for each block, and for each place along other axes: nothing is broadcast. */
+static bool many_scales(ot_onnx_node *n, const value *x, const value *by, int64_t axis,
+                        int64_t block)
+{
+    int64_t dim[OPTUNE_MAX_RANK], has[OPTUNE_MAX_RANK];
+    const int rank = ot_onnx_rank(n, x), at = ot_onnx_axis(n, axis, rank);
+    if (at < 0 || !ot_onnx_dims(n, x, dim) || !ot_onnx_dims(n, by, has))
+        return false;
+    bool same = ot_onnx_rank(n, by) == rank;
+    for (int d = 0; d < rank && same; d++)
+        same = has[d] * (d == at ? block : 1) == dim[d];
+    if (!same)
+        ot_onnx_refuse(n, "its scales or zero points are not one for each block of %lld",
+                       (long long)block);
+    return same;
+}
+
 static int dequantize(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
     const int64_t axis = ot_onnx_int(n, "axis", 1);
     if (!x || !scale)
         return n->err->status;
-    if (ot_onnx_int(n, "block_size", 0))
-        return ot_onnx_refuse(n, "scales in blocks are not supported");
+    value *weight = ot_onnx_dequantised(n, x, scale, zero);
+    if (weight || n->err->status < 0)
+        return ot_onnx_give(n, 0, weight);
     const optune_dtype dtype = ot_onnx_type(n->m, scale)->dtype;
     const optune_dtype own = ot_onnx_type(n->m, x)->dtype;
     if (own.code != OPTUNE_DTYPE_INT && own.code != OPTUNE_DTYPE_UINT)
         return ot_onnx_refuse(n, "only integers are supported");
-    scale = ot_onnx_along(n, x, ot_onnx_as(n, scale, f32), axis);
-    if (zero)
-        zero = ot_onnx_along(n, x, ot_onnx_as(n, zero, f32), axis);
+    const int64_t block = ot_onnx_int(n, "block_size", 0);
+    int64_t whole[OPTUNE_MAX_RANK];
+    const int rank = ot_onnx_rank(n, x);
+    if (block && (rank < 0 || !ot_onnx_dims(n, x, whole)))
+        return n->err->status;
+    scale = ot_onnx_as(n, scale, f32);
+    zero = zero ? ot_onnx_as(n, zero, f32) : NULL;
+    value *all = ot_onnx_as(n, x, f32);
+    if (block && (!many_scales(n, x, scale, axis, block) ||
+                  (zero && !many_scales(n, x, zero, axis, block))))
+        return n->err->status;
+    if (block) {
+        scale = in_blocks(n, scale, rank, axis, 1);
+        zero = zero ? in_blocks(n, zero, rank, axis, 1) : NULL;
+        all = in_blocks(n, all, rank, axis, block);
+    } else {
+        scale = ot_onnx_along(n, x, scale, axis);
+        zero = zero ? ot_onnx_along(n, x, zero, axis) : NULL;
+    }
     if (n->err->status < 0)
         return n->err->status;
-    value *all = ot_onnx_as(n, x, f32);
     all = zero ? ot_onnx_2(n, "subtract", all, zero) : all;
     all = ot_onnx_2(n, "multiply", all, scale);
+    all = block ? ot_onnx_reshape(n, all, rank, whole) : all;
     return ot_onnx_give(n, 0, all ? ot_onnx_as(n, all, dtype) : NULL);
 }
 

@@ -162,19 +162,39 @@ static int check_outputs(const ot_onnx_node *n)
     return OPTUNE_OK;
 }
 
+/* The row of a node; NULL: its operator is not known. */
+static const ot_onnx_op *row_of_node(const ot_onnx_node *n)
+{
+    const char *name = ot_onnx_text_of(n->proto->op_type), *domain = n->proto->domain;
+    return row_of(own_domain(domain)
+                      ? name
+                      : ot_arena_printf(&n->m->arena, "%.60s::%.60s", domain, name));
+}
+
+/* Elements of 4 bits lie here as bytes, which means them to one operator alone. */
+static int check_nibbles(ot_onnx_node *n)
+{
+    for (size_t i = 0; i < n->proto->n_input; i++) {
+        const ot_onnx_value *value = ot_onnx_in(n, (int)i);
+        if (value && value->nibbles && strcmp(n->op->name, "DequantizeLinear"))
+            return ot_onnx_refuse(n, "elements of 4 bits, which DequantizeLinear alone reads");
+    }
+    return OPTUNE_OK;
+}
+
 static int make(ot_onnx_node *n)
 {
-    const char *name = ot_onnx_text_of(n->proto->op_type);
-    if (!own_domain(n->proto->domain))
+    n->op = row_of_node(n);
+    if (!n->op && !own_domain(n->proto->domain))
         return ot_onnx_refuse(n, "domain '%.60s' is not ONNX's own", n->proto->domain);
-    n->op = row_of(name);
     if (!n->op)
         return ot_onnx_refuse(n, "this operator is not supported");
     for (size_t i = 0; i < n->proto->n_attribute; i++)
         if (*ot_onnx_text_of(n->proto->attribute[i]->ref_attr_name))
             return ot_onnx_refuse(n, "its attribute '%.60s' is a function's, and it is in none",
                                   ot_onnx_text_of(n->proto->attribute[i]->name));
-    return n->op->make(n);
+    const int status = check_nibbles(n);
+    return status < 0 ? status : n->op->make(n);
 }
 
 /* The type that a file tells of a value, or NULL. */
@@ -224,8 +244,7 @@ static void take_node(ot_onnx *m, int i)
     int status = check_outputs(&n);
     if (status >= 0)
         status = check_inputs(&n);
-    if (status == 1 && own_domain(n.proto->domain) &&
-        row_of(ot_onnx_text_of(n.proto->op_type))) {
+    if (status == 1 && row_of_node(&n)) {
         if (m->partial) {
             ot_onnx_refuse(&n, "it depends on what is left out");
             ot_onnx_note(m, n.proto, &why);

@@ -16,6 +16,7 @@
 /* The newest opset whose operators are known; files of newer ones are refused. */
 enum { OT_ONNX_OPSET = 28 };
 
+typedef struct ot_onnx_nbits ot_onnx_nbits;
 typedef struct ot_onnx_value {
     optune_tensor type;  /* of a constant; else ot_onnx_type knows */
     void *data;          /* a constant's elements, or NULL */
@@ -24,8 +25,11 @@ typedef struct ot_onnx_value {
     bool held;
     bool lent;   /* they are the graph's */
     bool failed; /* made by a node that could not be read */
-    int node;    /* in the graph; -1: not there yet */
-    int number;  /* its row */
+    bool
+        nibbles; /* a constant of 4 bits, an element a byte here: DequantizeLinear alone reads it */
+    const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
+    int node;                   /* in the graph; -1: not there yet */
+    int number;                 /* its row */
 } ot_onnx_value;
 
 /* How often a name is used, and by which node last. */
@@ -107,7 +111,7 @@ typedef struct ot_onnx {
 
 typedef struct ot_onnx_node ot_onnx_node;
 typedef struct ot_onnx_op {
-    const char *name; /* the operator's, as files call it */
+    const char *name; /* the operator's, as files call it; domain::name of others than ONNX's */
     int (*make)(
         ot_onnx_node *node); /* gives the node's outputs values; fails with the reason; 1: it
                                 failed by a node of its body, which is noted */
@@ -297,6 +301,21 @@ ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int ax
                                    const int64_t *dim, const int64_t *some);
 /* family_product.c: as MatMul has it. */
 ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
+
+/* ---- family_nbits.c: weights of 4 and 8 bits in groups --------------------------------------- */
+/* The inputs of dense_nbits behind data, and its attributes. */
+struct ot_onnx_nbits {
+    ot_onnx_value *weight, *scale, *zero; /* zero: may be NULL */
+    int bits;
+    int64_t group, n;
+};
+/* a times it, over a's last dim. */
+ot_onnx_value *ot_onnx_nbits_product(ot_onnx_node *n, ot_onnx_value *a,
+                                     const ot_onnx_nbits *weight);
+/* What a DequantizeLinear gives, where a product alone reads it, with these inputs: a value with
+ * `nbits`. NULL: it is something else, or the node has failed. `zero` may be NULL. */
+ot_onnx_value *ot_onnx_dequantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
+                                   ot_onnx_value *zero);
 
 /* ---- attr.c: what a node says ---------------------------------------------------------------- */
 enum { OT_ONNX_LIST = 64 };

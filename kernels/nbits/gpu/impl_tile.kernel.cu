@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dense_nbits of many rows on GPUs: a block computes BM x BN of the output by the register tile of
+ * kernels/matmul/gpu/tile_gpu.kernel.h. Tiles of both sides lie in shared memory as floats, depth
+ * first; integers become floats, times their scale, on their way there. The next tiles' elements
+ * are fetched while these are used.
+ */
+#include "kernels/nbits/gpu/nbits_gpu.kernel.h"
+
+#define LDA (BM + 4)
+#define LDB (BN + 4)
+#include "kernels/matmul/gpu/tile_gpu.kernel.h"
+
+#define X_LOADS CEIL_DIV(BM *BK / XV, THREADS)
+#define W_LOADS CEIL_DIV(BN *BK / PER, THREADS)
+#define STEPS CEIL_DIV(K, BK)
+
+/* Vector i of a thread: its row in the tile and its depth; `each` elements of depth are one. */
+#define ROW_OF(i, each) ((thread + (i)*THREADS) / (BK / (each)))
+#define DEPTH_OF(i, each) ((thread + (i)*THREADS) % (BK / (each)) * (each))
+
+#define FETCH(k0)                                                                              \
+    UNROLL for (int i = 0; i < X_LOADS; i++)                                                   \
+    {                                                                                          \
+        const int k = (k0) + DEPTH_OF(i, XV);                                                  \
+        if (ROW_OF(i, XV) < BM && m0 + ROW_OF(i, XV) < rows && k < K)                          \
+            next_x[i] = *(GLOBAL const vec_x *)(x + (m0 + ROW_OF(i, XV)) * K + k);             \
+        else                                                                                   \
+            UNROLL for (int e = 0; e < XV; e++) next_x[i].v[e] = 0;                            \
+    }                                                                                          \
+    UNROLL for (int i = 0; i < W_LOADS; i++)                                                   \
+    {                                                                                          \
+        const int k = (k0) + DEPTH_OF(i, PER);                                                 \
+        const i64 n = n0 + ROW_OF(i, PER);                                                     \
+        next_w[i] = 0;                                                                         \
+        next_by[i] = next_z[i] = 0;                                                            \
+        if (ROW_OF(i, PER) < BN && n < N && k < K) {                                           \
+            next_w[i] = weight[n * ROW_WORDS + k / PER] ^ FLIP;                                \
+            next_by[i] = SCALE_OF(scale[n * GROUPS + k / GROUP]);                              \
+            next_z[i] = ZERO_AT(n * GROUPS + k / GROUP);                                       \
+        }                                                                                      \
+    }
+
+KERNEL(THREADS, 1, 1)
+product(GLOBAL const X_T *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
+        GLOBAL const SCALE_T *RESTRICT scale,
+        ZERO_PARAMETER GLOBAL X_T *RESTRICT out OUTPUT_PARAMETERS(X_T))
+{
+    SHARED(pool, BK * (LDA + LDB) * 4);
+    LOCAL float *const a = (LOCAL float *)pool, *const b = a + BK * LDA;
+    const int thread = THREAD_X, ty = TILE_TY(thread), tx = TILE_TX(thread);
+    const i64 n0 = (i64)(BLOCK_X % CEIL_DIV(N, BN)) * BN, rows = ROWS;
+    const i64 m0 = (i64)(BLOCK_X / CEIL_DIV(N, BN)) * BM;
+    const int steps = m0 < rows ? STEPS : 0;
+    vec_x next_x[X_LOADS];
+    u32 next_w[W_LOADS];
+    float next_by[W_LOADS], next_z[W_LOADS], acc[TM][TN];
+    tile_clear(acc);
+    if (steps > 0) {
+        FETCH(0)
+    }
+    UNROLL_BY(1)
+    for (int step = 0; step < steps; step++) {
+        UNROLL
+        for (int i = 0; i < X_LOADS; i++) {
+            if (ROW_OF(i, XV) < BM) {
+                UNROLL
+                for (int e = 0; e < XV; e++)
+                    a[(DEPTH_OF(i, XV) + e) * LDA + ROW_OF(i, XV)] = X_OF(next_x[i].v[e]);
+            }
+        }
+        UNROLL
+        for (int i = 0; i < W_LOADS; i++) {
+            if (ROW_OF(i, PER) < BN) {
+                UNROLL
+                for (int e = 0; e < PER; e++)
+                    b[(DEPTH_OF(i, PER) + e) * LDB + ROW_OF(i, PER)] =
+                        LEVEL(next_w[i], e, next_z[i]) * next_by[i];
+            }
+        }
+        BARRIER();
+        if (step + 1 < steps) {
+            FETCH((step + 1) * BK)
+        }
+        tile_multiply(a, b, ty, tx, acc);
+        BARRIER();
+    }
+    UNROLL
+    for (int i = 0; i < TM; i++) {
+        UNROLL
+        for (int j = 0; j < TN; j++) {
+            const i64 m = m0 + TILE_ROW(i, ty), n = n0 + TILE_COL(j, tx);
+            if (m < rows && n < N) {
+                EPILOGUE_APPLY(acc[i][j], m * N + n)
+                out[m * N + n] = X_TO(acc[i][j]);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/nbits/nbits.h declares. */
+#include "kernels/nbits/nbits.h"
+
+bool nbits_dim(const optune_call *call, const char *name, optune_dim *value)
+{
+    if (strcmp(name, "m") == 0)
+        *value = call->input[NBITS_DATA].type.dim[0];
+    else if (strcmp(name, "n") == 0)
+        *value = call->input[NBITS_WEIGHT].type.dim[0];
+    else if (strcmp(name, "k") == 0)
+        *value = call->input[NBITS_DATA].type.dim[1];
+    else
+        return false;
+    return true;
+}
+
+nbits_shape nbits_shape_of(const optune_call *call)
+{
+    const optune_tensor *data = &call->input[NBITS_DATA].type;
+    const optune_tensor *weight = &call->input[NBITS_WEIGHT].type;
+    bool constant = true;
+    for (int i = NBITS_WEIGHT; i < call->n_inputs; i++)
+        constant = constant && call->input[i].is_const;
+    nbits_shape s = {
+        .m = data->dim[0].max,
+        .n = weight->dim[0].min,
+        .k = data->dim[1].min,
+        .bits = optune_call_int(call, "bits"),
+        .row_bytes = weight->dim[1].min,
+        .m_varies = data->dim[0].min != data->dim[0].max,
+        .is_signed = weight->dtype.code == OPTUNE_DTYPE_INT,
+        .zero = call->n_inputs > NBITS_ZERO,
+        .phase = constant ? OPTUNE_PREPACK : OPTUNE_TIMED,
+    };
+    s.zero_real = s.zero && host_is_real(call->input[NBITS_ZERO].type.dtype);
+    s.group = nbits_group(call, s.k);
+    s.groups = s.group > 0 ? host_ceil(s.k, s.group) : 0;
+    return s;
+}
+
+bool nbits_applies(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    const optune_dim *m = &call->input[NBITS_DATA].type.dim[0];
+    bool known = call->input[NBITS_DATA].type.rank == 2 && call->output[0].rank == 2 &&
+                 m->max != OPTUNE_DIM_MAX &&
+                 optune_dim_known(&call->input[NBITS_DATA].type.dim[1]) &&
+                 call->input[NBITS_DATA].type.dtype.code != OPTUNE_DTYPE_UNKNOWN;
+    for (int i = NBITS_WEIGHT; i < call->n_inputs; i++)
+        known = known && optune_tensor_known(&call->input[i].type);
+    if (!known)
+        return optune_refuse(why, "needs constant shapes");
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->input[i].type.dtype.bits > 32)
+            return optune_refuse(why, "computes in float32");
+    const nbits_shape s = nbits_shape_of(call);
+    return (m->min >= 1 && s.n >= 1 && s.k >= 1) ||
+           optune_refuse(why, "needs dimensions of at least 1");
+}
+
+/* An integer of the weight; of 4 bits, the first of two is in the low half of a byte. */
+static int integer_of(const void *weight, bool is_signed, int64_t bits, int64_t row_bytes,
+                      int64_t n, int64_t k)
+{
+    if (bits == 8)
+        return is_signed ? ((const int8_t *)weight)[n * row_bytes + k]
+                         : ((const uint8_t *)weight)[n * row_bytes + k];
+    const int byte = ((const uint8_t *)weight)[n * row_bytes + k / 2];
+    const int q = k % 2 ? byte >> 4 : byte & 15;
+    return is_signed && q > 7 ? q - 16 : q;
+}
+
+double nbits_level(const optune_call *call, const void *const *in, int64_t n, int64_t k)
+{
+    const nbits_shape s = nbits_shape_of(call);
+    const int q = integer_of(in[NBITS_WEIGHT], s.is_signed, s.bits, s.row_bytes, n, k);
+    if (!s.zero)
+        return q - (s.is_signed ? 0 : s.bits == 4 ? 8 : 128);
+    return q - tensor_element(in[NBITS_ZERO], call->input[NBITS_ZERO].type.dtype,
+                              n * s.groups + k / s.group);
+}
+
+void nbits_define(optune_plan *plan, int module, const nbits_shape *s)
+{
+    optune_plan_define(plan, module, "M", s->m);
+    optune_plan_define(plan, module, "M_VARIES", s->m_varies);
+    optune_plan_define(plan, module, "N", s->n);
+    optune_plan_define(plan, module, "K", s->k);
+    optune_plan_define(plan, module, "BITS", s->bits);
+    optune_plan_define(plan, module, "GROUP", s->group);
+    optune_plan_define(plan, module, "GROUPS", s->groups);
+    optune_plan_define(plan, module, "SIGNED", s->is_signed);
+    optune_plan_define(plan, module, "ZERO", s->zero);
+    optune_plan_define(plan, module, "ZERO_REAL", s->zero_real);
+}
+
+const char *nbits_float_of(optune_dtype dtype)
+{
+    return dtype.bits != 16                    ? ""
+           : dtype.code == OPTUNE_DTYPE_BFLOAT ? "float_of_bfloat"
+                                               : "float_of_half";
+}
