@@ -176,6 +176,7 @@ typedef struct ot_answer {
     const void *call;     /* packed */
     int n_facts;          /* there were */
     ot_choice choice;     /* owns nothing; its config has memory for its entities alone */
+    const optune_op *op;  /* the call's */
     double flops;         /* of the call */
     atomic_bool told;       /* what is to be warned of */
     _Atomic(char *) config; /* the winner's, canonical, once somebody asked; owned */

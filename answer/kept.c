@@ -120,6 +120,7 @@ void ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *c
     const size_t size = ot_call_pack(call, packed);
     ot_choice_row *row = choice->row;
     to->n_facts = n_facts;
+    to->op = call->op;
     to->flops = ot_call_static(call) ? ot_call_flops(call) : 0;
     for (int i = 0; i < choice->n; i++) {
         row[i].fact = keep_fact(&k, row[i].fact);

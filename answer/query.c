@@ -28,7 +28,7 @@ static optune_found *found_of(const ot_answer *a)
     f->found.tier = ot_tier_name(a->choice.tier);
     f->found.doubt = a->choice.tier == OT_TIER_UNVERIFIED ? fact->why : NULL;
     f->found.flops = a->flops;
-    f->found.minimised = a->call.op->unitless ? a->call.op->minimised : NULL;
+    f->found.minimised = a->op->unitless ? a->op->minimised : NULL;
     f->answer = a;
     return &f->found;
 }

@@ -43,13 +43,8 @@ int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift
 
 bool ot_onnx_normalised(const ot_onnx_node *n, ot_onnx_node *norm)
 {
-    const int *at = ot_names_find(&n->m->at->used, n->proto->output[0]);
-    const ot_onnx_use use = at ? n->m->at->use[*at] : (ot_onnx_use){0};
-    if (use.count != 1 || use.node <= n->index)
+    if (!ot_onnx_reader(n, norm))
         return false;
-    *norm = *n;
-    norm->index = use.node;
-    norm->proto = ot_onnx_proto_at(n->m, use.node);
     const ot_onnx_proto *proto = norm->proto;
     if (!proto->op_type || strcmp(proto->op_type, "BatchNormalization") ||
         proto->n_input != 5 || strcmp(proto->input[0], n->proto->output[0]))

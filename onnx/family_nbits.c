@@ -222,13 +222,9 @@ static value *no_zeros(ot_onnx_node *n, const ot_onnx_nbits *w, int64_t groups,
 /* The one node that reads what this one gives, a product whose right side it is. */
 static const ot_onnx_proto *product_behind(const ot_onnx_node *n, bool *by_rows)
 {
-    const int *at = ot_names_find(&n->m->used, n->proto->output[0]);
-    const ot_onnx_use use = at ? n->m->use[*at] : (ot_onnx_use){0};
-    if (use.count != 1 || use.node <= n->index)
+    ot_onnx_node reader;
+    if (!ot_onnx_reader(n, &reader))
         return NULL;
-    ot_onnx_node reader = *n;
-    reader.index = use.node;
-    reader.proto = ot_onnx_proto_at(n->m, use.node);
     const ot_onnx_proto *p = reader.proto;
     const char *domain = ot_onnx_text_of(p->domain);
     const bool gemm = p->op_type && !strcmp(p->op_type, "Gemm");

@@ -244,6 +244,8 @@ const char *ot_onnx_stem(ot_onnx *m, const char *name);
 ot_onnx_value *ot_onnx_in(const ot_onnx_node *n, int i);
 ot_onnx_value *ot_onnx_need(ot_onnx_node *n, int i);
 bool ot_onnx_wants(const ot_onnx_node *n, int i); /* output i is read by something */
+/* The one node that reads the node's first output; false: there are others, or none. */
+bool ot_onnx_reader(const ot_onnx_node *n, ot_onnx_node *reader);
 /* Output i is this value. NULL: the node has failed already. */
 int ot_onnx_give(ot_onnx_node *n, int i, ot_onnx_value *value);
 const optune_tensor *ot_onnx_type(const ot_onnx *m, const ot_onnx_value *value);

@@ -116,6 +116,18 @@ bool ot_onnx_wants(const ot_onnx_node *n, int i)
     return *name && ot_names_find(&n->m->at->used, name);
 }
 
+bool ot_onnx_reader(const ot_onnx_node *n, ot_onnx_node *reader)
+{
+    const int *at = ot_names_find(&n->m->at->used, n->proto->output[0]);
+    const ot_onnx_use use = at ? n->m->at->use[*at] : (ot_onnx_use){0};
+    if (use.count != 1 || use.node <= n->index)
+        return false;
+    *reader = *n;
+    reader->index = use.node;
+    reader->proto = ot_onnx_proto_at(n->m, use.node);
+    return true;
+}
+
 int ot_onnx_give(ot_onnx_node *n, int i, ot_onnx_value *value)
 {
     if (!value)

@@ -42,7 +42,7 @@ static void write_header(const ot_answer *answer, ot_text *to)
                    answer->place->device.name, ot_tier_name(answer->choice.tier));
     if (cost_of(answer) > 0) {
         ot_text_add_real(to, cost_of(answer));
-        ot_text_add(to, answer->call.op->unitless ? " */\n" : " s */\n");
+        ot_text_add(to, answer->op->unitless ? " */\n" : " s */\n");
     } else {
         ot_text_add(to, "never measured */\n");
     }
@@ -115,7 +115,7 @@ static void write_csv(const ot_answer *answer, ot_text *to)
     const optune_config *config = answer->choice.config;
     for (int i = 0; i < config->n; i++)
         ot_text_printf(to, "%s,", config->entity[i].name);
-    ot_text_add(to, answer->call.op->unitless ? "cost\n" : "seconds\n");
+    ot_text_add(to, answer->op->unitless ? "cost\n" : "seconds\n");
     for (int i = 0; i < config->n; i++) {
         add_cell(&config->entity[i], to);
         ot_text_add(to, ",");

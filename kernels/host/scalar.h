@@ -2,8 +2,8 @@
 /*
  * The functions that scalar expressions of ops may use, under one name on every target: s_exp,
  * s_log, s_sqrt, s_tanh, s_sigmoid, s_erf, s_sin, s_cos, s_tan, s_asin, s_acos, s_atan, s_pow,
- * s_abs, s_floor, s_round (halves to even), s_max, s_min, s_select. This file is for op files, in double precision; scalar_cpu.kernel.h
- * and scalar_gpu.kernel.h are the same for bodies.
+ * s_abs, s_floor, s_round (halves to even), s_max, s_min, s_select. This file is for op files, in
+ * double precision; scalar_cpu.kernel.h and scalar_gpu.kernel.h are the same for bodies.
  *
  * s_max and s_min give NaN when either operand is NaN; s_select(c, a, b) is a where c, else b,
  * and may evaluate both.

@@ -285,7 +285,7 @@ static void test_hints(void **state)
                    "estimated to take 62.5 times what the fallback config takes here");
     choose(slow, 2);
     check_winner(LOW, OT_TIER_HINTED);
-    assert_int_equal(choice.config.entity[0].v[1], 1);
+    assert_int_equal(choice.config->entity[0].v[1], 1);
     /* It failed here whenever it was tried. */
     fake_task_set(&f, "fake_mm(f32[8,8], f32[16,8])");
     ot_fact failed[] = {hint(8, 1e-9), fact(LOW, 1, 0)};
