@@ -12,7 +12,8 @@ INLINE product product_of(const generic_call *c)
     DIMS(y, X1);
     const i64 m = x[TRANSPOSE_A ? 2 : 1], k = x[TRANSPOSE_A ? 1 : 2];
     const i64 n = y[TRANSPOSE_B ? 1 : 2];
-    const product p = {MAX(x[0], y[0]), m, n, k, x[0] == 1 ? 0 : m * k, y[0] == 1 ? 0 : n * k};
+    const i64 batches = x[0] == 1 ? y[0] : x[0]; /* of which there may be none */
+    const product p = {batches, m, n, k, x[0] == 1 ? 0 : m * k, y[0] == 1 ? 0 : n * k};
     return p;
 }
 
