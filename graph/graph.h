@@ -93,6 +93,13 @@ typedef struct ot_node {
     ot_text_spot place;
 } ot_node;
 
+/* What a model's file calls a symbolic dim whose name is another one here. */
+typedef struct ot_dim_called {
+    struct ot_dim_called *next;
+    const char *whole;
+    char name[OPTUNE_DIM_NAME_SIZE];
+} ot_dim_called;
+
 struct optune_graph {
     ot_arena arena;
     ot_node *node; /* each is made after what it uses */
@@ -107,7 +114,8 @@ struct optune_graph {
     const char *source; /* its text; NULL: made by code */
     const char
         *left_out; /* the nodes that a model has and it has not, a line for each; or NULL */
-    ot_text text;  /* what optune_graph_text gave last */
+    ot_dim_called *called; /* the arena's; NULL: none */
+    ot_text text;          /* what optune_graph_text gave last */
 };
 
 /* ---- value.c ----------------------------------------------------------------------------- */

@@ -339,7 +339,11 @@ static int narrow(optune_graph *g, const char *name, optune_dim to, optune_err *
 {
     inference in = {.g = g, .err = err};
     char own[OPTUNE_DIM_NAME_SIZE]; /* the caller's may be one of those that change */
-    if (!ot_copy(own, sizeof own, name))
+    const char *here = name;
+    for (const ot_dim_called *c = g->called; c; c = c->next)
+        if (!strcmp(c->whole, name))
+            here = c->name;
+    if (!ot_copy(own, sizeof own, here))
         return optune_fail(err, OPTUNE_ENOENT, "no symbolic dim '%.80s'", name);
     const char *names[64];
     int n = 0;

@@ -59,6 +59,13 @@ static const ot_onnx_dim_name *dim_name(ot_onnx *m, const ot_onnx_dim *dim, cons
     called->whole = named ? whole : NULL;
     ot_names_add(&m->dim_names, whole, m->dims.n);
     ot_rows_push(&m->dims, called);
+    if (named && strcmp(name, whole)) { /* who bounds it later may call it so, too */
+        ot_dim_called *told = ot_arena_alloc(&m->g->arena, sizeof *told);
+        told->next = m->g->called;
+        told->whole = ot_arena_copy(&m->g->arena, whole);
+        memcpy(told->name, name, sizeof name);
+        m->g->called = told;
+    }
     return called;
 }
 

@@ -274,6 +274,12 @@ static void dims_are_bound_by_the_names_of_the_file(void **state)
     two_sizes(&g, dims);
     assert_true(reads(&g, wrong, 1, &graph, &err) < 0);
     check_contains(err.text, "Dynamic.Dimension.0");
+    two_sizes(&g, dims); /* bounded and bound later on */
+    check_ok(reads(&g, own, 1, &graph, &err));
+    check_ok(optune_graph_bound(graph, "Dynamic.Dimension.1", 2, 9, &err));
+    check_contains(optune_graph_text(graph, true), ":2..9");
+    check_ok(optune_graph_bind(graph, "Dynamic.Dimension.1", 4, &err));
+    gives(graph, (const void *const[]){x}, 0, N, minus);
     two_sizes(&g, "?,?"); /* which names nothing: two dims */
     check_ok(reads(&g, open, 2, &graph, &err));
     gives(graph, (const void *const[]){x}, 0, N, minus);
