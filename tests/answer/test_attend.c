@@ -10,8 +10,8 @@
 
 #include "answer/graph.h"
 #include "optune/graph.h"
+#include "support/divided.h"
 #include "support/forged.h"
-#include "support/tuning.h"
 
 static const char text[] = "q = var f32[4,9,8]\n"
                            "k = var f32[4,11,8]\n"
@@ -28,68 +28,18 @@ static const char masked[] = "attention(f32[1,4,9,8], f32[1,4,11,8], f32[1,4,11,
 static const char bare[] = "attention(f32[1,4,9,8], f32[1,4,11,8], f32[1,4,11,8], "
                            "causal=false, scale=1.0)";
 
-static optune_graph *parse(void)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    check_ok(optune_graph_parse(text, "test", &g, &err));
-    return g;
-}
-
-typedef struct opened {
-    optune *o;
-    optune_graph *g;
-    optune_partition *p;
-} opened;
-
-static opened open_in(const char *db)
-{
-    optune_err err = {0};
-    opened at = {.o = tuning_open(db), .g = parse()};
-    check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
-    return at;
-}
-
-static void close_in(opened *at)
-{
-    optune_partition_close(at->p);
-    optune_graph_close(at->g);
-    optune_close(at->o);
-}
-
-static bool has(const optune_partition *p, const char *workload)
-{
-    for (int i = 0; i < optune_partition_size(p); i++)
-        if (!strcmp(optune_partition_workload(p, i), workload))
-            return true;
-    return false;
-}
-
 /* A trial of each workload of both ways; they are in tuning_dir/tuned. */
 static int measure(void **state)
 {
     optune_err err = {0};
     tuning_setup(state);
-    opened at = open_in("tuned");
+    divided at = divided_open("tuned", text);
     const char *const *workloads;
     check_ok(optune_partition_workloads(at.p, &workloads, &err));
     json_decref(
         tuning_run(at.o, (optune_run_options){.workloads = workloads, .trials = 1}, OPTUNE_OK));
-    close_in(&at);
+    divided_close(&at);
     return 0;
-}
-
-/* Seven samples around that many seconds. */
-static void set_cost(optune_record *r, double cost, double sample[7])
-{
-    for (int i = 0; i < 7; i++)
-        sample[i] = cost * (1 + 0.001 * (i - 3));
-    const ot_interval interval = ot_median_interval(sample, 7);
-    r->sample = sample;
-    r->n_samples = 7;
-    r->cost = interval.median;
-    r->low = interval.low;
-    r->high = interval.high;
 }
 
 /* Those records, so many seconds each; negative: left out. */
@@ -108,14 +58,14 @@ static void plant(const char *db, double with_mask, double without, double other
         if (cost < 0)
             continue;
         double sample[7];
-        set_cost(r, cost, sample);
+        divided_cost(r, cost, sample);
         forged_put(db, r, 1, &o->device);
     }
     ot_arena_release(&all.arena);
     optune_close(o);
 }
 
-static void executes(opened *at)
+static void executes(divided *at)
 {
     optune_err err = {0};
     optune_result *result = NULL;
@@ -127,9 +77,9 @@ static void untuned_it_is_one_call(void **state)
 {
     (void)state;
     optune_err err = {0};
-    opened at = open_in("empty");
-    assert_true(has(at.p, masked));
-    assert_true(has(at.p, bare));
+    divided at = divided_open("empty", text);
+    assert_true(divided_has(&at, masked));
+    assert_true(divided_has(&at, bare));
     const char *const *workloads;
     int products = 0;
     check_ok(optune_partition_workloads(at.p, &workloads, &err));
@@ -140,7 +90,7 @@ static void untuned_it_is_one_call(void **state)
     check_contains(optune_partition_text(at.p, false),
                    "attention: 2 of 2 as one call, not measured both ways\n");
     executes(&at);
-    close_in(&at);
+    divided_close(&at);
 }
 
 static void what_is_faster_is_used(void **state)
@@ -162,11 +112,12 @@ static void what_is_faster_is_used(void **state)
     optune_err err = {0};
     for (int i = 0; i < OT_COUNT(tries); i++) {
         plant(tries[i].db, tries[i].with_mask, tries[i].without, tries[i].others);
-        opened at = open_in(tries[i].db);
-        if (has(at.p, masked) != tries[i].masked || has(at.p, bare) != tries[i].bare)
+        divided at = divided_open(tries[i].db, text);
+        if (divided_has(&at, masked) != tries[i].masked ||
+            divided_has(&at, bare) != tries[i].bare)
             print_error("%s\n", tries[i].db);
-        assert_int_equal(has(at.p, masked), tries[i].masked);
-        assert_int_equal(has(at.p, bare), tries[i].bare);
+        assert_int_equal(divided_has(&at, masked), tries[i].masked);
+        assert_int_equal(divided_has(&at, bare), tries[i].bare);
         assert_int_equal(at.p->attending.fused, tries[i].masked + tries[i].bare);
         check_ok(optune_partition_select(at.p, &err));
         json_t *json = tuning_parse(optune_partition_json(at.p));
@@ -176,7 +127,7 @@ static void what_is_faster_is_used(void **state)
         json_decref(json);
         if (tries[i].masked != tries[i].bare)
             executes(&at);
-        close_in(&at);
+        divided_close(&at);
     }
 }
 
@@ -184,11 +135,11 @@ static void what_is_faster_is_used(void **state)
 static void it_is_looked_at_again(void **state)
 {
     (void)state;
-    opened at = open_in("again");
+    divided at = divided_open("again", text);
     assert_false(ot_partition_outdated(at.p));
     plant("again", 1e-2, 1e-2, 1e-3);
     assert_true(ot_partition_outdated(at.p));
-    close_in(&at);
+    divided_close(&at);
 }
 
 /* Elements that are given anew are those of the next program. */
@@ -196,7 +147,7 @@ static void constants_are_the_callers(void **state)
 {
     (void)state;
     optune_err err = {0};
-    opened at = open_in("constants");
+    divided at = divided_open("constants", text);
     float q[4 * 9 * 8], k[4 * 11 * 8], m[11], z[2][4 * 9 * 8], given[4 * 11 * 8];
     for (int i = 0; i < OT_COUNT(q); i++)
         q[i] = (float)(i % 5) / 4;
@@ -225,7 +176,7 @@ static void constants_are_the_callers(void **state)
     for (int j = 0; j < 11; j++)
         mean += k[j * 8] / 11;
     assert_true(fabsf(z[1][0] - mean) < 1e-5F);
-    close_in(&at);
+    divided_close(&at);
 }
 
 int main(void)

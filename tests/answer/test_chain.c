@@ -9,8 +9,8 @@
 
 #include "answer/graph.h"
 #include "optune/graph.h"
+#include "support/divided.h"
 #include "support/forged.h"
-#include "support/tuning.h"
 
 static const char text[] = "x = var f32[1,8,9,10]\n"
                            "e = conv2d(x, const f32[24,8,1,1])\n"
@@ -29,36 +29,6 @@ static const char second[] =
     "pointwise_depthwise_conv2d(f32[1,8,9,10], const f32[16,8,1,1], const f32[16,1,3,3], "
     "strides=[2,2], padding=[0,0,0,0], between=relu) -> relu()";
 
-typedef struct opened {
-    optune *o;
-    optune_graph *g;
-    optune_partition *p;
-} opened;
-
-static opened open_in(const char *db)
-{
-    optune_err err = {0};
-    opened at = {.o = tuning_open(db)};
-    check_ok(optune_graph_parse(text, "test", &at.g, &err));
-    check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
-    return at;
-}
-
-static void close_in(opened *at)
-{
-    optune_partition_close(at->p);
-    optune_graph_close(at->g);
-    optune_close(at->o);
-}
-
-static bool has(const optune_partition *p, const char *workload)
-{
-    for (int i = 0; i < optune_partition_size(p); i++)
-        if (!strcmp(optune_partition_workload(p, i), workload))
-            return true;
-    return false;
-}
-
 static bool is_measured_too(const optune_partition *p, const char *workload)
 {
     optune_err err = {0};
@@ -75,26 +45,13 @@ static int measure(void **state)
 {
     optune_err err = {0};
     tuning_setup(state);
-    opened at = open_in("tuned");
+    divided at = divided_open("tuned", text);
     const char *const *workloads;
     check_ok(optune_partition_workloads(at.p, &workloads, &err));
     json_decref(
         tuning_run(at.o, (optune_run_options){.workloads = workloads, .trials = 1}, OPTUNE_OK));
-    close_in(&at);
+    divided_close(&at);
     return 0;
-}
-
-/* Seven samples around that many seconds. */
-static void set_cost(optune_record *r, double cost, double sample[7])
-{
-    for (int i = 0; i < 7; i++)
-        sample[i] = cost * (1 + 0.001 * (i - 3));
-    const ot_interval interval = ot_median_interval(sample, 7);
-    r->sample = sample;
-    r->n_samples = 7;
-    r->cost = interval.median;
-    r->low = interval.low;
-    r->high = interval.high;
 }
 
 /* Those records, so many seconds each; negative: left out. */
@@ -113,14 +70,14 @@ static void plant(const char *db, double one, double other, double others)
         if (cost < 0)
             continue;
         double sample[7];
-        set_cost(r, cost, sample);
+        divided_cost(r, cost, sample);
         forged_put(db, r, 1, &o->device);
     }
     ot_arena_release(&all.arena);
     optune_close(o);
 }
 
-static void executes(opened *at)
+static void executes(divided *at)
 {
     optune_err err = {0};
     optune_result *result = NULL;
@@ -132,9 +89,9 @@ static void untuned_the_cache_decides(void **state)
 {
     (void)state;
     optune_err err = {0};
-    opened at = open_in("empty");
-    assert_false(has(at.p, first)); /* 8.6 KB between the two */
-    assert_false(has(at.p, second));
+    divided at = divided_open("empty", text);
+    assert_false(divided_has(&at, first)); /* 8.6 KB between the two */
+    assert_false(divided_has(&at, second));
     assert_true(is_measured_too(at.p, first));
     assert_true(is_measured_too(at.p, second));
     check_ok(optune_partition_select(at.p, &err));
@@ -145,9 +102,9 @@ static void untuned_the_cache_decides(void **state)
     optune_partition_close(at.p);
     at.o->device.l2 = 8000;
     check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
-    assert_true(has(at.p, first));
-    assert_false(has(at.p, second)); /* 5.8 KB */
-    close_in(&at);
+    assert_true(divided_has(&at, first));
+    assert_false(divided_has(&at, second)); /* 5.8 KB */
+    divided_close(&at);
 }
 
 static void what_is_faster_is_used(void **state)
@@ -168,11 +125,12 @@ static void what_is_faster_is_used(void **state)
     optune_err err = {0};
     for (int i = 0; i < OT_COUNT(tries); i++) {
         plant(tries[i].db, tries[i].one, tries[i].other, tries[i].others);
-        opened at = open_in(tries[i].db);
-        if (has(at.p, first) != tries[i].first || has(at.p, second) != tries[i].second)
+        divided at = divided_open(tries[i].db, text);
+        if (divided_has(&at, first) != tries[i].first ||
+            divided_has(&at, second) != tries[i].second)
             print_error("%s\n", tries[i].db);
-        assert_int_equal(has(at.p, first), tries[i].first);
-        assert_int_equal(has(at.p, second), tries[i].second);
+        assert_int_equal(divided_has(&at, first), tries[i].first);
+        assert_int_equal(divided_has(&at, second), tries[i].second);
         check_ok(optune_partition_select(at.p, &err));
         json_t *json = tuning_parse(optune_partition_json(at.p));
         const json_t *told = json_object_get(json, "chains");
@@ -183,7 +141,7 @@ static void what_is_faster_is_used(void **state)
         json_decref(json);
         if (tries[i].first != tries[i].second)
             executes(&at);
-        close_in(&at);
+        divided_close(&at);
     }
 }
 
@@ -191,11 +149,11 @@ static void what_is_faster_is_used(void **state)
 static void it_is_looked_at_again(void **state)
 {
     (void)state;
-    opened at = open_in("again");
+    divided at = divided_open("again", text);
     assert_false(ot_partition_outdated(at.p));
     plant("again", 1e-4, 1e-2, 1e-3);
     assert_true(ot_partition_outdated(at.p));
-    close_in(&at);
+    divided_close(&at);
 }
 
 int main(void)

@@ -10,8 +10,8 @@
 
 #include "answer/graph.h"
 #include "optune/graph.h"
+#include "support/divided.h"
 #include "support/forged.h"
-#include "support/tuning.h"
 
 static const char text[] = "x = var f32[1,16,9,9]\n"
                            "a = conv2d(x, const f32[16,16,1,1])\n"
@@ -23,21 +23,13 @@ static const char text[] = "x = var f32[1,16,9,9]\n"
 enum { GROUPS = 2 };
 static const ot_blocks blocked[GROUPS] = {{0, 8}, {8, 8}};
 
-static optune_graph *parse(void)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    check_ok(optune_graph_parse(text, "test", &g, &err));
-    return g;
-}
-
 /* Both graphs' workloads, one trial each; they are in tuning_dir/tuned. */
 static int measure(void **state)
 {
     optune_err err = {0};
     tuning_setup(state);
     optune *o = tuning_open("tuned");
-    optune_graph *g = parse();
+    optune_graph *g = divided_parse(text);
     optune_partition *plain = NULL, *other = NULL;
     check_ok(ot_partition_open_plain(o, g, &plain, &err));
     assert_int_equal(plain->groups.n, GROUPS);
@@ -63,7 +55,7 @@ static void plant(const char *db, const char *lines, double age, const char *dig
     optune_err err = {0};
     tuning_records all;
     optune *o = tuning_open(db);
-    optune_graph *g = parse();
+    optune_graph *g = divided_parse(text);
     optune_partition *plain = NULL;
     check_ok(ot_partition_open_plain(o, g, &plain, &err));
     tuning_read("tuned", &all);
@@ -88,33 +80,12 @@ static void plant(const char *db, const char *lines, double age, const char *dig
 static const char good[] = "layouts=0>8,8\nlayouts_plain=0.003\nlayouts_blocked=0.002\n"
                            "layouts_transforms=1\nlayouts_transforms_s=0.0001\n";
 
-typedef struct opened {
-    optune *o;
-    optune_graph *g;
-    optune_partition *p;
-} opened;
-
-static opened open_in(const char *db)
-{
-    optune_err err = {0};
-    opened at = {.o = tuning_open(db), .g = parse()};
-    check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
-    return at;
-}
-
-static void close_in(opened *at)
-{
-    optune_partition_close(at->p);
-    optune_graph_close(at->g);
-    optune_close(at->o);
-}
-
 static void what_was_faster_is_used(void **state)
 {
     (void)state;
     optune_err err = {0};
     plant("good", good, 0, NULL);
-    opened at = open_in("good");
+    divided at = divided_open("good", text);
     assert_non_null(at.p->relaid.graph);
     check_ok(optune_partition_select(at.p, &err));
     check_contains(optune_partition_text(at.p, false),
@@ -130,7 +101,7 @@ static void what_was_faster_is_used(void **state)
     optune_result *result = NULL;
     assert_int_equal(optune_partition_execute(at.p, 1, &result, &err), OPTUNE_OK);
     optune_result_free(result);
-    close_in(&at);
+    divided_close(&at);
 }
 
 /* Constants that are given anew are those of the next program, here and in blocks. */
@@ -139,7 +110,7 @@ static void constants_are_the_callers(void **state)
     (void)state;
     optune_err err = {0};
     plant("constants", good, 0, NULL);
-    opened at = open_in("constants");
+    divided at = divided_open("constants", text);
     float x[16 * 81], y[2][16 * 81], zero[16 * 16] = {0};
     void *out[1];
     for (int i = 0; i < OT_COUNT(x); i++)
@@ -158,7 +129,7 @@ static void constants_are_the_callers(void **state)
     }
     assert_memory_not_equal(y[0], x, sizeof x);
     assert_memory_equal(y[1], x, sizeof x); /* nothing but the residual is left */
-    close_in(&at);
+    divided_close(&at);
 }
 
 static void it_is_emitted(void **state)
@@ -166,13 +137,13 @@ static void it_is_emitted(void **state)
     (void)state;
     optune_err err = {0};
     plant("emitted", good, 0, NULL);
-    opened at = open_in("emitted");
+    divided at = divided_open("emitted", text);
     optune_result *result = NULL;
     check_ok(optune_graph_fill(at.g, 1, &err));
     check_ok(optune_partition_emit(at.p, tuning_path("out"), NULL, false, &result, &err));
     check_contains(optune_result_text(result), "model.c");
     optune_result_free(result);
-    close_in(&at);
+    divided_close(&at);
 }
 
 static void nothing_else_is(void **state)
@@ -193,11 +164,11 @@ static void nothing_else_is(void **state)
         char db[32];
         snprintf(db, sizeof db, "not%d", i);
         plant(db, lines[i], 0, NULL);
-        opened at = open_in(db);
+        divided at = divided_open(db, text);
         assert_null(at.p->relaid.graph);
         assert_ptr_equal(at.p->graph, at.g);
         assert_false(at.p->layouts.kept);
-        close_in(&at);
+        divided_close(&at);
     }
 }
 
@@ -206,22 +177,22 @@ static void a_later_word_and_a_changed_kernel_count(void **state)
     (void)state;
     plant("later", good, 60, NULL);
     plant("later", "layouts=0>8,8\nlayouts_plain=0.002\nlayouts_blocked=0.003\n", 0, NULL);
-    opened at = open_in("later");
+    divided at = divided_open("later", text);
     optune_err err = {0};
     assert_null(at.p->relaid.graph);
     check_ok(optune_partition_select(at.p, &err));
     check_contains(optune_partition_text(at.p, false),
                    "is 1 ms slower than plain (2 ms): not used");
-    close_in(&at);
+    divided_close(&at);
     plant("back", "layouts=0>8,8\nlayouts_plain=0.002\nlayouts_blocked=0.003\n", 60, NULL);
     plant("back", good, 0, NULL);
-    at = open_in("back");
+    at = divided_open("back", text);
     assert_non_null(at.p->relaid.graph);
-    close_in(&at);
+    divided_close(&at);
     plant("changed", good, 0, "00000000000000000000000000000000");
-    at = open_in("changed");
+    at = divided_open("changed", text);
     assert_null(at.p->relaid.graph);
-    close_in(&at);
+    divided_close(&at);
 }
 
 int main(void)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A graph and what computes it, opened and closed together on a database of tuning.h's. */
+#ifndef OPTUNE_TESTS_DIVIDED_H
+#define OPTUNE_TESTS_DIVIDED_H
+
+#include "optune/graph.h"
+#include "support/tuning.h"
+
+typedef struct divided {
+    optune *o;
+    optune_graph *g;
+    optune_partition *p;
+} divided;
+
+optune_graph *divided_parse(const char *text);
+/* On tuning_dir/DB. */
+divided divided_open(const char *db, const char *text);
+void divided_close(divided *at);
+/* Whether one of its groups is this workload. */
+bool divided_has(const divided *at, const char *workload);
+/* Seven samples around so many seconds, which `sample` holds for as long as the record is used. */
+void divided_cost(optune_record *r, double cost, double sample[7]);
+
+#endif
