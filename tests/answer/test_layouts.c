@@ -14,7 +14,7 @@
 #include "support/forged.h"
 
 static const char text[] = "x = var f32[1,16,9,9]\n"
-                           "a = conv2d(x, const f32[16,16,1,1])\n"
+                           "a = conv2d(x, const f32[16,16,3,3], padding=[1,1])\n"
                            "s = relu(add(a, const f32[16,1,1]))\n"
                            "b = conv2d(s, const f32[16,1,3,3], padding=[1,1], groups=16)\n"
                            "y = add(b, x)\n"
@@ -111,7 +111,7 @@ static void constants_are_the_callers(void **state)
     optune_err err = {0};
     plant("constants", good, 0, NULL);
     divided at = divided_open("constants", text);
-    float x[16 * 81], y[2][16 * 81], zero[16 * 16] = {0};
+    float x[16 * 81], y[2][16 * 81], zero[16 * 16 * 9] = {0};
     void *out[1];
     for (int i = 0; i < OT_COUNT(x); i++)
         x[i] = (float)(i % 7);

@@ -295,7 +295,7 @@ static void one_op_is_printed_in_full(void **state)
         check_contains(ot_text_str(&o.out), parts[i]);
     release(&o);
     refused(3, "no operator 'conv3d'; did you mean 'conv2d'?", "ops", "conv3d");
-    refused(3, "no operator 'dens'; did you mean 'dense'?", "impls", "dens");
+    refused(3, "no operator 'dens'; did you mean 'dense'", "impls", "dens");
     refused(3,
             "'conv2d', 'conv2d_backward_weight', 'conv2d_transpose' or "
             "'pointwise_depthwise_conv2d'?",

@@ -132,7 +132,7 @@ static void what_is_missing_is_named(void **state)
     refused(3, "no record of 'relu'", "report", "relu", "--db", tuned);
     refused(3, "no record of 'dense'", "report", "dense", "--target", "cpu -model=x -threads=1",
             "--db", tuned);
-    refused(3, "no operator 'dens'; did you mean 'dense'?", "report", "dens");
+    refused(3, "no operator 'dens'; did you mean 'dense'", "report", "dens");
     refused(2, "constant sizes", "report", "dense(f32[?m:1..4,5], f32[7,5])");
     setenv("OPTUNE_CHART_JS", "/nowhere/chart.js", 1);
     refused(1, "/nowhere/chart.js", "report", FORGED_WORKLOAD, "--threads", "1", "--db", tuned,
