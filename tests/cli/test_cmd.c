@@ -388,7 +388,7 @@ static void questions_have_their_exit_codes(void **state)
     refused(3, "no current record", "query", workload);
     refused(2, "", "query", "dense(f32[4,16], f32[8,17])");
     refused(2, "", "select", "dense(f32[4,16]");
-    refused(3, "did you mean 'dense'?", "select", "dens(f32[4,16], f32[8,16])");
+    refused(3, "did you mean 'dense'", "select", "dens(f32[4,16], f32[8,16])");
     refused(3, "did you mean 'cpu'?", "select", workload, "--target", "cpuu");
     refused(4, "nowhere", "select", workload, "--device", "nowhere");
     refused(3, "did you mean 'bert-base'?", "run", "dense", "--preset", "bert-bas");

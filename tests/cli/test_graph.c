@@ -110,7 +110,7 @@ static void wrong_graphs_show_their_place(void **state)
     refused(2, "weight f32[8,63] does not fit data f32[4,64]", "select", "--graph", file);
     refused(2, "\n               ^", "run", "--graph", file);
     file = write_graph("x = var f32[4,64]\ny = desne(x)\noutput y\n");
-    refused(3, "did you mean 'dense'?", "graph", file);
+    refused(3, "did you mean 'dense'", "graph", file);
     refused(3, "cannot open", "graph", command_path("nothing.graph"));
     file = write_graph("x = var f32[1,1,4,4,8]\n"
                        "output conv2d(x, var f32[8,8,1,1], data_layout=NCHW8c)\n");

@@ -147,7 +147,7 @@ static void test_misread(void **state)
     } bad[] = {
         {"x = dense(y)\n", OPTUNE_ENOENT, "test:1:11: no value 'y'"},
         {"weight = var f32[2]\ny = dense(weigth)\n", OPTUNE_ENOENT, "did you mean 'weight'?"},
-        {"x = var f32[4,5]\ny = dens(x, x)\n", OPTUNE_ENOENT, "did you mean 'dense'?"},
+        {"x = var f32[4,5]\ny = dens(x, x)\n", OPTUNE_ENOENT, "did you mean 'dense'"},
         {"x = var f32[4,5]\ny = dense(x)\n", OPTUNE_ESYNTAX, "test:2:5: input 'weight'"},
         {"x = var f32[4,5]\ny = dense(x,x,x,x)\n", OPTUNE_ESYNTAX, "too many inputs"},
         {"x = var f32[4,5]\ny = dense(x,x, out_dtyp=f32)\n", OPTUNE_ESYNTAX,
