@@ -56,7 +56,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 {
     const nbits_shape s = nbits_shape_of(task->call);
     const tile t = tile_of(config);
-    if ((t.bm > 16 && t.bm / 2 >= s.m) || (t.bn > 16 && t.bn / 2 >= s.n))
+    if ((t.bm > 16 && t.bm / 2 >= s.m) || (t.bn > 32 && t.bn / 2 >= s.n)) /* 32: a warp's */
         return optune_refuse(why, "half of the block lies outside the output");
     if (t.bk > 8 && t.bk / 2 >= s.k)
         return optune_refuse(why, "half of a tile lies outside the depth");
@@ -82,8 +82,10 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     }
     while (t.bm > 16 && t.bm / 2 >= s.m)
         t.bm /= 2;
-    while (t.bn > 16 && t.bn / 2 >= s.n)
+    while (t.bn > 32 && t.bn / 2 >= s.n)
         t.bn /= 2;
+    while (t.bk > 8 && t.bk / 2 >= s.k)
+        t.bk /= 2;
     optune_config_choose_int(config, space, "block_m", t.bm);
     optune_config_choose_int(config, space, "block_n", t.bn);
     optune_config_choose_int(config, space, "block_k", t.bk);
