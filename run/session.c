@@ -205,7 +205,7 @@ int ot_loaded_open(ot_session *s, const ot_built *built, ot_loaded **loaded, int
     ot_loaded *l = ot_alloc(sizeof *l);
     *outcome = OPTUNE_OUTCOME_INSTANTIATION;
     l->impl = built->impl;
-    l->config = *built->config;
+    ot_config_copy(&l->config, built->config);
     int status = ot_plan_make(&task, l->impl, &l->config, &l->plan, err);
     if (status >= 0 && l->plan.n_modules != built->n_modules)
         status = optune_fail(err, OPTUNE_EUSAGE, "the plan has %d modules, %d were built",

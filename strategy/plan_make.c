@@ -154,7 +154,8 @@ static int check_config(const optune_task *task, const optune_impl *impl,
 {
     char why[OPTUNE_WHY_SIZE] = "";
     optune_space *space = NULL;
-    optune_config found = *config;
+    optune_config found;
+    ot_config_copy(&found, config);
     int status = ot_space_open(task, impl, &space, err);
     if (status >= 0 && ot_space_index_of(space, &found, err) < 0)
         status = OPTUNE_ENOENT;

@@ -135,7 +135,7 @@ static void note(ot_arm *arm, const optune_config *config, const optune_told *ho
 {
     if (how->cost < arm->best) {
         arm->best = how->cost;
-        arm->best_config = *config;
+        ot_config_copy(&arm->best_config, config);
     }
     optune_told told = *how;
     told.index = config->index;
@@ -145,7 +145,8 @@ static void note(ot_arm *arm, const optune_config *config, const optune_told *ho
 
 bool ot_arm_know(ot_arm *arm, const optune_config *config, const optune_told *how)
 {
-    optune_config own = *config;
+    optune_config own;
+    ot_config_copy(&own, config);
     if (ot_space_index_of(arm->space, &own, NULL) < 0 || seen(arm, own.index) ||
         !ot_space_valid(arm->space, &own, NULL))
         return false;
@@ -181,7 +182,8 @@ static void drop_pending(ot_arm *arm, int64_t index)
 
 void ot_arm_hint(ot_arm *arm, const optune_config *config)
 {
-    optune_config own = *config;
+    optune_config own;
+    ot_config_copy(&own, config);
     if (ot_space_index_of(arm->space, &own, NULL) < 0 ||
         !ot_space_valid(arm->space, &own, NULL))
         return;
