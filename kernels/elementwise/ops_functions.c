@@ -21,19 +21,12 @@ OPTUNE_SCALAR(erf_of, 16, s_erf(x0));
 
 /* ---- gradients: d data is dy times the slope ---------------------------------------------- */
 
-static int times_slope(optune_grad *grad, int slope)
-{
-    optune_grad_add(grad, 0,
-                    optune_grad_binary(grad, "multiply", optune_grad_adjoint(grad, 0), slope));
-    return OPTUNE_OK;
-}
-
 /* y */
 static int exp_gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 {
     (void)call;
     (void)err;
-    return times_slope(grad, optune_grad_output(grad, 0));
+    return unary_times_slope(grad, optune_grad_output(grad, 0));
 }
 
 /* 1 / data */
@@ -65,9 +58,9 @@ static int tanh_gradient(optune_grad *grad, const optune_call *call, optune_err 
     (void)call;
     (void)err;
     const int y = optune_grad_output(grad, 0);
-    return times_slope(grad,
-                       optune_grad_binary(grad, "subtract", optune_grad_scalar(grad, y, 1),
-                                          optune_grad_binary(grad, "multiply", y, y)));
+    return unary_times_slope(
+        grad, optune_grad_binary(grad, "subtract", optune_grad_scalar(grad, y, 1),
+                                 optune_grad_binary(grad, "multiply", y, y)));
 }
 
 /* y - y y */
@@ -76,8 +69,9 @@ static int sigmoid_gradient(optune_grad *grad, const optune_call *call, optune_e
     (void)call;
     (void)err;
     const int y = optune_grad_output(grad, 0);
-    return times_slope(grad, optune_grad_binary(grad, "subtract", y,
-                                                optune_grad_binary(grad, "multiply", y, y)));
+    return unary_times_slope(
+        grad,
+        optune_grad_binary(grad, "subtract", y, optune_grad_binary(grad, "multiply", y, y)));
 }
 
 /* 2 / sqrt(pi) exp(-data^2) */
@@ -89,23 +83,16 @@ static int erf_gradient(optune_grad *grad, const optune_call *call, optune_err *
     const int square = optune_grad_binary(grad, "multiply", x, x);
     const int bell =
         optune_grad_unary(grad, "exp", optune_grad_unary(grad, "negative", square));
-    return times_slope(grad,
-                       optune_grad_binary(grad, "multiply", bell,
-                                          optune_grad_scalar(grad, x, 1.1283791670955126)));
+    return unary_times_slope(
+        grad, optune_grad_binary(grad, "multiply", bell,
+                                 optune_grad_scalar(grad, x, 1.1283791670955126)));
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-#define SAMPLES(op)                                                                            \
-    (const char *const[])                                                                      \
-    {                                                                                          \
-        op "(f32[7])", op "(f32[3,5,17])", op "(f32[])", op "(f32[2,1037])", op "(f64[9,31])", \
-            NULL                                                                               \
-    }
-
 #define FUNCTION(op, text)                                                                     \
     .name = #op, .summary = text, .inputs = unary_inputs, .support_level = 1,                  \
-    .gradient = op##_gradient, .samples = SAMPLES(#op), UNARY_FLOAT_OP(op##_of)
+    .gradient = op##_gradient, .samples = UNARY_FLOAT_SAMPLES(#op), UNARY_FLOAT_OP(op##_of)
 
 OPTUNE_OPS(functions) = {
     {FUNCTION(exp, "exponential")},

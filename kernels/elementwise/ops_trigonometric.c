@@ -18,13 +18,6 @@ OPTUNE_SCALAR(atan_of, 6, s_atan(x0));
 
 /* ---- gradients: d data is dy times, or over, the slope ------------------------------------ */
 
-static int times(optune_grad *grad, int slope)
-{
-    optune_grad_add(grad, 0,
-                    optune_grad_binary(grad, "multiply", optune_grad_adjoint(grad, 0), slope));
-    return OPTUNE_OK;
-}
-
 static int over(optune_grad *grad, int adjoint, int steepness)
 {
     optune_grad_add(grad, 0, optune_grad_binary(grad, "divide", adjoint, steepness));
@@ -43,7 +36,7 @@ static int sin_gradient(optune_grad *grad, const optune_call *call, optune_err *
 {
     (void)call;
     (void)err;
-    return times(grad, optune_grad_unary(grad, "cos", optune_grad_input(grad, 0)));
+    return unary_times_slope(grad, optune_grad_unary(grad, "cos", optune_grad_input(grad, 0)));
 }
 
 /* -sin(data) */
@@ -52,7 +45,7 @@ static int cos_gradient(optune_grad *grad, const optune_call *call, optune_err *
     (void)call;
     (void)err;
     const int sine = optune_grad_unary(grad, "sin", optune_grad_input(grad, 0));
-    return times(grad, optune_grad_unary(grad, "negative", sine));
+    return unary_times_slope(grad, optune_grad_unary(grad, "negative", sine));
 }
 
 /* 1 + y^2 */
@@ -60,7 +53,7 @@ static int tan_gradient(optune_grad *grad, const optune_call *call, optune_err *
 {
     (void)call;
     (void)err;
-    return times(grad, one_and_square(grad, optune_grad_output(grad, 0), "add"));
+    return unary_times_slope(grad, one_and_square(grad, optune_grad_output(grad, 0), "add"));
 }
 
 /* 1 / sqrt(1 - data^2) */
@@ -93,16 +86,9 @@ static int atan_gradient(optune_grad *grad, const optune_call *call, optune_err 
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-#define SAMPLES(op)                                                                            \
-    (const char *const[])                                                                      \
-    {                                                                                          \
-        op "(f32[7])", op "(f32[3,5,17])", op "(f32[])", op "(f32[2,1037])", op "(f64[9,31])", \
-            NULL                                                                               \
-    }
-
 #define ANGLE(op, text)                                                                        \
     .name = #op, .summary = text, .inputs = unary_inputs, .support_level = 3,                  \
-    .gradient = op##_gradient, .samples = SAMPLES(#op), UNARY_FLOAT_OP(op##_of)
+    .gradient = op##_gradient, .samples = UNARY_FLOAT_SAMPLES(#op), UNARY_FLOAT_OP(op##_of)
 
 OPTUNE_OPS(trigonometric) = {
     {ANGLE(sin, "sine")},

@@ -33,6 +33,22 @@ static inline int unary_float_types(optune_call *call, optune_err *err)
     .types = unary_float_types, .flops = optune_pattern_flops, .terms = optune_pattern_terms,  \
     .reference = optune_pattern_reference
 
+/* What contract tests try of them. */
+#define UNARY_FLOAT_SAMPLES(op)                                                                \
+    (const char *const[])                                                                      \
+    {                                                                                          \
+        op "(f32[7])", op "(f32[3,5,17])", op "(f32[])", op "(f32[2,1037])", op "(f64[9,31])", \
+            NULL                                                                               \
+    }
+
+/* A gradient: d data is dy times the slope. */
+static inline int unary_times_slope(optune_grad *grad, int slope)
+{
+    optune_grad_add(grad, 0,
+                    optune_grad_binary(grad, "multiply", optune_grad_adjoint(grad, 0), slope));
+    return OPTUNE_OK;
+}
+
 /* What activations are measured with. */
 #define ACTIVATION_PRESETS(op)                                                                 \
     (const optune_preset[])                                                                    \

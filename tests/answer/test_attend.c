@@ -31,14 +31,8 @@ static const char bare[] = "attention(f32[1,4,9,8], f32[1,4,11,8], f32[1,4,11,8]
 /* A trial of each workload of both ways; they are in tuning_dir/tuned. */
 static int measure(void **state)
 {
-    optune_err err = {0};
     tuning_setup(state);
-    divided at = divided_open("tuned", text);
-    const char *const *workloads;
-    check_ok(optune_partition_workloads(at.p, &workloads, &err));
-    json_decref(
-        tuning_run(at.o, (optune_run_options){.workloads = workloads, .trials = 1}, OPTUNE_OK));
-    divided_close(&at);
+    divided_measure("tuned", text);
     return 0;
 }
 
@@ -65,14 +59,6 @@ static void plant(const char *db, double with_mask, double without, double other
     optune_close(o);
 }
 
-static void executes(divided *at)
-{
-    optune_err err = {0};
-    optune_result *result = NULL;
-    check_ok(optune_partition_execute(at->p, 1, &result, &err));
-    optune_result_free(result);
-}
-
 static void untuned_it_is_one_call(void **state)
 {
     (void)state;
@@ -89,7 +75,7 @@ static void untuned_it_is_one_call(void **state)
     check_ok(optune_partition_select(at.p, &err));
     check_contains(optune_partition_text(at.p, false),
                    "attention: 2 of 2 as one call, not measured both ways\n");
-    executes(&at);
+    divided_execute(&at);
     divided_close(&at);
 }
 
@@ -126,7 +112,7 @@ static void what_is_faster_is_used(void **state)
         assert_int_equal(tuning_int(told, "as_one"), tries[i].masked + tries[i].bare);
         json_decref(json);
         if (tries[i].masked != tries[i].bare)
-            executes(&at);
+            divided_execute(&at);
         divided_close(&at);
     }
 }

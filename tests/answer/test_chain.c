@@ -43,14 +43,8 @@ static bool is_measured_too(const optune_partition *p, const char *workload)
 /* A trial of each workload of both ways; they are in tuning_dir/tuned. */
 static int measure(void **state)
 {
-    optune_err err = {0};
     tuning_setup(state);
-    divided at = divided_open("tuned", text);
-    const char *const *workloads;
-    check_ok(optune_partition_workloads(at.p, &workloads, &err));
-    json_decref(
-        tuning_run(at.o, (optune_run_options){.workloads = workloads, .trials = 1}, OPTUNE_OK));
-    divided_close(&at);
+    divided_measure("tuned", text);
     return 0;
 }
 
@@ -77,14 +71,6 @@ static void plant(const char *db, double one, double other, double others)
     optune_close(o);
 }
 
-static void executes(divided *at)
-{
-    optune_err err = {0};
-    optune_result *result = NULL;
-    check_ok(optune_partition_execute(at->p, 1, &result, &err));
-    optune_result_free(result);
-}
-
 static void untuned_the_cache_decides(void **state)
 {
     (void)state;
@@ -98,7 +84,7 @@ static void untuned_the_cache_decides(void **state)
     check_contains(optune_partition_text(at.p, false),
                    "1x1 and depthwise convolutions: 0 of 2 as one call, not measured both "
                    "ways\n");
-    executes(&at);
+    divided_execute(&at);
     optune_partition_close(at.p);
     at.o->device.l2 = 8000;
     check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
@@ -140,7 +126,7 @@ static void what_is_faster_is_used(void **state)
         assert_true(json_is_null(json_object_get(json, "attention")));
         json_decref(json);
         if (tries[i].first != tries[i].second)
-            executes(&at);
+            divided_execute(&at);
         divided_close(&at);
     }
 }

@@ -27,6 +27,25 @@ void divided_close(divided *at)
     optune_close(at->o);
 }
 
+void divided_measure(const char *db, const char *text)
+{
+    optune_err err = {0};
+    divided at = divided_open(db, text);
+    const char *const *workloads;
+    check_ok(optune_partition_workloads(at.p, &workloads, &err));
+    json_decref(
+        tuning_run(at.o, (optune_run_options){.workloads = workloads, .trials = 1}, OPTUNE_OK));
+    divided_close(&at);
+}
+
+void divided_execute(divided *at)
+{
+    optune_err err = {0};
+    optune_result *result = NULL;
+    check_ok(optune_partition_execute(at->p, 1, &result, &err));
+    optune_result_free(result);
+}
+
 bool divided_has(const divided *at, const char *workload)
 {
     for (int i = 0; i < optune_partition_size(at->p); i++)

@@ -16,6 +16,10 @@ optune_graph *divided_parse(const char *text);
 /* On tuning_dir/DB. */
 divided divided_open(const char *db, const char *text);
 void divided_close(divided *at);
+/* A trial of each workload that a run of it measures. */
+void divided_measure(const char *db, const char *text);
+/* Once, checked. */
+void divided_execute(divided *at);
 /* Whether one of its groups is this workload. */
 bool divided_has(const divided *at, const char *workload);
 /* Seven samples around so many seconds, which `sample` holds for as long as the record is used. */
