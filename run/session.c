@@ -459,24 +459,36 @@ void ot_bound_resize(ot_bound *b)
         }
 }
 
+/* In place where its memory can be written to: what is written elsewhere has to be made first. */
+static int poison_buffer(const ot_session *s, void *buffer, int64_t bytes, optune_err *err)
+{
+    if (s->row->address) {
+        memset(s->row->address(s->state, buffer), 0xff, (size_t)bytes);
+        return OPTUNE_OK;
+    }
+    void *poison = ot_try_alloc((size_t)bytes, "what a scratch buffer is filled with", err);
+    if (!poison)
+        return OPTUNE_ENOMEM;
+    memset(poison, 0xff, (size_t)bytes);
+    const int status = s->row->write(s->state, buffer, poison, bytes);
+    free(poison);
+    return status < 0 ? optune_fail(err, OPTUNE_EIO, "cannot write to it") : OPTUNE_OK;
+}
+
 int ot_bound_poison(ot_bound *b, optune_err *err)
 {
     ot_session *s = b->session;
     const optune_plan *plan = &b->loaded->plan;
+    optune_err inner = {0};
     OT_RETURN_UNLESS_OK(ot_session_poison(s, b->kind, err));
     for (int i = 0; i < plan->n_scratch; i++) {
         const int64_t bytes = scratch_bytes(b, i);
         if (plan->scratch[i].constant || bytes == 0)
             continue;
-        void *poison = ot_try_alloc((size_t)bytes, "what a scratch buffer is filled with", err);
-        if (!poison)
-            return OPTUNE_ENOMEM;
-        memset(poison, 0xff, (size_t)bytes);
-        const int status = s->row->write(s->state, b->scratch[i], poison, bytes);
-        free(poison);
+        const int status = poison_buffer(s, b->scratch[i], bytes, &inner);
         if (status < 0)
-            return optune_fail(err, OPTUNE_EIO, "cannot write to scratch '%s'",
-                               plan->scratch[i].name);
+            return optune_fail(err, status, "scratch '%s': %s", plan->scratch[i].name,
+                               inner.text);
     }
     return OPTUNE_OK;
 }

@@ -231,6 +231,7 @@ typedef struct ot_measured {
     int64_t inner;
     ot_interval interval;
     bool gave_up; /* it cannot win */
+    bool beaten;  /* well measured, and not the best */
     bool failed;
 } ot_measured;
 void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, void *arg,

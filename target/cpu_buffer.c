@@ -39,17 +39,31 @@ static char *map_bytes(size_t bytes, int protection)
     return map == MAP_FAILED ? NULL : map;
 }
 
+/* Where a buffer begins for huge pages to lie in it, and the wish for them. */
+static size_t align_of(size_t bytes)
+{
+    return bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+}
+
+static void wish_huge_pages(char *address, size_t bytes)
+{
+    if (bytes >= HUGE_PAGE)
+        madvise(address, bytes, MADV_HUGEPAGE); /* advice: refused is fine */
+}
+
 static bool open_guarded(ot_cpu_buffer *b)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t middle = round_up(b->bytes ? b->bytes : 1, page);
-    b->map_bytes = middle + 2 * (size_t)OT_GUARD_BYTES;
+    const size_t align = middle >= HUGE_PAGE ? HUGE_PAGE : page;
+    b->map_bytes = middle + 2 * (size_t)OT_GUARD_BYTES + align;
     b->map = map_bytes(b->map_bytes, PROT_NONE);
     if (!b->map)
         return false;
-    b->open = b->map + OT_GUARD_BYTES;
+    b->open = (char *)round_up((uintptr_t)b->map + OT_GUARD_BYTES, align);
     if (mprotect(b->open, middle, PROT_READ | PROT_WRITE) < 0)
         return false;
+    wish_huge_pages(b->open, middle);
     b->address = b->open + middle - b->bytes;
     memset(b->open, CANARY, (size_t)(b->address - b->open));
     return true;
@@ -57,14 +71,13 @@ static bool open_guarded(ot_cpu_buffer *b)
 
 static bool open_plain(ot_cpu_buffer *b)
 {
-    const size_t align = b->bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+    const size_t align = align_of(b->bytes);
     b->map_bytes = round_up(b->bytes ? b->bytes : 1, ALIGNMENT) + align;
     b->map = map_bytes(b->map_bytes, PROT_READ | PROT_WRITE);
     if (!b->map)
         return false;
     b->address = (char *)round_up((uintptr_t)b->map, align);
-    if (align == HUGE_PAGE)
-        madvise(b->address, b->bytes, MADV_HUGEPAGE); /* advice: refused is fine */
+    wish_huge_pages(b->address, b->bytes);
     return true;
 }
 

@@ -151,6 +151,7 @@ void ot_contest_verdict(ot_contestant *c, const ot_measured *m)
     if (c->outcome != OPTUNE_OUTCOME_OK || !possible(c, m))
         return;
     /* Of one that is slower than the best anyway, a look between its samples is enough. */
-    if (honest_clock(c, m) && !m->gave_up && within_threads(c, m) && last_row(c, m))
+    if (honest_clock(c, m) && !m->gave_up && !m->beaten && within_threads(c, m) &&
+        last_row(c, m))
         ot_contest_look(c);
 }

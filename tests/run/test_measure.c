@@ -103,6 +103,22 @@ static void test_hopeless_is_left(void **state)
     assert_int_equal(m.n, 6);
 }
 
+/* What more samples would tell of one that is not the best is worth nothing; of one that may be, it
+ * is. */
+static void test_beaten_is_not_told_to_a_percent(void **state)
+{
+    (void)state;
+    ot_measured m;
+    fake worse = {.once = 1.15e-2, .noise = 0.06, .rng = 7}, level = worse;
+    ot_measure(&ot_policy_warm, 1e-2, run, &worse, &m);
+    assert_true(m.beaten && !m.gave_up);
+    assert_true(m.n >= ot_policy_warm.min_samples && m.n < 12);
+    assert_true(m.interval.low > 1e-2);
+    ot_measure(&ot_policy_warm, 1.18e-2, run, &level, &m);
+    assert_false(m.beaten || m.gave_up);
+    assert_true(m.n > 12);
+}
+
 /* The first samples in another process's turn: such a candidate is not given up. */
 static void test_late_once_is_not_hopeless(void **state)
 {
@@ -215,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_noisy_takes_more_samples),
         cmocka_unit_test(test_slow_ends_with_its_budget),
         cmocka_unit_test(test_hopeless_is_left),
+        cmocka_unit_test(test_beaten_is_not_told_to_a_percent),
         cmocka_unit_test(test_late_once_is_not_hopeless),
         cmocka_unit_test(test_failure),
         cmocka_unit_test(test_takes_no_time),
