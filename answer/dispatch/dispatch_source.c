@@ -276,12 +276,8 @@ static void add_source(const generation *g, ot_text *to)
 {
     const char *n = g->name;
     add_contract(g, to);
-    ot_text_printf(to,
-                   " */\n#include \"%s.h\"\n\n"
-                   "/* Bodies share headers of which each uses a part, and speak to gcc. */\n"
-                   "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
-                   "#pragma GCC diagnostic ignored \"-Wunknown-pragmas\"\n\n",
-                   n);
+    ot_text_printf(to, " */\n#include \"%s.h\"\n\n", n);
+    ot_source_quiet(to);
     for (int i = 0; i < g->table->n; i++)
         if (g->kernel_of[i] == i) {
             ot_text_printf(to, "/* ---- kernel %d: %s ---- */\n\n", i, g->kernel[i].impl->name);

@@ -78,6 +78,7 @@ static void add_source(const ot_source *e, ot_text *to)
     const char *n = e->name;
     add_contract(e, to);
     ot_text_printf(to, " */\n#include \"%s.h\"\n\n", n);
+    ot_source_quiet(to);
     if (e->plan->n_modules == 1) {
         ot_source_module(e, 0, to);
         /* The renaming ends here: what follows uses full names. */
@@ -198,6 +199,7 @@ static int write_all(const ot_source *e, const char *dir, const char *tier,
     for (int m = 0; m < e->plan->n_modules && !ot_source_is_one(e) && status >= 0; m++) {
         char suffix[16];
         ot_text_clear(&text);
+        ot_source_quiet(&text);
         ot_source_module(e, m, &text);
         snprintf(suffix, sizeof suffix, "_m%d.c", m);
         status = write_one(e, dir, suffix, &text, files, &said, err);

@@ -197,6 +197,18 @@ void ot_source_phase(const ot_source *e, optune_phase phase, ot_text *to)
             add_stage(e, &e->plan->stage[s], to);
 }
 
+void ot_source_quiet(ot_text *to)
+{
+    static const char *const warning[] = {"unused-function",       "unused-variable",
+                                          "unused-const-variable", "unused-but-set-variable",
+                                          "unused-parameter",      "unknown-pragmas"};
+    ot_text_add(to, "/* Bodies share headers of which each uses a part, and speak to gcc and "
+                    "OpenMP. */\n");
+    for (int i = 0; i < OT_COUNT(warning); i++)
+        ot_text_printf(to, "#pragma GCC diagnostic ignored \"-W%s\"\n", warning[i]);
+    ot_text_add(to, "\n");
+}
+
 /* ---- apart ------------------------------------------------------------------------------- */
 
 typedef struct names {
@@ -230,8 +242,26 @@ static size_t identifier(const char *p)
     return n;
 }
 
+/* Constants that a macro defines by numbers, `static const T a##i = ...`, are named by no text:
+ * those of an op's own attributes (include/optune/define.h). */
+static void add_numbered(names *own, const char *value, const char *end)
+{
+    const char *paste = strstr(value, "##");
+    if (identifier(value) != 6 || strncmp(value, "static", 6) != 0 || !paste || paste >= end)
+        return;
+    const char *from = paste;
+    while (isalnum((unsigned char)from[-1]) || from[-1] == '_')
+        from--;
+    for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++) {
+        char name[OPTUNE_NAME_SIZE];
+        snprintf(name, sizeof name, "%.*s%d", (int)(paste - from), from, i);
+        add_name(own, name, strlen(name));
+    }
+}
+
 /* Behind a comment, a literal or a preprocessor line that starts here; else `p`. */
-static const char *skip_apart(const char *p, bool line_start, names *macros, names *asked)
+static const char *skip_apart(const char *p, bool line_start, names *macros, names *asked,
+                              names *own)
 {
     if (p[0] == '/' && p[1] == '*') {
         const char *end = strstr(p + 2, "*/");
@@ -256,6 +286,10 @@ static const char *skip_apart(const char *p, bool line_start, names *macros, nam
             add_name(asked, name, identifier(name));
         while (*p && !(*p == '\n' && p[-1] != '\\'))
             p++;
+        const char *value = name + identifier(name);
+        value += *value == '(' ? strcspn(value, ")") + 1 : 0;
+        if (n == 6 && strncmp(word, "define", n) == 0 && value < p)
+            add_numbered(own, value + strspn(value, " \t"), p);
     }
     return p;
 }
@@ -294,7 +328,7 @@ static void find_names(const char *text, names *macros, names *asked, names *own
     int braces = 0, parens = 0;
     bool line_start = true, type = false, constants = false, pending_enum = false;
     for (const char *p = text; *p;) {
-        const char *behind = skip_apart(p, line_start, macros, asked);
+        const char *behind = skip_apart(p, line_start, macros, asked, own);
         if (behind != p) {
             p = behind;
             line_start = false;

@@ -27,6 +27,9 @@ void ot_source_flags(const ot_source *kernel, ot_text *to);
 bool ot_source_is_one(const ot_source *kernel);
 /* " * Build: cc ...": the command that built it for measuring. */
 void ot_source_build(const ot_source *kernel, ot_text *to);
+/* In front of modules in a file that is compiled with flags of others: no warnings about what is
+ * meant. */
+void ot_source_quiet(ot_text *to);
 /* Later modules and what follows must undo its macros. */
 void ot_source_module(const ot_source *kernel, int module, ot_text *to);
 /* All modules, leaving neither macros nor names behind but those of its stages. */

@@ -319,9 +319,10 @@ static void build_and_run(const char *compiler, const char *name, const char *ma
     snprintf(main_c, sizeof main_c, "%s/%s_main.c", tuning_dir, name);
     snprintf(program, sizeof program, "%s/%s_%s", tuning_dir, name, compiler);
     check_ok(ot_write_file(main_c, main_text, strlen(main_text), &err));
-    char std[] = "-std=gnu11", all[] = "-Wall", error[] = "-Werror", opt[] = "-O2",
-         native[] = "-march=native", o[] = "-o", m[] = "-lm";
-    char *argv[] = {cc, std, all, error, opt, native, o, program, source, main_c, m, NULL};
+    char std[] = "-std=gnu11", all[] = "-Wall", extra[] = "-Wextra", error[] = "-Werror",
+         opt[] = "-O2", native[] = "-march=native", o[] = "-o", m[] = "-lm";
+    char *argv[] = {cc, std,     all,    extra,  error, opt, native,
+                    o,  program, source, main_c, m,     NULL};
     const int status = ot_run_program(argv, 120, &said, &err);
     if (status < 0)
         fail_msg("%s: %s\n%s", compiler, err.text, ot_text_str(&said));

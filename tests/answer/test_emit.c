@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <math.h>
 
+#include "answer/emit/source.h"
 #include "run/worker.h"
 #include "strategy/inside.h"
 
@@ -384,6 +385,44 @@ static void test_two_in_one_program(void **state)
     ot_text_release(&text);
 }
 
+/* As in the C of a dispatch table: kernels that define the same names, attributes among them, in
+ * one file that somebody's own flags compile. */
+static void test_two_in_one_file(void **state)
+{
+    (void)state;
+    static const char workload[] = "clip(f32[7,9], a_min=-0.5, a_max=0.25)";
+    steered s;
+    steer(&s, "apart", workload, "clip_vector.cpu", "cpu -threads=1");
+    ot_text text = {0}, said = {0};
+    optune_err err = {0};
+    ot_source_quiet(&text);
+    for (int i = 0; i < 2; i++) {
+        optune_space *space = NULL;
+        optune_config *config = ot_alloc(sizeof *config);
+        optune_plan *plan = ot_alloc(sizeof *plan);
+        ot_source e = {.task = s.task, .impl = s.impl, .config = config, .plan = plan};
+        check_ok(ot_space_open(&s.task, s.impl, &space, &err));
+        assert_true(ot_space_fallback(space, config, NULL));
+        ot_space_close(space);
+        check_ok(ot_plan_make(&s.task, s.impl, config, plan, &err));
+        snprintf(e.name, sizeof e.name, "clip_k%d", i);
+        ot_source_apart(&e, &text);
+        free(plan);
+        free(config);
+    }
+    check_ok(ot_write_file(tuning_path("apart.c"), text.s, text.n, &err));
+    char source[4096];
+    snprintf(source, sizeof source, "%s", tuning_path("apart.c"));
+    if (ot_run_program((char *const[]){"/usr/bin/cc", "-std=gnu11", "-Wall", "-Wextra",
+                                       "-Werror", "-march=native", "-c", "-o", "/dev/null",
+                                       source, NULL},
+                       60, &said, &err) < 0)
+        fail_msg("%s\n%s", err.text, ot_text_str(&said));
+    ot_text_release(&said);
+    ot_text_release(&text);
+    optune_close(s.o);
+}
+
 static void test_plan_json(void **state)
 {
     (void)state;
@@ -462,13 +501,10 @@ static void test_gpus_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_impl),
-        cmocka_unit_test(test_fused),
-        cmocka_unit_test(test_two_threads),
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_two_in_one_program),
-        cmocka_unit_test(test_plan_json),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_every_impl),         cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_two_threads),        cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_two_in_one_program), cmocka_unit_test(test_two_in_one_file),
+        cmocka_unit_test(test_plan_json),          cmocka_unit_test(test_refused),
         cmocka_unit_test(test_gpus_refused),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
