@@ -234,7 +234,8 @@ static int mask(writing *w, int nth)
         const int value = mask_value(w, s, m);
         const bool first = i == s->n_masks - 1;
         if (m->where) {
-            const int kept = first ? number(w, s, 0) : all, fill = number(w, s, held(s->dtype, m->fill));
+            const int kept = first ? number(w, s, 0) : all;
+            const int fill = number(w, s, held(s->dtype, m->fill));
             all = call(w, s, "mask", "where", 3,
                        m->other ? (const int[]){value, fill, kept}
                                 : (const int[]){value, kept, fill},
