@@ -332,11 +332,11 @@ static int check_dims(const optune_partition *p, optune_err *err)
 {
     for (int i = 0; i < p->groups.n; i++)
         if (ot_group_is_open(p->graph, &p->groups.group[i]))
-            return ot_graph_fail(
-                p->graph, p->groups.group[i].node[0], -1, OPTUNE_EUNSUPPORTED,
-                "its dims follow from values, which emitted C cannot tell: end "
-                "the graph in front of it, or compute it in process",
-                err);
+            return ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
+                                 OPTUNE_EUNSUPPORTED,
+                                 "its dims follow from values, which emitted C cannot tell: end "
+                                 "the graph in front of it, or compute it in process",
+                                 err);
     return OPTUNE_OK;
 }
 

@@ -78,8 +78,8 @@ bool ot_text_is_plain(const char *s); /* one line of what is shown */
  * when it is not finite. */
 void ot_text_add_real(ot_text *t, double value);
 void ot_text_add_int(ot_text *t, int64_t value); /* in decimal */
-size_t ot_identifier_length(const char *s);      /* of the one it begins with; 0: none */
-bool ot_is_identifier(const char *s);            /* as C has them; NULL is none */
+size_t ot_identifier_length(const char *s); /* of the one it begins with; 0: none */
+bool ot_is_identifier(const char *s);       /* as C has them; NULL is none */
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */
 bool ot_copy(char *to, size_t size, const char *s);
 bool ot_parse_int(const char *s, int64_t *value);               /* whole text, no overflow */
@@ -119,8 +119,9 @@ bool ot_parse_real(const char *s, double *value); /* whole text, decimal, finite
 /* ---- arena.c: many allocations, one release ---------------------------------------------- */
 typedef struct ot_arena {
     struct ot_block *block;
-} ot_arena;                                         /* zero to start */
-void *ot_arena_alloc(ot_arena *arena, size_t size); /* zeroed, 16-aligned; never NULL */
+} ot_arena; /* zero to start */
+void *ot_arena_alloc(ot_arena *arena,
+                     size_t size); /* zeroed, 16-aligned; never NULL */
 /* The same, and holds anything: for who writes all that is read of it. */
 void *ot_arena_raw(ot_arena *arena, size_t size);
 char *ot_arena_copy(ot_arena *arena, const char *s); /* NULL gives NULL */

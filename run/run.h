@@ -70,9 +70,9 @@ typedef struct ot_measure_policy {
     bool in_graph; /* in one graph: no trial is, but the last word on it (tuner/in_graph.c) */
     int64_t footprint; /* bytes between two uses of a constant; 0: it is used in every run */
     bool costs;        /* the timer returns no time */
-    double (*lasted)(
-        void *arg); /* seconds that the last runs took, with what is done in front of
-                                    each; NULL: what the timer said */
+    /* Seconds that the last runs took, with what is done in front of each; NULL: what the timer
+     * said. */
+    double (*lasted)(void *arg);
 } ot_measure_policy;
 extern const ot_measure_policy ot_policy_warm, ot_policy_cold;
 /* "graph-" and eight of these digits: measured in one graph, while it ran. */

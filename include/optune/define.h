@@ -438,8 +438,7 @@ typedef struct optune_impl {
      * give the same plan for the same arguments. */
     void (*plan)(const optune_task *task, const optune_config *config, optune_plan *plan);
 
-    const char
-        *source; /* plugins: the body's text, which may include what bodies in the tree do,
+    const char *source; /* plugins: the body's text, which may include what bodies in the tree do,
                            by the same names (OPTUNE_TEXT). NULL: the row's file with .kernel.c for
                            .c, .kernel.cu for GPUs, or .kernel.h for both; or see OPTUNE_BODY */
 
@@ -575,7 +574,7 @@ typedef enum optune_phase {
     OPTUNE_PREPACK,  /* once, before timing; may read only const inputs and constant scratch */
     OPTUNE_TIMED,    /* every run */
     OPTUNE_TEARDOWN, /* once, at the end: a library handle is destroyed */
-    OPTUNE_RESTORE, /* every run, before TIMED: an output that is read, too, gets what it holds.
+    OPTUNE_RESTORE,  /* every run, before TIMED: an output that is read, too, gets what it holds.
                         Its time is not counted; where there is one, runs are timed one by one */
 } optune_phase;
 

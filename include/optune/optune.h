@@ -162,11 +162,10 @@ typedef struct optune_run_row {
         *standard; /* what outputs are compared with, or who judges them, where that is not
                              the operator's own reference; NULL */
     const char *op;
-    const char
-        *disturbance; /* whose the machine was while its figures were measured; NULL: ours */
-    bool reference;   /* the library is a reference implementation: no baseline for speed */
-    bool judged;      /* `standard` is a program that judges */
-    bool failed;      /* it ended early, for `problem` */
+    const char *disturbance; /* whose the machine was while its figures were measured; NULL: ours */
+    bool reference; /* the library is a reference implementation: no baseline for speed */
+    bool judged;    /* `standard` is a program that judges */
+    bool failed;    /* it ended early, for `problem` */
     double absolute, relative; /* how far from `standard` an output may be: the sum of both */
     const double
         *metrics; /* total's n_metrics, of the winner; NaN: what one needs is not known */
@@ -236,7 +235,7 @@ typedef struct optune_brought {
     char workload[OPTUNE_TEXT_SIZE]; /* the call of the sizes that the file names */
     char reference[OPTUNE_WHY_SIZE]; /* what its outputs are compared with, for people */
     double absolute, relative; /* and how near they must be; negative: usual for each type */
-    double combinations;       /* of all knobs' values */
+    double combinations;             /* of all knobs' values */
     int64_t valid;     /* of these, as far as constraints tell; a device may refuse more */
     int64_t undefined; /* for so many a constraint cannot be computed; they are not valid */
     bool counted;      /* false: there are more valid ones, and no time to count them */
@@ -310,8 +309,8 @@ OPTUNE_API int optune_simulate(optune *handle, const optune_simulate_options *op
 typedef struct optune_found {
     optune_record record;
     const char *tier; /* "tuned", or "unverified": whether it still holds cannot be told here */
-    const char *doubt;     /* of an unverified one, what cannot be told; NULL: nothing */
-    double flops;          /* operations of one run of the workload; 0: they are not counted */
+    const char *doubt; /* of an unverified one, what cannot be told; NULL: nothing */
+    double flops;      /* operations of one run of the workload; 0: they are not counted */
     const char *minimised; /* what the cost is, if not seconds: "1/rate"; NULL: it is seconds */
 } optune_found;
 /* The caller frees *found. ENOENT: there is none; the message names what is stale and why. */
@@ -355,7 +354,8 @@ OPTUNE_API int optune_select_call(optune *handle, const optune_call *call,
                                   optune_selection **selection, optune_err *err);
 OPTUNE_API void optune_selection_free(optune_selection *selection); /* NULL is fine */
 OPTUNE_API const char *optune_selection_impl(const optune_selection *selection);
-OPTUNE_API const char *optune_selection_tier(
+OPTUNE_API const char *
+optune_selection_tier(
     const optune_selection *selection); /* "tuned", "unverified", "hinted", "plevel" */
 OPTUNE_API const char *
 optune_selection_config(const optune_selection *selection); /* JSON text */
@@ -508,8 +508,7 @@ typedef struct optune_hub_options {
     bool hints;      /* of add: nothing of it is selected before it was measured here */
     bool anybody;    /* of add: what is unsigned or signed by others is taken, too, as hints */
     bool plain_http; /* of add: http addresses, too */
-    const char
-        *s3_region; /* of add: signed as S3 wants it, with the AWS_* of the environment */
+    const char *s3_region;  /* of add: signed as S3 wants it, with the AWS_* of the environment */
     const char *const *ops; /* of pull, verify, push: these operators; NULL: all */
     bool all_devices;       /* of the same: of other devices, too; else of the handle's */
     bool finals;            /* of push: measurements of finalists alone */
