@@ -93,7 +93,7 @@ void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size); /* "float32
 /* The entry of names[] nearest to `word`, or NULL when none is near. */
 const char *ot_nearest(const char *word, const char *const *names, int n);
 /* Fails with ENOENT, naming the kind, the word and the nearest name: "no operator 'conv3d'; did
- * you mean 'conv2d'?"; where none is near, some of those there are. */
+ * you mean 'conv2d'?"; where none is near, some of those there are, or that there is none. */
 int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
                int n);
 /* The same where every name has a text about it, or NULL, that says what else it is called. */
@@ -206,6 +206,8 @@ double ot_geomean(const double *value, int n);
 int64_t ot_now_ns(void);
 double ot_now(void);       /* seconds, monotonic */
 double ot_unix_time(void); /* seconds since 1970 */
+/* How long ago that was: "just now", "5 min old", "of unknown age" (0); in `text`, or a literal. */
+const char *ot_age_text(double time, char text[32]);
 
 /* ---- file.c ------------------------------------------------------------------------------ */
 int ot_make_dirs(const char *path, optune_err *err); /* like mkdir -p */
