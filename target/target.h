@@ -51,6 +51,12 @@ int ot_cpu_bind(int first_core, int n, optune_err *err);
 int ot_cpu_bind_thread(pid_t thread, int core, optune_err *err); /* by its kernel id */
 int ot_cpu_place(int core); /* its hardware thread as the system numbers it; -1: none */
 
+/* cpu_spin.c: a GOMP_SPINCOUNT for so many seconds on this processor; asked for once, it is known
+ * in processes that are forked later. */
+int64_t ot_cpu_spins(double seconds);
+/* With looks of `each` seconds; within 1e3 and 1e6, whatever that is. */
+int64_t ot_cpu_spins_of(double seconds, double each);
+
 /* cpu_group.c: calls `look` with the folder, below `mount` (/sys/fs/cgroup), of every control group
  * that the file `groups` (/proc/self/cgroup) names, and of its parents: of the unified hierarchy
  * and of version 1's that has this controller. */
