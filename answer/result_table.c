@@ -90,6 +90,7 @@ static void print_names(const json_t *rows, ot_text *to)
     {
         const json_t *name = json_object_get(row, "key");
         name = name ? name : json_object_get(row, "name");
+        name = name ? name : json_object_get(row, "call");
         if (json_is_string(name))
             ot_text_printf(to, "%s\n", json_string_value(name));
     }

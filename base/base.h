@@ -206,6 +206,8 @@ double ot_geomean(const double *value, int n);
 int64_t ot_now_ns(void);
 double ot_now(void);       /* seconds, monotonic */
 double ot_unix_time(void); /* seconds since 1970 */
+/* How long ago that was: "just now", "5 min old", "of unknown age" (0); in `text`, or a literal. */
+const char *ot_age_text(double time, char text[32]);
 
 /* ---- file.c ------------------------------------------------------------------------------ */
 int ot_make_dirs(const char *path, optune_err *err); /* like mkdir -p */

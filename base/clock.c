@@ -25,3 +25,19 @@ double ot_unix_time(void)
     clock_gettime(CLOCK_REALTIME, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
+
+const char *ot_age_text(double time, char text[32])
+{
+    const double age = ot_unix_time() - time;
+    if (time <= 0)
+        return "of unknown age";
+    if (age < 90)
+        ot_format(text, 32, "just now");
+    else if (age < 90 * 60)
+        ot_format(text, 32, "%.0f min old", age / 60);
+    else if (age < 36 * 3600)
+        ot_format(text, 32, "%.0f h old", age / 3600);
+    else
+        ot_format(text, 32, "%.0f days old", age / 86400);
+    return text;
+}

@@ -23,6 +23,9 @@ void ot_ops_rewind(int n); /* back to the first n: a plugin is added whole or no
  * text, a caret line, and the reason. Unknown and symbolic dims are accepted. */
 int ot_call_parse(const char *text, optune_call *call, optune_err *err);
 void ot_call_print(const optune_call *call, ot_text *to);
+/* call_label.c: shapes and what is not at its default, for people; `with_op`: behind the operator's
+ * name. */
+void ot_call_label(const optune_call *call, bool with_op, char *to, size_t size);
 /* Reads a tensor type at the start of `text`; *end is behind it, or where it is wrong. */
 int ot_tensor_parse(const char *text, optune_tensor *type, const char **end, optune_err *err);
 /* An operator with all attributes at their defaults, no inputs and unknown outputs. Required

@@ -116,6 +116,9 @@ static int run(const ot_cli *cli)
         return ot_batch_run(cli, answer);
     if (values->tvm)
         return print_tvm(cli, form);
+    if (!strchr(cli->words[0], '('))
+        return ot_say_usage(cli->cmd, "query needs a whole workload, such as 'relu(f32[64,128])'; "
+                                      "'optune list OP' lists those that were tuned");
     optune_err err = {0};
     optune_found *found = NULL;
     int code = OT_EXIT_DONE;

@@ -12,16 +12,19 @@ const ot_onnx_attr *ot_onnx_attr_of(const ot_onnx_node *n, const char *name)
     return NULL;
 }
 
+/* Writers of a later form of the format leave out what is 0, so that its type alone is there. */
 int64_t ot_onnx_int(const ot_onnx_node *n, const char *name, int64_t otherwise)
 {
     const ot_onnx_attr *attr = ot_onnx_attr_of(n, name);
-    return attr && attr->has_i ? attr->i : otherwise;
+    const bool typed = attr && attr->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+    return attr && (attr->has_i || typed) ? attr->i : otherwise;
 }
 
 double ot_onnx_real(const ot_onnx_node *n, const char *name, double otherwise)
 {
     const ot_onnx_attr *attr = ot_onnx_attr_of(n, name);
-    return attr && attr->has_f ? (double)attr->f : otherwise;
+    const bool typed = attr && attr->type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
+    return attr && (attr->has_f || typed) ? (double)attr->f : otherwise;
 }
 
 const char *ot_onnx_word(const ot_onnx_node *n, const char *name, const char *otherwise)

@@ -225,9 +225,35 @@ ot_onnx_value *ot_onnx_get(ot_onnx_node *n, const ot_onnx_value *value, int i)
     return part;
 }
 
+/* What has no elements holds nothing of its input: a constant of these dims. `dim` has 0 for those
+ * that are kept, and for those that are 0: there they are whichever gives no elements. */
+static ot_onnx_value *reshape_nothing(ot_onnx_node *n, const optune_tensor *from, int rank,
+                                      const int64_t *dim)
+{
+    optune_tensor to = {.dtype = from->dtype, .rank = rank};
+    int64_t left = 1, given = 1, all = 1;
+    ot_onnx_value *made = NULL;
+    for (int d = 0; d < from->rank; d++)
+        left *= d < rank && dim[d] == 0 ? 1 : from->dim[d].min;
+    for (int d = 0; d < rank; d++)
+        given *= dim[d] > 0 ? dim[d] : 1;
+    for (int d = 0; d < rank; d++) {
+        const bool kept = dim[d] == 0 && d < from->rank;
+        to.dim[d] = kept ? from->dim[d] : optune_dim_of(dim[d] < 0 ? left / given : dim[d]);
+        all *= to.dim[d].min;
+    }
+    for (int d = 0; d < rank && all; d++)
+        to.dim[d] = optune_dim_of(dim[d] < 0 ? left / given : dim[d]);
+    return ot_onnx_room(n->m, &to, &made, n->err) < 0 ? NULL : made;
+}
+
 ot_onnx_value *ot_onnx_reshape(ot_onnx_node *n, ot_onnx_value *value, int rank,
                                const int64_t *dim)
 {
+    const optune_tensor *from = value ? ot_onnx_type(n->m, value) : NULL;
+    if (from && rank <= OPTUNE_MAX_RANK && optune_tensor_known(from) &&
+        !optune_tensor_elements(from))
+        return reshape_nothing(n, from, rank, dim);
     return ot_onnx_call(n, "reshape", 1, &value, "newshape=[%s]",
                         ot_onnx_text(n->m, rank, dim));
 }

@@ -75,7 +75,8 @@ static int selu(ot_onnx_node *n)
         times(n, choose(n, x, 0, low, x), ot_onnx_real(n, "gamma", 1.05070102214813232421875)));
 }
 
-/* max(x, 0) + min(0, alpha (exp(x / alpha) - 1)) */
+/* max(x, 0) + min(0, alpha (exp(x / alpha) - 1)): that of x above 0 is never below 0, whatever the
+ * sign of alpha. */
 static int celu(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0);
@@ -84,8 +85,9 @@ static int celu(ot_onnx_node *n)
         return n->err->status;
     if (alpha == 0)
         return ot_onnx_refuse(n, "alpha is 0");
-    value *low = times(n, rise(n, times(n, x, 1 / alpha)), alpha);
-    return ot_onnx_give(n, 0, choose(n, x, 0, low, x));
+    value *low = ot_onnx_2(n, "minimum", x, ot_onnx_number(n, x, 0));
+    low = plus(n, ot_onnx_1(n, "exp", times(n, low, 1 / alpha)), -1);
+    return ot_onnx_give(n, 0, choose(n, x, 0, times(n, low, alpha), x));
 }
 
 static int thresholded_relu(ot_onnx_node *n)

@@ -46,24 +46,29 @@ static int power(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_as(n, all, dtype));
 }
 
-/* Quotients of integers are cut off towards 0. */
+int ot_onnx_divisor(ot_onnx_node *n, ot_onnx_value *b)
+{
+    const void *elements = b->data ? ot_onnx_look(n, b) : NULL;
+    if (b->data && !elements)
+        return n->err->status;
+    for (int64_t i = 0; elements && i < optune_tensor_elements(&b->type); i++) {
+        double by;
+        ot_elements(b->type.dtype, elements, i, 1, &by);
+        if (by == 0)
+            return ot_onnx_refuse(n, "an integer is divided by 0");
+    }
+    return OPTUNE_OK;
+}
+
+/* Quotients of integers are cut off towards 0, in double precision. */
 static int divide(ot_onnx_node *n)
 {
     ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
     if (!a || !b || ot_onnx_floating(n, a))
         return binary(n);
     const optune_dtype whole = ot_onnx_type(n->m, a)->dtype;
-    if (!b->data)
-        return ot_onnx_refuse(n, "integers are only divided by constants");
-    const void *elements = ot_onnx_look(n, b);
-    if (!elements)
+    if (ot_onnx_divisor(n, b) < 0)
         return n->err->status;
-    for (int64_t i = 0; i < optune_tensor_elements(&b->type); i++) {
-        double by;
-        ot_elements(b->type.dtype, elements, i, 1, &by);
-        if (by == 0)
-            return ot_onnx_refuse(n, "an integer is divided by 0");
-    }
     ot_onnx_value *all = ot_onnx_2(n, "divide", ot_onnx_as(n, a, f64), ot_onnx_as(n, b, f64));
     return ot_onnx_give(n, 0, ot_onnx_as(n, all, whole));
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions over lines and images; a batch normalisation behind one goes into its weights. */
+#include <string.h>
+
 #include "onnx/onnx.h"
 
 typedef struct weights {
@@ -97,6 +99,37 @@ static int conv(ot_onnx_node *n)
     return status;
 }
 
+/* Pads that follow from how large the output is to be: said, or the strides' multiple of the
+ * input. What is missing is added behind, where no pad is. */
+static int pads_for(ot_onnx_node *n, ot_onnx_window *w, int64_t added[2])
+{
+    const char *how = ot_onnx_word(n, "auto_pad", "NOTSET");
+    const bool upper = !strcmp(how, "SAME_UPPER");
+    ot_onnx_list shape;
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int said = ot_onnx_ints(n, "output_shape", &shape);
+    if (said < 0 || (!said && *how != 'S'))
+        return said;
+    if (said && shape.n != w->dims && shape.n != w->dims + 2)
+        return ot_onnx_refuse(n, "'output_shape' has %d values, not %d", shape.n, w->dims);
+    if (!ot_onnx_dims_at(n, w->data, ~3u, dim))
+        return n->err->status;
+    for (int d = 2 - w->dims; d < 2; d++) {
+        const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;
+        const int64_t whole = (dim[2 + d] - 1) * w->stride[d] + added[d] + span;
+        const int64_t want = said ? shape.i[shape.n - 2 + d] : dim[2 + d] * w->stride[d];
+        const int64_t all = whole - want, less = all > 0 ? all / 2 : 0;
+        if (want < 1 || want > OPTUNE_MAX_DIM || -all >= w->stride[d])
+            return ot_onnx_refuse(n, "an output of %lld where %lld are made", (long long)want,
+                                  (long long)whole);
+        const int64_t more = all > 0 ? all - less : 0;
+        added[d] += all < 0 ? -all : 0;
+        w->pad[d] = upper ? less : more;
+        w->pad[2 + d] = upper ? more : less;
+    }
+    return OPTUNE_OK;
+}
+
 static int conv_transpose(ot_onnx_node *n)
 {
     int64_t dim[OPTUNE_MAX_RANK], added[2] = {0, 0};
@@ -113,8 +146,8 @@ static int conv_transpose(ot_onnx_node *n)
         return status;
     for (int d = 0; d < list.n && list.n == slide.dims; d++)
         added[2 - slide.dims + d] = list.i[d];
-    if (ot_onnx_attr_of(n, "output_shape") || *ot_onnx_word(n, "auto_pad", "NOTSET") == 'S')
-        return ot_onnx_refuse(n, "pads that follow from the output's shape are not supported");
+    if (pads_for(n, &slide, added) < 0)
+        return n->err->status;
     ot_onnx_value *all =
         ot_onnx_call(n, "conv2d_transpose", 2, (ot_onnx_value *const[]){slide.data, weight},
                      "%s, output_padding=[%s]", ot_onnx_window_text(n, &slide),

@@ -95,35 +95,41 @@ static int gather_elements(ot_onnx_node *n)
     return ot_onnx_give(n, 0, at ? look_up(n, data, at) : NULL);
 }
 
-/* The last dim of the indices holds a place in the first dims of data behind the batch's. */
+/* The last dim of the indices holds a place in the first dims of data behind the batch's, which
+ * both have. */
 static int gather_nd(ot_onnx_node *n)
 {
     value *data = ot_onnx_need(n, 0), *index = ot_onnx_need(n, 1), *at = NULL;
     int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK], rows = 1;
     const int rank = data && index ? ot_onnx_rank(n, data) : -1;
     const int places = rank < 0 ? -1 : ot_onnx_rank(n, index) - 1;
+    const int64_t batch = ot_onnx_int(n, "batch_dims", 0);
     if (n->err->status < 0 || !ot_onnx_dims_at(n, index, places < 0 ? 0 : 1u << places, some))
         return n->err->status;
-    const int64_t deep = places < 0 ? 0 : some[places];
-    if (ot_onnx_int(n, "batch_dims", 0))
-        return ot_onnx_refuse(n, "batch dims are not supported");
-    if (deep < 1 || deep > rank || places + rank - deep > OPTUNE_MAX_RANK)
+    if (batch < 0 || batch > places || batch >= rank)
+        return ot_onnx_refuse(n, "%lld batch dims of %d", (long long)batch, rank);
+    const int64_t deep = places < 0 ? 0 : some[places], first = batch + deep;
+    if (deep < 1 || first > rank || places + rank - first > OPTUNE_MAX_RANK)
         return ot_onnx_refuse(n, "places of %lld numbers in %d dims", (long long)deep, rank);
-    if (!ot_onnx_dims_at(n, data, (1u << deep) - 1, dim))
+    if (!ot_onnx_dims_at(n, data, (1u << first) - 1, dim))
         return n->err->status;
     for (int64_t d = deep - 1; d >= 0; d--) {
         value *one = ot_onnx_part(n, index, places, d, d + 1);
         one = ot_onnx_call(n, "squeeze", 1, &one, "axis=[%d]", places);
-        one = ot_onnx_from_start(n, one, dim[d]);
+        one = ot_onnx_from_start(n, one, dim[batch + d]);
         if (one && rows != 1)
             one = ot_onnx_2(n, "multiply", one, ot_onnx_number(n, one, (double)rows));
         at = at && one ? ot_onnx_2(n, "add", at, one) : one;
+        rows *= dim[batch + d];
+    }
+    for (int d = (int)batch - 1; d >= 0 && at; d--) {
+        at = ot_onnx_2(n, "add", at, ot_onnx_count_up(n, places, d, dim[d], rows));
         rows *= dim[d];
     }
     int64_t to[OPTUNE_MAX_RANK + 1] = {rows};
-    for (int64_t d = deep; d < rank; d++)
-        to[d - deep + 1] = dim[d];
-    value *lines = deep == 1 ? data : ot_onnx_reshape(n, data, rank - (int)deep + 1, to);
+    for (int64_t d = first; d < rank; d++)
+        to[d - first + 1] = dim[d];
+    value *lines = first == 1 ? data : ot_onnx_reshape(n, data, rank - (int)first + 1, to);
     return ot_onnx_give(n, 0,
                         ot_onnx_call(n, "take", 2, (value *const[]){lines, at}, "axis=0"));
 }

@@ -69,13 +69,17 @@ static int reduce(ot_onnx_node *n)
         !optune_tensor_elements(type))
         return ot_onnx_refuse(n, "no truth values at all");
     const optune_dtype dtype = type->dtype;
-    if (how->after) /* what is below the root may need more room than the root */
+    static const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
+    const bool mean = !strcmp(n->op->arg, "mean");
+    if ((how->after || mean) && !ot_onnx_floating(n, x)) /* integers: cut off towards 0 at last */
+        x = ot_onnx_as(n, x, f64);
+    else if (how->after) /* what is below the root may need more room than the root */
         x = ot_onnx_wide(n, x);
     x = apply(n, how->before, x);
     if (rank > 0 && (axes.n || !ot_onnx_int(n, "noop_with_empty_axes", 0)))
         x = reduced(n, n->op->arg, x, &axes, ot_onnx_int(n, "keepdims", 1));
     x = apply(n, how->after, x);
-    return ot_onnx_give(n, 0, how->after ? ot_onnx_as(n, x, dtype) : x);
+    return ot_onnx_give(n, 0, how->after || mean ? ot_onnx_as(n, x, dtype) : x);
 }
 
 /* most + log(sum(exp(x - most))); an infinite most is taken for 0, as it is no distance. */

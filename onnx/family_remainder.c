@@ -35,17 +35,8 @@ static int mod(ot_onnx_node *n)
     char name[16];
     if (real && !fmod)
         return ot_onnx_refuse(n, "of floats only fmod=1 is supported");
-    if (!real && !b->data)
-        return ot_onnx_refuse(n, "integers are only divided by constants");
-    const void *elements = real ? NULL : ot_onnx_look(n, b);
-    if (!real && !elements)
+    if (!real && ot_onnx_divisor(n, b) < 0)
         return n->err->status;
-    for (int64_t i = 0; !real && i < optune_tensor_elements(&b->type); i++) {
-        double by;
-        ot_elements(b->type.dtype, elements, i, 1, &by);
-        if (by == 0)
-            return ot_onnx_refuse(n, "an integer is divided by 0");
-    }
     value *wide[2] = {ot_onnx_call(n, "cast", 1, &a, "dtype=f64"),
                       ot_onnx_call(n, "cast", 1, &b, "dtype=f64")};
     value *by = ot_onnx_call(n, "divide", 2, wide, NULL);

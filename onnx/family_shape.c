@@ -33,9 +33,14 @@ static int reshape(ot_onnx_node *n)
         return status;
     if (!status || list.n > OPTUNE_MAX_RANK)
         return ot_onnx_refuse(n, "a shape of %d dims", list.n);
-    for (int d = 0; d < list.n; d++)
+    int64_t dim[OPTUNE_MAX_RANK], all = 1;
+    if (!ot_onnx_dims_at(n, data, 0, dim))
+        return n->err->status;
+    for (int d = 0; d < ot_onnx_rank(n, data); d++)
+        all *= dim[d];
+    for (int d = 0; d < list.n && all; d++)
         if (list.i[d] == 0 && ot_onnx_int(n, "allowzero", 0))
-            return ot_onnx_refuse(n, "a dim of 0");
+            return ot_onnx_refuse(n, "a dim of 0 where its input has elements");
     return ot_onnx_give(n, 0, ot_onnx_reshape(n, data, list.n, list.i));
 }
 

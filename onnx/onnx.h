@@ -301,6 +301,8 @@ ot_onnx_value *ot_onnx_from_start(ot_onnx_node *n, ot_onnx_value *index, int64_t
 /* Where in the flattened data [dim] each of the indices [some] points that count along one axis. */
 ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int axis, int rank,
                                    const int64_t *dim, const int64_t *some);
+/* family_arithmetic.c: fails where an integer constant holds a 0, by which nothing is divided. */
+int ot_onnx_divisor(ot_onnx_node *n, ot_onnx_value *by);
 /* family_product.c: as MatMul has it. */
 ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
 

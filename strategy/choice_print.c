@@ -83,22 +83,6 @@ static const char *time_text(const ot_choice_row *row, double seconds, char text
     return text;
 }
 
-static const char *age_text(double time, char text[32])
-{
-    const double age = ot_unix_time() - time;
-    if (time <= 0)
-        return "of unknown age";
-    if (age < 90)
-        ot_format(text, 32, "just now");
-    else if (age < 90 * 60)
-        ot_format(text, 32, "%.0f min old", age / 60);
-    else if (age < 36 * 3600)
-        ot_format(text, 32, "%.0f h old", age / 3600);
-    else
-        ot_format(text, 32, "%.0f days old", age / 86400);
-    return text;
-}
-
 /* Breaks at spaces (and within a word only when it fills a line); every line starts with the
  * indent. */
 static void wrap(ot_text *to, int indent, const char *text)
@@ -160,7 +144,7 @@ static void print_winner(const ot_choice *choice, ot_text *to)
                     time_text(row, r->cost, time),
                     time_text(row, r->low > 0 ? r->low : r->cost, low),
                     time_text(row, r->high > 0 ? r->high : r->cost, high),
-                    tier_text[choice->tier], age_text(r->time, age));
+                    tier_text[choice->tier], ot_age_text(r->time, age));
     }
     print_config(choice, to);
 }
@@ -175,14 +159,14 @@ static void print_detail(const optune_task *task, const ot_choice *choice, int i
         wrap_printf(to, 6, "refused (%s): %s", refusal_text[row->candidate.refusal], why);
     if (fact)
         wrap_printf(to, 6, "%d samples, %s, from %s%s", fact->record.n_samples,
-                    age_text(fact->record.time, age), source_of(&fact->record),
+                    ot_age_text(fact->record.time, age), source_of(&fact->record),
                     fact->record.final ? ", measured among the finalists" : "");
     if (fact && fact->currency == OT_UNVERIFIABLE)
         wrap_printf(to, 6, "unverified: %s", fact->why);
     if (row->stale) {
         const optune_record *r = &row->stale->record;
         wrap_printf(to, 6, "stale: %s, %d samples, %s, from %s", time_text(row, r->cost, time),
-                    r->n_samples, age_text(r->time, age), source_of(r));
+                    r->n_samples, ot_age_text(r->time, age), source_of(r));
         wrap(to, 8, row->stale_why);
     }
     if (row->hint) {

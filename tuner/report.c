@@ -10,64 +10,6 @@
 #include "base/record.h"
 #include "tuner/report.h"
 
-/* `padding=[1,1,1,1]` becomes `padding=1` when all are equal. */
-static void shorten(char *piece)
-{
-    char *list = strstr(piece, "=[");
-    if (!list)
-        return;
-    char *at = list + 2;
-    const size_t n = strcspn(at, ",]");
-    for (char *next = at + n; *next == ','; next += 1 + n)
-        if (strncmp(next + 1, at, n) || (next[1 + n] != ',' && next[1 + n] != ']'))
-            return;
-    memmove(list + 1, at, n);
-    list[1 + n] = 0;
-}
-
-/* Shapes and what is not at its default: for the eye, not for the parser. */
-static void label(const optune_call *call, bool with_op, char *to, size_t size)
-{
-    ot_text full = {0}, text = {0};
-    if (with_op)
-        ot_text_add(&text, call->op->name);
-    ot_call_print(call, &full);
-    const char *s = strchr(ot_text_str(&full), '(');
-    s = s ? s + 1 : "";
-    while (*s && *s != ')') {
-        int depth = 0;
-        size_t n = 0;
-        while (s[n] && (depth || (s[n] != ',' && s[n] != ')'))) {
-            depth += (s[n] == '[') - (s[n] == ']');
-            n++;
-        }
-        char piece[256];
-        snprintf(piece, sizeof piece, "%.*s", (int)n, s);
-        const char *show = piece;
-        bool skip = false;
-        if (strchr(piece, '=')) {
-            for (const optune_op_attr *a = call->op->attrs; a && a->name; a++) {
-                char plain[256];
-                snprintf(plain, sizeof plain, "%s=%s", a->name, a->value ? a->value : "");
-                skip = skip || !strcmp(plain, piece);
-            }
-            shorten(piece);
-        } else {
-            show += !strncmp(show, "const ", 6) ? 6 : 0;
-            show += !strncmp(show, "f32[", 4) ? 3 : 0;
-        }
-        if (!skip)
-            ot_text_printf(&text, "%s%s", text.n ? " " : "", show);
-        s += n;
-        s += strspn(s, ", ");
-    }
-    for (int i = 0; i < call->n_epilogues; i++)
-        ot_text_printf(&text, " -> %s", call->epilogue[i].op->name);
-    snprintf(to, size, "%s", text.n ? ot_text_str(&text) : call->op->name);
-    ot_text_release(&full);
-    ot_text_release(&text);
-}
-
 static void fill(ot_row *r, const optune_task *task, const ot_fact *fact, int n)
 {
     const ot_choice_row *winner = &r->choice.row[r->choice.winner];
@@ -93,7 +35,7 @@ static void open_row(const ot_run *run, const optune_call *call, ot_row *r)
     const optune_task task = {call, &run->o->target, &run->o->device};
     ot_fact *fact;
     int n = 0;
-    label(call, !run->op, r->label, sizeof r->label);
+    ot_call_label(call, !run->op, r->label, sizeof r->label);
     r->flops = ot_call_flops(call);
     r->bytes = ot_call_bytes(call);
     r->moves = ot_call_moves(call);

@@ -445,6 +445,19 @@ typedef struct optune_export_options {
  * result. */
 OPTUNE_API int optune_export_records(optune *handle, const optune_export_options *options,
                                      optune_result **result, optune_err *err);
+/* What was tuned: a row for each question (device, target, workload, policy) that records are
+ * about, with what optune_select would choose for it from what the conditions leave. Of these
+ * `op`, `impl`, `target`, `threads`, `device` and `policy` count. The text is a table for a
+ * terminal of `width` columns (0: as wide as it wants); the document's `workloads` have call,
+ * device, target, policy, state ("tuned"; "unverified": its device cannot be looked at here;
+ * "stale": what was measured holds no longer; "refused": what was measured may not be selected,
+ * as libraries that the target does not name; "hinted": only logs of others know it; "failed";
+ * "unknown": it cannot be asked here), impl, config, cost, low and high in seconds (of what is
+ * stale the best that was), counts of records (measured, failed, hints), time, and why nothing
+ * would be selected. The caller frees the result. ENOENT: there is no database, operator,
+ * implementation or device of that name. */
+OPTUNE_API int optune_list_tuned(optune *handle, const optune_export_options *conditions,
+                                 int width, optune_result **result, optune_err *err);
 /* The best current record of what AutoTVM asks while TVM compiles: `task` is the JSON of a log
  * line's "input", [TARGET, TEMPLATE, ARGUMENTS, {}]. Only records of that template count, of this
  * handle's device, target and policy. The text is the record as a line that AutoTVM reads, the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One answer to one question: select, query, the table of a run and export --best agree about
+ * One answer to one question: select, query, the table of a run, list and export --best agree about
  * random stores full of finals, stale records, libraries, other devices, hints, failures, forged
  * older records and ties. Every run another seed, printed; OPTUNE_TEST_SEED repeats one.
  */
@@ -101,6 +101,37 @@ static char *exported(const char *db, const char *target, const char *device)
     return found.s;
 }
 
+/* The same of the row that the list has of it. */
+static char *listed(const char *db, const char *target, const char *device)
+{
+    optune_options options = {.target = target};
+    if (strcmp(device, "elsewhere-1") == 0)
+        options.device = device;
+    optune *o = tuning_open_with(db, options);
+    optune_result *result = NULL;
+    optune_err err = {0};
+    const optune_export_options warm = {.size = sizeof warm, .policy = "warm"};
+    ot_text found = {0};
+    ot_text_add(&found, "");
+    check_ok(optune_list_tuned(o, &warm, 0, &result, &err));
+    json_t *json = tuning_parse(optune_result_json(result)), *row;
+    size_t i;
+    json_array_foreach(json_object_get(json, "workloads"), i, row)
+    {
+        const char *state = tuning_text(row, "state");
+        if (strcmp(tuning_text(row, "device"), device) != 0 ||
+            (strcmp(state, "tuned") != 0 && strcmp(state, "unverified") != 0))
+            continue;
+        assert_int_equal(found.n, 0); /* one answer */
+        ot_text_printf(&found, "%s %.8g", tuning_text(row, "impl"),
+                       json_number_value(json_object_get(row, "cost")));
+    }
+    json_decref(json);
+    optune_result_free(result);
+    optune_close(o);
+    return found.s;
+}
+
 static char *selected(const char *db, const char *target, const char *device)
 {
     optune_options options = {.target = target};
@@ -149,10 +180,12 @@ static void test_all_agree(void **state)
             for (int d = 0; d < 2; d++) {
                 const char *device = d ? "elsewhere-1" : forged_run.record[0].device;
                 char *a = selected(db, targets[t], device),
-                     *b = exported(db, targets[t], device);
-                if (strcmp(a, b) != 0)
+                     *b = exported(db, targets[t], device), *c = listed(db, targets[t], device);
+                if (strcmp(a, b) != 0 || strcmp(a, c) != 0)
                     print_error("store %d, target '%s', device '%s'\n", i, targets[t], device);
                 assert_string_equal(a, b);
+                assert_string_equal(a, c);
+                free(c);
                 answered += *a != 0;
                 free(a);
                 free(b);

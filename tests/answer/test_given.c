@@ -296,6 +296,9 @@ static void handles(void **state)
     REFUSED(optune_export_records, none, &exporting, &result);
     REFUSED(optune_export_records, o, NULL, &result);
     REFUSED(optune_export_records, o, &exporting, NULL);
+    REFUSED(optune_list_tuned, none, &exporting, 0, &result);
+    REFUSED(optune_list_tuned, o, NULL, 0, &result);
+    REFUSED(optune_list_tuned, o, &exporting, 0, NULL);
     REFUSED(optune_query_tvm, none, "[]", &result);
     REFUSED(optune_query_tvm, o, NULL, &result);
     REFUSED(optune_query_tvm, o, "[]", NULL);

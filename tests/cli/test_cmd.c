@@ -32,6 +32,7 @@ static const contract commands[] = {
     {"graph", "graph FILE", {"--bind", "--grad", "--plain", "--groups", "--execute", "--json"}},
     {"impls", "impls [OP]", {"--json"}},
     {"import", "import FILE-or-https-URL...", {"--json"}},
+    {"list", "list [OP]", {"--impl", "--json", "--csv", "--markdown", "--names"}},
     {"ops", "ops [NAME]", {"--json"}},
     {"query", "query WORKLOAD | --batch", {"--batch", "--json"}},
     {"report",
@@ -459,6 +460,7 @@ static void logs_answer_in_json(void **state)
     assert_true(json_is_integer(json_object_get(json, "records")));
     json_decref(json);
     refused(2, "export --json needs -o FILE", "export", "--json");
+    refused(2, "'optune list OP'", "query", "dense");
 }
 
 /* ---- stdout ------------------------------------------------------------------------------ */

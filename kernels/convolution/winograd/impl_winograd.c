@@ -4,16 +4,20 @@
  * outputs in each direction on its own: what divides the output wastes least. Stride 1 is
  * F(2,3), F(4,3) or F(7,3); stride 2 splits the inputs into even and odd ones, see the body.
  *
- * It is fused over blocks of tile rows, so that only the transformed weights, which are
- * constant mostly, live outside the caches; see the body.
+ * It is fused over blocks of tile rows, so that only the weights, which are constant mostly,
+ * live outside the caches; see the body. They are kept as transformed points, up to nine times as
+ * many as there are taps, or as taps, which every run transforms: more to compute and less to
+ * read, which decides where a model's other layers pass through the caches between two runs.
  */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/convolution/winograd/winograd_cpu.h"
 
 typedef struct sizes {
     int64_t lanes, points, all_rows, cols, tiles, panels, chunks;
-    int64_t v, m, u, band; /* elements; v, m and band of one thread */
+    int64_t v, m, u, band;     /* elements; v, m and band of one thread */
+    int64_t taps, depth, part; /* taps, input channels of them at a time, their points */
     int threads;
     bool split_blocks;
 } sizes;
@@ -59,6 +63,8 @@ static void space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "chunk_co", 4, chunk);
     optune_space_ints(space, "unroll", 2, unroll);
     optune_space_ints(space, "prefetch", 4, ahead);
+    optune_space_words(space, "keep", task->call->input[CONV2D_WEIGHT].is_const ? 2 : 1,
+                       (const char *const[]){"points", "taps"});
 }
 
 /* Points of a tile in one direction. */
@@ -90,11 +96,22 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
     const int64_t v_row = (host_ceil(s->ci, z.lanes) + 1) * z.lanes;
     z.v = z.points * (z.tiles * v_row + z.lanes);
     z.m = chunk * z.points * (z.tiles * tile_co * z.lanes + z.lanes);
-    z.u = z.panels * weights_of(tile_h) * weights_of(tile_w) * s->ci * tile_co * z.lanes;
+    const int64_t u_points = weights_of(tile_h) * weights_of(tile_w), nr = tile_co * z.lanes;
+    z.u = z.panels * u_points * s->ci * nr;
     const int64_t band = host_min(rows, image_rows) * tile_h;
     z.band = host_max(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes +
              s->w * host_max(z.lanes, s->data_block);
+    /* Points of taps in half of the L2; what is summed up is read again for each few channels. */
+    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
+    z.depth = host_min(s->ci, host_max(32, l2 / 2 / (u_points * nr * conv2d_elem(s)) / 8 * 8));
+    z.taps = z.panels * 9 * s->ci * nr;
+    z.part = u_points * (z.depth * nr + z.lanes);
     return z;
+}
+
+static bool keeps_taps(const optune_config *config)
+{
+    return strcmp(optune_config_word(config, "keep"), "taps") == 0;
 }
 
 /* Tiles of 7 lose digits, the more the fewer products hide them; two tiles of 1 save nothing. */
@@ -324,6 +341,7 @@ static int transforms(optune_plan *plan, const conv2d_shape *s, const optune_con
     static const winograd_knob knobs[] = {{"TILE_H", "tile_h"}, {"TILE_W", "tile_w"}};
     const int module = winograd_module(plan, s, config, knobs, sizeof knobs / sizeof knobs[0]);
     optune_plan_define(plan, module, "SPLIT_BLOCKS", split_blocks);
+    optune_plan_define(plan, module, "TAPS", keeps_taps(config));
     optune_plan_define(plan, module, "GEMM_MR", 1);
     optune_plan_define(plan, module, "GEMM_NV", 1);
     return module;
@@ -341,15 +359,19 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         {"GEMM_AHEAD", "prefetch"},
     };
     const int module = winograd_module(plan, &s, config, knobs, sizeof knobs / sizeof knobs[0]);
+    const bool taps = keeps_taps(config);
     optune_plan_define(plan, module, "PRODUCTS", 1);
+    optune_plan_define(plan, module, "TAPS", taps);
     optune_plan_define(plan, module, "REST", z.tiles % optune_config_int(config, "tile_p"));
     const winograd_apart apart = {
         .module = transforms(plan, &s, config, z.split_blocks && z.threads > 1),
         .rows = optune_config_int(config, "block_rows"),
         .vectors = optune_config_int(config, "tile_co"),
-        .chunk = optune_config_int(config, "chunk_co")};
+        .chunk = optune_config_int(config, "chunk_co"),
+        .points = taps ? z.part * z.threads : 0,
+        .depth = taps ? z.depth : 0};
     winograd_stages(task, plan, module, &s, "winograd",
-                    &(winograd_scratch){.weights = z.u,
+                    &(winograd_scratch){.weights = taps ? z.taps : z.u,
                                         .inputs = z.v * (z.split_blocks ? z.threads : 1),
                                         .products = z.m * z.threads,
                                         .bands = z.band * z.threads},

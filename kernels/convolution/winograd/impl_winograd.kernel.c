@@ -9,6 +9,9 @@
  * next one is looked at. Its transformed input V stays in the L2 while the packed weights U
  * stream by once, and a chunk of products M is transformed back while it is still warm.
  *
+ * With TAPS, U is no memory of its own: what streams by are the nine taps of each pair of
+ * channels, which become points a few input channels at a time, in each thread's own memory.
+ *
  * Two modules, so that little is compiled for a config. With PRODUCTS defined, this file is the
  * register tile alone: GEMM_MR GEMM_NV GEMM_KU GEMM_AHEAD, and REST, the tiles that whole ones
  * leave of a block. Without it, it is transforms and loops, which know TILE_H, TILE_W and
@@ -22,7 +25,7 @@
  * matrices are derived from the interpolation points as Toom and Cook do.
  */
 #include "kernels/convolution/planes.kernel.h"
-#include "kernels/convolution/winograd/winograd_points.kernel.h"
+#include "kernels/convolution/winograd/winograd_tiles.kernel.h"
 
 /* Points, and as many inputs, of a tile in each direction. */
 #define AH (SH == 1 ? TILE_H + 2 : 2 * TILE_H + 1)
@@ -39,22 +42,28 @@
 /* One vector of slack in each pitch keeps rows and points from sharing cache sets. */
 #define V_ROW (CI_VECS * VLEN + VLEN)
 
-/* A product that is asked for: one point of `tiles` tiles of a block that has `block`. */
+/* A product that is asked for: one point of `tiles` tiles of a block that has `block`; of TAPS
+ * `depth` input channels, added to what is there where they are not the first ones. */
 typedef struct point_asked {
     const DTYPE *v, *u;
     DTYPE *m;
-    i64 tiles, block;
+    i64 tiles, block, depth, add;
 } point_asked;
 typedef void point_done(void *const *arg); /* arg: a point_asked */
 
 #ifdef PRODUCTS
 /* ---- products ---------------------------------------------------------------------------- */
 
-INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
+INLINE void product(const point_asked *a, const int rows, i64 t)
 {
+    const DTYPE *v = a->v + t * V_ROW, *u = a->u;
+    DTYPE *m = a->m + t * GEMM_NR;
     gemm_acc acc;
-    gemm_start(acc, rows, 0, GEMM_NR);
-    gemm_mac(acc, rows, CI, v, V_ROW, 1, u, GEMM_NR);
+    if (TAPS && a->add)
+        gemm_load(acc, rows, m, GEMM_NR, GEMM_NR);
+    else
+        gemm_start(acc, rows, 0, GEMM_NR);
+    gemm_mac(acc, rows, TAPS ? a->depth : CI, v, V_ROW, 1, u, GEMM_NR);
     gemm_store(acc, rows, m, GEMM_NR, GEMM_NR);
 }
 
@@ -63,14 +72,12 @@ INLINE void product(const int rows, const DTYPE *v, const DTYPE *u, DTYPE *m)
 void point(void *const *arg)
 {
     const point_asked *a = arg[0];
-    const DTYPE *v = a->v, *u = a->u;
-    DTYPE *m = a->m;
     const i64 tiles = a->tiles, whole = MIN(tiles, a->block - REST);
     i64 t = 0;
     for (; t < whole; t += GEMM_MR)
-        product(GEMM_MR, v + t * V_ROW, u, m + t * GEMM_NR);
+        product(a, GEMM_MR, t);
     if (REST && t < tiles)
-        product(REST, v + t * V_ROW, u, m + t * GEMM_NR);
+        product(a, REST, t);
 }
 #else
 /* What the transform of one vector of channels of tile rows [r0, r1) of image n is asked: of the
@@ -97,205 +104,52 @@ typedef struct rows_asked {
 #define V_OWNER 0
 #endif
 
-/* ---- one-dimensional transforms ---------------------------------------------------------- */
+/* ---- weights: OIHW to taps, taps to U ----------------------------------------------------- */
 
-/* Stride 2 sees two sequences: the even inputs with two weights, by F(2,2) at 0, 1 and infinity
- * or F(4,2) at 0, 1, -1, 2 and infinity, and the odd inputs with one weight, as they are. A
- * tile of 1 is no transform at all.
- *
- * Tiles of 7, for rows of 7, 14, 28 ..., interpolate at pairs of points +-x and infinity:
- * F(7,3) at four pairs, F(7,2) at three and 0. */
-INLINE DTYPE pair(const int stride, const int i)
+/* Vector `v` of output channels, input channels [c0, c1): [channel][9][VLEN]. */
+INLINE void taps_of(const DTYPE *weight, i64 v, i64 c0, i64 c1, DTYPE *to)
 {
-    return stride == 2 ? PAIR_2(i) : PAIR_1(i);
+    const i64 co = v * VLEN;
+    gemm_pack_bt(to, weight + (MIN(co, CO - 1) * CI + c0) * 9, CI * 9,
+                 MAX(0, MIN(VLEN, CO - co)), (c1 - c0) * 9);
 }
 
-/* The j-th of the pairs other than i, squared. */
-INLINE DTYPE other(const int stride, const int i, const int j)
+/* One input channel of one vector of output channels: nine taps to all points, `pitch` apart. */
+INLINE void points_of_taps(const DTYPE *tap, DTYPE *to, i64 pitch)
 {
-    const DTYPE x = pair(stride, j + (j >= i));
-    return x * x;
-}
-
-/* Over the product of the differences to all other finite points, at x > 0. */
-INLINE DTYPE norm(const int stride, const int i)
-{
-    const DTYPE x = pair(stride, i), z = x * x;
-    if (stride == 2)
-        return 1 / (2 * z * (z - other(2, i, 0)) * (z - other(2, i, 1)));
-    return 1 / (2 * x * (z - other(1, i, 0)) * (z - other(1, i, 1)) * (z - other(1, i, 2)));
-}
-
-INLINE void weight_7(const int stride, const vec *g, vec *t)
-{
-    const int pairs = stride == 2 ? 3 : 4;
-    UNROLL(16)
-    for (int i = 0; i < pairs; i++) {
-        const DTYPE x = pair(stride, i), n = norm(stride, i);
-        const vec e = (stride == 2 ? g[0] : g[0] + g[2] * (x * x)) * n;
-        const vec o = (stride == 2 ? g[2] : g[1]) * (x * n);
-        t[2 * i] = e + o;
-        t[2 * i + 1] = stride == 2 ? e - o : o - e;
-    }
-    if (stride == 1) {
-        t[8] = g[2];
-        return;
-    }
-    const DTYPE a = other(2, 3, 0), b = other(2, 3, 1), c = other(2, 3, 2);
-    t[6] = g[0] * (-1 / (a * b * c));
-    t[7] = g[2];
-    t[8] = g[1];
-}
-
-/* A polynomial in x^2 with roots at three or two others' squares, on every second input. */
-INLINE vec roots_3(const int i, const vec *d)
-{
-    const DTYPE a = other(1, i, 0), b = other(1, i, 1), c = other(1, i, 2);
-    return (d[6] - d[4] * (a + b + c)) + (d[2] * (a * b + a * c + b * c) - d[0] * (a * b * c));
-}
-INLINE vec roots_2(const int i, const vec *d)
-{
-    const DTYPE a = other(2, i, 0), b = other(2, i, 1);
-    return d[8] - d[4] * (a + b) + d[0] * (a * b);
-}
-
-INLINE void input_7(const int stride, const vec *d, vec *t)
-{
-    if (stride == 1) {
+    vec g[3], t[UH], s[UH][3], r[UW];
+    UNROLL(3)
+    for (int x = 0; x < 3; x++) {
+        UNROLL(3)
+        for (int y = 0; y < 3; y++)
+            g[y] = load(tap + (y * 3 + x) * VLEN);
+        weight_1d(TILE_H, SH, g, t);
         UNROLL(16)
-        for (int i = 0; i < 4; i++) {
-            const vec o = roots_3(i, d + 1), e = roots_3(i, d) * pair(1, i);
-            t[2 * i] = o + e;
-            t[2 * i + 1] = o - e;
-        }
-        const DTYPE z = pair(1, 3) * pair(1, 3);
-        t[8] = roots_3(3, d + 2) - roots_3(3, d) * z;
-        return;
+        for (int y = 0; y < UH; y++)
+            s[y][x] = t[y];
     }
     UNROLL(16)
-    for (int i = 0; i < 3; i++) {
-        const vec e = roots_2(i, d + 4), o = roots_2(i, d + 2) * pair(2, i);
-        t[2 * i] = e + o;
-        t[2 * i + 1] = e - o;
-    }
-    const DTYPE z = pair(2, 2) * pair(2, 2);
-    t[6] = roots_2(2, d + 4) - roots_2(2, d) * z;
-    t[7] = roots_2(2, d + 6) - roots_2(2, d + 2) * z;
-    UNROLL(16)
-    for (int i = 0; i < 7; i++)
-        t[8 + i] = d[2 * i + 1];
-}
-
-INLINE void output_7(const int stride, const vec *t, vec *y)
-{
-    UNROLL(16)
-    for (int k = 0; k < 7; k++)
-        y[k] = stride == 2 ? t[8 + k] : (vec){0};
-    y[6] += t[stride == 2 ? 7 : 8];
-    if (stride == 2)
-        y[0] += t[6];
-    const int pairs = stride == 2 ? 3 : 4;
-    UNROLL(16)
-    for (int i = 0; i < pairs; i++) {
-        const vec e = t[2 * i] + t[2 * i + 1], o = t[2 * i] - t[2 * i + 1];
-        DTYPE power = 1;
+    for (int y = 0; y < UH; y++) {
+        weight_1d(TILE_W, SW, s[y], r);
         UNROLL(16)
-        for (int k = 0; k < 7; k++) {
-            y[k] += (k % 2 ? o : e) * power;
-            power *= pair(stride, i);
-        }
+        for (int x = 0; x < UW; x++)
+            store(to + (y * UW + x) * pitch, r[x]);
     }
 }
 
-INLINE void plain(const vec *from, vec *to)
+#if TAPS
+/* arg: weight, taps [vector of output channels][CI][9][VLEN], vectors of a panel */
+void transform_weight(void *const *arg)
 {
-    UNROLL(16)
-    for (int i = 0; i < 3; i++)
-        to[i] = from[i];
+    const i64 nv = *(const i64 *)arg[2], vectors = CEIL_DIV(CO, nv * VLEN) * nv;
+    PARALLEL_FOR
+    for (i64 v = 0; v < vectors; v++)
+        taps_of(arg[0], v, 0, CI, (DTYPE *)arg[1] + v * CI * 9 * VLEN);
 }
-
-/* t = G g: three weights to the points of U, where odd inputs share one. */
-INLINE void weight_1d(const int m, const int stride, const vec *g, vec *t)
-{
-    if (m == 1) {
-        plain(g, t);
-    } else if (m == 7) {
-        weight_7(stride, g, t);
-    } else if (stride == 2) {
-        if (m == 2) {
-            t[0] = g[0];
-            t[1] = g[0] + g[2];
-            t[2] = g[2];
-        } else {
-            t[0] = g[0] * (DTYPE)0.5;
-            t[1] = (g[0] + g[2]) * (DTYPE)-0.5;
-            t[2] = (g[2] - g[0]) * (DTYPE)(1 / 6.0);
-            t[3] = (g[0] + 2 * g[2]) * (DTYPE)(1 / 6.0);
-            t[4] = g[2];
-        }
-        t[m + 1] = g[1];
-    } else {
-        points_of_weight(m, g, t);
-    }
-}
-
-/* t = B^T d: inputs to points. */
-INLINE void input_1d(const int m, const int stride, const vec *d, vec *t)
-{
-    if (m == 1) {
-        plain(d, t);
-    } else if (m == 7) {
-        input_7(stride, d, t);
-    } else if (stride == 2) {
-        if (m == 2) {
-            t[0] = d[0] - d[2];
-            t[1] = d[2];
-            t[2] = d[4] - d[2];
-        } else {
-            const vec a = d[6] - d[4] - 2 * d[2], b = d[6] - d[2];
-            t[0] = b + 2 * (d[0] - d[4]);
-            t[1] = a;
-            t[2] = d[6] - 3 * d[4] + 2 * d[2];
-            t[3] = b;
-            t[4] = d[8] - d[4] - 2 * b;
-        }
-        UNROLL(16)
-        for (int i = 0; i < m; i++)
-            t[m + 1 + i] = d[2 * i + 1];
-    } else {
-        points_of_input(m, d, t);
-    }
-}
-
-/* y = A^T t: points to m outputs. */
-INLINE void output_1d(const int m, const int stride, const vec *t, vec *y)
-{
-    if (m == 1) {
-        y[0] = t[0] + t[1] + t[2];
-    } else if (m == 7) {
-        output_7(stride, t, y);
-    } else if (stride == 2) {
-        if (m == 2) {
-            y[0] = t[0] + t[1] + t[3];
-            y[1] = t[1] + t[2] + t[4];
-        } else {
-            const vec e = t[1] + t[2], o = t[1] - t[2];
-            y[0] = t[0] + e + t[3] + t[5];
-            y[1] = o + 2 * t[3] + t[6];
-            y[2] = e + 4 * t[3] + t[7];
-            y[3] = o + 8 * t[3] + t[4] + t[8];
-        }
-    } else {
-        outputs_of_points(m, t, y);
-    }
-}
-
-/* ---- weights: OIHW to U ------------------------------------------------------------------ */
-
+#else
 /* arg: weight, U, vectors of a panel, panels of a chunk */
 void transform_weight(void *const *arg)
 {
-    const DTYPE *weight = arg[0];
     DTYPE *u = arg[1];
     const i64 nv = *(const i64 *)arg[2], most = *(const i64 *)arg[3], nr = nv * VLEN;
     const i64 panels = CEIL_DIV(CO, nr), u_panel = (i64)CI * nr;
@@ -303,30 +157,19 @@ void transform_weight(void *const *arg)
     for (i64 panel = 0; panel < panels; panel++) {
         const i64 chunk = panel / most, width = MIN(most, panels - chunk * most);
         DTYPE *first = u + chunk * most * U_POINTS * u_panel + panel % most * u_panel;
-        for (i64 c = 0; c < CI; c++)
+        for (i64 c0 = 0; c0 < CI; c0 += VLEN)
             for (i64 j = 0; j < nv; j++) {
-                const i64 co = panel * nr + j * VLEN;
-                vec g[3][3] = {0}, t[UH], s[UH][3], r[UW];
-                for (i64 l = 0; l < VLEN && co + l < CO; l++)
-                    for (i64 k = 0; k < 9; k++)
-                        ((DTYPE *)&g[k % 3][k / 3])[l] = weight[((co + l) * CI + c) * 9 + k];
-                UNROLL(1)
-                for (int x = 0; x < 3; x++) {
-                    weight_1d(TILE_H, SH, g[x], t);
-                    UNROLL(16)
-                    for (int y = 0; y < UH; y++)
-                        s[y][x] = t[y];
-                }
-                UNROLL(1)
-                for (int y = 0; y < UH; y++) {
-                    weight_1d(TILE_W, SW, s[y], r);
-                    UNROLL(16)
-                    for (int x = 0; x < UW; x++)
-                        store(first + (y * UW + x) * width * u_panel + c * nr + j * VLEN, r[x]);
-                }
+                DTYPE tap[VLEN * 9 * VLEN];
+                const i64 c1 = MIN(CI, c0 + VLEN);
+                taps_of(arg[0], panel * nv + j, c0, c1, tap);
+                for (i64 c = c0; c < c1; c++)
+                    points_of_taps(tap + (c - c0) * 9 * VLEN, first + c * nr + j * VLEN,
+                                   width * u_panel);
             }
     }
 }
+#endif
+
 /* ---- input to V -------------------------------------------------------------------------- */
 
 /* The tile at column x0 of one vector of channels; `row` are its rows from column 0 on. */
@@ -419,6 +262,7 @@ typedef struct sizes {
     i64 nr, chunk;        /* channels of a panel, panels of a chunk */
     i64 v_point, m_point; /* from one point to the next */
     i64 u_panel, band;
+    i64 depth, u_point; /* of TAPS: input channels at a time, from one point of U to the next */
 } sizes;
 
 INLINE sizes sizes_of(i64 rows, i64 chunk, i64 vectors)
@@ -433,31 +277,79 @@ INLINE sizes sizes_of(i64 rows, i64 chunk, i64 vectors)
     return z;
 }
 
+/* One point of U, all points of V that it serves. */
+INLINE void products_of(const sizes *z, point_asked *what, i64 a, const DTYPE *v, DTYPE *m,
+                        point_done *point)
+{
+    void *const arg[] = {what};
+    for (i64 y = a / UW; y < LAST_OF(a / UW, TILE_H, AH); y++)
+        for (i64 x = a % UW; x < LAST_OF(a % UW, TILE_W, AW); x++) {
+            what->v = v + (y * AW + x) * z->v_point;
+            what->m = m + (y * AW + x) * z->m_point;
+            point(arg);
+        }
+}
+
+#if TAPS
+/* A part of `parts` of `bytes` of each of a panel's streams of taps is asked for from memory. */
+INLINE void ask_taps(const DTYPE *tap, i64 vectors, i64 bytes, i64 part, i64 parts)
+{
+    for (i64 j = 0; j < vectors; j++)
+        for (i64 at = bytes * part / parts / 64 * 64; at < bytes * (part + 1) / parts; at += 64)
+            __builtin_prefetch((const char *)(tap + j * CI * 9 * VLEN) + at, 0, 2);
+}
+
+/* All points of a chunk of `width` panels, for `tiles` tiles: the taps of some input channels
+ * become points, which are multiplied while they are in the caches and the next taps come. */
+INLINE void products(const sizes *z, i64 tiles, i64 width, const DTYPE *v, const DTYPE *tap,
+                     DTYPE *m, DTYPE *u, point_done *point)
+{
+    const i64 nv = z->nr / VLEN;
+    point_asked what = {.u = u, .tiles = tiles, .block = z->tiles};
+    for (i64 q = 0; q < width; q++, tap += nv * CI * 9 * VLEN, m += POINTS * z->m_point)
+        for (i64 c0 = 0; c0 < CI; c0 += z->depth) {
+            const i64 depth = MIN(z->depth, CI - c0), then = c0 + depth < CI ? c0 + depth : 0;
+            const DTYPE *next = tap + (then ? then : nv * CI) * 9 * VLEN;
+            for (i64 j = 0; j < nv; j++)
+                for (i64 c = 0; c < depth; c++)
+                    points_of_taps(tap + (j * CI + c0 + c) * 9 * VLEN, u + c * z->nr + j * VLEN,
+                                   z->u_point);
+            what.depth = depth;
+            what.add = c0 > 0;
+            for (i64 a = 0; a < U_POINTS; a++) {
+                what.u = u + a * z->u_point;
+                ask_taps(next, nv, MIN(z->depth, CI - then) * 9 * (i64)sizeof(vec), a,
+                         U_POINTS);
+                products_of(z, &what, a, v + c0, m, point);
+            }
+        }
+}
+#else
 /* All points of a chunk of `width` panels, for `tiles` tiles. */
 INLINE void products(const sizes *z, i64 tiles, i64 width, const DTYPE *v, const DTYPE *u,
                      DTYPE *m, point_done *point)
 {
     point_asked what = {.tiles = tiles, .block = z->tiles};
-    void *const arg[] = {&what};
     for (i64 a = 0; a < U_POINTS; a++)
-        for (i64 q = 0; q < width; q++, u += z->u_panel)
-            for (i64 y = a / UW; y < LAST_OF(a / UW, TILE_H, AH); y++)
-                for (i64 x = a % UW; x < LAST_OF(a % UW, TILE_W, AW); x++) {
-                    what.v = v + (y * AW + x) * z->v_point;
-                    what.u = u;
-                    what.m = m + (q * POINTS + y * AW + x) * z->m_point;
-                    point(arg);
-                }
+        for (i64 q = 0; q < width; q++, u += z->u_panel) {
+            what.u = u;
+            products_of(z, &what, a, v, m + q * POINTS * z->m_point, point);
+        }
 }
+#endif
 
-/* arg: data, U, out, V, M, bands, point, tile rows of a block, panels of a chunk, vectors of a
- * panel */
+/* arg: data, U or taps, out, V, M, bands, point, tile rows of a block, panels of a chunk, vectors
+ * of a panel; of TAPS some of U, and of how many input channels */
 void winograd(void *const *arg)
 {
     const DTYPE *data = arg[0], *u = arg[1];
     DTYPE *out = arg[2], *v_all = arg[3], *m_all = arg[4], *bands = arg[5];
     point_done *point = (point_done *)arg[6];
-    const sizes z = sizes_of(*(const i64 *)arg[7], *(const i64 *)arg[8], *(const i64 *)arg[9]);
+    sizes z = sizes_of(*(const i64 *)arg[7], *(const i64 *)arg[8], *(const i64 *)arg[9]);
+#if TAPS
+    z.depth = *(const i64 *)arg[11];
+    z.u_point = z.depth * z.nr + VLEN;
+#endif
     const i64 panels = CEIL_DIV(CO, z.nr), chunks = CEIL_DIV(panels, z.chunk);
     const i64 blocks = CEIL_DIV(ALL_ROWS, z.rows);
     PARALLEL_BLOCKS
@@ -484,9 +376,16 @@ void winograd(void *const *arg)
         PARALLEL_CHANNELS
         for (i64 chunk = 0; chunk < chunks; chunk++) {
             const i64 width = MIN(z.chunk, panels - chunk * z.chunk);
-            const DTYPE *from = u + chunk * z.chunk * U_POINTS * z.u_panel;
             DTYPE *m = m_all + THREAD * z.chunk * POINTS * z.m_point;
-            products(&z, (last - first) * TILE_COLS, width, v, from, m, point);
+            const i64 tiles = (last - first) * TILE_COLS;
+#if TAPS
+            const DTYPE *tap = u + chunk * z.chunk * 9 * z.u_panel;
+            products(&z, tiles, width, v, tap, m,
+                     (DTYPE *)arg[10] + THREAD * U_POINTS * z.u_point, point);
+#else
+            const DTYPE *from = u + chunk * z.chunk * U_POINTS * z.u_panel;
+            products(&z, tiles, width, v, from, m, point);
+#endif
             for (i64 q = 0; q < width; q++)
                 for (i64 j = 0; j < z.nr; j += VLEN) {
                     const i64 c = (chunk * z.chunk + q) * z.nr + j;

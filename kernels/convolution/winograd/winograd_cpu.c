@@ -62,6 +62,10 @@ void winograd_stages(const optune_task *task, optune_plan *plan, int module,
     stage.arg[stage.n_args++] = optune_int_arg(apart->rows);
     stage.arg[stage.n_args++] = optune_int_arg(apart->chunk);
     stage.arg[stage.n_args++] = optune_int_arg(apart->vectors);
+    if (apart->depth) {
+        stage.arg[stage.n_args++] = scratch(plan, "points", apart->points * elem);
+        stage.arg[stage.n_args++] = optune_int_arg(apart->depth);
+    }
     stage.module = apart->module;
     conv2d_finish(task, plan, &stage);
 }

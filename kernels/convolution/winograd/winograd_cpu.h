@@ -26,11 +26,13 @@ typedef struct winograd_apart {
     int module;
     int64_t rows;           /* of tiles, of a block */
     int64_t vectors, chunk; /* of a panel; panels of a chunk */
+    int64_t points, depth;  /* weights kept as taps: elements of the points, for all threads
+                               together, of so many input channels at a time; 0: kept as points */
 } winograd_apart;
 
 /* The stages: transform_weight, then `function`. With `apart` they are of that module, and the
- * second is told the numbers and the function `point` of `module`; NULL: everything is in
- * `module`. */
+ * second is told the numbers, the function `point` of `module` and, of taps, room for points; NULL:
+ * everything is in `module`. */
 void winograd_stages(const optune_task *task, optune_plan *plan, int module,
                      const conv2d_shape *s, const char *function, const winograd_scratch *z,
                      const winograd_apart *apart);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What random models found: attributes that a file leaves out because they are 0, integers that are
+ * averaged and divided, pads that follow from an output's shape, lookups by batch, shapes of
+ * nothing. What each small model gives is worked out by hand.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "graph/graph.h"
+#include "support/onnx_file.h"
+
+enum { INT32 = 6 };
+
+static int read_graph(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told)
+{
+    optune_err err = {0};
+    char path[512];
+    ot_text model = {0};
+    onnx_output(graph, "y");
+    onnx_model(graph, opset, &model);
+    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
+    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    ot_text_release(&model);
+    return optune_graph_read(path, g, told);
+}
+
+/* `n` elements, computed from these inputs. */
+static optune_values *given(ot_text *graph, int64_t opset, const void *const *in, int n,
+                            optune_graph **g)
+{
+    optune_values *values = NULL;
+    optune_err err = {0};
+    if (read_graph(graph, opset, g, &err) < 0)
+        fail_msg("%s", err.text);
+    check_ok(optune_graph_evaluate(*g, in, NULL, &values, &err));
+    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
+    return values;
+}
+
+static void gives(ot_text *graph, int64_t opset, const void *x, int n, const float *want)
+{
+    optune_graph *g;
+    optune_values *values = given(graph, opset, &x, n, &g);
+    const float *got = optune_values_data(values, 0);
+    for (int i = 0; i < n; i++)
+        if (!(fabsf(got[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i]))))
+            fail_msg("element %d is %.9g, not %.9g", i, got[i], want[i]);
+    optune_values_free(values);
+    optune_graph_close(g);
+}
+
+static void counts(ot_text *graph, const void *const *in, int n, const int32_t *want)
+{
+    optune_graph *g;
+    optune_values *values = given(graph, 17, in, n, &g);
+    const int32_t *got = optune_values_data(values, 0);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(got[i], want[i]);
+    optune_values_free(values);
+    optune_graph_close(g);
+}
+
+/* An attribute of a name and a type alone, as a writer of proto3 leaves 0 out. */
+static void attr_zero(ot_text *attrs, const char *name, int type)
+{
+    ot_text one = {0};
+    wire_text(&one, 1, name);
+    wire_int(&one, 20, type);
+    wire_part(attrs, 5, &one);
+}
+
+static void zeros_that_are_left_out(void **state)
+{
+    static const float x[] = {-2, -1, 1, 2}, none[] = {0, 0, 1, 2}, sum[] = {-3, 3};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    attr_zero(&attrs, "alpha", 1);
+    onnx_node(&g, "LeakyRelu", "only", "x", "y", &attrs);
+    gives(&g, 17, x, 4, none);
+    static const int64_t axis = 1;
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+    onnx_initializer(&g, "axes", ONNX_INT64, "1", &axis, sizeof axis);
+    attr_zero(&attrs, "keepdims", 2);
+    onnx_node(&g, "ReduceSum", "sum", "x axes", "s", &attrs);
+    onnx_node(&g, "Identity", "only", "s", "y", NULL);
+    gives(&g, 17, x, 2, sum);
+    optune_graph *read = NULL;
+    optune_err err = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+    onnx_initializer(&g, "axes", ONNX_INT64, "1", &axis, sizeof axis);
+    attr_zero(&attrs, "keepdims", 2);
+    onnx_node(&g, "ReduceSum", "only", "x axes", "y", &attrs);
+    check_ok(read_graph(&g, 17, &read, &err));
+    assert_int_equal(optune_graph_output_type(read, 0)->rank, 1);
+    optune_graph_close(read);
+}
+
+/* max(0, x) + min(0, alpha (exp(x / alpha) - 1)), alpha below 0, too. */
+static void celu_of_either_sign(void **state)
+{
+    static const float x[] = {-1, 0, 2}, want[] = {-1.7182818f, 0, 2};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "3");
+    attr_real(&attrs, "alpha", -1);
+    onnx_node(&g, "Celu", "only", "x", "y", &attrs);
+    gives(&g, 17, x, 3, want);
+}
+
+/* Means, roots and quotients of integers are cut off towards 0. */
+static void integers(void **state)
+{
+    static const int32_t x[] = {-3, -4, 5, 6}, by[] = {2, -3, 2, 7};
+    static const int32_t mean[] = {-3, 5}, size[] = {5, 7}, over[] = {-1, 1, 2, 0},
+                         rest[] = {1, -1, 1, 6};
+    static const int64_t axes[] = {1};
+    static const struct {
+        const char *op;
+        const int32_t *want;
+    } folds[] = {{"ReduceMean", mean}, {"ReduceL2", size}},
+      pairs[] = {{"Div", over}, {"Mod", rest}};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        onnx_input(&g, "x", INT32, "2,2");
+        attr_ints(&attrs, "axes", 1, axes);
+        onnx_node(&g, folds[i].op, "only", "x", "y", &attrs);
+        counts(&g, (const void *const[]){x}, 2, folds[i].want);
+        onnx_input(&g, "x", INT32, "4");
+        onnx_input(&g, "by", INT32, "4");
+        onnx_node(&g, pairs[i].op, "only", "x by", "y", NULL);
+        counts(&g, (const void *const[]){x, by}, 4, pairs[i].want);
+    }
+}
+
+/* A row of two, stride 2, a kernel of 1 2 3: 1 2 4 4 6 before anything is cut off. */
+static void transposed_to_a_shape(void **state)
+{
+    static const float x[] = {1, 2}, w[] = {1, 2, 3};
+    static const float upper[] = {1, 2, 5, 4}, lower[] = {2, 5, 4, 6}, six[] = {1, 2, 5, 4, 6, 0};
+    static const int64_t stride[] = {2}, shape[] = {6};
+    static const struct {
+        const char *pad;
+        int n;
+        const float *want;
+    } all[] = {{"SAME_UPPER", 4, upper}, {"SAME_LOWER", 4, lower}, {NULL, 6, six}};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,2");
+        onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,3", w, sizeof w);
+        attr_ints(&attrs, "strides", 1, stride);
+        if (all[i].pad)
+            attr_text(&attrs, "auto_pad", all[i].pad);
+        else
+            attr_ints(&attrs, "output_shape", 1, shape);
+        onnx_node(&g, "ConvTranspose", "only", "x w", "y", &attrs);
+        gives(&g, 17, x, all[i].n, all[i].want);
+    }
+}
+
+/* Two images of a row of two pairs: of each batch the places are its own. */
+static void places_by_batch(void **state)
+{
+    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, want[] = {3, 4, 5, 6};
+    static const int64_t at[] = {1, -2};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2,2");
+    onnx_initializer(&g, "at", ONNX_INT64, "2,1", at, sizeof at);
+    attr_int(&attrs, "batch_dims", 1);
+    onnx_node(&g, "GatherND", "only", "x at", "y", &attrs);
+    gives(&g, 17, x, 4, want);
+}
+
+/* [2,0,3] as [0,6] and laid flat. */
+static void shapes_of_nothing(void **state)
+{
+    static const int64_t shape[] = {0, 6};
+    for (int flat = 0; flat < 2; flat++) {
+        ot_text g = {0}, attrs = {0};
+        optune_graph *read = NULL;
+        optune_err err = {0};
+        (void)state;
+        onnx_input(&g, "x", ONNX_FLOAT, "2,0,3");
+        onnx_initializer(&g, "shape", ONNX_INT64, "2", shape, sizeof shape);
+        attr_int(&attrs, flat ? "axis" : "allowzero", flat ? 2 : 1);
+        onnx_node(&g, flat ? "Flatten" : "Reshape", "only", flat ? "x" : "x shape", "y",
+                  &attrs);
+        if (read_graph(&g, 17, &read, &err) < 0)
+            fail_msg("%s", err.text);
+        const optune_tensor *type = optune_graph_output_type(read, 0);
+        assert_int_equal(type->rank, 2);
+        assert_int_equal(type->dim[0].min, 0);
+        assert_int_equal(type->dim[1].min, flat ? 3 : 6);
+        optune_graph_close(read);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(zeros_that_are_left_out), cmocka_unit_test(celu_of_either_sign),
+        cmocka_unit_test(integers),                cmocka_unit_test(transposed_to_a_shape),
+        cmocka_unit_test(places_by_batch),         cmocka_unit_test(shapes_of_nothing),
+    };
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
+}
