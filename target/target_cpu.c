@@ -19,7 +19,7 @@ enum { COMPILER_LIMIT_S = 20 };
 
 /* Idle threads of libgomp spin for so long: longer than any gap between parallel regions of one
  * kernel (waking a sleeper costs 60 us), shorter than a warm-up, so that they do not spin into a
- * library with threads of its own, nor beside a compiler while outputs are judged. */
+ * library with threads of its own. */
 static const double SPIN_S = 1e-3;
 
 static const char *const keys[] = {"cpu", NULL};
