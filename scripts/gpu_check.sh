@@ -283,8 +283,7 @@ for part in "${parts[@]}"; do
         tee -a "$out/device.txt"
 done
 echo "done in $(($(date +%s) - started)) s" | tee -a "$out/device.txt"
-for file in tests sanitizer dense attention conv2d bandwidth; do
-    [[ -e $out/$file.txt ]] || continue
+for file in $(for part in "${parts[@]}"; do echo "${file_of[$part]}"; done | awk '!seen[$0]++'); do
     echo "== $file"
     grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials| checked, ' \
         "$out/$file.txt" 2>/dev/null | tail -n "$([[ $file == tests ]] && echo 45 || echo 16)"
