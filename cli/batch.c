@@ -13,6 +13,9 @@
 
 #include "cli/cli.h"
 
+/* What some editors begin a file with. */
+#define MARK "\xef\xbb\xbf"
+
 enum { LINE_LIMIT = 64 << 10, SKIP_LIMIT = 64 << 20 };
 
 /* ---- JSON on one line -------------------------------------------------------------------- */
@@ -115,7 +118,10 @@ int ot_batch_run(const ot_cli *cli, ot_batch_answer answer)
     const bool waiting = fstat(STDIN_FILENO, &in) < 0 || !S_ISREG(in.st_mode);
     char *line = malloc(LINE_LIMIT + 1);
     line_kind kind = LINE_END;
-    while (line && !ferror(stdout) && (kind = next_line(line)) != LINE_END) {
+    const char *said = line;
+    for (bool first = true; line && !ferror(stdout) && (kind = next_line(line)) != LINE_END;
+         first = false) {
+        said = line + (first && !strncmp(line, MARK, strlen(MARK)) ? strlen(MARK) : 0);
         optune_err err = {.status = OPTUNE_ESYNTAX};
         int status = OPTUNE_ESYNTAX;
         if (kind == LINE_ENDLESS)
@@ -125,9 +131,9 @@ int ot_batch_run(const ot_cli *cli, ot_batch_answer answer)
                      kind == LINE_ZERO ? "a zero byte is in this line"
                                        : "this line has more than 64 KiB");
         else
-            status = answer(cli, line, &err);
+            status = answer(cli, said, &err);
         if (status < 0)
-            say_error(kind == LINE_GOOD ? line : "", &err);
+            say_error(kind == LINE_GOOD ? said : "", &err);
         putchar('\n');
         if (waiting)
             fflush(stdout);

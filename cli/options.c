@@ -248,6 +248,22 @@ const ot_cmd *ot_cmd_find(const char *name, optune_err *err)
 
 /* ---- rows to help ------------------------------------------------------------------------ */
 
+/* On a terminal at blanks, further lines beginning where the first one does. */
+static void print_within(const char *text, int indent)
+{
+    const int width = ot_output_width(), room = width > indent + 16 ? width - indent : 0;
+    while (room && strlen(text) > (size_t)room) {
+        int n = room;
+        while (n > 0 && text[n] != ' ')
+            n--;
+        if (n == 0)
+            break;
+        printf("%.*s\n%*s", n, text, indent, "");
+        text += n + 1;
+    }
+    printf("%s\n", text);
+}
+
 static void print_row(const char *left, const char *right)
 {
     int n = printf("  %s", left);
@@ -255,7 +271,8 @@ static void print_row(const char *left, const char *right)
         printf("\n");
         n = 0;
     }
-    printf("%*s%s\n", HELP_COLUMN - n, "", right);
+    printf("%*s", HELP_COLUMN - n, "");
+    print_within(right, HELP_COLUMN);
 }
 
 static void print_options(const char *title, const ot_option *rows)
@@ -273,8 +290,9 @@ static void print_options(const char *title, const ot_option *rows)
 
 void ot_help_cmd(const ot_cmd *cmd)
 {
-    printf("usage: optune %s%s%s%s\n\n%s\n", cmd->name, *cmd->arguments ? " " : "",
-           cmd->arguments, cmd->options ? " [options]" : "", cmd->summary);
+    printf("usage: optune %s%s%s%s\n\n", cmd->name, *cmd->arguments ? " " : "", cmd->arguments,
+           cmd->options ? " [options]" : "");
+    print_within(cmd->summary, 0);
     if (cmd->options)
         print_options("options", cmd->options);
     print_options("options of every command", ot_global_options);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,12 +170,19 @@ int ot_list_run(const ot_cli *cli,
     return code;
 }
 
+/* Who refused a write in the middle of the output is not known at its end. */
+static bool has_reader(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) <= 0 || !(out.revents & POLLERR);
+}
+
 int ot_print_finish(int code)
 {
     clear_line();
     errno = 0;
     bool failed = fflush(stdout) != 0 || ferror(stdout);
-    if (!failed || errno == EPIPE)
+    if (!failed || errno == EPIPE || !has_reader())
         return code;
     ot_say("cannot write to standard output: %s", errno ? strerror(errno) : "write failed");
     return code == OT_EXIT_DONE ? OT_EXIT_FAILED : code;

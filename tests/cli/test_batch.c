@@ -234,6 +234,42 @@ static void input_is_read_to_its_end(void **state)
     expect("a directory", &o, 1, "cannot read standard input");
 }
 
+/* Files of some editors begin with a mark, which is none of the first line; in any other it is. */
+static void a_mark_in_front(void **state)
+{
+    (void)state;
+    static const char text[] = "\xef\xbb\xbfrelu(f32[5])\r\n\xef\xbb\xbfrelu(f32[6])\n";
+    char path[512];
+    snprintf(path, sizeof path, "%s", write_lines("marked", text, sizeof text - 1));
+    outcome o = with_stdin(path, "select --batch");
+    assert_int_equal(o.code, 0);
+    json_t *json = line_at(&o, 0);
+    assert_string_equal(text_of(json, "workload"), "relu(f32[5])");
+    assert_non_null(json_object_get(json, "impl"));
+    json_decref(json);
+    json = line_at(&o, 1);
+    assert_string_equal(text_of(json, "status"), "ESYNTAX");
+    json_decref(json);
+    release(&o);
+}
+
+/* In the middle of what it would print, too. */
+static void a_reader_that_has_enough(void **state)
+{
+    (void)state;
+    char command[4096], err[512];
+    ot_text held = {0};
+    snprintf(err, sizeof err, "%s", command_path("enough.err"));
+    snprintf(command, sizeof command,
+             "yes 'relu(f32[4])' | head -n 20000 | "
+             "( '%s' select --batch 2> '%s'; echo $? >> '%s' ) | head -n 1 > /dev/null",
+             OT_CLI, err, err);
+    assert_int_equal(system(command), 0);
+    command_slurp(err, &held);
+    assert_string_equal(ot_text_str(&held), "0\n");
+    ot_text_release(&held);
+}
+
 /* As daemons start programs: what is said goes nowhere, least of all into the store, whose files
  * would be the first that are opened. */
 static void without_streams(void **state)
@@ -266,12 +302,10 @@ static void without_streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_line_each),
-        cmocka_unit_test(asked_as_autotvm),
-        cmocka_unit_test(answers_at_once),
-        cmocka_unit_test(selections_are_told),
-        cmocka_unit_test(without_home),
-        cmocka_unit_test(input_is_read_to_its_end),
+        cmocka_unit_test(one_line_each),   cmocka_unit_test(asked_as_autotvm),
+        cmocka_unit_test(answers_at_once), cmocka_unit_test(selections_are_told),
+        cmocka_unit_test(without_home),    cmocka_unit_test(input_is_read_to_its_end),
+        cmocka_unit_test(a_mark_in_front), cmocka_unit_test(a_reader_that_has_enough),
         cmocka_unit_test(without_streams),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);

@@ -6,6 +6,8 @@
  */
 #include "support/command.h"
 
+#include <pty.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -463,6 +465,44 @@ static void logs_answer_in_json(void **state)
     refused(2, "'optune list OP'", "query", "dense");
 }
 
+/* On a terminal options are told within its width, and help says what it says elsewhere. */
+static void help_fits_the_terminal(void **state)
+{
+    (void)state;
+    const struct winsize size = {.ws_row = 24, .ws_col = 60};
+    char seen[16384];
+    size_t n = 0;
+    int master, status;
+    unsetenv("COLUMNS");
+    fflush(NULL);
+    const pid_t pid = forkpty(&master, NULL, NULL, &size);
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        execl(OT_CLI, "optune", "help", "list", (char *)NULL);
+        _exit(98);
+    }
+    for (ssize_t got; (got = read(master, seen + n, sizeof seen - 1 - n)) > 0;)
+        n += (size_t)got;
+    seen[n] = '\0';
+    close(master);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    outcome plain = optune("help", "list");
+    const char *p = ot_text_str(&plain.out), *q = seen;
+    for (; *p; p++, q++) { /* blanks may be ends of lines and more blanks */
+        p += strspn(p, " \n");
+        q += strspn(q, " \r\n");
+        if (*p != *q)
+            fail_msg("'%.40s' is '%.40s'", p, q);
+        if (!*p)
+            break;
+    }
+    for (const char *line = strtok(seen, "\r\n"); line; line = strtok(NULL, "\r\n"))
+        if (*line == ' ' && strlen(line) > 60) /* notes are as they are written */
+            fail_msg("%s", line);
+    release(&plain);
+}
+
 /* ---- stdout ------------------------------------------------------------------------------ */
 
 static void a_full_disk_is_a_failure(void **state)
@@ -499,6 +539,7 @@ int main(void)
         cmocka_unit_test(every_command_has_help_with_all_its_options),
         cmocka_unit_test(every_command_keeps_the_contract),
         cmocka_unit_test(help_is_as_published),
+        cmocka_unit_test(help_fits_the_terminal),
         cmocka_unit_test(version_is_printed),
         cmocka_unit_test(wrong_commands_and_options_name_the_nearest),
         cmocka_unit_test(values_are_checked),
