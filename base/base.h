@@ -93,7 +93,7 @@ void ot_print_dtype_long(optune_dtype dtype, char *to, size_t size); /* "float32
 /* The entry of names[] nearest to `word`, or NULL when none is near. */
 const char *ot_nearest(const char *word, const char *const *names, int n);
 /* Fails with ENOENT, naming the kind, the word and the nearest name: "no operator 'conv3d'; did
- * you mean 'conv2d'?"; where none is near, some of those there are. */
+ * you mean 'conv2d'?"; where none is near, some of those there are, or that there is none. */
 int ot_no_such(optune_err *err, const char *kind, const char *word, const char *const *names,
                int n);
 /* The same where every name has a text about it, or NULL, that says what else it is called. */

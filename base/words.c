@@ -142,6 +142,8 @@ int ot_no_such_about(optune_err *err, const char *kind, const char *word,
                        names[i]);
     if (i < n)
         ot_text_printf(&said, " and %d more", n - i);
+    if (!n)
+        ot_text_add(&said, "; there is none");
     optune_fail(err, OPTUNE_ENOENT, "no %s '%.200s'%s", kind, word, ot_text_str(&said));
     ot_text_release(&said);
     return OPTUNE_ENOENT;

@@ -46,6 +46,8 @@ double ot_number_as(optune_dtype dtype, double value)
         return value;
     if (dtype.code == OPTUNE_DTYPE_BOOL || dtype.bits == 1)
         return value != 0;
+    if (dtype.code == OPTUNE_DTYPE_UINT && dtype.bits == 64 && value < 0 && value > -0x1p63)
+        return trunc(value) + 0x1p64; /* rounded, as the integer is when it is compared */
     if (dtype.bits >= 64 || !isfinite(value) || fabs(value) >= 0x1p62)
         return trunc(value);
     const int64_t size = (int64_t)1 << dtype.bits;

@@ -335,6 +335,15 @@ int optune_graph_infer(optune_graph *g, optune_err *err)
     return all_known(g) ? OPTUNE_OK : 1;
 }
 
+/* What a dim's file calls it, where that is longer than its name here. */
+static const char *called(const optune_graph *g, const char *name)
+{
+    for (const ot_dim_called *c = g->called; c; c = c->next)
+        if (!strcmp(c->name, name))
+            return c->whole;
+    return name;
+}
+
 static int narrow(optune_graph *g, const char *name, optune_dim to, optune_err *err)
 {
     inference in = {.g = g, .err = err};
@@ -344,7 +353,7 @@ static int narrow(optune_graph *g, const char *name, optune_dim to, optune_err *
         if (!strcmp(c->whole, name))
             here = c->name;
     if (!ot_copy(own, sizeof own, here))
-        return optune_fail(err, OPTUNE_ENOENT, "no symbolic dim '%.80s'", name);
+        *own = 0; /* longer than any */
     const char *names[64];
     int n = 0;
     for (int id = 0; id < g->n; id++)
@@ -360,6 +369,8 @@ static int narrow(optune_graph *g, const char *name, optune_dim to, optune_err *
                 if (*is && !ot_dim_computed(dim) && k == n && n < OT_COUNT(names))
                     names[n++] = is;
             }
+    for (int k = 0; k < n; k++)
+        names[k] = called(g, names[k]);
     return ot_no_such(err, "symbolic dim", name, names, n);
 }
 

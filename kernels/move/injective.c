@@ -21,6 +21,15 @@ optune_piece injective_whole(const optune_call *call)
     return p;
 }
 
+injective_places injective_axes(const optune_call *call)
+{
+    const int rank = call->input[0].type.rank;
+    injective_places p = {.axes = rank, .n_in = rank, .n_out = rank, .joined = -1};
+    for (int d = 0; d < rank; d++)
+        p.in[d] = p.out[d] = (injective_dim){.axis = d, .unit = 1};
+    return p;
+}
+
 int injective_flat(const optune_call *call, optune_piece *piece)
 {
     piece[0] = (optune_piece){.input = 0,

@@ -25,6 +25,35 @@ int injective_flat(const optune_call *call, optune_piece *piece);
 /* The gradient of such an op: d data = dy in the shape of data. */
 int injective_flat_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
 
+/* Where the elements of an output come from, for any size of any dim. Data and output are boxes of
+ * the same axes; a dim counts steps of `unit` along its axis, or what is `within` one such block.
+ * An axis of the output is a slice of the data's, as strided_slice says it, or, with a step of 0,
+ * the data with `from` in front of it and `to` behind. */
+typedef struct injective_dim {
+    int axis;
+    int64_t unit, within; /* within > 0: a part of a block of so many, which is its extent */
+} injective_dim;
+
+typedef struct injective_places {
+    int axes, n_in, n_out;
+    injective_dim in[OPTUNE_MAX_RANK], out[OPTUNE_MAX_RANK];
+    int64_t from[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK], step[OPTUNE_MAX_RANK];
+    int joined; /* the axis along which inputs lie one behind another; -1: there is one input */
+    double fill; /* what is neither in the data */
+} injective_places;
+
+/* As many axes as data has dims, each as it is. */
+injective_places injective_axes(const optune_call *call);
+
+/* The places of a call of an operator of this room, whose ranks and attributes are known: what its
+ * pieces are for constant dims. */
+void transpose_places(const optune_call *call, injective_places *to);
+void reverse_places(const optune_call *call, injective_places *to);
+void pad_places(const optune_call *call, injective_places *to);
+void concatenate_places(const optune_call *call, injective_places *to);
+void strided_slice_places(const optune_call *call, injective_places *to);
+void layout_transform_places(const optune_call *call, injective_places *to);
+
 /* What such ops' rows say alike. */
 #define INJECTIVE_FLAT_OP                                                                      \
     .inputs = injective_inputs, .gradient = injective_flat_gradient,                           \

@@ -114,6 +114,12 @@ static int pieces(const optune_call *call, optune_piece *piece)
     return call->n_inputs;
 }
 
+void concatenate_places(const optune_call *call, injective_places *to)
+{
+    *to = injective_axes(call);
+    to->joined = injective_axis(call, optune_call_int(call, "axis"), to->axes, NULL);
+}
+
 static const char *const densenet[] = {
     "concatenate(f32[1,64,56,56], f32[1,32,56,56], axis=1)",
     "concatenate(f32[1,256,28,28], f32[1,32,28,28], axis=1)",

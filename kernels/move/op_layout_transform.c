@@ -195,6 +195,25 @@ static int pieces(const optune_call *call, optune_piece *piece)
     return 1;
 }
 
+static void places_of(const layout *l, const layout *axes, injective_dim *dim)
+{
+    for (int d = 0; d < l->n; d++) {
+        const int64_t within = l->factor[d];
+        dim[d] = (injective_dim){.axis = find(axes, l->axis[d], false),
+                                 .unit = within ? 1 : factor_of(l, l->axis[d]),
+                                 .within = within};
+    }
+}
+
+void layout_transform_places(const optune_call *call, injective_places *to)
+{
+    layout from, into;
+    layouts(call, &from, &into, NULL);
+    *to = (injective_places){.axes = from.n, .n_in = from.n, .n_out = into.n, .joined = -1};
+    places_of(&from, &from, to->in);
+    places_of(&into, &from, to->out);
+}
+
 static const char *const resnet50[] = {
     "layout_transform(f32[1,64,56,56], src_layout=NCHW, dst_layout=NCHW16c)",
     "layout_transform(f32[1,4,56,56,16], src_layout=NCHW16c, dst_layout=NCHW)",

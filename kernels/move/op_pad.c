@@ -105,6 +105,16 @@ static int pieces(const optune_call *call, optune_piece *piece)
     return n;
 }
 
+void pad_places(const optune_call *call, injective_places *to)
+{
+    *to = injective_axes(call);
+    to->fill = fill_of(call);
+    for (int d = 0; d < to->axes; d++) {
+        to->from[d] = optune_call_ints(call, "before")[d];
+        to->to[d] = optune_call_ints(call, "after")[d];
+    }
+}
+
 /* "a,b": the list with its signs turned. */
 static void negated(const optune_attr *list, char *to, size_t size)
 {

@@ -35,6 +35,14 @@ static int pieces(const optune_call *call, optune_piece *piece)
     return 1;
 }
 
+void reverse_places(const optune_call *call, injective_places *to)
+{
+    *to = injective_axes(call);
+    const int axis = injective_axis(call, optune_call_int(call, "axis"), to->axes, NULL);
+    to->from[axis] = to->step[axis] = -1;
+    to->to[axis] = INT64_MIN;
+}
+
 static const char *const samples[] = {
     "reverse(f32[7])",
     "reverse(f32[5,90], axis=1)",

@@ -196,6 +196,18 @@ static int pieces(const optune_call *call, optune_piece *piece)
     return 1;
 }
 
+void strided_slice_places(const optune_call *call, injective_places *to)
+{
+    const optune_attr *begin = optune_call_attr(call, "begin");
+    const optune_attr *end = optune_call_attr(call, "end");
+    *to = injective_axes(call);
+    for (int d = 0; d < begin->n; d++) {
+        to->step[d] = range_of(call, d, 1).step;
+        to->from[d] = begin->i[d];
+        to->to[d] = d < end->n ? end->i[d] : INT64_MAX;
+    }
+}
+
 static const char *const samples[] = {
     "strided_slice(f32[70], begin=[3], end=[60])",
     "strided_slice(f32[70], begin=[3], end=[60], strides=[2])",

@@ -69,6 +69,13 @@ static int pieces(const optune_call *call, optune_piece *piece)
     return 1;
 }
 
+void transpose_places(const optune_call *call, injective_places *to)
+{
+    *to = injective_axes(call);
+    for (int d = 0; d < to->n_out; d++)
+        to->out[d].axis = axis_of(call, d);
+}
+
 static const char *const layouts[] = {
     "transpose(f32[1,64,56,56], axes=[0,2,3,1])",
     "transpose(f32[1,56,56,64], axes=[0,3,1,2])",

@@ -37,6 +37,7 @@ typedef struct model {
     const optune_call *call;
     generic_symbols symbols;
     segment at[BOXES_SYMBOLS];
+    int64_t top[BOXES_SYMBOLS], most[BOXES_SYMBOLS]; /* where segments end, and sizes */
     int n, corners, pieces; /* variables, points of the grid, pieces at each */
     variable v[VARIABLES];
     optune_piece piece[GRID][OPTUNE_MAX_PIECES];
@@ -463,6 +464,21 @@ static int64_t random_in(const segment *s, uint64_t *rng)
     return s->lo + optune_random_below(rng, s->hi - s->lo + 1);
 }
 
+/* What a far end cuts off is seen at the largest sizes, also of whole blocks. */
+static bool holds_above(const model *m)
+{
+    int64_t size[BOXES_SYMBOLS];
+    for (int k = 0; k < m->symbols.n; k++)
+        for (int i = 0; i < (int)(sizeof lengths / sizeof *lengths); i++) {
+            for (int other = 0; other < m->symbols.n; other++)
+                size[other] = m->at[other].lo;
+            size[k] = m->most[k] / lengths[i] * lengths[i];
+            if (m->at[k].hi == m->top[k] && size[k] > m->at[k].hi && !holds(m, size))
+                return false;
+        }
+    return true;
+}
+
 /* The model of the present segments, held against the op's own answers all over the box. */
 static bool settle(model *m)
 {
@@ -475,7 +491,7 @@ static bool settle(model *m)
                 size[k] = t < 2 ? (t ? m->at[k].hi : m->at[k].lo) : random_in(&m->at[k], &rng);
             good = holds(m, size);
         }
-        if (good)
+        if (good && holds_above(m))
             return true;
     }
     return false;
@@ -575,6 +591,8 @@ bool piece_boxes_of(const optune_call *call, piece_boxes *to)
             &call->input[m->symbols.at[k].input].type.dim[m->symbols.at[k].dim];
         const int64_t highest = host_max(HIGHEST, dim->min + HIGHEST / 16);
         whole[k] = (segment){host_max(dim->min, 1), host_min(dim->max, highest), 1, false};
+        m->top[k] = whole[k].hi;
+        m->most[k] = host_min(dim->max, OPTUNE_MAX_DIM);
         good = whole[k].lo <= whole[k].hi;
     }
     good = good && find_base(m, whole, base);

@@ -29,7 +29,7 @@ typedef struct fit {
     bool rows; /* pieces as bodies that copy rows have them */
     generic_symbols symbols;
     int64_t least[SYMBOLS_MOST], low[SYMBOLS_MOST], high[SYMBOLS_MOST], first[SYMBOLS_MOST],
-        step[SYMBOLS_MOST];
+        step[SYMBOLS_MOST], most[SYMBOLS_MOST];
     int points[SYMBOLS_MOST], corners;
     int n; /* pieces */
     optune_piece piece[CORNERS][OPTUNE_MAX_PIECES];
@@ -240,10 +240,15 @@ static bool is_empty(const optune_piece *p)
     return false;
 }
 
-/* Other sizes than those of the corners: ends, some small ones, random ones, also beside ends. */
+/* Other sizes than those of the corners: ends, some small ones, random ones, also beside ends; at
+ * last each symbol at its very largest, where what a far end cuts off is seen. */
 static void trial_sizes(const fit *f, int t, uint64_t *rng, int64_t *size)
 {
-    for (int k = 0; k < f->symbols.n; k++) {
+    for (int k = 0; k < f->symbols.n && t >= TRIALS; k++)
+        size[k] = t - TRIALS == k
+                      ? f->first[k] + (f->most[k] - f->first[k]) / f->step[k] * f->step[k]
+                      : f->first[k];
+    for (int k = 0; k < f->symbols.n && t < TRIALS; k++) {
         const int64_t below = (f->first[k] - f->low[k]) / f->step[k];
         const int64_t from = f->first[k] - below * f->step[k];
         const int64_t steps = (f->high[k] - from) / f->step[k];
@@ -264,7 +269,7 @@ static bool holds(const fit *f, int piece, int which, const double *v)
     uint64_t rng = 5;
     int64_t size[SYMBOLS_MOST];
     optune_piece at[OPTUNE_MAX_PIECES];
-    for (int t = 0; t < TRIALS && f->symbols.n; t++) {
+    for (int t = 0; t < TRIALS + f->symbols.n && f->symbols.n; t++) {
         trial_sizes(f, t, &rng, size);
         const int n = pieces_at(f, size, at);
         if (n < 0)
@@ -298,7 +303,7 @@ static bool counts_hold(const fit *f, int piece)
     const int rank = f->piece[0][piece].rank;
     for (int d = 0; d < rank; d++)
         find_polynomial(f, piece, 2 + 3 * d, extent[d]);
-    for (int t = 0; t < TRIALS && f->symbols.n; t++) {
+    for (int t = 0; t < TRIALS + f->symbols.n && f->symbols.n; t++) {
         double own = 1, fitted = 1;
         trial_sizes(f, t, &rng, size);
         if (pieces_at(f, size, at) != f->n)
@@ -381,6 +386,7 @@ static bool print_pieces_at(const optune_call *call, polys_kind kind, bool top, 
         f->low[k] = dim->min > 1 || dim->max < 2 ? dim->min : dim->max == 2 ? 1 : 2;
         f->least[k] = dim->min > 1 ? dim->min : 1;
         f->high[k] = host_min(dim->max, host_max(dim->min + 4096, (int64_t)1 << 16));
+        f->most[k] = host_min(dim->max, OPTUNE_MAX_DIM);
         f->low[k] = host_min(f->low[k], f->high[k]);
         f->step[k] = 1;
     }

@@ -125,7 +125,12 @@ static void wrong_words_are_refused(void **state)
     refused(2, "needs a graph file", "graph");
     refused(2, "--bind takes DIM=N", "graph", file, "--bind", "m");
     refused(2, "--bind takes DIM=N", "graph", file, "--bind", "n=x");
-    refused(3, "no symbolic dim 'k'", "graph", file, "--bind", "k=3");
+    refused(3, "no symbolic dim 'k'; there is n", "graph", file, "--bind", "k=3");
+    refused(3,
+            "no symbolic dim 'a_name_that_no_dim_could_have_here_at_all_as_it_is_too_long'; "
+            "there is n",
+            "graph", file, "--bind",
+            "a_name_that_no_dim_could_have_here_at_all_as_it_is_too_long=3");
     refused(2, "'?n' cannot be 65 and 1..64", "graph", file, "--bind", "n=65");
     refused(2, "exclude each other", "graph", file, "--groups", "--execute");
     refused(2, "exclude each other", "select", "--graph", file, "dense(f32[1,1], f32[1,1])");
@@ -135,6 +140,8 @@ static void wrong_words_are_refused(void **state)
     refused(2, "run needs an operator", "run");
     refused(2, "no operator, workload or preset", "run", "dense", "--graph", file);
     refused(2, "has unknown dims: give them values with --bind", "run", "--graph", file);
+    file = write_graph("output relu(var f32[4,64])\n");
+    refused(3, "no symbolic dim 'h'; there is none", "graph", file, "--bind", "h=10");
 }
 
 int main(void)

@@ -8,7 +8,10 @@
  * Nothing is timed: a process computes a batch of calls at several sizes each. `cpu` at one thread
  * and at two; with the argument `opencl` on OpenCL. OPTUNE_TEST_CALLS (default 24 a target),
  * OPTUNE_TEST_SECONDS (default 12 a target), OPTUNE_TEST_SEED and OPTUNE_TEST_OP as in
- * test_defaults; with a call as the argument, that is computed by each implementation in turn.
+ * test_defaults. With a target and a call, or a file with one on each line, these are computed by
+ * what selection says, and by every implementation with as many random configs as
+ * OPTUNE_TEST_CONFIGS asks; with a target, a call, an implementation and a config, as a failure
+ * prints them, by that one.
  */
 #include "support/check.h"
 
@@ -24,6 +27,10 @@
 
 enum { BATCH = 12, SIZES = 6, SEED = 11, LIMIT_S = 300 };
 
+/* How large calls are drawn, and how large they are computed. */
+static const random_limits drawn = {.elements = 2e4, .flops = 2e6, .empty = 0.05};
+static const random_limits computed = {.elements = 4e5, .flops = 1e8};
+
 /* Who has to be selected, by the start of the name. */
 static const struct {
     const char *call, *impl;
@@ -35,7 +42,7 @@ static const struct {
      "groups=2)",
      "conv2d_im2col"},
     {"conv2d(f32[?n:1..3,8,?h:1..12,?w:1..13], const f32[9,8,1,1])", "conv2d_1x1"},
-    {"conv2d(f32[1,12,?h:7..40,48], const f32[12,1,3,3], strides=[2,2], padding=[1,1,1,1], "
+    {"conv2d(f32[1,12,?h:7..40,200], const f32[12,1,3,3], strides=[2,2], padding=[1,1,1,1], "
      "groups=12)",
      "depthwise_conv2d_planes"},
     {"conv2d(f32[?n:1..4,8,14,14], const f32[16,8,3,3], padding=[1,1,1,1]) -> "
@@ -58,6 +65,25 @@ static const struct {
     {"strided_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "strided_slice_loops.generic"},
     {"strided_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])",
      "strided_slice_loops.generic"},
+    {"strided_slice(f32[?n:1..200000], begin=[3], end=[150000])",
+     "strided_slice_loops.generic"},
+    {"strided_slice(u16[?n:1..40000,?m:1..60000], begin=[8], end=[-10], strides=[-3])",
+     "strided_slice_loops.generic"},
+    {"strided_slice(i32[?a:1..9,?b:1..9,?c:0..9,?d:1..5,3,?e:0..5], begin=[3,1,-2], "
+     "end=[7,-1,4], strides=[2,1,1]) -> abs() -> add(i32[?e:0..5])",
+     "strided_slice_loops.generic"},
+    {"reverse(u16[?n:1..3,?n:1..3,?k:7..13,?n:1..3,?n:1..3,?n:1..3,?n:1..3,?k/3-2:0..2], "
+     "axis=2)",
+     "reverse_loops.generic"},
+    {"concatenate(u8[?a:1..3,?b:1..20,?c:1..4,?d:1..3,?b:1..20], "
+     "u8[?e:0..2,?b:1..20,?c:1..4,?d:1..3,?b:1..20])",
+     "concatenate_loops.generic"},
+    {"layout_transform(f32[?n:1..2,?c:1..4,?h:1..5,?w:1..4,8], src_layout=NCHW8c, "
+     "dst_layout=NHWC16c)",
+     "layout_transform_loops.generic"},
+    {"pad(f16[?a:1..3,?b:1..5,?c:5..9,?d:1..3,?e:2..4], before=[1,0,-2,1,3], "
+     "after=[0,2,-3,1,-1], value=1e9)",
+     "pad_loops.generic"},
     {"transpose(f32[?n:1..9,?h:1..6,40], axes=[1,0,2])", "transpose_rows"},
     {"reshape(f32[?n:1..9,40], newshape=[-1,10])", "reshape_rows"},
     {"max_pool2d(f32[?n:1..3,4,?h:5..21,17], pool_size=[3,3], strides=[2,2], "
@@ -76,6 +102,16 @@ static const struct {
      "after=[1,1,0,1,1])",
      "pad_loops.generic"},
     {"reshape(f32[?a:1..5,?b:1..9,?c:7..11], newshape=[21,3])", "reshape_loops.generic"},
+    /* Operators that are not of the room of moves, known by their pieces alone. */
+    {"their_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "their_slice_loops.generic"},
+    {"their_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])", "their_slice_loops.generic"},
+    {"their_slice(f32[?n:1..9,40], begin=[0,3], end=[1000,20], strides=[1,2])",
+     "their_slice_rows"},
+    {"their_layout(f32[?n:1..2,?c:1..4,?h:1..5,3,8], src_layout=NCHW8c, dst_layout=NHWC16c)",
+     "their_layout_loops.generic"},
+    {"their_transpose(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..3,?f:1..3], "
+     "axes=[4,3,5,2,1,0])",
+     "their_transpose_loops.generic"},
     /* Batches that may be 1, and are then everybody's, are computed by a body that asks. */
     {"batch_matmul(f32[?b:1..5,9,16], f32[13,7,16])", "batch_matmul_loops.generic"},
     {"batch_matmul(f32[13,9,16], f32[?b:1..20,7,16])", "batch_matmul_loops.generic"},
@@ -112,35 +148,18 @@ typedef struct bench {
     long done, failed, late;
 } bench;
 
+static const char *program;
+
+/* With the command that repeats it. */
 static void say(const bench *b, const pending *p, const char *what)
 {
     ot_text call = {0}, config = {0};
     ot_call_print(&p->call, &call);
-    ot_config_print_short(&p->config, &config);
-    print_error("%s %s\n  %s\n    %s\n    %s\n", p->impl->name, b->text, ot_text_str(&call),
-                ot_text_str(&config), what);
+    ot_config_print(&p->config, &config);
+    print_error("%s\n    %s \"%s\" '%s' %s '%s'\n", what, program, b->text, ot_text_str(&call),
+                p->impl->name, ot_text_str(&config));
     ot_text_release(&call);
     ot_text_release(&config);
-}
-
-/* The ends, then anything in between. */
-static bool choose(bench *b, const optune_call *range, int turn, optune_call *at)
-{
-    optune_err err = {0};
-    ot_symbols symbols;
-    *at = *range;
-    if (ot_call_static(range)) /* one that was given as it is */
-        return turn == 0;
-    check_ok(ot_symbols_all(range, &symbols, &err));
-    for (int i = 0; i < symbols.n; i++) {
-        optune_dim *dim = &symbols.dim[i];
-        const int64_t size =
-            turn == 0   ? dim->min
-            : turn == 1 ? dim->max
-                        : dim->min + optune_random_below(&b->rng, dim->max - dim->min + 1);
-        dim->min = dim->max = size;
-    }
-    return ot_call_narrow(range, &symbols, at, &err) >= 0 && ot_call_static(at);
 }
 
 static void compute_at(bench *b, ot_session *s, const pending *p, const optune_call *at)
@@ -187,7 +206,7 @@ static void compute_all(bench *b)
         if (b->list[i].job.outcome != OPTUNE_OUTCOME_OK)
             continue;
         for (int turn = 0; turn < SIZES; turn++)
-            if (choose(b, &b->list[i].call, turn, at))
+            if (random_sizes(&b->rng, &b->list[i].call, turn, &computed, at))
                 compute_at(b, s, &b->list[i], at);
     }
     b->answer->at = b->n;
@@ -263,8 +282,11 @@ static void submit_default(bench *b, const optune_call *call, const char *name)
     ot_choice *choice = ot_alloc(sizeof *choice);
     optune_err err = {0};
     if (ot_select(&task, NULL, 0, choice, &err) < 0) {
+        ot_text text = {0};
+        ot_call_print(call, &text);
         b->failed++;
-        print_error("%s\n", err.text);
+        print_error("%s: %s\n", ot_text_str(&text), err.text);
+        ot_text_release(&text);
     } else {
         const optune_impl *impl = choice->row[choice->winner].candidate.impl;
         if (name && strncmp(impl->name, name, strlen(name)) != 0) {
@@ -353,7 +375,6 @@ static void judge(bench *b)
 
 static void ranges_are_right(const char *target)
 {
-    const random_limits limits = {.elements = 2e4, .flops = 2e6};
     const int calls = random_asked("OPTUNE_TEST_CALLS", 24);
     const double until = ot_now() + random_asked("OPTUNE_TEST_SECONDS", 12);
     const bool configs = random_asked("OPTUNE_TEST_CONFIGS", 0);
@@ -367,18 +388,20 @@ static void ranges_are_right(const char *target)
     b.rng = random_seed();
     for (int i = 0; i < calls && ot_now() < until; i++) {
         const optune_op *op = random_op(&b.rng);
-        if (!random_call(&b.rng, op, &limits, &call, &text))
+        if (!random_call(&b.rng, op, &drawn, &call, &text))
             continue;
-        if (optune_random_below(&b.rng, 3) == 0 && !call.n_epilogues && call.n_outputs == 1) {
+        if (optune_random_below(&b.rng, 3) == 0 && !call.n_epilogues &&
+            random_call_fuses(&call)) {
             ot_text fused = {0};
             random_call_fuse(ot_text_str(&text), (int)optune_random_below(&b.rng, 4), &fused);
             if (ot_call_parse(ot_text_str(&fused), &range, &err) >= 0 && ot_call_static(&range))
                 call = range;
             ot_text_release(&fused);
         }
-        ot_symbols symbols;
-        if (!random_range(&b.rng, &call, &range) || ot_symbols_all(&range, &symbols, &err) < 0)
+        if (!random_range(&b.rng, &call, &range))
             continue;
+        if (random_chance(&b.rng, 0.2) && random_call_chain(&b.rng, &range, &call))
+            range = call;
         if (configs)
             submit_random(&b, &range, NULL);
         else
@@ -388,22 +411,53 @@ static void ranges_are_right(const char *target)
     judge(&b);
 }
 
-static void fast_rows(void **state)
+/* The operators of another room are ours under other names. */
+static void add_theirs(void)
 {
-    (void)state;
+    static optune_op op[3];
+    static const char *const name[][2] = {{"strided_slice", "their_slice"},
+                                          {"layout_transform", "their_layout"},
+                                          {"transpose", "their_transpose"}};
+    optune_err err = {0};
+    for (int i = 0; i < OT_COUNT(op) && !ot_op_find(name[i][1]); i++) {
+        op[i] = *ot_op_find(name[i][0]);
+        op[i].name = name[i][1];
+        check_ok(ot_op_add(&op[i], &err));
+    }
+}
+
+static void listed_rows(const char *target, bool generic)
+{
     const bool configs = random_asked("OPTUNE_TEST_CONFIGS", 0);
     static optune_call call;
     optune_err err = {0};
     bench b;
-    open_bench(&b, "cpu -threads=1");
+    open_bench(&b, target);
+    if (!b.opened)
+        skip();
     b.rng = 5;
+    add_theirs();
     for (int i = 0; i < OT_COUNT(fast); i++) {
+        if (generic && !strstr(fast[i].impl, ".generic"))
+            continue;
         check_ok(ot_call_parse(fast[i].call, &call, &err));
         submit_default(&b, &call, fast[i].impl);
         if (configs)
             submit_random(&b, &call, fast[i].impl);
     }
     judge(&b);
+}
+
+static void fast_rows(void **state)
+{
+    (void)state;
+    listed_rows("cpu -threads=1", false);
+}
+
+static void generic_rows(void **state)
+{
+    (void)state;
+    listed_rows("opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'", true);
 }
 
 static void one_thread(void **state)
@@ -424,25 +478,64 @@ static void on_opencl(void **state)
     ranges_are_right("opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'");
 }
 
-static int compute_one(const char *text)
+/* One call: by what selection says and, as OPTUNE_TEST_CONFIGS asks, by everybody. */
+static bool compute_call(bench *b, const char *text)
 {
     static optune_call call;
     optune_err err = {0};
-    bench b;
     if (ot_call_parse(text, &call, &err) < 0) {
         print_error("%s\n", err.text);
-        return 2;
+        return false;
     }
-    open_bench(&b, "cpu");
+    submit_default(b, &call, NULL);
+    for (int i = 0; i < random_asked("OPTUNE_TEST_CONFIGS", 0); i++)
+        submit_random(b, &call, NULL);
+    return true;
+}
+
+static bool compute_with(bench *b, char **word)
+{
+    static optune_call call;
+    optune_err err = {0};
+    optune_config config;
+    const optune_impl *impl = ot_impl_find(word[1]);
+    if (!impl || ot_call_parse(word[0], &call, &err) < 0 ||
+        ot_config_parse(word[2], &config, &err) < 0) {
+        print_error("%s\n", impl ? err.text : "there is no such implementation");
+        return false;
+    }
+    submit(b, &call, impl, &config);
+    return true;
+}
+
+/* TARGET CALL, TARGET FILE with a call a line, or TARGET CALL IMPLEMENTATION CONFIG. */
+static int compute(int n, char **word)
+{
+    optune_err err = {0};
+    ot_text file = {0};
+    char *rest = NULL;
+    bool good = true;
+    bench b;
+    open_bench(&b, word[0]);
+    if (!b.opened)
+        return 2;
     b.rng = random_seed();
-    submit_default(&b, &call, NULL);
-    for (int i = 0; i < random_asked("OPTUNE_TEST_CONFIGS", 1); i++)
-        submit_random(&b, &call, NULL);
+    if (n == 4)
+        good = compute_with(&b, word + 1);
+    else if (!ot_exists(word[1]))
+        good = compute_call(&b, word[1]);
+    else if (ot_read_file(word[1], &file, 1 << 24, &err) < 0)
+        good = false;
+    else
+        for (char *line = strtok_r(file.s, "\n", &rest); line;
+             line = strtok_r(NULL, "\n", &rest))
+            good = compute_call(&b, line) && good;
     finish(&b);
     print_message("%ld computed, %ld failed\n", b.done, b.failed);
-    const bool failed = b.failed > 0;
+    good = good && !b.failed;
+    ot_text_release(&file);
     close_bench(&b);
-    return failed;
+    return !good;
 }
 
 int main(int argc, char **argv)
@@ -450,8 +543,12 @@ int main(int argc, char **argv)
     const struct CMUnitTest on_cpu[] = {cmocka_unit_test(fast_rows),
                                         cmocka_unit_test(one_thread),
                                         cmocka_unit_test(two_threads)};
-    const struct CMUnitTest opencl[] = {cmocka_unit_test(on_opencl)};
+    const struct CMUnitTest opencl[] = {cmocka_unit_test(generic_rows),
+                                        cmocka_unit_test(on_opencl)};
+    program = argv[0];
     if (argc == 2 && strcmp(argv[1], "opencl") == 0)
         return cmocka_run_group_tests_name("opencl", opencl, NULL, NULL);
-    return argc == 2 ? compute_one(argv[1]) : cmocka_run_group_tests(on_cpu, NULL, NULL);
+    if (argc == 3 || argc == 5)
+        return compute(argc - 1, argv + 1);
+    return argc > 1 ? 2 : cmocka_run_group_tests(on_cpu, NULL, NULL);
 }

@@ -8,6 +8,9 @@
  * OPTUNE_TEST_SEED, OPTUNE_TEST_CALLS (default 20000), OPTUNE_TEST_SECONDS and OPTUNE_TEST_OP as in
  * test_fallbacks.
  */
+#include <string.h>
+#include <time.h>
+
 #include "strategy/inside.h"
 #include "support/check.h"
 #include "support/random_call.h"
@@ -18,6 +21,8 @@ enum { CPU, OPENCL, KINDS, CONSTANT = 0, RANGES, CLASSES };
 typedef struct reach {
     long asked[KINDS][CLASSES], answered[KINDS][CLASSES];
     long failed;
+    double slowest; /* selection, in seconds of the processor */
+    char slowest_call[2048];
 } reach;
 
 static const char *const kind_name[KINDS] = {"cpu", "opencl"};
@@ -37,6 +42,13 @@ static void say(const char *kind, const optune_call *call, const char *why)
     ot_text_release(&text);
 }
 
+static double spent(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void ask(uint64_t *rng, const optune_call *call, int class, reach *r)
 {
     for (int kind = 0; kind < KINDS; kind++) {
@@ -53,7 +65,17 @@ static void ask(uint64_t *rng, const optune_call *call, int class, reach *r)
             doubles = doubles || call->output[o].dtype.bits == 64;
         if (!(doubles && device.no_float64)) {
             r->asked[kind][class]++;
+            const double started = spent();
             const bool answered = ot_select(&task, NULL, 0, choice, &err) >= 0;
+            const double took = spent() - started;
+            if (took > r->slowest) {
+                ot_text text = {0};
+                ot_call_print(call, &text);
+                snprintf(r->slowest_call, sizeof r->slowest_call, "%s %s", kind_name[kind],
+                         ot_text_str(&text));
+                r->slowest = took;
+                ot_text_release(&text);
+            }
             r->answered[kind][class] += answered;
             r->failed += !answered;
             if (!answered)
@@ -69,13 +91,13 @@ static void print_shares(const char *name, const reach *r)
     for (int kind = 0; kind < KINDS; kind++)
         for (int class = 0; class < CLASSES; class ++)
             print_message(" %6.1f%% of %-5ld", share(r, kind, class), r->asked[kind][class]);
-    print_message("\n");
+    print_message(" %7.1f ms\n", r->slowest * 1e3);
 }
 
 static void test_reach(void **state)
 {
     (void)state;
-    static const random_limits limits[] = {{.elements = 1e4, .flops = 1e9},
+    static const random_limits limits[] = {{.elements = 1e4, .flops = 1e9, .empty = 0.1},
                                            {.elements = 3e6, .flops = 1e12}};
     const int calls = random_asked("OPTUNE_TEST_CALLS", 20000);
     const double until = ot_now() + random_asked("OPTUNE_TEST_SECONDS", 1 << 20);
@@ -85,7 +107,7 @@ static void test_reach(void **state)
     reach *of = ot_alloc((size_t)n * sizeof *of), all = {0};
     ot_text text = {0};
     for (int i = 0; i < calls && ot_now() < until; i++) {
-        static optune_call call, range;
+        static optune_call call, range, fused;
         const optune_op *op = random_op(&rng);
         if (!random_call(&rng, op, &limits[optune_random_below(&rng, 2)], &call, &text))
             continue;
@@ -93,15 +115,22 @@ static void test_reach(void **state)
         while (ops[which] != op)
             which++;
         ask(&rng, &call, CONSTANT, &of[which]);
-        if (random_range(&rng, &call, &range))
+        if (random_range(&rng, &call, &range)) {
             ask(&rng, &range, RANGES, &of[which]);
+            if (random_chance(&rng, 0.25) && random_call_chain(&rng, &range, &fused))
+                ask(&rng, &fused, RANGES, &of[which]);
+        }
     }
     print_message("%-24s", "share with an answer");
     for (int kind = 0; kind < KINDS; kind++)
         for (int class = 0; class < CLASSES; class ++)
             print_message(" %s %-9s", kind_name[kind], class_name[class]);
-    print_message("\n");
+    print_message(" slowest selection\n");
     for (int i = 0; i < n; i++) {
+        if (of[i].slowest > all.slowest) {
+            all.slowest = of[i].slowest;
+            memcpy(all.slowest_call, of[i].slowest_call, sizeof all.slowest_call);
+        }
         print_shares(ops[i]->name, &of[i]);
         all.failed += of[i].failed;
         for (int kind = 0; kind < KINDS; kind++)
@@ -111,6 +140,7 @@ static void test_reach(void **state)
             }
     }
     print_shares("all", &all);
+    print_message("the slowest selection: %s\n", all.slowest_call);
     ot_text_release(&text);
     free(of);
     assert_int_equal(all.failed, 0);

@@ -217,6 +217,8 @@ static void test_no_such(void **state)
     assert_string_equal(err.text, "no operator 'conv3d'; did you mean 'conv2d'?");
     assert_int_equal(ot_no_such(&err, "operator", "zzzzzzzzzz", names, 2), OPTUNE_ENOENT);
     assert_string_equal(err.text, "no operator 'zzzzzzzzzz'; there are conv2d, dense");
+    assert_int_equal(ot_no_such(&err, "hub", "ours", NULL, 0), OPTUNE_ENOENT);
+    assert_string_equal(err.text, "no hub 'ours'; there is none");
 }
 
 /* ---- plugins ----------------------------------------------------------------------------- */

@@ -16,12 +16,12 @@ static const int64_t sizes[] = {1,   1,   1,   2,   3,   3,    4,    5,    7,   
                                 112, 127, 128, 129, 192, 224,  251,  255,  256,  257,  320,
                                 384, 509, 512, 572, 768, 1000, 1021, 1024, 2048, 4093, 4096};
 
-static bool chance(uint64_t *rng, double p)
+bool random_chance(uint64_t *rng, double p)
 {
     return optune_random_unit(rng) < p;
 }
 
-static int64_t between(uint64_t *rng, int64_t lo, int64_t hi)
+int64_t random_between(uint64_t *rng, int64_t lo, int64_t hi)
 {
     return lo + optune_random_below(rng, hi - lo + 1);
 }
@@ -55,12 +55,13 @@ static int64_t attr_number(uint64_t *rng, const optune_op_attr *row, bool list)
 {
     static const int64_t small[] = {0, 1, 1, 1, 2, 2, 3, 4, 5, 7, 8, 16, 32, 64, 255};
     if (!row->min && !row->max)
-        return chance(rng, list ? 0.5 : 0.3) ? between(rng, -3, 4)
-                                             : small[optune_random_below(rng, OT_COUNT(small))];
+        return random_chance(rng, list ? 0.5 : 0.3)
+                   ? random_between(rng, -3, 4)
+                   : small[optune_random_below(rng, OT_COUNT(small))];
     /* a list is strides, padding, dilation, a window: small numbers, rarely large ones */
-    int64_t value = list ? row->min + (chance(rng, 0.6)   ? between(rng, 0, 1)
-                                       : chance(rng, 0.8) ? between(rng, 0, 4)
-                                                          : between(rng, 0, 9))
+    int64_t value = list ? row->min + (random_chance(rng, 0.6)   ? random_between(rng, 0, 1)
+                                       : random_chance(rng, 0.8) ? random_between(rng, 0, 4)
+                                                                 : random_between(rng, 0, 9))
                          : small[optune_random_below(rng, OT_COUNT(small))];
     value = value < row->min ? row->min : value;
     return row->max > row->min && value > row->max ? row->max : value;
@@ -85,23 +86,23 @@ static void change_attr(uint64_t *rng, const optune_op *op, int i, optune_call *
     optune_attr *a = &call->attr[i];
     switch (a->kind) {
     case OPTUNE_ATTR_INT:
-        a->none = row->none && chance(rng, 0.2);
-        a->i[0] = chance(rng, 0.2) ? related(rng, call) : attr_number(rng, row, false);
+        a->none = row->none && random_chance(rng, 0.2);
+        a->i[0] = random_chance(rng, 0.2) ? related(rng, call) : attr_number(rng, row, false);
         break;
     case OPTUNE_ATTR_INTS:
-        if (!row->length && chance(rng, 0.2))
-            a->n = (uint8_t)between(rng, 0, 4);
+        if (!row->length && random_chance(rng, 0.2))
+            a->n = (uint8_t)random_between(rng, 0, 4);
         for (int k = 0; k < a->n; k++)
-            if (chance(rng, 0.7))
+            if (random_chance(rng, 0.7))
                 a->i[k] = attr_number(rng, row, true);
-        if (row->length == 4 && chance(rng, 0.6)) /* the same on both sides */
+        if (row->length == 4 && random_chance(rng, 0.6)) /* the same on both sides */
             a->i[2] = a->i[0], a->i[3] = a->i[1];
         break;
     case OPTUNE_ATTR_BOOL:
-        a->i[0] = chance(rng, 0.5);
+        a->i[0] = random_chance(rng, 0.5);
         break;
     case OPTUNE_ATTR_FLOAT:
-        a->f = ldexp((double)between(rng, -64, 64), -4);
+        a->f = ldexp((double)random_between(rng, -64, 64), -4);
         break;
     case OPTUNE_ATTR_WORD:
         pick_word(rng, row->words, a);
@@ -115,7 +116,7 @@ static void change_attr(uint64_t *rng, const optune_op *op, int i, optune_call *
 static void mix_attrs(uint64_t *rng, const optune_call *other, optune_call *call)
 {
     for (int i = 0; i < call->n_attrs && i < other->n_attrs; i++)
-        if (chance(rng, 0.5))
+        if (random_chance(rng, 0.5))
             call->attr[i] = other->attr[i];
 }
 
@@ -133,7 +134,8 @@ static void change_dtypes(uint64_t *rng, optune_call *call)
         {OPTUNE_DTYPE_FLOAT, 32, 1}, {OPTUNE_DTYPE_FLOAT, 32, 1},  {OPTUNE_DTYPE_FLOAT, 64, 1},
         {OPTUNE_DTYPE_FLOAT, 16, 1}, {OPTUNE_DTYPE_BFLOAT, 16, 1}, {OPTUNE_DTYPE_INT, 8, 1},
         {OPTUNE_DTYPE_INT, 16, 1},   {OPTUNE_DTYPE_INT, 32, 1},    {OPTUNE_DTYPE_INT, 64, 1},
-        {OPTUNE_DTYPE_UINT, 8, 1},   {OPTUNE_DTYPE_UINT, 32, 1},   {OPTUNE_DTYPE_BOOL, 8, 1},
+        {OPTUNE_DTYPE_UINT, 8, 1},   {OPTUNE_DTYPE_UINT, 16, 1},   {OPTUNE_DTYPE_UINT, 32, 1},
+        {OPTUNE_DTYPE_UINT, 64, 1},  {OPTUNE_DTYPE_BOOL, 8, 1},
     };
     const optune_dtype from = call->input[0].type.dtype;
     const optune_dtype to = types[optune_random_below(rng, OT_COUNT(types))];
@@ -143,17 +145,19 @@ static void change_dtypes(uint64_t *rng, optune_call *call)
 }
 
 static int64_t draw_size(uint64_t *rng, const optune_call *call, const optune_dim *dim,
-                         double room)
+                         double room, bool empty)
 {
+    if (empty && dim->min == 0 && random_chance(rng, 0.2))
+        return 0;
     const int64_t least = dim->min > 1 ? dim->min : 1;
     int64_t most = room < 1 ? 1 : room > 1 << 26 ? 1 << 26 : (int64_t)room;
     most = dim->max < most ? dim->max : most;
     if (most <= least)
         return least;
     int64_t size = sizes[optune_random_below(rng, OT_COUNT(sizes))];
-    if (chance(rng, 0.3))
+    if (random_chance(rng, 0.3))
         size = related(rng, call);
-    else if (chance(rng, 0.2))
+    else if (random_chance(rng, 0.2))
         size = (int64_t)exp(optune_random_unit(rng) * log((double)most));
     return size < least ? least : size > most ? least + size % (most - least + 1) : size;
 }
@@ -168,8 +172,9 @@ static double known_elements(const optune_tensor *type)
     return n;
 }
 
-/* Gives the unknown dims sizes, in random order, at most `budget` elements a tensor. */
-static bool settle(uint64_t *rng, optune_call *call, double budget)
+/* Gives the unknown dims sizes, in random order, at most `budget` elements a tensor; `empty`: 0,
+ * too. */
+static bool settle(uint64_t *rng, optune_call *call, double budget, bool empty)
 {
     for (int step = 0; step < 200; step++) {
         optune_err err = {0};
@@ -198,7 +203,7 @@ static bool settle(uint64_t *rng, optune_call *call, double budget)
         for (int tries = 0; tries < 4 && !fits; tries++) {
             optune_dim *dim = (optune_dim *)((char *)call + at);
             *call = before;
-            *dim = optune_dim_of(draw_size(rng, call, dim, room[which]));
+            *dim = optune_dim_of(draw_size(rng, call, dim, room[which], empty));
             optune_call probe = *call;
             fits = ot_call_infer(&probe, NULL) >= 0;
         }
@@ -216,7 +221,7 @@ static const char *a_sample(uint64_t *rng, const optune_op *op)
     const optune_preset *preset = op->presets;
     while (preset && preset[m].name)
         m++;
-    if (!m || chance(rng, 0.8))
+    if (!m || random_chance(rng, 0.8))
         return op->samples[optune_random_below(rng, n)];
     preset = &preset[optune_random_below(rng, m)];
     for (n = 0; preset->workloads[n];)
@@ -224,7 +229,19 @@ static const char *a_sample(uint64_t *rng, const optune_op *op)
     return preset->workloads[optune_random_below(rng, n)];
 }
 
-static bool within(const optune_call *call, const random_limits *limits)
+static bool is_empty(const optune_call *call)
+{
+    optune_call copy = *call;
+    optune_tensor *tensor[OT_MAX_TENSORS];
+    const int n = ot_call_tensors(&copy, tensor);
+    bool empty = false;
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < tensor[i]->rank; d++)
+            empty = empty || tensor[i]->dim[d].min < 1;
+    return empty;
+}
+
+bool random_call_within(const optune_call *call, const random_limits *limits)
 {
     double elements = 0;
     optune_call copy = *call;
@@ -233,9 +250,6 @@ static bool within(const optune_call *call, const random_limits *limits)
     for (int i = 0; i < n; i++) {
         if (!optune_tensor_known(tensor[i]))
             return false;
-        for (int d = 0; d < tensor[i]->rank; d++)
-            if (tensor[i]->dim[d].min < 1)
-                return false;
         elements += known_elements(tensor[i]);
     }
     return elements <= limits->elements && ot_call_flops(&copy) <= limits->flops;
@@ -249,24 +263,25 @@ static bool draw(uint64_t *rng, const optune_op *op, const random_limits *limits
     optune_call other;
     if (ot_call_parse(a_sample(rng, op), call, &err) < 0 || call->n_epilogues)
         return false;
-    if (chance(rng, change / 2) && ot_call_parse(a_sample(rng, op), &other, &err) >= 0)
+    if (random_chance(rng, change / 2) && ot_call_parse(a_sample(rng, op), &other, &err) >= 0)
         mix_attrs(rng, &other, call);
     for (int i = 0; i < call->n_attrs; i++)
-        if (chance(rng, change / 2))
+        if (random_chance(rng, change / 2))
             change_attr(rng, op, i, call);
-    if (chance(rng, change / 2))
+    if (random_chance(rng, change / 2))
         change_dtypes(rng, call);
-    const bool whole = chance(rng, change);
+    const bool whole = random_chance(rng, change);
     for (int i = 0; i < call->n_inputs; i++) {
         optune_tensor *type = &call->input[i].type;
         for (int d = 0; d < type->rank; d++)
-            if (whole || chance(rng, 0.5))
+            if (whole || random_chance(rng, 0.5))
                 type->dim[d] = (optune_dim){.max = OPTUNE_DIM_MAX};
-        if (chance(rng, change / 5)) {
-            type->rank = (int32_t)between(rng, 0, 5);
+        if (random_chance(rng, change / 5)) {
+            type->rank =
+                (int32_t)random_between(rng, 0, random_chance(rng, 0.8) ? 5 : OPTUNE_MAX_RANK);
             forget(type);
         }
-        if (chance(rng, 0.2))
+        if (random_chance(rng, 0.2))
             call->input[i].is_const = !call->input[i].is_const;
     }
     if (op->outputs)
@@ -274,8 +289,9 @@ static bool draw(uint64_t *rng, const optune_op *op, const random_limits *limits
     for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++)
         call->output[i] = (optune_tensor){.rank = -1};
     const double budget = exp(optune_random_unit(rng) * log(limits->elements));
-    return settle(rng, call, budget) && ot_call_settle(call, NULL, &err) >= 0 &&
-           within(call, limits);
+    const bool empty = random_chance(rng, limits->empty);
+    return settle(rng, call, budget, empty) && ot_call_settle(call, NULL, &err) >= 0 &&
+           (empty || !is_empty(call)) && random_call_within(call, limits);
 }
 
 bool random_call(uint64_t *rng, const optune_op *op, const random_limits *limits,
@@ -289,11 +305,17 @@ bool random_call(uint64_t *rng, const optune_op *op, const random_limits *limits
     optune_err err = {0};
     ot_text_clear(text);
     ot_call_print(call, text);
-    if (call->output[0].rank > 0 && chance(rng, 0.15)) {
+    if (call->output[0].rank > 0 && random_call_fuses(call) && random_chance(rng, 0.15)) {
         ot_text fused = {0};
         optune_call with;
-        random_call_fuse(ot_text_str(text), (int)optune_random_below(rng, 3), &fused);
-        if (ot_call_parse(ot_text_str(&fused), &with, &err) >= 0 && within(&with, limits)) {
+        bool fits = random_chance(rng, 0.5);
+        if (fits) {
+            fits = random_call_chain(rng, call, &with);
+        } else {
+            random_call_fuse(ot_text_str(text), (int)optune_random_below(rng, 3), &fused);
+            fits = ot_call_parse(ot_text_str(&fused), &with, &err) >= 0;
+        }
+        if (fits && random_call_within(&with, limits)) {
             ot_text_clear(text);
             ot_call_print(&with, text);
         }
@@ -308,46 +330,7 @@ bool random_call(uint64_t *rng, const optune_op *op, const random_limits *limits
     return ot_call_static(call);
 }
 
-/* ---- fused ------------------------------------------------------------------------------- */
-
-static void add_type(const optune_tensor *type, int first, int last, ot_text *to)
-{
-    optune_tensor part = {.dtype = type->dtype, .rank = type->rank - first};
-    for (int d = first; d < type->rank; d++)
-        part.dim[d - first] = d <= last ? type->dim[d] : optune_dim_of(1);
-    ot_tensor_print(&part, to);
-}
-
-void random_call_fuse(const char *sample, int variant, ot_text *to)
-{
-    optune_err err = {0};
-    static optune_call call;
-    check_ok(ot_call_parse(sample, &call, &err));
-    const optune_tensor *out = &call.output[0];
-    const int last = out->rank - 1, channel = out->rank < 4 ? last : 1;
-    const bool whole =
-        out->dtype.code == OPTUNE_DTYPE_INT || out->dtype.code == OPTUNE_DTYPE_UINT;
-    ot_text_clear(to);
-    ot_text_printf(to, "%s -> ", sample);
-    switch (variant % 3) {
-    case 0:
-        ot_text_add(to, "add(const ");
-        add_type(out, channel, channel, to);
-        ot_text_add(to, ") -> relu()");
-        break;
-    case 1:
-        ot_text_add(to, "multiply(");
-        add_type(out, 0, last, to);
-        ot_text_add(to, ") -> subtract(");
-        add_type(out, last, last, to);
-        ot_text_add(to, whole ? ", _) -> relu()" : ", _) -> sigmoid()");
-        break;
-    default:
-        ot_text_add(to, "add(");
-        add_type(out, 0, last - 1, to);
-        ot_text_add(to, ")");
-    }
-}
+/* ---- what a test asks for ------------------------------------------------------------------ */
 
 const optune_op *random_op(uint64_t *rng)
 {
@@ -360,7 +343,7 @@ const optune_op *random_op(uint64_t *rng)
     for (;;) {
         const optune_op *op = ops[optune_random_below(rng, n)];
         const bool shares = op->scalar || op->reduce || op->pieces;
-        if (!shares || optune_random_below(rng, OFTEN) == 0)
+        if (ot_op_in_tree(op) && (!shares || optune_random_below(rng, OFTEN) == 0))
             return op;
     }
 }
@@ -381,76 +364,4 @@ int random_asked(const char *variable, int otherwise)
     const char *text = getenv(variable);
     return text && ot_parse_int(text, &value) && value > 0 && value < INT32_MAX ? (int)value
                                                                                 : otherwise;
-}
-
-/* ---- ranges ------------------------------------------------------------------------------ */
-
-/* A range around a size: from it, 1 or 0 on, to it or more than twice as far. */
-static void draw_range(uint64_t *rng, int64_t size, optune_dim *dim)
-{
-    const bool fixed = chance(rng, 0.1);
-    *dim = (optune_dim){.min = fixed || chance(rng, 0.4) ? size : chance(rng, 0.7),
-                        .max = fixed || chance(rng, 0.1) ? size : 2 * size + 3};
-    dim->min = dim->min < size ? dim->min : size;
-}
-
-/* The size as an expression of a dim that has a name and another size; false: of none. */
-static bool draw_computed(uint64_t *rng, int64_t size, const optune_call *sized,
-                          const optune_call *range, optune_dim *dim)
-{
-    const int i = (int)optune_random_below(rng, optune_call_inputs(range));
-    const optune_tensor *type = &range->input[i].type;
-    if (type->rank < 1)
-        return false;
-    const int d = (int)optune_random_below(rng, type->rank);
-    const int64_t of = sized->input[i].type.dim[d].min, by = 1 + optune_random_below(rng, 3);
-    const optune_dim *from[] = {&type->dim[d]};
-    if (optune_dim_known(from[0]) || strpbrk(from[0]->name, "+-*/("))
-        return false;
-    *dim = (optune_dim){.min = 0, .max = 4 * (size + of) + 99};
-    const int64_t times = chance(rng, 0.5) ? 1 : 2, plus = size * by - times * of;
-    optune_dim_compute(dim, 1, from, &times, plus + optune_random_below(rng, by), by);
-    return dim->name[0];
-}
-
-bool random_range(uint64_t *rng, const optune_call *call, optune_call *range)
-{
-    /* Slices that some sizes cut are computed in boxes, which are of few dims. */
-    int (*find)(const optune_call *, ot_symbols *, optune_err *) =
-        strcmp(call->op->name, "strided_slice") == 0 ? ot_symbols_of : ot_symbols_all;
-    for (int tries = 0; tries < 8; tries++) {
-        const double share = optune_random_unit(rng);
-        /* Equal sizes are one symbol, or each dim has its own and the relation says what is one. */
-        const bool apart = chance(rng, 0.3), computed = chance(rng, 0.4);
-        int n = 0;
-        *range = *call;
-        for (int i = 0; i < optune_call_inputs(call); i++)
-            for (int d = 0; d < range->input[i].type.rank; d++) {
-                optune_dim *dim = &range->input[i].type.dim[d];
-                const int64_t size = dim->min;
-                if (!chance(rng, share))
-                    continue;
-                n++;
-                if (computed && n > 1 && chance(rng, 0.5) &&
-                    draw_computed(rng, size, call, range, dim))
-                    continue;
-                draw_range(rng, size, dim);
-                if (apart)
-                    snprintf(dim->name, sizeof dim->name, "a%d", n);
-                else
-                    snprintf(dim->name, sizeof dim->name, "n%lld", (long long)size);
-            }
-        for (int o = 0; o < range->n_outputs; o++)
-            range->output[o] = (optune_tensor){.rank = -1};
-        ot_symbols symbols;
-        optune_err err = {0};
-        if (!n || ot_call_infer(range, &err) < 0 || find(range, &symbols, &err) < 0)
-            continue;
-        bool typed = true; /* where even the rank depends on a size, there is none */
-        for (int o = 0; o < range->n_outputs; o++)
-            typed = typed && range->output[o].rank >= 0;
-        if (typed && !ot_call_static(range))
-            return true;
-    }
-    return false;
 }
