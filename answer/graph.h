@@ -197,9 +197,9 @@ int ot_program_write_outputs(optune_program *p, optune_err *err);
 void ot_program_drop_packed(optune_program *p, int group);
 void *ot_program_buffer(const optune_program *p, ot_value value);
 int64_t ot_program_bytes(const optune_program *p, ot_value value); /* as in p->type */
-/* program_figures.c: bytes of the graph's constants; and of what a program holds: what was packed of
- * them, those that kernels read as they are, its inputs, what groups write, and scratch. Of a clone
- * what is its own. */
+/* program_figures.c: bytes of the graph's constants; and of what a program holds: what was packed
+ * of them, those that kernels read as they are, its inputs, what groups write, and scratch. Of a
+ * clone what is its own. */
 typedef struct ot_program_figures {
     int64_t constants, packed, kept, inputs, arena, scratch;
 } ot_program_figures;
