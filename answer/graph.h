@@ -164,6 +164,7 @@ struct optune_program {
     ot_backing **held;    /* by home: of a constant that is used where the graph has it; NULL */
     bool *needed;         /* by home: a constant that stays */
     void **home;          /* by home of the partition's places: the buffer */
+    int64_t arena;        /* bytes for what groups write */
     void **own;           /* every buffer once */
     int n_own;
     ot_kernel *kernel; /* of each group */
@@ -196,6 +197,13 @@ int ot_program_write_outputs(optune_program *p, optune_err *err);
 void ot_program_drop_packed(optune_program *p, int group);
 void *ot_program_buffer(const optune_program *p, ot_value value);
 int64_t ot_program_bytes(const optune_program *p, ot_value value); /* as in p->type */
+/* program_figures.c: bytes of the graph's constants; and of what a program holds: what was packed
+ * of them, those that kernels read as they are, its inputs, what groups write, and scratch. Of a
+ * clone what is its own. */
+typedef struct ot_program_figures {
+    int64_t constants, packed, kept, inputs, arena, scratch;
+} ot_program_figures;
+ot_program_figures ot_program_figures_of(const optune_program *p);
 /* program_shapes.c: in front of an open group: true types of what it reads are known, those of what
  * it writes become known, and its kernel is set to them. */
 int ot_program_shapes(optune_program *p, int group, optune_err *err);

@@ -74,6 +74,7 @@ static int take(pool *of, int number, optune_err *err)
     const int status = make(p, home->bytes, buffer, err);
     if (status < 0)
         return status;
+    p->arena += home->bytes;
     of->slot[of->n++] = (struct slot){*buffer, home->bytes, number};
     return OPTUNE_OK;
 }
@@ -191,6 +192,7 @@ static int make_arena(optune_program *p, optune_err *err)
     const int64_t bytes = ot_lifetimes_place(item, n);
     if (n)
         status = make(p, bytes, &whole, err);
+    p->arena = bytes;
     char *start = whole ? p->machine.row->address(p->machine.state, whole) : NULL;
     n = 0;
     for (int h = 0; h < places->n && status >= 0; h++)

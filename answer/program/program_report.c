@@ -24,6 +24,7 @@ typedef struct execution {
     json_t *wrongs;
     int n_wrong;
     bool sized; /* the graph has ranges: `given` is a choice of ours */
+    ot_program_figures figures;
 } execution;
 
 /* A variable that an operator reads gets what that operator's inputs may hold. */
@@ -235,6 +236,8 @@ static int compute(execution *e, optune_err *err)
         status = e->n_wrong = ot_program_check(program, &e->wrong, e->wrongs, err);
     if (status >= 0)
         status = optune_program_time(program, &e->median, &e->low, &e->high, err);
+    if (status >= 0)
+        e->figures = ot_program_figures_of(program);
     optune_program_close(program);
     for (int i = 0; i < e->partition->groups.n; i++)
         if (e->partition->places.idle[i] == OT_RUNS)
@@ -258,6 +261,19 @@ static json_t *report_inputs(const execution *e, ot_text *text)
         ot_text_release(&range);
     }
     return inputs;
+}
+
+static json_t *report_memory(const ot_program_figures *f, ot_text *text)
+{
+    ot_text_printf(text,
+                   "memory in MB: %.2f of constants became %.2f packed and %.2f read as they "
+                   "are; %.2f of inputs, %.2f between groups, %.2f scratch\n",
+                   (double)f->constants / 1e6, (double)f->packed / 1e6, (double)f->kept / 1e6,
+                   (double)f->inputs / 1e6, (double)f->arena / 1e6, (double)f->scratch / 1e6);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "constants", (json_int_t)f->constants,
+                     "packed", (json_int_t)f->packed, "kept", (json_int_t)f->kept, "inputs",
+                     (json_int_t)f->inputs, "arena", (json_int_t)f->arena, "scratch",
+                     (json_int_t)f->scratch);
 }
 
 static optune_result *report(const execution *e)
@@ -290,6 +306,7 @@ static optune_result *report(const execution *e)
     if (isfinite(e->sum))
         ot_text_printf(&text, "; measured one by one they take %.4g us", e->sum * 1e6);
     ot_text_add(&text, "\n");
+    json_object_set_new(json, "memory", report_memory(&e->figures, &text));
     json_object_set_new(json, "outputs", outputs);
     json_object_set(json, "wrong", e->wrongs);
     json_object_set_new(json, "groups", json_integer(n));

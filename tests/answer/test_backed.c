@@ -113,8 +113,19 @@ static void test_in_place(void **state)
     /* Whether a dense kernel packs its weight is its own affair: it is held, or it is gone. */
     assert_ptr_equal(where(p, w), g->node[w].backing->held ? g->node[w].data : NULL);
     check_run(p);
+    /* The dense weight is packed or kept, the table kept. */
+    const int64_t table = ROWS * COLUMNS * 4, weight = 2 * table;
+    ot_program_figures f = ot_program_figures_of(p);
+    assert_int_equal(f.constants, table + weight);
+    assert_int_equal(f.kept, table + (g->node[w].backing->held ? weight : 0));
+    assert_true(g->node[w].backing->held || f.packed >= weight);
+    assert_int_equal(f.inputs, PICKED * 8 + COLUMNS * 4);
+    assert_true(f.arena >= (2 * PICKED * COLUMNS + 2 * ROWS) * 4 && f.arena < table);
     check_ok(optune_program_clone(p, &clone, &err));
     check_run(clone);
+    f = ot_program_figures_of(clone);
+    assert_int_equal(f.kept + f.packed, 0);
+    assert_true(f.arena >= (2 * PICKED * COLUMNS + 2 * ROWS) * 4);
     optune_program_close(p);
     check_run(clone);
     optune_program_close(clone);

@@ -145,6 +145,7 @@ static void test_execution(void **state)
     optune_result *result = NULL;
     check_ok(optune_partition_execute(p, 1, &result, &err));
     check_contains(optune_result_text(result), "6 groups in ");
+    check_contains(optune_result_text(result), "memory in MB: ");
     optune_result_free(result);
     optune_partition_close(p);
     execute(o, g, &in, &out);

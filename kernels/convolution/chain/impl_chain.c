@@ -109,6 +109,25 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return true;
 }
 
+/* Rows of the value between that the busiest thread computes: threads take equal runs of blocks, so
+ * few large blocks leave some idle, and small ones compute the rows that they share twice. */
+static int64_t busiest(const optune_task *task, const conv2d_shape *s, int64_t tiles,
+                       int64_t band)
+{
+    const int64_t blocks = s->n * tiles * host_ceil(s->oh, band);
+    return host_ceil(blocks, threads_of(task)) * ((band - 1) * s->sh + (s->kh - 1) * s->dh + 1);
+}
+
+static int64_t best_band(const optune_task *task, const conv2d_shape *s, int64_t tiles)
+{
+    const int64_t band[] = {s->oh, host_ceil(s->oh, 2), host_ceil(s->oh, MOST_PARTS)};
+    int64_t best = band[0];
+    for (size_t i = 1; i < sizeof band / sizeof *band; i++)
+        if (busiest(task, s, tiles, band[i]) < busiest(task, s, tiles, best))
+            best = band[i];
+    return best;
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
@@ -116,15 +135,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const bool many = conv2d_registers(task) >= 32;
     const int64_t vecs = vectors(task, &s) > 1 ? 2 : 1;
     const int64_t most = many ? 14 : vecs > 1 ? 6 : 12;
-    const int64_t tasks = s.n * host_ceil(vectors(task, &s), vecs);
     optune_config_choose_int(config, space, "tile_vectors", vecs);
     optune_config_choose_int(config, space, "tile_pixels", s.w < most ? s.w : most);
     optune_config_choose_int(config, space, "tile_ow", s.ow < 7 ? s.ow : s.ow == 8 ? 8 : 7);
     optune_config_choose_int(config, space, "step", s.h * s.w <= 256 ? s.oh : 1);
     optune_config_choose_int(config, space, "pass", 1);
     optune_config_choose_int(config, space, "block_oh",
-                             tasks >= 2 * threads_of(task) ? s.oh
-                                                           : host_ceil(s.oh, MOST_PARTS));
+                             best_band(task, &s, host_ceil(vectors(task, &s), vecs)));
     optune_config_nearest(config, space);
 }
 
