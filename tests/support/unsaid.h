@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A commit whose writer is killed behind its last page and in front of the word of it to readers. */
+/* A commit whose writer is killed behind its last page, in front of the word of it to readers. */
 #ifndef OPTUNE_TESTS_UNSAID_H
 #define OPTUNE_TESTS_UNSAID_H
 
