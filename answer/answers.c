@@ -115,6 +115,14 @@ static int stamp_all(optune *o, const ot_question *question, ot_stamp stamp[OT_M
     return n;
 }
 
+/* Else all that is kept would be looked at with each question, until somebody writes. */
+static void catch_up(optune *o)
+{
+    ot_store *store;
+    for (int i = 0; (store = ot_context_nth(o, i)); i++)
+        ot_store_catch_up(store);
+}
+
 /* Whether nothing of the question has changed since it was made. A commit can be seen in the file
  * a little before it can be read: what is said then is said of the one before. */
 static bool holds(optune *o, ot_answer *answer, int64_t commit)
@@ -124,8 +132,11 @@ static bool holds(optune *o, ot_answer *answer, int64_t commit)
     if (atomic_load(&answer->commit) == commit)
         return true;
     if (!answer->n_stamps ||
-        stamp_all(o, &answer->question, stamp, &looked_at) != answer->n_stamps ||
-        memcmp(stamp, answer->stamp, (size_t)answer->n_stamps * sizeof *stamp) != 0)
+        stamp_all(o, &answer->question, stamp, &looked_at) != answer->n_stamps)
+        return false;
+    if (looked_at < commit)
+        catch_up(o);
+    if (memcmp(stamp, answer->stamp, (size_t)answer->n_stamps * sizeof *stamp) != 0)
         return false;
     atomic_store(&answer->commit, looked_at);
     return true;

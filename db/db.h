@@ -74,6 +74,10 @@ typedef struct ot_stamp {
 /* *snapshot: of which commit this is said, as ot_store_snapshot. */
 bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stamp,
                    int64_t *snapshot);
+/* catch_up.c: for who sees again and again that ot_store_last is ahead of what can be read: the
+ * writer of that commit was killed before it said so to readers, and after a while this says it in
+ * its place. Nothing happens where somebody writes, or this process may not. */
+void ot_store_catch_up(ot_store *store);
 int ot_store_stats_get(ot_store *store, ot_store_stats *stats, optune_err *err);
 /* Devices are kept so that any host can answer for them. */
 int ot_store_put_device(ot_store *store, const optune_device *device, optune_err *err);

@@ -29,6 +29,7 @@ typedef struct env {
     bool twin; /* a process of the same number, as containers have them, reads: LMDB knows one
                      * place for both, so what is read here is read without a place */
     ot_sight *sight;
+    _Atomic int64_t behind, behind_ms; /* catch_up.c: of which commit, and since when */
     ot_write_lock *write_lock;
     unsigned forks;
     char path[4096]; /* DIR/store */

@@ -7,9 +7,11 @@
 #include "support/check.h"
 #include "support/forged.h"
 #include "support/records.h"
+#include "support/unsaid.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #define SPACED " dense( f32[16,64],const f32[32,64] )"
 
@@ -168,6 +170,32 @@ static void test_not_made_again(void **state)
     optune_close(o);
 }
 
+/* What is kept need not be looked at for ever, as nobody says that word any more. */
+static void test_killed_in_front_of_the_word(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_record r = record_of("dense_pack.x86", 2e-6);
+    put("unsaid", &r);
+    optune *o = tuning_open("unsaid");
+    const ot_answer *first = answer_of(o);
+    store_unsaid(o->db, 3);
+    assert_true(ot_store_snapshot(o->store) < ot_store_last(o->store));
+    for (int i = 0; i < 3; i++) {
+        const ot_answer *same = answer_of(o);
+        assert_ptr_equal(same, first);
+        ot_answer_drop(same);
+        usleep(60000);
+    }
+    assert_int_equal(ot_store_snapshot(o->store), ot_store_last(o->store));
+    assert_int_equal(atomic_load(&first->commit), ot_store_last(o->store));
+    r = record_of("dense_nopack.x86", 1e-6);
+    check_ok(ot_context_put(o, &r, 1, NULL, &err));
+    check_answer(o, "dense_nopack.x86", 1e-6);
+    ot_answer_drop(first);
+    optune_close(o);
+}
+
 /* ---- threads ----------------------------------------------------------------------------- */
 
 typedef struct asking {
@@ -265,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_other_process),
         cmocka_unit_test(test_kept_answer),
         cmocka_unit_test(test_not_made_again),
+        cmocka_unit_test(test_killed_in_front_of_the_word),
         cmocka_unit_test(test_threads_and_a_writer),
         cmocka_unit_test(test_unreadable_is_said_once),
     };

@@ -303,7 +303,7 @@ static void what_is_held_stays(void **state)
     assert_int_equal(found(reader, 1), 1);
     assert_int_equal(listed(reader, 1), 0);
     /* Of another question, and of one that nobody answered, it says what these are. */
-    const ot_question other = question_of(2), none = question_of(3);
+    const ot_question other = question_of(2), none = question_of(0);
     ot_stamp of_other, of_none, again;
     assert_true(ot_store_stamp(reader, &other, &of_other, &own));
     assert_true(ot_store_stamp(reader, &none, &of_none, &own));
