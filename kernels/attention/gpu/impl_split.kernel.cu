@@ -172,6 +172,9 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
         for (int o = 0; o < ROWS; o++)
             highest = o == r ? most[o] : highest;
         if (slice == 0 && column < DV) {
+#if SPLITS == 1
+            in_v to;
+#endif
             UNROLL
             for (int c = 0; c < VV; c++) {
                 float x = 0;
@@ -181,9 +184,12 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
 #if SPLITS > 1
                 out[r * LEFT + column + c] = x;
 #else
-                out[r * DV + column + c] = OUT_TO(ZEROS && all == 0 ? 0.0f : x / all);
+                to.v[c] = OUT_TO(ZEROS && all == 0 ? 0.0f : x / all);
 #endif
             }
+#if SPLITS == 1
+            STORE_VECTOR((GLOBAL in_v *)(out + r * DV + column), to);
+#endif
         }
 #if SPLITS > 1
         if (THREAD_X == 0) {
