@@ -117,12 +117,12 @@ static void put_number(ot_text *to, uint64_t value)
     for (; value > 127; value >>= 7)
         bytes[n++] = (char)(value | 128);
     bytes[n++] = (char)value;
-    ot_text_add_n(to, bytes, n);
+    ot_bytes_add(to, bytes, n);
 }
 
 static void add(ot_text *to, ot_bytes bytes)
 {
-    ot_text_add_n(to, bytes.n ? bytes.data : "", bytes.n);
+    ot_bytes_add(to, bytes.n ? bytes.data : "", bytes.n);
 }
 
 static void put_signed(ot_text *to, int64_t value)
@@ -203,10 +203,10 @@ static int put_text(ot_parts *p, ot_text *to, const char *s, size_t n, bool shar
     int status = shared && n > SHORT ? share(p, s, n, &id, err) : 1;
     if (status == OPTUNE_OK) {
         put_number(to, SHARED);
-        ot_text_add_n(to, (const char *)&id, sizeof id);
+        ot_bytes_add(to, (const char *)&id, sizeof id);
     } else if (status == 1) {
         put_number(to, INLINE + n);
-        ot_text_add_n(to, s, n);
+        ot_bytes_add(to, s, n);
     }
     return status < 0 ? status : OPTUNE_OK;
 }
@@ -259,7 +259,7 @@ static int squeeze_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
         const uint32_t kind = take_32(r);
         put_number(&shape, name.n);
         add(&shape, name);
-        ot_text_add_n(&shape, (const char *)&kind, sizeof kind);
+        ot_bytes_add(&shape, (const char *)&kind, sizeof kind);
         if (is_word(kind)) {
             const ot_bytes word = take_v1_text(r);
             put_number(&values, word.n);
@@ -274,7 +274,7 @@ static int squeeze_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
     put_number(to, n);
     const int status = n ? put_text(p, to, ot_text_str(&shape), shape.n, true, err) : OPTUNE_OK;
     put_signed(to, index);
-    ot_text_add_n(to, ot_text_str(&values), values.n);
+    ot_bytes_add(to, ot_text_str(&values), values.n);
     ot_text_release(&shape);
     ot_text_release(&values);
     return status;
@@ -283,10 +283,10 @@ static int squeeze_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
 static void put_v1_text(ot_text *to, ot_bytes text)
 {
     const int32_t n = text.data ? (int32_t)text.n : ABSENT_1;
-    ot_text_add_n(to, (const char *)&n, sizeof n);
+    ot_bytes_add(to, (const char *)&n, sizeof n);
     if (text.data) {
-        ot_text_add_n(to, text.data, text.n);
-        ot_text_add_n(to, "", 1);
+        ot_bytes_add(to, text.data, text.n);
+        ot_bytes_add(to, "", 1);
     }
 }
 
@@ -301,12 +301,12 @@ static int restore_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
     const int64_t index = take_signed(r);
     const uint32_t count = (uint32_t)n;
     reading s = {.at = shape.data, .end = (const char *)shape.data + shape.n, .bad = r->bad};
-    ot_text_add_n(to, (const char *)&count, sizeof count);
-    ot_text_add_n(to, (const char *)&index, sizeof index);
+    ot_bytes_add(to, (const char *)&count, sizeof count);
+    ot_bytes_add(to, (const char *)&index, sizeof index);
     for (uint64_t i = 0; i < n && !r->bad && !s.bad; i++) {
         put_v1_text(to, take_bytes(&s, take_number(&s)));
         const uint32_t kind = take_32(&s);
-        ot_text_add_n(to, (const char *)&kind, sizeof kind);
+        ot_bytes_add(to, (const char *)&kind, sizeof kind);
         if (s.bad || kind >> 16 > OPTUNE_MAX_LIST) {
             r->bad = true;
         } else if (is_word(kind)) {
@@ -316,7 +316,7 @@ static int restore_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
         } else {
             for (uint32_t k = 0; k < kind >> 16; k++) {
                 const int64_t value = take_signed(r);
-                ot_text_add_n(to, (const char *)&value, sizeof value);
+                ot_bytes_add(to, (const char *)&value, sizeof value);
             }
         }
     }
@@ -382,7 +382,7 @@ static int restore_field(ot_parts *p, reading *r, ot_record_kind kind, ot_text *
     switch (kind) {
     case OT_RECORD_SAMPLES:
         wide = (int64_t)take_number(r);
-        ot_text_add_n(to, (const char *)&wide, sizeof wide);
+        ot_bytes_add(to, (const char *)&wide, sizeof wide);
         add_samples(to, r, (uint64_t)wide);
         return OPTUNE_OK;
     case OT_RECORD_REAL:
@@ -390,16 +390,16 @@ static int restore_field(ot_parts *p, reading *r, ot_record_kind kind, ot_text *
         return OPTUNE_OK;
     case OT_RECORD_COUNT:
         wide = take_signed(r);
-        ot_text_add_n(to, (const char *)&wide, sizeof wide);
+        ot_bytes_add(to, (const char *)&wide, sizeof wide);
         return OPTUNE_OK;
     case OT_RECORD_BITS:
         wide = (int64_t)take_number(r);
-        ot_text_add_n(to, (const char *)&wide, sizeof wide);
+        ot_bytes_add(to, (const char *)&wide, sizeof wide);
         return OPTUNE_OK;
     case OT_RECORD_OUTCOME:
     case OT_RECORD_FLAG:
         narrow = (uint32_t)take_number(r);
-        ot_text_add_n(to, (const char *)&narrow, sizeof narrow);
+        ot_bytes_add(to, (const char *)&narrow, sizeof narrow);
         return OPTUNE_OK;
     case OT_RECORD_CONFIG:
         return restore_config(p, r, to, err);
@@ -425,9 +425,9 @@ int ot_squeeze(ot_parts *p, ot_bytes record, ot_text *to, optune_err *err)
     const uint32_t magic = MAGIC;
     const char *v1 = record.data;
     ot_text_clear(to);
-    ot_text_add_n(to, (const char *)&magic, sizeof magic);
-    ot_text_add_n(to, v1 + 4, 1);
-    ot_text_add_n(to, v1 + 8, 8);
+    ot_bytes_add(to, (const char *)&magic, sizeof magic);
+    ot_bytes_add(to, v1 + 4, 1);
+    ot_bytes_add(to, v1 + 8, 8);
     for (int i = 0; i < OT_RECORD_FIELDS && !r.bad && (i < OT_RECORD_FIRST || r.at != r.end); i++) {
         const ot_record_field *f = ot_record_stored(i);
         if (i >= OT_RECORD_FIRST)
@@ -458,7 +458,7 @@ static int restore(ot_parts *p, ot_bytes value, ot_text *to, optune_err *err)
     head[4] = *((const char *)take(&r, 5) + 4);
     memcpy(head + 8, take(&r, 8), 8);
     ot_text_clear(to);
-    ot_text_add_n(to, head, sizeof head);
+    ot_bytes_add(to, head, sizeof head);
     for (int i = 0; !r.bad && (i < OT_RECORD_FIRST || r.at != r.end); i++) {
         const uint64_t kind =
             i < OT_RECORD_FIRST ? ot_record_stored(i)->kind : take_number(&r);
