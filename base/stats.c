@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ int ot_ascending(const void *left, const void *right)
 }
 
 /* The largest k with P(Binomial(n, 1/2) < k) <= 2.5 %, at least 1. */
-int ot_median_rank(int n)
+static int median_rank(int n)
 {
     double log_term = -n * log(2); /* of P(X = 0); logarithms, as 2^-n underflows */
     double sum = 0;
@@ -34,14 +35,44 @@ int ot_median_rank(int n)
     return k > 0 ? k : 1;
 }
 
+/* Every record that is read asks; two threads at once find the same. */
+int ot_median_rank(int n)
+{
+    static _Atomic unsigned char known[256];
+    if (n < 0 || n >= OT_COUNT(known))
+        return median_rank(n);
+    int rank = atomic_load_explicit(&known[n], memory_order_relaxed);
+    if (!rank) {
+        rank = median_rank(n);
+        atomic_store_explicit(&known[n], (unsigned char)rank, memory_order_relaxed);
+    }
+    return rank;
+}
+
+enum { FEW = 32 };
+
+static void sort_few(double *value, int n)
+{
+    for (int i = 1; i < n; i++) {
+        const double one = value[i];
+        int k = i;
+        for (; k > 0 && value[k - 1] > one; k--)
+            value[k] = value[k - 1];
+        value[k] = one;
+    }
+}
+
 ot_interval ot_median_interval(const double *sample, int n)
 {
     assert(n >= 0);
     if (n == 0)
         return (ot_interval){INFINITY, INFINITY, INFINITY};
-    double *sorted = ot_alloc((size_t)n * sizeof *sorted);
+    double few[FEW], *sorted = n <= FEW ? few : ot_alloc((size_t)n * sizeof *sorted);
     memcpy(sorted, sample, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ot_ascending);
+    if (n <= FEW)
+        sort_few(sorted, n);
+    else
+        qsort(sorted, (size_t)n, sizeof *sorted, ot_ascending);
     int k = ot_median_rank(n);
     /* The two middle samples are the same one when n is odd. */
     double below = sorted[(n - 1) / 2], above = sorted[n / 2];
@@ -50,7 +81,8 @@ ot_interval ot_median_interval(const double *sample, int n)
         .low = sorted[k - 1],
         .high = sorted[n - k],
     };
-    free(sorted);
+    if (sorted != few)
+        free(sorted);
     return interval;
 }
 

@@ -167,16 +167,70 @@ void ot_text_add_int(ot_text *t, int64_t value)
     ot_text_add_n(t, at, (size_t)(digits + sizeof digits - at));
 }
 
+/* As "%.*g" prints it, where that has no exponent: numbers from 1e-4 to 1e15, exactly, by integers.
+ * False: it is none of these. */
+static bool print_plain(double value, int digits, char *to)
+{
+#ifdef __SIZEOF_INT128__
+    static const double tens[] = {1e-4, 1e-3, 1e-2, 1e-1, 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,
+                                  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    enum { LEAST = -4, SPAN = 1075, BITS = 52 };
+    const double size = value < 0 ? -value : value;
+    if (!(size >= tens[0] && size < tens[OT_COUNT(tens) - 1]))
+        return false;
+    int decade = 0; /* 10^(LEAST + decade) <= size < ten times that */
+    while (size >= tens[decade + 1])
+        decade++;
+    int decimals = digits - (LEAST + decade + 1);
+    uint64_t bits;
+    memcpy(&bits, &size, sizeof bits);
+    const int shift = SPAN - (int)(bits >> BITS); /* size = mantissa / 2^shift, with shift > 0 */
+    unsigned __int128 whole = (bits & (((uint64_t)1 << BITS) - 1)) | (uint64_t)1 << BITS;
+    for (int i = 0; i < decimals; i++)
+        whole *= 10;
+    const unsigned __int128 rest = whole & (((unsigned __int128)1 << shift) - 1);
+    const unsigned __int128 half = (unsigned __int128)1 << (shift - 1);
+    uint64_t n = (uint64_t)(whole >> shift);
+    n += rest > half || (rest == half && n & 1);
+    for (; decimals > 0 && n % 10 == 0; decimals--)
+        n /= 10;
+    char reversed[40];
+    int length = 0;
+    for (int i = 0; n || i <= decimals; i++) {
+        if (i == decimals && decimals)
+            reversed[length++] = '.';
+        reversed[length++] = (char)('0' + n % 10);
+        n /= 10;
+    }
+    *to = '-';
+    to += value < 0;
+    while (length > 0)
+        *to++ = reversed[--length];
+    *to = 0;
+    return true;
+#else
+    (void)value;
+    (void)digits;
+    (void)to;
+    return false;
+#endif
+}
+
 void ot_text_add_real(ot_text *t, double value)
 {
     if (!isfinite(value)) {
         ot_text_add(t, "null");
         return;
     }
+    if (value == 0 && !signbit(value)) {
+        ot_text_add(t, "0.0");
+        return;
+    }
     char s[40];
     double same = 0;
     for (int digits = 15; digits <= 17; digits++) {
-        ot_format(s, sizeof s, "%.*g", digits, value);
+        if (!print_plain(value, digits, s))
+            ot_format(s, sizeof s, "%.*g", digits, value);
         if (ot_read_real(s, &same) && same == value)
             break;
     }

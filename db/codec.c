@@ -23,9 +23,9 @@ enum {
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static void put(ot_text *to, const void *data, size_t n)
+static inline void put(ot_text *to, const void *data, size_t n)
 {
-    ot_text_add_n(to, data, n);
+    ot_bytes_add(to, data, n);
 }
 
 static void put_u32(ot_text *to, uint32_t value)

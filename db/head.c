@@ -209,10 +209,10 @@ static const char *read_head(const json_t *json, const char *text, size_t n, ot_
 
 /* ---- declarations ------------------------------------------------------------------------ */
 
-bool ot_head_name(const char *hex, uint64_t *name)
+bool ot_head_hex(const char *hex, int n, uint64_t *name)
 {
     *name = 0;
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < n; i++) {
         const char c = hex[i];
         if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
             return false;
@@ -248,7 +248,7 @@ const char *ot_heads_take(ot_heads *heads, const char *text, size_t n, ot_arena 
     uint64_t name;
     while (n > 0 && text[n - 1] == '\r')
         n--;
-    if (n <= HEX + 1 || n > OT_LONGEST_LINE || text[HEX] != ' ' || !ot_head_name(text, &name) ||
+    if (n <= HEX + 1 || n > OT_LONGEST_LINE || text[HEX] != ' ' || !ot_head_hex(text, HEX, &name) ||
         memchr(text, 0, n))
         return "it is half a head, or none";
     text += HEX + 1;

@@ -86,8 +86,8 @@ void ot_said_say(ot_said *said, const ot_heading *heading, ot_text *to);
 void ot_said_forget(ot_said *said);
 void ot_said_release(ot_said *said);
 
-/* Of 16 hexadecimal digits. */
-bool ot_head_name(const char *hex, uint64_t *name);
+/* Of so many lower-case hexadecimal digits. */
+bool ot_head_hex(const char *hex, int n, uint64_t *value);
 
 /* line_short.c; ot_line_short: NULL, or the problem; `line` is filled as by ot_line_own. */
 bool ot_line_is_short(const char *text, size_t n);

@@ -8,6 +8,8 @@
 #ifndef OPTUNE_DB_KV_H
 #define OPTUNE_DB_KV_H
 
+#include <string.h>
+
 #include "db/db.h"
 
 typedef enum ot_kv_table {
@@ -44,6 +46,18 @@ typedef struct ot_snapshot {
         ot_bytes value;
     } seen;
 } ot_snapshot;
+
+/* As ot_text_add_n, for who adds little very often. */
+static inline void ot_bytes_add(ot_text *to, const void *data, size_t n)
+{
+    if (to->capacity - to->n > n) {
+        memcpy(to->s + to->n, data, n);
+        to->n += n;
+        to->s[to->n] = 0;
+    } else {
+        ot_text_add_n(to, data, n);
+    }
+}
 
 /* All returning int: 0, a negative status with its message, or 1: there is no such entry. */
 int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err);

@@ -14,7 +14,9 @@
 
 static void add_key(ot_text *to, const char *key)
 {
-    ot_text_printf(to, "%s\"%s\":", to->s[to->n - 1] == '{' ? "" : ",", key);
+    ot_text_add(to, to->s[to->n - 1] == '{' ? "\"" : ",\"");
+    ot_text_add(to, key);
+    ot_text_add(to, "\":");
 }
 
 static void add_text(ot_text *to, const char *key, const char *value)
@@ -83,7 +85,7 @@ void ot_line_add_field(ot_text *to, const optune_record *record, const ot_record
         return;
     case OT_RECORD_COUNT:
         add_key(to, f->name);
-        ot_text_printf(to, "%lld", (long long)*(const int64_t *)at);
+        ot_text_add_int(to, *(const int64_t *)at);
         return;
     case OT_RECORD_BITS: /* as text: JSON's integers end before 64 bits do */
         add_key(to, f->name);

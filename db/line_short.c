@@ -63,10 +63,19 @@ static void set_defaults(optune_record *r)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
+static void add_hex(ot_text *to, uint64_t value, int n)
+{
+    char hex[HEX];
+    for (int i = n - 1; i >= 0; i--, value >>= 4)
+        hex[i] = "0123456789abcdef"[value & 15];
+    ot_text_add_n(to, hex, (size_t)n);
+}
+
 static bool is_decimal(double value, int decimals)
 {
     const double whole = value * power[decimals];
-    return value > 0 && whole < exact && rint(whole) / power[decimals] == value;
+    return value > 0 && whole < exact &&
+           (double)(int64_t)(whole + 0.5) / power[decimals] == value;
 }
 
 /* In how few decimals all of them are; -1: in none. */
@@ -88,13 +97,13 @@ static void add_samples(ot_text *to, const double *sample, int n)
     const int decimals = n ? decimals_of(sample, n) : -1;
     if (decimals >= 0)
         ot_text_add_int(to, decimals);
-    const int64_t first = decimals >= 0 ? (int64_t)rint(sample[0] * power[decimals]) : 0;
+    const int64_t first = decimals >= 0 ? (int64_t)(sample[0] * power[decimals] + 0.5) : 0;
     for (int i = 0; i < n; i++) {
         ot_text_add_n(to, ",", i || decimals >= 0);
         if (decimals < 0)
             ot_text_add_real(to, sample[i]);
         else
-            ot_text_add_int(to, (int64_t)rint(sample[i] * power[decimals]) - (i ? first : 0));
+            ot_text_add_int(to, (int64_t)(sample[i] * power[decimals] + 0.5) - (i ? first : 0));
     }
 }
 
@@ -131,7 +140,9 @@ void ot_line_add_short(const optune_record *r, uint64_t head, ot_text *to)
     /* As a full line has it: what failed has no samples, what is good has one at least. */
     const double *sample = r->n_samples ? r->sample : &r->cost;
     const int n = !good ? 0 : r->n_samples ? r->n_samples : 1;
-    ot_text_printf(to, "[\"%016llx\",", (unsigned long long)head);
+    ot_text_add_n(to, "[\"", 2);
+    add_hex(to, head, HEX);
+    ot_text_add_n(to, "\",", 2);
     ot_text_add_int(to, r->config.index);
     ot_text_add(to, ",[");
     for (int i = 0; i < r->config.n; i++) {
@@ -149,7 +160,10 @@ void ot_line_add_short(const optune_record *r, uint64_t head, ot_text *to)
     ot_text_add(to, ",");
     add_braces(to, r, sample, n);
     ot_text_add(to, ",");
-    ot_text_printf(to, "\"%08x\"]\n", sum_of(to->s + start, to->n - start));
+    const uint32_t sum = sum_of(to->s + start, to->n - start);
+    ot_text_add_n(to, "\"", 1);
+    add_hex(to, sum, SUM_HEX);
+    ot_text_add_n(to, "\"]\n", 3);
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -327,17 +341,18 @@ static const char *read_trial(ot_tokens *t, const ot_head *head, ot_text *config
 const char *ot_line_short(const char *text, size_t n, ot_heads *heads, ot_arena *arena,
                           ot_log_line *line)
 {
-    char sum[SUM + 1], why[OPTUNE_WHY_SIZE];
-    uint64_t name;
+    char why[OPTUNE_WHY_SIZE];
+    uint64_t name, sum;
     while (n > 0 && (text[n - 1] == '\r' || text[n - 1] == ' '))
         n--;
     if (n > OT_LONGEST_LINE)
         return "it is too long";
-    if (n < FRONT + SUM || !ot_head_name(text + 2, &name) ||
+    if (n < FRONT + SUM || !ot_head_hex(text + 2, HEX, &name) ||
         memcmp(text + 2 + HEX, "\",", 2) != 0)
         return "it is no whole short line";
-    snprintf(sum, sizeof sum, "\"%08x\"]", sum_of(text, n - SUM));
-    if (memcmp(text + n - SUM, sum, SUM) != 0)
+    const char *const end = text + n - SUM;
+    if (*end != '"' || memcmp(end + 1 + SUM_HEX, "\"]", 2) != 0 ||
+        !ot_head_hex(end + 1, SUM_HEX, &sum) || sum != sum_of(text, n - SUM))
         return "it is not what its checksum says";
     const ot_head *head = ot_heads_find(heads, name);
     if (!head)

@@ -188,9 +188,8 @@ void ot_log_close(ot_log *log)
 /* ---- reading ----------------------------------------------------------------------------- */
 
 static int pass_line(const ot_text *text, bool ended, const char *source, ot_heads *heads,
-                     ot_log_line *line, ot_log_fn fn, void *arg)
+                     ot_arena *arena, ot_log_line *line, ot_log_fn fn, void *arg)
 {
-    ot_arena arena = {0};
     json_t *root = NULL;
     const int64_t number = line->number;
     int answer = 0;
@@ -198,14 +197,14 @@ static int pass_line(const ot_text *text, bool ended, const char *source, ot_hea
     const size_t mark =
         number == 1 && text->n >= 3 && memcmp(text->s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     const bool told =
-        ot_line_parse(text->s + mark, text->n - mark, source, heads, &arena, line, &root);
+        ot_line_parse(text->s + mark, text->n - mark, source, heads, arena, line, &root);
     line->number = number;
     if (told && line->problem && !ended)
         line->problem = "the log ends in the middle of it";
     if (told)
         answer = fn(arg, line);
     json_decref(root);
-    ot_arena_release(&arena);
+    ot_arena_reset(arena);
     return answer;
 }
 
@@ -219,6 +218,7 @@ int ot_log_read_from(const ot_log_source *source, ot_log_fn fn, void *arg, optun
         return answer;
     ot_log_line *line = ot_alloc(sizeof(*line));
     ot_heads *heads = ot_heads_new();
+    ot_arena arena = {0};
     ot_text text = {0};
     bool ended;
     int status = OPTUNE_OK;
@@ -226,12 +226,13 @@ int ot_log_read_from(const ot_log_source *source, ot_log_fn fn, void *arg, optun
         status = ot_input_line(in, &text, &ended, err);
         if (status)
             break;
-        *line = (ot_log_line){.number = number};
-        answer = pass_line(&text, ended, name, heads, line, fn, arg);
+        line->number = number;
+        answer = pass_line(&text, ended, name, heads, &arena, line, fn, arg);
         if (line->ours || line->device || line->target_text)
             ot_input_good(in);
     }
     ot_text_release(&text);
+    ot_arena_release(&arena);
     ot_heads_free(heads);
     free(line);
     ot_input_close(in);

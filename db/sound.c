@@ -9,7 +9,6 @@
  * Everything stored is looked at whenever it is read, so the samples are counted, not sorted.
  */
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,19 +21,6 @@ enum { MOST_NAMES = 256 };
 static const double slack = 1e-9; /* decimals that another program left out */
 
 /* ---- figures ----------------------------------------------------------------------------- */
-
-static int rank_of(int n)
-{
-    static _Atomic unsigned char known[256];
-    if (n >= OT_COUNT(known))
-        return ot_median_rank(n);
-    int rank = atomic_load_explicit(&known[n], memory_order_relaxed);
-    if (!rank) {
-        rank = ot_median_rank(n);
-        atomic_store_explicit(&known[n], (unsigned char)rank, memory_order_relaxed);
-    }
-    return rank;
-}
 
 /* Whether `value` lies where the k-th to the m-th smallest sample are, k and m from 1. */
 static bool between(const optune_record *r, double value, int k, int m)
@@ -64,7 +50,7 @@ static bool sound_samples(const optune_record *r, char *why)
 
 static bool sound_cost(const optune_record *r, char *why)
 {
-    const int n = r->n_samples, k = rank_of(n);
+    const int n = r->n_samples, k = ot_median_rank(n);
     if (!(r->cost > 0) || !isfinite(r->cost))
         return optune_refuse(why, "its cost is no positive number");
     if (!between(r, r->cost, (n + 1) / 2, n / 2 + 1))

@@ -117,12 +117,12 @@ static void put_number(ot_text *to, uint64_t value)
     for (; value > 127; value >>= 7)
         bytes[n++] = (char)(value | 128);
     bytes[n++] = (char)value;
-    ot_text_add_n(to, bytes, n);
+    ot_bytes_add(to, bytes, n);
 }
 
 static void add(ot_text *to, ot_bytes bytes)
 {
-    ot_text_add_n(to, bytes.n ? bytes.data : "", bytes.n);
+    ot_bytes_add(to, bytes.n ? bytes.data : "", bytes.n);
 }
 
 static void put_signed(ot_text *to, int64_t value)
@@ -205,10 +205,10 @@ static int put_text(ot_parts *p, ot_text *to, const char *s, size_t n, bool shar
     int status = shared && n > SHORT ? share(p, s, n, &id, err) : 1;
     if (status == OPTUNE_OK) {
         put_number(to, SHARED);
-        ot_text_add_n(to, (const char *)&id, sizeof id);
+        ot_bytes_add(to, (const char *)&id, sizeof id);
     } else if (status == 1) {
         put_number(to, INLINE + n);
-        ot_text_add_n(to, s, n);
+        ot_bytes_add(to, s, n);
     }
     return status < 0 ? status : OPTUNE_OK;
 }
@@ -261,7 +261,7 @@ static int squeeze_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
         const uint32_t kind = take_32(r);
         put_number(&shape, name.n);
         add(&shape, name);
-        ot_text_add_n(&shape, (const char *)&kind, sizeof kind);
+        ot_bytes_add(&shape, (const char *)&kind, sizeof kind);
         if (is_word(kind)) {
             const ot_bytes word = take_v1_text(r);
             put_number(&values, word.n);
@@ -276,7 +276,7 @@ static int squeeze_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
     put_number(to, n);
     const int status = n ? put_text(p, to, ot_text_str(&shape), shape.n, true, err) : OPTUNE_OK;
     put_signed(to, index);
-    ot_text_add_n(to, ot_text_str(&values), values.n);
+    ot_bytes_add(to, ot_text_str(&values), values.n);
     ot_text_release(&shape);
     ot_text_release(&values);
     return status;
@@ -443,9 +443,9 @@ int ot_squeeze(ot_parts *p, ot_bytes record, ot_text *to, optune_err *err)
     const uint32_t magic = MAGIC;
     const char *v1 = record.data;
     ot_text_clear(to);
-    ot_text_add_n(to, (const char *)&magic, sizeof magic);
-    ot_text_add_n(to, v1 + 4, 1);
-    ot_text_add_n(to, v1 + 8, 8);
+    ot_bytes_add(to, (const char *)&magic, sizeof magic);
+    ot_bytes_add(to, v1 + 4, 1);
+    ot_bytes_add(to, v1 + 8, 8);
     for (int i = 0; i < OT_RECORD_FIELDS && !r.bad && (i < OT_RECORD_FIRST || r.at != r.end); i++) {
         const ot_record_field *f = ot_record_stored(i);
         if (i >= OT_RECORD_FIRST)
@@ -476,7 +476,7 @@ static int restore(ot_parts *p, ot_bytes value, ot_text *to, optune_err *err)
     head[4] = *((const char *)take(&r, 5) + 4);
     memcpy(head + 8, take(&r, 8), 8);
     ot_text_clear(to);
-    ot_text_add_n(to, head, sizeof head);
+    ot_bytes_add(to, head, sizeof head);
     for (int i = 0; !r.bad && (i < OT_RECORD_FIRST || r.at != r.end); i++) {
         const uint64_t kind =
             i < OT_RECORD_FIRST ? ot_record_stored(i)->kind : take_number(&r);

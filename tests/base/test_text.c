@@ -80,6 +80,37 @@ static void reals_round_trip(void **state)
     ot_text_release(&t);
 }
 
+/* The fewest digits from 15 on that read back as the same, as "%.*g" has them. */
+static void reals_are_as_the_library_prints_them(void **state)
+{
+    (void)state;
+    uint64_t rng = 20261125;
+    ot_text t = {0};
+    for (int i = 0; i < 200000; i++) {
+        static const double starts[] = {1e-5, 1e-4, 1e-3, 0.1, 1, 10, 1e3, 1e9, 1.7e9, 1e14, 1e15};
+        const double start = starts[optune_random_below(&rng, OT_COUNT(starts))];
+        double value = start * (i % 5 ? 1 + 9 * optune_random_unit(&rng) : 1), back;
+        char s[40];
+        for (int k = i % 7; k > 3; k--)
+            value = nextafter(value, i % 2 ? 0 : INFINITY);
+        if (i % 3 == 0) {
+            snprintf(s, sizeof s, "%.*g", 1 + i % 16, value);
+            value = strtod(s, NULL);
+        }
+        value = i % 11 ? value : -value;
+        for (int digits = 15; digits <= 17; digits++) {
+            snprintf(s, sizeof s, "%.*g", digits, value);
+            if (ot_parse_real(s, &back) && back == value)
+                break;
+        }
+        ot_text_clear(&t);
+        ot_text_add_real(&t, value);
+        if (strncmp(t.s, s, strlen(s)) != 0 || (t.s[strlen(s)] && strcmp(t.s + strlen(s), ".0")))
+            fail_msg("'%s' and '%s'", t.s, s);
+    }
+    ot_text_release(&t);
+}
+
 /* Short decimals are read without the C library; they are the same doubles, to the bit. */
 static void reals_are_as_the_library_reads_them(void **state)
 {
@@ -289,6 +320,7 @@ int main(void)
         cmocka_unit_test(copy_never_truncates),
         cmocka_unit_test(json_strings_are_escaped),
         cmocka_unit_test(reals_round_trip),
+        cmocka_unit_test(reals_are_as_the_library_prints_them),
         cmocka_unit_test(reals_are_as_the_library_reads_them),
         cmocka_unit_test(long_numbers_are_read_as_strtod_does),
         cmocka_unit_test(locale_changes_nothing),
