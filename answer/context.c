@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "answer/answer.h"
+#include "base/note.h"
 #include "bring/bring.h"
 #include "run/run.h"
 
@@ -147,15 +148,7 @@ int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t 
 
 void ot_context_cache(const optune *o, char *path, size_t size)
 {
-    const char *cache = getenv("OPTUNE_CACHE"), *home = getenv("HOME");
-    const char *cache_home = getenv("XDG_CACHE_HOME");
-    if (cache && *cache)
-        snprintf(path, size, "%.4096s", cache);
-    else if (cache_home && *cache_home)
-        snprintf(path, size, "%.4096s/optune", cache_home);
-    else if (home && *home)
-        snprintf(path, size, "%.4096s/.cache/optune", home);
-    else
+    if (!ot_cache_home(path, size))
         snprintf(path, size, "%s/cache", o->db);
 }
 

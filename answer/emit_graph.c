@@ -102,14 +102,15 @@ static const ot_emitted_kernel *kernel_of(const ot_emission *e, int group)
     return &e->kernel[e->partition->row[group].workload];
 }
 
-/* Whether a stage of this phase reads an input. */
+/* Whether a stage of this phase, or what is restored before it, reads an input. */
 static bool reads(const ot_source *s, optune_phase phase, int input)
 {
     for (int i = 0; i < s->plan->n_stages; i++)
         for (int a = 0; a < s->plan->stage[i].n_args; a++) {
             const optune_arg *arg = &s->plan->stage[i].arg[a];
-            if (s->plan->stage[i].phase == phase && arg->kind == OPTUNE_ARG_INPUT &&
-                arg->index == input)
+            const optune_phase own = s->plan->stage[i].phase;
+            if ((own == OPTUNE_RESTORE ? OPTUNE_TIMED : own) == phase &&
+                arg->kind == OPTUNE_ARG_INPUT && arg->index == input)
                 return true;
         }
     return false;

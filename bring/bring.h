@@ -58,7 +58,12 @@ typedef struct ot_brought_knob {
     int standard;            /* which one is used untuned */
 } ot_brought_knob;
 
-typedef enum ot_brought_role { OT_ROLE_IN, OT_ROLE_OUT, OT_ROLE_SCALAR } ot_brought_role;
+typedef enum ot_brought_role {
+    OT_ROLE_IN,
+    OT_ROLE_OUT,
+    OT_ROLE_INOUT, /* one parameter of the kernel, an input and an output of the call */
+    OT_ROLE_SCALAR
+} ot_brought_role;
 typedef struct ot_brought_arg {
     const char *name;
     ot_spot spot;
@@ -67,8 +72,9 @@ typedef struct ot_brought_arg {
     int rank;
     ot_formula dim[OPTUNE_MAX_RANK];
     ot_formula value;     /* SCALAR */
-    ot_formula low, high; /* IN: what it may hold; without an expression: anything */
-    int index;            /* among inputs, or among outputs */
+    ot_formula low, high; /* of an input: what it may hold; without an expression: anything */
+    int input, output;    /* which of the call's it is; -1: none */
+    const char *restore;  /* INOUT: the function of its module that gives it what it holds */
 } ot_brought_arg;
 
 /* A program: commands with places for knobs and sizes, see base/program.h. */
@@ -164,6 +170,13 @@ int ot_declared_value(ot_brought *b, const char *text, ot_spot spot, ot_expr_val
 /* Once all is declared: what names mean, which sizes are dims and which attributes; and the
  * rows. */
 int ot_brought_settle(ot_brought *b, optune_err *err);
+
+/* ---- entry.c ----------------------------------------------------------------------------- */
+/* The one function that the harness calls, and in it the kernel with its own parameters. */
+void ot_entry_add(const ot_brought *b, const char *function, ot_text *to);
+/* What a stage in front of each run calls, for parameters that are read and written. Who calls it
+ * with one memory for both wants it changed where it is. */
+void ot_restores_add(const ot_brought *b, ot_language language, ot_text *to);
 
 /* ---- values.c ---------------------------------------------------------------------------- */
 /* What names mean for a call and a config. */

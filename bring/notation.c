@@ -146,7 +146,7 @@ static int take_range(statement *s, ot_brought_arg *arg)
     skip(s);
     if (!is_word(s->p, "from"))
         return OPTUNE_OK;
-    if (arg->role != OT_ROLE_IN)
+    if (arg->role == OT_ROLE_OUT)
         return FAIL(s, s->p, "'%s' is an output: the kernel says what it holds", arg->name);
     s->p += strlen("from");
     OT_RETURN_UNLESS_OK(take_formula_to(s, ",)", "to", &arg->low));
@@ -156,7 +156,7 @@ static int take_range(statement *s, ot_brought_arg *arg)
     return take_formula(s, ",)", &arg->high);
 }
 
-/* `out C: f32[M,N]`, or `n: i32 = N`. */
+/* `out C: f32[M,N]`, `inout C: f32[M,N]`, or `n: i32 = N`. */
 static int take_arg(statement *s)
 {
     ot_brought *b = s->b;
@@ -168,10 +168,17 @@ static int take_arg(statement *s)
     arg->name = take_word(s, "a parameter's name");
     skip(s);
     if (arg->name && ot_identifier_length(s->p)) {
-        if (strcmp(arg->name, "out") == 0)
-            arg->role = OT_ROLE_OUT;
-        else if (strcmp(arg->name, "in") != 0)
-            return FAIL(s, s->p, "':' is expected behind '%s'", arg->name);
+        static const char *const word[] = {
+            [OT_ROLE_IN] = "in", [OT_ROLE_OUT] = "out", [OT_ROLE_INOUT] = "inout"};
+        int role = 0;
+        while (role < OT_COUNT(word) && strcmp(arg->name, word[role]) != 0)
+            role++;
+        if (role == OT_COUNT(word))
+            return FAIL(s, s->p,
+                        "':' is expected behind '%s'; in front of a parameter's name stands "
+                        "in, out or inout",
+                        arg->name);
+        arg->role = (ot_brought_role)role;
         arg->spot = place_at(s, s->p);
         arg->name = take_word(s, "a parameter's name");
     }
@@ -185,7 +192,7 @@ static int take_arg(statement *s)
         OT_RETURN_UNLESS_OK(take_dims(s, arg));
         return take_range(s, arg);
     }
-    if (arg->role == OT_ROLE_OUT || !eat(s, '='))
+    if (arg->role != OT_ROLE_IN || !eat(s, '='))
         return FAIL(s, s->p, "'%s' has neither dims, as in f32[N], nor a value, as in i32 = N",
                     arg->name);
     arg->role = OT_ROLE_SCALAR;

@@ -87,14 +87,16 @@ static int types(optune_call *call, optune_err *err)
         unknown = 0;
         for (int i = 0; i < b->n_args; i++) {
             const ot_brought_arg *arg = &b->arg[i];
-            if (arg->role == OT_ROLE_SCALAR)
-                continue;
-            optune_tensor *type = arg->role == OT_ROLE_IN ? &call->input[arg->index].type
-                                                          : &call->output[arg->index];
-            const int status = relate(b, arg, type, size, &values, err);
-            if (status < 0)
-                return status;
-            unknown = unknown || status;
+            optune_tensor *const type[] = {arg->input < 0 ? NULL
+                                                          : &call->input[arg->input].type,
+                                           arg->output < 0 ? NULL : &call->output[arg->output]};
+            for (int k = 0; k < OT_COUNT(type); k++) {
+                const int status =
+                    type[k] ? relate(b, arg, type[k], size, &values, err) : OPTUNE_OK;
+                if (status < 0)
+                    return status;
+                unknown = unknown || status;
+            }
         }
     }
     return unknown;
@@ -130,7 +132,7 @@ static bool range(const optune_call *call, int input, double *low, double *high)
         ot_values values = {0};
         ot_arena arena = {0};
         ot_expr_value from, to;
-        if (arg->role != OT_ROLE_IN || arg->index != input || !arg->low.expr)
+        if (arg->input != input || !arg->low.expr)
             continue;
         ot_values_of(b, call, NULL, &values);
         const bool known = ot_formula_value(&arg->low, &values, &arena, &from, NULL) >= 0 &&
@@ -339,9 +341,31 @@ static void add_scalar(const ot_brought *b, int i, const ot_values *values, bool
     ot_arena_release(&arena);
 }
 
-static void plan_of(const ot_brought *b, const ot_values *values, bool called,
+/* In front of every run, so that none reads what the last one left. A function that is called gets
+ * bytes, a kernel elements, for as many threads as copy quickly. */
+static void add_restoring(const optune_task *task, const ot_brought_arg *arg, bool called,
+                          optune_plan *plan, int module)
+{
+    enum { BLOCK = 64, MOST_BLOCKS = 4096 };
+    const optune_tensor *type = &task->call->output[arg->output];
+    const int64_t n = optune_tensor_elements(type), blocks = (n + BLOCK - 1) / BLOCK;
+    optune_stage stage = {.phase = OPTUNE_RESTORE,
+                          .module = module,
+                          .function = arg->restore,
+                          .n_args = 3,
+                          .arg = {optune_input_arg(arg->input), optune_output_arg(arg->output),
+                                  optune_int_arg(called ? optune_tensor_bytes(type) : n)}};
+    if (!called) {
+        stage.block[0] = BLOCK;
+        stage.grid[0] = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+    }
+    optune_plan_stage(plan, &stage);
+}
+
+static void plan_of(const optune_task *task, const ot_values *values, bool called,
                     const char *function, optune_plan *plan)
 {
+    const ot_brought *b = brought(task->call);
     const int module = optune_plan_module(plan);
     optune_stage stage = {.phase = OPTUNE_TIMED, .module = module, .function = function};
     define_sizes(b, values, plan, module);
@@ -351,8 +375,10 @@ static void plan_of(const ot_brought *b, const ot_values *values, bool called,
         if (arg->role == OT_ROLE_SCALAR)
             add_scalar(b, i, values, called, plan, module, &stage);
         else
-            stage.arg[stage.n_args++] = arg->role == OT_ROLE_IN ? optune_input_arg(arg->index)
-                                                                : optune_output_arg(arg->index);
+            stage.arg[stage.n_args++] =
+                arg->output < 0 ? optune_input_arg(arg->input) : optune_output_arg(arg->output);
+        if (arg->role == OT_ROLE_INOUT)
+            add_restoring(task, arg, called, plan, module);
     }
     shape s;
     if (!called && shape_of(b, values, &s, &plan->problem) >= 0) {
@@ -369,7 +395,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const bool called = b->language == OT_LANGUAGE_C;
     ot_values values;
     ot_values_of(b, task->call, config, &values);
-    plan_of(b, &values, called, called ? "optune_entry" : b->function, to);
+    plan_of(task, &values, called, called ? "optune_entry" : b->function, to);
     for (int i = 0; i < b->n_flags; i++)
         optune_plan_flag(to, 0, b->flag[i]);
 }
@@ -381,7 +407,7 @@ static void checker_plan(const optune_task *task, const optune_config *config, o
     ot_values values;
     (void)config;
     ot_values_of(b, task->call, NULL, &values);
-    plan_of(b, &values, true, "optune_entry", to);
+    plan_of(task, &values, true, "optune_entry", to);
 }
 
 /* ---- programs ---------------------------------------------------------------------------- */

@@ -169,32 +169,38 @@ static int settle_args(ot_brought *b, optune_err *err)
             if (strcmp(b->arg[k].name, arg->name) == 0)
                 return ot_fail_at(arg->spot, OPTUNE_ECONFLICT, err,
                                   "there are two parameters '%s'", arg->name);
+        arg->input = arg->output = -1;
         if (arg->role == OT_ROLE_SCALAR)
             continue;
-        arg->index = arg->role == OT_ROLE_IN ? in++ : out++;
+        if (arg->role != OT_ROLE_OUT)
+            arg->input = in++;
+        if (arg->role != OT_ROLE_IN)
+            arg->output = out++;
+        if (arg->role == OT_ROLE_INOUT)
+            arg->restore = ot_arena_printf(&b->arena, "optune_restore_%d", arg->output);
         if (in > OPTUNE_MAX_INPUTS || out > OPTUNE_MAX_OUTPUTS)
             return ot_fail_at(arg->spot, OPTUNE_ELIMIT, err,
                               "more than %d inputs or %d outputs", OPTUNE_MAX_INPUTS,
                               OPTUNE_MAX_OUTPUTS);
-        if (arg->role == OT_ROLE_IN)
-            b->input[arg->index] = (optune_op_input){
+        if (arg->input >= 0)
+            b->input[arg->input] = (optune_op_input){
                 .name = arg->name, .type = type_text(b, arg), .description = ""};
     }
     b->op.n_outputs = out;
     return out ? OPTUNE_OK
                : optune_fail(err, OPTUNE_EUSAGE,
-                             "%s: '%s' has no output: no parameter is marked 'out'", b->file,
-                             b->function);
+                             "%s: '%s' has no output: no parameter is marked 'out' or 'inout'",
+                             b->file, b->function);
 }
 
 /* A size is the first dim of an input that is nothing but its name. */
 static void bind_size(ot_brought *b, int k)
 {
     for (int i = 0; i < b->n_args && !b->size[k].list; i++)
-        for (int d = 0; b->arg[i].role == OT_ROLE_IN && d < b->arg[i].rank; d++) {
+        for (int d = 0; b->arg[i].input >= 0 && d < b->arg[i].rank; d++) {
             const ot_formula *f = &b->arg[i].dim[d];
             if (f->expr->node[f->expr->root].kind == OT_NODE_NAME && f->slot[0] == k) {
-                b->size[k].input = b->arg[i].index;
+                b->size[k].input = b->arg[i].input;
                 b->size[k].dim = d;
                 return;
             }
@@ -256,8 +262,7 @@ static void settle_tolerance(ot_brought *b)
 {
     double least = 0;
     for (int i = 0; i < b->n_args; i++) {
-        const double own =
-            b->arg[i].role == OT_ROLE_OUT ? ot_usual_tolerance(b->arg[i].dtype) : 0;
+        const double own = b->arg[i].output >= 0 ? ot_usual_tolerance(b->arg[i].dtype) : 0;
         if (own > 0)
             least = least == 0 || least == own ? own : OT_BY_TYPE;
     }
@@ -266,34 +271,6 @@ static void settle_tolerance(ot_brought *b)
 }
 
 /* ---- source ------------------------------------------------------------------------------ */
-
-static const char *c_type(optune_dtype type)
-{
-    if (type.code == OPTUNE_DTYPE_FLOAT)
-        return type.bits == 64 ? "double" : "float";
-    return type.bits == 64   ? "long long"
-           : type.bits == 32 ? "int"
-           : type.bits == 16 ? "short"
-                             : "char";
-}
-
-/* The one function that the harness calls, and in it the kernel with its own parameters. */
-static void add_entry(const ot_brought *b, const char *function, ot_text *to)
-{
-    ot_text_printf(to, "\n#line 1 \"entry\"\nvoid optune_entry(void *const *arg)\n{\n    %s(",
-                   function);
-    for (int i = 0, k = 0; i < b->n_args; i++) {
-        const ot_brought_arg *arg = &b->arg[i];
-        ot_text_add(to, i ? ", " : "");
-        if (arg->role == OT_ROLE_SCALAR)
-            ot_text_printf(to, "(%s%s)OPTUNE_ARG_%d",
-                           arg->dtype.code == OPTUNE_DTYPE_UINT ? "unsigned " : "",
-                           c_type(arg->dtype), i);
-        else
-            ot_text_printf(to, "arg[%d]", k++);
-    }
-    ot_text_add(to, ");\n}\n");
-}
 
 static const char *keep(ot_brought *b, ot_text *text)
 {
@@ -314,7 +291,8 @@ static const char *kernel_source(ot_brought *b)
     if (wrap)
         ot_text_add(&text, "\n}\n");
     if (b->language == OT_LANGUAGE_C)
-        add_entry(b, b->function, &text);
+        ot_entry_add(b, b->function, &text);
+    ot_restores_add(b, b->language, &text);
     return keep(b, &text);
 }
 
@@ -353,7 +331,8 @@ static int reference_source(ot_brought *b, optune_err *err)
         return optune_fail(err, OPTUNE_ENOENT, "%s: there is no reference function '%s'",
                            b->file, b->reference);
     }
-    add_entry(b, b->reference, &text);
+    ot_entry_add(b, b->reference, &text);
+    ot_restores_add(b, OT_LANGUAGE_C, &text);
     b->checker.source = keep(b, &text);
     return OPTUNE_OK;
 }
@@ -393,7 +372,7 @@ static int default_workload(ot_brought *b, optune_err *err)
     for (int i = 0; i < b->n_args && status >= 0; i++) {
         const ot_brought_arg *arg = &b->arg[i];
         char dtype[OPTUNE_WORD_SIZE];
-        if (arg->role != OT_ROLE_IN)
+        if (arg->input < 0)
             continue;
         ot_print_dtype(arg->dtype, dtype, sizeof dtype);
         ot_text_printf(&text, "%s%s[", n++ ? ", " : "", dtype);

@@ -329,15 +329,16 @@ static int add_vector(t1 *t, const json_t *json, const char *path, ot_brought_ar
         return FAIL(t, spot.file,
                     size ? "is %s, not a number or an expression" : "is missing%s",
                     size ? type_name(size) : "");
-    arg->role = strcmp(access, "ReadOnly") || json_integer_value(output) == 1 ? OT_ROLE_OUT
-                                                                              : OT_ROLE_IN;
+    arg->role = !strcmp(access, "ReadWrite") ? OT_ROLE_INOUT
+                : !strcmp(access, "WriteOnly") || json_integer_value(output) == 1 ? OT_ROLE_OUT
+                                                                                  : OT_ROLE_IN;
     arg->rank = 1;
     const char *fill = json_string_value(json_object_get(json, "FillType"));
     const json_t *value = json_object_get(json, "FillValue");
     const char *constant =
         fill && !strcmp(fill, "Constant") && value ? expression_in(t, value) : NULL;
     const ot_spot at = spot_of(path_of(t, "%s.FillValue", path));
-    if (arg->role == OT_ROLE_IN && constant) {
+    if (arg->role != OT_ROLE_OUT && constant) {
         OT_RETURN_UNLESS_OK(ot_expr_parse(constant, &at, &arg->low.expr, t->err));
         OT_RETURN_UNLESS_OK(ot_expr_parse(constant, &at, &arg->high.expr, t->err));
     }

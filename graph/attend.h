@@ -17,12 +17,18 @@ typedef struct ot_attend_side {
                    those in front the heads, one dim or several */
     int axes[OPTUNE_MAX_RANK];
     int64_t heads, rows, columns;
+    int64_t shared; /* by so many query heads that are neighbours, for which it is repeated */
 } ot_attend_side;
 
-typedef struct ot_attend_mask { /* scores + value, or where(value, scores, fill) */
-    ot_value value;
+/* scores + value, scores - value, where(value, scores, fill), or scores * factor + value, of which
+ * a triangle alone can be a call. */
+typedef struct ot_attend_mask {
+    ot_value value, factor;
     bool where, other; /* other: where(value, fill, scores) */
+    bool minus, times;
     double fill;
+    int n_wide; /* dims that it is broadcast to first, where the batch is two of them; or 0 */
+    int64_t wide[5];
     int64_t dim[4]; /* of `value` as it is broadcast to [b, hq, sq, skv] */
 } ot_attend_mask;
 
@@ -32,6 +38,7 @@ typedef struct ot_attend {
     ot_attend_mask mask[OT_ATTEND_MASKS]; /* the last one first */
     int n_masks;
     bool causal; /* is all that the mask says */
+    bool guarded; /* where no weight is a number they are 0 */
     double scale;
     int64_t b, hq, hkv, sq, skv, d, dv;
     optune_dtype dtype;

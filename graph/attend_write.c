@@ -3,12 +3,14 @@
  * A graph with sites as calls. Operands of attention are turned and seen as [batch, heads,
  * positions, depth], masks become one that is added: made once where several calls have the same.
  */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/sites.h"
 
-enum { OWN_NODES = 40 }; /* at most, of a site */
+enum { OWN_NODES = 80 }; /* at most, of a site */
 
 typedef struct writing {
     ot_rebuild make;
@@ -41,7 +43,7 @@ static void attributes(const ot_attend *s, ot_text *to)
         ot_text_add(to, "causal=true");
     if (s->scale != 0)
         ot_text_printf(to, "%sscale=%.17g", to->n ? ", " : "", s->scale);
-    if (s->n_masks && !s->causal) /* as a softmax of nothing but -infinity is */
+    if (s->n_masks && !s->causal && !s->guarded) /* as a softmax of nothing but -infinity is */
         ot_text_printf(to, "%snan=true", to->n ? ", " : "");
 }
 
@@ -134,19 +136,24 @@ static int operand(writing *w, const ot_attend *s, int which)
                   (const int64_t[]){s->b, heads, side->rows, side->columns});
 }
 
-static int number(writing *w, const ot_attend *s, double value)
+static int number_as(writing *w, const ot_attend *s, optune_dtype dtype, double value)
 {
     char name[OPTUNE_NAME_SIZE];
     double element[2] = {0};
-    const optune_tensor type = {.dtype = s->dtype};
+    const optune_tensor type = {.dtype = dtype};
     ot_text text = {0};
     ot_tensor_print(&type, &text);
-    ot_elements_set(s->dtype, element, 0, 1, &value);
+    ot_elements_set(dtype, element, 0, 1, &value);
     const int id = optune_graph_constant(w->make.to->graph,
                                          ot_rebuild_name(&w->make, stem_of(w, s), "fill", name),
                                          ot_text_str(&text), element, w->make.err);
     ot_text_release(&text);
     return ot_rebuild_note(&w->make, id, -1);
+}
+
+static int number(writing *w, const ot_attend *s, double value)
+{
+    return number_as(w, s, s->dtype, value);
 }
 
 static bool same_masks(const ot_attend *a, const ot_attend *b)
@@ -157,9 +164,61 @@ static bool same_masks(const ot_attend *a, const ot_attend *b)
         const ot_attend_mask *x = &a->mask[i], *y = &b->mask[i];
         same = x->value.node == y->value.node && x->value.output == y->value.output &&
                x->where == y->where && x->other == y->other && x->fill == y->fill &&
+               x->minus == y->minus && x->n_wide == y->n_wide &&
+               !memcmp(x->wide, y->wide, sizeof x->wide) &&
                !memcmp(x->dim, y->dim, sizeof x->dim);
     }
     return same;
+}
+
+/* The least finite number of a float dtype. */
+static double lowest(optune_dtype dtype)
+{
+    if (dtype.code == OPTUNE_DTYPE_BFLOAT)
+        return -0x1.fep127;
+    return dtype.bits == 16 ? -65504 : dtype.bits == 32 ? -FLT_MAX : -DBL_MAX;
+}
+
+/* What stands for a number that a narrower dtype does not hold: as little, and finite as it is. */
+static double held(optune_dtype dtype, double value)
+{
+    return isfinite(value) && value < lowest(dtype) ? lowest(dtype) : value;
+}
+
+/* A mask in the dtype of the call, of the dims that it is broadcast to with the batch as one. */
+static int mask_value(writing *w, const ot_attend *s, const ot_attend_mask *m)
+{
+    optune_tensor type = *ot_graph_type_of(w->make.g, m->value);
+    int value = ot_rebuild_home(&w->make, m->value);
+    char name[16];
+    ot_text attrs = {0};
+    if (m->n_wide) {
+        type.rank = m->n_wide;
+        for (int d = 0; d < m->n_wide; d++) {
+            ot_text_printf(&attrs, "%s%lld", d ? "," : "shape=[", (long long)m->wide[d]);
+            type.dim[d] = optune_dim_of(m->wide[d]);
+        }
+        ot_text_add(&attrs, "]");
+        value = call(w, s, "mask", "broadcast_to", 1, &value, ot_text_str(&attrs));
+        ot_text_clear(&attrs);
+    }
+    value = viewed(w, s, "mask", value, &type, m->dim);
+    if (!m->where && m->minus)
+        value = call(w, s, "mask", "negative", 1, &value, NULL);
+    if (!m->where && !optune_dtype_equal(type.dtype, s->dtype)) {
+        if (lowest(type.dtype) < lowest(s->dtype)) {
+            const int least[] = {value, number_as(w, s, type.dtype, lowest(s->dtype))};
+            const int never[] = {value, number_as(w, s, type.dtype, -INFINITY)};
+            const int all[] = {call(w, s, "mask", "equal", 2, never, NULL), value,
+                               call(w, s, "mask", "maximum", 2, least, NULL)};
+            value = call(w, s, "mask", "where", 3, all, NULL);
+        }
+        ot_print_dtype(s->dtype, name, sizeof name);
+        ot_text_printf(&attrs, "dtype=%s", name);
+        value = call(w, s, "mask", "cast", 1, &value, ot_text_str(&attrs));
+    }
+    ot_text_release(&attrs);
+    return value;
 }
 
 /* What is added to the scores. */
@@ -172,11 +231,11 @@ static int mask(writing *w, int nth)
     int all = -1;
     for (int i = s->n_masks - 1; i >= 0; i--) {
         const ot_attend_mask *m = &s->mask[i];
-        const int value = viewed(w, s, "mask", ot_rebuild_home(&w->make, m->value),
-                                 ot_graph_type_of(w->make.g, m->value), m->dim);
+        const int value = mask_value(w, s, m);
         const bool first = i == s->n_masks - 1;
         if (m->where) {
-            const int kept = first ? number(w, s, 0) : all, fill = number(w, s, m->fill);
+            const int kept = first ? number(w, s, 0) : all;
+            const int fill = number(w, s, held(s->dtype, m->fill));
             all = call(w, s, "mask", "where", 3,
                        m->other ? (const int[]){value, fill, kept}
                                 : (const int[]){value, kept, fill},

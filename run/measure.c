@@ -39,7 +39,7 @@ static void add(const ot_measure_policy *policy, ot_measured *m, double seconds)
 {
     const double sample = seconds / (double)m->inner;
     if (m->n < OT_MAX_SAMPLES) /* what a program tells is its own */
-        m->sample[m->n++] = policy->lasted ? sample : shortened(sample);
+        m->sample[m->n++] = policy->costs ? sample : shortened(sample);
     m->interval = ot_median_interval(m->sample, m->n);
 }
 
@@ -61,7 +61,7 @@ static bool beaten(const ot_measure_policy *policy, double best, const ot_measur
     return m->interval.low > best && within(policy, m, fmax(ROUGH, policy->width));
 }
 
-/* What runs took, of which the timer said this. */
+/* What runs took, of which the timer said this: with what is done in front of each. */
 static double took(const ot_measure_policy *policy, void *arg, double said)
 {
     return policy->lasted && said >= 0 ? policy->lasted(arg) : said;
@@ -161,10 +161,12 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
                 continue;
             const double once =
                 m[i].n ? m[i].interval.median : policy->sample_s / (double)m[i].inner;
-            const double warm = policy->cold || policy->lasted
-                                    ? 0
-                                    : timer(arg[i], (int64_t)fmax(1, ceil(WARM_S / once)));
-            spent += fmax(warm, 0);
+            /* What is done in front of each run may take longer than it, and a sample says how
+             * many are a fifth of a millisecond with that. */
+            const double runs = fmin(ceil(WARM_S / once), 12 * (double)m[i].inner);
+            const double warm =
+                policy->cold || policy->costs ? 0 : timer(arg[i], (int64_t)fmax(1, runs));
+            spent += warm > 0 ? took(policy, arg[i], warm) : 0;
             const double t = warm < 0 ? -1 : timer(arg[i], m[i].inner);
             m[i].failed = t < 0;
             if (m[i].failed)

@@ -69,8 +69,10 @@ typedef struct ot_measure_policy {
     bool cold;                   /* caches are flushed before every run */
     bool in_graph; /* in one graph: no trial is, but the last word on it (tuner/in_graph.c) */
     int64_t footprint; /* bytes between two uses of a constant; 0: it is used in every run */
-    double (*lasted)(void *arg); /* seconds of the last runs, where the timer returns no time;
-                                    NULL: it does */
+    bool costs;        /* the timer returns no time */
+    /* Seconds that the last runs took, with what is done in front of each; NULL: what the timer
+     * said. */
+    double (*lasted)(void *arg);
 } ot_measure_policy;
 extern const ot_measure_policy ot_policy_warm, ot_policy_cold;
 /* "graph-" and eight of these digits: measured in one graph, while it ran. */

@@ -402,9 +402,14 @@ static int bind(ot_bound *b, optune_err *err)
         if (status < 0)
             return status;
     }
-    for (int i = 0; i < plan->n_stages; i++) {
-        optune_stage *stage = &plan->stage[i];
-        optune_launch *launch = &b->launch[stage->phase][b->n[stage->phase]++];
+    for (int i = 0; i < 2 * plan->n_stages; i++) {
+        optune_stage *stage = &plan->stage[i % plan->n_stages];
+        const bool restores = stage->phase == OPTUNE_RESTORE;
+        const optune_phase phase = restores ? OPTUNE_TIMED : stage->phase;
+        if (restores != (i < plan->n_stages))
+            continue;
+        optune_launch *launch = &b->launch[phase][b->n[phase]++];
+        b->n_restoring += restores;
         launch->stage = stage;
         launch->function =
             s->row->symbol(s->state, b->loaded->module[stage->module], stage->function);

@@ -281,8 +281,8 @@ static int check_numbers(const optune_call *call, void *const *out, optune_err *
         if (!number)
             return optune_fail(
                 err, OPTUNE_EUSAGE,
-                "no element of its output %d is a number: it reads what it should "
-                "write, or writes nothing",
+                "no element of its output %d is a number: it writes nothing, or reads what is "
+                "there before, which is an in-out parameter",
                 i);
     }
     return OPTUNE_OK;

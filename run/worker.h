@@ -173,7 +173,8 @@ typedef struct ot_bound { /* its launches over one set of buffers */
     int kind; /* OT_GUARDED or OT_ALIGNED */
     void *scratch[OPTUNE_MAX_SCRATCH];
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS]; /* the plan's, of these buffers */
-    int n[3];                                      /* by optune_phase */
+    /* By optune_phase; what restores is in front of what is timed, as a run does both. */
+    int n[3], n_restoring;
     optune_launch launch[3][OPTUNE_MAX_STAGES];
     bool prepacked;
 } ot_bound;

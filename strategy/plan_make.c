@@ -53,7 +53,9 @@ static const char *check_arg(const optune_task *task, const optune_plan *plan,
     case OPTUNE_ARG_OUTPUT:
         if (arg->index < 0 || arg->index >= task->call->n_outputs)
             return "an argument is no output of the call";
-        return stage->phase == OPTUNE_TIMED ? NULL : "an untimed stage uses an output";
+        return stage->phase == OPTUNE_TIMED || stage->phase == OPTUNE_RESTORE
+                   ? NULL
+                   : "an untimed stage uses an output";
     case OPTUNE_ARG_SCRATCH:
         if (arg->index < 0 || arg->index >= plan->n_scratch)
             return "an argument is no scratch buffer of the plan";
@@ -99,7 +101,7 @@ static const char *check_stage(const optune_task *task, const optune_plan *plan,
     if (stage->n_args < 0 || stage->n_args > OPTUNE_MAX_ARGS)
         return "it has too many arguments";
     if (stage->phase != OPTUNE_PREPACK && stage->phase != OPTUNE_TIMED &&
-        stage->phase != OPTUNE_TEARDOWN)
+        stage->phase != OPTUNE_TEARDOWN && stage->phase != OPTUNE_RESTORE)
         return "it is of no phase";
     const char *what = NULL;
     for (int i = 0; i < stage->n_args && !what; i++)
@@ -110,7 +112,8 @@ static const char *check_stage(const optune_task *task, const optune_plan *plan,
 static bool writes_output(const optune_plan *plan, int output)
 {
     for (int i = 0; i < plan->n_stages; i++)
-        for (int j = 0; j < plan->stage[i].n_args; j++) {
+        for (int j = 0; j < plan->stage[i].n_args && plan->stage[i].phase == OPTUNE_TIMED;
+             j++) {
             const optune_arg *arg = &plan->stage[i].arg[j];
             if (arg->kind == OPTUNE_ARG_TENSOR_MAP)
                 arg = &plan->map[arg->index].tensor;

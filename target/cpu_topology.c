@@ -117,6 +117,11 @@ int ot_cpu_topology(optune_device *device, optune_err *err)
     return OPTUNE_OK;
 }
 
+const void *ot_cpu_looker(void)
+{
+    return (const void *)(uintptr_t)hwloc_topology_load;
+}
+
 /* ---- binding --------------------------------------------------------------------------------
  * Binding narrows what hwloc sees next, so the places are listed once, before the first: the
  * first hardware thread of every core, then the second ones. */

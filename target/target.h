@@ -46,10 +46,17 @@ int ot_target_probe(optune_target *target, optune_device *device, optune_err *er
  * this process may use when it first asks. */
 int ot_cpu_topology(optune_device *device, optune_err *err); /* cores, caches, memory, name, and
                                                                 the key's first part */
+/* cpu_known.c: the same, as an earlier process of this user noted it where nothing has changed. */
+int ot_cpu_known(optune_device *device, optune_err *err);
+const void *ot_cpu_looker(void); /* a function of the library that looks at the machine */
 /* Binds this thread and those it makes. */
 int ot_cpu_bind(int first_core, int n, optune_err *err);
 int ot_cpu_bind_thread(pid_t thread, int core, optune_err *err); /* by its kernel id */
 int ot_cpu_place(int core); /* its hardware thread as the system numbers it; -1: none */
+
+/* cpu_compiler.c: the C compiler that PATH leads to; ETOOL, with the remedy: to none. */
+int ot_cpu_compiler(char *path, size_t size, optune_err *err);
+int ot_cpu_compiler_version(char *to, size_t size, optune_err *err); /* "gcc 12.2.0" */
 
 /* cpu_group.c: calls `look` with the folder, below `mount` (/sys/fs/cgroup), of every control group
  * that the file `groups` (/proc/self/cgroup) names, and of its parents: of the unified hierarchy

@@ -21,15 +21,6 @@ static const char *const keys[] = {"cpu", NULL};
 
 /* ---- the compiler ------------------------------------------------------------------------ */
 
-static int find_compiler(char *path, size_t size, optune_err *err)
-{
-    if (ot_find_program("cc", path, size))
-        return OPTUNE_OK;
-    return optune_fail(
-        err, OPTUNE_ETOOL,
-        "no C compiler: 'cc' is not on PATH; install it with: apt-get install gcc");
-}
-
 static void add_words(optune_argv *argv, const char *text)
 {
     char *copy = ot_strdup(text), *rest = NULL;
@@ -62,7 +53,7 @@ static int compile(const optune_target *target, const optune_device *device,
                    const char *module, optune_argv *argv, optune_err *err)
 {
     char path[4096];
-    const int status = find_compiler(path, sizeof path, err);
+    const int status = ot_cpu_compiler(path, sizeof path, err);
     if (status < 0)
         return status;
     optune_argv_add(argv, path);
@@ -82,73 +73,6 @@ static int compile(const optune_target *target, const optune_device *device,
     return OPTUNE_OK;
 }
 
-/* "cc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0"; "Debian clang version 14.0.6" -> "clang
- * 14.0.6". */
-static void version_of(const char *said, char *to, size_t size)
-{
-    char line[256] = "", *rest = NULL;
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
-    const bool clang = strstr(line, "clang") != NULL;
-    const char *version = "unknown";
-    for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.'))
-            version = word;
-    snprintf(to, size, "%s %s", clang ? "clang" : "gcc", version);
-}
-
-/* Of which one there was AGAIN_MS ago, on the same PATH; asked with every answer that is made, and
- * a walk through PATH is a dozen system calls. */
-static bool found_lately(char *version, size_t size, const char *known_version, bool found)
-{
-    enum { AGAIN_MS = 20 };
-    static uint64_t path;
-    static int64_t when;
-    const char *list = getenv("PATH");
-    const uint64_t now_path = ot_hash64(list ? list : "", list ? strlen(list) : 0);
-    const int64_t now = ot_now_ns();
-    if (found) {
-        path = now_path;
-        when = now;
-    }
-    return *known_version && when && path == now_path && now - when < AGAIN_MS * 1000000LL &&
-           ot_copy(version, size, known_version);
-}
-
-static int compiler_version(char *to, size_t size, optune_err *err)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char known_path[4096], known_version[128];
-    char path[4096];
-    pthread_mutex_lock(&lock);
-    const bool lately = found_lately(to, size, known_version, false);
-    pthread_mutex_unlock(&lock);
-    if (lately)
-        return OPTUNE_OK;
-    int status = find_compiler(path, sizeof path, err);
-    if (status < 0)
-        return status;
-    pthread_mutex_lock(&lock);
-    if (strcmp(path, known_path) != 0) {
-        char option[] = "--version";
-        char *argv[] = {path, option, NULL};
-        ot_text said = {0};
-        status = ot_run_program(argv, COMPILER_LIMIT_S, &said, err);
-        if (status >= 0 && !said.n) /* it was cut short: not what is remembered */
-            status = optune_fail(err, OPTUNE_ETOOL, "'%s --version' says nothing", path);
-        if (status >= 0) {
-            version_of(ot_text_str(&said), known_version, sizeof known_version);
-            ot_copy(known_path, sizeof known_path, path);
-        }
-        ot_text_release(&said);
-    }
-    if (status >= 0) {
-        ot_copy(to, size, known_version);
-        found_lately(to, size, known_version, true);
-    }
-    pthread_mutex_unlock(&lock);
-    return status;
-}
-
 static int dependencies(const optune_target *target, const optune_impl *impl, char *text,
                         size_t size, optune_err *err)
 {
@@ -156,7 +80,7 @@ static int dependencies(const optune_target *target, const optune_impl *impl, ch
     if (impl && impl->library)
         return ot_cpu_library_ask(impl->library, text, size, err);
     char version[128];
-    const int status = compiler_version(version, sizeof version, err);
+    const int status = ot_cpu_compiler_version(version, sizeof version, err);
     if (status >= 0)
         snprintf(text, size, "compiler=%s\n", version);
     return status;
@@ -170,7 +94,7 @@ static int widths_of_flags(const optune_target *target, optune_device *device, o
     optune_argv argv = {0};
     ot_text said = {0};
     char path[4096];
-    int status = find_compiler(path, sizeof path, err);
+    int status = ot_cpu_compiler(path, sizeof path, err);
     if (status < 0)
         return status;
     optune_argv_add(&argv, path);
@@ -194,7 +118,7 @@ static int widths_of_flags(const optune_target *target, optune_device *device, o
 static int probe(const optune_target *target, optune_device *device, optune_err *err)
 {
     *device = (optune_device){0};
-    int status = ot_cpu_topology(device, err);
+    int status = ot_cpu_known(device, err);
     if (status < 0)
         return status;
     if (target->device[0] && strcmp(target->device, "0") != 0 &&

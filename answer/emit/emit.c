@@ -38,6 +38,18 @@ static void add_contract(const ot_source *e, ot_text *to)
     ot_text_release(&config);
 }
 
+/* The input that an output holds when a run begins; -1: none. */
+static int restored_from(const optune_plan *plan, int output)
+{
+    for (int i = 0; i < plan->n_stages; i++) {
+        const optune_stage *stage = &plan->stage[i];
+        if (stage->phase == OPTUNE_RESTORE && stage->arg[1].kind == OPTUNE_ARG_OUTPUT &&
+            stage->arg[1].index == output && stage->arg[0].kind == OPTUNE_ARG_INPUT)
+            return stage->arg[0].index;
+    }
+    return -1;
+}
+
 static void add_header(const ot_source *e, ot_text *to)
 {
     const char *n = e->name;
@@ -54,7 +66,12 @@ static void add_header(const ot_source *e, ot_text *to)
     for (int i = 0; i < e->task.call->n_outputs; i++) {
         ot_text type = {0};
         ot_tensor_print(&e->task.call->output[i], &type);
-        ot_text_printf(to, " *   output[%d] %s\n", i, ot_text_str(&type));
+        const int from = restored_from(e->plan, i);
+        ot_text_printf(to, " *   output[%d] %s", i, ot_text_str(&type));
+        if (from >= 0)
+            ot_text_printf(to, ", what input[%d] became; as the same memory, changed in place",
+                           from);
+        ot_text_add(to, "\n");
         ot_text_release(&type);
     }
     ot_text_printf(
@@ -114,7 +131,7 @@ static void add_source(const ot_source *e, ot_text *to)
 
 static json_t *plan_json(const ot_source *e, const char *tier)
 {
-    static const char *const phases[] = {"prepack", "timed", "teardown"};
+    static const char *const phases[] = {"prepack", "timed", "teardown", "restore"};
     ot_text call = {0}, config = {0}, target = {0};
     char digest[33];
     ot_call_digest(&e->task, e->impl, digest);

@@ -192,6 +192,8 @@ static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to
 
 void ot_source_phase(const ot_source *e, optune_phase phase, ot_text *to)
 {
+    if (phase == OPTUNE_TIMED)
+        ot_source_phase(e, OPTUNE_RESTORE, to);
     for (int s = 0; s < e->plan->n_stages; s++)
         if (e->plan->stage[s].phase == phase)
             add_stage(e, &e->plan->stage[s], to);

@@ -574,6 +574,8 @@ typedef enum optune_phase {
     OPTUNE_PREPACK,  /* once, before timing; may read only const inputs and constant scratch */
     OPTUNE_TIMED,    /* every run */
     OPTUNE_TEARDOWN, /* once, at the end: a library handle is destroyed */
+    OPTUNE_RESTORE,  /* every run, before TIMED: an output that is read, too, gets what it holds.
+                        Its time is not counted; where there is one, runs are timed one by one */
 } optune_phase;
 
 typedef enum optune_arg_kind {

@@ -67,6 +67,35 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return gpu_fits(task, (const int64_t[]){threads, 1, 1}, 0, 16 + vector * each, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const pattern_loops l = broadcast_loops(task->call);
+    const int64_t threads = optune_config_int(config, "threads");
+    const int64_t vector = optune_config_int(config, "vector");
+    const int64_t each = optune_config_int(config, "each");
+    const double elements = (double)(threads * vector * each);
+    double bytes = 0, cached = 0;
+    for (int t = 0; t < l.tensors; t++) {
+        const double all = elements * (double)pattern_bytes(dtype_of(task->call, t));
+        bool whole = true; /* no dim is broadcast, else most of it is in the cache */
+        for (int d = 0; d < l.rank; d++)
+            whole = whole && (l.stride[t][d] != 0 || l.extent[d] == 1);
+        bytes += whole ? all : 0;
+        cached += l.stride[t][l.rank - 1] ? all : 0;
+    }
+    const double vectors = (double)each, index = 5 * (double)(l.rank - 1) + 3;
+    const gpu_work w = {
+        .blocks = blocks_of(task->call, config),
+        .threads = threads,
+        .registers = 20 + vector * each,
+        .instructions = vectors * ((double)l.tensors * index + 4 * (double)vector + 8) + 10,
+        .bytes = bytes,
+        .cached = cached,
+        .waits = 1 + vectors / 16,
+    };
+    return gpu_cost(task, &w);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const pattern_loops l = broadcast_loops(task->call);
@@ -121,4 +150,5 @@ OPTUNE_IMPL(elementwise, grid) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

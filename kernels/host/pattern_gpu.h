@@ -7,7 +7,7 @@
 #ifndef OPTUNE_KERNELS_HOST_PATTERN_GPU_H
 #define OPTUNE_KERNELS_HOST_PATTERN_GPU_H
 
-#include "kernels/host/gpu_limits.h"
+#include "kernels/host/gpu_cost.h"
 #include "kernels/host/pattern.h"
 
 /* The C type of one element in a body that includes kernels/common/gpu.kernel.h; NULL: there is

@@ -27,6 +27,13 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return moves_gpu_fits(task, &m, &by, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const moves m = moves_of(task->call);
+    const moves_launch by = launch_of(config);
+    return moves_gpu_estimate(task, &m, &by);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const moves m = moves_of(task->call);
@@ -54,4 +61,5 @@ OPTUNE_IMPL(move, grid) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

@@ -58,6 +58,14 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return moves_gpu_fits(task, &m, &by, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    moves m;
+    tiles_of(task->call, &m);
+    const moves_launch by = launch_of(task, config);
+    return moves_gpu_estimate(task, &m, &by);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     optune_config_choose_int(config, space, "threads", gpu_threads(task, 256));
@@ -81,4 +89,5 @@ OPTUNE_IMPL(move, tiled) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

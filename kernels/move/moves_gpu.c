@@ -164,6 +164,50 @@ void moves_gpu_plan(const optune_task *task, optune_plan *plan, const moves *m,
     optune_plan_stage(plan, &stage);
 }
 
+/* What one piece adds to the launch, whose blocks do their pieces one by one. */
+static void moves_piece_work(const moves_piece *p, const moves_launch *by, int64_t bytes,
+                             double *instructions, double *moved)
+{
+    const pattern_loops *l = &p->loops;
+    const double elements = (double)moves_elements(p);
+    const bool tiles = p->mode == MOVES_TILES;
+    const int64_t v = tiles ? 1 : moves_vector(p, by->vector);
+    const double items = elements / (double)v;
+    for (int t = p->mode == MOVES_FILL ? MOVES_OUT : MOVES_IN; t <= MOVES_OUT; t++) {
+        const int64_t step = l->stride[t][l->rank - 1];
+        if (tiles) /* a row of the tile at a time, which begins anywhere */
+            *moved += gpu_sectors(elements / (double)by->tile, by->tile * bytes);
+        else if (step == 0 || step == 1)
+            *moved += elements * (double)bytes;
+        else /* a sector for each, some of which a cache still has */
+            *moved += gpu_sectors(items, host_min(step * bytes, 32)) / 2;
+    }
+    *instructions += items * (tiles ? 16 : 12 + 5 * (double)l->rank);
+}
+
+double moves_gpu_estimate(const optune_task *task, const moves *m, const moves_launch *by)
+{
+    const int64_t bytes = pattern_bytes(task->call->output[0].dtype);
+    const int64_t blocks = host_max(moves_all_blocks(m, by), 1);
+    const double threads = (double)blocks * (double)by->threads;
+    double instructions = 0, moved = 0, each = 1;
+    for (int i = 0; i < m->n; i++)
+        moves_piece_work(&m->piece[i], by, bytes, &instructions, &moved);
+    if (by->tile)
+        each = (double)(by->tile * by->tile) / (double)by->threads;
+    const gpu_work w = {
+        .blocks = blocks,
+        .threads = by->threads,
+        .registers = 24,
+        .shared = by->tile * (by->tile + 1) * bytes,
+        .instructions = instructions / threads + 20,
+        .bytes = moved / (double)blocks,
+        .waits = by->tile ? 1 + each / 16 : 1 + (double)by->each / 8,
+        .barriers = by->tile ? 1 : 0,
+    };
+    return gpu_cost(task, &w);
+}
+
 bool moves_gpu_fits(const optune_task *task, const moves *m, const moves_launch *by, char *why)
 {
     const int64_t bytes = pattern_bytes(task->call->output[0].dtype);

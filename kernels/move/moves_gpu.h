@@ -20,6 +20,8 @@ typedef struct moves_launch {
 void moves_gpu_plan(const optune_task *task, optune_plan *plan, const moves *m,
                     const moves_launch *by);
 
+double moves_gpu_estimate(const optune_task *task, const moves *m, const moves_launch *by);
+
 bool moves_gpu_fits(const optune_task *task, const moves *m, const moves_launch *by, char *why);
 
 #endif

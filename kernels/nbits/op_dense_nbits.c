@@ -253,6 +253,9 @@ static const char *const samples[] = {
     "dense_nbits(f16[8,75], u8[23,38], f16[23,5], bits=4, group=16)",
     "dense_nbits(f64[2,21], i8[3,11], f64[3,2], f64[3,2], bits=4, group=16)",
     "dense_nbits(f16[67,128], i8[136,64], f16[136,1], i8[136,1], bits=4, group=128)",
+    "dense_nbits(bf16[20,200], u8[56,100], f32[56,7], u8[56,7], bits=4, group=32)",
+    "dense_nbits(f16[131,144], i8[72,144], f16[72,9], bits=8, group=16)",
+    "dense_nbits(bf16[7,320], i8[100,160], bf16[100,5], i8[100,5], bits=4, group=64)",
     NULL,
 };
 

@@ -6,7 +6,7 @@
     {                                                                                          \
         .op = op_, .name = op_ "_window.gpu", .summary = "a thread for each window",           \
         .applies = pool_gpu_applies, .space = pool_gpu_space, .fallback = pool_gpu_fallback,   \
-        .valid = pool_gpu_valid, .plan = pool_window_plan                                      \
+        .valid = pool_gpu_valid, .plan = pool_window_plan, .estimate = pool_gpu_estimate       \
     }
 
 OPTUNE_IMPLS(pool, window) = {ROW("max_pool2d"), ROW("avg_pool2d"), {0}};

@@ -56,6 +56,46 @@ void pool_gpu_fallback(const optune_task *task, const optune_space *space,
     optune_config_choose_int(config, space, "unroll", s.y.kernel * s.x.kernel <= 25);
 }
 
+/* A thread for each of `items`, which looks at `window` elements. */
+static double pool_gpu_launch(const optune_task *task, const optune_config *config,
+                              int64_t items, double window, double bytes)
+{
+    const double each = (double)optune_config_int(config, "each");
+    const bool unroll = optune_config_int(config, "unroll");
+    const int64_t blocks = host_max(pool_gpu_blocks(items, config), 1);
+    const gpu_work w = {
+        .blocks = blocks,
+        .threads = optune_config_int(config, "threads"),
+        .registers = 32,
+        .instructions = each * (window * (unroll ? 5 : 9) + 30) + 10,
+        .bytes = bytes / (double)blocks,
+        .waits = each * (unroll ? 1 : 1 + window / 4),
+    };
+    return gpu_cost(task, &w);
+}
+
+double pool_gpu_estimate(const optune_task *task, const optune_config *config)
+{
+    const optune_call *call = task->call;
+    const pool_shape s = pool_gpu_shape(call);
+    const int64_t out = optune_tensor_elements(&call->output[0]);
+    const double window = (double)(s.y.kernel * s.x.kernel);
+    const double elem = (double)pattern_bytes(call->output[0].dtype);
+    if (!pool_is_grad(call)) {
+        const double in = (double)optune_tensor_elements(&call->input[0].type);
+        return pool_gpu_launch(task, config, out, window, elem * (in + (double)out));
+    }
+    const int64_t windows = optune_tensor_elements(&call->input[POOL_GRAD].type);
+    const double held = (double)(host_ceil(s.y.kernel, s.y.stride) * /* windows of an element */
+                                 host_ceil(s.x.kernel, s.x.stride));
+    const double gather =
+        pool_gpu_launch(task, config, out, held, elem * ((double)out + 2 * (double)windows));
+    return pool_is_mean(call)
+               ? gather
+               : gather + pool_gpu_launch(task, config, windows, window,
+                                          elem * ((double)out + (double)windows));
+}
+
 static int pool_gpu_module(const optune_task *task, const optune_config *config,
                            optune_plan *plan)
 {

@@ -25,6 +25,8 @@ bool pool_gpu_valid(const optune_task *task, const optune_config *config, char *
 void pool_gpu_fallback(const optune_task *task, const optune_space *space,
                        optune_config *config);
 
+double pool_gpu_estimate(const optune_task *task, const optune_config *config);
+
 void pool_window_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 /* Of a maximum, a stage before it notes which element each window takes. */

@@ -60,6 +60,29 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                     16 + vector * (1 + optune_config_int(config, "unroll")), why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    const int64_t along = optune_config_int(config, "along");
+    const int64_t across = optune_config_int(config, "across");
+    const int64_t vector = optune_config_int(config, "vector");
+    const int64_t unroll = optune_config_int(config, "unroll");
+    const int64_t parts = optune_config_int(config, "parts"), bytes = reduce_bytes(task->call);
+    const double lines = (double)host_ceil(r.count, parts * across); /* of a thread */
+    const gpu_work w = {
+        .blocks = tiles_of(&r, along, vector) * (r.outputs / reduce_row(&r)) * parts,
+        .threads = along * across,
+        .registers = 20 + vector * (1 + unroll) * bytes / 4,
+        .shared = shared_of(task, config),
+        .instructions = lines * (2 * (double)vector + 4 + 6 * (double)(r.n_reduced - 1)) + 40 +
+                        (double)vector * 6 * (double)gpu_log2(across),
+        .waits = lines / (double)unroll + 1,
+        .barriers = (double)gpu_log2(across),
+    };
+    return reduce_gpu_cost(task, &r, parts, w,
+                           host_min(along * vector, reduce_row(&r)) * bytes);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const reduce_loops r = reduce_loops_of(task->call);
@@ -126,4 +149,5 @@ OPTUNE_IMPL(reduce, across) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

@@ -51,6 +51,28 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                     16 + vector * optune_config_int(config, "unroll"), why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    const int64_t threads = optune_config_int(config, "threads");
+    const int64_t team = optune_config_int(config, "team");
+    const int64_t vector = optune_config_int(config, "vector");
+    const int64_t unroll = optune_config_int(config, "unroll");
+    const int64_t parts = optune_config_int(config, "parts"), bytes = reduce_bytes(task->call);
+    const double loads = (double)host_ceil(r.count, parts * team * vector); /* of a thread */
+    const gpu_work w = {
+        .blocks = rows_of(&r, config) * parts,
+        .threads = threads,
+        .registers = 20 + vector * unroll * bytes / 4,
+        .shared = threads * bytes,
+        .instructions = loads * (2 * (double)vector + 4 + 6 * (double)(r.n_reduced - 1)) + 40 +
+                        6 * (double)gpu_log2(team),
+        .waits = loads / (double)unroll + 1,
+        .barriers = team > 32 ? (double)gpu_log2(team / 32) : 0,
+    };
+    return reduce_gpu_cost(task, &r, parts, w, host_min(team * vector, reduce_row(&r)) * bytes);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const reduce_loops r = reduce_loops_of(task->call);
@@ -101,4 +123,5 @@ OPTUNE_IMPL(reduce, block) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

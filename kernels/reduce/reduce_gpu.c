@@ -63,6 +63,25 @@ void reduce_gpu_stages(const optune_task *task, optune_plan *plan, int m, const 
                                                 .shared = joining * bytes});
 }
 
+double reduce_gpu_cost(const optune_task *task, const reduce_loops *r, int64_t parts,
+                       gpu_work first, int64_t run)
+{
+    const int64_t team = reduce_team(task, r, parts), bytes = reduce_bytes(task->call);
+    const int64_t joining = gpu_threads(task, REDUCE_JOINING);
+    const double all = (double)r->outputs * (double)r->count * (double)bytes;
+    first.bytes = gpu_sectors(all / (double)run, run) / (double)first.blocks;
+    const double each = (double)host_ceil(parts, team); /* of a thread that joins */
+    const gpu_work join = {
+        .blocks = host_ceil(r->outputs, joining / team),
+        .threads = joining,
+        .instructions = 20 + 8 * each + 6 * (double)gpu_log2(team),
+        .bytes = (double)(joining / team * (parts + 1) * bytes),
+        .waits = 1 + each / 4,
+        .barriers = (double)gpu_log2(team),
+    };
+    return gpu_cost(task, &first) + (parts > 1 ? gpu_cost(task, &join) : 0);
+}
+
 int64_t reduce_parts(const optune_task *task, const reduce_loops *r, int64_t blocks,
                      int64_t least)
 {

@@ -24,6 +24,10 @@ void reduce_gpu_define(optune_plan *plan, int m, const optune_call *call, const 
 void reduce_gpu_stages(const optune_task *task, optune_plan *plan, int m, const reduce_loops *r,
                        int64_t parts, optune_stage first);
 
+/* As gpu_cost counts; `first` lacks its bytes, which are those of the input in runs of `run`. */
+double reduce_gpu_cost(const optune_task *task, const reduce_loops *r, int64_t parts,
+                       gpu_work first, int64_t run);
+
 /* Parts that give every unit of the device a few blocks, of at least `least` values each. */
 int64_t reduce_parts(const optune_task *task, const reduce_loops *r, int64_t blocks,
                      int64_t least);

@@ -7,7 +7,7 @@
         .op = op_, .name = op_ "_across.gpu",                                                  \
         .summary = "a thread for each line, side by side", .applies = scan_gpu_applies,        \
         .space = scan_across_space, .fallback = scan_across_fallback,                          \
-        .valid = scan_across_valid, .plan = scan_across_plan                                   \
+        .valid = scan_across_valid, .plan = scan_across_plan, .estimate = scan_across_estimate \
     }
 
 OPTUNE_IMPLS(scan, across) = {ROW("cumsum"), ROW("cumprod"), {0}};

@@ -7,7 +7,7 @@
         .op = op_, .name = op_ "_team.gpu",                                                    \
         .summary = "a team of threads for a contiguous line", .applies = scan_team_applies,    \
         .space = scan_team_space, .fallback = scan_team_fallback, .valid = scan_team_valid,    \
-        .plan = scan_team_plan                                                                 \
+        .plan = scan_team_plan, .estimate = scan_team_estimate                                 \
     }
 
 OPTUNE_IMPLS(scan, team) = {ROW("cumsum"), ROW("cumprod"), {0}};

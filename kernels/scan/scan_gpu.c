@@ -111,6 +111,41 @@ void scan_team_fallback(const optune_task *task, const optune_space *space,
         scan_parts(task, &s, scan_team_blocks(&s, config), 4 * threads * each));
 }
 
+/* Both stages: the first reads what the second reads again and writes. */
+static double scan_gpu_cost(const optune_task *task, gpu_work w, int64_t parts, double bytes)
+{
+    double cost = 0;
+    w.bytes = bytes / (double)w.blocks;
+    if (parts > 1)
+        cost = gpu_cost(task, &w);
+    w.bytes *= 2;
+    w.waits += (double)parts / 4; /* what is before a part is the sum of all */
+    return cost + gpu_cost(task, &w);
+}
+
+double scan_team_estimate(const optune_task *task, const optune_config *config)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t threads = optune_config_int(config, "threads"), elem = scan_elem(&s);
+    const int64_t team = optune_config_int(config, "team");
+    const int64_t each = optune_config_int(config, "each");
+    const int64_t parts = optune_config_int(config, "parts");
+    const double rounds = (double)host_ceil(host_ceil(s.at.n, parts), team * each);
+    const double deep = gpu_log2(team), warps = (double)host_ceil(threads, 32);
+    const gpu_work w = {
+        .blocks = scan_team_blocks(&s, config) * parts,
+        .threads = threads,
+        .registers = 24 + each * elem / 4,
+        .shared = scan_team_shared(&s, threads),
+        .instructions = rounds * (6 * (double)each + 8 * deep + 16) + 30,
+        .waits = rounds + 1,
+        .barriers = rounds * (deep + 1),
+        /* Neighbours are `each` elements apart: so many lines of a cache for one instruction. */
+        .pipe = rounds * warps * (double)(2 * each * host_min(each * elem / 4, 32)),
+    };
+    return scan_gpu_cost(task, w, parts, (double)(s.at.outer * s.at.n * elem));
+}
+
 void scan_team_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const scan_shape s = scan_shape_of(task->call);
@@ -161,6 +196,26 @@ void scan_across_fallback(const optune_task *task, const optune_space *space,
     optune_config_choose_int(config, space, "each", s.at.n < 8 ? 1 : 8);
     optune_config_choose_int(config, space, "parts",
                              scan_parts(task, &s, scan_across_blocks(&s, threads), 32));
+}
+
+double scan_across_estimate(const optune_task *task, const optune_config *config)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t threads = optune_config_int(config, "threads"), elem = scan_elem(&s);
+    const int64_t each = optune_config_int(config, "each");
+    const int64_t parts = optune_config_int(config, "parts");
+    const double values = (double)host_ceil(s.at.n, parts); /* of a thread */
+    const double lines = (double)s.at.outer * (double)s.at.n *
+                         gpu_sectors(1, host_min(s.at.inner, threads) * elem) *
+                         (double)host_ceil(s.at.inner, threads);
+    const gpu_work w = {
+        .blocks = scan_across_blocks(&s, threads) * parts,
+        .threads = threads,
+        .registers = 24 + each * elem / 4,
+        .instructions = values * 5 + 30,
+        .waits = values / (double)each + 1,
+    };
+    return scan_gpu_cost(task, w, parts, lines);
 }
 
 void scan_across_plan(const optune_task *task, const optune_config *config, optune_plan *plan)

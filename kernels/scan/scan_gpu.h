@@ -32,6 +32,8 @@ bool scan_team_valid(const optune_task *task, const optune_config *config, char 
 void scan_team_fallback(const optune_task *task, const optune_space *space,
                         optune_config *config);
 
+double scan_team_estimate(const optune_task *task, const optune_config *config);
+
 void scan_team_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 /* ---- across: neighbouring lines ------------------------------------------------------------ */
@@ -42,6 +44,8 @@ bool scan_across_valid(const optune_task *task, const optune_config *config, cha
 
 void scan_across_fallback(const optune_task *task, const optune_space *space,
                           optune_config *config);
+
+double scan_across_estimate(const optune_task *task, const optune_config *config);
 
 void scan_across_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 

@@ -38,6 +38,27 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                     along * across * softmax_elem(&s), 24, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const softmax_shape s = softmax_gpu_shape(task);
+    const int64_t along = optune_config_int(config, "along"), elem = softmax_elem(&s);
+    const int64_t across = optune_config_int(config, "across");
+    const double values = (double)host_ceil(s.n, across); /* of a thread, three times */
+    const double lines = gpu_sectors((double)s.n, host_min(along, s.inner) * elem);
+    const gpu_work w = {
+        .blocks = blocks_of(&s, along),
+        .threads = along * across,
+        .registers = 24,
+        .shared = along * across * elem,
+        .instructions = values * 40 + 30 + 8 * (double)gpu_log2(across),
+        .bytes = 2 * lines,
+        .cached = 4 * lines,
+        .waits = 3 * values / 4 + 3,
+        .barriers = 4 * (double)gpu_log2(across),
+    };
+    return gpu_cost(task, &w);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const softmax_shape s = softmax_gpu_shape(task);
@@ -73,4 +94,5 @@ OPTUNE_IMPL(softmax, across) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

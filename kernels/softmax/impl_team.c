@@ -60,6 +60,33 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                     16 + held * softmax_elem(&s) / 4, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    enum { VALUE = 14 }; /* instructions of one value, with its exponential */
+    const softmax_shape s = softmax_gpu_shape(task);
+    const int64_t threads = optune_config_int(config, "threads");
+    const int64_t team = optune_config_int(config, "team");
+    const int64_t vector = optune_config_int(config, "vector"), elem = softmax_elem(&s);
+    const bool hold = optune_config_int(config, "hold");
+    const double each = (double)each_of(&s, team, vector), values = each * (double)vector;
+    const double rows = (double)(threads / team);
+    /* A team walks along its row side by side. */
+    const double row = gpu_sectors((double)s.n / (double)(team * vector), team * vector * elem);
+    const gpu_work w = {
+        .blocks = host_ceil(s.outer, threads / team),
+        .threads = threads,
+        .registers = 24 + (hold ? each_of(&s, team, vector) * vector * elem / 4 : 0),
+        .shared = threads * elem,
+        .instructions = values * (hold ? VALUE : 2 * VALUE) + each * (hold ? 4 : 12) +
+                        8 * (double)gpu_log2(team) + 30,
+        .bytes = 2 * rows * row,
+        .cached = (hold ? 2 : 4) * rows * row,
+        .waits = hold ? 2 : 3 * each / 4 + 3,
+        .barriers = team > 32 ? 4 : 0,
+    };
+    return gpu_cost(task, &w);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const softmax_shape s = softmax_gpu_shape(task);
@@ -107,4 +134,5 @@ OPTUNE_IMPL(softmax, team) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

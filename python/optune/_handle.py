@@ -270,8 +270,9 @@ class Optune:
         ``kernel`` alone: a file that has its statements. Else the function's name; ``source``: its
         code or a file of it, in C, OpenCL C or CUDA (``lang`` where it does not show);
         ``arguments``: the parameters in their order, as texts (``"x: f32[N]"``, ``"out y:
-        f32[N]"``, ``"a: f32 = 2.5"``) or by name with arrays, numpy scalars or texts, where
-        ``outputs`` names what the kernel writes; ``tune_params``: knobs, macros in the code. And
+        f32[N]"``, ``"inout z: f32[N]"``, ``"a: f32 = 2.5"``) or by name with arrays, numpy
+        scalars or texts, where ``outputs`` names what the kernel writes and ``inouts`` what it
+        reads and writes; ``tune_params``: knobs, macros in the code. And
         ``sizes``, ``restrictions`` (expressions), ``defaults`` (of knobs), ``grid``, ``block``,
         ``shared`` (expressions, of GPUs), ``reference`` (a C function of the source), ``tolerance``,
         ``flops``, ``bytes``, ``flags``, ``name``: the statements of docs/tune.md.

@@ -91,11 +91,12 @@ def _literal(value: Any) -> str:
     return repr(item() if item else value)
 
 
-def _type_of(name: str, value: Any, output: bool) -> str:
+def _type_of(name: str, value: Any, role: str) -> str:
     """A parameter as the notation has it, from a text or from something with dtype and shape."""
     if isinstance(value, str):
-        out, told = ("out ", value[4:]) if value.startswith("out ") else ("", value)
-        return f"{'out ' if output else out}{name}: {told}"
+        word, _, told = value.partition(" ")
+        own, told = (f"{word} ", told) if word in ("out", "inout") else ("", value)
+        return f"{role or own}{name}: {told}"
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     if dtype is None or shape is None:
         raise UsageError(f"argument '{name}': a {type(value).__name__} does not say its type: give "
@@ -108,19 +109,25 @@ def _type_of(name: str, value: Any, output: bool) -> str:
     if shape == ():
         return f"{name}: {kind} = {_literal(value)}"
     dims = ",".join(str(int(d)) for d in shape)
-    return f"{'out ' if output else ''}{name}: {kind}[{dims}]"
+    return f"{role}{name}: {kind}[{dims}]"
 
 
 def _parameters(arguments: Union[Sequence[str], Mapping[str, Any]],
-                outputs: Optional[Sequence[str]]) -> List[str]:
+                outputs: Optional[Sequence[str]], inouts: Optional[Sequence[str]]) -> List[str]:
     if not isinstance(arguments, Mapping):
-        if outputs is not None:
-            raise UsageError("outputs go with named arguments; in a list it is 'out y: f32[N]'")
+        if outputs is not None or inouts is not None:
+            raise UsageError("outputs and inouts go with named arguments; in a list it is "
+                             "'out y: f32[N]', 'inout y: f32[N]'")
         return [str(a) for a in arguments]
-    for name in outputs or []:
-        if name not in arguments:
-            raise UsageError(f"output '{name}' is no argument: there are {', '.join(arguments)}")
-    return [_type_of(name, value, name in (outputs or [])) for name, value in arguments.items()]
+    roles: Dict[str, str] = {}
+    for role, names in (("out ", outputs), ("inout ", inouts)):
+        for name in names or []:
+            if name not in arguments:
+                raise UsageError(f"{role}'{name}' is no argument: there are {', '.join(arguments)}")
+            if name in roles:
+                raise UsageError(f"'{name}' is among the outputs and the inouts: it is one of them")
+            roles[name] = role
+    return [_type_of(name, value, roles.get(name, "")) for name, value in arguments.items()]
 
 
 def _extent(value: Extent) -> str:
@@ -144,6 +151,7 @@ def _language(lang: Optional[str], suffix: str, text: str) -> str:
 def statements(kernel: str, arguments: Union[Sequence[str], Mapping[str, Any]],
                tune_params: Mapping[str, Sequence[Any]], *, name: Optional[str] = None,
                outputs: Optional[Sequence[str]] = None,
+               inouts: Optional[Sequence[str]] = None,
                sizes: Optional[Mapping[str, Union[int, str]]] = None,
                restrictions: Optional[Sequence[str]] = None,
                defaults: Optional[Mapping[str, Any]] = None, grid: Optional[Extent] = None,
@@ -153,7 +161,7 @@ def statements(kernel: str, arguments: Union[Sequence[str], Mapping[str, Any]],
                bytes: Union[None, str, float] = None,
                flags: Optional[str] = None) -> List[str]:
     """The lines that a kernel's file would have."""
-    lines = [f"kernel {kernel}({', '.join(_parameters(arguments, outputs))})"]
+    lines = [f"kernel {kernel}({', '.join(_parameters(arguments, outputs, inouts))})"]
     lines += [f"size {size} = {value}" for size, value in (sizes or {}).items()]
     for knob, values in tune_params.items():
         default = (f" default {_literal(defaults[knob])}" if defaults and knob in defaults else "")

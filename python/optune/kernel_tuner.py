@@ -6,8 +6,10 @@
                                {"block_size_x": [64, 128, 256]}, answer=[a + b, None, None, None])
 
 Inputs and outputs are told apart by ``answer``, whose items are given for outputs, else by what
-the source calls ``const``. Every config is verified on random inputs against the first one; the
-best one is run on the given arrays, too, and compared with ``answer``. Results have the configs
+the source calls ``const``. What the source changes where it stands (``c[i] += ...``, ``atomicAdd``)
+is read and written, as are ``inouts``, names of parameters. Every config is verified on random
+inputs against the first one; the best one is run on the given arrays, too, and compared with
+``answer``. Results have the configs
 that ran, with times in milliseconds; ``env["failed"]`` has the others. What has no meaning here is
 refused with what to do instead.
 """
@@ -63,8 +65,17 @@ def _parameters(name: str, text: str) -> List[Tuple[str, bool]]:
     return told
 
 
-def _arguments(name: str, text: str, arguments: Sequence[Any],
-               answer: Optional[Sequence[Any]]) -> Tuple[Dict[str, Any], List[str]]:
+def _changes(text: str, parameter: str) -> bool:
+    """Whether the source reads and writes an element of the parameter in one expression."""
+    p = rf"(?<![\w.]){re.escape(parameter)}"
+    element = rf"{p}\s*\[(?:[^\[\]]|\[[^\]]*\])*\]"
+    return re.search(rf"{element}\s*(?:(?:[-+*/%&|^]|<<|>>)=(?!=)|\+\+|--)|(?:\+\+|--)\s*{element}|"
+                     rf"\batom\w*\s*\([^,;]*{p}\b", text) is not None
+
+
+def _arguments(name: str, text: str, arguments: Sequence[Any], answer: Optional[Sequence[Any]],
+               named: Sequence[str]) -> Tuple[Dict[str, Any], List[str], List[str]]:
+    """The arguments by name; which of them are outputs; which are read and written."""
     parameters = _parameters(name, text)
     if len(parameters) != len(arguments):
         raise UsageError(f"'{name}' has {len(parameters)} parameters, and there are "
@@ -74,14 +85,20 @@ def _arguments(name: str, text: str, arguments: Sequence[Any],
                          "one for each, None where it is no output")
     told: Dict[str, Any] = {}
     outputs: List[str] = []
+    inouts: List[str] = []
+    for name_of in named:
+        if name_of not in [parameter for parameter, _ in parameters]:
+            raise UsageError(f"inouts: '{name}' has no parameter '{name_of}'")
     for i, ((parameter, written), value) in enumerate(zip(parameters, arguments)):
         array = getattr(value, "shape", ()) != ()
         told[parameter] = value.ravel() if array else value
-        if array and (answer[i] is not None if answer is not None else written):
+        if array and (parameter in named or (written and _changes(text, parameter))):
+            inouts.append(parameter)
+        elif array and (answer[i] is not None if answer is not None else written):
             outputs.append(parameter)
-    if not outputs:
+    if not outputs and not inouts:
         raise UsageError("nothing says what is an output: give `answer`, or call inputs `const`")
-    return told, outputs
+    return told, outputs, inouts
 
 
 def _grid(problem_size: Any, divisors: Sequence[Optional[Sequence[str]]], names: Sequence[str],
@@ -100,14 +117,16 @@ def _grid(problem_size: Any, divisors: Sequence[Optional[Sequence[str]]], names:
 
 
 def _check_answer(o: Optune, tuned: KernelTuning, told: Mapping[str, Any], outputs: Sequence[str],
-                  answer: Sequence[Any], atol: float) -> None:
+                  inouts: Sequence[str], answer: Sequence[Any], atol: float) -> None:
     import numpy
     inputs = [v for n, v in told.items() if n not in outputs and getattr(v, "shape", ()) != ()]
     got = o.function(tuned.kernel.workload)(*inputs)
-    expected = [numpy.asarray(value).ravel() for value in answer if value is not None]
-    for name, value, right in zip(outputs, got if isinstance(got, (tuple, list)) else [got],
-                                  expected):
-        if not numpy.allclose(value, right, atol=atol):
+    expected = {name: numpy.asarray(value).ravel()
+                for name, value in zip(told, answer) if value is not None}
+    written = [name for name in told if name in outputs or name in inouts]
+    for name, value in zip(written, got if isinstance(got, (tuple, list)) else [got]):
+        right = expected.get(name)
+        if right is not None and not numpy.allclose(value, right, atol=atol):
             most = float(numpy.max(numpy.abs(value - right)))
             raise Error(f"'{name}' of the best config is not the answer: up to {most:.6g} apart, "
                         f"atol is {atol:g}")
@@ -133,6 +152,7 @@ def tune_kernel(kernel_name: str, kernel_source: Any, problem_size: Any, argumen
                 metrics: Optional[Mapping[str, Metric]] = None, objective: str = "time",
                 seed: int = 0, handle: Optional[Optune] = None, name: Optional[str] = None,
                 folder: Union[None, str, "os.PathLike[str]"] = None,
+                inouts: Sequence[str] = (),
                 **others: Any) -> Tuple[List[Dict[str, Any]], Dict[str, Any]]:
     """The configs that ran and what they ran on. ``handle``: one whose target is of the kernel's
     language (default: :func:`optune.default`, the cpu); ``name``, ``folder``: as of
@@ -158,7 +178,7 @@ def tune_kernel(kernel_name: str, kernel_source: Any, problem_size: Any, argumen
                          "kernel: write it as an expression, 'block_size_x * block_size_y <= 1024'")
     text, suffix = _source(kernel_source)
     language = _language(lang, suffix, text)
-    told, outputs = _arguments(kernel_name, text, arguments, answer)
+    told, outputs, changed = _arguments(kernel_name, text, arguments, answer, inouts)
     launch: Dict[str, Any] = {}
     if language != "c":
         names = list(block_size_names or []) + ["block_size_x", "block_size_y", "block_size_z"][
@@ -170,7 +190,8 @@ def tune_kernel(kernel_name: str, kernel_source: Any, problem_size: Any, argumen
     o = handle or default()
     options: Mapping[str, Any] = strategy_options or {}
     tuned = o.tune_kernel(
-        kernel_name, os.fspath(kernel_source), told, tune_params, outputs=outputs, lang=language,
+        kernel_name, os.fspath(kernel_source), told, tune_params, outputs=outputs,
+        inouts=changed, lang=language,
         restrictions=conditions or None, flags=" ".join(compiler_options or []) or None,
         name=name, folder=folder, search=_STRATEGIES.get(strategy or "", strategy), seed=seed,
         trials=int(options.get("max_fevals", 0)) or _all_of(tune_params, strategy),
@@ -186,7 +207,7 @@ def tune_kernel(kernel_name: str, kernel_source: Any, problem_size: Any, argumen
         _add_metrics(row, metrics)
         results.append(row)
     if answer is not None and tuned.best:
-        _check_answer(o, tuned, told, outputs, answer, atol)
+        _check_answer(o, tuned, told, outputs, changed, answer, atol)
     return results, {**tuned.env, "kernel": tuned.kernel, "failed": failed}
 
 

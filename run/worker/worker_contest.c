@@ -319,7 +319,9 @@ bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *second
     c->spent.cpu += spent.cpu;
     const double whole = fmax(report.seconds, fmin(report.real[0], 2.1 * report.seconds));
     *seconds = report.seconds;
-    *lag = wall - whole;
+    const double apart = fmin(fmax(report.real[1], 0), fmax(wall - whole, 0));
+    c->apart = apart / (double)count;
+    *lag = wall - whole - apart;
     if (c->keeper->row->costs || (whole >= 0 && whole <= wall * 1.01 + 1e-3))
         return true;
     c->outcome = OPTUNE_OUTCOME_RUNTIME;
@@ -340,15 +342,15 @@ double ot_contest_time(void *contestant, int64_t count)
         seconds = fmax(seconds, wall - fmax(WAY_S, wall / 10));
     c->shakes = (int)fmin(SHAKEN * seconds / (double)count / SHAKE_S, MOST_SHAKES);
     c->shakes = c->shakes < 1 ? 1 : c->shakes;
-    const double lasted = c->keeper->row->costs ? c->row.wall : seconds;
-    if (++c->turns == c->look_at && lasted / (double)count < LONG_S && !ot_contest_look(c))
+    c->lasted = c->keeper->row->costs ? c->row.wall : seconds + c->apart * (double)count;
+    if (++c->turns == c->look_at && c->lasted / (double)count < LONG_S && !ot_contest_look(c))
         return -1;
     return seconds;
 }
 
 double ot_contest_lasted(void *contestant)
 {
-    return ((const ot_contestant *)contestant)->row.wall;
+    return ((const ot_contestant *)contestant)->lasted;
 }
 
 void ot_contest_counters(ot_contestant *c)

@@ -51,6 +51,8 @@ typedef struct ot_contestant {
     int shakes;          /* in front of each timed run */
     int turns, look_at;  /* times measured; when it is looked at in between */
     ot_spent spent, row; /* by its rows of runs, and by the last of them */
+    double apart; /* seconds in front of a run, that restore what it changes; 0: nothing */
+    double lasted;
 } ot_contestant;
 
 /* ---- worker_contest.c -------------------------------------------------------------------- */
@@ -65,11 +67,13 @@ int ot_keeper_runner(ot_keeper *k, int slot, ot_runner **runner, optune_err *err
  * candidate's. */
 int ot_contest_prepare(ot_contestant *c, optune_err *err);
 double ot_contest_time(void *contestant, int64_t count); /* an ot_timer */
-double ot_contest_lasted(void *contestant);              /* seconds that its last runs took */
+/* Seconds that its last runs took, with what is done in front of each. */
+double ot_contest_lasted(void *contestant);
 /* Once per turn: tells whose it is. */
 void ot_contest_announce(ot_contestant *c);
-/* Timed runs in a row; *lag: the keeper's time less what was reported, shaking included. `judged`:
- * over outputs with nothing in them, and what the last one left goes to the tray. */
+/* Timed runs in a row; *lag: the keeper's time less what was reported, shaking and what is done in
+ * front of each run included. `judged`: over outputs with nothing in them, and what the last one
+ * left goes to the tray. */
 bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *seconds, double *lag);
 /* One run over near inputs in place of the true ones, whose answer is still in the outputs, and one
  * over these again. */

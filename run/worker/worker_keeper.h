@@ -49,7 +49,8 @@ typedef struct ot_report {
     int status;  /* negative: `text` says why */
     int outcome; /* then: what that makes of the candidate */
     double seconds;
-    double real[2]; /* TIME: with shaking; PEAK: its two rates */
+    double
+        real[2]; /* TIME: with shaking, and restoring in front of runs; PEAK: its two rates */
     char text[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
 } ot_report;
 

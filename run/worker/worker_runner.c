@@ -219,28 +219,47 @@ static int outcome_of(int status)
                                        : OPTUNE_OUTCOME_RUNTIME;
 }
 
-static double time_cold(runner *r, const optune_launch *launch, int n, int64_t count,
-                        optune_err *err)
+/* What a run that does nothing takes: the clock of this process is read around each. */
+static double time_of_nothing(const ot_session *s, const optune_launch *launch)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 16 && s->row->address; i++)
+        least = fmin(least, fmax(s->row->time(s->state, launch, 0, 1, NULL), 0));
+    return isfinite(least) ? least : 0;
+}
+
+/* One by one, as there is something to do in front of each run that is none of its time: the first
+ * `n_before` launches, which restore what the kernel changes, and emptying the caches. */
+static double time_singly(runner *r, const optune_launch *before, int n_before,
+                          const optune_launch *launch, int n, const ot_order *order,
+                          double *apart, optune_err *err)
 {
     ot_session *s = &r->session;
     double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        if (s->row->flush(s->state) < 0) {
+    const double nothing = n_before ? time_of_nothing(s, launch) : 0, start = ot_now();
+    for (int64_t k = 0; k < order->count; k++) {
+        if (n_before && s->row->run(s->state, before, n_before, err) < 0)
+            return -1;
+        if (order->cold && s->row->flush(s->state) < 0) {
             optune_fail(err, OPTUNE_EIO, "the caches cannot be flushed");
             return -1;
         }
         const double t = s->row->time(s->state, launch, n, 1, err);
         if (t < 0)
             return -1;
-        sum += t;
+        sum += t - fmin(nothing, t / 2);
     }
+    *apart = n_before ? fmax(ot_now() - start - sum, 0) : 0;
     return sum;
 }
 
-static int launches(const seat *at, int kind, optune_launch *to)
+/* Returns how many; *n_before: the first of them, which are none of the run's time. */
+static int launches(const seat *at, int kind, optune_launch *to, int *n_before)
 {
     const ot_bound *b = at->bound[kind];
-    if (kind == OT_ALIGNED && at->rotation)
+    const bool rotates = kind == OT_ALIGNED && at->rotation;
+    *n_before = b->n_restoring ? b->n_restoring + rotates : 0;
+    if (rotates)
         return ot_rotation_launches(at->rotation, to);
     memcpy(to, b->launch[OPTUNE_TIMED], (size_t)b->n[OPTUNE_TIMED] * sizeof *to);
     return b->n[OPTUNE_TIMED];
@@ -252,12 +271,17 @@ static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *repo
     static optune_launch launch[OPTUNE_MAX_STAGES + 2]; /* [0]: shaking */
     ot_shaker *shaking = &r->shaking;
     ot_session *s = &r->session;
-    const int n = launches(at, order->kind, launch + 1);
+    int n_before;
+    const int n = launches(at, order->kind, launch + 1, &n_before);
     if (order->poison && ot_bound_poison(at->bound[order->kind], err) < 0)
         return OPTUNE_EIO;
     ot_shaker_open(shaking, s, order);
-    if (order->cold) {
-        report->seconds = time_cold(r, launch + 1, n, order->count, err);
+    if (order->cold || n_before) {
+        const bool shaken = n_before && shaking->n && n_before < OPTUNE_MAX_STAGES;
+        launch[0] = ot_shaker_launch(shaking);
+        report->seconds =
+            time_singly(r, launch + !shaken, n_before + shaken, launch + 1 + n_before,
+                        n - n_before, order, &report->real[1], err);
     } else if (!shaking->n || n + 1 > OPTUNE_MAX_STAGES) {
         report->seconds = s->row->time(s->state, launch + 1, n, order->count, err);
     } else {

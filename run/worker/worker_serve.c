@@ -200,7 +200,8 @@ static int policy_of(const ot_keeper *k, const json_t *request, ot_measure_polic
                      optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_wire_read_policy(json_object_get(request, "policy"), policy, err));
-    policy->lasted = k->row && k->row->costs ? ot_contest_lasted : NULL;
+    policy->costs = k->row && k->row->costs;
+    policy->lasted = ot_contest_lasted;
     return OPTUNE_OK;
 }
 

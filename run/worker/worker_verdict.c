@@ -23,11 +23,17 @@ static const double BUSY_S = 3e-3;  /* and what clocks may be off */
 static const double CHILD_S = 20e-3, CHILDREN_S = 0.2;
 enum { ROWS = 8, CONFIRMED = 2 };
 
+/* Seconds that a run takes, with what is restored in front of it. */
+static double each_of(const ot_contestant *c, const ot_measured *m)
+{
+    return fmax(m->interval.median + c->apart, 1e-9);
+}
+
 /* A row of about so many seconds. */
 static bool row_of(ot_contestant *c, const ot_measured *m, double wanted, double *seconds,
                    double *lag)
 {
-    const double runs = ceil(wanted / fmax(m->interval.median, 1e-9));
+    const double runs = ceil(wanted / each_of(c, m));
     ot_contest_announce(c);
     return ot_contest_row(c, (int64_t)fmax(runs, 1), false, seconds, lag);
 }
@@ -46,8 +52,9 @@ static bool honest_clock(ot_contestant *c, const ot_measured *m)
     double seconds, late, least = INFINITY, reported = 0, wanted = ROW_S;
     bool rested = false;
     /* The clock of a device counts less than what brings runs to it, and is its driver's; of long
-     * samples the keeper's own was taken. */
-    if (c->policy->cold || !c->keeper->fresh || m->interval.median * (double)m->inner >= LONG_S)
+     * samples the keeper's own was taken; there is more between runs that are timed singly. */
+    if (c->policy->cold || c->apart > 0 || !c->keeper->fresh ||
+        m->interval.median * (double)m->inner >= LONG_S)
         return true;
     for (int i = 0; i < ROWS;) {
         if (!row_of(c, m, wanted, &seconds, &late))
@@ -120,7 +127,8 @@ static bool possible(ot_contestant *c, const ot_measured *m)
     char why[OPTUNE_WHY_SIZE];
     const double least =
         ot_least_seconds(&c->keeper->inputs.call, &c->keeper->device, why, sizeof why);
-    if (c->keeper->row->costs || m->interval.median >= least)
+    /* What is restored in front of a run need not be written in it. */
+    if (c->keeper->row->costs || c->apart > 0 || m->interval.median >= least)
         return true;
     c->outcome = OPTUNE_OUTCOME_RUNTIME;
     snprintf(c->text, sizeof c->text,
@@ -133,7 +141,7 @@ static bool possible(ot_contestant *c, const ot_measured *m)
 static bool last_row(ot_contestant *c, const ot_measured *m)
 {
     double seconds, lag;
-    const double runs = fmin((double)m->inner, ROW_S / fmax(m->interval.median, 1e-9));
+    const double runs = fmin((double)m->inner, ROW_S / each_of(c, m));
     if (c->keeper->row->costs || (runs < 2 && m->interval.median > MUCH_S))
         return true; /* a look says nearly the same */
     return ot_contest_row(c, runs < 2 ? 2 : (int64_t)runs, true, &seconds, &lag) &&

@@ -114,6 +114,47 @@ static void sizes_follow(void **state)
     check_contains(err.text, "'A' is f32 with 2 dims");
 }
 
+/* One parameter of the kernel is an input and an output of the call, and a stage of its own gives
+ * it what it holds. */
+static void read_and_written(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    char text[256];
+    check_ok(bring("1.c",
+                   "// optune: kernel @(inout A: f32[M,K], x: f32[K], out y: f64[M],\n"
+                   "// optune:     inout n: u8[M + 1] from 0 to 3)\n"
+                   "// optune: size M = 2, K = 3\n",
+                   &err));
+    snprintf(text, sizeof text, "f%d(f32[4,5], f32[5], u8[5])", serial);
+    check_ok(ot_call_parse(text, &call, &err));
+    assert_int_equal(call.n_outputs, 3);
+    assert_int_equal(call.output[0].dim[1].min, 5);
+    assert_int_equal(call.output[1].dim[0].min, 4);
+    assert_int_equal(call.output[2].dim[0].min, 5);
+    double low = -1, high = -1;
+    assert_true(call.op->range(&call, 2, &low, &high) && low == 0 && high == 3);
+    assert_false(call.op->range(&call, 1, &low, &high));
+    const ot_brought *b = ot_brought_of_op(call.op->name);
+    const optune_target target = {.kind = "cpu"};
+    const optune_device device = {.threads = 1};
+    const optune_task task = {.call = &call, .target = &target, .device = &device};
+    const optune_config config = {0};
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    check_ok(ot_plan_make(&task, &b->impl, &config, plan, &err));
+    assert_int_equal(plan->n_stages, 3);
+    const optune_stage *last = &plan->stage[1], *kernel = &plan->stage[2];
+    assert_true(plan->stage[0].phase == OPTUNE_RESTORE && last->phase == OPTUNE_RESTORE);
+    assert_true(last->arg[0].kind == OPTUNE_ARG_INPUT && last->arg[0].index == 2);
+    assert_true(last->arg[1].kind == OPTUNE_ARG_OUTPUT && last->arg[1].index == 2);
+    assert_int_equal(last->arg[2].value, 5);
+    assert_true(kernel->phase == OPTUNE_TIMED && kernel->n_args == 4);
+    assert_true(kernel->arg[0].kind == OPTUNE_ARG_OUTPUT && kernel->arg[0].index == 0);
+    assert_true(kernel->arg[1].kind == OPTUNE_ARG_INPUT && kernel->arg[1].index == 1);
+    free(plan);
+}
+
 #define KERNEL "// optune: kernel @(A: f32[N], out B: f32[N])\n// optune: size N = 8\n"
 
 static void mistakes(void **state)
@@ -129,7 +170,11 @@ static void mistakes(void **state)
         {".c", "// optune: kernel @(A)\n", "':' and a type are expected behind 'A'"},
         {".c", "// optune: kernel @(A: f33[N])\n", "'f33' is no element type"},
         {".c", "// optune: kernel @(A: f32)\n", "'A' has neither dims"},
-        {".c", "// optune: kernel @(inout A: f32[1])\n", "':' is expected behind 'inout'"},
+        {".c", "// optune: kernel @(inot A: f32[1])\n",
+         "':' is expected behind 'inot'; in front of a parameter's name stands in, out or "
+         "inout"},
+        {".c", "// optune: kernel @(inout n: i32 = 1)\n", "'n' has neither dims"},
+        {".c", "// optune: kernel @(inout in: f32[1], inout in: f32[1])\n", "two parameters"},
         {".c", "// optune: kernel @(A: f32[N)\n", "k.c:1:"},
         {".c", "// optune: kernel @(A: i32[4] from 0, out B: f32[1])\n", "'to' is expected"},
         {".c", "// optune: kernel @(A: i32[4], out B: f32[1] from 0 to 1)\n",
@@ -314,10 +359,15 @@ static void tolerances(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_file), cmocka_unit_test(sizes_follow),
-        cmocka_unit_test(mistakes),    cmocka_unit_test(nothing_valid),
-        cmocka_unit_test(large),       cmocka_unit_test(includes),
-        cmocka_unit_test(tolerances),  cmocka_unit_test(marks_and_returns),
+        cmocka_unit_test(a_good_file),
+        cmocka_unit_test(sizes_follow),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(nothing_valid),
+        cmocka_unit_test(large),
+        cmocka_unit_test(includes),
+        cmocka_unit_test(read_and_written),
+        cmocka_unit_test(tolerances),
+        cmocka_unit_test(marks_and_returns),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -133,6 +133,31 @@ static void a_good_file(void **state)
     ot_registry_rewind(mark);
 }
 
+/* What is there before a kernel runs is its input, too; what it may hold is said as of inputs. */
+static void read_and_written(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    double low, high;
+    const ot_registry_mark mark = ot_registry_now();
+    json_t *json = whole();
+    json_object_set_new(json_object_get(json, "General"), "BenchmarkName",
+                        json_string("t1_changed"));
+    json_t *y = json_array_get(
+        json_object_get(json_object_get(json, "KernelSpecification"), "Arguments"), 1);
+    json_object_update_new(y, json_pack("{s:s, s:s, s:i}", "AccessType", "ReadWrite",
+                                        "FillType", "Constant", "FillValue", 3));
+    check_ok(bring(json, &err));
+    json_decref(json);
+    const ot_brought *b = ot_brought_of_op("t1_changed");
+    assert_string_equal(b->workload[0], "t1_changed(f32[1024], f32[1024])");
+    assert_int_equal(b->arg[1].role, OT_ROLE_INOUT);
+    check_ok(ot_call_parse(b->workload[0], &call, &err));
+    assert_true(call.op->range(&call, 1, &low, &high) && low == 3 && high == 3);
+    ot_registry_rewind(mark);
+}
+
 static int tried, refused;
 
 /* What was changed is refused with the file's name, or taken. */
@@ -288,9 +313,8 @@ static void messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_file),
-        cmocka_unit_test(every_field),
-        cmocka_unit_test(files_in_use),
+        cmocka_unit_test(a_good_file), cmocka_unit_test(read_and_written),
+        cmocka_unit_test(every_field), cmocka_unit_test(files_in_use),
         cmocka_unit_test(messages),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

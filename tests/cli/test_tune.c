@@ -4,6 +4,7 @@
  * wrong, edited, or gone. Nothing here depends on which config is fastest.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "support/command.h"
@@ -249,6 +250,86 @@ static void opencl_without_a_reference(void **state)
     json_decref(json);
 }
 
+/* What a parameter holds is there again before every run: one that ignores it is wrong, and so are
+ * one that keeps what it made and one that adds twice. */
+static void read_and_written_in_c(void **state)
+{
+    (void)state;
+    write_text(
+        "adds.c",
+        "// optune: kernel adds(x: f32[N], inout y: f32[N], inout calls: i32[1])\n"
+        "// optune: size N = 300\n// optune: knob MODE = [0, 1, 2, 3]\n"
+        "// optune: reference plain\n"
+        "static float kept[N];\n"
+        "void adds(const float *x, float *y, int *calls)\n{\n    calls[0]++;\n"
+        "    for (int i = 0; i < N; i++) {\n"
+        "        if (MODE == 0) y[i] += x[i];\n"
+        "        if (MODE == 1) y[i] = x[i];\n"
+        "        if (MODE == 2) { if (!kept[i]) kept[i] = y[i]; y[i] = kept[i] += x[i]; }\n"
+        "        if (MODE == 3) y[i] += 2 * x[i];\n    }\n}\n"
+        "void plain(const float *x, float *y, int *calls)\n"
+        "{ calls[0]++; for (int i = 0; i < N; i++) y[i] += x[i]; }\n");
+    outcome o =
+        optune("tune", command_path("adds.c"), "--trials", "4", "--time", "60", "--json", ONE);
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 3);
+    assert_string_equal(text_at(workload(json), "call"), "adds(f32[300], f32[300], i32[1])");
+    json_decref(json);
+    o = optune("tune", command_path("adds.c"), "--format", "header", ONE);
+    check_contains(ot_text_str(&o.out), "#define MODE 0");
+    release(&o);
+    /* As C of its own: what comes in stays as it is, unless it is the memory of what goes out. */
+    o = optune("emit", "adds(f32[300], f32[300], i32[1])", "-o", command_path("in_place"), ONE);
+    char stem[300], command[1200];
+    assert_int_equal(o.code, 0);
+    assert_int_equal(sscanf(ot_text_str(&o.out), "%299[^.\n].c", stem), 1);
+    release(&o);
+    write_text("in_place.c",
+               "#include <stddef.h>\n#include HEADER\n"
+               "int main(void)\n{\n    static float x[300], y[300], z[300];\n"
+               "    int before = 4, after = 0;\n    x[7] = 2, y[7] = 3;\n"
+               "    const void *const in[] = {x, y, &before};\n"
+               "    void *out[] = {z, &after};\n"
+               "    RUN(NULL, in, out);\n    RUN(NULL, in, out);\n"
+               "    if (z[7] != 5 || y[7] != 3 || before != 4 || after != 5)\n"
+               "        return 1;\n"
+               "    out[0] = y;\n    RUN(NULL, in, out);\n    RUN(NULL, in, out);\n"
+               "    return y[7] != 7;\n}\n");
+    ot_format(command, sizeof command,
+              "cc -DHEADER='\"%s.h\"' -DRUN=%s_run -o %s/changed %s/in_place.c %s.c -lm && "
+              "%s/changed",
+              stem, strrchr(stem, '/') + 1, command_dir, command_dir, stem, command_dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* One element of each width, added to by as many threads as there are. */
+static void read_and_written_in_opencl(void **state)
+{
+    (void)state;
+    write_text("more.cl",
+               "// optune: kernel more(inout a: u8[N], inout b: i16[N], inout c: f32[N],\n"
+               "// optune:     inout d: i64[N])\n"
+               "// optune: size N = 1000\n// optune: knob BLOCK = [1, 2], MODE = [0, 1]\n"
+               "// optune: launch grid = N // BLOCK, block = BLOCK\n"
+               "// optune: reference plain\n"
+               "#ifdef OPTUNE_REFERENCE\n"
+               "void plain(unsigned char *a, short *b, float *c, long long *d)\n{\n"
+               "    for (int i = 0; i < N; i++) { a[i]++; b[i]++; c[i]++; d[i]++; }\n}\n"
+               "#else\n"
+               "__kernel void more(__global uchar *a, __global short *b, __global float *c,\n"
+               "                   __global long *d)\n{\n    int i = get_global_id(0);\n"
+               "    a[i]++; b[i]++; c[i]++; d[i] += 1 + MODE;\n}\n#endif\n");
+    outcome o =
+        optune("tune", command_path("more.cl"), "--trials", "4", "--time", "60", "--json");
+    if (o.code == 4) {
+        release(&o);
+        skip(); /* no OpenCL device */
+    }
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 2);
+    json_decref(json);
+}
+
 static void a_stencil_in_cuda(void **state)
 {
     (void)state;
@@ -385,6 +466,8 @@ int main(void)
         cmocka_unit_test(a_reduction_in_opencl),
         cmocka_unit_test(opencl_without_a_reference),
         cmocka_unit_test(a_launch_that_is_too_large),
+        cmocka_unit_test(read_and_written_in_c),
+        cmocka_unit_test(read_and_written_in_opencl),
         cmocka_unit_test(a_stencil_in_cuda),
         cmocka_unit_test(an_edit_makes_records_stale),
         cmocka_unit_test(inputs_within_a_range),

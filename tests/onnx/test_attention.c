@@ -163,6 +163,35 @@ static void as_torch_has_it(void **state)
     ot_text_release(&g);
 }
 
+/* Keys and values of one head for two of queries, and weights that are 0 for who sees nothing. */
+static void as_llama_has_it(void **state)
+{
+    static const int64_t place = 2, five[] = {1, 1, 2, 5, 4}, four[] = {1, 2, 5, 4};
+    ot_text g = {0};
+    (void)state;
+    split(&g);
+    onnx_input(&g, "kv", ONNX_FLOAT, "1,1,5,4");
+    onnx_input(&g, "mask", ONNX_FLOAT, "1,1,5,5");
+    onnx_initializer(&g, "place", ONNX_INT64, "1", &place, sizeof place);
+    list(&g, "five", 5, five);
+    list(&g, "four", 4, four);
+    number(&g, "zero", 0);
+    onnx_node(&g, "Unsqueeze", "e", "kv place", "e", NULL);
+    onnx_node(&g, "Expand", "f", "e five", "f", NULL);
+    onnx_node(&g, "Reshape", "each", "f four", "each", NULL);
+    turned(&g, "each", "kt", (const int64_t[]){0, 1, 3, 2});
+    onnx_node(&g, "MatMul", "s", "q kt", "s", NULL);
+    onnx_node(&g, "Mul", "t", "s half", "t", NULL);
+    onnx_node(&g, "Add", "u", "t mask", "u", NULL);
+    onnx_node(&g, "Softmax", "w", "u", "w", NULL);
+    onnx_node(&g, "IsNaN", "n", "w", "n", NULL);
+    onnx_node(&g, "Where", "p", "n zero w", "p", NULL);
+    onnx_node(&g, "MatMul", "y", "p each", "y", NULL);
+    finds(&g, "attention(f32[1,2,5,4], f32[1,1,5,4], f32[1,1,5,4], f32[1,1,5,5], "
+              "causal=false)");
+    ot_text_release(&g);
+}
+
 static void weights_that_are_given_too(void **state)
 {
     ot_text g = {0};
@@ -311,7 +340,7 @@ int main(void)
         cmocka_unit_test(as_torch_has_it),     cmocka_unit_test(weights_that_are_given_too),
         cmocka_unit_test(the_operator),        cmocka_unit_test(a_triangle_of_its_own),
         cmocka_unit_test(what_it_does_not_do), cmocka_unit_test(integer_sums),
-        cmocka_unit_test(linear_sums),
+        cmocka_unit_test(linear_sums),         cmocka_unit_test(as_llama_has_it),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -42,6 +42,32 @@ def test_an_answer_that_is_wrong(o, tmp_path):
                     strategy="random_sample", strategy_options={"max_fevals": 1, "time_limit": 60})
 
 
+CHANGE = """
+void axpy(float *y, const float *x, int *calls, float *spare, int n)
+{
+    ++calls[0];
+    for (int i = 0; i < n; i += STEP)
+        for (int j = i; j < i + STEP && j < n; j++)
+            y[j] += x[j], spare[j] = spare[j] >= 1 ? spare[j] : 1;
+}
+"""
+
+
+def test_what_is_changed_where_it_stands(o, tmp_path):
+    arrays = [A.copy(), A, numpy.array([7], numpy.int32), A.copy(), numpy.int32(N)]
+    right = [2 * A, None, numpy.array([8]), numpy.maximum(A, 1), None]
+    told = {"handle": o, "folder": tmp_path, "answer": right, "inouts": ["spare"]}
+    results, env = tune_kernel("axpy", CHANGE, N, arrays, {"STEP": [1, 4]}, **told)
+    assert len(results) == 2 and not env["failed"]
+    assert env["kernel"].workload == "axpy(f32[1000], f32[1000], i32[1], f32[1000])"
+    assert (arrays[0] == A).all() and arrays[2][0] == 7
+    told["answer"] = [2 * A, None, numpy.array([9]), None, None]
+    with pytest.raises(optune.Error, match="'calls' of the best config is not the answer"):
+        tune_kernel("axpy", CHANGE, N, arrays, {"STEP": [1, 4]}, **told)
+    with pytest.raises(optune.UsageError, match="'axpy' has no parameter 'z'"):
+        tune_kernel("axpy", CHANGE, N, arrays, {"STEP": [1]}, inouts=["z"], handle=o)
+
+
 def test_a_grid(tmp_path):
     source = """
 kernel void vector_add(global float *c, global const float *a, global const float *b, int n)

@@ -77,6 +77,36 @@ def test_arrays(o, kernels):
     assert "f32[4,8]" in t.kernel.workload and t.best
 
 
+ADDS = """
+void adds(const float *x, float *y)
+{
+    for (int i = 0; i < 32; i += STEP)
+        for (int j = i; j < i + STEP; j++)
+            y[j] += x[j];
+}
+"""
+
+
+def test_what_is_read_and_written(o, kernels):
+    numpy = pytest.importorskip("numpy")
+    x, y = numpy.full(32, 2, numpy.float32), numpy.full(32, 3, numpy.float32)
+    told = {"folder": kernels, "trials": 2, "seconds": 60}
+    t = o.tune_kernel("adds", ADDS, {"x": x, "y": y}, {"STEP": [1, 2]}, inouts=["y"], **told)
+    assert t.kernel.workload == "adds(f32[32], f32[32])" and t.best
+    texts = o.tune_kernel("adds", ADDS, {"x": "f32[32]", "y": "inout f32[32]"}, {"STEP": [1, 2]},
+                          **told)
+    assert texts.kernel.op == "adds" and not texts.tuning.new_trials
+    f = o.function(t.kernel.workload)
+    assert (f(x, y) == 5).all() and (f(x, y) == 5).all() and (y == 3).all()
+    with pytest.raises(optune.Error, match="is an in-out parameter"):
+        o.tune_kernel("adds", ADDS, {"x": x, "y": y}, {"STEP": [1, 2]}, outputs=["y"],
+                      name="unsaid", **told)
+    for more, what in (({"outputs": ["y"], "inouts": ["y"]}, "it is one of them"),
+                       ({"inouts": ["z"]}, "inout 'z' is no argument: there are x, y")):
+        with pytest.raises(optune.UsageError, match=what):
+            o.tune_kernel("adds", ADDS, {"x": x, "y": y}, {"STEP": [1]}, **more)
+
+
 def test_a_file_with_statements(o):
     t = o.tune_kernel(str(ROOT / "examples" / "tune" / "matmul.c"), trials=3, seconds=60)
     assert t.kernel.op == "matmul" and len(t.results) >= 3 and t.best["time"] > 0

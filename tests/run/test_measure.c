@@ -11,7 +11,7 @@ typedef struct fake {
     int64_t calls, runs;
     int64_t fail_at; /* the call that fails; 0: none */
     int64_t late_at; /* the call in which another process has the core for 20 ms; 0: none */
-    double spent;
+    double spent, last;
     uint64_t rng;
     int *order, *n_order, name; /* who was called, in turns */
 } fake;
@@ -28,6 +28,7 @@ static double run(void *arg, int64_t count)
     const double t = (double)count * f->once * (1 + f->noise * optune_random_unit(&f->rng)) +
                      (f->calls == f->late_at ? 20e-3 : 0);
     f->spent += t;
+    f->last = t;
     return t;
 }
 
@@ -60,9 +61,33 @@ static void test_no_more_digits_than_known(void **state)
     ot_measure(&ot_policy_warm, INFINITY, run, &f, &m);
     assert_true(m.inner == 1 && m.sample[0] == 0.333333333);
     ot_measure_policy told = ot_policy_warm;
+    told.costs = true;
     told.lasted = lasted;
     ot_measure(&told, INFINITY, run, &f, &m);
     assert_true(m.inner == 1 && m.sample[0] == third);
+}
+
+/* Seconds with what is done in front of each run, a thousand times as long as it. */
+static double lasted_in_front(void *arg)
+{
+    const fake *f = arg;
+    return 1000 * f->last;
+}
+
+/* What is none of a run's time takes time all the same: samples are as long as all of it. */
+static void test_work_in_front_counts_for_the_budget(void **state)
+{
+    (void)state;
+    fake f = {.once = 1e-6}, *both[] = {&f, &f};
+    ot_measured m[2];
+    ot_measure_policy front = ot_policy_warm;
+    front.lasted = lasted_in_front;
+    ot_measure(&front, INFINITY, run, &f, m);
+    assert_int_equal(m->inner, 1);
+    assert_true(fabs(m->interval.median - 1e-6) < 1e-12);
+    f.runs = 0;
+    ot_measure_together(&front, run, (void *const *)both, 2, 0.05, 1, m);
+    assert_true(f.runs < 300); /* ten rounds */
 }
 
 static void test_noisy_takes_more_samples(void **state)
@@ -228,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steady),
         cmocka_unit_test(test_no_more_digits_than_known),
+        cmocka_unit_test(test_work_in_front_counts_for_the_budget),
         cmocka_unit_test(test_noisy_takes_more_samples),
         cmocka_unit_test(test_slow_ends_with_its_budget),
         cmocka_unit_test(test_hopeless_is_left),

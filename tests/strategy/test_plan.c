@@ -162,6 +162,9 @@ BAD(nothing_timed, const int s = optune_plan_scratch(plan, "s", 8, true);
     add(plan, OPTUNE_PREPACK, module, optune_input_arg(1), optune_scratch_arg(s)))
 BAD(nothing_written, const int s = optune_plan_scratch(plan, "s", 8, false);
     add(plan, OPTUNE_TIMED, module, optune_input_arg(1), optune_scratch_arg(s)))
+BAD(only_restored, add(plan, OPTUNE_RESTORE, module, optune_input_arg(0), optune_output_arg(0));
+    const int s = optune_plan_scratch(plan, "s", 8, false);
+    add(plan, OPTUNE_TIMED, module, optune_input_arg(0), optune_scratch_arg(s)))
 BAD(prepack_output,
     add(plan, OPTUNE_PREPACK, module, optune_input_arg(1), optune_output_arg(0)))
 BAD(prepack_scratch, const int s = optune_plan_scratch(plan, "s", 8, false);
@@ -294,6 +297,7 @@ static void test_misuse(void **state)
         {bad_name, OPTUNE_EUSAGE, "function has no name"},
         {nothing_timed, OPTUNE_EUSAGE, "no stage is timed"},
         {nothing_written, OPTUNE_EUSAGE, "nothing writes output 0"},
+        {only_restored, OPTUNE_EUSAGE, "nothing writes output 0"},
         {prepack_output, OPTUNE_EUSAGE, "untimed stage uses an output"},
         {prepack_scratch, OPTUNE_EUSAGE, "scratch that is not constant"},
         {no_function, OPTUNE_EUSAGE, "no function"},

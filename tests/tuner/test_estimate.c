@@ -108,42 +108,163 @@ static void what_is_not_known_changes_nothing(void **state)
     assert_true(fabs(alone - same) < 0.3);
 }
 
-/* On a GPU a product has estimates that prefer its fallback to what fills a tenth of it. */
+typedef struct judged {
+    const char *impl, *call;
+    int better; /* of a hundred configs at most so many are estimated to be notably better */
+} judged;
+
+static void on_any_gpu(const char *name, optune_target *target, optune_device *device)
+{
+    optune_err err;
+    check_ok(ot_target_parse(name, target, &err));
+    *device = (optune_device){0};
+    check_ok(ot_target_find("cuda")->assume(target, device, &err));
+    device->cores = 132; /* an H100's */
+}
+
+static const double NOTABLY = 0.9;
+
+/* How many of a hundred valid configs are estimated to cost notably less than the fallback. */
+static double share_of_better(const optune_task *task, const char *name)
+{
+    optune_err err;
+    optune_space *space;
+    optune_config best, other;
+    uint64_t rng = 5;
+    int better = 0, valid = 0;
+    check_ok(ot_space_open(task, ot_impl_find(name), &space, &err));
+    assert_true(ot_space_fallback(space, &best, NULL));
+    const double least = ot_space_estimate(space, &best);
+    assert_true(isfinite(least) && least > 0);
+    for (int t = 0; t < 3000; t++) {
+        ot_space_nth(space, ot_space_random(space, &rng), &other);
+        if (!ot_space_valid(space, &other, NULL))
+            continue;
+        const double cost = ot_space_estimate(space, &other);
+        assert_true(isfinite(cost) && cost > 0);
+        valid++;
+        better += cost < NOTABLY * least;
+    }
+    assert_true(valid >= 3);
+    ot_space_close(space);
+    return 100.0 * better / valid;
+}
+
+/* On a GPU every template has estimates that prefer its fallback to what fills a tenth of it. */
 static void templates_tell_good_from_bad(void **state)
 {
     (void)state;
-    static const char *const names[] = {"dense_tile.gpu", "dense_ring.cuda", "dense_mma.cuda"};
-    static const char *const calls[] = {"dense(f32[4096,4096], f32[4096,4096])",
-                                        "dense(f32[4096,4096], f32[4096,4096])",
-                                        "dense(bf16[4096,4096], bf16[4096,4096])"};
-    for (int i = 0; i < OT_COUNT(names); i++) {
+    static const judged rows[] = {
+#define LARGE(type) "dense(" type "[4096,4096]," type "[4096,4096])"
+#define BATCH(type) "batch_matmul(" type "[12,512,512]," type "[12,512,512])"
+#define NBITS(m) "dense_nbits(bf16[" m ",4096],u8[4096,2048],bf16[4096,32],bits=4,group=128)"
+#define CONV(type) "conv2d(" type "[32,256,28,28]," type "[256,256,3,3],padding=[1])"
+#define HEADS(type, n) type "[1," n ",2048,128]"
+#define PROMPT(type)                                                                           \
+    "attention(" HEADS(type, "32") "," HEADS(type, "8") "," HEADS(type, "8") ",causal=true)"
+        {"dense_tile.gpu", LARGE("f32"), 2},
+        {"dense_ring.cuda", LARGE("f32"), 2},
+        {"dense_mma.cuda", LARGE("bf16"), 2},
+        {"dense_wgmma.cuda", LARGE("bf16"), 2},
+        {"dense_wgmma.cuda", "dense(bf16[512,512],bf16[512,512])", 2},
+        {"dense_skinny.gpu", "dense(f32[16,4096],f32[4096,4096])", 2},
+        {"dense_gemv.gpu", "dense(f32[1,4096],f32[4096,4096])", 2},
+        {"batch_matmul_tile.gpu", BATCH("f32"), 2},
+        {"batch_matmul_ring.cuda", BATCH("f32"), 2},
+        {"batch_matmul_mma.cuda", BATCH("bf16"), 2},
+        {"batch_matmul_wgmma.cuda", BATCH("bf16"), 2},
+        {"dense_nbits_gemv.gpu", NBITS("1"), 2},
+        {"dense_nbits_tile.gpu", NBITS("2048"), 2},
+        {"dense_nbits_mma.cuda", NBITS("8"), 2},
+        {"dense_nbits_mma.cuda", NBITS("2048"), 2},
+        {"conv2d_nchw.cuda", CONV("f32"), 40},
+        {"depthwise_conv2d_nchw.cuda",
+         "conv2d(f32[32,256,28,28],f32[256,1,3,3],padding=[1],groups=256)", 30},
+        {"conv2d_implicit_gemm.gpu", CONV("f32"), 2},
+        {"conv2d_winograd.gpu", CONV("f32"), 2},
+        {"conv2d_implicit_gemm_mma.cuda", CONV("bf16"), 2},
+        {"attention_mma.cuda", PROMPT("bf16"), 2},
+        {"attention_tiles.gpu", PROMPT("f32"), 2},
+        {"attention_split.gpu",
+         "attention(bf16[8,32,1,128],bf16[8,8,4096,128],bf16[8,8,4096,128])", 2},
+        {"softmax_team.gpu", "softmax(f32[8192,1024])", 2},
+        {"softmax_across.gpu", "softmax(f32[64,128,1024],axis=1)", 2},
+        {"topk_rounds.gpu", "topk(f32[2048,50257],k=50)", 70},
+        {"sort_runs.gpu", "sort(f32[16,100000])", 2},
+        {"sort_bitonic.gpu", "sort(f32[4096,1024])", 2},
+        {"add_grid.gpu", "add(f32[4096,4096],f32[4096])", 2},
+        {"transpose_grid.gpu", "transpose(f32[4096,4096])", 2},
+        {"transpose_tiled.gpu", "transpose(f32[4096,4096])", 2},
+        {"max_pool2d_window.gpu",
+         "max_pool2d(f32[32,64,112,112],pool_size=[3,3],strides=[2,2])", 2},
+        {"global_avg_pool2d_block.gpu", "global_avg_pool2d(f32[32,2048,7,7])", 2},
+        {"cumsum_team.gpu", "cumsum(f32[4096,4096])", 2},
+        {"cumsum_across.gpu", "cumsum(f32[64,512,1024],axis=1)", 2},
+        {"sum_block.gpu", "sum(f32[8192,8192],axis=[1])", 2},
+        {"sum_across.gpu", "sum(f32[8192,8192],axis=[0])", 2},
+    };
+    int poor = 0;
+    for (int i = 0; i < OT_COUNT(rows); i++) {
         optune_err err;
         optune_target target;
-        optune_device device = {0};
+        optune_device device;
         static optune_call call;
-        optune_space *space;
-        optune_config best, other;
-        uint64_t rng = 5;
-        int worse = 0, valid = 0;
-        check_ok(ot_target_parse("cuda -arch=sm_80", &target, &err));
-        check_ok(ot_target_find("cuda")->assume(&target, &device, &err));
-        check_ok(ot_call_parse(calls[i], &call, &err));
+        on_any_gpu("cuda -arch=sm_90", &target, &device);
+        check_ok(ot_call_parse(rows[i].call, &call, &err));
         const optune_task task = {&call, &target, &device};
-        check_ok(ot_space_open(&task, ot_impl_find(names[i]), &space, &err));
-        assert_true(ot_space_fallback(space, &best, NULL));
-        const double least = ot_space_estimate(space, &best);
-        assert_true(isfinite(least) && least > 0);
-        for (int t = 0; t < 3000; t++) {
-            ot_space_nth(space, ot_space_random(space, &rng), &other);
-            if (!ot_space_valid(space, &other, NULL))
-                continue;
-            valid++;
-            worse += ot_space_estimate(space, &other) >= least;
-        }
-        assert_true(valid > 20);
-        assert_true(worse >= valid * 8 / 10);
-        ot_space_close(space);
+        const double better = share_of_better(&task, rows[i].impl);
+        print_message("%s, %s: %.1f %% are better\n", rows[i].impl, rows[i].call, better);
+        poor += better > rows[i].better;
     }
+    assert_int_equal(poor, 0);
+}
+
+static bool is_gpu_row(const optune_impl *impl)
+{
+    const char *end = strrchr(impl->name, '.');
+    return end && (strcmp(end, ".gpu") == 0 || strcmp(end, ".cuda") == 0);
+}
+
+/* Every row with a choice says something of it, of every sample that it takes; where it cannot
+ * know, on a CPU behind OpenCL, it says nothing. */
+static void every_row_on_gpus_has_one(void **state)
+{
+    (void)state;
+    static optune_call call;
+    optune_err err;
+    optune_target target;
+    optune_device device, cpu = {.key = "cpu", .name = "cpu", .warp = 1, .cores = 2};
+    int n, rows = 0, asked = 0;
+    const optune_impl *const *impls = ot_impls(&n);
+    on_any_gpu("cuda -arch=sm_90", &target, &device);
+    for (int i = 0; i < n; i++) {
+        const optune_impl *impl = impls[i];
+        if (!is_gpu_row(impl) || impl->library || !ot_impl_in_tree(impl))
+            continue;
+        rows++;
+        if (!impl->estimate)
+            fail_msg("%s has no estimate", impl->name);
+        const optune_op *op = ot_op_find(impl->op);
+        for (int k = 0; op->samples && op->samples[k]; k++) {
+            if (ot_call_parse(op->samples[k], &call, &err) < 0)
+                continue;
+            const optune_task task = {&call, &target, &device}, slow = {&call, &target, &cpu};
+            optune_space *space;
+            optune_config config;
+            if (!ot_impl_applies(impl, &task, NULL))
+                continue;
+            check_ok(ot_space_open(&task, impl, &space, &err));
+            assert_true(ot_space_fallback(space, &config, NULL));
+            const double cost = ot_space_estimate(space, &config);
+            if (!(isfinite(cost) && cost > 0))
+                fail_msg("%s, %s: %g", impl->name, op->samples[k], cost);
+            if (strstr(impl->name, ".gpu"))
+                assert_true(isnan(impl->estimate(&slow, &config)));
+            ot_space_close(space);
+            asked++;
+        }
+    }
+    assert_true(rows > 40 && asked > 4 * rows);
 }
 
 int main(void)
@@ -152,6 +273,7 @@ int main(void)
         cmocka_unit_test(truth_helps_and_lies_hurt_little),
         cmocka_unit_test(what_is_not_known_changes_nothing),
         cmocka_unit_test(templates_tell_good_from_bad),
+        cmocka_unit_test(every_row_on_gpus_has_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

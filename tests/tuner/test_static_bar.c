@@ -10,212 +10,12 @@
 #include "support/check.h"
 #include "support/disassembler.h"
 #include "support/tuning.h"
+#include "tuner/static_bar.h"
 
 #include "target/cuda.h"
 
 /* A compiler's next version moves a figure a little. */
 static const double SLACK = 0.1;
-
-typedef enum sense { AT_LEAST, AT_MOST } sense;
-
-typedef struct limit {
-    const char *name; /* a figure; or `asynchronous`, `narrow`, `spilled`, `warned` */
-    sense sense;
-    double bar;
-    double today; /* it is not met yet, and this is what there is; 0: it is met */
-} limit;
-
-#define CLEAN                                                                                  \
-    {"spilled", AT_MOST, 0, 0}, {"local", AT_MOST, 0, 0},                                      \
-    {                                                                                          \
-        "warned", AT_MOST, 0, 0                                                                \
-    }
-
-typedef struct row {
-    const char *op, *call, *impl, *arch;
-    limit limit[12];
-} row;
-
-#define DENSE(type, m) "dense(" type "[" m "," m "]," type "[" m "," m "])"
-#define CONV(type) "conv2d(" type "[32,256,28,28]," type "[256,256,3,3],padding=[1])"
-
-static const row rows[] = {
-    {"dense",
-     DENSE("f32", "4096"),
-     "dense_ring.cuda",
-     "sm_80",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"copies_in_flight", AT_LEAST, 1, 0},
-      {"shared.least", AT_LEAST, 45, 40},
-      {"shared.median", AT_LEAST, 100, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"dense",
-     DENSE("f32", "4096"),
-     "dense_ring.cuda",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0},
-      {"cycles", AT_MOST, 1.18, 0},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"copies_in_flight", AT_LEAST, 1, 0},
-      {"shared.least", AT_LEAST, 45, 21},
-      {"shared.median", AT_LEAST, 100, 64},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"batch_matmul",
-     "batch_matmul(f32[12,512,512],f32[12,512,512])",
-     "batch_matmul_ring.cuda",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0},
-      {"cycles", AT_MOST, 1.18, 0},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"dense",
-     DENSE("f32", "4096"),
-     "dense_tile.gpu",
-     "sm_80",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"shared.least", AT_LEAST, 45, 40},
-      {"shared.median", AT_LEAST, 100, 0},
-      {"narrow", AT_MOST, 0, 128}}},
-    {"dense",
-     DENSE("f32", "4096"),
-     "dense_tile.gpu",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0},
-      {"cycles", AT_MOST, 1.18, 1.25},
-      {"asynchronous", AT_LEAST, 600, 248},
-      {"shared.least", AT_LEAST, 45, 25},
-      {"shared.median", AT_LEAST, 100, 62},
-      {"narrow", AT_MOST, 0, 128}}},
-    {"dense",
-     "dense(f32[16,4096],f32[4096,4096])",
-     "dense_skinny.gpu",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0.717},
-      {"cycles", AT_MOST, 1.18, 1.90},
-      {"asynchronous", AT_LEAST, 600, 320},
-      {"shared.least", AT_LEAST, 45, 29},
-      {"shared.median", AT_LEAST, 100, 45},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"batch_matmul",
-     "batch_matmul(f32[12,512,512],f32[12,512,512])",
-     "batch_matmul_tile.gpu",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0},
-      {"cycles", AT_MOST, 1.18, 1.23},
-      {"asynchronous", AT_LEAST, 600, 240},
-      {"shared.least", AT_LEAST, 45, 13},
-      {"shared.median", AT_LEAST, 100, 45},
-      {"narrow", AT_MOST, 0, 128}}},
-    {"conv2d",
-     CONV("f32"),
-     "conv2d_implicit_gemm.gpu",
-     "sm_80",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0.871},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"shared.least", AT_LEAST, 45, 9},
-      {"shared.median", AT_LEAST, 100, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"conv2d",
-     CONV("f32"),
-     "conv2d_implicit_gemm.gpu",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0.864},
-      {"cycles", AT_MOST, 1.18, 1.30},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"shared.least", AT_LEAST, 45, 9},
-      {"shared.median", AT_LEAST, 100, 50},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"conv2d",
-     CONV("f32"),
-     "conv2d_winograd.gpu",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.88, 0.876},
-      {"cycles", AT_MOST, 1.18, 1.33},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"shared.least", AT_LEAST, 45, 9},
-      {"shared.median", AT_LEAST, 100, 18},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"dense",
-     DENSE("bf16", "4096"),
-     "dense_mma.cuda",
-     "sm_80",
-     {CLEAN,
-      {"share", AT_LEAST, 0.429, 0},
-      {"cycles", AT_MOST, 8.1, 0},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"copies_in_flight", AT_LEAST, 1, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"dense",
-     DENSE("bf16", "4096"),
-     "dense_mma.cuda",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.429, 0.416},
-      {"cycles", AT_MOST, 6.2, 7.41},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"copies_in_flight", AT_LEAST, 1, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"conv2d",
-     CONV("bf16"),
-     "conv2d_implicit_gemm_mma.cuda",
-     "sm_80",
-     {CLEAN,
-      {"share", AT_LEAST, 0.429, 0.366},
-      {"cycles", AT_MOST, 8.1, 8.14},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"copies_in_flight", AT_LEAST, 1, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"conv2d",
-     CONV("bf16"),
-     "conv2d_implicit_gemm_mma.cuda",
-     "sm_90",
-     {CLEAN,
-      {"share", AT_LEAST, 0.429, 0.358},
-      {"cycles", AT_MOST, 6.2, 7.80},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"copies_in_flight", AT_LEAST, 1, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"attention",
-     "attention(bf16[1,32,2048,128],bf16[1,8,2048,128],bf16[1,8,2048,128],causal=true)",
-     "attention_mma.cuda",
-     "sm_80",
-     {CLEAN,
-      {"share", AT_LEAST, 0.429, 0.177},
-      {"cycles", AT_MOST, 8.1, 12.7},
-      {"asynchronous", AT_LEAST, 600, 0},
-      {"copies_in_flight", AT_LEAST, 1, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"dense",
-     DENSE("bf16", "4096"),
-     "dense_wgmma.cuda",
-     "sm_90", /* 128x256: N / 2 cycles */
-     {CLEAN,
-      {"products_in_flight", AT_LEAST, 1, 0},
-      {"per_commit", AT_LEAST, 4, 0},
-      {"cycles", AT_MOST, 128, 0},
-      {"narrow", AT_MOST, 0, 0}}},
-    {"dense",
-     DENSE("bf16", "512"),
-     "dense_wgmma.cuda",
-     "sm_90", /* 64x64 */
-     {CLEAN,
-      {"products_in_flight", AT_LEAST, 1, 0},
-      {"per_commit", AT_LEAST, 4, 0},
-      {"cycles", AT_MOST, 32, 50.75},
-      {"narrow", AT_MOST, 0, 0}}},
-};
 
 static double part(const json_t *code, const char *of, const char *name)
 {
@@ -233,6 +33,9 @@ static double figure(const json_t *impl, const json_t *kernel, const char *name)
     if (strcmp(name, "narrow") == 0)
         return part(code, "stores", "8") + part(code, "stores", "4") +
                part(code, "stores", "less");
+    if (strcmp(name, "narrow_loads") == 0)
+        return part(code, "loads", "8") + part(code, "loads", "4") +
+               part(code, "loads", "less");
     const bool copies = part(code, "copies", "16") + part(code, "copies", "less") > 0;
     if (strcmp(name, "asynchronous") == 0 && copies)
         return INFINITY;

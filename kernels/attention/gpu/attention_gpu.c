@@ -22,6 +22,14 @@ int64_t attention_gpu_vector(int64_t n, int64_t most)
     return most;
 }
 
+double attention_gpu_tiles(const attention_shape *s, int64_t rows, int64_t keys)
+{
+    const double all = (double)host_ceil(s->skv, keys);
+    /* Query r of a head sees the keys up to skv - sq + r. */
+    const double seen = (double)s->skv - (double)(host_max(s->sq - rows, 0)) / 2;
+    return s->causal && seen > 0 ? (double)host_ceil((int64_t)seen, keys) : all;
+}
+
 optune_stage attention_gpu_stage(const attention_shape *s, int m, const char *function,
                                  optune_arg to)
 {

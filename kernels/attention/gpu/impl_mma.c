@@ -81,6 +81,39 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return fits(task, &s, &c, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    enum { PRODUCT = 2, SHARED = 128, SOFTMAX = 9 }; /* cycles, bytes a cycle, instructions */
+    attention_shape s;
+    attention_shape_of(task->call, &s);
+    const mma c = mma_of(config);
+    const int64_t mt = c.rows / 16, block = c.warps * c.rows;
+    const double steps = attention_gpu_tiles(&s, block, c.keys);
+    const double products =
+        (double)(mt * (c.keys / 8 * host_ceil(s.d, 16) + host_ceil(s.dv, 8) * (c.keys / 16)));
+    const double line = (double)(c.keys * (pitch(s.d) + pitch(s.dv)));
+    const double reads = line + (c.hold ? 0 : (double)(c.rows * pitch(s.d)));
+    const double scores = (double)(c.rows * c.keys) / 32;
+    const double warps = (double)c.warps;
+    const double shared = (warps * reads + line) / SHARED;
+    const double pipe =
+        warps * products * PRODUCT > shared ? warps * products * PRODUCT : shared;
+    const double step = products + reads / 512 + line / (512 * warps) + SOFTMAX * scores + 30;
+    const gpu_work w = {
+        .blocks = host_ceil(s.rows, block) * s.heads,
+        .threads = 32 * c.warps,
+        .registers = registers(&s, &c),
+        .shared = pool(&s, &c),
+        .instructions = steps * step,
+        .bytes = (double)(block * (s.d + s.dv) * 2),
+        .cached = steps * line,
+        .waits = 2 + gpu_exposed(steps, c.stages - 1, 2 * step),
+        .barriers = 2 * steps,
+        .pipe = steps * pipe,
+    };
+    return gpu_cost(task, &w);
+}
+
 /* The most rows a warp whose sums fit, as that reads shared memory least; then as many blocks as
  * there are cores. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -146,4 +179,5 @@ OPTUNE_IMPL(attention_gpu, mma) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

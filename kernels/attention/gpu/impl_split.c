@@ -76,6 +76,39 @@ static bool fits(const optune_task *task, const attention_shape *s, const split 
                     why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    attention_shape s;
+    attention_shape_of(task->call, &s);
+    const split c = split_of(config);
+    const int64_t size = task->call->input[ATTENTION_Q].type.dtype.bits / 8;
+    const int64_t keys = host_ceil(s.skv, c.splits), outputs = s.heads * s.rows * s.dv;
+    const double rows = (double)s.rows, tiles = (double)host_ceil(keys, c.keys);
+    const double key = (double)(c.keys * held(task, &s, &c) * c.lanes);
+    const double value = (double)(c.keys * s.dv);
+    const double step = (rows + 1) * (key + value) / (double)c.threads +
+                        rows * (double)(c.keys * c.lanes / c.threads * 2 * gpu_log2(c.lanes)) +
+                        rows * (double)(c.keys * 12) / (double)c.threads + 40;
+    const gpu_work w = {
+        .blocks = c.splits * s.heads,
+        .threads = c.threads,
+        .registers = 32 + s.rows * (held(task, &s, &c) + vector_of(task, s.dv)),
+        .shared = pool(task, &s, &c),
+        .instructions = tiles * step + rows * 40,
+        .bytes = (double)((keys * (s.d + s.dv) + s.rows * (s.d + s.dv)) * size),
+        .waits = 1 + 2 * tiles,
+        .barriers = 4 * tiles,
+    };
+    const gpu_work merge = {
+        .blocks = host_ceil(outputs, MERGE_THREADS),
+        .threads = MERGE_THREADS,
+        .instructions = 20 + 12 * (double)c.splits,
+        .bytes = (double)(MERGE_THREADS * 4 * (c.splits + 1)),
+        .waits = 1 + (double)c.splits / 4,
+    };
+    return gpu_cost(task, &w) + (c.splits > 1 ? gpu_cost(task, &merge) : 0);
+}
+
 /* One block a head: threads and keys that fit, and so many lanes that a query fits registers. */
 static bool choose(const optune_task *task, const attention_shape *s, split *c, char *why)
 {
@@ -181,4 +214,5 @@ OPTUNE_IMPL(attention_gpu, split) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

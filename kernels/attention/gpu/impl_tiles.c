@@ -92,6 +92,37 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return fits(task, &s, &t, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    enum { SOFTMAX = 14 }; /* instructions of a score, with those of its row */
+    attention_shape s;
+    attention_shape_of(task->call, &s);
+    const tiles t = tiles_of(config);
+    int64_t vc;
+    const int64_t threads = t.tq / t.tm * t.tx, kn = t.tk / t.tx, vn = columns(&s, &t, &vc);
+    const int64_t size = task->call->input[ATTENTION_Q].type.dtype.bits / 8;
+    const double steps = attention_gpu_tiles(&s, t.tq, t.tk);
+    const double d = (double)(host_ceil(s.d, t.dc) * t.dc), tk = (double)t.tk;
+    const double scores = d * ((double)(t.tm * kn) + (double)(t.tm + kn) / 2);
+    const double sums = tk * ((double)(t.tm * vn) + (double)(t.tm + vn) / 2);
+    const double staged = 1.5 * (tk * d + tk * (double)(vn * t.tx)) / (double)threads;
+    const double pieces = d / (double)t.dc + (double)host_ceil(t.tk, t.dc);
+    const double step = scores + sums + staged + 12 * pieces + (double)(SOFTMAX * t.tm * kn) +
+                        (double)(t.tm * 4 * gpu_log2(t.tx));
+    const gpu_work w = {
+        .blocks = host_ceil(s.rows, t.tq) * s.heads,
+        .threads = threads,
+        .registers = t.tm * (kn + vn + 3) + host_max(kn, vn) + t.tm + 64,
+        .shared = pool(&s, &t),
+        .instructions = steps * step,
+        .bytes = (double)(t.tq * (s.d + s.dv) * size),
+        .cached = steps * (double)(t.tk * (s.d + s.dv) * size),
+        .waits = 2 + gpu_exposed(steps * pieces, 1, 2 * step / pieces),
+        .barriers = steps * (pieces + 2),
+    };
+    return gpu_cost(task, &w);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     attention_shape s;
@@ -163,4 +194,5 @@ OPTUNE_IMPL(attention_gpu, tiles) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

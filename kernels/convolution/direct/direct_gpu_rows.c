@@ -46,6 +46,50 @@ bool direct_fits(const optune_task *task, const conv2d_shape *s, const direct_ti
            gpu_fits(task, block, shared, conv2d_elem(s) / 4 * (outputs + words) + 12, why);
 }
 
+/* How many of a warp's threads, `stride` elements apart along a row, meet in one bank. */
+static int64_t direct_conflict(int64_t stride, int64_t threads)
+{
+    int64_t banks = 1;
+    while (banks < 32 && stride % (2 * banks) == 0)
+        banks *= 2;
+    return host_min(banks, host_min(threads, 32));
+}
+
+double direct_cost(const optune_task *task, const conv2d_shape *s, const direct_tiles *t,
+                   const direct_step *d, int64_t shared, int64_t words, int unroll)
+{
+    const int64_t elem = conv2d_elem(s), threads = t->x[2] * t->y[2] * t->f[2];
+    const int64_t f = direct_block(t->f), y = direct_block(t->y), x = direct_block(t->x);
+    const double taps = (double)d->taps, steps = (double)d->steps;
+    const double outputs = (double)direct_outputs(t);
+    const double weights = taps * (double)direct_each(t->f);
+    const double inputs = taps * (double)(direct_each(t->y) * direct_each(t->x));
+    const double staged = (double)(d->planes * d->rows * d->cols + f * d->taps);
+    const double each =
+        (double)host_ceil((int64_t)staged, threads) * 14; /* with its divisions */
+    const double step =
+        (outputs * taps * (double)elem / 4 + weights + inputs) * (unroll == 1 ? 1.5 : 1) + each;
+    const double conflict = (double)direct_conflict(t->x[3] * s->sw, t->x[2]);
+    const double warps = (double)host_ceil(threads, 32);
+    const gpu_work w = {
+        .blocks = s->n * t->f[0] * t->y[0] * t->x[0],
+        .threads = threads,
+        .registers = elem / 4 * (direct_outputs(t) + words) + 28,
+        .shared = shared,
+        .instructions = steps * step + 3 * outputs + 60,
+        .bytes = gpu_sectors((double)(f * y), x * elem) +
+                 steps * gpu_sectors((double)(d->planes * d->rows), d->cols * elem) /
+                     (double)t->f[0],
+        .cached = steps * (gpu_sectors((double)(d->planes * d->rows), d->cols * elem) +
+                           gpu_sectors((double)f, d->taps * elem)) +
+                  gpu_sectors((double)(f * y), x * elem),
+        .waits = steps + 1,
+        .barriers = 2 * steps,
+        .pipe = steps * warps * (weights + inputs * conflict) * (double)elem / 4,
+    };
+    return gpu_cost(task, &w);
+}
+
 static void direct_define(optune_plan *plan, int m, const char *const name[3],
                           const int64_t *tile)
 {

@@ -7,7 +7,7 @@
 #define OPTUNE_KERNELS_CONV2D_DIRECT_GPU_ROWS_H
 
 #include "kernels/convolution/conv2d.h"
-#include "kernels/host/gpu_limits.h"
+#include "kernels/host/gpu_cost.h"
 
 /* Of the output's channels, rows and columns. */
 typedef struct direct_tiles {
@@ -72,6 +72,16 @@ static inline int direct_unroll(const optune_config *config, int64_t steps)
         return 1;
     return optune_config_int(config, "unroll_explicit") ? 2 : 0;
 }
+
+/* What a block does between two barriers: `steps` times it takes `planes` of the input, of those
+ * rows and columns, and `taps` weights of each of its channels, of which a thread multiplies. */
+typedef struct direct_step {
+    int64_t steps, planes, rows, cols, taps;
+} direct_step;
+
+/* As gpu_cost counts; `unroll` is direct_unroll's, `words` as for direct_fits. */
+double direct_cost(const optune_task *task, const conv2d_shape *s, const direct_tiles *t,
+                   const direct_step *d, int64_t shared, int64_t words, int unroll);
 
 /* A module with the call and its tiles as macros. */
 int direct_module(optune_plan *plan, const conv2d_shape *s, const direct_tiles *t);

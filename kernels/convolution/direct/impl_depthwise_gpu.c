@@ -25,12 +25,21 @@ static int64_t channels_of(const conv2d_shape *s, const direct_tiles *t)
     return multiplier % block == 0 ? 1 : (block + multiplier - 2) / multiplier + 1;
 }
 
+static direct_step step_of(const conv2d_shape *s, const direct_tiles *t)
+{
+    return (direct_step){
+        .steps = 1,
+        .planes = channels_of(s, t),
+        .rows = (direct_block(t->y) - 1) * s->sh + (s->kh - 1) * s->dh + 1,
+        .cols = (direct_block(t->x) - 1) * s->sw + (s->kw - 1) * s->dw + 1,
+        .taps = s->kh * s->kw,
+    };
+}
+
 static int64_t shared_of(const conv2d_shape *s, const direct_tiles *t)
 {
-    const int64_t rows = (direct_block(t->y) - 1) * s->sh + (s->kh - 1) * s->dh + 1;
-    const int64_t cols = (direct_block(t->x) - 1) * s->sw + (s->kw - 1) * s->dw + 1;
-    return (channels_of(s, t) * rows * cols + direct_block(t->f) * s->kh * s->kw) *
-           conv2d_elem(s);
+    const direct_step d = step_of(s, t);
+    return (d.planes * d.rows * d.cols + direct_block(t->f) * d.taps) * conv2d_elem(s);
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -54,6 +63,16 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape_of(task->call, &s);
     const direct_tiles t = direct_tiles_of(config);
     return direct_fits(task, &s, &t, shared_of(&s, &t), 2, why);
+}
+
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    const direct_tiles t = direct_tiles_of(config);
+    const direct_step d = step_of(&s, &t);
+    return direct_cost(task, &s, &t, &d, shared_of(&s, &t), 2,
+                       direct_unroll(config, direct_outputs(&t) * d.taps));
 }
 
 /* A smaller block until it is valid: fewer channels, then rows, then columns. */
@@ -105,4 +124,5 @@ OPTUNE_IMPL(convolution_direct, depthwise_gpu) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

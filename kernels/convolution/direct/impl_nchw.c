@@ -44,12 +44,21 @@ static void space(const optune_task *task, optune_space *space)
     direct_unroll_knobs(space, 512);
 }
 
+static direct_step step_of(const conv2d_shape *s, const tiles *t)
+{
+    return (direct_step){
+        .steps = t->rc[0] * t->ry[0] * t->rx[0],
+        .planes = t->rc[1],
+        .rows = (direct_block(t->out.y) - 1) * s->sh + (t->ry[1] - 1) * s->dh + 1,
+        .cols = (direct_block(t->out.x) - 1) * s->sw + (t->rx[1] - 1) * s->dw + 1,
+        .taps = t->rc[1] * t->ry[1] * t->rx[1],
+    };
+}
+
 static int64_t shared_of(const conv2d_shape *s, const tiles *t)
 {
-    const int64_t rows = (direct_block(t->out.y) - 1) * s->sh + (t->ry[1] - 1) * s->dh + 1;
-    const int64_t cols = (direct_block(t->out.x) - 1) * s->sw + (t->rx[1] - 1) * s->dw + 1;
-    return t->rc[1] * (rows * cols + direct_block(t->out.f) * t->ry[1] * t->rx[1]) *
-           conv2d_elem(s);
+    const direct_step d = step_of(s, t);
+    return (d.planes * d.rows * d.cols + direct_block(t->out.f) * d.taps) * conv2d_elem(s);
 }
 
 /* Multiply-adds of one thread between two barriers. */
@@ -64,6 +73,16 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape_of(task->call, &s);
     const tiles t = tiles_of(config);
     return direct_fits(task, &s, &t.out, shared_of(&s, &t), direct_each(t.out.f), why);
+}
+
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    const tiles t = tiles_of(config);
+    const direct_step d = step_of(&s, &t);
+    return direct_cost(task, &s, &t.out, &d, shared_of(&s, &t), direct_each(t.out.f),
+                       direct_unroll(config, steps_of(&t)));
 }
 
 /* About 128 threads of 4 x 2 outputs, fewer where the output is small, more outputs where the
@@ -130,4 +149,5 @@ OPTUNE_IMPL(convolution_direct, nchw) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

@@ -60,6 +60,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     matmul_gpu_mma_fallback(task, &p, space, config);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const conv2d_shape s = shape_of(task);
+    const matmul_gpu p = implicit_mma_product(task->call, &s);
+    return matmul_gpu_mma_estimate(task, &p, config);
+}
+
 typedef struct sizes {
     int64_t ci_pad, co_pad, depth, tiles;
     int64_t turned, packed, outputs; /* elements */
@@ -170,4 +177,5 @@ OPTUNE_IMPL(convolution_implicit, gemm_mma) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

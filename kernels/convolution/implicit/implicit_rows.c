@@ -2,6 +2,8 @@
 /* What kernels/convolution/implicit/implicit_rows.h declares. */
 #include "kernels/convolution/implicit/implicit_rows.h"
 
+#include <math.h>
+
 enum { IMPLICIT_MOST_SPLITS = 32, IMPLICIT_PACK_THREADS = 256 };
 
 /* The product of one group. */
@@ -78,6 +80,17 @@ void implicit_fallback(const optune_task *task, const conv2d_shape *s,
         optune_config_choose_int(config, space, "split_k", split);
         split /= 2;
     } while (split >= 1 && !implicit_valid(task, s, config, NULL));
+}
+
+double implicit_estimate(const optune_task *task, const conv2d_shape *s,
+                         const optune_config *config)
+{
+    const gpu_tile t = gpu_tile_of(config);
+    gpu_product p = implicit_product(s);
+    p.k = implicit_depth(s, t.bk);
+    return task->device->warp > 1
+               ? gpu_tile_cost(task, &p, &t, optune_config_int(config, "split_k"))
+               : NAN;
 }
 
 /* Pixels that may be fetched at once: neighbours in the output are neighbours in the input, and

@@ -31,6 +31,9 @@ bool implicit_valid(const optune_task *task, const conv2d_shape *s, const optune
 void implicit_fallback(const optune_task *task, const conv2d_shape *s,
                        const optune_space *space, optune_config *config);
 
+double implicit_estimate(const optune_task *task, const conv2d_shape *s,
+                         const optune_config *config);
+
 /* `data` and `weight` are the inputs that are read as such. */
 void implicit_plan(const optune_task *task, const conv2d_shape *s, int data, int weight,
                    implicit_kind kind, const optune_config *config, optune_plan *plan);
@@ -60,6 +63,12 @@ void implicit_plan(const optune_task *task, const conv2d_shape *s, int data, int
         takes(task, &s, NULL);                                                                 \
         implicit_fallback(task, &s, space, config);                                            \
     }                                                                                          \
+    static double as##_estimate(const optune_task *task, const optune_config *config)          \
+    {                                                                                          \
+        conv2d_shape s = {0};                                                                  \
+        takes(task, &s, NULL);                                                                 \
+        return implicit_estimate(task, &s, config);                                            \
+    }                                                                                          \
     static void as##_plan(const optune_task *task, const optune_config *config,                \
                           optune_plan *plan)                                                   \
     {                                                                                          \
@@ -71,7 +80,8 @@ void implicit_plan(const optune_task *task, const conv2d_shape *s, int data, int
 #define IMPLICIT_ROW(as, op_, name_, text)                                                     \
     {                                                                                          \
         .op = op_, .name = name_, .summary = text, .applies = as##_applies,                    \
-        .space = as##_space, .fallback = as##_fallback, .valid = as##_valid, .plan = as##_plan \
+        .space = as##_space, .fallback = as##_fallback, .valid = as##_valid,                   \
+        .plan = as##_plan, .estimate = as##_estimate                                           \
     }
 
 #endif

@@ -5,6 +5,8 @@
  * weights. Untuned, the tile with the smaller estimate of products and of what passes through
  * memory between the stages is taken. Serves CUDA and OpenCL.
  */
+#include <math.h>
+
 #include "kernels/convolution/winograd/winograd_error.h"
 #include "kernels/matmul/gpu/product_tile.h"
 
@@ -104,6 +106,28 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
            gpu_tile_valid(task, &t, z.p, s.co, conv2d_elem(&s), 0, why);
 }
 
+/* Of the product for each point, padded as its blocks ask, and of what passes through memory. */
+static double cost(const optune_task *task, const conv2d_shape *s, int64_t tile,
+                   const gpu_tile *t)
+{
+    const sizes z = sizes_of(s, tile, t);
+    const gpu_product p = {.m = z.p_pad,
+                           .n = z.co_pad,
+                           .k = z.ci_pad,
+                           .batches = z.points,
+                           .elem = conv2d_elem(s)};
+    return gpu_tile_cost(task, &p, t, 1) +
+           gpu_tile_traffic(task, 2 * (z.v + z.m) * conv2d_elem(s));
+}
+
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    const gpu_tile t = gpu_tile_of(config);
+    return task->device->warp > 1 ? cost(task, &s, optune_config_int(config, "tile"), &t) : NAN;
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
@@ -123,8 +147,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                                .elem = conv2d_elem(&s)};
         int64_t split;
         const gpu_tile t = gpu_tile_best(task, &p, &split);
-        const double cycles = gpu_tile_cost(task, &p, &t, 1) +
-                              gpu_tile_traffic(task, 2 * (z.v + z.m) * conv2d_elem(&s));
+        const double cycles = cost(task, &s, tile, &t);
         if (cycles < least) {
             least = cycles;
             optune_config_choose_int(config, space, "tile", tile);
@@ -206,4 +229,5 @@ OPTUNE_IMPL(convolution_winograd, winograd_gpu) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

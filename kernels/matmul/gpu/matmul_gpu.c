@@ -20,6 +20,18 @@ bool matmul_gpu_splits_fit(const matmul_gpu *p, int64_t splits, int64_t step, ch
     return matmul_scratch_fits(splits * matmul_gpu_outputs(p) * matmul_gpu_elem(p), why);
 }
 
+double matmul_gpu_sharing(const optune_task *task, const matmul_gpu *p, int64_t splits)
+{
+    const gpu_work w = {
+        .blocks = host_ceil(matmul_gpu_outputs(p), 512),
+        .threads = 128,
+        .instructions = 20 + 6 * (double)splits,
+        .bytes = 512 * (double)((splits + 1) * matmul_gpu_elem(p)),
+        .waits = 1 + (double)splits / 4,
+    };
+    return splits > 1 ? gpu_cost(task, &w) : 0;
+}
+
 static int64_t matmul_gpu_sum_threads(const optune_task *task)
 {
     return host_min(128, gpu_max_threads(task));

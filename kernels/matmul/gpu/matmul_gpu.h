@@ -19,6 +19,7 @@
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_H
 
+#include "kernels/host/gpu_cost.h"
 #include "kernels/matmul/gpu/product_tile.h"
 #include "kernels/matmul/matmul.h"
 
@@ -52,6 +53,9 @@ static inline int64_t matmul_gpu_outputs(const matmul_gpu *p)
 
 /* `step` of depth is what a block takes at once. */
 bool matmul_gpu_splits_fit(const matmul_gpu *p, int64_t splits, int64_t step, char *why);
+
+/* What it costs to add up what blocks leave that share the depth, as gpu_cost counts. */
+double matmul_gpu_sharing(const optune_task *task, const matmul_gpu *p, int64_t splits);
 
 void matmul_gpu_define(const optune_task *task, optune_plan *plan, int m, const matmul_gpu *p,
                        int64_t splits);

@@ -90,6 +90,32 @@ void matmul_gpu_gemv_fallback(const optune_task *task, const matmul_gpu *p,
     optune_config_nearest(config, space);
 }
 
+double matmul_gpu_gemv_estimate(const optune_task *task, const matmul_gpu *p,
+                                const optune_config *config)
+{
+    const matmul_gpu_team c = matmul_gpu_team_of(config);
+    const int64_t elem = matmul_gpu_elem(p), v = matmul_gpu_vector(p, p->k, 4);
+    const int64_t blocks_m = host_ceil(p->m, c.each_m);
+    const double sums = (double)(c.each_m * c.each_n), depth = (double)(v * c.deep);
+    const double steps =
+        (double)host_ceil(p->k, c.lanes * v * c.deep * c.splits); /* of a thread */
+    const double step =
+        (double)elem / 4 * sums * depth + (double)(c.deep * (2 * c.each_n + 2 * c.each_m)) + 6;
+    const double line = (double)(p->k / c.splits * elem);
+    const gpu_work w = {
+        .blocks = host_ceil(p->n, c.teams * c.each_n) * p->b * blocks_m * c.splits,
+        .threads = c.lanes * c.teams,
+        .registers = elem / 4 * (c.each_m * c.each_n + v * (c.each_n + 1) * c.deep) + 24,
+        .shared = matmul_gpu_team_shared(task, p, &c),
+        .instructions = steps * step + sums * (double)(2 * gpu_log2(c.lanes) + 3) + 24,
+        .bytes = (double)(c.teams * c.each_n) * line / (double)blocks_m,
+        .cached = (double)(c.teams * c.each_n + c.each_m) * line,
+        .waits = steps + 1,
+        .barriers = c.lanes > 32 ? 2 : 0,
+    };
+    return gpu_cost(task, &w) + matmul_gpu_sharing(task, p, c.splits);
+}
+
 void matmul_gpu_gemv_plan(const optune_task *task, const matmul_gpu *p,
                           const optune_config *config, optune_plan *plan)
 {

@@ -18,6 +18,9 @@ bool matmul_gpu_gemv_valid(const optune_task *task, const matmul_gpu *p,
 void matmul_gpu_gemv_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config);
 
+double matmul_gpu_gemv_estimate(const optune_task *task, const matmul_gpu *p,
+                                const optune_config *config);
+
 void matmul_gpu_gemv_plan(const optune_task *task, const matmul_gpu *p,
                           const optune_config *config, optune_plan *plan);
 

@@ -2,6 +2,8 @@
 /* What kernels/matmul/gpu/matmul_gpu_tile.h declares. */
 #include "kernels/matmul/gpu/matmul_gpu_tile.h"
 
+#include <math.h>
+
 matmul_gpu_tile matmul_gpu_tile_of(const optune_config *config, bool skinny)
 {
     return (matmul_gpu_tile){
@@ -231,4 +233,31 @@ void matmul_gpu_skinny_fallback(const optune_task *task, const matmul_gpu *p,
     while (c.splits < 32 && blocks * c.splits < 2 * units && p->k >= 8 * c.t.bk * c.splits)
         c.splits *= 2;
     matmul_gpu_choose(config, space, &c);
+}
+
+double matmul_gpu_skinny_estimate(const optune_task *task, const matmul_gpu *p,
+                                  const optune_config *config)
+{
+    const matmul_gpu_tile c = matmul_gpu_tile_of(config, true);
+    const gpu_tile *t = &c.t;
+    const int64_t elem = matmul_gpu_elem(p), staged = matmul_gpu_staged(p, &c);
+    const double steps = (double)host_ceil(host_ceil(p->k, t->bk), c.splits);
+    const double depth = (double)t->bk / (double)c.slices; /* of a thread in a step */
+    const double fragments = (double)(t->tm + t->tn) * depth / 2;
+    const double sums = (double)(t->tm * t->tn),
+                 step =
+                     (double)elem / 4 * (sums * depth + fragments + 1.5 * (double)staged) + 16;
+    const double side = (double)((t->bm + t->bn) * t->bk * elem);
+    const gpu_work w = {
+        .blocks = host_ceil(p->m, t->bm) * host_ceil(p->n, t->bn) * p->b * c.splits,
+        .threads = matmul_gpu_threads(&c),
+        .registers = elem / 4 * (t->tm * t->tn + t->tm + t->tn) + staged + 24,
+        .shared = matmul_gpu_shared(p, &c),
+        .instructions = steps * step + sums * (double)(2 * gpu_log2(c.slices) + 2) + 40,
+        .bytes = steps * (double)(t->bn * t->bk * elem) / (double)host_ceil(p->m, t->bm),
+        .cached = steps * side + (double)(t->bm * t->bn * elem),
+        .waits = gpu_exposed(steps, t->stages - 1, 2 * step),
+        .barriers = steps * (t->stages > 1 ? 1 : 2) + 2 * gpu_log2(c.slices),
+    };
+    return gpu_cost(task, &w) + matmul_gpu_sharing(task, p, c.splits);
 }

@@ -48,6 +48,9 @@ void matmul_gpu_skinny_space(optune_space *space);
 void matmul_gpu_skinny_fallback(const optune_task *task, const matmul_gpu *p,
                                 const optune_space *space, optune_config *config);
 
+double matmul_gpu_skinny_estimate(const optune_task *task, const matmul_gpu *p,
+                                  const optune_config *config);
+
 /* ---- what the rows of both ask ----------------------------------------------------------- */
 
 static inline bool matmul_gpu_tile_valid(const optune_task *task, const matmul_gpu *p,

@@ -195,6 +195,10 @@ void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
         w.bm = 64;
     w.consumers = w.bm / 64;
     w.persistent = matmul_gpu_wgmma_tiles(p, &w) > cores;
+    /* Where all cores multiply all the time, the cache does not keep up with each block's own
+     * copies: two share theirs. */
+    if (w.persistent && p->m > w.bm)
+        w.cluster = 2;
     while (w.stages > 2 && (matmul_gpu_wgmma_shared(&w) > gpu_max_shared(task) ||
                             matmul_gpu_wgmma_deep(task, p, &w)))
         w.stages--;
@@ -208,6 +212,35 @@ void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
     optune_config_choose_int(config, space, "cluster", w.cluster);
     optune_config_choose_int(config, space, "persistent", w.persistent);
     optune_config_choose_word(config, space, "stores", w.boxes ? "boxes" : "pairs");
+}
+
+double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
+                                 const optune_config *config)
+{
+    enum { PRODUCTS = 4096, SHARED = 128 }; /* bytes of depth, and of shared memory, a cycle */
+    const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
+    const int64_t sums = w.bm / w.consumers * w.bn / 128;
+    const int64_t out = task->call->output[0].dtype.bits / 8;
+    const double steps =
+        (double)host_ceil(p->k * matmul_gpu_wgmma_kind_of(task->call).element, w.kb);
+    const double products = (double)(w.bm * w.bn * w.kb) / PRODUCTS;
+    const double reads = (double)((w.bm + w.bm / 64 * w.bn) * w.kb) / SHARED;
+    const double step = products > reads ? products : reads;
+    const bool ahead = w.persistent && w.producer; /* the next tile while this one is stored */
+    const gpu_work work = {
+        .blocks = matmul_gpu_wgmma_tiles(p, &w),
+        .threads = 128 * (w.consumers + w.producer),
+        .registers = host_max(sums + 40, w.consumers > 1 ? 168 : 90),
+        .shared = matmul_gpu_wgmma_shared(&w),
+        .instructions = steps * 20 + (double)sums * (w.boxes ? 1.5 : 3),
+        .bytes = (double)(w.bm * w.bn * out) * (w.boxes ? 1 : 2), /* pairs: half a sector */
+        .cached =
+            steps * (double)((w.bm + w.bn / w.cluster) * w.kb) + (double)(w.bm * w.bn * out),
+        .waits = gpu_exposed(steps, w.stages - 1, step) - ahead + 1,
+        .barriers = w.producer ? 1 : steps,
+        .pipe = steps * step,
+    };
+    return gpu_cost(task, &work);
 }
 
 optune_arg matmul_gpu_wgmma_map(optune_plan *plan, const matmul_gpu *p, optune_arg tensor,

@@ -28,6 +28,9 @@ bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
 void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
                                const optune_space *space, optune_config *config);
 
+double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
+                                 const optune_config *config);
+
 /* ---- the plan ---------------------------------------------------------------------------- */
 
 /* A tensor [b or 1][rows][line]; boxes are of `box` rows and 128 bytes of a line. Only float32

@@ -108,7 +108,9 @@ double gpu_tile_cost(const optune_task *task, const gpu_product *p, const gpu_ti
         (double)(threads * 20 + (5 * t->bm + 2 * t->bn) * t->bk) / fma_a_cycle;
     const double work = (double)resident * ((double)(t->bm * t->bn * t->bk) / rate + staged);
     const double rounds = (double)((blocks + units * resident - 1) / (units * resident));
-    double cycles = rounds * ((double)steps * (work > latency ? work : latency) + 3 * latency);
+    const double exposed = latency / (double)resident; /* nothing is fetched ahead */
+    const double step = t->stages < 2 ? work + exposed : work > latency ? work : latency;
+    double cycles = rounds * ((double)steps * step + 3 * latency);
     if (split > 1)
         cycles +=
             launch + gpu_tile_traffic(task, p->m * p->n * p->batches * p->elem * (split + 1));

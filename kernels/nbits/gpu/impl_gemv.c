@@ -63,6 +63,34 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                     2 * sums + t.each_m * 32 / s.bits + t.each_n * (t.words + 2) + 16, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const nbits_shape s = nbits_shape_of(task->call);
+    const team t = team_of(config);
+    const int64_t words = nbits_gpu_words(&s), deep = optune_config_int(config, "deep");
+    const int64_t size = task->call->output[0].dtype.bits / 8,
+                  blocks_m = host_ceil(s.m, t.each_m);
+    const double per = 32.0 / (double)s.bits, sums = (double)(t.each_m * t.each_n);
+    const double steps = (double)host_ceil(words, t.lanes * t.words); /* of a thread */
+    const double step = (double)t.words * (per * (sums + 2 * (double)t.each_n) +
+                                           per * 1.2 * (double)t.each_m + 6 * sums) +
+                        2 * (double)t.each_n + 8;
+    const double weight = (double)(t.teams * t.each_n * s.row_bytes);
+    const gpu_work w = {
+        .blocks = host_ceil(s.n, t.teams * t.each_n) * blocks_m,
+        .threads = t.lanes * t.teams,
+        .registers = 2 * t.each_m * t.each_n + t.each_m * 32 / s.bits +
+                     t.each_n * (t.words * deep + 2) + 24,
+        .instructions = steps * step + sums * (double)(2 * gpu_log2(t.lanes) + 3) + 24,
+        .bytes = gpu_sectors(weight / (double)(t.lanes * t.words * 4), t.lanes * t.words * 4) /
+                 (double)blocks_m,
+        .cached = weight + (double)(t.each_m * s.k * size),
+        .waits = steps / (double)deep + 1,
+        .barriers = t.lanes > 32 ? 2 : 0,
+    };
+    return gpu_cost(task, &w);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const nbits_shape s = nbits_shape_of(task->call);
@@ -115,5 +143,6 @@ OPTUNE_IMPL(nbits_gpu, gemv) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
     .symbolic = "data.0",
 };

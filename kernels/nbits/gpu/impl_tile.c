@@ -63,6 +63,31 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return fits(task, &s, &t, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const nbits_shape s = nbits_shape_of(task->call);
+    const tile t = tile_of(config);
+    const int64_t threads = threads_of(&t), size = task->call->output[0].dtype.bits / 8;
+    const double steps = (double)host_ceil(s.k, t.bk), depth = (double)t.bk;
+    const double staged = 5 * (double)((t.bm + t.bn) * t.bk) / (double)threads;
+    const double step = depth * ((double)(t.tm * t.tn) + (double)(t.tm + t.tn) / 2) *
+                            (optune_config_int(config, "unroll_k") > 1 ? 1 : 1.2) +
+                        staged + 20;
+    const double side = (double)(t.bm * t.bk * size + t.bn * t.bk * s.bits / 8);
+    const gpu_work w = {
+        .blocks = host_ceil(s.m, t.bm) * host_ceil(s.n, t.bn),
+        .threads = threads,
+        .registers = t.tm * t.tn + t.tm + t.tn + 2 * (t.bm + t.bn) * t.bk / (4 * threads) + 36,
+        .shared = shared_of(&t),
+        .instructions = steps * step + 3 * (double)(t.tm * t.tn),
+        .bytes = (double)(t.bm * t.bn * size),
+        .cached = steps * side,
+        .waits = 1 + gpu_exposed(steps, 1, 2 * step),
+        .barriers = 2 * steps,
+    };
+    return gpu_cost(task, &w);
+}
+
 static bool applies(const optune_task *task, char *why)
 {
     static const tile least = {.bm = 16, .bn = 32, .bk = 8, .tm = 4, .tn = 4};
@@ -124,5 +149,6 @@ OPTUNE_IMPL(nbits_gpu, tile) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
     .symbolic = "data.0",
 };

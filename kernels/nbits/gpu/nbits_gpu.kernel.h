@@ -7,7 +7,8 @@
  *
  * Macros: M (the most, where M_VARIES) N K, BITS, SIGNED, GROUP GROUPS, ZERO ZERO_REAL, X_T X_OF
  * X_TO (elements of data and output, what makes floats of them and what they are made with), XV
- * (of them at once), SCALE_T SCALE_OF ZERO_T ZERO_OF.
+ * (of them at once), SCALE_T SCALE_OF ZERO_T ZERO_OF; SPLITS, where blocks share
+ * the depth.
  */
 #ifndef OPTUNE_KERNELS_NBITS_GPU_BODY_H
 #define OPTUNE_KERNELS_NBITS_GPU_BODY_H
@@ -15,7 +16,9 @@
 #define B 1
 #define B_VARIES 0
 #define BIAS 0
+#ifndef SPLITS
 #define SPLITS 1
+#endif
 #include "kernels/matmul/gpu/product_gpu.kernel.h"
 
 #define PER (32 / BITS)
@@ -30,7 +33,8 @@
 
 #if ZERO
 #define ZERO_PARAMETER GLOBAL const ZERO_T *RESTRICT zero,
-#define ZERO_AT(at) ((float)ZERO_OF(zero[at]) + (SIGNED ? MIDDLE : 0))
+#define ZERO_OF_STORED(z) ((float)ZERO_OF(z) + (SIGNED ? MIDDLE : 0))
+#define ZERO_AT(at) ZERO_OF_STORED(zero[at])
 #else
 #define ZERO_PARAMETER
 #define ZERO_AT(at) ((float)MIDDLE)

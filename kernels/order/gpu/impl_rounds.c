@@ -11,4 +11,5 @@ OPTUNE_IMPL(order_gpu, rounds) = {
     .fallback = order_rounds_fallback,
     .valid = order_rounds_valid,
     .plan = order_rounds_plan,
+    .estimate = order_rounds_estimate,
 };

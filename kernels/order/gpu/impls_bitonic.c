@@ -7,7 +7,7 @@
         .op = op_, .name = op_ "_bitonic.gpu", .summary = "a network in shared memory",        \
         .applies = order_bitonic_applies, .space = order_bitonic_space,                        \
         .fallback = order_bitonic_fallback, .valid = order_bitonic_valid,                      \
-        .plan = order_bitonic_plan                                                             \
+        .plan = order_bitonic_plan, .estimate = order_bitonic_estimate                         \
     }
 
 OPTUNE_IMPLS(order_gpu, bitonic) = {ROW("sort"), ROW("argsort"), ROW("topk"), {0}};

@@ -7,7 +7,8 @@
         .op = op_, .name = op_ "_runs.gpu",                                                    \
         .summary = "pieces in shared memory, merged pass by pass",                             \
         .applies = order_runs_applies, .space = order_runs_space,                              \
-        .fallback = order_runs_fallback, .valid = order_runs_valid, .plan = order_runs_plan    \
+        .fallback = order_runs_fallback, .valid = order_runs_valid, .plan = order_runs_plan,   \
+        .estimate = order_runs_estimate                                                        \
     }
 
 OPTUNE_IMPLS(order_gpu, runs) = {ROW("sort"), ROW("argsort"), ROW("topk"), {0}};

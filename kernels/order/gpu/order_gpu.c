@@ -86,6 +86,29 @@ void order_piece_fallback(const optune_task *task, const optune_space *space,
     optune_config_nearest(config, space);
 }
 
+/* A launch whose threads sort pieces of `piece` items in shared memory, `team` threads each, that
+ * come from `read` bytes an item and leave as `kept` items. */
+static gpu_work order_sorting(const order_shape *s, int64_t blocks, int64_t threads,
+                              int64_t piece, int64_t team, double read, double kept)
+{
+    enum { EXCHANGE = 14 }; /* instructions of two items that may change places */
+    const double bytes = (double)order_item_bytes(s), deep = gpu_log2(piece);
+    const double steps = deep * (deep + 1) / 2, lines = (double)(threads / team);
+    const double each = (double)piece / (double)(2 * team);
+    return (gpu_work){
+        .blocks = blocks,
+        .threads = threads,
+        .registers = 24,
+        .shared = (int64_t)lines * piece * (int64_t)bytes,
+        .instructions = steps * each * EXCHANGE + each * 30,
+        .bytes = lines * ((double)piece * read + kept * bytes),
+        .waits = 2,
+        .barriers = steps,
+        /* Four items in, two or four out, a warp's 32 of 4 bytes a cycle. */
+        .pipe = steps * each * (double)threads / 32 * 4 * bytes / 4,
+    };
+}
+
 /* ---- bitonic: a line in shared memory ------------------------------------------------------ */
 
 static int64_t order_padded(const order_shape *s)
@@ -136,6 +159,16 @@ void order_bitonic_fallback(const optune_task *task, const optune_space *space,
     optune_config_choose_int(config, space, "threads", threads);
 }
 
+double order_bitonic_estimate(const optune_task *task, const optune_config *config)
+{
+    const order_shape s = order_shape_of(task->call);
+    const int64_t threads = order_threads_of(config);
+    const int64_t team = order_bitonic_team(&s, threads), padded = order_padded(&s);
+    const gpu_work w = order_sorting(&s, host_ceil(order_lines(&s), threads / team), threads,
+                                     padded, team, (double)order_item_bytes(&s), (double)s.k);
+    return gpu_cost(task, &w);
+}
+
 void order_bitonic_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const order_shape s = order_shape_of(task->call);
@@ -178,6 +211,35 @@ bool order_runs_valid(const optune_task *task, const optune_config *config, char
     const int passes = order_passes(&s, optune_config_int(config, "piece"));
     return passes <= ORDER_MOST_PASSES ||
            optune_refuse(why, "%d passes, at most %d", passes, (int)ORDER_MOST_PASSES);
+}
+
+double order_runs_estimate(const optune_task *task, const optune_config *config)
+{
+    const order_shape s = order_shape_of(task->call);
+    const int64_t piece = optune_config_int(config, "piece"),
+                  threads = order_threads_of(config);
+    const int64_t bytes = order_item_bytes(&s);
+    const int64_t blocks = order_lines(&s) * host_ceil(s.at.n, piece);
+    const gpu_work first =
+        order_sorting(&s, blocks, threads, piece, threads, (double)bytes, (double)piece);
+    double cost = gpu_cost(task, &first);
+    int64_t run = piece;
+    for (int pass = order_passes(&s, piece); pass > 0; pass--) {
+        const double each = (double)piece / (double)threads;
+        const gpu_work merge = {
+            .blocks = blocks,
+            .threads = threads,
+            .registers = 24 + (int64_t)each * bytes / 4,
+            .shared = piece * bytes,
+            .instructions = each * 40 + 12 * (double)(gpu_log2(piece) + 2 * gpu_log2(run)) + 40,
+            .bytes = 2 * (double)(piece * bytes),
+            .waits = 2 + 2 * (double)gpu_log2(run), /* a search in memory */
+            .barriers = 3,
+        };
+        cost += gpu_cost(task, &merge);
+        run *= 2;
+    }
+    return cost;
 }
 
 void order_runs_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -252,6 +314,25 @@ bool order_rounds_valid(const optune_task *task, const optune_config *config, ch
         return optune_refuse(why, "half of a piece of %" PRId64 " is less than k", piece);
     return order_rounds(&s, piece) <= ORDER_MOST_PASSES ||
            optune_refuse(why, "more than %d rounds", (int)ORDER_MOST_PASSES);
+}
+
+double order_rounds_estimate(const optune_task *task, const optune_config *config)
+{
+    const order_shape s = order_shape_of(task->call);
+    const int64_t piece = optune_config_int(config, "piece"),
+                  threads = order_threads_of(config);
+    const int64_t lines = order_lines(&s), pieces = host_ceil(s.at.n, piece);
+    const double bytes = (double)order_item_bytes(&s);
+    const gpu_work first =
+        order_sorting(&s, lines * pieces, threads, piece, threads, bytes, (double)s.k);
+    double cost = gpu_cost(task, &first);
+    for (int64_t items = pieces * s.k; items > s.k;) {
+        items = order_round(&s, piece, items);
+        const gpu_work round = order_sorting(&s, lines * (items / s.k), threads, piece, threads,
+                                             bytes, (double)s.k);
+        cost += gpu_cost(task, &round);
+    }
+    return cost;
 }
 
 void order_rounds_plan(const optune_task *task, const optune_config *config, optune_plan *plan)

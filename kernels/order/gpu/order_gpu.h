@@ -37,6 +37,8 @@ void order_bitonic_fallback(const optune_task *task, const optune_space *space,
 void order_bitonic_plan(const optune_task *task, const optune_config *config,
                         optune_plan *plan);
 
+double order_bitonic_estimate(const optune_task *task, const optune_config *config);
+
 /* ---- runs: pieces, then merges ------------------------------------------------------------- */
 
 bool order_runs_applies(const optune_task *task, char *why);
@@ -57,6 +59,8 @@ static inline void order_runs_fallback(const optune_task *task, const optune_spa
     order_piece_fallback(task, space, config, gpu_power2(s.at.n) >> ORDER_MOST_PASSES);
 }
 
+double order_runs_estimate(const optune_task *task, const optune_config *config);
+
 void order_runs_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 
 /* ---- rounds: the best of every piece ------------------------------------------------------- */
@@ -71,6 +75,8 @@ static inline void order_rounds_fallback(const optune_task *task, const optune_s
     const order_shape s = order_shape_of(task->call);
     order_piece_fallback(task, space, config, gpu_power2(4 * s.k));
 }
+
+double order_rounds_estimate(const optune_task *task, const optune_config *config);
 
 void order_rounds_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
 

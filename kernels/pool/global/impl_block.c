@@ -58,6 +58,26 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                     24, why);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const global_shape s = shape(task);
+    const int64_t along = optune_config_int(config, "along"), elem = s.f64 ? 8 : 4;
+    const int64_t across = optune_config_int(config, "across");
+    const double pixels = (double)host_ceil(s.pixels, across); /* of a thread */
+    const int64_t run = s.block > 1 ? host_min(along, s.block) : s.pixels;
+    const gpu_work w = {
+        .blocks = blocks_of(&s, along),
+        .threads = along * across,
+        .registers = 24,
+        .shared = along * across * elem,
+        .instructions = pixels * 5 + 30 + 4 * (double)gpu_log2(across),
+        .bytes = gpu_sectors(s.block > 1 ? (double)s.pixels : 1, run * elem),
+        .waits = 1 + pixels / 4,
+        .barriers = along * across > 32 ? (double)gpu_log2(across) : 0,
+    };
+    return gpu_cost(task, &w);
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const global_shape s = shape(task);
@@ -103,4 +123,5 @@ OPTUNE_IMPL(pool_global, block) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };

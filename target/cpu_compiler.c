@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which C compiler there is, and of what version, which every record of compiled code depends on.
+ * It is found anew by those who ask; its version is asked of it once, by the first process of a
+ * user that meets this very file, as to start it costs more than all else of a question.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/note.h"
+#include "target/target.h"
+
+int ot_cpu_compiler(char *path, size_t size, optune_err *err)
+{
+    if (ot_find_program("cc", path, size))
+        return OPTUNE_OK;
+    return optune_fail(
+        err, OPTUNE_ETOOL,
+        "no C compiler: 'cc' is not on PATH; install it with: apt-get install gcc");
+}
+
+/* "cc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0"; "Debian clang version 14.0.6" -> "clang
+ * 14.0.6". */
+static void version_of(const char *said, char *to, size_t size)
+{
+    char line[256] = "", *rest = NULL;
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
+    const bool clang = strstr(line, "clang") != NULL;
+    const char *version = "unknown";
+    for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.'))
+            version = word;
+    snprintf(to, size, "%s %s", clang ? "clang" : "gcc", version);
+}
+
+static int ask_version(char *path, char *to, size_t size, optune_err *err)
+{
+    enum { LIMIT_S = 20 };
+    char option[] = "--version";
+    char *argv[] = {path, option, NULL};
+    ot_text said = {0};
+    int status = ot_run_program(argv, LIMIT_S, &said, err);
+    if (status >= 0 && !said.n) /* it was cut short: not what is remembered */
+        status = optune_fail(err, OPTUNE_ETOOL, "'%s --version' says nothing", path);
+    if (status >= 0)
+        version_of(ot_text_str(&said), to, size);
+    ot_text_release(&said);
+    return status;
+}
+
+/* ---- noted ------------------------------------------------------------------------------- */
+
+static const char note_name[] = "compiler";
+
+static bool circumstances(const char *path, ot_text *to)
+{
+    static const char *const loader[] = {"LD_LIBRARY_PATH", "LD_PRELOAD"};
+    ot_text_printf(to, "compiler=%s\nfile=", path);
+    const bool told = ot_file_identity(path, to);
+    for (int i = 0; i < OT_COUNT(loader); i++)
+        ot_text_printf(to, "\n%s=%s", loader[i], getenv(loader[i]) ? getenv(loader[i]) : "");
+    return told;
+}
+
+/* A driver of gcc has its version in itself. What stands in front of compilers (a script, ccache
+ * under this name) may start another one tomorrow, and clang's is that of a library. */
+static bool tells_by_itself(const char *path)
+{
+    char head[4] = "";
+    char *real = realpath(path, NULL);
+    const char *slash = real ? strrchr(real, '/') : NULL;
+    const int fd = slash && strstr(slash, "gcc") ? open(real, O_RDONLY | O_CLOEXEC) : -1;
+    const bool program = fd >= 0 && read(fd, head, sizeof head) == sizeof head &&
+                         memcmp(head, "\177ELF", sizeof head) == 0;
+    if (fd >= 0)
+        close(fd);
+    free(real);
+    return program;
+}
+
+static int find_version(char *path, char *to, size_t size, optune_err *err)
+{
+    ot_text as = {0}, noted = {0};
+    int status = OPTUNE_OK;
+    const bool told = circumstances(path, &as);
+    if (!told || !ot_note_read(note_name, as.s, &noted) ||
+        strncmp(ot_text_str(&noted), "gcc ", 4) != 0 || !ot_copy(to, size, noted.s)) {
+        status = ask_version(path, to, size, err);
+        if (status >= 0 && told && strncmp(to, "gcc ", 4) == 0 && tells_by_itself(path))
+            ot_note_write(note_name, as.s, to);
+    }
+    ot_text_release(&as);
+    ot_text_release(&noted);
+    return status;
+}
+
+/* ---- asked ------------------------------------------------------------------------------- */
+
+/* Of which one there was AGAIN_MS ago, on the same PATH; asked with every answer that is made, and
+ * a walk through PATH is a dozen system calls. */
+static bool found_lately(char *version, size_t size, const char *known_version, bool found)
+{
+    enum { AGAIN_MS = 20 };
+    static uint64_t path;
+    static int64_t when;
+    const char *list = getenv("PATH");
+    const uint64_t now_path = ot_hash64(list ? list : "", list ? strlen(list) : 0);
+    const int64_t now = ot_now_ns();
+    if (found) {
+        path = now_path;
+        when = now;
+    }
+    return *known_version && when && path == now_path && now - when < AGAIN_MS * 1000000LL &&
+           ot_copy(version, size, known_version);
+}
+
+int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char known_path[4096], known_version[128];
+    char path[4096];
+    pthread_mutex_lock(&lock);
+    const bool lately = found_lately(to, size, known_version, false);
+    pthread_mutex_unlock(&lock);
+    if (lately)
+        return OPTUNE_OK;
+    int status = ot_cpu_compiler(path, sizeof path, err);
+    if (status < 0)
+        return status;
+    pthread_mutex_lock(&lock);
+    if (strcmp(path, known_path) != 0) {
+        char version[sizeof known_version];
+        status = find_version(path, version, sizeof version, err);
+        if (status >= 0) {
+            ot_copy(known_version, sizeof known_version, version);
+            ot_copy(known_path, sizeof known_path, path);
+        }
+    }
+    if (status >= 0) {
+        ot_copy(to, size, known_version);
+        found_lately(to, size, known_version, true);
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}

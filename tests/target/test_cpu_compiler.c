@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The compiler's version from a note: of a gcc that is a program itself, as long as it is that
+ * very file. Every question is asked in a process of its own, as answers are kept in one.
+ */
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/notes.h"
+#include "target/target.h"
+
+static char dir[4096], bin[4200], was_path[8192];
+
+static int setup(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    snprintf(was_path, sizeof was_path, "%s", getenv("PATH"));
+    check_ok(ot_temp_dir(dir, sizeof dir, &err));
+    snprintf(bin, sizeof bin, "%s/bin", dir);
+    check_ok(ot_make_dirs(bin, &err));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    setenv("PATH", was_path, 1);
+    unsetenv("OPTUNE_CACHE");
+    ot_remove_tree(dir);
+    return 0;
+}
+
+static const char *version(void)
+{
+    static char said[128];
+    int pipe_of[2], how;
+    assert_int_equal(pipe(pipe_of), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        optune_err err = {0};
+        char text[sizeof said] = "";
+        if (ot_cpu_compiler_version(text, sizeof text, &err) < 0)
+            snprintf(text, sizeof text, "!%.100s", err.text);
+        _exit(write(pipe_of[1], text, strlen(text)) < 0);
+    }
+    close(pipe_of[1]);
+    memset(said, 0, sizeof said);
+    assert_true(read(pipe_of[0], said, sizeof said - 1) > 0);
+    close(pipe_of[0]);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    return said;
+}
+
+/* A program under this name that says what a compiler would. */
+static void make_program(const char *name, const char *says)
+{
+    char path[4300], source[4300];
+    ot_text text = {0}, said = {0};
+    optune_err err = {0};
+    snprintf(path, sizeof path, "%s/%s", bin, name);
+    snprintf(source, sizeof source, "%s/program.c", dir);
+    ot_text_printf(&text, "#include <stdio.h>\nint main(void) { puts(\"%s\"); return 0; }\n",
+                   says);
+    check_ok(ot_write_file(source, text.s, text.n, &err));
+    unlink(path);
+    setenv("PATH", was_path, 1);
+    char *argv[] = {"cc", "-o", path, source, NULL};
+    check_ok(ot_run_program(argv, 60, &said, &err));
+    setenv("PATH", bin, 1);
+    ot_text_release(&text);
+    ot_text_release(&said);
+}
+
+static void link_cc(const char *to)
+{
+    char path[4300];
+    snprintf(path, sizeof path, "%s/cc", bin);
+    unlink(path);
+    assert_int_equal(symlink(to, path), 0);
+}
+
+static void of_this_file(void **state)
+{
+    (void)state;
+    notes_begin(dir);
+    make_program("x86_64-gcc-12", "cc (Debian 12.2.0-14) 12.2.0");
+    link_cc("x86_64-gcc-12");
+    assert_string_equal(version(), "gcc 12.2.0");
+    assert_int_equal(notes_count(), 1);
+    char first[4600];
+    snprintf(first, sizeof first, "%s", notes_one("compiler-"));
+    notes_change(first, "gcc 12.2.0", "gcc 99.9.9");
+    assert_string_equal(version(), "gcc 99.9.9"); /* nobody was asked */
+    setenv("LD_LIBRARY_PATH", "/nowhere", 1);
+    assert_string_equal(version(), "gcc 12.2.0");
+    unsetenv("LD_LIBRARY_PATH");
+    assert_string_equal(version(), "gcc 99.9.9");
+    notes_change(first, "gcc 99.9.9", "icc 1.2.3");
+    assert_string_equal(version(), "gcc 12.2.0");
+
+    make_program("x86_64-gcc-12", "cc (Debian 12.3.0-1) 12.3.0"); /* an update */
+    assert_string_equal(version(), "gcc 12.3.0");
+    make_program("x86_64-gcc-13", "cc (Debian 13.1.0-1) 13.1.0");
+    link_cc("x86_64-gcc-13"); /* another one is chosen */
+    assert_string_equal(version(), "gcc 13.1.0");
+    assert_string_equal(version(), "gcc 13.1.0");
+}
+
+/* Neither says more than what it is today. */
+static void of_wrappers(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char path[4300];
+    static const char script[] = "#!/bin/sh\necho 'gcc (GCC) 4.5.6'\n";
+    notes_begin(dir);
+    snprintf(path, sizeof path, "%s/my-gcc", bin);
+    check_ok(ot_write_file(path, script, sizeof script - 1, &err));
+    assert_int_equal(chmod(path, 0755), 0);
+    link_cc("my-gcc");
+    assert_string_equal(version(), "gcc 4.5.6");
+    make_program("ccache", "cc (Debian 12.2.0-14) 12.2.0");
+    link_cc("ccache");
+    assert_string_equal(version(), "gcc 12.2.0");
+    make_program("clang-14", "Debian clang version 14.0.6");
+    link_cc("clang-14");
+    assert_string_equal(version(), "clang 14.0.6");
+    assert_int_equal(notes_count(), 0);
+    link_cc("nothing");
+    check_contains(version(), "!no C compiler");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_this_file),
+        cmocka_unit_test(of_wrappers),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
