@@ -366,9 +366,10 @@ int optune_partition_workloads(const optune_partition *p, const char *const **wo
             ot_text text = {0};
             const bool known = leaves_are_known(p->graph);
             ot_text_printf(&text,
-                           known ? "%s has dims that follow from values without a bound: end the "
-                                   "graph in front of it"
-                                 : "%s has unknown dims: give them values with --bind (",
+                           known
+                               ? "%s has dims that follow from values without a bound: end the "
+                                 "graph in front of it"
+                               : "%s has unknown dims: give them values with --bind (",
                            optune_partition_workload(p, i));
             if (!known) {
                 print_open(p->graph, &text);

@@ -81,8 +81,8 @@ INLINE void pack_lane(byte *to, i64 l, i64 begin, i64 end, const byte *row, floa
     }
 }
 
-/* arg: weight [N][ROW_BYTES], scale, zero if ZERO, panels. Lanes with and without a column are loops
- * of their own: of a masked load gcc 12 may make a whole one. */
+/* arg: weight [N][ROW_BYTES], scale, zero if ZERO, panels. Lanes with and without a column are
+ * loops of their own: of a masked load gcc 12 may make a whole one. */
 void pack_weight(void *const *arg)
 {
     const byte *weight = arg[0];

@@ -143,8 +143,8 @@ static void wrong_words_are_refused(void **state)
             file);
     file = write_graph("x = var f32[?n:1..8,?h:2..40]\noutput reshape(x, newshape=[-1])\n");
     refused(2, "give them values with --bind (?n:1..8, ?h:2..40)", "run", "--graph", file);
-    refused(2, "give them values with --bind (?n:1..8, ?h:2..40)", "emit", "--graph", file, "-o",
-            command_path("emitted"));
+    refused(2, "give them values with --bind (?n:1..8, ?h:2..40)", "emit", "--graph", file,
+            "-o", command_path("emitted"));
     file = write_graph("output relu(var f32[4,64])\n");
     refused(3, "no symbolic dim 'h'; there is none", "graph", file, "--bind", "h=10");
 }
