@@ -308,6 +308,31 @@ static bool leaves_are_known(const optune_graph *g)
     return true;
 }
 
+/* "?n:1..64, ?h": those that somebody wrote and nobody bound, each once. */
+static void print_open(const optune_graph *g, ot_text *to)
+{
+    const char *before = "";
+    ot_text met = {0};
+    for (int id = 0; id < g->n; id++) {
+        const ot_node *node = &g->node[id];
+        if (node->kind != OT_NODE_VAR && node->kind != OT_NODE_CONST)
+            continue;
+        for (int d = 0; d < node->out[0].rank; d++) {
+            const optune_dim *dim = &node->out[0].dim[d];
+            ot_text one = {0};
+            ot_dim_print(dim, &one);
+            ot_text_add(&one, " ");
+            if (!optune_dim_known(dim) && !strstr(ot_text_str(&met), ot_text_str(&one))) {
+                ot_text_add(&met, ot_text_str(&one));
+                ot_text_printf(to, "%s%.*s", before, (int)one.n - 1, ot_text_str(&one));
+                before = ", ";
+            }
+            ot_text_release(&one);
+        }
+    }
+    ot_text_release(&met);
+}
+
 /* Its dims are known, or only a run knows them. */
 static bool needs_no_binding(const optune_graph *g, const ot_group *group)
 {
@@ -331,12 +356,17 @@ int optune_partition_workloads(const optune_partition *p, const char *const **wo
         if (!ot_call_static(&p->groups.group[i].call) &&
             !needs_no_binding(p->graph, &p->groups.group[i])) {
             ot_text text = {0};
+            const bool known = leaves_are_known(p->graph);
             ot_text_printf(&text,
-                           leaves_are_known(p->graph)
+                           known
                                ? "%s has dims that follow from values without a bound: end the "
                                  "graph in front of it"
-                               : "%s has unknown dims: give them values with --bind",
+                               : "%s has unknown dims: give them values with --bind (",
                            optune_partition_workload(p, i));
+            if (!known) {
+                print_open(p->graph, &text);
+                ot_text_add(&text, ")");
+            }
             const int status = ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
                                              OPTUNE_ETYPE, ot_text_str(&text), err);
             ot_text_release(&text);

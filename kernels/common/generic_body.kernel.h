@@ -8,8 +8,9 @@
  * and ends with GENERIC_ENTRY. c->x0 ... are the inputs, c->o0 ... the outputs; DIMS(x, X0) are
  * the dims of one as a local array, whether they are constants or arguments; READ(0, i) is an
  * element of an input in its type or, of a 16-bit float, as float; WRITE(0, i, v) rounds to the
- * output's; FMA(a, b, c) is rounded once, in floats and doubles. ACC is the type of sums. Macros:
- * kernels/host/generic.h.
+ * output's; FMA(a, b, c) is rounded once, in floats and doubles. ACC is the type of sums. Up to
+ * ALONE items one thread of a CPU takes them all: a body whose items cost next to nothing defines
+ * it in front. Macros: kernels/host/generic.h.
  */
 #ifndef OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
 #define OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
@@ -130,6 +131,9 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
 #define GENERIC_X_SET(k) call.x##k = arg[k];
 #define GENERIC_O_SET(k) call.o##k = arg[INPUTS + k];
 #define GENERIC_S_SET(k) call.s[k] = *(const i64 *)arg[INPUTS + OUTPUTS + k];
+#ifndef ALONE
+#define ALONE 0
+#endif
 #define GENERIC_ENTRY                                                                          \
     void loops(void *const *arg)                                                               \
     {                                                                                          \
@@ -139,6 +143,10 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
         GENERIC_TIMES(SYMBOLS, GENERIC_S_SET)                                                  \
         const i64 all = items(&call), share = all / (8 * OT_THREADS) + 1;                      \
         const i64 task = MIN(share, (i64)4096);                                                \
+        if (all <= ALONE) {                                                                    \
+            some(&call, 0, all);                                                               \
+            return;                                                                            \
+        }                                                                                      \
         PARALLEL_FOR                                                                           \
         for (i64 t = 0; t < CEIL_DIV(all, task); t++)                                          \
             some(&call, t *task, MIN((t + 1) * task, all));                                    \

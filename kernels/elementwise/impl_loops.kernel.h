@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EXPRESSION over operands that are broadcast to the output; an item is one of its elements. */
+#define ALONE 1024
 #include "kernels/common/generic_scalar.kernel.h"
 
 /* An operand's dims reach the output's last ones; a 1 is repeated, 0 is not. What the call's

@@ -63,7 +63,26 @@ INLINE u32 word_at(const byte *row, i64 k, i64 end)
     return word;
 }
 
-/* arg: weight [N][ROW_BYTES], scale, zero if ZERO, panels; columns beyond N have scales of 0 */
+/* Lane l of a group: its scale, its zero point, and the words of depth [begin, end) of column n. A
+ * column beyond N (`none`) has a scale of 0. */
+INLINE void pack_lane(byte *to, i64 l, i64 begin, i64 end, const byte *row, float scale,
+                      float zero, const int none)
+{
+    __builtin_memcpy(to + l * 4, &scale, 4);
+#if ZERO_REAL
+    __builtin_memcpy(to + GEMM_NR * 4 + l * 4, &zero, 4);
+#elif ZERO
+    const short z = (short)zero;
+    __builtin_memcpy(to + GEMM_NR * 4 + l * 2, &z, 2);
+#endif
+    for (i64 k = begin; k < end; k += PER) {
+        const u32 word = none ? 0 : word_at(row, k, end);
+        __builtin_memcpy(to + HEAD_BYTES + ((k - begin) / PER * GEMM_NR + l) * 4, &word, 4);
+    }
+}
+
+/* arg: weight [N][ROW_BYTES], scale, zero if ZERO, panels. Lanes with and without a column are
+ * loops of their own: of a masked load gcc 12 may make a whole one. */
 void pack_weight(void *const *arg)
 {
     const byte *weight = arg[0];
@@ -75,24 +94,15 @@ void pack_weight(void *const *arg)
         for (i64 g = 0; g < GROUPS; g++) {
             byte *to = packed + p * PANEL_BYTES + g * GROUP_BYTES(GROUP);
             const i64 begin = g * GROUP, end = MIN(begin + GROUP, K);
-            for (i64 l = 0; l < GEMM_NR; l++) {
+            const i64 columns = MIN(GEMM_NR, N - p * GEMM_NR);
+            for (i64 l = 0; l < columns; l++) {
                 const i64 n = p * GEMM_NR + l, at = n * SOURCE_GROUPS + begin / SOURCE_GROUP;
-                const float by = n < N ? (float)SCALE_OF(scale[at]) : 0;
-                __builtin_memcpy(to + l * 4, &by, 4);
-#if ZERO_REAL
-                const float z =
-                    n < N ? (float)ZERO_OF(zero[at]) + (SIGNED ? MIDDLE : 0) : (float)MIDDLE;
-                __builtin_memcpy(to + GEMM_NR * 4 + l * 4, &z, 4);
-#elif ZERO
-                const short z = (short)(n < N ? (int)zero[at] + (SIGNED ? MIDDLE : 0) : MIDDLE);
-                __builtin_memcpy(to + GEMM_NR * 4 + l * 2, &z, 2);
-#endif
-                for (i64 k = begin; k < end; k += PER) {
-                    const u32 word = n < N ? word_at(weight + n * ROW_BYTES, k, end) : 0;
-                    __builtin_memcpy(to + HEAD_BYTES + ((k - begin) / PER * GEMM_NR + l) * 4,
-                                     &word, 4);
-                }
+                const float z = ZERO ? (float)ZERO_OF(zero[at]) + (SIGNED ? MIDDLE : 0) : 0;
+                pack_lane(to, l, begin, end, weight + n * ROW_BYTES, (float)SCALE_OF(scale[at]),
+                          z, 0);
             }
+            for (i64 l = columns; l < GEMM_NR; l++)
+                pack_lane(to, l, begin, end, weight, 0, MIDDLE, 1);
         }
 }
 

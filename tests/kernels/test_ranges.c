@@ -112,6 +112,9 @@ static const struct {
     {"their_transpose(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..3,?f:1..3], "
      "axes=[4,3,5,2,1,0])",
      "their_transpose_loops.generic"},
+    /* Lanes behind the last column are never read. */
+    {"dense_nbits(f32[2,1], const u8[2,1], f32[2,1], bits=8, group=32)", "dense_nbits_gemv"},
+    {"dense_nbits(bf16[3,1], const i8[3,1], const bf16[3,1], bits=8)", "dense_nbits_gemv"},
     /* Batches that may be 1, and are then everybody's, are computed by a body that asks. */
     {"batch_matmul(f32[?b:1..5,9,16], f32[13,7,16])", "batch_matmul_loops.generic"},
     {"batch_matmul(f32[13,9,16], f32[?b:1..20,7,16])", "batch_matmul_loops.generic"},
