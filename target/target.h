@@ -54,6 +54,12 @@ int ot_cpu_bind(int first_core, int n, optune_err *err);
 int ot_cpu_bind_thread(pid_t thread, int core, optune_err *err); /* by its kernel id */
 int ot_cpu_place(int core); /* its hardware thread as the system numbers it; -1: none */
 
+/* cpu_spin.c: a GOMP_SPINCOUNT for so many seconds on this processor; asked for once, it is known
+ * in processes that are forked later. */
+int64_t ot_cpu_spins(double seconds);
+/* With looks of `each` seconds; within 1e3 and 1e6, whatever that is. */
+int64_t ot_cpu_spins_of(double seconds, double each);
+
 /* cpu_compiler.c: the C compiler that PATH leads to; ETOOL, with the remedy: to none. */
 int ot_cpu_compiler(char *path, size_t size, optune_err *err);
 int ot_cpu_compiler_version(char *to, size_t size, optune_err *err); /* "gcc 12.2.0" */

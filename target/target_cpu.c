@@ -17,6 +17,11 @@
 
 enum { COMPILER_LIMIT_S = 20 };
 
+/* Idle threads of libgomp spin for so long: longer than any gap between parallel regions of one
+ * kernel (waking a sleeper costs 60 us), shorter than a warm-up, so that they do not spin into a
+ * library with threads of its own. */
+static const double SPIN_S = 1e-3;
+
 static const char *const keys[] = {"cpu", NULL};
 
 /* ---- the compiler ------------------------------------------------------------------------ */
@@ -48,6 +53,17 @@ static void add_optimisation(const optune_target *target, optune_argv *argv)
     optune_argv_add(argv, "-ffp-contract=fast");
 }
 
+/* Linking takes half as long without the start files of a program, which no module has a use for,
+ * and without the system's libraries: what loads modules has libc, libm and libgomp. Other
+ * compilers' OpenMP is another library, and flags may ask for more. */
+static bool is_gcc(void)
+{
+    char version[128];
+    optune_err err = {0};
+    return ot_cpu_compiler_version(version, sizeof version, &err) >= 0 &&
+           strncmp(version, "gcc ", 4) == 0;
+}
+
 static int compile(const optune_target *target, const optune_device *device,
                    const char *const *flags, int n_flags, const char *source,
                    const char *module, optune_argv *argv, optune_err *err)
@@ -56,6 +72,7 @@ static int compile(const optune_target *target, const optune_device *device,
     const int status = ot_cpu_compiler(path, sizeof path, err);
     if (status < 0)
         return status;
+    const bool bare = !target->cflags[0] && !n_flags && is_gcc();
     optune_argv_add(argv, path);
     optune_argv_add(argv, "-shared");
     optune_argv_add(argv, "-fPIC");
@@ -65,11 +82,15 @@ static int compile(const optune_target *target, const optune_device *device,
     optune_argv_add(argv, "-w");
     if ((target->threads ? target->threads : device->threads) > 1)
         optune_argv_add(argv, "-fopenmp");
+    if (bare)
+        optune_argv_add(argv, "-nostdlib");
     for (int i = 0; i < n_flags; i++)
         optune_argv_add(argv, flags[i]);
     optune_argv_add(argv, "-o");
     optune_argv_add(argv, module);
     optune_argv_add(argv, source);
+    if (bare)
+        optune_argv_add(argv, "-lgcc"); /* 128-bit division, half precision */
     return OPTUNE_OK;
 }
 
@@ -81,8 +102,13 @@ static int dependencies(const optune_target *target, const optune_impl *impl, ch
         return ot_cpu_library_ask(impl->library, text, size, err);
     char version[128];
     const int status = ot_cpu_compiler_version(version, sizeof version, err);
-    if (status >= 0)
-        snprintf(text, size, "compiler=%s\n", version);
+    static const char name[] = "compiler=";
+    const size_t n = strlen(name), length = status < 0 ? 0 : strlen(version);
+    if (status >= 0 && size > n + length + 1) { /* asked for with each answer: without printf */
+        memcpy(text, name, n);
+        memcpy(text + n, version, length);
+        memcpy(text + n + length, "\n", 2);
+    }
     return status;
 }
 
@@ -168,10 +194,8 @@ static int open_cpu(void *state, const optune_target *target, const optune_devic
     setenv("OMP_PLACES", ot_text_str(&places), 1);
     setenv("OMP_PROC_BIND", "close", 1);
     setenv("OMP_DYNAMIC", "false", 1);
-    /* Idle threads of libgomp spin for a millisecond or two: longer than any gap between
-     * parallel regions of one kernel (waking a sleeper costs 60 us), shorter than a warm-
-     * up, so that they do not spin into a library with threads of its own. */
-    setenv("GOMP_SPINCOUNT", "100000", 0);
+    snprintf(count, sizeof count, "%lld", (long long)ot_cpu_spins(SPIN_S));
+    setenv("GOMP_SPINCOUNT", count, 0);
     ot_text_release(&places);
     /* It must outlive the modules that use it, its threads would run unmapped code. */
     if (s->threads > 1)

@@ -19,7 +19,9 @@ typedef struct ot_arm {
     int64_t *asked;
     int asked_capacity;
     bool exhausted; /* nothing fresh is left */
-    bool waits; /* is to be compared with and cannot be chosen: after the first of the others */
+    bool
+        waits; /* is to be compared with and cannot be chosen: one trial, after the first of the
+                   others */
     bool has_fallback;
     optune_config fallback;
     char fallback_why[OPTUNE_WHY_SIZE]; /* why it has none that may be used */
@@ -177,8 +179,11 @@ void ot_watch_end(ot_run *run);   /* and is over, its processes still there */
 /* Waits until the cores that kernels run on are nearly idle, or the run's time is over.
  * EINTERRUPTED: it is to end. */
 int ot_watch_idle(ot_run *run, optune_err *err);
-/* ot_worker_trial and ot_worker_finals, again where the machine was not ours; what stays so is
- * noted among the result's counters. */
+/* Whether a cost of at least `low` seconds loses against `best` even if all that others took of the
+ * time is taken off it. Threads wait at different moments, and all of them wait for each. */
+bool ot_loses_anyway(double low, double best, const ot_disturbance *disturbance, int threads);
+/* ot_worker_trial and ot_worker_finals, again where the machine was not ours, unless it loses
+ * anyway; what stays so is noted among the result's counters. */
 int ot_watched_trial(ot_run *run, const ot_trial *trial, ot_arena *arena,
                      ot_trial_result *result, optune_err *err);
 int ot_watched_finals(ot_run *run, const ot_trial *trial, int n, double seconds,

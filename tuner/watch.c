@@ -4,8 +4,8 @@
  * measured while they were not is measured again, a few times; what stays so is recorded with how
  * much of the time was somebody else's, beside the hardware counters.
  *
- * The one idea: a second try costs as much as a first one, so on a machine that is busy all the
- * time it soon stops, and begins anew with the first quiet moment.
+ * The one idea: a second try costs as much as a first one, so only what might win has one, and on a
+ * machine that is busy all the time it soon stops, and begins anew with the first quiet moment.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +114,11 @@ static bool again(ot_run *run, double began, int tries, int most)
            !ot_context_stopped(run->o);
 }
 
+bool ot_loses_anyway(double low, double best, const ot_disturbance *d, int threads)
+{
+    return low * (1 - (threads > 1 ? threads : 1) * ot_disturbance_share(d)) > best;
+}
+
 void ot_disturbance_lines(const ot_disturbance *d, ot_text *to)
 {
     ot_disturbance copy = *d;
@@ -182,7 +187,9 @@ int ot_watched_trial(ot_run *run, const ot_trial *trial, ot_arena *arena,
             least = run->watch.sum;
         }
         result->seconds = before + mine.seconds;
-        if (bad || !again(run, began, tries, TRIES))
+        if (bad ||
+            ot_loses_anyway(result->low, trial->best, &least, run->o->device.threads) ||
+            !again(run, began, tries, TRIES))
             break;
     }
     note(&least, arena, result);

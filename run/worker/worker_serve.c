@@ -139,8 +139,10 @@ static int hello(ot_keeper *k, const json_t *request, optune_err *err)
     /* What runs in the memory of its process can do anything to it. A device's driver takes long
      * to start, and its kernels are elsewhere. */
     k->fresh = k->row->address != NULL;
-    if (k->fresh)
-        ot_cpu_place(0); /* what every runner would have to find out again */
+    if (k->fresh) { /* what every runner would have to find out again */
+        ot_cpu_place(0);
+        ot_cpu_spins(0);
+    }
     status = open_tray(k, err);
     ot_runner *runner;
     if (status >= 0)

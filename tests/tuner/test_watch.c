@@ -4,6 +4,7 @@
  * process that takes the core away is told in the record, the table and the JSON. No test looks at
  * a time.
  */
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -36,6 +37,20 @@ static void test_lines(void **state)
     assert_string_equal(ot_text_str(&lines), ""); /* too little to speak of */
     ot_text_release(&lines);
     ot_text_release(&words);
+}
+
+/* What is measured again is what might have won. */
+static void test_losers(void **state)
+{
+    (void)state;
+    const ot_disturbance tenth = {.seconds = 1, .waited = 0.1}, hot = {.hot = 1}, none = {0};
+    assert_true(ot_loses_anyway(2e-3, 1e-3, &tenth, 1));
+    assert_true(ot_loses_anyway(2e-3, 1e-3, &tenth, 4));
+    assert_false(ot_loses_anyway(2e-3, 1e-3, &tenth, 5)); /* all five waited, one by one */
+    assert_false(ot_loses_anyway(1.1e-3, 1e-3, &tenth, 1));
+    assert_false(ot_loses_anyway(1, 1e-3, &hot, 1)); /* how slow it was is not known */
+    assert_false(ot_loses_anyway(1, INFINITY, &none, 1)); /* the first one */
+    assert_true(ot_loses_anyway(2e-3, 1e-3, &none, 0));
 }
 
 /* Three processes that never sleep, on the core that kernels are measured on. */
@@ -114,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_losers),
         cmocka_unit_test(test_burners),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
