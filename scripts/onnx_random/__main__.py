@@ -9,7 +9,8 @@ package's evaluator. A model is made of its number alone.
     python3 scripts/onnx_random attn 0 50 --compiled      attention in the ways that exporters have
 
 Says of each that is WRONG, or disputed (the evaluator agrees with us), and keeps it in --keep.
-Exit code 1: one was wrong. It needs onnx, onnxruntime and numpy; without them it says so and ends with 0.
+Exit code 1: one was wrong. It needs onnx, onnxruntime and numpy; without them it says so and ends
+with 0.
 """
 
 import argparse
