@@ -311,11 +311,10 @@ static int by_text(optune *o, const char *workload, ot_answer **found, optune_er
     int status = begin(o, &now, err);
     *found = NULL;
     if (status >= 0 && !(*found = look_up(o, &now, &asked))) {
-        optune_call *call = ot_alloc_raw(sizeof *call);
-        status = ot_call_parse(workload, call, err);
+        optune_call call;
+        status = ot_call_parse(workload, &call, err);
         if (status >= 0)
-            status = by_canonical_text(o, &now, &asked, call, found, err);
-        free(call);
+            status = by_canonical_text(o, &now, &asked, &call, found, err);
     }
     return status;
 }

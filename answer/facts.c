@@ -298,23 +298,24 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
         ot_context_question(o, task, &question, arena);
     if (policy)
         question.policy = policy;
-    knowing *all = ot_alloc_raw(sizeof *all); /* of the items none is there */
-    all->o = o;
-    all->task = task;
-    all->arena = arena;
-    all->n = 0;
+    knowing all; /* of the items none is there */
+    all.o = o;
+    all.task = task;
+    all.arena = arena;
+    all.n = 0;
     ot_store *store;
     /* The next of the list is asked when those before it have nothing that may be used. */
     for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
         if (!has_usable(*fact, *n))
-            status = add_facts(all, store, &question, deciding, fact, n, err);
-    free(all);
+            status = add_facts(&all, store, &question, deciding, fact, n, err);
     if (status < 0) {
         *n = 0;
         return status;
     }
-    refute(*fact, *n);
-    supersede(*fact, *n);
+    if (*n > 1) { /* else there is none that could */
+        refute(*fact, *n);
+        supersede(*fact, *n);
+    }
     return OPTUNE_OK;
 }
 
@@ -351,46 +352,53 @@ static int more_alike(const void *a, const void *b)
     return x->alike != y->alike ? y->alike - x->alike : x->order - y->order;
 }
 
-static int read_hints(optune *o, const optune_task *task, const optune_call *call,
-                      ot_arena *arena, ranked *to, int *n, int most, optune_err *err)
+static int read_hints(optune *o, const optune_task *task, const char *call, ot_arena *arena,
+                      ranked *to, int *n, int most, optune_err *err)
 {
-    ot_text text = {0};
     ot_store *store;
     int status = OPTUNE_OK;
-    ot_call_print(call, &text);
     for (int i = 0; status >= 0 && *n < most && (store = ot_context_nth(o, i)); i++) {
         const ot_consulted *other = ot_context_consulted(o, store);
         optune_record *record;
         int found = 0;
         if (other && other->hub)
             continue; /* nothing of a hub is one: each of its records names a digest */
-        status = ot_store_find_hints(store, ot_text_str(&text), task->target->kind, MOST_HINTS,
-                                     arena, &record, &found, err);
+        status = ot_store_find_hints(store, call, task->target->kind, MOST_HINTS, arena,
+                                     &record, &found, err);
         for (int k = 0; k < found && *n < most; k++, ++*n)
             to[*n] = (ranked){&record[k], alike(task, &record[k]), *n};
     }
-    ot_text_release(&text);
     return status;
+}
+
+static const char *printed(const optune_call *call, ot_arena *arena)
+{
+    ot_text text = {0};
+    ot_call_print(call, &text);
+    const char *kept = ot_arena_copy(arena, ot_text_str(&text));
+    ot_text_release(&text);
+    return kept;
 }
 
 /* Behind the facts that are there: of devices more like this one first, then the cheapest. What is
  * said of a call holds with anything fused behind it, as TVM has it, but what is said of just this
- * goes first. */
-static int add_hints(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
-                     int *n, optune_err *err)
+ * goes first. `asked`: the task's question, or NULL. */
+static int add_hints(optune *o, const optune_task *task, const ot_question *asked,
+                     ot_arena *arena, ot_fact **fact, int *n, optune_err *err)
 {
     enum { MOST = 4 * MOST_HINTS };
     ranked hint[MOST];
     ot_fact table;
     const int tables = ot_dispatch_hint(o, task, arena, &table); /* it was measured here */
     int found = 0, own;
-    int status = read_hints(o, task, task->call, arena, hint, &found, MOST / 2, err);
+    const char *call = asked ? asked->call : printed(task->call, arena);
+    int status = read_hints(o, task, call, arena, hint, &found, MOST / 2, err);
     own = found;
     if (status >= 0 && task->call->n_epilogues) {
         optune_call *plain = ot_alloc(sizeof *plain);
         *plain = *task->call;
         plain->n_epilogues = plain->n_extra = 0;
-        status = read_hints(o, task, plain, arena, hint, &found, MOST, err);
+        status = read_hints(o, task, printed(plain, arena), arena, hint, &found, MOST, err);
         free(plain);
     }
     if (status >= 0 && found + tables) {
@@ -426,7 +434,7 @@ static int choose(optune *o, const optune_task *task, const ot_question *asked,
     const int measured = *n;
     status = ot_select(task, *fact, *n, choice, err);
     if (status >= 0 && !unread && !ot_choice_measured(choice)) {
-        add_hints(o, task, arena, fact, n, NULL);
+        add_hints(o, task, asked, arena, fact, n, NULL);
         if (*n > measured) {
             ot_choice_release(choice);
             status = ot_select(task, *fact, *n, choice, err);

@@ -13,15 +13,7 @@
 bool ot_partition_accepts(void *arg, const optune_call *call)
 {
     optune *o = arg;
-    const optune_task task = {call, &o->target, &o->device};
-    ot_candidate *candidate = ot_alloc(OT_MAX_CANDIDATES * sizeof *candidate);
-    int n = 0;
-    bool valid = false;
-    if (ot_candidates(&task, candidate, &n, NULL) >= 0)
-        for (int i = 0; i < n && !valid; i++)
-            valid = candidate[i].refusal == OT_VALID && !candidate[i].impl->generic;
-    free(candidate);
-    return valid;
+    return ot_is_computed(&(optune_task){call, &o->target, &o->device});
 }
 
 static const char *node_names(optune_partition *p, const ot_group *group)

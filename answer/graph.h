@@ -161,6 +161,7 @@ struct optune_program {
                              can be */
     bool by_values;       /* some dims only a run knows */
     bool *written;        /* by home: a constant's elements are, or were, in it */
+    ot_backing **held;    /* by home: of a constant that is used where the graph has it; NULL */
     bool *needed;         /* by home: a constant that stays */
     void **home;          /* by home of the partition's places: the buffer */
     void **own;           /* every buffer once */

@@ -22,8 +22,12 @@ struct ot_block {
     alignas(ALIGNMENT) char data[];
 };
 
+/* Of small pieces the C library keeps some at hand, but not for calloc. */
 void *ot_alloc(size_t size)
 {
+    enum { SMALL = 1024 };
+    if (size - 1 < SMALL)
+        return memset(ot_alloc_raw(size), 0, size);
     void *memory = ot_reserve_calloc(1, size ? size : 1);
     if (!memory)
         abort();

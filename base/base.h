@@ -245,6 +245,12 @@ void ot_config_copy(optune_config *to, const optune_config *from);
 const optune_config *ot_config_keep(ot_arena *arena, const optune_config *from);
 bool ot_config_equal(const optune_config *a, const optune_config *b); /* by entities */
 bool ot_entity_equal(const optune_entity *a, const optune_entity *b);
+/* What stands behind name and kind in the text of a config; and the reverse, as ot_config_read, of
+ * an entity whose kind is set. */
+void ot_config_print_value(const optune_entity *entity, ot_text *to);
+size_t ot_config_read_value(const char *text, size_t n, optune_entity *entity);
+const char *ot_knob_kind_word(int kind); /* "sp" ... */
+int ot_knob_kind_named(const char *word); /* -1: none */
 /* For people: `tile_x=[1,8] unroll=true`. */
 void ot_config_print_short(const optune_config *config, ot_text *to);
 /* The config that text[n] begins with, if these are the very bytes that ot_config_print prints of

@@ -85,6 +85,21 @@ static void print_value(const optune_entity *entity, bool json, ot_text *to)
     ot_text_add(to, "]");
 }
 
+void ot_config_print_value(const optune_entity *entity, ot_text *to)
+{
+    print_value(entity, true, to);
+}
+
+const char *ot_knob_kind_word(int kind)
+{
+    return kind_text[kind & 3];
+}
+
+int ot_knob_kind_named(const char *word)
+{
+    return find_text(kind_text, OT_COUNT(kind_text), word);
+}
+
 void ot_config_print(const optune_config *config, ot_text *to)
 {
     ot_text_add(to, "[");
@@ -294,6 +309,11 @@ static bool read_scalar(printed *p, optune_entity *entity)
     return true;
 }
 
+static bool read_value(printed *p, optune_entity *entity)
+{
+    return entity->kind == OPTUNE_KNOB_OTHER ? read_scalar(p, entity) : read_list(p, entity);
+}
+
 static bool read_entity(printed *p, optune_entity *entity)
 {
     char kind[8];
@@ -305,8 +325,15 @@ static bool read_entity(printed *p, optune_entity *entity)
     if (found < 0)
         return false;
     entity->kind = (uint8_t)found;
-    return (found == OPTUNE_KNOB_OTHER ? read_scalar(p, entity) : read_list(p, entity)) &&
-           skip(p, "]");
+    return read_value(p, entity) && skip(p, "]");
+}
+
+size_t ot_config_read_value(const char *text, size_t n, optune_entity *entity)
+{
+    printed p = {text, text + n};
+    entity->n = 0;
+    entity->scalar = 0;
+    return read_value(&p, entity) ? (size_t)(p.at - text) : 0;
 }
 
 size_t ot_config_read(const char *text, size_t n, optune_config *config)

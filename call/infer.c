@@ -74,7 +74,7 @@ static int settle_computed(optune_tensor *const *tensor, int n, optune_err *err)
     for (int t = 0; t < n; t++)
         for (int i = 0; i < tensor[t]->rank; i++) {
             const optune_dim *dim = &tensor[t]->dim[i];
-            if (!ot_dim_settle(&tensor[t]->dim[i], of_tensors, &all))
+            if (dim->name[0] && !ot_dim_settle(&tensor[t]->dim[i], of_tensors, &all))
                 return optune_fail(
                     err, OPTUNE_ETYPE, "dim '?%s' cannot be %lld..%lld, as the dims in it are",
                     optune_dim_text(dim), (long long)dim->min, (long long)dim->max);

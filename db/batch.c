@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records on their way into a log and a store. Of each the bytes are kept that go there, so that
- * many take little room, nothing is made twice, and what came from a line of ours goes into the log
- * as it came. They are written in the order of their keys: neighbours share pages.
+ * many take little room, nothing is made twice, and what came as a short line goes into the
+ * log as it came. They are written in the order of their keys: neighbours share pages.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "db/deciding.h"
+#include "db/head.h"
 #include "db/kv.h"
 #include "db/line.h"
 
@@ -17,8 +18,10 @@ typedef struct waiting {
     ot_digest digest;
     ot_index_entry entry;
     size_t value, n_value, line, n_line; /* in `bytes` */
-    bool known;                          /* nothing is to be done about it */
-    bool hint;                           /* it is one, and is found so, too: */
+    size_t head, n_head;                 /* likewise: what its short line leans on */
+    uint64_t head_name;
+    bool known; /* nothing is to be done about it */
+    bool hint;  /* it is one, and is found so, too: */
     unsigned char hint_key[OT_BEST_KEY];
 } waiting;
 
@@ -26,13 +29,13 @@ struct ot_batch {
     waiting *item;
     int n, capacity;
     ot_text bytes, scratch;
-    bool logged;
+    ot_headings *headings; /* NULL: for no log */
 };
 
 ot_batch *ot_batch_new(bool logged)
 {
     ot_batch *b = ot_alloc(sizeof *b);
-    b->logged = logged;
+    b->headings = logged ? ot_headings_new() : NULL;
     return b;
 }
 
@@ -41,6 +44,7 @@ void ot_batch_free(ot_batch *b)
     if (!b)
         return;
     free(b->item);
+    ot_headings_free(b->headings);
     ot_text_release(&b->bytes);
     ot_text_release(&b->scratch);
     free(b);
@@ -69,6 +73,36 @@ static waiting *next(ot_batch *b)
     return &b->item[b->n];
 }
 
+/* Where its head is in `bytes`: most have that of the one before. */
+static void add_head(ot_batch *b, waiting *w, const ot_heading *heading)
+{
+    const waiting *before = b->n ? w - 1 : NULL;
+    const bool same = before && before->head_name == heading->name;
+    w->head_name = heading->name;
+    w->head = same ? before->head : b->bytes.n;
+    w->n_head = heading->n_text;
+    if (!same)
+        ot_text_add_n(&b->bytes, heading->text, heading->n_text);
+}
+
+/* A short line goes on as it came. */
+static void add_line(ot_batch *b, waiting *w, const optune_record *record,
+                     const ot_log_line *from)
+{
+    const ot_head *head = from ? from->head : NULL;
+    const ot_heading heading = head ? (ot_heading){head->name, head->text, head->n_text}
+                                    : ot_heading_of(b->headings, record);
+    add_head(b, w, &heading);
+    w->line = b->bytes.n;
+    if (head) {
+        ot_text_add_n(&b->bytes, from->text, from->n_text);
+        ot_text_add_n(&b->bytes, "\n", 1);
+    } else {
+        ot_line_add_short(record, heading.name, &b->bytes);
+    }
+    w->n_line = b->bytes.n - w->line;
+}
+
 int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *from,
                  optune_err *err)
 {
@@ -91,14 +125,8 @@ int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *fr
     w->digest = ot_record_digest_at(record, b->scratch.s);
     ot_index_entry_make(record, &w->digest, b->scratch.s, &w->entry);
     w->hint = ot_index_hint(record, &w->digest, w->hint_key);
-    w->line = b->bytes.n;
-    if (b->logged && from && from->text) {
-        ot_text_add_n(&b->bytes, from->text, from->n_text);
-        ot_text_add_n(&b->bytes, "\n", 1);
-    } else if (b->logged) {
-        ot_record_line(record, &b->bytes);
-    }
-    w->n_line = b->bytes.n - w->line;
+    if (b->headings)
+        add_line(b, w, record, from);
     b->n++;
     return OPTUNE_OK;
 }
@@ -122,9 +150,15 @@ int ot_batch_settle(ot_batch *b, ot_store *store)
 int ot_batch_log(ot_batch *b, ot_log *log, optune_err *err)
 {
     ot_text lines = {0};
-    for (int i = 0; i < b->n; i++)
-        if (!b->item[i].known)
-            ot_text_add_n(&lines, b->bytes.s + b->item[i].line, b->item[i].n_line);
+    ot_said *said = ot_log_said(log);
+    for (int i = 0; i < b->n; i++) {
+        const waiting *w = &b->item[i];
+        if (w->known)
+            continue;
+        const ot_heading heading = {w->head_name, b->bytes.s + w->head, w->n_head};
+        ot_said_say(said, &heading, &lines);
+        ot_text_add_n(&lines, b->bytes.s + w->line, w->n_line);
+    }
     const int status = lines.n ? ot_log_append_lines(log, &lines, err) : OPTUNE_OK;
     ot_text_release(&lines);
     return status;

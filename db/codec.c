@@ -370,7 +370,7 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
         return status;
     /* One copy; everything decoded points into it. */
     size_t size = (size_t)(in.end - in.at);
-    char *kept = ot_arena_alloc(arena, size);
+    char *kept = ot_arena_raw(arena, size);
     memcpy(kept, in.at, size);
     in = (reader){.at = kept, .end = kept + size};
     *record = (optune_record){0};

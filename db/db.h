@@ -181,6 +181,9 @@ bool ot_record_sound(const optune_record *record, char *why);
 /* The same of a record that was read from its own line: that its config and its task can be read
  * back is known. */
 bool ot_record_sound_read(const optune_record *record, char *why);
+/* Of a head, what the asker says in words; and of a trial that leans on a sound one, the rest. */
+bool ot_record_sound_asked(const optune_record *record, char *why);
+bool ot_record_sound_told(const optune_record *record, char *why);
 
 /* ---- codec.c: record <-> versioned, checksummed bytes ------------------------------------ */
 int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err);
@@ -196,11 +199,13 @@ ot_digest ot_question_digest(const ot_question *question);
 int ot_device_encode(const optune_device *device, ot_text *to, optune_err *err);
 int ot_device_decode(const void *data, size_t n, optune_device *device, optune_err *err);
 
-/* ---- log.c: JSON lines, AutoTVM's v0.2 plus one key `optune` ----------------------------- */
+/* ---- log.c: JSON lines, AutoTVM's v0.2 plus one key `optune`, or short ones -------------- */
 typedef struct ot_log ot_log;
 /* Appends to `path`, made when absent, with O_APPEND. A half line left by a crash is closed off
- * with a newline first. */
-int ot_log_open(const char *path, ot_log **log, optune_err *err);
+ * with a newline first. FULL lines are AutoTVM's; SHORT ones, those of a database, say once for
+ * many what they have in common. */
+typedef enum ot_log_lines { OT_LOG_FULL, OT_LOG_SHORT } ot_log_lines;
+int ot_log_open(const char *path, ot_log_lines lines, ot_log **log, optune_err *err);
 /* One write(2). EUSAGE: the record is not sound. */
 int ot_log_append(ot_log *log, const optune_record *record, optune_err *err);
 int ot_log_forget(ot_log *log, const ot_digest *digest, optune_err *err); /* a comment line */
@@ -223,10 +228,11 @@ typedef struct ot_log_line {
     const json_t *args;                                 /* borrowed for the call */
     const optune_device *device;                        /* a device line of ours, else NULL */
     const ot_digest *forgotten; /* a line that says so of this record, else NULL */
-    /* Of ours that stands there as ot_record_line writes it, borrowed for the call: the line
-     * without its newline, and in it the config as ot_config_print prints it. Else NULL. */
+    /* Of ours that stands there as it is written here, borrowed for the call: the line without its
+     * newline, and the config as ot_config_print prints it. Else NULL. */
     const char *text, *entities;
     size_t n_text, n_entities;
+    const struct ot_head *head; /* that it leans on: `text` is a short line */
 } ot_log_line;
 typedef int (*ot_log_fn)(void *arg, const ot_log_line *line);
 typedef struct ot_log_source {
@@ -253,7 +259,7 @@ int ot_batch_add(ot_batch *batch, const optune_record *record, const ot_log_line
                  optune_err *err);
 /* Leaves out what the store has, whole, or has forgotten; how many are left. */
 int ot_batch_settle(ot_batch *batch, ot_store *store);
-/* As ot_log_append, all with one write(2). */
+/* As ot_log_append to a log of short lines, all with one write(2). */
 int ot_batch_log(ot_batch *batch, ot_log *log, optune_err *err);
 /* As ot_store_put; the batch stays. */
 int ot_batch_put(ot_batch *batch, ot_store *store, int *added, optune_err *err);

@@ -20,18 +20,28 @@ typedef struct slot {
     bool mixed; /* of a config: not all are good ones of one basis, or two are the newest */
 } slot;
 
+enum { FEW = 16 }; /* entries, for which a table on the stack is enough */
+
 typedef struct slots {
     slot *at;
     size_t size; /* a power of two */
+    slot few[2 * FEW];
 } slots;
 
-static slots make(int n)
+static void make(slots *s, int n)
 {
-    slots s = {.size = 16};
-    while (s.size < 2 * (size_t)n)
-        s.size *= 2;
-    s.at = ot_alloc(s.size * sizeof *s.at);
-    return s;
+    s->size = 2 * FEW;
+    while (s->size < 2 * (size_t)n)
+        s->size *= 2;
+    if (n <= FEW)
+        memset(s->few, 0, sizeof s->few);
+    s->at = n <= FEW ? s->few : ot_alloc(s->size * sizeof *s->at);
+}
+
+static void release(slots *s)
+{
+    if (s->at != s->few)
+        free(s->at);
 }
 
 static slot *find(const slots *s, uint64_t key)
@@ -66,7 +76,8 @@ static void count(slot *config, const ot_brief *brief, int i)
 /* The cheapest that was overtaken, of each basis, and what overtook it. */
 static void keep_overtaken(ot_brief *brief, int n, const slots *tried)
 {
-    slots over = make(n);
+    slots over;
+    make(&over, n);
     for (int i = 0; i < n; i++) {
         const slot *config = brief[i].told ? find(tried, brief[i].tried) : NULL;
         if (!config || config->n == 1 || config->mixed || config->newest == i)
@@ -75,19 +86,26 @@ static void keep_overtaken(ot_brief *brief, int n, const slots *tried)
         if (first->n++ == 0)
             brief[i].keep = brief[config->newest].keep = true;
     }
-    free(over.at);
+    release(&over);
 }
 
 void ot_deciding(ot_brief *brief, int n)
 {
-    slots tried = make(n), best = make(n);
+    slots tried, best;
+    bool again = false;
+    make(&tried, n);
+    make(&best, n);
     for (int i = 0; i < n; i++) {
         brief[i].alike = 0;
         brief[i].keep = false;
-        if (brief[i].told)
-            count(find(&tried, brief[i].tried), brief, i);
+        if (!brief[i].told)
+            continue;
+        slot *config = find(&tried, brief[i].tried);
+        count(config, brief, i);
+        again = again || config->n > 1;
     }
-    keep_overtaken(brief, n, &tried);
+    if (again)
+        keep_overtaken(brief, n, &tried);
     for (int i = 0; i < n; i++) {
         ot_brief *b = &brief[i];
         const slot *config = b->told ? find(&tried, b->tried) : NULL;
@@ -115,6 +133,6 @@ void ot_deciding(ot_brief *brief, int n)
             other->alike++;
         }
     }
-    free(tried.at);
-    free(best.at);
+    release(&tried);
+    release(&best);
 }

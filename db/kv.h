@@ -35,6 +35,14 @@ typedef struct ot_snapshot {
     bool live[OT_TABLES];      /* this snapshot has used the cursor */
     struct ot_peek_view *view; /* instead of all that: see peek.h */
     struct ot_hold *lent;      /* whose it is, see hold.c; NULL: its own */
+    /* What was found out of it and is asked again with each answer: 1 there is, -1 there is none, 0
+     * nobody asked. Of a view, which may go on to a later commit, nothing is. */
+    struct ot_seen {
+        signed char epoch, summary;
+        uint64_t first;        /* ot_snapshot_epoch */
+        uint8_t question[16];  /* of the summary */
+        ot_bytes value;
+    } seen;
 } ot_snapshot;
 
 /* All returning int: 0, a negative status with its message, or 1: there is no such entry. */

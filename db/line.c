@@ -11,74 +11,12 @@
 #include <string.h>
 
 #include "base/record.h"
+#include "db/head.h"
 #include "db/line.h"
 
-enum { LINE_VERSION = 1 };
-static const char input_prefix[] = "{\"input\":";
+static const char input_prefix[] = OT_INPUT_PREFIX;
 
 /* ---- writing ----------------------------------------------------------------------------- */
-
-static void add_key(ot_text *to, const char *key)
-{
-    ot_text_printf(to, "%s\"%s\":", to->s[to->n - 1] == '{' ? "" : ",", key);
-}
-
-static void add_text(ot_text *to, const char *key, const char *value)
-{
-    if (!value)
-        return;
-    add_key(to, key);
-    ot_text_add_json(to, value);
-}
-
-static void add_real(ot_text *to, const char *key, double value)
-{
-    add_key(to, key);
-    ot_text_add_real(to, value);
-}
-
-/* "name=value" lines as an object; a line without '=' gets null. */
-static void add_lines(ot_text *to, const char *key, const char *lines)
-{
-    if (!lines)
-        return;
-    add_key(to, key);
-    ot_text_add(to, "{");
-    ot_text part = {0};
-    while (*lines) {
-        size_t n = strcspn(lines, "\n"), name = strcspn(lines, "=\n");
-        ot_text_add(to, to->s[to->n - 1] == '{' ? "" : ",");
-        ot_text_clear(&part);
-        ot_text_add_n(&part, lines, name);
-        ot_text_add_json(to, part.s);
-        ot_text_add(to, ":");
-        ot_text_clear(&part);
-        if (name < n)
-            ot_text_add_n(&part, lines + name + 1, n - name - 1);
-        if (name < n)
-            ot_text_add_json(to, ot_text_str(&part));
-        else
-            ot_text_add(to, "null");
-        lines += n + (lines[n] == '\n');
-    }
-    ot_text_release(&part);
-    ot_text_add(to, "}");
-}
-
-static void add_input(ot_text *to, const optune_record *record)
-{
-    if (record->task) {
-        /* JSON already; a newline in it could only be white space. */
-        for (const char *at = record->task; *at; at++)
-            ot_text_add_n(to, *at == '\n' || *at == '\r' ? " " : at, 1);
-        return;
-    }
-    ot_text_add(to, "[");
-    ot_text_add_json(to, record->target);
-    ot_text_add(to, ",");
-    ot_text_add_json(to, record->impl ? record->impl : "");
-    ot_text_add(to, ",[],{}]");
-}
 
 static void add_costs(ot_text *to, const optune_record *record)
 {
@@ -95,49 +33,13 @@ static void add_costs(ot_text *to, const optune_record *record)
     ot_text_add(to, "]");
 }
 
-static void add_field(ot_text *to, const optune_record *record, const ot_record_field *f)
-{
-    const void *at = ot_record_at(record, f);
-    switch (f->kind) {
-    case OT_RECORD_REAL:
-        add_real(to, f->name, *(const double *)at);
-        return;
-    case OT_RECORD_COUNT:
-        add_key(to, f->name);
-        ot_text_printf(to, "%lld", (long long)*(const int64_t *)at);
-        return;
-    case OT_RECORD_BITS: /* as text: JSON's integers end before 64 bits do */
-        add_key(to, f->name);
-        ot_text_printf(to, "\"%llx\"", (unsigned long long)*(const uint64_t *)at);
-        return;
-    case OT_RECORD_OUTCOME:
-        add_text(to, f->name, ot_outcome_name(*(const int *)at));
-        return;
-    case OT_RECORD_FLAG:
-        add_key(to, f->name);
-        ot_text_add(to, *(const bool *)at ? "true" : "false");
-        return;
-    case OT_RECORD_LINES:
-        add_lines(to, f->name, ot_record_text(record, f));
-        return;
-    case OT_RECORD_WORD:
-    case OT_RECORD_PROSE:
-    case OT_RECORD_JSON:
-        add_text(to, f->name, ot_record_text(record, f));
-        return;
-    case OT_RECORD_SAMPLES:
-    case OT_RECORD_CONFIG: /* AutoTVM's own */
-        return;
-    }
-}
-
 static void add_ours(ot_text *to, const optune_record *record)
 {
-    ot_text_printf(to, "{\"v\":%d", LINE_VERSION);
+    ot_text_printf(to, "{\"v\":%d", OT_LINE_VERSION);
     for (int i = 0; i < OT_RECORD_FIELDS; i++) {
         const ot_record_field *f = &ot_record_fields[i];
         if (f->log == OT_LOG_OURS && (i < OT_RECORD_FIRST || ot_record_is_set(record, f)))
-            add_field(to, record, f);
+            ot_line_add_field(to, record, f);
     }
     ot_text_add(to, "}");
 }
@@ -145,7 +47,7 @@ static void add_ours(ot_text *to, const optune_record *record)
 void ot_record_line(const optune_record *record, ot_text *to)
 {
     ot_text_add(to, input_prefix);
-    add_input(to, record);
+    ot_line_add_input(to, record);
     ot_text_printf(to, ",\"config\":{\"index\":%lld,\"code_hash\":null,\"entity\":",
                    (long long)record->config.index);
     ot_config_print(&record->config, to);
@@ -167,46 +69,6 @@ void ot_record_line(const optune_record *record, ot_text *to)
 static const char *copy_text(const json_t *object, const char *key, ot_arena *arena)
 {
     return ot_arena_copy(arena, json_string_value(json_object_get(object, key)));
-}
-
-static const char *copy_lines(json_t *object, ot_arena *arena)
-{
-    if (!json_is_object(object))
-        return NULL;
-    ot_text lines = {0};
-    const char *name;
-    json_t *value;
-    json_object_foreach(object, name, value)
-    {
-        ot_text_add(&lines, name);
-        if (json_is_string(value))
-            ot_text_printf(&lines, "=%s", json_string_value(value));
-        ot_text_add(&lines, "\n");
-    }
-    const char *copy = ot_arena_copy(arena, ot_text_str(&lines));
-    ot_text_release(&lines);
-    return copy;
-}
-
-/* Length of the JSON value at the start of s[n]; 0: it does not end there. */
-static size_t value_length(const char *s, size_t n)
-{
-    int64_t depth = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < n; i++) {
-        if (quoted && s[i] == '\\') {
-            i++; /* what is behind it ends nothing */
-        } else if (quoted) {
-            quoted = s[i] != '"';
-        } else if (s[i] == '"') {
-            quoted = true;
-        } else if (s[i] == '[' || s[i] == '{') {
-            depth++;
-        } else if ((s[i] == ']' || s[i] == '}') && --depth <= 0) {
-            return i + 1;
-        }
-    }
-    return 0;
 }
 
 static const char *copy_json(const json_t *json, ot_arena *arena)
@@ -295,40 +157,18 @@ static const char *read_input(const json_t *input, size_t items, ot_arena *arena
 
 /* ---- the three kinds of lines ------------------------------------------------------------ */
 
-/* What was written by whom all fields were there has them, absent texts aside. */
-static const char *read_field(const json_t *ours, int number, ot_arena *arena,
-                              optune_record *record)
-{
-    const ot_record_field *f = &ot_record_fields[number];
-    json_t *value = json_object_get(ours, f->name);
-    if (f->kind == OT_RECORD_LINES)
-        *(const char **)ot_record_to(record, f) = copy_lines(value, arena);
-    else if (f->kind == OT_RECORD_OUTCOME)
-        return json_string_value(value) &&
-                       ot_outcome_named(json_string_value(value)) == record->outcome
-                   ? NULL
-                   : "its outcome and its error number disagree";
-    else if (f->kind == OT_RECORD_REAL && !value && number < OT_RECORD_FIRST)
-        *(double *)ot_record_to(record, f) = INFINITY;
-    else if (ot_record_is_text(f) && !value)
-        *(const char **)ot_record_to(record, f) = NULL;
-    else
-        return ot_record_set(record, f, value, arena);
-    return NULL;
-}
-
 /* What AutoTVM's fields have told already is set; the rest comes from our own key. */
 static const char *read_ours(const json_t *ours, ot_arena *arena, ot_log_line *line)
 {
     optune_record *record = &line->record;
     json_int_t version = json_integer_value(json_object_get(ours, "v"));
-    if (version != LINE_VERSION)
+    if (version != OT_LINE_VERSION)
         return ot_arena_printf(arena, "its format %lld is not understood, only %d is",
-                               (long long)version, LINE_VERSION);
+                               (long long)version, OT_LINE_VERSION);
     const char *problem = NULL;
     for (int i = 0; i < OT_RECORD_FIELDS; i++)
         if (ot_record_fields[i].log == OT_LOG_OURS) {
-            const char *what = read_field(ours, i, arena, record);
+            const char *what = ot_line_read_field(ours, i, arena, record);
             problem = problem ? problem : what;
         }
     if (!record->call || !record->target || !record->device || !record->impl)
@@ -365,7 +205,7 @@ static const char *read_new(const json_t *root, const char *text, size_t n, ot_a
     /* Ours begins so, and then its text is kept as it is; of others it is written anew. */
     const size_t prefix = sizeof input_prefix - 1;
     const size_t length = n > prefix && memcmp(text, input_prefix, prefix) == 0
-                              ? value_length(text + prefix, n - prefix)
+                              ? ot_line_value_length(text + prefix, n - prefix)
                               : 0;
     record->task = length ? ot_arena_printf(arena, "%.*s", (int)length, text + prefix)
                           : copy_json(input, arena);
@@ -441,14 +281,28 @@ static const ot_digest *read_forgotten(const char *text, size_t n, ot_arena *are
     return n == 32 ? digest : NULL;
 }
 
-bool ot_line_parse(const char *text, size_t n, const char *source, ot_arena *arena,
-                   ot_log_line *line, json_t **root)
+static bool begins(const char *text, size_t n, const char *prefix, size_t length)
+{
+    return n >= length && memcmp(text, prefix, length) == 0;
+}
+
+bool ot_line_is_head(const char *text, size_t n)
+{
+    return begins(text, n, OT_HEAD_PREFIX, sizeof(OT_HEAD_PREFIX) - 1);
+}
+
+bool ot_line_parse(const char *text, size_t n, const char *source, ot_heads *heads,
+                   ot_arena *arena, ot_log_line *line, json_t **root)
 {
     *line = (ot_log_line){.record = {.config = {.index = -1}}};
     *root = NULL;
     size_t blank = 0;
-    const size_t forget = sizeof(OT_FORGET_PREFIX) - 1;
-    if (n >= forget && memcmp(text, OT_FORGET_PREFIX, forget) == 0) {
+    const size_t forget = sizeof(OT_FORGET_PREFIX) - 1, head = sizeof(OT_HEAD_PREFIX) - 1;
+    if (heads && ot_line_is_head(text, n)) {
+        line->problem = ot_heads_take(heads, text + head, n - head, arena);
+        return line->problem != NULL;
+    }
+    if (begins(text, n, OT_FORGET_PREFIX, forget)) {
         line->forgotten = read_forgotten(text + forget, n - forget, arena);
         line->problem = line->forgotten ? NULL : "it names no record by 32 hexadecimal digits";
         return true;
@@ -456,11 +310,13 @@ bool ot_line_parse(const char *text, size_t n, const char *source, ot_arena *are
     while (blank < n && strchr(" \t\r", text[blank]) && text[blank])
         blank++;
     const size_t prefix = sizeof(OT_DEVICE_PREFIX) - 1;
-    const bool is_device = n >= prefix && memcmp(text, OT_DEVICE_PREFIX, prefix) == 0;
+    const bool is_device = begins(text, n, OT_DEVICE_PREFIX, prefix);
     if (blank == n || (text[blank] == '#' && !is_device))
         return false;
     if (is_device)
         line->problem = parse(text + prefix, n - prefix, true, arena, line, root);
+    else if (ot_line_is_short(text, n))
+        line->problem = ot_line_short(text, n, heads, arena, line);
     else
         line->problem = parse(text, n, false, arena, line, root);
     line->record.source = source;

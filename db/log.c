@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "db/head.h"
 #include "db/kv.h"
 #include "db/line.h"
 
@@ -19,6 +20,10 @@ struct ot_log {
     int fd;
     bool half; /* the last write stopped inside a line */
     char *path;
+    bool is_short;
+    ot_headings *headings;
+    ot_said said;
+    off_t size; /* at least, where it is a file: as long as nobody cuts it off */
 };
 
 /* ---- appending --------------------------------------------------------------------------- */
@@ -42,6 +47,7 @@ static int append(ot_log *log, ot_text *line, optune_err *err)
     ot_text_release(&closed);
     if (good)
         return OPTUNE_OK;
+    ot_said_forget(&log->said);
     return optune_fail(err, OPTUNE_EIO, "cannot append to log '%s': %s", log->path,
                        strerror(why));
 }
@@ -64,7 +70,7 @@ static void sync_folders(const char *path)
     free(folder);
 }
 
-int ot_log_open(const char *path, ot_log **log, optune_err *err)
+int ot_log_open(const char *path, ot_log_lines lines, ot_log **log, optune_err *err)
 {
     *log = NULL;
     int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -76,7 +82,8 @@ int ot_log_open(const char *path, ot_log **log, optune_err *err)
         return optune_fail(err, OPTUNE_EIO, "cannot open log '%s': %s", path, strerror(why));
     }
     ot_log *opened = ot_alloc(sizeof *opened);
-    *opened = (ot_log){.fd = fd, .path = ot_strdup(path)};
+    *opened = (ot_log){.fd = fd, .path = ot_strdup(path), .is_short = lines == OT_LOG_SHORT};
+    opened->headings = opened->is_short ? ot_headings_new() : NULL;
     /* Who finds it locked knows that its writer lives; several may append to one log. */
     flock(fd, LOCK_SH | LOCK_NB);
     if (info.st_size == 0)
@@ -103,6 +110,18 @@ int ot_log_append_lines(ot_log *log, ot_text *lines, optune_err *err)
     return append(log, lines, err);
 }
 
+/* Who cut the log off, or emptied it, has removed what was said. */
+ot_said *ot_log_said(ot_log *log)
+{
+    struct stat info;
+    if (fstat(log->fd, &info) == 0) {
+        if (info.st_size < log->size)
+            ot_said_forget(&log->said);
+        log->size = info.st_size;
+    }
+    return &log->said;
+}
+
 int ot_log_append(ot_log *log, const optune_record *record, optune_err *err)
 {
     ot_text line = {0};
@@ -110,7 +129,13 @@ int ot_log_append(ot_log *log, const optune_record *record, optune_err *err)
     if (!ot_record_sound(record, why))
         return optune_fail(err, OPTUNE_EUSAGE, "a record cannot be written to log '%s': %s",
                            log->path, why);
-    ot_record_line(record, &line);
+    if (log->is_short) {
+        const ot_heading heading = ot_heading_of(log->headings, record);
+        ot_said_say(ot_log_said(log), &heading, &line);
+        ot_line_add_short(record, heading.name, &line);
+    } else {
+        ot_record_line(record, &line);
+    }
     int status = append(log, &line, err);
     ot_text_release(&line);
     return status;
@@ -154,14 +179,16 @@ void ot_log_close(ot_log *log)
     if (!log)
         return;
     close(log->fd);
+    ot_headings_free(log->headings);
+    ot_said_release(&log->said);
     free(log->path);
     free(log);
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-static int pass_line(const ot_text *text, bool ended, const char *source, ot_log_line *line,
-                     ot_log_fn fn, void *arg)
+static int pass_line(const ot_text *text, bool ended, const char *source, ot_heads *heads,
+                     ot_log_line *line, ot_log_fn fn, void *arg)
 {
     ot_arena arena = {0};
     json_t *root = NULL;
@@ -171,7 +198,7 @@ static int pass_line(const ot_text *text, bool ended, const char *source, ot_log
     const size_t mark =
         number == 1 && text->n >= 3 && memcmp(text->s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     const bool told =
-        ot_line_parse(text->s + mark, text->n - mark, source, &arena, line, &root);
+        ot_line_parse(text->s + mark, text->n - mark, source, heads, &arena, line, &root);
     line->number = number;
     if (told && line->problem && !ended)
         line->problem = "the log ends in the middle of it";
@@ -191,6 +218,7 @@ int ot_log_read_from(const ot_log_source *source, ot_log_fn fn, void *arg, optun
     if (answer < 0)
         return answer;
     ot_log_line *line = ot_alloc(sizeof(*line));
+    ot_heads *heads = ot_heads_new();
     ot_text text = {0};
     bool ended;
     int status = OPTUNE_OK;
@@ -199,11 +227,12 @@ int ot_log_read_from(const ot_log_source *source, ot_log_fn fn, void *arg, optun
         if (status)
             break;
         *line = (ot_log_line){.number = number};
-        answer = pass_line(&text, ended, name, line, fn, arg);
+        answer = pass_line(&text, ended, name, heads, line, fn, arg);
         if (line->ours || line->device || line->target_text)
             ot_input_good(in);
     }
     ot_text_release(&text);
+    ot_heads_free(heads);
     free(line);
     ot_input_close(in);
     return status < 0 ? status : answer;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "db/head.h"
 #include "db/kv.h"
 #include "db/line.h"
 
@@ -115,24 +116,42 @@ static void choose(pruning *p, int64_t history, double days)
 
 /* ---- logs -------------------------------------------------------------------------------- */
 
-static bool line_goes(const pruning *p, const ot_text *text, const char *name)
+typedef struct sifting {
+    ot_heads *heads;
+    ot_said said;
+    ot_text stays;
+    int64_t gone;
+} sifting;
+
+/* A head stays with the first line that leans on it and stays. */
+static void sift_line(const pruning *p, sifting *s, const ot_text *text, bool ended,
+                      const char *name)
 {
     ot_arena arena = {0};
     json_t *root = NULL;
     ot_log_line *line = ot_alloc(sizeof *line);
     bool gone = false;
-    if (ot_line_parse(text->s, text->n, name, &arena, line, &root) && line->ours) {
+    const bool told = ot_line_parse(text->s, text->n, name, s->heads, &arena, line, &root);
+    if (told && line->ours) {
         const ot_digest digest = ot_record_digest(&line->record);
         gone = goes(p, &digest);
+    }
+    s->gone += gone;
+    if (!gone && told && line->head) {
+        const ot_heading heading = {line->head->name, line->head->text, line->head->n_text};
+        ot_said_say(&s->said, &heading, &s->stays);
+    }
+    if (!gone && (told || !ot_line_is_head(text->s, text->n))) {
+        ot_text_add_n(&s->stays, text->s, text->n);
+        ot_text_add(&s->stays, ended ? "\n" : "");
     }
     json_decref(root);
     ot_arena_release(&arena);
     free(line);
-    return gone;
 }
 
 /* What stays of a log. */
-static int sift(const pruning *p, const char *path, ot_text *stays, int64_t *gone)
+static int sift(const pruning *p, const char *path, sifting *s)
 {
     const ot_log_source source = {.path = path, .stop = ot_store_stopped_by(p->store)};
     ot_input *in;
@@ -141,14 +160,11 @@ static int sift(const pruning *p, const char *path, ot_text *stays, int64_t *gon
     int status = ot_input_open(&source, &in, p->err);
     if (status < 0)
         return status;
-    while ((status = ot_input_line(in, &line, &ended, p->err)) == OPTUNE_OK) {
-        if (line_goes(p, &line, path)) {
-            ++*gone;
-            continue;
-        }
-        ot_text_add_n(stays, line.s, line.n);
-        ot_text_add(stays, ended ? "\n" : "");
-    }
+    s->heads = ot_heads_new();
+    while ((status = ot_input_line(in, &line, &ended, p->err)) == OPTUNE_OK)
+        sift_line(p, s, &line, ended, path);
+    ot_heads_free(s->heads);
+    ot_said_release(&s->said);
     ot_input_close(in);
     ot_text_release(&line);
     return status < 0 ? status : OPTUNE_OK;
@@ -157,8 +173,7 @@ static int sift(const pruning *p, const char *path, ot_text *stays, int64_t *gon
 static int rewrite(void *arg, const char *path, const char *name, int64_t size)
 {
     pruning *p = arg;
-    ot_text stays = {0};
-    int64_t gone = 0;
+    sifting s = {0};
     (void)name;
     (void)size;
     const int claim = ot_log_claim(path);
@@ -166,16 +181,16 @@ static int rewrite(void *arg, const char *path, const char *name, int64_t size)
         p->pruned->busy++;
         return OPTUNE_OK;
     }
-    int status = sift(p, path, &stays, &gone);
-    if (status >= 0 && gone) {
-        status = ot_write_file(path, ot_text_str(&stays), stays.n, p->err);
+    int status = sift(p, path, &s);
+    if (status >= 0 && s.gone) {
+        status = ot_write_file(path, ot_text_str(&s.stays), s.stays.n, p->err);
         p->pruned->logs++;
-        p->pruned->lines += gone;
+        p->pruned->lines += s.gone;
         if (status >= 0)
             status = ot_store_log_done(p->store, path, p->err);
     }
     close(claim);
-    ot_text_release(&stays);
+    ot_text_release(&s.stays);
     return status;
 }
 
@@ -223,7 +238,7 @@ static int say_forgotten(ot_store *store, const ot_digest *digest, int n, optune
     int status = ot_make_dirs(path.s, err);
     ot_text_printf(&path, "/%s-%d-forget.log", stamp, (int)getpid());
     if (status >= 0)
-        status = ot_log_open(path.s, &log, err);
+        status = ot_log_open(path.s, OT_LOG_SHORT, &log, err);
     for (int i = 0; status >= 0 && i < n; i++)
         status = ot_log_forget(log, &digest[i], err);
     if (status >= 0)

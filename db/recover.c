@@ -86,40 +86,83 @@ static void mark_key(const char *name, ot_text *key)
     ot_text_printf(key, "log:%s", name);
 }
 
-static int64_t marked(ot_store *store, const char *name)
+/* So many bytes of a log are stored, says a version that reads such lines. Older ones have eight
+ * bytes of it, and say so of short lines that they refused. */
+typedef struct log_mark {
+    int64_t size, format;
+} log_mark;
+enum { MARK_FORMAT = 1, OLD_MARK = sizeof(int64_t) };
+
+/* Whether a log has short lines, at least heads of theirs. */
+static bool has_heads(const char *path)
+{
+    const ot_log_source source = {.path = path};
+    ot_input *in;
+    ot_text line = {0};
+    bool ended, found = false;
+    if (ot_input_open(&source, &in, NULL) < 0)
+        return true;
+    while (!found && ot_input_line(in, &line, &ended, NULL) == OPTUNE_OK)
+        found = ot_line_is_head(line.s, line.n);
+    ot_input_close(in);
+    ot_text_release(&line);
+    return found;
+}
+
+/* How many bytes of it are stored; -1: that is not known. *old: an older version says so. */
+static int64_t marked(ot_store *store, const char *name, bool *old)
 {
     ot_snapshot reader;
     ot_text key = {0};
     ot_bytes value;
-    int64_t size = -1;
+    log_mark mark = {.size = -1};
+    *old = false;
     mark_key(name, &key);
     if (ot_snapshot_begin(store, &reader, NULL) >= 0) {
         if (ot_snapshot_get(&reader, OT_TABLE_META, (ot_bytes){key.s, key.n}, &value, NULL) ==
                 OPTUNE_OK &&
-            value.n == sizeof size)
-            memcpy(&size, value.data, sizeof size);
+            (value.n == OLD_MARK || value.n == sizeof mark)) {
+            *old = value.n == OLD_MARK;
+            memcpy(&mark, value.data, value.n);
+        }
         ot_snapshot_end(&reader);
     }
     ot_text_release(&key);
-    return size;
+    return mark.format > MARK_FORMAT ? -1 : mark.size;
 }
 
-static int mark(ot_store *store, const char *name, int64_t size, optune_err *err)
+typedef struct known_log {
+    char *name;
+    int64_t size;
+} known_log;
+
+static int put_mark(ot_writer *writer, const known_log *log, optune_err *err)
+{
+    enum { LONGEST_KEY = 400 };
+    ot_text key = {0};
+    const log_mark said = {log->size, MARK_FORMAT};
+    mark_key(log->name, &key);
+    const int status = key.n > LONGEST_KEY
+                           ? OPTUNE_OK
+                           : ot_writer_put(writer, OT_TABLE_META, (ot_bytes){key.s, key.n},
+                                           (ot_bytes){&said, sizeof said}, NULL, err);
+    ot_text_release(&key);
+    return status;
+}
+
+/* All in one transaction. */
+static int mark(ot_store *store, const known_log *log, int n, optune_err *err)
 {
     ot_writer writer;
-    ot_text key = {0};
-    mark_key(name, &key);
-    int status = key.n > 400 ? 1 : ot_writer_begin(store, &writer, err);
-    if (status == OPTUNE_OK) {
-        status = ot_writer_put(&writer, OT_TABLE_META, (ot_bytes){key.s, key.n},
-                               (ot_bytes){&size, sizeof size}, NULL, err);
-        if (status >= 0)
-            status = ot_writer_commit(&writer, err);
-        else
-            ot_writer_abort(&writer);
-    }
-    ot_text_release(&key);
-    return status < 0 ? status : OPTUNE_OK;
+    int status = n ? ot_writer_begin(store, &writer, err) : 1;
+    if (status != OPTUNE_OK)
+        return status < 0 ? status : OPTUNE_OK;
+    for (int i = 0; status >= 0 && i < n; i++)
+        status = put_mark(&writer, &log[i], err);
+    if (status >= 0)
+        return ot_writer_commit(&writer, err);
+    ot_writer_abort(&writer);
+    return status;
 }
 
 int ot_store_log_done(ot_store *store, const char *path, optune_err *err)
@@ -128,7 +171,8 @@ int ot_store_log_done(ot_store *store, const char *path, optune_err *err)
     const char *slash = strrchr(path, '/');
     if (stat(path, &info) < 0)
         return OPTUNE_OK;
-    return mark(store, slash ? slash + 1 : path, info.st_size, err);
+    char *const name = (char *)(uintptr_t)(slash ? slash + 1 : path);
+    return mark(store, &(known_log){name, info.st_size}, 1, err);
 }
 
 /* ---- all logs ---------------------------------------------------------------------------- */
@@ -171,27 +215,42 @@ typedef struct recovering {
     ot_store *store;
     bool all;
     int64_t *added;
+    known_log *log; /* that were read, or were marked by an older version */
+    int n, capacity;
     optune_err *err;
 } recovering;
 
 static int recover(void *arg, const char *path, const char *name, int64_t size)
 {
     recovering *r = arg;
-    if (!r->all && marked(r->store, name) == size)
+    bool old = false;
+    const bool stored = !r->all && marked(r->store, name, &old) == size;
+    if (stored && !old)
         return OPTUNE_OK;
     const int claim = ot_log_claim(path);
     if (claim < 0)
         return OPTUNE_OK; /* its writer lives */
-    int status = ot_store_read_log(r->store, path, true, r->added, NULL, r->err);
-    if (status >= 0)
-        status = mark(r->store, name, size, r->err);
+    const int status = stored && !has_heads(path)
+                           ? OPTUNE_OK
+                           : ot_store_read_log(r->store, path, true, r->added, NULL, r->err);
     close(claim);
-    return status;
+    if (status < 0)
+        return status;
+    r->log = ot_room(r->log, r->n, &r->capacity, sizeof *r->log);
+    r->log[r->n++] = (known_log){ot_strdup(name), size};
+    return OPTUNE_OK;
 }
 
 int ot_store_recover(ot_store *store, bool all, int64_t *added, optune_err *err)
 {
-    recovering r = {store, all, added, err};
+    recovering r = {.store = store, .all = all, .added = added, .err = err};
     *added = 0;
-    return ot_each_log(ot_store_dir(store), recover, &r);
+    int status = ot_each_log(ot_store_dir(store), recover, &r);
+    const int marking =
+        mark(store, r.log, r.n, status < 0 ? NULL : err); /* what was read, was */
+    status = status < 0 ? status : marking;
+    for (int i = 0; i < r.n; i++)
+        free(r.log[i].name);
+    free(r.log);
+    return status;
 }

@@ -195,36 +195,63 @@ static bool sound_field(const optune_record *r, const ot_record_field *f, char *
     }
 }
 
-static bool sound(const optune_record *r, bool was_read, char *why)
+/* Which fields are looked at. */
+typedef enum looked_at { ALL, READ, ASKED, TOLD } looked_at;
+
+static bool looks(looked_at at, const ot_record_field *f)
+{
+    const bool asked = f->who == OT_RECORD_ASKER && ot_record_is_text(f);
+    const bool parsed = f->kind == OT_RECORD_CONFIG || f->kind == OT_RECORD_JSON;
+    return at == ALL || (at == READ && !parsed) || (at == ASKED && asked) ||
+           (at == TOLD && !asked && !parsed);
+}
+
+static bool sound_identity(const optune_record *r, looked_at at, char *why)
+{
+    for (int i = 0; i < OT_RECORD_FIELDS; i++) {
+        const ot_record_field *f = &ot_record_fields[i];
+        if (f->kind == OT_RECORD_WORD && looks(at, f) &&
+            !sound_text(f->name, ot_record_text(r, f), OT_SHORT_TEXT, true, why))
+            return false;
+    }
+    return (r->call && r->target && r->device && r->impl) ||
+           optune_refuse(why, "its call, target, device or implementation is missing");
+}
+
+static bool sound_rest(const optune_record *r, looked_at at, char *why)
 {
     for (int i = 0; i < OT_RECORD_FIELDS; i++)
-        if (ot_record_fields[i].kind == OT_RECORD_WORD &&
-            !sound_text(ot_record_fields[i].name, ot_record_text(r, &ot_record_fields[i]),
-                        OT_SHORT_TEXT, true, why))
+        if (looks(at, &ot_record_fields[i]) && !sound_field(r, &ot_record_fields[i], why))
             return false;
-    if (!r->call || !r->target || !r->device || !r->impl)
-        return optune_refuse(why, "its call, target, device or implementation is missing");
+    return true;
+}
+
+static bool sound(const optune_record *r, looked_at at, char *why)
+{
+    if (!sound_identity(r, at, why))
+        return false;
     if (r->config.n < 0 || r->config.n > OPTUNE_MAX_KNOBS || r->config.index < -1)
         return optune_refuse(why, "its config has %d knobs and the index %lld", r->config.n,
                              (long long)r->config.index);
-    if (!ot_record_figures(r, why))
-        return false;
-    for (int i = 0; i < OT_RECORD_FIELDS; i++) {
-        const ot_record_field *f = &ot_record_fields[i];
-        const bool known =
-            was_read && (f->kind == OT_RECORD_CONFIG || f->kind == OT_RECORD_JSON);
-        if (!known && !sound_field(r, f, why))
-            return false;
-    }
-    return true;
+    return ot_record_figures(r, why) && sound_rest(r, at, why);
 }
 
 bool ot_record_sound(const optune_record *r, char *why)
 {
-    return sound(r, false, why);
+    return sound(r, ALL, why);
 }
 
 bool ot_record_sound_read(const optune_record *r, char *why)
 {
-    return sound(r, true, why);
+    return sound(r, READ, why);
+}
+
+bool ot_record_sound_asked(const optune_record *r, char *why)
+{
+    return sound_identity(r, ASKED, why) && sound_rest(r, ASKED, why);
+}
+
+bool ot_record_sound_told(const optune_record *r, char *why)
+{
+    return sound(r, TOLD, why);
 }

@@ -161,6 +161,8 @@ static ot_bytes take_bytes(reading *r, uint64_t n)
 static uint64_t take_number(reading *r)
 {
     uint64_t value = 0;
+    if (r->at != r->end && *(const uint8_t *)r->at < 128 && !r->bad)
+        return *(const uint8_t *)r->at++;
     for (int shift = 0; shift < 64; shift += 7) {
         const uint8_t byte = *(const uint8_t *)take(r, 1);
         value |= (uint64_t)(byte & 127) << shift;
@@ -280,13 +282,29 @@ static int squeeze_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
     return status;
 }
 
+/* Many small pieces, with no end to mark: where there is room they are copied in place. */
+static inline void restored(ot_text *to, const void *data, size_t n)
+{
+    if (to->capacity - to->n <= n) {
+        ot_text_add_n(to, data, n);
+        return;
+    }
+    memcpy(to->s + to->n, data, n);
+    to->n += n;
+}
+
+static void restored_bytes(ot_text *to, ot_bytes bytes)
+{
+    restored(to, bytes.n ? bytes.data : "", bytes.n);
+}
+
 static void put_v1_text(ot_text *to, ot_bytes text)
 {
     const int32_t n = text.data ? (int32_t)text.n : ABSENT_1;
-    ot_text_add_n(to, (const char *)&n, sizeof n);
+    restored(to, (const char *)&n, sizeof n);
     if (text.data) {
-        ot_text_add_n(to, text.data, text.n);
-        ot_text_add_n(to, "", 1);
+        restored(to, text.data, text.n);
+        restored(to, "", 1);
     }
 }
 
@@ -301,22 +319,22 @@ static int restore_config(ot_parts *p, reading *r, ot_text *to, optune_err *err)
     const int64_t index = take_signed(r);
     const uint32_t count = (uint32_t)n;
     reading s = {.at = shape.data, .end = (const char *)shape.data + shape.n, .bad = r->bad};
-    ot_text_add_n(to, (const char *)&count, sizeof count);
-    ot_text_add_n(to, (const char *)&index, sizeof index);
+    restored(to, (const char *)&count, sizeof count);
+    restored(to, (const char *)&index, sizeof index);
     for (uint64_t i = 0; i < n && !r->bad && !s.bad; i++) {
         put_v1_text(to, take_bytes(&s, take_number(&s)));
         const uint32_t kind = take_32(&s);
-        ot_text_add_n(to, (const char *)&kind, sizeof kind);
+        restored(to, (const char *)&kind, sizeof kind);
         if (s.bad || kind >> 16 > OPTUNE_MAX_LIST) {
             r->bad = true;
         } else if (is_word(kind)) {
             put_v1_text(to, take_bytes(r, take_number(r)));
         } else if (is_float(kind)) {
-            add(to, take_bytes(r, sizeof(double)));
+            restored_bytes(to, take_bytes(r, sizeof(double)));
         } else {
             for (uint32_t k = 0; k < kind >> 16; k++) {
                 const int64_t value = take_signed(r);
-                ot_text_add_n(to, (const char *)&value, sizeof value);
+                restored(to, (const char *)&value, sizeof value);
             }
         }
     }
@@ -382,24 +400,24 @@ static int restore_field(ot_parts *p, reading *r, ot_record_kind kind, ot_text *
     switch (kind) {
     case OT_RECORD_SAMPLES:
         wide = (int64_t)take_number(r);
-        ot_text_add_n(to, (const char *)&wide, sizeof wide);
+        restored(to, (const char *)&wide, sizeof wide);
         add_samples(to, r, (uint64_t)wide);
         return OPTUNE_OK;
     case OT_RECORD_REAL:
-        add(to, take_bytes(r, sizeof(double)));
+        restored_bytes(to, take_bytes(r, sizeof(double)));
         return OPTUNE_OK;
     case OT_RECORD_COUNT:
         wide = take_signed(r);
-        ot_text_add_n(to, (const char *)&wide, sizeof wide);
+        restored(to, (const char *)&wide, sizeof wide);
         return OPTUNE_OK;
     case OT_RECORD_BITS:
         wide = (int64_t)take_number(r);
-        ot_text_add_n(to, (const char *)&wide, sizeof wide);
+        restored(to, (const char *)&wide, sizeof wide);
         return OPTUNE_OK;
     case OT_RECORD_OUTCOME:
     case OT_RECORD_FLAG:
         narrow = (uint32_t)take_number(r);
-        ot_text_add_n(to, (const char *)&narrow, sizeof narrow);
+        restored(to, (const char *)&narrow, sizeof narrow);
         return OPTUNE_OK;
     case OT_RECORD_CONFIG:
         return restore_config(p, r, to, err);

@@ -174,6 +174,7 @@ void ot_snapshot_end(ot_snapshot *reader)
     }
     mdb_txn_reset(reader->txn);
     memset(reader->live, 0, sizeof(reader->live));
+    reader->seen.epoch = reader->seen.summary = 0;
     pthread_mutex_lock(&e->lock);
     bool kept = e->n_idle < POOL;
     if (kept)
@@ -266,9 +267,18 @@ int64_t ot_snapshot_number(const ot_snapshot *reader)
 
 bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first)
 {
+    struct ot_seen *seen = &reader->seen;
     ot_bytes value;
-    return ot_snapshot_get(reader, OT_TABLE_META, ot_epoch_name, &value, NULL) == OPTUNE_OK &&
-           ot_epoch_holds(&value, ot_snapshot_number(reader), first);
+    if (!seen->epoch || reader->view) {
+        seen->epoch =
+            ot_snapshot_get(reader, OT_TABLE_META, ot_epoch_name, &value, NULL) == OPTUNE_OK &&
+                    ot_epoch_holds(&value, ot_snapshot_number(reader), &seen->first)
+                ? 1
+                : -1;
+    }
+    if (seen->epoch > 0)
+        *first = seen->first;
+    return seen->epoch > 0;
 }
 
 /* ---- writing ----------------------------------------------------------------------------- */

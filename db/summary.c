@@ -134,14 +134,30 @@ static bool whole(const ot_digest *asked, const ot_bytes *value, uint64_t *seria
            sum == sum_of(asked, value->data, value->n - SUM);
 }
 
+/* 1: there is none. */
+static int entry_of(ot_snapshot *reader, const ot_digest *asked, ot_bytes *value)
+{
+    struct ot_seen *seen = &reader->seen;
+    if (!reader->view && seen->summary && !memcmp(seen->question, asked->byte, DIGEST)) {
+        *value = seen->value;
+        return seen->summary > 0 ? OPTUNE_OK : 1;
+    }
+    const int status = ot_snapshot_get(reader, OT_TABLE_SUMMARY,
+                                       (ot_bytes){asked->byte, DIGEST}, value, NULL);
+    if (status >= 0 && !reader->view) {
+        seen->summary = status == OPTUNE_OK ? 1 : -1;
+        memcpy(seen->question, asked->byte, DIGEST);
+        seen->value = *value;
+    }
+    return status;
+}
+
 int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all)
 {
     uint64_t serial, epoch;
     uint32_t kept;
-    ot_bytes value;
-    if (!ot_snapshot_epoch(reader, &epoch) ||
-        ot_snapshot_get(reader, OT_TABLE_SUMMARY, (ot_bytes){asked->byte, DIGEST}, &value,
-                        NULL) ||
+    ot_bytes value = {NULL, 0};
+    if (!ot_snapshot_epoch(reader, &epoch) || entry_of(reader, asked, &value) ||
         !whole(asked, &value, &serial, &kept) || !kept)
         return 1;
     const char *at = (const char *)value.data + HEAD;
@@ -163,15 +179,13 @@ bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stam
 {
     const ot_digest asked = ot_question_digest(question);
     ot_snapshot reader;
-    ot_bytes value;
+    ot_bytes value = {NULL, 0};
     uint32_t kept;
     *stamp = (ot_stamp){0};
     if (ot_snapshot_begin(store, &reader, NULL) < 0)
         return false;
     bool sealed = ot_snapshot_epoch(&reader, &stamp->epoch);
-    const int status = sealed ? ot_snapshot_get(&reader, OT_TABLE_SUMMARY,
-                                                (ot_bytes){asked.byte, DIGEST}, &value, NULL)
-                              : 1;
+    const int status = sealed ? entry_of(&reader, &asked, &value) : 1;
     if (sealed && status == OPTUNE_OK)
         sealed = whole(&asked, &value, &stamp->serial, &kept);
     /* A reader without rights may have moved on to a later snapshot meanwhile. */

@@ -12,23 +12,40 @@
 
 #include "graph/graph.h"
 
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20 }; /* a page may be larger: the kernel rounds up */
+
 static size_t whole_pages(size_t bytes)
 {
-    const size_t page = 4096; /* or a part of one: the kernel rounds up */
-    return (bytes + page) / page * page;
+    return (bytes + PAGE) / PAGE * PAGE;
+}
+
+/* Large ones begin where huge pages can lie, which are faster to get and to read. */
+static bool reserve(ot_backing *b)
+{
+    const bool large = b->bytes >= HUGE_PAGE;
+    b->map_bytes = whole_pages(b->bytes) + (large ? HUGE_PAGE : 0);
+    void *map =
+        mmap(NULL, b->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return false;
+    const uintptr_t align = large ? HUGE_PAGE : PAGE;
+    b->map = map;
+    b->data = (void *)(((uintptr_t)map + align - 1) / align * align);
+    if (large)
+        madvise(b->data, whole_pages(b->bytes), MADV_HUGEPAGE); /* advice: refused is fine */
+    return true;
 }
 
 ot_backing *ot_backing_new(size_t bytes, ot_backing_read *read, void (*close)(void *from),
                            void *from, optune_err *err)
 {
-    void *data = mmap(NULL, whole_pages(bytes), PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (data == MAP_FAILED) {
+    ot_backing *b = ot_alloc(sizeof *b);
+    *b = (ot_backing){.bytes = bytes, .read = read, .close = close, .from = from};
+    if (!reserve(b)) {
+        free(b);
         optune_fail(err, OPTUNE_ENOMEM, "no memory for %zu bytes of a constant", bytes);
         return NULL;
     }
-    ot_backing *b = ot_alloc(sizeof *b);
-    *b = (ot_backing){.data = data, .bytes = bytes, .read = read, .close = close, .from = from};
     atomic_init(&b->users, 1);
     pthread_mutex_init(&b->lock, NULL);
     return b;
@@ -44,7 +61,7 @@ void ot_backing_close(ot_backing *b)
 {
     if (!b || atomic_fetch_sub(&b->users, 1) > 1)
         return;
-    munmap(b->data, whole_pages(b->bytes));
+    munmap(b->map, b->map_bytes);
     b->close(b->from);
     pthread_mutex_destroy(&b->lock);
     free(b);

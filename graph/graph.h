@@ -58,6 +58,8 @@ typedef struct ot_backing {
     int held;
     void *data; /* may be touched while it is held */
     size_t bytes;
+    void *map; /* the address space that it lies in */
+    size_t map_bytes;
     ot_backing_read *read; /* into `data`: the same elements each time, or a failure */
     void (*close)(void *from);
     void *from;

@@ -4,6 +4,17 @@
 
 #include "onnx/onnx.h"
 
+/* No window that starts in the last pad has anything of what is in front of it. */
+static bool never_in_pads(const ot_onnx_window *w)
+{
+    bool never = true;
+    for (int d = 0; d < 2; d++) {
+        const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;
+        never = never && w->stride[d] + w->pad[2 + d] <= span;
+    }
+    return never;
+}
+
 /* Rounding up counts a window that starts in the last pad in ours, not in ONNX's. 1: ours is as
  * ONNX's; 0: rounding down is, where dims differ with more of a pad, unless `counted`: what it has
  * is then divided by; negative: neither. */
@@ -13,6 +24,8 @@ static int rounds_up(ot_onnx_node *n, ot_onnx_window *w, bool counted)
     bool up = true, down = true;
     if (!ot_onnx_int(n, "ceil_mode", 0))
         return 0;
+    if (never_in_pads(w)) /* whatever the dims are */
+        return 1;
     if (!ot_onnx_dims_at(n, w->data, ~3u, dim)) /* of images and channels any number */
         return n->err->status;
     for (int d = 0; d < 2; d++) {

@@ -6,6 +6,9 @@
  *
  *   H  units;  I  elements of an input;  T  steps;  B  sequences;  D  directions
  *   X [T,B,I], W [D,gates H,I], R [D,gates H,H], bias [D,2 gates H], states [D,B,H]
+ *
+ * Weights of 8 bits, [D,I,gates H] and [D,H,gates H], become floats; what they are multiplied with
+ * stays as it is.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +18,7 @@
 typedef ot_onnx_value value;
 
 enum { MOST_STEPS = 8192, IN_W = 1, IN_R, IN_BIAS, IN_LENGTHS, IN_H, IN_C, IN_PEEPHOLES };
+enum { IN_SCALES = 8 }; /* of W, zero points of W, and those of R */
 
 /* A layer in one direction, without its dim in all of them. */
 typedef struct layer {
@@ -25,6 +29,7 @@ typedef struct layer {
     double clip;     /* 0: none */
     bool together;   /* LSTM: the forget gate is what the input gate leaves */
     bool before;     /* GRU: the reset gate comes behind the product */
+    bool bytes;      /* weights of 8 bits */
     value *x;        /* X W + both biases where they may be added so, [T,B,gates H] */
     value *r[2];     /* of all gates [gates H,H]; GRU: of update and reset, of hidden */
     value *bias;     /* GRU: of the hidden gate behind the product, [H]; or NULL */
@@ -286,6 +291,25 @@ static value *of_direction(layer *l, int i)
     return ot_onnx_call(l->n, "squeeze", 1, &part, "axis=[0]");
 }
 
+/* W or R as floats, its columns the elements of what it is multiplied with. */
+static value *weights_of(layer *l, int i)
+{
+    ot_onnx_node *n = l->n;
+    value *w = of_direction(l, i);
+    if (!l->bytes || !w)
+        return w;
+    const int at = IN_SCALES + 2 * (i - IN_W);
+    value *scale = ot_onnx_need(n, at), *zero = ot_onnx_in(n, at + 1);
+    if (!scale)
+        return NULL;
+    const optune_dtype dtype = ot_onnx_type(n->m, scale)->dtype;
+    scale = of_direction(l, at); /* a number, or one for each column */
+    w = ot_onnx_as(n, w, dtype);
+    if (zero)
+        w = ot_onnx_2(n, "subtract", w, ot_onnx_as(n, of_direction(l, at + 1), dtype));
+    return ot_onnx_transpose(n, multiply(l, w, scale), 2, (const int[]){1, 0});
+}
+
 static value *state_of(layer *l, int i, bool batch_first)
 {
     ot_onnx_node *n = l->n;
@@ -310,7 +334,7 @@ static value *taken(layer *l, value *x)
         return NULL;
     const int64_t g = l->gates, width = g * l->units;
     value *flat = ot_onnx_reshape(n, x, 2, (const int64_t[]){l->steps * l->batch, dim[2]});
-    value *w = of_direction(l, IN_W), *y = ot_onnx_2(n, "dense", flat, w);
+    value *w = weights_of(l, IN_W), *y = ot_onnx_2(n, "dense", flat, w);
     if (ot_onnx_in(n, IN_BIAS)) {
         value *both = of_direction(l, IN_BIAS);
         value *of_x = columns(l, both, 0, 0, g, 2 * g);
@@ -345,7 +369,7 @@ static int one_way(layer *l, const recurrent *kind, value *x, bool batch_first, 
     ot_onnx_node *n = l->n;
     take_functions(l, kind->functions, kind->function);
     l->x = taken(l, x);
-    l->r[0] = of_direction(l, IN_R);
+    l->r[0] = weights_of(l, IN_R);
     if (!l->x || !l->r[0])
         return n->err->status;
     if (l->gates == 3) {
@@ -395,7 +419,9 @@ static int layer_of(ot_onnx_node *n)
                               "it has %lld steps, and is written out step by step: 1 to %d "
                               "are supported",
                               (long long)dim[0], (int)MOST_STEPS);
-    if (of_r[0] != directions || of_r[1] != kind->gates * of_r[2])
+    const bool bytes = n->op->arg[1] == 'b';
+    const int64_t units = of_r[bytes ? 1 : 2], width = of_r[bytes ? 2 : 1];
+    if (of_r[0] != directions || width != kind->gates * units)
         return optune_fail(n->err, OPTUNE_ETYPE, "its weights [%lld,%lld,%lld] do not fit %s",
                            (long long)of_r[0], (long long)of_r[1], (long long)of_r[2], way);
     value *lengths = ot_onnx_in(n, IN_LENGTHS);
@@ -408,7 +434,8 @@ static int layer_of(ot_onnx_node *n)
                    .backward = d || *way == 'r',
                    .steps = dim[0],
                    .batch = dim[1],
-                   .units = of_r[2],
+                   .units = units,
+                   .bytes = bytes,
                    .clip = ot_onnx_real(n, "clip", 0),
                    .together = ot_onnx_int(n, "input_forget", 0),
                    .before = ot_onnx_int(n, "linear_before_reset", 0),
@@ -437,6 +464,7 @@ static const ot_onnx_op ops[] = {
     {"LSTM", layer_of, "0"},
     {"GRU", layer_of, "1"},
     {"RNN", layer_of, "2"},
+    {"com.microsoft::DynamicQuantizeLSTM", layer_of, "0b"},
     {NULL, NULL, NULL},
 };
 

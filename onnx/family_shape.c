@@ -150,18 +150,34 @@ static int expand(ot_onnx_node *n)
         ot_onnx_call(n, "broadcast_to", 1, &data, "shape=[%s]", ot_onnx_text(n->m, rank, all)));
 }
 
+/* The same where the image's dims are not known: C and the block go last, where each part of it has
+ * only one dim to join that is not. */
+static ot_onnx_value *depth_to_any_space(ot_onnx_node *n, ot_onnx_value *data, int64_t b,
+                                         int64_t c, bool crd)
+{
+    const int64_t split[2][6] = {{0, 0, 0, b, b, c}, {0, 0, 0, c, b, b}};
+    static const int axes[2][6] = {{0, 2, 4, 5, 1, 3}, {0, 2, 5, 3, 1, 4}};
+    ot_onnx_value *all = ot_onnx_transpose(n, data, 4, (const int[]){0, 2, 3, 1});
+    all = ot_onnx_transpose(n, ot_onnx_reshape(n, all, 6, split[crd]), 6, axes[crd]);
+    all = ot_onnx_reshape(n, all, 5, (const int64_t[]){0, 0, 0, 0, -1}); /* N, W, b, C, H b */
+    all = ot_onnx_transpose(n, all, 5, (const int[]){0, 3, 4, 1, 2});
+    return ot_onnx_reshape(n, all, 4, (const int64_t[]){0, 0, 0, -1});
+}
+
 /* A dim of block * block * C as C and the block, whose rows and columns join the image's. */
 static int depth_to_space(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
     const int64_t b = ot_onnx_int(n, "blocksize", 0);
     int64_t dim[OPTUNE_MAX_RANK];
-    if (!data || !ot_onnx_dims(n, data, dim))
+    if (!data || !ot_onnx_dims_at(n, data, 2, dim))
         return n->err->status;
     if (ot_onnx_rank(n, data) != 4 || b < 1 || b > 1 << 15 || dim[1] % (b * b))
         return ot_onnx_refuse(n, "blocks of %lld do not divide its channels", (long long)b);
     const int64_t c = dim[1] / (b * b), h = dim[2], w = dim[3];
     const bool crd = !strcmp(ot_onnx_word(n, "mode", "DCR"), "CRD");
+    if (h < 0 || w < 0)
+        return ot_onnx_give(n, 0, depth_to_any_space(n, data, b, c, crd));
     const int64_t split[2][6] = {{0, b, b, c, h, w}, {0, c, b, b, h, w}};
     static const int axes[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}};
     ot_onnx_value *all = ot_onnx_reshape(n, data, 6, split[crd]);

@@ -1,18 +1,43 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gpu_check.sh BUNDLE OUT [TARGET]: all that a machine with a GPU is asked, in one call of under nine
-# minutes: the GPU tests, compute-sanitizer over small samples of every template where it is there, and
-# the benches. Leaves at most 8 files in OUT. Needs nothing but the bundle, a driver and NVRTC (cc for
-# the libraries that compete); changes no setting of the device. TARGET defaults to `cuda`;
-# GPU_CHECK_SECONDS (510) is the time for everything: with less, every step gets its share of that.
+# gpu_check.sh BUNDLE OUT [TARGET [PART...]]: all that a machine with a GPU is asked, part by part:
+#
+#   right      the GPU tests                     conv2d     ResNet-50, batch 1
+#   sanitize   compute-sanitizer, small samples  trials     how many a second
+#   dense      matrix products                   bandwidth  what is bound by memory
+#   attention  prompts and tokens                batch      ResNet-50, batch 32
+#   nbits      weights of 4 and 8 bits
+#
+# Without PART all of them in this order, correctness first, in under nine minutes; where calls are
+# limited, several that name their parts, into the same OUT, have so much more time each. A part has
+# its share of the time, and what earlier parts left; what it finds is in OUT as soon as it is
+# found, its records after every part (records.log, read by the next call), so that a call that is
+# cut off loses one part. At most 8 files in OUT. Needs nothing but the bundle, a driver and NVRTC
+# (cc for the libraries that compete); changes no setting of the device. TARGET defaults to `cuda`;
+# GPU_CHECK_SECONDS (510) is the time for everything in one call.
 set -uo pipefail
 
-bundle=$(cd "${1:?usage: gpu_check.sh BUNDLE OUT [TARGET]}" && pwd)
-mkdir -p "${2:?usage: gpu_check.sh BUNDLE OUT [TARGET]}"
+bundle=$(cd "${1:?usage: gpu_check.sh BUNDLE OUT [TARGET [PART...]]}" && pwd)
+mkdir -p "${2:?usage: gpu_check.sh BUNDLE OUT [TARGET [PART...]]}"
 out=$(cd "$2" && pwd)
 target=${3:-cuda}
 started=$(date +%s)
 limit=${GPU_CHECK_SECONDS:-510}
+all=(right sanitize dense attention nbits conv2d trials bandwidth batch)
+# Seconds of the usual 510, and what each part appends to.
+declare -A weight=([right]=130 [sanitize]=60 [dense]=75 [attention]=35 [nbits]=30 [conv2d]=55
+    [trials]=30 [bandwidth]=40 [batch]=55)
+declare -A file_of=([right]=tests [sanitize]=sanitizer [dense]=dense [attention]=attention
+    [nbits]=dense [conv2d]=conv2d [trials]=conv2d [bandwidth]=bandwidth [batch]=conv2d)
+shift $(($# < 3 ? $# : 3))
+parts=("$@")
+(($#)) || parts=("${all[@]}")
+for part in "${parts[@]}"; do
+    if [[ -z ${weight[$part]:-} ]]; then
+        echo "gpu_check: there is no part '$part': ${all[*]} are" >&2
+        exit 2
+    fi
+done
 work=$(mktemp -d)
 trap 'kill "$(cat "$work/holder" 2>/dev/null)" 2>/dev/null; rm -rf "$work"' EXIT
 cores=$(nproc)
@@ -20,22 +45,33 @@ chmod -R u+rx "$bundle/bin" "$bundle/lib" "$bundle/tests" 2>/dev/null
 # Where the sanitizer and nvidia-smi may lie.
 PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer:/usr/local/nvidia/bin
 export HOME=$work OPTUNE_DB=$work/db OPTUNE_CACHE=$work/cache TMPDIR=$work
-export OPTUNE_WORKER=$bundle/lib/optune/optune-worker OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
+export OPTUNE_WORKER=$bundle/lib/optune/optune-worker
+export OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
 optune=$bundle/bin/optune
 keep=15 # for the export at the end
 left() { echo $((limit - keep - ($(date +%s) - started))); }
-share() { echo $(($1 * limit / 510)); } # of a step that is worth so many seconds of the usual 510
+part_end=$((started + limit)) part_seconds=$limit part_weight=510
+# Seconds until this part must end; and those of a step that is worth so many of the part's weight.
+part_left() {
+    local own=$((part_end - $(date +%s))) whole
+    whole=$(left)
+    echo $((own < whole ? own : whole))
+}
+share() { echo $(($1 * part_seconds / part_weight)); }
 
-# What a command told beside its output: each sentence once, the most frequent first, without figures.
+# What a command told beside its output: each sentence once, the most frequent first, without
+# figures.
 told() { # FILE
-    tr '\r' '\n' <"$1" | grep -a '^optune: ' | cut -c1-240 | sed 's/[0-9.]*[0-9]/#/g' | sort | uniq -c | sort -rn | head -12
+    tr '\r' '\n' <"$1" | grep -a '^optune: ' | cut -c1-240 | sed 's/[0-9.]*[0-9]/#/g' |
+        sort | uniq -c | sort -rn | head -12
 }
 
-# run FILE SECONDS COMMAND...: at most that long, and never past the whole; how it ended is the last line.
+# run FILE SECONDS COMMAND...: at most that long, and never past the part; how it ended is the last
+# line.
 run() {
     local file=$out/$1 seconds=$2 status
     shift 2
-    (($(left) < seconds)) && seconds=$(left)
+    (($(part_left) < seconds)) && seconds=$(part_left)
     printf '\n$ %s\n' "$*" >>"$file"
     if ((seconds < 3)); then
         echo "[no time is left]" >>"$file"
@@ -59,7 +95,7 @@ tests_shared() { # NAME SECONDS ARGUMENT...
     local name=$1 seconds part parts=$((cores < 12 ? cores : 12))
     seconds=$(share "$2")
     shift 2
-    (($(left) < seconds)) && seconds=$(left)
+    (($(part_left) < seconds)) && seconds=$(part_left)
     ((seconds < 3)) && { echo "[$name: no time is left]" >>"$out/tests.txt"; return 1; }
     for ((part = 0; part < parts; part++)); do
         mkdir -p "$work/part$part"
@@ -75,36 +111,44 @@ tests_shared() { # NAME SECONDS ARGUMENT...
     for ((part = 0; part < parts; part++)); do cat "$work/part$part.txt"; done >>"$out/tests.txt"
 }
 
-rm -f "$out"/*.txt "$out"/records.log
-{ date -u; uname -srm; nproc; } >"$out/device.txt"
+(($#)) || rm -f "$out"/*.txt "$out"/records.log
+{ date -u; uname -srm; nproc; } >>"$out/device.txt"
 if command -v nvidia-smi >/dev/null; then
     run device.txt 10 nvidia-smi
     # A driver forgets the device when its last user ends, and takes seconds to find it again.
     (nvidia-smi --loop=60 >/dev/null 2>&1 & echo $! >"$work/holder")
 fi
 run device.txt 30 "$optune" devices
-for library in "" cublas cublaslt cudnn; do # what is found; reading it from a cold disk is not for a trial to pay
+# What is found; reading it from a cold disk is not for a trial to pay.
+for library in "" cublas cublaslt cudnn; do
     run device.txt 60 "$OPTUNE_WORKER" --compile cuda --version $library
 done
 run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
 
-# ---- right ---------------------------------------------------------------------------------------
-tests tuner_test_gpu 60
-OPTUNE_TEST_CONFIGS=1 tests_shared kernels_test_impl 110 "${target%% *}"
-OPTUNE_TEST_CONFIGS=0 tests kernels_test_symbolic 40 "${target%% *}"
+[[ -s $out/records.log ]] && run device.txt 20 "$optune" import "$out/records.log"
 
-# Several at once, each with a lock, a database and a log of its own: nothing is timed here. Every implementation
-# of the op gets at least one trial, but for libraries, whose kernels are not ours and slow to load there.
+# ---- right ---------------------------------------------------------------------------------------
+part_right() {
+    tests tuner_test_gpu 40
+    OPTUNE_TEST_CONFIGS=1 tests_shared kernels_test_impl 65 "${target%% *}"
+    OPTUNE_TEST_CONFIGS=0 tests kernels_test_symbolic 25 "${target%% *}"
+}
+
+# Several at once, each with a lock, a database and a log of its own: nothing is timed here. Every
+# implementation of the op gets at least one trial, but for libraries, whose kernels are not ours and
+# slow to load there.
 ours() { # OP
-    "$optune" impls "$1" | awk '/^[^ ]/ { name = $1 } /^ .*gpu, plevel/ && !/; calls / { print "--impl", name }'
+    "$optune" impls "$1" |
+        awk '/^[^ ]/ { name = $1 } /^ .*gpu, plevel/ && !/; calls / { print "--impl", name }'
 }
 sanitize() { # NUMBER TOOL OP WORKLOAD
-    local ports=$((49152 + 100 * $1)) options=() # each needs its own ports, one for every process that opens a device
+    # Each needs its own ports, one for every process that opens a device.
+    local ports=$((49152 + 100 * $1)) options=()
     [[ $2 == racecheck ]] && options=(--racecheck-num-workers 2)
     mkdir -p "$work/san$1"
     {
         printf '\n$ %s: %s\n' "$2" "$4"
-        XDG_RUNTIME_DIR=$work/san$1 OPTUNE_DB=$work/san$1/db timeout -k 5 "$(share 45)" \
+        XDG_RUNTIME_DIR=$work/san$1 OPTUNE_DB=$work/san$1/db timeout -k 5 "$(share 40)" \
             compute-sanitizer --tool "$2" "${options[@]}" --target-processes all --port "$ports" \
             --max-connections 100 --error-exitcode 9 --log-file "$work/san$1/log" \
             "$optune" --target "$target" --log-level info run "$3" "$4" $(ours "$3") --trials 10 \
@@ -117,6 +161,8 @@ sanitize() { # NUMBER TOOL OP WORKLOAD
 cases='dense|dense(f32[33,68],f32[20,68])
 dense|dense(f32[4,65],f32[17,65],f32[17])
 dense|dense(bf16[64,64],bf16[64,64])
+dense_nbits|dense_nbits(bf16[20,200],const u8[56,100],const f32[56,7],bits=4,group=32)
+attention|attention(bf16[1,4,33,64],bf16[1,2,65,64],bf16[1,2,65,64],causal=true)
 batch_matmul|batch_matmul(f32[2,17,24],f32[2,19,24])
 conv2d|conv2d(f32[1,4,17,19],f32[8,4,3,3],padding=[1,1,1,1])
 conv2d|conv2d(f32[1,8,9,9],f32[8,1,3,3],groups=8)
@@ -126,55 +172,81 @@ cumsum|cumsum(f32[3,301],axis=1)
 topk|topk(f32[3,517],k=5)
 sort|sort(f32[3,301])
 transpose|transpose(f32[33,65])'
-if command -v compute-sanitizer >/dev/null; then
-    number=0 stop=$(($(left) - $(share 80))) at_once=$((cores < 8 ? 4 : cores - 4))
+part_sanitize() {
+    if ! command -v compute-sanitizer >/dev/null; then
+        echo "no compute-sanitizer on PATH" >>"$out/sanitizer.txt"
+        return
+    fi
+    local number=0 at_once=$((cores < 8 ? 4 : cores - 4)) op workload tool
     while IFS='|' read -r op workload; do
         for tool in memcheck racecheck; do
             while (($(jobs -rp | wc -l) >= at_once)); do sleep 0.2; done
-            (($(left) > stop)) || break 2
+            (($(part_left) > $(share 20))) || break 2
             number=$((number + 1))
             sanitize $number $tool "$op" "$workload" </dev/null &
         done
     done <<<"$cases"
     wait
-    cat "$work"/san*.txt >"$out/sanitizer.txt" 2>/dev/null
-else
-    echo "no compute-sanitizer on PATH" >"$out/sanitizer.txt"
-fi
+    cat "$work"/san*.txt >>"$out/sanitizer.txt" 2>/dev/null
+}
 
 # ---- fast ----------------------------------------------------------------------------------------
-# A run measures every implementation that the strategy names, libraries included: the column `library` is
-# theirs over ours, `peak` the share of the rate measured first (float32; bytes: of a copy). Cold: the L2 is
-# flushed before every run, as with inputs that rotate through more than it holds. Bandwidth is measured
-# warm, as the copy is: its data is several times the L2, and a flush leaves it full of what must be written first.
+# A run measures every implementation that the strategy names, libraries included: the column
+# `library` is theirs over ours, `peak` the share of the rate measured first (float32; bytes: of a
+# copy). Cold: the L2 is flushed before every run, as with inputs that rotate through more than it
+# holds. Bandwidth is measured warm, as the copy is: its data is several times the L2, and a flush
+# leaves it full of what must be written first.
 bench() { # FILE SECONDS OP [WORKLOAD...] [OPTION...]
     local file=$1 seconds
     seconds=$(share "$2")
-    (($(left) < seconds + 10)) && seconds=$(($(left) - 10)) # it ends by itself and says how it went
+    # It ends by itself and says how it went.
+    (($(part_left) < seconds + 10)) && seconds=$(($(part_left) - 10))
     shift 2
     ((seconds > 0)) || seconds=1
-    run "$file" $((seconds + 20)) "$optune" --target "$target" --policy "${policy:-cold}" --log-level info \
-        run "$@" --time "$seconds"
+    run "$file" $((seconds + 20)) "$optune" --target "$target" --policy "${policy:-cold}" \
+        --log-level info run "$@" --time "$seconds"
 }
 explain() { # FILE WORKLOAD: the best of every implementation
     run "$1" 15 "$optune" --target "$target" --policy cold select --explain "$2"
 }
 square() { echo "dense($1[$2,$2],$1[$2,$2])"; }
-bench dense.txt 30 dense "$(square f32 2048)" "$(square f32 4096)" --trials 60
-bench dense.txt 25 dense --preset bert-base --trials 30
-bench dense.txt 30 dense "$(square bf16 4096)" "$(square bf16 8192)" --trials 60
-for workload in "$(square f32 4096)" "$(square bf16 8192)"; do explain dense.txt "$workload"; done
-bench conv2d.txt 75 conv2d --preset resnet50 --trials 40
+part_dense() {
+    local workload
+    bench dense.txt 20 dense "$(square f32 2048)" "$(square f32 4096)" --trials 60
+    bench dense.txt 20 dense "$(square bf16 4096)" "$(square bf16 8192)" --trials 60
+    for workload in "$(square f32 4096)" "$(square bf16 8192)"; do
+        explain dense.txt "$workload"
+    done
+    bench dense.txt 20 dense --preset bert-base --trials 30
+}
+part_attention() {
+    local preset
+    for preset in bert-base llama-prefill llama-decode; do
+        bench attention.txt 10 attention --preset $preset --trials 30
+    done
+}
+part_nbits() {
+    bench dense.txt 12 dense_nbits --preset llama-decode --trials 30
+    bench dense.txt 12 dense_nbits --preset llama-prefill --trials 30
+}
 point='conv2d(f32[1,256,14,14], f32[256,256,3,3], padding=[1,1,1,1])'
-explain conv2d.txt "$point"
-run trials.txt "$(share 45)" "$optune" --target "$target" --log-level info run --time "$(share 25)" conv2d "$point" --trials 2000
-sed -n 's/^\([0-9]*\) new trials, .* failed, \([0-9.]*\) s on.*/\1 \2/p' "$out/trials.txt" |
-    while read -r trials seconds; do
-        awk "BEGIN { printf \"%.1f verified trials per second, finals included\n\", $trials / $seconds }"
-    done >>"$out/trials.txt"
-while IFS='|' read -r op workload; do
-    policy=warm bench bandwidth.txt 5 "$op" "$workload" --trials 12 </dev/null
-done <<'END'
+part_conv2d() {
+    bench conv2d.txt 50 conv2d --preset resnet50 --trials 40
+    explain conv2d.txt "$point"
+}
+part_trials() {
+    run conv2d.txt "$(share 30)" "$optune" --target "$target" --log-level info run \
+        --time "$(share 20)" conv2d "$point" --trials 2000
+    sed -n 's/^\([0-9]*\) new trials, .* failed, \([0-9.]*\) s on.*/\1 \2/p' "$out/conv2d.txt" |
+        tail -n 1 | while read -r trials seconds; do
+        awk "BEGIN { printf \"%.1f verified trials per second\n\", $trials / $seconds }"
+    done >>"$out/conv2d.txt"
+}
+part_bandwidth() {
+    local op workload
+    while IFS='|' read -r op workload; do
+        policy=warm bench bandwidth.txt 4 "$op" "$workload" --trials 12 </dev/null
+    done <<'END'
 add|add(f32[67108864],f32[67108864])
 relu|relu(f32[67108864])
 add|add(f32[8192,8192],f32[8192])
@@ -184,13 +256,35 @@ softmax|softmax(f32[8192,8192],axis=-1)
 cumsum|cumsum(f32[67108864])
 topk|topk(f32[2048,50257],k=50)
 END
-# Last, as it is the longest: what is left of the time is its own.
-mapfile -t batch32 < <("$optune" ops conv2d | sed -n '/resnet50 (default)/,/vgg16/s/^ *conv2d(f32\[1,\(.*)\)  .*/conv2d(f32[32,\1/p')
-bench conv2d.txt 85 conv2d "${batch32[@]}" --trials 40
-keep=0
-run device.txt 20 "$optune" export --output "$out/records.log"
+}
+part_batch() {
+    local batch32
+    mapfile -t batch32 < <("$optune" ops conv2d |
+        sed -n '/resnet50 (default)/,/vgg16/s/^ *conv2d(f32\[1,\(.*)\)  .*/conv2d(f32[32,\1/p')
+    bench conv2d.txt 50 conv2d "${batch32[@]}" --trials 40
+}
+
+# What is left is shared by what is to come, by weight: a part that ends early leaves more.
+to_come=0
+for part in "${parts[@]}"; do to_come=$((to_come + weight[$part])); done
+for part in "${parts[@]}"; do
+    part_weight=${weight[$part]}
+    part_seconds=$(($(left) * part_weight / to_come))
+    to_come=$((to_come - part_weight))
+    part_started=$(date +%s)
+    part_end=$((part_started + part_seconds))
+    file=$out/${file_of[$part]}.txt
+    printf '\n==== %s, %s\n' "$part" "$(date -u)" >>"$file"
+    "part_$part"
+    # The file as it is, then the new one in its place: what stops this leaves one that is whole.
+    timeout -k 5 20 "$optune" export --output "$work/records.log" >/dev/null 2>>"$file" &&
+        mv "$work/records.log" "$out/records.log"
+    printf '%s: %d s of %d\n' "$part" $(($(date +%s) - part_started)) "$part_seconds" |
+        tee -a "$out/device.txt"
+done
 echo "done in $(($(date +%s) - started)) s" | tee -a "$out/device.txt"
-for file in tests sanitizer dense conv2d trials bandwidth; do
+for file in $(for part in "${parts[@]}"; do echo "${file_of[$part]}"; done | awk '!seen[$0]++'); do
     echo "== $file"
-    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials| checked, ' "$out/$file.txt" 2>/dev/null | tail -n "$([[ $file == tests ]] && echo 45 || echo 16)"
+    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials| checked, ' \
+        "$out/$file.txt" 2>/dev/null | tail -n "$([[ $file == tests ]] && echo 45 || echo 16)"
 done

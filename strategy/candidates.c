@@ -257,6 +257,25 @@ int ot_consider(const optune_task *task, const optune_strategy **strategy,
     return status;
 }
 
+bool ot_is_computed(const optune_task *task)
+{
+    const optune_strategy *strategy = ot_strategy_find(task->call->op, task->target);
+    char unsaid[OPTUNE_WHY_SIZE] = "";
+    bool computed = false;
+    for (int o = 0; o < task->call->n_outputs; o++)
+        if (task->call->output[o].rank < 0)
+            return false;
+    const bool before = ot_refuse_quietly(true);
+    for (const optune_strategy_row *row = strategy ? strategy->rows : NULL;
+         row && row->impl && !computed; row++) {
+        const optune_impl *impl = ot_impl_find(row->impl);
+        computed =
+            impl && !impl->generic && refusal(task, strategy, row, impl, unsaid) == OT_VALID;
+    }
+    ot_refuse_quietly(before);
+    return computed;
+}
+
 void ot_considered_why(const optune_task *task, const optune_strategy *strategy,
                        const ot_considered *considered, int i, char *why)
 {

@@ -359,14 +359,18 @@ static int choose(gathering *g, const ot_considered *candidate, int n, ot_choice
                   optune_err *err)
 {
     ot_choice_release(choice);
+    /* The config lies behind the rows. */
+    const size_t rows = (size_t)n * sizeof *choice->row;
+    optune_config *config;
+    char *memory = ot_alloc_raw(rows + sizeof *config);
+    config = (optune_config *)(void *)(memory + rows);
     *choice = (ot_choice){.winner = -1,
                           .n = n,
-                          .row = ot_alloc((size_t)n * sizeof *choice->row),
+                          .row = memset(memory, 0, rows),
+                          .config = config,
                           .strategy = g->strategy,
                           .strict = g->strict,
                           .unread_why = ""};
-    optune_config *config = ot_arena_raw(&choice->texts, sizeof *config);
-    choice->config = config;
     for (int i = 0; i < n; i++) {
         ot_choice_row *row = &choice->row[i];
         row->candidate = candidate[i];

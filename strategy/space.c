@@ -174,14 +174,20 @@ void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_
         memcpy(entity->v, &k->value[digit * k->parts], (size_t)k->parts * sizeof entity->v[0]);
 }
 
-void ot_space_nth(const optune_space *space, int64_t index, optune_config *config)
+static void of_digits(const optune_space *space, const int64_t *digit, int64_t index,
+                      optune_config *config)
 {
-    int64_t digit[OPTUNE_MAX_KNOBS];
-    optune_space_digits(space, index, digit);
     config->n = space->n_knobs;
     config->index = index;
     for (int i = 0; i < space->n_knobs; i++)
         ot_space_entity(space, i, digit[i], &config->entity[i]);
+}
+
+void ot_space_nth(const optune_space *space, int64_t index, optune_config *config)
+{
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    optune_space_digits(space, index, digit);
+    of_digits(space, digit, index, config);
 }
 
 static int compare(const ot_knob *knob, int64_t digit, const int64_t *value)
@@ -274,7 +280,7 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
         if (!met[i])
             return optune_fail(err, OPTUNE_ENOENT, "the config has no knob '%s'",
                                space->knob[i].name);
-    ot_space_nth(space, optune_space_index(space, digit), config);
+    of_digits(space, digit, optune_space_index(space, digit), config);
     return OPTUNE_OK;
 }
 

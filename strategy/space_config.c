@@ -210,7 +210,8 @@ static bool change(nearing *n, int from, int knobs)
 
 void optune_config_nearest(optune_config *config, const optune_space *space)
 {
-    optune_config own = *config;
+    optune_config own;
+    ot_config_copy(&own, config);
     if (!space->impl || ot_space_index_of(space, &own, NULL) < 0 ||
         ot_space_valid(space, &own, NULL))
         return;
@@ -218,7 +219,7 @@ void optune_config_nearest(optune_config *config, const optune_space *space)
     optune_space_digits(space, own.index, n.chosen);
     for (int knobs = 1; knobs <= MOST_TOGETHER; knobs++)
         if (change(&n, 0, knobs)) {
-            *config = own;
+            ot_config_copy(config, &own);
             return;
         }
 }

@@ -21,17 +21,29 @@ static void misuse(optune_space *space, int status, const char *name, const char
         optune_fail(&space->problem, status, "knob '%s' %s", name, what);
 }
 
+/* Most names are, and to see it takes a fraction of what the other questions do. */
+static bool is_identifier(const char *text)
+{
+    const char *p = text;
+    while ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_' ||
+           (*p >= '0' && *p <= '9'))
+        p++;
+    return p != text && !*p;
+}
+
 /* It stands in texts as it is: `name=word`. */
 static bool is_name(const char *text)
 {
-    return text && *text && ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}");
+    return text && *text &&
+           (is_identifier(text) ||
+            (ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}")));
 }
 
 /* It may be a program's argument, such as `-O1 -g` or `-march=native`, and is shown on
  * terminals. */
 static bool is_word(const char *text)
 {
-    return text && ot_text_is_plain(text);
+    return text && (is_identifier(text) || ot_text_is_plain(text));
 }
 
 static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind kind, int parts)
@@ -74,8 +86,8 @@ static void append(optune_space *space, ot_knob *knob, const int64_t *value)
     }
     const size_t size = (size_t)knob->parts * sizeof(*value);
     if (knob->n == knob->capacity) {
-        knob->capacity = knob->capacity ? 2 * knob->capacity : 32;
-        int64_t *more = ot_alloc((size_t)knob->capacity * size);
+        knob->capacity = knob->capacity ? 2 * knob->capacity : space->sought ? 4 : 32;
+        int64_t *more = ot_alloc_raw((size_t)knob->capacity * size);
         if (knob->n)
             memcpy(more, knob->value, (size_t)knob->n * size);
         free(knob->value);
@@ -239,7 +251,8 @@ void optune_space_split(optune_space *space, const char *name, int64_t extent, i
                extent < 1 ? "splits an empty axis" : "splits an axis that is too long");
         return;
     }
-    split_walk *w = ot_alloc(space->sought ? offsetof(split_walk, factor) : sizeof *w);
+    split_walk *w = ot_alloc_raw(space->sought ? offsetof(split_walk, factor) : sizeof *w);
+    w->n = 0;
     w->space = space;
     w->knob = knob;
     w->how = how ? how : &plain;

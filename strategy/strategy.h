@@ -221,6 +221,8 @@ int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optu
 /* The same without sentences; *strategy is whose rows they are, in their order. */
 int ot_consider(const optune_task *task, const optune_strategy **strategy,
                 ot_considered *considered, int *n, optune_err *err);
+/* Whether one of them that is no last resort is valid. */
+bool ot_is_computed(const optune_task *task);
 /* Why the i-th of them is refused; empty: it is valid. */
 void ot_considered_why(const optune_task *task, const optune_strategy *strategy,
                        const ot_considered *considered, int i, char *why);

@@ -102,8 +102,13 @@ static int dependencies(const optune_target *target, const optune_impl *impl, ch
         return ot_cpu_library_ask(impl->library, text, size, err);
     char version[128];
     const int status = ot_cpu_compiler_version(version, sizeof version, err);
-    if (status >= 0)
-        snprintf(text, size, "compiler=%s\n", version);
+    static const char name[] = "compiler=";
+    const size_t n = strlen(name), length = status < 0 ? 0 : strlen(version);
+    if (status >= 0 && size > n + length + 1) { /* asked for with each answer: without printf */
+        memcpy(text, name, n);
+        memcpy(text + n, version, length);
+        memcpy(text + n + length, "\n", 2);
+    }
     return status;
 }
 

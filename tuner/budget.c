@@ -37,6 +37,15 @@ static double weight(const ot_arm *arm, double best)
     return pow(promise, 4) + 0.02;
 }
 
+/* One trial says what it takes; more of them would take those of who can be chosen. */
+static bool has_said(const ot_arm *arm, int n, int i)
+{
+    bool alone = true;
+    for (int k = 0; k < n; k++)
+        alone = alone && (arm[k].waits || arm[k].exhausted);
+    return arm[i].waits && !alone && arm[i].trials + arm[i].pending > 0;
+}
+
 int ot_budget_next(const ot_arm *arm, int n)
 {
     double best = INFINITY;
@@ -45,7 +54,7 @@ int ot_budget_next(const ot_arm *arm, int n)
     int next = -1;
     double least = INFINITY;
     for (int i = 0; i < n; i++) {
-        if (arm[i].exhausted)
+        if (arm[i].exhausted || has_said(arm, n, i))
             continue;
         const int taken = arm[i].trials + arm[i].pending;
         /* First rounds by rank, so that a run cut short has an answer and what to compare it

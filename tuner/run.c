@@ -179,11 +179,11 @@ static int open_tools(ot_run *run, optune_err *err)
     if (status >= 0)
         status = ot_context_log_path(o, "", name, sizeof name, err);
     if (status >= 0)
-        status = ot_log_open(name, &run->log, err);
+        status = ot_log_open(name, OT_LOG_SHORT, &run->log, err);
     if (status >= 0)
         ot_log_device(run->log, &o->device);
     if (status >= 0 && run->options->log) {
-        status = ot_log_open(run->options->log, &run->extra_log, err);
+        status = ot_log_open(run->options->log, OT_LOG_FULL, &run->extra_log, err);
         if (status >= 0)
             ot_log_device(run->extra_log, &o->device);
     }

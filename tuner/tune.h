@@ -19,7 +19,9 @@ typedef struct ot_arm {
     int64_t *asked;
     int asked_capacity;
     bool exhausted; /* nothing fresh is left */
-    bool waits; /* is to be compared with and cannot be chosen: after the first of the others */
+    bool
+        waits; /* is to be compared with and cannot be chosen: one trial, after the first of the
+                   others */
     bool has_fallback;
     optune_config fallback;
     char fallback_why[OPTUNE_WHY_SIZE]; /* why it has none that may be used */

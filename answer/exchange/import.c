@@ -65,7 +65,7 @@ static void pass_over(void *arg, const char *option)
 
 static int need_log(importing *im)
 {
-    return im->log ? OPTUNE_OK : ot_log_open(im->log_path, &im->log, im->err);
+    return im->log ? OPTUNE_OK : ot_log_open(im->log_path, OT_LOG_SHORT, &im->log, im->err);
 }
 
 static int flush_devices(importing *im)

@@ -78,6 +78,53 @@ static int take(pool *of, int number, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* Where kernels run in this process's memory, elements that the graph can have again are used where
+ * they are: held until nobody needs them, never copied. */
+static bool uses_in_place(const optune_program *p, int number)
+{
+    const ot_home *home = &p->partition->places.home[number];
+    return p->machine.row->alias && p->machine.row->address && home->leaf >= 0 &&
+           p->partition->graph->node[home->leaf].backing;
+}
+
+/* The home and every part of it. */
+static int point_at(optune_program *p, int number, void *data)
+{
+    const optune_graph *g = p->partition->graph;
+    const optune_target_worker *row = p->machine.row;
+    int status = row->alias(p->machine.state, &p->home[number], data);
+    for (int id = 0; id < g->n; id++)
+        for (int o = 0; o < g->node[id].n_out && status >= 0; o++) {
+            const ot_located at = ot_places_at(&p->partition->places, (ot_value){id, o});
+            if (at.home == number && at.offset > 0 && p->buffer[id][o])
+                status =
+                    row->alias(p->machine.state, &p->buffer[id][o], (char *)data + at.offset);
+        }
+    return status;
+}
+
+static int hold_leaf(optune_program *p, int number, optune_err *err)
+{
+    const ot_node *node = &p->partition->graph->node[p->partition->places.home[number].leaf];
+    optune_err inner = {0};
+    int status = ot_backing_hold(node->backing, &inner);
+    if (status < 0)
+        return ot_graph_fail(p->partition->graph, p->partition->places.home[number].leaf, -1,
+                             status, inner.text, err);
+    p->held[number] = ot_backing_share(node->backing);
+    status = point_at(p, number, node->data);
+    return status < 0 ? optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer") : status;
+}
+
+static void let_leaf_go(optune_program *p, int number)
+{
+    if (!p->held || !p->held[number])
+        return;
+    ot_backing_let_go(p->held[number]);
+    ot_backing_close(p->held[number]);
+    p->held[number] = NULL;
+}
+
 /* A constant's elements, when the first group that reads them is about to be loaded. */
 static int write_leaf(optune_program *p, int number, optune_err *err)
 {
@@ -86,6 +133,8 @@ static int write_leaf(optune_program *p, int number, optune_err *err)
     if (p->written[number])
         return OPTUNE_OK;
     p->written[number] = true;
+    if (uses_in_place(p, number))
+        return hold_leaf(p, number, err);
     int status = ot_graph_hold(p->partition->graph, home->leaf, &data, err);
     if (status < 0)
         return status;
@@ -120,7 +169,8 @@ int ot_program_write_outputs(optune_program *p, optune_err *err)
 
 static int place(optune_program *p, char *start, int64_t offset, void **buffer, optune_err *err)
 {
-    if (p->machine.row->alias(p->machine.state, buffer, start + offset) < 0)
+    char *at = start ? start + offset : NULL; /* NULL: it is told later */
+    if (p->machine.row->alias(p->machine.state, buffer, at) < 0)
         return optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer");
     keep(p, *buffer);
     return OPTUNE_OK;
@@ -164,7 +214,8 @@ static int make_leaf(optune_program *p, int number, optune_err *err)
         p->home[number] = p->origin->home[number];
         return OPTUNE_OK;
     }
-    return make(p, home->bytes, &p->home[number], err);
+    return uses_in_place(p, number) ? place(p, NULL, 0, &p->home[number], err)
+                                    : make(p, home->bytes, &p->home[number], err);
 }
 
 /* Which constants are there for good: outputs, and what shapes that follow from values read. */
@@ -189,6 +240,7 @@ static int make_homes(optune_program *p, optune_err *err)
     int status = OPTUNE_OK;
     p->home = ot_alloc((size_t)(places->n + 1) * sizeof *p->home);
     p->written = ot_alloc((size_t)places->n + 1);
+    p->held = ot_alloc((size_t)(places->n + 1) * sizeof *p->held);
     find_needed(p);
     for (int h = 0; h < places->n && status >= 0; h++)
         if (places->home[h].leaf >= 0)
@@ -300,6 +352,7 @@ static void drop_home(optune_program *p, int h)
     p->n_own = n;
     p->machine.row->free(p->machine.state, buffer);
     p->home[h] = NULL;
+    let_leaf_go(p, h);
     for (int id = 0; id < p->partition->graph->n; id++)
         for (int o = 0; o < p->partition->graph->node[id].n_out; o++)
             if (p->buffer[id][o] == buffer)
@@ -333,6 +386,8 @@ void ot_program_free_buffers(optune_program *p)
 {
     for (int i = 0; i < p->n_own; i++)
         p->machine.row->free(p->machine.state, p->own[i]);
+    for (int h = 0; h < p->partition->places.n; h++)
+        let_leaf_go(p, h);
     for (int id = 0; id < p->partition->graph->n && p->buffer; id++)
         free(p->buffer[id]);
     for (int id = 0; id < p->partition->graph->n && p->type; id++)
@@ -341,6 +396,7 @@ void ot_program_free_buffers(optune_program *p)
     free(p->own);
     free(p->home);
     free(p->written);
+    free(p->held);
     free(p->needed);
     free(p->buffer);
 }

@@ -85,7 +85,7 @@ static void test_other_process(void **state)
         snprintf(db, sizeof db, "%s", tuning_path("processes"));
         ot_log *log = NULL;
         r = record_of(i % 2 ? "dense_nopack.x86" : "dense_gemm.cpu", cost);
-        check_ok(ot_log_open(path, &log, &err));
+        check_ok(ot_log_open(path, OT_LOG_FULL, &log, &err));
         check_ok(ot_log_append(log, &r, &err));
         ot_log_close(log);
         char cli[] = OT_CLI, import[] = "import", option[] = "--db";

@@ -449,7 +449,7 @@ static void test_forged_in_the_store(void **state)
     assert_int_equal(ot_store_put(store, &forged, 1, NULL, &err), OPTUNE_EUSAGE);
     ot_store_close(store);
     ot_log *log;
-    check_ok(ot_log_open(tuning_path("own.log"), &log, &err));
+    check_ok(ot_log_open(tuning_path("own.log"), OT_LOG_FULL, &log, &err));
     assert_int_equal(ot_log_append(log, &forged, &err), OPTUNE_EUSAGE);
     check_contains(err.text, "cannot be written");
     ot_log_close(log);

@@ -171,21 +171,34 @@ static void problem(const json_t *json, size_t i, int line)
     assert_true(strlen(tuning_text(item, "problem")) > 0);
 }
 
+/* The next trial of a log behind its device and comments, with the heads in front of it. */
+static const char *next_trial(const char *at, const char **heads, int *n_heads)
+{
+    while (*at == '#' && strncmp(at, "# optune head", 13) != 0)
+        at = strchr(at, '\n') + 1;
+    *heads = at;
+    for (*n_heads = 0; *at == '#'; ++*n_heads)
+        at = strchr(at, '\n') + 1;
+    return at;
+}
+
 static void test_damaged_lines(void **state)
 {
     (void)state;
     char path[4096];
+    const char *heads[2];
+    int n_heads[2];
     ot_text log = {0}, broken = {0};
     the_log("from", path);
     read_file(path, &log);
-    char *second = strchr(log.s, '\n') + 1, *third = strchr(second, '\n') + 1;
-    const char *newline = strchr(third, '\n');
-    ot_text_add_n(&broken, log.s, (size_t)(third - log.s)); /* lines 1 (device), 2 */
+    const char *one = next_trial(log.s, &heads[0], &n_heads[0]), *behind = strchr(one, '\n') + 1;
+    const char *two = next_trial(behind, &heads[1], &n_heads[1]), *newline = strchr(two, '\n');
+    ot_text_add_n(&broken, log.s, (size_t)(behind - log.s)); /* lines 1, 2, with a head */
     ot_text_add(&broken, "what is this?\n\xff\xfe\x80 and this\n{}\n[1,2\n\n"); /* 3 4 5 6 7 */
-    ot_text_add_n(&broken, third, (size_t)(newline - third) / 2);               /* 8: half */
+    ot_text_add_n(&broken, two, (size_t)(newline - two) / 2);                   /* 8: half */
     ot_text_add(&broken, "\n");
-    ot_text_add_n(&broken, third, (size_t)(newline - third) + 1);     /* 9 */
-    ot_text_add_n(&broken, second, (size_t)(third - second) / 3 * 2); /* 10: half, no newline */
+    ot_text_add_n(&broken, heads[1], (size_t)(newline - heads[1]) + 1); /* 9, and its head */
+    ot_text_add_n(&broken, one, (size_t)(behind - one) / 3 * 2); /* 10: half, no newline */
     write_file("broken.log", broken.s, broken.n);
     json_t *json = import_into("broken", tuning_path("broken.log"));
     assert_int_equal(tuning_int(json, "taken"), 2);
@@ -195,7 +208,7 @@ static void test_damaged_lines(void **state)
     static const int lines[] = {3, 4, 5, 6, 8, 10};
     assert_int_equal(json_array_size(json_object_get(json, "problems")), OT_COUNT(lines));
     for (int i = 0; i < OT_COUNT(lines); i++)
-        problem(json, (size_t)i, lines[i]);
+        problem(json, (size_t)i, lines[i] + n_heads[0] + (lines[i] > 8 ? n_heads[1] : 0));
     assert_int_equal(records_in("broken"), 2);
     json_decref(json);
     ot_text_release(&log);

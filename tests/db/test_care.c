@@ -24,6 +24,8 @@ static ot_store *open_store(int mode)
     return store;
 }
 
+static ot_log_lines lines = OT_LOG_SHORT;
+
 /* Logs some_record(from) to some_record(to - 1); returns the log, still open when `keep`. */
 static ot_log *log_records(const char *name, int from, int to, bool keep)
 {
@@ -32,7 +34,7 @@ static ot_log *log_records(const char *name, int from, int to, bool keep)
     snprintf(path, sizeof path, "%s/logs", store_dir);
     check_ok(ot_make_dirs(path, &err));
     snprintf(path, sizeof path, "%s/logs/%s", store_dir, name);
-    check_ok(ot_log_open(path, &log, &err));
+    check_ok(ot_log_open(path, lines, &log, &err));
     for (int i = from; i < to; i++) {
         optune_record record = some_record(i);
         check_ok(ot_log_append(log, &record, &err));
@@ -127,6 +129,51 @@ static void what_was_logged_is_stored(void **state)
     assert_int_equal(added, 5);
     assert_int_equal(count_records(store), 45);
     assert_int_equal(faults(store), 0);
+    ot_store_close(store);
+}
+
+static void put_old_mark(ot_store *store, const char *key, int64_t size)
+{
+    ot_writer writer;
+    check_ok(ot_writer_begin(store, &writer, &err));
+    check_ok(ot_writer_put(&writer, OT_TABLE_META, (ot_bytes){key, strlen(key)},
+                           (ot_bytes){&size, sizeof size}, NULL, &err));
+    check_ok(ot_writer_commit(&writer, &err));
+}
+
+static int64_t size_of_log(const char *name)
+{
+    char path[4300];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/logs/%s", store_dir, name);
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_size;
+}
+
+/* An older version says that all of a log is stored when it has refused its short lines. */
+static void old_marks_are_believed_of_full_lines(void **state)
+{
+    (void)state;
+    int64_t added;
+    ot_snapshot reader;
+    ot_bytes value;
+    store_fill(5);
+    log_records("a.log", 0, 30, false);
+    lines = OT_LOG_FULL;
+    log_records("b.log", 30, 40, false); /* as if it was forgotten: nobody looks */
+    lines = OT_LOG_SHORT;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    put_old_mark(store, "log:a.log", size_of_log("a.log"));
+    put_old_mark(store, "log:b.log", size_of_log("b.log"));
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 25);
+    check_ok(ot_snapshot_begin(store, &reader, &err));
+    check_ok(ot_snapshot_get(&reader, OT_TABLE_META, (ot_bytes){"log:b.log", 9}, &value, &err));
+    assert_true(value.n > sizeof(int64_t)); /* it is not read through again */
+    ot_snapshot_end(&reader);
+    put_old_mark(store, "log:b.log", size_of_log("b.log") - 1);
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 10);
     ot_store_close(store);
 }
 
@@ -346,6 +393,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         each(faults_are_found_and_mended),
         each(what_was_logged_is_stored),
+        each(old_marks_are_believed_of_full_lines),
         each(compacted_and_rebuilt_beside_readers),
         each(forgotten_for_good),
         each(pruned_logs_match),

@@ -156,7 +156,7 @@ static void through_a_log(const optune_record *record, int n)
     ot_log *log;
     check_ok(ot_temp_dir(dir, sizeof dir, &err));
     snprintf(path, sizeof path, "%s/some.log", dir);
-    check_ok(ot_log_open(path, &log, &err));
+    check_ok(ot_log_open(path, OT_LOG_FULL, &log, &err));
     for (int i = 0; i < n; i++)
         check_ok(ot_log_append(log, &record[i], &err));
     ot_log_close(log);

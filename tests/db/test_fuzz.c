@@ -195,7 +195,7 @@ static void believed(const optune_record *record, const ot_text *input)
     json_t *root = NULL;
     ot_record_line(record, &line);
     assert_true(line.n <= OT_LONGEST_LINE);
-    assert_true(ot_line_parse(line.s, line.n - 1, "x", &arena, back, &root));
+    assert_true(ot_line_parse(line.s, line.n - 1, "x", NULL, &arena, back, &root));
     if (back->problem)
         fail_msg("its own line: %s: %s", back->problem, line.s);
     const ot_digest a = ot_record_digest(record), b = ot_record_digest(&back->record);
@@ -218,7 +218,7 @@ static void one_line(tally *t)
     ot_log_line *line = ot_alloc(sizeof *line);
     json_t *root = NULL;
     t->inputs++;
-    if (ot_line_parse(exact, text.n, "x", &arena, line, &root)) {
+    if (ot_line_parse(exact, text.n, "x", NULL, &arena, line, &root)) {
         if (line->problem) {
             t->problems++;
             assert_true(strlen(line->problem) > 0);
@@ -315,7 +315,7 @@ static void test_extremes(void **state)
             while (text.n < OT_LONGEST_LINE - 100)
                 ot_text_add(&text, units[i]);
             ot_text_add(&text, wrapped ? "0],{}]}" : "");
-            if (ot_line_parse(text.s, text.n, "x", &arena, line, &root))
+            if (ot_line_parse(text.s, text.n, "x", NULL, &arena, line, &root))
                 assert_non_null(line->problem);
             json_decref(root);
             free(line);

@@ -27,7 +27,7 @@ static void check_as_any(const char *text, size_t n, const ot_log_line *own)
     ot_log_line *any = ot_alloc(sizeof *any);
     ot_text_add_n(&spaced, text, n);
     ot_text_add(&spaced, " ");
-    assert_true(ot_line_parse(spaced.s, spaced.n, "x", &arena, any, &root));
+    assert_true(ot_line_parse(spaced.s, spaced.n, "x", NULL, &arena, any, &root));
     if (any->problem || !any->ours)
         fail_msg("only one reader takes it: %s\n%.*s", any->problem ? any->problem : "not ours",
                  (int)n, text);
@@ -64,35 +64,6 @@ static bool taken(const char *text, size_t n)
     free(line);
     ot_arena_release(&arena);
     return own;
-}
-
-static optune_record plain_record(int number)
-{
-    static const char *const configs[] = {
-        "[]",
-        "[[\"tile_x\",\"sp\",[-1,8]],[\"order\",\"re\",[1,0]],[\"ann\",\"an\",[\"vec\",\"none\"]]]",
-        "[[\"w\",\"ot\",\"NCHW16c\"],[\"u\",\"ot\",true],[\"no\",\"ot\",false],"
-        "[\"n\",\"ot\",-123456789012]]",
-    };
-    static const char *const tasks[] = {
-        NULL,
-        "[\"llvm\", \"dense_pack.x86\", [[\"TENSOR\", [1, 2048], \"float32\"], 0.5, null], {}]",
-        "[\"llvm -mcpu=x\",\"d\",[[\"TENSOR\",[1,2048],\"float32\"],-1e-5,true],{}]",
-    };
-    optune_record r = some_record(number);
-    assert_int_equal(ot_config_parse(configs[number % 3], &r.config, NULL), OPTUNE_OK);
-    r.config.index = number - 1;
-    r.depends = number % 4 ? "compiler=gcc 12.2.0\nnovalue\n" : NULL;
-    r.counters = number % 5 ? "cycles=123\n" : "";
-    r.host = number % 2 ? "kernel=6.1\n" : NULL;
-    r.task = tasks[number % 3];
-    if (number % 7 == 3) {
-        r.outcome = OPTUNE_OUTCOME_CRASH;
-        r.message = "signal 11";
-        r.n_samples = 0;
-        r.cost = r.low = r.high = INFINITY;
-    }
-    return r;
 }
 
 static void written_lines_are_taken(void **state)

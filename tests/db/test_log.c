@@ -316,7 +316,7 @@ static void appending(void **state)
     for (int i = 0; i < 3; i++) {
         ot_log *log;
         optune_record record = some_record(i);
-        check_ok(ot_log_open(path, &log, &err));
+        check_ok(ot_log_open(path, OT_LOG_FULL, &log, &err));
         if (i == 1)
             ot_log_device(log, &device);
         check_ok(ot_log_append(log, &record, &err));
@@ -340,11 +340,11 @@ static void log_that_cannot_be_written(void **state)
     optune_err err;
     ot_log *log;
     optune_record record = some_record(1);
-    assert_int_equal(ot_log_open("/nowhere/x.log", &log, &err), OPTUNE_EIO);
+    assert_int_equal(ot_log_open("/nowhere/x.log", OT_LOG_FULL, &log, &err), OPTUNE_EIO);
     assert_null(log);
     if (!ot_exists("/dev/full"))
         skip();
-    check_ok(ot_log_open("/dev/full", &log, &err));
+    check_ok(ot_log_open("/dev/full", OT_LOG_FULL, &log, &err));
     assert_int_equal(ot_log_append(log, &record, &err), OPTUNE_EIO);
     check_contains(err.text, "No space left");
     ot_log_close(log);
@@ -357,8 +357,8 @@ static void two_writers_never_mix(void **state)
     seen s = {0};
     ot_log *one, *two;
     unlink(path);
-    check_ok(ot_log_open(path, &one, &err));
-    check_ok(ot_log_open(path, &two, &err));
+    check_ok(ot_log_open(path, OT_LOG_FULL, &one, &err));
+    check_ok(ot_log_open(path, OT_LOG_FULL, &two, &err));
     for (int i = 0; i < 50; i++) {
         optune_record record = some_record(i);
         check_ok(ot_log_append(i % 3 ? one : two, &record, &err));

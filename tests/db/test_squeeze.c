@@ -145,7 +145,7 @@ static void log_records_of(int n)
     ot_text_printf(&path, "%s/logs", store_dir);
     check_ok(ot_make_dirs(path.s, &err));
     ot_text_add(&path, "/a.log");
-    check_ok(ot_log_open(path.s, &log, &err));
+    check_ok(ot_log_open(path.s, OT_LOG_SHORT, &log, &err));
     for (int i = 0; i < n; i++) {
         const optune_record record = varied(i);
         check_ok(ot_log_append(log, &record, &err));

@@ -290,6 +290,7 @@ static void what_is_held_stays(void **state)
     const ot_question question = question_of(1);
     ot_stamp before, held, after;
     int64_t commit, own;
+    put(store, 2, 1, 3);
     put(store, 1, 1, 2);
     assert_true(ot_store_stamp(reader, &question, &before, &commit));
     ot_store_hold(reader);
@@ -301,6 +302,16 @@ static void what_is_held_stays(void **state)
     assert_int_equal(ot_store_snapshot(reader), commit);
     assert_int_equal(found(reader, 1), 1);
     assert_int_equal(listed(reader, 1), 0);
+    /* Of another question, and of one that nobody answered, it says what these are. */
+    const ot_question other = question_of(2), none = question_of(3);
+    ot_stamp of_other, of_none, again;
+    assert_true(ot_store_stamp(reader, &other, &of_other, &own));
+    assert_true(ot_store_stamp(reader, &none, &of_none, &own));
+    assert_true(of_other.serial && of_other.serial < held.serial && of_none.serial == 0);
+    assert_true(ot_store_stamp(reader, &question, &again, &own));
+    assert_memory_equal(&held, &again, sizeof held);
+    assert_true(ot_store_stamp(reader, &other, &again, &own));
+    assert_memory_equal(&of_other, &again, sizeof again);
     ot_store_let_go(reader);
     ot_store_let_go(reader);
     assert_true(ot_store_stamp(reader, &question, &after, &own));

@@ -70,7 +70,7 @@ static void write_on(int seat)
         !(err.status == OPTUNE_ESTORE && ot_store_gone(store)))
         complain("writer recovering", &err);
     snprintf(path, sizeof path, "%s/logs/%d-%d.log", store_dir, (int)getpid(), seat);
-    if (ot_log_open(path, &log, &err) < 0)
+    if (ot_log_open(path, seat % 4 ? OT_LOG_SHORT : OT_LOG_FULL, &log, &err) < 0)
         complain("writer's log", &err);
     for (int i; (i = atomic_fetch_add(&all->next, 1)) < MOST;) {
         const optune_record record = some_record(i);

@@ -11,21 +11,6 @@
 
 enum { UINT8 = 2, INT8 = 3, UINT4 = 21, INT4 = 22 };
 
-/* A node of another domain, its field 7, which tests/support/onnx_file.c does not write. */
-static void contrib(ot_text *graph, const char *inputs, ot_text *attrs)
-{
-    ot_text node = {0};
-    wire_words(&node, 1, inputs);
-    wire_words(&node, 2, "y");
-    wire_text(&node, 3, "product");
-    wire_text(&node, 4, "MatMulNBits");
-    ot_text_add_n(&node, ot_text_str(attrs), attrs->n);
-    ot_text_clear(attrs);
-    wire_text(&node, 7, "com.microsoft");
-    wire_part(graph, 1, &node);
-    ot_text_release(&node);
-}
-
 static int reads(ot_text *graph, optune_graph **g, optune_err *err)
 {
     char path[512];
@@ -101,32 +86,32 @@ static void nbits(void **state)
     w8[0] = 255, w8[1] = 1, w8[16] = 130, w8[17] = 129, w8[18] = 255, w8[48 + 1] = 0;
     x[0] = 1, x[1] = 2, x[16] = 3, x[17] = 4;
     two_rows(&g, &attrs, 4, w4);
-    contrib(&g, "x w s", &attrs);
+    onnx_contrib(&g, "MatMulNBits", "x w s", &attrs);
     gives(&g, "dense_nbits", x, 2, (float[]){7 - 14 + 10 * (6 + 4), 20 * -32});
 
     two_rows(&g, &attrs, 8, w8);
-    contrib(&g, "x w s", &attrs);
+    onnx_contrib(&g, "MatMulNBits", "x w s", &attrs);
     gives(&g, "dense_nbits", x, 2, (float[]){127 - 254 + 10 * (6 + 4), 20 * 4 * -128});
 
     /* zero points 15 and 0, 8 and 1; a bias behind inputs that are left out */
     two_rows(&g, &attrs, 4, w4);
     onnx_initializer(&g, "z", UINT8, "2", (uint8_t[]){0x0f, 0x18}, 2);
     onnx_initializer(&g, "b", ONNX_FLOAT, "2", (float[]){100, 200}, 8);
-    contrib(&g, "x w s z - b", &attrs);
+    onnx_contrib(&g, "MatMulNBits", "x w s z - b", &attrs);
     const float row0 = 0 - 14 * 2 + 10 * (3 * 10 + 4 * 9) + 100;
     const float row1 = 20 * (3 * 7 + 4 * -1) + 200;
     gives(&g, "dense_nbits", x, 2, (float[]){row0, row1});
 
     two_rows(&g, &attrs, 4, w4);
     onnx_initializer(&g, "order", 6, "18", (int32_t[18]){0}, 72);
-    contrib(&g, "x w s - order", &attrs);
+    onnx_contrib(&g, "MatMulNBits", "x w s - order", &attrs);
     refused(&g, "g_idx");
     two_rows(&g, &attrs, 4, w4);
     onnx_initializer(&g, "z", UINT8, "3", (uint8_t[]){1, 2, 3}, 3);
-    contrib(&g, "x w s z", &attrs);
+    onnx_contrib(&g, "MatMulNBits", "x w s z", &attrs);
     refused(&g, "3 zero points for 2 rows of 1");
     two_rows(&g, &attrs, 2, w8);
-    contrib(&g, "x w s", &attrs);
+    onnx_contrib(&g, "MatMulNBits", "x w s", &attrs);
     refused(&g, "2 bits");
     ot_text_release(&g);
     ot_text_release(&attrs);

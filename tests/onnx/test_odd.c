@@ -199,12 +199,63 @@ static void shapes_of_nothing(void **state)
     }
 }
 
+/* What is read with open dims and bound behind is what is read with bound ones. */
+static void open_images(void **state)
+{
+    static const int64_t three[] = {3, 3}, two[] = {2, 2}, ones[] = {1, 1, 1, 1};
+    enum { PLANE = 4 * 6 * 5 };
+    float x[PLANE];
+    (void)state;
+    for (int i = 0; i < PLANE; i++)
+        x[i] = (float)(i * 37 % 101);
+    for (int which = 0; which < 3; which++) {
+        const void *in = x;
+        optune_values *values[2] = {NULL};
+        optune_graph *g[2] = {NULL};
+        optune_err err = {0};
+        for (int open = 0; open < 2; open++) {
+            ot_text graph = {0}, attrs = {0};
+            onnx_input(&graph, "x", ONNX_FLOAT, open ? "1,4,h,w" : "1,4,6,5");
+            if (which < 2) {
+                attr_int(&attrs, "blocksize", 2);
+                attr_text(&attrs, "mode", which ? "CRD" : "DCR");
+                onnx_node(&graph, "DepthToSpace", "only", "x", "y", &attrs);
+            } else {
+                attr_ints(&attrs, "kernel_shape", 2, three);
+                attr_ints(&attrs, "strides", 2, two);
+                attr_ints(&attrs, "pads", 4, ones);
+                attr_int(&attrs, "ceil_mode", 1);
+                onnx_node(&graph, "MaxPool", "only", "x", "y", &attrs);
+            }
+            if (read_graph(&graph, 17, &g[open], &err) < 0)
+                fail_msg("%s", err.text);
+            if (open) {
+                check_ok(optune_graph_bind(g[open], "h", 6, &err));
+                check_ok(optune_graph_bind(g[open], "w", 5, &err));
+                check_ok(optune_graph_infer(g[open], &err));
+            }
+            check_ok(optune_graph_evaluate(g[open], &in, NULL, &values[open], &err));
+        }
+        const optune_tensor *type = optune_values_type(values[0], 0);
+        assert_true(optune_tensor_elements(type) > 0);
+        assert_int_equal(optune_tensor_bytes(type),
+                         optune_tensor_bytes(optune_values_type(values[1], 0)));
+        assert_memory_equal(optune_values_data(values[0], 0), optune_values_data(values[1], 0),
+                            (size_t)optune_tensor_bytes(type));
+        for (int open = 0; open < 2; open++) {
+            optune_values_free(values[open]);
+            optune_graph_close(g[open]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zeros_that_are_left_out), cmocka_unit_test(celu_of_either_sign),
         cmocka_unit_test(integers),                cmocka_unit_test(transposed_to_a_shape),
         cmocka_unit_test(places_by_batch),         cmocka_unit_test(shapes_of_nothing),
+        cmocka_unit_test(open_images),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -318,10 +318,52 @@ static void inverses_undo(void **state)
     optune_graph_close(graph);
 }
 
+/* One unit that takes one number: weights are (byte - 128) / 64, or of R each gate's own share. */
+static void weights_of_bytes(void **state)
+{
+    enum { BYTES = 2 };
+    static const uint8_t w[] = {192, 64, 160, 128}, r[] = {130, 126, 132, 124}, zero[] = {128};
+    static const uint8_t zeros[] = {128, 128, 128, 128};
+    static const float scale[] = {1 / 64.0f}, shares[] = {0.25f, 0.5f, 0.125f, 1};
+    static const float bias[] = {0, 0.5f, 0, 1, 0.25f, 0, 0, -1}, x[] = {2, -1};
+    ot_text g = {0}, attrs = {0};
+    float want[2];
+    double h = 0, c = 0;
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        double all[4];
+        for (int k = 0; k < 4; k++)
+            all[k] = (w[k] - 128) / 64.0 * (double)x[t] +
+                     (r[k] - 128) * (double)shares[k] * h + (double)(bias[k] + bias[4 + k]);
+        c = c / (1 + exp(-all[2])) + tanh(all[3]) / (1 + exp(-all[0]));
+        h = tanh(c) / (1 + exp(-all[1]));
+        want[t] = (float)h;
+    }
+    onnx_input(&g, "x", ONNX_FLOAT, "2,1,1");
+    onnx_initializer(&g, "w", BYTES, "1,1,4", w, sizeof w);
+    onnx_initializer(&g, "r", BYTES, "1,1,4", r, sizeof r);
+    onnx_initializer(&g, "b", ONNX_FLOAT, "1,8", bias, sizeof bias);
+    onnx_initializer(&g, "ws", ONNX_FLOAT, "1", scale, sizeof scale);
+    onnx_initializer(&g, "wz", BYTES, "1", zero, sizeof zero);
+    onnx_initializer(&g, "rs", ONNX_FLOAT, "1,4", shares, sizeof shares);
+    onnx_initializer(&g, "rz", BYTES, "1,4", zeros, sizeof zeros);
+    attr_int(&attrs, "hidden_size", 1);
+    onnx_contrib(&g, "DynamicQuantizeLSTM", "x w r b - - - - ws wz rs rz", &attrs);
+    onnx_output(&g, "y");
+    optune_graph *graph = read_graph(&g);
+    optune_values *values = NULL;
+    optune_err err = {0};
+    check_ok(optune_graph_evaluate(graph, (const void *const[]){x}, NULL, &values, &err));
+    near(values, 0, 2, want);
+    optune_values_free(values);
+    optune_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_their_formulas),
+        cmocka_unit_test(weights_of_bytes),
         cmocka_unit_test(frames_have_their_spectra),
         cmocka_unit_test(inverses_undo),
     };

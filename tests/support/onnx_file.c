@@ -61,6 +61,20 @@ void onnx_node(ot_text *graph, const char *op, const char *name, const char *inp
     wire_part(graph, 1, &node);
 }
 
+void onnx_contrib(ot_text *graph, const char *op, const char *inputs, ot_text *attrs)
+{
+    ot_text node = {0};
+    wire_words(&node, 1, inputs);
+    wire_words(&node, 2, "y");
+    wire_text(&node, 3, "contrib");
+    wire_text(&node, 4, op);
+    ot_text_add_n(&node, ot_text_str(attrs), attrs->n);
+    ot_text_clear(attrs);
+    wire_text(&node, 7, "com.microsoft");
+    wire_part(graph, 1, &node);
+    ot_text_release(&node);
+}
+
 void attr_int(ot_text *attrs, const char *name, int64_t value)
 {
     ot_text attr = {0};

@@ -19,6 +19,8 @@ void wire_words(ot_text *to, int field, const char *list);
  * wrote, emptied; NULL: none. */
 void onnx_node(ot_text *graph, const char *op, const char *name, const char *inputs,
                const char *outputs, ot_text *attrs);
+/* The same of com.microsoft's operators, with the output "y". */
+void onnx_contrib(ot_text *graph, const char *op, const char *inputs, ot_text *attrs);
 void attr_int(ot_text *attrs, const char *name, int64_t value);
 void attr_real(ot_text *attrs, const char *name, float value);
 void attr_text(ot_text *attrs, const char *name, const char *value);

@@ -29,7 +29,7 @@ static void believed(const optune_record *record)
     die_unless(ot_record_sound(record, NULL), "believed, and not sound");
     ot_record_line(record, &line);
     die_unless(line.n <= OT_LONGEST_LINE, "its own line is too long");
-    die_unless(ot_line_parse(line.s, line.n - 1, "x", &arena, back, &root) && back->ours &&
+    die_unless(ot_line_parse(line.s, line.n - 1, "x", NULL, &arena, back, &root) && back->ours &&
                    !back->problem,
                "its own line cannot be read");
     const ot_digest a = ot_record_digest(record), b = ot_record_digest(&back->record);
@@ -46,7 +46,7 @@ static void read_line(const char *bytes, size_t n)
     ot_log_line *line = ot_alloc(sizeof *line);
     json_t *root = NULL;
     optune_target target;
-    if (ot_line_parse(bytes, n, "x", &arena, line, &root) && !line->problem) {
+    if (ot_line_parse(bytes, n, "x", NULL, &arena, line, &root) && !line->problem) {
         if (line->ours)
             believed(&line->record);
         else if (line->target_text)

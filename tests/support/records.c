@@ -44,6 +44,35 @@ optune_record some_record(int number)
     return record;
 }
 
+optune_record plain_record(int number)
+{
+    static const char *const configs[] = {
+        "[]",
+        "[[\"tile_x\",\"sp\",[-1,8]],[\"order\",\"re\",[1,0]],[\"ann\",\"an\",[\"vec\",\"none\"]]]",
+        "[[\"w\",\"ot\",\"NCHW16c\"],[\"u\",\"ot\",true],[\"no\",\"ot\",false],"
+        "[\"n\",\"ot\",-123456789012]]",
+    };
+    static const char *const tasks[] = {
+        NULL,
+        "[\"llvm\", \"dense_pack.x86\", [[\"TENSOR\", [1, 2048], \"float32\"], 0.5, null], {}]",
+        "[\"llvm -mcpu=x\",\"d\",[[\"TENSOR\",[1,2048],\"float32\"],-1e-5,true],{}]",
+    };
+    optune_record r = some_record(number);
+    assert_int_equal(ot_config_parse(configs[number % 3], &r.config, NULL), OPTUNE_OK);
+    r.config.index = number - 1;
+    r.depends = number % 4 ? "compiler=gcc 12.2.0\nnovalue\n" : NULL;
+    r.counters = number % 5 ? "cycles=123\n" : "";
+    r.host = number % 2 ? "kernel=6.1\n" : NULL;
+    r.task = tasks[number % 3];
+    if (number % 7 == 3) {
+        r.outcome = OPTUNE_OUTCOME_CRASH;
+        r.message = "signal 11";
+        r.n_samples = 0;
+        r.cost = r.low = r.high = INFINITY;
+    }
+    return r;
+}
+
 void record_cost(optune_record *record, double cost)
 {
     static double pool[1 << 18];

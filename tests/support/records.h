@@ -7,6 +7,8 @@
 
 /* A full record; equal numbers give equal records, others differ. The texts live for ever. */
 optune_record some_record(int number);
+/* Of several configs, tasks and outcomes, and such that no text of it is escaped in JSON. */
+optune_record plain_record(int number);
 /* Makes it a good record of this cost: five samples around it, and their interval. They live for
  * ever. */
 void record_cost(optune_record *record, double cost);

@@ -40,7 +40,8 @@ static void test_first_trials(void **state)
     order((const ot_candidate *const[]){&baseline, &high, &high}, 3, (const int[]){1, 0, 2}, 3);
 }
 
-/* In a graph, what cannot be chosen waits for the first of all others. */
+/* In a graph, what cannot be chosen waits for the first of all others, and has one trial: it gets
+ * no share however fast it is, unless nobody else is left. */
 static void test_waiting(void **state)
 {
     (void)state;
@@ -57,6 +58,15 @@ static void test_waiting(void **state)
         assert_int_equal(next, want[k]);
         arm[next].pending++;
     }
+    arm[0].best = arm[2].best = 10;
+    arm[1].best = 1;
+    for (int k = 0; k < 100; k++) {
+        const int next = ot_budget_next(arm, 3);
+        assert_true(next == 0 || next == 2);
+        arm[next].pending++;
+    }
+    arm[0].exhausted = arm[2].exhausted = true;
+    assert_int_equal(ot_budget_next(arm, 3), 1);
 }
 
 static void test_shares(void **state)

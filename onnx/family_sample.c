@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images between their pixels: at the places of a grid, and boxes of them. */
+#include <string.h>
+
+#include "onnx/onnx.h"
+
+typedef ot_onnx_value value;
+
+/* In the type that both are computed in: the images', if that is a float. */
+static void alike(ot_onnx_node *n, value **data, value **at)
+{
+    const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
+    if (!ot_onnx_floating(n, *data) ||
+        !optune_dtype_equal(ot_onnx_type(n->m, *data)->dtype, ot_onnx_type(n->m, *at)->dtype))
+        *data = ot_onnx_as(n, *data, f32);
+    *at = *data ? ot_onnx_as(n, *at, ot_onnx_type(n->m, *data)->dtype) : NULL;
+}
+
+static int grid_sample(ot_onnx_node *n)
+{
+    value *data = ot_onnx_need(n, 0), *grid = ot_onnx_need(n, 1);
+    const int rank = data && grid ? ot_onnx_rank(n, data) : -1;
+    const char *mode = ot_onnx_word(n, "mode", n->m->opset < 20 ? "bilinear" : "linear");
+    const char *pads = ot_onnx_word(n, "padding_mode", "zeros");
+    if (rank < 0)
+        return n->err->status;
+    if (rank != 4)
+        return ot_onnx_refuse(n, "over %d dims: only images are supported", rank - 2);
+    mode += strncmp(mode, "bi", 2) ? 0 : 2; /* what it was called before opset 20 */
+    if (strcmp(mode, "linear") && strcmp(mode, "nearest") && strcmp(mode, "cubic"))
+        return ot_onnx_refuse(n, "mode '%.40s' is not supported", mode);
+    if (strcmp(pads, "zeros") && strcmp(pads, "border") && strcmp(pads, "reflection"))
+        return ot_onnx_refuse(n, "padding mode '%.40s' is not supported", pads);
+    const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
+    alike(n, &data, &grid);
+    value *all = ot_onnx_call(n, "grid_sample", 2, (value *const[]){data, grid},
+                              "method=%s, padding_mode=%s, align_corners=%s", mode, pads,
+                              ot_onnx_int(n, "align_corners", 0) ? "true" : "false");
+    return ot_onnx_give(n, 0, ot_onnx_as(n, all, dtype));
+}
+
+/* Opset 16 counts from the middles of pixels. */
+static int roi_align(ot_onnx_node *n)
+{
+    value *data = ot_onnx_need(n, 0), *rois = ot_onnx_need(n, 1), *image = ot_onnx_need(n, 2);
+    const char *mode = ot_onnx_word(n, "mode", "avg");
+    const char *where = ot_onnx_word(n, "coordinate_transformation_mode",
+                                     n->m->opset < 16 ? "output_half_pixel" : "half_pixel");
+    if (!data || !rois || !image)
+        return n->err->status;
+    if (strcmp(mode, "avg") && strcmp(mode, "max"))
+        return ot_onnx_refuse(n, "mode '%.40s' is not supported", mode);
+    const bool half = !strcmp(where, "half_pixel");
+    if (!half && strcmp(where, "output_half_pixel"))
+        return ot_onnx_refuse(n, "coordinate transformation '%.40s' is not supported", where);
+    const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
+    alike(n, &data, &rois);
+    value *all = ot_onnx_call(
+        n, "roi_align", 3, (value *const[]){data, rois, image},
+        "pooled_size=[%lld,%lld], spatial_scale=%.17g, sample_ratio=%lld, mode=%s, "
+        "half_pixel=%s",
+        (long long)ot_onnx_int(n, "output_height", 1),
+        (long long)ot_onnx_int(n, "output_width", 1), ot_onnx_real(n, "spatial_scale", 1),
+        (long long)ot_onnx_int(n, "sampling_ratio", 0), mode, half ? "true" : "false");
+    return ot_onnx_give(n, 0, ot_onnx_as(n, all, dtype));
+}
+
+static const ot_onnx_op ops[] = {
+    {"GridSample", grid_sample, NULL},
+    {"RoiAlign", roi_align, NULL},
+    {NULL, NULL, NULL},
+};
+
+OT_ONNX_FAMILY(sample) = {ops};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images between their pixels: GridSample and RoiAlign, in their modes and what lies outside, with
+ * numbers worked out by hand.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "graph/graph.h"
+#include "support/onnx_file.h"
+
+/* The graph, emptied, as a model that is read. */
+static int read_graph(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told)
+{
+    optune_err err = {0};
+    char path[512];
+    ot_text model = {0};
+    onnx_output(graph, "y");
+    onnx_model(graph, opset, &model);
+    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
+    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    ot_text_release(&model);
+    return optune_graph_read(path, g, told);
+}
+
+static void gives(ot_text *graph, int64_t opset, const void *x, int n, const float *want)
+{
+    optune_graph *g = NULL;
+    optune_values *values = NULL;
+    optune_err err = {0};
+    if (read_graph(graph, opset, &g, &err) < 0)
+        fail_msg("%s", err.text);
+    check_ok(optune_graph_evaluate(g, &x, NULL, &values, &err));
+    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
+    const float *got = optune_values_data(values, 0);
+    for (int i = 0; i < n; i++)
+        if (!(fabsf(got[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i]))))
+            fail_msg("element %d is %.9g, not %.9g", i, got[i], want[i]);
+    optune_values_free(values);
+    optune_graph_close(g);
+}
+
+/* A row of four pixels; places along it: pixels are half a unit wide, or two thirds apart. */
+static void rows_at_places(void **state)
+{
+    static const float x[] = {1, 2, 4, 8};
+    static const float grid[] = {-0.75f, 0, 0, 0, 0.25f, 0, 1, 0, 1.5f, 0, -1.75f, 0};
+    static const struct {
+        const char *mode, *pads;
+        int64_t corners, opset;
+        float y[6];
+    } all[] = {
+        {"bilinear", "zeros", 0, 16, {1, 3, 4, 4, 0, 0}},
+        {"linear", "border", 0, 20, {1, 3, 4, 8, 8, 1}},
+        {"linear", "reflection", 0, 20, {1, 3, 4, 8, 6, 2}},
+        {"linear", "reflection", 1, 20, {1.375f, 3, 3.75f, 8, 5, 2.25f}},
+        /* Halfway between two it is the even one: of 1 and 2 the third pixel, of 3 and 4 the
+         * fifth, which is not there. */
+        {"nearest", "zeros", 0, 20, {1, 4, 4, 0, 0, 0}},
+        {"nearest", "reflection", 0, 20, {1, 4, 4, 8, 8, 2}},
+        /* -0.09375 1 + 0.59375 2 + 0.59375 4 - 0.09375 8 in the middle */
+        {"cubic", "border", 0, 20, {1, 2.71875f, 4, 8.375f, 8, 1}},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        print_message("%s, %s\n", all[i].mode, all[i].pads);
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,1,4");
+        onnx_initializer(&g, "grid", ONNX_FLOAT, "1,1,6,2", grid, sizeof grid);
+        attr_text(&attrs, "mode", all[i].mode);
+        attr_text(&attrs, "padding_mode", all[i].pads);
+        attr_int(&attrs, "align_corners", all[i].corners);
+        onnx_node(&g, "GridSample", "only", "x grid", "y", &attrs);
+        gives(&g, all[i].opset, x, 6, all[i].y);
+    }
+}
+
+/* A plane that rises by 1 to the right and by 4 downwards: a mean is the value in the middle. */
+static void boxes_of_a_plane(void **state)
+{
+    static const float x[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const float rois[] = {1, 1, 3, 3, 2, 2, 6, 6};
+    static const int64_t image[] = {0, 0};
+    static const struct {
+        const char *where, *mode;
+        int64_t ratio, opset;
+        float scale, y[8];
+    } all[] = {
+        /* [0.5, 2.5] in bins of one pixel, [1.5, 5.5] in bins of 2x2: of places 2, 3, 4, 5 the
+         * third is the edge, the last one outside. */
+        {NULL, NULL, 0, 16, 1, {5, 6, 9, 10, 12.5f, 6.5f, 7.25f, 3.75f}},
+        {NULL, NULL, 1, 10, 1, {7.5f, 8.5f, 11.5f, 12.5f, 15, 0, 0, 0}},
+        {"half_pixel", "avg", 2, 16, 0.5f, {1.25f, 1.75f, 3.25f, 3.75f, 5, 6, 9, 10}},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        print_message("case %d\n", i);
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,4,4");
+        onnx_initializer(&g, "rois", ONNX_FLOAT, "2,4", rois, sizeof rois);
+        onnx_initializer(&g, "image", ONNX_INT64, "2", image, sizeof image);
+        if (all[i].where)
+            attr_text(&attrs, "coordinate_transformation_mode", all[i].where);
+        if (all[i].mode)
+            attr_text(&attrs, "mode", all[i].mode);
+        attr_int(&attrs, "sampling_ratio", all[i].ratio);
+        attr_int(&attrs, "output_height", 2);
+        attr_int(&attrs, "output_width", 2);
+        attr_real(&attrs, "spatial_scale", all[i].scale);
+        onnx_node(&g, "RoiAlign", "only", "x rois image", "y", &attrs);
+        gives(&g, all[i].opset, x, 8, all[i].y);
+    }
+}
+
+static void volumes_are_refused(void **state)
+{
+    static const float grid[3] = {0};
+    ot_text g = {0};
+    optune_graph *graph = NULL;
+    optune_err err = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2");
+    onnx_initializer(&g, "grid", ONNX_FLOAT, "1,1,1,1,3", grid, sizeof grid);
+    onnx_node(&g, "GridSample", "only", "x grid", "y", NULL);
+    assert_true(read_graph(&g, 20, &graph, &err) < 0);
+    check_contains(err.text, "over 3 dims: only images are supported");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_at_places),
+        cmocka_unit_test(boxes_of_a_plane),
+        cmocka_unit_test(volumes_are_refused),
+    };
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
+}
