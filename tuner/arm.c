@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tuner/tune.h"
 
@@ -76,6 +77,12 @@ static double estimate(const optune_search_view *view, int64_t index)
     optune_config config;
     ot_space_nth(arm->space, index, &config);
     return ot_space_estimate(arm->space, &config);
+}
+
+int ot_queue_depth(int compilers)
+{
+    const int n = compilers > 0 ? compilers : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return n < OT_QUEUE - 2 ? (n > 0 ? n : 1) + 2 : OT_QUEUE;
 }
 
 int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candidate,

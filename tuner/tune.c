@@ -379,7 +379,7 @@ static int search(ot_tuning *t, optune_err *err)
         if (ot_context_stopped(t->run->o))
             return OPTUNE_EINTERRUPTED;
         if (!over)
-            status = fill_queue(t, OT_QUEUE, err);
+            status = fill_queue(t, ot_queue_depth(0), err);
         if (status < 0 || over || !t->n_queued)
             break;
         const int built = next_built(t);

@@ -38,8 +38,11 @@ typedef struct ot_arm {
 
 /* The search of runs that name none. */
 #define OT_DEFAULT_SEARCH "forest"
-/* Trials of a workload that are out at once: asked for, and not told yet. */
+/* Trials of a workload that are out at once, asked for and not told yet, are this many at most. */
 enum { OT_QUEUE = 8 };
+/* arm.c: how many where so many compilers run. Each compiles one, one is measured and one is ready
+ * to be; what is asked for earlier is chosen with less known. 0: as many as there are cores. */
+int ot_queue_depth(int compilers);
 
 /* arm.c */
 int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candidate,

@@ -7,6 +7,7 @@
 #include "support/check.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "tuner/tune.h"
 
@@ -226,6 +227,17 @@ static void draws_are_uniform(void **state)
     ot_arm_close(&arm);
 }
 
+/* One for each compiler, one that is measured, one that is ready. */
+static void as_many_are_out_as_are_worked_on(void **state)
+{
+    (void)state;
+    assert_int_equal(ot_queue_depth(1), 3);
+    assert_int_equal(ot_queue_depth(2), 4);
+    assert_int_equal(ot_queue_depth(6), OT_QUEUE);
+    assert_int_equal(ot_queue_depth(64), OT_QUEUE);
+    assert_int_equal(ot_queue_depth(0), ot_queue_depth((int)sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
 static int64_t watched_pending[4];
 static int watched_outcome, watched_n;
 
@@ -350,6 +362,7 @@ static void budget_starves_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_many_are_out_as_are_worked_on),
         cmocka_unit_test(same_seed_same_path),
         cmocka_unit_test(ends_with_the_best),
         cmocka_unit_test(survives_failure),

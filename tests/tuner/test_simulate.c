@@ -75,6 +75,7 @@ static void searches_are_told_apart(void **state)
     json_t *json = json_loads(optune_result_json(result), 0, NULL);
     json_t *space = json_array_get(json_object_get(json, "spaces"), 0);
     assert_int_equal(json_integer_value(json_object_get(json, "repeats")), 30);
+    assert_int_equal(json_integer_value(json_object_get(json, "pending")), ot_queue_depth(0));
     assert_true(json_integer_value(json_object_get(space, "failing")) > 0);
     assert_true(fabs(number(json, 0, 0, "score")) < 0.6);
     assert_true(number(json, 0, 1, "score") > number(json, 0, 0, "score") + 0.1);

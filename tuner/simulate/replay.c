@@ -11,8 +11,6 @@
 
 #include "tuner/simulate/simulate.h"
 
-enum { QUEUE = OT_QUEUE };
-
 static const ot_recorded *recorded_of(const optune_task *task)
 {
     return ((const ot_recorded_task *)(const void *)task)->recorded;
@@ -59,8 +57,8 @@ static double cpu_now(void)
 
 typedef struct player {
     ot_arm arm;
-    optune_config queue[QUEUE];
-    int n_queued;
+    optune_config queue[OT_QUEUE];
+    int n_queued, depth;
     double time, budget;
     int trials; /* 0: as many as the budget allows */
     ot_replay *replay;
@@ -78,7 +76,8 @@ static double left(const player *p)
 /* As many configs out as in a run; false when none is. */
 static bool fill(player *p)
 {
-    while (p->n_queued < QUEUE && (!p->trials || p->replay->trials + p->n_queued < p->trials)) {
+    while (p->n_queued < p->depth &&
+           (!p->trials || p->replay->trials + p->n_queued < p->trials)) {
         const double from = cpu_now();
         p->arm.view.left = left(p);
         const bool more = !p->arm.exhausted && ot_arm_next(&p->arm, &p->queue[p->n_queued]);
@@ -123,6 +122,7 @@ int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
     p->replay = replay;
     p->budget = trials ? INFINITY : yardstick->budget;
     p->trials = trials;
+    p->depth = ot_queue_depth(0);
     *replay = (ot_replay){.best = INFINITY};
     optune_err err;
     if (ot_arm_open(&p->arm, &task.task, &candidate, search, seed, &err) < 0) {

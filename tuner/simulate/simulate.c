@@ -179,7 +179,7 @@ static void tell_rest(const simulation *s, ot_text *to)
         ot_text_printf(to,
                        "\n\nthe best there is over the best of %d trials, on the mean of %d "
                        "runs; %d trials out at a time.\nmean: the geometric one.\n",
-                       s->options->trials, s->repeats, OT_QUEUE);
+                       s->options->trials, s->repeats, ot_queue_depth(0));
         return;
     }
     ot_text_printf(
@@ -187,7 +187,7 @@ static void tell_rest(const simulation *s, ot_text *to)
         "\n\nscore: 0 is random search, 1 the optimum at once; %d runs each, %d trials out "
         "at a time.\ntrials: what random search needs for 95 %% of the way from the "
         "median to the best.\n",
-        s->repeats, OT_QUEUE);
+        s->repeats, ot_queue_depth(0));
 }
 
 /* Spaces of our own records are named by their implementations alone: what they are of. */
@@ -305,7 +305,7 @@ static json_t *json_of(const simulation *s)
     }
     return json_pack("{s:i,s:I,s:i,s:i,s:o,s:o,s:s?}", "repeats", s->repeats, "seed",
                      (json_int_t)s->options->seed, "trials", s->options->trials, "pending",
-                     OT_QUEUE, "spaces", spaces, "mean", searches, "left_out",
+                     ot_queue_depth(0), "spaces", spaces, "mean", searches, "left_out",
                      s->records.left_out.s);
 }
 
