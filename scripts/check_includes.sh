@@ -20,7 +20,7 @@ function breach(why) {
     failed = 1
 }
 BEGIN {
-    public = "^optune/(types|define|optune|graph)\\.h$"
+    public = "^optune/(types|define(_(op|impl|search|target))?|optune|graph)\\.h$"
     plain = "^optune/(types|define)\\.h$"
     while (fences < 2 && (getline text < picture) > 0) {
         fences += text ~ /^```/

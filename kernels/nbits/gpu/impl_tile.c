@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense_nbits_tile.gpu: large products by tiles in shared memory, which integers enter as floats;
  * CUDA and OpenCL. */
+#include "kernels/matmul/gpu/product_tile.h"
 #include "kernels/nbits/gpu/nbits_gpu.h"
 
 typedef struct tile {
@@ -60,7 +61,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
         return optune_refuse(why, "half of the block lies outside the output");
     if (t.bk > 8 && t.bk / 2 >= s.k)
         return optune_refuse(why, "half of a tile lies outside the depth");
-    return fits(task, &s, &t, why);
+    const gpu_tile product = {.bk = t.bk, .tm = t.tm, .tn = t.tn};
+    return gpu_tile_unrolls(task, &product, optune_config_int(config, "unroll_k"), why) &&
+           fits(task, &s, &t, why);
 }
 
 static double estimate(const optune_task *task, const optune_config *config)
