@@ -183,6 +183,7 @@ static void add(listing *l, const ot_asked *asked)
         why = why_not(asked, choice, &best);
         is = best ? STALE : asked->measured ? REFUSED : FAILED;
     }
+    err.text[strcspn(err.text, "\n")] = 0; /* a place in the call's text is of no interest */
     if (l->group && (strcmp(l->group->device, asked->device) ||
                      strcmp(l->group->target, asked->target) ||
                      strcmp(l->group->policy, asked->policy)))
