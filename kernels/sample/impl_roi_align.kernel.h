@@ -34,9 +34,9 @@ INLINE i64 cover(ACC length, i64 bins)
 INLINE side side_of(const generic_call *c, i64 low, i64 bins)
 {
     side s;
-    const ACC half = HALF ? (ACC)0.5 : (ACC)0, far = (ACC)16777216;
-    const ACC end = PRODUCT(READ(1, low + 2), SCALE) - half;
-    s.start = PRODUCT(READ(1, low), SCALE) - half;
+    const ACC middle = HALF ? (ACC)0.5 : (ACC)0, far = (ACC)16777216;
+    const ACC end = PRODUCT(READ(1, low + 2), SCALE) - middle;
+    s.start = PRODUCT(READ(1, low), SCALE) - middle;
     ACC length = end - s.start;
     if (!HALF && !(length >= (ACC)1))
         length = 1;
