@@ -75,7 +75,7 @@ static void mend(json_t *json)
     for (int i = 0; i < 3; i++)
         json_array_append_new(list, argument(size[i], "int32", "ReadOnly", NULL, value[i]));
     json_array_append_new(list, argument("alpha", "float", "ReadOnly", NULL, "1.5"));
-    json_array_append_new(list, argument("beta", "float", "ReadOnly", NULL, "0.0"));
+    json_array_append_new(list, argument("beta", "float", "ReadOnly", NULL, "0.5"));
     json_array_append_new(list,
                           argument("a", "float", "ReadOnly", json_string(elements), NULL));
     json_array_append_new(list,
@@ -120,7 +120,8 @@ static void gemm_mended(void **state)
                    "{\n    for (int n = 0; n < N; n++)\n        for (int m = 0; m < M; m++) {\n"
                    "            double sum = 0;\n            for (int k = 0; k < K; k++)\n"
                    "                sum += (double)a[k * M + m] * b[k * N + n];\n"
-                   "            c[n * M + m] = (float)(alpha * sum);\n        }\n}\n");
+                   "            c[n * M + m] = (float)(alpha * sum + beta * c[n * M + m]);\n"
+                   "        }\n}\n");
     outcome o = optune("tune", path, "--trials", "3", "--time", "120", "--json");
     if (o.code == 4) {
         release(&o);
@@ -132,7 +133,8 @@ static void gemm_mended(void **state)
     const json_t *workload = json_array_get(json_object_get(json, "workloads"), 0);
     assert_true(json_is_object(json_object_get(workload, "winner")));
     assert_string_equal(json_string_value(json_object_get(workload, "call")),
-                        "mended_gemm(f32[16384], f32[16384], ProblemSize=[128,128,128])");
+                        "mended_gemm(f32[16384], f32[16384], f32[16384], "
+                        "ProblemSize=[128,128,128])");
     json_decref(json);
 }
 
