@@ -4,9 +4,14 @@
 
 bool host_lead_known(const optune_tensor *type, int from)
 {
-    for (int d = 0; d < type->rank; d++)
-        if (d < from ? type->dim[d].max == OPTUNE_DIM_MAX : !optune_dim_known(&type->dim[d]))
+    int64_t bits = 128; /* of a tensor at its largest, whose elements have as many at most */
+    for (int d = 0; d < type->rank; d++) {
+        const int64_t most = host_dim_most(&type->dim[d]);
+        if (d < from ? most == OPTUNE_DIM_MAX : !optune_dim_known(&type->dim[d]))
             return false;
+        if (most && __builtin_mul_overflow(bits, most, &bits))
+            return false;
+    }
     return type->rank > 0 && from >= 0;
 }
 

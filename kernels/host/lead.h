@@ -10,7 +10,8 @@
 
 #include "kernels/host/host.h"
 
-/* Whether all dims from `from` on are constants; those in front have an upper end. */
+/* Whether all dims from `from` on are constants; those in front have an upper end, where the whole
+ * can be counted. */
 bool host_lead_known(const optune_tensor *type, int from);
 
 /* The most there can be of a dim. */

@@ -44,8 +44,10 @@ bool window_slide(optune_dim *in, optune_dim *kernel, optune_dim *out, int64_t p
     const int64_t o_lo = out->min > 1 ? out->min : 1;
     const int64_t in_lo = (o_lo - 1) * stride + reach_lo - pads;
     const int64_t span = out->max == big ? big : host_dim_times(out->max, stride) - 1;
-    const int64_t in_hi =
-        span == big || reach_hi == big || span >= big - reach_hi ? big : span + reach_hi - pads;
+    const int64_t wide = span == big || (reach_hi > 0 && span >= big - reach_hi)
+                             ? big
+                             : span + reach_hi; /* reach_hi is below 0 of a kernel of 0 */
+    const int64_t in_hi = wide == big || (pads < 0 && wide >= big + pads) ? big : wide - pads;
     if (!host_dim_narrow(in, in_lo > 0 ? in_lo : 0, in_hi < 0 ? big : in_hi))
         return false;
 

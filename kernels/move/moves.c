@@ -59,17 +59,18 @@ void moves_settle(optune_piece *p)
     }
 }
 
-/* The largest sizes, nearly, that the types allow. */
+/* The largest sizes, nearly, that the types allow and whose elements can be counted. */
 static int pieces_at_most(const optune_call *call, optune_piece *piece)
 {
     const generic_symbols symbols = generic_symbols_of(call);
     int64_t size[GENERIC_SYMBOLS + 1];
     int n = -1;
-    for (int64_t less = 0; less < 64 && n < 0; less++) {
+    for (int less = 0; less < 64 + 62 && n < 0; less++) {
         for (int k = 0; k < symbols.n; k++) {
             const optune_dim *dim =
                 &call->input[symbols.at[k].input].type.dim[symbols.at[k].dim];
-            size[k] = dim->max - less > dim->min ? dim->max - less : dim->min;
+            const int64_t most = less < 64 ? dim->max - less : dim->max >> (less - 63);
+            size[k] = most > dim->min ? most : dim->min;
         }
         n = piece_boxes_ask(call, &symbols, size, piece);
     }

@@ -69,6 +69,16 @@ static bool same_move(const optune_piece *a, const optune_piece *b, int n)
     return true;
 }
 
+/* Whether an offset in it, and some times as much, is a number. */
+static bool can_be_counted(const optune_tensor *type)
+{
+    int64_t n = 64;
+    for (int d = 0; d < type->rank; d++)
+        if (type->dim[d].min > 0 && __builtin_mul_overflow(n, type->dim[d].min, &n))
+            return false;
+    return true;
+}
+
 int piece_boxes_ask(const optune_call *of, const generic_symbols *symbols, const int64_t *size,
                     optune_piece *piece)
 {
@@ -84,7 +94,11 @@ int piece_boxes_ask(const optune_call *of, const generic_symbols *symbols, const
         }
     call.output[0].rank = -1;
     call.n_epilogues = call.n_extra = 0;
-    if (call.op->types(&call, NULL) < 0 || call.op->types(&call, NULL) != OPTUNE_OK)
+    for (int i = 0; i < call.n_inputs; i++)
+        if (!can_be_counted(&call.input[i].type))
+            return -1;
+    if (call.op->types(&call, NULL) < 0 || call.op->types(&call, NULL) != OPTUNE_OK ||
+        !can_be_counted(&call.output[0]))
         return -1;
     /* As the call says it, where that is the same move: what a relation settles of known dims,
      * such as the step of a slice that is one element, need not be alike for all sizes. */

@@ -357,6 +357,7 @@ static void weights_of_bytes(void **state)
     near(values, 0, 2, want);
     optune_values_free(values);
     optune_graph_close(graph);
+    ot_text_release(&attrs);
 }
 
 int main(void)
