@@ -169,6 +169,11 @@ int ot_list_run(const ot_cli *cli,
 /* Flushes stdout; a reader that went away is fine, a full disk is not. */
 int ot_print_finish(int code);
 
+/* ---- options.c: which records ------------------------------------------------------------ */
+/* Those of the operator that is the first word, if there is one, of `impl` (NULL: any), and of what
+ * the global options name. */
+optune_export_options ot_wanted_records(const ot_cli *cli, const char *impl);
+
 /* ---- batch.c: many questions, an answer a line ------------------------------------------- */
 /* Prints the answer of one line as JSON on one line, without its end; or nothing, and fails. */
 typedef int (*ot_batch_answer)(const ot_cli *cli, const char *workload, optune_err *err);

@@ -53,19 +53,11 @@ static int run(const ot_cli *cli)
                                       "of JSON, is what goes to stdout");
     optune_err err = {0};
     optune_result *result = NULL;
-    const optune_export_options wanted = {
-        .size = sizeof wanted,
-        .op = cli->n_words ? cli->words[0] : NULL,
-        .impl = values->impl,
-        .target = cli->globals->target,
-        .threads = cli->globals->threads,
-        .device = cli->globals->device,
-        .policy = cli->globals->policy,
-        .best = values->best,
-        .tvm = values->tvm,
-        .path = values->output,
-        .format = values->format,
-    };
+    optune_export_options wanted = ot_wanted_records(cli, values->impl);
+    wanted.best = values->best;
+    wanted.tvm = values->tvm;
+    wanted.path = values->output;
+    wanted.format = values->format;
     if (optune_export_records(cli->handle, &wanted, &result, &err) < 0)
         return ot_say_failure(&err);
     ot_print_result(result, values->json);

@@ -26,15 +26,7 @@ static const ot_option options[] = {
 static int run(const ot_cli *cli)
 {
     const list_values *values = cli->values;
-    const optune_export_options wanted = {
-        .size = sizeof wanted,
-        .op = cli->n_words ? cli->words[0] : NULL,
-        .impl = values->impl,
-        .target = cli->globals->target,
-        .threads = cli->globals->threads,
-        .device = cli->globals->device,
-        .policy = cli->globals->policy,
-    };
+    const optune_export_options wanted = ot_wanted_records(cli, values->impl);
     optune_err err = {0};
     optune_result *result = NULL;
     if (optune_list_tuned(cli->handle, &wanted, ot_output_width(), &result, &err) < 0)

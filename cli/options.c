@@ -315,3 +315,16 @@ void ot_help_all(void)
            "\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 no such device,\n"
            "130 interrupted\n");
 }
+
+optune_export_options ot_wanted_records(const ot_cli *cli, const char *impl)
+{
+    return (optune_export_options){
+        .size = sizeof(optune_export_options),
+        .op = cli->n_words ? cli->words[0] : NULL,
+        .impl = impl,
+        .target = cli->globals->target,
+        .threads = cli->globals->threads,
+        .device = cli->globals->device,
+        .policy = cli->globals->policy,
+    };
+}

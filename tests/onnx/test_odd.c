@@ -12,42 +12,17 @@
 
 enum { INT32 = 6 };
 
-static int read_graph(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told)
-{
-    optune_err err = {0};
-    char path[512];
-    ot_text model = {0};
-    onnx_output(graph, "y");
-    onnx_model(graph, opset, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
-    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
-    ot_text_release(&model);
-    return optune_graph_read(path, g, told);
-}
-
 /* `n` elements, computed from these inputs. */
 static optune_values *given(ot_text *graph, int64_t opset, const void *const *in, int n,
                             optune_graph **g)
 {
     optune_values *values = NULL;
     optune_err err = {0};
-    if (read_graph(graph, opset, g, &err) < 0)
+    if (onnx_read(graph, opset, g, &err) < 0)
         fail_msg("%s", err.text);
     check_ok(optune_graph_evaluate(*g, in, NULL, &values, &err));
     assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
     return values;
-}
-
-static void gives(ot_text *graph, int64_t opset, const void *x, int n, const float *want)
-{
-    optune_graph *g;
-    optune_values *values = given(graph, opset, &x, n, &g);
-    const float *got = optune_values_data(values, 0);
-    for (int i = 0; i < n; i++)
-        if (!(fabsf(got[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i]))))
-            fail_msg("element %d is %.9g, not %.9g", i, got[i], want[i]);
-    optune_values_free(values);
-    optune_graph_close(g);
 }
 
 static void counts(ot_text *graph, const void *const *in, int n, const int32_t *want)
@@ -78,21 +53,21 @@ static void zeros_that_are_left_out(void **state)
     onnx_input(&g, "x", ONNX_FLOAT, "4");
     attr_zero(&attrs, "alpha", 1);
     onnx_node(&g, "LeakyRelu", "only", "x", "y", &attrs);
-    gives(&g, 17, x, 4, none);
+    onnx_gives(&g, 17, x, 4, none, 1e-5f);
     static const int64_t axis = 1;
     onnx_input(&g, "x", ONNX_FLOAT, "2,2");
     onnx_initializer(&g, "axes", ONNX_INT64, "1", &axis, sizeof axis);
     attr_zero(&attrs, "keepdims", 2);
     onnx_node(&g, "ReduceSum", "sum", "x axes", "s", &attrs);
     onnx_node(&g, "Identity", "only", "s", "y", NULL);
-    gives(&g, 17, x, 2, sum);
+    onnx_gives(&g, 17, x, 2, sum, 1e-5f);
     optune_graph *read = NULL;
     optune_err err = {0};
     onnx_input(&g, "x", ONNX_FLOAT, "2,2");
     onnx_initializer(&g, "axes", ONNX_INT64, "1", &axis, sizeof axis);
     attr_zero(&attrs, "keepdims", 2);
     onnx_node(&g, "ReduceSum", "only", "x axes", "y", &attrs);
-    check_ok(read_graph(&g, 17, &read, &err));
+    check_ok(onnx_read(&g, 17, &read, &err));
     assert_int_equal(optune_graph_output_type(read, 0)->rank, 1);
     optune_graph_close(read);
 }
@@ -106,7 +81,7 @@ static void celu_of_either_sign(void **state)
     onnx_input(&g, "x", ONNX_FLOAT, "3");
     attr_real(&attrs, "alpha", -1);
     onnx_node(&g, "Celu", "only", "x", "y", &attrs);
-    gives(&g, 17, x, 3, want);
+    onnx_gives(&g, 17, x, 3, want, 1e-5f);
 }
 
 /* Means, roots and quotients of integers are cut off towards 0. */
@@ -139,7 +114,8 @@ static void integers(void **state)
 static void transposed_to_a_shape(void **state)
 {
     static const float x[] = {1, 2}, w[] = {1, 2, 3};
-    static const float upper[] = {1, 2, 5, 4}, lower[] = {2, 5, 4, 6}, six[] = {1, 2, 5, 4, 6, 0};
+    static const float upper[] = {1, 2, 5, 4}, lower[] = {2, 5, 4, 6},
+                       six[] = {1, 2, 5, 4, 6, 0};
     static const int64_t stride[] = {2}, shape[] = {6};
     static const struct {
         const char *pad;
@@ -157,7 +133,7 @@ static void transposed_to_a_shape(void **state)
         else
             attr_ints(&attrs, "output_shape", 1, shape);
         onnx_node(&g, "ConvTranspose", "only", "x w", "y", &attrs);
-        gives(&g, 17, x, all[i].n, all[i].want);
+        onnx_gives(&g, 17, x, all[i].n, all[i].want, 1e-5f);
     }
 }
 
@@ -172,7 +148,7 @@ static void places_by_batch(void **state)
     onnx_initializer(&g, "at", ONNX_INT64, "2,1", at, sizeof at);
     attr_int(&attrs, "batch_dims", 1);
     onnx_node(&g, "GatherND", "only", "x at", "y", &attrs);
-    gives(&g, 17, x, 4, want);
+    onnx_gives(&g, 17, x, 4, want, 1e-5f);
 }
 
 /* [2,0,3] as [0,6] and laid flat. */
@@ -189,7 +165,7 @@ static void shapes_of_nothing(void **state)
         attr_int(&attrs, flat ? "axis" : "allowzero", flat ? 2 : 1);
         onnx_node(&g, flat ? "Flatten" : "Reshape", "only", flat ? "x" : "x shape", "y",
                   &attrs);
-        if (read_graph(&g, 17, &read, &err) < 0)
+        if (onnx_read(&g, 17, &read, &err) < 0)
             fail_msg("%s", err.text);
         const optune_tensor *type = optune_graph_output_type(read, 0);
         assert_int_equal(type->rank, 2);
@@ -227,7 +203,7 @@ static void open_images(void **state)
                 attr_int(&attrs, "ceil_mode", 1);
                 onnx_node(&graph, "MaxPool", "only", "x", "y", &attrs);
             }
-            if (read_graph(&graph, 17, &g[open], &err) < 0)
+            if (onnx_read(&graph, 17, &g[open], &err) < 0)
                 fail_msg("%s", err.text);
             if (open) {
                 check_ok(optune_graph_bind(g[open], "h", 6, &err));
@@ -252,9 +228,12 @@ static void open_images(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zeros_that_are_left_out), cmocka_unit_test(celu_of_either_sign),
-        cmocka_unit_test(integers),                cmocka_unit_test(transposed_to_a_shape),
-        cmocka_unit_test(places_by_batch),         cmocka_unit_test(shapes_of_nothing),
+        cmocka_unit_test(zeros_that_are_left_out),
+        cmocka_unit_test(celu_of_either_sign),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(transposed_to_a_shape),
+        cmocka_unit_test(places_by_batch),
+        cmocka_unit_test(shapes_of_nothing),
         cmocka_unit_test(open_images),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);

@@ -9,37 +9,6 @@
 #include "graph/graph.h"
 #include "support/onnx_file.h"
 
-/* The graph, emptied, as a model that is read. */
-static int read_graph(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told)
-{
-    optune_err err = {0};
-    char path[512];
-    ot_text model = {0};
-    onnx_output(graph, "y");
-    onnx_model(graph, opset, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
-    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
-    ot_text_release(&model);
-    return optune_graph_read(path, g, told);
-}
-
-static void gives(ot_text *graph, int64_t opset, const void *x, int n, const float *want)
-{
-    optune_graph *g = NULL;
-    optune_values *values = NULL;
-    optune_err err = {0};
-    if (read_graph(graph, opset, &g, &err) < 0)
-        fail_msg("%s", err.text);
-    check_ok(optune_graph_evaluate(g, &x, NULL, &values, &err));
-    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
-    const float *got = optune_values_data(values, 0);
-    for (int i = 0; i < n; i++)
-        if (!(fabsf(got[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i]))))
-            fail_msg("element %d is %.9g, not %.9g", i, got[i], want[i]);
-    optune_values_free(values);
-    optune_graph_close(g);
-}
-
 /* A row of four pixels; places along it: pixels are half a unit wide, or two thirds apart. */
 static void rows_at_places(void **state)
 {
@@ -71,7 +40,7 @@ static void rows_at_places(void **state)
         attr_text(&attrs, "padding_mode", all[i].pads);
         attr_int(&attrs, "align_corners", all[i].corners);
         onnx_node(&g, "GridSample", "only", "x grid", "y", &attrs);
-        gives(&g, all[i].opset, x, 6, all[i].y);
+        onnx_gives(&g, all[i].opset, x, 6, all[i].y, 1e-5f);
     }
 }
 
@@ -108,7 +77,7 @@ static void boxes_of_a_plane(void **state)
         attr_int(&attrs, "output_width", 2);
         attr_real(&attrs, "spatial_scale", all[i].scale);
         onnx_node(&g, "RoiAlign", "only", "x rois image", "y", &attrs);
-        gives(&g, all[i].opset, x, 8, all[i].y);
+        onnx_gives(&g, all[i].opset, x, 8, all[i].y, 1e-5f);
     }
 }
 
@@ -122,7 +91,7 @@ static void volumes_are_refused(void **state)
     onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2");
     onnx_initializer(&g, "grid", ONNX_FLOAT, "1,1,1,1,3", grid, sizeof grid);
     onnx_node(&g, "GridSample", "only", "x grid", "y", NULL);
-    assert_true(read_graph(&g, 20, &graph, &err) < 0);
+    assert_true(onnx_read(&g, 20, &graph, &err) < 0);
     check_contains(err.text, "over 3 dims: only images are supported");
 }
 

@@ -2,6 +2,7 @@
 #include "support/onnx_file.h"
 
 #include <ctype.h>
+#include <math.h>
 
 static void varint(ot_text *to, uint64_t value)
 {
@@ -261,4 +262,35 @@ int onnx_drop_folder(void **state)
     (void)state;
     ot_remove_tree(onnx_folder);
     return 0;
+}
+
+int onnx_read(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told)
+{
+    optune_err err = {0};
+    char path[512];
+    ot_text model = {0};
+    onnx_output(graph, "y");
+    onnx_model(graph, opset, &model);
+    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
+    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    ot_text_release(&model);
+    return optune_graph_read(path, g, told);
+}
+
+void onnx_gives(ot_text *graph, int64_t opset, const void *x, int n, const float *want,
+                float within)
+{
+    optune_graph *g = NULL;
+    optune_values *values = NULL;
+    optune_err err = {0};
+    if (onnx_read(graph, opset, &g, &err) < 0)
+        fail_msg("%s", err.text);
+    check_ok(optune_graph_evaluate(g, &x, NULL, &values, &err));
+    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
+    const float *got = optune_values_data(values, 0);
+    for (int i = 0; i < n; i++)
+        if (got[i] != want[i] && !(fabsf(got[i] - want[i]) <= within * (1 + fabsf(want[i]))))
+            fail_msg("element %d is %.9g, not %.9g", i, got[i], want[i]);
+    optune_values_free(values);
+    optune_graph_close(g);
 }

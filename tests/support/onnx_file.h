@@ -6,6 +6,7 @@
 #ifndef OPTUNE_TESTS_ONNX_FILE_H
 #define OPTUNE_TESTS_ONNX_FILE_H
 
+#include "graph/graph.h"
 #include "support/check.h"
 
 void wire_int(ot_text *to, int field, int64_t value);
@@ -42,6 +43,13 @@ void onnx_external(ot_text *graph, const char *name, const char *dims, const cha
                    const char *offset);
 /* The graph, emptied, as a model. */
 void onnx_model(ot_text *graph, int64_t opset, ot_text *model);
+
+/* Reads the graph, emptied, whose output is "y", as a model: what optune_graph_read says of it. */
+int onnx_read(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told);
+/* Fails the test unless that graph of x makes `n` floats which differ from these by no more than
+ * `within` times 1 and their size; 0: they are the same. */
+void onnx_gives(ot_text *graph, int64_t opset, const void *x, int n, const float *want,
+                float within);
 
 /* Where a group of tests writes its models: made and removed with all in it by these two. */
 extern char onnx_folder[256];
