@@ -61,15 +61,14 @@ bool ot_tvm_compiles(const optune_record *r, char *why)
     if (!impl || !impl->task_unrolls)
         return true;
     optune_call *call = ot_alloc(sizeof *call);
-    const int64_t n = ot_call_parse(r->call, call, NULL) >= 0
-                          ? impl->task_unrolls(call, &r->config)
-                          : 0;
+    const int64_t n =
+        ot_call_parse(r->call, call, NULL) >= 0 ? impl->task_unrolls(call, &r->config) : 0;
     free(call);
-    return n <= MOST ||
-           optune_refuse(why,
-                         "%s would unroll %" PRId64 " vector operations in TVM, which takes its "
-                         "compiler minutes; up to %d pass",
-                         r->impl, n, MOST);
+    return n <= MOST || optune_refuse(why,
+                                      "%s would unroll %" PRId64
+                                      " vector operations in TVM, which takes its "
+                                      "compiler minutes; up to %d pass",
+                                      r->impl, n, MOST);
 }
 
 /* Lines of older versions hold our own target where TVM looks for its, and others may hold a JSON

@@ -124,8 +124,8 @@ static int ask_call(asking *a, optune_err *err)
     if (status >= 0)
         remember_why(a, fact, n);
     for (int i = 0; i < n && status >= 0; i++)
-        if (!strcmp(fact[i].record.impl, a->impl->name) &&
-            ot_record_for_tvm(&fact[i].record) && compiles(a, &fact[i].record))
+        if (!strcmp(fact[i].record.impl, a->impl->name) && ot_record_for_tvm(&fact[i].record) &&
+            compiles(a, &fact[i].record))
             fact[kept++] = fact[i];
     if (status >= 0 && kept) {
         ot_choice *choice = ot_alloc(sizeof *choice);

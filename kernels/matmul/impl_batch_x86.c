@@ -75,7 +75,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     double best = 0;
     for (int64_t y = 1; y <= host_min(s.m, 16); y++)
         for (int64_t x = 1; x <= host_min(s.n, 4 * lanes); x++) {
-            if (split_rows(&s) % y || s.n % x || needed(task, &s, y, x, k) > matmul_registers(task))
+            if (split_rows(&s) % y || s.n % x ||
+                needed(task, &s, y, x, k) > matmul_registers(task))
                 continue;
             const int64_t loads = along_depth(&s) ? x : x / lanes_of(x, lanes);
             const double gain = (double)(y * x) / (double)(y + loads);
