@@ -137,3 +137,105 @@ def test_without_tvm_it_can_be_imported_and_says_what_it_needs(tmp_path):
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'python'}"},
         stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
     assert "needs a TVM that has AutoTVM, 0.8 to 0.19" in said
+
+
+def small_net():
+    """A net of the four operators, what goes in and what comes out, by numpy."""
+    numpy = pytest.importorskip("numpy")
+    import tvm
+    from tvm import relay
+    random = numpy.random.default_rng(5)
+    data = random.standard_normal((1, 8, 8, 8)).astype("float32")
+    params = {"w": random.standard_normal((16, 8, 3, 3)).astype("float32"),
+              "v": random.standard_normal((16, 1, 3, 3)).astype("float32"),
+              "d": random.standard_normal((16, 36)).astype("float32")}
+    x = relay.var("x", shape=data.shape)
+    w, v, d = (relay.var(name, shape=params[name].shape) for name in "wvd")
+    y = relay.nn.relu(relay.nn.conv2d(
+        x, w, channels=16, kernel_size=(3, 3), padding=(2, 2), dilation=(2, 2)))
+    y = relay.nn.conv2d(y, v, groups=16, channels=16, kernel_size=(3, 3))
+    y = relay.reshape(y, (16, 36))
+    y = relay.nn.dense(y, d)
+    y = relay.reshape(y, (2, 8, 16))
+    y = relay.nn.batch_matmul(y, y)
+
+    def convolved(x, w, pad, step, groups):
+        x = numpy.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+        size = x.shape[2] - 2 * step
+        out = 0
+        for i in range(3):
+            for j in range(3):
+                part = x[:, :, i * step:i * step + size, j * step:j * step + size]
+                tap = w[:, :, i, j]
+                out = out + (part * tap.reshape(1, -1, 1, 1) if groups else
+                             numpy.einsum("nchw,oc->nohw", part, tap))
+        return out
+
+    want = numpy.maximum(convolved(data.astype("float64"), params["w"], 2, 2, False), 0)
+    want = convolved(want, params["v"], 0, 1, True).reshape(16, 36) @ params["d"].T
+    want = want.reshape(2, 8, 16)
+    want = want @ want.transpose(0, 2, 1)
+    function = relay.Function(relay.analysis.free_vars(y), y)
+    return tvm.IRModule.from_expr(function), params, data, want
+
+
+@pytest.mark.skipif(not REAL, reason="no TVM with AutoTVM here")
+def test_a_net_is_built_with_it(o, tmp_path):
+    import tvm
+    from tvm import relay
+    from tvm.contrib import cc, graph_executor
+    numpy = pytest.importorskip("numpy")
+    module, params, data, want = small_net()
+
+    def compute():
+        with tvm.transform.PassContext(opt_level=3):
+            built = relay.build(module, target=LLVM, params=params)
+        built.export_library(str(tmp_path / "net.so"),
+                             fcompile=lambda out, objects, **_: cc.create_shared(
+                                 out, objects, cc="cc"))
+        net = graph_executor.GraphModule(
+            tvm.runtime.load_module(str(tmp_path / "net.so"))["default"](tvm.cpu()))
+        net.set_input("x", data)
+        net.run()
+        return net.get_output(0).numpy()
+
+    with optune.tvm.ApplyOptuneBest(o) as best:  # knows nothing: TVM's fallbacks
+        numpy.testing.assert_allclose(compute(), want, rtol=1e-3, atol=1e-3)
+        untuned = best.untuned
+        assert {call.split("(")[0] for call in untuned} == {"conv2d", "dense", "batch_matmul"}
+        assert any("no template 'depthwise_conv2d_NCHWc.x86'" in a.reason for a in best.answers)
+    templates = ["conv2d_NCHWc.x86", "dense_nopack.x86", "batch_matmul.x86"]
+    for call in untuned:
+        for template in templates:
+            if template.startswith(call.split("(")[0]):
+                o.tune(call, impls=[template], trials=4, seconds=60)
+    with best:
+        numpy.testing.assert_allclose(compute(), want, rtol=1e-3, atol=1e-3)
+        answered = {a.template: a for a in best.answers if a.config is not None}
+    assert set(templates) <= set(answered)
+    for a in answered.values():
+        rows = o.trials(impl=a.template, best=True)
+        assert rows[0].config == json.loads(json.dumps(a.config.to_json_dict()["entity"]))
+    # The same by way of a log, as AutoTVM's users do.
+    from tvm import autotvm
+    log = tmp_path / "best.log"
+    o.export(log, tvm=True, best=True)
+    with autotvm.apply_history_best(str(log)) as history:
+        numpy.testing.assert_allclose(compute(), want, rtol=1e-3, atol=1e-3)
+        assert history.best_by_targetkey or history.best_by_model
+
+
+@pytest.mark.skipif(not REAL, reason="no TVM with AutoTVM here")
+def test_its_indices_are_ours(o, tmp_path):
+    pytest.importorskip("numpy")
+    import tvm
+    if not tvm.get_global_func("target.build.llvm", True):
+        pytest.skip("a TVM without LLVM")
+    draw = ROOT / "tests" / "data" / "autotvm" / "draw.py"
+    drawn = subprocess.run([sys.executable, draw, "--seed", "77", "--tasks", "4"],
+                           stdout=subprocess.PIPE, check=True).stdout
+    log = tmp_path / "drawn.log"
+    log.write_bytes(drawn)
+    result = o.import_(log)
+    assert result["taken"] > 40 and result["refused"] == 0
+    assert result["index_mismatches"] == 0
