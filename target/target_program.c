@@ -94,10 +94,11 @@ static int check_files(const json_t *files, optune_err *err)
             continue;
         ot_file_digest(path, now);
         if (strcmp(now, then) != 0)
-            return optune_fail(err, OPTUNE_ECONFLICT,
-                               "'%s' was edited while it is tuned; start again: what was measured "
-                               "before is stored",
-                               path);
+            return optune_fail(
+                err, OPTUNE_ECONFLICT,
+                "'%s' was edited while it is tuned; start again: what was measured "
+                "before is stored",
+                path);
     }
     return OPTUNE_OK;
 }

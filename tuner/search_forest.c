@@ -60,8 +60,8 @@ typedef struct learner {
     int n_features;
     int first[OPTUNE_MAX_KNOBS + 1]; /* feature of each knob */
     float *value[OPTUNE_MAX_KNOBS];  /* its features, of each digit */
-    bool few; /* so few features that there is room for derived ones */
-    bool derived[OT_MAX_FEATURES]; /* from another: the model's alone, no distance */
+    bool few;                        /* so few features that there is room for derived ones */
+    bool derived[OT_MAX_FEATURES];   /* from another: the model's alone, no distance */
     float low[OT_MAX_FEATURES], high[OT_MAX_FEATURES];
     ot_forest *forest[2]; /* of ranks, of logarithms */
     int model;            /* the one fitted last */
@@ -144,7 +144,7 @@ static void add_knob(learner *l, const optune_space *space, int knob)
             continue;
         const int f = l->n_features + n;
         l->derived[f] = c.odd;
-        l->kind[f] = !ordered                           ? OT_FEATURE_WORD
+        l->kind[f] = !ordered                 ? OT_FEATURE_WORD
                      : least > 0 && radix > 2 ? OT_FEATURE_LOG
                                               : OT_FEATURE_ORDERED;
         column_of[n++] = c;
@@ -244,7 +244,8 @@ static double distance(const learner *l, const float *a, const float *b)
 {
     double sum = 0;
     for (int f = 0; f < l->n_features; f++)
-        sum += l->derived[f] ? 0 : fabs((double)(a[f] - b[f])) / (double)(l->high[f] - l->low[f]);
+        sum +=
+            l->derived[f] ? 0 : fabs((double)(a[f] - b[f])) / (double)(l->high[f] - l->low[f]);
     return sum;
 }
 

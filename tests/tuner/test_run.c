@@ -260,16 +260,16 @@ static void test_out_at_once(void **state)
     /* And of one implementation alone. */
     most_out = 0;
     o = tuning_open("out-alone");
-    json_decref(tuning_run(o,
-                           (optune_run_options){.op = "dense",
-                                                .workloads = one,
-                                                .impls = (const char *const[]){"dense_gemm.cpu",
-                                                                               NULL},
-                                                .trials = 3 * depth,
-                                                .search = "watch_out",
-                                                .no_transfer = true,
-                                                .progress = see_out},
-                           OPTUNE_OK));
+    json_decref(
+        tuning_run(o,
+                   (optune_run_options){.op = "dense",
+                                        .workloads = one,
+                                        .impls = (const char *const[]){"dense_gemm.cpu", NULL},
+                                        .trials = 3 * depth,
+                                        .search = "watch_out",
+                                        .no_transfer = true,
+                                        .progress = see_out},
+                   OPTUNE_OK));
     assert_int_equal(most_out, depth);
     optune_close(o);
 }
