@@ -109,6 +109,13 @@ static const struct {
      "after=[1,1,0,1,1])",
      "pad_loops.generic"},
     {"reshape(f32[?a:1..5,?b:1..9,?c:7..11], newshape=[21,3])", "reshape_loops.generic"},
+    /* So many lines of nothing are passed over, not visited. */
+    {"sort(i64[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
+     "sort_loops.generic"},
+    {"softmax(f32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
+     "softmax_loops.generic"},
+    {"cumsum(i32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
+     "cumsum_loops.generic"},
     /* Operators that are not of the room of moves, known by their pieces alone. */
     {"their_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "their_slice_loops.generic"},
     {"their_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])", "their_slice_loops.generic"},
