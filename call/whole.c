@@ -114,7 +114,7 @@ static void scalar_words(const optune_call *call, const void *const *in,
                 offset += stride[i][d] * at[d];
             x[i] = word(&call->input[i].type, in[i], offset);
         }
-        *out++ = cut(call->output[0].dtype, compute(&e, x));
+        *out++ = cut(call->output[0].dtype, cut(e.dtype, compute(&e, x)));
     } while (ot_region_next(region, at));
 }
 
@@ -193,9 +193,11 @@ bool ot_is_whole(const optune_call *call, int out_index)
         return ot_dtype_is_long(out);
     if (op->reference != optune_pattern_reference || call->n_inputs < 1 || is_float(out))
         return false;
-    const bool computed = ot_dtype_is_long(call->input[call->n_inputs - 1].type.dtype);
+    const optune_dtype in = call->input[call->n_inputs - 1].type.dtype;
+    const bool computed = ot_dtype_is_long(in);
     if (op->scalar)
-        return computed && has_words(op->scalar) && call->n_inputs <= OPTUNE_MAX_OPERANDS;
+        return (computed || (ot_dtype_is_long(out) && !is_float(in))) &&
+               has_words(op->scalar) && call->n_inputs <= OPTUNE_MAX_OPERANDS;
     if (op->reduce)
         return computed && has_words(op->reduce->map) && has_words(op->reduce->combine) &&
                has_words(op->reduce->finish);

@@ -383,6 +383,10 @@ static void test_words_are_compared(void **state)
     assert_true(ot_whole_reference(&call, (const void *const[]){left, right}, 0,
                                    ot_region_whole(&call.output[0], &all), got));
     assert_true(!got[0] && got[1] && !got[2] && !got[3]);
+    check_ok(ot_call_parse("cast(i32[4], dtype=u64)", &call, &err));
+    assert_true(ot_whole_reference(&call, (const void *const[]){(int32_t[]){-186, 5, -1, 0}}, 0,
+                                   ot_region_whole(&call.output[0], &all), got));
+    assert_true(got[0] == (uint64_t)-186 && got[1] == 5 && got[2] == UINT64_MAX && !got[3]);
     check_ok(ot_call_parse("greater(f64[4], f64[4])", &call, &err));
     assert_false(ot_is_whole(&call, 0));
 }
