@@ -39,6 +39,8 @@ static cut cut_output(const optune_call *call, int output, int most)
     int64_t want = elements / BLOCK_ELEMENTS + 1, outer = 1;
     if (want > most)
         want = most;
+    if (call->op->shape) /* what depends on values is found as a whole, for every block anew */
+        want = 1;
     cut c = {.output = output, .inner = elements};
     if (!elements) { /* of nothing, no block */
         c.step = c.pieces = 1;

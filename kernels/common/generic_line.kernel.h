@@ -22,10 +22,11 @@ INLINE lines lines_of(const generic_call *c)
     return l;
 }
 
+/* Lines of no elements are nothing to do, however many there are. */
 INLINE i64 items(const generic_call *c)
 {
     const lines l = lines_of(c);
-    return l.outer * l.inner;
+    return l.n ? l.outer * l.inner : 0;
 }
 
 /* The first element of a line in a tensor that has n along the axis. */

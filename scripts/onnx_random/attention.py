@@ -2,7 +2,7 @@
 """Attention as exporters write it."""
 
 import numpy as np
-from models import R, V, Skip, DT, OT, h
+from models import R, DT, OT
 
 
 def make(seed, only, opset):

@@ -2,9 +2,8 @@
 """Single operators, chains of them, small networks, attention: a seed makes the same again."""
 
 import numpy as np
-from models import R, V, Skip, NAME
+from models import R, Skip
 from operators import OPS
-import onnx
 
 NAMES = [k for k, v in OPS.items() for _ in range(v[3])]
 

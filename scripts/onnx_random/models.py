@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import ml_dtypes
 import onnx
-from onnx import TensorProto as T, helper as h, numpy_helper as nh
+from onnx import TensorProto as T, helper as h
 
 warnings.simplefilter("ignore")
 BF16 = ml_dtypes.bfloat16

@@ -4,7 +4,6 @@
 import warnings
 import numpy as np, ml_dtypes, onnx
 import onnxruntime as ort
-from onnx import TensorProto as T
 
 warnings.simplefilter("ignore")
 ort.set_default_logger_severity(4)

@@ -89,6 +89,13 @@ static const struct {
      "avg_pool2d_direct"},
     /* Two names of one dim. */
     {"concatenate(f32[?a:1..4,5], f32[?b:1..4,3], axis=1)", "concatenate_rows"},
+    /* More inputs and sizes than a stage has arguments. */
+    {"concatenate(f32[?a:0..3,?x:1..4], f32[?b:1..4,?x:1..4], f32[?c:0..2,?x:1..4], "
+     "f32[?d:0..3,?x:1..4], f32[?e:0..3,?x:1..4], f32[?f:1..4,?x:1..4], f32[?g:0..2,?x:1..4], "
+     "f32[?h:0..3,?x:1..4], f32[?i:0..3,?x:1..4], f32[?j:1..4,?x:1..4], f32[?k:0..2,?x:1..4], "
+     "f32[?l:0..3,?x:1..4], f32[?m:0..3,?x:1..4], f32[?n:1..4,?x:1..4], f32[?o:0..2,?x:1..4]) "
+     "-> add(f32[?y:1..4]) -> relu()",
+     "concatenate_loops.generic"},
     /* More dims than may be tabled; and of a flat copy next to no sizes that fit. */
     {"transpose(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..3,?f:1..3], axes=[4,3,5,2,1,0])",
      "transpose_loops.generic"},
@@ -96,6 +103,13 @@ static const struct {
      "after=[1,1,0,1,1])",
      "pad_loops.generic"},
     {"reshape(f32[?a:1..5,?b:1..9,?c:7..11], newshape=[21,3])", "reshape_loops.generic"},
+    /* So many lines of nothing are passed over, not visited. */
+    {"sort(i64[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
+     "sort_loops.generic"},
+    {"softmax(f32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
+     "softmax_loops.generic"},
+    {"cumsum(i32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
+     "cumsum_loops.generic"},
     /* Operators that are not of the room of moves, known by their pieces alone. */
     {"their_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "their_slice_loops.generic"},
     {"their_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])", "their_slice_loops.generic"},
