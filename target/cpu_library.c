@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "target/library.h"
+#include "target/process.h"
 
 typedef struct library {
     const char *name;
@@ -228,7 +229,7 @@ static int open_known(const library *lib, int threads, void **handle, ot_library
     pid_t *before = ot_alloc(2 * MOST_THREADS * sizeof *before), *after = before + MOST_THREADS;
     const int n_before = list_threads(before);
     optune_err bound;
-    const bool bind = ot_cpu_bind(0, threads, &bound) >= 0;
+    const bool bind = ot_process_claimed() && ot_cpu_bind(0, threads, &bound) >= 0;
     *handle = open_best(lib, is, was, size, look, err);
     void (*set_threads)(int);
     if (*handle && ot_library_bind(*handle, "openblas_set_num_threads", &set_threads))
