@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call from Python costs over the same call from C.
 
-A function whose kernel takes next to nothing is called from a loop in C, and from loops in Python in
-each way there is. Prints nanoseconds of the processor for a call, the best of several rounds, and
-what each way adds.
+A function whose kernel takes next to nothing is called from a loop in C, and from loops in Python
+in each way there is. Prints nanoseconds of the processor for a call, the best of several rounds,
+and what each way adds.
 
     PYTHONPATH=python python3 bench/python_call.py
 """
