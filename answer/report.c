@@ -5,6 +5,7 @@
  * beside what the machine could do at most. Reads stored records only and measures nothing.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "answer/figures.h"
@@ -13,16 +14,29 @@
 #include "answer/report.h"
 
 /* So that a page stays well below 2 MB. */
-enum { MOST_TRIALS = 3500, MOST_SAMPLES = 6000, SAMPLES = 120, FINALISTS = 10 };
+enum {
+    MOST_TRIALS = 3500,
+    MOST_SAMPLES = 6000,
+    SAMPLES = 120,
+    FINALISTS = 10,
+    MOST_WORKLOADS = 250, /* of an operator */
+};
+
+typedef struct found_workload {
+    char *call;
+    double last; /* when it was measured */
+} found_workload;
 
 typedef struct reporting {
     optune *o;
     const optune_report_options *options;
     const char *policy;
-    const char *target; /* as records name it */
-    char **found;       /* workloads with records, for options->op */
+    const char *target;    /* as records name it */
+    found_workload *found; /* workloads with records, for options->op */
     int n_found, capacity;
-    int n_records; /* of all workloads */
+    json_t *place;      /* of each, by its call */
+    const char **named; /* those of them that are reported, NULL behind */
+    int n_records;      /* of all workloads */
     ot_text *text;
 } reporting;
 
@@ -35,13 +49,36 @@ static int collect(void *arg, const optune_record *r)
     if (!r->op || strcmp(r->op, all->options->op) || strcmp(r->device, all->o->device.key) ||
         strcmp(policy, all->policy) || strcmp(r->target, all->target))
         return 0;
-    for (int i = 0; i < all->n_found; i++)
-        if (!strcmp(all->found[i], r->call))
-            return 0;
-    /* And for a NULL behind it. */
-    all->found = ot_room(all->found, all->n_found + 1, &all->capacity, sizeof *all->found);
-    all->found[all->n_found++] = ot_strdup(r->call);
+    const json_t *known = json_object_get(all->place, r->call);
+    if (known) {
+        found_workload *at = &all->found[json_integer_value(known)];
+        at->last = fmax(at->last, r->time);
+        return 0;
+    }
+    all->found = ot_room(all->found, all->n_found, &all->capacity, sizeof *all->found);
+    json_object_set_new(all->place, r->call, json_integer(all->n_found));
+    all->found[all->n_found++] = (found_workload){ot_strdup(r->call), r->time};
     return 0;
+}
+
+static int by_last(const void *a, const void *b)
+{
+    const found_workload *x = a, *y = b;
+    return (x->last < y->last) - (x->last > y->last);
+}
+
+/* Those that were measured last, where there are more than a page holds. */
+static void name_found(reporting *all)
+{
+    int n = all->n_found;
+    if (n > MOST_WORKLOADS) {
+        qsort(all->found, (size_t)n, sizeof *all->found, by_last);
+        n = MOST_WORKLOADS;
+    }
+    all->named = ot_alloc((size_t)(n + 1) * sizeof *all->named);
+    for (int i = 0; i < n; i++)
+        all->named[i] = all->found[i].call;
+    all->named[n] = NULL;
 }
 
 static int find_workloads(reporting *all, const char *const **workloads, optune_err *err)
@@ -64,7 +101,8 @@ static int find_workloads(reporting *all, const char *const **workloads, optune_
         return optune_fail(err, OPTUNE_ENOENT,
                            "no record of '%s' on %s, %s, %s; `optune run` makes some", how->op,
                            all->o->device.key, all->target, all->policy);
-    *workloads = (const char *const *)all->found;
+    name_found(all);
+    *workloads = all->named;
     return OPTUNE_OK;
 }
 
@@ -153,13 +191,17 @@ static json_t *document(const reporting *all, json_t *workloads)
     const ot_peak_known peak = ot_peak_recall(o);
     ot_text target = {0};
     ot_target_print(&o->target, false, &target);
+    const int others = all->n_found > MOST_WORKLOADS ? all->n_found - MOST_WORKLOADS : 0;
     json_t *json = json_pack(
-        "{s:i, s:s, s:f, s:s, s:s, s:s, s:s, s:s?, s:{s:f, s:f, s:b}, s:o, s:o}",
+        "{s:i, s:s, s:f, s:s, s:s, s:s, s:s, s:s?, s:{s:f, s:f, s:b}, s:o, s:i, s:o}",
         "optune_report", 1, "version", optune_version(), "time", ot_unix_time(), "device",
         o->device.key, "device_name", o->device.name, "target", ot_text_str(&target), "policy",
         all->policy, "title", all->options->title, "peak", "flops", peak.flops, "bandwidth",
         peak.bandwidth, "settled", (int)peak.settled, "graph",
-        graph_json(all->options->partition), "workloads", workloads);
+        graph_json(all->options->partition), "others", others, "workloads", workloads);
+    if (others)
+        ot_text_printf(all->text, "%d more, which were measured longer ago, are not in it\n",
+                       others);
     ot_text_release(&target);
     return json;
 }
@@ -185,9 +227,10 @@ static int report(reporting *all, optune_result **result, optune_err *err)
         status =
             optune_fail(err, OPTUNE_ENOENT, "no record of %s%s on %s; `optune run` makes some",
                         workload[0], n > 1 ? " and the others" : "", all->o->device.key);
-    if (status >= 0)
-        *result = ot_result_new(ot_strdup(ot_text_str(all->text)), document(all, list));
-    else
+    if (status >= 0) {
+        json_t *json = document(all, list);
+        *result = ot_result_new(ot_strdup(ot_text_str(all->text)), json);
+    } else
         json_decref(list);
     return status;
 }
@@ -201,7 +244,7 @@ int optune_report(optune *o, const optune_report_options *options, optune_result
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_report_options, options, &own));
     options = &own;
     ot_text text = {0}, target = {0};
-    reporting all = {.o = o, .options = options, .text = &text};
+    reporting all = {.o = o, .options = options, .text = &text, .place = json_object()};
     int status = ot_context_asked(o, err);
     ot_target_print(&o->target, true, &target);
     all.target = ot_text_str(&target);
@@ -209,8 +252,10 @@ int optune_report(optune *o, const optune_report_options *options, optune_result
         status = report(&all, result, err);
     ot_text_release(&target);
     for (int i = 0; i < all.n_found; i++)
-        free(all.found[i]);
+        free(all.found[i].call);
     free(all.found);
+    free(all.named);
+    json_decref(all.place);
     ot_text_release(&text);
     return status;
 }

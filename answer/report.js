@@ -126,7 +126,7 @@ const fine = (w) => w.trials.filter((t) => known(t.cost));
 const colorOf = (w, impl) => w.impls.findIndex((i) => i.name === impl);
 const trialTip = (c) => (c.raw.trial
   ? [c.raw.trial.impl + ': ' + time(c.raw.trial.cost), short(configText(c.raw.trial.values), 70)]
-  : c.dataset.label + ': ' + time(c.parsed.y));
+  : c.raw.failed ? c.raw.failed.impl + ': ' + c.raw.failed.outcome : c.dataset.label + ': ' + time(c.parsed.y));
 
 function history(w, parent) {
   const ok = fine(w);
@@ -138,15 +138,15 @@ function history(w, parent) {
     falling.push({ x: t.at, y: best });
   }
   falling.push({ x: w.trials[w.trials.length - 1].at, y: best });
-  const failed = w.trials.filter((t) => !known(t.cost)).map((t) => ({ x: t.at, y: best }));
+  const failed = w.trials.filter((t) => !known(t.cost)).map((t) => ({ x: t.at, y: best * 0.7, failed: t }));
   const sets = w.impls.map((impl, i) => points(impl.name,
     ok.filter((t) => t.impl === impl.name).map((t) => ({ x: t.at, y: t.cost, trial: t })), i)).filter((s) => s.data.length);
   figure(parent, 'Best so far', 'Each point is a trial; the line is the best up to then. Time is what was spent on this workload: compiling, verifying, measuring.' +
-    (failed.length ? ' Crosses at the bottom failed.' : ''), () => ({
+    (failed.length ? ' Crosses below it failed.' : ''), () => ({
     type: 'scatter',
     data: { datasets: [{ label: 'best so far', data: falling, showLine: true, stepped: true, pointRadius: 0, borderWidth: 2,
       borderColor: color('--text'), backgroundColor: color('--text') }].concat(sets,
-      failed.length ? [points('failed', failed, 6, { borderColor: color('--text'), pointStyle: 'crossRot', pointRadius: 5, borderWidth: 2 })] : []) },
+      failed.length ? [points('failed', failed, 1, { pointStyle: 'crossRot', pointRadius: 4, borderWidth: 1.5 })] : []) },
     options: { scales: { x: axis('seconds spent'), y: log('time of one run', time) }, plugins: tip(trialTip) },
   }), 320, true);
 }
@@ -297,6 +297,9 @@ function why(w, parent) {
 function notes(w, parent) {
   if (w.stale) element('p', parent, w.stale + ' records are history and not drawn: ' + (w.stale_why || ''), 'warning');
   if (w.left_out) element('p', parent, 'Of ' + (w.trials.length + w.left_out) + ' trials, ' + w.left_out + ' are not in this file; all that improved on the best are.', 'faint');
+  const old = (w.selection.candidates || []).find((c) => c.stale && c.stale.why);
+  if (w.trials.length && w.selection.tier === 'plevel' && old)
+    element('p', parent, 'Nothing of this is used any more: ' + old.stale.why + '. `optune run` measures what there is now.', 'warning');
   if (!w.trials.length) element('p', parent, 'Nothing was measured; `optune run` does that.', 'warning');
 }
 
@@ -331,7 +334,8 @@ function layers(parent) {
   const sums = bars.map(([name, of]) => [name, rows.map((r) => of(r.w)).filter((c) => known(c) && c > 0)]);
   const total = sums.filter(([, of]) => of.length).map(([name, of]) => name + ' ' + time(of.reduce((a, b) => a + b, 0)) +
     (of.length < rows.length ? ' (' + of.length + ' of ' + rows.length + ')' : ''));
-  element('p', parent, 'Together: ' + total.join(' · '));
+  element('p', parent, total.length ? 'Together: ' + total.join(' · ') : 'No record of these is used as it stands; see below why.');
+  if (data.others) element('p', parent, data.others + ' more workloads were measured longer ago and are not in this file: `optune report WORKLOAD...` draws those that are named.', 'faint');
   const l = graph ? data.graph.layouts : null;
   if (l)
     element('p', parent, 'Layouts: ' + l.in_blocks + ' of ' + l.groups + ' groups in ' + l.layout + ', ' + l.transforms + ' transforms of ' + time(l.transforms_s) +
@@ -341,7 +345,7 @@ function layers(parent) {
   const shown = bars.map(([name, of], i) => ({ label: name, data: rows.map((r) => { const c = of(r.w); return known(c) && c > 0 ? c : null; }),
     backgroundColor: palette[[6, 0, 3, 2][i]], barPercentage: 0.95, categoryPercentage: 0.85 })).filter((s) => s.data.some(known));
   if (shown.length)
-    figure(grid, graph ? 'Time by layer' : 'Time by workload', 'Default: what the priority level chooses untuned; roofline: the least that the measured peak allows.', () => ({
+    figure(grid, graph ? 'Time by layer' : 'Time by workload', 'Default: what the priority level chooses untuned; roofline: the least that the measured peak allows where data comes from memory; what is in caches may be faster.', () => ({
       type: 'bar',
       data: { labels: rows.map((r) => short(r.name, innerWidth < 600 ? 14 : 44)), datasets: shown },
       options: { indexAxis: 'y', scales: { x: axis('time of one run', { min: 0, ticks: { callback: time, maxRotation: 0, autoSkipPadding: 14 } }), y: { ticks: { autoSkip: false } } },

@@ -48,7 +48,7 @@ static json_t *samples_json(const optune_record *r, int limit)
 static json_t *message_json(const char *message)
 {
     char text[MESSAGE];
-    ot_copy(text, sizeof text, message ? message : "");
+    snprintf(text, sizeof text, "%.*s", MESSAGE - 1, message ? message : "");
     for (size_t n = strlen(text); n && !ot_text_is_utf8(text); n--)
         text[n - 1] = '\0';
     return json_string(text);

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call from Python costs over the same call from C.
 
-A function whose kernel takes next to nothing is called from a loop in C, and from loops in Python in
-each way there is. Prints nanoseconds a call, the best of several rounds, and what each way adds.
+A function whose kernel takes next to nothing is called from a loop in C, and from loops in Python
+in each way there is. Prints nanoseconds of the processor for a call, the best of several rounds,
+and what each way adds.
 
     PYTHONPATH=python python3 bench/python_call.py
 """
@@ -41,12 +42,13 @@ def c_loop(folder):
 
 
 def best(run):
-    """Seconds of one call: the best of several rounds, as others disturb and nobody helps."""
+    """Seconds of the processor for one call: the best of several rounds, as others disturb and
+    nobody helps."""
     times = []
     for _ in range(ROUNDS):
-        start = time.perf_counter()
+        start = time.thread_time()
         run(CALLS)
-        times.append((time.perf_counter() - start) / CALLS)
+        times.append((time.thread_time() - start) / CALLS)
     return min(times)
 
 

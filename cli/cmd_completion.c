@@ -83,8 +83,8 @@ static void bash_commands(void)
         printf("%s ", (*cmd)->name);
 }
 
-/* Bash takes `--option=value` apart at the sign. `word` is the command's first one, as far as that
- * can be told without knowing which options take one. */
+/* Workloads are quoted as paths are. Bash takes `--option=value` apart at the sign. `word` is the
+ * command's first one, as far as that can be told without knowing which options take one. */
 static void bash_beginning(void)
 {
     printf("# bash completion for optune: source it, or install it as\n"
@@ -97,10 +97,15 @@ static void bash_beginning(void)
            "    compopt -o filenames 2>/dev/null\n"
            "    _optune_add < <(compgen -f -- \"$cur\")\n}\n"
            "_optune_list()\n{\n"
-           "    local me=${COMP_WORDS[0]/#\\~/$HOME} names=\n"
+           "    local me=${COMP_WORDS[0]/#\\~/$HOME} names= name as=$cur\n"
            "    [[ -z $2 ]] || names=$(\"$me\" $1 \"$2\" --names 2>/dev/null)\n"
            "    [[ -n $names ]] || names=$(\"$me\" $1 --names 2>/dev/null)\n"
-           "    _optune_words \"$names\"\n}\n"
+           "    [[ $as != [\\'\\\"]* ]] || as=${as:1}\n"
+           "    as=${as//\\\\/}\n"
+           "    [[ $names != *' '* ]] || compopt -o filenames 2>/dev/null\n"
+           "    while IFS= read -r name; do\n"
+           "        [[ -z $name || $name != \"$as\"* ]] || COMPREPLY+=(\"$name\")\n"
+           "    done <<<\"$names\"\n}\n"
            "_optune()\n{\n"
            "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
            "    local cmd= word= i options\n    COMPREPLY=()\n"

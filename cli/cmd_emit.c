@@ -105,6 +105,7 @@ OT_CMD(emit) = {
     .summary = "write what is selected as source that builds without optune",
     .arguments = "WORKLOAD -o DIR | --graph FILE -o DIR",
     .max_words = 1,
+    .list = "list",
     .options = options,
     .values_size = sizeof(emit_values),
     .notes =

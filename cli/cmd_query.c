@@ -137,6 +137,7 @@ OT_CMD(query) = {
     .summary = "print the best current record of a workload",
     .arguments = "WORKLOAD | --batch",
     .max_words = 1,
+    .list = "list",
     .options = options,
     .values_size = sizeof(query_values),
     .notes = "Exits with 3 when there is none; the message says what is stale and why. With\n"

@@ -110,6 +110,7 @@ OT_CMD(select) = {
     .summary = "print which implementation would be used, and why",
     .arguments = "WORKLOAD | --graph FILE | --batch",
     .max_words = 1,
+    .list = "list",
     .options = options,
     .values_size = sizeof(select_values),
     .notes =

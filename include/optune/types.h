@@ -21,9 +21,11 @@ extern "C" {
 #if defined(__GNUC__)
 #define OPTUNE_API __attribute__((visibility("default")))
 #define OPTUNE_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define OPTUNE_EXTENSION __extension__ /* in C99, too, where a union has a name */
 #else
 #define OPTUNE_API
 #define OPTUNE_PRINTF(f, a)
+#define OPTUNE_EXTENSION
 #endif
 
 enum {
@@ -133,7 +135,7 @@ typedef struct optune_attr {
     uint8_t kind;     /* optune_attr_kind */
     uint8_t n;        /* INTS: how many */
     bool none;        /* INT: it is the word `none`, and i[0] says nothing */
-    union {
+    OPTUNE_EXTENSION union {
         int64_t i[OPTUNE_MAX_LIST]; /* INT and BOOL use i[0] */
         double f;
         char word[OPTUNE_WORD_SIZE];
@@ -208,7 +210,7 @@ typedef struct optune_entity {
     uint8_t kind;   /* optune_knob_kind */
     uint8_t scalar; /* OTHER: optune_scalar_kind */
     uint8_t n;      /* values in v[] */
-    union {
+    OPTUNE_EXTENSION union {
         int64_t v[OPTUNE_MAX_LIST];
         double f;
         char word[OPTUNE_WORD_SIZE];

@@ -45,8 +45,8 @@ class Report:
         return rows
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> int:
-        """Writes it as one page that opens offline; gives its size in bytes. UnsupportedError: there
-        is no Chart.js, which draws it."""
+        """Writes it as one page that opens offline; gives its size in bytes. UnsupportedError:
+        there is no Chart.js, which draws it."""
         err, size = Err(), c_size_t()
         check(lib.optune_report_write(encode(json.dumps(self.details)), os.fsencode(path),
                                       ctypes.byref(size), ctypes.byref(err)), err)

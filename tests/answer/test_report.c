@@ -108,12 +108,23 @@ static void failures_and_what_is_stale_are_told(void **state)
         fact[i].record.message = i ? "another" : "element 3 is off";
         fact[i].record.cost = INFINITY;
     }
+    char flood[2000]; /* a compiler's; it is cut, and between two letters */
+    for (int i = 0; i + 2 < OT_COUNT(flood); i += 2)
+        memcpy(flood + i, "\xc3\xa9", 3);
+    fact[3].record.outcome = OPTUNE_OUTCOME_COMPILE;
+    fact[3].record.message = flood;
+    fact[3].record.cost = INFINITY;
     fact[9].currency = OT_STALE;
     snprintf(fact[9].why, sizeof fact[9].why, "compiler was 1, is 2");
     json_t *json = told(fact, N, &ample);
     const json_t *wrong = json_object_get(json_object_get(json, "failed"), "wrong");
     assert_int_equal(tuning_int(wrong, "n"), 3);
     assert_string_equal(tuning_text(wrong, "example"), "element 3 is off");
+    const char *cut =
+        tuning_text(json_object_get(json_object_get(json, "failed"), "compile"), "example");
+    assert_in_range(strlen(cut), 200, 300);
+    assert_memory_equal(cut, flood, strlen(cut));
+    assert_true(ot_text_is_utf8(cut));
     assert_int_equal(tuning_int(json, "stale"), 1);
     assert_string_equal(tuning_text(json, "stale_why"), "compiler was 1, is 2");
     assert_int_equal(json_array_size(json_object_get(json, "trials")), N - 1);

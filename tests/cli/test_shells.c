@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "support/command.h"
+#include "support/forged.h"
 
 static void told(void **state)
 {
@@ -69,9 +70,12 @@ static const struct asked {
     {"optune report --graph one", "one file.graph"},
     {"optune run model.onnx --db on", "one file.graph"},
     {"optune tune a.c --depends on", "one file.graph"},
+    {"optune query den", FORGED_WORKLOAD},
+    {"optune select --target cpu de", FORGED_WORKLOAD},
+    {"optune query dense_", ""},
     {"optune run dense --trials ", ""},
     {"optune run dense --time ", ""},
-    {"optune query on", ""},
+    {"optune query one", ""},
     {"optune report --bind on", ""},
 };
 
@@ -152,8 +156,11 @@ static void bash_offers(void **state)
              command_dir, file);
     check_offers("bash", program);
     /* --policy=co is three words to it */
-    static const char *const ways[] = {"--policy = co", "--policy ="};
-    static const char *const want[] = {"cold\n", "warm\ncold\nmodel-128M\n"};
+    /* and what stands behind an open quotation mark, or was quoted, is a part of a workload */
+    static const char *const ways[] = {
+        "--policy = co", "--policy =", "\"'dense(f32[16,64], con\"", "'dense\\(f32\\[16'"};
+    static const char *const want[] = {"cold\n", "warm\ncold\nmodel-128M\n",
+                                       FORGED_WORKLOAD "\n", FORGED_WORKLOAD "\n"};
     for (int i = 0; i < OT_COUNT(ways); i++) {
         optune_err err = {0};
         ot_text said = {0};
@@ -193,6 +200,8 @@ static void zsh_completes(void **state)
         {"optune select --policy co", "[optune select --policy cold]"},
         {"optune run dense --impl dense_nop", "[optune run dense --impl dense_nopack.x86]"},
         {"optune help verif", "[optune help verify]"},
+        {"optune query den",
+         "[optune query dense\\(f32\\[16,64\\]"},
         {"optune db sta", "[optune db stat]"},
         {"optune export dense -o one", "[optune export dense -o one\\ file.graph]"},
         {"optune graph one", "[optune graph one\\ file.graph]"},
@@ -228,6 +237,8 @@ static int setup(void **state)
     char link[512], path[8192];
     optune_err err = {0};
     command_setup(state);
+    forged_setup(state);
+    setenv("OPTUNE_DB", tuning_path("tuned"), 1);
     snprintf(link, sizeof link, "%s", command_path("bin"));
     check_ok(ot_make_dirs(link, &err));
     snprintf(path, sizeof path, "%s:%s", link, getenv("PATH"));
@@ -239,6 +250,12 @@ static int setup(void **state)
     return 0;
 }
 
+static int teardown(void **state)
+{
+    forged_teardown(state);
+    return command_teardown(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,5 +263,5 @@ int main(void)
         cmocka_unit_test(bash_offers),   cmocka_unit_test(fish_offers),
         cmocka_unit_test(zsh_completes),
     };
-    return cmocka_run_group_tests(tests, setup, command_teardown);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -73,6 +73,20 @@ def test_libraries_that_are_none(tmp_path):
         assert why in done.stderr and "VersionError" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("program, language, standards", [
+    ("cc", "c", ("c99", "c11", "c17")), ("c++", "c++", ("c++11", "c++20"))])
+def test_headers_are_strict(program, language, standards):
+    if not shutil.which(program):
+        pytest.skip(f"no {program}")
+    for standard in standards:
+        for header in ("types", "define", "optune", "graph"):
+            done = subprocess.run(
+                [program, "-x", language, f"-std={standard}", "-pedantic", "-Wall", "-Wextra",
+                 "-Werror", f"-I{optune.get_include()}", "-fsyntax-only", "-"], text=True,
+                input=f"#include <optune/{header}.h>\n", capture_output=True)
+            assert done.returncode == 0, f"{header}.h in {standard}: {done.stderr}"
+
+
 def test_annotated_and_documented():
     assert (pathlib.Path(optune.__file__).parent / "py.typed").exists()
     for name in optune.__all__:

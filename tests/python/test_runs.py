@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning: progress, Ctrl-C, interruptions, exceptions; processes that fork."""
 
+import json
 import os
 import signal
 import subprocess
@@ -51,6 +52,23 @@ def test_a_report_is_data_and_a_page(o, tmp_path, monkeypatch):
         assert len(rows) == len(report.details["workloads"][0]["trials"]) >= 3
         assert rows[-1]["best"] == min(row["cost"] for row in rows if row["cost"] is not None)
         assert any(name.startswith("knob.") for name in rows[0])
+    log = tmp_path / "one.log"
+    o.export(log, "dense", best=True)
+    *head, line = log.read_text().splitlines()
+    for m in range(1, 261):
+        record = json.loads(line)
+        record["input"][2][0][1] = [m, 32]
+        record["optune"]["call"] = f"dense(f32[{m},32], const f32[8,32])"
+        record["result"][3] -= m
+        head.append(json.dumps(record))
+    log.write_text("\n".join(head) + "\n")
+    with optune.open(db=tmp_path / "many", target="cpu -threads=1") as many:
+        assert many.import_(log)["new"] == 260
+        last = many.report("dense")
+        given = [workload["call"] for workload in last.details["workloads"]]
+        assert len(given) == 250 and last.details["others"] == 10
+        assert given[0] == "dense(f32[1,32], const f32[8,32])"
+        assert "dense(f32[251,32], const f32[8,32])" not in given and "10 more" in str(last)
     chart = tmp_path / "chart.js"
     chart.write_text("/* Chart.js v3.9.1 */")
     monkeypatch.setenv("OPTUNE_CHART_JS", str(chart))
